@@ -1,0 +1,83 @@
+"""deniable: could an attacker tell whether a person's record was in the training data?
+
+The public names are listed in ``__all__``; ``help(deniable.assess)`` is a good start. Names that need
+scikit-learn, pandas or plotting are imported when first used, so that ``import deniable`` stays quick.
+"""
+
+from __future__ import annotations
+
+import importlib
+from importlib.metadata import version as _version
+from typing import Any
+
+from deniable import tradeoff as _tradeoff_module  # noqa: F401  (loaded first: the function below takes its name)
+from deniable._check import InputError
+from deniable.accounting import tradeoff
+from deniable.mechanisms import ApproximateDP, Composition, GaussianDP, Mechanism, PureDP, SubsampledGaussian
+from deniable.tradeoff import Assumptions, Tradeoff
+
+__version__ = _version("deniable")
+
+# public name → the module that holds it; a module's own path stands for the module itself
+_LAZY: dict[str, str] = {
+    "Assessment": "deniable.report",
+    "MembershipPrivate": "deniable.integrations.sklearn",
+    "ObjectivePerturbation": "deniable.records",
+    "OutputPerturbation": "deniable.records",
+    "assess": "deniable.report",
+    "attack_estimator": "deniable.audit",
+    "audit_scores": "deniable.audit",
+    "bounds": "deniable.bounds",
+    "calibrate": "deniable.accounting",
+    "exact_membership": "deniable.noise",
+    "from_dp_event": "deniable.integrations.dp_event",
+    "from_opacus": "deniable.integrations.opacus",
+    "individual_tradeoffs": "deniable.accounting",
+    "plan_subsampling": "deniable.accounting",
+    "privacy_profile": "deniable.records",
+    "release": "deniable.noise",
+    "unlearning": "deniable.unlearning",
+}
+
+__all__ = [
+    "ApproximateDP",
+    "Assessment",
+    "Assumptions",
+    "Composition",
+    "GaussianDP",
+    "InputError",
+    "Mechanism",
+    "MembershipPrivate",
+    "ObjectivePerturbation",
+    "OutputPerturbation",
+    "PureDP",
+    "SubsampledGaussian",
+    "Tradeoff",
+    "assess",
+    "attack_estimator",
+    "audit_scores",
+    "bounds",
+    "calibrate",
+    "exact_membership",
+    "from_dp_event",
+    "from_opacus",
+    "individual_tradeoffs",
+    "plan_subsampling",
+    "privacy_profile",
+    "release",
+    "tradeoff",
+    "unlearning",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module 'deniable' has no attribute {name!r}")
+    module = importlib.import_module(_LAZY[name])
+    value = module if _LAZY[name] == f"deniable.{name}" else getattr(module, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

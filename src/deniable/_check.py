@@ -1,0 +1,88 @@
+"""Validation of what callers hand in: every message names the parameter, the rule, the value and the way out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+FloatArray = NDArray[np.float64]
+
+
+class InputError(ValueError):
+    """Something that the caller gave cannot be used; the message says what, why and what to do instead."""
+
+
+def _rule(above: float | None, at_least: float | None, below: float | None, at_most: float | None) -> str:
+    parts = []
+    if above is not None:
+        parts.append(f"above {above:g}")
+    if at_least is not None:
+        parts.append(f"at least {at_least:g}")
+    if below is not None:
+        parts.append(f"below {below:g}")
+    if at_most is not None:
+        parts.append(f"at most {at_most:g}")
+    return " and ".join(parts) or "a number"
+
+
+def numbers(
+    name: str,
+    value: ArrayLike,
+    *,
+    above: float | None = None,
+    at_least: float | None = None,
+    below: float | None = None,
+    at_most: float | None = None,
+    hint: str = "",
+) -> FloatArray:
+    """Return ``value`` as a float64 array after checking every element; NaN fails every rule."""
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} must be a number or an array of numbers, got {value!r}{_tail(hint)}") from None
+    fine = ~np.isnan(array)
+    if above is not None:
+        fine &= array > above
+    if at_least is not None:
+        fine &= array >= at_least
+    if below is not None:
+        fine &= array < below
+    if at_most is not None:
+        fine &= array <= at_most
+    if not fine.all():
+        bad = float(array[~fine].flat[0])
+        raise InputError(f"{name} must be {_rule(above, at_least, below, at_most)}, got {bad:g}{_tail(hint)}")
+    return array
+
+
+def number(name: str, value: Any, **rules: Any) -> float:
+    """Return one finite-or-infinite real number as ``float``; booleans, strings and arrays are refused."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
+        raise InputError(f"{name} must be a number, got {value!r}{_tail(rules.get('hint', ''))}")
+    return float(numbers(name, float(value), **rules))
+
+
+def integer(name: str, value: Any, *, at_least: int | None = None, hint: str = "") -> int:
+    """Return a whole number as ``int``; 3.0 is accepted, 3.5, NaN and True are not."""
+    whole = isinstance(value, Integral) or (isinstance(value, Real) and float(value).is_integer())
+    if isinstance(value, bool | np.bool_) or not whole:
+        raise InputError(f"{name} must be a whole number, got {value!r}{_tail(hint)}")
+    if at_least is not None and int(value) < at_least:
+        raise InputError(f"{name} must be at least {at_least}, got {value!r}{_tail(hint)}")
+    return int(value)
+
+
+def choice(name: str, value: Any, known: Iterable[str]) -> str:
+    """Return ``value`` if it is one of the ``known`` words; otherwise list them."""
+    options = tuple(known)
+    if not isinstance(value, str) or value not in options:
+        raise InputError(f"{name} must be one of {', '.join(map(repr, options))}, got {value!r}")
+    return value
+
+
+def _tail(hint: str) -> str:
+    return f"; {hint}" if hint else ""

@@ -1,0 +1,5 @@
+"""Composed privacy losses: from a mechanism to its trade-off."""
+
+from deniable.accounting.dispatch import tradeoff
+
+__all__ = ["tradeoff"]

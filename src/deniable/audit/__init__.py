@@ -1,0 +1,1 @@
+"""Measured attacks: games, exact intervals, verdicts."""

@@ -1,0 +1,1 @@
+"""Foreign objects in, ours out: scikit-learn, Opacus, DpEvent."""

@@ -1,0 +1,115 @@
+"""What ran: the mechanisms whose leakage deniable knows how to bound.
+
+A mechanism is a frozen, validated description of a randomised algorithm seen by one record that is either in or
+out of its input. It computes nothing: ``deniable.tradeoff`` turns it into what an attacker can do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from deniable._check import InputError, integer, number
+
+
+class Mechanism:
+    """Base of all mechanisms; ``a + b`` is the (adaptive) composition of the two."""
+
+    def __add__(self, other: Mechanism) -> Composition:
+        if not isinstance(other, Mechanism):
+            return NotImplemented
+        return Composition((self, other))
+
+
+@dataclass(frozen=True)
+class PureDP(Mechanism):
+    """Any mechanism that is ``epsilon``-differentially private."""
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", number("epsilon", self.epsilon, at_least=0.0))
+
+
+@dataclass(frozen=True)
+class ApproximateDP(Mechanism):
+    """Any mechanism that is (``epsilon``, ``delta``)-differentially private."""
+
+    epsilon: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", number("epsilon", self.epsilon, at_least=0.0))
+        object.__setattr__(self, "delta", number("delta", self.delta, at_least=0.0, at_most=1.0))
+
+
+@dataclass(frozen=True)
+class GaussianDP(Mechanism):
+    """Any mechanism no easier to attack than telling N(0, 1) from N(``mu``, 1) (Dong, Roth & Su 2022)."""
+
+    mu: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mu", number("mu", self.mu, at_least=0.0))
+
+
+@dataclass(frozen=True)
+class SubsampledGaussian(Mechanism):
+    """One phase of DP-SGD: ``steps`` Poisson-subsampled Gaussian steps, all of them visible to the attacker.
+
+    Parameters
+    ----------
+    noise_multiplier
+        Standard deviation of the noise divided by the clipping norm; above 0 and finite.
+    sample_rate
+        Probability with which each record enters each step, in (0, 1]; 1 means full batch.
+    steps
+        Number of steps, a whole number of at least 1.
+
+    Notes
+    -----
+    The record is *added or removed*: out, a step releases N(0, σ²); in, (1−q)·N(0, σ²) + q·N(1, σ²)
+    (Mahloujifar et al., Theorem 6). Batches of a fixed size, or drawn by shuffling, are not this mechanism.
+    """
+
+    noise_multiplier: float
+    sample_rate: float
+    steps: int
+
+    def __post_init__(self) -> None:
+        sigma = number(
+            "noise_multiplier", self.noise_multiplier, above=0.0, hint="training without noise has no membership bound"
+        )
+        if sigma == float("inf"):
+            raise InputError("noise_multiplier must be finite, got inf; a release of pure noise needs no bound")
+        object.__setattr__(self, "noise_multiplier", sigma)
+        rate = number(
+            "sample_rate",
+            self.sample_rate,
+            above=0.0,
+            at_most=1.0,
+            hint="it is the expected batch size divided by the number of records",
+        )
+        object.__setattr__(self, "sample_rate", rate)
+        object.__setattr__(self, "steps", integer("steps", self.steps, at_least=1))
+
+
+@dataclass(frozen=True)
+class Composition(Mechanism):
+    """Several mechanisms run on the same data, each possibly chosen after seeing the outputs before it.
+
+    Nested compositions are flattened. The parameters (noise, rate, number of steps) are fixed beforehand; a
+    noise level that depends on earlier outputs is outside the theorem.
+    """
+
+    mechanisms: tuple[Mechanism, ...]
+
+    def __init__(self, mechanisms: Iterable[Mechanism]) -> None:
+        flat: list[Mechanism] = []
+        for part in mechanisms:
+            if not isinstance(part, Mechanism):
+                raise InputError(f"mechanisms must contain mechanisms only, got {part!r}; see deniable.mechanisms")
+            flat.extend(part.mechanisms if isinstance(part, Composition) else (part,))
+        if not flat:
+            raise InputError("mechanisms must not be empty; a composition needs at least one mechanism")
+        object.__setattr__(self, "mechanisms", tuple(flat))

@@ -1,0 +1,1 @@
+"""Release with a membership guarantee: couplings, noise laws, certificates."""

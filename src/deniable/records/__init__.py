@@ -1,0 +1,1 @@
+"""Record by record: leave-one-out, ex-post privacy loss, privacy profiles."""

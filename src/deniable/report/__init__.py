@@ -1,0 +1,1 @@
+"""Assessments: numbers first, then text, JSON, HTML and plots."""

@@ -1,0 +1,380 @@
+"""What an attacker can do: the trade-off between true and false positives of any membership attack.
+
+Two worlds: H0, the record was *out* (law Q of the release), and H1, it was *in* (law P). An attack is a test;
+its false positive rate is Q(S), its true positive rate P(S). Everything deniable knows about leakage is a
+:class:`Tradeoff`: upper bounds on what every attack reaches and, where known, lower bounds on what the best one does.
+
+Directions. ``"add"`` is the hockey stick of in against out, H_γ(P‖Q), and the ROC with out as the null hypothesis;
+``"remove"`` exchanges the two worlds. ``"both"`` (the meaning in DP) is the larger of the two.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, cast, overload
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import erfcx, ndtr, ndtri
+
+from deniable._check import FloatArray, choice, numbers
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Side = Literal["upper", "lower"]
+Direction = Literal["add", "remove"]
+AnyDirection = Literal["add", "remove", "both"]
+
+_EPS = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True)
+class Assumptions:
+    """The game in which a number holds: read it before quoting the number."""
+
+    game: str = "the attacker knows the whole training set but for one record, and tests whether that record was in"
+    adjacency: str = "add or remove one record"
+    access: str = "everything that the mechanism outputs, intermediate steps included"
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Tradeoff(ABC):
+    """Bounds on every membership attack against one mechanism.
+
+    All methods are vectorised: they return a float for scalar arguments and an array of the broadcast shape
+    otherwise. ``side="upper"`` (the default) is never below the truth, ``side="lower"`` never above it.
+
+    Subclasses give two primitives, ``_hockey_stick`` and ``_roc``, on one-dimensional arrays.
+
+    Attributes
+    ----------
+    method
+        How the numbers were computed.
+    assumptions
+        Game, adjacency and access under which they hold.
+    confidence
+        Probability with which the bounds hold: 1 for a proof, less for a Monte Carlo or sampled certificate.
+    """
+
+    method: str = field(default="closed form", kw_only=True)
+    assumptions: Assumptions = field(default_factory=Assumptions, kw_only=True)
+    confidence: float = field(default=1.0, kw_only=True)
+
+    @abstractmethod
+    def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
+        """H_γ at γ = exp(log_gamma), in [0, 1]; log_gamma may be ±inf."""
+
+    @abstractmethod
+    def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
+        """Largest true positive rate at each false positive rate in [0, 1]."""
+
+    def _largest_log_ratio(self, direction: Direction) -> float:
+        """Essential supremum of the log-likelihood ratio: ε at δ = 0, and log TPR/FPR as FPR → 0 (∞ unless known)."""
+        return float("inf")
+
+    @overload
+    def hockey_stick(self, gamma: float, direction: Direction = ..., side: Side = ...) -> float: ...
+    @overload
+    def hockey_stick(self, gamma: ArrayLike, direction: Direction = ..., side: Side = ...) -> FloatArray: ...
+    def hockey_stick(self, gamma: ArrayLike, direction: Direction = "add", side: Side = "upper") -> float | FloatArray:
+        """Return H_γ = sup over tests S of P(S) − γ·Q(S), for γ ≥ 0 (``direction="remove"`` exchanges P and Q)."""
+        g = numbers("gamma", gamma, at_least=0.0)
+        choice("direction", direction, ("add", "remove"))
+        with np.errstate(divide="ignore"):
+            return _shaped(g, self._hockey_stick(np.log(g.ravel()), direction, _side(side)))
+
+    @overload
+    def tpr(self, fpr: float, side: Side = ...) -> float: ...
+    @overload
+    def tpr(self, fpr: ArrayLike, side: Side = ...) -> FloatArray: ...
+    def tpr(self, fpr: ArrayLike, side: Side = "upper") -> float | FloatArray:
+        """Return the largest true positive rate of any attack whose false positive rate is at most ``fpr``."""
+        a = numbers("fpr", fpr, at_least=0.0, at_most=1.0, hint="it is a rate, not a percentage")
+        return _shaped(a, self._roc(a.ravel(), "add", _side(side)))
+
+    @overload
+    def advantage(self, prior: float = ..., side: Side = ...) -> float: ...
+    @overload
+    def advantage(self, prior: ArrayLike, side: Side = ...) -> FloatArray: ...
+    def advantage(self, prior: ArrayLike = 0.5, side: Side = "upper") -> float | FloatArray:
+        """Return 2·(accuracy − max(prior, 1 − prior)): what the release adds to guessing from the prior.
+
+        At ``prior=0.5`` this is sup(TPR − FPR), the total variation distance of the two worlds.
+        """
+        pi = _prior(prior)
+        return _shaped(pi, self._advantage(pi.ravel(), _side(side)))
+
+    @overload
+    def accuracy(self, prior: float = ..., side: Side = ...) -> float: ...
+    @overload
+    def accuracy(self, prior: ArrayLike, side: Side = ...) -> FloatArray: ...
+    def accuracy(self, prior: ArrayLike = 0.5, side: Side = "upper") -> float | FloatArray:
+        """Return the accuracy of the Bayes-optimal attacker who believes beforehand P(in) = ``prior``."""
+        pi = _prior(prior)
+        flat = pi.ravel()
+        best_guess = np.maximum(flat, 1 - flat)
+        return _shaped(pi, np.clip(best_guess + self._advantage(flat, _side(side)) / 2, best_guess, 1.0))
+
+    @overload
+    def precision(self, fpr: float, prior: float = ..., side: Side = ...) -> float: ...
+    @overload
+    def precision(self, fpr: ArrayLike, prior: ArrayLike = ..., side: Side = ...) -> FloatArray: ...
+    def precision(self, fpr: ArrayLike, prior: ArrayLike = 0.5, side: Side = "upper") -> float | FloatArray:
+        """Return the largest P(in | attack says in) of an attack with false positive rate exactly ``fpr``.
+
+        At ``fpr=0`` it is the limit of ever rarer accusations: 1 unless the likelihood ratio is bounded.
+        Source: Thudi et al. §3 ("positive accuracy"), at a stated FPR because for δ > 0 it has no other bound.
+        """
+        a = numbers("fpr", fpr, at_least=0.0, at_most=1.0, hint="it is a rate, not a percentage")
+        pi = _prior(prior)
+        a, pi = np.broadcast_arrays(a, pi)
+        flat = a.ravel()
+        rate = self._roc(flat, "add", _side(side))
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            ratio = np.where(flat > 0, rate / flat, np.where(rate > 0, np.inf, np.exp(self._largest_log_ratio("add"))))
+            p = pi.ravel()
+            return _shaped(a, 1 / (1 + (1 - p) / p / ratio))
+
+    @overload
+    def delta(self, epsilon: float, direction: AnyDirection = ..., side: Side = ...) -> float: ...
+    @overload
+    def delta(self, epsilon: ArrayLike, direction: AnyDirection = ..., side: Side = ...) -> FloatArray: ...
+    def delta(self, epsilon: ArrayLike, direction: AnyDirection = "both", side: Side = "upper") -> float | FloatArray:
+        """Return the smallest δ for which the mechanism is (``epsilon``, δ)-DP; ``epsilon`` may be negative."""
+        eps = numbers("epsilon", epsilon)
+        return _shaped(eps, self._delta(eps.ravel(), direction, _side(side)))
+
+    @overload
+    def epsilon(self, delta: float, direction: AnyDirection = ..., side: Side = ...) -> float: ...
+    @overload
+    def epsilon(self, delta: ArrayLike, direction: AnyDirection = ..., side: Side = ...) -> FloatArray: ...
+    def epsilon(self, delta: ArrayLike, direction: AnyDirection = "both", side: Side = "upper") -> float | FloatArray:
+        """Return the smallest ε for which the mechanism is (ε, ``delta``)-DP.
+
+        It may be negative (nothing is floored at 0); it is ``inf`` where no ε reaches ``delta`` and ``-inf`` at
+        ``delta=1``. The upper side satisfies ``self.delta(eps) <= delta`` as computed.
+        """
+        d = numbers("delta", delta, at_least=0.0, at_most=1.0)
+        flat = d.ravel()
+        low, high = self._epsilon_bracket(flat, direction, _side(side))
+        certain = max(self._largest_log_ratio(way) for way in _directions(direction))
+        low, high = np.where(flat == 0, certain, low), np.where(flat == 0, certain, high)
+        return _shaped(d, high if side == "upper" else low)
+
+    def inverse(self) -> Tradeoff:
+        """Return the trade-off with the two worlds exchanged: H0 = in, H1 = out."""
+        return _Inverse(self, method=self.method, assumptions=self.assumptions, confidence=self.confidence)
+
+    def plot(self, ax: Axes | None = None, *, label: str | None = None) -> Axes:
+        """Draw the upper ROC on log–log axes (in percent) and return the matplotlib axes."""
+        from deniable._plot import draw_roc
+
+        return draw_roc(lambda fpr: cast(FloatArray, self.tpr(fpr)), ax=ax, label=label or self.method)
+
+    def _advantage(self, prior: FloatArray, side: Side) -> FloatArray:
+        """2·min(π, 1−π)·H_γ with γ ≥ 1, in the direction that keeps relative precision (theory: Bayes accuracy)."""
+        rare = np.minimum(prior, 1 - prior)
+        log_gamma = np.log((1 - rare) / rare)
+        member_rare = prior <= 0.5
+        out = np.empty_like(prior)
+        for mask, direction in ((member_rare, _ADD), (~member_rare, _REMOVE)):
+            if mask.any():
+                out[mask] = self._hockey_stick(log_gamma[mask], direction, side)
+        return 2 * rare * out
+
+    def _delta(self, epsilon: FloatArray, direction: AnyDirection, side: Side) -> FloatArray:
+        return np.max([self._hockey_stick(epsilon, d, side) for d in _directions(direction)], axis=0)
+
+    def _epsilon_bracket(self, delta: FloatArray, direction: AnyDirection, side: Side) -> tuple[FloatArray, FloatArray]:
+        """Bisect δ(ε) for all ``delta`` at once: δ(low) > delta ≥ δ(high), or an infinite end where none exists."""
+        low, high = np.full(delta.shape, -1.0), np.full(delta.shape, 1.0)
+        for _ in range(12):  # widen to ±4096, beyond which exp() under- and overflows anyway
+            too_low = self._delta(high, direction, side) > delta
+            too_high = self._delta(low, direction, side) <= delta
+            if not (too_low.any() or too_high.any()):
+                break
+            low, high = (
+                np.where(too_low, high, np.where(too_high, 2 * low, low)),
+                np.where(too_high, low, np.where(too_low, 2 * high, high)),
+            )
+        unreachable = self._delta(high, direction, side) > delta
+        always = self._delta(low, direction, side) <= delta
+        for _ in range(200):
+            middle = (low + high) / 2
+            if not np.any((middle > low) & (middle < high)):
+                break
+            reached = self._delta(middle, direction, side) <= delta
+            low, high = np.where(reached, low, middle), np.where(reached, middle, high)
+        low = np.where(always | (delta >= 1), -np.inf, np.where(unreachable, high, low))
+        high = np.where(always | (delta >= 1), -np.inf, np.where(unreachable, np.inf, high))
+        return low, high
+
+
+@dataclass(frozen=True)
+class _Inverse(Tradeoff):
+    """The same pair of laws with the roles of the two worlds exchanged."""
+
+    of: Tradeoff
+
+    def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
+        return self.of._hockey_stick(log_gamma, _OPPOSITE[direction], side)
+
+    def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
+        return self.of._roc(fpr, _OPPOSITE[direction], side)
+
+    def _largest_log_ratio(self, direction: Direction) -> float:
+        return self.of._largest_log_ratio(_OPPOSITE[direction])
+
+    def inverse(self) -> Tradeoff:
+        return self.of
+
+
+@dataclass(frozen=True)
+class ApproximateTradeoff(Tradeoff):
+    """The worst pair of an (ε, δ)-DP mechanism (Kairouz, Oh & Viswanath 2015; Humphries et al.; Izzo Theorem 4).
+
+    P = {δ, (1−δ)e^ε/(1+e^ε), (1−δ)/(1+e^ε), 0} against its mirror image: attained by randomised response, so upper
+    and lower coincide as statements about the worst mechanism with that guarantee.
+    """
+
+    guaranteed_epsilon: float
+    guaranteed_delta: float
+
+    def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
+        eps = self.guaranteed_epsilon
+        log_p = -float(np.log1p(np.exp(-eps)))  # p = e^ε/(1+e^ε), 1 − p = e^{log_p − ε}
+        with np.errstate(over="ignore", invalid="ignore"):
+            first = -np.exp(log_p) * np.expm1(np.minimum(log_gamma - eps, 0.0))
+            second = -np.exp(log_p - eps) * np.expm1(np.minimum(log_gamma + eps, 0.0))
+        if np.isinf(eps):
+            first, second = np.ones_like(log_gamma), np.zeros_like(log_gamma)
+        spread = (1 - self.guaranteed_delta) * (first + second)
+        value = self.guaranteed_delta + spread
+        return _outward(value, np.where(spread > 0, 8 * _EPS * value, 0.0), side)  # exactly δ from ε on
+
+    def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
+        with np.errstate(divide="ignore", over="ignore"):
+            rising = self.guaranteed_delta + np.exp(self.guaranteed_epsilon + np.log(fpr))
+        falling = 1 - np.exp(-self.guaranteed_epsilon) * np.maximum(1 - self.guaranteed_delta - fpr, 0.0)
+        value = np.minimum(np.minimum(rising, falling), 1.0)
+        # exp(ε + log α) loses the rounding of its argument, whose size is at most ε + 745
+        return _outward(value, (8 + 2 * min(self.guaranteed_epsilon + 745, 1500)) * _EPS * value, side)
+
+    def _largest_log_ratio(self, direction: Direction) -> float:
+        return float("inf") if self.guaranteed_delta > 0 else self.guaranteed_epsilon
+
+
+@dataclass(frozen=True)
+class GaussianTradeoff(Tradeoff):
+    """N(0, 1) against N(μ, 1): TPR = Φ(Φ⁻¹(FPR) + μ), TV = 2Φ(μ/2) − 1 (Dong, Roth & Su 2022)."""
+
+    mu: float
+
+    def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
+        mu = self.mu
+        if mu == 0 or np.isinf(mu):
+            return np.maximum(-np.expm1(log_gamma), 0.0) if mu == 0 else np.ones_like(log_gamma)
+        finite = np.isfinite(log_gamma)
+        lg = np.where(finite, log_gamma, 0.0)
+        # H = Φ(a) − γΦ(b) = φ(a)·(m(a) − m(b)) with the Mills ratio m = Φ/φ, which keeps relative precision in tails
+        a, b = mu / 2 - lg / mu, -mu / 2 - lg / mu
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            mills = np.exp(-(a**2) / 2) / 2 * (erfcx(-a / np.sqrt(2)) - erfcx(-b / np.sqrt(2)))
+            direct = ndtr(a) - np.exp(np.minimum(lg, 700.0)) * ndtr(b)
+            value = np.where(a < 5, mills, direct)
+            spread = mu / 2 + np.abs(lg) / mu
+            slack = _EPS * (8 + 4 * np.minimum(spread**2, 1e6)) * ndtr(a)
+        value = np.clip(np.maximum(value, -np.expm1(np.minimum(lg, 0.0))), 0.0, 1.0)  # H_γ ≥ 1 − γ
+        value = _outward(value, slack, side)
+        return np.where(finite, value, np.where(log_gamma > 0, 0.0, 1.0))
+
+    def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
+        quantile = ndtri(fpr)
+        with np.errstate(invalid="ignore"):
+            nudge = 8 * _EPS * (1 + np.abs(quantile) + self.mu) * (1 if side == "upper" else -1)
+            value = ndtr(quantile + self.mu + nudge)
+        value = _outward(value, 4 * _EPS * value, side)
+        value = np.where(fpr == 0, float(np.isinf(self.mu)), np.where(fpr == 1, 1.0, value))
+        return np.maximum(value, fpr)
+
+    def _largest_log_ratio(self, direction: Direction) -> float:
+        return float("inf") if self.mu > 0 else 0.0
+
+
+@dataclass(frozen=True)
+class EnvelopeTradeoff(Tradeoff):
+    """Upper bounds known only as hockey sticks at some γ, in both directions: a sampled or numerical certificate.
+
+    ``log_gamma`` is increasing; ``add`` and ``remove`` hold upper bounds on H_γ there. Between the points H is
+    bounded by convexity in γ (linear interpolation), and TPR ≤ min over the points of γ·FPR + H_γ. The lower side
+    is the trivial one: it knows nothing.
+    """
+
+    log_gamma: FloatArray
+    add: FloatArray
+    remove: FloatArray
+
+    def __post_init__(self) -> None:
+        points = numbers("log_gamma", self.log_gamma)
+        if points.ndim != 1 or points.size == 0 or not np.all(np.diff(points) > 0):
+            raise ValueError("log_gamma must be a non-empty increasing one-dimensional array")
+
+    def _bounds(self, direction: Direction) -> tuple[FloatArray, FloatArray]:
+        """γ and H_γ with the ends γ = 0 (H = 1) and the last known value kept for ever larger γ."""
+        values = self.add if direction == "add" else self.remove
+        return np.concatenate([[0.0], np.exp(self.log_gamma)]), np.concatenate([[1.0], np.clip(values, 0.0, 1.0)])
+
+    def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
+        with np.errstate(over="ignore"):
+            gamma = np.exp(log_gamma)
+        trivial: FloatArray = np.maximum(1 - gamma, 0.0)
+        if side == "lower":
+            return trivial
+        points, values = self._bounds(direction)
+        value = np.interp(gamma, points, values)
+        bound: FloatArray = np.maximum(np.clip(value * (1 + 8 * _EPS), 0.0, 1.0), trivial)
+        return bound
+
+    def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
+        if side == "lower":
+            return fpr.copy()
+        points, values = self._bounds(direction)
+        bound: FloatArray = np.clip(np.min(points * fpr[:, None] + values, axis=1) * (1 + 4 * _EPS), fpr, 1.0)
+        return bound
+
+
+def with_assumptions(tradeoff: Tradeoff, **changes: Any) -> Tradeoff:
+    """Return ``tradeoff`` with fields of its :class:`Assumptions` replaced."""
+    return replace(tradeoff, assumptions=replace(tradeoff.assumptions, **changes))
+
+
+_ADD: Direction = "add"
+_REMOVE: Direction = "remove"
+_OPPOSITE: dict[Direction, Direction] = {"add": "remove", "remove": "add"}
+
+
+def _directions(direction: str) -> tuple[Direction, ...]:
+    choice("direction", direction, ("add", "remove", "both"))
+    return ("add", "remove") if direction == "both" else (cast(Direction, direction),)
+
+
+def _side(side: str) -> Side:
+    return cast(Side, choice("side", side, ("upper", "lower")))
+
+
+def _prior(prior: ArrayLike) -> FloatArray:
+    return numbers(
+        "prior", prior, above=0.0, below=1.0, hint="a prior of 0 or 1 is certainty: no attack can add anything to it"
+    )
+
+
+def _outward(value: FloatArray, slack: FloatArray, side: Side) -> FloatArray:
+    """Move a probability to its safe side by ``slack``, staying in [0, 1]."""
+    return np.clip(value + slack if side == "upper" else value - slack, 0.0, 1.0)
+
+
+def _shaped(like: FloatArray, flat: FloatArray) -> float | FloatArray:
+    return float(flat[0]) if like.ndim == 0 else flat.reshape(like.shape)
