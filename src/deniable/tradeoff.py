@@ -172,7 +172,7 @@ class Tradeoff(ABC):
         """Draw the upper ROC on log–log axes (in percent) and return the matplotlib axes."""
         from deniable._plot import draw_roc
 
-        return draw_roc(lambda fpr: cast(FloatArray, self.tpr(fpr)), ax=ax, label=label or self.method)
+        return draw_roc(lambda fpr: self.tpr(fpr), ax=ax, label=label or self.method)
 
     def _advantage(self, prior: FloatArray, side: Side) -> FloatArray:
         """2·min(π, 1−π)·H_γ with γ ≥ 1, in the direction that keeps relative precision (theory: Bayes accuracy)."""
@@ -186,7 +186,8 @@ class Tradeoff(ABC):
         return 2 * rare * out
 
     def _delta(self, epsilon: FloatArray, direction: AnyDirection, side: Side) -> FloatArray:
-        return np.max([self._hockey_stick(epsilon, d, side) for d in _directions(direction)], axis=0)
+        found: FloatArray = np.max([self._hockey_stick(epsilon, d, side) for d in _directions(direction)], axis=0)
+        return found
 
     def _epsilon_bracket(self, delta: FloatArray, direction: AnyDirection, side: Side) -> tuple[FloatArray, FloatArray]:
         """Bisect δ(ε) for all ``delta`` at once: δ(low) > delta ≥ δ(high), or an infinite end where none exists."""
