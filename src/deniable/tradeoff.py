@@ -172,7 +172,7 @@ class Tradeoff(ABC):
         """Draw the upper ROC on log–log axes (in percent) and return the matplotlib axes."""
         from deniable._plot import draw_roc
 
-        return draw_roc(lambda fpr: self.tpr(fpr), ax=ax, label=label or self.method)
+        return draw_roc(self.tpr, ax=ax, label=label or self.method)
 
     def _advantage(self, prior: FloatArray, side: Side) -> FloatArray:
         """2·min(π, 1−π)·H_γ with γ ≥ 1, in the direction that keeps relative precision (theory: Bayes accuracy)."""
