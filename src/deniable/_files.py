@@ -1,0 +1,71 @@
+"""Writing results: checked before the work starts, complete or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from deniable._check import InputError
+
+
+def check_writable(name: str, path: str | Path, *, suffixes: tuple[str, ...] = ()) -> Path:
+    """Return ``path`` if a file with one of ``suffixes`` can be created there; raise ``InputError`` if not."""
+    target = Path(path)
+    if suffixes and target.suffix.lower() not in suffixes:
+        raise InputError(f"{name} must end in {' or '.join(suffixes)}, got {str(path)!r}")
+    folder = target.parent
+    if target.is_dir():
+        raise InputError(f"{name} must name a file, but {str(path)!r} is a folder")
+    if not folder.is_dir():
+        raise InputError(f"{name} cannot be written: the folder {str(folder)!r} does not exist; create it first")
+    if not os.access(folder, os.W_OK) or (target.exists() and not os.access(target, os.W_OK)):
+        raise InputError(f"{name} cannot be written: no permission to write {str(path)!r}")
+    return target
+
+
+def write_atomically(path: str | Path, content: str | bytes) -> Path:
+    """Write ``content`` to a temporary file beside ``path`` and move it into place: readers never see half a file."""
+    target = Path(path)
+    data = content.encode() if isinstance(content, str) else content
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(data)
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(temporary, 0o666 & ~umask)
+        os.replace(temporary, target)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+    return target
+
+
+def plain(value: Any) -> Any:
+    """Return ``value`` as JSON types: dataclasses become objects, arrays lists, and non-finite numbers ``None``."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain(item) for item in value]
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    if isinstance(value, float):
+        return value if np.isfinite(value) else None
+    if isinstance(value, Path):
+        return str(value)
+    return value
+
+
+def to_json(value: Any) -> str:
+    """Return ``value`` as indented JSON that any parser accepts: no NaN, no Infinity."""
+    return json.dumps(plain(value), indent=2, allow_nan=False, ensure_ascii=False)

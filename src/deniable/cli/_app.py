@@ -1,0 +1,84 @@
+"""The Typer application, the options every command shares, and the exit codes."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from deniable import __version__
+from deniable._check import InputError
+
+FINE, MISSED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+
+app = typer.Typer(
+    name="deniable",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    help="Could an attacker tell whether a person's record was in the training data?",
+    epilog="Exit codes: 0 fine · 1 a verdict is violated or a target was missed · 2 bad input · 130 interrupted.",
+)
+
+JsonFlag = Annotated[bool, typer.Option("--json", help="Print machine-readable JSON to stdout and nothing else.")]
+PriorOption = Annotated[
+    float, typer.Option("--prior", help="What the attacker believes beforehand: P(the record was in), in (0, 1).")
+]
+FprOption = Annotated[float, typer.Option("--fpr", help="False positive rate as a fraction: 0.001 means 0.1 %.")]
+PlotOption = Annotated[Path | None, typer.Option("--plot", help="Also draw a picture: a file ending in .svg or .png.")]
+SeedOption = Annotated[
+    int | None, typer.Option("--seed", help="Seed of splits and simulations (never of released noise).")
+]
+
+
+def examples(*lines: str) -> str:
+    """Return the epilog of a command's help: commands that can be pasted."""
+    return "**Examples**\n\n" + "\n\n".join(f"`{line}`" for line in lines)
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"deniable {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+) -> None:
+    """Could an attacker tell whether a person's record was in the training data?"""
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command line and return its exit code; an error is one line on stderr unless --debug is given."""
+    debug = "--debug" in arguments
+    arguments = [word for word in arguments if word != "--debug"]
+    try:
+        code: Any = app(args=arguments, prog_name="deniable", standalone_mode=False)
+    except (KeyboardInterrupt, typer.Abort):
+        print("interrupted; nothing was written", file=sys.stderr)
+        return INTERRUPTED
+    except (InputError, ImportError, OSError) as error:
+        return _bad(str(error), debug)
+    except Exception as error:
+        if hasattr(error, "format_message"):  # usage errors of the option parser
+            context = getattr(error, "ctx", None)
+            if not error.format_message():  # no arguments at all: the help has been printed
+                return BAD_INPUT
+            hint = f" (see {context.command_path} --help)" if context else ""
+            return _bad(error.format_message() + hint, debug)
+        raise
+    return code if isinstance(code, int) else FINE
+
+
+def _bad(message: str, debug: bool) -> int:
+    if debug:
+        import traceback
+
+        traceback.print_exc()
+    print(f"error: {' '.join(message.split())}", file=sys.stderr)
+    return BAD_INPUT
