@@ -262,7 +262,8 @@ class ApproximateTradeoff(Tradeoff):
         falling = 1 - np.exp(-self.guaranteed_epsilon) * np.maximum(1 - self.guaranteed_delta - fpr, 0.0)
         value = np.minimum(np.minimum(rising, falling), 1.0)
         # exp(ε + log α) loses the rounding of its argument, whose size is at most ε + 745
-        return _outward(value, (8 + 2 * min(self.guaranteed_epsilon + 745, 1500)) * _EPS * value, side)
+        value = _outward(value, (8 + 2 * min(self.guaranteed_epsilon + 745, 1500)) * _EPS * value, side)
+        return np.maximum(value, fpr)
 
     def _largest_log_ratio(self, direction: Direction) -> float:
         return float("inf") if self.guaranteed_delta > 0 else self.guaranteed_epsilon
@@ -275,22 +276,28 @@ class GaussianTradeoff(Tradeoff):
     mu: float
 
     def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
-        mu = self.mu
-        if mu == 0 or np.isinf(mu):
-            return np.maximum(-np.expm1(log_gamma), 0.0) if mu == 0 else np.ones_like(log_gamma)
-        finite = np.isfinite(log_gamma)
-        lg = np.where(finite, log_gamma, 0.0)
-        # H = Φ(a) − γΦ(b) = φ(a)·(m(a) − m(b)) with the Mills ratio m = Φ/φ, which keeps relative precision in tails
-        a, b = mu / 2 - lg / mu, -mu / 2 - lg / mu
+        if self.mu == 0 or np.isinf(self.mu):
+            return np.maximum(-np.expm1(log_gamma), 0.0) if self.mu == 0 else np.ones_like(log_gamma)
+        # the pair is symmetric, so H_γ = 1 − γ + γ·H_{1/γ}: only γ ≥ 1 needs a formula
+        value, slack = self._above_one(np.abs(log_gamma))
+        gamma = np.exp(np.minimum(log_gamma, 0.0))
+        value, slack = gamma * value - np.expm1(np.minimum(log_gamma, 0.0)), gamma * slack
+        return _outward(value, slack + np.where(gamma < 1, 4 * _EPS * value, 0.0), side)
+
+    def _above_one(self, log_gamma: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """H_γ for γ ≥ 1 and a bound on its rounding error.
+
+        H = Φ(a) − γΦ(b) = φ(a)·(m(a) − m(b)) with the Mills ratio m = Φ/φ, which keeps relative precision in tails.
+        """
+        lg = np.minimum(log_gamma, 1e300)  # keeps ∞ out of the arithmetic; H underflows to 0 long before
+        a, b = self.mu / 2 - lg / self.mu, -self.mu / 2 - lg / self.mu
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             mills = np.exp(-(a**2) / 2) / 2 * (erfcx(-a / np.sqrt(2)) - erfcx(-b / np.sqrt(2)))
             direct = ndtr(a) - np.exp(np.minimum(lg, 700.0)) * ndtr(b)
             value = np.where(a < 5, mills, direct)
-            spread = mu / 2 + np.abs(lg) / mu
-            slack = _EPS * (8 + 4 * np.minimum(spread**2, 1e6)) * ndtr(a)
-        value = np.clip(np.maximum(value, -np.expm1(np.minimum(lg, 0.0))), 0.0, 1.0)  # H_γ ≥ 1 − γ
-        value = _outward(value, slack, side)
-        return np.where(finite, value, np.where(log_gamma > 0, 0.0, 1.0))
+            rounding = 8 + 4 * np.minimum((self.mu / 2 + lg / self.mu) ** 2, 1e300)
+            slack = _EPS * np.where(ndtr(a) > 0, rounding * ndtr(a), 0.0)
+        return np.clip(value, 0.0, 1.0), slack
 
     def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
         quantile = ndtri(fpr)

@@ -1,0 +1,46 @@
+"""Shared fixtures: data sets that may be absent, a browser that may be absent, quiet property tests."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import matplotlib as mpl
+import pytest
+from hypothesis import HealthCheck, settings
+
+mpl.use("Agg")
+settings.register_profile(
+    "deniable", deadline=None, derandomize=True, max_examples=50, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("deniable")
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="session")
+def dataset():
+    """Return a function from a file name to its path in the data folder; skips the test if it is absent."""
+    folder = Path(os.environ.get("DENIABLE_DATA", ROOT.parent / "shared" / "datasets"))
+
+    def find(name: str) -> Path:
+        path = folder / name
+        if not path.exists():
+            pytest.skip(f"{name} is not in {folder}; set DENIABLE_DATA to the folder that holds it")
+        return path
+
+    return find
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """Return the path of a Chromium; skips the test if there is none."""
+    for name in ("chromium", "chromium-browser", "google-chrome"):
+        if path := shutil.which(name):
+            return path
+    pytest.skip("no Chromium found; install Debian's package chromium to run the browser tests")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--run-docs", action="store_true", help="run the examples of README and docs")
