@@ -1,0 +1,264 @@
+"""The assessment as data: numbers first; text, JSON, Markdown and HTML are drawn from it and from nothing else."""
+
+from __future__ import annotations
+
+import decimal
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from deniable._check import InputError
+from deniable._files import check_writable, to_json, write_atomically
+from deniable.tradeoff import Assumptions
+
+SCHEMA_VERSION = "1.0"
+
+Kind = Literal["provable upper bound", "empirical lower bound", "measured interval", "exact", "estimate", "parameter"]
+Unit = Literal["rate", "number", "count"]
+Status = Literal["bounded", "consistent", "inconclusive", "violated", "target missed"]
+_SEVERITY: tuple[Status, ...] = ("bounded", "consistent", "inconclusive", "target missed", "violated")
+
+
+@dataclass(frozen=True)
+class Number:
+    """One number of a report: what it is, on which side of the truth it lies, and what it means.
+
+    ``value`` is None where nothing can be said; ``low`` and ``high`` are set for intervals. Rates are fractions here
+    and percentages where a person reads them.
+    """
+
+    key: str
+    label: str
+    value: float | None
+    meaning: str
+    kind: Kind = "provable upper bound"
+    unit: Unit = "rate"
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def shown(self) -> str:
+        """The number as a person reads it, rounded to the side that its kind claims."""
+        if self.low is not None and self.high is not None:
+            low, high = shown(self.low, self.unit, "lower"), shown(self.high, self.unit, "upper")
+            return f"{low} to {high}"
+        if self.value is None:
+            return "not resolvable"
+        side = {"provable upper bound": "upper", "empirical lower bound": "lower"}.get(self.kind, "nearest")
+        return shown(self.value, self.unit, side)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A ROC to draw: a bound (``tpr`` only) or a measured band (``low`` and ``high`` too)."""
+
+    key: str
+    label: str
+    kind: Kind
+    fpr: list[float]
+    tpr: list[float]
+    low: list[float] | None = None
+    high: list[float] | None = None
+
+
+@dataclass(frozen=True)
+class Series:
+    """A picture of numbers against numbers that is not a ROC: ranked records, a transition band."""
+
+    key: str
+    title: str
+    x_label: str
+    y_label: str
+    x: list[float]
+    lines: dict[str, list[float]]
+    log_x: bool = False
+    log_y: bool = False
+    alt: str = ""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A small table of words and numbers: the most exposed records, subgroups."""
+
+    key: str
+    title: str
+    columns: list[str]
+    rows: list[list[Any]]
+
+
+@dataclass(frozen=True)
+class Section:
+    """One part of the report: bound, records, attack, utility, release."""
+
+    key: str
+    title: str
+    summary: str
+    numbers: tuple[Number, ...] = ()
+    curves: tuple[Curve, ...] = ()
+    series: tuple[Series, ...] = ()
+    grids: tuple[Grid, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Assessment:
+    """What was asked, and only that: sections of numbers with the game in which they hold.
+
+    ``status`` is the worst of its parts: "bounded" (a proof, no attack run), "consistent" (attacks stay below the
+    proof), "inconclusive", "target missed" (a limit that the caller set is exceeded), "violated" (an attack is
+    provably above the proof: the implementation under test is broken).
+    """
+
+    title: str
+    status: Status
+    headline: str
+    sections: tuple[Section, ...]
+    assumptions: Assumptions
+    not_covered: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+    reproduction: dict[str, Any] = field(default_factory=dict)
+    schema_version: str = SCHEMA_VERSION
+
+    @property
+    def numbers(self) -> dict[str, Number]:
+        """All numbers by key."""
+        return {number.key: number for section in self.sections for number in section.numbers}
+
+    @property
+    def curves(self) -> tuple[Curve, ...]:
+        """All ROC curves, bounds and measured bands, in the order of the sections."""
+        return tuple(curve for section in self.sections for curve in section.curves)
+
+    def section(self, key: str) -> Section | None:
+        """Return the section called ``key``, or None if it was not asked for."""
+        return next((section for section in self.sections if section.key == key), None)
+
+    def merge(self, other: Assessment) -> Assessment:
+        """Return one assessment with the parts of both; the worse status and its headline stand on top."""
+        taken = {section.key for section in self.sections}
+        renamed = tuple(_renamed(section, taken) for section in other.sections)
+        worst = max(self, other, key=lambda a: _SEVERITY.index(a.status))
+        return replace(
+            self,
+            title=f"{self.title}; {other.title}",
+            status=worst.status,
+            headline=worst.headline,
+            sections=self.sections + renamed,
+            assumptions=replace(
+                self.assumptions,
+                notes=_union(self.assumptions.notes, other.assumptions.notes, _differences(self, other)),
+            ),
+            not_covered=_union(self.not_covered, other.not_covered),
+            warnings=_union(self.warnings, other.warnings),
+            reproduction={**other.reproduction, **self.reproduction},
+        )
+
+    __add__ = merge
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the assessment as plain types, in the order of the schema."""
+        return {"schema_version": self.schema_version, **{k: v for k, v in asdict(self).items()}}
+
+    def to_json(self, path: str | Path | None = None) -> str:
+        """Return JSON (no NaN, no infinity; schema in ``deniable/report/schema.json``) and write it to ``path``."""
+        return _written("path", to_json(self.to_dict()), path, (".json",))
+
+    def to_text(self) -> str:
+        """Return the report as plain text."""
+        from deniable.report.text import to_text
+
+        return to_text(self)
+
+    def to_markdown(self, path: str | Path | None = None) -> str:
+        """Return the report as Markdown and write it to ``path``."""
+        from deniable.report.text import to_markdown
+
+        return _written("path", to_markdown(self), path, (".md",))
+
+    def to_html(self, path: str | Path | None = None) -> str:
+        """Return one self-contained offline page and write it, complete or not at all, to ``path``."""
+        from deniable.report.html import to_html
+
+        return _written("path", to_html(self), path, (".html", ".htm"))
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+
+def with_limit(assessment: Assessment, max_advantage: float) -> Assessment:
+    """Return the assessment with status "target missed" if its provable advantage exceeds ``max_advantage``."""
+    bound = assessment.numbers.get("bound.advantage")
+    if bound is None or bound.value is None:
+        raise InputError("max_advantage needs a provable bound to compare with; give a mechanism")
+    if bound.value <= max_advantage or assessment.status == "violated":
+        return assessment
+    limit = shown(max_advantage, "rate", "nearest")
+    headline = (
+        f"Target missed: the provable advantage {bound.shown} exceeds the limit of {limit}. {assessment.headline}"
+    )
+    return replace(assessment, status="target missed", headline=headline)
+
+
+def shown(value: float, unit: Unit, side: str) -> str:
+    """Return a number for people: rates in percent, four digits, rounded to the named side of the truth."""
+    if np.isinf(value):
+        return "unbounded" if value > 0 else "−∞"
+    if unit == "count":
+        return f"{value:,.0f}"
+    exact = decimal.Decimal(value) * (100 if unit == "rate" else 1)
+    if exact == 0:
+        return "0 %" if unit == "rate" else "0"
+    ways = {"upper": decimal.ROUND_CEILING, "lower": decimal.ROUND_FLOOR, "nearest": decimal.ROUND_HALF_EVEN}
+    exponent = exact.adjusted() - 3
+    rounded = exact.quantize(decimal.Decimal(1).scaleb(exponent), rounding=ways[side])
+    if unit == "rate":
+        rounded = min(rounded, decimal.Decimal(100)) if value <= 1 else rounded
+    text = f"{rounded:f}" if -6 <= rounded.adjusted() <= 6 else f"{rounded:.3e}"
+    if "." in text and "e" not in text:
+        text = text.rstrip("0").rstrip(".")
+    return f"{text} %" if unit == "rate" else text
+
+
+def _renamed(section: Section, taken: set[str]) -> Section:
+    """Give a section whose key is taken a key of its own, and its numbers keys below it."""
+    if section.key not in taken:
+        return section
+    key = next(f"{section.key}{i}" for i in _from(2) if f"{section.key}{i}" not in taken)
+
+    def moved(name: str) -> str:
+        return name.replace(section.key, key, 1)
+
+    return replace(
+        section,
+        key=key,
+        numbers=tuple(replace(n, key=moved(n.key)) for n in section.numbers),
+        curves=tuple(replace(c, key=moved(c.key)) for c in section.curves),
+    )
+
+
+def _from(start: int) -> Iterator[int]:
+    while True:
+        yield start
+        start += 1
+
+
+def _union(*groups: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(item for group in groups for item in group))
+
+
+def _differences(one: Assessment, other: Assessment) -> tuple[str, ...]:
+    """Say where the second assessment was made in another game than the first."""
+    pairs = (
+        (name, getattr(one.assumptions, name), getattr(other.assumptions, name))
+        for name in ("game", "adjacency", "access")
+    )
+    return tuple(f"For “{other.title}” the {name} is: {b}." for name, a, b in pairs if a != b)
+
+
+def _written(name: str, content: str, path: str | Path | None, suffixes: tuple[str, ...]) -> str:
+    if path is not None:
+        write_atomically(check_writable(name, path, suffixes=suffixes), content)
+    return content
