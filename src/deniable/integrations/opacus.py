@@ -1,0 +1,100 @@
+"""Opacus in: from an accountant's record of what ran to the mechanism that it describes. Opacus is not imported."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from deniable._check import InputError, integer
+from deniable.mechanisms import Composition, Mechanism, SubsampledGaussian
+
+# all three record the same thing, Poisson-subsampled Gaussian steps, and differ only in how they bound ε
+_ACCOUNTANTS = ("rdp", "prv", "gdp")
+_CHECKPOINT_KEY = "privacy_accountant_state_dict"
+
+
+def from_opacus(accountant: Any) -> Mechanism:
+    """Return the mechanism that an Opacus accountant has recorded.
+
+    Parameters
+    ----------
+    accountant
+        One of
+
+        - an accountant of Opacus (``RDPAccountant``, ``PRVAccountant``, ``GaussianAccountant``), or a
+          ``PrivacyEngine``, whose accountant is then taken;
+        - an accountant's ``state_dict()``, or a checkpoint dictionary that holds one, such as
+          ``torch.load(path)`` returns after ``PrivacyEngine.save_checkpoint``;
+        - a history: a list of (noise_multiplier, sample_rate, steps).
+
+    Returns
+    -------
+    Mechanism
+        A :class:`SubsampledGaussian`, or a :class:`Composition` of them in the order in which they ran. Neighbouring
+        phases with equal parameters are merged.
+
+    Raises
+    ------
+    InputError
+        For an accountant that is not one of the three, an empty history, or a phase that has no bound.
+
+    Notes
+    -----
+    Only the recorded parameters are used, never the accountant's own bound. Opacus records the same history with
+    ``poisson_sampling=False``, although batches are then drawn by shuffling and the mechanism is a different one: the
+    history cannot tell, so make sure that Poisson sampling was on.
+    """
+    phases = [_phase(index, row) for index, row in enumerate(_history(accountant))]
+    if not phases:
+        raise InputError("accountant must have recorded at least one step; its history is empty")
+    merged = [
+        SubsampledGaussian(sigma, rate, sum(phase.steps for phase in run))
+        for (sigma, rate), run in groupby(phases, key=lambda phase: (phase.noise_multiplier, phase.sample_rate))
+    ]
+    return merged[0] if len(merged) == 1 else Composition(merged)
+
+
+def _history(source: Any) -> Iterable[Any]:
+    """The list of (noise_multiplier, sample_rate, steps) inside any of the accepted objects."""
+    if isinstance(source, Mapping):
+        if _CHECKPOINT_KEY in source:
+            return _history(source[_CHECKPOINT_KEY])
+        if "history" in source and "mechanism" in source:
+            return _recorded(source["mechanism"], source["history"])
+        raise InputError(
+            "accountant must be a state_dict with the keys 'history' and 'mechanism', or a checkpoint with the key "
+            f"{_CHECKPOINT_KEY!r}, got the keys {sorted(map(str, source))}"
+        )
+    if hasattr(source, "history") and hasattr(source, "mechanism"):
+        return _recorded(source.mechanism(), source.history)
+    if hasattr(source, "accountant"):
+        return _history(source.accountant)
+    if isinstance(source, Sequence) and not isinstance(source, str | bytes):
+        return source
+    raise InputError(
+        "accountant must be an Opacus accountant, its state_dict or a history list of "
+        f"(noise_multiplier, sample_rate, steps), got {type(source).__name__}"
+    )
+
+
+def _recorded(mechanism: Any, history: Iterable[Any]) -> Iterable[Any]:
+    if mechanism not in _ACCOUNTANTS:
+        raise InputError(
+            f"accountant must be one of Opacus's {', '.join(_ACCOUNTANTS)}, got the mechanism {mechanism!r}; if all "
+            "its steps were Poisson-subsampled Gaussians, hand over the history list itself"
+        )
+    return history
+
+
+def _phase(index: int, row: Any) -> SubsampledGaussian:
+    try:
+        sigma, rate, steps = row
+    except (TypeError, ValueError):
+        raise InputError(
+            f"history[{index}] must be a triple (noise_multiplier, sample_rate, steps), got {row!r}"
+        ) from None
+    try:
+        return SubsampledGaussian(sigma, rate, integer("steps", steps, at_least=1))
+    except InputError as error:
+        raise InputError(f"history[{index}]: {error}") from None
