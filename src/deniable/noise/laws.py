@@ -1,0 +1,317 @@
+"""The noise that is added to a released value, and how well any test tells two shifted copies of it apart.
+
+Every law here is X = scale · F z for a fixed shape factor F (a vector: diagonal; a matrix: lower triangular) and a
+standard law of z on R^d. What an attacker can do with v + X against w + X depends on the *distance*
+ρ = ‖F⁻¹(v − w)‖ / scale alone and grows with it; a larger scale only adds noise to what was there, so it never leaks
+more. Both facts are what the certificates rest on.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import solve_triangular
+from scipy.special import erf, gammaln, log_ndtr, ndtr
+
+from deniable._check import FloatArray, InputError, number, numbers
+
+_EPS = float(np.finfo(np.float64).eps)
+_CHUNK = 4096  # coordinates per call of a hardened sampler, so that progress can be shown
+
+
+@dataclass(frozen=True, eq=False)
+class NoiseLaw(ABC):
+    """A centred noise law on R^d.
+
+    Attributes
+    ----------
+    scale
+        Positive factor; the noise grows with it in proportion.
+    factor
+        Shape F: positive standard deviations of shape (d,), or a lower triangular matrix (d, d) with positive diagonal.
+    """
+
+    scale: float
+    factor: FloatArray
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", number("scale", self.scale, above=0.0, below=np.inf))
+        factor = numbers("factor", self.factor, below=np.inf)
+        diagonal = factor if factor.ndim == 1 else np.diagonal(factor)
+        if factor.ndim not in (1, 2) or factor.size == 0 or (factor.ndim == 2 and len(set(factor.shape)) != 1):
+            raise InputError(f"factor must have shape (d,) or (d, d), got {factor.shape}")
+        if not np.all(diagonal > 0) or (factor.ndim == 2 and np.any(np.triu(factor, 1))):
+            raise InputError("factor must be positive, and lower triangular if it is a matrix")
+        object.__setattr__(self, "factor", factor)
+
+    @property
+    def dimension(self) -> int:
+        """Number of coordinates d."""
+        return len(self.factor)
+
+    @property
+    def stretch(self) -> float:
+        """Largest distance between two values that are one Euclidean unit apart."""
+        if self.factor.ndim == 1:
+            return float(1 / (self.scale * self.factor.min()))
+        return float(1 / (self.scale * np.linalg.svd(self.factor, compute_uv=False).min())) * (1 + 1e-9)
+
+    def with_scale(self, scale: float) -> Self:
+        """Return the law of the same shape at another scale."""
+        return replace(self, scale=scale)
+
+    def whiten(self, values: ArrayLike) -> FloatArray:
+        """Return F⁻¹·values for values of shape (..., d)."""
+        array = np.asarray(values, dtype=np.float64)
+        if self.factor.ndim == 1:
+            white: FloatArray = array / self.factor
+            return white
+        return np.asarray(solve_triangular(self.factor, array.reshape(-1, self.dimension).T, lower=True)).T.reshape(
+            array.shape
+        )
+
+    def distance(self, v: ArrayLike, w: ArrayLike = 0.0) -> FloatArray:
+        """Return ρ(v, w), in units of the scaled noise, for arrays of shape (..., d)."""
+        difference = np.asarray(v, dtype=np.float64) - np.asarray(w, dtype=np.float64)
+        return np.asarray(self._norm(self.whiten(difference)) / self.scale)
+
+    def total_variation(self, v: ArrayLike, w: ArrayLike = 0.0) -> FloatArray:
+        """Return an upper bound on TV(v + X, w + X) for arrays of shape (..., d)."""
+        return self.leakage(0.0, self.distance(v, w))
+
+    def hockey_stick(self, gamma: float, v: ArrayLike, w: ArrayLike = 0.0) -> FloatArray:
+        """Return an upper bound on H_γ(v + X ‖ w + X), the same in both directions by symmetry, for γ ≥ 0."""
+        g = number("gamma", gamma, at_least=0.0)
+        if g >= 1:
+            return self.leakage(float(np.log(g)), self.distance(v, w))
+        if g == 0:
+            return np.ones_like(self.distance(v, w))
+        return np.minimum(1 - g + g * self.leakage(-float(np.log(g)), self.distance(v, w)) + _EPS, 1.0)
+
+    @abstractmethod
+    def leakage(self, log_gamma: float, distance: FloatArray) -> FloatArray:
+        """Return an upper bound on H_γ at γ = exp(log_gamma) ≥ 1 for copies ``distance`` apart; increasing in it."""
+
+    @abstractmethod
+    def log_density(self, x: ArrayLike) -> FloatArray:
+        """Return the log density of the noise at x of shape (..., d)."""
+
+    @property
+    @abstractmethod
+    def standard_deviation(self) -> FloatArray:
+        """Standard deviation of each coordinate, shape (d,)."""
+
+    @property
+    @abstractmethod
+    def sampler(self) -> str:
+        """How :meth:`perturb` draws, and which of its parts are hardened against floating-point attacks."""
+
+    def perturb(self, value: ArrayLike, *, insecure_testing_rng: np.random.Generator | None = None) -> FloatArray:
+        """Return ``value`` (shape (d,)) plus one draw of the noise, from fresh operating-system entropy.
+
+        ``insecure_testing_rng`` replaces the hardened sampler by numpy's: for simulations only, never for a release.
+        """
+        v = np.asarray(value, dtype=np.float64)
+        if insecure_testing_rng is None:
+            return self._colour(self._hardened(self.whiten(v)))
+        return v + self._colour(self.scale * self._standard(1, insecure_testing_rng)[0])
+
+    def sample(self, size: int, rng: np.random.Generator) -> FloatArray:
+        """Return ``size`` draws, shape (size, d), from numpy's generator: for simulations, never for a release."""
+        return self._colour(self.scale * self._standard(size, rng))
+
+    def _norm(self, white: FloatArray) -> FloatArray:
+        return np.asarray(np.linalg.norm(white, axis=-1))
+
+    def _colour(self, z: FloatArray) -> FloatArray:
+        return z * self.factor if self.factor.ndim == 1 else z @ self.factor.T
+
+    def _log_volume(self) -> float:
+        """Log determinant of scale · F."""
+        diagonal = self.factor if self.factor.ndim == 1 else np.diagonal(self.factor)
+        return float(self.dimension * np.log(self.scale) + np.log(diagonal).sum())
+
+    def _row_deviation(self) -> FloatArray:
+        """Standard deviation of each coordinate when z has the identity as covariance."""
+        rows = self.factor if self.factor.ndim == 1 else np.linalg.norm(self.factor, axis=1)
+        return np.asarray(self.scale * rows)
+
+    @abstractmethod
+    def _standard(self, size: int, rng: np.random.Generator) -> FloatArray:
+        """Draws of z, shape (size, d)."""
+
+    @abstractmethod
+    def _hardened(self, white: FloatArray) -> FloatArray:
+        """``white`` + scale · z with fresh entropy."""
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianNoise(NoiseLaw):
+    """N(0, scale² F Fᵀ): with distance ρ the two worlds are N(0, 1) against N(ρ, 1), exactly."""
+
+    def leakage(self, log_gamma: float, distance: FloatArray) -> FloatArray:
+        """Return H_γ = Φ(ρ/2 − ε/ρ) − e^ε Φ(−ρ/2 − ε/ρ) with ε = log γ (Dong, Roth & Su 2022, Corollary 2.13)."""
+        rho = np.asarray(distance, dtype=np.float64)
+        if log_gamma == 0:
+            return np.asarray(np.minimum(erf(rho / np.sqrt(8)) * (1 + 4 * _EPS), 1.0))
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            ratio = np.where(rho > 0, log_gamma / rho, np.inf)
+            upper = ndtr(rho / 2 - ratio)
+            value = upper - np.exp(log_gamma + log_ndtr(-rho / 2 - ratio))
+            slack = _EPS * (8 + 4 * np.minimum((rho / 2 + ratio) ** 2, 1e6)) * upper
+        return np.where(np.isinf(rho), 1.0, np.where(rho > 0, np.clip(value + slack, 0.0, 1.0), 0.0))
+
+    def log_density(self, x: ArrayLike) -> FloatArray:
+        """Return the log density at x of shape (..., d)."""
+        return np.asarray(-(self.distance(x) ** 2) / 2 - self.dimension / 2 * np.log(2 * np.pi) - self._log_volume())
+
+    @property
+    def standard_deviation(self) -> FloatArray:
+        """Standard deviation of each coordinate, shape (d,)."""
+        return self._row_deviation()
+
+    @property
+    def sampler(self) -> str:
+        """How :meth:`NoiseLaw.perturb` draws."""
+        return "OpenDP make_gaussian (hardened), on the whitened value"
+
+    def _standard(self, size: int, rng: np.random.Generator) -> FloatArray:
+        return rng.standard_normal((size, self.dimension))
+
+    def _hardened(self, white: FloatArray) -> FloatArray:
+        return _opendp("gaussian", self.scale, white)
+
+
+@dataclass(frozen=True, eq=False)
+class NormLaplaceNoise(NoiseLaw):
+    """Density proportional to exp(−‖F⁻¹x‖/scale): radius Gamma(d, scale) and uniform direction, right in every d.
+
+    (Erratum E3: drawing the radius from a Laplace law is right for d = 1 only.) For d = 1 this is Laplace noise.
+    """
+
+    def leakage(self, log_gamma: float, distance: FloatArray) -> FloatArray:
+        """Return H_γ: exact for d = 1, else that of the worst ρ-DP pair, as |log-likelihood ratio| ≤ ρ.
+
+        d = 1: 1 − e^{(ε−ρ)/2}; else (e^ρ − γ)₊/(1 + e^ρ), which at γ = 1 is tanh(ρ/2) (Kairouz, Oh & Viswanath 2015).
+        """
+        excess = np.maximum(np.asarray(distance, dtype=np.float64) - log_gamma, 0.0)
+        if self.dimension == 1:
+            return np.asarray(np.minimum(-np.expm1(-excess / 2) * (1 + 4 * _EPS), 1.0))
+        value = -np.expm1(-excess) / (1 + np.exp(-excess - log_gamma))
+        return np.asarray(np.minimum(value * (1 + 8 * _EPS), 1.0))
+
+    def log_density(self, x: ArrayLike) -> FloatArray:
+        """Return the log density at x of shape (..., d)."""
+        d = self.dimension
+        log_mass = np.log(2) + d / 2 * np.log(np.pi) + gammaln(d) - gammaln(d / 2)  # ∫ e^{−‖z‖} dz
+        return np.asarray(-self.distance(x) - log_mass - self._log_volume())
+
+    @property
+    def standard_deviation(self) -> FloatArray:
+        """Standard deviation of each coordinate, shape (d,): E r² = d(d + 1), spread over d directions."""
+        return np.asarray(np.sqrt(self.dimension + 1) * self._row_deviation())
+
+    @property
+    def sampler(self) -> str:
+        """How :meth:`NoiseLaw.perturb` draws."""
+        if self.dimension == 1:
+            return "OpenDP make_laplace (hardened), on the whitened value"
+        return (
+            "radius from d OpenDP Laplace draws, direction from d OpenDP Gaussian draws (both hardened); "
+            "their product is added in floating point (that last step is not hardened)"
+        )
+
+    def _standard(self, size: int, rng: np.random.Generator) -> FloatArray:
+        direction = rng.standard_normal((size, self.dimension))
+        radius = rng.gamma(self.dimension, size=(size, 1))
+        return np.asarray(radius * direction / np.linalg.norm(direction, axis=1, keepdims=True))
+
+    def _hardened(self, white: FloatArray) -> FloatArray:
+        if self.dimension == 1:
+            return _opendp("laplace", self.scale, white)
+        zeros = np.zeros(self.dimension)
+        radius = np.abs(_opendp("laplace", self.scale, zeros)).sum()  # a sum of d exponentials is Gamma(d)
+        direction = _opendp("gaussian", 1.0, zeros)
+        return np.asarray(white + radius * direction / np.linalg.norm(direction))
+
+
+@dataclass(frozen=True, eq=False)
+class PublishedNoise(NoiseLaw):
+    """Izzo et al., Corollary 10 as printed, to reproduce the paper. **It guarantees nothing if d > 1.**
+
+    X = r·U with r ~ Laplace(scale) and U uniform on the unit sphere of ‖x‖ = (Σ|x_i/σ_i|^M / d)^{1/M}, σ = ``factor``.
+    Its density is proportional to ‖x‖^{1−d} e^{−‖x‖/scale}: infinite at the released value when d > 1 (erratum E3).
+    """
+
+    moment: float = 2.0
+    reproduce: Literal[True] | bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.factor.ndim != 1:
+            raise InputError("factor must be a vector: the published noise has no full covariance")
+        object.__setattr__(self, "moment", number("moment", self.moment, at_least=2.0, below=np.inf))
+        if self.reproduce is not True:
+            raise InputError(
+                "noise='published' breaks its promise in more than one dimension and exists to reproduce the paper; "
+                "pass reproduce=True if that is what you want, or use noise='gaussian'"
+            )
+
+    def leakage(self, log_gamma: float, distance: FloatArray) -> FloatArray:
+        """Return H_γ for d = 1, where this is Laplace noise, and the trivial bound 1 above it."""
+        if self.dimension > 1:
+            return np.ones_like(distance)
+        return NormLaplaceNoise(self.scale, self.factor).leakage(log_gamma, distance)
+
+    def log_density(self, x: ArrayLike) -> FloatArray:
+        """Return the log density at x of shape (..., d); it is +∞ at 0 when d > 1."""
+        d, m, rho = self.dimension, self.moment, self.distance(x)
+        log_ball = d / m * np.log(d) + d * (np.log(2) + gammaln(1 + 1 / m)) - gammaln(1 + d / m)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            radial = np.where(d > 1, (1 - d) * np.log(rho), 0.0)
+        return np.asarray(radial - rho - np.log(d) - log_ball - self._log_volume())
+
+    @property
+    def standard_deviation(self) -> FloatArray:
+        """Standard deviation of each coordinate, shape (d,): √(2·E[U_i²])·scale."""
+        d, m = self.dimension, self.moment
+        # Y = U·‖Y‖ with ‖Y‖ independent of U: E U² = E Y²/E‖Y‖², and d‖Y‖^M is a sum of d Gamma(1/M)
+        log_square = gammaln(3 / m) - gammaln(1 / m) + gammaln(d / m) - gammaln((d + 2) / m) + 2 / m * np.log(d)
+        return np.asarray(np.sqrt(2 * np.exp(log_square)) * self.scale * self.factor)
+
+    @property
+    def sampler(self) -> str:
+        """How :meth:`NoiseLaw.perturb` draws."""
+        return "numpy PCG64 seeded with fresh operating-system entropy (not hardened; for reproduction only)"
+
+    def _norm(self, white: FloatArray) -> FloatArray:
+        # the largest coordinate is taken out before the power, which would underflow for large M
+        largest = np.abs(white).max(axis=-1, keepdims=True)
+        with np.errstate(invalid="ignore"):
+            relative = np.where(largest > 0, np.abs(white) / largest, 0.0)
+        return np.asarray(largest[..., 0] * np.mean(relative**self.moment, axis=-1) ** (1 / self.moment))
+
+    def _standard(self, size: int, rng: np.random.Generator) -> FloatArray:
+        shape = (size, self.dimension)
+        y = rng.choice([-1.0, 1.0], size=shape) * rng.gamma(1 / self.moment, size=shape) ** (1 / self.moment)
+        return np.asarray(rng.laplace(size=(size, 1)) * y / self._norm(y)[:, None])
+
+    def _hardened(self, white: FloatArray) -> FloatArray:
+        return white + self.scale * self._standard(1, np.random.default_rng())[0]
+
+
+def _opendp(law: Literal["gaussian", "laplace"], scale: float, values: NDArray[Any]) -> FloatArray:
+    """Add noise to ``values`` by OpenDP's mechanism: discrete sampling on a fine grid, exact to the last float bit."""
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    metric = dp.l2_distance(T=float) if law == "gaussian" else dp.l1_distance(T=float)
+    space = dp.vector_domain(dp.atom_domain(T=float, nan=False)), metric
+    make = dp.m.make_gaussian if law == "gaussian" else dp.m.make_laplace
+    mechanism = make(*space, scale=scale)
+    chunks = [values[start : start + _CHUNK].tolist() for start in range(0, len(values), _CHUNK)]
+    return np.asarray([x for chunk in chunks for x in mechanism(chunk)], dtype=np.float64)
