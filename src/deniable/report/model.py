@@ -210,7 +210,7 @@ def shown(value: float, unit: Unit, side: str) -> str:
         return f"{value:,.0f}"
     exact = decimal.Decimal(value) * (100 if unit == "rate" else 1)
     if exact == 0:
-        return "0 %" if unit == "rate" else "0"
+        return "0\u00a0%" if unit == "rate" else "0"
     ways = {"upper": decimal.ROUND_CEILING, "lower": decimal.ROUND_FLOOR, "nearest": decimal.ROUND_HALF_EVEN}
     exponent = exact.adjusted() - 3
     rounded = exact.quantize(decimal.Decimal(1).scaleb(exponent), rounding=ways[side])
@@ -219,7 +219,7 @@ def shown(value: float, unit: Unit, side: str) -> str:
     text = f"{rounded:f}" if -6 <= rounded.adjusted() <= 6 else f"{rounded:.3e}"
     if "." in text and "e" not in text:
         text = text.rstrip("0").rstrip(".")
-    return f"{text} %" if unit == "rate" else text
+    return f"{text}\u00a0%" if unit == "rate" else text
 
 
 def _renamed(section: Section, taken: set[str]) -> Section:

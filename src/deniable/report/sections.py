@@ -1,0 +1,150 @@
+"""From results to sections: every sentence that a person reads about a number is written here, once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from deniable._check import FloatArray
+from deniable.report.model import Curve, Number, Section, shown
+from deniable.tradeoff import Tradeoff
+
+SMALLEST_FPR = 1e-6
+CURVE_POINTS = 181
+
+NOT_COVERED = (
+    "Attribute inference, reconstruction and leakage about groups of records or about the population as a whole.",
+    "Anything released besides what was assessed: other models trained on the same data, statistics, logs, "
+    "the training data itself, or the record profile below.",
+    "Mistakes in the implementation: the bound holds for the mechanism as described, with real-valued noise.",
+    "Choices that looked at the data: hyperparameters, features or stopping times tuned on the same records leak too, "
+    "and are not counted.",
+)
+
+TUNING_WARNING = (
+    "Hyperparameter tuning on the same data is not included. If several runs were tried and the best one kept, the "
+    "guarantee of the whole is weaker than that of the last run."
+)
+
+
+def bound_section(
+    tradeoff: Tradeoff,
+    *,
+    prior: float = 0.5,
+    fpr: Sequence[float] = (0.1, 0.01, 0.001),
+    delta: float = 1e-5,
+    comparisons: Mapping[str, Tradeoff] | None = None,
+) -> Section:
+    """What any attacker can reach at most, with the ROC and the bounds that others would give."""
+    exact = tradeoff.confidence == 1.0
+    sure = "" if exact else f", with confidence {shown(tradeoff.confidence, 'rate', 'lower')}"
+    advantage = tradeoff.advantage()
+    numbers = [
+        Number(
+            "bound.advantage",
+            "Advantage, prior 50 %",
+            advantage,
+            "No attack's true positive rate exceeds its false positive rate by more than this.",
+        ),
+        Number(
+            "bound.accuracy",
+            "Accuracy, prior 50 %",
+            tradeoff.accuracy(),
+            "No attacker who sees members and non-members equally often is right more often than this; guessing "
+            "reaches 50 %.",
+        ),
+    ]
+    if prior != 0.5:
+        guess = shown(max(prior, 1 - prior), "rate", "nearest")
+        numbers.append(
+            Number(
+                f"bound.accuracy@prior={prior:g}",
+                f"Accuracy, prior {shown(prior, 'rate', 'nearest')}",
+                tradeoff.accuracy(prior),
+                f"The same for an attacker who believes beforehand that a record was in with probability "
+                f"{shown(prior, 'rate', 'nearest')}; guessing reaches {guess}.",
+            )
+        )
+        numbers.append(
+            Number(
+                f"bound.advantage@prior={prior:g}",
+                f"Advantage, prior {shown(prior, 'rate', 'nearest')}",
+                tradeoff.advantage(prior),
+                "Twice the accuracy gained over guessing from that prior.",
+            )
+        )
+    for rate in fpr:
+        percent = shown(rate, "rate", "nearest")
+        numbers.append(
+            Number(
+                f"bound.tpr@fpr={rate:g}",
+                f"TPR at FPR {percent}",
+                tradeoff.tpr(rate),
+                f"An attacker who wrongly accuses at most {percent} of non-members finds at most this share of "
+                "members.",
+            )
+        )
+    for rate in fpr:
+        percent = shown(rate, "rate", "nearest")
+        numbers.append(
+            Number(
+                f"bound.precision@fpr={rate:g}",
+                f"Precision at FPR {percent}",
+                tradeoff.precision(rate, prior),
+                f"Of the records that such an attacker calls members, at most this share are, at a prior of "
+                f"{shown(prior, 'rate', 'nearest')}.",
+            )
+        )
+    numbers.append(
+        Number(
+            f"bound.epsilon@delta={delta:g}",
+            f"ε at δ = {delta:g}",
+            tradeoff.epsilon(delta),
+            "The differential privacy parameter that this guarantee corresponds to (add or remove one record).",
+            unit="number",
+        )
+    )
+    return Section(
+        key="bound",
+        title="What any attacker can reach",
+        summary=f"Provable upper bound under the assumptions stated{sure}. Method: {tradeoff.method}.",
+        numbers=tuple(numbers),
+        curves=(
+            roc_curve("bound", "provable upper bound", tradeoff),
+            *(roc_curve(f"bound.{name}", name, other) for name, other in (comparisons or {}).items()),
+        ),
+        notes=plain_words(tradeoff, fpr),
+    )
+
+
+def plain_words(tradeoff: Tradeoff, fpr: Sequence[float]) -> tuple[str, ...]:
+    """Say the ROC in people: of 1,000 members and 1,000 non-members, how many are found and how many accused."""
+    lines = []
+    for rate in fpr:
+        found = int(np.ceil(np.nextafter(1000 * tradeoff.tpr(rate), 0)))
+        accused = f"{1000 * rate:g}"
+        lines.append(
+            f"Of 1,000 members and 1,000 non-members, the best attacker who wrongly accuses {accused} of the "
+            f"non-members on average finds at most {found:,} of the members (guessing finds {accused})."
+        )
+    return tuple(lines)
+
+
+def roc_curve(key: str, label: str, tradeoff: Tradeoff) -> Curve:
+    """Return the upper ROC as points, from FPR 0.0001 % to 100 %."""
+    fpr = np.geomspace(SMALLEST_FPR, 1.0, CURVE_POINTS)
+    tpr: FloatArray = tradeoff.tpr(fpr)
+    return Curve(key, label, "provable upper bound", fpr.tolist(), tpr.tolist())
+
+
+def bound_headline(tradeoff: Tradeoff) -> str:
+    """Return the one sentence that a bound alone supports."""
+    found = shown(tradeoff.tpr(0.01), "rate", "upper")
+    accuracy = shown(tradeoff.accuracy(), "rate", "upper")
+    sure = "" if tradeoff.confidence == 1 else f" (confidence {shown(tradeoff.confidence, 'rate', 'lower')})"
+    return (
+        f"Provable upper bound{sure}: no attacker tells members from non-members with accuracy above {accuracy} "
+        f"(guessing: 50 %), or finds more than {found} of the members at a false positive rate of 1 %, under the "
+        "assumptions below."
+    )

@@ -1,0 +1,115 @@
+"""The report in a terminal and in Markdown."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+
+from rich import box
+from rich.console import Console, Group, RenderableType
+from rich.markup import escape
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from deniable.report.model import Assessment, Grid, Section
+
+STYLE = {"bounded": "cyan", "consistent": "green", "inconclusive": "yellow", "target missed": "red", "violated": "red"}
+
+
+def renderable(assessment: Assessment) -> RenderableType:
+    """Return the report for a Rich console."""
+    return Group(*_parts(assessment))
+
+
+def to_text(assessment: Assessment, width: int = 100) -> str:
+    """Return the report as plain text without colours."""
+    console = Console(file=io.StringIO(), width=width, no_color=True, force_terminal=False)
+    console.print(renderable(assessment))
+    stream = console.file
+    return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"  # type: ignore[attr-defined]
+
+
+def _parts(assessment: Assessment) -> Iterator[RenderableType]:
+    style = STYLE[assessment.status]
+    yield Panel(
+        Text(assessment.headline), title=f"[bold]{escape(assessment.title)}[/bold] · {assessment.status}",
+        border_style=style, title_align="left",
+    )  # fmt: skip
+    for section in assessment.sections:
+        yield Text(f"\n{section.title}", style="bold")
+        yield Text(section.summary)
+        if section.numbers:
+            yield _numbers(section)
+        for grid in section.grids:
+            yield _grid(grid)
+        for note in section.notes:
+            yield Text(f"• {note}")
+    yield Text("\nThe game", style="bold")
+    for name, value in threat_model(assessment):
+        yield Text(f"• {name}: {value}")
+    for title, items in (("Not covered", assessment.not_covered), ("Warnings", assessment.warnings)):
+        if items:
+            yield Text(f"\n{title}", style="bold")
+            yield from (Text(f"• {item}") for item in items)
+    yield Text("\nReproduce", style="bold")
+    yield from (Text(f"• {name}: {value}") for name, value in assessment.reproduction.items())
+
+
+def _numbers(section: Section) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    table.add_column("number", no_wrap=True)
+    table.add_column("value", justify="right", no_wrap=True)
+    table.add_column("what it is", no_wrap=True)
+    table.add_column("meaning", overflow="fold")
+    for number in section.numbers:
+        table.add_row(Text(number.label), Text(number.shown), Text(number.kind), Text(number.meaning))
+    return table
+
+
+def _grid(grid: Grid) -> Table:
+    table = Table(title=grid.title, title_justify="left", box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for column in grid.columns:
+        table.add_column(escape(column))
+    for row in grid.rows:
+        table.add_row(*(Text(cell_text(cell)) for cell in row))
+    return table
+
+
+def cell_text(cell: object) -> str:
+    """Return one cell of a grid as text: numbers with four digits."""
+    return f"{cell:.4g}" if isinstance(cell, float) else str(cell)
+
+
+def threat_model(assessment: Assessment) -> list[tuple[str, str]]:
+    """Return the assumptions as pairs of a name and a sentence."""
+    a = assessment.assumptions
+    pairs = [("Attacker", a.game), ("Adjacency and unit of privacy", a.adjacency), ("Access", a.access)]
+    return pairs + [("Also assumed", note) for note in a.notes]
+
+
+def to_markdown(assessment: Assessment) -> str:
+    """Return the report as Markdown."""
+    lines = [f"# {assessment.title}", "", f"**{assessment.status}**: {assessment.headline}", ""]
+    for section in assessment.sections:
+        lines += [f"## {section.title}", "", section.summary, ""]
+        if section.numbers:
+            rows = [[n.label, n.shown, n.kind, n.meaning] for n in section.numbers]
+            lines += _markdown_table(["number", "value", "what it is", "meaning"], rows)
+        for grid in section.grids:
+            lines += [f"### {grid.title}", ""]
+            lines += _markdown_table(grid.columns, [[cell_text(cell) for cell in row] for row in grid.rows])
+        lines += [*(f"- {note}" for note in section.notes), ""]
+    lines += ["## The game", "", *(f"- **{name}**: {value}" for name, value in threat_model(assessment)), ""]
+    for title, items in (("Not covered", assessment.not_covered), ("Warnings", assessment.warnings)):
+        if items:
+            lines += [f"## {title}", "", *(f"- {item}" for item in items), ""]
+    lines += ["## Reproduce", "", *(f"- {name}: `{value}`" for name, value in assessment.reproduction.items()), ""]
+    return "\n".join(lines)
+
+
+def _markdown_table(columns: list[str], rows: list[list[str]]) -> list[str]:
+    def line(cells: list[str]) -> str:
+        return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+
+    return [line(columns), line(["---"] * len(columns)), *map(line, rows), ""]
