@@ -1,0 +1,166 @@
+"""``deniable assess``: from data or a training run to one report."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from deniable._check import InputError, integer
+from deniable._files import check_writable
+from deniable.cli._app import MISSED, JsonFlag, PriorOption, SeedOption, app, examples
+
+DATA = "Data and model"
+RUN = "DP-SGD run"
+OUTPUT = "Output"
+
+
+@app.command(
+    epilog=examples(
+        "deniable assess breast-cancer --epsilon 1 --out report.html",
+        "deniable assess adult.parquet --target income --drop split --epsilon 1 --prior 0.1",
+        "deniable assess --noise-multiplier 1.0 --sample-rate 0.01 --steps 5000",
+        "deniable assess --history history.json --max-advantage 0.2 --json",
+    )
+)
+def assess(
+    data: Annotated[
+        str | None,
+        typer.Argument(help="A .csv or .parquet file, or a built-in name: breast-cancer, digits-3-8."),
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option(help="Column to predict; it has two values.", rich_help_panel=DATA)
+    ] = None,
+    epsilon: Annotated[
+        float | None, typer.Option(help="ε of the output perturbation that releases the model.", rich_help_panel=DATA)
+    ] = None,
+    regularization: Annotated[
+        float, typer.Option(help="Λ in mean loss + Λ/2‖f‖²; larger means less noise.", rich_help_panel=DATA)
+    ] = 1e-2,
+    drop: Annotated[
+        list[str] | None, typer.Option(help="Column to leave out; may be repeated.", rich_help_panel=DATA)
+    ] = None,
+    ranges: Annotated[
+        Path | None,
+        typer.Option(
+            help='JSON file with public scaling constants, {"age": [0, 120], "sex": ["F", "M"]}; what is not given '
+            "is read off the data and assumed public.",
+            rich_help_panel=DATA,
+        ),
+    ] = None,
+    attack_samples: Annotated[
+        int, typer.Option(help="Simulated releases per world for the measured attack.", rich_help_panel=DATA)
+    ] = 20_000,
+    noise_multiplier: Annotated[
+        float | None, typer.Option(help="Noise standard deviation over clipping norm.", rich_help_panel=RUN)
+    ] = None,
+    sample_rate: Annotated[
+        float | None, typer.Option(help="Probability that a record enters a step.", rich_help_panel=RUN)
+    ] = None,
+    steps: Annotated[float | None, typer.Option(help="Number of steps.", rich_help_panel=RUN)] = None,
+    opacus: Annotated[
+        Path | None,
+        typer.Option(help="File of an Opacus accountant's state_dict or of a checkpoint.", rich_help_panel=RUN),
+    ] = None,
+    history: Annotated[
+        Path | None,
+        typer.Option(help="JSON list of [noise_multiplier, sample_rate, steps].", rich_help_panel=RUN),
+    ] = None,
+    prior: PriorOption = 0.5,
+    fpr: Annotated[
+        list[float] | None,
+        typer.Option(help="False positive rate to report, as a fraction; may be repeated [default: 0.1 0.01 0.001]."),
+    ] = None,
+    delta: Annotated[float, typer.Option(help="δ at which the corresponding ε is stated.")] = 1e-5,
+    max_advantage: Annotated[
+        float | None, typer.Option(help="Exit with code 1 if the provable advantage exceeds this.")
+    ] = None,
+    seed: SeedOption = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Write the page (.html), or .json or .md, to this file.", rich_help_panel=OUTPUT)
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Assess a data set with a model, or a DP-SGD run: bound, record profile, measured attack, one report.
+
+    Give data with --target and --epsilon, or a run by its parameters, its history or its Opacus accountant.
+    """
+    if out is not None:
+        check_writable("--out", out, suffixes=(".html", ".htm", ".json", ".md"))
+    run = {"--noise-multiplier": noise_multiplier, "--sample-rate": sample_rate, "--steps": steps}
+    sources = {"data": data, "--opacus": opacus, "--history": history, **run}
+    given = [name for name, value in sources.items() if value is not None]
+    if len([name for name in given if name not in run]) + bool(set(given) & set(run)) != 1:
+        raise InputError(
+            "give exactly one thing to assess: data with --target and --epsilon; or --noise-multiplier, --sample-rate "
+            f"and --steps; or --history; or --opacus (got: {', '.join(given) or 'nothing'})"
+        )
+    import deniable as dn
+    from deniable.report import with_limit
+
+    options: dict[str, Any] = {
+        "prior": prior,
+        "delta": delta,
+        "fpr": tuple(fpr) if fpr else (0.1, 0.01, 0.001),
+        "command": "deniable " + shlex.join(sys.argv[1:]),
+    }
+    if data is not None:
+        options |= {
+            "target": target, "epsilon": epsilon, "regularization": regularization, "drop": tuple(drop or ()),
+            "ranges": _ranges(ranges), "n_attack": attack_samples, "rng": seed, "progress": sys.stderr.isatty(),
+        }  # fmt: skip
+        made = dn.assess(data, **options)
+    else:
+        made = dn.assess(_mechanism(opacus, history, run), **options)
+    if max_advantage is not None:
+        made = with_limit(made, max_advantage)
+    show(made, out, as_json)
+    if made.status in ("violated", "target missed"):
+        raise typer.Exit(MISSED)
+
+
+def show(assessment: Any, out: Path | None, as_json: bool) -> None:
+    """Print an assessment and write it to ``out`` in the form that its suffix asks for."""
+    if out is not None:
+        write = {".json": assessment.to_json, ".md": assessment.to_markdown}.get(out.suffix, assessment.to_html)
+        write(out)
+    if as_json:
+        print(assessment.to_json())
+        return
+    from rich.console import Console
+
+    from deniable.report.text import renderable
+
+    Console(soft_wrap=False).print(renderable(assessment))
+    if out is not None:
+        print(f"\nreport written to {out}", file=sys.stderr)
+
+
+def _mechanism(opacus: Path | None, history: Path | None, run: dict[str, float | None]) -> Any:
+    import deniable as dn
+    from deniable.integrations.run_files import read_history, read_opacus
+
+    if opacus is not None:
+        return read_opacus(opacus)
+    if history is not None:
+        return read_history(history)
+    if missing := [name for name, value in run.items() if value is None]:
+        raise InputError(f"a DP-SGD run needs --noise-multiplier, --sample-rate and --steps; missing: {missing}")
+    sigma, rate, steps = run.values()
+    return dn.SubsampledGaussian(sigma or 0.0, rate or 0.0, integer("steps", steps, at_least=1))
+
+
+def _ranges(path: Path | None) -> dict[str, Any] | None:
+    if path is None:
+        return None
+    try:
+        content = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise InputError(f"--ranges {str(path)!r} could not be read as JSON: {error}") from None
+    if not isinstance(content, dict):
+        raise InputError(f"--ranges {str(path)!r} must hold an object from column to [low, high] or categories")
+    return content

@@ -1,0 +1,47 @@
+"""Files that training runs leave behind: an Opacus checkpoint, or a history as JSON."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from deniable._check import InputError
+from deniable._optional import require
+from deniable.integrations.opacus import from_opacus
+from deniable.mechanisms import Mechanism
+
+
+def read_history(path: str | Path) -> Mechanism:
+    """Return the mechanism in a JSON file holding a list of [noise_multiplier, sample_rate, steps]."""
+    file = _existing(path)
+    try:
+        history = json.loads(file.read_text())
+    except ValueError as error:
+        raise InputError(f"history file {str(path)!r} is not JSON: {error}") from None
+    if not isinstance(history, list):
+        raise InputError(f"history file {str(path)!r} must hold a list of [noise_multiplier, sample_rate, steps]")
+    return from_opacus(history)
+
+
+def read_opacus(path: str | Path) -> Mechanism:
+    """Return the mechanism in a file that ``torch.save`` made of an accountant's state_dict or of a checkpoint.
+
+    The file is read with ``weights_only=True``: no code in it is run.
+    """
+    file = _existing(path)
+    torch = require("torch", extra="torch", purpose="Reading an Opacus file")
+    try:
+        content = torch.load(file, map_location="cpu", weights_only=True)
+    except Exception as error:  # torch raises many kinds for a file that is not its own
+        raise InputError(
+            f"{str(path)!r} could not be read as a torch file of plain data: {str(error).splitlines()[0]}; save the "
+            "accountant with torch.save(accountant.state_dict(), path)"
+        ) from error
+    return from_opacus(content)
+
+
+def _existing(path: str | Path) -> Path:
+    file = Path(path)
+    if not file.is_file():
+        raise InputError(f"file {str(path)!r} does not exist")
+    return file
