@@ -259,7 +259,9 @@ class ApproximateTradeoff(Tradeoff):
     def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
         with np.errstate(divide="ignore", over="ignore"):
             rising = self.guaranteed_delta + np.exp(self.guaranteed_epsilon + np.log(fpr))
-        falling = 1 - np.exp(-self.guaranteed_epsilon) * np.maximum(1 - self.guaranteed_delta - fpr, 0.0)
+        # 1 − e^{−ε}·(1 − δ − α)₊, written so that small ε + δ + α keep their digits
+        shrink = np.exp(-self.guaranteed_epsilon)
+        falling = -np.expm1(-self.guaranteed_epsilon) + shrink * np.minimum(self.guaranteed_delta + fpr, 1.0)
         value = np.minimum(np.minimum(rising, falling), 1.0)
         # exp(ε + log α) loses the rounding of its argument, whose size is at most ε + 745
         value = _outward(value, (8 + 2 * min(self.guaranteed_epsilon + 745, 1500)) * _EPS * value, side)
