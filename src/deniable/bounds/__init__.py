@@ -1,0 +1,51 @@
+"""The papers' closed forms: what ε and δ mean for a membership attacker. One theorem, one function.
+
+All functions are vectorised (arguments broadcast), return a float for scalars, and round upper bounds up.
+"""
+
+from deniable.bounds.inverse import epsilon_for_accuracy, epsilon_for_advantage, epsilon_for_positive_accuracy
+from deniable.bounds.membership import (
+    accuracy,
+    advantage,
+    negative_accuracy,
+    positive_accuracy,
+    positive_advantage,
+    subsampled_epsilon,
+)
+from deniable.bounds.mip import (
+    RandomizedResponse,
+    SubsetIndicator,
+    advantage_from_scaled_variation,
+    epsilon_for_mip,
+    mip_eta,
+    mip_from_dp,
+    scaled_total_variation,
+    tpr_from_mip,
+)
+from deniable.bounds.prior_work import erlingsson, humphries, jayaraman, pinsker, sablayrolles, yeom
+
+__all__ = [
+    "RandomizedResponse",
+    "SubsetIndicator",
+    "accuracy",
+    "advantage",
+    "advantage_from_scaled_variation",
+    "epsilon_for_accuracy",
+    "epsilon_for_advantage",
+    "epsilon_for_mip",
+    "epsilon_for_positive_accuracy",
+    "erlingsson",
+    "humphries",
+    "jayaraman",
+    "mip_eta",
+    "mip_from_dp",
+    "negative_accuracy",
+    "pinsker",
+    "positive_accuracy",
+    "positive_advantage",
+    "sablayrolles",
+    "scaled_total_variation",
+    "subsampled_epsilon",
+    "tpr_from_mip",
+    "yeom",
+]

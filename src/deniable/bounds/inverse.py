@@ -1,0 +1,66 @@
+"""The largest ε that keeps a promise to the attacked: inverses of the bounds, rounded to the private side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from deniable._check import FloatArray, InputError
+from deniable.bounds._common import check_delta, check_prior, check_rate, plain, together
+from deniable.bounds.membership import accuracy, advantage, positive_accuracy
+
+_LARGEST = 2048.0  # beyond it e^{−ε} has long underflowed: such an ε bounds nothing more than ∞ does
+
+
+def epsilon_for_advantage(target: ArrayLike, delta: ArrayLike = 0.0, prior: ArrayLike = 0.5) -> float | FloatArray:
+    """Return the largest ε with ``advantage(ε, delta, prior) <= target`` as computed; ∞ if every ε keeps it."""
+    goal, dlt, pi = together(target=check_rate("target", target), delta=check_delta(delta), prior=check_prior(prior))
+    return _largest(lambda eps: advantage(eps, dlt, pi), goal, "advantage")
+
+
+def epsilon_for_accuracy(target: ArrayLike, delta: ArrayLike = 0.0, prior: ArrayLike = 0.5) -> float | FloatArray:
+    """Return the largest ε with ``accuracy(ε, delta, prior) <= target`` as computed; ∞ if every ε keeps it."""
+    goal, dlt, pi = together(target=check_rate("target", target), delta=check_delta(delta), prior=check_prior(prior))
+    return _largest(lambda eps: accuracy(eps, dlt, pi), goal, "accuracy")
+
+
+def epsilon_for_positive_accuracy(
+    target: ArrayLike,
+    prior: ArrayLike,
+    delta: ArrayLike = 0.0,
+    *,
+    fpr: ArrayLike | None = None,
+    recall: ArrayLike | None = None,
+) -> float | FloatArray:
+    """Return the largest ε that keeps the upper end of ``positive_accuracy`` at ``target`` or below, as computed.
+
+    For δ > 0 state ``fpr`` or ``recall``, as there. It is ∞ if every ε keeps the target.
+    """
+    goal, dlt, pi = together(target=check_rate("target", target), delta=check_delta(delta), prior=check_prior(prior))
+    if fpr is not None:
+        fpr, goal = together(fpr=check_rate("fpr", fpr), target=goal)
+    if recall is not None:
+        recall, goal = together(recall=check_rate("recall", recall), target=goal)
+    return _largest(lambda eps: positive_accuracy(eps, pi, dlt, fpr=fpr, recall=recall)[1], goal, "positive accuracy")
+
+
+def _largest(bound: Callable[[FloatArray], float | FloatArray], target: FloatArray, name: str) -> float | FloatArray:
+    """Bisect an increasing bound in ε for all targets at once and return the safe ends of the brackets."""
+    floor = np.broadcast_to(bound(np.zeros(target.shape)), target.shape)
+    if np.any(floor > target):
+        worst = np.unravel_index(np.argmax(floor - target), target.shape)
+        raise InputError(
+            f"target must be at least {floor[worst]:.6g}, the {name} that is left at epsilon 0, "
+            f"got {target[worst]:g}; lower delta or the prior"
+        )
+    low, high = np.zeros(target.shape), np.full(target.shape, _LARGEST)
+    unbounded = bound(high) <= target
+    for _ in range(1100):  # enough to part any two doubles
+        middle = (low + high) / 2
+        if not np.any((middle > low) & (middle < high)):
+            break
+        kept = bound(middle) <= target
+        low, high = np.where(kept, middle, low), np.where(kept, high, middle)
+    return plain(np.where(unbounded, np.inf, low))

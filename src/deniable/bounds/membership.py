@@ -1,0 +1,185 @@
+"""What an (ε, δ) guarantee means for a membership attacker with a given prior (Thudi et al.; Humphries et al.).
+
+A record is in the training set with probability ``prior``, independently of the others. Everything here holds for
+*every* mechanism with the guarantee and every attack; no other bound from ε and δ alone is smaller, because one pair
+of laws (randomised response that fails with probability δ) attains them all.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import expit, logit
+
+from deniable._check import FloatArray, InputError
+from deniable.bounds._common import EPS, check_delta, check_epsilon, check_prior, check_rate, plain, raised, together
+
+Pair = tuple[float | FloatArray, float | FloatArray]
+
+
+def advantage(epsilon: ArrayLike, delta: ArrayLike = 0.0, prior: ArrayLike = 0.5) -> float | FloatArray:
+    """Return the largest membership advantage, 2·(accuracy − max(prior, 1 − prior)).
+
+    At ``prior=0.5`` it is (e^ε − 1 + 2δ)/(e^ε + 1), the largest TPR − FPR of any attack.
+
+    Source: Humphries et al.; Izzo et al., Theorem 4 (η is half of it); tight (Kairouz, Oh & Viswanath 2015).
+    """
+    eps, dlt, pi = together(epsilon=check_epsilon(epsilon), delta=check_delta(delta), prior=check_prior(prior))
+    return plain(_advantage(eps, dlt, pi))
+
+
+def accuracy(epsilon: ArrayLike, delta: ArrayLike = 0.0, prior: ArrayLike = 0.5) -> float | FloatArray:
+    """Return the largest accuracy of an attacker who believes beforehand that P(in) = ``prior``.
+
+    It is (1 − π) + π·H_{(1−π)/π} of the worst (ε, δ) pair: guessing from the prior, plus half the advantage.
+    """
+    eps, dlt, pi = together(epsilon=check_epsilon(epsilon), delta=check_delta(delta), prior=check_prior(prior))
+    best_guess = np.maximum(pi, 1 - pi)
+    return plain(np.minimum(best_guess + raised(_advantage(eps, dlt, pi)) / 2, 1.0))
+
+
+def positive_accuracy(
+    epsilon: ArrayLike,
+    prior: ArrayLike,
+    delta: ArrayLike = 0.0,
+    *,
+    fpr: ArrayLike | None = None,
+    recall: ArrayLike | None = None,
+) -> Pair:
+    """Return (lower, upper) bounds on P(in | attack says in), the precision of a membership attack.
+
+    With ``delta=0`` and no rate stated they hold for every attack (Thudi et al., Theorem 1):
+    1/(1 + e^{±ε}·(1 − π)/π). With δ > 0 an attack that accuses hardly anyone can be right every time (Thudi et al.
+    §5.2), so a false positive rate or a recall must be stated.
+
+    Parameters
+    ----------
+    epsilon, prior, delta
+        The guarantee and P(in); broadcast against each other and against the rate.
+    fpr
+        The bounds are those of an attack with exactly this false positive rate. The upper one also holds for every
+        attack with a larger rate.
+    recall
+        Likewise for an attack whose true positive rate is exactly (for the upper bound: at least) this.
+
+    Notes
+    -----
+    A rate of 0 stands for the limit of ever rarer accusations.
+    """
+    eps, pi, low, high = _likelihood_ratios(epsilon, delta, prior, fpr, recall)
+    return _posterior(eps, pi, logit(pi), low, high)
+
+
+def negative_accuracy(
+    epsilon: ArrayLike,
+    prior: ArrayLike,
+    delta: ArrayLike = 0.0,
+    *,
+    fpr: ArrayLike | None = None,
+    recall: ArrayLike | None = None,
+) -> Pair:
+    """Return (lower, upper) bounds on P(out | attack says out), for an attack that says "out".
+
+    With ``delta=0`` and no rate stated: 1/(1 + e^{±ε}·π/(1 − π)) (Thudi et al., Corollary 1). With δ > 0 state a
+    rate as for :func:`positive_accuracy`; the upper bound then also holds for every attack with a *smaller* false
+    positive rate, or a smaller recall.
+    """
+    eps, pi, low, high = _likelihood_ratios(epsilon, delta, prior, fpr, recall, mirrored=True)
+    return _posterior(eps, 1 - pi, -logit(pi), low, high)
+
+
+def positive_advantage(epsilon: ArrayLike, prior: ArrayLike) -> float | FloatArray:
+    """Return the largest 2·(P(in | attack says in) − prior), the generalised advantage (Thudi et al., eq. 5).
+
+    It peaks at prior 1/(1 + e^{ε/2}), with value 2·tanh(ε/4): guessing at even odds is not the worst case.
+    """
+    eps, pi = together(epsilon=check_epsilon(epsilon), prior=check_prior(prior))
+    gain = -np.expm1(-eps) * (1 - pi) * pi / (pi + (1 - pi) * np.exp(-eps))
+    return plain(raised(2 * gain, 16 * EPS, most=2.0))
+
+
+def subsampled_epsilon(epsilon: ArrayLike, rate: ArrayLike) -> float | FloatArray:
+    """Return log(1 + T·(e^ε − 1)): the guarantee towards a *pool* of which each record is used with probability T.
+
+    It answers "was the record in the pool?" (amplification by subsampling; with δ the pool's is T·δ). "Was it in the
+    training set?" is another question: there ε stays as it is and the prior is at most T (Thudi et al. §4.2).
+    """
+    eps, t = together(epsilon=check_epsilon(epsilon), rate=check_rate("rate", rate))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        small = np.log1p(t * np.expm1(np.minimum(eps, 700.0)))
+        large = eps + np.log(t + (1 - t) * np.exp(-eps))  # no overflow; loses digits only where ε is near 0
+        value = np.where(eps <= 1, small, large)
+    return plain(np.where(t == 0, 0.0, np.minimum(value * (1 + 8 * EPS), eps)))
+
+
+def _advantage(epsilon: FloatArray, delta: FloatArray, prior: FloatArray) -> FloatArray:
+    """2·min(π, 1−π)·H_γ of the worst pair; with t = tanh(ε/2) its spread is t − (1 − 2·min(π, 1−π)) where positive."""
+    rare = np.minimum(prior, 1 - prior)
+    spread = np.maximum(np.tanh(epsilon / 2) - (1 - 2 * rare), 0.0)
+    value = 2 * rare * delta + (1 - delta) * spread
+    return np.where(spread > 0, raised(value), value)
+
+
+def _likelihood_ratios(
+    epsilon: ArrayLike,
+    delta: ArrayLike,
+    prior: ArrayLike,
+    fpr: ArrayLike | None,
+    recall: ArrayLike | None,
+    mirrored: bool = False,
+) -> tuple[FloatArray, ...]:
+    """Return ε, prior and the logs of the least and greatest likelihood ratio of an accusation, all of one shape.
+
+    An accusation "in" has the ratio TPR/FPR. ``mirrored`` is the accusation "out" with ratio (1 − FPR)/(1 − TPR): the
+    same problem with false positive rate 1 − recall and recall 1 − fpr.
+    """
+    eps, dlt, pi = together(epsilon=check_epsilon(epsilon), delta=check_delta(delta), prior=check_prior(prior))
+    if fpr is not None and recall is not None:
+        raise InputError(f"state fpr or recall, not both, got fpr={fpr!r} and recall={recall!r}")
+    if fpr is not None:
+        name, stated = "fpr", check_rate("fpr", fpr)
+    elif recall is not None:
+        name, stated = "recall", check_rate("recall", recall)
+    elif np.any(dlt > 0):
+        raise InputError(
+            f"for delta above 0 state fpr= or recall=, got delta {float(np.max(dlt)):g} alone; the precision has "
+            "no bound: an attack that accuses only on an event of probability delta can be right every time"
+        )
+    else:
+        return eps, pi, -eps, eps
+    eps, dlt, pi, stated = together(epsilon=eps, delta=dlt, prior=pi, **{name: stated})
+    rate, rest = (1 - stated, stated) if mirrored else (stated, 1 - stated)
+    low, high = _log_rate_ratios(eps, dlt, rate, rest)
+    return (eps, pi, low, high) if (name == "fpr") != mirrored else (eps, pi, -high, -low)
+
+
+def _log_rate_ratios(
+    epsilon: FloatArray, delta: FloatArray, rate: FloatArray, rest: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return log(other/rate) at the least and the greatest *other* rate that (ε, δ) allows beside ``rate``.
+
+    The worst pair is its own mirror image, so one function serves TPR beside FPR and FPR beside TPR. With a = rate:
+    greatest min(δ + e^ε·a, 1 − e^{−ε}·(1 − δ − a), 1), least max(e^{−ε}·(a − δ), 1 − δ − e^ε·(1 − a), 0).
+    ``rest`` is 1 − a, passed separately because one of the two is known exactly.
+    """
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        log_rate = np.log(rate)
+        rising = np.logaddexp(np.where(delta > 0, np.log(delta) - log_rate, -np.inf), epsilon)
+        falling = np.log(-np.expm1(-epsilon) + np.exp(-epsilon) * (delta + rate)) - log_rate
+        capped = np.where(rest > delta, np.minimum(falling, -log_rate), -log_rate)
+        high = np.where(rate > 0, np.minimum(rising, capped), rising)
+
+        shrunk = np.log(np.maximum(rate - delta, 0.0)) - log_rate - epsilon
+        steep = np.where(rest > 0, np.exp(epsilon + np.log(rest)), 0.0)
+        left = np.log(np.maximum(1 - delta - steep - 1500 * EPS * steep, 0.0)) - log_rate
+        low = np.where(rate > 0, np.maximum(shrunk, left), np.where(delta > 0, -np.inf, -epsilon))
+    return low, high
+
+
+def _posterior(epsilon: FloatArray, prior: FloatArray, log_odds: FloatArray, low: FloatArray, high: FloatArray) -> Pair:
+    """P(accused world) from its prior odds and the log-likelihood ratios, rounded outwards."""
+    size = np.minimum(np.abs(log_odds) + epsilon + np.abs(high), 3000.0)  # beyond it nothing is left to round
+    slack = EPS * (8 + 4 * size)
+    lower = np.minimum(expit(log_odds + low) * (1 - slack), prior)
+    upper = np.maximum(np.minimum(expit(log_odds + high) * (1 + slack), 1.0), prior)
+    return plain(np.where(low == 0, prior, lower)), plain(np.where(high == 0, prior, upper))

@@ -1,0 +1,162 @@
+"""Membership inference privacy (Izzo et al. §3): η in terms of trade-offs and of differential privacy.
+
+η-MIP: whoever sees the output names the membership of a record correctly with probability at most
+max(π, 1 − π) + η. In Izzo's game the training set is a uniform subset of *fixed size* k = πn, so that taking a record
+out puts another one in: the guarantee that counts is the one for *replacing* a record. A guarantee for adding or
+removing one bounds the game in which each record is drawn independently; it does not carry over as it is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import expit
+
+from deniable._check import FloatArray, InputError, choice, integer, number, numbers
+from deniable.bounds._common import check_delta, check_epsilon, check_prior, check_rate, plain, raised, together
+from deniable.bounds.inverse import epsilon_for_advantage
+from deniable.bounds.membership import advantage
+from deniable.tradeoff import Direction, Tradeoff
+
+
+def mip_eta(tradeoff: Tradeoff, prior: ArrayLike = 0.5) -> float | FloatArray:
+    """Return the η for which every mechanism bounded by ``tradeoff`` is η-MIP; ½·TV at ``prior=0.5``.
+
+    In general it is the Bayes accuracy minus max(π, 1 − π) (Izzo et al., Definition 1 with k/n = ``prior``). The game
+    is the trade-off's: of fixed-size subsets if its adjacency is to replace a record, of independent draws if it is
+    to add or remove one.
+    """
+    eta = np.asarray(tradeoff.advantage(check_prior(prior))) / 2
+    return plain(eta)
+
+
+def mip_from_dp(
+    epsilon: ArrayLike, delta: ArrayLike = 0.0, prior: ArrayLike = 0.5, *, adjacency: str = "replace"
+) -> float | FloatArray:
+    """Return the η-MIP of every (ε, δ)-DP algorithm: δ + (1 − δ)/(1 + e^{−ε}) − ½ at prior ½; it is attained.
+
+    ``adjacency`` is that of the DP guarantee: ``"replace"``, as the theorem means it, or ``"add-remove"``, which
+    counts as (2ε, (1 + e^ε)·δ) because exchanging a record is one removal and one addition.
+
+    Source: Izzo et al., Theorem 4 (any k: hockey sticks of mixtures are jointly convex).
+    """
+    eps, dlt = together(epsilon=check_epsilon(epsilon), delta=check_delta(delta))
+    if choice("adjacency", adjacency, ("replace", "add-remove")) == "add-remove":
+        with np.errstate(over="ignore", invalid="ignore"):
+            eps, dlt = 2 * eps, np.where(dlt > 0, np.minimum((1 + np.exp(eps)) * dlt, 1.0), 0.0)
+    return plain(np.asarray(advantage(eps, dlt, prior)) / 2)
+
+
+def epsilon_for_mip(eta: ArrayLike, delta: ArrayLike = 0.0) -> float | FloatArray:
+    """Return the largest ε whose (ε, ``delta``)-DP (replacing a record) gives η-MIP; ln((1 + 2η)/(1 − 2η)) at δ = 0.
+
+    The way back of Izzo et al., Theorem 4. It does not say that an η-MIP algorithm is differentially private: see
+    :class:`SubsetIndicator`.
+    """
+    return epsilon_for_advantage(2 * _check_eta(eta), delta)
+
+
+def tpr_from_mip(eta: ArrayLike, fpr: ArrayLike, prior: ArrayLike = 0.5) -> float | FloatArray:
+    """Return the largest true positive rate under η-MIP: ``fpr`` + 2η at prior ½.
+
+    In general (η + max(π, 1 − π) − (1 − π)·(1 − fpr))/π. Izzo et al., Theorem 8, prints fpr + η, which publishing the
+    training set refutes (erratum E2): η = ½, but the true positive rate is 1 at false positive rate 0.
+    """
+    e, alpha, pi = together(eta=_check_eta(eta), fpr=check_rate("fpr", fpr), prior=check_prior(prior))
+    # max(π, 1 − π) − (1 − π) = max(2π − 1, 0), so that nothing cancels
+    return plain(raised((e + np.maximum(2 * pi - 1, 0.0) + (1 - pi) * alpha) / pi))
+
+
+def scaled_total_variation(tradeoff: Tradeoff, scale: ArrayLike, direction: Direction = "remove") -> FloatArray:
+    """Return TV_a(X, Y) = ½∫|x − a·y| = H_a(X‖Y) − (1 − a)/2, by default with X = out and Y = in.
+
+    Mahloujifar et al. (footnote 4) call it the hockey stick H_a itself (erratum E11): they agree at a = 1 only.
+    """
+    a = numbers("scale", scale, at_least=0.0)
+    return np.asarray(tradeoff.hockey_stick(a, direction)) - (1 - a) / 2
+
+
+def advantage_from_scaled_variation(variation: ArrayLike, prior: ArrayLike) -> float | FloatArray:
+    """Return 2(1 − p)·TV_{p/(1−p)}(out, in) − (1 − 2p), the prior advantage for p = ``prior`` of at most ½.
+
+    Mahloujifar et al. (eq. 26, Theorem 21) print + (1 − 2p) (erratum E10), by which equal worlds, where
+    TV_a = (1 − a)/2, would have the advantage 2(1 − 2p).
+    """
+    p = numbers("prior", prior, above=0.0, at_most=0.5, hint="for a larger one exchange the two worlds")
+    tv, p = together(variation=numbers("variation", variation, at_least=0.0, at_most=1.0), prior=p)
+    return plain(np.clip(2 * (1 - p) * tv - (1 - 2 * p), 0.0, 2 * p))
+
+
+@dataclass(frozen=True)
+class RandomizedResponse:
+    """The mechanism that attains Izzo et al., Theorem 4, on the one-record subsets of a data set of two records.
+
+    With probability δ it names its record and says that it is certain; otherwise it names the record with probability
+    1/(1 + e^{−ε}) and the other one else. Outputs are 0 … 3: certainly record 0, probably 0, probably 1, certainly 1.
+    """
+
+    epsilon: float
+    delta: float = 0.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", number("epsilon", self.epsilon, at_least=0.0))
+        object.__setattr__(self, "delta", number("delta", self.delta, at_least=0.0, at_most=1.0))
+
+    def law(self, record: int) -> FloatArray:
+        """Return the probabilities of the outputs 0 … 3 when ``record`` (0 or 1) is the one in the training set."""
+        if record not in (0, 1):
+            raise InputError(f"record must be 0 or 1, got {record!r}; the data set has two records")
+        truth, lie = (1 - self.delta) * expit(self.epsilon), (1 - self.delta) * expit(-self.epsilon)
+        law = np.array([self.delta, truth, lie, 0.0])
+        return law if record == 0 else law[::-1]
+
+    def sample(self, record: ArrayLike, *, rng: np.random.Generator | int | None = None) -> np.ndarray:
+        """Run the mechanism once for each given record and return the outputs."""
+        records = np.asarray(record)
+        u = np.random.default_rng(rng).random(records.shape)
+        output = np.searchsorted(np.cumsum(self.law(0))[:3], u, side="right")
+        return np.where(records == 0, output, 3 - output)
+
+
+@dataclass(frozen=True)
+class SubsetIndicator:
+    """The algorithm that separates MIP from DP: it says whether it was given exactly the first half of n records.
+
+    Izzo et al., Theorems 5 and 7: it is η-MIP with η = 1/C(n, n/2), yet its two answers never occur for the same
+    data, so that it is (ε, δ)-DP for no ε at any δ < 1 and has no Rényi, concentrated or f-DP guarantee. An average
+    over training sets cannot see the one training set that it gives away.
+    """
+
+    n: int
+
+    def __post_init__(self) -> None:
+        size = integer("n", self.n, at_least=2)
+        if size % 2:
+            raise InputError(f"n must be even, got {size}; the training set is one half of the records")
+        object.__setattr__(self, "n", size)
+
+    @classmethod
+    def for_eta(cls, eta: float) -> SubsetIndicator:
+        """Return the smallest example that is η-MIP."""
+        goal = number("eta", eta, above=0.0, hint="only constant outputs are 0-MIP")
+        n = 2
+        while 1 / math.comb(n, n // 2) > goal:
+            n += 2
+        return cls(n)
+
+    @property
+    def eta(self) -> float:
+        """The exact η-MIP of the algorithm on uniform halves."""
+        return 1 / math.comb(self.n, self.n // 2)
+
+    def __call__(self, training_set: Iterable[int]) -> float:
+        """Return 1.0 if the training set is {0, …, n/2 − 1}, else 0.0."""
+        return float(set(training_set) == set(range(self.n // 2)))
+
+
+def _check_eta(eta: ArrayLike) -> FloatArray:
+    return numbers("eta", eta, at_least=0.0, at_most=0.5, hint="it is what an attack adds to guessing, ½ at most")
