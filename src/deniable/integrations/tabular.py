@@ -195,14 +195,12 @@ def encode(table: Table, *, ranges: Ranges | None = None) -> Encoded:
 
 
 def _number_range(column: Any, given: Sequence[Any] | None, values: pd.Series) -> list[float]:
-    if given is None:
-        return [float(values.min()), float(values.max())]
     try:
-        low, high = (float(end) for end in given)
+        low, high = (float(end) for end in ((values.min(), values.max()) if given is None else given))
     except (TypeError, ValueError):
         raise InputError(f"ranges[{column!r}] must be [low, high], got {given!r}") from None
-    if not -np.inf < low < high < np.inf:
-        raise InputError(f"ranges[{column!r}] must be finite with low < high, got {given!r}")
+    if not 0 < high - low < np.inf:
+        raise InputError(f"ranges[{column!r}] must be finite with low < high, got [{low:g}, {high:g}]")
     return [low, high]
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from deniable._check import FloatArray
-from deniable.report.model import Curve, Number, Section, shown
+from deniable.report.model import Curve, Grid, Number, Section, shown
 from deniable.tradeoff import Tradeoff
 
 SMALLEST_FPR = 1e-6
@@ -114,21 +115,18 @@ def bound_section(
             roc_curve("bound", "provable upper bound", tradeoff),
             *(roc_curve(f"bound.{name}", name, other) for name, other in (comparisons or {}).items()),
         ),
-        notes=plain_words(tradeoff, fpr),
+        grids=(plain_words(tradeoff, fpr),),
     )
 
 
-def plain_words(tradeoff: Tradeoff, fpr: Sequence[float]) -> tuple[str, ...]:
+def plain_words(tradeoff: Tradeoff, fpr: Sequence[float]) -> Grid:
     """Say the ROC in people: of 1,000 members and 1,000 non-members, how many are found and how many accused."""
-    lines = []
+    rows: list[list[Any]] = []
     for rate in fpr:
         found = int(np.ceil(np.nextafter(1000 * tradeoff.tpr(rate), 0)))
-        accused = f"{1000 * rate:g}"
-        lines.append(
-            f"Of 1,000 members and 1,000 non-members, the best attacker who wrongly accuses {accused} of the "
-            f"non-members on average finds at most {found:,} of the members (guessing finds {accused})."
-        )
-    return tuple(lines)
+        rows.append([f"{1000 * rate:g} of 1,000", f"at most {found:,} of 1,000", f"{1000 * rate:g} of 1,000"])
+    columns = ["non-members wrongly accused, on average", "members found by the best attacker", "found by guessing"]
+    return Grid("plain", "In plain words", columns, rows)
 
 
 def roc_curve(key: str, label: str, tradeoff: Tradeoff) -> Curve:

@@ -1,0 +1,59 @@
+"""Every example in README and docs is run and its output compared.
+
+``>>>`` examples are doctests. In a ``console`` block a line that starts with ``$ deniable`` is run and the lines below
+it are what it must print; ``...`` stands for anything. Blocks that follow ``<!-- not run: reason -->`` are skipped.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import doctest
+import io
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from deniable.cli._app import run
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+FENCE = re.compile(r"(?P<skip><!-- not run:[^>]*-->\s*)?^```(?P<kind>\w+)\n(?P<body>.*?)^```", re.DOTALL | re.MULTILINE)
+
+
+def blocks(page: Path, kind: str) -> list[str]:
+    return [m["body"] for m in FENCE.finditer(page.read_text()) if m["kind"] == kind and not m["skip"]]
+
+
+def name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+@pytest.fixture(autouse=True)
+def _only_when_asked(request, tmp_path, monkeypatch):
+    if not request.config.getoption("--run-docs"):
+        pytest.skip("the examples of the documentation are run by `make docs`")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if any(">>>" in b for b in blocks(p, "python"))], ids=name)
+def test_python_examples(page):
+    text = "\n\n".join(block for block in blocks(page, "python") if ">>>" in block)
+    test = doctest.DocTestParser().get_doctest(text, {}, name(page), str(page), 0)
+    report = io.StringIO()
+    doctest.DocTestRunner(optionflags=FLAGS).run(test, out=report.write)
+    assert not report.getvalue(), report.getvalue()
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "console")], ids=name)
+def test_console_examples(page):
+    for block in blocks(page, "console"):
+        for command, expected in re.findall(r"^\$ deniable (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE):
+            printed = io.StringIO()
+            with contextlib.redirect_stdout(printed):
+                run(shlex.split(command, comments=True))
+            same = doctest.OutputChecker().check_output(expected, printed.getvalue(), FLAGS)
+            assert same or not expected.strip(), f"{name(page)}: deniable {command} printed\n{printed.getvalue()}"
