@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 from deniable._check import InputError
-from deniable.mechanisms import ApproximateDP, GaussianDP, Mechanism, PureDP
+from deniable.accounting.composed import InvertedTradeoff
+from deniable.accounting.loss import PrivacyLoss
+from deniable.mechanisms import ApproximateDP, Composition, GaussianDP, Mechanism, PureDP, SubsampledGaussian
 from deniable.tradeoff import ApproximateTradeoff, GaussianTradeoff, Tradeoff
 
 
@@ -16,5 +20,11 @@ def tradeoff(mechanism: Mechanism) -> Tradeoff:
             return ApproximateTradeoff(epsilon, delta)
         case GaussianDP(mu):
             return GaussianTradeoff(mu)
+        case SubsampledGaussian() | Composition():
+            parts = mechanism.mechanisms if isinstance(mechanism, Composition) else (mechanism,)
+            loss = PrivacyLoss.of(parts)
+            if loss.steps.size == 0:
+                return GaussianTradeoff(math.sqrt(loss.gaussian))
+            return InvertedTradeoff(loss, method="transform inversion")
         case _:
             raise InputError(f"mechanism must be one of deniable's mechanisms, got {mechanism!r}")

@@ -1,0 +1,218 @@
+"""Transform inversion on vertical lines: tails of the privacy loss and hockey sticks with an error bound.
+
+With w = c + it, the out-law transform M(w) = E_out[e^{wL}] and a threshold ℓ,
+
+    out(L > ℓ)  = 1/(2πi) ∫ M(w) e^{−wℓ}      / w         dw      (c > 0; for c < 0 it is −out(L ≤ ℓ))
+    in(L > ℓ)   = 1/(2πi) ∫ M(w) e^{−(w−1)ℓ}  / (w − 1)   dw      (c > 1; for c < 1 it is −in(L ≤ ℓ))
+    H_{e^ℓ}     = 1/(2πi) ∫ M(w) e^{−(w−1)ℓ}  / (w(w−1))  dw      (c > 1; minus E min(p, γq) for 0 < c < 1;
+                                                                   γ·H_{1/γ}(out‖in) for c < 0).
+
+The trapezoid rule with spacing h turns each into itself plus aliases at ℓ + mΛ, Λ = 2π/h, which Chernoff's inequality
+bounds by real transforms M(θ); the sum cut at t_N is wrong by at most ∫ |M(c + it)|/t^k beyond t_N; and rounding is
+bounded by perturbing every term. The three bounds are added: every number comes as value ± error.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Literal
+
+import numpy as np
+
+from deniable._check import FloatArray
+from deniable.accounting.envelope import Envelope
+from deniable.accounting.loss import EPS, ComplexArray, PrivacyLoss
+
+Region = Literal["left", "middle", "right"]  # c < 0, 0 < c < 1, c > 1
+_EDGES: dict[Region, tuple[float, float]] = {"left": (-np.inf, 0.0), "middle": (0.0, 1.0), "right": (1.0, np.inf)}
+_STEPS = np.array([0.1, 0.2, 0.4, 0.7, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 20.0])
+_MOST_NODES = 1 << 14
+
+
+class TooSlowError(Exception):
+    """The integral converges too slowly on this line; another line or engine must serve."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tails:
+    """Both laws' tails at thresholds ℓ and γ-weighted hockey stick parts, each with an absolute error bound.
+
+    ``*_above`` is the probability of L > ℓ, ``*_below`` of L ≤ ℓ; the smaller of the two keeps relative accuracy where
+    the line allows it. ``sticks`` is H_{e^ℓ}(in‖out) and ``back`` is γ·H_{1/γ}(out‖in) = H_γ − 1 + γ.
+    """
+
+    threshold: FloatArray
+    out_above: FloatArray
+    out_below: FloatArray
+    out_error: FloatArray
+    in_above: FloatArray
+    in_below: FloatArray
+    in_error: FloatArray
+    stick: FloatArray
+    back: FloatArray
+    stick_error: FloatArray
+
+    def stacked(self) -> FloatArray:
+        """Return all fields as the rows of one array, in order."""
+        return np.stack([getattr(self, f.name) for f in fields(self)])
+
+
+@dataclass(frozen=True, eq=False)
+class Contour:
+    """One line Re w = c with its nodes, serving thresholds near ``design``."""
+
+    region: Region
+    c: float
+    design: float
+    width: float  # √K″(c): thresholds within a few widths of the design keep relative accuracy
+    growth: float  # K(c)
+    period: float
+    t: FloatArray
+    coefficients: ComplexArray  # (nodes, 3): for out, in, hockey stick; the factor h/π and the half weight included
+    chernoff: FloatArray  # (2, points): θ − c and K(θ) − K(c)
+    truncation: FloatArray  # (3,)
+    rounding: FloatArray  # (3,) constant part, relative to the prefactor
+    phase_rounding: FloatArray  # (3,) times |ℓ|
+
+    def tails(self, threshold: FloatArray) -> Tails:
+        """Evaluate at every threshold; far from the design the errors grow, they never lie."""
+        values, errors = self._integrals(threshold)
+        with np.errstate(over="ignore"):
+            gamma = np.exp(threshold)
+        (q, p, s), (eq, ep, es) = values, errors
+        if self.region == "left":
+            out_below, in_below, back = -q, -p, s
+            out_above, in_above, stick = 1 + q, 1 + p, 1 - gamma + s
+        elif self.region == "middle":
+            out_above, in_below, stick = q, -p, 1 + s
+            out_below, in_above, back = 1 - q, 1 + p, gamma + s
+        else:
+            out_above, in_above, stick = q, p, s
+            out_below, in_below, back = 1 - q, 1 - p, gamma - 1 + s
+        return Tails(threshold, out_above, out_below, eq, in_above, in_below, ep, stick, back, es)
+
+    def _integrals(self, threshold: FloatArray) -> tuple[FloatArray, FloatArray]:
+        sums = np.empty((threshold.size, 3))
+        rows = max(1, (1 << 18) // self.t.size)
+        for k in range(0, threshold.size, rows):
+            angle = np.multiply.outer(threshold[k : k + rows], self.t)
+            sums[k : k + rows] = np.cos(angle) @ self.coefficients.real + np.sin(angle) @ self.coefficients.imag
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            exponent = self.growth - self.c * threshold
+            prefactor = np.exp(np.stack([exponent, exponent + threshold, exponent + threshold]))
+            argument = 2 * EPS * (np.abs(self.growth) + np.abs(self.c * threshold) + np.abs(threshold))
+            relative = (
+                self._aliases(threshold)[None, :]
+                + (self.truncation + self.rounding)[:, None]
+                + self.phase_rounding[:, None] * np.abs(threshold)
+            )
+            values = prefactor * sums.T
+            errors = prefactor * relative + np.abs(values) * argument
+        bad = ~np.isfinite(values) | ~np.isfinite(errors)
+        return np.where(bad, 0.0, values), np.where(bad, np.inf, errors)
+
+    def _aliases(self, threshold: FloatArray) -> FloatArray:
+        """Chernoff bound of all aliases, relative to the prefactor; the best θ on either side."""
+        offset, log_ratio = self.chernoff
+        total = np.zeros_like(threshold)
+        for sign in (1.0, -1.0):
+            side = offset * sign > 0
+            distance = np.abs(offset[side]) * self.period
+            log_bound = log_ratio[side] - np.multiply.outer(threshold, offset[side]) - distance
+            total += np.exp(np.min(log_bound - np.log(-np.expm1(-distance)), axis=1, initial=700.0))
+        return total
+
+
+def saddle(loss: PrivacyLoss, region: Region, threshold: float) -> tuple[float, float]:
+    """Return c minimising K(c) − cℓ − log|c| − log|c − 1| in the region, and √ of the second derivative there."""
+    low, high = _EDGES[region]
+    _, mean, variance = loss.line(0.5).cumulants
+    spread = np.sqrt(max(variance, 1e-300))
+    x = 0.0 if region == "middle" else -np.log(spread)  # c = 1/(1+e^{-x}), 1 + e^x or −e^x
+    bracket = [-800.0, 800.0]
+    for _ in range(40):
+        if region == "middle":
+            c = 1 / (1 + np.exp(-x))
+            slope = c * (1 - c)
+        else:
+            slope = np.exp(x) * (1.0 if region == "right" else -1.0)
+            c = slope + (1.0 if region == "right" else 0.0)
+        k, first, second = loss.line(c).cumulants
+        gradient = first - threshold - 1 / c - 1 / (c - 1)
+        curvature = second + 1 / c**2 + 1 / (c - 1) ** 2
+        if not np.isfinite(gradient + curvature):
+            bracket[1] = x
+            x = (max(bracket[0], x - 4) + x) / 2
+            continue
+        bracket[0 if gradient * slope < 0 else 1] = x
+        step = -gradient / (curvature * slope)
+        move = float(np.clip(step, -2.0, 2.0))
+        if not bracket[0] < x + move < bracket[1]:
+            move = (bracket[0] if move < 0 else bracket[1]) / 2 - x / 2
+        x += move
+        if abs(step * slope) * np.sqrt(curvature) < 0.05:
+            break
+    del k, mean
+    return float(c), float(np.sqrt(curvature))
+
+
+def contour(
+    loss: PrivacyLoss, region: Region, threshold: float, tolerance: float, most_nodes: int = _MOST_NODES
+) -> Contour:
+    """Choose line, period and number of nodes for thresholds near ``threshold``.
+
+    Raises
+    ------
+    TooSlowError
+        If more than ``most_nodes`` nodes would be needed.
+    """
+    c, _ = saddle(loss, region, threshold)
+    growth, _, variance = loss.line(c).cumulants
+    width = float(np.sqrt(variance))
+    chernoff = _chernoff(loss, region, c, width, growth)
+    # natural sizes of the three integrals, relative to the prefactor
+    spread = min(1.0, 1 / (width * abs(c)))
+    target = np.log(tolerance) + np.log(spread) - np.log(max(1.0, abs(c - 1)))
+    period = _period(chernoff, threshold, width, target)
+    envelope = Envelope.of(loss, c, width, np.exp(target))
+    t_end, truncation = envelope.cut(np.exp(target), 2 * np.pi / period)
+    count = int(np.ceil(t_end * period / (2 * np.pi))) + 1
+    if not count <= most_nodes:
+        raise TooSlowError(f"{count} nodes")
+    t = 2 * np.pi / period * np.arange(count)
+    line = loss.line(c, float(t[-1]))
+    log_m = line.log_transform(t)
+    w = c + 1j * t
+    weight = np.full(count, 2.0 / period)
+    weight[0] /= 2
+    decay = np.exp(log_m)
+    coefficients = (weight * decay)[:, None] * np.stack([1 / w, 1 / (w - 1), 1 / (w * (w - 1))], axis=1)
+    sizes = np.abs(coefficients)
+    blur = line.rounding() * (12.0 if line.shift > 0 else 1.0)
+    rounding = sizes.T @ (2 * blur * np.abs(w) + 32 * EPS)
+    return Contour(
+        region, c, threshold, width, growth, period, t, coefficients, chernoff, truncation, rounding,
+        2 * EPS * (sizes.T @ t),
+    )  # fmt: skip
+
+
+def _chernoff(loss: PrivacyLoss, region: Region, c: float, width: float, growth: float) -> FloatArray:
+    low, high = _EDGES[region]
+    points = []
+    for sign, edge in ((1.0, high), (-1.0, low)):
+        room = abs(edge - c)
+        offsets = [d for d in _STEPS / width if d < room]
+        points += [sign * d for d in offsets] + ([sign * room] if np.isfinite(room) else [])
+    cumulants = [loss.line(c + d).cumulants[0] for d in points]
+    return np.array([points, np.asarray(cumulants) - growth])
+
+
+def _period(chernoff: FloatArray, threshold: float, width: float, target: float) -> float:
+    """Smallest Λ for which aliases stay below the target for thresholds within three widths of the design."""
+    offset, log_ratio = chernoff
+    need = []
+    for sign in (1.0, -1.0):
+        side = offset * sign > 0
+        exponent = log_ratio[side] - offset[side] * threshold - target + 0.7
+        need.append(np.min(exponent / np.abs(offset[side]), initial=np.inf) + 3 * width)
+    return float(max(*need, 6 * width))
