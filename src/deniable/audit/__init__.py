@@ -1,1 +1,25 @@
-"""Measured attacks: games, exact intervals, verdicts."""
+"""Measured attacks: games, exact intervals, verdicts. Nothing here imports the code that it audits."""
+
+from deniable.audit.intervals import Interval
+from deniable.audit.known import (
+    attack_output_perturbation,
+    attack_random_subset,
+    attack_transcript,
+    output_perturbation_scores,
+)
+from deniable.audit.results import AttackScores
+from deniable.audit.scores import ReversedScoresWarning, ScoreAudit, audit_scores
+from deniable.audit.verdict import Verdict
+
+__all__ = [
+    "AttackScores",
+    "Interval",
+    "ReversedScoresWarning",
+    "ScoreAudit",
+    "Verdict",
+    "attack_output_perturbation",
+    "attack_random_subset",
+    "attack_transcript",
+    "audit_scores",
+    "output_perturbation_scores",
+]

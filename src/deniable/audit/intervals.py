@@ -1,0 +1,233 @@
+"""Exact confidence limits for what an attack reaches, from independent scores of members and nonmembers.
+
+The idea behind every lower limit here. Let Y₍ₖ₎ be the k-th largest of n nonmember scores. The rule "accuse above
+Y₍ₖ₎" has a false positive rate U that is Beta(k, n−k+1) whatever the scores are, and given U it accuses
+Binomial(m, R(U)) of the m members, where R is the attack's ROC. If R lies below a ceiling g, then
+
+    P(at least x accused) ≤ E_U P(Binomial(m, g(U)) ≥ x),
+
+with equality for R = g. This is an exact p-value against the ceiling: it accounts for the uncertainty of both rates
+at once and needs no grid over nuisance parameters. A lower confidence limit is the largest member of a growing family
+of ceilings that is rejected. The index k never depends on the scores, so nothing is selected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import bdtrc, betaincinv, betaln, xlog1py, xlogy
+
+from deniable._check import FloatArray
+from deniable.audit.families import Family, Tangent
+
+Sides = Literal["two-sided", "lower", "upper"]
+IntArray = NDArray[np.int64]
+
+_LEGENDRE = np.polynomial.legendre.leggauss(16)
+_TAIL = 1e-5  # share of the permitted error that is charged for the tails left out of an integral
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A confidence interval: ``low`` ≤ the quantity ≤ ``high`` with probability at least ``confidence``.
+
+    Attributes
+    ----------
+    low, high
+        The limits. A one-sided interval keeps the trivial limit on its other side.
+    estimate
+        The value in the sample (no guarantee).
+    of
+        The quantity in words.
+    sides
+        "two-sided", or the one side on which it makes a claim.
+    resolvable
+        False where the sample cannot speak about the quantity; the limits are then the trivial ones.
+    """
+
+    low: float
+    high: float
+    estimate: float
+    of: str
+    confidence: float
+    sides: Sides = "two-sided"
+    method: str = "exact"
+    resolvable: bool = True
+
+    def __contains__(self, value: float) -> bool:
+        return self.low <= value <= self.high
+
+    def __str__(self) -> str:
+        if not self.resolvable:
+            return f"{self.of}: not resolvable with this sample"
+        claim = {
+            "two-sided": f"{self.estimate:.4g}, between {self.low:.4g} and {self.high:.4g}",
+            "lower": f"{self.estimate:.4g}, at least {self.low:.4g}",
+            "upper": f"{self.estimate:.4g}, at most {self.high:.4g}",
+        }[self.sides]
+        return f"{self.of}: {claim} ({100 * self.confidence:g} % {self.sides})"
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """All that the limits need of two samples: how many of ``m`` members lie above each of ``n`` nonmembers.
+
+    ``above[k-1]`` counts the member scores above the k-th largest nonmember score. Equal scores are put in random
+    order, which is the ROC that an attacker reaches who tosses a coin on ties.
+    """
+
+    above: IntArray
+    m: int
+
+    @property
+    def n(self) -> int:
+        """Number of nonmembers."""
+        return len(self.above)
+
+    @classmethod
+    def of(cls, member: FloatArray, nonmember: FloatArray, rng: np.random.Generator) -> Ranking:
+        """Rank two samples of scores; larger means "more likely a member"."""
+        scores = np.concatenate([member, nonmember])
+        order = np.lexsort((rng.random(len(scores)), scores))[::-1]
+        is_member = order < len(member)
+        return cls(np.cumsum(is_member)[~is_member].astype(np.int64), len(member))
+
+    def hits(self, k: int) -> int:
+        """Members accused by the rule that falsely accuses k of the n nonmembers, the k-th itself left out."""
+        return int(self.above[k - 1])
+
+    def tpr(self, fpr: float) -> float:
+        """Empirical true positive rate at an empirical false positive rate of at most ``fpr``."""
+        accused = int(np.floor(fpr * self.n + 1e-9))
+        return float(self.above[accused] / self.m) if accused < self.n else 1.0
+
+
+def p_value(
+    ceiling: Callable[[FloatArray], FloatArray],
+    k: int,
+    n: int,
+    hits: ArrayLike,
+    m: int,
+    *,
+    kink: float | None,
+    error: float,
+) -> FloatArray:
+    """Return P(at least ``hits`` of m members accused) if the ROC were ``ceiling`` (module docstring), for each hits.
+
+    ``error`` is the size at which the p-value will be judged; tails of that size times 1e-5 are charged in full.
+    """
+    x = np.asarray(hits, dtype=np.float64)[..., None]
+    fpr, weight = _beta_rule(k, n, m, kink, error * _TAIL)
+    tail = np.where(x > 0, bdtrc(x - 1, m, ceiling(fpr)), 1.0)
+    return np.asarray(np.minimum(1.0, tail @ weight + 2 * error * _TAIL))
+
+
+@lru_cache(maxsize=1 << 16)
+def lower_limit(family: Family, k: int, n: int, hits: int, m: int, error: float) -> float:
+    """Return the largest value of ``family`` that ``hits`` contradict at level ``error`` (0 if none), rounded down."""
+
+    def rejected(value: float) -> bool:
+        p = p_value(lambda u: family.ceiling(u, value), k, n, hits, m, kink=family.kink, error=error)
+        return bool(p <= error)
+
+    low, high = 0.0, family.largest
+    if not rejected(low):
+        return 0.0
+    while high - low > 1e-7 * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if rejected(middle) else (low, middle)
+    return low
+
+
+def tpr_lower(ranking: Ranking, fpr: float, error: float) -> float:
+    """Return a lower confidence limit of the attack's TPR at FPR ``fpr``, valid with probability 1 − ``error``.
+
+    The quantity is the largest TPR of any rule that thresholds the score, if need be at random, at that FPR: the
+    concave hull of the ROC (the ROC itself wherever a higher score speaks for membership). The hull lies below its
+    tangent at ``fpr``; the tangent's slope is unknown, so every slope must be rejected, each by its own test at the
+    full level (an intersection-union test needs no correction). Steep tangents are tested further to the left,
+    where they are low.
+    """
+    edges = [float(edge) for edge in np.linspace(0, 1, 9) ** 1.5]
+    return min(best_lower(ranking, Tangent(fpr, flat, steep), error) for flat, steep in pairwise(edges))
+
+
+def tpr_upper(ranking: Ranking, fpr: float, error: float) -> float:
+    """Return an upper confidence limit of the attack's TPR at FPR ``fpr`` (the quantity of :func:`tpr_lower`).
+
+    The hull at ``fpr`` is a chord of the ROC between two fixed, unknown false positive rates. Each is bounded at
+    half the error by :func:`_pointwise_upper`; the hull of these limits bounds the chord.
+    """
+    left, high = _pointwise_upper(ranking, error / 2)
+    if fpr >= left[-1]:
+        return 1.0
+    before, after = left <= fpr, left > fpr
+    x0, y0 = left[before][:, None], high[before][:, None]
+    x1, y1 = left[after], high[after]
+    return float(np.max(y0 + (y1 - y0) * (fpr - x0) / (x1 - x0)))
+
+
+def advantage_upper(ranking: Ranking, error: float) -> float:
+    """Return an upper confidence limit of sup(TPR − FPR): the supremum sits at one fixed, unknown FPR."""
+    left, high = _pointwise_upper(ranking, error)
+    return float(np.clip(np.max(high - left), 0.0, 1.0))
+
+
+def best_lower(ranking: Ranking, family: Family, error: float) -> float:
+    """Return a lower confidence limit of a family's parameter, from all thresholds, corrected for their number."""
+    ks = family.ranks(ranking.n)
+    return max(lower_limit(family, k, ranking.n, ranking.hits(k), ranking.m, error / len(ks)) for k in ks)
+
+
+def clopper_pearson(hits: int, trials: int, error: float) -> tuple[float, float]:
+    """Return the exact binomial limits, each with one-sided ``error`` (Clopper & Pearson 1934)."""
+    low = float(betaincinv(hits, trials - hits + 1, error)) if hits > 0 else 0.0
+    high = float(betaincinv(hits + 1, trials - hits, 1 - error)) if hits < trials else 1.0
+    return low, high
+
+
+def _pointwise_upper(ranking: Ranking, error: float) -> tuple[FloatArray, FloatArray]:
+    """Upper limits of R(u), each valid on its own with probability 1 − error, as the left corners of a step function.
+
+    With probability 1 − error/2 the k-th nonmember score has FPR at least a_k; then R(u) ≤ R(U₍ₖ₎) for u ≤ a_k,
+    which Clopper–Pearson bounds with the other half. The last corner is (a_n, 1).
+    """
+    m = ranking.m
+    ks, reach = _reach(ranking.n, error / 2)
+    hits = ranking.above[ks - 1]
+    high = np.where(hits < m, betaincinv(hits + 1, np.maximum(m - hits, 1), 1 - error / 2), 1.0)
+    return np.concatenate([[0.0], reach]), np.concatenate([high, [1.0]])
+
+
+@lru_cache(maxsize=256)
+def _reach(n: int, error: float) -> tuple[IntArray, FloatArray]:
+    """Ranks k, all or about 1,200 of them, and lower limits of the false positive rate above the k-th nonmember."""
+    coarse = np.concatenate([np.geomspace(1, n, 200), np.linspace(1, n, 1000)])
+    ks: IntArray = np.arange(1, n + 1, dtype=np.int64) if n <= 1200 else np.unique(np.rint(coarse).astype(np.int64))
+    return ks, np.asarray(betaincinv(ks, n - ks + 1, error), dtype=np.float64)
+
+
+@lru_cache(maxsize=4096)
+def _beta_rule(k: int, n: int, m: int, kink: float | None, tail: float) -> tuple[FloatArray, FloatArray]:
+    """Nodes and weights for integrals against Beta(k, n−k+1), without two tails of mass ``tail`` each."""
+    a, b = float(k), float(n - k + 1)
+    low, high = float(betaincinv(a, b, tail)), 1 - float(betaincinv(b, a, tail))
+    middle = float(np.clip(kink if kink is not None else a / (a + b), low, high))
+    panels = 3 * int(np.ceil(np.sqrt(1 + min(m / n, 400.0))))  # a large m makes the binomial tail a sharp step
+    edges = np.concatenate([np.linspace(low, middle, panels + 1), np.linspace(middle, high, panels + 1)[1:]])
+    node, gauss = _LEGENDRE
+    half = np.diff(edges)[:, None] / 2
+    u = ((edges[:-1] + edges[1:])[:, None] / 2 + half * node).ravel()
+    density = np.exp(xlogy(a - 1, u) + xlog1py(b - 1, -u) - betaln(a, b))
+    return u, density * (half * gauss).ravel()
+
+
+def as_interval(low: float, high: float, estimate: float, of: str, confidence: float, **fields: Any) -> Interval:
+    """Build an :class:`Interval` whose estimate is moved inside the limits (it has no guarantee of its own)."""
+    return Interval(low, high, float(np.clip(estimate, low, high)), of, confidence, **fields)

@@ -1,0 +1,47 @@
+"""The scores of an attack, together with what was attacked and how."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from deniable._check import FloatArray
+from deniable.audit.scores import ScoreAudit, audit_scores
+
+
+@dataclass(frozen=True)
+class AttackScores:
+    """Scores of members and of nonmembers; ``member, nonmember = scores`` unpacks them.
+
+    Attributes
+    ----------
+    member_scores, nonmember_scores
+        One score per attacked record or simulated release; larger says "member".
+    method
+        The attack.
+    target
+        What was attacked.
+    details
+        Parameters that are needed to repeat it.
+    """
+
+    member_scores: FloatArray = field(repr=False)
+    nonmember_scores: FloatArray = field(repr=False)
+    method: str
+    target: str
+    details: dict[str, Any] = field(default_factory=dict)
+
+    def audit(self, confidence: float = 0.95, **options: Any) -> ScoreAudit:
+        """Return :func:`deniable.audit_scores` of these scores."""
+        return audit_scores(self.member_scores, self.nonmember_scores, confidence, **options)
+
+    def __iter__(self) -> Iterator[FloatArray]:
+        yield self.member_scores
+        yield self.nonmember_scores
+
+    def save(self, path: str) -> None:
+        """Write the scores to an ``.npz`` file that ``deniable audit`` and :func:`read_scores` read."""
+        np.savez(path, member=self.member_scores, nonmember=self.nonmember_scores)

@@ -1,0 +1,218 @@
+"""What a set of attack scores shows: rates, advantage, ε and μ with exact intervals, and a verdict on a promise."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from deniable._check import FloatArray, InputError, number, numbers
+from deniable.audit.families import EpsilonDelta, Gap, Gaussian
+from deniable.audit.intervals import (
+    Interval,
+    Ranking,
+    advantage_upper,
+    as_interval,
+    best_lower,
+    clopper_pearson,
+    tpr_lower,
+    tpr_upper,
+)
+from deniable.audit.verdict import Verdict, judge
+from deniable.tradeoff import Tradeoff
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+_USUAL_FPRS = (0.001, 0.01, 0.1)
+
+
+class ReversedScoresWarning(UserWarning):
+    """Members score lower than nonmembers: the sign of the scores, or the two samples, are probably exchanged."""
+
+
+@dataclass(frozen=True)
+class ScoreAudit:
+    """What an attack's scores show about membership, each number with an exact interval.
+
+    Every interval holds on its own with probability at least ``confidence``, over independent scores drawn from the
+    two populations; it needs no assumption about the shape of their laws. Scores of many records under *one* trained
+    model are independent only as far as the records are: what they show is that attack on that population.
+
+    TPR at an FPR is that of the best rule that thresholds the score, if need be at random.
+    """
+
+    member: FloatArray = field(repr=False)
+    nonmember: FloatArray = field(repr=False)
+    confidence: float
+    ranking: Ranking = field(repr=False, compare=False)
+    pairs_won: int = field(repr=False, compare=False)
+    command: str | None = None
+
+    def tpr(self, fpr: float) -> Interval:
+        """Return the two-sided interval of the true positive rate at false positive rate ``fpr``.
+
+        It counts the uncertainty of both rates. Where fewer than one nonmember would be accused (n·fpr < 1) the
+        sample cannot resolve the rate: the interval is [0, 1] and marked so.
+        """
+        fpr = number("fpr", fpr, above=0.0, below=1.0, hint="it is a rate, not a percentage")
+        name = f"TPR at FPR {fpr:g}"
+        if self.ranking.n * fpr < 1:
+            return Interval(0.0, 1.0, float("nan"), name, self.confidence, resolvable=False)
+        side = self._error / 2
+        low, high = tpr_lower(self.ranking, fpr, side), tpr_upper(self.ranking, fpr, side)
+        return as_interval(low, high, self.ranking.tpr(fpr), name, self.confidence)
+
+    def precision(self, fpr: float, prior: float = 0.5) -> Interval:
+        """Return the interval of P(member | accused) at false positive rate ``fpr`` (positive predictive value)."""
+        prior = number("prior", prior, above=0.0, below=1.0)
+        rate = self.tpr(fpr)
+        name = f"precision at FPR {fpr:g} and prior {prior:g}"
+        if not rate.resolvable:
+            return Interval(0.0, 1.0, float("nan"), name, self.confidence, resolvable=False)
+        low, high, middle = (prior * r / (prior * r + (1 - prior) * fpr) for r in (rate.low, rate.high, rate.estimate))
+        return as_interval(low, high, middle, name, self.confidence)
+
+    @cached_property
+    def advantage(self) -> Interval:
+        """The two-sided interval of sup(TPR − FPR) over all thresholds."""
+        side = self._error / 2
+        low, high = best_lower(self.ranking, Gap(), side), advantage_upper(self.ranking, side)
+        accused = np.arange(self.ranking.n) / self.ranking.n
+        best = max(0.0, float(np.max(self.ranking.above / self.ranking.m - accused)))
+        return as_interval(low, high, best, "advantage", self.confidence)
+
+    @cached_property
+    def auc(self) -> Interval:
+        """The two-sided interval of P(member's score > nonmember's), from random disjoint pairs (Clopper–Pearson)."""
+        low, high = clopper_pearson(self.pairs_won, min(self.ranking.m, self.ranking.n), self._error / 2)
+        return as_interval(low, high, float(np.mean(self.ranking.above) / self.ranking.m), "AUC", self.confidence)
+
+    def epsilon(self, delta: float = 0.0) -> Interval:
+        """Return a one-sided interval: no mechanism that is (ε, ``delta``)-DP with ε < low explains the scores.
+
+        An attack never bounds ε from above. All thresholds count, in both directions, corrected for their number.
+        """
+        delta = number("delta", delta, at_least=0.0, below=1.0)
+        low = best_lower(self.ranking, EpsilonDelta(delta), self._error)
+        name = "epsilon" if delta == 0 else f"epsilon at delta {delta:g}"
+        return Interval(low, float("inf"), low, name, self.confidence, sides="lower")
+
+    @cached_property
+    def mu(self) -> Interval:
+        """The one-sided interval of μ: no μ-GDP mechanism with μ < low explains the scores."""
+        low = best_lower(self.ranking, Gaussian(), self._error)
+        return Interval(low, float("inf"), low, "mu (Gaussian DP)", self.confidence, sides="lower")
+
+    def compare(self, tradeoff: Tradeoff, *, command: str | None = None) -> Verdict:
+        """Judge the promise that no attack exceeds ``tradeoff`` (its upper side).
+
+        Parameters
+        ----------
+        tradeoff
+            What was promised, for the same game as the scores: H0 = nonmember, H1 = member.
+        command
+            How to repeat the measurement; printed with a violation.
+        """
+        if not isinstance(tradeoff, Tradeoff):
+            raise InputError(f"tradeoff must be a Tradeoff such as dn.tradeoff(dn.PureDP(1)), got {tradeoff!r}")
+        return judge(self.ranking, tradeoff, self.confidence, command or self.command)
+
+    def to_frame(self, fprs: tuple[float, ...] = _USUAL_FPRS) -> pd.DataFrame:
+        """Return the usual quantities as a table, one row each."""
+        import pandas as pd
+
+        rows = [*(self.tpr(a) for a in fprs), self.advantage, self.auc, self.epsilon(), self.epsilon(1e-5), self.mu]
+        columns = ["of", "low", "estimate", "high", "confidence", "sides", "resolvable"]
+        return pd.DataFrame([{c: getattr(row, c) for c in columns} for row in rows]).set_index("of")
+
+    def __str__(self) -> str:
+        lines = [*(self.tpr(a) for a in _USUAL_FPRS), self.advantage, self.auc, self.epsilon(), self.mu]
+        head = f"attack scores of {self.ranking.m} members and {self.ranking.n} nonmembers"
+        return "\n  ".join([head, *map(str, lines)])
+
+    def plot(self, ax: Axes | None = None, *, label: str = "measured attack") -> Axes:
+        """Draw the measured ROC with its pointwise intervals on log–log axes and return the matplotlib axes."""
+        from deniable._plot import draw_roc
+
+        axes = draw_roc(lambda fpr: np.array([self.ranking.tpr(a) for a in fpr]), ax=ax, label=label)
+        grid = np.geomspace(1 / self.ranking.n, 0.9, 24)
+        limits = [self.tpr(float(a)) for a in grid]
+        axes.fill_between(
+            100 * grid, [100 * i.low for i in limits], [100 * i.high for i in limits], alpha=0.2, step=None
+        )
+        return axes
+
+    @property
+    def _error(self) -> float:
+        return 1 - self.confidence
+
+
+def audit_scores(
+    member: ArrayLike,
+    nonmember: ArrayLike,
+    confidence: float = 0.95,
+    *,
+    rng: Any = 0,
+    command: str | None = None,
+) -> ScoreAudit:
+    """Measure an attack from its scores, with exact intervals.
+
+    Parameters
+    ----------
+    member, nonmember
+        Scores of independent members and nonmembers, one-dimensional; a larger score says "member". Infinities are
+        allowed (a likelihood ratio may be infinite), NaN is not.
+    confidence
+        Probability with which each interval holds.
+    rng
+        Decides ties between equal scores and the pairs of the AUC; fixed by default, so an audit can be repeated.
+    command
+        How to repeat the measurement; printed with a violation.
+
+    Raises
+    ------
+    InputError
+        If a side is empty, not one-dimensional or has a NaN.
+
+    Warns
+    -----
+    ReversedScoresWarning
+        If the members clearly score *lower*.
+    """
+    confidence = number("confidence", confidence, above=0.5, below=1.0, hint="0.95 is usual")
+    inside, outside = _scores("member", member), _scores("nonmember", nonmember)
+    generator = np.random.default_rng(rng)
+    ranking = Ranking.of(inside, outside, generator)
+    audit = ScoreAudit(inside, outside, confidence, ranking, _pairs_won(inside, outside, generator), command)
+    _, almost_surely = clopper_pearson(audit.pairs_won, min(ranking.m, ranking.n), 1e-6)
+    if almost_surely < 0.5:
+        warnings.warn(
+            f"the AUC is {audit.auc.estimate:.3f}, far below 1/2: larger scores must say 'member'; pass -scores or "
+            "exchange the two samples if they are reversed",
+            ReversedScoresWarning,
+            stacklevel=2,
+        )
+    return audit
+
+
+def _scores(name: str, value: ArrayLike) -> FloatArray:
+    array = numbers(f"{name} scores", value, hint="drop or repair the records whose score is missing")
+    if array.ndim != 1 or array.size == 0:
+        raise InputError(
+            f"{name} scores must be a non-empty one-dimensional array, got shape {array.shape}; an audit needs both "
+            "members and nonmembers"
+        )
+    return array
+
+
+def _pairs_won(member: FloatArray, nonmember: FloatArray, rng: np.random.Generator) -> int:
+    """Count random disjoint pairs in which the member scores higher; ties are decided by a coin."""
+    pairs = min(len(member), len(nonmember))
+    a, b = rng.permutation(member)[:pairs], rng.permutation(nonmember)[:pairs]
+    return int(np.sum(a > b) + np.sum((a == b) & (rng.random(pairs) < 0.5)))
