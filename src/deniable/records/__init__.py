@@ -1,1 +1,7 @@
-"""Record by record: leave-one-out, ex-post privacy loss, privacy profiles."""
+"""Record by record: leave-one-out optima, ex-post privacy loss, privacy profiles."""
+
+from deniable.records.mechanisms import OutputPerturbation
+from deniable.records.profile import PrivacyProfile, privacy_profile
+from deniable.records.transition import Transition
+
+__all__ = ["OutputPerturbation", "PrivacyProfile", "Transition", "privacy_profile"]

@@ -1,0 +1,316 @@
+"""The losses whose leave-one-out optima deniable knows how to certify.
+
+A loss is a function φ(t, y) of the margins t = xᵀF (one per class) and the target y. Besides its derivatives a
+loss states the facts that the certificates of :mod:`deniable.records.neighbours` rest on:
+
+``self_concordance``
+    M such that moving the margins by u changes the curvature by a factor within exp(±M·‖u‖) (Bach 2010, generalised
+    self-concordance); 0 means constant curvature, ``None`` that no such M exists.
+``smoothness``
+    the largest curvature, ``None`` if unbounded.
+``lipschitz``
+    the largest norm of the slope, ``None`` if unbounded: what a mechanism's sensitivity needs.
+
+Margins have the classes on their last axis, of length 1 for every loss but softmax.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, softmax
+
+from deniable._check import FloatArray, InputError, number, numbers
+
+Margins = NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True)
+class Loss(ABC):
+    """Derivatives in the margins and the constants that certificates need."""
+
+    name: ClassVar[str]
+    self_concordance: ClassVar[float | None]
+    smoothness: ClassVar[float | None]
+    lipschitz: ClassVar[float | None]
+
+    @abstractmethod
+    def targets(self, y: ArrayLike) -> tuple[FloatArray, int]:
+        """Encode the labels or responses; return them and the number of margins per row."""
+
+    @abstractmethod
+    def value(self, margins: Margins, y: Margins) -> Margins:
+        """φ(t, y), of shape ``margins.shape[:-1]``."""
+
+    @abstractmethod
+    def slope(self, margins: Margins, y: Margins) -> Margins:
+        """∂φ/∂t, of the shape of ``margins``."""
+
+    @abstractmethod
+    def curvature(self, margins: Margins, y: Margins) -> Margins:
+        """∂²φ/∂t², with one more axis than ``margins``."""
+
+    @abstractmethod
+    def change(self, margins: Margins, step: Margins, y: Margins) -> Margins:
+        """slope(t + step) − slope(t), to a relative rounding error of a few units."""
+
+    def kink(self, margins: Margins, y: Margins) -> Margins:
+        """Distance of t to the nearest jump of the curvature (only for losses without self-concordance)."""
+        return np.full(margins.shape[:-1], np.inf)
+
+
+class _Scalar(Loss):
+    """A loss of one margin, written as functions of t = margins[..., 0]."""
+
+    def targets(self, y: ArrayLike) -> tuple[FloatArray, int]:
+        return numbers("y", y), 1
+
+    def value(self, margins: Margins, y: Margins) -> Margins:
+        return self._value(margins[..., 0], y)
+
+    def slope(self, margins: Margins, y: Margins) -> Margins:
+        return self._slope(margins[..., 0], y)[..., None]
+
+    def curvature(self, margins: Margins, y: Margins) -> Margins:
+        return self._curvature(margins[..., 0], y)[..., None, None]
+
+    def change(self, margins: Margins, step: Margins, y: Margins) -> Margins:
+        return self._change(margins[..., 0], step[..., 0], y)[..., None]
+
+    def kink(self, margins: Margins, y: Margins) -> Margins:
+        return self._kink(margins[..., 0], y)
+
+    @abstractmethod
+    def _value(self, t: Margins, y: Margins) -> Margins: ...
+
+    @abstractmethod
+    def _slope(self, t: Margins, y: Margins) -> Margins: ...
+
+    @abstractmethod
+    def _curvature(self, t: Margins, y: Margins) -> Margins: ...
+
+    @abstractmethod
+    def _change(self, t: Margins, step: Margins, y: Margins) -> Margins: ...
+
+    def _kink(self, t: Margins, y: Margins) -> Margins:
+        return np.full(t.shape, np.inf)
+
+
+@dataclass(frozen=True)
+class Logistic(_Scalar):
+    """log(1 + e^{−yt}) for two labels of any two values; the larger one counts as y = +1."""
+
+    name = "logistic"
+    self_concordance = 1.0
+    smoothness = 0.25
+    lipschitz = 1.0
+
+    def targets(self, y: ArrayLike) -> tuple[FloatArray, int]:
+        return _signs(self.name, y), 1
+
+    def _value(self, t: Margins, y: Margins) -> Margins:
+        return np.logaddexp(0, -y * t)
+
+    def _slope(self, t: Margins, y: Margins) -> Margins:
+        return -y * expit(-y * t)
+
+    def _curvature(self, t: Margins, y: Margins) -> Margins:
+        return expit(t) * expit(-t)
+
+    def _change(self, t: Margins, step: Margins, y: Margins) -> Margins:
+        # σ(t+s) − σ(t) = σ(t)σ(−t)·expm1(s)/(1 + σ(t)·expm1(s)), mirrored for s > 0 so that nothing overflows
+        shrink = np.expm1(-np.abs(step))
+        change = expit(t) * expit(-t) * shrink / (1 + expit(np.where(step > 0, -t, t)) * shrink)
+        return np.where(step > 0, -change, change)
+
+
+@dataclass(frozen=True)
+class Squared(_Scalar):
+    """(t − y)²/2."""
+
+    name = "squared"
+    self_concordance = 0.0
+    smoothness = 1.0
+    lipschitz = None
+
+    def _value(self, t: Margins, y: Margins) -> Margins:
+        return (t - y) ** 2 / 2
+
+    def _slope(self, t: Margins, y: Margins) -> Margins:
+        return t - y
+
+    def _curvature(self, t: Margins, y: Margins) -> Margins:
+        return np.ones_like(t)
+
+    def _change(self, t: Margins, step: Margins, y: Margins) -> Margins:
+        return step
+
+
+@dataclass(frozen=True)
+class SquaredHinge(_Scalar):
+    """max(0, 1 − yt)² for two labels of any two values; the larger one counts as y = +1."""
+
+    name = "squared_hinge"
+    self_concordance = None
+    smoothness = 2.0
+    lipschitz = None
+
+    def targets(self, y: ArrayLike) -> tuple[FloatArray, int]:
+        return _signs(self.name, y), 1
+
+    def _value(self, t: Margins, y: Margins) -> Margins:
+        return np.maximum(1 - y * t, 0) ** 2
+
+    def _slope(self, t: Margins, y: Margins) -> Margins:
+        return -2 * y * np.maximum(1 - y * t, 0)
+
+    def _curvature(self, t: Margins, y: Margins) -> Margins:
+        return np.where(y * t < 1, 2.0, 0.0)
+
+    def _change(self, t: Margins, step: Margins, y: Margins) -> Margins:
+        slack = 1 - y * t
+        return -2 * y * (np.maximum(slack - y * step, 0) - np.maximum(slack, 0))
+
+    def _kink(self, t: Margins, y: Margins) -> Margins:
+        return np.abs(1 - y * t)
+
+
+@dataclass(frozen=True)
+class Huber(_Scalar):
+    """(t − y)²/2 up to |t − y| = ``threshold``, linear beyond."""
+
+    threshold: float = 1.35
+
+    name = "huber"
+    self_concordance = None
+    smoothness = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "threshold", number("threshold", self.threshold, above=0.0))
+
+    @property
+    def lipschitz(self) -> float:  # type: ignore[override]
+        """The slope is clipped at the threshold."""
+        return self.threshold
+
+    def _value(self, t: Margins, y: Margins) -> Margins:
+        size = np.abs(t - y)
+        inner = np.minimum(size, self.threshold)
+        return inner * (size - inner / 2)
+
+    def _slope(self, t: Margins, y: Margins) -> Margins:
+        return np.clip(t - y, -self.threshold, self.threshold)
+
+    def _curvature(self, t: Margins, y: Margins) -> Margins:
+        return np.where(np.abs(t - y) < self.threshold, 1.0, 0.0)
+
+    def _change(self, t: Margins, step: Margins, y: Margins) -> Margins:
+        k, error = self.threshold, t - y
+        return np.clip(error + step, -k, k) - np.clip(error, -k, k)
+
+    def _kink(self, t: Margins, y: Margins) -> Margins:
+        return np.abs(np.abs(t - y) - self.threshold)
+
+
+@dataclass(frozen=True)
+class Poisson(_Scalar):
+    """e^t − y·t for counts y ≥ 0 (log link)."""
+
+    name = "poisson"
+    self_concordance = 1.0
+    smoothness = None
+    lipschitz = None
+
+    def targets(self, y: ArrayLike) -> tuple[FloatArray, int]:
+        return numbers("y", y, at_least=0.0, hint="the Poisson loss is for counts"), 1
+
+    def _value(self, t: Margins, y: Margins) -> Margins:
+        return np.exp(t) - y * t
+
+    def _slope(self, t: Margins, y: Margins) -> Margins:
+        return np.exp(t) - y
+
+    def _curvature(self, t: Margins, y: Margins) -> Margins:
+        return np.exp(t)
+
+    def _change(self, t: Margins, step: Margins, y: Margins) -> Margins:
+        return np.exp(t) * np.expm1(step)
+
+
+@dataclass(frozen=True)
+class Softmax(Loss):
+    """Cross-entropy of softmax(t) for any number of classes, one weight vector per class (parameters flattened).
+
+    The curvature is a covariance under the class probabilities, so moving the margins by u changes it by at most
+    exp(± the range of u), and a range is at most √2·‖u‖.
+    """
+
+    name = "softmax"
+    self_concordance = float(np.sqrt(2))
+    smoothness = 0.5
+    lipschitz = float(np.sqrt(2))
+
+    def targets(self, y: ArrayLike) -> tuple[FloatArray, int]:
+        classes, codes = np.unique(_labels(y), return_inverse=True)
+        if classes.size < 2:
+            raise InputError(f"y must have at least two classes for loss='softmax', got only {classes.tolist()}")
+        return codes.astype(np.float64), classes.size
+
+    def value(self, margins: Margins, y: Margins) -> Margins:
+        return -np.log(self._probabilities(margins, y)[1])
+
+    def slope(self, margins: Margins, y: Margins) -> Margins:
+        p, _ = self._probabilities(margins, y)
+        return p - self._one_hot(margins, y)
+
+    def curvature(self, margins: Margins, y: Margins) -> Margins:
+        p = softmax(margins, axis=-1)
+        return p[..., :, None] * np.eye(p.shape[-1]) - p[..., :, None] * p[..., None, :]
+
+    def change(self, margins: Margins, step: Margins, y: Margins) -> Margins:
+        p = softmax(margins, axis=-1)
+        log_scale = np.log1p(np.sum(p * np.expm1(step), axis=-1, keepdims=True))
+        return p * np.expm1(step - log_scale)
+
+    def _one_hot(self, margins: Margins, y: Margins) -> Margins:
+        return (np.arange(margins.shape[-1]) == y[..., None]).astype(margins.dtype)
+
+    def _probabilities(self, margins: Margins, y: Margins) -> tuple[Margins, Margins]:
+        p = softmax(margins, axis=-1)
+        return p, np.sum(p * self._one_hot(margins, y), axis=-1)
+
+
+LOSSES: dict[str, Loss] = {
+    loss.name: loss for loss in (Logistic(), Squared(), SquaredHinge(), Huber(), Poisson(), Softmax())
+}
+
+
+def as_loss(loss: str | Loss) -> Loss:
+    """Return the loss of that name, or ``loss`` itself."""
+    if isinstance(loss, Loss):
+        return loss
+    if loss not in LOSSES:
+        raise InputError(f"loss must be one of {', '.join(map(repr, LOSSES))} or a Loss, got {loss!r}")
+    return LOSSES[loss]
+
+
+def _labels(y: ArrayLike) -> NDArray[Any]:
+    labels = np.asarray(y)
+    if labels.dtype.kind == "f" and np.isnan(labels).any():
+        raise InputError(f"y must not contain NaN, row {int(np.flatnonzero(np.isnan(labels))[0])} does")
+    return labels
+
+
+def _signs(name: str, y: ArrayLike) -> FloatArray:
+    classes, codes = np.unique(_labels(y), return_inverse=True)
+    if classes.size != 2:
+        shown = ", ".join(map(repr, classes[:5].tolist()))
+        raise InputError(
+            f"y must have exactly two labels for loss={name!r}, got {classes.size} ({shown}); "
+            "use loss='softmax' for more classes"
+        )
+    return 2.0 * codes - 1.0

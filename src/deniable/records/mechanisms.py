@@ -1,0 +1,176 @@
+"""How a fitted model is released: the noise, its calibration, and the privacy loss of every record at a release."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from deniable._check import FloatArray, InputError, choice, number
+from deniable.mechanisms import GaussianDP, Mechanism, PureDP
+from deniable.records.fit import Problem
+from deniable.records.laws import GaussianLaw, NoiseLaw, NormLaplaceLaw
+from deniable.tradeoff import GaussianTradeoff
+
+
+@dataclass(frozen=True)
+class Training:
+    """What a mechanism must know about the training to calibrate its noise; all of it public except the rows."""
+
+    problem: Problem
+    intercept: str
+
+    @property
+    def total_penalty(self) -> float:
+        """nΛ: the strong convexity of the summed objective (0 if a parameter is unpenalised)."""
+        return float(self.problem.penalty.min())
+
+
+@dataclass(frozen=True)
+class OutputPerturbation:
+    """Release optimum + noise (Chaudhuri, Monteleoni & Sarwate 2011, Algorithm 1; LeBlond et al. §3.2).
+
+    The optimum of a Λ-strongly convex mean loss with slopes at most L and rows of norm at most R moves by at most
+    2LR/(nΛ) when a record is replaced, removed or added (n being the larger size), so
+
+    * ``noise="laplace"``: density ∝ e^{−β‖b‖} with β = nΛε/(2LR) is ε-DP. The norm is drawn from Gamma(d, 1/β) and
+      the direction uniformly (erratum E12: the density's constant β/2 is right for d = 1 only);
+    * ``noise="gaussian"``: N(0, s²I) with s = 2LR/(nΛμ) is μ-Gaussian-DP; μ is the largest that gives (ε, δ)-DP.
+
+    n and the noise are public and the same in both worlds.
+
+    Parameters
+    ----------
+    epsilon
+        Privacy parameter from which the noise is calibrated, above 0. It needs rows of norm at most ``row_bound``
+        and a loss of bounded slope.
+    noise
+        ``"laplace"`` or ``"gaussian"``.
+    delta
+        For Gaussian noise, in (0, 1).
+    scale
+        Instead of ``epsilon``: the noise scale itself (1/β, or s). Nothing is promised beyond the profile then.
+    row_bound
+        Public bound R of the row norms, without the intercept column.
+    """
+
+    epsilon: float | None = None
+    noise: Literal["laplace", "gaussian"] = "laplace"
+    delta: float | None = None
+    scale: float | None = None
+    row_bound: float = 1.0
+
+    def __post_init__(self) -> None:
+        choice("noise", self.noise, ("laplace", "gaussian"))
+        if (self.epsilon is None) == (self.scale is None):
+            raise InputError("OutputPerturbation needs exactly one of epsilon and scale")
+        finite = {"below": float("inf")}
+        if self.epsilon is not None:
+            object.__setattr__(self, "epsilon", number("epsilon", self.epsilon, above=0.0, **finite))
+            if (self.delta is not None) != (self.noise == "gaussian"):
+                raise InputError("delta goes with noise='gaussian', and only with it")
+        elif self.delta is not None:
+            raise InputError("delta goes with epsilon: a given scale needs no calibration")
+        if self.delta is not None:
+            object.__setattr__(self, "delta", number("delta", self.delta, above=0.0, below=1.0))
+        if self.scale is not None:
+            object.__setattr__(self, "scale", number("scale", self.scale, above=0.0, **finite))
+        object.__setattr__(self, "row_bound", number("row_bound", self.row_bound, above=0.0, **finite))
+
+    def guarantee(self) -> Mechanism | None:
+        """What the calibration promises about every data set: ``PureDP`` or ``GaussianDP``; ``None`` for a scale."""
+        if self.epsilon is None:
+            return None
+        return PureDP(self.epsilon) if self.noise == "laplace" else GaussianDP(self._mu())
+
+    def epsilon_of(self, shift: float) -> float:
+        """The ε for which the noise is calibrated when the sensitivity is ``shift`` times the noise scale."""
+        if self.noise == "laplace":
+            return shift
+        assert self.delta is not None
+        return max(GaussianTradeoff(shift).epsilon(self.delta), 0.0)
+
+    def law(self, parameters: int) -> NoiseLaw:
+        """The law of the privacy loss in units of the noise."""
+        return NormLaplaceLaw(parameters) if self.noise == "laplace" else GaussianLaw()
+
+    def rate(self, training: Training) -> float:
+        """β, or 1/s: what turns a distance of optima into the ρ of the law."""
+        if self.scale is not None:
+            return 1 / self.scale
+        sensitivity = self.sensitivity(training)
+        assert self.epsilon is not None
+        return (self.epsilon if self.noise == "laplace" else self._mu()) / sensitivity
+
+    def sample(self, centre: FloatArray, rate: float, rng: np.random.Generator) -> FloatArray:
+        """One release. Drawn with NumPy: right in distribution, not hardened against floating-point attacks."""
+        direction = rng.standard_normal(centre.size)
+        if self.noise == "gaussian":
+            return centre + direction / rate
+        radius = rng.gamma(centre.size, 1 / rate)
+        return np.asarray(centre + radius * direction / np.linalg.norm(direction))
+
+    def privacy_loss(
+        self, centre: FloatArray, step: FloatArray, radius: FloatArray, released: FloatArray, rate: float
+    ) -> tuple[FloatArray, FloatArray]:
+        """log of the densities' ratio, in over out, at ``released`` for centres ``centre`` and ``centre + step``.
+
+        Returns the losses and a bound of the error that the steps' ``radius`` causes.
+        """
+        noise = released - centre
+        size = float(np.linalg.norm(noise))
+        length_squared = np.einsum("ij,ij->i", step, step)
+        gap = length_squared - 2 * (step @ noise)  # ‖M − A(y)‖² − ‖M − A(x)‖² without cancellation
+        other = np.sqrt(np.maximum(size**2 + gap, 0.0))
+        if self.noise == "gaussian":
+            return gap * rate**2 / 2, rate**2 * radius * (other + radius / 2)
+        with np.errstate(invalid="ignore"):
+            loss = np.where(size + other > 0, gap / (size + other), 0.0)
+        return rate * loss, rate * radius
+
+    def sensitivity(self, training: Training) -> float:
+        """2LR/(nΛ), after checking that the loss and the rows are within the theorem."""
+        problem = training.problem
+        if problem.loss.lipschitz is None:
+            raise InputError(
+                f"OutputPerturbation(epsilon=...) needs a loss of bounded slope, and loss={problem.loss.name!r} has none;"
+                " give the noise as scale=... instead"
+            )
+        if training.intercept == "unregularized":
+            raise InputError(
+                "OutputPerturbation(epsilon=...) needs every parameter regularized, and the intercept is not: its"
+                " sensitivity has no bound; use intercept='regularized' or give the noise as scale=..."
+            )
+        if training.total_penalty <= 0:
+            raise InputError("OutputPerturbation(epsilon=...) needs regularization above 0: the sensitivity is 2/(nΛ)")
+        bound = self.row_bound if training.intercept == "none" else float(np.hypot(self.row_bound, 1.0))
+        worst = int(np.argmax(problem.norms))
+        largest = float(np.linalg.norm(problem.X[worst]))
+        if not largest <= bound * (1 + 1e-9):
+            raise InputError(
+                f"every row must have norm at most {self.row_bound:g} for the mechanism's guarantee, row {worst} has "
+                f"{_bare(largest, training):g}; divide X by a public bound, or state one as row_bound"
+            )
+        weight = float(problem.weights.max())
+        return 2 * problem.loss.lipschitz * bound * weight / training.total_penalty
+
+    def _mu(self) -> float:
+        """The largest μ whose Gaussian trade-off is (ε, δ)-DP, from below."""
+        assert self.epsilon is not None
+        assert self.delta is not None
+        low, high = 0.0, 1.0
+        while GaussianTradeoff(high).delta(self.epsilon) <= self.delta:
+            low, high = high, 2 * high
+        for _ in range(100):
+            middle = (low + high) / 2
+            if GaussianTradeoff(middle).delta(self.epsilon) <= self.delta:
+                low = middle
+            else:
+                high = middle
+        return low
+
+
+def _bare(norm: float, training: Training) -> float:
+    """A row's norm without its intercept column."""
+    return norm if training.intercept == "none" else float(np.sqrt(max(norm**2 - 1, 0.0)))

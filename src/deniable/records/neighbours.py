@@ -1,0 +1,339 @@
+"""Where the optimum goes when one record leaves (or joins): every record in one pass, each with a certificate.
+
+Let f be the optimum with all rows in, b_i = −∇F_i(f) the pull of the objective without record i, and H_i its Hessian
+at f. One Newton step δ_i = H_i⁻¹ b_i costs O(d²) per record, because H_i differs from one matrix H by a matrix of
+rank one (rank = number of classes for softmax).
+
+The certificate bounds the distance from f + δ_i to the exact optimum f_i*. With r = M·R·‖δ_i‖ (M the loss's
+self-concordance, R the largest row norm) every row's curvature stays within exp(±r) along the step, so
+
+    ∇F_i(f + δ_i) = Σ_j x_j φ''_j c_j (x_jᵀδ_i),   |c_j| ≤ χ(r) = (e^r − 1 − r)/r,
+
+and with the ridge λ (the smallest penalty), S² = Σ_{j≠i} φ''_j (x_jᵀδ_i)² and ‖(A + λ)⁻¹A^{1/2}‖ ≤ 1/(2√λ),
+
+    (ridge)    ‖f + δ_i − f_i*‖ ≤ B/(1 − M·R·B/2),      B = χ(r)·e^{r/2}·S/(2√λ);
+    (general)  ‖f + δ_i − f_i*‖ ≤ −log(1 − q)/(M·R),    q = M·R·e^r·χ(r)·S/m,   m = λ_min(H_i).
+
+The second needs no ridge (an unpenalised intercept). Losses with kinks in place of self-concordance are quadratic
+between them: there the gradient after the step is at most κ·Σ_j ‖x_j‖·(‖x_j‖‖δ_i‖ − kink_j)₊, and strong convexity
+turns it into a distance. All rounding errors are bounded and added. Records whose certificate is wider than asked
+for are iterated (:mod:`deniable.records.refine`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from deniable._check import FloatArray
+from deniable.records.fit import ROWS, UNIT, Fit, hessian_at, hessian_error
+
+_CHEAP = 2e9  # rows² × columns up to which every record is iterated by default
+
+
+@dataclass(frozen=True)
+class Changes:
+    """The records that leave (``sign`` +1) or join (−1), each making one neighbouring data set."""
+
+    X: FloatArray
+    y: FloatArray
+    weights: FloatArray
+    margins: FloatArray
+    sign: int = 1
+
+    def __getitem__(self, rows: slice | FloatArray) -> Changes:
+        return Changes(self.X[rows], self.y[rows], self.weights[rows], self.margins[rows], self.sign)
+
+
+@dataclass(frozen=True)
+class Pivot:
+    """What all neighbours share: the matrix H whose low-rank changes are the neighbours' Hessians.
+
+    H holds the penalty that is left when one *typical* record has gone (``typical`` sample weight); records of
+    another weight pay for the difference in their certificate.
+    """
+
+    fit: Fit
+    sign: int
+    typical: float
+    penalty: FloatArray
+    inverse: FloatArray
+    pull: FloatArray = field(repr=False)  # H⁻¹(relief ∘ f)
+    drift: FloatArray = field(repr=False)  # H⁻¹∇F(f)
+    smallest: float
+    largest: float
+    matrix_error: float
+    inverse_error: float
+
+    @property
+    def ridge(self) -> float:
+        """Strong convexity that the penalty alone guarantees."""
+        return float(self.penalty.min())
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """Optima of all neighbouring problems, as displacements from the centre, with certified radii."""
+
+    fit: Fit
+    step: FloatArray = field(repr=False)
+    radius: FloatArray = field(repr=False)
+    iterations: int = 0
+
+    @property
+    def optima(self) -> FloatArray:
+        """Parameters of every neighbour, (n, parameters)."""
+        return self.fit.centre + self.step
+
+    @property
+    def distance(self) -> FloatArray:
+        """‖centre − neighbour‖."""
+        return np.asarray(np.sqrt(np.einsum("ij,ij->i", self.step, self.step)))
+
+
+def leave_one_out(base: Fit) -> tuple[Pivot, Changes, Neighbours]:
+    """Optima without each record of ``base.problem``, by one blocked pass of Newton steps."""
+    problem = base.problem
+    changes = Changes(problem.X, problem.y, problem.weights, base.margins)
+    pivot = make_pivot(base, changes)
+    return pivot, changes, one_pass(pivot, changes)
+
+
+def make_pivot(base: Fit, changes: Changes) -> Pivot:
+    """Factorise the matrix that the neighbours share."""
+    problem = base.problem
+    typical = float(np.median(changes.weights))
+    penalty = problem.penalty - changes.sign * typical * problem.relief
+    H = hessian_at(problem, base.margins, penalty)
+    values = np.linalg.eigvalsh(H)
+    inverse = np.linalg.inv(H)
+    inverse = (inverse + inverse.T) / 2
+    rounding = hessian_error(problem, base.margins) + 8 * UNIT * problem.size * float(values[-1])
+    residual = float(np.linalg.norm(H @ inverse - np.eye(problem.size)))
+    inverse_error = residual + 4 * UNIT * problem.size * float(np.linalg.norm(H) * np.linalg.norm(inverse))
+    return Pivot(
+        fit=base,
+        sign=changes.sign,
+        typical=typical,
+        penalty=penalty,
+        inverse=inverse,
+        pull=inverse @ (problem.relief * base.centre),
+        drift=inverse @ base.gradient,
+        smallest=max(float(values[0]) - rounding, float(penalty.min())),
+        largest=float(values[-1]) + rounding,
+        matrix_error=rounding,
+        inverse_error=inverse_error,
+    )
+
+
+def one_pass(pivot: Pivot, changes: Changes) -> Neighbours:
+    """One Newton step for every change, with its certificate, in O(records · parameters²)."""
+    n = changes.X.shape[0]
+    step = np.empty((n, pivot.fit.problem.size))
+    radius = np.empty(n)
+    bound = Certificate.of(pivot)
+    for start in range(0, n, ROWS):
+        rows = slice(start, start + ROWS)
+        block = LowRank.of(pivot, changes[rows])
+        step[rows], coefficients = block.newton()
+        radius[rows] = bound.after_newton(block, step[rows], coefficients)
+    return Neighbours(pivot.fit, step, radius)
+
+
+@dataclass(frozen=True)
+class LowRank:
+    """A block of changes with H_i = H − sign·U_i W_i U_iᵀ, where U_i = x_i ⊗ 1 and W_i = s_i·φ''_i."""
+
+    pivot: Pivot
+    changes: Changes
+    slope: FloatArray  # sign·s_i·φ'_i, (rows, classes)
+    curvature: FloatArray  # sign·s_i·φ''_i, (rows, classes, classes)
+    solved: FloatArray  # H⁻¹U_i, (rows, classes, parameters)
+    leverage: FloatArray  # U_iᵀH⁻¹U_i, (rows, classes, classes)
+
+    @classmethod
+    def of(cls, pivot: Pivot, changes: Changes) -> LowRank:
+        problem = pivot.fit.problem
+        d, k = problem.X.shape[1], problem.classes
+        signed = changes.sign * changes.weights
+        slope = problem.loss.slope(changes.margins, changes.y) * signed[:, None]
+        curvature = problem.loss.curvature(changes.margins, changes.y) * signed[:, None, None]
+        solved = (changes.X @ pivot.inverse.reshape(d, k * d * k)).reshape(-1, k, d * k)
+        leverage = cls._apply(changes.X, solved.reshape(-1, k, d, k))
+        return cls(pivot, changes, slope, curvature, solved, leverage)
+
+    @staticmethod
+    def _apply(X: FloatArray, values: FloatArray) -> FloatArray:
+        """U_iᵀv_i for each row i of ``values`` (rows, ..., d, classes)."""
+        if values.ndim == 3:
+            return np.asarray(np.einsum("id,idc->ic", X, values))
+        return np.asarray(np.einsum("id,iadc->iac", X, values))
+
+    def shape(self, values: FloatArray) -> FloatArray:
+        """See flat parameters as (rows, columns, classes)."""
+        return values.reshape(-1, self.changes.X.shape[1], self.slope.shape[1])
+
+    def project(self, values: FloatArray) -> FloatArray:
+        """U_iᵀ v_i."""
+        return self._apply(self.changes.X, self.shape(values))
+
+    def amplify(self, projected: FloatArray) -> FloatArray:
+        """W_i(I − U_iᵀH⁻¹U_i W_i)⁻¹ z, the factor of the low-rank update of an inverse."""
+        k = self.slope.shape[1]
+        inner = np.eye(k) - self.leverage @ self.curvature
+        return np.asarray((self.curvature @ np.linalg.solve(inner, projected[..., None]))[..., 0])
+
+    def solve(self, values: FloatArray) -> FloatArray:
+        """H_i⁻¹ v_i for each row."""
+        plain = values @ self.pivot.inverse
+        return plain + self._spread(self.amplify(self.project(plain)))
+
+    def newton(self) -> tuple[FloatArray, FloatArray]:
+        """δ_i = H_i⁻¹ b_i, with b_i = U_i·slope + sign·s_i·relief∘f − ∇F(f); also the coefficients of H⁻¹U_i."""
+        common = self._relief_share()[:, None] * self.pivot.pull - self.pivot.drift
+        projected = np.einsum("iac,ic->ia", self.leverage, self.slope) + self.project(common)
+        coefficients = self.slope + self.amplify(projected)
+        return common + self._spread(coefficients), coefficients
+
+    def pull(self) -> FloatArray:
+        """b_i, (rows, parameters)."""
+        fit = self.pivot.fit
+        own = np.einsum("id,ic->idc", self.changes.X, self.slope).reshape(len(self.slope), -1)
+        return own + self._relief_share()[:, None] * (fit.problem.relief * fit.centre) - fit.gradient
+
+    def left_penalty(self) -> FloatArray:
+        """Total penalty in each neighbouring problem, (rows, parameters)."""
+        problem = self.pivot.fit.problem
+        return problem.penalty - self._relief_share()[:, None] * problem.relief
+
+    def eigenvalue(self) -> FloatArray:
+        """Lower bound of λ_min(H_i)."""
+        keep = np.ones(len(self.slope))
+        if self.pivot.sign > 0:  # H_i ⪰ (1 − ‖W^{1/2}U_iᵀH⁻¹U_iW^{1/2}‖)·H
+            share = np.einsum("iab,iba->i", self.leverage, self.curvature)
+            keep = np.maximum(1 - share * (1 + 1e-10) - 1e-12, 0.0)
+        return np.maximum(keep * self.pivot.smallest, self.pivot.ridge) - self._weight_gap()
+
+    def ridge(self) -> FloatArray:
+        """Strong convexity from the penalty alone, for each neighbouring problem."""
+        return np.maximum(self.pivot.ridge - self._weight_gap(), 0.0)
+
+    def _relief_share(self) -> FloatArray:
+        return self.pivot.sign * self.changes.weights
+
+    def _weight_gap(self) -> FloatArray:
+        gap = np.abs(self.changes.weights - self.pivot.typical)
+        return gap * float(self.pivot.fit.problem.relief.max())
+
+    def _spread(self, coefficients: FloatArray) -> FloatArray:
+        if coefficients.shape[1] == 1:
+            return coefficients * self.solved[:, 0]
+        return np.asarray(np.einsum("ic,icp->ip", coefficients, self.solved))
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Radii from what is the same for every record: the loss's constants, row norms and sorted kinks."""
+
+    pivot: Pivot
+    reach: float  # M·R
+    kinks: FloatArray = field(repr=False)  # kink_j/‖x_j‖, increasing
+    mass: FloatArray = field(repr=False)  # running Σ s_j‖x_j‖² and Σ s_j‖x_j‖²·kink_j/‖x_j‖
+    moment: FloatArray = field(repr=False)
+
+    @classmethod
+    def of(cls, pivot: Pivot) -> Certificate:
+        problem, margins = pivot.fit.problem, pivot.fit.margins
+        concordance = problem.loss.self_concordance
+        kinks = np.empty(0)
+        weight = np.empty(0)
+        if concordance is None:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                at = np.where(problem.norms > 0, problem.loss.kink(margins, problem.y) / problem.norms, np.inf)
+            order = np.argsort(at)
+            kinks, weight = at[order], (problem.weights * problem.norms**2)[order]
+        finite = np.where(np.isfinite(kinks), kinks, 0.0)
+        return cls(
+            pivot,
+            (concordance or 0.0) * float(problem.norms.max(initial=0.0)),
+            kinks,
+            np.concatenate([[0.0], np.cumsum(weight)]),
+            np.concatenate([[0.0], np.cumsum(weight * finite)]),
+        )
+
+    def after_newton(self, block: LowRank, step: FloatArray, coefficients: FloatArray) -> FloatArray:
+        """Radius around f + δ_i after one Newton step."""
+        pivot, fit = self.pivot, self.pivot.fit
+        length = np.sqrt(np.einsum("ij,ij->i", step, step))
+        rounding = self._newton_rounding(block, coefficients, length)
+        lam, m = block.ridge(), block.eigenvalue()
+        pull = block.pull()
+        pull_norm = np.sqrt(np.einsum("ij,ij->i", pull, pull)) + fit.gradient_error
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            if fit.problem.loss.self_concordance is None:
+                radius = (self._kinked_gradient(length) + rounding) / lam
+            else:
+                energy = np.einsum("ij,ij->i", pull, step)
+                penalised = np.einsum("ij,ij->i", block.left_penalty() * step, step)
+                slack = 1e-12 * np.abs(energy) + rounding * length
+                spread = np.sqrt(np.maximum(energy - penalised, 0.0) + slack)
+                r = np.minimum(self.reach * length, 500.0)
+                chi = _chi(r)
+                bent = chi * np.exp(r / 2) * spread / (2 * np.sqrt(lam))
+                ridge = np.where(self.reach * bent < 2, (bent + rounding / lam) / (1 - self.reach * bent / 2), np.inf)
+                general = self._from_gradient(np.exp(r) * (chi * spread / np.sqrt(m) + rounding / m), m)
+                radius = np.fmin(ridge, general)
+            radius = np.fmin(radius, pull_norm / lam + length)  # strong convexity at f itself
+        radius = np.where(np.isnan(radius), np.inf, radius)
+        return radius * (1 + 1e-10) + 4 * UNIT * float(np.linalg.norm(fit.centre))
+
+    def after_gradient(self, block: LowRank, length: FloatArray, gradient_norm: FloatArray) -> FloatArray:
+        """Radius around f + step whose gradient is known: strong convexity, or self-concordance without a ridge."""
+        lam, m = block.ridge(), block.eigenvalue()
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            radius = np.where(lam > 0, gradient_norm / lam, np.inf)
+            if self.pivot.fit.problem.loss.self_concordance is not None:
+                r = np.minimum(self.reach * length, 500.0)
+                radius = np.fmin(radius, self._from_gradient(np.exp(r) * gradient_norm / m, m))
+        return radius * (1 + 1e-10) + 4 * UNIT * float(np.linalg.norm(self.pivot.fit.centre))
+
+    def _from_gradient(self, tilted: FloatArray, m: FloatArray) -> FloatArray:
+        """−log(1 − q)/(M·R) with q = M·R·tilted; ``tilted`` itself for constant curvature."""
+        if self.reach == 0:
+            return np.where(m > 0, tilted, np.inf)
+        q = self.reach * tilted
+        return np.where((q < 1) & (m > 0), -np.log1p(-np.minimum(q, 1)) / self.reach, np.inf)
+
+    def _kinked_gradient(self, length: FloatArray) -> FloatArray:
+        """κ·Σ_j s_j‖x_j‖²·(‖δ‖ − kink_j/‖x_j‖)₊ from the sorted kinks."""
+        crossed = np.searchsorted(self.kinks, length)
+        smoothness = self.pivot.fit.problem.loss.smoothness or np.inf
+        rounding = 1e-12 * length * self.mass[crossed]
+        return np.asarray(smoothness * (length * self.mass[crossed] - self.moment[crossed] + rounding))
+
+    def _newton_rounding(self, block: LowRank, coefficients: FloatArray, length: FloatArray) -> FloatArray:
+        """Bound ‖H_i δ_i − b_i‖ as computed: errors of H, of its inverse, of b_i, and other sample weights."""
+        pivot, fit = self.pivot, self.pivot.fit
+        norms = np.sqrt(np.einsum("ij,ij->i", block.changes.X, block.changes.X))
+        share = np.abs(block.changes.weights) * float(np.linalg.norm(fit.problem.relief * fit.centre))
+        used = np.linalg.norm(coefficients, axis=1) * norms + share + float(np.linalg.norm(fit.gradient))
+        with np.errstate(divide="ignore"):
+            amplified = 1 + np.einsum("iab,iba->i", np.abs(block.leverage), np.abs(block.curvature)) / np.maximum(
+                1 - np.einsum("iab,iba->i", block.leverage, block.curvature), UNIT
+            )
+        inverse = (4 * pivot.inverse_error + 64 * UNIT * amplified) * used * amplified
+        return np.asarray(inverse + (pivot.matrix_error + block._weight_gap()) * length + fit.gradient_error)
+
+
+def _chi(r: FloatArray) -> FloatArray:
+    """(e^r − 1 − r)/r, at least r/2."""
+    series = r / 2 * (1 + r / 3 * (1 + r / 4 * (1 + r / 5 * (1 + r / 6))))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        exact = (np.expm1(r) - r) / r
+    return np.where(r < 1e-2, series * (1 + 1e-10), exact * (1 + 1e-10))
+
+
+def default_tolerance(records: int, parameters: int) -> float:
+    """1e-8 where iterating every record is cheap, 1 % (usually no iteration at all) beyond."""
+    return 1e-8 if float(records) ** 2 * parameters <= _CHEAP else 1e-2

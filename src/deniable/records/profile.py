@@ -1,0 +1,315 @@
+"""The privacy profile: for every record, what an attacker learns about it from this model and from typical ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable._check import FloatArray, InputError, choice, integer, number, numbers
+from deniable.records.fit import Normalization, Problem, fit
+from deniable.records.laws import BracketTradeoff, NoiseLaw, in_chunks
+from deniable.records.losses import Loss, as_loss
+from deniable.records.mechanisms import OutputPerturbation, Training
+from deniable.records.neighbours import default_tolerance, leave_one_out
+from deniable.records.refine import refine
+from deniable.records.transition import Transition, find_transition
+from deniable.tradeoff import Side, Tradeoff
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Intercept = Literal["none", "regularized", "unregularized"]
+
+WARNING = (
+    "This profile was computed from the training data without noise: it is sensitive. "
+    "Keep it with the data, never publish it with the model."
+)
+
+
+@dataclass(frozen=True)
+class PrivacyProfile:
+    """Record by record, how far the released model and typical ones give a training record away.
+
+    Worlds: *in*, the model was trained on all rows; *out*, on all rows but this one. n and the noise are public and
+    the same in both. Everything about typical models is exact up to ``radius`` and the quadrature error, both charged
+    to the safe side: upper values are never below the truth.
+
+    Attributes
+    ----------
+    optimum
+        Parameters of the model trained on all rows, without noise, (parameters,).
+    leave_one_out
+        Parameters of the model trained without record i, (n, parameters). For softmax a row is the (d, classes)
+        matrix, flattened.
+    radius
+        Certified bound of ‖leave_one_out[i] − exact optimum without record i‖, (n,).
+    distance
+        ‖Δ_i‖, distance of ``leave_one_out[i]`` from ``optimum``, (n,). It is exact up to ``distance_error``.
+    released
+        The model that was released, or a fresh draw of the mechanism if none was given, (parameters,).
+    privacy_loss
+        Ex-post loss l_i at ``released``: log density in the in-world over that in the out-world, signed, (n,).
+        Positive: the release looks more like the record was in. Exact up to ``privacy_loss_error``.
+    rate
+        β (norm-Laplace) or 1/s (Gaussian): ρ_i = rate·distance_i sets the law of l_i over typical models.
+    sensitivity
+        The public bound of ``distance`` over all data sets from which ε calibrates the noise, 2LR/(nΛ); ``None`` if
+        there is none.
+    """
+
+    optimum: FloatArray
+    leave_one_out: FloatArray = field(repr=False)
+    radius: FloatArray = field(repr=False)
+    distance: FloatArray = field(repr=False)
+    distance_error: FloatArray = field(repr=False)
+    released: FloatArray
+    privacy_loss: FloatArray = field(repr=False)
+    privacy_loss_error: FloatArray = field(repr=False)
+    mechanism: OutputPerturbation
+    rate: float
+    sensitivity: float | None
+    regularization: float
+    loss: str
+    iterations: int
+    warning: str = WARNING
+
+    def __len__(self) -> int:
+        return len(self.distance)
+
+    @property
+    def ranking(self) -> NDArray[np.intp]:
+        """Record indices, most exposed by the released model first: by decreasing \\|privacy_loss\\|."""
+        return np.argsort(-np.abs(self.privacy_loss), kind="stable")
+
+    @property
+    def typical_ranking(self) -> NDArray[np.intp]:
+        """Record indices, most exposed by typical models first: by decreasing distance."""
+        return np.argsort(-self.distance, kind="stable")
+
+    def rho(self, side: Side = "upper") -> FloatArray:
+        """rate·distance, moved to the safe side by the certified errors, (n,)."""
+        sign = 1 if side == "upper" else -1
+        return np.maximum(self.rate * (self.distance + sign * self.distance_error) * (1 + sign * 1e-14), 0.0)
+
+    @cached_property
+    def advantage(self) -> FloatArray:
+        """Upper bound of each record's advantage over typical models: TV of the two worlds, (n,)."""
+        return in_chunks(lambda rho: self._law.advantage(rho, "upper"), self.rho("upper"))
+
+    @cached_property
+    def advantage_lower(self) -> FloatArray:
+        """Lower bound of each record's advantage, (n,): it differs from ``advantage`` by the certified errors."""
+        return in_chunks(lambda rho: self._law.advantage(rho, "lower"), self.rho("lower"))
+
+    @cached_property
+    def mean_loss(self) -> FloatArray:
+        """E l_i over models of the in-world, the Kullback–Leibler divergence, (n,)."""
+        return in_chunks(self._law.mean_loss, self.rate * self.distance)
+
+    @cached_property
+    def mean_size(self) -> FloatArray:
+        """E|l_i| over models of the in-world, (n,); divided by ``rate`` it is what LeBlond et al. draw."""
+        return in_chunks(self._law.mean_size, self.rate * self.distance)
+
+    def tpr(self, fpr: ArrayLike, side: Side = "upper") -> FloatArray:
+        """Largest true positive rate against each record at ``fpr``: (n,) for a number, (n, k) for k of them."""
+        rates = numbers("fpr", fpr, at_least=0.0, at_most=1.0, hint="it is a rate, not a percentage")
+        choice("side", side, ("upper", "lower"))
+        rho = self.rho(side)
+        columns = [in_chunks(lambda r, a=a: self._law.tpr(r, np.full(r.shape, a), side), rho) for a in rates.ravel()]
+        return columns[0] if rates.ndim == 0 else np.stack(columns, axis=1)
+
+    def epsilon(self, delta: float, side: Side = "upper") -> FloatArray:
+        """Each record's smallest ε ≥ 0 at ``delta``, over typical models, (n,)."""
+        d = number("delta", delta, at_least=0.0, at_most=1.0)
+        choice("side", side, ("upper", "lower"))
+        return self._law.epsilon(self.rho(side), d, side)
+
+    def tradeoff(self, record: int) -> Tradeoff:
+        """The whole attack curve against one record, over typical models."""
+        i = integer("record", record)
+        if not -len(self) <= i < len(self):
+            raise InputError(f"record must be between 0 and {len(self) - 1}, got {i}")
+        return BracketTradeoff(
+            self._law.tradeoff(float(self.rho("upper")[i])),
+            self._law.tradeoff(float(self.rho("lower")[i])),
+            method="exact law of the privacy loss at a certified leave-one-out optimum",
+        )
+
+    def transition(self, quantile: float = 1.0, low: float = 0.05, high: float = 0.95) -> Transition:
+        """The band of ε in which the record at this ``quantile`` of exposure goes from hidden to exposed."""
+        return find_transition(self, quantile=quantile, low=low, high=high)
+
+    def to_frame(self, fpr: float = 0.001) -> pd.DataFrame:
+        """One row per record, most exposed by the released model first. The frame is as sensitive as the data."""
+        import pandas as pd
+
+        order = self.ranking
+        frame = pd.DataFrame(
+            {
+                "record": order,
+                "privacy_loss": self.privacy_loss[order],
+                "distance": self.distance[order],
+                "radius": self.radius[order],
+                "advantage": self.advantage[order],
+                f"tpr_at_fpr_{fpr:g}": self.tpr(fpr)[order],
+                "mean_loss": self.mean_loss[order],
+            }
+        )
+        frame.attrs["warning"] = self.warning
+        return frame
+
+    @property
+    def _law(self) -> NoiseLaw:
+        return self.mechanism.law(self.optimum.size)
+
+
+def privacy_profile(
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    regularization: float,
+    mechanism: OutputPerturbation | None = None,
+    loss: str | Loss = "logistic",
+    released: ArrayLike | None = None,
+    intercept: Intercept = "none",
+    sample_weight: ArrayLike | None = None,
+    normalization: Normalization = "mean",
+    tolerance: float | None = None,
+    rng: int | np.random.Generator | None = None,
+) -> PrivacyProfile:
+    """Return the privacy profile of a regularised linear model: every record's exposure, certified.
+
+    The model minimises (1/n)Σ φ(x_jᵀf, y_j) + (Λ/2)‖f‖² over the rows that are in.
+
+    Parameters
+    ----------
+    X, y
+        Rows (n, d) and labels or responses (n,). For ``"logistic"`` and ``"squared_hinge"`` any two labels.
+    regularization
+        Λ. With ``normalization="sum"`` the *total* penalty, as in minimise Σ φ + (Λ/2)‖f‖².
+    mechanism
+        How the model is released; ``OutputPerturbation(epsilon=1.0)`` if not given.
+    loss
+        ``"logistic"``, ``"squared"``, ``"squared_hinge"``, ``"huber"``, ``"poisson"``, ``"softmax"`` or a ``Loss``.
+    released
+        The parameters that were released. If not given, one release is drawn from the mechanism.
+    intercept
+        ``"none"``, ``"regularized"`` or ``"unregularized"``: a column of ones at the end.
+    sample_weight
+        Weights of the rows, public.
+    normalization
+        ``"mean"``: the penalty counts per row and shrinks with a record that leaves; ``"sum"``: it is fixed.
+    tolerance
+        Largest certified relative error (radius/distance) before a record is iterated. By default 1e-9 where
+        iterating all is cheap (rows²·columns ≤ 2e9) and 1e-2 beyond. A record whose certificate cannot get there
+        (rounding) keeps the best radius found: look at ``radius``.
+    rng
+        Only for reproducing a draw of ``released``; by default fresh entropy.
+
+    Raises
+    ------
+    InputError
+        for arrays that do not fit or are not finite, rows longer than the mechanism allows, a fit without optimum.
+    """
+    mechanism = OutputPerturbation(epsilon=1.0) if mechanism is None else mechanism
+    problem, training = _problem(X, y, regularization, as_loss(loss), intercept, sample_weight, normalization)
+    rate = mechanism.rate(training)
+    centre_given = None if released is None else _released(released, problem.size)
+    base = fit(problem)
+    pivot, changes, found = leave_one_out(base)
+    if tolerance is None:
+        tolerance = default_tolerance(len(problem.y), problem.size)
+    tolerance = number("tolerance", tolerance, above=0.0)
+    wide = np.flatnonzero(~(found.radius <= tolerance * found.distance))
+    if wide.size:
+        found = refine(pivot, changes, found, tolerance, wide)
+    distance_error = found.radius + base.radius
+    if centre_given is None:
+        centre_given = mechanism.sample(base.centre, rate, np.random.default_rng(rng))
+    losses, loss_error = mechanism.privacy_loss(base.centre, found.step, distance_error, centre_given, rate)
+    return PrivacyProfile(
+        optimum=base.centre,
+        leave_one_out=found.optima,
+        radius=found.radius,
+        distance=found.distance,
+        distance_error=distance_error,
+        released=centre_given,
+        privacy_loss=losses,
+        privacy_loss_error=loss_error,
+        mechanism=mechanism,
+        rate=rate,
+        sensitivity=mechanism.sensitivity(training) if mechanism.epsilon is not None else None,
+        regularization=float(regularization),
+        loss=problem.loss.name,
+        iterations=found.iterations,
+    )
+
+
+def _problem(
+    X: ArrayLike,
+    y: ArrayLike,
+    regularization: float,
+    loss: Loss,
+    intercept: str,
+    sample_weight: ArrayLike | None,
+    normalization: str,
+) -> tuple[Problem, Training]:
+    choice("intercept", intercept, ("none", "regularized", "unregularized"))
+    choice("normalization", normalization, ("mean", "sum"))
+    lam = number("regularization", regularization, at_least=0.0, below=float("inf"))
+    rows = numbers("X", X)
+    if rows.ndim != 2 or rows.shape[0] < 2 or rows.shape[1] < 1:
+        raise InputError(f"X must be a table of at least two rows, got shape {rows.shape}")
+    if not np.isfinite(rows).all():
+        at = np.argwhere(~np.isfinite(rows))[0]
+        raise InputError(f"X must be finite, row {at[0]} column {at[1]} is not; drop or impute it")
+    target, classes = loss.targets(y)
+    if target.shape != (len(rows),):
+        raise InputError(f"y must have one entry per row of X, got shape {target.shape} for {len(rows)} rows")
+    if not np.isfinite(target).all():
+        raise InputError(f"y must be finite, row {int(np.flatnonzero(~np.isfinite(target))[0])} is not")
+    if intercept != "none":
+        rows = np.column_stack([rows, np.ones(len(rows))])
+    if classes > 1 and intercept == "unregularized":
+        raise InputError(
+            "intercept='unregularized' has no unique optimum with loss='softmax' (adding a constant to every class"
+            " changes nothing); use intercept='regularized'"
+        )
+    weights = np.ones(len(rows)) if sample_weight is None else _weights(sample_weight, len(rows))
+    penalised = np.ones((rows.shape[1], classes))
+    if intercept == "unregularized":
+        penalised[-1] = 0.0
+    unit = lam * penalised.ravel()
+    mean = normalization == "mean"
+    problem = Problem(
+        loss=loss,
+        X=np.ascontiguousarray(rows),
+        y=target,
+        weights=weights,
+        penalty=unit * float(weights.sum()) if mean else unit,
+        relief=unit if mean else np.zeros_like(unit),
+        classes=classes,
+    )
+    return problem, Training(problem, intercept)
+
+
+def _weights(sample_weight: ArrayLike, n: int) -> FloatArray:
+    weights = numbers("sample_weight", sample_weight, above=0.0, below=float("inf"), hint="drop rows of weight 0")
+    if weights.shape != (n,):
+        raise InputError(f"sample_weight must have one entry per row of X, got shape {weights.shape} for {n} rows")
+    return weights
+
+
+def _released(released: ArrayLike, parameters: int) -> FloatArray:
+    model = numbers("released", released)
+    if model.shape != (parameters,) or not np.isfinite(model).all():
+        raise InputError(
+            f"released must be {parameters} finite parameters (the columns of X, then the intercept if any), "
+            f"got shape {model.shape}"
+        )
+    return model

@@ -1,0 +1,100 @@
+"""Iterate the records whose certificate is too wide: quasi-Newton steps on the exact gradients, many at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from deniable._check import FloatArray
+from deniable.records.fit import ROWS, UNIT, hessian_at
+from deniable.records.neighbours import Certificate, Changes, LowRank, Neighbours, Pivot
+
+_BATCH = 256  # records iterated together
+_ROUNDS = 40
+
+
+def refine(pivot: Pivot, changes: Changes, found: Neighbours, tolerance: float, where: FloatArray) -> Neighbours:
+    """Iterate the records at indices ``where`` until their radius is at most ``tolerance`` × their distance.
+
+    Each round costs one pass over the data for a batch of records. Near the base optimum the neighbour's base-point
+    Hessian is an excellent preconditioner; a record that it does not serve gets true Newton steps.
+    """
+    step, radius = found.step.copy(), found.radius.copy()
+    bound = Certificate.of(pivot)
+    rounds = 0
+    for start in range(0, len(where), _BATCH):
+        batch = where[start : start + _BATCH]
+        new, new_radius, used = _refine_batch(pivot, changes[batch], batch, step[batch], bound, tolerance)
+        better = new_radius < radius[batch]
+        step[batch[better]], radius[batch[better]] = new[better], new_radius[better]
+        rounds = max(rounds, used)
+    return Neighbours(found.fit, step, radius, rounds)
+
+
+def _refine_batch(
+    pivot: Pivot, changes: Changes, index: FloatArray, step: FloatArray, bound: Certificate, tolerance: float
+) -> tuple[FloatArray, FloatArray, int]:
+    block = LowRank.of(pivot, changes)
+    best, best_radius = step.copy(), np.full(len(step), np.inf)
+    previous = np.full(len(step), np.inf)
+    for used in range(1, _ROUNDS + 1):
+        gradient, error = gradient_after(block, step)
+        size = np.linalg.norm(gradient, axis=1)
+        length = np.linalg.norm(step, axis=1)
+        radius = bound.after_gradient(block, length, size + error)
+        better = radius < best_radius
+        best[better], best_radius[better] = step[better], radius[better]
+        open_ = best_radius > tolerance * np.linalg.norm(best, axis=1)
+        if not open_.any() or (used > 2 and np.all(size[open_] <= 2 * error[open_])):
+            break
+        correction = -block.solve(gradient)
+        slow = open_ & (size > 0.5 * previous)
+        for i in np.flatnonzero(slow):
+            correction[i] = _true_newton(block, i, step[i], gradient[i])
+        previous = size
+        step = np.where(open_[:, None], step + correction, step)
+    return best, best_radius, used
+
+
+def gradient_after(block: LowRank, step: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """∇F_i(f + step_i) for every record of the block, with a bound of its rounding error.
+
+    Only the *change* of the slopes is summed, so that the rounding error is relative to the step, not to the data.
+    """
+    pivot, problem = block.pivot, block.pivot.fit.problem
+    d, k = problem.X.shape[1], problem.classes
+    columns = block.shape(step).transpose(1, 0, 2).reshape(d, -1)  # d × (records·classes)
+    total = np.zeros((d, columns.shape[1]))
+    moved = np.zeros(len(step))
+    for rows in problem.blocks():
+        X = problem.X[rows]
+        dt = (X @ columns).reshape(len(X), -1, k)
+        change = problem.loss.change(pivot.fit.margins[rows, None], dt, problem.y[rows, None])
+        change = change * problem.weights[rows, None, None]
+        total += X.T @ change.reshape(len(X), -1)
+        moved += problem.norms[rows] @ np.abs(change).sum(axis=2)
+    flat = total.reshape(d, -1, k).transpose(1, 0, 2).reshape(len(step), -1)
+    own_change = problem.loss.change(block.changes.margins, block.project(step), block.changes.y)
+    own = np.einsum("id,ic->idc", block.changes.X, own_change * (block.pivot.sign * block.changes.weights)[:, None])
+    pull, penalised = block.pull(), block.left_penalty() * step
+    gradient = flat - own.reshape(len(step), -1) + penalised - pull
+    steepest = float(np.abs(pivot.fit.margins).max(initial=0.0))
+    units = ROWS + len(problem.y) / ROWS + 4 * d + 64 + 4 * steepest
+    scale = np.linalg.norm(pull, axis=1) + np.linalg.norm(penalised, axis=1)
+    stray = problem.norms.max() * np.linalg.norm(step, axis=1) * d * _curvature_mass(block)
+    return gradient, UNIT * (units * moved + 16 * scale + stray) + pivot.fit.gradient_error
+
+
+def _curvature_mass(block: LowRank) -> float:
+    """Σ s_j‖x_j‖·sup φ'' near the base point: what an error of the margins' change can do to the gradient."""
+    return float(block.pivot.largest / max(block.pivot.fit.problem.norms.max(), UNIT)) * block.pivot.fit.problem.size
+
+
+def _true_newton(block: LowRank, i: int, step: FloatArray, gradient: FloatArray) -> FloatArray:
+    """A Newton correction with the Hessian at f + step, damped by half where the gradient is far from small."""
+    problem = block.pivot.fit.problem
+    margins = block.pivot.fit.margins + problem.X @ step.reshape(-1, problem.classes)
+    H = hessian_at(problem, margins, block.left_penalty()[i])
+    own = block.changes.X[i] @ step.reshape(-1, problem.classes) + block.changes.margins[i]
+    A = problem.loss.curvature(own, block.changes.y[i]) * block.pivot.sign * block.changes.weights[i]
+    H -= np.einsum("d,ab,e->daeb", block.changes.X[i], A, block.changes.X[i]).reshape(H.shape)
+    return -np.linalg.solve(H, gradient)

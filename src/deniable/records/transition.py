@@ -1,0 +1,109 @@
+"""From hidden to exposed: the band of ε in which it happens, beside the plateaus of LeBlond et al."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from deniable._check import FloatArray, InputError, number
+from deniable._plot import new_axes
+from deniable.records.laws import NoiseLaw
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from deniable.records.profile import PrivacyProfile
+
+
+@dataclass(frozen=True)
+class Transition:
+    """Where one record goes from hidden to exposed as the noise shrinks.
+
+    Attributes
+    ----------
+    record
+        The record at the asked quantile of exposure (1: the worst).
+    epsilon_low, epsilon_high
+        ε at which an upper bound of its advantage reaches ``low`` and a lower bound of it reaches ``high``. Below
+        ``epsilon_low`` the record's advantage is certainly at most ``low``.
+    epsilon, advantage
+        The curve between and around them.
+    mean_size
+        E|l|/β (or E|l|·s) along the curve, the quantity of LeBlond et al. Figures 5–7, in units of the parameters.
+    reading
+        What the plateaus of ``mean_size`` do and do not mean (erratum E15).
+    """
+
+    record: int
+    low: float
+    high: float
+    epsilon_low: float
+    epsilon_high: float
+    epsilon: FloatArray = field(repr=False)
+    advantage: FloatArray = field(repr=False)
+    mean_size: FloatArray = field(repr=False)
+    reading: str = (
+        "Below the band E|l|/β levels off because l is about β times a distance: that is a property of the unit, not "
+        "of privacy. |l| itself keeps falling in proportion to β, E l and the advantage with it, so less ε always "
+        "buys less leakage."
+    )
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw advantage against ε on a logarithmic axis, with the band shaded."""
+        axes = ax if ax is not None else new_axes()
+        axes.semilogx(self.epsilon, 100 * self.advantage, label=f"record {self.record}")
+        axes.axvspan(self.epsilon_low, self.epsilon_high, alpha=0.15, color="grey", label="transition")
+        axes.set(xlabel="ε", ylabel="advantage (%)")
+        axes.legend()
+        return axes
+
+
+def find_transition(profile: PrivacyProfile, *, quantile: float, low: float, high: float) -> Transition:
+    """Locate the band for the record at ``quantile`` of the distances."""
+    q = number("quantile", quantile, at_least=0.0, at_most=1.0)
+    a = number("low", low, above=0.0, below=1.0)
+    b = number("high", high, above=a, below=1.0)
+    order = profile.typical_ranking[::-1]
+    record = int(order[min(int(np.ceil(q * len(order))), len(order)) - 1 if q > 0 else 0])
+    law = profile.mechanism.law(profile.optimum.size)
+    distance, error = float(profile.distance[record]), float(profile.distance_error[record])
+    if distance <= error:
+        raise InputError("transition needs a record whose distance is certified above 0; lower tolerance")
+    if profile.sensitivity is None:
+        raise InputError("transition needs a mechanism calibrated by epsilon; a given scale has no ε to vary")
+    sensitivity = profile.sensitivity
+
+    def epsilon_at(rate: float) -> float:
+        return profile.mechanism.epsilon_of(rate * sensitivity)
+
+    first, last = _rho_at(law, a, "low"), _rho_at(law, b, "high")
+    rho = np.geomspace(first / 30, last * 4, 100)
+    return Transition(
+        record=record,
+        low=a,
+        high=b,
+        epsilon_low=epsilon_at(first / (distance + error)),
+        epsilon_high=epsilon_at(last / (distance - error)),
+        epsilon=np.array([epsilon_at(r / distance) for r in rho]),
+        advantage=law.advantage(rho, "upper"),
+        mean_size=law.mean_size(rho) / rho * distance,
+    )
+
+
+def _rho_at(law: NoiseLaw, advantage: float, end: str) -> float:
+    """ρ where the advantage reaches the value: the last ρ surely below it, or the first surely at it."""
+    side = "upper" if end == "low" else "lower"
+    low, high = 0.0, 1.0
+    while float(law.advantage(np.array([high]), side)[0]) < advantage:  # type: ignore[arg-type]
+        low, high = high, 2 * high
+    for _ in range(200):
+        middle = (low + high) / 2
+        if not low < middle < high:
+            break
+        if float(law.advantage(np.array([middle]), side)[0]) < advantage:  # type: ignore[arg-type]
+            low = middle
+        else:
+            high = middle
+    return low if end == "low" else high
