@@ -1,0 +1,157 @@
+"""Unlearning without retraining: how many deletion requests does plausible deniability cover? (Thudi et al. §6)
+
+A release S is *B-MI unlearnt* for some records if P(none of them was in the training set | S) ≥ B (Definition 2).
+Under ε-DP for adding or removing a record, and records drawn independently with priors π_i, each factor of the chain
+rule P(x₁ out | S)·P(x₂ out | S, x₁ out)·… is at least L_i = 1/(1 + e^{+ε}·π_i/(1 − π_i)) (Corollary 1), because
+knowing that other records are out leaves the guarantee as it is. The paper calls the posteriors independent, which
+they need not be; the product of the L_i is right all the same, and attained by mechanisms that treat records apart.
+
+Erratum E1: in its §6 and figure 7 the paper prints L with e^{−ε}, which overstates the capacity about e^{2ε} times.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import log_expit, logit
+
+from deniable._check import FloatArray, InputError, number, numbers
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+_PRIOR_HINT = "a record that is surely in or out has nothing to deny"
+
+
+def guarantee(epsilon: float, priors: ArrayLike) -> float:
+    """Return B such that a release is B-MI unlearnt for the given records together.
+
+    ``priors`` holds P(in) of every record whose deletion was asked for; an empty one gives 1.
+    """
+    eps = _epsilon(epsilon)
+    logs = _log_out(eps, numbers("priors", priors, above=0.0, below=1.0, hint=_PRIOR_HINT))
+    return float(np.exp(np.sum(logs)) * (1 - 4 * np.finfo(float).eps * (1 + logs.size)))
+
+
+def deletion_capacity(epsilon: ArrayLike, prior: ArrayLike, confidence: ArrayLike) -> int | NDArray[np.int64]:
+    """Return how many deletion requests need no retraining: the largest m with L^m ≥ B, that is ⌊ln B / ln L⌋.
+
+    Parameters
+    ----------
+    epsilon
+        ε of the training, for adding or removing a record.
+    prior
+        P(in), the same for all records of one pool, such as (expected training size)/(pool size).
+    confidence
+        B in (0, 1): the probability with which none of the records was used, as far as anyone can tell.
+
+    Returns
+    -------
+    int or array
+        An ``int`` for scalars, an integer array of the broadcast shape otherwise; never more than 2⁶². For records
+        with different priors use :func:`deletion_capacity_of_records`.
+    """
+    eps = numbers("epsilon", epsilon, at_least=0.0)
+    pi = numbers("prior", prior, above=0.0, below=1.0, hint=_PRIOR_HINT)
+    b = _confidence(confidence)
+    try:
+        eps, pi, b = np.broadcast_arrays(eps, pi, b)
+    except ValueError:
+        raise InputError(
+            f"epsilon, prior and confidence must broadcast, got shapes {eps.shape}, {pi.shape} and {b.shape}"
+        ) from None
+    with np.errstate(over="ignore", divide="ignore"):
+        capacity = np.minimum(np.floor(np.log(b) / _log_out(eps, pi)), 2.0**62).astype(np.int64)
+    return int(capacity) if capacity.ndim == 0 else capacity
+
+
+def deletion_capacity_of_records(epsilon: float, priors: ArrayLike, confidence: float) -> int:
+    """Return how many of these records, *whichever they are*, can ask for deletion without retraining.
+
+    The records most likely to be in come first in the worst case: the largest m such that the m largest priors still
+    give ``guarantee(epsilon, …) >= confidence``; at most the number of records.
+    """
+    eps, b = _epsilon(epsilon), float(_confidence(number("confidence", confidence)))
+    pi = np.ravel(numbers("priors", priors, above=0.0, below=1.0, hint=_PRIOR_HINT))
+    worst_first = np.cumsum(_log_out(eps, np.sort(pi)[::-1]))
+    return int(np.searchsorted(-worst_first, -np.log(b), side="right"))
+
+
+def sekhari_trend(training_size: ArrayLike, per_record: float = 1.0) -> float | FloatArray:
+    """Return ``per_record`` · training size: the linear growth of the deletion capacity in Sekhari et al. (2021).
+
+    Only the trend is meant, as in Thudi et al., figure 7: the constant depends on the loss and is not known. Their
+    notion of unlearning is another one, (ε, δ)-closeness to retraining, and grows with the training set; plausible
+    deniability falls with it, since a larger part of the pool was indeed used.
+    """
+    size = numbers("training_size", training_size, at_least=0.0)
+    line = number("per_record", per_record, at_least=0.0) * size
+    return float(line) if line.ndim == 0 else line
+
+
+@dataclass(frozen=True)
+class UnlearningPlan:
+    """Deletion capacity against the expected size of a training set that is drawn from a pool."""
+
+    epsilon: float
+    confidence: float
+    pool_size: int
+    expected_size: FloatArray
+    capacity: NDArray[np.int64]
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per expected training size."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            {
+                "expected_size": self.expected_size,
+                "prior": self.expected_size / self.pool_size,
+                "deletion_capacity": self.capacity,
+            }
+        )
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the capacity against the expected training size, with a linear trend through its median."""
+        from deniable._plot import new_axes
+
+        axes = ax if ax is not None else new_axes()
+        axes.plot(self.expected_size, self.capacity, label=f"deniability, ε = {self.epsilon:g}")
+        middle = len(self.expected_size) // 2
+        slope = float(self.capacity[middle] / self.expected_size[middle])
+        axes.plot(
+            self.expected_size, sekhari_trend(self.expected_size, slope), "--", label="linear trend (Sekhari et al.)"
+        )
+        axes.set(xlabel="expected training set size", ylabel="deletion requests without retraining", yscale="log")
+        axes.legend()
+        return axes
+
+
+def plan(epsilon: float, pool_size: int, confidence: float, expected_size: ArrayLike | None = None) -> UnlearningPlan:
+    """Return the deletion capacity for a range of expected training sizes: Thudi et al., figure 7, corrected.
+
+    ``expected_size`` lists sizes c below the pool size (prior c/N); by default 50 sizes from 1 to 90 % of the pool.
+    """
+    pool = number("pool_size", pool_size, at_least=2.0, below=np.inf)
+    sizes = np.geomspace(1, 0.9 * pool, 50) if expected_size is None else np.ravel(np.asarray(expected_size))
+    c = numbers("expected_size", sizes, above=0.0, below=pool, hint="it is below the pool size")
+    eps = _epsilon(epsilon)
+    capacity = np.asarray(deletion_capacity(eps, c / pool, confidence), dtype=np.int64)
+    return UnlearningPlan(eps, number("confidence", confidence), int(pool), c, capacity)
+
+
+def _log_out(epsilon: float | FloatArray, prior: FloatArray) -> FloatArray:
+    """ln L, the log of the smallest P(out | S): −ln(1 + e^ε·π/(1 − π)), without overflow or cancellation."""
+    return np.asarray(log_expit(-(logit(prior) + epsilon)))
+
+
+def _epsilon(epsilon: Any) -> float:
+    return number("epsilon", epsilon, at_least=0.0)
+
+
+def _confidence(confidence: ArrayLike) -> FloatArray:
+    return numbers("confidence", confidence, above=0.0, below=1.0, hint="no release leaves certainty")

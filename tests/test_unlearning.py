@@ -1,0 +1,132 @@
+"""Deletion capacity: the chain rule, brute force over mechanisms, and the limits."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import deniable as dn
+from deniable import unlearning
+
+PRIORS = st.floats(1e-6, 1 - 1e-6)
+
+
+def worst_out(epsilon: float, prior: float) -> float:
+    """Corollary 1 as its own proof gives it."""
+    return 1 / (1 + np.exp(epsilon) * prior / (1 - prior))
+
+
+@given(st.floats(0, 20), PRIORS, st.floats(0.01, 0.999))
+def test_capacity_is_the_largest_power_that_keeps_the_confidence(epsilon, prior, confidence):
+    m = unlearning.deletion_capacity(epsilon, prior, confidence)
+    assert unlearning.guarantee(epsilon, np.full(min(m, 10_000), prior)) >= confidence * (1 - 1e-9)
+    if m < 10_000:
+        assert worst_out(epsilon, prior) ** (m + 1) < confidence * (1 + 1e-9)
+
+
+def test_capacity_by_exact_arithmetic():
+    """At ε = 0, L = 1 − prior, and powers of two are exact."""
+    for m in range(1, 20):
+        confidence = Fraction(3, 4) ** m
+        assert unlearning.deletion_capacity(0, 0.25, float(confidence)) in (m - 1, m)
+        assert unlearning.deletion_capacity(0, 0.25, float(confidence) * 1.0001) == m - 1
+        assert unlearning.deletion_capacity(0, 0.25, float(confidence) * 0.9999) == m
+    assert unlearning.deletion_capacity(0, 0.5, 0.25) == 2
+
+
+@given(st.floats(0, 5), st.floats(0, 5), PRIORS, PRIORS, st.floats(0.01, 0.99), st.floats(0.01, 0.99))
+def test_capacity_falls_with_epsilon_prior_and_confidence(e1, e2, p1, p2, b1, b2):
+    (e1, e2), (p1, p2), (b1, b2) = sorted((e1, e2)), sorted((p1, p2)), sorted((b1, b2))
+    assert unlearning.deletion_capacity(e1, p1, b1) >= unlearning.deletion_capacity(e2, p2, b2)
+
+
+def test_guarantee_holds_for_mechanisms_with_dependent_posteriors():
+    """Random ε-DP mechanisms on the subsets of three records: the product bound holds although posteriors depend."""
+    rng = np.random.default_rng(3)
+    epsilon, priors = 0.8, np.array([0.3, 0.5, 0.1])
+    subsets = list(itertools.product((0, 1), repeat=3))
+    chance = np.array([np.prod(np.where(s, priors, 1 - priors)) for s in subsets])
+    closest, dependence = np.inf, 0.0
+    for _ in range(500):
+        # log-likelihoods of one output: any function that moves by ≤ ε per record (a rescaled random one), so the
+        # output can be completed to an ε-DP mechanism by a scaling that cancels in the posterior
+        logs = rng.normal(size=8)
+        steps = [abs(logs[i] - logs[j]) for i, a in enumerate(subsets) for j, b in enumerate(subsets)
+                 if np.abs(np.subtract(a, b)).sum() == 1]  # fmt: skip
+        logs *= epsilon / max(steps)
+        posterior = chance * np.exp(logs)
+        posterior /= posterior.sum()
+        closest = min(closest, posterior[0] - unlearning.guarantee(epsilon, priors))
+        out = [sum(p for p, s in zip(posterior, subsets, strict=True) if not s[i]) for i in range(3)]
+        dependence = max(dependence, abs(posterior[0] - np.prod(out)))
+    assert closest >= 0
+    assert dependence > 0.01
+    # attained by independent randomised response on each record
+    logs = epsilon * np.array([sum(s) for s in subsets])
+    posterior = chance * np.exp(logs) / np.sum(chance * np.exp(logs))
+    assert posterior[0] == pytest.approx(unlearning.guarantee(epsilon, priors), rel=1e-12)
+
+
+@given(st.floats(0, 3), st.lists(PRIORS, min_size=1, max_size=8), st.floats(0.05, 0.95))
+def test_any_records_within_the_capacity_of_records_are_covered(epsilon, priors, confidence):
+    m = unlearning.deletion_capacity_of_records(epsilon, priors, confidence)
+    assert 0 <= m <= len(priors)
+    for chosen in itertools.combinations(priors, m):
+        assert unlearning.guarantee(epsilon, chosen) >= confidence * (1 - 1e-12)
+    if m < len(priors):
+        assert unlearning.guarantee(epsilon, sorted(priors)[-(m + 1) :]) < confidence
+
+
+def test_one_prior_and_equal_priors_agree():
+    assert (
+        unlearning.deletion_capacity_of_records(1, [0.01] * 50, 0.8) == unlearning.deletion_capacity(1, 0.01, 0.8) == 8
+    )
+    assert unlearning.deletion_capacity_of_records(1, [0.01] * 3, 0.8) == 3
+
+
+def test_shapes_and_limits():
+    found = unlearning.deletion_capacity([[0], [1]], [0.001, 0.01, 0.1], 0.8)
+    assert found.shape == (2, 3)
+    assert found[1, 1] == unlearning.deletion_capacity(1, 0.01, 0.8)
+    assert list(unlearning.deletion_capacity([700, np.inf], 0.01, 0.8)) == [0, 0]
+    assert unlearning.deletion_capacity(0, 5e-324, 0.5) == 2**62
+    assert unlearning.guarantee(1, []) == pytest.approx(1)
+    assert unlearning.guarantee(np.inf, [0.1]) == 0
+
+
+def test_plan_is_figure_7_corrected():
+    sizes = np.array([25, 50, 100, 200])
+    plan = dn.unlearning.plan(1.0, 10_000, 0.8, sizes)
+    frame = plan.to_frame()
+    assert list(frame["deletion_capacity"]) == [np.floor(np.log(0.8) / np.log(worst_out(1.0, c / 1e4))) for c in sizes]
+    assert np.all(np.diff(plan.capacity) < 0)  # falls with the training size where Sekhari's trend grows
+    assert np.all(np.diff(unlearning.sekhari_trend(sizes)) > 0)
+    axes = plan.plot()
+    assert len(axes.lines) == 2
+    axes.figure.clear()
+
+
+@pytest.mark.parametrize(
+    ("call", "word"),
+    [
+        (lambda: unlearning.deletion_capacity(1, 0.0, 0.8), "prior"),
+        (lambda: unlearning.deletion_capacity(1, 1.0, 0.8), "prior"),
+        (lambda: unlearning.deletion_capacity(-1, 0.1, 0.8), "epsilon"),
+        (lambda: unlearning.deletion_capacity(float("nan"), 0.1, 0.8), "epsilon"),
+        (lambda: unlearning.deletion_capacity(1, 0.1, 1.0), "confidence"),
+        (lambda: unlearning.deletion_capacity(1, 0.1, 0.0), "confidence"),
+        (lambda: unlearning.deletion_capacity([1, 2], [0.1, 0.2, 0.3], 0.5), "broadcast"),
+        (lambda: unlearning.deletion_capacity_of_records(1, [0.1, 2.0], 0.8), "priors"),
+        (lambda: unlearning.guarantee(1, [float("nan")]), "priors"),
+        (lambda: unlearning.plan(1, 100, 0.8, [200]), "expected_size"),
+        (lambda: unlearning.sekhari_trend(-1), "training_size"),
+    ],
+)
+def test_bad_input_is_one_clear_error(call, word):
+    with pytest.raises(dn.InputError, match=word):
+        call()
