@@ -71,13 +71,13 @@ def tpr_from_mip(eta: ArrayLike, fpr: ArrayLike, prior: ArrayLike = 0.5) -> floa
     return plain(raised((e + np.maximum(2 * pi - 1, 0.0) + (1 - pi) * alpha) / pi))
 
 
-def scaled_total_variation(tradeoff: Tradeoff, scale: ArrayLike, direction: Direction = "remove") -> FloatArray:
+def scaled_total_variation(tradeoff: Tradeoff, scale: ArrayLike, direction: Direction = "remove") -> float | FloatArray:
     """Return TV_a(X, Y) = ½∫|x − a·y| = H_a(X‖Y) − (1 − a)/2, by default with X = out and Y = in.
 
     Mahloujifar et al. (footnote 4) call it the hockey stick H_a itself (erratum E11): they agree at a = 1 only.
     """
     a = numbers("scale", scale, at_least=0.0)
-    return np.asarray(tradeoff.hockey_stick(a, direction)) - (1 - a) / 2
+    return plain(np.asarray(tradeoff.hockey_stick(a, direction)) - (1 - a) / 2)
 
 
 def advantage_from_scaled_variation(variation: ArrayLike, prior: ArrayLike) -> float | FloatArray:
