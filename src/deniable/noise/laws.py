@@ -301,7 +301,7 @@ class PublishedNoise(NoiseLaw):
         return np.asarray(rng.laplace(size=(size, 1)) * y / self._norm(y)[:, None])
 
     def _hardened(self, white: FloatArray) -> FloatArray:
-        return white + self.scale * self._standard(1, np.random.default_rng())[0]
+        return np.asarray(white + self.scale * self._standard(1, np.random.default_rng())[0])
 
 
 def _opendp(law: Literal["gaussian", "laplace"], scale: float, values: NDArray[Any]) -> FloatArray:

@@ -1,0 +1,245 @@
+"""From distances between coupled outputs to the least noise that a proof allows.
+
+A coupling turns "in" against "out" into pairs of outputs a, b with H_γ(P_in‖P_out) ≤ E H_γ(N_a‖N_b) (joint convexity),
+and H_γ(N_a‖N_b) depends on the distance of a and b alone. What is known of the law of that distance is an *evidence*:
+all of it (:class:`ExactRows`) or independent draws (:class:`SampledRows`). Each record may have a law of its own.
+
+Every bound below decreases with the scale of the noise, so the least scale that passes is found by bisection and the
+passing end of the bracket is returned.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from scipy.special import betaincinv
+
+from deniable._check import FloatArray, InputError
+from deniable.noise.laws import NoiseLaw
+
+_ROUNDING = 1e-12  # relative width of the final bracket of a scale
+
+
+class ReleaseError(InputError):
+    """Nothing was released: the algorithm misbehaved or the guarantee cannot be certified."""
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence(ABC):
+    """What is known about the distances of coupled outputs, measured by a law of noise at scale 1."""
+
+    @property
+    @abstractmethod
+    def confidence(self) -> float:
+        """Probability, over the resampling, with which every bound drawn from this evidence holds together."""
+
+    @abstractmethod
+    def least_scale(self, law: NoiseLaw, level: float, log_gamma: float) -> float:
+        """Return the least scale at which E H_γ(N_a‖N_b) ≤ ``level`` is certified for every record."""
+
+    @abstractmethod
+    def curve(self, law: NoiseLaw, log_gammas: FloatArray) -> FloatArray:
+        """Return upper bounds on max over records of E H_γ(N_a‖N_b) for γ ≥ 1, all together, under ``law``."""
+
+
+@dataclass(frozen=True, eq=False)
+class ExactRows(Evidence):
+    """The whole law of the distance, record by record: no confidence is spent.
+
+    Attributes
+    ----------
+    distances
+        Shape (records, partners), each row uniform over its partners.
+    rest
+        Upper bound on the mean distance of every record that has no row; 0 if none is missing.
+    averaged
+        True if an entry bounds the *mean* distance of a random pair instead of being the distance of one pair.
+    """
+
+    distances: FloatArray
+    rest: float = 0.0
+    averaged: bool = False
+
+    @property
+    def confidence(self) -> float:
+        """1: nothing was sampled."""
+        return 1.0
+
+    def worst(self, law: NoiseLaw, log_gamma: float) -> float:
+        """Return an upper bound on max over records of E H_γ(N_a‖N_b)."""
+        rows = self.distances / law.scale
+        leak = concave_leakage(law, log_gamma, rows) if self.averaged else law.leakage(log_gamma, rows)
+        seen = float(leak.mean(axis=1).max(initial=0.0))
+        return max(seen, float(concave_leakage(law, log_gamma, np.array(self.rest / law.scale))))
+
+    def least_scale(self, law: NoiseLaw, level: float, log_gamma: float) -> float:
+        """Return the least scale at which the worst record is at most ``level``."""
+        largest = float(max(self.distances.max(initial=0.0), self.rest))
+        return _least(lambda s: self.worst(law.with_scale(s), log_gamma) <= level, start=largest)
+
+    def curve(self, law: NoiseLaw, log_gammas: FloatArray) -> FloatArray:
+        """Return the worst record at each γ; long rows are first rounded up to 1,024 equally likely distances."""
+        coarse = ExactRows(_coarsen(self.distances), self.rest, self.averaged)
+        return np.array([coarse.worst(law, float(g)) for g in log_gammas])
+
+
+@dataclass(frozen=True, eq=False)
+class SampledRows(Evidence):
+    """Independent resamples; each gives every record a few exchangeable distances. Half of the doubt goes to η.
+
+    Attributes
+    ----------
+    selection, certification
+        Distances of shape (resamples, records, partners); only the second certifies anything.
+    doubt
+        1 − confidence, in (0, 1).
+    """
+
+    selection: FloatArray
+    certification: FloatArray
+    doubt: float
+
+    @property
+    def confidence(self) -> float:
+        """Probability with which η and the whole curve hold together."""
+        return 1 - self.doubt
+
+    @property
+    def _threshold(self) -> float:
+        """Log capital at which a bet is won for all records at once: the union bound over the records."""
+        return float(np.log(2 * self.certification.shape[1] / self.doubt))
+
+    def least_scale(self, law: NoiseLaw, level: float, log_gamma: float) -> float:
+        """Return the least scale at which the betting test rejects "E H_γ > level" for every record.
+
+        For a fixed bet λ < 1/(1 − level), the capital Π(1 + λ(level − T_b)) has mean at most 1 when E T ≥ level, so
+        it reaches 1/β with probability at most β (Markov; Waudby-Smith & Ramdas 2024). The capital grows with the
+        scale, so the scale may be tuned *on the certification draws themselves*: a scale that is too small is
+        accepted only if the test at the true threshold, one fixed scale, fails. The bet comes from the selection draws.
+        """
+        if -len(self.certification) * np.log1p(-level) < self._threshold * (1 + 1e-9):
+            raise ReleaseError(f"the certificate cannot reach its target from {len(self.certification)} resamples")
+        bet = self._choose_bet(law, level, log_gamma)
+
+        def passes(scale: float, *, records: FloatArray) -> bool:
+            return bool(np.all(self._capital(law.with_scale(scale), level, log_gamma, bet, records) >= self._threshold))
+
+        start = float(np.max(self.certification[np.isfinite(self.certification)], initial=0.0))
+        n_records = self.certification.shape[1]
+        active = np.argsort(-self.certification.mean(axis=(0, 2)))[:32]
+        while True:  # bisect on the records that look worst, then check all of them
+            scale = _least(partial(passes, records=self.certification[:, active]), start=start)
+            capital = self._capital(law.with_scale(scale), level, log_gamma, bet, self.certification)
+            failed = np.flatnonzero(capital < self._threshold)
+            if failed.size == 0 or len(active) == n_records:
+                return scale
+            active = np.union1d(active, failed)
+
+    def curve(self, law: NoiseLaw, log_gammas: FloatArray) -> FloatArray:
+        """Return bounds from a law that dominates each record's distance with the other half of the doubt."""
+        records = self.certification.shape[1]
+        laws = [dominating_law(self.certification[:, i, 0], self.doubt / 2 / records) for i in range(records)]
+        points = np.array([p for p, _ in laws]) / law.scale
+        weights = np.array([w for _, w in laws])
+        return np.array([float(np.max(np.sum(weights * law.leakage(float(g), points), axis=1))) for g in log_gammas])
+
+    @staticmethod
+    def _capital(law: NoiseLaw, level: float, log_gamma: float, bet: float, distances: FloatArray) -> FloatArray:
+        leak = law.leakage(log_gamma, distances / law.scale).mean(axis=2)
+        return np.asarray(np.log1p(bet * (level - leak)).sum(axis=0))
+
+    def _choose_bet(self, law: NoiseLaw, level: float, log_gamma: float) -> float:
+        """Return the bet that would certify the selection draws of the worst-looking record at the least scale."""
+        worst = int(np.argmax(self.selection.mean(axis=(0, 2))))
+        draws = self.selection[:, [worst]]
+        repeat = len(self.certification) / len(draws)
+        bets = np.linspace(0.02, 0.98, 49) / (1 - level)
+
+        def capitals(scale: float) -> FloatArray:
+            leak = law.leakage(log_gamma, draws / scale).mean(axis=2)
+            return np.asarray(repeat * np.log1p(bets * (level - leak)).sum(axis=0))
+
+        reachable = min(self._threshold, 0.999 * repeat * len(draws) * float(np.log1p(bets[-1] * level)))
+        finite = draws[np.isfinite(draws)]
+        if finite.size < draws.size:
+            return float(bets[-1] / 2)
+        scale = _least(lambda s: bool(capitals(s).max() >= reachable), start=float(finite.max(initial=0.0)))
+        return float(bets[np.argmax(capitals(scale))])
+
+
+def needed_resamples(level: float, doubt: float, records: int) -> int:
+    """Return the number of certifying resamples below which not even zero leakage certifies ``level``."""
+    return int(np.ceil(np.log(2 * records / doubt) * (1 + 1e-9) / -np.log1p(-level)))
+
+
+def dominating_law(distances: FloatArray, doubt: float) -> tuple[FloatArray, FloatArray]:
+    """Return (points, weights) of a law that is stochastically larger than the law of ``distances``.
+
+    Holds with probability 1 − ``doubt`` for independent draws, without assumptions: at a few ranks j, dense towards
+    the largest, F(x_(j)) exceeds the doubt-quantile of Beta(j, n − j + 1) (Clopper & Pearson), by a union bound over
+    the ranks; what remains above the largest draw is put at infinity. Means of increasing functions under it are
+    upper bounds, for all functions at once.
+    """
+    n = len(distances)
+    below = np.unique(np.round(np.geomspace(1, n, min(n, 14))).astype(int)) - 1  # ranks below the largest
+    ranks = n - below[::-1]
+    reached = betaincinv(ranks, n - ranks + 1, doubt / len(ranks)) * (1 - 1e-12)
+    reached = np.maximum.accumulate(reached)
+    points = np.append(np.sort(distances)[ranks - 1], np.inf)
+    return points, np.diff(np.concatenate([[0.0], reached, [1.0]]))
+
+
+def concave_leakage(law: NoiseLaw, log_gamma: float, distance: FloatArray) -> FloatArray:
+    """Return a concave function of the distance that is never below H_γ, so that E H_γ(ρ) ≤ its value at E ρ.
+
+    H_1 of every law here is concave. For γ > 1, H_γ ≤ H_1 and H_γ ≤ ρ·sup H_γ(r)/r; the smaller of two concave
+    functions is concave. The supremum is bounded cell by cell on a grid of r, H_γ being increasing.
+    """
+    top = law.leakage(0.0, distance)
+    if log_gamma == 0:
+        return top
+    grid = np.geomspace(1e-6, 1e6, 24001)
+    values = law.leakage(log_gamma, grid)
+    first_cell = float(law.leakage(0.0, grid[:1])[0] / grid[0]) if values[0] > 0 else 0.0
+    slope = max(float(np.max(values[1:] / grid[:-1])), first_cell)
+    with np.errstate(over="ignore"):
+        return np.minimum(top, slope * distance)
+
+
+def _coarsen(rows: FloatArray, cells: int = 1024) -> FloatArray:
+    """Round every row up to at most ``cells`` equally likely values (the largest of each group)."""
+    partners = rows.shape[1]
+    if partners <= cells:
+        return rows
+    size = -(-partners // cells)
+    ordered = np.sort(rows, axis=1)
+    # copies of the largest value fill the last group: they only make the law larger
+    padded = np.concatenate([ordered, np.repeat(ordered[:, -1:], -partners % size, axis=1)], axis=1)
+    groups = padded.reshape(len(rows), -1, size)[:, :, -1]
+    return np.asarray(groups)
+
+
+def _least(passes: Callable[[float], bool], start: float) -> float:
+    """Return the passing end of a bracket around the least scale at which the monotone test passes."""
+    high = start if start > 0 else 1.0
+    for _ in range(400):
+        if passes(high):
+            break
+        high *= 2
+    else:
+        raise ReleaseError("no finite noise certifies the target: some pairs of outputs are infinitely far apart")
+    low = high / 2
+    while passes(low):
+        if low < 1e-280:
+            return low
+        low, high = low / 2, low
+    while high > low * (1 + _ROUNDING):
+        middle = np.sqrt(low * high)
+        if not low < middle < high:
+            break
+        low, high = (low, float(middle)) if passes(float(middle)) else (float(middle), high)
+    return high

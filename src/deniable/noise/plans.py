@@ -1,0 +1,375 @@
+"""Which coupling certifies a release, and the evidence for it: all decided before the training part is drawn.
+
+Coupling of opposite sets (``bound="centre"``). Draw two training sets that share as few records as can be. Given that
+record x* is in the first and not in the second, the first is a draw of "in" and the second of "out", so
+H_γ(P_in‖P_out) ≤ E[H_γ(N_a‖N_b) | x* separates them]; by the symmetry of H_γ in the pair and of the two sets this is at
+most E H_γ(N_a‖N_b)/(2·min(π, 1−π)), whatever the record. By the triangle inequality it is never worse than the bound
+E TV(N_θ, N_c) around any fixed centre c.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from deniable._check import FloatArray, InputError, numbers
+from deniable.noise.certificate import Kind
+from deniable.noise.evidence import Evidence, ExactRows, ReleaseError, SampledRows, needed_resamples
+from deniable.noise.laws import GaussianNoise, NoiseLaw, NormLaplaceNoise, PublishedNoise
+from deniable.noise.resampling import Algorithm, Indices, Outputs, Population, Runner, every_output
+from deniable.noise.statistics import ExactSwap, ResampledSwap
+
+_SELECTION = 0.25  # share of the resamples that fixes the shape of the noise; the others certify
+_CONSTANT = 1e-12  # relative spread below which a coordinate is a constant of the data set
+_SWAP_DISTANCES = 20_000_000  # kept in memory by the swap bound of regressions and quantiles
+
+
+@dataclass(frozen=True)
+class Game:
+    """What is to be shown, and how the coupling turns it into a bound on E H_γ(N_a‖N_b).
+
+    centre: given x* in one of an opposite pair, H_γ(P_in‖P_out) ≤ E H_γ(N_a‖N_b)/(2·min(π, 1−π)) by symmetry.
+    swap: H_γ(P_in‖P_out) ≤ E H_γ(N_a‖N_b) for record x*. In both, η = min(π, 1−π)·H at γ = max(π, 1−π)/min(π, 1−π).
+    """
+
+    population: Population
+    eta: float
+    bound: str
+    confidence: float
+
+    @property
+    def rare(self) -> float:
+        """min(π, 1 − π)."""
+        return min(self.population.prior, 1 - self.population.prior)
+
+    @property
+    def inflation(self) -> float:
+        """Factor between E H_γ(N_a‖N_b) and the bound on H_γ(P_in‖P_out)."""
+        return 1 / (2 * self.rare) if self.bound == "centre" else 1.0
+
+    @property
+    def log_gamma(self) -> float:
+        """Log of the γ at which H_γ gives the accuracy of the best attack."""
+        return float(np.log((1 - self.rare) / self.rare)) if self.rare < 0.5 else 0.0
+
+    @property
+    def level(self) -> float:
+        """Largest E H_γ(N_a‖N_b) that gives η, a rounding error below it."""
+        return self.eta / (self.rare * self.inflation) * (1 - 1e-14)
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """The coordinates of the flattened value that need noise of their own; the others are constants or copies."""
+
+    shape: tuple[int, ...]
+    free: Indices
+    source: Indices  # for each coordinate its place in ``free``, or −1 for a constant
+    constants: FloatArray
+
+    @classmethod
+    def of(cls, values: FloatArray, shape: tuple[int, ...]) -> Coordinates:
+        """Find constants and copies among the columns of (draws, size) outputs of the whole data set."""
+        low, high = values.min(axis=0), values.max(axis=0)
+        constant = high - low <= _CONSTANT * np.maximum(np.abs(low), np.abs(high))
+        _, first, group = np.unique(values, axis=1, return_index=True, return_inverse=True)
+        free, place = np.unique(first[group.ravel()][~constant], return_inverse=True)
+        source = np.full(values.shape[1], -1, dtype=np.intp)
+        source[~constant] = place
+        return cls(shape, free, source, values[0])
+
+    def expand(self, released: FloatArray, fill: FloatArray | float) -> FloatArray:
+        """Return the full value from the released coordinates; ``fill`` stands where nothing varies."""
+        if self.free.size == 0:
+            return np.broadcast_to(fill, self.source.shape).reshape(self.shape).copy()
+        return np.where(self.source >= 0, released[self.source], fill).reshape(self.shape)
+
+
+@dataclass(frozen=True)
+class Shaper:
+    """Chooses the shape of the noise from outputs that certify nothing."""
+
+    noise: str
+    covariance: str
+
+    def law(self, deviations: FloatArray) -> NoiseLaw:
+        """Return the law at scale 1 for draws of shape (draws, coordinates) of the centred or differenced value.
+
+        Variances ∝ the spreads σᵢ minimise the total variance Σwᵢ at a given Σσᵢ²/wᵢ; in matrix form W = Σ^{1/2}.
+        The mean absolute deviation is the spread: one huge output does not drown the others.
+        """
+        spread = np.abs(deviations).mean(axis=0)
+        spread = np.maximum(spread, 1e-9 * spread.max(initial=0.0))
+        if self.noise == "laplace" and spread.size > 1:
+            raise InputError(
+                f"noise='laplace' needs a one-dimensional value, got {spread.size} varying coordinates; "
+                "use 'gaussian' or 'norm-laplace'"
+            )
+        factor: FloatArray = np.sqrt(spread)
+        if self.covariance == "full" and spread.size > 1:
+            scaled = deviations / spread
+            correlation = scaled.T @ scaled / len(scaled)
+            correlation = 0.9 * correlation + 0.1 * np.diag(np.diag(correlation))  # any shape is safe, singular is not
+            values, vectors = np.linalg.eigh(correlation * np.outer(spread, spread))
+            root = (vectors * np.sqrt(np.maximum(values, 1e-12 * values[-1]))) @ vectors.T
+            factor = np.linalg.cholesky(root)
+        return (GaussianNoise if self.noise == "gaussian" else NormLaplaceNoise)(1.0, factor)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything that is decided before the training part is drawn; none of it depends on who trains."""
+
+    coordinates: Coordinates
+    law: NoiseLaw | None  # None: nothing varies
+    evidence: Evidence
+    kind: Kind
+    coupling: str
+    resamples: int = 0
+    runs: int = 0
+    records: tuple[int, ...] | None = None
+    assumptions: tuple[str, ...] = ()
+
+
+def plan_from_bound(game: Game, shaper: Shaper, known_std: ArrayLike) -> Plan:
+    """Standard deviations σ proven by the caller: E‖a − b‖ ≤ 2·√(Σσᵢ²/wᵢ) for any two coupled outputs."""
+    std = numbers("known_std", known_std, above=0.0, below=np.inf)
+    if game.bound == "swap":
+        raise InputError("known_std bounds the spread over training sets, which needs bound='centre'")
+    flat = np.atleast_1d(std).ravel()
+    everything = np.arange(flat.size)
+    coordinates = Coordinates(std.shape, everything, everything, np.zeros(flat.size))
+    law = replace(shaper, covariance="diagonal").law(flat[None, :])
+    rest = 2 * float(law.distance(flat)) * (1 + 1e-12)
+    return Plan(
+        coordinates,
+        law,
+        ExactRows(np.zeros((1, 1)), rest=rest, averaged=True),
+        "exact",
+        "opposite training sets, distance bounded by the caller's standard deviations",
+        assumptions=("known_std bounds the standard deviation of every coordinate over random training sets",),
+    )
+
+
+def plan_from_closed_form(algorithm: ExactSwap, game: Game, shaper: Shaper) -> Plan:
+    """Swap distances in closed form: nothing is run but the release itself."""
+    data = game.population.data
+    whole = algorithm(data)
+    coordinates = Coordinates.of(algorithm.signature(data), whole.shape)
+    coordinates = replace(coordinates, constants=whole.ravel())
+    if coordinates.free.size == 0:
+        return nothing_varies(coordinates)
+    law = shaper.law(algorithm.influence(game.population)[:, coordinates.free])
+    rows = algorithm.swap_rows(game.population, law, coordinates.free)
+    return Plan(coordinates, law, rows, "exact", "one record swapped, in closed form; worst record")
+
+
+def plan_by_enumeration(algorithm: Algorithm, game: Game, shaper: Shaper) -> Plan | None:
+    """All training sets of a small data set, each run twice; None if the algorithm is random."""
+    found = every_output(algorithm, game.population)
+    if found is None:
+        return None
+    sets, outputs = found
+    values = outputs.reshape(len(sets), -1)
+    coordinates = Coordinates.of(values, outputs.shape[1:])
+    if coordinates.free.size == 0:
+        return nothing_varies(coordinates)
+    values = values[:, coordinates.free]
+    law = shaper.law(values - values.mean(axis=0))
+    pairs = (
+        _swapped_sets(sets, game.population.n_records)
+        if game.bound == "swap"
+        else _opposite_sets(sets, game.population.n_records)
+    )
+    distances = law.distance(values[pairs[..., 0]], values[pairs[..., 1]])
+    how = "one record swapped; worst record" if game.bound == "swap" else "opposite training sets"
+    return Plan(
+        coordinates,
+        law,
+        ExactRows(distances),
+        "exact",
+        f"{how}; all {len(sets)} training sets enumerated",
+        resamples=len(sets),
+        runs=2 * len(sets),
+        assumptions=("the algorithm is a function of its data (each training set was run twice, with equal bits)",),
+    )
+
+
+def plan_by_pairs(algorithm: Algorithm, runner: Runner, game: Game, shaper: Shaper, resamples: int) -> Plan:
+    """Opposite training sets at random: any algorithm, all records."""
+    chosen = _split(resamples, game, records=1)
+    outputs = runner.map(Outputs(algorithm, game.population, game.population.opposite_pair), resamples)
+    values = outputs.reshape(2 * resamples, -1)
+    coordinates = Coordinates.of(values[: 2 * chosen], outputs.shape[2:])
+    if coordinates.free.size == 0:
+        return nothing_varies(coordinates, resamples, 2 * resamples)
+    pairs = values[:, coordinates.free].reshape(resamples, 2, -1)
+    law = shaper.law(pairs[:chosen, 0] - pairs[:chosen, 1])
+    distances = law.distance(pairs[:, 0], pairs[:, 1])[:, None, None]
+    return Plan(
+        coordinates,
+        law,
+        SampledRows(distances[:chosen], distances[chosen:], 1 - game.confidence),
+        "sampled",
+        "opposite training sets; every record at once",
+        resamples=resamples,
+        runs=2 * resamples,
+    )
+
+
+def plan_by_known_swaps(algorithm: ResampledSwap, runner: Runner, game: Game, shaper: Shaper, resamples: int) -> Plan:
+    """Swap distances of every record around random training sets, from the algorithm's closed form."""
+    population = game.population
+    chosen = _split(resamples, game, records=population.n_records)
+    outputs = replace(runner, cache_dir=None).map(Outputs(algorithm, population, population.single_set), chosen)
+    values = outputs.reshape(chosen, -1)
+    coordinates = Coordinates.of(values, outputs.shape[2:])
+    if coordinates.free.size == 0:
+        return nothing_varies(coordinates, chosen, chosen)
+    values = values[:, coordinates.free]
+    law = shaper.law(values - values.mean(axis=0))
+    partners = max(1, min(32, population.n_train, _SWAP_DISTANCES // (resamples * population.n_records)))
+    distances = runner.map(_KnownSwaps(algorithm, population, law, coordinates.free, partners), resamples)
+    return Plan(
+        coordinates,
+        law,
+        SampledRows(distances[:chosen], distances[chosen:], 1 - game.confidence),
+        "sampled",
+        "one record swapped, change in closed form; worst of all records",
+        resamples=resamples,
+        runs=chosen + resamples,
+    )
+
+
+def plan_by_swaps(
+    algorithm: Algorithm, runner: Runner, game: Game, shaper: Shaper, resamples: int, n_watched: int
+) -> Plan:
+    """Swaps of a few records around random training sets: says nothing about the other records."""
+    population = game.population
+    n_watched = min(n_watched, population.n_records)
+    chosen = _split(resamples, game, records=n_watched)
+    rng = np.random.default_rng(np.random.SeedSequence(runner.entropy))
+    watched = np.sort(rng.permutation(population.n_records)[:n_watched])
+    outputs = runner.map(Outputs(algorithm, population, partial(population.swapped_sets, watched)), resamples)
+    values = outputs.reshape(resamples, 1 + n_watched, -1)
+    coordinates = Coordinates.of(values[:chosen].reshape(-1, values.shape[2]), outputs.shape[2:])
+    if coordinates.free.size == 0:
+        return nothing_varies(coordinates, resamples, resamples * (1 + n_watched))
+    values = values[..., coordinates.free]
+    base = values[:chosen, 0]
+    law = shaper.law(base - base.mean(axis=0))
+    distances = law.distance(values[:, 1:], values[:, :1])[..., None]
+    return Plan(
+        coordinates,
+        law,
+        SampledRows(distances[:chosen], distances[chosen:], 1 - game.confidence),
+        "estimate",
+        f"one record swapped, on {n_watched} random records",
+        resamples=resamples,
+        runs=resamples * (1 + n_watched),
+        records=tuple(int(i) for i in watched),
+        assumptions=(
+            "an estimate: records other than those listed may be less well hidden; bound='centre' covers all",
+        ),
+    )
+
+
+def plan_as_published(
+    algorithm: Algorithm, runner: Runner, game: Game, resamples: int, moment: float, reproduce: bool
+) -> Plan:
+    """Izzo Corollary 10 as printed, at scale 1, with σᵢ = (E|θᵢ − Eθᵢ|^M)^{1/M} over training sets.
+
+    The spread comes from training sets drawn from the whole data set: Algorithm 1 takes it from halves of the
+    training set, which leaks, and measures another law (erratum E5).
+    """
+    PublishedNoise(1.0, np.ones(1), moment, reproduce)  # refuses before anything runs
+    outputs = runner.map(Outputs(algorithm, game.population, game.population.opposite_pair), resamples)
+    values = outputs.reshape(2 * resamples, -1)
+    coordinates = Coordinates.of(values, outputs.shape[2:])
+    if coordinates.free.size == 0:
+        return nothing_varies(coordinates, resamples, 2 * resamples)
+    pairs = values[:, coordinates.free].reshape(resamples, 2, -1)
+    deviations = np.abs(pairs - pairs.mean(axis=(0, 1)))
+    largest = deviations.max(axis=(0, 1))
+    spread = largest * np.mean((deviations / largest) ** moment, axis=(0, 1)) ** (1 / moment)
+    law = PublishedNoise(1.0, spread, moment, reproduce)
+    distances = law.distance(pairs[:, 0], pairs[:, 1])[:, None, None]
+    if law.dimension == 1:
+        note = "the published sampler holds for d = 1 only, which this is, and if σ (here estimated) is an upper bound"
+    else:
+        note = f"the published sampler holds for d = 1 only; here d = {law.dimension}, so nothing at all is certified"
+    return Plan(
+        coordinates,
+        law,
+        SampledRows(distances, distances, 1 - game.confidence),
+        "published",
+        "Izzo et al., Corollary 10 as printed",
+        resamples=resamples,
+        runs=2 * resamples,
+        assumptions=(note,),
+    )
+
+
+def nothing_varies(coordinates: Coordinates, resamples: int = 0, runs: int = 0) -> Plan:
+    """Return the plan that publishes a constant of the data set: it does not depend on who trains."""
+    return Plan(
+        coordinates,
+        None,
+        ExactRows(np.zeros((1, 1))),
+        "exact",
+        "none needed: the algorithm returned the same value on every training set that was tried",
+        resamples=resamples,
+        runs=runs,
+        assumptions=("that value is published as it is, without noise and without running on the training part",),
+    )
+
+
+@dataclass(frozen=True)
+class _KnownSwaps:
+    """One resample of the swap distances of every record."""
+
+    algorithm: ResampledSwap
+    population: Population
+    law: NoiseLaw
+    coordinates: Indices
+    partners: int
+
+    def __call__(self, rng: np.random.Generator, where: str) -> FloatArray:
+        inside = self.population.single_set(rng)[0]
+        return self.algorithm.swap_distances(self.population, inside, self.law, self.coordinates, self.partners, rng)
+
+
+def _split(resamples: int, game: Game, records: int) -> int:
+    """Return how many resamples shape the noise, after checking that the others can certify the target at all."""
+    chosen = max(4, round(_SELECTION * resamples))
+    needed = needed_resamples(game.level, 1 - game.confidence, records)
+    if resamples - chosen < needed:
+        raise ReleaseError(
+            f"eta={game.eta:g} cannot be certified at confidence {game.confidence:g} from n_resamples={resamples}, "
+            f"even if nothing leaks; use n_resamples of at least {int(np.ceil(needed / (1 - _SELECTION))) + 4}"
+        )
+    return chosen
+
+
+def _swapped_sets(sets: list[tuple[int, ...]], n: int) -> Indices:
+    """Return for each record all pairs (set with it, the same set with another record in its place): (n, pairs, 2)."""
+    number = {frozenset(s): i for i, s in enumerate(sets)}
+    pairs: list[list[tuple[int, int]]] = [[] for _ in range(n)]
+    for i, members in enumerate(sets):
+        outside = set(range(n)) - set(members)
+        for record in members:
+            rest = frozenset(members) - {record}
+            pairs[record] += [(i, number[rest | {other}]) for other in outside]
+    return np.array(pairs)
+
+
+def _opposite_sets(sets: list[tuple[int, ...]], n: int) -> Indices:
+    """Return all pairs of disjoint sets (above half: of sets with disjoint complements), shape (1, pairs, 2)."""
+    member = np.zeros((len(sets), n), dtype=int)
+    for i, members in enumerate(sets):
+        member[i, list(members)] = 1
+    smaller = member if 2 * len(sets[0]) <= n else 1 - member
+    return np.argwhere(smaller @ smaller.T == 0)[None]

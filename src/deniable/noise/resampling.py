@@ -1,0 +1,227 @@
+"""Running an algorithm on random subsets of the whole data set: parallel, reproducible, resumable.
+
+The subsets used here never are the training set of the release: they are drawn from the whole data set by their own
+generator, so that nothing computed from them depends on who was in training (erratum E5: the published Algorithm 1
+estimates its spread from the training set itself).
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from secrets import SystemRandom
+from typing import Any
+
+import joblib
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable._check import FloatArray, InputError
+from deniable.noise.evidence import ReleaseError
+
+Indices = NDArray[np.intp]
+Algorithm = Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class Population:
+    """The whole data set, and the size of the random training subset.
+
+    ``data`` is an array, a sparse matrix, a DataFrame or Series, or a tuple of those with equal length.
+    """
+
+    data: Any
+    n_records: int
+    n_train: int
+
+    @classmethod
+    def of(cls, data: Any, fraction: float) -> Population:
+        """Check the data and round ``fraction`` of it to a training size k with 1 ≤ k ≤ n − 1."""
+        parts = data if isinstance(data, tuple) else (data,)
+        sizes = {_length(part) for part in parts}
+        if len(sizes) != 1:
+            raise InputError(f"data must be parts of equal length, got lengths {sorted(sizes)}")
+        n = sizes.pop()
+        if n < 4:
+            raise InputError(f"data must have at least 4 records, got {n}; fewer cannot hide one another")
+        return cls(data, n, min(max(int(np.floor(n * fraction + 1e-9)), 1), n - 1))
+
+    @property
+    def prior(self) -> float:
+        """Chance that a record is in the training set."""
+        return self.n_train / self.n_records
+
+    def take(self, rows: Indices) -> Any:
+        """Return the records with these row numbers, as a copy of the same type."""
+        if isinstance(self.data, tuple):
+            return tuple(_take(part, rows) for part in self.data)
+        return _take(self.data, rows)
+
+    def secret_subset(self, insecure_testing_rng: np.random.Generator | None = None) -> Indices:
+        """Draw the training set: uniform, from the operating system's entropy, in the order of the data."""
+        if insecure_testing_rng is not None:
+            return np.sort(insecure_testing_rng.permutation(self.n_records)[: self.n_train])
+        return np.array(sorted(SystemRandom().sample(range(self.n_records), self.n_train)), dtype=np.intp)
+
+    def single_set(self, rng: np.random.Generator) -> tuple[Indices]:
+        """Draw one training set."""
+        return (np.sort(rng.permutation(self.n_records)[: self.n_train]),)
+
+    def swapped_sets(self, watched: Indices, rng: np.random.Generator) -> list[Indices]:
+        """Draw one training set, then for each watched record the set after that record was swapped in or out."""
+        order = rng.permutation(self.n_records)
+        inside, outside = order[: self.n_train], order[self.n_train :]
+        sets = [np.sort(inside)]
+        for record in watched:
+            leaves, enters = (record, rng.choice(outside)) if record in inside else (rng.choice(inside), record)
+            sets.append(np.sort(np.append(inside[inside != leaves], enters)))
+        return sets
+
+    def opposite_pair(self, rng: np.random.Generator) -> tuple[Indices, Indices]:
+        """Draw two training sets such that any given record is in exactly one of them as often as can be.
+
+        For k ≤ n/2 they are disjoint, above that their complements are.
+        """
+        order = rng.permutation(self.n_records)
+        return np.sort(order[: self.n_train]), np.sort(order[self.n_records - self.n_train :])
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """One resample: the algorithm's outputs on a few subsets, stacked."""
+
+    algorithm: Algorithm
+    population: Population
+    subsets: Callable[[np.random.Generator], Sequence[Indices]]
+
+    def __call__(self, rng: np.random.Generator, where: str) -> FloatArray:
+        """Return outputs of shape (subsets, *shape of the value)."""
+        return stack([evaluate(self.algorithm, self.population, rows, where) for rows in self.subsets(rng)])
+
+
+@dataclass(frozen=True)
+class Runner:
+    """How resamples are run.
+
+    ``entropy`` seeds resample i as ``SeedSequence(entropy, spawn_key=(i,))``, whatever the backend and the order.
+    """
+
+    entropy: int
+    n_jobs: int | None = None
+    progress: bool | None = None
+    cache_dir: Path | None = None
+    cache_label: tuple[str, ...] = ()
+
+    def map(self, task: Callable[[np.random.Generator, str], FloatArray], draws: int) -> FloatArray:
+        """Return the results of ``task`` for resamples 0 … draws − 1, stacked; the first failure is raised."""
+        self._claim_cache()
+        missing = [i for i in range(draws) if self.cache_dir is None or not self._file(i).exists()]
+        results = joblib.Parallel(n_jobs=self.n_jobs, return_as="generator")(
+            joblib.delayed(_run)(task, self.entropy, i) for i in missing
+        )
+        found: dict[int, FloatArray] = {}
+        for i, result in zip(missing, self._shown(results, len(missing)), strict=True):
+            if isinstance(result, ReleaseError):
+                raise result
+            found[i] = result
+            if self.cache_dir is not None:
+                partial_file = self._file(i).with_suffix(".part.npy")
+                np.save(partial_file, result)
+                partial_file.replace(self._file(i))  # a file is either whole or not there
+        return stack([found[i] if i in found else np.load(self._file(i)) for i in range(draws)])
+
+    def _shown(self, results: Iterator[Any], total: int) -> Iterator[Any]:
+        if self.progress is False or (self.progress is None and not sys.stderr.isatty()):
+            return results
+        from rich.console import Console
+        from rich.progress import track
+
+        return iter(track(results, "resampling", total=total, console=Console(stderr=True), transient=True))
+
+    def _file(self, index: int) -> Path:
+        assert self.cache_dir is not None  # for the type checker: called only with a cache
+        return self.cache_dir / f"{index}.npy"
+
+    def _claim_cache(self) -> None:
+        """Create the cache directory, or check that what it holds comes from the same data, sizes and seed."""
+        if self.cache_dir is None:
+            return
+        self.cache_dir.mkdir(parents=True, exist_ok=True)
+        label = [str(self.entropy), *self.cache_label]
+        stored = self.cache_dir / "resamples.json"
+        if stored.exists() and json.loads(stored.read_text()) != label:
+            raise InputError(f"cache_dir={str(self.cache_dir)!r} holds resamples of something else; use an empty one")
+        stored.write_text(json.dumps(label))
+
+
+def cache_label(algorithm: Algorithm, population: Population, *options: object) -> tuple[str, ...]:
+    """Return what must agree for stored resamples to be used again (code changed under one name is not noticed)."""
+    name = getattr(algorithm, "__qualname__", repr(algorithm))
+    return (name, joblib.hash(population.data), str(population.n_train), *map(str, options))
+
+
+def every_output(algorithm: Algorithm, population: Population) -> tuple[list[tuple[int, ...]], FloatArray] | None:
+    """Return all training sets and their outputs, or None if the algorithm is not a function of its data.
+
+    Each set is run twice; one differing bit means that the algorithm draws randomness of its own.
+    """
+    sets = list(combinations(range(population.n_records), population.n_train))
+    first, again = (
+        stack([evaluate(algorithm, population, np.array(s), f"on records {s}") for s in sets]) for _ in range(2)
+    )
+    return (sets, first) if np.array_equal(first, again) else None
+
+
+def stack(values: Sequence[FloatArray]) -> FloatArray:
+    """Stack outputs, which must have one shape."""
+    shapes = {value.shape for value in values}
+    if len(shapes) != 1:
+        raise ReleaseError(f"the algorithm must always return one shape, got {sorted(shapes)}; nothing was released")
+    return np.stack(values)
+
+
+def evaluate(algorithm: Algorithm, population: Population, rows: Indices, where: str) -> FloatArray:
+    """Run the algorithm once and return its output as a finite float array; any trouble is a :class:`ReleaseError`."""
+    try:
+        value = np.array(algorithm(population.take(rows)), dtype=np.float64)
+    except Exception as error:
+        raise ReleaseError(
+            f"the algorithm failed {where}: {type(error).__name__}: {error}; nothing was released"
+        ) from error
+    if not np.all(np.isfinite(value)):
+        raise ReleaseError(f"the algorithm returned NaN or an infinite value {where}; nothing was released")
+    if value.size == 0:
+        raise ReleaseError(f"the algorithm returned an empty array {where}; nothing was released")
+    return value
+
+
+def _run(task: Callable[[np.random.Generator, str], FloatArray], entropy: int, index: int) -> FloatArray | ReleaseError:
+    """Run one resample; a failure comes back as a value, so that every joblib backend reports it alike."""
+    rng = np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(index,)))
+    try:
+        return task(rng, f"on resample {index} (seed: SeedSequence({entropy}, spawn_key=({index},)))")
+    except ReleaseError as error:
+        return ReleaseError(str(error))
+
+
+def _length(part: Any) -> int:
+    shape = getattr(part, "shape", None)
+    if shape is not None:
+        if len(shape) == 0:
+            raise InputError("data must have records along its first axis, got a single number")
+        return int(shape[0])
+    if isinstance(part, str | bytes | dict) or not hasattr(part, "__len__"):
+        raise InputError(f"data must be an array, a DataFrame or a tuple (X, y), got {type(part).__name__}")
+    return len(part)
+
+
+def _take(part: Any, rows: Indices) -> Any:
+    if hasattr(part, "iloc"):
+        return part.iloc[rows]
+    if hasattr(part, "shape"):
+        return part[rows]
+    return [part[i] for i in rows]

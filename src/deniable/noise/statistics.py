@@ -1,0 +1,313 @@
+"""Algorithms whose change under a swap of two records is known, so that the swap bound needs no refitting.
+
+The swap bound pairs a training set that holds a record x* with the same set after x* was exchanged for a random
+outsider x'. For a mean the change is (x* − x')/k whatever the rest of the set: the whole law of the distance is
+computed and the certificate is exact. For a quantile the change follows from two neighbouring order statistics of
+each resample.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from deniable._check import FloatArray, InputError, integer, number, numbers
+from deniable.noise.evidence import ExactRows
+from deniable.noise.laws import NoiseLaw
+from deniable.noise.resampling import Indices, Population
+
+_ENTRIES = 2_000_000  # distances kept for the records that stand out most; the others are bounded together
+_SLACK = 1 + 1e-9
+
+
+class ExactSwap(ABC):
+    """An algorithm whose swap distances are known, or bounded on average, without any resampling."""
+
+    @abstractmethod
+    def __call__(self, data: Any) -> FloatArray:
+        """Return the statistic of ``data``."""
+
+    @abstractmethod
+    def signature(self, data: Any) -> FloatArray:
+        """Return an array (m, size) in which a column is constant, or equals another, only where the value's is too."""
+
+    @abstractmethod
+    def influence(self, population: Population) -> FloatArray:
+        """Return the size of each record's influence on each coordinate, (n, size), to shape the noise by."""
+
+    @abstractmethod
+    def swap_rows(self, population: Population, law: NoiseLaw, coordinates: Indices) -> ExactRows:
+        """Return the swap distances of every record under ``law`` (scale 1), on these coordinates of the value."""
+
+
+class ResampledSwap(ABC):
+    """An algorithm whose swap distances are known in closed form given the rest of the training set."""
+
+    @abstractmethod
+    def __call__(self, data: Any) -> FloatArray:
+        """Return the statistic of ``data``."""
+
+    @abstractmethod
+    def swap_distances(
+        self,
+        population: Population,
+        inside: Indices,
+        law: NoiseLaw,
+        coordinates: Indices,
+        partners: int,
+        rng: np.random.Generator,
+    ) -> FloatArray:
+        """Return upper bounds on swap distances, shape (n, partners), around the training set ``inside``.
+
+        Record i in the set leaves for a random outsider; record i outside enters for a random insider. Both are
+        draws from the coupling of record i, because ``inside`` is a uniform subset.
+        """
+
+
+class LinearStatistic(ExactSwap):
+    """Mean over the records of fixed features of each record."""
+
+    @abstractmethod
+    def features(self, data: Any) -> FloatArray:
+        """Return the features of each record, shape (n, *shape of the value)."""
+
+    def __call__(self, data: Any) -> FloatArray:
+        """Return the mean feature of ``data``."""
+        return np.asarray(self.features(data).mean(axis=0))
+
+    def signature(self, data: Any) -> FloatArray:
+        """Return the features."""
+        features = self.features(data)
+        return features.reshape(len(features), -1)
+
+    def influence(self, population: Population) -> FloatArray:
+        """Return the centred features."""
+        features = self.signature(population.data)
+        return np.asarray(features - features.mean(axis=0))
+
+    def swap_rows(self, population: Population, law: NoiseLaw, coordinates: Indices) -> ExactRows:
+        """Return the distances ‖φ(x*) − φ(x')‖/k: exact for the records that stand out, root mean square for the rest.
+
+        Records are ordered by the root mean square distance to the others, O(n) by the parallel axis theorem; as
+        mean ≤ root mean square, the first record without a row bounds all records without one.
+        """
+        n = population.n_records
+        white = law.whiten(self.features(population.data).reshape(n, -1)[:, coordinates]) / population.n_train
+        typical = _typical_distance(white)
+        order = np.argsort(-typical)
+        rows = min(n, max(1, _ENTRIES // n))
+        distances = np.stack([np.delete(cdist(white[[i]], white)[0], i) for i in order[:rows]]) * _SLACK
+        return ExactRows(distances, rest=float(typical[order[rows]]) * _SLACK if rows < n else 0.0)
+
+
+@dataclass(frozen=True)
+class Mean(LinearStatistic):
+    """Mean of each column (of the single column of one-dimensional data)."""
+
+    def features(self, data: Any) -> FloatArray:
+        """Return the records themselves."""
+        return _table(data)
+
+
+@dataclass(frozen=True)
+class SecondMoment(LinearStatistic):
+    """(1/n) Σ x xᵀ, the matrix of Izzo et al. §5.2: the covariance of data known to have mean zero."""
+
+    def features(self, data: Any) -> FloatArray:
+        """Return x xᵀ for each record."""
+        x = _matrix(data)
+        return np.asarray(x[:, :, None] * x[:, None, :])
+
+    def __call__(self, data: Any) -> FloatArray:
+        """Return the matrix of second moments."""
+        x = _matrix(data)
+        return np.asarray(x.T @ x / len(x))
+
+
+@dataclass(frozen=True)
+class Histogram(LinearStatistic):
+    """Share of the records in each bin [edge, next edge), the last bin closed; outsiders count in no bin."""
+
+    edges: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        edges = numbers("edges", list(self.edges))
+        if edges.ndim != 1 or edges.size < 2 or not np.all(np.diff(edges) > 0):
+            raise InputError(f"edges must be at least two increasing numbers, got {self.edges!r}")
+        object.__setattr__(self, "edges", tuple(edges.tolist()))
+
+    def features(self, data: Any) -> FloatArray:
+        """Return the indicator of each bin for each record."""
+        x = _column(data)
+        edges = np.array(self.edges)
+        cell = np.where(x == edges[-1], len(edges) - 2, np.searchsorted(edges, x, side="right") - 1)
+        return np.asarray(cell[:, None] == np.arange(len(edges) - 1), dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Covariance(ExactSwap):
+    """Covariance matrix, divisor n − ``ddof``."""
+
+    ddof: int = 1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "ddof", integer("ddof", self.ddof, at_least=0))
+
+    def __call__(self, data: Any) -> FloatArray:
+        """Return the covariance matrix of ``data``."""
+        x = _matrix(data)
+        if len(x) <= self.ddof:
+            raise InputError(f"data must have more records than ddof={self.ddof}, got {len(x)}")
+        centred = x - x.mean(axis=0)
+        return np.asarray(centred.T @ centred / (len(x) - self.ddof))
+
+    def signature(self, data: Any) -> FloatArray:
+        """Return uᵢuⱼ + uᵢ + uⱼ where both columns vary, u = x − mean(D), else 0."""
+        u = self._centred(data)
+        varies = np.any(u != 0, axis=0)
+        both = u[:, :, None] * u[:, None, :] + u[:, :, None] + u[:, None, :]
+        return np.asarray((both * (varies[:, None] & varies)).reshape(len(u), -1))
+
+    def influence(self, population: Population) -> FloatArray:
+        """Return |uᵢuⱼ − mean| plus the part that goes through the mean of the training set."""
+        u = self._centred(population.data)
+        products = u[:, :, None] * u[:, None, :]
+        drift = self._mean_deviation(u, population)
+        through_mean = np.abs(u)[:, :, None] * drift + np.abs(u)[:, None, :] * drift[:, None]
+        return np.asarray((np.abs(products - products.mean(axis=0)) + through_mean).reshape(len(u), -1))
+
+    def swap_rows(self, population: Population, law: NoiseLaw, coordinates: Indices) -> ExactRows:
+        """Return bounds on the mean swap distance of each pair.
+
+        With C the k − 1 records that stay, m_C their mean and δ = m_C − mean(D), the change is c·[(uuᵀ − u'u'ᵀ)
+        − (vδᵀ + δvᵀ)], u = x* − mean(D), v = x* − x', c = (k−1)/(k(k−ddof)). The first bracket is fixed; the second
+        is bounded by its root mean square over C, coordinate by coordinate, from the variance of a sample mean
+        without replacement.
+        """
+        n, k = population.n_records, population.n_train
+        if k <= max(self.ddof, 1):
+            raise InputError(f"the covariance of {k} training records is not defined; use more data or fraction")
+        c = (k - 1) / (k * (k - self.ddof))
+        u = self._centred(population.data)
+        a, b = np.unravel_index(coordinates, (u.shape[1],) * 2)
+        deviation = self._mean_deviation(u, population)
+
+        def correction(size: FloatArray) -> FloatArray:
+            """Bound the distance of c(vδᵀ + δvᵀ) given |u| + |u'|, shape (..., d)."""
+            drift = size / (n - 2) + deviation
+            return _upper_distance(law, c * (size[..., a] * drift[..., b] + drift[..., a] * size[..., b]))
+
+        white = law.whiten(c * u[:, a] * u[:, b])
+        typical = _typical_distance(white)
+        order = np.argsort(-typical)
+        rows = min(n, max(1, _ENTRIES // n))
+        distances = np.stack(
+            [np.delete(cdist(white[[i]], white)[0] + correction(np.abs(u[i]) + np.abs(u)), i) for i in order[:rows]]
+        )
+        rest = 0.0
+        if rows < n:
+            rest = float(typical[order[rows]] + correction(2 * np.abs(u).max(axis=0)))
+        return ExactRows(distances * _SLACK, rest=rest * _SLACK, averaged=True)
+
+    @staticmethod
+    def _centred(data: Any) -> FloatArray:
+        x = _matrix(data)
+        return np.asarray(x - x.mean(axis=0))
+
+    @staticmethod
+    def _mean_deviation(u: FloatArray, population: Population) -> FloatArray:
+        """Bound the root mean square of mean(C) − mean(D without x*, x') per column, C of k − 1 of those n − 2."""
+        n, k = population.n_records, population.n_train
+        return np.asarray(np.sqrt((u**2).sum(axis=0) / (n - 3) * (n - k - 1) / (max(k - 1, 1) * (n - 2))))
+
+
+@dataclass(frozen=True)
+class Quantile(ResampledSwap):
+    """The ``q``-quantile of one column: the ⌈qn⌉-th smallest value (NumPy's method "inverted_cdf")."""
+
+    q: float = 0.5
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "q", number("q", self.q, at_least=0.0, at_most=1.0))
+
+    def __call__(self, data: Any) -> FloatArray:
+        """Return the quantile of ``data``, shape (1,)."""
+        x = np.sort(_column(data))
+        return x[[self._rank(len(x))]]
+
+    def swap_distances(
+        self,
+        population: Population,
+        inside: Indices,
+        law: NoiseLaw,
+        coordinates: Indices,
+        partners: int,
+        rng: np.random.Generator,
+    ) -> FloatArray:
+        """Return swap distances: after one record left, the quantile is the newcomer clamped to its two neighbours."""
+        x = _column(population.data)
+        n, k = population.n_records, population.n_train
+        member = np.zeros(n, dtype=bool)
+        member[inside] = True
+        leaving, entering = swap_partners(member, partners, rng)
+        order = inside[np.argsort(x[inside], kind="stable")]
+        position = np.full(n, k)
+        position[order] = np.arange(k)
+        rank = self._rank(k)
+        padded = np.concatenate([[-np.inf], x[order], [np.inf]])  # padded[r + 1] is the r-th smallest, from 0
+        gone = position[leaving]
+        low = padded[np.where(gone <= rank - 1, rank + 1, rank)]  # neighbours once the leaving record is taken out
+        high = padded[np.where(gone <= rank, rank + 2, rank + 1)]
+        after = np.clip(x[entering], low, high)
+        return law.distance((after - x[order[rank]])[..., None])
+
+    def _rank(self, size: int) -> int:
+        return min(max(int(np.ceil(self.q * size - 1e-9)), 1), size) - 1
+
+
+def swap_partners(member: Any, partners: int, rng: np.random.Generator) -> tuple[Indices, Indices]:
+    """Return (leaving, entering) record numbers of shape (n, partners): row i swaps record i with random partners."""
+    n = len(member)
+    own = np.broadcast_to(np.arange(n)[:, None], (n, partners))
+    inside, outside = np.flatnonzero(member), np.flatnonzero(~member)
+    leaving = np.where(member[:, None], own, inside[rng.integers(len(inside), size=(n, partners))])
+    entering = np.where(member[:, None], outside[rng.integers(len(outside), size=(n, partners))], own)
+    return leaving, entering
+
+
+def _typical_distance(white: FloatArray) -> FloatArray:
+    """Root mean square distance of each row to the other rows."""
+    n = len(white)
+    square = ((white - white.mean(axis=0)) ** 2).sum(axis=1)
+    return np.asarray(np.sqrt((n * square + square.sum()) / (n - 1)))
+
+
+def _upper_distance(law: NoiseLaw, size: FloatArray) -> FloatArray:
+    """Distance of a difference of which only the absolute values of the coordinates are bounded."""
+    if law.factor.ndim == 1:
+        return law.distance(size)
+    return np.asarray(law.stretch * np.linalg.norm(size, axis=-1))
+
+
+def _table(data: Any) -> FloatArray:
+    return np.asarray(data, dtype=np.float64)
+
+
+def _matrix(data: Any) -> FloatArray:
+    x = _table(data)
+    if x.ndim != 2:
+        raise InputError(f"data must be a table (n, d), got shape {x.shape}")
+    return x
+
+
+def _column(data: Any) -> FloatArray:
+    x = _table(data)
+    if x.ndim == 2 and x.shape[1] == 1:
+        x = x[:, 0]
+    if x.ndim != 1:
+        raise InputError(f"data must be one column, got shape {x.shape}")
+    return x
