@@ -1,0 +1,202 @@
+"""The optimal attacker by enumeration, against closed forms, a certified bracket and simulated attacks."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.special import ndtr
+
+import deniable as dn
+from deniable import bounds
+from deniable.noise import exact_membership
+from deniable.noise.laws import GaussianNoise, NormLaplaceNoise
+
+
+def gaussian(scale: float, d: int = 1) -> GaussianNoise:
+    return GaussianNoise(scale, np.ones(d))
+
+
+def mean(part):
+    return np.mean(part, axis=0)
+
+
+def certified_bracket(values, signs, frozen, slope, curvature, grid):
+    """Lower and upper bound on ∫|g|, g = Σ w f(x − θ), from the distribution function alone.
+
+    |ΔG| over a cell is a lower bound, and exact where g keeps its sign. It does if it is too large at the ends for
+    its slope, which is at most that of Σ|w|f at the ends plus the cell's width times the curvature of f.
+    """
+    shifts, width = grid[None, :] - values[:, None], np.diff(grid)
+    g, steepness = signs @ frozen.pdf(shifts), np.abs(signs) @ slope(shifts)
+    exact, mass = np.abs(np.diff(signs @ frozen.cdf(shifts))), np.diff(np.abs(signs) @ frozen.cdf(shifts))
+    steepest = np.maximum(steepness[:-1], steepness[1:]) + curvature * width
+    unsure = np.abs(g[:-1]) + np.abs(g[1:]) <= steepest * width
+    return exact.sum(), exact.sum() + np.sum(np.minimum(mass, steepest * width**2)[unsure]) + 1e-12
+
+
+@pytest.mark.parametrize(("n", "k"), [(6, 3), (8, 4), (7, 2), (6, 5)])
+@pytest.mark.parametrize("law", ["gaussian", "laplace"])
+def test_one_dimension_lies_in_a_certified_bracket(n, k, law):
+    x, scale = np.random.default_rng(n + k).normal(size=n), 0.3
+    if law == "gaussian":
+        frozen = stats.norm(0, scale)
+        slope, curvature = lambda x: np.abs(x) / scale**2 * frozen.pdf(x), 1 / (np.sqrt(2 * np.pi) * scale**3)
+    else:
+        frozen = stats.laplace(0, scale)
+        slope, curvature = lambda x: frozen.pdf(x) / scale, 1 / (2 * scale**3)
+    noise = gaussian(scale) if law == "gaussian" else NormLaplaceNoise(scale, np.ones(1))
+    found = exact_membership(mean, x, noise, k)
+    assert found.prior == k / n
+    assert found.method == "adaptive quadrature"
+    assert found.error < 1e-7
+    subsets = list(itertools.combinations(range(n), k))
+    values = np.array([x[list(s)].mean() for s in subsets])
+    grid = np.unique(np.concatenate([np.linspace(values.min() - 9, values.max() + 9, 40_001), values]))
+    for record in range(n):
+        signs = np.array([1 if record in s else -1 for s in subsets]) / len(subsets)
+        low, high = certified_bracket(values, signs, frozen, slope, curvature, grid)
+        low, high = (0.5 + v / 2 - max(k / n, 1 - k / n) for v in (low, high))
+        assert low - found.error <= found.eta[record] <= high + found.error
+        assert found.eta[record] == pytest.approx(low, abs=1e-6)
+        assert high - low < 1e-4
+
+
+def test_two_records_are_two_shifted_laws():
+    """n=2, k=1: TV of two shifted laws in closed form; ½·TV is η (erratum E2's factor)."""
+    for distance in (0.01, 1.0, 5.0):
+        data = np.array([0.0, distance])
+        found = exact_membership(mean, data, gaussian(1.0), 1)
+        assert found.eta == pytest.approx((2 * ndtr(distance / 2) - 1) / 2, abs=1e-7)
+        assert found.eta == pytest.approx(bounds.mip_eta(dn.tradeoff(dn.GaussianDP(distance))), abs=1e-7)
+        found = exact_membership(mean, data, NormLaplaceNoise(1.0, np.ones(1)), 1)
+        assert found.eta == pytest.approx((1 - np.exp(-distance / 2)) / 2, abs=1e-7)
+
+
+@pytest.mark.parametrize("width", [1e-7, 1e-3, 1e4])
+def test_noise_far_narrower_or_wider_than_the_outputs(width):
+    """No noise to speak of gives everything away; a flood of it, η = |slope|: proportional to 1/width."""
+    x = np.random.default_rng(2).normal(size=8)
+    found = exact_membership(mean, x, gaussian(width))
+    assert found.error < 1e-6
+    if width < 1e-2:
+        assert found.worst == pytest.approx(0.5, abs=1e-2)
+    else:
+        shift = abs(np.array([(x[i] - np.delete(x, i).mean()) / 4 for i in range(8)]))
+        assert found.eta == pytest.approx((2 * ndtr(shift / (2 * width)) - 1) / 2, rel=1e-3)
+
+
+def test_no_noise_is_counted():
+    identity = exact_membership(np.sort, np.arange(6.0))  # publishing the training set: the case of erratum E2
+    assert identity.method == "counting"
+    assert np.all(identity.eta == 0.5)
+    constant = exact_membership(lambda part: 0.0, np.arange(6.0), k=2)
+    assert np.all(constant.eta == 0.0)
+    example = bounds.SubsetIndicator(8)
+    found = exact_membership(example, np.arange(8), k=4)
+    assert found.eta == pytest.approx(example.eta, abs=1e-15)
+
+
+def test_laws_of_scipy_and_of_deniable_agree():
+    x = np.random.default_rng(4).normal(size=6)
+    ours = exact_membership(mean, x, gaussian(0.4))
+    scipys = exact_membership(mean, x, stats.norm(0, 0.4))
+    assert ours.eta == pytest.approx(scipys.eta, abs=1e-9)
+    plane = np.random.default_rng(4).normal(size=(6, 2))
+    ours = exact_membership(mean, plane, gaussian(0.4, 2))
+    scipys = exact_membership(mean, plane, stats.multivariate_normal([0, 0], 0.16 * np.eye(2)))
+    assert ours.eta == pytest.approx(scipys.eta, abs=1e-9)
+
+
+def test_a_second_coordinate_that_says_nothing_changes_nothing():
+    """The plane and Monte Carlo against the line, which is exact."""
+    x = np.random.default_rng(9).normal(size=(8, 1))
+    line = exact_membership(mean, x, gaussian(0.3))
+    plane = exact_membership(mean, np.hstack([x, 0 * x]), gaussian(0.3, 2))
+    space = exact_membership(mean, np.hstack([x, 0 * x, 0 * x]), gaussian(0.3, 3), rng=1)
+    assert plane.method == "two-dimensional quadrature"
+    assert plane.error < 1e-4
+    assert space.method == "Monte Carlo"
+    assert space.confidence == 0.99
+    assert np.max(np.abs(plane.eta - line.eta)) <= plane.error + line.error
+    assert np.max(np.abs(space.eta - line.eta)) <= space.error + line.error
+
+
+def test_correlated_noise_in_the_plane_is_a_linear_map_away():
+    """η does not change when outputs and noise are mapped by the same invertible matrix."""
+    x = np.random.default_rng(12).normal(size=(6, 2))
+    shape = np.array([[0.5, 0.0], [0.4, 0.2]])
+    mapped = exact_membership(mean, x @ shape.T, GaussianNoise(0.5, shape))
+    round_noise = exact_membership(mean, x, gaussian(0.5, 2))
+    assert np.max(np.abs(mapped.eta - round_noise.eta)) <= mapped.error + round_noise.error
+    assert mapped.error < 2e-3
+
+
+def test_simulated_attacks_reach_the_optimum_and_not_more():
+    rng = np.random.default_rng(21)
+    x, scale, n, k = rng.normal(size=6), 0.35, 6, 3
+    found = exact_membership(mean, x, gaussian(scale), k)
+    record = int(np.argmax(found.eta))
+    subsets = np.array(list(itertools.combinations(range(n), k)))
+    member = (subsets == record).any(axis=1)
+    values = x[subsets].mean(axis=1)
+    drawn = rng.integers(len(subsets), size=200_000)
+    seen = values[drawn] + scale * rng.normal(size=drawn.size)
+    likelihood = np.exp(-((seen[:, None] - values) ** 2) / (2 * scale**2))
+    optimal = np.mean((likelihood @ np.where(member, 1, -1) >= 0) == member[drawn])
+    above_centre = np.mean((np.sign(x[record]) * (seen - x.mean()) >= 0) == member[drawn])
+    margin = 5 * 0.5 / np.sqrt(drawn.size)
+    assert optimal - 0.5 == pytest.approx(found.worst, abs=margin)
+    assert above_centre - 0.5 <= found.worst + margin
+
+
+@pytest.mark.parametrize("algorithm", [np.mean, np.median, np.max])
+@pytest.mark.parametrize("n", [8, 10])
+def test_swap_calibrated_gaussian_noise_keeps_its_promise(algorithm, n):
+    """The pattern of the design's reference values: η = 0.1 promised by the swap bound, η exact just below.
+
+    Noise half as large (the negative control) breaks the promise.
+    """
+    eta, x = 0.1, np.random.default_rng(n).normal(size=n)
+    subsets = [frozenset(s) for s in itertools.combinations(range(n), n // 2)]
+    value = {s: float(algorithm(x[sorted(s)])) for s in subsets}
+
+    def swap_bound(scale: float) -> float:
+        worst = 0.0
+        for record in range(n):
+            shifts = [abs(value[s] - value[s - {record} | {other}])
+                      for s in subsets if record in s for other in range(n) if other not in s]  # fmt: skip
+            worst = max(worst, float(np.mean(2 * ndtr(np.array(shifts) / (2 * scale)) - 1)) / 2)
+        return worst
+
+    low, high = 1e-3, 100.0
+    for _ in range(40):
+        middle = np.sqrt(low * high)
+        low, high = (low, middle) if swap_bound(middle) <= eta else (middle, high)
+    found = exact_membership(algorithm, x, gaussian(high))
+    assert found.worst + found.error <= eta
+    assert exact_membership(algorithm, x, gaussian(high / 2.5)).worst > eta
+
+
+@pytest.mark.parametrize(
+    ("call", "word"),
+    [
+        (lambda: exact_membership(mean, np.arange(40.0), gaussian(1.0)), "fewer records"),
+        (lambda: exact_membership(mean, np.arange(6.0), gaussian(1.0), 6), "k must be"),
+        (lambda: exact_membership(mean, np.arange(6.0), gaussian(1.0), 0), "k must be"),
+        (lambda: exact_membership(lambda p: np.random.random(), np.arange(4.0), gaussian(1.0)), "deterministic"),  # noqa: NPY002
+        (lambda: exact_membership(mean, np.arange(6.0), "gaussian"), "noise must have"),
+        (lambda: exact_membership(mean, np.arange(6.0), Unnormalised()), "integrates to 1"),
+        (lambda: exact_membership(mean, np.ones((4, 3)), stats.multivariate_normal(np.zeros(3))), "sample"),
+    ],
+)
+def test_bad_input_is_one_clear_error(call, word):
+    with pytest.raises(dn.InputError, match=word):
+        call()
+
+
+class Unnormalised:
+    def log_density(self, x):
+        return -((np.asarray(x)[..., 0]) ** 2)
