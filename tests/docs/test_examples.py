@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+import deniable.cli  # noqa: F401  (registers the commands)
 from deniable.cli._app import run
 
 ROOT = Path(__file__).resolve().parents[2]

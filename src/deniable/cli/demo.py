@@ -20,7 +20,13 @@ def demo(
     import deniable as dn
     from deniable.cli.assess import show
 
-    made = dn.assess("breast-cancer", epsilon=1.0, prior=0.1, command="deniable assess breast-cancer --epsilon 1 "
-                     "--prior 0.1 --seed 0", rng=0)  # fmt: skip
+    made = dn.assess(
+        "breast-cancer",
+        epsilon=2.0,
+        regularization=0.02,
+        prior=0.1,
+        rng=0,
+        command="deniable assess breast-cancer --epsilon 2 --regularization 0.02 --prior 0.1 --seed 0",
+    )
     show(made, out, as_json=False)
     typer.echo(f"Open this page in a browser: {out.resolve()}")

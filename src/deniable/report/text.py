@@ -56,14 +56,23 @@ def _parts(assessment: Assessment) -> Iterator[RenderableType]:
     yield from (Text(f"• {name}: {value}") for name, value in assessment.reproduction.items())
 
 
+SIGNS = {
+    "provable upper bound": "≤", "empirical lower bound": "≥", "measured interval": "∈", "exact": "=",
+    "estimate": "≈", "parameter": "=",
+}  # fmt: skip
+
+
 def _numbers(section: Section) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    table.add_column("number", no_wrap=True)
-    table.add_column("value", justify="right", no_wrap=True)
-    table.add_column("what it is", no_wrap=True)
-    table.add_column("meaning", overflow="fold")
+    kinds = dict.fromkeys(number.kind for number in section.numbers)
+    legend = ", ".join(f"{SIGNS[kind]} {kind}" for kind in kinds)
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, caption=legend, caption_justify="left")
+    table.add_column("number", max_width=34)
+    table.add_column("", no_wrap=True)
+    table.add_column("value", no_wrap=True)
+    table.add_column("meaning")
     for number in section.numbers:
-        table.add_row(Text(number.label), Text(number.shown), Text(number.kind), Text(number.meaning))
+        sign = "" if number.value is None else SIGNS[number.kind]
+        table.add_row(Text(number.label), sign, Text(number.shown), Text(number.meaning))
     return table
 
 

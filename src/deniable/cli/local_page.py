@@ -1,0 +1,38 @@
+"""``deniable app``: the local page."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.util import find_spec
+from typing import Annotated
+
+import typer
+
+from deniable._check import InputError
+from deniable._optional import require
+from deniable.cli._app import app, examples
+
+
+@app.command("app", epilog=examples("deniable app", "deniable app --port 8600 --no-browser"))
+def local_page(
+    port: Annotated[int, typer.Option(help="Port on 127.0.0.1.")] = 8501,
+    browser: Annotated[bool, typer.Option(help="Open a browser.")] = True,
+) -> None:
+    """Open a page on this machine to explore noise, rates and priors. It listens on 127.0.0.1 and sends nothing."""
+    if not 0 < port < 65536:
+        raise InputError(f"--port must be between 1 and 65535, got {port}")
+    require("streamlit", extra="app", purpose="The local page")
+    page = find_spec("deniable.app")
+    if page is None or page.origin is None:
+        raise InputError("deniable is not installed completely: the module deniable.app is missing")
+    options = {
+        "server.address": "127.0.0.1",
+        "server.port": port,
+        "server.headless": str(not browser).lower(),
+        "browser.gatherUsageStats": "false",
+        "server.fileWatcherType": "none",
+        "client.toolbarMode": "minimal",
+    }
+    words = [f"--{name}={value}" for name, value in options.items()]
+    raise typer.Exit(subprocess.call([sys.executable, "-m", "streamlit", "run", page.origin, *words]))

@@ -1,0 +1,200 @@
+"""The main job: from a table to a released model, its bound, its record profile and a measured attack."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from deniable._check import FloatArray, InputError, integer, number
+from deniable.accounting import tradeoff as tradeoff_of
+from deniable.audit import audit_scores
+from deniable.audit.known import output_perturbation_scores
+from deniable.integrations.tabular import Encoded, Ranges, encode, read_table
+from deniable.mechanisms import PureDP
+from deniable.records import OutputPerturbation, PrivacyProfile, privacy_profile
+from deniable.report.measured import audit_section, utility_section
+from deniable.report.model import Assessment, Section, shown
+from deniable.report.profiled import NOT_FOR_PUBLICATION, profile_section
+from deniable.report.sections import NOT_COVERED, TUNING_WARNING, bound_headline, bound_section
+from deniable.tradeoff import Assumptions, Tradeoff
+
+_DRAWS = 200  # released models on which held-out accuracy is measured
+
+
+def assess_data(
+    source: str | Path | pd.DataFrame | tuple[Any, Any],
+    *,
+    target: str | None = None,
+    epsilon: float | None = None,
+    regularization: float = 1e-2,
+    drop: Sequence[str] = (),
+    ranges: Ranges | None = None,
+    n_attack: int = 20_000,
+    test_fraction: float = 0.25,
+    confidence: float = 0.95,
+    rng: Any = None,
+    progress: bool = False,
+    prior: float,
+    fpr: tuple[float, ...],
+    delta: float,
+    title: str | None,
+) -> Assessment:
+    """Fit, release, bound, profile and attack a logistic regression on a table.
+
+    The model minimises mean logistic loss + ``regularization``/2·‖f‖² on rows scaled to norm at most 1 and is released
+    with noise of density ∝ exp(−β‖b‖), β = nΛε/2 (output perturbation: ε-DP for adding or removing a record while
+    n and β stay public). The bound is that of ε-DP; the attack is the likelihood ratio on the worst record.
+
+    Parameters
+    ----------
+    source, target, drop, ranges
+        See :func:`deniable.integrations.tabular.read_table` and ``encode``; a pair (X, y) of arrays is a table too.
+    epsilon
+        ε of the release, above 0.
+    regularization
+        Λ, above 0.
+    n_attack
+        Simulated releases in each world for the measured attack, at least 100.
+    test_fraction
+        Share of the records held out to measure accuracy, in (0, 1).
+    confidence
+        Confidence of the measured intervals.
+    rng
+        Seed of the split, the simulated attack and the simulated releases. Nothing that is meant to be published is
+        drawn from it.
+    """
+    if epsilon is None:
+        raise InputError("epsilon is missing; give the ε with which the model is to be released, for example 1")
+    epsilon = number("epsilon", epsilon, above=0.0, below=np.inf)
+    regularization = number("regularization", regularization, above=0.0, below=np.inf)
+    test_fraction = number("test_fraction", test_fraction, above=0.0, below=1.0)
+    n_attack = integer("n_attack", n_attack, at_least=100)
+    table = read_table(
+        _frame(source) if isinstance(source, tuple) else source, target or _tuple_target(source), drop=drop
+    )
+    encoded = encode(table, ranges=ranges)
+    generator = np.random.default_rng(rng)
+    train, test = _split(encoded.y, test_fraction, generator)
+    X, y = encoded.X[train], encoded.y[train]
+
+    mechanism = OutputPerturbation(epsilon=epsilon)
+    profile = privacy_profile(X, y, regularization=regularization, mechanism=mechanism)
+    bound = tradeoff_of(PureDP(epsilon))
+    parts = [
+        bound_section(bound, prior=prior, fpr=fpr, delta=delta),
+        profile_section(profile, fpr=fpr, rows=train, groups=None),
+    ]
+    inside, outside = worst_record_scores(profile, n_attack, generator)
+    audit = audit_scores(inside, outside, confidence)
+    attack, status = audit_section(
+        audit, fpr=fpr, bound=bound,
+        attack="Likelihood-ratio test between the models trained with and without the most exposed record, on "
+        "simulated releases",
+    )  # fmt: skip
+    parts += [attack, _utility(encoded, train, test, profile, generator)]
+    return Assessment(
+        title=title or f"Logistic regression on {table.name}, released with ε = {epsilon:g}",
+        status=status,
+        headline=_headline(bound, audit, status),
+        sections=tuple(parts),
+        assumptions=_assumptions(encoded, len(train)),
+        not_covered=NOT_COVERED,
+        warnings=(NOT_FOR_PUBLICATION, TUNING_WARNING),
+        reproduction={
+            "data": table.name, "rows": len(encoded.y), "target": table.target_name, "classes": list(encoded.classes),
+            "training rows": len(train), "columns after encoding": X.shape[1], "ε": epsilon, "Λ": regularization,
+            "noise scale 1/β": 2 / (len(train) * regularization * epsilon), "seed": _seed(rng),
+        },
+    )  # fmt: skip
+
+
+def worst_record_scores(profile: PrivacyProfile, n: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+    """Scores of the likelihood-ratio attack on the most exposed record, on ``n`` releases of either world.
+
+    The releases are drawn by the mechanism itself, so that its sampler is under test; the attacker's densities are
+    the audit's own.
+    """
+    worst = int(profile.typical_ranking[0])
+    centres = profile.optimum, profile.leave_one_out[worst]
+    inside, outside = (
+        output_perturbation_scores(_releases(profile, centre, n, rng), *centres, "norm-laplace", 1 / profile.rate)
+        for centre in centres
+    )
+    return inside, outside
+
+
+def _releases(profile: PrivacyProfile, centre: FloatArray, n: int, rng: np.random.Generator) -> FloatArray:
+    return np.stack([profile.mechanism.sample(centre, profile.rate, rng) for _ in range(n)])
+
+
+def _headline(bound: Tradeoff, audit: Any, status: str) -> str:
+    if status == "violated":
+        return (
+            "A measured attack exceeds the proven bound: the implementation does not keep its promise. Do not release."
+        )
+    found = audit.advantage
+    return (
+        f"{bound_headline(bound)} The best attack on the most exposed record reached an advantage of "
+        f"{shown(found.low, 'rate', 'lower')} to {shown(found.high, 'rate', 'upper')}."
+    )
+
+
+def _utility(encoded: Encoded, train: Any, test: Any, profile: PrivacyProfile, rng: np.random.Generator) -> Section:
+    X, y = encoded.X, encoded.y
+    released = _releases(profile, profile.optimum, _DRAWS, rng)
+
+    def accuracy(models: FloatArray, rows: Any) -> FloatArray:
+        right: FloatArray = np.mean(np.sign(X[rows] @ models.T) == y[rows, None], axis=0)
+        return right
+
+    plain = profile.optimum[None, :]
+    share = float(np.mean(y[test] == 1))
+    return utility_section(
+        without=float(accuracy(plain, test)[0]),
+        with_noise=accuracy(released, test).tolist(),
+        training=float(accuracy(plain, train)[0]),
+        majority=max(share, 1 - share),
+        n=len(train),
+        parameters=X.shape[1],
+    )
+
+
+def _assumptions(encoded: Encoded, n: int) -> Assumptions:
+    notes = [f"The number of training records ({n:,}), Λ and the scale of the noise are public."]
+    if encoded.assumed_public:
+        columns = ", ".join(encoded.assumed_public[:8]) + (" …" if len(encoded.assumed_public) > 8 else "")
+        notes.append(
+            f"The scaling constants of {len(encoded.assumed_public)} columns ({columns}) were read off the data and "
+            "are assumed public; give them with ranges= (--ranges) to remove this assumption."
+        )
+    return Assumptions(access="the released parameters of the model", notes=tuple(notes))
+
+
+def _split(y: FloatArray, test_fraction: float, rng: np.random.Generator) -> tuple[Any, Any]:
+    from sklearn.model_selection import train_test_split
+
+    seed = int(rng.integers(2**31))
+    train, test = train_test_split(np.arange(len(y)), test_size=test_fraction, stratify=y, random_state=seed)
+    return np.sort(train), np.sort(test)
+
+
+def _frame(pair: tuple[Any, Any]) -> pd.DataFrame:
+    if len(pair) != 2:
+        raise InputError(f"source must be a pair (X, y) if it is a tuple, got {len(pair)} items")
+    X = pair[0] if isinstance(pair[0], pd.DataFrame) else pd.DataFrame(np.asarray(pair[0])).add_prefix("x")
+    return X.assign(**{_TUPLE_TARGET: np.asarray(pair[1])})
+
+
+_TUPLE_TARGET = "(y)"
+
+
+def _tuple_target(source: Any) -> str | None:
+    return _TUPLE_TARGET if isinstance(source, tuple) else None
+
+
+def _seed(rng: Any) -> Any:
+    return rng if isinstance(rng, int) else "fresh entropy" if rng is None else "a generator of the caller's"

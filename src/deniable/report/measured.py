@@ -1,0 +1,106 @@
+"""Sections from what was measured: attack scores against a bound, and the usefulness of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from deniable.report.model import Curve, Number, Section, Status, shown
+from deniable.report.sections import SMALLEST_FPR
+from deniable.tradeoff import Tradeoff
+
+_BAND_POINTS = 25
+
+
+def audit_section(
+    audit: Any, *, fpr: Sequence[float], attack: str, bound: Tradeoff | None = None, command: str | None = None
+) -> tuple[Section, Status]:
+    """What an attack measured, with exact intervals, and the verdict on the bound beside it."""
+    sure = f"{100 * audit.confidence:g}\u00a0%"
+    members, others = len(audit.member), len(audit.nonmember)
+    numbers = [_interval("attack.advantage", "Advantage", audit.advantage, "Largest TPR − FPR over all thresholds.")]
+    for rate in fpr:
+        percent = shown(rate, "rate", "nearest")
+        numbers.append(
+            _interval(
+                f"attack.tpr@fpr={rate:g}",
+                f"TPR at FPR {percent}",
+                audit.tpr(rate),
+                f"Share of members that the attack found while it accused {percent} of non-members "
+                f"({sure} confidence).",
+            )
+        )
+    epsilon = audit.epsilon()
+    numbers.append(
+        Number(
+            "attack.epsilon",
+            "ε shown by the attack",
+            epsilon.low,
+            f"No mechanism with a smaller ε explains these scores ({sure} confidence).",
+            kind="empirical lower bound",
+            unit="number",
+        )
+    )
+    notes = [f"{attack}; {members:,} scores of members and {others:,} of non-members; {sure} confidence."]
+    if epsilon.low <= 0 and audit.advantage.low <= 0:
+        notes.append(f"No leakage detected by this attack at n = {min(members, others):,}; others may do better.")
+    status: Status = "inconclusive"
+    if bound is not None:
+        verdict = audit.compare(bound, command=command)
+        status = verdict.outcome
+        notes.append(f"Verdict: {verdict}")
+    return (
+        Section(
+            key="attack",
+            title="What an attack measured",
+            summary=f"Empirical lower bound, {sure} confidence. An attack never proves safety: it shows at least this.",
+            numbers=tuple(numbers),
+            curves=(_measured_curve(audit, f"measured attack, {sure} intervals"),),
+            notes=tuple(notes),
+        ),
+        status,
+    )
+
+
+def _interval(key: str, label: str, interval: Any, meaning: str) -> Number:
+    if not interval.resolvable:
+        return Number(key, label, None, f"{meaning} Too few non-members to resolve this rate.", "measured interval")
+    return Number(key, label, interval.estimate, meaning, "measured interval", low=interval.low, high=interval.high)
+
+
+def _measured_curve(audit: Any, label: str) -> Curve:
+    """The measured ROC with its interval at resolvable rates."""
+    fpr = np.geomspace(max(SMALLEST_FPR, 1 / len(audit.nonmember)), 0.9, _BAND_POINTS)
+    rates = [interval for interval in (audit.tpr(float(rate)) for rate in fpr) if interval.resolvable]
+    kept = fpr[len(fpr) - len(rates) :]
+    return Curve(
+        "attack", label, "measured interval", kept.tolist(),
+        [i.estimate for i in rates], [i.low for i in rates], [i.high for i in rates],
+    )  # fmt: skip
+
+
+def utility_section(
+    *, without: float, with_noise: Sequence[float], training: float, majority: float, n: int, parameters: int
+) -> Section:
+    """What the noise costs, and the two ratios that output checkers ask for."""
+    noisy = np.asarray(with_noise)
+    low, high = np.quantile(noisy, [0.05, 0.95])
+    numbers = (
+        Number("utility.without", "Held-out accuracy without noise", without,
+               "Share of held-out records that the model classifies correctly before noise.", "estimate"),
+        Number("utility.with", "Held-out accuracy with noise", float(noisy.mean()),
+               f"The same for released models: from 5\u00a0% to 95\u00a0% of {len(noisy)} draws of the noise.",
+               "estimate", low=float(low), high=float(high)),
+        Number("utility.majority", "Accuracy of always guessing the larger class", majority,
+               "A released model below this is of no use.", "estimate"),
+        Number("utility.gap", "Generalisation gap without noise", training - without,
+               "Training accuracy minus held-out accuracy; a large gap is what simple attacks exploit.", "estimate"),
+        Number("utility.ratio", "Training records per parameter", n / parameters,
+               "Output checkers ask for this ratio: a model with few records per parameter can memorise them.", "exact",
+               unit="number"),
+    )  # fmt: skip
+    return Section(
+        "utility", "What the model is still good for", "Measured on records held out from training.", numbers
+    )

@@ -1,0 +1,144 @@
+"""The command line: exit codes, one-line errors, JSON, help with examples."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+import deniable as dn
+from deniable.cli import app
+from deniable.cli._app import run
+
+
+def commands():
+    return [command.name or command.callback.__name__ for command in app.registered_commands]
+
+
+def test_a_run_becomes_json_on_stdout_and_nothing_else(capsys):
+    assert run(["assess", "--noise-multiplier", "5", "--sample-rate", "1", "--steps", "500", "--json"]) == 0
+    made = json.loads(capsys.readouterr().out)
+    bound = {n["key"]: n["value"] for n in made["sections"][0]["numbers"]}
+    assert bound["bound.advantage"] == dn.tradeoff(dn.SubsampledGaussian(5.0, 1.0, 500)).advantage()
+
+
+def test_history_in(tmp_path, capsys):
+    (tmp_path / "history.json").write_text("[[5.0, 1.0, 200], [5.0, 1.0, 300]]")
+    assert run(["assess", "--history", str(tmp_path / "history.json"), "--json"]) == 0
+    title = json.loads(capsys.readouterr().out)["title"]
+    assert "500 steps" in title
+
+
+def test_every_form_of_output(tmp_path, capsys):
+    for name in ("a.html", "a.json", "a.md"):
+        line = [
+            "assess",
+            "--noise-multiplier",
+            "5",
+            "--sample-rate",
+            "1",
+            "--steps",
+            "5",
+            "--out",
+            str(tmp_path / name),
+        ]
+        assert run(line) == 0
+        assert (tmp_path / name).stat().st_size > 1000
+    json.loads((tmp_path / "a.json").read_text())
+    assert "provable upper bound" in capsys.readouterr().out
+
+
+def test_a_missed_target_is_exit_code_1(capsys):
+    line = ["assess", "--noise-multiplier", "5", "--sample-rate", "1", "--steps", "500"]
+    assert run([*line, "--max-advantage", "0.99"]) == 0
+    assert run([*line, "--max-advantage", "0.5"]) == 1
+    assert "Target missed" in capsys.readouterr().out
+
+
+RUN = ["assess", "--noise-multiplier", "1", "--sample-rate", "0.01", "--steps", "100"]
+
+
+def swapped(option, value):
+    line = list(RUN)
+    line[line.index(option) + 1] = value
+    return line
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (["assess"], ["exactly one"]),
+        (["assess", "nowhere.csv", "--target", "y", "--epsilon", "1"], ["nowhere.csv", "does not exist"]),
+        (["assess", "breast-cancer", "--target", "colour", "--epsilon", "1"], ["'colour'", "mean radius"]),
+        (["assess", "breast-cancer"], ["epsilon"]),
+        (["assess", "breast-cancer", "--epsilon", "0"], ["epsilon", "above 0"]),
+        (["assess", "breast-cancer", "--epsilon", "nan"], ["epsilon"]),
+        (["assess", "breast-cancer", *RUN[1:]], ["exactly one", "data"]),
+        (swapped("--sample-rate", "1.5"), ["sample_rate", "at most 1", "1.5"]),
+        (swapped("--sample-rate", "0"), ["sample_rate", "above 0"]),
+        (swapped("--steps", "10.5"), ["steps", "whole number"]),
+        (swapped("--noise-multiplier", "0"), ["noise_multiplier", "above 0"]),
+        (RUN[:3], ["--sample-rate"]),
+        ([*RUN, "--out", "nowhere/report.html"], ["nowhere", "does not exist"]),
+        ([*RUN, "--out", "report.pdf"], [".html", "report.pdf"]),
+        ([*RUN, "--prior", "1"], ["prior"]),
+        (["assess", "--history", "nowhere.json"], ["nowhere.json", "does not exist"]),
+        (["assess", "--opacus", "nowhere.pt"], ["nowhere.pt", "does not exist"]),
+        (["assess", "--colour", "red"], ["--colour"]),
+        (["nonsense"], ["nonsense"]),
+        (["calibrate", "--sample-rate", "0.1", "--steps", "10"], ["target"]),
+    ],
+)
+def test_bad_input_is_one_line_on_stderr_and_exit_code_2(line, words, capsys):
+    assert run(line) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.count("\n") == 1
+    assert printed.err.startswith("error: ")
+    assert all(word in printed.err for word in words), printed.err
+
+
+def test_output_path_is_checked_before_the_work_starts(monkeypatch):
+    monkeypatch.setattr(dn, "assess", lambda *_, **__: pytest.fail("the work was started"), raising=False)
+    assert run([*RUN, "--out", "nowhere/report.html"]) == 2
+
+
+def test_debug_shows_the_traceback(capsys):
+    assert run([*swapped("--steps", "0"), "--debug"]) == 2
+    assert "Traceback" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", commands())
+def test_help_has_examples_and_describes_every_option(command, capsys):
+    assert run([command, "--help"]) == 0
+    text = capsys.readouterr().out
+    assert "Examples" in text
+    assert f"deniable {command}" in text
+
+
+@pytest.mark.skipif(os.name != "posix", reason="SIGINT is sent as on POSIX systems")
+def test_ctrl_c_leaves_no_half_file(tmp_path):
+    out = tmp_path / "report.html"
+    script = (
+        "import sys, deniable as dn, deniable.cli._app as a\n"
+        "def interrupted(*_, **__): raise KeyboardInterrupt\n"
+        "dn.assess = interrupted\n"
+        f"import deniable.cli\nsys.exit(a.run(['assess', 'breast-cancer', '--epsilon', '1', '--out', {str(out)!r}]))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 130
+    assert list(tmp_path.iterdir()) == []
+    assert "Traceback" not in done.stderr
+
+
+def test_bare_import_is_light():
+    script = (
+        "import sys, deniable\n"
+        "heavy = {'pandas', 'sklearn', 'torch', 'matplotlib', 'plotly', 'opendp', 'scipy.stats', 'joblib'}\n"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

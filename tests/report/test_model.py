@@ -1,0 +1,118 @@
+"""The assessment as data: safe rounding, schema, merging."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from importlib import resources
+
+import jsonschema
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import deniable as dn
+from deniable.report import Number, with_limit
+from deniable.report.model import shown
+
+SCHEMA = json.loads(resources.files("deniable.report").joinpath("schema.json").read_text())
+
+
+def read_back(text: str) -> Fraction:
+    number = text.replace("\u00a0", "").replace(",", "")
+    return Fraction(number.rstrip("%")) / (100 if number.endswith("%") else 1)
+
+
+@given(st.floats(1e-12, 1.0), st.sampled_from(["rate", "number"]))
+def test_shown_numbers_are_rounded_to_their_own_side(value, unit):
+    assert read_back(shown(value, unit, "upper")) >= Fraction(value)
+    assert read_back(shown(value, unit, "lower")) <= Fraction(value)
+    for side in ("upper", "lower", "nearest"):
+        assert float(read_back(shown(value, unit, side))) == pytest.approx(value, rel=1e-3)
+
+
+def test_a_bound_is_never_shown_above_100_percent():
+    assert shown(1.0, "rate", "upper") == "100\u00a0%"
+    assert shown(np.nextafter(1.0, 0), "rate", "upper") == "100\u00a0%"
+    assert shown(0.0, "rate", "upper") == "0\u00a0%"
+    assert shown(float("inf"), "number", "upper") == "unbounded"
+
+
+def test_what_cannot_be_said_is_not_shown_as_a_number():
+    assert Number("k", "label", None, "meaning").shown == "not resolvable"
+    assert Number("k", "label", 0.2, "meaning", low=0.1004, high=0.30009).shown == "10.04\u00a0% to 30.01\u00a0%"
+
+
+ASSESSMENTS = st.one_of(
+    st.builds(dn.PureDP, st.floats(0, 800)),
+    st.builds(dn.ApproximateDP, st.floats(0, 50), st.floats(0, 1)),
+    st.builds(dn.GaussianDP, st.floats(0, 50)),
+).flatmap(lambda m: st.builds(dn.assess, st.just(m), prior=st.floats(1e-6, 1 - 1e-6), delta=st.floats(1e-12, 0.5)))
+
+
+@given(ASSESSMENTS)
+def test_json_is_valid_for_every_mechanism(assessment):
+    def refuse(token):
+        raise AssertionError(f"{token} is not JSON")
+
+    jsonschema.validate(json.loads(assessment.to_json(), parse_constant=refuse), SCHEMA)
+    assert assessment.to_text()
+    assert assessment.to_markdown()
+
+
+def test_numbers_are_those_of_the_tradeoff():
+    t = dn.tradeoff(dn.GaussianDP(1.0))
+    numbers = dn.assess(dn.GaussianDP(1.0), prior=0.1, fpr=[0.02]).numbers
+    assert numbers["bound.advantage"].value == t.advantage()
+    assert numbers["bound.accuracy@prior=0.1"].value == t.accuracy(0.1)
+    assert numbers["bound.tpr@fpr=0.02"].value == t.tpr(0.02)
+    assert numbers["bound.precision@fpr=0.02"].value == t.precision(0.02, 0.1)
+    assert numbers["bound.epsilon@delta=1e-05"].value == t.epsilon(1e-5)
+
+
+def test_plain_words_round_members_up():
+    section = dn.assess(dn.GaussianDP(1.0)).section("bound")
+    found = [row[1] for row in section.grids[0].rows]
+    rates = 1000 * dn.tradeoff(dn.GaussianDP(1.0)).tpr([0.1, 0.01, 0.001])
+    assert found == [f"at most {int(np.ceil(rate)):,} of 1,000" for rate in rates]
+
+
+def test_assessments_add_up_and_keep_every_number():
+    one, two = dn.assess(dn.PureDP(1.0)), dn.assess(dn.PureDP(2.0), title="second")
+    both = one + two
+    assert both.numbers["bound.advantage"] == one.numbers["bound.advantage"]
+    assert both.numbers["bound2.advantage"].value == two.numbers["bound.advantage"].value
+    assert len({curve.key for curve in both.curves}) == len(both.curves)
+    jsonschema.validate(json.loads(both.to_json()), SCHEMA)
+
+
+def test_a_limit_that_is_missed_stands_on_top():
+    made = dn.assess(dn.PureDP(1.0))
+    assert with_limit(made, 0.5).status == "bounded"
+    missed = with_limit(made, 0.4)
+    assert missed.status == "target missed"
+    assert missed.headline.startswith("Target missed")
+
+
+def test_no_report_calls_anything_private():
+    text = dn.assess(dn.PureDP(1.0)).to_text().lower()
+    assert "is private" not in text
+    assert "provable upper bound" in text
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: dn.assess(dn.PureDP(1.0), prior=1.0), ["prior", "below 1"]),
+        (lambda: dn.assess(dn.PureDP(1.0), fpr=[0.0]), ["fpr", "above 0"]),
+        (lambda: dn.assess(dn.PureDP(1.0), delta=float("nan")), ["delta"]),
+        (lambda: dn.assess(dn.PureDP(1.0)).to_html("nowhere/a.html"), ["nowhere", "does not exist"]),
+        (lambda: dn.assess(dn.PureDP(1.0)).to_html("a.pdf"), [".html", "a.pdf"]),
+        (lambda: dn.assess(3.5), ["source", "3.5"]),
+    ],
+)
+def test_bad_input(call, words):
+    with pytest.raises(dn.InputError) as error:
+        call()
+    assert all(word in str(error.value) for word in words), str(error.value)

@@ -1,0 +1,87 @@
+"""The page in a real browser: numbers equal the JSON's, nothing is logged, nothing is requested, anyone can read it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import deniable as dn
+
+pytestmark = pytest.mark.browser
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+
+
+@pytest.fixture(scope="module")
+def browser(chromium):
+    sync = pytest.importorskip("playwright.sync_api", reason="playwright is in the dev extra")
+    with sync.sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="module")
+def report():
+    return dn.assess("breast-cancer", epsilon=1.0, prior=0.1, rng=0, n_attack=2000)
+
+
+@pytest.fixture(scope="module")
+def page_file(report, tmp_path_factory):
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    report.to_html(path)
+    return path
+
+
+@pytest.fixture(params=["light", "dark", "phone"])
+def page(request, browser, page_file):
+    width = 390 if request.param == "phone" else 1200
+    page = browser.new_page(
+        viewport={"width": width, "height": 900}, color_scheme="dark" if request.param == "dark" else "light"
+    )
+    page.seen = []
+    page.on("console", lambda message: page.seen.append(("console", message.text)))
+    page.on("pageerror", lambda error: page.seen.append(("error", str(error))))
+    page.on("request", lambda sent: page.seen.append(("request", sent.url)))
+    page.goto(page_file.as_uri())
+    page.wait_for_selector("#plot-roc .main-svg")
+    yield page
+    page.close()
+
+
+def test_nothing_is_logged_and_nothing_is_requested(page, page_file):
+    assert page.seen == [("request", page_file.as_uri())]
+
+
+def test_numbers_on_the_page_equal_the_json(page, report):
+    data = json.loads(page.text_content("#assessment"))
+    assert data == json.loads(report.to_json())
+    for section in data["sections"]:
+        for number in section["numbers"]:
+            cell = page.locator(f'[data-key="{number["key"]}"]')
+            assert cell.text_content() == report.numbers[number["key"]].shown
+            if number["value"] is not None:
+                assert float(cell.get_attribute("data-value")) == number["value"]
+
+
+def test_nothing_is_wider_than_the_screen(page):
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth + 1")
+
+
+def test_accessibility(page):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is in the dev extra")
+    found = axe.Axe().run(page).response["violations"]
+    assert [v["id"] for v in found if v["impact"] in ("serious", "critical")] == []
+
+
+def test_keyboard_reaches_every_part(page):
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the numbers"
+    assert page.locator("main h2").count() >= 4
+
+
+def test_the_page_is_small_and_whole(page_file):
+    text = page_file.read_text()
+    assert len(text.encode()) <= 6_000_000
+    assert text.rstrip().endswith("</html>")
+    assert not list(page_file.parent.glob("*.part"))
