@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deniable._check import FloatArray, InputError
 from deniable.records.losses import Loss
@@ -46,7 +45,7 @@ class Problem:
     @property
     def size(self) -> int:
         """Number of parameters."""
-        return self.X.shape[1] * self.classes
+        return int(self.X.shape[1]) * self.classes
 
     def blocks(self, rows: int = ROWS) -> Iterator[slice]:
         """Row blocks."""
@@ -114,12 +113,13 @@ def _finished(
     problem: Problem, centre: FloatArray, margins: FloatArray, gradient: FloatArray, error: float, iterations: int
 ) -> Fit:
     size = float(np.linalg.norm(gradient)) + error
-    if problem.loss.self_concordance is None and float(problem.penalty.min()) > 0:
-        radius = size / float(problem.penalty.min())
+    ridge = float(problem.penalty.min())
+    if problem.loss.self_concordance is None:
+        H = hessian_at(problem, margins, problem.penalty)
+        radius = size / ridge if ridge > 0 else kinked_bound(problem, margins, H, size)
     else:
         radius = distance_bound(problem, smallest_eigenvalue(problem, margins, problem.penalty), size)
-        if float(problem.penalty.min()) > 0:
-            radius = min(radius, size / float(problem.penalty.min()))
+        radius = min(radius, size / ridge) if ridge > 0 else radius
     separated = float(np.max(np.abs(margins))) > 30 and float(problem.penalty.max()) == 0
     if separated and problem.loss.name in ("logistic", "softmax", "poisson"):
         raise InputError(
@@ -138,8 +138,24 @@ def distance_bound(problem: Problem, curvature: float, gradient_norm: float) -> 
     reach = problem.loss.self_concordance * float(problem.norms.max())
     q = reach * gradient_norm / curvature
     if reach == 0:
-        return gradient_norm / curvature
-    return float(-np.log1p(-q) / reach) * (1 + 1e-12) if q < 1 else float("inf")
+        return float(gradient_norm / curvature)
+    return float(-np.log1p(-q) / reach * (1 + 1e-12)) if q < 1 else float("inf")
+
+
+def kinked_bound(problem: Problem, margins: FloatArray, H: FloatArray, gradient_norm: float) -> float:
+    """Bound the distance to the optimum of a piecewise quadratic loss without a ridge, from the Hessian H at hand.
+
+    Within ρ = 2‖∇F‖/λ_min only rows whose kink is nearer than ρ‖x_j‖ change their curvature. If that costs less than
+    half of λ_min, the objective is λ_min/2-strongly convex in that ball and the optimum lies in it.
+    """
+    rounding = hessian_error(problem, margins) + 8 * UNIT * H.shape[0] * float(np.abs(H).sum())
+    m = float(np.linalg.eigvalsh(H)[0]) - rounding
+    if m <= 0:
+        return float("inf")
+    radius = 2 * gradient_norm / m * (1 + 1e-12)
+    near = problem.loss.kink(margins, problem.y) <= radius * problem.norms * (1 + 1e-12) + 1e-14
+    lost = (problem.loss.smoothness or np.inf) * float(problem.weights[near] @ problem.norms[near] ** 2)
+    return radius if lost <= m / 2 else float("inf")
 
 
 def gradient_at(problem: Problem, centre: FloatArray) -> tuple[FloatArray, FloatArray, float]:
@@ -187,7 +203,7 @@ def hessian_error(problem: Problem, margins: FloatArray) -> float:
         A = problem.loss.curvature(margins[rows], problem.y[rows]) * problem.weights[rows, None, None]
         mass += float(np.einsum("ijj->i", A) @ problem.norms[rows] ** 2)
     largest = float(np.max(np.abs(margins), initial=0.0))
-    return 2 * UNIT * (ROWS + problem.X.shape[0] / ROWS + 16 + 2 * largest) * mass
+    return float(2 * UNIT * (ROWS + problem.X.shape[0] / ROWS + 16 + 2 * largest) * mass)
 
 
 def smallest_eigenvalue(problem: Problem, margins: FloatArray, penalty: FloatArray) -> float:
@@ -195,18 +211,18 @@ def smallest_eigenvalue(problem: Problem, margins: FloatArray, penalty: FloatArr
     H = hessian_at(problem, margins, penalty)
     values = np.linalg.eigvalsh(H)
     rounding = hessian_error(problem, margins) + 8 * UNIT * H.shape[0] * float(values[-1])
-    return max(float(values[0]) - rounding, float(penalty.min()))
+    return float(max(values[0] - rounding, penalty.min()))
 
 
 def _value(problem: Problem, centre: FloatArray) -> float:
-    margins: NDArray[np.float64] = problem.X @ centre.reshape(-1, problem.classes)
+    margins = problem.X @ centre.reshape(-1, problem.classes)
     with np.errstate(over="ignore"):
         loss = float(problem.loss.value(margins, problem.y) @ problem.weights)
-    return loss + float(problem.penalty @ centre**2) / 2
+    return float(loss + problem.penalty @ centre**2 / 2)
 
 
 def _newton_step(H: FloatArray, gradient: FloatArray) -> FloatArray:
     try:
-        return -np.linalg.solve(H, gradient)
+        return np.asarray(-np.linalg.solve(H, gradient))
     except np.linalg.LinAlgError:
-        return -np.linalg.lstsq(H, gradient, rcond=None)[0]
+        return np.asarray(-np.linalg.lstsq(H, gradient, rcond=None)[0])

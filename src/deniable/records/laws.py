@@ -91,27 +91,33 @@ class GaussianLaw(NoiseLaw):
     """Gaussian noise of standard deviation s in every coordinate: ρ = Δ/s, and the law is that of N(ρ²/2, ρ²)."""
 
     def tradeoff(self, rho: float) -> Tradeoff:
+        """μ-Gaussian-DP with μ = ρ."""
         return GaussianTradeoff(rho)
 
     def hockey_stick(self, rho: FloatArray, log_gamma: FloatArray, side: Side) -> FloatArray:
+        """Record by record, from the Gaussian trade-off."""
         found = np.empty_like(rho)
         for i, (mu, s) in enumerate(zip(rho, log_gamma, strict=True)):
             found[i] = GaussianTradeoff(float(mu))._hockey_stick(np.array([s]), "add", side)[0]
         return found
 
     def advantage(self, rho: FloatArray, side: Side) -> FloatArray:
-        return np.clip(erf(rho / np.sqrt(8)) * (1 + (8e-16 if side == "upper" else -8e-16)), 0.0, 1.0)
+        """2Φ(ρ/2) − 1."""
+        return np.asarray(erf(rho / np.sqrt(8)) * (1 + (8e-16 if side == "upper" else -8e-16))).clip(0.0, 1.0)
 
     def tpr(self, rho: FloatArray, fpr: FloatArray, side: Side) -> FloatArray:
+        """Φ(Φ⁻¹(FPR) + ρ)."""
         quantile = ndtri(fpr)
         nudge = 2e-15 * (1 + np.abs(quantile) + rho) * (1 if side == "upper" else -1)
         return np.clip(np.where(np.isfinite(quantile), ndtr(quantile + rho + nudge), fpr), fpr, 1.0)
 
     def mean_loss(self, rho: FloatArray) -> FloatArray:
+        """ρ²/2."""
         return rho**2 / 2
 
     def mean_size(self, rho: FloatArray) -> FloatArray:
-        return rho * np.sqrt(2 / np.pi) * np.exp(-(rho**2) / 8) + rho**2 / 2 * erf(rho / np.sqrt(8))
+        """Mean of a folded normal."""
+        return np.asarray(rho * np.sqrt(2 / np.pi) * np.exp(-(rho**2) / 8) + rho**2 / 2 * erf(rho / np.sqrt(8)))
 
     def _largest_loss(self, rho: FloatArray) -> FloatArray:
         return rho**2 / 2 + 40 * rho
@@ -127,9 +133,11 @@ class NormLaplaceLaw(NoiseLaw):
         object.__setattr__(self, "dimension", integer("dimension", self.dimension, at_least=1))
 
     def tradeoff(self, rho: float) -> Tradeoff:
+        """See :class:`NormLaplaceTradeoff`."""
         return NormLaplaceTradeoff(rho, self.dimension)
 
     def hockey_stick(self, rho: FloatArray, log_gamma: FloatArray, side: Side) -> FloatArray:
+        """∫(p − γq)₊, one positive integrand; 1 − γ or 0 outside |log γ| < ρ."""
         with np.errstate(over="ignore"):
             trivial = np.maximum(-np.expm1(log_gamma), 0.0)  # exact outside |log γ| < ρ
         value = trivial.copy()
@@ -148,6 +156,7 @@ class NormLaplaceLaw(NoiseLaw):
         return value * (1 + slack) if side == "upper" else value * (1 - slack)
 
     def tpr(self, rho: FloatArray, fpr: FloatArray, side: Side) -> FloatArray:
+        """From the quantile of the out-world; see ``_inner_tpr`` for why it is sound."""
         value = fpr.copy()
         inner = (fpr > 0) & (fpr < 1) & (rho > 0)
         if inner.any():
@@ -184,13 +193,15 @@ class NormLaplaceLaw(NoiseLaw):
         return np.asarray(np.interp(np.log(rho), np.log(grid), known))
 
     def mean_loss(self, rho: FloatArray) -> FloatArray:
+        """ρ·E cos θ; ρ + e^{−ρ} − 1 in one dimension."""
         if self.dimension == 1:
             return rho + np.expm1(-rho)
         return self._moment(rho, absolute=False)
 
     def mean_size(self, rho: FloatArray) -> FloatArray:
+        """ρ·E|cos θ|; ρ − (1 − e^{−ρ/2})² in one dimension."""
         if self.dimension == 1:
-            return rho - np.expm1(-rho / 2) ** 2
+            return np.asarray(rho - np.expm1(-rho / 2) ** 2)
         return self._moment(rho, absolute=True)
 
     def _moment(self, rho: FloatArray, *, absolute: bool) -> FloatArray:

@@ -26,7 +26,7 @@ from scipy.special import expit, softmax
 
 from deniable._check import FloatArray, InputError, number, numbers
 
-Margins = NDArray[np.floating[Any]]
+Margins = NDArray[Any]  # float64, or long double where the base fit sums its gradient
 
 
 @dataclass(frozen=True)
@@ -110,10 +110,11 @@ class Logistic(_Scalar):
     lipschitz = 1.0
 
     def targets(self, y: ArrayLike) -> tuple[FloatArray, int]:
+        """Two labels as −1 and +1."""
         return _signs(self.name, y), 1
 
     def _value(self, t: Margins, y: Margins) -> Margins:
-        return np.logaddexp(0, -y * t)
+        return np.asarray(np.logaddexp(0, -y * t))
 
     def _slope(self, t: Margins, y: Margins) -> Margins:
         return -y * expit(-y * t)
@@ -160,23 +161,24 @@ class SquaredHinge(_Scalar):
     lipschitz = None
 
     def targets(self, y: ArrayLike) -> tuple[FloatArray, int]:
+        """Two labels as −1 and +1."""
         return _signs(self.name, y), 1
 
     def _value(self, t: Margins, y: Margins) -> Margins:
-        return np.maximum(1 - y * t, 0) ** 2
+        return np.asarray(np.maximum(1 - y * t, 0) ** 2)
 
     def _slope(self, t: Margins, y: Margins) -> Margins:
-        return -2 * y * np.maximum(1 - y * t, 0)
+        return np.asarray(-2 * y * np.maximum(1 - y * t, 0))
 
     def _curvature(self, t: Margins, y: Margins) -> Margins:
         return np.where(y * t < 1, 2.0, 0.0)
 
     def _change(self, t: Margins, step: Margins, y: Margins) -> Margins:
         slack = 1 - y * t
-        return -2 * y * (np.maximum(slack - y * step, 0) - np.maximum(slack, 0))
+        return np.asarray(-2 * y * (np.maximum(slack - y * step, 0) - np.maximum(slack, 0)))
 
     def _kink(self, t: Margins, y: Margins) -> Margins:
-        return np.abs(1 - y * t)
+        return np.asarray(np.abs(1 - y * t))
 
 
 @dataclass(frozen=True)
@@ -200,20 +202,20 @@ class Huber(_Scalar):
     def _value(self, t: Margins, y: Margins) -> Margins:
         size = np.abs(t - y)
         inner = np.minimum(size, self.threshold)
-        return inner * (size - inner / 2)
+        return np.asarray(inner * (size - inner / 2))
 
     def _slope(self, t: Margins, y: Margins) -> Margins:
-        return np.clip(t - y, -self.threshold, self.threshold)
+        return np.asarray(np.clip(t - y, -self.threshold, self.threshold))
 
     def _curvature(self, t: Margins, y: Margins) -> Margins:
         return np.where(np.abs(t - y) < self.threshold, 1.0, 0.0)
 
     def _change(self, t: Margins, step: Margins, y: Margins) -> Margins:
         k, error = self.threshold, t - y
-        return np.clip(error + step, -k, k) - np.clip(error, -k, k)
+        return np.asarray(np.clip(error + step, -k, k) - np.clip(error, -k, k))
 
     def _kink(self, t: Margins, y: Margins) -> Margins:
-        return np.abs(np.abs(t - y) - self.threshold)
+        return np.asarray(np.abs(np.abs(t - y) - self.threshold))
 
 
 @dataclass(frozen=True)
@@ -226,10 +228,11 @@ class Poisson(_Scalar):
     lipschitz = None
 
     def targets(self, y: ArrayLike) -> tuple[FloatArray, int]:
+        """Counts, or any responses of at least 0."""
         return numbers("y", y, at_least=0.0, hint="the Poisson loss is for counts"), 1
 
     def _value(self, t: Margins, y: Margins) -> Margins:
-        return np.exp(t) - y * t
+        return np.asarray(np.exp(t) - y * t)
 
     def _slope(self, t: Margins, y: Margins) -> Margins:
         return np.exp(t) - y
@@ -255,29 +258,33 @@ class Softmax(Loss):
     lipschitz = float(np.sqrt(2))
 
     def targets(self, y: ArrayLike) -> tuple[FloatArray, int]:
+        """Class numbers, in the sorted order of the labels."""
         classes, codes = np.unique(_labels(y), return_inverse=True)
         if classes.size < 2:
             raise InputError(f"y must have at least two classes for loss='softmax', got only {classes.tolist()}")
         return codes.astype(np.float64), classes.size
 
     def value(self, margins: Margins, y: Margins) -> Margins:
-        return -np.log(self._probabilities(margins, y)[1])
+        """−log p_y."""
+        return np.asarray(-np.log(self._probabilities(margins, y)[1]))
 
     def slope(self, margins: Margins, y: Margins) -> Margins:
-        p, _ = self._probabilities(margins, y)
-        return p - self._one_hot(margins, y)
+        """p − e_y."""
+        return np.asarray(self._probabilities(margins, y)[0] - self._one_hot(margins, y))
 
     def curvature(self, margins: Margins, y: Margins) -> Margins:
+        """Diag(p) − ppᵀ."""
         p = softmax(margins, axis=-1)
-        return p[..., :, None] * np.eye(p.shape[-1]) - p[..., :, None] * p[..., None, :]
+        return np.asarray(p[..., :, None] * np.eye(p.shape[-1]) - p[..., :, None] * p[..., None, :])
 
     def change(self, margins: Margins, step: Margins, y: Margins) -> Margins:
+        """p∘expm1(step − log Σ p e^step): nothing cancels for small steps."""
         p = softmax(margins, axis=-1)
         log_scale = np.log1p(np.sum(p * np.expm1(step), axis=-1, keepdims=True))
-        return p * np.expm1(step - log_scale)
+        return np.asarray(p * np.expm1(step - log_scale))
 
     def _one_hot(self, margins: Margins, y: Margins) -> Margins:
-        return (np.arange(margins.shape[-1]) == y[..., None]).astype(margins.dtype)
+        return np.asarray(np.arange(margins.shape[-1]) == y[..., None], dtype=margins.dtype)
 
     def _probabilities(self, margins: Margins, y: Margins) -> tuple[Margins, Margins]:
         p = softmax(margins, axis=-1)
@@ -313,4 +320,4 @@ def _signs(name: str, y: ArrayLike) -> FloatArray:
             f"y must have exactly two labels for loss={name!r}, got {classes.size} ({shown}); "
             "use loss='softmax' for more classes"
         )
-    return 2.0 * codes - 1.0
+    return np.asarray(2.0 * codes - 1.0)

@@ -134,8 +134,8 @@ class OutputPerturbation:
         problem = training.problem
         if problem.loss.lipschitz is None:
             raise InputError(
-                f"OutputPerturbation(epsilon=...) needs a loss of bounded slope, and loss={problem.loss.name!r} has none;"
-                " give the noise as scale=... instead"
+                f"OutputPerturbation(epsilon=...) needs a loss of bounded slope, but loss={problem.loss.name!r} has"
+                " none; give the noise as scale=... instead"
             )
         if training.intercept == "unregularized":
             raise InputError(

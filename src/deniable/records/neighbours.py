@@ -25,9 +25,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deniable._check import FloatArray
 from deniable.records.fit import ROWS, UNIT, Fit, hessian_at, hessian_error
+
+Indices = NDArray[np.intp]
 
 _CHEAP = 2e9  # rows² × columns up to which every record is iterated by default
 
@@ -42,7 +45,7 @@ class Changes:
     margins: FloatArray
     sign: int = 1
 
-    def __getitem__(self, rows: slice | FloatArray) -> Changes:
+    def __getitem__(self, rows: slice | Indices) -> Changes:
         return Changes(self.X[rows], self.y[rows], self.weights[rows], self.margins[rows], self.sign)
 
 
@@ -154,6 +157,7 @@ class LowRank:
 
     @classmethod
     def of(cls, pivot: Pivot, changes: Changes) -> LowRank:
+        """Solve with H for every row of the block: the one large matrix product of the pass."""
         problem = pivot.fit.problem
         d, k = problem.X.shape[1], problem.classes
         signed = changes.sign * changes.weights
@@ -200,7 +204,22 @@ class LowRank:
         """b_i, (rows, parameters)."""
         fit = self.pivot.fit
         own = np.einsum("id,ic->idc", self.changes.X, self.slope).reshape(len(self.slope), -1)
-        return own + self._relief_share()[:, None] * (fit.problem.relief * fit.centre) - fit.gradient
+        return np.asarray(own) + self._relief_share()[:, None] * (fit.problem.relief * fit.centre) - fit.gradient
+
+    def largest_pull(self) -> FloatArray:
+        """Upper bound of ‖b_i‖."""
+        fit = self.pivot.fit
+        own = np.linalg.norm(self.slope, axis=1) * np.linalg.norm(self.changes.X, axis=1)
+        relief = self.changes.weights * float(np.linalg.norm(fit.problem.relief * fit.centre))
+        return np.asarray(own + relief + float(np.linalg.norm(fit.gradient)) + fit.gradient_error) * (1 + 1e-12)
+
+    def energies(self, step: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """b_iᵀδ_i = δ_iᵀH_iδ_i, and the penalty's part of it."""
+        fit, share = self.pivot.fit, self._relief_share()
+        along = step @ np.column_stack([fit.problem.relief * fit.centre, fit.gradient])
+        total = np.einsum("ic,ic->i", self.slope, self.project(step)) + share * along[:, 0] - along[:, 1]
+        kept = step**2 @ np.column_stack([fit.problem.penalty, fit.problem.relief])
+        return total, kept[:, 0] - share * kept[:, 1]
 
     def left_penalty(self) -> FloatArray:
         """Total penalty in each neighbouring problem, (rows, parameters)."""
@@ -244,6 +263,7 @@ class Certificate:
 
     @classmethod
     def of(cls, pivot: Pivot) -> Certificate:
+        """Sort the kinks once, or note the self-concordance."""
         problem, margins = pivot.fit.problem, pivot.fit.margins
         concordance = problem.loss.self_concordance
         kinks = np.empty(0)
@@ -264,18 +284,15 @@ class Certificate:
 
     def after_newton(self, block: LowRank, step: FloatArray, coefficients: FloatArray) -> FloatArray:
         """Radius around f + δ_i after one Newton step."""
-        pivot, fit = self.pivot, self.pivot.fit
+        fit = self.pivot.fit
         length = np.sqrt(np.einsum("ij,ij->i", step, step))
         rounding = self._newton_rounding(block, coefficients, length)
         lam, m = block.ridge(), block.eigenvalue()
-        pull = block.pull()
-        pull_norm = np.sqrt(np.einsum("ij,ij->i", pull, pull)) + fit.gradient_error
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             if fit.problem.loss.self_concordance is None:
                 radius = (self._kinked_gradient(length) + rounding) / lam
             else:
-                energy = np.einsum("ij,ij->i", pull, step)
-                penalised = np.einsum("ij,ij->i", block.left_penalty() * step, step)
+                energy, penalised = block.energies(step)
                 slack = 1e-12 * np.abs(energy) + rounding * length
                 spread = np.sqrt(np.maximum(energy - penalised, 0.0) + slack)
                 r = np.minimum(self.reach * length, 500.0)
@@ -284,7 +301,7 @@ class Certificate:
                 ridge = np.where(self.reach * bent < 2, (bent + rounding / lam) / (1 - self.reach * bent / 2), np.inf)
                 general = self._from_gradient(np.exp(r) * (chi * spread / np.sqrt(m) + rounding / m), m)
                 radius = np.fmin(ridge, general)
-            radius = np.fmin(radius, pull_norm / lam + length)  # strong convexity at f itself
+            radius = np.fmin(radius, block.largest_pull() / lam + length)  # strong convexity at f itself
         radius = np.where(np.isnan(radius), np.inf, radius)
         return radius * (1 + 1e-10) + 4 * UNIT * float(np.linalg.norm(fit.centre))
 
@@ -335,5 +352,5 @@ def _chi(r: FloatArray) -> FloatArray:
 
 
 def default_tolerance(records: int, parameters: int) -> float:
-    """1e-8 where iterating every record is cheap, 1 % (usually no iteration at all) beyond."""
-    return 1e-8 if float(records) ** 2 * parameters <= _CHEAP else 1e-2
+    """1e-9 where iterating every record is cheap, 1 % (usually no iteration at all) beyond."""
+    return 1e-9 if float(records) ** 2 * parameters <= _CHEAP else 1e-2

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from deniable._check import FloatArray
-from deniable.records.fit import ROWS, UNIT, hessian_at
-from deniable.records.neighbours import Certificate, Changes, LowRank, Neighbours, Pivot
+from deniable.records.fit import ROWS, UNIT, hessian_at, kinked_bound
+from deniable.records.neighbours import Certificate, Changes, Indices, LowRank, Neighbours, Pivot
 
 _BATCH = 256  # records iterated together
 _ROUNDS = 40
 
 
-def refine(pivot: Pivot, changes: Changes, found: Neighbours, tolerance: float, where: FloatArray) -> Neighbours:
+def refine(pivot: Pivot, changes: Changes, found: Neighbours, tolerance: float, where: Indices) -> Neighbours:
     """Iterate the records at indices ``where`` until their radius is at most ``tolerance`` × their distance.
 
     Each round costs one pass over the data for a batch of records. Near the base optimum the neighbour's base-point
@@ -23,7 +23,7 @@ def refine(pivot: Pivot, changes: Changes, found: Neighbours, tolerance: float, 
     rounds = 0
     for start in range(0, len(where), _BATCH):
         batch = where[start : start + _BATCH]
-        new, new_radius, used = _refine_batch(pivot, changes[batch], batch, step[batch], bound, tolerance)
+        new, new_radius, used = _refine_batch(pivot, changes[batch], step[batch], bound, tolerance)
         better = new_radius < radius[batch]
         step[batch[better]], radius[batch[better]] = new[better], new_radius[better]
         rounds = max(rounds, used)
@@ -31,16 +31,20 @@ def refine(pivot: Pivot, changes: Changes, found: Neighbours, tolerance: float, 
 
 
 def _refine_batch(
-    pivot: Pivot, changes: Changes, index: FloatArray, step: FloatArray, bound: Certificate, tolerance: float
+    pivot: Pivot, changes: Changes, step: FloatArray, bound: Certificate, tolerance: float
 ) -> tuple[FloatArray, FloatArray, int]:
     block = LowRank.of(pivot, changes)
     best, best_radius = step.copy(), np.full(len(step), np.inf)
     previous = np.full(len(step), np.inf)
+    problem = pivot.fit.problem
+    kinked = problem.loss.self_concordance is None
     for used in range(1, _ROUNDS + 1):
         gradient, error = gradient_after(block, step)
         size = np.linalg.norm(gradient, axis=1)
         length = np.linalg.norm(step, axis=1)
         radius = bound.after_gradient(block, length, size + error)
+        for i in np.flatnonzero(~np.isfinite(radius)) if kinked else ():
+            radius[i] = kinked_bound(problem, *_curved(block, int(i), step[i]), float(size[i] + error[i]))
         better = radius < best_radius
         best[better], best_radius[better] = step[better], radius[better]
         open_ = best_radius > tolerance * np.linalg.norm(best, axis=1)
@@ -49,7 +53,7 @@ def _refine_batch(
         correction = -block.solve(gradient)
         slow = open_ & (size > 0.5 * previous)
         for i in np.flatnonzero(slow):
-            correction[i] = _true_newton(block, i, step[i], gradient[i])
+            correction[i] = _true_newton(block, int(i), step[i], gradient[i])
         previous = size
         step = np.where(open_[:, None], step + correction, step)
     return best, best_radius, used
@@ -90,11 +94,16 @@ def _curvature_mass(block: LowRank) -> float:
 
 
 def _true_newton(block: LowRank, i: int, step: FloatArray, gradient: FloatArray) -> FloatArray:
-    """A Newton correction with the Hessian at f + step, damped by half where the gradient is far from small."""
-    problem = block.pivot.fit.problem
-    margins = block.pivot.fit.margins + problem.X @ step.reshape(-1, problem.classes)
+    """A Newton correction with record i's Hessian at f + step."""
+    return np.asarray(-np.linalg.solve(_curved(block, i, step)[1], gradient))
+
+
+def _curved(block: LowRank, i: int, step: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Margins of all rows at f + step, and the Hessian there without record i."""
+    problem, x = block.pivot.fit.problem, block.changes.X[i]
+    F = step.reshape(-1, problem.classes)
+    margins = block.pivot.fit.margins + problem.X @ F
     H = hessian_at(problem, margins, block.left_penalty()[i])
-    own = block.changes.X[i] @ step.reshape(-1, problem.classes) + block.changes.margins[i]
-    A = problem.loss.curvature(own, block.changes.y[i]) * block.pivot.sign * block.changes.weights[i]
-    H -= np.einsum("d,ab,e->daeb", block.changes.X[i], A, block.changes.X[i]).reshape(H.shape)
-    return -np.linalg.solve(H, gradient)
+    A = problem.loss.curvature(block.changes.margins[i] + x @ F, block.changes.y[i])
+    own = np.einsum("d,ab,e->daeb", x, A * block.changes.weights[i], x)
+    return margins, H - block.pivot.sign * own.reshape(H.shape)
