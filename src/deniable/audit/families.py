@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import expit, logit, ndtr, ndtri
+from scipy.special import ndtr, ndtri
 
 from deniable._check import FloatArray
 
@@ -22,28 +23,9 @@ class Family(ABC):
         """A false positive rate at which the ceiling is not smooth."""
         return None
 
-    def ranks(self, n: int) -> tuple[int, ...]:
-        """Return the ranks k among n nonmember scores at which the family is tested."""
-        return thresholds(n)
-
     @abstractmethod
-    def ceiling(self, fpr: FloatArray, value: float) -> FloatArray:
+    def ceiling(self, fpr: FloatArray, value: float | FloatArray) -> FloatArray:
         """Return the largest true positive rate at each ``fpr``."""
-
-
-@dataclass(frozen=True)
-class Gap(Family):
-    """Advantage at most ``value``: TPR ≤ FPR + value."""
-
-    largest = 1.0
-
-    def ranks(self, n: int) -> tuple[int, ...]:
-        """Return ranks that are densest at small rates, where a strong attack has its largest advantage."""
-        return _unique(n * np.linspace(0, 0.95, 16) ** 2, n)
-
-    def ceiling(self, fpr: FloatArray, value: float) -> FloatArray:
-        """Return min(1, fpr + value)."""
-        return np.minimum(1.0, fpr + value)
 
 
 @dataclass(frozen=True)
@@ -52,7 +34,7 @@ class EpsilonDelta(Family):
 
     delta: float
 
-    def ceiling(self, fpr: FloatArray, value: float) -> FloatArray:
+    def ceiling(self, fpr: FloatArray, value: float | FloatArray) -> FloatArray:
         """Return the trade-off curve of (value, delta)-DP."""
         rising = self.delta + np.exp(value) * fpr
         falling = 1 - np.exp(-value) * np.maximum(1 - self.delta - fpr, 0.0)
@@ -64,7 +46,7 @@ class EpsilonDelta(Family):
 class Gaussian(Family):
     """``value``-GDP: TPR ≤ Φ(Φ⁻¹(FPR) + μ) (Dong, Roth & Su 2022)."""
 
-    def ceiling(self, fpr: FloatArray, value: float) -> FloatArray:
+    def ceiling(self, fpr: FloatArray, value: float | FloatArray) -> FloatArray:
         """Return the ROC of N(0, 1) against N(value, 1)."""
         return np.asarray(ndtr(ndtri(fpr) + value), dtype=np.float64)
 
@@ -88,25 +70,13 @@ class Tangent(Family):
         """The false positive rate at which the line is bent."""
         return self.fpr
 
-    def ranks(self, n: int) -> tuple[int, ...]:
-        """Return one rank at or left of the bend: the steeper the tangents, the lower they are further left."""
-        shift = min(0.4, 2 * self.steep**0.7 / np.sqrt(n * self.fpr))
-        return (min(n, max(1, round(n * self.fpr * (1 - shift)))),)
+    def rank(self, n: int) -> int:
+        """Return the rank k to test, at or left of the bend: the steeper the tangents, the lower they are there."""
+        shift = min(0.4, 2 * float(self.steep**0.7) / math.sqrt(n * self.fpr))
+        return min(n, max(1, round(n * self.fpr * (1 - shift))))
 
-    def ceiling(self, fpr: FloatArray, value: float) -> FloatArray:
+    def ceiling(self, fpr: FloatArray, value: float | FloatArray) -> FloatArray:
         """Return the bent line, capped at 1."""
         distance = fpr / self.fpr - 1
         found: FloatArray = np.minimum(1.0, value * (1 + np.where(distance < 0, self.flat, self.steep) * distance))
         return found
-
-
-def thresholds(n: int, count: int = 24) -> tuple[int, ...]:
-    """Return the ranks k at which statements about the whole ROC look: k = 1, then evenly spaced in logit(FPR)."""
-    if n < 12:
-        return tuple(range(1, n + 1))
-    end = logit(4 / n)
-    return _unique(np.append(n * expit(np.linspace(end, -end, count - 1)), 1), n)
-
-
-def _unique(ranks: FloatArray, n: int) -> tuple[int, ...]:
-    return tuple(int(k) for k in np.unique(np.clip(np.rint(ranks), 1, n)))

@@ -8,7 +8,7 @@ Binomial(m, R(U)) of the m members, where R is the attack's ROC. If R lies below
 
 with equality for R = g. This is an exact p-value against the ceiling: it accounts for the uncertainty of both rates
 at once and needs no grid over nuisance parameters. A lower confidence limit is the largest member of a growing family
-of ceilings that is rejected. The index k never depends on the scores, so nothing is selected.
+of ceilings that is rejected. The index k never depends on the scores that are tested.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ Sides = Literal["two-sided", "lower", "upper"]
 IntArray = NDArray[np.int64]
 
 _LEGENDRE = np.polynomial.legendre.leggauss(16)
-_TAIL = 1e-5  # share of the permitted error that is charged for the tails left out of an integral
+_TAIL = 1e-5  # share of the permitted error that is charged for the upper tail left out of an integral
+_LOWER_TAIL = 1e-3  # probability below the first node; the integrand is at most its value there
 
 
 @dataclass(frozen=True)
@@ -102,6 +103,10 @@ class Ranking:
         """Members accused by the rule that falsely accuses k of the n nonmembers, the k-th itself left out."""
         return int(self.above[k - 1])
 
+    def lower_limit(self, family: Family, k: int, error: float) -> float:
+        """Return the lower confidence limit of the family's parameter from the k-th threshold."""
+        return lower_limit(family, k, self.n, self.hits(k), self.m, error)
+
     def tpr(self, fpr: float) -> float:
         """Empirical true positive rate at an empirical false positive rate of at most ``fpr``."""
         accused = int(np.floor(fpr * self.n + 1e-9))
@@ -120,12 +125,12 @@ def p_value(
 ) -> FloatArray:
     """Return P(at least ``hits`` of m members accused) if the ROC were ``ceiling`` (module docstring), for each hits.
 
-    ``error`` is the size at which the p-value will be judged; tails of that size times 1e-5 are charged in full.
+    ``error`` is the size at which the p-value will be judged; an upper tail of 1e-5 of it is charged in full.
     """
     x = np.asarray(hits, dtype=np.float64)[..., None]
     fpr, weight = _beta_rule(k, n, m, kink, error * _TAIL)
     tail = np.where(x > 0, bdtrc(x - 1, m, ceiling(fpr)), 1.0)
-    return np.asarray(np.minimum(1.0, tail @ weight + 2 * error * _TAIL))
+    return np.asarray(np.minimum(1.0, tail @ weight + error * _TAIL))
 
 
 @lru_cache(maxsize=1 << 16)
@@ -155,7 +160,8 @@ def tpr_lower(ranking: Ranking, fpr: float, error: float) -> float:
     where they are low.
     """
     edges = [float(edge) for edge in np.linspace(0, 1, 9) ** 1.5]
-    return min(best_lower(ranking, Tangent(fpr, flat, steep), error) for flat, steep in pairwise(edges))
+    families = [Tangent(fpr, flat, steep) for flat, steep in pairwise(edges)]
+    return min(ranking.lower_limit(family, family.rank(ranking.n), error) for family in families)
 
 
 def tpr_upper(ranking: Ranking, fpr: float, error: float) -> float:
@@ -177,12 +183,6 @@ def advantage_upper(ranking: Ranking, error: float) -> float:
     """Return an upper confidence limit of sup(TPR − FPR): the supremum sits at one fixed, unknown FPR."""
     left, high = _pointwise_upper(ranking, error)
     return float(np.clip(np.max(high - left), 0.0, 1.0))
-
-
-def best_lower(ranking: Ranking, family: Family, error: float) -> float:
-    """Return a lower confidence limit of a family's parameter, from all thresholds, corrected for their number."""
-    ks = family.ranks(ranking.n)
-    return max(lower_limit(family, k, ranking.n, ranking.hits(k), ranking.m, error / len(ks)) for k in ks)
 
 
 def clopper_pearson(hits: int, trials: int, error: float) -> tuple[float, float]:
@@ -215,9 +215,12 @@ def _reach(n: int, error: float) -> tuple[IntArray, FloatArray]:
 
 @lru_cache(maxsize=4096)
 def _beta_rule(k: int, n: int, m: int, kink: float | None, tail: float) -> tuple[FloatArray, FloatArray]:
-    """Nodes and weights for integrals against Beta(k, n−k+1), without two tails of mass ``tail`` each."""
+    """Nodes and weights that bound, for increasing functions, the integral against Beta(k, n−k+1) up to ``tail``.
+
+    All mass below the lowest node is put on that node; a mass of ``tail`` above the highest is left out.
+    """
     a, b = float(k), float(n - k + 1)
-    low, high = float(betaincinv(a, b, tail)), 1 - float(betaincinv(b, a, tail))
+    low, high = float(betaincinv(a, b, _LOWER_TAIL)), 1 - float(betaincinv(b, a, tail))
     middle = float(np.clip(kink if kink is not None else a / (a + b), low, high))
     panels = 3 * int(np.ceil(np.sqrt(1 + min(m / n, 400.0))))  # a large m makes the binomial tail a sharp step
     edges = np.concatenate([np.linspace(low, middle, panels + 1), np.linspace(middle, high, panels + 1)[1:]])
@@ -225,7 +228,8 @@ def _beta_rule(k: int, n: int, m: int, kink: float | None, tail: float) -> tuple
     half = np.diff(edges)[:, None] / 2
     u = ((edges[:-1] + edges[1:])[:, None] / 2 + half * node).ravel()
     density = np.exp(xlogy(a - 1, u) + xlog1py(b - 1, -u) - betaln(a, b))
-    return u, density * (half * gauss).ravel()
+    weight = density * (half * gauss).ravel()
+    return np.append(u, low), np.append(weight, _LOWER_TAIL)
 
 
 def as_interval(low: float, high: float, estimate: float, of: str, confidence: float, **fields: Any) -> Interval:

@@ -11,17 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from deniable._check import FloatArray, InputError, number, numbers
-from deniable.audit.families import EpsilonDelta, Gap, Gaussian
-from deniable.audit.intervals import (
-    Interval,
-    Ranking,
-    advantage_upper,
-    as_interval,
-    best_lower,
-    clopper_pearson,
-    tpr_lower,
-    tpr_upper,
-)
+from deniable.audit.evidence import Evidence
+from deniable.audit.families import EpsilonDelta, Gaussian
+from deniable.audit.intervals import Interval, advantage_upper, as_interval, tpr_lower, tpr_upper
 from deniable.audit.verdict import Verdict, judge
 from deniable.tradeoff import Tradeoff
 
@@ -50,8 +42,7 @@ class ScoreAudit:
     member: FloatArray = field(repr=False)
     nonmember: FloatArray = field(repr=False)
     confidence: float
-    ranking: Ranking = field(repr=False, compare=False)
-    pairs_won: int = field(repr=False, compare=False)
+    evidence: Evidence = field(repr=False, compare=False)
     command: str | None = None
 
     def tpr(self, fpr: float) -> Interval:
@@ -62,11 +53,11 @@ class ScoreAudit:
         """
         fpr = number("fpr", fpr, above=0.0, below=1.0, hint="it is a rate, not a percentage")
         name = f"TPR at FPR {fpr:g}"
-        if self.ranking.n * fpr < 1:
+        if self.evidence.full.n * fpr < 1:
             return Interval(0.0, 1.0, float("nan"), name, self.confidence, resolvable=False)
         side = self._error / 2
-        low, high = tpr_lower(self.ranking, fpr, side), tpr_upper(self.ranking, fpr, side)
-        return as_interval(low, high, self.ranking.tpr(fpr), name, self.confidence)
+        low, high = tpr_lower(self.evidence.full, fpr, side), tpr_upper(self.evidence.full, fpr, side)
+        return as_interval(low, high, self.evidence.full.tpr(fpr), name, self.confidence)
 
     def precision(self, fpr: float, prior: float = 0.5) -> Interval:
         """Return the interval of P(member | accused) at false positive rate ``fpr`` (positive predictive value)."""
@@ -81,32 +72,33 @@ class ScoreAudit:
     @cached_property
     def advantage(self) -> Interval:
         """The two-sided interval of sup(TPR − FPR) over all thresholds."""
-        side = self._error / 2
-        low, high = best_lower(self.ranking, Gap(), side), advantage_upper(self.ranking, side)
-        accused = np.arange(self.ranking.n) / self.ranking.n
-        best = max(0.0, float(np.max(self.ranking.above / self.ranking.m - accused)))
+        ranking, side = self.evidence.full, self._error / 2
+        low, high = self.evidence.advantage_lower(side), advantage_upper(ranking, side)
+        best = max(0.0, float(np.max(ranking.above / ranking.m - np.arange(ranking.n) / ranking.n)))
         return as_interval(low, high, best, "advantage", self.confidence)
 
     @cached_property
     def auc(self) -> Interval:
         """The two-sided interval of P(member's score > nonmember's), from random disjoint pairs (Clopper–Pearson)."""
-        low, high = clopper_pearson(self.pairs_won, min(self.ranking.m, self.ranking.n), self._error / 2)
-        return as_interval(low, high, float(np.mean(self.ranking.above) / self.ranking.m), "AUC", self.confidence)
+        low, high = self.evidence.auc(self._error / 2)
+        ranking = self.evidence.full
+        return as_interval(low, high, float(np.mean(ranking.above) / ranking.m), "AUC", self.confidence)
 
     def epsilon(self, delta: float = 0.0) -> Interval:
         """Return a one-sided interval: no mechanism that is (ε, ``delta``)-DP with ε < low explains the scores.
 
-        An attack never bounds ε from above. All thresholds count, in both directions, corrected for their number.
+        An attack never bounds ε from above. The threshold is chosen on a fifth of the scores
+        and tested on the others; both directions of DP count.
         """
         delta = number("delta", delta, at_least=0.0, below=1.0)
-        low = best_lower(self.ranking, EpsilonDelta(delta), self._error)
+        low = self.evidence.lower(EpsilonDelta(delta), self._error)
         name = "epsilon" if delta == 0 else f"epsilon at delta {delta:g}"
         return Interval(low, float("inf"), low, name, self.confidence, sides="lower")
 
     @cached_property
     def mu(self) -> Interval:
         """The one-sided interval of μ: no μ-GDP mechanism with μ < low explains the scores."""
-        low = best_lower(self.ranking, Gaussian(), self._error)
+        low = self.evidence.lower(Gaussian(), self._error)
         return Interval(low, float("inf"), low, "mu (Gaussian DP)", self.confidence, sides="lower")
 
     def compare(self, tradeoff: Tradeoff, *, command: str | None = None) -> Verdict:
@@ -121,7 +113,7 @@ class ScoreAudit:
         """
         if not isinstance(tradeoff, Tradeoff):
             raise InputError(f"tradeoff must be a Tradeoff such as dn.tradeoff(dn.PureDP(1)), got {tradeoff!r}")
-        return judge(self.ranking, tradeoff, self.confidence, command or self.command)
+        return judge(self.evidence, tradeoff, self.confidence, command or self.command)
 
     def to_frame(self, fprs: tuple[float, ...] = _USUAL_FPRS) -> pd.DataFrame:
         """Return the usual quantities as a table, one row each."""
@@ -133,15 +125,15 @@ class ScoreAudit:
 
     def __str__(self) -> str:
         lines = [*(self.tpr(a) for a in _USUAL_FPRS), self.advantage, self.auc, self.epsilon(), self.mu]
-        head = f"attack scores of {self.ranking.m} members and {self.ranking.n} nonmembers"
+        head = f"attack scores of {self.evidence.full.m} members and {self.evidence.full.n} nonmembers"
         return "\n  ".join([head, *map(str, lines)])
 
     def plot(self, ax: Axes | None = None, *, label: str = "measured attack") -> Axes:
         """Draw the measured ROC with its pointwise intervals on log–log axes and return the matplotlib axes."""
         from deniable._plot import draw_roc
 
-        axes = draw_roc(lambda fpr: np.array([self.ranking.tpr(a) for a in fpr]), ax=ax, label=label)
-        grid = np.geomspace(1 / self.ranking.n, 0.9, 24)
+        axes = draw_roc(lambda fpr: np.array([self.evidence.full.tpr(a) for a in fpr]), ax=ax, label=label)
+        grid = np.geomspace(1 / self.evidence.full.n, 0.9, 24)
         limits = [self.tpr(float(a)) for a in grid]
         axes.fill_between(
             100 * grid, [100 * i.low for i in limits], [100 * i.high for i in limits], alpha=0.2, step=None
@@ -171,7 +163,8 @@ def audit_scores(
     confidence
         Probability with which each interval holds.
     rng
-        Decides ties between equal scores and the pairs of the AUC; fixed by default, so an audit can be repeated.
+        Divides the scores into a fifth that chooses thresholds and a rest that tests them, forms pairs and decides
+        ties; fixed by default, so an audit can be repeated.
     command
         How to repeat the measurement; printed with a violation.
 
@@ -187,11 +180,9 @@ def audit_scores(
     """
     confidence = number("confidence", confidence, above=0.5, below=1.0, hint="0.95 is usual")
     inside, outside = _scores("member", member), _scores("nonmember", nonmember)
-    generator = np.random.default_rng(rng)
-    ranking = Ranking.of(inside, outside, generator)
-    audit = ScoreAudit(inside, outside, confidence, ranking, _pairs_won(inside, outside, generator), command)
-    _, almost_surely = clopper_pearson(audit.pairs_won, min(ranking.m, ranking.n), 1e-6)
-    if almost_surely < 0.5:
+    evidence = Evidence.of(inside, outside, np.random.default_rng(rng))
+    audit = ScoreAudit(inside, outside, confidence, evidence, command)
+    if evidence.auc(1e-6)[1] < 0.5:
         warnings.warn(
             f"the AUC is {audit.auc.estimate:.3f}, far below 1/2: larger scores must say 'member'; pass -scores or "
             "exchange the two samples if they are reversed",
@@ -209,10 +200,3 @@ def _scores(name: str, value: ArrayLike) -> FloatArray:
             "members and nonmembers"
         )
     return array
-
-
-def _pairs_won(member: FloatArray, nonmember: FloatArray, rng: np.random.Generator) -> int:
-    """Count random disjoint pairs in which the member scores higher; ties are decided by a coin."""
-    pairs = min(len(member), len(nonmember))
-    a, b = rng.permutation(member)[:pairs], rng.permutation(nonmember)[:pairs]
-    return int(np.sum(a > b) + np.sum((a == b) & (rng.random(pairs) < 0.5)))

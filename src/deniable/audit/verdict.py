@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-
-from deniable.audit.families import thresholds
-from deniable.audit.intervals import Interval, Ranking, as_interval, p_value, tpr_lower
+from deniable.audit.evidence import LOOKED_AT, Evidence
+from deniable.audit.intervals import Interval, as_interval, p_value, tpr_lower
 from deniable.tradeoff import Tradeoff
 
 Outcome = Literal["consistent", "violated", "inconclusive"]
@@ -26,12 +24,13 @@ class Verdict:
         "inconclusive": the sample is too small to contradict the promise even if the attack were perfect, or its
         p-value lies between one and two times 1 − ``confidence``; collect more scores.
     p_value
-        Largest probability, under the promise, of evidence this strong at any of the ``thresholds`` looked at.
+        Largest probability, under the promise, of evidence this strong.
     confidence
         1 − the permitted probability of a false "violated"; includes what the promise itself leaves open.
+    thresholds
+        Number of thresholds looked at, on a fifth of the scores; the most telling one was tested on the others.
     fpr, promised, measured
-        Where the evidence is strongest: the false positive rate, the promised largest TPR there, and the measured
-        one (lower limit corrected for the number of thresholds).
+        Where the promise was tested: the false positive rate, the promised largest TPR there, and the measured one.
     """
 
     outcome: Outcome
@@ -52,7 +51,7 @@ class Verdict:
     def __str__(self) -> str:
         head = (
             f"{self.outcome} at {100 * self.confidence:g} % confidence "
-            f"(p = {self.p_value:.3g} after correction for {self.thresholds} thresholds)"
+            f"(p = {self.p_value:.2g}; threshold chosen from {self.thresholds} on other scores)"
         )
         if not self.violated:
             return f"{head}; promise: {self.promise}"
@@ -66,38 +65,27 @@ class Verdict:
         )
 
 
-def judge(ranking: Ranking, tradeoff: Tradeoff, confidence: float, command: str | None) -> Verdict:
-    """Test the promise TPR ≤ ``tradeoff.tpr(FPR)`` at every threshold of :func:`thresholds` (Bonferroni).
+def judge(evidence: Evidence, tradeoff: Tradeoff, confidence: float, command: str | None) -> Verdict:
+    """Test the promise TPR ≤ ``tradeoff.tpr(FPR)`` on the larger part of the scores.
 
-    Raises nothing: a sample that is too small gives "inconclusive".
+    Many thresholds are looked at, but on the smaller part: the one tested is chosen without seeing the scores that
+    test it, so its p-value needs no correction.
     """
     certain = confidence - (1 - tradeoff.confidence)  # a promise that may itself fail uses up confidence
-    n, m = ranking.n, ranking.m
-    ks = thresholds(n)
-    error = max(1 - certain, 1e-300)
-    # for each threshold: what was seen, and what a perfect attack would have shown
-    pairs = [
-        p_value(tradeoff.tpr, k, n, [ranking.hits(k), m], m, kink=None, error=error / len(ks)) * len(ks) for k in ks
-    ]
-    seen, perfect = np.array(pairs).T
-    worst = int(np.argmin(seen))
-    p = min(1.0, float(seen[worst]))
-    allowed = 1 - confidence
+    rest, allowed = evidence.rest, 1 - confidence
+    k = evidence.most_telling(tradeoff.tpr)
+    seen, perfect = p_value(tradeoff.tpr, k, rest.n, [rest.hits(k), rest.m], rest.m, kink=None, error=allowed)
     outcome: Outcome = "consistent"
-    if p <= allowed:
+    if seen <= allowed:
         outcome = "violated"
-    elif p <= 2 * allowed or np.min(perfect) > allowed:
+    elif seen <= 2 * allowed or perfect > allowed:
         outcome = "inconclusive"
-    fpr = ks[worst] / (n + 1)
-    measured = as_interval(
-        tpr_lower(ranking, fpr, allowed / len(ks)) if n * fpr >= 1 else 0.0,
-        1.0,
-        ranking.hits(ks[worst]) / m,
-        f"TPR at FPR {fpr:.4g}",
-        confidence,
-        sides="lower",
+    fpr = k / (rest.n + 1)
+    low = tpr_lower(rest, fpr, allowed)
+    measured = as_interval(low, 1.0, rest.hits(k) / rest.m, f"TPR at FPR {fpr:.4g}", confidence, sides="lower")
+    return Verdict(
+        outcome, float(seen), certain, LOOKED_AT, fpr, tradeoff.tpr(fpr), measured, _describe(tradeoff), command
     )
-    return Verdict(outcome, p, certain, len(ks), fpr, tradeoff.tpr(fpr), measured, _describe(tradeoff), command)
 
 
 def _describe(tradeoff: Tradeoff) -> str:
