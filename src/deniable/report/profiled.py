@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from deniable.records import PrivacyProfile
 from deniable.report.model import Grid, Number, Section, Series, shown
+from deniable.report.sections import roc_curve
 
 NOT_FOR_PUBLICATION = (
     "This report is about the training data: the record profile and the measured attack were computed from it without "
@@ -57,6 +58,7 @@ def profile_section(
         summary="Provable upper bound for each record: the model with and without it, the exact law of the noise. "
         "Over all possible data sets the bound above is what holds.",
         numbers=tuple(numbers),
+        curves=(roc_curve("records.worst", "most exposed record, exact", profile.tradeoff(worst)),),
         series=(_ranked(advantage), *_transition(profile)),
         grids=tuple(grids),
         notes=(profile.warning,),

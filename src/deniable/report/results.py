@@ -5,11 +5,129 @@ from __future__ import annotations
 from typing import Any
 
 from deniable._check import InputError
-from deniable.report.model import Assessment
+from deniable.audit import AttackScores, ScoreAudit
+from deniable.noise import Certificate, Release
+from deniable.records import PrivacyProfile
+from deniable.report.measured import audit_section
+from deniable.report.model import Assessment, Number, Section, shown
+from deniable.report.profiled import NOT_FOR_PUBLICATION, profile_section
+from deniable.report.sections import NOT_COVERED, TUNING_WARNING, bound_headline, bound_section
+from deniable.tradeoff import Assumptions, Tradeoff
+
+POPULATION_GAME = "the attacker is given a record and says whether it was in; its scores were measured on known records"
 
 
-def assess_result(source: Any, **_: Any) -> Assessment:
-    """Return the assessment of what a function of deniable returned."""
+def assess_result(
+    source: Any,
+    *,
+    prior: float,
+    fpr: tuple[float, ...],
+    delta: float,
+    title: str | None,
+    bound: Tradeoff | None = None,
+    groups: tuple[str, Any] | None = None,
+    command: str | None = None,
+) -> Assessment:
+    """Return the assessment of what a function of deniable returned.
+
+    ``bound`` is the trade-off that an audit is compared with; ``groups`` a column's name and values by which the
+    exposure of a profile is summarised.
+    """
+    if isinstance(source, AttackScores):
+        source = source.audit()
+    if isinstance(source, ScoreAudit):
+        return _of_audit(source, fpr=fpr, title=title, bound=bound, command=command or source.command)
+    if isinstance(source, Release):
+        source = source.certificate
+    if isinstance(source, Certificate):
+        return _of_certificate(source, prior=prior, fpr=fpr, delta=delta, title=title)
+    if isinstance(source, PrivacyProfile):
+        return _of_profile(source, fpr=fpr, title=title, groups=groups)
     raise InputError(
         f"source must be a mechanism, a trade-off, data, or a result of deniable, got {source!r}; see help(assess)"
+    )
+
+
+def _of_audit(
+    audit: ScoreAudit, *, fpr: tuple[float, ...], title: str | None, bound: Tradeoff | None, command: str | None
+) -> Assessment:
+    section, status = audit_section(audit, fpr=fpr, attack="Scores of an attack", bound=bound, command=command)
+    found = audit.advantage
+    headline = (
+        "A measured attack exceeds the promised bound: what was promised does not hold."
+        if status == "violated"
+        else f"Empirical lower bound, {100 * audit.confidence:g}\u00a0% confidence: this attack's advantage is between "
+        f"{shown(found.low, 'rate', 'lower')} and {shown(found.high, 'rate', 'upper')}. Other attacks may do better."
+    )
+    return Assessment(
+        title=title or "A measured attack",
+        status=status,
+        headline=headline,
+        sections=(section,),
+        assumptions=Assumptions(
+            game=POPULATION_GAME,
+            adjacency="members and non-members come from one population",
+            access="whatever the attack that made the scores was given",
+            notes=("The scores of members, and of non-members, are independent.",),
+        ),
+        not_covered=("Attacks other than this one: a measurement never bounds what others can reach.", *NOT_COVERED),
+    )
+
+
+def _of_certificate(
+    certificate: Certificate, *, prior: float, fpr: tuple[float, ...], delta: float, title: str | None
+) -> Assessment:
+    curve = certificate.tradeoff
+    sure = shown(certificate.confidence, "rate", "lower")
+    holds = "" if certificate.holds else " This is an estimate on some records, not a certificate for all."
+    release = Section(
+        key="release",
+        title="The release and its noise",
+        summary=f"{certificate.kind} certificate; coupling: {certificate.coupling}.{holds}",
+        numbers=(
+            Number("release.eta", "Certified η", certificate.eta,
+                   "Accuracy of the best attack above guessing, for every record, is at most this.",
+                   "provable upper bound" if certificate.holds else "estimate"),
+            Number("release.target", "η asked for", certificate.target, "The target of the release.", "parameter"),
+            Number("release.confidence", "Confidence", certificate.confidence,
+                   "Probability over the resampling with which the certificate holds.", "parameter"),
+            Number("release.n", "Records used", float(certificate.n_train),
+                   f"A secret uniform subset of {certificate.n_records:,} records.", "exact", unit="count"),
+            Number("release.noise", "Largest noise standard deviation", float(certificate.noise_scale.max(initial=0.0)),
+                   f"{certificate.noise} noise; {certificate.sampler}.", "exact", unit="number"),
+        ),
+    )  # fmt: skip
+    return Assessment(
+        title=title or "A release with a membership certificate",
+        status="bounded" if certificate.holds else "inconclusive",
+        headline=bound_headline(curve)
+        + (f" Certified with confidence {sure}." if certificate.confidence < 1 else holds),
+        sections=(bound_section(curve, prior=prior, fpr=fpr, delta=delta), release),
+        assumptions=Assumptions(
+            game=curve.assumptions.game,
+            adjacency=curve.assumptions.adjacency,
+            access="the released value",
+            notes=certificate.assumptions,
+        ),
+        not_covered=NOT_COVERED,
+        warnings=(TUNING_WARNING,),
+    )
+
+
+def _of_profile(
+    profile: PrivacyProfile, *, fpr: tuple[float, ...], title: str | None, groups: tuple[str, Any] | None
+) -> Assessment:
+    section = profile_section(profile, fpr=fpr, groups=groups)
+    worst = section.numbers[0].shown
+    return Assessment(
+        title=title
+        or f"Record by record: {len(profile):,} records, {profile.loss} loss, Λ = {profile.regularization:g}",
+        status="bounded",
+        headline=f"Provable upper bound for this very model: the most exposed record gives an attacker an advantage of "
+        f"at most {worst}, the median record of at most {section.numbers[len(fpr) + 1].shown}.",
+        sections=(section,),
+        assumptions=Assumptions(access="the released parameters of the model"),
+        not_covered=NOT_COVERED,
+        warnings=(NOT_FOR_PUBLICATION, TUNING_WARNING),
+        reproduction={"Λ": profile.regularization, "loss": profile.loss, "mechanism": repr(profile.mechanism)},
     )
