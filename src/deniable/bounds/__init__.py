@@ -22,9 +22,11 @@ from deniable.bounds.mip import (
     scaled_total_variation,
     tpr_from_mip,
 )
+from deniable.bounds.overview import BoundSummary, summary
 from deniable.bounds.prior_work import erlingsson, humphries, jayaraman, pinsker, sablayrolles, yeom
 
 __all__ = [
+    "BoundSummary",
     "RandomizedResponse",
     "SubsetIndicator",
     "accuracy",
@@ -46,6 +48,7 @@ __all__ = [
     "sablayrolles",
     "scaled_total_variation",
     "subsampled_epsilon",
+    "summary",
     "tpr_from_mip",
     "yeom",
 ]

@@ -1,0 +1,110 @@
+"""Everything that one guarantee says about membership, side by side with older bounds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from deniable._check import number
+from deniable.bounds.membership import accuracy, advantage, negative_accuracy, positive_accuracy
+from deniable.bounds.prior_work import erlingsson, humphries, sablayrolles, yeom
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Range = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class BoundSummary:
+    """What an (ε, δ) guarantee means for an attacker with a prior; upper bounds that some mechanism attains.
+
+    ``positive_accuracy`` and ``negative_accuracy`` are (lower, upper). For δ > 0 without a stated ``fpr`` they are
+    None: there is no bound. ``prior_work`` holds older bounds by author: accuracies at prior ½ (Yeom, Erlingsson), the
+    advantage (Humphries) and the positive accuracy (Sablayrolles); those for pure DP only where δ = 0.
+    """
+
+    epsilon: float
+    delta: float
+    prior: float
+    fpr: float | None
+    advantage: float
+    accuracy: float
+    positive_accuracy: Range | None
+    negative_accuracy: Range | None
+    prior_work: dict[str, float] = field(default_factory=dict)
+
+    def lines(self) -> list[str]:
+        """Return the summary in words, one fact a line."""
+        where = (
+            "for any attack"
+            if self.fpr is None
+            else f"for an attack with a false positive rate of {_percent(self.fpr)}"
+        )
+        facts = [
+            f"advantage at even odds        at most {_percent(self.advantage)}",
+            f"accuracy at prior {_percent(self.prior):<11} at most {_percent(self.accuracy)}",
+        ]
+        if self.positive_accuracy is None or self.negative_accuracy is None:
+            facts.append(
+                "right when it says 'in'       no bound for delta above 0 unless a false positive rate is stated"
+            )
+        else:
+            for word, (low, high) in (("in", self.positive_accuracy), ("out", self.negative_accuracy)):
+                claim = f"right when it says '{word}'"
+                facts.append(f"{claim:<29} between {_percent(low)} and {_percent(high)}, {where}")
+        facts += [f"{author.capitalize():<29} {_percent(value)}" for author, value in self.prior_work.items()]
+        return facts
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the bounds on the positive accuracy against the prior (Thudi et al., figures 3 and 5)."""
+        from deniable._plot import new_axes
+
+        axes = ax if ax is not None else new_axes()
+        priors = np.linspace(0.001, 0.999, 400)
+        axes.plot(priors, priors, ":", color="grey", label="guessing from the prior")
+        if self.positive_accuracy is not None:
+            low, high = positive_accuracy(self.epsilon, priors, self.delta, fpr=self.fpr)
+            axes.fill_between(priors, low, high, alpha=0.3, label=f"ε = {self.epsilon:g}, δ = {self.delta:g}")
+            axes.plot([self.prior], [self.positive_accuracy[1]], "o", label=f"prior {self.prior:g}")
+        if self.delta == 0:
+            axes.plot(priors, sablayrolles(self.epsilon, priors), "--", label="Sablayrolles et al.")
+        at = "" if self.fpr is None else f" at FPR {self.fpr:g}"
+        axes.set(xlabel="prior P(in)", ylabel=f"P(in | attack says in){at}", xlim=(0, 1), ylim=(0, 1))
+        axes.legend()
+        return axes
+
+
+def summary(epsilon: float, delta: float = 0.0, prior: float = 0.5, fpr: float | None = None) -> BoundSummary:
+    """Return all bounds that (``epsilon``, ``delta``)-DP gives for an attacker with this ``prior``.
+
+    State the false positive rate ``fpr`` to bound precision when δ > 0.
+    """
+    eps, dlt = number("epsilon", epsilon, at_least=0.0), number("delta", delta, at_least=0.0, at_most=1.0)
+    pi = number("prior", prior, above=0.0, below=1.0)
+    bounded = dlt == 0 or fpr is not None
+    older = {"humphries": humphries(eps, dlt), "erlingsson": erlingsson(eps, dlt)}
+    if dlt == 0:
+        older |= {"yeom": yeom(eps), "sablayrolles": sablayrolles(eps, pi)}
+    return BoundSummary(
+        epsilon=eps,
+        delta=dlt,
+        prior=pi,
+        fpr=fpr,
+        advantage=float(advantage(eps, dlt)),
+        accuracy=float(accuracy(eps, dlt, pi)),
+        positive_accuracy=_range(positive_accuracy(eps, pi, dlt, fpr=fpr)) if bounded else None,
+        negative_accuracy=_range(negative_accuracy(eps, pi, dlt, fpr=fpr)) if bounded else None,
+        prior_work={author: float(value) for author, value in older.items()},
+    )
+
+
+def _range(pair: tuple[object, object]) -> Range:
+    low, high = pair
+    return float(np.asarray(low)), float(np.asarray(high))
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.4g} %"

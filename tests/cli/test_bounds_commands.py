@@ -1,0 +1,84 @@
+"""``deniable bound``, ``plan`` and ``unlearn``: numbers, JSON, pictures, exit codes and one-line errors."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import deniable as dn
+from deniable.cli._app import run
+
+BOUND = ["bound", "--epsilon", "2", "--delta", "1e-5", "--prior", "0.01", "--fpr", "0.001"]
+PLAN = ["plan", "--pool-size", "1000", "--precision", "0.3", "--fpr", "1e-3", "--batch-size", "1000", "--epochs", "10"]
+UNLEARN = ["unlearn", "--epsilon", "1", "--pool-size", "10000", "--confidence", "0.8", "--training-size", "100"]
+
+
+def test_bound_prints_what_the_library_computes(capsys):
+    assert run([*BOUND, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["advantage"] == dn.bounds.advantage(2, 1e-5)
+    assert found["accuracy"] == dn.bounds.accuracy(2, 1e-5, 0.01)
+    assert tuple(found["positive_accuracy"]) == dn.bounds.positive_accuracy(2, 0.01, 1e-5, fpr=0.001)
+    assert tuple(found["negative_accuracy"]) == dn.bounds.negative_accuracy(2, 0.01, 1e-5, fpr=0.001)
+    assert found["prior_work"]["erlingsson"] == dn.bounds.erlingsson(2, 1e-5)
+    assert run(BOUND) == 0
+    assert "6.954 %" in capsys.readouterr().out
+
+
+def test_bound_says_when_precision_has_none(capsys):
+    assert run(["bound", "--epsilon", "2", "--delta", "1e-5"]) == 0
+    assert "no bound" in capsys.readouterr().out
+    assert run(["bound", "--epsilon", "2"]) == 0
+    assert "88.08 %, for any attack" in capsys.readouterr().out
+
+
+def test_plan_prints_the_frontier(capsys):
+    assert run([*PLAN, "--rate", "0.05", "--rate", "0.4", "--delta", "1e-6", "--json"]) == 0
+    points = json.loads(capsys.readouterr().out)["points"]
+    plan = dn.plan_subsampling(1000, 0.3, 1e-3, batch_size=1000, epochs=10, rates=[0.05, 0.4], delta=1e-6)
+    assert points[0]["noise_multiplier"] == plan.noise_multiplier[0]
+    assert points[1]["noise_multiplier"] is None
+    assert run([*PLAN, "--rate", "0.05", "--rate", "0.4"]) == 0
+    assert "efficient" in capsys.readouterr().out
+
+
+def test_a_plan_without_any_answer_is_exit_code_1(capsys):
+    assert run([*PLAN, "--rate", "0.29", "--high", "0.5"]) == 1
+
+
+def test_unlearn_counts(capsys):
+    assert run([*UNLEARN, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["capacity"] == [dn.unlearning.deletion_capacity(1, 0.01, 0.8)] == [8]
+    assert run(UNLEARN) == 0
+    assert "deletion_capacity" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("line", [BOUND, ["bound", "--epsilon", "1"], [*PLAN, "--rate", "0.05"], UNLEARN])
+@pytest.mark.parametrize("name", ["picture.svg", "picture.png"])
+def test_pictures(line, name, tmp_path, capsys):
+    assert run([*line, "--plot", str(tmp_path / name)]) == 0
+    head = (tmp_path / name).read_bytes()[:300]
+    assert head.startswith(b"\x89PNG") if name.endswith("png") else b"<?xml" in head
+
+
+@pytest.mark.parametrize(
+    ("line", "word"),
+    [
+        (["bound", "--epsilon", "nan"], "epsilon"),
+        (["bound", "--epsilon", "-1"], "epsilon"),
+        (["bound", "--epsilon", "1", "--prior", "1"], "prior"),
+        (["bound", "--epsilon", "1", "--delta", "2"], "delta"),
+        (["bound", "--epsilon", "1", "--plot", "picture.pdf"], "--plot"),
+        ([*PLAN, "--rate", "0.9"], "guessing"),
+        ([*PLAN, "--low", "5", "--high", "1"], "noise_multipliers"),
+        (["unlearn", "--epsilon", "1", "--pool-size", "10", "--confidence", "1"], "confidence"),
+        ([*UNLEARN, "--training-size", "10000"], "expected_size"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(line, word, capsys):
+    assert run(line) == 2
+    err = capsys.readouterr().err
+    assert word in err
+    assert err.count("\n") == 1
