@@ -1,0 +1,151 @@
+"""``audit_scores`` and its verdicts: what they say, and what they refuse to say."""
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy.special import ndtr, ndtri
+
+import deniable as dn
+from deniable.audit import Interval, ReversedScoresWarning, Verdict
+
+
+def gaussian(mu, n=4000, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(mu, 1, n), rng.normal(0, 1, n)
+
+
+@pytest.fixture(scope="module")
+def audit():
+    return dn.audit_scores(*gaussian(1.0))
+
+
+def test_intervals_hold_the_truth_of_a_gaussian_attack(audit):
+    for fpr in (0.001, 0.01, 0.1):
+        assert ndtr(ndtri(fpr) + 1) in audit.tpr(fpr)
+    assert 2 * ndtr(0.5) - 1 in audit.advantage
+    assert ndtr(1 / np.sqrt(2)) in audit.auc
+    assert 0.8 < audit.mu.low < 1.0
+    assert audit.epsilon(1e-3).low < dn.tradeoff(dn.GaussianDP(1.0)).epsilon(1e-3)
+    assert audit.epsilon().low > 1.5  # pure ε of a Gaussian is infinite: not vacuous
+
+
+def test_one_and_two_sided_are_told_apart(audit):
+    assert audit.advantage.sides == "two-sided"
+    assert (audit.mu.sides, audit.mu.high) == ("lower", float("inf"))
+    assert "at least" in str(audit.epsilon())
+
+
+def test_rates_that_the_sample_cannot_resolve_are_not_claimed(audit):
+    rate = audit.tpr(1e-4)
+    assert not rate.resolvable
+    assert (rate.low, rate.high) == (0.0, 1.0)
+    assert "not resolvable" in str(rate)
+    assert not audit.precision(1e-4).resolvable
+
+
+def test_precision_is_the_rate_at_that_prior(audit):
+    rate, precision = audit.tpr(0.01), audit.precision(0.01, prior=0.1)
+    assert precision.low == pytest.approx(0.1 * rate.low / (0.1 * rate.low + 0.9 * 0.01))
+    assert precision.high == pytest.approx(0.1 * rate.high / (0.1 * rate.high + 0.9 * 0.01))
+
+
+def test_more_confidence_gives_wider_intervals():
+    narrow, wide = (dn.audit_scores(*gaussian(1.0, 500), confidence=c) for c in (0.9, 0.999))
+    assert wide.tpr(0.1).low < narrow.tpr(0.1).low < narrow.tpr(0.1).high < wide.tpr(0.1).high
+    assert wide.advantage.low < narrow.advantage.low
+    assert wide.epsilon().low < narrow.epsilon().low
+
+
+def test_verdicts(audit):
+    assert audit.compare(dn.tradeoff(dn.GaussianDP(1.2))).outcome == "consistent"
+    broken = audit.compare(dn.tradeoff(dn.PureDP(0.5)), command="python attack.py")
+    assert isinstance(broken, Verdict)
+    assert broken.violated
+    assert broken.measured.low > broken.promised
+    text = str(broken)
+    assert "promised" in text
+    assert "measured" in text
+    assert "python attack.py" in text
+
+
+def test_a_tiny_sample_is_inconclusive_even_if_it_separates_perfectly():
+    audit = dn.audit_scores([1.0, 2.0], [-1.0, -2.0])
+    assert audit.compare(dn.tradeoff(dn.PureDP(3.0))).outcome == "inconclusive"
+    assert audit.epsilon().low == 0.0
+
+
+def test_perfect_separation_gives_finite_strong_limits():
+    audit = dn.audit_scores(np.arange(1, 1001.0), -np.arange(1, 1001.0))
+    assert audit.advantage.low > 0.99
+    assert audit.advantage.high == 1.0
+    assert 4 < audit.epsilon().low < 7
+    assert audit.compare(dn.tradeoff(dn.PureDP(3.0))).violated
+
+
+def test_infinite_scores_are_ranked():
+    audit = dn.audit_scores([np.inf] * 300 + [0.0] * 300, [0.0] * 600)
+    assert audit.tpr(0.01).low > 0.3
+
+
+def test_an_uncertain_promise_costs_confidence(audit):
+    from dataclasses import replace
+
+    promise = replace(dn.tradeoff(dn.PureDP(0.5)), confidence=0.99)
+    assert audit.compare(promise).confidence == pytest.approx(0.94)
+
+
+def test_audits_are_repeatable_and_order_does_not_matter_to_rates():
+    member, nonmember = gaussian(1.0, 300)
+    first, again = dn.audit_scores(member, nonmember), dn.audit_scores(member, nonmember)
+    assert first.to_frame().equals(again.to_frame())
+    assert dn.audit_scores(np.sort(member), nonmember).tpr(0.1) == first.tpr(0.1)
+
+
+def test_reversed_scores_warn():
+    member, nonmember = gaussian(1.0, 200)
+    with pytest.warns(ReversedScoresWarning, match="far below 1/2"):
+        dn.audit_scores(-member, -nonmember)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        dn.audit_scores(*gaussian(0.0, 200))
+
+
+@pytest.mark.parametrize(
+    ("member", "nonmember", "message"),
+    [
+        ([0.1, float("nan")], [0.2], "member scores must be a number, got nan"),
+        ([], [0.2], "member scores must be a non-empty"),
+        ([0.1], [], "nonmember scores must be a non-empty"),
+        ([[0.1]], [0.2], "one-dimensional"),
+        (["a"], [0.2], "must be a number or an array of numbers"),
+    ],
+)
+def test_bad_scores_are_refused(member, nonmember, message):
+    with pytest.raises(dn.InputError, match=message):
+        dn.audit_scores(member, nonmember)
+
+
+@pytest.mark.parametrize("confidence", [0.5, 1.0, float("nan"), 95])
+def test_bad_confidence_is_refused(confidence):
+    with pytest.raises(dn.InputError, match="confidence"):
+        dn.audit_scores([1.0], [0.0], confidence)
+
+
+def test_bad_rates_and_promises_are_refused(audit):
+    with pytest.raises(dn.InputError, match="fpr must be above 0"):
+        audit.tpr(0.0)
+    with pytest.raises(dn.InputError, match="percentage"):
+        audit.tpr(10)
+    with pytest.raises(dn.InputError, match="delta"):
+        audit.epsilon(float("nan"))
+    with pytest.raises(dn.InputError, match="tradeoff must be a Tradeoff"):
+        audit.compare(1.0)
+
+
+def test_table_text_and_picture(audit):
+    frame = audit.to_frame()
+    assert list(frame.columns) == ["low", "estimate", "high", "confidence", "sides", "resolvable"]
+    assert "advantage" in str(audit)
+    assert audit.plot().get_xlabel() == "false positive rate (%)"
+    assert isinstance(audit.advantage, Interval)

@@ -1,0 +1,87 @@
+"""Exact limits against independent integration, and the edges of what a sample can say."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import integrate, stats
+
+from deniable.audit.families import EpsilonDelta, Gaussian, Tangent
+from deniable.audit.intervals import Ranking, clopper_pearson, lower_limit, p_value, tpr_lower, tpr_upper
+
+
+def slow_p_value(ceiling, k, n, hits, m):
+    """The definition, by adaptive quadrature: E_U P(Binomial(m, g(U)) ≥ hits), U ~ Beta(k, n − k + 1)."""
+    law = stats.beta(k, n - k + 1)
+    points = law.ppf(np.linspace(0, 1, 41)[1:-1])
+    value, _ = integrate.quad(
+        lambda u: law.pdf(u) * stats.binom.sf(hits - 1, m, min(1.0, float(ceiling(np.array(u))))),
+        0, 1, points=list(points), limit=400,
+    )  # fmt: skip
+    return value
+
+
+@pytest.mark.parametrize(
+    ("k", "n", "hits", "m"),
+    [(1, 50, 5, 50), (5, 50, 12, 40), (30, 300, 60, 300), (3, 40, 5000, 40_000), (900, 1000, 980, 1000)],
+)
+@pytest.mark.parametrize(
+    "ceiling", [lambda u: EpsilonDelta(0.01).ceiling(u, 0.7), lambda u: Gaussian().ceiling(u, 0.5)]
+)
+def test_p_value_is_the_integral_it_claims(ceiling, k, n, hits, m):
+    got = float(p_value(ceiling, k, n, hits, m, kink=None, error=0.05))
+    assert got == pytest.approx(slow_p_value(ceiling, k, n, hits, m), rel=2e-3, abs=3e-6)
+
+
+def test_p_value_of_no_hits_is_one():
+    assert p_value(lambda u: u, 3, 20, 0, 20, kink=None, error=0.05) == pytest.approx(1.0, abs=1e-4)
+
+
+@given(st.integers(1, 40), st.integers(0, 60))
+def test_lower_limits_grow_with_the_hits(k, hits):
+    family = EpsilonDelta(0.0)
+    assert lower_limit(family, k, 40, hits, 61, 0.05) <= lower_limit(family, k, 40, hits + 1, 61, 0.05)
+
+
+def test_lower_limit_is_on_the_rejected_side():
+    limit = lower_limit(Gaussian(), 20, 200, 90, 200, 0.05)
+    p = p_value(lambda u: Gaussian().ceiling(u, limit), 20, 200, 90, 200, kink=None, error=0.05)
+    assert 0.0499 < p <= 0.05
+
+
+@given(st.floats(0.01, 0.5), st.floats(0.0, 1.0), st.floats(0.0, 1.0))
+def test_every_concave_roc_lies_below_its_tangent_family(fpr, shape, level):
+    # a concave piecewise linear ROC with value v at fpr: (0, a)-(fpr, v)-(1, 1) with a ≤ v
+    value = fpr + level * (1 - fpr)
+    start = shape * max(0.0, (value - fpr) / (1 - fpr))
+    slope = (value - start) / value  # left slope in units of value / fpr
+    u = np.linspace(0, 1, 101)
+    roc = np.where(u < fpr, start + (value - start) * u / fpr, value + (1 - value) * (u - fpr) / (1 - fpr))
+    assert np.all(roc <= Tangent(fpr, slope, slope).ceiling(u, value) + 1e-12)
+
+
+@given(st.integers(1, 60), st.integers(1, 60), st.integers(0, 2**31))
+def test_ranking_counts_members_above_each_nonmember(m, n, seed):
+    rng = np.random.default_rng(seed)
+    member, nonmember = rng.normal(size=m), rng.normal(size=n)
+    expected = [(member > y).sum() for y in np.sort(nonmember)[::-1]]
+    np.testing.assert_array_equal(Ranking.of(member, nonmember, rng).above, expected)
+
+
+def test_ties_are_broken_at_random_not_in_favour_of_a_side():
+    same = np.zeros(500)
+    first = [Ranking.of(same, same, np.random.default_rng(seed)).above[249] for seed in range(200)]
+    assert np.mean(first) == pytest.approx(250, abs=5)
+
+
+def test_limits_enclose_the_sample_value():
+    rng = np.random.default_rng(0)
+    ranking = Ranking.of(rng.normal(1, 1, 800), rng.normal(0, 1, 800), rng)
+    for fpr in (0.01, 0.1, 0.5, 0.9):
+        assert tpr_lower(ranking, fpr, 0.025) < ranking.tpr(fpr) < tpr_upper(ranking, fpr, 0.025)
+
+
+def test_clopper_pearson_matches_scipy():
+    for hits, trials in ((0, 10), (3, 10), (10, 10), (700, 1000)):
+        expected = stats.binomtest(hits, trials).proportion_ci(0.9, method="exact")
+        assert clopper_pearson(hits, trials, 0.05) == pytest.approx((expected.low, expected.high))

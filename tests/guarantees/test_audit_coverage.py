@@ -1,0 +1,121 @@
+"""Promise: each interval of an audit holds the truth at least as often as it says, and is not uselessly wide.
+
+Reduced to 300 simulations a case (benchmarks/audit/coverage.py runs 2,000 on the full grid). A case fails if fewer
+hold than the 1-in-100,000 quantile of a binomial at the nominal rate.
+"""
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.special import ndtr, ndtri
+
+import deniable as dn
+from deniable.audit.intervals import clopper_pearson
+
+SIMULATIONS = 300
+NOMINAL = 0.95
+ENOUGH = stats.binom.ppf(1e-5, SIMULATIONS, NOMINAL) / SIMULATIONS  # 0.88
+
+
+def gaussian(mu):
+    return lambda rng, n: (rng.normal(mu, 1, n), rng.normal(0, 1, n))
+
+
+def randomised_response(rng, n):  # epsilon 1
+    p = 1 / (1 + np.exp(-1))
+    return (rng.random(n) < p).astype(float), (rng.random(n) < 1 - p).astype(float)
+
+
+def few_exposed(rng, n):
+    return rng.normal(0, 1, n) + 100 * (rng.random(n) < 0.03), rng.normal(0, 1, n)
+
+
+CASES = {  # scores, ROC, advantage, AUC
+    "nothing leaks": (gaussian(0), lambda a: a, 0.0, 0.5),
+    "Gaussian": (gaussian(1), lambda a: ndtr(ndtri(a) + 1), 2 * ndtr(0.5) - 1, ndtr(1 / np.sqrt(2))),
+    "randomised response": (
+        randomised_response,
+        lambda a: min(np.e * a, 1 - (1 - a) / np.e),
+        np.tanh(0.5),
+        1 / (1 + np.exp(-1)),
+    ),
+    "a few exposed": (few_exposed, lambda a: 0.03 + 0.97 * a, 0.03, 0.515),
+}
+
+
+def share(sample, n, held):
+    results = [held(*sample(np.random.default_rng([seed, n]), n)) for seed in range(SIMULATIONS)]
+    return np.mean(results, axis=0)
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(("n", "fpr"), [(50, 0.1), (1000, 0.01), (2000, 0.001)])
+def test_intervals_cover(name, n, fpr):
+    sample, roc, advantage, auc = CASES[name]
+
+    def held(member, nonmember):
+        audit = dn.audit_scores(member, nonmember, NOMINAL)
+        return roc(fpr) in audit.tpr(fpr), advantage in audit.advantage, auc in audit.auc
+
+    assert np.all(share(sample, n, held) >= ENOUGH)
+
+
+@pytest.mark.parametrize("n", [100, 2000])
+def test_lower_limits_of_epsilon_and_mu_hold(n):
+    gdp = dn.tradeoff(dn.GaussianDP(1.0)).epsilon(0.01)
+    epsilon = share(randomised_response, n, lambda x, y: dn.audit_scores(x, y).epsilon().low <= 1.0)
+    both = share(gaussian(1), n, lambda x, y: _limits_hold(dn.audit_scores(x, y), gdp))
+    assert epsilon >= ENOUGH
+    assert np.all(both >= ENOUGH)
+
+
+def _limits_hold(audit, epsilon_at_delta):
+    return audit.mu.low <= 1.0, audit.epsilon(0.01).low <= epsilon_at_delta
+
+
+def test_limits_are_not_uselessly_wide():
+    # at n = 1,000 some simulations must miss (coverage ≤ 0.995), and limits must come near the truth
+    misses = 1 - share(gaussian(1), 1000, lambda x, y: _all_hold(dn.audit_scores(x, y)))
+    assert np.all(misses > 0)
+    audit = dn.audit_scores(*randomised_response(np.random.default_rng(0), 5000))
+    assert audit.epsilon().low > 0.8
+    audit = dn.audit_scores(*gaussian(1)(np.random.default_rng(0), 5000))
+    assert audit.mu.low > 0.85
+    assert audit.tpr(0.1).high - audit.tpr(0.1).low < 0.08
+
+
+def _all_hold(audit):
+    return ndtr(ndtri(0.1) + 1) in audit.tpr(0.1), ndtr(1 / np.sqrt(2)) in audit.auc
+
+
+def test_negative_control_intervals_that_forget_the_fpr_miss_too_often():
+    # the usual practice: a binomial interval at the empirical threshold, as if its FPR were known
+    def held(member, nonmember):
+        hits = int((member > np.quantile(nonmember, 0.99)).sum())
+        low, high = clopper_pearson(hits, len(member), 0.025)
+        return low <= ndtr(ndtri(0.01) + 1) <= high
+
+    assert share(gaussian(1), 1000, held) < ENOUGH
+
+
+def test_negative_control_the_best_looking_threshold_overstates_epsilon():
+    # quoting the largest of many uncorrected lower limits
+    def held(member, nonmember):
+        audit = dn.audit_scores(member, nonmember)
+        ranking = audit.evidence.full
+        from deniable.audit.families import EpsilonDelta
+
+        return max(ranking.lower_limit(EpsilonDelta(0.0), k, 0.05) for k in (2, 5, 10, 20, 50, 100, 150)) <= 0.0
+
+    assert share(gaussian(0), 200, held) < ENOUGH
+
+
+def test_a_kept_promise_is_rarely_called_violated():
+    promise = dn.tradeoff(dn.GaussianDP(1.0))  # the attack attains it exactly: the hardest case
+    violated = share(gaussian(1), 500, lambda x, y: dn.audit_scores(x, y).compare(promise).violated)
+    assert violated <= 1 - ENOUGH
+
+
+def test_a_broken_promise_is_found():
+    promise = dn.tradeoff(dn.GaussianDP(0.5))
+    assert share(gaussian(1), 500, lambda x, y: dn.audit_scores(x, y).compare(promise).violated) > 0.8
