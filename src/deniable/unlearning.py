@@ -53,7 +53,8 @@ def deletion_capacity(epsilon: ArrayLike, prior: ArrayLike, confidence: ArrayLik
     -------
     int or array
         An ``int`` for scalars, an integer array of the broadcast shape otherwise; never more than 2⁶². For records
-        with different priors use :func:`deletion_capacity_of_records`.
+        with different priors use :func:`deletion_capacity_of_records`. The quotient is computed in double precision,
+        so that L^m may miss B in its last digits where B is L^m by construction.
     """
     eps = numbers("epsilon", epsilon, at_least=0.0)
     pi = numbers("prior", prior, above=0.0, below=1.0, hint=_PRIOR_HINT)

@@ -42,9 +42,9 @@ class ExactMembership:
     prior
         k/n, the chance of each record to be in the training set.
     error
-        No entry of ``eta`` is further than this from the truth: by enumeration for ``method="counting"``; for
-        quadrature the sum of the last refinement's changes and the probability mass not covered; for Monte Carlo a
-        bound that holds for all records at once with probability ``confidence``.
+        How far an entry of ``eta`` may be from the truth. For ``"counting"`` rounding only; for quadrature the sum of
+        the changes at the last refinement and all probability mass not covered, which is an estimate though a
+        generous one; for Monte Carlo a bound for all records at once that holds with probability ``confidence``.
     method
         ``"counting"``, ``"adaptive quadrature"``, ``"two-dimensional quadrature"`` or ``"Monte Carlo"``, of which the
         last is an estimate and not exact.
@@ -122,6 +122,8 @@ def exact_membership(
     if noise is None:
         return game.counted()
     density = _density(noise)
+    if getattr(noise, "dimension", game.dimension) != game.dimension:
+        raise InputError(f"noise must have {game.dimension} dimensions like the output, got {noise.dimension}")
     if game.dimension == 1:
         return game.integrated(density, tolerance)
     if game.dimension == 2:
