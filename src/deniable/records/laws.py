@@ -27,7 +27,7 @@ from scipy.special import erf, kve, ndtr, ndtri
 from deniable._check import FloatArray, integer, number
 from deniable.tradeoff import Direction, GaussianTradeoff, Side, Tradeoff
 
-# the quadrature agrees with 30-digit integrals to better than this for d up to 10⁴ and ρ up to 10⁴ (see the tests)
+# the quadrature agrees with 25-digit integrals to better than this (tests: d up to 10⁴, ρ up to 10⁴)
 _RELATIVE = 2e-11
 _MANY = 1024  # more records than this share thresholds interpolated in ρ
 

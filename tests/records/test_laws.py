@@ -1,0 +1,167 @@
+"""The exact law of the privacy loss: against 25-digit integrals, simulation and closed forms."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.integrate import quad
+
+from deniable import GaussianDP, InputError, tradeoff
+from deniable.records.laws import BracketTradeoff, GaussianLaw, NormLaplaceLaw, NormLaplaceTradeoff
+from oracles.norm_laplace import losses, tail
+
+# (d, ρ) → TV, KL: design reference values, from 10⁶ draws
+REFERENCE = {
+    (2, 3.0): (0.68365, 1.55040),
+    (3, 1.0): (0.24184, 0.16060),
+    (5, 2.0): (0.35621, 0.38338),
+    (10, 0.7): (0.09031, 0.02447),
+    (100, 5.0): (0.19787, 0.12492),
+}
+
+
+@pytest.mark.parametrize(("pair", "values"), REFERENCE.items())
+def test_design_reference_values(pair, values):
+    dimension, rho = pair
+    assert NormLaplaceTradeoff(rho, dimension).advantage() == pytest.approx(values[0], abs=6e-6)
+    assert NormLaplaceLaw(dimension).mean_loss(np.array([rho]))[0] == pytest.approx(values[1], abs=6e-6)
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 10, 100])
+def test_against_a_million_draws(dimension):
+    rho, count = 2.0, 1_000_000
+    sample = np.concatenate([losses(rho, dimension, count // 20, rng) for rng in range(20)])
+    law, curve = NormLaplaceLaw(dimension), NormLaplaceTradeoff(rho, dimension)
+    simulated = np.mean(np.maximum(-np.expm1(-sample), 0.0))  # TV = E_P(1 − Q/P)₊
+    assert curve.advantage() == pytest.approx(simulated, abs=5 * 0.5 / np.sqrt(count))
+    assert law.mean_loss(np.array([rho]))[0] == pytest.approx(sample.mean(), abs=5 * sample.std() / 1000)
+    assert law.mean_size(np.array([rho]))[0] == pytest.approx(np.abs(sample).mean(), abs=5 * sample.std() / 1000)
+    if dimension == 1:
+        return  # atoms: the closed form has its own test
+    threshold = np.quantile(-sample, 1 - 1e-3)  # by symmetry −l is the loss in the out-world
+    assert curve.tpr(1e-3) == pytest.approx(np.mean(sample > threshold), rel=0.12)
+
+
+@pytest.mark.parametrize(
+    ("dimension", "rho"),
+    [
+        (2, 0.1),
+        (2, 3e3),
+        (3, 1e-2),
+        (3, 1e4),
+        (4, 20.0),
+        (7, 300.0),
+        (108, 1.0),
+        (108, 300.0),
+        (1000, 20.0),
+        (10_000, 20.0),
+    ],
+)
+def test_agrees_with_25_digit_integrals(dimension, rho):
+    """The quadrature error that is charged, 2e-11, is not exceeded."""
+    law, width = NormLaplaceLaw(dimension), rho / np.sqrt(dimension + rho)
+    for s in np.array([0.3, 3.0]) * width:
+        if s >= rho:
+            continue
+        inside, outside = tail(rho, dimension, s), tail(rho, dimension, s, world="out")
+        exact = inside - np.exp(min(s, 700)) * outside
+        lost = 4e-16 * (inside + np.exp(min(s, 700)) * outside) * (1 + s)  # the oracle's difference, in doubles
+        given = np.array([rho]), np.array([s])
+        low, high = law.hockey_stick(*given, "lower")[0], law.hockey_stick(*given, "upper")[0]
+        assert low <= exact + lost
+        assert exact - lost <= high
+        assert high - low <= 2e-10 * high + lost
+
+
+@pytest.mark.parametrize("dimension", [2, 3, 50])
+def test_small_distances_keep_their_digits(dimension):
+    """TV/ρ tends to a constant: the mean of |cos θ|/2 under sin^{d−2}(1 − 0)·uniform directions."""
+    law = NormLaplaceLaw(dimension)
+    ratio = [law.advantage(np.array([rho]), "upper")[0] / rho for rho in (1e-12, 1e-9, 1e-7)]
+    weight = quad(lambda t: np.cos(t) * np.sin(t) ** (dimension - 2), 0, np.pi / 2)[0]
+    total = quad(lambda t: np.sin(t) ** (dimension - 2), 0, np.pi / 2)[0]
+    np.testing.assert_allclose(ratio, weight / total / 2, rtol=1e-5)
+
+
+def test_one_dimension_is_the_laplace_mechanism():
+    rho = 1.5
+    curve = NormLaplaceTradeoff(rho, 1)
+    fpr = np.array([1e-6, 1e-3, np.exp(-rho) / 2, 0.3, 0.5, 0.8])
+
+    def attack(threshold):  # M below the threshold, centres at 0 (in) and ρ (out)
+        below = lambda x: np.exp(x) / 2 if x < 0 else 1 - np.exp(-x) / 2  # noqa: E731
+        return below(threshold - rho), below(threshold)
+
+    for a in fpr:
+        threshold = rho + (np.log(2 * a) if a <= 0.5 else -np.log(2 * (1 - a)))
+        false, true = attack(threshold)
+        assert false == pytest.approx(a)
+        assert curve.tpr(a) == pytest.approx(true, rel=1e-9)
+        assert curve.tpr(a, side="lower") <= true <= curve.tpr(a)
+    assert curve.advantage() == pytest.approx(1 - np.exp(-rho / 2), rel=1e-10)
+    assert curve.epsilon(0.0) == rho
+
+
+def test_gaussian_law_is_gaussian_dp():
+    rho = np.array([1e-3, 0.3, 2.0])
+    law = GaussianLaw()
+    for i, r in enumerate(rho):
+        curve = tradeoff(GaussianDP(float(r)))
+        assert law.advantage(rho, "upper")[i] == pytest.approx(curve.advantage(), rel=1e-12)
+        assert law.tpr(rho, np.full(3, 0.01), "upper")[i] == pytest.approx(curve.tpr(0.01), rel=1e-12)
+        assert law.epsilon(rho, 1e-5, "upper")[i] == pytest.approx(max(curve.epsilon(1e-5), 0), rel=1e-9)
+    draws = np.random.default_rng(0).normal(2.0, 2.0, 400_000)  # N(ρ²/2, ρ²) at ρ = 2
+    assert law.mean_size(rho)[2] == pytest.approx(np.abs(draws).mean(), abs=0.02)
+
+
+@given(rho=st.floats(1e-6, 300), dimension=st.integers(1, 300), fpr=st.floats(1e-9, 1), more=st.floats(1, 3))
+def test_roc_is_bracketed_concave_and_grows_with_distance(rho, dimension, fpr, more):
+    near, far = NormLaplaceTradeoff(rho, dimension), NormLaplaceTradeoff(rho * more, dimension)
+    low, high = near.tpr(fpr, side="lower"), near.tpr(fpr)
+    assert fpr <= low <= high <= 1
+    assert high - low <= 1e-6 * high + 1e-9
+    assert low <= far.tpr(fpr)
+    assert high <= min(1.0, near.hockey_stick(1.0) + fpr) + 1e-9
+    assert high <= np.exp(min(rho, 700.0)) * fpr * (1 + 1e-9)
+
+
+@given(rho=st.floats(1e-3, 50), dimension=st.integers(1, 100), delta=st.floats(1e-12, 0.5))
+def test_epsilon_inverts_delta(rho, dimension, delta):
+    law, r = NormLaplaceLaw(dimension), np.array([rho])
+    eps = law.epsilon(r, delta, "upper")
+    assert law.hockey_stick(r, eps, "upper")[0] <= delta
+    assert 0 <= law.epsilon(r, delta, "lower")[0] <= eps[0] <= rho
+
+
+def test_many_records_share_thresholds_soundly():
+    rho = np.random.default_rng(0).lognormal(-3, 2, 3000)
+    law = NormLaplaceLaw(20)
+    fpr = np.full(rho.shape, 1e-3)
+    few = slice(0, 3000, 250)
+    np.testing.assert_array_less(law.tpr(rho, fpr, "lower")[few], law.tpr(rho[few], fpr[few], "upper"))
+    np.testing.assert_array_less(law.tpr(rho[few], fpr[few], "lower"), law.tpr(rho, fpr, "upper")[few])
+    np.testing.assert_allclose(law.tpr(rho, fpr, "upper"), law.tpr(rho, fpr, "lower"), rtol=2e-3)
+    shared, alone = law.epsilon(rho, 1e-6, "upper"), law.epsilon(rho[few], 1e-6, "upper")
+    assert np.all(alone <= shared[few] * (1 + 1e-9))
+    np.testing.assert_allclose(shared[few], alone, rtol=0.02, atol=1e-9)
+
+
+def test_no_distance_no_attack():
+    curve = NormLaplaceTradeoff(0.0, 5)
+    assert curve.advantage() == 0
+    assert curve.tpr(0.01) == 0.01
+    assert curve.epsilon(0.0) == 0
+
+
+def test_bracket_takes_each_side_from_its_own():
+    curve = BracketTradeoff(NormLaplaceTradeoff(2.0, 3), NormLaplaceTradeoff(1.0, 3))
+    assert curve.advantage() == NormLaplaceTradeoff(2.0, 3).advantage()
+    assert curve.tpr(0.1, side="lower") == NormLaplaceTradeoff(1.0, 3).tpr(0.1, side="lower")
+
+
+@pytest.mark.parametrize("bad", [-1.0, float("nan"), float("inf")])
+def test_bad_rho(bad):
+    with pytest.raises(InputError, match="rho"):
+        NormLaplaceTradeoff(bad, 3)
