@@ -142,3 +142,52 @@ def test_bare_import_is_light():
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_config_file_gives_options_and_the_line_wins(tmp_path, capsys):
+    (tmp_path / "run.toml").write_text(
+        "[assess]\nnoise-multiplier = 5.0\nsample_rate = 1\nsteps = 500\nfpr = [0.2, 0.3]\njson = true\n"
+    )
+    line = ["assess", "--config", str(tmp_path / "run.toml")]
+    assert run(line) == 0
+    numbers = {n["key"]: n["value"] for n in json.loads(capsys.readouterr().out)["sections"][0]["numbers"]}
+    assert numbers["bound.tpr@fpr=0.3"] == dn.tradeoff(dn.SubsampledGaussian(5.0, 1.0, 500)).tpr(0.3)
+    assert run([*line, "--steps", "10"]) == 0
+    assert "10 steps" in json.loads(capsys.readouterr().out)["title"]
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("", ["table [assess]"]),
+        ("[assess", ["not TOML"]),
+        (None, ["no such file"]),
+        ("[assess]\ncolour=1", ["--colour"]),
+    ],
+)
+def test_bad_config(tmp_path, capsys, content, words):
+    path = tmp_path / "run.toml"
+    if content is not None:
+        path.write_text(content)
+    assert run(["assess", "--config", str(path)]) == 2
+    assert all(word in capsys.readouterr().err for word in words)
+
+
+def test_compare_runs_and_files(tmp_path, capsys):
+    saved = tmp_path / "a.json"
+    made = dn.assess(dn.SubsampledGaussian(5.0, 1.0, 500))
+    made.to_json(saved)
+    assert dn.Assessment.from_json(saved) == made
+    assert run(["compare", str(saved), "5,1,5", "--plot", str(tmp_path / "roc.svg")]) == 0
+    assert "5 steps" in capsys.readouterr().out
+    assert "</svg>" in (tmp_path / "roc.svg").read_text()
+    assert run(["compare", str(saved), "5,1,5", "--json"]) == 0
+    rows = {row["key"]: row["numbers"] for row in json.loads(capsys.readouterr().out)["rows"]}
+    expected = [made.numbers["bound.advantage"].value, dn.tradeoff(dn.SubsampledGaussian(5.0, 1.0, 5)).advantage()]
+    assert [number["value"] for number in rows["bound.advantage"]] == expected
+
+
+@pytest.mark.parametrize("line", [["compare", "1,2"], ["compare", "nowhere.json", "1,1,1"], ["compare", "1,1,1"]])
+def test_bad_comparisons(line, capsys):
+    assert run(line) == 2
+    assert capsys.readouterr().err.startswith("error: ")

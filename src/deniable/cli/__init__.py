@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import sys
 
-from deniable.cli import assess, bound, calibrate, demo, local_page, plan, unlearn  # noqa: F401  (importing a command's module registers it)
+from deniable.cli import (  # noqa: F401  (importing a command's module registers it)
+    assess,
+    bound,
+    calibrate,
+    compare,
+    demo,
+    local_page,
+    plan,
+    unlearn,
+)
 from deniable.cli._app import app, run
 
 __all__ = ["app", "main"]

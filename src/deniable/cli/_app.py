@@ -10,6 +10,7 @@ import typer
 
 from deniable import __version__
 from deniable._check import InputError
+from deniable.cli._config import expand
 
 FINE, MISSED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
@@ -18,7 +19,8 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="markdown",
     help="Could an attacker tell whether a person's record was in the training data?",
-    epilog="Exit codes: 0 fine · 1 a verdict is violated or a target was missed · 2 bad input · 130 interrupted.",
+    epilog="Any command takes --config FILE: a TOML file with a table for the command, its options as keys. "
+    "Exit codes: 0 fine · 1 a verdict is violated or a target was missed · 2 bad input · 130 interrupted.",
 )
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print machine-readable JSON to stdout and nothing else.")]
@@ -58,7 +60,7 @@ def run(arguments: list[str]) -> int:
     debug = "--debug" in arguments
     arguments = [word for word in arguments if word != "--debug"]
     try:
-        code: Any = app(args=arguments, prog_name="deniable", standalone_mode=False)
+        code: Any = app(args=expand(arguments), prog_name="deniable", standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):
         print("interrupted; nothing was written", file=sys.stderr)
         return INTERRUPTED

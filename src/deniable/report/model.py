@@ -166,6 +166,19 @@ class Assessment:
         """Return JSON (no NaN, no infinity; schema in ``deniable/report/schema.json``) and write it to ``path``."""
         return _written("path", to_json(self.to_dict()), path, (".json",))
 
+    @classmethod
+    def from_json(cls, path: str | Path) -> Assessment:
+        """Read an assessment that :meth:`to_json` wrote.
+
+        Raises
+        ------
+        InputError
+            If the file is missing, is not JSON, or is not an assessment of this schema version.
+        """
+        from deniable.report.reading import read_assessment
+
+        return read_assessment(path)
+
     def to_text(self) -> str:
         """Return the report as plain text."""
         from deniable.report.text import to_text

@@ -1,0 +1,78 @@
+"""``deniable compare``: runs side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from string import ascii_uppercase
+from typing import Annotated, Any
+
+import typer
+
+from deniable._check import InputError
+from deniable._files import to_json
+from deniable.cli._app import JsonFlag, PlotOption, PriorOption, app, examples
+
+
+@app.command(
+    epilog=examples(
+        "deniable compare 1.0,0.01,5000 2.0,0.05,1000",
+        "deniable compare before.json after.json --json",
+        "deniable compare 0.8,0.02,2500 1.2,0.02,2500 --plot roc.svg",
+    )
+)
+def compare(
+    runs: Annotated[
+        list[str],
+        typer.Argument(help="Two or more: an assessment's .json, or noise_multiplier,sample_rate,steps."),
+    ],
+    prior: PriorOption = 0.5,
+    plot: PlotOption = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Put two or more runs or saved assessments side by side."""
+    from deniable._files import check_writable
+    from deniable.report.comparing import compare as side_by_side
+
+    if plot is not None:
+        check_writable("--plot", plot, suffixes=(".svg", ".png"))
+    if len(runs) > len(ascii_uppercase):
+        raise InputError(f"at most {len(ascii_uppercase)} runs can stand side by side, got {len(runs)}")
+    made = [_assessment(run, prior) for run in runs]
+    found = side_by_side(made)
+    if plot is not None:
+        _draw(made, plot)
+    if as_json:
+        print(to_json(found))
+        return
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console, table = Console(), Table("number")
+    for letter, title, status in zip(ascii_uppercase, found.titles, found.statuses, strict=False):
+        console.print(Text(f"{letter}: {title} ({status})"))
+        table.add_column(letter, justify="right")
+    for row in found.rows:
+        cells = ["–" if number is None else number.shown for number in row.numbers]
+        table.add_row(Text(row.label), *(Text(c, style="bold" if i == row.lowest else "") for i, c in enumerate(cells)))
+    console.print(table)
+
+
+def _assessment(run: str, prior: float) -> Any:
+    import deniable as dn
+
+    if run.endswith(".json"):
+        return dn.Assessment.from_json(run)
+    parts = run.split(",")
+    try:
+        sigma, rate, steps = (float(part) for part in parts)
+    except ValueError:
+        raise InputError(f"run must be a .json file or noise_multiplier,sample_rate,steps, got {run!r}") from None
+    return dn.assess(dn.SubsampledGaussian(sigma, rate, steps), prior=prior)  # type: ignore[arg-type]
+
+
+def _draw(assessments: list[Any], path: Path) -> None:
+    from deniable._plot import draw_curves, save_figure
+
+    curves = [(a.title, a.curves[0].fpr, a.curves[0].tpr) for a in assessments if a.curves]
+    save_figure(draw_curves(curves), path)

@@ -1,0 +1,47 @@
+"""An assessment back from its JSON."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from deniable._check import InputError
+from deniable.report.model import SCHEMA_VERSION, Assessment, Curve, Grid, Number, Section, Series
+from deniable.tradeoff import Assumptions
+
+
+def read_assessment(path: str | Path) -> Assessment:
+    """Return the assessment in a JSON file that deniable wrote."""
+    try:
+        content = json.loads(Path(path).read_text())
+    except OSError:
+        raise InputError(f"assessment file {str(path)!r} cannot be read: there is no such file") from None
+    except ValueError as error:
+        raise InputError(f"assessment file {str(path)!r} is not JSON: {error}") from None
+    found = content.get("schema_version") if isinstance(content, dict) else None
+    if found != SCHEMA_VERSION:
+        raise InputError(
+            f"assessment file {str(path)!r} must have schema_version {SCHEMA_VERSION!r}, got {found!r}; write it again "
+            "with this version of deniable"
+        )
+    try:
+        return _assessment(content)
+    except (KeyError, TypeError) as error:
+        raise InputError(f"assessment file {str(path)!r} is incomplete: {error}") from None
+
+
+def _assessment(content: dict[str, Any]) -> Assessment:
+    parts = {**content, "assumptions": Assumptions(**_tupled(content["assumptions"], "notes"))}
+    parts["sections"] = tuple(_section(section) for section in content["sections"])
+    return Assessment(**_tupled(parts, "not_covered", "warnings"))
+
+
+def _section(content: dict[str, Any]) -> Section:
+    kinds = {"numbers": Number, "curves": Curve, "series": Series, "grids": Grid}
+    made = {name: tuple(kind(**item) for item in content[name]) for name, kind in kinds.items()}
+    return Section(**_tupled({**content, **made}, "notes"))
+
+
+def _tupled(content: dict[str, Any], *names: str) -> dict[str, Any]:
+    return {**content, **{name: tuple(content[name]) for name in names}}
