@@ -54,14 +54,14 @@ def test_one_dimension_lies_in_a_certified_bracket(n, k, law):
     assert found.error < 1e-7
     subsets = list(itertools.combinations(range(n), k))
     values = np.array([x[list(s)].mean() for s in subsets])
-    grid = np.unique(np.concatenate([np.linspace(values.min() - 9, values.max() + 9, 40_001), values]))
+    grid = np.unique(np.concatenate([np.linspace(values.min() - 9, values.max() + 9, 16_001), values]))
     for record in range(n):
         signs = np.array([1 if record in s else -1 for s in subsets]) / len(subsets)
         low, high = certified_bracket(values, signs, frozen, slope, curvature, grid)
         low, high = (0.5 + v / 2 - max(k / n, 1 - k / n) for v in (low, high))
         assert low - found.error <= found.eta[record] <= high + found.error
-        assert found.eta[record] == pytest.approx(low, abs=1e-6)
-        assert high - low < 1e-4
+        assert found.eta[record] == pytest.approx(low, abs=1e-5)
+        assert high - low < 1e-3
 
 
 def test_two_records_are_two_shifted_laws():
@@ -126,7 +126,7 @@ def test_a_second_coordinate_that_says_nothing_changes_nothing():
 
 def test_correlated_noise_in_the_plane_is_a_linear_map_away():
     """η does not change when outputs and noise are mapped by the same invertible matrix."""
-    x = np.random.default_rng(12).normal(size=(6, 2))
+    x = np.random.default_rng(12).normal(size=(4, 2))
     shape = np.array([[0.5, 0.0], [0.4, 0.2]])
     mapped = exact_membership(mean, x @ shape.T, GaussianNoise(0.5, shape))
     round_noise = exact_membership(mean, x, gaussian(0.5, 2))
