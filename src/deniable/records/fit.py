@@ -21,7 +21,7 @@ _UNIT_LONG = float(np.finfo(_LONG).eps) / 2
 
 @dataclass(frozen=True)
 class Problem:
-    """minimise Σ_j s_j·φ(x_jᵀF, y_j) + ½·Σ_k penalty_k·F_k²  (a total, not a mean).
+    """minimise Σ_j s_j·φ(x_jᵀF, y_j) + ½·Σ_k penalty_k·F_k² + tilt·F  (a total, not a mean).
 
     ``X`` (n, d) already holds the intercept column if there is one; ``penalty`` (d·classes,) is the total penalty
     with all rows in; ``relief`` (d·classes,) is how much of it leaves with one unit of sample weight: Λ where the
@@ -35,6 +35,7 @@ class Problem:
     penalty: FloatArray
     relief: FloatArray
     classes: int = 1
+    tilt: FloatArray | float = 0.0
     norms: FloatArray = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -161,7 +162,7 @@ def kinked_bound(problem: Problem, margins: FloatArray, H: FloatArray, gradient_
 def gradient_at(problem: Problem, centre: FloatArray) -> tuple[FloatArray, FloatArray, float]:
     """Return margins, gradient and a bound of the gradient's rounding error, all summed in extended precision."""
     F = centre.reshape(-1, problem.classes).astype(_LONG)
-    total = problem.penalty.astype(_LONG) * centre
+    total = problem.penalty.astype(_LONG) * centre + problem.tilt
     margins = np.empty((problem.X.shape[0], problem.classes))
     error = float(np.linalg.norm(np.abs(problem.penalty * centre)))
     centre_norm = float(np.linalg.norm(centre))
@@ -218,7 +219,7 @@ def _value(problem: Problem, centre: FloatArray) -> float:
     margins = problem.X @ centre.reshape(-1, problem.classes)
     with np.errstate(over="ignore"):
         loss = float(problem.loss.value(margins, problem.y) @ problem.weights)
-    return float(loss + problem.penalty @ centre**2 / 2)
+    return float(loss + problem.penalty @ centre**2 / 2 + np.sum(problem.tilt * centre))
 
 
 def _newton_step(H: FloatArray, gradient: FloatArray) -> FloatArray:

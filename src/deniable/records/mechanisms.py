@@ -144,14 +144,7 @@ class OutputPerturbation:
             )
         if training.total_penalty <= 0:
             raise InputError("OutputPerturbation(epsilon=...) needs regularization above 0: the sensitivity is 2/(nΛ)")
-        bound = self.row_bound if training.intercept == "none" else float(np.hypot(self.row_bound, 1.0))
-        worst = int(np.argmax(problem.norms))
-        largest = float(np.linalg.norm(problem.X[worst]))
-        if not largest <= bound * (1 + 1e-9):
-            raise InputError(
-                f"every row must have norm at most {self.row_bound:g} for the mechanism's guarantee, row {worst} has "
-                f"{_bare(largest, training):g}; divide X by a public bound, or state one as row_bound"
-            )
+        bound = largest_row(training, self.row_bound)
         weight = float(problem.weights.max())
         return 2 * problem.loss.lipschitz * bound * weight / training.total_penalty
 
@@ -171,6 +164,16 @@ class OutputPerturbation:
         return low
 
 
-def _bare(norm: float, training: Training) -> float:
-    """A row's norm without its intercept column."""
-    return norm if training.intercept == "none" else float(np.sqrt(max(norm**2 - 1, 0.0)))
+def largest_row(training: Training, row_bound: float) -> float:
+    """The public bound of the rows' norms with the intercept column, after checking it against every row."""
+    has_intercept = training.intercept != "none"
+    bound = float(np.hypot(row_bound, 1.0)) if has_intercept else row_bound
+    worst = int(np.argmax(training.problem.norms))
+    largest = float(np.linalg.norm(training.problem.X[worst]))
+    if not largest <= bound * (1 + 1e-12):
+        bare = float(np.sqrt(max(largest**2 - 1, 0.0))) if has_intercept else largest
+        raise InputError(
+            f"every row must have norm at most {row_bound:g} for the mechanism's guarantee, row {worst} has "
+            f"{bare:g}; divide X by a public bound, or state one as row_bound"
+        )
+    return bound

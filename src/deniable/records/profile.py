@@ -10,17 +10,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable._check import FloatArray, InputError, choice, integer, number, numbers
-from deniable.records.fit import Normalization, Problem, fit
-from deniable.records.laws import BracketTradeoff, NoiseLaw, in_chunks
+from deniable.records.fit import Fit, Normalization, Problem, fit
 from deniable.records.losses import Loss, as_loss
 from deniable.records.mechanisms import OutputPerturbation, Training
-from deniable.records.neighbours import default_tolerance, leave_one_out
+from deniable.records.neighbours import Neighbours, default_tolerance, leave_one_out
+from deniable.records.objective import ObjectivePerturbation
 from deniable.records.refine import refine
 from deniable.records.transition import Transition, find_transition
+from deniable.records.typical import ExactTypical, SampledTypical, Typical
 from deniable.tradeoff import Side, Tradeoff
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_CONFIDENCE = 0.95
 
 Intercept = Literal["none", "regularized", "unregularized"]
 
@@ -55,7 +58,9 @@ class PrivacyProfile:
         Ex-post loss l_i at ``released``: log density in the in-world over that in the out-world, signed, (n,).
         Positive: the release looks more like the record was in. Exact up to ``privacy_loss_error``.
     rate
-        β (norm-Laplace) or 1/s (Gaussian): ρ_i = rate·distance_i sets the law of l_i over typical models.
+        β (norm-Laplace) or 1/s (Gaussian). Under output perturbation ρ_i = rate·distance_i sets the law of l_i.
+    typical
+        Attack curves over models drawn from the in-world; ``advantage``, ``tpr`` and the rest read it.
     sensitivity
         The public bound of ``distance`` over all data sets from which ε calibrates the noise, 2LR/(nΛ); ``None`` if
         there is none.
@@ -69,8 +74,9 @@ class PrivacyProfile:
     released: FloatArray
     privacy_loss: FloatArray = field(repr=False)
     privacy_loss_error: FloatArray = field(repr=False)
-    mechanism: OutputPerturbation
+    mechanism: OutputPerturbation | ObjectivePerturbation
     rate: float
+    typical: Typical | None = field(repr=False)
     sensitivity: float | None
     regularization: float
     loss: str
@@ -90,55 +96,45 @@ class PrivacyProfile:
         """Record indices, most exposed by typical models first: by decreasing distance."""
         return np.argsort(-self.distance, kind="stable")
 
-    def rho(self, side: Side = "upper") -> FloatArray:
-        """rate·distance, moved to the safe side by the certified errors, (n,)."""
-        sign = 1 if side == "upper" else -1
-        return np.maximum(self.rate * (self.distance + sign * self.distance_error) * (1 + sign * 1e-14), 0.0)
-
     @cached_property
     def advantage(self) -> FloatArray:
         """Upper bound of each record's advantage over typical models: TV of the two worlds, (n,)."""
-        return in_chunks(lambda rho: self._law.advantage(rho, "upper"), self.rho("upper"))
+        return self._known().advantage("upper")
 
     @cached_property
     def advantage_lower(self) -> FloatArray:
         """Lower bound of each record's advantage, (n,): it differs from ``advantage`` by the certified errors."""
-        return in_chunks(lambda rho: self._law.advantage(rho, "lower"), self.rho("lower"))
+        return self._known().advantage("lower")
 
     @cached_property
     def mean_loss(self) -> FloatArray:
         """E l_i over models of the in-world, the Kullback–Leibler divergence, (n,)."""
-        return in_chunks(self._law.mean_loss, self.rate * self.distance)
+        return self._known().mean_loss()
 
     @cached_property
     def mean_size(self) -> FloatArray:
         """E|l_i| over models of the in-world, (n,); divided by ``rate`` it is what LeBlond et al. draw."""
-        return in_chunks(self._law.mean_size, self.rate * self.distance)
+        return self._known().mean_size()
 
     def tpr(self, fpr: ArrayLike, side: Side = "upper") -> FloatArray:
         """Largest true positive rate against each record at ``fpr``: (n,) for a number, (n, k) for k of them."""
         rates = numbers("fpr", fpr, at_least=0.0, at_most=1.0, hint="it is a rate, not a percentage")
         choice("side", side, ("upper", "lower"))
-        rho = self.rho(side)
-        columns = [in_chunks(lambda r, a=a: self._law.tpr(r, np.full(r.shape, a), side), rho) for a in rates.ravel()]
+        columns = [self._known().tpr(float(a), side) for a in rates.ravel()]
         return columns[0] if rates.ndim == 0 else np.stack(columns, axis=1)
 
     def epsilon(self, delta: float, side: Side = "upper") -> FloatArray:
         """Each record's smallest ε ≥ 0 at ``delta``, over typical models, (n,)."""
         d = number("delta", delta, at_least=0.0, at_most=1.0)
         choice("side", side, ("upper", "lower"))
-        return self._law.epsilon(self.rho(side), d, side)
+        return self._known().epsilon(d, side)
 
     def tradeoff(self, record: int) -> Tradeoff:
         """The whole attack curve against one record, over typical models."""
         i = integer("record", record)
         if not -len(self) <= i < len(self):
             raise InputError(f"record must be between 0 and {len(self) - 1}, got {i}")
-        return BracketTradeoff(
-            self._law.tradeoff(float(self.rho("upper")[i])),
-            self._law.tradeoff(float(self.rho("lower")[i])),
-            method="exact law of the privacy loss at a certified leave-one-out optimum",
-        )
+        return self._known().tradeoff(i)
 
     def transition(self, quantile: float = 1.0, low: float = 0.05, high: float = 0.95) -> Transition:
         """The band of ε in which the record at this ``quantile`` of exposure goes from hidden to exposed."""
@@ -155,17 +151,21 @@ class PrivacyProfile:
                 "privacy_loss": self.privacy_loss[order],
                 "distance": self.distance[order],
                 "radius": self.radius[order],
-                "advantage": self.advantage[order],
-                f"tpr_at_fpr_{fpr:g}": self.tpr(fpr)[order],
-                "mean_loss": self.mean_loss[order],
             }
         )
+        if self.typical is not None:
+            frame["advantage"] = self.advantage[order]
+            frame[f"tpr_at_fpr_{fpr:g}"] = self.tpr(fpr)[order]
+            frame["mean_loss"] = self.mean_loss[order]
         frame.attrs["warning"] = self.warning
         return frame
 
-    @property
-    def _law(self) -> NoiseLaw:
-        return self.mechanism.law(self.optimum.size)
+    def _known(self) -> Typical:
+        if self.typical is None:
+            raise InputError(
+                "typical models under ObjectivePerturbation have no known law: ask privacy_profile for draws=1000, say"
+            )
+        return self.typical
 
 
 def privacy_profile(
@@ -173,13 +173,14 @@ def privacy_profile(
     y: ArrayLike,
     *,
     regularization: float,
-    mechanism: OutputPerturbation | None = None,
+    mechanism: OutputPerturbation | ObjectivePerturbation | None = None,
     loss: str | Loss = "logistic",
     released: ArrayLike | None = None,
     intercept: Intercept = "none",
     sample_weight: ArrayLike | None = None,
     normalization: Normalization = "mean",
     tolerance: float | None = None,
+    draws: int = 0,
     rng: int | np.random.Generator | None = None,
 ) -> PrivacyProfile:
     """Return the privacy profile of a regularised linear model: every record's exposure, certified.
@@ -208,8 +209,10 @@ def privacy_profile(
         Largest certified relative error (radius/distance) before a record is iterated. By default 1e-9 where
         iterating all is cheap (rows²·columns ≤ 2e9) and 1e-2 beyond. A record whose certificate cannot get there
         (rounding) keeps the best radius found: look at ``radius``.
+    draws
+        For ``ObjectivePerturbation``: how many models to draw (and fit) for the quantities over typical models.
     rng
-        Only for reproducing a draw of ``released``; by default fresh entropy.
+        Only for reproducing draws; by default fresh entropy.
 
     Raises
     ------
@@ -218,36 +221,58 @@ def privacy_profile(
     """
     mechanism = OutputPerturbation(epsilon=1.0) if mechanism is None else mechanism
     problem, training = _problem(X, y, regularization, as_loss(loss), intercept, sample_weight, normalization)
-    rate = mechanism.rate(training)
-    centre_given = None if released is None else _released(released, problem.size)
+    if isinstance(mechanism, ObjectivePerturbation):
+        problem, rate = mechanism.prepare(training)
+        sensitivity = None
+    else:
+        rate = mechanism.rate(training)
+        sensitivity = mechanism.sensitivity(training) if mechanism.epsilon is not None else None
+    model = None if released is None else _released(released, problem.size)
+    count = integer("draws", draws, at_least=0)
     base = fit(problem)
-    pivot, changes, found = leave_one_out(base)
-    if tolerance is None:
-        tolerance = default_tolerance(len(problem.y), problem.size)
-    tolerance = number("tolerance", tolerance, above=0.0)
-    wide = np.flatnonzero(~(found.radius <= tolerance * found.distance))
-    if wide.size:
-        found = refine(pivot, changes, found, tolerance, wide)
-    distance_error = found.radius + base.radius
-    if centre_given is None:
-        centre_given = mechanism.sample(base.centre, rate, np.random.default_rng(rng))
-    losses, loss_error = mechanism.privacy_loss(base.centre, found.step, distance_error, centre_given, rate)
+    found = _neighbours(base, tolerance)
+    error = found.radius + base.radius
+    generator = np.random.default_rng(rng)
+    typical: Typical | None
+    if isinstance(mechanism, ObjectivePerturbation):
+        if model is None:
+            model = mechanism.sample(problem, rate, generator, base.centre)
+        losses, loss_error = mechanism.privacy_loss(problem, model, rate)
+        drawn = [mechanism.sample(problem, rate, g, base.centre) for g in generator.spawn(count)]
+        sample = [mechanism.privacy_loss(problem, M, rate)[0] for M in drawn]
+        typical = SampledTypical(np.sort(sample, axis=0), _CONFIDENCE) if count else None
+    else:
+        if model is None:
+            model = mechanism.sample(base.centre, rate, generator)
+        losses, loss_error = mechanism.privacy_loss(base.centre, found.step, error, model, rate)
+        typical = ExactTypical(mechanism.law(problem.size), rate, found.distance, error)
     return PrivacyProfile(
         optimum=base.centre,
         leave_one_out=found.optima,
         radius=found.radius,
         distance=found.distance,
-        distance_error=distance_error,
-        released=centre_given,
+        distance_error=error,
+        released=model,
         privacy_loss=losses,
         privacy_loss_error=loss_error,
         mechanism=mechanism,
         rate=rate,
-        sensitivity=mechanism.sensitivity(training) if mechanism.epsilon is not None else None,
+        typical=typical,
+        sensitivity=sensitivity,
         regularization=float(regularization),
         loss=problem.loss.name,
         iterations=found.iterations,
     )
+
+
+def _neighbours(base: Fit, tolerance: float | None) -> Neighbours:
+    """One pass, then iterations for the records whose certificate is too wide."""
+    pivot, changes, found = leave_one_out(base)
+    if tolerance is None:
+        tolerance = default_tolerance(len(changes.y), base.problem.size)
+    tolerance = number("tolerance", tolerance, above=0.0)
+    wide = np.flatnonzero(~(found.radius <= tolerance * found.distance))
+    return refine(pivot, changes, found, tolerance, wide) if wide.size else found
 
 
 def _problem(

@@ -10,6 +10,7 @@ import numpy as np
 from deniable._check import FloatArray, InputError, number
 from deniable._plot import new_axes
 from deniable.records.laws import NoiseLaw
+from deniable.records.mechanisms import OutputPerturbation
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -67,16 +68,16 @@ def find_transition(profile: PrivacyProfile, *, quantile: float, low: float, hig
     b = number("high", high, above=a, below=1.0)
     order = profile.typical_ranking[::-1]
     record = int(order[min(int(np.ceil(q * len(order))), len(order)) - 1 if q > 0 else 0])
-    law = profile.mechanism.law(profile.optimum.size)
     distance, error = float(profile.distance[record]), float(profile.distance_error[record])
     if distance <= error:
         raise InputError("transition needs a record whose distance is certified above 0; lower tolerance")
-    if profile.sensitivity is None:
-        raise InputError("transition needs a mechanism calibrated by epsilon; a given scale has no ε to vary")
-    sensitivity = profile.sensitivity
+    mechanism, sensitivity = profile.mechanism, profile.sensitivity
+    if sensitivity is None or not isinstance(mechanism, OutputPerturbation):
+        raise InputError("transition needs OutputPerturbation(epsilon=...): it varies ε along a known law")
+    law = mechanism.law(profile.optimum.size)
 
     def epsilon_at(rate: float) -> float:
-        return profile.mechanism.epsilon_of(rate * sensitivity)
+        return mechanism.epsilon_of(rate * sensitivity)
 
     first, last = _rho_at(law, a, "low"), _rho_at(law, b, "high")
     rho = np.geomspace(first / 30, last * 4, 100)

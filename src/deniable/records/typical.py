@@ -1,0 +1,150 @@
+"""Every record's exposure by typical models, exact where the law is known and sampled with confidence elsewhere."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from deniable._check import FloatArray, InputError
+from deniable.records.laws import BracketTradeoff, NoiseLaw, in_chunks
+from deniable.tradeoff import EnvelopeTradeoff, Side, Tradeoff
+
+
+class Typical(ABC):
+    """The attack curves of all records over models drawn from the in-world; arrays have one entry per record."""
+
+    @abstractmethod
+    def advantage(self, side: Side) -> FloatArray:
+        """TV of the two worlds."""
+
+    @abstractmethod
+    def tpr(self, fpr: float, side: Side) -> FloatArray:
+        """Largest true positive rate at ``fpr``."""
+
+    @abstractmethod
+    def epsilon(self, delta: float, side: Side) -> FloatArray:
+        """Smallest ε ≥ 0 with H_{e^ε}(in‖out) and H_{e^ε}(out‖in) at most ``delta``."""
+
+    @abstractmethod
+    def mean_loss(self) -> FloatArray:
+        """E l_i."""
+
+    @abstractmethod
+    def mean_size(self) -> FloatArray:
+        """E|l_i|."""
+
+    @abstractmethod
+    def tradeoff(self, record: int) -> Tradeoff:
+        """One record's whole curve."""
+
+
+@dataclass(frozen=True)
+class ExactTypical(Typical):
+    """Output noise: record i's curve is that of a known law at ρ_i, which the certificate confines to an interval."""
+
+    law: NoiseLaw
+    rate: float
+    distance: FloatArray
+    error: FloatArray
+
+    def rho(self, side: Side) -> FloatArray:
+        """rate·distance, moved to the safe side by the certified error."""
+        sign = 1 if side == "upper" else -1
+        return np.maximum(self.rate * (self.distance + sign * self.error) * (1 + sign * 1e-14), 0.0)
+
+    def advantage(self, side: Side) -> FloatArray:
+        """Exact at the upper or lower end of ρ_i."""
+        return in_chunks(lambda rho: self.law.advantage(rho, side), self.rho(side))
+
+    def tpr(self, fpr: float, side: Side) -> FloatArray:
+        """Exact at the upper or lower end of ρ_i."""
+        return in_chunks(lambda rho: self.law.tpr(rho, np.full(rho.shape, fpr), side), self.rho(side))
+
+    def epsilon(self, delta: float, side: Side) -> FloatArray:
+        """Exact at the upper or lower end of ρ_i."""
+        return self.law.epsilon(self.rho(side), delta, side)
+
+    def mean_loss(self) -> FloatArray:
+        """At the computed distances."""
+        return in_chunks(self.law.mean_loss, self.rate * self.distance)
+
+    def mean_size(self) -> FloatArray:
+        """At the computed distances."""
+        return in_chunks(self.law.mean_size, self.rate * self.distance)
+
+    def tradeoff(self, record: int) -> Tradeoff:
+        """The law's trade-off at both ends of ρ_i."""
+        return BracketTradeoff(
+            self.law.tradeoff(float(self.rho("upper")[record])),
+            self.law.tradeoff(float(self.rho("lower")[record])),
+            method="exact law of the privacy loss at a certified leave-one-out optimum",
+        )
+
+
+@dataclass(frozen=True)
+class SampledTypical(Typical):
+    """Privacy losses at drawn models: H_γ = E(1 − γe^{−l})₊, with a confidence band for all γ at once.
+
+    For every γ the integrand grows with l from 0 to 1, so its mean is within ε = √(log(1/(1−confidence))/(2·draws))
+    of the sample's, on the chosen side, with the stated probability for each record (Dvoretzky–Kiefer–Wolfowitz with
+    Massart's constant). Lower sides other than the advantage's are the trivial ones.
+
+    ``losses`` is sorted along its first axis, (draws, records).
+    """
+
+    losses: FloatArray
+    confidence: float
+
+    @property
+    def band(self) -> float:
+        """Half-width ε of the confidence band."""
+        return float(np.sqrt(np.log(1 / (1 - self.confidence)) / (2 * len(self.losses))))
+
+    def advantage(self, side: Side) -> FloatArray:
+        """Mean of (1 − e^{−l})₊ plus or minus the band."""
+        found = np.mean(np.maximum(-np.expm1(-self.losses), 0.0), axis=0)
+        return np.asarray(found + (self.band if side == "upper" else -self.band)).clip(0.0, 1.0)
+
+    def tpr(self, fpr: float, side: Side) -> FloatArray:
+        """Smallest of H_γ + band + γ·fpr over γ = 0 and the sampled e^l, where the convex bound has its minimum."""
+        if side == "lower":
+            return np.full(self.losses.shape[1], fpr)
+        bound = np.min(self._sticks() + np.exp(np.minimum(self.losses, 700.0)) * fpr, axis=0) + self.band
+        return np.asarray(bound).clip(fpr, 1.0)
+
+    def epsilon(self, delta: float, side: Side) -> FloatArray:
+        """Not resolvable: the band is wider than any useful δ."""
+        raise InputError(
+            f"epsilon at delta={delta:g} cannot be read from {len(self.losses)} drawn models; use advantage, tpr or"
+            " privacy_loss, or a mechanism whose law is known (OutputPerturbation)"
+        )
+
+    def mean_loss(self) -> FloatArray:
+        """Sample mean."""
+        return np.asarray(self.losses.mean(axis=0))
+
+    def mean_size(self) -> FloatArray:
+        """Sample mean."""
+        return np.asarray(np.abs(self.losses).mean(axis=0))
+
+    def tradeoff(self, record: int) -> Tradeoff:
+        """The band as an envelope."""
+        points, first = np.unique(self.losses[:, record], return_index=True)
+        return EnvelopeTradeoff(
+            points,
+            np.minimum(self._sticks()[first, record] + self.band, 1.0),
+            np.ones(points.size),  # the out-world was not sampled
+            method=f"privacy loss at {len(self.losses)} drawn models",
+            confidence=self.confidence,
+        )
+
+    def _sticks(self) -> FloatArray:
+        """Mean of (1 − γe^{−l})₊ at each γ = e^{l_k}, by running sums from the largest loss."""
+        growing = self.losses[::-1]
+        with np.errstate(over="ignore", invalid="ignore"):
+            less = np.cumsum(np.exp(growing[:1] - growing), axis=0) * np.exp(growing - growing[:1])
+        less = np.where(np.isfinite(less), less, 0.0)  # an overflow loses only what would be subtracted
+        count = np.arange(1, len(growing) + 1)[:, None]
+        return np.asarray(np.maximum(count - less, 0.0)[::-1] / len(growing))
