@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ _TARGETS = {
 def main() -> None:
     """Draw the page."""
     st.set_page_config(page_title="deniable", layout="wide")
-    st.title("Could an attacker tell whether a record was in the training data?")
+    st.header("Could an attacker tell whether a record was in the training data?")
     run, data = st.tabs(["A DP-SGD run", "A table of records"])
     with run:
         _run_page()
@@ -37,6 +38,7 @@ def main() -> None:
         _data_page()
 
 
+@st.fragment  # a moved slider redraws this page only
 def _run_page() -> None:
     left, right = st.columns([1, 2], gap="large")
     with left:
@@ -53,7 +55,7 @@ def _run_page() -> None:
     with right:
         mechanism = dn.SubsampledGaussian(noise, min(rate, 1.0), steps)
         _numbers(mechanism, prior, fpr, delta)
-        _downloads(dn.assess(mechanism, prior=prior, fpr=[fpr], delta=delta), "run")
+        _downloads(lambda: dn.assess(mechanism, prior=prior, fpr=[fpr], delta=delta), "run")
 
 
 def _calibration(rate: float, steps: int, fpr: float, delta: float) -> None:
@@ -103,12 +105,13 @@ def _roc(tpr: FloatArray) -> go.Figure:
             go.Scatter(x=100 * _FPR, y=100 * _FPR, name="guessing", line={"dash": "dot", "color": "grey"}),
         ]
     )
-    figure.update_xaxes(type="log", title="false positive rate (%)")
-    figure.update_yaxes(type="log", title="true positive rate (%)")
+    figure.update_xaxes(type="log", title="false positive rate (%)", exponentformat="none")
+    figure.update_yaxes(type="log", title="true positive rate (%)", exponentformat="none")
     figure.update_layout(height=430, margin={"t": 20, "b": 40}, legend={"orientation": "h", "y": 1.1})
     return figure
 
 
+@st.fragment
 def _data_page() -> None:
     """A table in, a profile out; whatever is uploaded, the page stays."""
     st.write("The table stays on this machine. It needs a column with two values to predict.")
@@ -129,7 +132,7 @@ def _data_page() -> None:
     for section in made.sections:
         st.subheader(section.title)
         st.dataframe([{"number": n.label, "value": n.shown, "meaning": n.meaning} for n in section.numbers])
-    _downloads(made, "table")
+    _downloads(lambda: made, "table")
 
 
 def _assess_upload(upload: Any, target: str, drop: str, epsilon: float, regularization: float) -> Assessment:
@@ -145,10 +148,13 @@ def _assess_upload(upload: Any, target: str, drop: str, epsilon: float, regulari
         return made
 
 
-def _downloads(assessment: Assessment, key: str) -> None:
+def _downloads(make: Callable[[], Assessment], key: str) -> None:
+    """Offer the report; it is made when it is asked for."""
     one, two = st.columns(2)
-    one.download_button("Download the report (HTML)", assessment.to_html, "report.html", "text/html", key=f"{key}-html")
-    two.download_button("Download the numbers (JSON)", assessment.to_json, "report.json", key=f"{key}-json")
+    one.download_button(
+        "Download the report (HTML)", lambda: make().to_html(), "report.html", "text/html", key=f"{key}-html"
+    )
+    two.download_button("Download the numbers (JSON)", lambda: make().to_json(), "report.json", key=f"{key}-json")
 
 
 if __name__ == "__main__":

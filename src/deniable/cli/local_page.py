@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
+import os
 import sys
 from importlib.util import find_spec
 from typing import Annotated
@@ -35,4 +35,5 @@ def local_page(
         "client.toolbarMode": "minimal",
     }
     words = [f"--{name}={value}" for name, value in options.items()]
-    raise typer.Exit(subprocess.call([sys.executable, "-m", "streamlit", "run", page.origin, *words]))
+    sys.stdout.flush()
+    os.execv(sys.executable, [sys.executable, "-m", "streamlit", "run", page.origin, *words])  # Ctrl-C reaches it
