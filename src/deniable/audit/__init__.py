@@ -7,6 +7,7 @@ from deniable.audit.known import (
     attack_transcript,
     output_perturbation_scores,
 )
+from deniable.audit.one_run import OneRunAudit, audit_one_run
 from deniable.audit.results import AttackScores
 from deniable.audit.scores import ReversedScoresWarning, ScoreAudit, audit_scores
 from deniable.audit.verdict import Verdict
@@ -14,12 +15,14 @@ from deniable.audit.verdict import Verdict
 __all__ = [
     "AttackScores",
     "Interval",
+    "OneRunAudit",
     "ReversedScoresWarning",
     "ScoreAudit",
     "Verdict",
     "attack_output_perturbation",
     "attack_random_subset",
     "attack_transcript",
+    "audit_one_run",
     "audit_scores",
     "output_perturbation_scores",
 ]

@@ -1,0 +1,168 @@
+"""Auditing with one training run: many canaries, each included by the toss of a coin.
+
+Instead of thousands of runs with and without one record, insert m canaries independently with probability one half and
+guess for each whether it was in. The canaries' memberships are independent, so one run gives m pieces of evidence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import bdtr, bdtrc
+
+from deniable._check import InputError, choice, integer, number, numbers
+from deniable.audit.families import EpsilonDelta, Family, Gaussian
+from deniable.audit.intervals import Interval
+
+Bound = Literal["steinke", "f-dp"]
+
+
+@dataclass(frozen=True)
+class OneRunAudit:
+    """How many of the confident guesses about coin-flipped canaries were right, and what that proves.
+
+    The limits hold for the run that was made, with probability ``confidence`` over the coins and the training.
+    Each entry of ``guesses`` and ``right`` is one strategy (the most confident r guesses); trying several is paid for
+    by dividing the permitted error.
+    """
+
+    canaries: int
+    guesses: tuple[int, ...]
+    right: tuple[int, ...]
+    confidence: float = field(default=0.95)
+
+    def epsilon(self, delta: float = 0.0, *, bound: Bound = "steinke") -> Interval:
+        """Return the one-sided interval of ε at ``delta``.
+
+        ``bound`` is "steinke" (Steinke, Nasr & Jagielski 2023, Theorem 5.2) or "f-dp" (Mahloujifar, Melis & Chaudhuri
+        2024, with the curve of (ε, δ)-DP; often better for δ > 0).
+        """
+        delta = number("delta", delta, at_least=0.0, below=1.0)
+        choice("bound", bound, ("steinke", "f-dp"))
+        family = EpsilonDelta(delta)
+
+        def rejects(value: float, r: int, v: int, error: float) -> bool:
+            if bound == "steinke":
+                return _p_value(value, delta, self.canaries, r, v) <= error
+            return rejects_f_dp(family, value, self.canaries, r, v, error)
+
+        name = "epsilon" if delta == 0 else f"epsilon at delta {delta:g}"
+        return self._lower(rejects, name, bound)
+
+    @property
+    def mu(self) -> Interval:
+        """The one-sided interval of μ (Gaussian DP), from the f-DP bound."""
+        family = Gaussian()
+        return self._lower(
+            lambda value, r, v, error: rejects_f_dp(family, value, self.canaries, r, v, error),
+            "mu (Gaussian DP)",
+            "f-dp",
+        )
+
+    def _lower(self, rejects: Callable[[float, int, int, float], bool], name: str, method: str) -> Interval:
+        error = (1 - self.confidence) / len(self.guesses)
+        limits = [
+            _largest(lambda value, r=r, v=v: rejects(value, r, v, error))  # type: ignore[misc]
+            for r, v in zip(self.guesses, self.right, strict=True)
+        ]
+        low = max(limits)
+        return Interval(low, float("inf"), low, name, self.confidence, sides="lower", method=f"one run, {method}")
+
+
+def audit_one_run(
+    scores: ArrayLike,
+    included: ArrayLike,
+    *,
+    guesses: int | tuple[int, ...] | None = None,
+    confidence: float = 0.95,
+) -> OneRunAudit:
+    """Audit one training run into which canaries were inserted by independent fair coins.
+
+    Parameters
+    ----------
+    scores
+        One score per canary, shape (m,); larger says "in".
+    included
+        Whether each canary was in, shape (m,). The coins must be fair and independent, and tossed before training;
+        a fixed number of included canaries is another game.
+    guesses
+        How many canaries to guess about: the most extreme half of them "in" at the top, "out" at the bottom. Several
+        numbers are tried with a correction; by default m, m/2, m/4 and m/10. Choose them before seeing the scores.
+
+    Raises
+    ------
+    InputError
+        If shapes differ, a score is NaN, or there are more guesses than canaries.
+    """
+    values = numbers("scores", scores, hint="drop the canaries whose score is missing")
+    inside = np.asarray(included)
+    if values.ndim != 1 or values.size == 0 or inside.shape != values.shape:
+        raise InputError(
+            f"scores and included must be one-dimensional, of one length and not empty, got {values.shape} and "
+            f"{inside.shape}"
+        )
+    if not np.isin(inside, (0, 1)).all():
+        raise InputError("included must hold True or False for every canary")
+    m = values.size
+    wanted = (m, m // 2, m // 4, m // 10) if guesses is None else np.atleast_1d(np.asarray(guesses)).tolist()
+    counts = tuple(sorted({integer("guesses", r, at_least=1) for r in wanted if guesses is not None or r >= 1}))
+    if max(counts) > m:
+        raise InputError(f"guesses must be at most the number of canaries, {m}, got {max(counts)}")
+    order = np.argsort(values, kind="stable")
+    truth = inside.astype(bool)[order]
+    right = tuple(int(truth[m - (r + 1) // 2 :].sum() + (~truth[: r // 2]).sum()) for r in counts)
+    confidence = number("confidence", confidence, above=0.5, below=1.0, hint="0.95 is usual")
+    return OneRunAudit(m, counts, right, confidence)
+
+
+def _p_value(epsilon: float, delta: float, m: int, r: int, v: int) -> float:
+    """Largest P(at least v of r guesses right) under (ε, δ)-DP (Steinke, Nasr & Jagielski 2023, Theorem 5.2).
+
+    For δ = 0 the right guesses are dominated by Binomial(r, e^ε/(1+e^ε)); δ adds at most
+    2mδ·max_i P(v − i ≤ Binomial < v)/i.
+    """
+    if v == 0:
+        return 1.0
+    q = 1 / (1 + np.exp(-epsilon))
+    value = float(bdtrc(v - 1, r, q))
+    if delta > 0:
+        i = np.arange(1, v + 1)
+        below = np.where(v - i - 1 >= 0, bdtr(np.maximum(v - i - 1, 0), r, q), 0.0)
+        value += 2 * m * delta * float(np.max((bdtr(v - 1, r, q) - below) / i))
+    return min(1.0, value)
+
+
+def rejects_f_dp(family: Family, value: float, m: int, r: int, v: int, error: float) -> bool:
+    """Return whether P(at least v of r guesses right) ≤ ``error`` under a symmetric f-DP guarantee.
+
+    Let p_j be the probability of j right guesses, R_j = Σ_{i≥j} i·p_i/m and H_j = Σ_{i≥j} (r−i)·p_i/m. Flipping the
+    coin of one canary turns "right, j in all" into "wrong, j−1 in all"; by f-DP for each canary and concavity
+    R_j ≤ f̄(H_{j−1}) with f̄ = 1 − f (Mahloujifar, Melis & Chaudhuri 2024, Theorem 9). Were the probability above
+    ``error``, following the least H and R down to j = 0 could use no more than all probability, R_0 + H_0 = r/m.
+    """
+    if v == 0:
+        return False
+    R, H = error * v / m, error * (r - v) / m
+    for j in range(v, 0, -1):
+        # f̄⁻¹(R) = 1 − f̄(1 − R) for a symmetric trade-off
+        needed = max(H, 1 - float(family.ceiling(np.asarray(1 - R), value)))
+        R += (j - 1) / (r - j + 1) * (needed - H)
+        H = needed
+        if r / m < R + H:
+            return True
+    return False
+
+
+def _largest(rejects: Callable[[float], bool]) -> float:
+    """Return the largest rejected parameter, rounded down (0 if none)."""
+    low, high = 0.0, 64.0
+    if not rejects(low):
+        return 0.0
+    while high - low > 1e-6 * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if rejects(middle) else (low, middle)
+    return low
