@@ -121,8 +121,9 @@ def release(
     certain = number("confidence", confidence, above=0.0, below=1.0)
     game = Game(population, _valid_eta(eta, population), bound, certain)
     shaper = Shaper(noise, covariance)
-    runner = _runner(algorithm, population, rng, n_jobs, cache_dir, progress)
     resamples = integer("n_resamples", n_resamples, at_least=8)
+    label = cache_label(algorithm, population, bound, noise, covariance, resamples, swap_records)
+    runner = _runner(rng, n_jobs, progress, cache_dir, label)
     if noise == "published":
         game = Game(population, game.eta, "centre", certain)
         return _published(algorithm, runner, game, resamples, moment, reproduce, insecure_testing_rng)
@@ -157,19 +158,16 @@ def _valid_eta(eta: Any, population: Population) -> float:
 
 
 def _runner(
-    algorithm: Algorithm,
-    population: Population,
     rng: int | np.random.Generator | None,
     n_jobs: int | None,
-    cache_dir: str | PathLike[str] | None,
     progress: bool | None,
+    cache_dir: str | PathLike[str] | None,
+    label: tuple[str, ...],
 ) -> Runner:
-    entropy = int(np.random.default_rng(rng).integers(2**63))
-    if cache_dir is None:
-        return Runner(entropy, n_jobs, progress)
-    if rng is None:
+    if cache_dir is not None and rng is None:
         raise InputError("cache_dir needs rng: only seeded resamples can be resumed")
-    return Runner(entropy, n_jobs, progress, Path(cache_dir), cache_label(algorithm, population))
+    entropy = int(np.random.default_rng(rng).integers(2**63))
+    return Runner(entropy, n_jobs, progress, None if cache_dir is None else Path(cache_dir), label)
 
 
 def _enumerated(algorithm: Algorithm, game: Game, shaper: Shaper) -> Plan | None:

@@ -25,6 +25,7 @@ from deniable.noise.statistics import ExactSwap, ResampledSwap
 _SELECTION = 0.25  # share of the resamples that fixes the shape of the noise; the others certify
 _CONSTANT = 1e-12  # relative spread below which a coordinate is a constant of the data set
 _SWAP_DISTANCES = 20_000_000  # kept in memory by the swap bound of regressions and quantiles
+_PARTNERS = 4  # random partners of each record in each resample: averages out most of their variation
 
 
 @dataclass(frozen=True)
@@ -231,7 +232,7 @@ def plan_by_known_swaps(algorithm: ResampledSwap, runner: Runner, game: Game, sh
         return nothing_varies(coordinates, chosen, chosen)
     values = values[:, coordinates.free]
     law = shaper.law(values - values.mean(axis=0))
-    partners = max(1, min(32, population.n_train, _SWAP_DISTANCES // (resamples * population.n_records)))
+    partners = max(1, min(_PARTNERS, _SWAP_DISTANCES // (resamples * population.n_records)))
     distances = runner.map(_KnownSwaps(algorithm, population, law, coordinates.free, partners), resamples)
     return Plan(
         coordinates,

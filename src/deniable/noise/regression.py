@@ -6,7 +6,7 @@ and the Hessian to H' = H − w_a x_a x_aᵀ + w_b x_b x_bᵀ; by Sherman–Morr
 For the squared loss the step −H'⁻¹g is exact. The logistic loss is generalised self-concordant, |l'''| ≤ l''
 (Bach 2010): while |xⱼᵀΔ| ≤ r for all rows, Hessians differ from H' by factors within e^{±r}. With r = maxⱼ |xⱼᵀΔ| at
 the exact change Δ this gives 1 − e^{−r} ≤ q = maxⱼ‖xⱼ‖_{H'⁻¹}·‖g‖_{H'⁻¹}, so r ≤ −log(1 − q), and the step errs by at
-most (r/(1 − e^{−r}) − 1)·‖g‖_{H'⁻¹} in the norm of H'. If q ≥ 1 nothing is known and the distance is infinite.
+most (r/(1 − e^{−r}) − 1)·‖g‖_{H'⁻¹} in the norm of H'. Where that is too much the swap is fitted again.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from deniable.noise.resampling import Indices, Population
 from deniable.noise.statistics import ResampledSwap, swap_partners
 
 _TOLERANCE = 1e-11  # a fit stops at this Newton decrement, relative to 1 + ‖θ‖ in the norm of the Hessian
+_ROUGH = 0.3  # relative error of the one-step change above which the swap is fitted again
 
 
 @dataclass(frozen=True)
@@ -84,16 +85,20 @@ class _Regression(ResampledSwap):
         kept = 1 / np.sqrt(np.maximum(1 + w_a * g_aa, 1e-300))
         white = law.whiten(law.whiten(np.linalg.inv(hessian)[np.ix_(coordinates, coordinates)]).T)
         to_distance = kept * np.sqrt(np.linalg.eigvalsh((white + white.T) / 2)[-1])
-        slack = self._step_error(np.sqrt(own.max()) * kept * decrement) * decrement
+        error = self._step_error(np.sqrt(own.max()) * kept * decrement)
+        for i, j in np.argwhere(error > _ROUGH):  # few, and rarer the more records there are: fit again
+            after = np.append(inside[inside != leave[i, j]], enter[i, j])
+            step[i, j], error[i, j] = self._fit(X[after], y[after], start=theta)[0] - theta, 0.0
         inexact = 8 * _TOLERANCE * (1 + float(np.sqrt(theta @ hessian @ theta)))  # of both fits
-        return np.asarray((law.distance(step[..., coordinates]) + to_distance * (slack + inexact)) * (1 + 1e-9))
+        slack = to_distance * (error * decrement + inexact)
+        return np.asarray((law.distance(step[..., coordinates]) + slack) * (1 + 1e-9))
 
-    def _fit(self, X: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _fit(self, X: FloatArray, y: FloatArray, start: FloatArray | float = 0.0) -> tuple[FloatArray, FloatArray]:
         """Minimise by damped Newton steps; return θ and the Hessian there."""
         penalty = np.full(X.shape[1], self._penalty)
         if self.fit_intercept:
             penalty[-1] = 0.0
-        theta = np.zeros(X.shape[1])
+        theta = np.zeros(X.shape[1]) + start
         for _ in range(200):
             slope, weight = self._curve(y, X @ theta)
             gradient = X.T @ slope + penalty * theta
@@ -109,7 +114,7 @@ class _Regression(ResampledSwap):
                 return theta, hessian
             # self-concordance: damping by log(1 + t)/t, t = R‖step‖, always decreases F (Bach 2010)
             length = float(np.max(np.abs(X @ step)))
-            damping = 1.0 if length < 1e-2 or self._quadratic else float(np.log1p(length) / length)
+            damping = 1.0 if length < 0.5 or self._quadratic else float(np.log1p(length) / length)
             theta = theta - damping * step
         raise ReleaseError("the regression did not converge on a subset; increase alpha or lower C")
 

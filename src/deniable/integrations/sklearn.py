@@ -1,0 +1,254 @@
+"""``MembershipPrivate``: any scikit-learn estimator with a membership guarantee."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.utils import check_random_state, get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from deniable._check import FloatArray, InputError
+from deniable.integrations.sklearn_parameters import Arrays, Codec, Known, TwoFunctions, codec_for
+from deniable.noise import ReleaseError, release
+
+
+def _delegated(name: str, doc: str) -> Any:
+    """Return a method that asks the released estimator, and exists only if the wrapped one has it."""
+
+    def method(self: MembershipPrivate, X: Any, *more: Any) -> Any:
+        check_is_fitted(self)
+        rows = validate_data(self, X, reset=False, dtype=np.float64)
+        return getattr(self.estimator_, name)(rows, *(part for part in more if part is not None))
+
+    def offered(self: MembershipPrivate) -> bool:
+        getattr(self.estimator, name)  # its AttributeError is the message
+        return True
+
+    method.__name__, method.__doc__ = name, doc
+    return available_if(offered)(method)
+
+
+class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """Wrap an estimator so that its released parameters hide who was in training.
+
+    A secret random part of the data trains; its parameters get the least noise that certifies ``eta``
+    (see :func:`deniable.release` for the guarantee and its game). Predictions come from the noised parameters alone.
+    What is fixed beforehand comes from the whole data set: the class labels, the order of k-means' clusters.
+
+    Supported: linear, ridge, lasso, Huber, logistic regression, linear SVM, PCA, covariance estimators, Gaussian naive
+    Bayes, k-means, ``StandardScaler``, pipelines of those, and any estimator through ``get_parameters`` and
+    ``set_parameters``.
+
+    Parameters
+    ----------
+    estimator
+        Unfitted estimator; it is cloned, never fitted itself.
+    eta
+        Largest gain of any membership attack over guessing, in (0, min(π, 1 − π)), π = ``fraction``.
+    noise, bound, covariance, fraction, n_resamples, confidence, n_jobs
+        As in :func:`deniable.release`.
+    get_parameters, set_parameters
+        For other estimators: fitted estimator → array of fixed shape, and (fresh estimator, array) → None. The second
+        must set all that predictions need and nothing else of the fit.
+    clip
+        (low, high) to which every released parameter is clipped, or None.
+    project_psd
+        Whether released covariance matrices are projected to positive semidefinite.
+    random_state
+        Seeds the resampling; never the training part or the noise, so two fits differ on purpose.
+    insecure_testing_seed
+        Makes noise and training part reproducible. For tests only: the result protects nobody.
+
+    Attributes
+    ----------
+    estimator_
+        Estimator with the released parameters.
+    certificate_
+        The guarantee, see :class:`deniable.noise.Certificate`.
+    noise_scale_
+        Standard deviation of the noise of each parameter array, by name.
+    n_features_in_, feature_names_in_, classes_
+        As in scikit-learn; of the whole data set.
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        eta: float = 0.1,
+        noise: str = "gaussian",
+        bound: str = "centre",
+        covariance: str = "diagonal",
+        fraction: float = 0.5,
+        n_resamples: int = 256,
+        confidence: float = 0.99,
+        get_parameters: Callable[[Any], Any] | None = None,
+        set_parameters: Callable[[Any, FloatArray], None] | None = None,
+        clip: tuple[float, float] | None = None,
+        project_psd: bool = True,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        insecure_testing_seed: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.eta = eta
+        self.noise = noise
+        self.bound = bound
+        self.covariance = covariance
+        self.fraction = fraction
+        self.n_resamples = n_resamples
+        self.confidence = confidence
+        self.get_parameters = get_parameters
+        self.set_parameters = set_parameters
+        self.clip = clip
+        self.project_psd = project_psd
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.insecure_testing_seed = insecure_testing_seed
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Release the parameters of the estimator, trained on a secret part of (X, y).
+
+        Raises ``InputError`` (nothing is set then) if the guarantee cannot be certified or a training set fails.
+        """
+        tags = get_tags(self.estimator)
+        rows, target = self._validated(X, y, tags)
+        classes = np.unique(target) if tags.estimator_type == "classifier" else None
+        codec = self._codec().prepare(self.estimator, rows, target)
+        learn = _Learn(self.estimator, codec, classes)
+        layout = _Layout.of(learn.arrays(rows, target))
+        testing = None if self.insecure_testing_seed is None else np.random.default_rng(self.insecure_testing_seed)
+        released = release(
+            _Flat(learn, layout),
+            (rows,) if target is None else (rows, target),
+            eta=self.eta,
+            noise=self.noise,  # type: ignore[arg-type]  # release checks the words
+            bound=self.bound,  # type: ignore[arg-type]
+            covariance=self.covariance,  # type: ignore[arg-type]
+            fraction=self.fraction,
+            n_resamples=self.n_resamples,
+            confidence=self.confidence,
+            rng=int(check_random_state(self.random_state).randint(2**31 - 1)),
+            n_jobs=self.n_jobs,
+            insecure_testing_rng=testing,
+        )
+        value = released.value if self.clip is None else np.clip(released.value, *self._clip_range())
+        shell = clone(self.estimator)
+        codec.install(
+            shell,
+            layout.split(value),
+            Known(rows.shape[1], released.certificate.n_train, classes, self.project_psd),
+        )
+        self.estimator_ = shell
+        self.certificate_ = released.certificate
+        self.noise_scale_ = layout.split(released.noise_scale)
+        if classes is not None:
+            self.classes_ = classes
+        return self
+
+    predict = _delegated("predict", "Predict from the released parameters.")
+    predict_proba = _delegated("predict_proba", "Class probabilities from the released parameters.")
+    predict_log_proba = _delegated("predict_log_proba", "Log class probabilities from the released parameters.")
+    decision_function = _delegated("decision_function", "Decision values from the released parameters.")
+    transform = _delegated("transform", "Transform by the released parameters.")
+    mahalanobis = _delegated("mahalanobis", "Squared Mahalanobis distances under the released covariance.")
+    score = _delegated("score", "Score of the released estimator, by its own rule.")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator)
+        tags.estimator_type = inner.estimator_type
+        tags.classifier_tags, tags.regressor_tags = inner.classifier_tags, inner.regressor_tags
+        tags.transformer_tags, tags.target_tags = inner.transformer_tags, inner.target_tags
+        tags.non_deterministic = self.insecure_testing_seed is None
+        return tags
+
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
+        """Fit, then transform the data that were given (all of them, not only those that trained)."""
+        return self.fit(X, y).transform(X)
+
+    def fit_predict(self, X: Any, y: Any = None) -> Any:
+        """Fit, then predict the data that were given (all of them, not only those that trained)."""
+        return self.fit(X, y).predict(X)
+
+    def _validated(self, X: Any, y: Any, tags: Any) -> tuple[FloatArray, Any]:
+        if y is None and not tags.target_tags.required:
+            return validate_data(self, X, dtype=np.float64, ensure_min_samples=4), None
+        multi = tags.target_tags.multi_output
+        numeric = tags.estimator_type == "regressor"
+        rows, target = validate_data(
+            self, X, y, dtype=np.float64, ensure_min_samples=4, multi_output=multi, y_numeric=numeric
+        )
+        if tags.estimator_type == "classifier":
+            check_classification_targets(target)
+        return rows, target
+
+    def _codec(self) -> Codec:
+        if (self.get_parameters is None) != (self.set_parameters is None):
+            raise InputError("get_parameters and set_parameters must be given together")
+        if self.get_parameters is not None and self.set_parameters is not None:
+            return TwoFunctions(self.get_parameters, self.set_parameters)
+        return codec_for(self.estimator)
+
+    def _clip_range(self) -> tuple[float, float]:
+        try:
+            low, high = (float(end) for end in self.clip or ())
+        except (TypeError, ValueError):
+            raise InputError(f"clip must be two numbers (low, high), got {self.clip!r}") from None
+        if not low < high:
+            raise InputError(f"clip must be (low, high) with low < high, got {self.clip!r}")
+        return low, high
+
+
+@dataclass(frozen=True)
+class _Learn:
+    """Fit on a part of the data and keep only the parameter arrays."""
+
+    estimator: Any
+    codec: Codec
+    classes: NDArray[Any] | None
+
+    def arrays(self, X: FloatArray, y: Any = None) -> Arrays:
+        if self.classes is not None and len(np.unique(y)) < len(self.classes):
+            missing = np.setdiff1d(self.classes, y).tolist()
+            raise ReleaseError(f"a training part has no record of class {missing}; merge rare classes")
+        return self.codec.learn(self.estimator, X, y)
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """Where each named array lies in the flat vector."""
+
+    shapes: tuple[tuple[str, tuple[int, ...]], ...]
+
+    @classmethod
+    def of(cls, arrays: Arrays) -> _Layout:
+        return cls(tuple((name, value.shape) for name, value in arrays.items()))
+
+    def join(self, arrays: Arrays) -> FloatArray:
+        if _Layout.of(arrays) != self:
+            raise ReleaseError("the parameters of the estimator change shape between training parts")
+        return np.concatenate([value.ravel() for value in arrays.values()])
+
+    def split(self, flat: FloatArray) -> Arrays:
+        ends = np.cumsum([int(np.prod(shape)) for _, shape in self.shapes])
+        parts = np.split(flat, ends[:-1])
+        return {name: part.reshape(shape) for (name, shape), part in zip(self.shapes, parts, strict=True)}
+
+
+@dataclass(frozen=True)
+class _Flat:
+    """The algorithm handed to :func:`release`: a part of the data in, one vector out."""
+
+    learn: _Learn
+    layout: _Layout
+
+    def __call__(self, part: tuple[Any, ...]) -> FloatArray:
+        return self.layout.join(self.learn.arrays(*part))

@@ -1,0 +1,296 @@
+"""What a fitted scikit-learn estimator knows, as named arrays, and back into a fresh estimator.
+
+``learn`` fits on some data and returns only the arrays that predictions need; ``install`` writes (noised) arrays into
+an estimator that was never fitted. Nothing else of a fit survives: no labels, counts, iteration numbers or caches.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.cluster import KMeans
+from sklearn.covariance import EmpiricalCovariance
+from sklearn.decomposition import PCA
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+
+from deniable._check import FloatArray, InputError
+
+Arrays = dict[str, FloatArray]
+
+
+@dataclass(frozen=True)
+class Known:
+    """What may be written into the released estimator as it is: functions of the whole data set or of the settings."""
+
+    n_features: int
+    n_train: int
+    classes: NDArray[Any] | None
+    project_psd: bool
+
+
+class Codec(ABC):
+    """Parameters out of, and into, one kind of estimator."""
+
+    def prepare(self, estimator: BaseEstimator, X: FloatArray, y: Any) -> Codec:
+        """Return a codec that may use the whole data set as a reference (never released)."""
+        return self
+
+    @abstractmethod
+    def learn(self, estimator: BaseEstimator, X: FloatArray, y: Any) -> Arrays:
+        """Fit a clone and return its parameters."""
+
+    @abstractmethod
+    def install(self, shell: BaseEstimator, arrays: Arrays, known: Known) -> None:
+        """Write the parameters into the unfitted ``shell``, after making them valid."""
+
+
+@dataclass(frozen=True)
+class Attributes(Codec):
+    """Fitted attributes copied by name."""
+
+    names: tuple[str, ...]
+
+    def learn(self, estimator: BaseEstimator, X: FloatArray, y: Any) -> Arrays:
+        """Fit a clone and read its attributes."""
+        fitted = clone(estimator).fit(X, y)
+        return {name: np.asarray(getattr(fitted, name), dtype=np.float64) for name in self.names}
+
+    def install(self, shell: BaseEstimator, arrays: Arrays, known: Known) -> None:
+        """Set the attributes, and the classes of the whole data set."""
+        for name, value in arrays.items():
+            setattr(shell, name, float(value) if value.ndim == 0 else value)
+        shell.n_features_in_ = known.n_features
+        if known.classes is not None:
+            shell.classes_ = known.classes
+
+
+@dataclass(frozen=True)
+class GaussianNBCodec(Attributes):
+    """Class means, variances and priors; variances are kept positive and priors a distribution."""
+
+    names: tuple[str, ...] = ("theta_", "var_", "class_prior_")
+
+    def install(self, shell: BaseEstimator, arrays: Arrays, known: Known) -> None:
+        """Clip variances at 1e-9 of the largest, clip and rescale priors."""
+        variance = np.maximum(arrays["var_"], 1e-9 * max(float(arrays["var_"].max()), 1e-9))
+        prior = np.maximum(arrays["class_prior_"], 1e-9)
+        super().install(shell, {**arrays, "var_": variance, "class_prior_": prior / prior.sum()}, known)
+
+
+@dataclass(frozen=True)
+class StandardScalerCodec(Attributes):
+    """Means and variances of the columns, as far as the scaler uses them."""
+
+    names: tuple[str, ...] = ()
+
+    def learn(self, estimator: BaseEstimator, X: FloatArray, y: Any) -> Arrays:
+        """Fit a clone and read its mean and variance."""
+        fitted = clone(estimator).fit(X)
+        kept = {"mean_": fitted.mean_, "var_": fitted.var_}
+        return {name: np.asarray(value) for name, value in kept.items() if value is not None}
+
+    def install(self, shell: BaseEstimator, arrays: Arrays, known: Known) -> None:
+        """Clip the variances at 1e-9 of the largest and set the scale."""
+        shell.mean_, shell.var_, shell.scale_ = arrays.get("mean_"), None, None
+        if shell.with_std:
+            shell.var_ = np.maximum(arrays["var_"], 1e-9 * max(float(arrays["var_"].max()), 1e-9))
+            shell.scale_ = np.sqrt(shell.var_)
+        shell.n_features_in_, shell.n_samples_seen_ = known.n_features, known.n_train
+
+
+@dataclass(frozen=True)
+class CovarianceCodec(Attributes):
+    """Location and covariance; the precision is computed from what is released."""
+
+    names: tuple[str, ...] = ("location_", "covariance_")
+
+    def install(self, shell: BaseEstimator, arrays: Arrays, known: Known) -> None:
+        """Symmetrise, project to positive semidefinite if asked, and invert."""
+        covariance = symmetric(arrays["covariance_"], known.project_psd)
+        super().install(shell, {**arrays, "covariance_": covariance}, known)
+        if getattr(shell, "store_precision", True):
+            shell.precision_ = np.linalg.pinv(covariance, hermitian=True)
+
+
+class PCACodec(Codec):
+    """Mean and covariance matrix: components have no stable sign or order that noise could be added to."""
+
+    def learn(self, estimator: BaseEstimator, X: FloatArray, y: Any) -> Arrays:
+        """Return mean and covariance (divisor n − 1)."""
+        mean = X.mean(axis=0)
+        return {"mean_": mean, "covariance": (X - mean).T @ (X - mean) / (len(X) - 1)}
+
+    def install(self, shell: BaseEstimator, arrays: Arrays, known: Known) -> None:
+        """Diagonalise the released covariance."""
+        values, vectors = np.linalg.eigh(symmetric(arrays["covariance"], known.project_psd))
+        values, vectors = values[::-1], vectors[:, ::-1].T
+        total = max(float(np.abs(values).sum()), np.finfo(float).tiny)
+        kept = _n_components(shell.n_components, values, known)
+        flips = np.sign(vectors[np.arange(len(vectors)), np.abs(vectors).argmax(axis=1)])
+        shell.mean_, shell.components_ = arrays["mean_"], (flips[:, None] * vectors)[:kept]
+        shell.explained_variance_ = values[:kept]
+        shell.explained_variance_ratio_ = values[:kept] / total
+        shell.singular_values_ = np.sqrt(np.maximum(values[:kept], 0.0) * (known.n_train - 1))
+        shell.noise_variance_ = float(values[kept:].mean()) if kept < len(values) else 0.0
+        shell.n_components_, shell.n_samples_, shell.n_features_in_ = kept, known.n_train, known.n_features
+
+
+@dataclass(frozen=True)
+class KMeansCodec(Attributes):
+    """Cluster centres, in the order of a reference clustering of the whole data set."""
+
+    names: tuple[str, ...] = ("cluster_centers_",)
+    reference: FloatArray | None = None
+
+    def prepare(self, estimator: BaseEstimator, X: FloatArray, y: Any) -> Codec:
+        """Cluster the whole data set once; only its order of clusters is used."""
+        return KMeansCodec(reference=np.asarray(clone(estimator).fit(X).cluster_centers_, dtype=np.float64))
+
+    def learn(self, estimator: BaseEstimator, X: FloatArray, y: Any) -> Arrays:
+        """Fit, then match the centres to the reference so that labels do not jump between training sets."""
+        from scipy.optimize import linear_sum_assignment
+        from scipy.spatial.distance import cdist
+
+        centres = super().learn(estimator, X, y)["cluster_centers_"]
+        if self.reference is not None:
+            centres = centres[linear_sum_assignment(cdist(self.reference, centres, "sqeuclidean"))[1]]
+        return {"cluster_centers_": centres}
+
+    def install(self, shell: BaseEstimator, arrays: Arrays, known: Known) -> None:
+        """Set the centres."""
+        super().install(shell, arrays, known)
+        shell._n_threads = 1
+        shell._n_features_out = len(arrays["cluster_centers_"])
+
+
+@dataclass(frozen=True)
+class PipelineCodec(Codec):
+    """The steps of a pipeline, one after the other; every step's parameters are released with noise."""
+
+    steps: tuple[tuple[str, Codec | None], ...]  # None: passthrough
+
+    def prepare(self, estimator: BaseEstimator, X: FloatArray, y: Any) -> Codec:
+        """Prepare every step on the whole data set, transformed by the steps before it."""
+        fitted = clone(estimator).fit(X, y)
+        prepared: list[tuple[str, Codec | None]] = []
+        for i, (name, codec) in enumerate(self.steps):
+            step = fitted.steps[i][1]
+            prepared.append((name, None if codec is None else codec.prepare(clone(step), X, y)))
+            if codec is not None and i < len(self.steps) - 1:
+                X = step.transform(X)
+        return PipelineCodec(tuple(prepared))
+
+    def learn(self, estimator: BaseEstimator, X: FloatArray, y: Any) -> Arrays:
+        """Learn step by step, transforming by the step as learnt."""
+        found: Arrays = {}
+        for i, (name, codec) in enumerate(self.steps):
+            if codec is None:
+                continue
+            step = estimator.named_steps[name]
+            arrays = codec.learn(step, X, y)
+            found |= {f"{name}__{key}": value for key, value in arrays.items()}
+            if i < len(self.steps) - 1:
+                shell = clone(step)
+                codec.install(shell, arrays, Known(X.shape[1], len(X), None, True))
+                X = shell.transform(X)
+        return found
+
+    def install(self, shell: BaseEstimator, arrays: Arrays, known: Known) -> None:
+        """Install every step; a step that changes the number of columns passes the new number on."""
+        width = known.n_features
+        for i, (name, codec) in enumerate(self.steps):
+            if codec is None:
+                continue
+            own = {k.removeprefix(f"{name}__"): v for k, v in arrays.items() if k.startswith(f"{name}__")}
+            step, last = shell.named_steps[name], i == len(self.steps) - 1
+            codec.install(step, own, Known(width, known.n_train, known.classes if last else None, known.project_psd))
+            width = getattr(step, "n_components_", width)
+
+
+@dataclass(frozen=True)
+class TwoFunctions(Codec):
+    """An estimator given by two functions of the caller."""
+
+    get_parameters: Callable[[Any], Any]
+    set_parameters: Callable[[Any, FloatArray], None]
+
+    def learn(self, estimator: BaseEstimator, X: FloatArray, y: Any) -> Arrays:
+        """Fit a clone and call ``get_parameters``."""
+        return {"parameters": np.asarray(self.get_parameters(clone(estimator).fit(X, y)), dtype=np.float64)}
+
+    def install(self, shell: BaseEstimator, arrays: Arrays, known: Known) -> None:
+        """Set what scikit-learn expects of a fitted estimator, then call ``set_parameters``."""
+        shell.n_features_in_ = known.n_features
+        if known.classes is not None:
+            shell.classes_ = known.classes
+        self.set_parameters(shell, arrays["parameters"])
+
+
+def codec_for(estimator: BaseEstimator) -> Codec:
+    """Return the codec of a supported estimator, or raise naming the way out."""
+    if isinstance(estimator, Pipeline):
+        steps = ((n, None if s in (None, "passthrough") else codec_for(s)) for n, s in estimator.steps)
+        return PipelineCodec(tuple(steps))
+    for kind, codec in (
+        (PCA, PCACodec()),
+        (EmpiricalCovariance, CovarianceCodec()),
+        (GaussianNB, GaussianNBCodec()),
+        (KMeans, KMeansCodec()),
+        (StandardScaler, StandardScalerCodec()),
+    ):
+        if isinstance(estimator, kind):
+            return codec
+    if type(estimator).__name__ in _LINEAR:
+        return Attributes(("coef_", "intercept_"))
+    raise InputError(
+        f"estimator={type(estimator).__name__} is not known; give get_parameters (fitted estimator → array) and "
+        "set_parameters (fresh estimator, array → None)"
+    )
+
+
+# estimators that predict from coef_ and intercept_ (and classes_) alone
+_LINEAR = frozenset(
+    {
+        "ElasticNet",
+        "HuberRegressor",
+        "Lasso",
+        "LinearRegression",
+        "LinearSVC",
+        "LinearSVR",
+        "LogisticRegression",
+        "Perceptron",
+        "Ridge",
+        "SGDClassifier",
+        "SGDRegressor",
+    }
+)
+
+
+def symmetric(matrix: FloatArray, project_psd: bool) -> FloatArray:
+    """Return the symmetric part, with negative eigenvalues set to zero if asked (post-processing leaks nothing)."""
+    half: FloatArray = (matrix + matrix.T) / 2
+    if not project_psd:
+        return half
+    values, vectors = np.linalg.eigh(half)
+    return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)
+
+
+def _n_components(asked: Any, values: FloatArray, known: Known) -> int:
+    most = min(known.n_features, known.n_train)
+    if asked is None:
+        return most
+    if isinstance(asked, float) and 0 < asked < 1:
+        positive = np.maximum(values, 0.0)
+        share = np.cumsum(positive) / max(float(positive.sum()), np.finfo(float).tiny)
+        return min(int(np.searchsorted(share, asked)) + 1, most)
+    if isinstance(asked, int) and 1 <= asked <= most:
+        return asked
+    raise InputError(f"n_components must be None, a share in (0, 1) or a number from 1 to {most}, got {asked!r}")
