@@ -1,0 +1,73 @@
+"""Every figure script at its reduced size agrees with the numbers read off its paper, and says so when it does not."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import pytest
+
+PAPERS = Path(__file__).resolve().parents[2] / "papers"
+SCRIPTS = sorted(p for p in PAPERS.glob("*/*.py") if "def make(" in p.read_text())
+sys.path.append(str(PAPERS))
+import _common  # noqa: E402
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda p: f"{p.parent.name}/{p.stem}")
+def test_figure_agrees_with_the_paper(script):
+    spec = importlib.util.spec_from_file_location(f"{script.parent.name}_{script.stem}", script)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    try:
+        _, numbers = module.make(True)
+    except _common.Skip as why:
+        pytest.skip(str(why))
+    finally:
+        plt.close("all")
+    assert not _common.compare(script, numbers, reduced=True)
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda p: f"{p.parent.name}/{p.stem}")
+def test_script_is_short_and_uses_public_names_only(script):
+    text = script.read_text()
+    assert text.count("\n") < 100
+    assert "dn._" not in text
+    assert not any(part.startswith("_") for line in text.splitlines() if "deniable" in line for part in line.split("."))
+
+
+@pytest.mark.parametrize("path", sorted(PAPERS.glob("*/expected.json")), ids=lambda p: p.parent.name)
+def test_every_expected_number_says_where_it_comes_from(path):
+    figures = json.loads(path.read_text())
+    assert set(figures) <= {p.stem for p in path.parent.glob("*.py")}
+    for name, entry in ((n, e) for numbers in figures.values() for n, e in numbers.items()):
+        assert entry.get("source"), name
+        assert ("between" in entry) != ({"value", "tolerance"} <= set(entry)), name
+
+
+def test_runs_alone_and_writes_its_figure(tmp_path):
+    script, out = PAPERS / "thudi2022" / "fig2.py", tmp_path / "fig2.svg"
+    done = subprocess.run(
+        [sys.executable, script, "--reduced", "--out", out, "--json"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert out.read_text().startswith("<?xml")
+    assert json.loads(done.stdout)["ours_at_1"] == pytest.approx(0.731, abs=5e-4)
+
+
+def test_a_wrong_number_is_reported(tmp_path):
+    script = tmp_path / "fig1.py"
+    entries = {"a": {"value": 1.0, "tolerance": 0.1, "source": "text"}, "b": {"between": [None, 0], "source": "text"}}
+    (tmp_path / "expected.json").write_text(json.dumps({"fig1": entries}))
+    assert not _common.compare(script, {"a": 1.05, "b": -3.0}, reduced=True)
+    assert len(_common.compare(script, {"a": 1.2, "b": float("nan")}, reduced=True)) == 2
+    assert len(_common.compare(script, {"a": 1.0, "extra": 1.0}, reduced=True)) == 2
+
+
+def test_absent_data_skips_and_says_where_to_get_it(monkeypatch, tmp_path):
+    monkeypatch.setenv("DENIABLE_DATA", str(tmp_path))
+    with pytest.raises(_common.Skip, match=r"DENIABLE_DATA.*archive\.ics\.uci\.edu"):
+        _common.dataset("adult.parquet")
