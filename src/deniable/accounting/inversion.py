@@ -14,47 +14,21 @@ bounded by perturbing every term. The three bounds are added: every number comes
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+import math
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from deniable._check import FloatArray
 from deniable.accounting.envelope import Envelope
-from deniable.accounting.loss import EPS, ComplexArray, PrivacyLoss
+from deniable.accounting.likelihood import Tails
+from deniable.accounting.loss import EPS, ComplexArray, PrivacyLoss, TooSlowError
 
 Region = Literal["left", "middle", "right"]  # c < 0, 0 < c < 1, c > 1
 _EDGES: dict[Region, tuple[float, float]] = {"left": (-np.inf, 0.0), "middle": (0.0, 1.0), "right": (1.0, np.inf)}
 _STEPS = np.array([0.1, 0.2, 0.4, 0.7, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 20.0])
 _MOST_NODES = 1 << 14
-
-
-class TooSlowError(Exception):
-    """The integral converges too slowly on this line; another line or engine must serve."""
-
-
-@dataclass(frozen=True, eq=False)
-class Tails:
-    """Both laws' tails at thresholds ℓ and γ-weighted hockey stick parts, each with an absolute error bound.
-
-    ``*_above`` is the probability of L > ℓ, ``*_below`` of L ≤ ℓ; the smaller of the two keeps relative accuracy where
-    the line allows it. ``sticks`` is H_{e^ℓ}(in‖out) and ``back`` is γ·H_{1/γ}(out‖in) = H_γ − 1 + γ.
-    """
-
-    threshold: FloatArray
-    out_above: FloatArray
-    out_below: FloatArray
-    out_error: FloatArray
-    in_above: FloatArray
-    in_below: FloatArray
-    in_error: FloatArray
-    stick: FloatArray
-    back: FloatArray
-    stick_error: FloatArray
-
-    def stacked(self) -> FloatArray:
-        """Return all fields as the rows of one array, in order."""
-        return np.stack([getattr(self, f.name) for f in fields(self)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,18 +42,20 @@ class Contour:
     growth: float  # K(c)
     period: float
     t: FloatArray
-    coefficients: ComplexArray  # (nodes, 3): for out, in, hockey stick; the factor h/π and the half weight included
+    coefficients: (
+        ComplexArray  # (nodes, 4): for out, in, hockey stick and density; the factor h/π and the half weight included
+    )
     chernoff: FloatArray  # (2, points): θ − c and K(θ) − K(c)
-    truncation: FloatArray  # (3,)
-    rounding: FloatArray  # (3,) constant part, relative to the prefactor
-    phase_rounding: FloatArray  # (3,) times |ℓ|
+    truncation: FloatArray  # (4,)
+    rounding: FloatArray  # (4,) constant part, relative to the prefactor
+    phase_rounding: FloatArray  # (4,) times |ℓ|
 
     def tails(self, threshold: FloatArray) -> Tails:
         """Evaluate at every threshold; far from the design the errors grow, they never lie."""
         values, errors = self._integrals(threshold)
         with np.errstate(over="ignore"):
             gamma = np.exp(threshold)
-        (q, p, s), (eq, ep, es) = values, errors
+        (q, p, s, density), (eq, ep, es, _) = values, errors
         if self.region == "left":
             out_below, in_below, back = -q, -p, s
             out_above, in_above, stick = 1 + q, 1 + p, 1 - gamma + s
@@ -89,17 +65,17 @@ class Contour:
         else:
             out_above, in_above, stick = q, p, s
             out_below, in_below, back = 1 - q, 1 - p, gamma - 1 + s
-        return Tails(threshold, out_above, out_below, eq, in_above, in_below, ep, stick, back, es)
+        return Tails(threshold, out_above, out_below, eq, density, in_above, in_below, ep, stick, back, es)
 
     def _integrals(self, threshold: FloatArray) -> tuple[FloatArray, FloatArray]:
-        sums = np.empty((threshold.size, 3))
+        sums = np.empty((threshold.size, 4))
         rows = max(1, (1 << 18) // self.t.size)
         for k in range(0, threshold.size, rows):
             angle = np.multiply.outer(threshold[k : k + rows], self.t)
             sums[k : k + rows] = np.cos(angle) @ self.coefficients.real + np.sin(angle) @ self.coefficients.imag
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             exponent = self.growth - self.c * threshold
-            prefactor = np.exp(np.stack([exponent, exponent + threshold, exponent + threshold]))
+            prefactor = np.exp(np.stack([exponent, exponent + threshold, exponent + threshold, exponent]))
             argument = 2 * EPS * (np.abs(self.growth) + np.abs(self.c * threshold) + np.abs(threshold))
             relative = (
                 self._aliases(threshold)[None, :]
@@ -123,37 +99,28 @@ class Contour:
         return total
 
 
-def saddle(loss: PrivacyLoss, region: Region, threshold: float) -> tuple[float, float]:
-    """Return c minimising K(c) − cℓ − log|c| − log|c − 1| in the region, and √ of the second derivative there."""
-    low, high = _EDGES[region]
-    _, mean, variance = loss.line(0.5).cumulants
-    spread = np.sqrt(max(variance, 1e-300))
-    x = 0.0 if region == "middle" else -np.log(spread)  # c = 1/(1+e^{-x}), 1 + e^x or −e^x
-    bracket = [-800.0, 800.0]
-    for _ in range(40):
+def saddle(loss: PrivacyLoss, region: Region, threshold: float) -> float:
+    """Return c near the minimum of K(c) − cℓ − log|c| − log|c − 1| in the region: the saddle of the integrand."""
+    sign = 1.0 if region == "right" else -1.0
+    # middle: c = 1/(1 + e^{−x}); else c = 1 + e^x or −e^x
+    x = 0.0 if region == "middle" else -0.5 * math.log(max(loss.cumulants(0.5)[2], 1e-300))
+    low, high = -700.0, 700.0
+    for _ in range(60):
         if region == "middle":
-            c = 1 / (1 + np.exp(-x))
-            slope = c * (1 - c)
+            c = 1 / (1 + math.exp(-x))
+            speed = c * (1 - c)
         else:
-            slope = np.exp(x) * (1.0 if region == "right" else -1.0)
-            c = slope + (1.0 if region == "right" else 0.0)
-        k, first, second = loss.line(c).cumulants
-        gradient = first - threshold - 1 / c - 1 / (c - 1)
-        curvature = second + 1 / c**2 + 1 / (c - 1) ** 2
-        if not np.isfinite(gradient + curvature):
-            bracket[1] = x
-            x = (max(bracket[0], x - 4) + x) / 2
-            continue
-        bracket[0 if gradient * slope < 0 else 1] = x
-        step = -gradient / (curvature * slope)
-        move = float(np.clip(step, -2.0, 2.0))
-        if not bracket[0] < x + move < bracket[1]:
-            move = (bracket[0] if move < 0 else bracket[1]) / 2 - x / 2
-        x += move
-        if abs(step * slope) * np.sqrt(curvature) < 0.05:
+            speed = sign * math.exp(x)
+            c = speed + (sign > 0)
+        _, first, second = loss.cumulants(c)
+        slope = (first - threshold - 1 / c - 1 / (c - 1)) * speed
+        curvature = (second + 1 / c**2 + 1 / (c - 1) ** 2) * speed**2
+        low, high = (x, high) if slope < 0 else (low, x)
+        step = max(-2.0, min(2.0, -slope / curvature))
+        if abs(slope) < 0.05 * math.sqrt(curvature):
             break
-    del k, mean
-    return float(c), float(np.sqrt(curvature))
+        x = x + step if low < x + step < high else (low + high) / 2
+    return c
 
 
 def contour(
@@ -166,8 +133,8 @@ def contour(
     TooSlowError
         If more than ``most_nodes`` nodes would be needed.
     """
-    c, _ = saddle(loss, region, threshold)
-    growth, _, variance = loss.line(c).cumulants
+    c = saddle(loss, region, threshold)
+    growth, _, variance = loss.cumulants(c)
     width = float(np.sqrt(variance))
     chernoff = _chernoff(loss, region, c, width, growth)
     # natural sizes of the three integrals, relative to the prefactor
@@ -180,16 +147,17 @@ def contour(
     if not count <= most_nodes:
         raise TooSlowError(f"{count} nodes")
     t = 2 * np.pi / period * np.arange(count)
-    line = loss.line(c, float(t[-1]))
+    line = envelope.line_to(float(t[-1]))
     log_m = line.log_transform(t)
     w = c + 1j * t
     weight = np.full(count, 2.0 / period)
     weight[0] /= 2
     decay = np.exp(log_m)
-    coefficients = (weight * decay)[:, None] * np.stack([1 / w, 1 / (w - 1), 1 / (w * (w - 1))], axis=1)
+    coefficients = (weight * decay)[:, None] * np.stack(
+        [1 / w, 1 / (w - 1), 1 / (w * (w - 1)), np.ones_like(w)], axis=1
+    )
     sizes = np.abs(coefficients)
-    blur = line.rounding() * (12.0 if line.shift > 0 else 1.0)
-    rounding = sizes.T @ (2 * blur * np.abs(w) + 32 * EPS)
+    rounding = sizes.T @ (2 * line.rounding() * np.abs(w) + 32 * EPS)
     return Contour(
         region, c, threshold, width, growth, period, t, coefficients, chernoff, truncation, rounding,
         2 * EPS * (sizes.T @ t),
@@ -198,13 +166,12 @@ def contour(
 
 def _chernoff(loss: PrivacyLoss, region: Region, c: float, width: float, growth: float) -> FloatArray:
     low, high = _EDGES[region]
-    points = []
+    points: list[float] = []
     for sign, edge in ((1.0, high), (-1.0, low)):
         room = abs(edge - c)
-        offsets = [d for d in _STEPS / width if d < room]
-        points += [sign * d for d in offsets] + ([sign * room] if np.isfinite(room) else [])
-    cumulants = [loss.line(c + d).cumulants[0] for d in points]
-    return np.array([points, np.asarray(cumulants) - growth])
+        points += [sign * d for d in _STEPS / width if d < room] + ([sign * room] if np.isfinite(room) else [])
+    offsets = np.array(points)
+    return np.stack([offsets, loss.log_mgf(c + offsets) - growth])
 
 
 def _period(chernoff: FloatArray, threshold: float, width: float, target: float) -> float:

@@ -10,23 +10,30 @@ spacing h is wrong by at most 2·N(y)/(e^{2πy/h} − 1), N(y) its absolute inte
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deniable._check import FloatArray, InputError
-from deniable.mechanisms import GaussianDP, Mechanism, SubsampledGaussian
+from deniable.mechanisms import ApproximateDP, GaussianDP, Mechanism, PureDP, SubsampledGaussian
 
 ComplexArray = NDArray[np.complex128]
 
 EPS = float(np.finfo(np.float64).eps)
 _DIGITS = 44.0  # −log of the relative error asked of sums over u: far below rounding even after a million steps
-_STRIP = np.array([0.03, 0.06, 0.12, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.97])
+_STRIP = np.array([0.04, 0.1, 0.2, 0.32, 0.45, 0.6, 0.75, 0.97])
+_MOST_POINTS = 1 << 20  # nodes of all phases together
 _ENTRIES = 1 << 17  # matrix entries evaluated at a time: keeps memory at a few MB
+
+
+class TooSlowError(Exception):
+    """The integral converges too slowly on this line; another line or engine must serve."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,90 +46,143 @@ class PrivacyLoss:
         One entry a phase with q < 1; phases with equal noise and rate are merged.
     gaussian
         μ² of everything Gaussian: ``GaussianDP`` and full-batch phases, μ² = Σ T/σ².
+    flips
+        (ε, count) of randomised responses, the worst pairs of pure DP: loss ε or −ε.
     """
 
     noise: FloatArray
     rate: FloatArray
     steps: FloatArray
     gaussian: float
+    flips: tuple[tuple[float, float], ...] = ()
+    _kept: list[Line] = field(default_factory=list, init=False, repr=False)
 
     @classmethod
     def of(cls, mechanisms: Iterable[Mechanism]) -> PrivacyLoss:
-        """Merge equal phases and fold every Gaussian part into one."""
+        """Merge equal phases and fold every Gaussian part into one; of (ε, δ)-DP parts, the δ is left to the caller."""
         phases: Counter[tuple[float, float]] = Counter()
+        flips: Counter[float] = Counter()
         squared = 0.0
         for part in mechanisms:
             if isinstance(part, GaussianDP):
                 squared += part.mu**2
+            elif isinstance(part, PureDP | ApproximateDP):
+                flips[part.epsilon] += 1
             elif isinstance(part, SubsampledGaussian):
                 if part.sample_rate == 1:
                     squared += part.steps / part.noise_multiplier**2
                 else:
                     phases[part.noise_multiplier, part.sample_rate] += part.steps
             else:
-                raise InputError(f"a privacy loss needs SubsampledGaussian or GaussianDP phases, got {part!r}")
+                raise InputError(f"mechanism must be made of deniable's mechanisms, got {part!r}")
         keys = np.array(list(phases), dtype=np.float64).reshape(-1, 2)
-        return cls(keys[:, 0], keys[:, 1], np.array(list(phases.values()), dtype=np.float64), squared)
+        return cls(
+            keys[:, 0],
+            keys[:, 1],
+            np.array(list(phases.values()), dtype=np.float64),
+            squared,
+            tuple((epsilon, float(count)) for epsilon, count in flips.items() if epsilon > 0),
+        )
 
     @cached_property
     def lowest(self) -> float:
         """Essential infimum of the composed loss: Σ T·log(1 − q), or −∞ with a Gaussian part."""
-        return -np.inf if self.gaussian > 0 else float(np.sum(self.steps * np.log1p(-self.rate)))
+        bounded = self.steps @ np.log1p(-self.rate) - sum(epsilon * count for epsilon, count in self.flips)
+        return -math.inf if self.gaussian > 0 else float(bounded)
+
+    @cached_property
+    def highest(self) -> float:
+        """Essential supremum: ∞ unless there is nothing but randomised response."""
+        unbounded = self.gaussian > 0 or self.steps.size > 0
+        return math.inf if unbounded else float(sum(epsilon * count for epsilon, count in self.flips))
 
     def line(self, c: float, t_max: float = 0.0) -> Line:
         """Prepare evaluations at w = c + it for 0 ≤ t ≤ ``t_max``."""
-        return Line.through(self, c, t_max)
+        return Line.on(self, c, _grid(self, (c,), t_max))
+
+    def real_line(self, *points: float) -> Line:
+        """A line for all real arguments between the ``points``; the nodes for −4 to 4 are kept."""
+        outermost = max(points, key=abs)
+        if abs(outermost) > 4:
+            return Line.on(self, outermost, _grid(self, (0.0, *points), 0.0))
+        if not self._kept:
+            self._kept.append(Line.on(self, 0.0, _grid(self, (-4.0, 0.0, 4.0), 0.0)))
+        return replace(self._kept[0], c=outermost)
+
+    def cumulants(self, c: float) -> tuple[float, float, float]:
+        """K(c), K′(c) and K″(c) of the composed loss under "out", for real c."""
+        return self.real_line(c).cumulants
+
+    def log_mgf(self, points: FloatArray) -> FloatArray:
+        """K at several real points."""
+        line = self.real_line(float(points.min()), float(points.max()))
+        total = self.gaussian * points * (points - 1) / 2
+        for epsilon, count in self.flips:
+            total = total + count * flip_cumulants(epsilon, points)[0]
+        for phase in range(self.steps.size):
+            exponent = np.multiply.outer(points, line.loss[phase])
+            top = np.max(exponent - line.u**2 / 2, axis=1)
+            value = np.log1p(np.expm1(np.minimum(exponent, 600.0)) @ line.density)
+            for k in np.flatnonzero(top > 30):
+                value[k] = top[k] + np.log(np.sum(np.exp(exponent[k] - line.u**2 / 2 - top[k])) * line.density_unit)
+            total = total + self.steps[phase] * value
+        return total
 
 
 @dataclass(frozen=True, eq=False)
 class Line:
     """Nodes in u for the transform on the vertical line Re w = c, for all phases at once.
 
-    With ``shift`` y > 0 the nodes lie on Im u = y, where e^{itL} decays instead of oscillating: fewer nodes for large t.
+    With ``shift`` y > 0 the nodes lie on Im u = y, where e^{itL} decays instead of oscillating: fewer for large t.
     """
 
     of: PrivacyLoss
     c: float
-    t_max: float
     u: FloatArray
     spacing: float
     shift: float
+    amplification: float  # how much larger the weights on shifted nodes are
+    density: FloatArray  # standard normal density times the spacing, at the real nodes
+    loss: FloatArray  # L at the real nodes, one row a phase
 
     @classmethod
-    def through(cls, loss: PrivacyLoss, c: float, t_max: float) -> Line:
-        low, high, spacing, shift = _grid(loss, c, t_max)
-        count = int((high - low) / spacing) + 2
-        return cls(loss, c, t_max, low + spacing * np.arange(count), spacing, shift)
+    def on(cls, loss: PrivacyLoss, c: float, grid: _Grid) -> Line:
+        """Lay the nodes of a grid."""
+        if not (grid.high - grid.low) * loss.steps.size < _MOST_POINTS * grid.spacing:
+            raise TooSlowError(f"the law tilted by {c:g} is too wide")
+        u = grid.low + grid.spacing * np.arange(int((grid.high - grid.low) / grid.spacing) + 2)
+        density = np.exp(-(u**2) / 2) * (grid.spacing / np.sqrt(2 * np.pi))
+        ratio = log_ratio(u, loss.noise[:, None], loss.rate[:, None])
+        return cls(loss, c, u, grid.spacing, grid.shift, grid.amplification, density, ratio)
 
-    @cached_property
-    def loss(self) -> FloatArray:
-        """L at the real nodes, one row a phase."""
-        sigma, rate = self.of.noise[:, None], self.of.rate[:, None]
-        return log_ratio(self.u, sigma, rate)
-
-    @cached_property
-    def density(self) -> FloatArray:
-        """Standard normal density at the nodes times the spacing."""
-        return np.exp(-(self.u**2) / 2) * (self.spacing / np.sqrt(2 * np.pi))
+    @property
+    def density_unit(self) -> float:
+        """Spacing over √(2π): what turns e^{−u²/2} into a summand."""
+        return self.spacing / math.sqrt(2 * math.pi)
 
     @cached_property
     def scale(self) -> FloatArray:
         """Per phase, a power of e that keeps r^c·φ representable (0 in all ordinary cases)."""
-        top = np.max(self.c * self.loss - self.u**2 / 2, axis=1, initial=-np.inf)
+        top = (self.c * self.loss - self.u**2 / 2).max(axis=1, initial=-np.inf)
         return np.where(top > 30, top, 0.0)
+
+    @cached_property
+    def _growth(self) -> FloatArray:
+        return np.expm1(np.minimum(self.c * self.loss, 700.0))  # 700 only where the scale is positive
 
     @cached_property
     def tilted(self) -> FloatArray:
         """φ·r^c·e^{−scale} at the nodes: the tilted law before normalisation."""
+        if not self.scale.any():
+            return self.density * (1 + self._growth)
         exponent = self.c * self.loss - self.u**2 / 2 - self.scale[:, None]
-        return np.exp(np.maximum(exponent, -745.0)) * (self.spacing / np.sqrt(2 * np.pi))
+        return np.exp(np.maximum(exponent, -745.0)) * self.density_unit
 
     @cached_property
     def excess(self) -> FloatArray:
         """M(c) − 1 per phase where the scale is 0 (else M·e^{−scale}), free of cancellation."""
-        with np.errstate(over="ignore"):
-            plain = np.sum(self.density * np.expm1(np.minimum(self.c * self.loss, 700.0)), axis=1)
-        return np.where(self.scale > 0, np.sum(self.tilted, axis=1), plain)
+        plain = self._growth @ self.density
+        return np.where(self.scale > 0, self.tilted.sum(axis=1), plain) if self.scale.any() else plain
 
     @cached_property
     def mgf(self) -> FloatArray:
@@ -132,24 +192,29 @@ class Line:
     @cached_property
     def cumulants(self) -> tuple[float, float, float]:
         """K, K′ and K″ of the composed loss at the real point c."""
-        with np.errstate(divide="ignore"):
-            log_m = np.where(
-                self.scale > 0, self.scale + np.log(np.abs(self.mgf)), np.log1p(self.excess * (self.scale == 0))
-            )
-        first = np.sum(self.tilted * self.loss, axis=1) / self.mgf
-        second = np.sum(self.tilted * (self.loss - first[:, None]) ** 2, axis=1) / self.mgf
+        large = self.scale > 0
+        log_m = np.log1p(np.where(large, 0.0, self.excess)) + self.scale + np.log(np.where(large, self.mgf, 1.0))
+        weighted = self.tilted * self.loss
+        first = weighted.sum(axis=1) / self.mgf
+        second = (weighted * self.loss).sum(axis=1) / self.mgf - first**2
         c, variance, steps = self.c, self.of.gaussian, self.of.steps
-        return (
+        k = [
             float(steps @ log_m) + variance * c * (c - 1) / 2,
             float(steps @ first) + variance * (c - 0.5),
-            float(steps @ second) + variance,
-        )
+            float(steps @ np.maximum(second, 0.0)) + variance,
+        ]
+        for epsilon, count in self.of.flips:
+            k = [a + count * float(b) for a, b in zip(k, flip_cumulants(epsilon, np.asarray(c)), strict=True)]
+        return k[0], k[1], k[2]
 
     def log_transform(self, t: FloatArray) -> ComplexArray:
         """K(c + it) − K(c) of the composed loss, as an array like ``t`` (imaginary part modulo 2π·steps)."""
         total = self.of.gaussian * (1j * t * (self.c - 0.5) - t**2 / 2)
         for phase in range(self.of.steps.size):
             total = total + self.of.steps[phase] * self._log_ratio_of_transforms(phase, t)
+        for epsilon, count in self.of.flips:
+            slope = flip_cumulants(epsilon, np.asarray(self.c))[1] / epsilon  # tilted mean of ±1
+            total = total + count * np.log(np.cos(t * epsilon) + 1j * slope * np.sin(t * epsilon))
         return total
 
     def _log_ratio_of_transforms(self, phase: int, t: FloatArray) -> ComplexArray:
@@ -166,8 +231,8 @@ class Line:
         return modulus + 1j * np.arctan2(y, 1 + x)
 
     def _relevant(self, phase: int) -> NDArray[np.intp]:
-        weight = self.tilted[phase]
-        return np.flatnonzero(weight * (1 + np.abs(self.u)) > 1e-24 * weight.max())
+        weight = np.maximum(self.tilted[phase], self.density) if self.scale[phase] == 0 else self.tilted[phase]
+        return np.flatnonzero(weight > 1e-24 * weight.max())
 
     def _difference(self, phase: int, keep: NDArray[np.intp], t: FloatArray) -> ComplexArray:
         """M(c + it) − M(c) = Σ A·(e^{itL} − 1) on real nodes."""
@@ -182,19 +247,50 @@ class Line:
         """The same on Im u = shift: Σ φ(u)·(r^{c+it} − 1) − (M(c) − 1)."""
         u = self.u[keep] + 1j * self.shift
         loss = complex_log_ratio(u, float(self.of.noise[phase]), float(self.of.rate[phase]))
-        scale = self.scale[phase]
-        weight = np.exp(-(u**2) / 2 + self.c * loss - scale) * (self.spacing / np.sqrt(2 * np.pi))
-        rotated = np.exp(np.multiply.outer(1j * t, loss))
-        return rotated @ weight - self.mgf[phase]
+        weight = np.exp(-(u**2) / 2) * self.density_unit
+        if self.scale[phase] > 0:
+            weight = weight * np.exp(self.c * loss - self.scale[phase])
+            return np.exp(np.multiply.outer(1j * t, loss)) @ weight - self.mgf[phase]
+        x = self.c * loss.real - np.multiply.outer(t, loss.imag)
+        half = (self.c * loss.imag + np.multiply.outer(t, loss.real)) / 2
+        sine, cosine = np.sin(half), np.cos(half)
+        growth = np.expm1(x)
+        real = growth * (cosine**2 - sine**2) - 2 * sine**2
+        return (real + 2j * (growth + 1) * sine * cosine) @ weight - self.excess[phase]
+
+    def log_moduli(self, t: FloatArray) -> FloatArray:
+        """log |M(c + it)/M(c)| of one step, one row a phase."""
+        return np.stack([self._log_ratio_of_transforms(phase, t).real for phase in range(self.of.steps.size)])
+
+    def log_slopes(self, a: FloatArray, b: FloatArray) -> FloatArray:
+        """Bound |dψ/d log t| on every [a, b], one row a phase: only for shifted nodes, where e^{itL} decays.
+
+        Up to a phase factor ψ(t) is the mean of e^{itX}, X = L − log(1 − q), and |t·X·e^{itX}| ≤ b|X|·e^{−a·Im X}.
+        """
+        rows = []
+        u = self.u + 1j * self.shift
+        for sigma, rate, scale, mgf in zip(self.of.noise, self.of.rate, self.scale, self.mgf, strict=True):
+            odds = np.exp(np.minimum((u / sigma).real - 1 / (2 * sigma**2), 600.0) + 1j * u.imag / sigma)
+            rise = np.log1p(odds * (rate / (1 - rate)))
+            weight = self.density * np.exp(self.shift**2 / 2 + self.c * (rise.real + np.log1p(-rate)) - scale)
+            decay = np.exp(-np.multiply.outer(a, rise.imag))
+            rows.append(b * (decay @ (weight * np.abs(rise))) / mgf)
+        return np.stack(rows)
+
+    @cached_property
+    def posterior(self) -> FloatArray:
+        """P(record was in the batch | u) = q·e^a/r, which is also σ·L′(u), at the real nodes."""
+        sigma, rate = self.of.noise[:, None], self.of.rate[:, None]
+        return np.exp(np.log(rate) + self.u / sigma - 1 / (2 * sigma**2) - self.loss)
 
     def rounding(self) -> float:
         """Bound on |ΔK(c + it)|/|w| from floating point, by perturbing every term of the sums over u."""
-        sigma, rate = self.of.noise[:, None], self.of.rate[:, None]
-        posterior = np.exp(np.log(rate) + self.u / sigma - 1 / (2 * sigma**2) - self.loss)
-        argument = np.abs(self.loss) * (8 + self.u**2) + posterior * (np.abs(self.u) / sigma + 1 / sigma**2)
+        sigma = self.of.noise[:, None]
+        argument = np.abs(self.loss) * (8 + self.u**2) + self.posterior * (np.abs(self.u) / sigma + 1 / sigma**2)
         plain = np.where(self.scale[:, None] > 0, 0.0, self.density)
-        per_step = np.sum((self.tilted + plain) * argument, axis=1) / self.mgf
-        return float(EPS * (4 * self.of.steps @ per_step + 2 * self.of.gaussian * (abs(self.c) + 1)))
+        per_step = ((self.tilted + plain) * argument).sum(axis=1) / self.mgf * self.amplification
+        flips = sum(4 * epsilon * count for epsilon, count in self.of.flips)
+        return float(EPS * (4 * self.of.steps @ per_step + 2 * self.of.gaussian * (abs(self.c) + 1) + flips))
 
 
 def log_ratio(u: FloatArray, sigma: FloatArray, rate: FloatArray) -> FloatArray:
@@ -204,6 +300,15 @@ def log_ratio(u: FloatArray, sigma: FloatArray, rate: FloatArray) -> FloatArray:
         moderate = np.log1p(rate * np.expm1(np.minimum(a, 600.0)))
     large = a + np.log(rate) + np.log1p((1 - rate) / rate * np.exp(-np.maximum(a, 600.0)))
     return np.where(a > 600, large, moderate)
+
+
+def flip_cumulants(epsilon: float, c: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """K, K′, K″ of randomised response under "out": loss −ε with probability e^ε/(1 + e^ε), else ε."""
+    x = epsilon * (c - 0.5)  # E e^{cL} = cosh(ε(c − ½))/cosh(ε/2)
+    log_cosh = np.abs(x) + np.log1p(np.exp(-2 * np.abs(x)))
+    half = epsilon / 2 + math.log1p(math.exp(-epsilon))
+    slope = np.tanh(x)
+    return log_cosh - half, epsilon * slope, epsilon**2 * (1 - slope**2)
 
 
 def complex_log_ratio(u: ComplexArray, sigma: float, rate: float) -> ComplexArray:
@@ -216,25 +321,40 @@ def complex_log_ratio(u: ComplexArray, sigma: float, rate: float) -> ComplexArra
     return np.where(large, a + np.log(rate), modulus + 1j * np.arctan2(value.imag, 1 + value.real))
 
 
-def _grid(loss: PrivacyLoss, c: float, t_max: float) -> tuple[float, float, float, float]:
-    """Range, spacing and shift of the nodes that serve every phase."""
+class _Grid(NamedTuple):
+    """Range and spacing of nodes in u, their imaginary part, and the growth of the weights that it costs."""
+
+    low: float
+    high: float
+    spacing: float
+    shift: float = 0.0
+    amplification: float = 1.0
+
+
+def _grid(loss: PrivacyLoss, points: tuple[float, ...], t_max: float) -> _Grid:
+    """Nodes that serve every phase at every real part among ``points``."""
     if loss.steps.size == 0:
-        return -1.0, 1.0, 1.0, 0.0
+        return _Grid(-1.0, 1.0, 1.0)
     sigma, rate = loss.noise[:, None], loss.rate[:, None]
-    top = 12.0 + max(c, 0.0) / float(loss.noise.min())
-    coarse = np.linspace(-40.0, top, int(min(4 * (top + 40), 4000)))
+    top = 12.0 + max(*points, 0.0, 0.0) / float(loss.noise.min())
+    coarse = np.linspace(-30.0, top, int(min(3 * (top + 30), 4000)))
+    step = float(coarse[1] - coarse[0])
     logs = log_ratio(coarse, sigma, rate)
-    weight = -(coarse**2) / 2 + np.maximum(c * logs, 0.0)
-    peak = weight.max(axis=1, keepdims=True)
-    reach = np.flatnonzero(np.any(weight > peak - _DIGITS - 4, axis=0))
-    step = coarse[1] - coarse[0]
-    low, high = coarse[reach[0]] - step, coarse[reach[-1]] + step
-    window = slice(reach[0], reach[-1] + 1, max(1, reach.size // 96))
-    spacing, shift = _spacing(loss, c, t_max, coarse[window], peak)
-    return low, high, spacing, shift
+    grids = []
+    for c in points:
+        weight = -(coarse**2) / 2 + np.maximum(c * logs, 0.0)
+        peak = weight.max(axis=1, keepdims=True)
+        if not np.isfinite(peak).all():
+            raise TooSlowError(f"the law tilted by {c:g} overflows")
+        reach = np.flatnonzero((weight > peak - _DIGITS - 4).any(axis=0))
+        window = coarse[reach[0] : reach[-1] + 1 : max(1, reach.size // 48)]
+        grids.append(_Grid(coarse[reach[0]] - step, coarse[reach[-1]] + step, *_spacing(loss, c, t_max, window, peak)))
+    if len(grids) == 1:
+        return grids[0]
+    return _Grid(min(g.low for g in grids), max(g.high for g in grids), min(g.spacing for g in grids))
 
 
-def _spacing(loss: PrivacyLoss, c: float, t_max: float, u: FloatArray, peak: FloatArray) -> tuple[float, float]:
+def _spacing(loss: PrivacyLoss, c: float, t_max: float, u: FloatArray, peak: FloatArray) -> tuple[float, float, float]:
     """Largest safe spacing for real nodes, or for nodes on Im u = shift where that needs far fewer.
 
     Real nodes: 2πy/h ≥ digits + log N(y), where N(y) carries e^{t·arg r}. Nodes on Im u = s: the line Im u = 0 lies s
@@ -246,15 +366,16 @@ def _spacing(loss: PrivacyLoss, c: float, t_max: float, u: FloatArray, peak: Flo
     angle = y[:, None] / sigma
     real, imag = 1 - rate + growth * np.cos(angle), growth * np.sin(angle)
     still = -(u**2) / 2 + c * np.log(np.hypot(real, imag)) - peak[:, :, None]  # (phases, strip, u)
-    turning = np.max(still + t_max * np.arctan2(imag, real), axis=(0, 2))
-    margin = _DIGITS + y**2 / 2 + 4.0
-    spacing = float(np.max(2 * np.pi * y / (margin + np.maximum(turning, 0.0))))
-    resting = y**2 / 2 + np.maximum(np.max(still, axis=(0, 2)), 0.0)
-    above = 2 * np.pi * (y[None, :] - y[:, None]) / (_DIGITS + 4.0 + resting[None, :])
-    below = 2 * np.pi * y[:, None] / (_DIGITS + 4.0)
+    resting = y**2 / 2 + np.maximum(still.max(axis=(0, 2)), 0.0)
+    if t_max == 0:
+        return float((2 * np.pi * y / (_DIGITS + 4 + resting)).max()), 0.0, 1.0
+    turning = y**2 / 2 + np.maximum((still + t_max * np.arctan2(imag, real)).max(axis=(0, 2)), 0.0)
+    spacing = float((2 * np.pi * y / (_DIGITS + 4 + turning)).max())
+    above = 2 * np.pi * (y[None, :] - y[:, None]) / (_DIGITS + 4 + resting[None, :])
+    below = 2 * np.pi * y[:, None] / (_DIGITS + 4)
     reach = np.where(resting[:, None] < 2.5, np.minimum(above, below), 0.0)
-    best = int(np.argmax(np.max(reach, axis=1)))
+    best = int(np.argmax(reach.max(axis=1)))
     shifted = float(reach[best].max())
     if spacing < shifted / 3:
-        return shifted, float(y[best])
-    return spacing, 0.0
+        return shifted, float(y[best]), float(np.exp(resting[best]))
+    return spacing, 0.0, 1.0
