@@ -1,5 +1,6 @@
 """Measured attacks: games, exact intervals, verdicts. Nothing here imports the code that it audits."""
 
+from deniable.audit.estimators import attack_estimator
 from deniable.audit.intervals import Interval
 from deniable.audit.known import (
     attack_output_perturbation,
@@ -19,6 +20,7 @@ __all__ = [
     "ReversedScoresWarning",
     "ScoreAudit",
     "Verdict",
+    "attack_estimator",
     "attack_output_perturbation",
     "attack_random_subset",
     "attack_transcript",

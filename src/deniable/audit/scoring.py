@@ -1,0 +1,104 @@
+"""From shadow models to membership scores: one function an attack. A larger score says "member".
+
+Arguments are the target's signal on every record, shape (n,), and those of the shadows that include (``inside``) or
+exclude (``outside``) each record, shape (models, n). For classification the signal is the log-odds of the true
+class, for regression the residual.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from deniable._check import FloatArray, InputError, choice
+from deniable.audit.shadow import Task
+
+Variance = Literal["fixed", "per-example"]
+Method = Literal["loss", "calibrated", "lira", "lira-offline", "rmia"]
+METHODS: tuple[Method, ...] = ("loss", "calibrated", "lira", "lira-offline", "rmia")
+
+# how many shadows that exclude (and, for online attacks, include) each record an attack needs
+NEEDED: dict[str, int] = {"loss": 0, "calibrated": 1, "lira": 2, "lira-offline": 2, "rmia": 1}
+
+
+def loss_of(signal: FloatArray, task: Task) -> FloatArray:
+    """Return cross-entropy (classification) or squared error (regression)."""
+    return np.logaddexp(0.0, -signal) if task == "classification" else signal**2
+
+
+def score_loss(target: FloatArray, task: Task) -> FloatArray:
+    """Members have a small loss (Yeom et al. 2018)."""
+    return -loss_of(target, task)
+
+
+def score_calibrated(target: FloatArray, outside: FloatArray, task: Task) -> FloatArray:
+    """Members have a smaller loss than models without them would give (Watson et al. 2022)."""
+    return np.asarray(loss_of(outside, task).mean(axis=0) - loss_of(target, task))
+
+
+def score_lira(target: FloatArray, inside: FloatArray, outside: FloatArray, variance: Variance) -> FloatArray:
+    """Log-likelihood ratio of two Gaussians fitted to the shadows' signals (Carlini et al. 2022, Algorithm 1)."""
+    return _log_normal(target, inside, variance) - _log_normal(target, outside, variance)
+
+
+def score_lira_offline(target: FloatArray, outside: FloatArray, variance: Variance, task: Task) -> FloatArray:
+    """Distance of the signal from what shadows without the record show, in standard deviations (ibid., §VI.A)."""
+    centre, spread = outside.mean(axis=0), _spread(outside, variance)
+    if task == "classification":
+        return np.asarray((target - centre) / spread)
+    return np.asarray((np.abs(centre) - np.abs(target)) / spread)  # a member's residual is smaller
+
+
+def score_rmia(target: FloatArray, inside: FloatArray, outside: FloatArray, task: Task, gamma: float) -> FloatArray:
+    """Share of other records that the target prefers ``gamma`` times less than this one, against the shadows' average.
+
+    Zarifzadeh, Liu & Shokri 2024, with all attacked records as the population.
+    """
+    average = (np.exp(-loss_of(inside, task)).mean(axis=0) + np.exp(-loss_of(outside, task)).mean(axis=0)) / 2
+    with np.errstate(divide="ignore"):
+        ratio = -loss_of(target, task) - np.log(np.maximum(average, np.finfo(float).tiny))
+    preferred = np.searchsorted(np.sort(ratio), ratio - np.log(gamma), side="right")
+    return np.asarray(preferred / len(ratio), dtype=np.float64)
+
+
+def score(
+    method: Method,
+    target: FloatArray,
+    inside: FloatArray,
+    outside: FloatArray,
+    task: Task,
+    *,
+    variance: Variance,
+    gamma: float,
+) -> FloatArray:
+    """Score every record with one of :data:`METHODS`."""
+    choice("method", method, METHODS)
+    if min(len(inside), len(outside)) < NEEDED[method]:
+        raise InputError(
+            f"method {method!r} needs at least {NEEDED[method]} shadows with and without each record, got "
+            f"{len(inside)} and {len(outside)}; raise n_shadows"
+        )
+    if method == "loss":
+        return score_loss(target, task)
+    if method == "calibrated":
+        return score_calibrated(target, outside, task)
+    if method == "lira":
+        return score_lira(target, inside, outside, variance)
+    if method == "lira-offline":
+        return score_lira_offline(target, outside, variance, task)
+    return score_rmia(target, inside, outside, task, gamma)
+
+
+def _spread(signals: FloatArray, variance: Variance) -> FloatArray:
+    """Standard deviation of each record's signals, or one for all; never quite 0 (a tree may be certain)."""
+    pooled = np.sqrt(np.mean((signals - signals.mean(axis=0)) ** 2) * len(signals) / max(1, len(signals) - 1))
+    floor = max(1e-3 * float(pooled), 1e-9)
+    if variance == "fixed":
+        return np.full(signals.shape[1], max(float(pooled), floor))
+    return np.asarray(np.maximum(signals.std(axis=0, ddof=1), floor))
+
+
+def _log_normal(x: FloatArray, signals: FloatArray, variance: Variance) -> FloatArray:
+    spread = _spread(signals, variance)
+    return np.asarray(-(((x - signals.mean(axis=0)) / spread) ** 2) / 2 - np.log(spread))

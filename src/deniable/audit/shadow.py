@@ -1,0 +1,191 @@
+"""Shadow models: train many models on random halves and record how each treats every record."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable._check import FloatArray, InputError
+
+Task = Literal["classification", "regression"]
+BoolArray = NDArray[np.bool_]
+Predict = Callable[[Any], Any]
+
+_LARGEST_LOGIT = 30.0  # probabilities are trusted to 1e-13
+
+
+@dataclass(frozen=True)
+class ShadowModels:
+    """How ``n_models`` models treat every record, shape (n_models, n_records) each.
+
+    ``signal`` is the log-odds of the true class (classification) or the residual prediction − y (regression);
+    ``member`` says which records each model was trained on. Every record is in exactly half of the models.
+    """
+
+    signal: FloatArray
+    member: BoolArray
+    task: Task
+
+
+def balanced_design(n_models: int, n_records: int, rng: np.random.Generator) -> BoolArray:
+    """Return memberships, shape (n_models, n_records): each record in exactly half of the models, independently."""
+    shuffled = np.argsort(rng.random((n_models, n_records)), axis=0)
+    return shuffled < n_models // 2
+
+
+def train_shadows(
+    estimator: Any,
+    X: Any,
+    y: NDArray[Any],
+    task: Task,
+    member: BoolArray,
+    seeds: list[int],
+    *,
+    n_jobs: int | None = None,
+    cache: str | Path | None = None,
+    progress: bool | None = None,
+) -> ShadowModels:
+    """Train one model per row of ``member`` and return its signals on all records.
+
+    With ``cache`` each finished model leaves a small file in that folder; a run that was interrupted, or is repeated,
+    reads them instead of training again. The file name is a digest of estimator, data, membership and seed.
+    """
+    import joblib
+
+    if task == "classification":
+        _check_classes(y, member)
+    folder = Path(cache) if cache is not None else None
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+    common = _digest(X, y, estimator) if folder is not None else b""
+    jobs = (
+        joblib.delayed(_one_shadow)(estimator, X, y, task, row, seed, folder, common)
+        for row, seed in zip(member, seeds, strict=True)
+    )
+    finished = joblib.Parallel(n_jobs=n_jobs, return_as="generator")(jobs)
+    signal = np.stack(list(_with_progress(finished, len(member), progress)))
+    return ShadowModels(signal, member, task)
+
+
+def signals(predict: Predict, classes: NDArray[Any] | None, X: Any, y: NDArray[Any]) -> FloatArray:
+    """Return the signal of one model on all records; ``classes`` is None for regression.
+
+    ``predict`` returns probabilities, shape (n, n_classes), in the order of ``classes``, or predictions, shape (n,).
+    """
+    output = np.asarray(predict(X), dtype=np.float64)
+    if classes is None:
+        residual: FloatArray = output.reshape(len(y)) - y.astype(np.float64)
+        return residual
+    if output.ndim == 1:  # probability of the second class
+        output = np.stack([1 - output, output], axis=1)
+    if output.shape != (len(y), len(classes)):
+        raise InputError(f"predictions must have shape {(len(y), len(classes))}, got {output.shape}")
+    column = np.searchsorted(classes, y)
+    known = classes[np.minimum(column, len(classes) - 1)] == y
+    own = np.where(known, output[np.arange(len(y)), np.minimum(column, len(classes) - 1)], 0.0)
+    others = np.where(known, output.sum(axis=1) - own, 1.0)
+    if np.isnan(own).any():
+        raise InputError("the model predicts NaN; an attack needs finite predictions")
+    return _clipped_logit(own, others)
+
+
+def _one_shadow(
+    estimator: Any,
+    X: Any,
+    y: NDArray[Any],
+    task: Task,
+    row: BoolArray,
+    seed: int,
+    folder: Path | None,
+    common: bytes,
+) -> FloatArray:
+    """Train one model on the rows where ``row`` is true, or read what an earlier run left."""
+    path = None
+    if folder is not None:
+        key = hashlib.sha256(common + row.tobytes() + str(seed).encode()).hexdigest()[:32]
+        path = folder / f"shadow-{key}.npy"
+        if path.exists():
+            return cast(FloatArray, np.load(path))
+    found = _fit_and_look(estimator, X, y, task, np.flatnonzero(row), seed)
+    if path is not None:  # written under another name first: an interrupted write leaves no broken file
+        partial = path.with_suffix(f".{seed}.tmp")
+        with partial.open("wb") as file:
+            np.save(file, found)
+        partial.replace(path)
+    return found
+
+
+def _fit_and_look(estimator: Any, X: Any, y: NDArray[Any], task: Task, rows: NDArray[np.intp], seed: int) -> FloatArray:
+    part = X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+    if not hasattr(estimator, "fit"):  # a train function
+        predict = estimator(part, y[rows], seed)
+        return signals(predict, np.unique(y) if task == "classification" else None, X, y)
+    model = _seeded(estimator, seed).fit(part, y[rows])
+    if task == "regression":
+        return signals(model.predict, None, X, y)
+    if hasattr(model, "predict_proba"):
+        return signals(model.predict_proba, model.classes_, X, y)
+    return _margin(model, X, y)
+
+
+def _margin(model: Any, X: Any, y: NDArray[Any]) -> FloatArray:
+    """Use the decision function of a classifier without probabilities in place of log-odds."""
+    if not hasattr(model, "decision_function"):
+        raise InputError(f"{type(model).__name__} has neither predict_proba nor decision_function to attack")
+    margin = np.asarray(model.decision_function(X), dtype=np.float64)
+    if margin.ndim == 1:
+        return np.where(y == model.classes_[1], margin, -margin)
+    own = margin[np.arange(len(y)), np.searchsorted(model.classes_, y)]
+    others = np.where(model.classes_ == y[:, None], -np.inf, margin).max(axis=1)
+    gap: FloatArray = own - others
+    return gap
+
+
+def _seeded(estimator: Any, seed: int) -> Any:
+    """Clone an estimator and give every random_state in it, also inside a Pipeline, the seed."""
+    from sklearn.base import clone
+
+    model = clone(estimator)
+    names = [name for name in model.get_params() if name == "random_state" or name.endswith("__random_state")]
+    return model.set_params(**dict.fromkeys(names, seed))
+
+
+def _clipped_logit(own: FloatArray, others: FloatArray) -> FloatArray:
+    with np.errstate(divide="ignore"):
+        odds = np.log(np.maximum(own, 0.0)) - np.log(np.maximum(others, 0.0))
+    return np.asarray(np.clip(odds, -_LARGEST_LOGIT, _LARGEST_LOGIT))
+
+
+def _check_classes(y: NDArray[Any], member: BoolArray) -> None:
+    for row in member:
+        if len(np.unique(y[row])) < 2:
+            raise InputError(
+                "y must hold two classes or more in every shadow's half of the data; one half has a single class: "
+                "bring more records of the rare class"
+            )
+
+
+def _digest(X: Any, y: NDArray[Any], estimator: Any) -> bytes:
+    """Identify data and estimator for the cache; a train function is identified by its module and name."""
+    import joblib
+
+    name = getattr(estimator, "__qualname__", None)
+    who = estimator if name is None else (estimator.__module__, name)
+    return str(joblib.hash((who, X, y))).encode()
+
+
+def _with_progress(finished: Any, total: int, progress: bool | None) -> Iterator[FloatArray]:
+    if not (sys.stderr.isatty() if progress is None else progress):
+        yield from finished
+        return
+    from rich.console import Console
+    from rich.progress import track
+
+    yield from track(finished, total=total, description="shadow models", console=Console(stderr=True))

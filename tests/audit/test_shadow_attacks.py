@@ -1,0 +1,206 @@
+"""Shadow models: design, caching, every kind of estimator, and the known ordering of the attacks."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeRegressor
+
+import deniable as dn
+from deniable.audit.scoring import METHODS, score_lira
+from deniable.audit.shadow import balanced_design, signals
+
+OVERFIT = make_pipeline(StandardScaler(), LogisticRegression(C=100, max_iter=400, tol=1e-3))
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    keep = np.random.default_rng(0).permutation(len(y))[:900]
+    return X[keep], y[keep]
+
+
+def test_every_record_is_in_exactly_half_of_the_models():
+    member = balanced_design(10, 500, np.random.default_rng(0))
+    assert (member.sum(axis=0) == 5).all()
+    assert abs(np.corrcoef(member[0], member[1])[0, 1] + 1 / 9) < 0.2  # no two models are complements
+
+
+def test_signal_is_the_log_odds_of_the_true_class():
+    p = np.array([[0.2, 0.5, 0.3], [0.9, 0.1, 0.0], [0.0, 1.0, 0.0]])
+    got = signals(lambda X: p, np.array([0, 1, 2]), None, np.array([1, 2, 1]))
+    assert got == pytest.approx([0.0, -30.0, 30.0])
+    # a class that the model has never seen has probability 0
+    assert signals(lambda X: p[:1, :2], np.array([0, 1]), None, np.array([5]))[0] == -30.0
+
+
+def test_lira_is_the_ratio_of_two_gaussians():
+    inside, outside, target = np.array([[1.0], [3.0]]), np.array([[-1.0], [0.0]]), np.array([1.5])
+    s_in, s_out = np.sqrt(2.0), np.sqrt(0.5)
+    expected = -((1.5 - 2) ** 2) / (2 * s_in**2) - np.log(s_in) + (1.5 + 0.5) ** 2 / (2 * s_out**2) + np.log(s_out)
+    assert score_lira(target, inside, outside, "per-example")[0] == pytest.approx(expected)
+
+
+def test_loss_then_calibrated_then_lira_on_an_overfitted_model(digits, tmp_path):
+    found = {
+        m: dn.attack_estimator(OVERFIT, *digits, method=m, n_shadows=32, rng=1, n_targets=8, cache=tmp_path).audit()
+        for m in METHODS
+    }
+    low_fpr = {m: a.tpr(0.01).estimate for m, a in found.items()}
+    assert low_fpr["loss"] < low_fpr["calibrated"] < low_fpr["lira"]
+    assert low_fpr["loss"] < low_fpr["rmia"]
+    auc = {m: a.auc.estimate for m, a in found.items()}
+    assert auc["loss"] < auc["calibrated"] < auc["lira"]
+    assert auc["loss"] < auc["lira-offline"]
+
+
+def test_location30_keeps_the_ordering(dataset, tmp_path):
+    with np.load(dataset("location30.npz")) as data:
+        X, y = data["x"][:2000].astype(float), data["y"][:2000]
+    model = make_pipeline(LogisticRegression(C=10, max_iter=60, tol=1e-2))
+    tpr = {
+        m: dn.attack_estimator(model, X, y, method=m, n_shadows=16, rng=0, n_targets=4, cache=tmp_path)
+        .audit().tpr(0.01).estimate
+        for m in ("loss", "calibrated", "lira")
+    }  # fmt: skip
+    assert tpr["loss"] < tpr["calibrated"] < tpr["lira"]
+
+
+def test_negative_control_models_that_ignore_the_data_leak_nothing():
+    # signals that do not depend on membership: any advantage would be an artefact of the design
+    def train(X, y, seed):
+        noise = np.random.default_rng(seed).random(2000)
+        return lambda Z: noise[: len(Z)]
+
+    y = np.arange(2000) % 2
+    for method in METHODS:
+        scores = dn.attack_estimator(train, np.zeros((2000, 1)), y, method=method, n_shadows=8, rng=0, n_targets=8)
+        assert 0.5 in scores.audit(confidence=0.9999).auc
+
+
+@pytest.mark.parametrize("variance", ["fixed", "per-example"])
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_runs_on_frames_and_string_labels(method, variance):
+    frame = load_iris(as_frame=True)
+    names = frame.target.map(dict(enumerate(frame.target_names)))
+    model = make_pipeline(StandardScaler(), LogisticRegression(C=1e3))
+    scores = dn.attack_estimator(model, frame.data, names, method=method, variance=variance, n_shadows=8, rng=0)
+    member, nonmember = scores
+    assert len(member) + len(nonmember) == 150
+    assert np.isfinite(np.concatenate([member, nonmember])).all()
+    assert set(scores.details["member_records"]).isdisjoint(scores.details["nonmember_records"])
+
+
+@pytest.mark.parametrize("estimator", [RandomForestClassifier(n_estimators=10), GaussianNB(), LinearSVC(), OVERFIT])
+def test_classifiers_of_every_kind(estimator):
+    X, y = load_iris(return_X_y=True)
+    audit = dn.attack_estimator(estimator, X, y, n_shadows=8, rng=0).audit()
+    assert 0 <= audit.advantage.low <= audit.advantage.high <= 1
+
+
+def test_forests_remember_and_are_found_out():
+    X, y = load_breast_cancer(return_X_y=True)
+    forest = RandomForestClassifier(n_estimators=20, bootstrap=False, max_features=0.2)
+    noisy = np.where(np.random.default_rng(0).random(len(y)) < 0.2, 1 - y, y)
+    audit = dn.attack_estimator(forest, X, noisy, n_shadows=16, rng=0).audit()
+    assert audit.advantage.low > 0.2
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_regressors(method):
+    X, y = load_diabetes(return_X_y=True)
+    audit = dn.attack_estimator(DecisionTreeRegressor(), X, y, method=method, n_shadows=8, rng=0).audit()
+    assert audit.advantage.low > 0.25  # a full tree repeats its training labels
+    dn.attack_estimator(Ridge(), pd.DataFrame(X), y, method=method, n_shadows=8, rng=0)
+
+
+def test_a_train_function_stands_for_any_framework():
+    X, y = load_iris(return_X_y=True)
+    seen = []
+
+    def train(X, y, seed):
+        seen.append(seed)
+        return LogisticRegression(C=100, max_iter=500).fit(X, y).predict_proba
+
+    scores = dn.attack_estimator(train, X, y, n_shadows=8, rng=0)
+    assert scores.target == "train"
+    assert len(set(seen)) == 8
+
+
+def test_seeds_make_it_repeatable_and_jobs_do_not_matter():
+    X, y = load_iris(return_X_y=True)
+    forest = RandomForestClassifier(n_estimators=5)
+    first = dn.attack_estimator(forest, X, y, n_shadows=6, rng=3)
+    again = dn.attack_estimator(forest, X, y, n_shadows=6, rng=3, n_jobs=2)
+    other = dn.attack_estimator(forest, X, y, n_shadows=6, rng=4)
+    np.testing.assert_array_equal(first.member_scores, again.member_scores)
+    assert first.member_scores.shape != other.member_scores.shape or not np.array_equal(
+        first.member_scores, other.member_scores
+    )
+
+
+class Counting(LogisticRegression):
+    fits = 0
+
+    def fit(self, X, y):
+        Counting.fits += 1
+        if Counting.fits == 5:
+            raise KeyboardInterrupt
+        return super().fit(X, y)
+
+
+def test_an_interrupted_run_resumes_from_the_cache(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(KeyboardInterrupt):
+        dn.attack_estimator(Counting(max_iter=500), X, y, n_shadows=8, rng=0, cache=tmp_path)
+    assert len(list(tmp_path.glob("shadow-*.npy"))) == 4
+    resumed = dn.attack_estimator(Counting(max_iter=500), X, y, n_shadows=8, rng=0, cache=tmp_path)
+    assert Counting.fits == 9  # 4 kept, 1 interrupted, 4 new
+    fresh = dn.attack_estimator(Counting(max_iter=500), X, y, n_shadows=8, rng=0)
+    np.testing.assert_array_equal(resumed.member_scores, fresh.member_scores)
+
+
+def test_other_data_does_not_hit_the_cache(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    dn.attack_estimator(GaussianNB(), X, y, method="loss", n_shadows=4, rng=0, cache=tmp_path)
+    dn.attack_estimator(GaussianNB(), X + 1e-9, y, method="loss", n_shadows=4, rng=0, cache=tmp_path)
+    assert len(list(tmp_path.glob("shadow-*.npy"))) == 8
+
+
+X4, Y4 = np.arange(8.0).reshape(-1, 1), np.arange(8) % 2
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"y": np.zeros(8, int)}, "two classes"),
+        ({"y": np.arange(7) % 2}, "one label per row"),
+        ({"y": np.array([0, 1, 0, 1, 0, 1, 0, np.nan])}, "NaN"),
+        ({"n_shadows": 7}, "even"),
+        ({"n_shadows": 4}, "n_shadows must be at least 6"),
+        ({"n_shadows": 2, "method": "rmia"}, "n_shadows must be at least 4"),
+        ({"method": "lyra"}, "method must be one of"),
+        ({"variance": "some"}, "variance must be one of"),
+        ({"n_targets": 99}, "n_targets"),
+        ({"estimator": 3}, "estimator must have fit"),
+        ({"y": np.array([0, 0, 0, 0, 0, 0, 0, 1])}, "single class"),
+        ({"gamma": 0.5}, "gamma"),
+    ],
+)
+def test_bad_input(change, message):
+    call = {"estimator": GaussianNB(), "X": X4, "y": Y4, "n_shadows": 8, "rng": 0} | change
+    with pytest.raises(dn.InputError, match=message):
+        dn.attack_estimator(**call)
+
+
+def test_scores_are_saved(tmp_path):
+    scores = dn.attack_estimator(GaussianNB(), *load_iris(return_X_y=True), method="loss", n_shadows=4, rng=0)
+    scores.save(str(tmp_path / "scores.npz"))
+    with np.load(tmp_path / "scores.npz") as file:
+        np.testing.assert_array_equal(file["member"], scores.member_scores)
