@@ -56,5 +56,5 @@ def test_console_examples(page):
             printed = io.StringIO()
             with contextlib.redirect_stdout(printed):
                 run(shlex.split(command, comments=True))
-            same = doctest.OutputChecker().check_output(expected, printed.getvalue(), FLAGS)
+            same = doctest.OutputChecker().check_output(expected, printed.getvalue().replace("\u00a0", " "), FLAGS)
             assert same or not expected.strip(), f"{name(page)}: deniable {command} printed\n{printed.getvalue()}"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -55,8 +57,17 @@ def _options(
     """Could an attacker tell whether a person's record was in the training data?"""
 
 
+_line: ContextVar[str] = ContextVar("line", default="deniable")
+
+
+def command_line() -> str:
+    """Return the command line being run, as it can be pasted into a shell."""
+    return _line.get()
+
+
 def run(arguments: list[str]) -> int:
     """Run one command line and return its exit code; an error is one line on stderr unless --debug is given."""
+    _line.set("deniable " + shlex.join(arguments))
     debug = "--debug" in arguments
     arguments = [word for word in arguments if word != "--debug"]
     try:

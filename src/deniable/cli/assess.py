@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,7 +11,7 @@ import typer
 
 from deniable._check import InputError, integer
 from deniable._files import check_writable
-from deniable.cli._app import MISSED, JsonFlag, PriorOption, SeedOption, app, examples
+from deniable.cli._app import MISSED, JsonFlag, PriorOption, SeedOption, app, command_line, examples
 
 DATA = "Data and model"
 RUN = "DP-SGD run"
@@ -106,7 +105,7 @@ def assess(
         "prior": prior,
         "delta": delta,
         "fpr": tuple(fpr) if fpr else (0.1, 0.01, 0.001),
-        "command": "deniable " + shlex.join(sys.argv[1:]),
+        "command": command_line(),
     }
     if data is not None:
         options |= {
