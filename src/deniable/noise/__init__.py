@@ -1,1 +1,28 @@
 """Release with a membership guarantee: couplings, noise laws, certificates."""
+
+from deniable.noise.certificate import Certificate, Release
+from deniable.noise.evidence import ReleaseError
+from deniable.noise.exact import ExactMembership, exact_membership
+from deniable.noise.laws import GaussianNoise, NormLaplaceNoise, PublishedNoise
+from deniable.noise.mechanism import release
+from deniable.noise.regression import LogisticRegression, Ridge
+from deniable.noise.statistics import Covariance, Histogram, Mean, Quantile, SecondMoment
+
+__all__ = [
+    "Certificate",
+    "Covariance",
+    "ExactMembership",
+    "GaussianNoise",
+    "Histogram",
+    "LogisticRegression",
+    "Mean",
+    "NormLaplaceNoise",
+    "PublishedNoise",
+    "Quantile",
+    "Release",
+    "ReleaseError",
+    "Ridge",
+    "SecondMoment",
+    "exact_membership",
+    "release",
+]

@@ -225,7 +225,7 @@ def _coarsen(rows: FloatArray, cells: int = 1024) -> FloatArray:
 
 def _least(passes: Callable[[float], bool], start: float) -> float:
     """Return the passing end of a bracket around the least scale at which the monotone test passes."""
-    high = start if start > 0 else 1.0
+    high = start if 0 < start < np.inf else 1.0
     for _ in range(400):
         if passes(high):
             break

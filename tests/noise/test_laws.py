@@ -1,0 +1,158 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import integrate, stats
+
+from deniable import InputError
+from deniable.noise.laws import GaussianNoise, NormLaplaceNoise, PublishedNoise
+
+ONE = np.ones(1)
+
+
+def published(scale, factor, moment=2.0):
+    return PublishedNoise(scale, factor, moment, reproduce=True)
+
+
+def numeric_hockey_stick(law, shift, gamma):
+    """∫ (p − γq)₊ on a fine grid: the definition, for d = 1."""
+    x = np.linspace(-60, 60, 400_001)[:, None]
+    p, q = np.exp(law.log_density(x - shift)), np.exp(law.log_density(x))
+    return integrate.trapezoid(np.maximum(p - gamma * q, 0.0), x[:, 0])
+
+
+@pytest.mark.parametrize("law", [GaussianNoise(1.7, ONE * 2), NormLaplaceNoise(1.3, ONE * 2), published(0.9, ONE * 3)])
+@pytest.mark.parametrize("shift", [0.1, 1.0, 6.0])
+@pytest.mark.parametrize("gamma", [0.3, 1.0, 1.5, 4.0])
+def test_hockey_stick_is_the_integral_in_one_dimension(law, shift, gamma):
+    expected = numeric_hockey_stick(law, shift, gamma)
+    assert law.hockey_stick(gamma, np.array([shift])) == pytest.approx(expected, abs=2e-6)
+
+
+@pytest.mark.parametrize("gamma", [1.0, 1.3])
+def test_norm_laplace_bound_covers_monte_carlo_in_three_dimensions(gamma):
+    law, shift = NormLaplaceNoise(1.0, np.array([1.0, 2.0, 0.5])), np.array([0.7, 0.0, 0.2])
+    x = shift + law.sample(200_000, np.random.default_rng(0))
+    ratio = np.exp(law.log_density(x) - law.log_density(x - shift))  # q/p under P
+    estimate = np.mean(np.maximum(1 - gamma * ratio, 0.0))
+    assert estimate > 0.02
+    assert law.hockey_stick(gamma, shift) >= estimate
+
+
+def test_full_covariance_is_the_gaussian_of_its_matrix():
+    matrix = np.array([[4.0, 1.2, 0.3], [1.2, 1.0, 0.1], [0.3, 0.1, 0.5]])
+    law = GaussianNoise(2.0, np.linalg.cholesky(matrix))
+    x = np.array([[0.3, -1.0, 2.0], [0.0, 0.0, 0.0]])
+    expected = stats.multivariate_normal(np.zeros(3), 4 * matrix).logpdf(x)
+    np.testing.assert_allclose(law.log_density(x), expected, rtol=1e-12)
+    np.testing.assert_allclose(law.standard_deviation, 2 * np.sqrt(np.diag(matrix)))
+    np.testing.assert_allclose(np.cov(law.sample(200_000, np.random.default_rng(1)).T), 4 * matrix, atol=0.2)
+    gap = np.array([1.0, 0.5, -0.2])
+    assert law.distance(gap) == pytest.approx(np.sqrt(gap @ np.linalg.solve(4 * matrix, gap)))
+    assert law.distance(gap) <= law.stretch * np.linalg.norm(gap)
+
+
+@pytest.mark.parametrize(
+    "law", [NormLaplaceNoise(1.3, np.array([1.0, 2.0])), published(0.8, np.array([1.0, 2.0]), 4.0)]
+)
+def test_density_integrates_to_one_in_the_plane(law):
+    # polar coordinates around the singularity of the published density
+    r, angle = np.geomspace(1e-7, 200, 4001), (np.arange(720) + 0.5) * np.pi / 360
+    x = r[:, None, None] * np.stack([np.cos(angle), np.sin(angle)], axis=-1)
+    radial = np.exp(law.log_density(x)).mean(axis=1) * 2 * np.pi * r
+    assert integrate.trapezoid(radial * r, np.log(r)) == pytest.approx(1.0, abs=1e-4)
+
+
+@pytest.mark.parametrize("cls", [GaussianNoise, NormLaplaceNoise])
+@pytest.mark.parametrize(
+    "factor", [ONE, np.array([0.5, 1.0, 3.0]), np.linalg.cholesky(np.array([[2.0, 0.7], [0.7, 1.0]]))]
+)
+def test_standard_deviation_and_samples_agree(cls, factor):
+    law = cls(0.7, factor)
+    draws = law.sample(200_000, np.random.default_rng(2))
+    np.testing.assert_allclose(draws.std(axis=0), law.standard_deviation, rtol=0.02)
+    np.testing.assert_allclose(draws.mean(axis=0), 0.0, atol=0.02 * law.standard_deviation.max())
+
+
+@pytest.mark.parametrize("moment", [2.0, 6.0])
+def test_published_standard_deviation_and_norm(moment):
+    law = published(0.7, np.array([0.5, 1.0, 3.0]), moment)
+    draws = law.sample(400_000, np.random.default_rng(3))
+    np.testing.assert_allclose(draws.std(axis=0), law.standard_deviation, rtol=0.02)
+    # the radius is |Laplace|, that is exponential, whatever the dimension: erratum E3
+    assert stats.kstest(law.distance(draws[:20_000]), "expon").pvalue > 1e-3
+
+
+def test_norm_laplace_radius_is_gamma():
+    law = NormLaplaceNoise(2.0, np.array([1.0, 4.0, 0.2, 1.0, 1.0]))
+    radius = law.distance(law.sample(20_000, np.random.default_rng(4)))
+    assert stats.kstest(radius, stats.gamma(5).cdf).pvalue > 1e-3
+    assert stats.kstest(radius, "expon").pvalue < 1e-6  # negative control: the published radius
+
+
+@pytest.mark.parametrize(
+    ("law", "expected"),
+    [
+        (GaussianNoise(2.0, ONE * 1.5), stats.norm(scale=3.0)),
+        (NormLaplaceNoise(2.0, ONE * 1.5), stats.laplace(scale=3.0)),
+        (published(2.0, ONE * 1.5), stats.laplace(scale=3.0)),
+    ],
+)
+def test_fresh_entropy_sampler_follows_its_law(law, expected):
+    draws = np.array([law.perturb(np.array([10.0]))[0] for _ in range(2000)]) - 10
+    assert stats.kstest(draws, expected.cdf).pvalue > 1e-6  # fresh entropy: fails once in a million runs
+    assert stats.kstest(draws * 1.6, expected.cdf).pvalue < 1e-6
+
+
+def test_fresh_entropy_norm_laplace_has_the_gamma_radius_and_uniform_direction():
+    law = NormLaplaceNoise(0.5, np.array([1.0, 2.0, 3.0]))
+    draws = law.whiten([law.perturb(np.zeros(3)) for _ in range(1500)])
+    radius = np.linalg.norm(draws, axis=1)
+    assert stats.kstest(radius, stats.gamma(3, scale=0.5).cdf).pvalue > 1e-6
+    assert stats.kstest(draws[:, 1] / radius, stats.uniform(-1, 2).cdf).pvalue > 1e-6  # Archimedes: uniform in 3-d
+
+
+def test_two_fresh_draws_differ_and_a_testing_generator_repeats():
+    law = GaussianNoise(1.0, np.ones(3))
+    assert not np.array_equal(law.perturb(np.zeros(3)), law.perturb(np.zeros(3)))
+    first, second = (law.perturb(np.zeros(3), insecure_testing_rng=np.random.default_rng(5)) for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+
+
+def test_many_coordinates_are_perturbed_in_chunks():
+    law = GaussianNoise(1e-6, np.ones(5000))
+    value = np.arange(5000.0)
+    np.testing.assert_allclose(law.perturb(value), value, atol=1e-4)
+
+
+@given(
+    st.floats(0, 50),
+    st.floats(0, 50),
+    st.floats(0, 20),
+    st.sampled_from([GaussianNoise, NormLaplaceNoise]),
+    st.integers(1, 3),
+)
+def test_leakage_grows_with_distance_and_falls_with_gamma(a, b, log_gamma, cls, d):
+    law = cls(1.0, np.ones(d))
+    near, far = sorted((a, b))
+    at = law.leakage(log_gamma, np.array([near, far, np.inf]))
+    assert 0 <= at[0] <= at[1] * (1 + 1e-9) + 1e-15
+    assert at[1] <= at[2] == 1.0
+    assert law.leakage(log_gamma + 0.5, np.array([far]))[0] <= at[1] * (1 + 1e-9) + 1e-15
+
+
+def test_published_refuses_without_consent():
+    with pytest.raises(InputError, match="reproduce=True"):
+        PublishedNoise(1.0, ONE, 2.0)
+
+
+@pytest.mark.parametrize("bad", [0.0, -1.0, np.nan, np.inf])
+def test_bad_scale(bad):
+    with pytest.raises(InputError, match="scale"):
+        GaussianNoise(bad, ONE)
+
+
+@pytest.mark.parametrize("bad", [[0.0], [np.nan], [[1.0, 2.0]], np.eye(2) + np.triu(np.ones((2, 2)), 1)])
+def test_bad_factor(bad):
+    with pytest.raises(InputError, match="factor"):
+        GaussianNoise(1.0, np.array(bad))
