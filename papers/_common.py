@@ -1,10 +1,10 @@
 """What the figure scripts share: command line, data folder, comparison with the numbers of the papers.
 
 A figure script defines ``make(reduced) -> (matplotlib figure, {name: number})`` and ends with
-``_common.main(__file__, make)``. ``expected.json`` beside it holds, for each script and number, where the expected number comes from and either
-``value`` and ``tolerance`` or ``between: [low, high]`` (either end may be null). ``reduced_tolerance`` replaces the
-tolerance at the reduced size; ``full_only: true`` compares at full size only. ``erratum`` marks a number that the paper
-prints otherwise (``printed``).
+``_common.main(__file__, make)``. ``expected.json`` beside it says for each script and number where the expected number
+comes from (``source``) and either ``value`` and ``tolerance`` or ``between: [low, high]`` (either end may be null).
+``reduced_tolerance`` replaces the tolerance at the reduced size; ``full_only: true`` compares at full size only;
+``erratum`` marks a number that the paper prints otherwise (``printed``).
 """
 
 from __future__ import annotations
