@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles.refits import optimum, softmax_optimum
 from sklearn.datasets import load_breast_cancer
 
 import deniable as dn
 from deniable import InputError
 from deniable.records import OutputPerturbation, privacy_profile
+from oracles.refits import optimum, softmax_optimum
 
 LAX = OutputPerturbation(scale=1.0)  # no calibration: any loss, any rows
 ONE_PASS = 1e300
