@@ -1,0 +1,179 @@
+"""Swap distances against the definition: take a training set, swap, run the algorithm again."""
+
+import itertools
+
+import numpy as np
+import pytest
+from sklearn import linear_model
+
+from deniable import InputError
+from deniable.noise import Covariance, Histogram, LogisticRegression, Mean, Quantile, Ridge, SecondMoment, statistics
+from deniable.noise.laws import GaussianNoise
+from deniable.noise.resampling import Population
+
+RNG = np.random.default_rng(0)
+TABLE = RNG.gamma(1.0, size=(9, 3)) * [1.0, 10.0, 0.1]
+COLUMN = TABLE[:, 0]
+
+
+def all_swaps(algorithm, population, law, coordinates):
+    """Mean distance over everything that stays, by enumeration: (record, partner) → mean distance."""
+    n, k = population.n_records, population.n_train
+    found = {}
+    for i, j in itertools.permutations(range(n), 2):
+        others = [r for r in range(n) if r not in (i, j)]
+        distances = []
+        for rest in itertools.combinations(others, k - 1):
+            with_i, with_j = (algorithm(population.take(np.sort([*rest, r]))).ravel()[coordinates] for r in (i, j))
+            distances.append(float(law.distance(with_i, with_j)))
+        found[i, j] = np.array(distances)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "data"),
+    [(Mean(), TABLE), (Mean(), COLUMN), (SecondMoment(), TABLE), (Histogram((0.0, 0.5, 1.0, 9.0)), COLUMN)],
+)
+@pytest.mark.parametrize("fraction", [0.3, 0.5])
+def test_linear_swap_rows_are_exact(algorithm, data, fraction):
+    population = Population.of(data, fraction)
+    coordinates = np.arange(algorithm(data).size)
+    law = GaussianNoise(1.0, 1.0 + coordinates)
+    rows = algorithm.swap_rows(population, law, coordinates)
+    swaps = all_swaps(algorithm, population, law, coordinates)
+    assert rows.rest == 0.0
+    expected = sorted(tuple(sorted(swaps[i, j][0] for j in range(9) if j != i)) for i in range(9))
+    assert all(np.ptp(values) < 1e-12 for values in swaps.values())
+    np.testing.assert_allclose(sorted(map(tuple, np.sort(rows.distances, axis=1))), expected, rtol=1e-6, atol=1e-12)
+
+
+def test_linear_records_without_a_row_are_bounded(monkeypatch):
+    population, law = Population.of(TABLE, 0.5), GaussianNoise(1.0, np.ones(3))
+    full = Mean().swap_rows(population, law, np.arange(3))
+    monkeypatch.setattr(statistics, "_ENTRIES", 30)
+    short = Mean().swap_rows(population, law, np.arange(3))
+    assert len(short.distances) == 3
+    assert short.rest >= np.sort(full.distances.mean(axis=1))[-4]
+    assert short.least_scale(law, 0.2, 0.0) >= full.least_scale(law, 0.2, 0.0)
+
+
+@pytest.mark.parametrize("ddof", [0, 1])
+@pytest.mark.parametrize("factor", [np.linspace(1, 2, 9), np.linalg.cholesky(np.eye(9) + 0.3)])
+def test_covariance_swap_rows_bound_the_mean_distance(ddof, factor):
+    population, algorithm = Population.of(TABLE / [1, 10, 0.1], 0.5), Covariance(ddof)
+    coordinates, law = np.arange(9), GaussianNoise(1.0, factor)
+    rows = algorithm.swap_rows(population, law, coordinates)
+    assert rows.averaged
+    swaps = all_swaps(algorithm, population, law, coordinates)
+    expected = np.array([[swaps[i, j].mean() for j in range(9) if j != i] for i in range(9)])
+    bound = np.sort(rows.distances.mean(axis=1))
+    assert np.all(bound >= np.sort(expected.mean(axis=1)))
+    assert bound[-1] < 3 * expected.mean(axis=1).max()
+
+
+def test_covariance_bound_is_tight_for_many_records(monkeypatch):
+    """For large n the part that goes through the mean of the training set vanishes like 1/√k."""
+    data = RNG.normal(size=(1200, 2))
+    population, law, coordinates = Population.of(data, 0.5), GaussianNoise(1.0, np.ones(4)), np.arange(4)
+    rows = Covariance().swap_rows(population, law, coordinates)
+    linear = SecondMoment().swap_rows(Population.of(data - data.mean(axis=0), 0.5), law, coordinates)
+    assert rows.distances.mean(axis=1).max() < 1.15 * linear.distances.mean(axis=1).max()
+    monkeypatch.setattr(statistics, "_ENTRIES", 12_000)
+    short = Covariance().swap_rows(population, law, coordinates)
+    assert len(short.distances) == 10
+    assert short.rest >= np.sort(rows.distances.mean(axis=1))[-11]
+
+
+def test_values_are_the_usual_ones():
+    np.testing.assert_allclose(Mean()(TABLE), TABLE.mean(axis=0))
+    np.testing.assert_allclose(Covariance()(TABLE), np.cov(TABLE.T))
+    np.testing.assert_allclose(SecondMoment()(TABLE), np.einsum("ni,nj->ij", TABLE, TABLE) / 9)
+    x = np.append(COLUMN, [0.0, 1.0, 2.0])
+    counts = np.histogram(x, bins=[0.0, 0.5, 1.0, 2.0])[0]
+    np.testing.assert_allclose(Histogram((0.0, 0.5, 1.0, 2.0))(x), counts / len(x))
+    for q in (0.0, 0.1, 0.5, 0.77, 1.0):
+        assert Quantile(q)(COLUMN)[0] == np.quantile(COLUMN, q, method="inverted_cdf")
+
+
+def swap_check(algorithm, population, inside, partners=5):
+    """Return (claimed distances, distances by refitting), each (n, partners)."""
+    size = np.size(algorithm(population.take(inside)))
+    law, coordinates = GaussianNoise(1.0, np.linspace(1.0, 2.0, size)), np.arange(size)
+    claimed = algorithm.swap_distances(population, inside, law, coordinates, partners, np.random.default_rng(7))
+    member = np.isin(np.arange(population.n_records), inside)
+    leave, enter = statistics.swap_partners(member, partners, np.random.default_rng(7))
+    assert np.all(member[leave])
+    assert not np.any(member[enter])
+    before, truth = algorithm(population.take(inside)), np.empty(leave.shape)
+    for at in np.ndindex(*leave.shape):
+        after = np.sort(np.append(inside[inside != leave[at]], enter[at]))
+        truth[at] = law.distance(algorithm(population.take(after)), before)
+    return claimed, truth
+
+
+@pytest.mark.parametrize("q", [0.0, 0.03, 0.5, 0.8, 1.0])
+@pytest.mark.parametrize("n", [4, 15, 40])
+def test_quantile_swaps_are_exact(q, n):
+    population = Population.of(np.random.default_rng(n).normal(size=n).round(1), 0.5)  # with ties
+    inside = population.single_set(np.random.default_rng(1))[0]
+    claimed, truth = swap_check(Quantile(q), population, inside)
+    np.testing.assert_allclose(claimed, truth, atol=1e-12)
+
+
+def regression_data(n, d=3):
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(n, d)) * np.linspace(0.5, 2, d)
+    X[0] *= 6  # one record stands out
+    y = X @ np.arange(1, d + 1) / 3 + rng.normal(size=n)
+    return X, y
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_ridge_swaps_are_exact(intercept):
+    population = Population.of(regression_data(40), 0.5)
+    inside = population.single_set(np.random.default_rng(2))[0]
+    claimed, truth = swap_check(Ridge(alpha=0.5, fit_intercept=intercept), population, inside)
+    assert np.all(claimed >= truth - 1e-12)
+    np.testing.assert_allclose(claimed, truth, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("C", [0.02, 1.0, 30.0])
+@pytest.mark.parametrize("n", [40, 400])
+def test_logistic_swaps_are_bounded_from_above(C, n):
+    X, y = regression_data(n)
+    population = Population.of((X, (y + np.random.default_rng(0).logistic(size=n) > 0).astype(float)), 0.5)
+    inside = population.single_set(np.random.default_rng(2))[0]
+    claimed, truth = swap_check(LogisticRegression(C=C), population, inside, partners=2)
+    assert np.all(claimed >= truth - 1e-12)
+    assert claimed.mean() < 1.3 * truth.mean()
+
+
+def test_regressions_agree_with_scikit_learn():
+    X, y = regression_data(60)
+    for intercept in (True, False):
+        ours = Ridge(alpha=0.7, fit_intercept=intercept)((X, y))
+        theirs = linear_model.Ridge(alpha=0.7, fit_intercept=intercept).fit(X, y)
+        np.testing.assert_allclose(ours[:3], theirs.coef_, rtol=1e-8)
+        ours = LogisticRegression(C=0.7, fit_intercept=intercept)((X, (y > 0) * 1.0))
+        theirs = linear_model.LogisticRegression(C=0.7, fit_intercept=intercept, tol=1e-10).fit(X, y > 0)
+        np.testing.assert_allclose(ours[:3], theirs.coef_[0], rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Histogram((1.0,)), "edges"),
+        (lambda: Histogram((1.0, 1.0)), "edges"),
+        (lambda: Quantile(1.5), "q must"),
+        (lambda: Ridge(alpha=-1.0), "alpha"),
+        (lambda: LogisticRegression(C=0.0), "C must"),
+        (lambda: Covariance(ddof=-1), "ddof"),
+        (lambda: Covariance()(COLUMN), "table"),
+        (lambda: Quantile()(TABLE), "one column"),
+        (lambda: LogisticRegression()((TABLE, np.arange(9.0))), "labels 0 and 1"),
+        (lambda: Ridge()(TABLE), r"tuple \(X, y\)"),
+    ],
+)
+def test_bad_input(make, message):
+    with pytest.raises(InputError, match=message):
+        make()
