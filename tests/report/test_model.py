@@ -116,3 +116,12 @@ def test_bad_input(call, words):
     with pytest.raises(dn.InputError) as error:
         call()
     assert all(word in str(error.value) for word in words), str(error.value)
+
+
+def test_records_of_training_runs_are_taken_as_they_are():
+    expected = dn.assess(dn.SubsampledGaussian(5.0, 1.0, 500)).numbers
+    history = {"history": [(5.0, 1.0, 300), (5.0, 1.0, 200)], "mechanism": "rdp"}
+    assert dn.assess(history).numbers == expected
+    events = pytest.importorskip("dp_accounting.dp_event", reason="dp-accounting is in the dev extra")
+    event = events.SelfComposedDpEvent(events.PoissonSampledDpEvent(1.0, events.GaussianDpEvent(5.0)), 500)
+    assert dn.assess(event).numbers == expected

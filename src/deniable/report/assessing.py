@@ -14,6 +14,8 @@ import pandas as pd
 
 from deniable._check import number, numbers
 from deniable.accounting import tradeoff as tradeoff_of
+from deniable.integrations.dp_event import from_dp_event
+from deniable.integrations.opacus import from_opacus
 from deniable.mechanisms import Composition, Mechanism, SubsampledGaussian
 from deniable.report.model import Assessment
 from deniable.report.sections import NOT_COVERED, TUNING_WARNING, bound_headline, bound_section
@@ -38,6 +40,8 @@ def assess(
         What to assess:
 
         - a mechanism or a :class:`~deniable.Tradeoff`: the bounds on every attack;
+        - what a training run left behind: an Opacus ``PrivacyEngine``, accountant or its ``state_dict``, or a
+          ``DpEvent`` (JAX Privacy, TF Privacy, dp-accounting): the same bounds;
         - the path of a .csv or .parquet file, a data frame, or a built-in name (``"breast-cancer"``,
           ``"digits-3-8"``), with ``target=`` and ``epsilon=``: a logistic regression is fitted, released by output
           perturbation, and bounded, profiled record by record and attacked;
@@ -72,6 +76,7 @@ def assess(
         "delta": number("delta", delta, above=0.0, below=1.0),
     }
     reproduction = {"command": command} if command else {}
+    source = _what_ran(source)
     if isinstance(source, Mechanism | Tradeoff):
         made = _assess_mechanism(source, title=title, **common, **options)
     elif isinstance(source, str | Path | pd.DataFrame | tuple):
@@ -104,6 +109,14 @@ def _assess_mechanism(
         warnings=(TUNING_WARNING,),
         reproduction={"source": _python(source)} if isinstance(source, Mechanism) else {},
     )
+
+
+def _what_ran(source: Any) -> Any:
+    """Return the mechanism that a foreign record of a training run describes; anything else unchanged."""
+    if type(source).__name__.endswith("DpEvent"):
+        return from_dp_event(source)
+    recorded = isinstance(source, dict) or any(hasattr(source, name) for name in ("accountant", "history"))
+    return from_opacus(source) if recorded and not isinstance(source, pd.DataFrame) else source
 
 
 def describe(mechanism: Mechanism) -> str:

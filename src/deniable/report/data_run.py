@@ -90,7 +90,7 @@ def assess_data(
         bound_section(bound, prior=prior, fpr=fpr, delta=delta),
         profile_section(profile, fpr=fpr, rows=train, groups=None),
     ]
-    inside, outside = worst_record_scores(profile, n_attack, generator)
+    inside, outside = worst_record_scores(profile, mechanism, n_attack, generator)
     audit = audit_scores(inside, outside, confidence)
     attack, status = audit_section(
         audit, fpr=fpr, bound=bound,
@@ -103,7 +103,7 @@ def assess_data(
     if own.violated:
         status = "violated"
     attack = replace(attack, notes=(*attack.notes, f"Against the exact curve of that record: {own}"))
-    parts += [attack, _utility(encoded, train, test, profile, generator)]
+    parts += [attack, _utility(encoded, train, test, profile, mechanism, generator)]
     return Assessment(
         title=title or f"Logistic regression on {table.name}, released with ε = {epsilon:g}",
         status=status,
@@ -120,7 +120,9 @@ def assess_data(
     )  # fmt: skip
 
 
-def worst_record_scores(profile: PrivacyProfile, n: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+def worst_record_scores(
+    profile: PrivacyProfile, mechanism: OutputPerturbation, n: int, rng: np.random.Generator
+) -> tuple[FloatArray, FloatArray]:
     """Scores of the likelihood-ratio attack on the most exposed record, on ``n`` releases of either world.
 
     The releases are drawn by the mechanism itself, so that its sampler is under test; the attacker's densities are
@@ -129,14 +131,18 @@ def worst_record_scores(profile: PrivacyProfile, n: int, rng: np.random.Generato
     worst = int(profile.typical_ranking[0])
     centres = profile.optimum, profile.leave_one_out[worst]
     inside, outside = (
-        output_perturbation_scores(_releases(profile, centre, n, rng), *centres, "norm-laplace", 1 / profile.rate)
+        output_perturbation_scores(
+            _releases(mechanism, centre, profile.rate, n, rng), *centres, "norm-laplace", 1 / profile.rate
+        )
         for centre in centres
     )
     return inside, outside
 
 
-def _releases(profile: PrivacyProfile, centre: FloatArray, n: int, rng: np.random.Generator) -> FloatArray:
-    return np.stack([profile.mechanism.sample(centre, profile.rate, rng) for _ in range(n)])
+def _releases(
+    mechanism: OutputPerturbation, centre: FloatArray, rate: float, n: int, rng: np.random.Generator
+) -> FloatArray:
+    return np.stack([mechanism.sample(centre, rate, rng) for _ in range(n)])
 
 
 def _headline(bound: Tradeoff, audit: Any, status: str) -> str:
@@ -151,9 +157,16 @@ def _headline(bound: Tradeoff, audit: Any, status: str) -> str:
     )
 
 
-def _utility(encoded: Encoded, train: Any, test: Any, profile: PrivacyProfile, rng: np.random.Generator) -> Section:
+def _utility(
+    encoded: Encoded,
+    train: Any,
+    test: Any,
+    profile: PrivacyProfile,
+    mechanism: OutputPerturbation,
+    rng: np.random.Generator,
+) -> Section:
     X, y = encoded.X, encoded.y
-    released = _releases(profile, profile.optimum, _DRAWS, rng)
+    released = _releases(mechanism, profile.optimum, profile.rate, _DRAWS, rng)
 
     def accuracy(models: FloatArray, rows: Any) -> FloatArray:
         right: FloatArray = np.mean(np.sign(X[rows] @ models.T) == y[rows, None], axis=0)

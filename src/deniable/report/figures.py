@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from deniable.report.model import Assessment, Curve, Series
@@ -15,6 +16,7 @@ def roc_figure(assessment: Assessment) -> dict[str, Any] | None:
     if not curves:
         return None
     lowest = min(min(x for x in curve.fpr if x > 0) for curve in curves)
+    ends = [math.log10(100 * lowest), 2.03]  # a little above 100 %
     traces: list[dict[str, Any]] = [
         _line("guessing", [100 * lowest, 100.0], [100 * lowest, 100.0], dash="dot", role="grid")
     ]
@@ -29,8 +31,18 @@ def roc_figure(assessment: Assessment) -> dict[str, Any] | None:
     return {
         "data": traces,
         "layout": {
-            "xaxis": {"type": "log", "title": {"text": "false positive rate (%)"}, "exponentformat": "none"},
-            "yaxis": {"type": "log", "title": {"text": "true positive rate (%)"}, "exponentformat": "none"},
+            "xaxis": {
+                "type": "log",
+                "title": {"text": "false positive rate (%)"},
+                "exponentformat": "none",
+                "range": ends,
+            },
+            "yaxis": {
+                "type": "log",
+                "title": {"text": "true positive rate (%)"},
+                "exponentformat": "none",
+                "range": ends,
+            },
             "legend": {"orientation": "h", "yanchor": "bottom", "y": 1.02},
         },
     }

@@ -1,0 +1,32 @@
+"""MLflow: the numbers of an assessment as metrics of a run, its page and JSON as artifacts."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from deniable._optional import require
+
+if TYPE_CHECKING:
+    from deniable.report import Assessment
+
+
+def log_assessment(assessment: Assessment, *, prefix: str = "deniable", page: bool = True) -> None:
+    """Log an assessment to the active MLflow run.
+
+    Every number with a finite value becomes the metric ``<prefix>/<key>`` (characters that MLflow refuses become
+    "_"; intervals add ``.low`` and ``.high``); the status is the tag ``<prefix>.status``.
+
+    A record profile is as sensitive as the training data: pass ``page=False`` where the artifact store is not.
+    """
+    mlflow = require("mlflow", purpose="Logging an assessment")
+    metrics: dict[str, float] = {}
+    for key, number in assessment.numbers.items():
+        ends = {"": number.value, ".low": number.low, ".high": number.high}
+        name = re.sub(r"[^\w\-. /]", "_", f"{prefix}/{key}")
+        metrics |= {name + end: value for end, value in ends.items() if value is not None and abs(value) < float("inf")}
+    mlflow.log_metrics(metrics)
+    mlflow.set_tag(f"{prefix}.status", assessment.status)
+    mlflow.log_text(assessment.to_json(), f"{prefix}/assessment.json")
+    if page:
+        mlflow.log_text(assessment.to_html(), f"{prefix}/assessment.html")
