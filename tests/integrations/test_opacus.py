@@ -5,9 +5,11 @@ import subprocess
 import sys
 from collections import OrderedDict
 
+import numpy as np
 import pytest
 
 import deniable as dn
+from deniable.integrations.opacus import GradientNorms
 
 HISTORY = [(1.0, 0.01, 100), (1.0, 0.01, 50), (0.8, 0.01, 10), (1.0, 0.01, 1)]
 MECHANISM = dn.Composition(
@@ -129,3 +131,102 @@ def test_a_real_training_run_and_its_checkpoint(accountant, tmp_path):
     assert dn.from_opacus(engine) == dn.from_opacus(engine.accountant) == expected
     engine.save_checkpoint(path=tmp_path / "checkpoint.pt", module=module, optimizer=optimizer)
     assert dn.from_opacus(torch.load(tmp_path / "checkpoint.pt", weights_only=False)) == expected
+
+
+class Tensor(np.ndarray):
+    """The few methods of a torch tensor that the recorder calls."""
+
+    def detach(self):
+        return self
+
+    def float(self):
+        return self.astype(np.float32).view(Tensor)
+
+    def norm(self, order, dim):
+        return np.linalg.norm(self, ord=order, axis=dim).view(Tensor)
+
+    def cpu(self):
+        return self
+
+    def numpy(self):
+        return np.asarray(self)
+
+
+class DPOptimizer:
+    """The part of Opacus's optimizer that the recorder touches: two hooks, and when they are called."""
+
+    def __init__(self):
+        self.grad_samples, self.step_hook, self.accumulated, self.hooked = [], None, 0, 0
+
+    def attach_step_hook(self, hook):
+        self.step_hook = hook
+
+    def clip_and_accumulate(self):
+        self.accumulated += 1
+
+    def step(self, *gradients, skip=False):
+        self.grad_samples = [np.asarray(g, dtype=float).view(Tensor) for g in gradients]
+        self.clip_and_accumulate()
+        if not skip:
+            self.step_hook(self)
+
+
+def test_gradient_norms_are_recorded():
+    optimizer = DPOptimizer()
+    optimizer.attach_step_hook(lambda stepping: setattr(stepping, "hooked", stepping.hooked + 1))
+    norms = GradientNorms(optimizer, records=4)
+    norms.batch([2, 0])
+    optimizer.step([[[3.0, 0.0]], [[0.0, 0.6]]], [[4.0], [0.8]])
+    norms.batch([1])
+    optimizer.step([[[0.0, 0.0]]], [[0.3]], skip=True)  # a virtual step
+    norms.batch([3])
+    optimizer.step([[[0.0, 0.0]]], [[0.2]])
+    optimizer.step(np.empty((0, 1, 2)), np.empty((0, 1)))  # an empty Poisson batch
+    assert (optimizer.accumulated, optimizer.hooked, len(norms)) == (4, 3, 3)
+    (first, second, third) = norms.steps()
+    np.testing.assert_array_equal(first[0], [2, 0])
+    np.testing.assert_allclose(first[1], [5.0, 1.0], rtol=2e-5)
+    assert np.all(first[1] >= [5.0, 1.0])
+    np.testing.assert_array_equal(second[0], [1, 3])
+    assert third[0].size == 0
+    with pytest.raises(dn.InputError, match="given to batch"):
+        optimizer.step([[[1.0, 0.0]]], [[4.0]])
+    with pytest.raises(dn.InputError, match="got Accountant"):
+        GradientNorms(Accountant([]), 3)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_gradient_norms_of_a_real_training_run():
+    opacus = pytest.importorskip("opacus")
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.manual_seed(0)
+    x, y = torch.randn(40, 3), torch.randint(2, (40,))
+    data = DataLoader(TensorDataset(torch.arange(40), x, y), batch_size=10)
+    model = nn.Linear(3, 2, bias=False)
+    engine = opacus.PrivacyEngine()
+    module, optimizer, loader = engine.make_private(
+        module=model,
+        optimizer=torch.optim.SGD(model.parameters(), 0.1),
+        data_loader=data,
+        noise_multiplier=1.0,
+        max_grad_norm=0.7,
+    )
+    norms = GradientNorms(optimizer, records=40)
+    expected = []
+    for index, rows, labels in loader:
+        optimizer.zero_grad()
+        output = module(rows)
+        nn.functional.cross_entropy(output, labels).backward()
+        residual = torch.softmax(output, 1) - nn.functional.one_hot(labels, 2)  # gradient: residual ⊗ row
+        expected.append((residual.norm(dim=1) * rows.norm(dim=1)).detach().double().numpy())
+        norms.batch(index)
+        optimizer.step()
+    assert len(norms) == 4
+    for (index, values), truth in zip(norms.steps(), expected, strict=True):
+        assert index.size == truth.size
+        np.testing.assert_allclose(values, truth, rtol=1e-4)
+    curves = dn.individual_tradeoffs(norms, optimizer.max_grad_norm, dn.from_opacus(engine))
+    assert len(curves) == 40

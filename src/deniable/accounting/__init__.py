@@ -2,5 +2,7 @@
 
 from deniable.accounting.calibration import calibrate
 from deniable.accounting.dispatch import tradeoff
+from deniable.accounting.individual import IndividualTradeoffs, NormRecorder, individual_tradeoffs
+from deniable.accounting.planning import plan_subsampling
 
-__all__ = ["calibrate", "tradeoff"]
+__all__ = ["IndividualTradeoffs", "NormRecorder", "calibrate", "individual_tradeoffs", "plan_subsampling", "tradeoff"]

@@ -1,4 +1,7 @@
-"""Opacus in: from an accountant's record of what ran to the mechanism that it describes. Opacus is not imported."""
+"""Opacus in: what an accountant recorded becomes a mechanism, and gradient norms are recorded while training runs.
+
+Neither Opacus nor torch is imported: their objects are used as they come.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 from deniable._check import InputError, integer
+from deniable.accounting import NormRecorder
 from deniable.mechanisms import Composition, Mechanism, SubsampledGaussian
 
 # all three record the same thing, Poisson-subsampled Gaussian steps, and differ only in how they bound ε
@@ -98,3 +105,66 @@ def _phase(index: int, row: Any) -> SubsampledGaussian:
         return SubsampledGaussian(sigma, rate, integer("steps", steps, at_least=1))
     except InputError as error:
         raise InputError(f"history[{index}]: {error}") from None
+
+
+class GradientNorms(NormRecorder):
+    """Records the gradient norm of every record that Opacus draws, for :func:`deniable.individual_tradeoffs`.
+
+    Create it after ``make_private``, and say before each ``optimizer.step()`` which records the batch holds (a data set
+    that returns each record's index along with it is the simplest way)::
+
+        norms = GradientNorms(optimizer, records=len(data))
+        for index, x, y in loader:
+            norms.batch(index)
+            ...
+            optimizer.step()
+        individual_tradeoffs(norms, clip=optimizer.max_grad_norm, mechanism=from_opacus(engine))
+
+    Virtual steps (``BatchMemoryManager``) work: say it before each of them.
+
+    Parameters
+    ----------
+    optimizer
+        Opacus's ``DPOptimizer`` (flat clipping). Per-layer, adaptive and ghost clipping are refused.
+    records
+        Number of records in the training set.
+
+    Notes
+    -----
+    With Poisson sampling a record's norm becomes known only in the steps that drew it; in all others it counts as the
+    clipping norm (see :class:`NormRecorder`). At small sampling rates the curves are then close to the worst case.
+    Norms of records outside the batch, from a pass of one's own over them, can be handed to :meth:`add`.
+    """
+
+    def __init__(self, optimizer: Any, records: int) -> None:
+        super().__init__(records)
+        if type(optimizer).__name__ != "DPOptimizer":
+            raise InputError(f"optimizer must be Opacus's DPOptimizer (flat clipping), got {type(optimizer).__name__}")
+        self._pending: ArrayLike | None = None
+        accumulate, hook = optimizer.clip_and_accumulate, optimizer.step_hook
+
+        def clip_and_accumulate() -> None:
+            self._take(optimizer.grad_samples)
+            accumulate()
+
+        def step_hook(stepping: Any) -> None:
+            if hook is not None:
+                hook(stepping)
+            self.end_step()
+
+        optimizer.clip_and_accumulate = clip_and_accumulate
+        optimizer.attach_step_hook(step_hook)
+
+    def batch(self, indices: ArrayLike) -> None:
+        """Say which records the next call of ``optimizer.step()`` processes, in the order of the batch."""
+        self._pending = indices
+
+    def _take(self, grad_samples: Sequence[Any]) -> None:
+        """Per-record norms over all parameters; single precision is allowed for by a factor of 1 + 1e-5."""
+        count = len(grad_samples[0])
+        if self._pending is None and count:
+            raise InputError("indices of the batch must be given to batch() before each optimizer.step()")
+        parts = [g.detach().reshape(count, -1).float().norm(2, dim=-1).cpu().numpy() for g in grad_samples if count]
+        norms = np.sqrt(np.sum(np.square(np.array(parts, dtype=np.float64)), axis=0)) if parts else np.empty(0)
+        self.add(np.empty(0, dtype=np.intp) if self._pending is None else self._pending, norms * (1 + 1e-5))
+        self._pending = None

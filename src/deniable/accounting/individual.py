@@ -1,0 +1,374 @@
+"""Individual accounting: what an attacker could do against *this* record, given how large its gradients were.
+
+A record whose clipped gradient had norm r ≤ C in a step moved that step's mean by r/C of what the worst record could:
+the step is a subsampled Gaussian with noise σ·C/r. Composing a record's own steps gives its own trade-off.
+
+All records are inverted together. With A(γ) = ∫ min(p, γq) = 1 − H_γ(in‖out) and φ(t) = ∫ √(pq)·e^{itL},
+
+    A(γ) = √γ/π · ∫₀^∞ Re[φ(t)·e^{−itε}] / (t² + ¼) dt,     ε = log γ,
+
+because min(p, γq) = √(γpq)·e^{−|L−ε|/2}. log φ is a sum over steps, hence linear in the number of steps at each noise
+level: one matrix product for all records. The trapezoid sum with spacing 2π/Λ is A(γ) plus its aliases
+∫ min(p·e^{kΛ/2}, γq·e^{−kΛ/2}), k ≠ 0, which together are at most (1 + γ)/(e^{Λ/2} − 1). That bound, one for the
+neglected nodes and one for rounding are taken off A, so that every H is an upper bound whatever Λ is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array, hstack
+
+from deniable._check import FloatArray, InputError, integer, number, numbers
+from deniable.accounting.envelope import _ByParts, _centred, _lipschitz
+from deniable.accounting.loss import EPS, Line, PrivacyLoss, log_ratio
+from deniable.mechanisms import Composition, Mechanism, SubsampledGaussian
+from deniable.tradeoff import Assumptions, EnvelopeTradeoff
+
+_POINTS = 129  # thresholds ε a record, symmetric about 0
+_NEGLECTED = 1e-12  # aimed at for the neglected part of the integral
+_MOST_NODES = 8192
+_CHUNK = 256  # nodes at a time
+_MOST_LOG_GAMMA = 60.0
+
+_ASSUMPTIONS = Assumptions(
+    notes=(
+        "individual: holds for this record with the gradient norms of this run, taken as if fixed beforehand",
+        "computed from the data: an assessment for the data owner, not something to publish",
+    )
+)
+
+
+class NormRecorder:
+    """Collects gradient norms while training runs, without keeping a (records × steps) array.
+
+    Call :meth:`add` for the records whose norms are known in the current step, as often as needed, then
+    :meth:`end_step`. A record that was not added in a step is taken to have had the clipping norm in it. That is
+    the only sound choice: the attacker's advantage in a step comes from the chance that the record took part, with the
+    gradient that it would have had, and a record left out of the batch did not show that gradient.
+    """
+
+    def __init__(self, records: int) -> None:
+        self.records = integer("records", records, at_least=1)
+        self._steps: list[list[tuple[NDArray[np.intp], FloatArray]]] = [[]]
+
+    def __len__(self) -> int:
+        """Return the number of finished steps."""
+        return len(self._steps) - 1
+
+    def add(self, indices: ArrayLike, norms: ArrayLike) -> None:
+        """Note the gradient norms (before or after clipping) of some records in the current step."""
+        where = np.atleast_1d(np.asarray(indices))
+        values = np.atleast_1d(numbers("norms", norms, at_least=0.0))
+        if where.shape != values.shape or where.ndim != 1:
+            raise InputError(f"indices and norms must have equal length, got shapes {where.shape} and {values.shape}")
+        if where.size and not np.issubdtype(where.dtype, np.integer):
+            raise InputError(f"indices must be whole numbers, got {where.dtype}")
+        where = where.astype(np.intp)
+        if where.size and not (where.min() >= 0 and where.max() < self.records):
+            raise InputError(f"indices must be in 0..{self.records - 1}, got {where.min()}..{where.max()}")
+        seen = np.concatenate([known for known, _ in self._steps[-1]] + [where])
+        if np.unique(seen).size != seen.size:
+            raise InputError("indices must name each record at most once a step; a record drawn twice moves it twice")
+        self._steps[-1].append((where, values))
+
+    def end_step(self) -> None:
+        """Close the current step."""
+        self._steps.append([])
+
+    def steps(self) -> Iterator[tuple[NDArray[np.intp], FloatArray]]:
+        """Yield (indices, norms) of every finished step."""
+        for parts in self._steps[:-1]:
+            yield (
+                np.concatenate([where for where, _ in parts] or [np.empty(0, dtype=np.intp)]),
+                np.concatenate([values for _, values in parts] or [np.empty(0)]),
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class IndividualTradeoffs:
+    """One trade-off a record; ``self[i]`` is record i's, and the methods give all records at once.
+
+    Attributes
+    ----------
+    log_gamma, add, remove
+        Arrays of shape (records, points): upper bounds on both hockey sticks of every record.
+    assumptions
+        Game and caveats, the same for all records.
+
+    Notes
+    -----
+    Upper bounds only. The numbers depend on the data: they are for the owner of the data, not for publication, and
+    saying a record's own bound aloud can itself reveal it. A record's norms are taken as if they had been fixed
+    beforehand, although in training they depend on earlier noise.
+    """
+
+    log_gamma: FloatArray
+    add: FloatArray
+    remove: FloatArray
+    assumptions: Assumptions = field(default=_ASSUMPTIONS)
+
+    def __len__(self) -> int:
+        return int(self.add.shape[0])
+
+    def __getitem__(self, record: int) -> EnvelopeTradeoff:
+        return EnvelopeTradeoff(
+            self.log_gamma[record],
+            self.add[record],
+            self.remove[record],
+            method="transform inversion of the record's own steps",
+            assumptions=self.assumptions,
+        )
+
+    def __iter__(self) -> Iterator[EnvelopeTradeoff]:
+        return (self[record] for record in range(len(self)))
+
+    def advantage(self, prior: float = 0.5) -> FloatArray:
+        """Return every record's membership advantage, shape (records,)."""
+        return np.array([curve.advantage(prior) for curve in self])
+
+    def tpr(self, fpr: float) -> FloatArray:
+        """Return every record's largest true positive rate at one false positive rate, shape (records,)."""
+        rate = number("fpr", fpr, at_least=0.0, at_most=1.0)
+        return np.array([curve.tpr(rate) for curve in self])
+
+
+def individual_tradeoffs(
+    gradient_norms: ArrayLike | NormRecorder, clip: float, mechanism: Mechanism, *, levels: int = 64
+) -> IndividualTradeoffs:
+    """Return each record's own trade-off from the sizes of its gradients in a DP-SGD run.
+
+    This is a data-dependent assessment for the owner of the data. It is not a differential-privacy guarantee, and not
+    something to publish: the norms, and so the curves, were computed from the data.
+
+    Parameters
+    ----------
+    gradient_norms
+        Array of shape (records, steps): the norm that each record's gradient had, *or would have had* if it
+        was not drawn into the batch; NaN where it is unknown, which counts as ``clip``. Or a :class:`NormRecorder`.
+    clip
+        Clipping norm C of the run; larger norms count as C.
+    mechanism
+        The run: :class:`SubsampledGaussian`, or a :class:`Composition` of them; as many steps as there are columns.
+    levels
+        Norms are rounded *up* to this many levels, i·C/levels, unless there are no more different norms than that.
+
+    Returns
+    -------
+    IndividualTradeoffs
+        Upper bounds on every attack, a curve a record.
+
+    Notes
+    -----
+    Source: the monotonicity in the sensitivity of Mahloujifar et al., Lemma 5 and Theorem 6, applied with each step's
+    realised sensitivity r/C (as in individual accounting, Feldman & Zrnic 2021).
+    """
+    limit = number("clip", clip, above=0.0, below=np.inf)
+    count = integer("levels", levels, at_least=1)
+    phases = _phases(mechanism)
+    total = sum(phase.steps for phase in phases)
+    if isinstance(gradient_norms, NormRecorder):
+        records, columns = gradient_norms.records, list(gradient_norms.steps())
+    else:
+        array = _norm_array(gradient_norms)
+        records, everyone = array.shape[0], np.arange(array.shape[0])
+        columns = [(everyone, column) for column in array.T]
+    if len(columns) != total:
+        raise InputError(f"gradient_norms must cover each of the run's {total} steps, got {len(columns)} steps")
+    return _invert(_tally([(where, _share(norms, limit)) for where, norms in columns], records, phases, count))
+
+
+def _phases(mechanism: Mechanism) -> list[SubsampledGaussian]:
+    parts = mechanism.mechanisms if isinstance(mechanism, Composition) else (mechanism,)
+    for part in parts:
+        if not isinstance(part, SubsampledGaussian):
+            raise InputError(f"mechanism must consist of SubsampledGaussian phases, got {part!r}")
+    return [part for part in parts if isinstance(part, SubsampledGaussian)]
+
+
+def _norm_array(gradient_norms: ArrayLike) -> FloatArray:
+    try:
+        array = np.asarray(gradient_norms, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"gradient_norms must be an array of numbers, got {type(gradient_norms).__name__}") from None
+    if array.ndim != 2 or array.size == 0:
+        raise InputError(f"gradient_norms must have shape (records, steps), got {array.shape}")
+    if np.any(array < 0):
+        raise InputError(f"gradient_norms must be at least 0, got {float(array[array < 0][0]):g}")
+    return array
+
+
+def _share(norms: FloatArray, clip: float) -> FloatArray:
+    """r/C of the clipped gradients, 1 where unknown; what is not 0 is at least a millionth."""
+    clipped = np.minimum(np.where(np.isnan(norms), clip, norms), clip)
+    return np.where(clipped > 0, np.maximum(clipped / clip, 1e-6), 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class _Tally:
+    """How often each record passed each kind of step.
+
+    ``kinds`` lists one step of every kind (noise, rate), ``counts`` has shape (records, kinds); ``gaussian`` is what
+    the full-batch steps add to μ² of each record.
+    """
+
+    kinds: PrivacyLoss
+    counts: csr_array
+    gaussian: FloatArray
+
+    def total(self, per_kind: NDArray[Any]) -> NDArray[Any]:
+        """Sum over each record's steps of a quantity given per kind (first axis)."""
+        return np.asarray(self.counts @ per_kind)
+
+    def of(self, records: NDArray[np.intp]) -> _Tally:
+        """The part that concerns some records, without kinds that none of them met."""
+        counts = self.counts[records]
+        used = np.unique(counts.indices)
+        kinds = PrivacyLoss(self.kinds.noise[used], self.kinds.rate[used], self.kinds.steps[used], 0.0)
+        return _Tally(kinds, counts[:, used], self.gaussian[records])
+
+
+_Shares = list[tuple[NDArray[np.intp], FloatArray]]
+
+
+def _tally(shares: _Shares, records: int, phases: list[SubsampledGaussian], levels: int) -> _Tally:
+    """Count, for every record and phase, the steps at each level of r/C; unknown steps are at level 1."""
+    grid = _levels(shares, levels)
+    gaussian = np.zeros(records)
+    noise, rate, blocks = [np.empty(0)], [np.empty(0)], [csr_array((records, 0))]
+    start = 0
+    for phase in phases:
+        block = np.zeros((records, grid.size))
+        for where, share in shares[start : start + phase.steps]:
+            block[where, np.searchsorted(grid, share)] += 1
+        block[:, -1] += phase.steps - block.sum(axis=1)
+        start += phase.steps
+        # noise is lowered by a few roundings, for those of r/C and of the division here
+        sigma = phase.noise_multiplier * (1 - 8 * EPS) / grid[1:]
+        if phase.sample_rate == 1:
+            gaussian += block[:, 1:] @ (1 / sigma**2)
+        else:
+            noise.append(sigma)
+            rate.append(np.full(sigma.size, phase.sample_rate))
+            blocks.append(csr_array(block[:, 1:]))
+    kinds = PrivacyLoss(np.concatenate(noise), np.concatenate(rate), np.ones(sum(map(len, noise))), 0.0)
+    return _Tally(kinds, hstack(blocks, format="csr"), gaussian)
+
+
+def _levels(shares: _Shares, levels: int) -> FloatArray:
+    """0, the levels to which shares are rounded up, and 1: the shares themselves if there are few of them."""
+    known: FloatArray = np.array([0.0, 1.0])
+    for _, share in shares:
+        known = np.union1d(known, share)
+        if known.size > levels + 1:
+            return np.arange(levels + 1) / levels
+    return known
+
+
+def _invert(tally: _Tally) -> IndividualTradeoffs:
+    """Hockey sticks of all records, in groups of similar spread."""
+    records = tally.gaussian.size
+    weight, deviation = _centred(tally.kinds.real_line(0.5))
+    spread = np.sqrt(tally.total((weight * deviation**2).sum(axis=1)) + tally.gaussian)
+    reach = _reach(tally, spread)
+    log_gamma = np.tile(np.linspace(-1.0, 1.0, _POINTS), (records, 1))
+    sticks = np.zeros((2, records, _POINTS))
+    exposed = np.flatnonzero(spread > 0)  # a record whose gradient was always 0 leaves no trace
+    octaves, member = np.unique(np.floor(np.log2([spread[exposed], reach[exposed]])), axis=1, return_inverse=True)
+    for key in range(octaves.shape[1]):
+        group = exposed[member == key]
+        widest = float(spread[group].max())
+        log_gamma[group] *= min(8 * widest + widest**2, _MOST_LOG_GAMMA)
+        overlap = _overlap(tally.of(group), log_gamma[group[0]], widest, float(reach[group].max()))
+        sticks[0, group] = 1 - overlap
+        sticks[1, group] = 1 - np.exp(log_gamma[group]) * overlap[:, ::-1]  # H_γ(out‖in) = 1 − γ·A(1/γ)
+    add, remove = np.clip(sticks * (1 + 8 * EPS), np.maximum(-np.expm1(log_gamma), 0.0), 1.0)
+    return IndividualTradeoffs(log_gamma, add, remove)
+
+
+def _reach(tally: _Tally, spread: FloatArray) -> FloatArray:
+    """Λ: so wide that the law of L and its aliases hardly overlap. The choice decides tightness, not soundness."""
+    kinds, met = tally.kinds, tally.counts.copy()
+    if kinds.noise.size:
+        met.data = log_ratio(9 + 1 / kinds.noise, kinds.noise, kinds.rate)[met.indices]  # loss of a single step
+        spread = spread + np.asarray(met.max(axis=1).todense()).ravel() / 8
+    return np.asarray(2 * (8 * spread + spread**2))
+
+
+def _overlap(tally: _Tally, log_gamma: FloatArray, width: float, period: float) -> FloatArray:
+    """Lower bounds on A(γ) = ∫ min(p, γq), shape (records, thresholds)."""
+    spacing = 2 * np.pi / period
+    base = tally.kinds.real_line(0.5)
+    log_start = tally.total(np.log1p(base.excess)) - tally.gaussian / 8
+    end, neglected = _truncation(tally, base, log_start, width, spacing)
+    total = np.zeros((log_start.size, log_gamma.size))
+    size = np.zeros((log_start.size, 2))  # Σ |φ|/|½ + it|² and Σ |φ|/|½ + it|, for the rounding
+    nodes = spacing * np.arange(math.ceil(float(end.max()) / spacing) + 1)
+    for t in np.array_split(nodes, math.ceil(nodes.size / _CHUNK)):
+        active = np.flatnonzero(end >= t[0])
+        log_phi = log_start[active, None] + np.asarray(tally.counts[active] @ _log_transforms(tally.kinds, t))
+        phi = np.exp(log_phi - np.multiply.outer(tally.gaussian[active], t**2 / 2))
+        phi *= spacing / np.pi / (t**2 + 0.25) * np.where(t == 0, 0.5, 1.0)
+        angle = np.multiply.outer(t, log_gamma)
+        total[active] += phi.real @ np.cos(angle) + phi.imag @ np.sin(angle)
+        size[active] += np.abs(phi) @ np.stack([np.ones(t.size), np.hypot(t, 0.5)], axis=1)
+    blur = tally.total(_step_rounding(base)) + EPS * (4 * tally.gaussian + 4 * np.abs(log_gamma).max())
+    rounding = size[:, 1] * blur + 64 * EPS * (1 + np.abs(log_start)) * size[:, 0]
+    gamma = np.exp(log_gamma)
+    aliases = (1 + gamma) / np.expm1(min(period / 2, 700.0)) * (1 + 8 * EPS)
+    return np.asarray(np.sqrt(gamma) * (total - (neglected + 2 * rounding)[:, None]) - aliases)
+
+
+def _truncation(
+    tally: _Tally, base: Line, log_start: FloatArray, width: float, spacing: float
+) -> tuple[FloatArray, FloatArray]:
+    """For each record where its sum may stop, and a bound on (1/π)·Σ spacing·|φ|/(t² + ¼) over the nodes beyond."""
+    edges, log_bound = _decay(tally, base, width, _MOST_NODES * spacing)
+    height = np.exp(log_start[:, None] + tally.total(log_bound) - np.multiply.outer(tally.gaussian, edges**2 / 2))
+    a, b = edges, np.append(edges[1:], np.inf)
+    beyond = height * ((1 / a - 1 / b + spacing / a**2) / np.pi)  # a decreasing summand: its integral and first term
+    beyond = np.cumsum(beyond[:, ::-1], axis=1)[:, ::-1]
+    stop = np.minimum(np.sum(beyond > _NEGLECTED, axis=1), edges.size - 1)
+    return edges[stop], beyond[np.arange(stop.size), stop]
+
+
+def _decay(tally: _Tally, base: Line, width: float, most: float) -> tuple[FloatArray, FloatArray]:
+    """Edges of panels, the last one unbounded, and bounds of log |M(½ + it)|/M(½) on each, one row a kind of step.
+
+    As for a single run: samples and a Lipschitz constant in the panels, integration by parts beyond.
+    """
+    parts = _ByParts.of(base)
+    coarse = np.asarray(0.5 / width * 1.5 ** np.arange(100), dtype=np.float64)
+    log_parts = tally.total(parts(coarse)) - np.multiply.outer(tally.gaussian, coarse**2 / 2)
+    enough = np.flatnonzero(np.all(log_parts < math.log(_NEGLECTED) - 5, axis=0))
+    stop = min(float(coarse[enough[0] if enough.size else -1]), most)
+    weight, deviation = _centred(base)
+    typical = float((deviation * weight).sum(axis=1).max(initial=1e-300))
+    edges = [0.5 / width]
+    while edges[-1] < stop:
+        edges.append(edges[-1] + min(0.15 * edges[-1], max(0.1 / typical, 0.02 * edges[-1])))
+    a, b = np.array(edges[:-1]), np.array(edges[1:])
+    log_bound = parts(np.array(edges))
+    if tally.kinds.steps.size and a.size:
+        line = tally.kinds.line(0.5, edges[-1])
+        sampled = np.exp(line.log_moduli((a + b) / 2)) + _lipschitz(weight, deviation, b) * ((b - a) / 2)
+        log_bound[:, :-1] = np.minimum(log_bound[:, :-1], np.log(np.minimum(sampled, 1.0)))
+    return np.array(edges), log_bound
+
+
+def _log_transforms(kinds: PrivacyLoss, t: FloatArray) -> NDArray[np.complex128]:
+    """log M(½ + it)/M(½) of one step, one row a kind."""
+    line = kinds.line(0.5, float(t[-1]))
+    rows = [line._log_ratio_of_transforms(kind, t) for kind in range(kinds.steps.size)]
+    return np.array(rows, dtype=np.complex128).reshape(len(rows), t.size)
+
+
+def _step_rounding(line: Line) -> FloatArray:
+    sigma = line.of.noise[:, None]
+    argument = np.abs(line.loss) * (8 + line.u**2) + line.posterior * (np.abs(line.u) / sigma + 1 / sigma**2)
+    return np.asarray(48 * EPS * ((line.tilted + line.density) * argument).sum(axis=1) / line.mgf)

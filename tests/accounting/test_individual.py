@@ -1,0 +1,173 @@
+"""Individual accounting against the exact composition of each record's own steps, always on the safe side."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import deniable as dn
+from deniable.accounting import NormRecorder
+
+RUN = dn.SubsampledGaussian(1.0, 0.05, 400)
+
+
+def own_run(norms, clip=1.0, run=RUN):
+    """The record's own composition, step by step."""
+    return dn.Composition(
+        [dn.SubsampledGaussian(run.noise_multiplier * clip / r, run.sample_rate, 1) for r in norms if r > 0]
+    )
+
+
+def assert_just_above(curve, exact, slack=1e-9):
+    assert exact.advantage(side="lower") <= curve.advantage() <= exact.advantage() + slack
+    for direction in ("add", "remove"):
+        for epsilon in (-0.3, 0.0, 0.1, 0.5, 2.0):
+            ours, truth = curve.delta(epsilon, direction), exact.delta(epsilon, direction, side="lower")
+            assert truth <= ours <= truth * 1.02 + 1e-3 * exact.advantage()
+    for fpr in (1e-5, 1e-3, 0.1):
+        assert exact.tpr(fpr, side="lower") <= curve.tpr(fpr) <= exact.tpr(fpr) * 1.02
+
+
+@pytest.mark.parametrize("share", [1.0, 0.5, 0.3, 0.02])
+def test_equal_norms_are_a_run_with_more_noise(share):
+    curves = dn.individual_tradeoffs(np.full((2, 400), 1.5 * share), clip=1.5, mechanism=RUN)
+    assert len(curves) == 2
+    assert_just_above(curves[1], dn.tradeoff(dn.SubsampledGaussian(1.0 / share, 0.05, 400)))
+
+
+def test_records_with_different_histories():
+    rng = np.random.default_rng(3)
+    norms = rng.choice([0.0, 0.1, 0.4, 1.0], size=(5, 400), p=[0.1, 0.3, 0.4, 0.2])
+    curves = dn.individual_tradeoffs(norms, 1.0, RUN)
+    for curve, history in zip(curves, norms, strict=True):
+        assert_just_above(curve, dn.tradeoff(own_run(history)))
+
+
+def test_norms_are_rounded_up():
+    """Fewer levels, larger bounds; never below the exact composition of the norms themselves."""
+    norms = np.random.default_rng(4).uniform(0.0, 0.6, size=(3, 400))
+    exact = [dn.tradeoff(own_run(history)).advantage(side="lower") for history in norms]
+    fine, coarse = (dn.individual_tradeoffs(norms, 1.0, RUN, levels=n).advantage() for n in (64, 4))
+    assert np.all(exact <= fine)
+    assert np.all(fine <= np.array(exact) * 1.04)
+    assert np.all(fine < coarse)
+
+
+def test_negative_control_norms_rounded_down_are_below_the_truth():
+    norms = np.random.default_rng(4).uniform(0.0, 0.6, size=(3, 400))
+    exact = [dn.tradeoff(own_run(history)).advantage(side="lower") for history in norms]
+    assert np.all(dn.individual_tradeoffs(np.floor(norms * 16) / 16, 1.0, RUN).advantage() < exact)
+
+
+@settings(max_examples=12)
+@given(
+    sigma=st.floats(0.4, 20),
+    rate=st.floats(1e-3, 0.9),
+    shares=st.lists(st.floats(0.05, 1.0), min_size=1, max_size=3),
+)
+def test_never_below_the_exact_composition(sigma, rate, shares):
+    run = dn.SubsampledGaussian(sigma, rate, 300 * len(shares))
+    history = np.repeat(shares, 300)
+    curve = dn.individual_tradeoffs(history[None, :], 1.0, run, levels=8)[0]
+    exact = dn.tradeoff(dn.Composition([dn.SubsampledGaussian(sigma / share, rate, 300) for share in shares]))
+    assert curve.advantage() >= exact.advantage(side="lower")
+    assert curve.advantage() <= exact.advantage() * (1 + 1e-6) + 1e-6
+    for fpr in (1e-4, 0.1):
+        assert curve.tpr(fpr) >= exact.tpr(fpr, side="lower")
+    assert curve.delta(0.2, "remove") >= exact.delta(0.2, "remove", side="lower")
+
+
+def test_phases_and_full_batches():
+    run = dn.Composition(
+        [
+            dn.SubsampledGaussian(1.0, 0.05, 100),
+            dn.SubsampledGaussian(8.0, 1.0, 20),
+            dn.SubsampledGaussian(2.0, 0.1, 80),
+        ]
+    )
+    curve = dn.individual_tradeoffs(np.full((1, 200), 0.25), 0.5, run)[0]
+    halved = [dn.SubsampledGaussian(2 * p.noise_multiplier, p.sample_rate, p.steps) for p in run.mechanisms]
+    assert_just_above(curve, dn.tradeoff(dn.Composition(halved)))
+    only_full = dn.individual_tradeoffs(np.full((1, 20), 0.25), 0.5, run.mechanisms[1])[0]
+    assert_just_above(only_full, dn.tradeoff(halved[1]))
+
+
+def test_no_gradient_no_trace_and_unknown_means_worst():
+    norms = np.zeros((4, 400))
+    norms[1] = np.nan
+    norms[2] = np.inf
+    norms[3] = 7.0
+    curves = dn.individual_tradeoffs(norms, 1.0, RUN)
+    assert curves.advantage()[0] == 0
+    assert curves[0].tpr(0.01) == pytest.approx(0.01, rel=1e-12)
+    assert curves[0].delta(-1.0) == pytest.approx(-math.expm1(-1.0))
+    assert np.ptp(curves.advantage()[1:]) == 0
+    assert_just_above(curves[1], dn.tradeoff(RUN))
+
+
+def test_few_steps_stay_sound():
+    """Where the transform decays slowly the bound is loose, not wrong."""
+    norms = np.zeros((2, 400))
+    norms[0, 7] = norms[1, :3] = 1.0
+    curves = dn.individual_tradeoffs(norms, 1.0, RUN)
+    for curve, steps in zip(curves, (1, 3), strict=True):
+        exact = dn.tradeoff(dn.SubsampledGaussian(1.0, 0.05, steps))
+        assert exact.advantage(side="lower") <= curve.advantage() <= 1.5 * exact.advantage() + 1e-3
+        assert curve.tpr(0.01) >= exact.tpr(0.01, side="lower")
+
+
+def test_a_tiny_gradient():
+    curves = dn.individual_tradeoffs(np.array([[1e-320] * 400, [1e-3] * 400]), 1.0, RUN)
+    exact = dn.tradeoff(dn.SubsampledGaussian(1e3, 0.05, 400)).advantage()
+    assert 0 < curves.advantage()[0] < curves.advantage()[1]
+    assert exact <= curves.advantage()[1] <= exact * 1.001
+
+
+def test_the_recorder_equals_the_array_with_unknowns():
+    rng = np.random.default_rng(5)
+    norms = np.where(rng.random((30, 400)) < 0.3, rng.uniform(0, 1.2, (30, 400)), np.nan)
+    recorder = NormRecorder(30)
+    for column in norms.T:
+        seen = np.flatnonzero(~np.isnan(column))
+        half = seen.size // 2  # a step may come in several physical batches
+        recorder.add(seen[:half], column[seen[:half]])
+        recorder.add(seen[half:], column[seen[half:]])
+        recorder.end_step()
+    assert len(recorder) == 400
+    streamed = dn.individual_tradeoffs(recorder, 1.0, RUN)
+    np.testing.assert_array_equal(streamed.advantage(), dn.individual_tradeoffs(norms, 1.0, RUN).advantage())
+
+
+def test_all_records_at_once():
+    norms = np.random.default_rng(6).uniform(0, 1, size=(7, 400))
+    curves = dn.individual_tradeoffs(norms, 1.0, RUN)
+    assert curves.advantage().shape == curves.advantage(prior=0.1).shape == curves.tpr(0.01).shape == (7,)
+    assert curves.tpr(0.01)[3] == curves[3].tpr(0.01)
+    assert any("not something to publish" in note for note in curves[0].assumptions.notes)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: dn.individual_tradeoffs(np.ones((2, 399)), 1.0, RUN), "cover each of the run's 400 steps, got 399"),
+        (lambda: dn.individual_tradeoffs(np.ones(400), 1.0, RUN), r"shape \(records, steps\)"),
+        (lambda: dn.individual_tradeoffs(np.ones((0, 400)), 1.0, RUN), r"shape \(records, steps\)"),
+        (lambda: dn.individual_tradeoffs("norms", 1.0, RUN), "array of numbers"),
+        (lambda: dn.individual_tradeoffs(-np.ones((1, 400)), 1.0, RUN), "at least 0, got -1"),
+        (lambda: dn.individual_tradeoffs(np.ones((1, 400)), 0.0, RUN), "clip must be above 0"),
+        (lambda: dn.individual_tradeoffs(np.ones((1, 400)), math.nan, RUN), "clip must be"),
+        (lambda: dn.individual_tradeoffs(np.ones((1, 400)), 1.0, RUN, levels=0), "levels must be at least 1"),
+        (lambda: dn.individual_tradeoffs(np.ones((1, 1)), 1.0, dn.GaussianDP(1.0)), "mechanism must consist of"),
+        (lambda: NormRecorder(0), "records must be at least 1"),
+        (lambda: NormRecorder(3).add([0, 3], [1.0, 1.0]), r"indices must be in 0\.\.2"),
+        (lambda: NormRecorder(3).add([0, 0], [1.0, 1.0]), "at most once a step"),
+        (lambda: NormRecorder(3).add([0], [1.0, 1.0]), "equal length"),
+        (lambda: NormRecorder(3).add([0.5], [1.0]), "whole numbers"),
+        (lambda: NormRecorder(3).add([0], [math.nan]), "norms must be at least 0"),
+    ],
+)
+def test_bad_input(call, message):
+    with pytest.raises(dn.InputError, match=message):
+        call()
