@@ -35,6 +35,7 @@ _LAZY: dict[str, str] = {
     "individual_tradeoffs": "deniable.accounting",
     "plan_subsampling": "deniable.accounting",
     "privacy_profile": "deniable.records",
+    "profile_estimator": "deniable.integrations.fitted",
     "release": "deniable.noise",
     "unlearning": "deniable.unlearning",
 }
@@ -64,6 +65,7 @@ __all__ = [
     "individual_tradeoffs",
     "plan_subsampling",
     "privacy_profile",
+    "profile_estimator",
     "release",
     "tradeoff",
     "unlearning",
