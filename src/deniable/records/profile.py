@@ -81,6 +81,7 @@ class PrivacyProfile:
     regularization: float
     loss: str
     iterations: int
+    notes: tuple[str, ...] = ()
     warning: str = WARNING
 
     def __len__(self) -> int:
