@@ -221,9 +221,10 @@ def _row(
         return SubsampledGaussian(sigma, sample_rate, steps)
 
     low, high = noise_multipliers
-    if tradeoff(make(high)).precision(fpr, rate) > target:
+    limit = min(allowed * (1 - 1e-12), 1.0)
+    if tradeoff(make(high)).tpr(fpr) > limit:
         return nothing
-    noise = low if allowed >= 1 else calibrate(make, (low, high), tpr=allowed * (1 - 1e-12), fpr=fpr, tolerance=1e-6)
+    noise = calibrate(make, (low, high), tpr=limit, fpr=fpr, tolerance=1e-6) if limit < 1 else low
     curve = tradeoff(make(noise))
     epsilon = math.nan if delta is None else max(curve.epsilon(delta), 0.0)
     from_dp = math.nan if delta is None else ApproximateTradeoff(epsilon, delta).precision(fpr, rate)

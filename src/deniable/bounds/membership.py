@@ -34,8 +34,8 @@ def accuracy(epsilon: ArrayLike, delta: ArrayLike = 0.0, prior: ArrayLike = 0.5)
     It is (1 − π) + π·H_{(1−π)/π} of the worst (ε, δ) pair: guessing from the prior, plus half the advantage.
     """
     eps, dlt, pi = together(epsilon=check_epsilon(epsilon), delta=check_delta(delta), prior=check_prior(prior))
-    best_guess = np.maximum(pi, 1 - pi)
-    return plain(np.minimum(best_guess + raised(_advantage(eps, dlt, pi)) / 2, 1.0))
+    best_guess, gain = np.maximum(pi, 1 - pi), _advantage(eps, dlt, pi)
+    return plain(np.where(gain > 0, raised(best_guess + gain / 2), best_guess))
 
 
 def positive_accuracy(
@@ -66,8 +66,8 @@ def positive_accuracy(
     -----
     A rate of 0 stands for the limit of ever rarer accusations.
     """
-    eps, pi, low, high = _likelihood_ratios(epsilon, delta, prior, fpr, recall)
-    return _posterior(eps, pi, logit(pi), low, high)
+    pi, low, high, size = _likelihood_ratios(epsilon, delta, prior, fpr, recall)
+    return _posterior(pi, logit(pi), low, high, size)
 
 
 def negative_accuracy(
@@ -84,8 +84,8 @@ def negative_accuracy(
     rate as for :func:`positive_accuracy`; the upper bound then also holds for every attack with a *smaller* false
     positive rate, or a smaller recall.
     """
-    eps, pi, low, high = _likelihood_ratios(epsilon, delta, prior, fpr, recall, mirrored=True)
-    return _posterior(eps, 1 - pi, -logit(pi), low, high)
+    pi, low, high, size = _likelihood_ratios(epsilon, delta, prior, fpr, recall, mirrored=True)
+    return _posterior(1 - pi, -logit(pi), low, high, size)
 
 
 def positive_advantage(epsilon: ArrayLike, prior: ArrayLike) -> float | FloatArray:
@@ -115,9 +115,10 @@ def subsampled_epsilon(epsilon: ArrayLike, rate: ArrayLike) -> float | FloatArra
 def _advantage(epsilon: FloatArray, delta: FloatArray, prior: FloatArray) -> FloatArray:
     """2·min(π, 1−π)·H_γ of the worst pair; with t = tanh(ε/2) its spread is t − (1 − 2·min(π, 1−π)) where positive."""
     rare = np.minimum(prior, 1 - prior)
-    spread = np.maximum(np.tanh(epsilon / 2) - (1 - 2 * rare), 0.0)
-    value = 2 * rare * delta + (1 - delta) * spread
-    return np.where(spread > 0, raised(value), value)
+    unevenness = 1 - 2 * rare
+    spread = np.maximum(np.tanh(epsilon / 2) - unevenness, 0.0)
+    value = 2 * rare * delta + (1 - delta) * (spread + 4 * EPS * unevenness)
+    return np.where(spread > 0, raised(value), 2 * rare * delta)
 
 
 def _likelihood_ratios(
@@ -128,7 +129,7 @@ def _likelihood_ratios(
     recall: ArrayLike | None,
     mirrored: bool = False,
 ) -> tuple[FloatArray, ...]:
-    """Return ε, prior and the logs of the least and greatest likelihood ratio of an accusation, all of one shape.
+    """Return the prior, the logs of an accusation's least and greatest likelihood ratio, and the size of their terms.
 
     An accusation "in" has the ratio TPR/FPR. ``mirrored`` is the accusation "out" with ratio (1 − FPR)/(1 − TPR): the
     same problem with false positive rate 1 − recall and recall 1 − fpr.
@@ -146,11 +147,15 @@ def _likelihood_ratios(
             "no bound: an attack that accuses only on an event of probability delta can be right every time"
         )
     else:
-        return eps, pi, -eps, eps
+        return pi, -eps, eps, eps
     eps, dlt, pi, stated = together(epsilon=eps, delta=dlt, prior=pi, **{name: stated})
     rate, rest = (1 - stated, stated) if mirrored else (stated, 1 - stated)
     low, high = _log_rate_ratios(eps, dlt, rate, rest)
-    return (eps, pi, low, high) if (name == "fpr") != mirrored else (eps, pi, -high, -low)
+    with np.errstate(divide="ignore"):
+        size = eps + np.where(rate > 0, np.abs(np.log(rate)), 0.0)
+    nothing = (eps == 0) & (dlt == 0)  # the worlds are equal: no test says anything
+    low, high, size = (np.where(nothing, 0.0, array) for array in (low, high, size))
+    return (pi, low, high, size) if (name == "fpr") != mirrored else (pi, -high, -low, size)
 
 
 def _log_rate_ratios(
@@ -169,17 +174,24 @@ def _log_rate_ratios(
         capped = np.where(rest > delta, np.minimum(falling, -log_rate), -log_rate)
         high = np.where(rate > 0, np.minimum(rising, capped), rising)
 
-        shrunk = np.log(np.maximum(rate - delta, 0.0)) - log_rate - epsilon
+        shrunk = np.log(np.maximum(rate - delta - 2 * EPS * rate, 0.0)) - log_rate - epsilon
         steep = np.where(rest > 0, np.exp(epsilon + np.log(rest)), 0.0)
         left = np.log(np.maximum(1 - delta - steep - 1500 * EPS * steep, 0.0)) - log_rate
         low = np.where(rate > 0, np.maximum(shrunk, left), np.where(delta > 0, -np.inf, -epsilon))
     return low, high
 
 
-def _posterior(epsilon: FloatArray, prior: FloatArray, log_odds: FloatArray, low: FloatArray, high: FloatArray) -> Pair:
-    """P(accused world) from its prior odds and the log-likelihood ratios, rounded outwards."""
-    size = np.minimum(np.abs(log_odds) + epsilon + np.abs(high), 3000.0)  # beyond it nothing is left to round
-    slack = EPS * (8 + 4 * size)
-    lower = np.minimum(expit(log_odds + low) * (1 - slack), prior)
-    upper = np.maximum(np.minimum(expit(log_odds + high) * (1 + slack), 1.0), prior)
-    return plain(np.where(low == 0, prior, lower)), plain(np.where(high == 0, prior, upper))
+def _posterior(prior: FloatArray, log_odds: FloatArray, low: FloatArray, high: FloatArray, size: FloatArray) -> Pair:
+    """P(accused world) from its prior odds and the log-likelihood ratios, rounded outwards.
+
+    ``size`` is that of the terms whose rounding the ratios carry; where it is 0 and the ratio 1 the prior is exact.
+    """
+
+    def slack(log_ratio: FloatArray) -> FloatArray:
+        parts = np.abs(log_odds) + size + np.where(np.isfinite(log_ratio), np.abs(log_ratio), 0.0)
+        return EPS * (8 + 4 * np.minimum(parts, 3000.0))  # beyond that nothing is left to round
+
+    lower = np.minimum(expit(log_odds + low) * (1 - slack(low)), prior)
+    upper = np.maximum(np.minimum(expit(log_odds + high) * (1 + slack(high)), 1.0), prior)
+    equal = (size == 0) & (low == 0) & (high == 0)
+    return plain(np.where(equal, prior, lower)), plain(np.where(equal, prior, upper))
