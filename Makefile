@@ -3,6 +3,7 @@ PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13 python3.14; 
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 VENV := .venv
 BIN := $(VENV)/bin
+PAPERS_OUT ?= out/papers
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
@@ -38,6 +39,12 @@ lint: $(VENV)/.dev  ## style, types and the import contract
 
 docs: $(VENV)/.dev  ## run every example of README and docs and compare its output
 	$(BIN)/pytest tests/docs --override-ini 'addopts=' -q --run-docs
+
+papers: $(VENV)/.dev  ## redraw every figure of the papers in full; out/papers, or PAPERS_OUT=docs/gallery
+	@mkdir -p $(PAPERS_OUT); failed=0; for script in $$(grep -l 'def make(' papers/*/*.py); do \
+		name=$$(basename $$(dirname $$script))-$$(basename $$script .py); \
+		$(BIN)/python $$script --out $(PAPERS_OUT)/$$name.svg >$(PAPERS_OUT)/$$name.txt; code=$$?; \
+		test $$code = 0 -o $$code = 77 || failed=1; done; exit $$failed
 
 clean:  ## remove the environment and everything made
 	rm -rf $(VENV) out .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
