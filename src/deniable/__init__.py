@@ -7,7 +7,6 @@ scikit-learn, pandas or plotting are imported when first used, so that ``import 
 from __future__ import annotations
 
 import importlib
-from importlib.metadata import version as _version
 from typing import Any
 
 from deniable import tradeoff as _tradeoff_module  # noqa: F401  (loaded first: the function below takes its name)
@@ -15,8 +14,6 @@ from deniable._check import InputError
 from deniable.accounting import tradeoff
 from deniable.mechanisms import ApproximateDP, Composition, GaussianDP, Mechanism, PureDP, SubsampledGaussian
 from deniable.tradeoff import Assumptions, Tradeoff
-
-__version__ = _version("deniable")
 
 # public name → the module that holds it; a module's own path stands for the module itself
 _LAZY: dict[str, str] = {
@@ -73,6 +70,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version  # slow to import, and rarely asked for
+
+        return version("deniable")
     if name not in _LAZY:
         raise AttributeError(f"module 'deniable' has no attribute {name!r}")
     module = importlib.import_module(_LAZY[name])

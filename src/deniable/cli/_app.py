@@ -10,7 +10,6 @@ from typing import Annotated, Any
 
 import typer
 
-from deniable import __version__
 from deniable._check import InputError
 from deniable.cli._config import expand
 
@@ -43,7 +42,9 @@ def examples(*lines: str) -> str:
 
 def _show_version(asked: bool) -> None:
     if asked:
-        typer.echo(f"deniable {__version__}")
+        import deniable
+
+        typer.echo(f"deniable {deniable.__version__}")
         raise typer.Exit
 
 
