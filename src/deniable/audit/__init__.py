@@ -1,6 +1,7 @@
 """Measured attacks: games, exact intervals, verdicts. Nothing here imports the code that it audits."""
 
 from deniable.audit.estimators import attack_estimator
+from deniable.audit.games import final_model_limit, play_game
 from deniable.audit.intervals import Interval
 from deniable.audit.known import (
     attack_output_perturbation,
@@ -26,5 +27,7 @@ __all__ = [
     "attack_transcript",
     "audit_one_run",
     "audit_scores",
+    "final_model_limit",
     "output_perturbation_scores",
+    "play_game",
 ]

@@ -22,6 +22,7 @@ from deniable.mechanisms import Composition, Mechanism, SubsampledGaussian
 Noise = Literal["norm-laplace", "gaussian"]
 
 _CHUNK = 1 << 21  # numbers drawn at a time
+_DECIMALS = 9  # of a log ratio: equal ratios must tie, or their rounding errors could tell the two worlds apart
 
 
 def log_density(difference: FloatArray, noise: Noise, scale: float) -> FloatArray:
@@ -96,7 +97,7 @@ def output_perturbation_scores(
             f"released must have as many columns as the centres have entries, got {values.shape[1]}, {inside.size} "
             f"and {outside.size}"
         )
-    return log_density(values - inside, law, scale) - log_density(values - outside, law, scale)
+    return np.round(log_density(values - inside, law, scale) - log_density(values - outside, law, scale), _DECIMALS)
 
 
 def attack_transcript(mechanism: Mechanism, *, n: int = 10_000, rng: Any = None) -> AttackScores:
@@ -194,7 +195,7 @@ def _distance_ratio(d: int, gap: float, noise: Noise, scale: float, n: int, rng:
     # one coordinate of a uniform direction in R^d
     cosine = rng.choice([-1.0, 1.0], size=n) if d == 1 else 2 * rng.beta((d - 1) / 2, (d - 1) / 2, size=n) - 1
     other = np.sqrt(np.maximum(radius**2 - 2 * radius * gap * cosine + gap**2, 0.0))
-    return (other - radius) / scale
+    return np.round((other - radius) / scale, _DECIMALS)
 
 
 def _blocks(total: int, size: int) -> Iterable[int]:

@@ -38,6 +38,10 @@ class AttackScores:
         """Return :func:`deniable.audit_scores` of these scores."""
         return audit_scores(self.member_scores, self.nonmember_scores, confidence, **options)
 
+    def advantage_at(self, threshold: float = 0.0) -> float:
+        """Return TPR − FPR of accusing above ``threshold``: an estimate, unbiased for a threshold fixed beforehand."""
+        return float(np.mean(self.member_scores > threshold) - np.mean(self.nonmember_scores > threshold))
+
     def __iter__(self) -> Iterator[FloatArray]:
         yield self.member_scores
         yield self.nonmember_scores
