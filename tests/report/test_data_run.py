@@ -85,6 +85,13 @@ def test_the_report_says_that_scaling_constants_are_assumed_public(report):
     assert not any("assumed public" in note for note in given.assumptions.notes)
 
 
+def test_subgroups_are_summarised_by_any_column():
+    report = dn.assess("digits-3-8", epsilon=1.0, rng=0, n_attack=200, group="target")
+    grid = next(g for g in report.section("records").grids if g.key == "subgroups")
+    assert [row[0] for row in grid.rows] == ["3", "8"]
+    assert sum(int(row[1]) for row in grid.rows) == report.numbers["records.count"].value
+
+
 def test_less_noise_keeps_more_accuracy():
     low, high = (
         dn.assess("digits-3-8", epsilon=e, regularization=0.1, rng=0, n_attack=200).numbers["utility.with"].value
@@ -132,6 +139,7 @@ def test_a_release_becomes_a_report():
         ({}, ["epsilon"]),
         ({"epsilon": 0.0}, ["epsilon", "above 0"]),
         ({"epsilon": 1.0, "regularization": 0.0}, ["regularization", "above 0"]),
+        ({"epsilon": 1.0, "group": "colour"}, ["group", "colour"]),
         ({"epsilon": 1.0, "n_attack": 5}, ["n_attack", "at least 100"]),
         ({"epsilon": 1.0, "test_fraction": 1.0}, ["test_fraction", "below 1"]),
     ],

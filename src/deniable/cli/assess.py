@@ -51,6 +51,9 @@ def assess(
             rich_help_panel=DATA,
         ),
     ] = None,
+    group: Annotated[
+        str | None, typer.Option(help="Column by which exposure is summarised.", rich_help_panel=DATA)
+    ] = None,
     attack_samples: Annotated[
         int, typer.Option(help="Simulated releases per world for the measured attack.", rich_help_panel=DATA)
     ] = 20_000,
@@ -110,7 +113,7 @@ def assess(
     if data is not None:
         options |= {
             "target": target, "epsilon": epsilon, "regularization": regularization, "drop": tuple(drop or ()),
-            "ranges": _ranges(ranges), "n_attack": attack_samples, "rng": seed, "progress": sys.stderr.isatty(),
+            "ranges": _ranges(ranges), "group": group, "n_attack": attack_samples, "rng": seed, "progress": True,
         }  # fmt: skip
         made = dn.assess(data, **options)
     else:

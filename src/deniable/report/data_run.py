@@ -11,10 +11,11 @@ import numpy as np
 import pandas as pd
 
 from deniable._check import FloatArray, InputError, integer, number
+from deniable._progress import stage
 from deniable.accounting import tradeoff as tradeoff_of
 from deniable.audit import audit_scores
 from deniable.audit.known import output_perturbation_scores
-from deniable.integrations.tabular import Encoded, Ranges, encode, read_table
+from deniable.integrations.tabular import Encoded, Ranges, Table, encode, read_table
 from deniable.mechanisms import PureDP
 from deniable.records import OutputPerturbation, PrivacyProfile, privacy_profile
 from deniable.report.measured import audit_section, utility_section
@@ -24,6 +25,7 @@ from deniable.report.sections import NOT_COVERED, TUNING_WARNING, bound_headline
 from deniable.tradeoff import Assumptions, Tradeoff
 
 _SAMPLER_CONFIDENCE = 0.999
+_MOST_GROUPS = 50
 _DRAWS = 200  # released models on which held-out accuracy is measured
 
 
@@ -35,6 +37,7 @@ def assess_data(
     regularization: float = 1e-2,
     drop: Sequence[str] = (),
     ranges: Ranges | None = None,
+    group: str | None = None,
     n_attack: int = 20_000,
     test_fraction: float = 0.25,
     confidence: float = 0.95,
@@ -59,6 +62,8 @@ def assess_data(
         ε of the release, above 0.
     regularization
         Λ, above 0.
+    group
+        Column by whose values the exposure of the records is summarised.
     n_attack
         Simulated releases in each world for the measured attack, at least 100.
     test_fraction
@@ -84,31 +89,35 @@ def assess_data(
     X, y = encoded.X[train], encoded.y[train]
 
     mechanism = OutputPerturbation(epsilon=epsilon)
-    profile = privacy_profile(X, y, regularization=regularization, mechanism=mechanism)
+    with stage(f"fitting on {len(train):,} records and leaving each one out", shown=progress):
+        profile = privacy_profile(X, y, regularization=regularization, mechanism=mechanism, rng=generator)
+        records = profile_section(profile, fpr=fpr, rows=train, groups=_groups(table, group, train))
     bound = tradeoff_of(PureDP(epsilon))
-    parts = [
-        bound_section(bound, prior=prior, fpr=fpr, delta=delta),
-        profile_section(profile, fpr=fpr, rows=train, groups=None),
-    ]
-    inside, outside = worst_record_scores(profile, mechanism, n_attack, generator)
-    audit = audit_scores(inside, outside, confidence)
-    attack, status = audit_section(
-        audit, fpr=fpr, bound=bound,
-        attack="Likelihood-ratio test between the models trained with and without the most exposed record, on releases "
-        "drawn by the mechanism itself",
-    )  # fmt: skip
+    with stage(f"attacking the most exposed record with {2 * n_attack:,} releases", shown=progress):
+        inside, outside = worst_record_scores(profile, mechanism, n_attack, generator)
+        audit = audit_scores(inside, outside, confidence)
+        attack, status = audit_section(
+            audit, fpr=fpr, bound=bound,
+            attack="Likelihood-ratio test between the models trained with and without the most exposed record, on "
+            "releases drawn by the mechanism itself",
+        )  # fmt: skip
     # the record's own curve is attained by this very attack: a sharp test of the sampler, at a confidence that a
     # sound sampler almost never fails
     own = audit_scores(inside, outside, _SAMPLER_CONFIDENCE).compare(profile.tradeoff(int(profile.typical_ranking[0])))
     if own.violated:
         status = "violated"
     attack = replace(attack, notes=(*attack.notes, f"Against the exact curve of that record: {own}"))
-    parts += [attack, _utility(encoded, train, test, profile, mechanism, generator)]
+    parts = (
+        bound_section(bound, prior=prior, fpr=fpr, delta=delta),
+        records,
+        attack,
+        _utility(encoded, train, test, profile, mechanism, generator),
+    )
     return Assessment(
         title=title or f"Logistic regression on {table.name}, released with ε = {epsilon:g}",
         status=status,
         headline=_headline(bound, audit, status),
-        sections=tuple(parts),
+        sections=parts,
         assumptions=_assumptions(encoded, len(train)),
         not_covered=NOT_COVERED,
         warnings=(NOT_FOR_PUBLICATION, TUNING_WARNING),
@@ -193,6 +202,19 @@ def _assumptions(encoded: Encoded, n: int) -> Assumptions:
             "are assumed public; give them with ranges= (--ranges) to remove this assumption."
         )
     return Assumptions(access="the released parameters of the model", notes=tuple(notes))
+
+
+def _groups(table: Table, group: str | None, train: Any) -> tuple[str, Any] | None:
+    if group is None:
+        return None
+    if group == table.target_name:
+        return group, table.target.to_numpy()[train]
+    if group not in table.features.columns:
+        raise InputError(f"group must be a column of {table.name}, got {group!r}")
+    values = table.features[group].to_numpy()[train]
+    if len(set(values.tolist())) > _MOST_GROUPS:
+        raise InputError(f"group must have at most {_MOST_GROUPS} values, {group!r} has {len(set(values.tolist()))}")
+    return group, values
 
 
 def _split(y: FloatArray, test_fraction: float, rng: np.random.Generator) -> tuple[Any, Any]:

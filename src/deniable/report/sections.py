@@ -17,7 +17,7 @@ CURVE_POINTS = 181
 NOT_COVERED = (
     "Attribute inference, reconstruction and leakage about groups of records or about the population as a whole.",
     "Anything released besides what was assessed: other models trained on the same data, statistics, logs, "
-    "the training data itself, or the record profile below.",
+    "the training data itself, or a record profile.",
     "Mistakes in the implementation: the bound holds for the mechanism as described, with real-valued noise.",
     "Choices that looked at the data: hyperparameters, features or stopping times tuned on the same records leak too, "
     "and are not counted.",
