@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from deniable._check import FloatArray
-from deniable._files import write_atomically
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,26 +33,14 @@ def draw_roc(
 
 
 def draw_curves(curves: Sequence[tuple[str, Sequence[float], Sequence[float]]], *, ax: Axes | None = None) -> Axes:
-    """Draw ROC curves (label, fpr, tpr), in percent on log–log axes; fresh axes also get the diagonal."""
+    """Draw ROC curves (label, fpr, tpr), in percent on log–log axes; empty axes also get the diagonal."""
     axes = ax if ax is not None else new_axes()
+    empty = not axes.lines
     for label, fpr, tpr in curves:
         axes.loglog(100 * np.asarray(fpr), 100 * np.asarray(tpr), label=label)
-    if ax is None:
+    if empty:
         ends = np.array([min(min(fpr) for _, fpr, _ in curves), 1.0])
         axes.loglog(100 * ends, 100 * ends, linestyle=":", color="grey", label="guessing")
         axes.set(xlabel="false positive rate (%)", ylabel="true positive rate (%)")
     axes.legend()
     return axes
-
-
-def save_figure(axes: Axes, path: str | Path) -> Path:
-    """Write the figure of ``axes`` to a .svg or .png file, complete or not at all, and close it."""
-    import matplotlib.pyplot as plt
-
-    figure = axes.get_figure(root=True)
-    if figure is None:
-        raise ValueError("the axes belong to no figure")
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format=Path(path).suffix[1:], dpi=150)
-    plt.close(figure)
-    return write_atomically(path, buffer.getvalue())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from string import ascii_uppercase
 from typing import Annotated, Any
 
@@ -11,6 +10,7 @@ import typer
 from deniable._check import InputError
 from deniable._files import to_json
 from deniable.cli._app import JsonFlag, PlotOption, PriorOption, app, examples
+from deniable.cli._picture import checked_picture, draw
 
 
 @app.command(
@@ -30,17 +30,14 @@ def compare(
     as_json: JsonFlag = False,
 ) -> None:
     """Put two or more runs or saved assessments side by side."""
-    from deniable._files import check_writable
     from deniable.report.comparing import compare as side_by_side
 
-    if plot is not None:
-        check_writable("--plot", plot, suffixes=(".svg", ".png"))
+    picture = checked_picture(plot)
     if len(runs) > len(ascii_uppercase):
         raise InputError(f"at most {len(ascii_uppercase)} runs can stand side by side, got {len(runs)}")
     made = [_assessment(run, prior) for run in runs]
     found = side_by_side(made)
-    if plot is not None:
-        _draw(made, plot)
+    draw(found, picture)
     if as_json:
         print(to_json(found))
         return
@@ -69,10 +66,3 @@ def _assessment(run: str, prior: float) -> Any:
     except ValueError:
         raise InputError(f"run must be a .json file or noise_multiplier,sample_rate,steps, got {run!r}") from None
     return dn.assess(dn.SubsampledGaussian(sigma, rate, steps), prior=prior)  # type: ignore[arg-type]
-
-
-def _draw(assessments: list[Any], path: Path) -> None:
-    from deniable._plot import draw_curves, save_figure
-
-    curves = [(a.title, a.curves[0].fpr, a.curves[0].tpr) for a in assessments if a.curves]
-    save_figure(draw_curves(curves), path)

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from deniable._check import InputError
-from deniable.report.model import Assessment, Number
+from deniable._plot import draw_curves
+from deniable.report.model import Assessment, Curve, Number
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True)
@@ -33,6 +38,14 @@ class Comparison:
     titles: tuple[str, ...]
     statuses: tuple[str, ...]
     rows: tuple[Row, ...]
+    curves: tuple[Curve | None, ...]
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the first ROC of every assessment into one picture and return the matplotlib axes."""
+        found = [(title, c.fpr, c.tpr) for title, c in zip(self.titles, self.curves, strict=True) if c is not None]
+        if not found:
+            raise InputError("none of the assessments has a ROC to draw")
+        return draw_curves(found, ax=ax)
 
 
 def compare(assessments: Sequence[Assessment]) -> Comparison:
@@ -45,4 +58,9 @@ def compare(assessments: Sequence[Assessment]) -> Comparison:
         numbers = tuple(a.numbers.get(key) for a in assessments)
         label = next(number.label for number in numbers if number is not None)
         rows.append(Row(key, label, numbers))
-    return Comparison(tuple(a.title for a in assessments), tuple(a.status for a in assessments), tuple(rows))
+    return Comparison(
+        titles=tuple(a.title for a in assessments),
+        statuses=tuple(a.status for a in assessments),
+        rows=tuple(rows),
+        curves=tuple(next(iter(a.curves), None) for a in assessments),
+    )
