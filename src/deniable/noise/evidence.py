@@ -21,6 +21,7 @@ from scipy.special import betaincinv
 from deniable._check import FloatArray, InputError
 from deniable.noise.laws import NoiseLaw
 
+_BETS = np.linspace(0.02, 0.98, 49)  # as shares of the largest bet that keeps the capital positive
 _ROUNDING = 1e-12  # relative width of the final bracket of a scale
 
 
@@ -74,6 +75,8 @@ class ExactRows(Evidence):
         rows = self.distances / law.scale
         leak = concave_leakage(law, log_gamma, rows) if self.averaged else law.leakage(log_gamma, rows)
         seen = float(leak.mean(axis=1).max(initial=0.0))
+        if self.rest == 0:
+            return seen
         return max(seen, float(concave_leakage(law, log_gamma, np.array(self.rest / law.scale))))
 
     def least_scale(self, law: NoiseLaw, level: float, log_gamma: float) -> float:
@@ -121,7 +124,7 @@ class SampledRows(Evidence):
         scale, so the scale may be tuned *on the certification draws themselves*: a scale that is too small is
         accepted only if the test at the true threshold, one fixed scale, fails. The bet comes from the selection draws.
         """
-        if -len(self.certification) * np.log1p(-level) < self._threshold * (1 + 1e-9):
+        if len(self.certification) < needed_resamples(level, self.doubt, self.certification.shape[1]):
             raise ReleaseError(f"the certificate cannot reach its target from {len(self.certification)} resamples")
         bet = self._choose_bet(law, level, log_gamma)
 
@@ -157,7 +160,7 @@ class SampledRows(Evidence):
         worst = int(np.argmax(self.selection.mean(axis=(0, 2))))
         draws = self.selection[:, [worst]]
         repeat = len(self.certification) / len(draws)
-        bets = np.linspace(0.02, 0.98, 49) / (1 - level)
+        bets = _BETS / (1 - level)
 
         def capitals(scale: float) -> FloatArray:
             leak = law.leakage(log_gamma, draws / scale).mean(axis=2)
@@ -172,8 +175,9 @@ class SampledRows(Evidence):
 
 
 def needed_resamples(level: float, doubt: float, records: int) -> int:
-    """Return the number of certifying resamples below which not even zero leakage certifies ``level``."""
-    return int(np.ceil(np.log(2 * records / doubt) * (1 + 1e-9) / -np.log1p(-level)))
+    """Return the number of certifying resamples below which ``level`` is out of reach, however little leaks."""
+    most_per_resample = np.log1p(_BETS[-1] * level / (1 - level))
+    return int(np.ceil(1.05 * np.log(2 * records / doubt) / most_per_resample))
 
 
 def dominating_law(distances: FloatArray, doubt: float) -> tuple[FloatArray, FloatArray]:
@@ -202,7 +206,7 @@ def concave_leakage(law: NoiseLaw, log_gamma: float, distance: FloatArray) -> Fl
     top = law.leakage(0.0, distance)
     if log_gamma == 0:
         return top
-    grid = np.geomspace(1e-6, 1e6, 24001)
+    grid = np.geomspace(1e-6, 1e6, 4001)
     values = law.leakage(log_gamma, grid)
     first_cell = float(law.leakage(0.0, grid[:1])[0] / grid[0]) if values[0] > 0 else 0.0
     slope = max(float(np.max(values[1:] / grid[:-1])), first_cell)

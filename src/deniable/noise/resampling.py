@@ -120,11 +120,8 @@ class Runner:
         """Return the results of ``task`` for resamples 0 … draws − 1, stacked; the first failure is raised."""
         self._claim_cache()
         missing = [i for i in range(draws) if self.cache_dir is None or not self._file(i).exists()]
-        results = joblib.Parallel(n_jobs=self.n_jobs, return_as="generator")(
-            joblib.delayed(_run)(task, self.entropy, i) for i in missing
-        )
         found: dict[int, FloatArray] = {}
-        for i, result in zip(missing, self._shown(results, len(missing)), strict=True):
+        for i, result in zip(missing, self._shown(self._results(task, missing), len(missing)), strict=True):
             if isinstance(result, ReleaseError):
                 raise result
             found[i] = result
@@ -134,13 +131,26 @@ class Runner:
                 partial_file.replace(self._file(i))  # a file is either whole or not there
         return stack([found[i] if i in found else np.load(self._file(i)) for i in range(draws)])
 
+    def _results(
+        self, task: Callable[[np.random.Generator, str], FloatArray], indices: Sequence[int]
+    ) -> Iterator[FloatArray | ReleaseError]:
+        with joblib.Parallel(n_jobs=self.n_jobs) as parallel:
+            workers = joblib.effective_n_jobs(parallel.n_jobs)
+            if workers == 1:
+                yield from (_run(task, self.entropy, i) for i in indices)
+                return
+            batch = 8 * workers  # results are stored, and a failure is seen, after each batch
+            for start in range(0, len(indices), batch):
+                some = indices[start : start + batch]
+                yield from parallel(joblib.delayed(_run)(task, self.entropy, i) for i in some)
+
     def _shown(self, results: Iterator[Any], total: int) -> Iterator[Any]:
         if self.progress is False or (self.progress is None and not sys.stderr.isatty()):
             return results
         from rich.console import Console
         from rich.progress import track
 
-        return iter(track(results, "resampling", total=total, console=Console(stderr=True), transient=True))
+        return iter(track(results, "resampling", total=total, console=Console(stderr=True)))
 
     def _file(self, index: int) -> Path:
         assert self.cache_dir is not None  # for the type checker: called only with a cache

@@ -1,0 +1,365 @@
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import deniable as dn
+from deniable.noise import Covariance, Histogram, LogisticRegression, Mean, Quantile, ReleaseError, Ridge, SecondMoment
+from deniable.noise.resampling import Population
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(120, 3))
+Y = X @ [1.0, -1.0, 0.5] + RNG.normal(size=120)
+SMALL = RNG.normal(size=8)
+
+
+def column_mean(part):
+    return np.asarray(part).mean(axis=0)
+
+
+ALGORITHMS = [
+    (column_mean, X),
+    (Mean(), X),
+    (SecondMoment(), X),
+    (Covariance(), X),
+    (Histogram((-1.0, 0.0, 1.0)), X[:, 0]),
+    (Quantile(0.5), X[:, 0]),
+    (Ridge(), (X, Y)),
+    (LogisticRegression(C=0.1), (X, (Y > 0) * 1.0)),
+]
+
+
+@pytest.mark.parametrize(("algorithm", "data"), ALGORITHMS)
+@pytest.mark.parametrize("bound", ["centre", "swap"])
+@pytest.mark.parametrize("fraction", [0.3, 0.5])
+def test_every_path_reaches_the_target_and_never_passes_it(algorithm, data, bound, fraction):
+    r = dn.release(algorithm, data, eta=0.1, bound=bound, fraction=fraction, n_resamples=100, rng=1)
+    c = r.certificate
+    assert r.value.shape == r.noise_scale.shape == np.shape(algorithm(data))
+    assert np.all(np.isfinite(r.value))
+    assert np.all(r.noise_scale > 0)
+    assert 0.1 * (1 - 1e-6) < c.eta <= 0.1
+    assert c.tradeoff.advantage(prior=c.prior) / 2 <= c.eta
+    assert c.tradeoff.confidence == c.confidence
+    assert c.n_train == int(120 * fraction)
+    assert c.holds == (not (bound == "swap" and algorithm is column_mean))
+    assert c.kind == ("exact" if c.confidence == 1 else "sampled" if c.holds else "estimate")
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "norm-laplace"])
+@pytest.mark.parametrize("covariance", ["diagonal", "full"])
+def test_noise_scale_is_the_standard_deviation_of_what_is_added(noise, covariance):
+    data = X * [1.0, 5.0, 0.2]
+    r = dn.release(Mean(), data, eta=0.2, noise=noise, covariance=covariance, bound="swap")
+    repeats = np.array(
+        [
+            dn.release(
+                Mean(),
+                data,
+                eta=0.2,
+                noise=noise,
+                covariance=covariance,
+                bound="swap",
+                insecure_testing_rng=np.random.default_rng(i),
+            ).value
+            for i in range(80)
+        ]
+    )
+    part = data.std(axis=0) / np.sqrt(120)  # of the mean of a random half without replacement
+    np.testing.assert_allclose(repeats.std(axis=0), np.hypot(r.noise_scale, part), rtol=0.3)
+
+
+def test_anisotropic_noise_follows_the_spread_of_each_coordinate():
+    r = dn.release(Mean(), X * [1.0, 100.0, 1.0], eta=0.1, bound="swap")
+    assert r.noise_scale[1] / r.noise_scale[0] == pytest.approx(10, rel=0.3)  # variances ∝ spread
+
+
+def test_swap_gaussian_scale_is_the_closed_form_for_equal_distances():
+    """k = n/2, two distinct values: every distance between different records is 1/k, s = Δ/(2Φ⁻¹(½ + η̃))."""
+    data = np.repeat([0.0, 1.0], 50)
+    r = dn.release(Mean(), data, eta=0.1, bound="swap")
+    share = 50 / 99  # of the other records that differ
+    from scipy.stats import norm
+
+    expected = (1 / 50) / (2 * norm.ppf(0.5 + 0.1 / share))
+    assert r.noise_scale == pytest.approx(expected, rel=1e-6)
+
+
+def test_centre_is_never_worse_than_a_fixed_centre():
+    """½E t(θ, θ') ≤ E t(θ, c) for every c: at the released scale the bound around the mean is at least η."""
+    from scipy.special import erf
+
+    r = dn.release(np.mean, SMALL, eta=0.1)
+    population = Population.of(SMALL, 0.5)
+    import itertools
+
+    values = np.array([SMALL[list(s)].mean() for s in itertools.combinations(range(8), population.n_train)])
+    around_centre = erf(np.abs(values - values.mean()) / float(r.noise_scale) / np.sqrt(8)).mean()
+    assert around_centre >= 0.1
+    assert around_centre < 0.11
+
+
+def test_known_standard_deviation_needs_no_resampling():
+    calls = []
+
+    def algorithm(part):
+        calls.append(1)
+        return part.mean(axis=0)
+
+    std = X.std(axis=0) / np.sqrt(120)
+    r = dn.release(algorithm, X, eta=0.1, known_std=std)
+    assert len(calls) == 1
+    assert r.certificate.kind == "exact"
+    assert r.certificate.confidence == 1.0
+    sampled = dn.release(algorithm, X, eta=0.1, rng=0)
+    assert 0.7 < r.noise_scale.mean() / sampled.noise_scale.mean() < 1.5
+
+
+def test_data_types_reach_the_algorithm_unchanged():
+    frame = pd.DataFrame(X, columns=["a", "b", "c"], index=np.arange(120)[::-1])
+    seen = []
+
+    def algorithm(part):
+        rows, target = part
+        assert isinstance(rows, pd.DataFrame)
+        assert isinstance(target, pd.Series)
+        assert list(rows.index) == list(target.index)
+        seen.append(len(rows))
+        return rows["a"].mean() + target.mean()
+
+    r = dn.release(algorithm, (frame, frame["b"]), eta=0.2, n_resamples=24)
+    assert set(seen) == {60}
+    assert r.value.shape == ()
+    assert dn.release(np.mean, SMALL.tolist(), eta=0.2).value.shape == ()
+
+
+def test_resampling_is_seeded_and_the_release_is_not():
+    first, second = (dn.release(column_mean, X, eta=0.1, rng=3) for _ in range(2))
+    np.testing.assert_array_equal(first.noise_scale, second.noise_scale)
+    assert not np.any(first.value == second.value)
+    other = dn.release(column_mean, X, eta=0.1, rng=4)
+    assert not np.any(first.noise_scale == other.noise_scale)
+    threads = dn.release(column_mean, X, eta=0.1, rng=3, n_jobs=2)
+    np.testing.assert_array_equal(first.noise_scale, threads.noise_scale)
+
+
+def test_testing_generator_is_named_in_the_certificate():
+    twice = [
+        dn.release(column_mean, X, eta=0.1, rng=3, insecure_testing_rng=np.random.default_rng(1)) for _ in range(2)
+    ]
+    np.testing.assert_array_equal(twice[0].value, twice[1].value)
+    assert "INSECURE" in twice[0].certificate.sampler
+
+
+def test_resamples_resume_from_the_cache(tmp_path):
+    calls, broken = [], [True]
+
+    def algorithm(part):
+        calls.append(1)
+        if broken[0] and len(calls) > 40:
+            raise KeyboardInterrupt
+        return part.mean(axis=0)
+
+    with pytest.raises(KeyboardInterrupt):
+        dn.release(algorithm, X, eta=0.1, n_resamples=50, rng=0, cache_dir=tmp_path)
+    broken[0] = False
+    calls.clear()
+    r = dn.release(algorithm, X, eta=0.1, n_resamples=50, rng=0, cache_dir=tmp_path)
+    assert len(calls) == 100 - 40 + 1
+    fresh = dn.release(algorithm, X, eta=0.1, n_resamples=50, rng=0)
+    np.testing.assert_array_equal(r.noise_scale, fresh.noise_scale)
+    for change in ({"rng": 1}, {"bound": "swap"}, {"n_resamples": 51}):
+        with pytest.raises(dn.InputError, match="something else"):
+            dn.release(algorithm, X, **{"eta": 0.1, "n_resamples": 50, "rng": 0, "cache_dir": tmp_path} | change)
+    with pytest.raises(dn.InputError, match="needs rng"):
+        dn.release(algorithm, X, eta=0.1, cache_dir=tmp_path)
+
+
+def test_certificate_is_json():
+    c = dn.release(column_mean, X, eta=0.1, rng=0).certificate
+    plain = json.loads(c.to_json())
+    assert plain["eta"] == c.eta <= plain["target"] == 0.1
+    assert plain["kind"] == "sampled"
+    assert plain["confidence"] == 0.99
+    assert plain["n_resamples"] == 256
+    assert plain["algorithm_runs"] == 512
+    assert plain["noise_scale"] == c.noise_scale.tolist()
+    assert plain["tradeoff"]["tpr_at_fpr"][2]["tpr"] == c.tradeoff.tpr(1e-3)
+    assert "hardened" in plain["sampler"]
+    assert "0.6" in str(c)
+
+
+def test_json_is_written_to_a_file(tmp_path):
+    c = dn.release(np.mean, SMALL, eta=0.1).certificate
+    c.to_json(tmp_path / "cert.json")
+    assert json.loads((tmp_path / "cert.json").read_text())["kind"] == "exact"
+
+
+def test_an_estimate_says_which_records_it_covers():
+    r = dn.release(column_mean, X, eta=0.1, bound="swap", swap_records=5, n_resamples=64, rng=0)
+    assert r.certificate.kind == "estimate"
+    assert not r.certificate.holds
+    assert len(r.certificate.records) == 5
+    assert any("estimate" in text for text in r.certificate.assumptions)
+
+
+def test_a_random_algorithm_is_not_enumerated():
+    noise = np.random.default_rng(0)
+    r = dn.release(lambda part: part.mean() + noise.normal(), SMALL, eta=0.1)
+    assert r.certificate.kind == "sampled"
+
+
+def test_constant_output_is_released_exactly_and_says_so():
+    r = dn.release(lambda part: np.array([[1.0, 2.0]]), X, eta=0.1)
+    np.testing.assert_array_equal(r.value, [[1.0, 2.0]])
+    np.testing.assert_array_equal(r.noise_scale, [[0.0, 0.0]])
+    assert r.certificate.eta == 0.0
+    assert r.certificate.tradeoff.tpr(0.1) == pytest.approx(0.1)
+    assert any("without noise" in text for text in r.certificate.assumptions)
+
+
+def test_constant_and_equal_coordinates():
+    def algorithm(part):
+        m = part.mean(axis=0)
+        return np.array([[m[0], m[1]], [m[1], 7.0]])
+
+    r = dn.release(algorithm, X, eta=0.1)
+    assert r.value[1, 1] == 7.0
+    assert r.noise_scale[1, 1] == 0.0
+    assert r.value[0, 1] == r.value[1, 0]  # a symmetric matrix stays symmetric
+    assert r.noise_scale[0, 0] > 0
+
+
+def test_covariance_of_balanced_signs_still_gets_noise():
+    """u² is the same for every record, but the variance of a half is not: its mean varies."""
+    signs = np.tile([1.0, -1.0], 30)
+    r = dn.release(Covariance(), np.column_stack([signs, X[:60, 0]]), eta=0.1, bound="swap")
+    assert np.all(r.noise_scale > 0)
+
+
+def test_published_needs_consent_and_promises_nothing_beyond_one_dimension():
+    with pytest.raises(dn.InputError, match="reproduce=True"):
+        dn.release(column_mean, X, eta=0.1, noise="published")
+    r = dn.release(column_mean, X, eta=0.1, noise="published", reproduce=True, moment=6)
+    assert not r.certificate.holds
+    assert r.certificate.eta == 0.5
+    assert any("d = 1 only" in text for text in r.certificate.assumptions)
+    one = dn.release(column_mean, X[:, 0], eta=0.1, noise="published", reproduce=True)
+    assert one.certificate.eta == 0.1
+    # b = (6.16/η)²·σ, standard deviation √2·b, σ ≈ that of the mean of a random half
+    assert one.noise_scale == pytest.approx(np.sqrt(2) * 61.6**2 * X[:, 0].std() / np.sqrt(120), rel=0.15)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    eta=st.floats(0.03, 0.45),
+    values=st.lists(st.floats(-1e6, 1e6), min_size=4, max_size=9),
+    bound=st.sampled_from(["centre", "swap"]),
+    noise=st.sampled_from(["gaussian", "laplace"]),
+)
+def test_no_data_passes_the_target(eta, values, bound, noise):
+    assume(eta < (len(values) // 2) / len(values))
+    r = dn.release(np.mean, np.array(values), eta=eta, bound=bound, noise=noise)
+    assert r.certificate.eta <= eta
+    assert np.isfinite(r.value)
+
+
+class TestNothingIsReleased:
+    @pytest.mark.parametrize("eta", [0.0, -0.1, 0.5, 0.7, float("nan"), "0.1", True])
+    def test_eta(self, eta):
+        with pytest.raises(dn.InputError, match="eta"):
+            dn.release(column_mean, X, eta=eta)
+
+    def test_eta_against_a_small_fraction(self):
+        with pytest.raises(dn.InputError, match=r"no attack gains more than 0\.1"):
+            dn.release(column_mean, X, eta=0.11, fraction=0.1)
+
+    def test_too_few_records(self):
+        with pytest.raises(dn.InputError, match="at least 4 records"):
+            dn.release(column_mean, X[:3], eta=0.1)
+
+    def test_unequal_lengths(self):
+        with pytest.raises(dn.InputError, match="equal length"):
+            dn.release(column_mean, (X, Y[:-1]), eta=0.1)
+
+    def test_nan_names_the_seed(self):
+        def algorithm(part):
+            return np.nan if X[7, 0] in part[:, 0] else 1.0
+
+        with pytest.raises(ReleaseError, match=r"NaN.*SeedSequence\(\d+, spawn_key=\(\d+,\)\)"):
+            dn.release(algorithm, X, eta=0.1, rng=0)
+
+    def test_a_failing_resample_names_the_seed_that_reproduces_it(self):
+        def algorithm(part):
+            if X[7, 0] in part[:, 0] and X[9, 0] in part[:, 0]:
+                raise ArithmeticError("singular")
+            return part.mean()
+
+        with pytest.raises(ReleaseError, match="ArithmeticError: singular") as caught:
+            dn.release(algorithm, X, eta=0.1, rng=0)
+        entropy, key = (
+            int("".join(filter(str.isdigit, t))) for t in str(caught.value).split("SeedSequence")[1].split(",")[:2]
+        )
+        rng = np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(key,)))
+        pair = Population.of(X, 0.5).opposite_pair(rng)
+        assert any({7, 9} <= set(rows.tolist()) for rows in pair)
+
+    def test_a_failing_resample_in_a_worker(self):
+        with pytest.raises(ReleaseError, match="ZeroDivisionError"):
+            dn.release(lambda part: 1 / 0, X, eta=0.1, n_jobs=2)
+
+    @pytest.mark.parametrize("size", [8, 120])
+    def test_changing_shapes(self, size):
+        with pytest.raises(ReleaseError, match="one shape"):
+            dn.release(lambda part: np.zeros(1 + int(part[0, 0] > 0)), X[:size], eta=0.1)
+
+    def test_not_a_number(self):
+        with pytest.raises(ReleaseError, match="ValueError"):
+            dn.release(lambda part: "text", X, eta=0.1)
+
+    def test_too_few_resamples_say_how_many_and_run_nothing(self):
+        calls = []
+        with pytest.raises(ReleaseError, match="n_resamples of at least") as caught:
+            dn.release(lambda part: calls.append(1), X, eta=0.001)
+        assert not calls
+        enough = int(str(caught.value).split()[-1])
+        assert dn.release(column_mean, X, eta=0.001, n_resamples=enough).certificate.eta <= 0.001
+        with pytest.raises(ReleaseError, match="n_resamples"):
+            dn.release(column_mean, X, eta=0.001, n_resamples=int(enough * 0.98))
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            ({"noise": "uniform"}, "'gaussian', 'norm-laplace'"),
+            ({"bound": "center"}, "'centre', 'swap'"),
+            ({"covariance": "spherical"}, "'diagonal', 'full'"),
+            ({"fraction": 1.0}, "fraction"),
+            ({"confidence": 1.0}, "confidence"),
+            ({"n_resamples": 2.5}, "n_resamples"),
+            ({"noise": "laplace"}, "one-dimensional"),
+            ({"known_std": [1.0, -1.0, 1.0]}, "known_std"),
+            ({"known_std": [1.0, 1.0]}, "one shape"),
+            ({"known_std": [1.0, 1.0, 1.0], "bound": "swap"}, "known_std"),
+        ],
+    )
+    def test_arguments(self, change, message):
+        with pytest.raises(dn.InputError, match=message):
+            dn.release(column_mean, X, **{"eta": 0.1} | change)
+
+    def test_not_callable(self):
+        with pytest.raises(dn.InputError, match="callable"):
+            dn.release("mean", X, eta=0.1)
+
+
+def test_numpy_global_state_is_left_alone():
+    before = np.random.get_state()[1].copy()  # noqa: NPY002
+    dn.release(column_mean, X, eta=0.1)
+    np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
+
+
+def test_progress_is_shown_when_asked(capfd):
+    dn.release(column_mean, X, eta=0.1, n_resamples=64, progress=True)
+    assert "resampling" in capfd.readouterr().err
