@@ -103,6 +103,14 @@ def leave_one_out(base: Fit) -> tuple[Pivot, Changes, Neighbours]:
     return pivot, changes, one_pass(pivot, changes)
 
 
+def joined(base: Fit, X: FloatArray, y: FloatArray) -> tuple[Pivot, Changes, Neighbours]:
+    """Optima with each of the rows ``X``, ``y`` (encoded) added, one at a time, by the same pass."""
+    margins = X @ base.centre.reshape(-1, base.problem.classes)
+    changes = Changes(X, y, np.ones(len(y)), margins, sign=-1)
+    pivot = make_pivot(base, changes)
+    return pivot, changes, one_pass(pivot, changes)
+
+
 def make_pivot(base: Fit, changes: Changes) -> Pivot:
     """Factorise the matrix that the neighbours share."""
     problem = base.problem
@@ -135,7 +143,7 @@ def one_pass(pivot: Pivot, changes: Changes) -> Neighbours:
     n = changes.X.shape[0]
     step = np.empty((n, pivot.fit.problem.size))
     radius = np.empty(n)
-    bound = Certificate.of(pivot)
+    bound = Certificate.of(pivot, changes)
     for start in range(0, n, ROWS):
         rows = slice(start, start + ROWS)
         block = LowRank.of(pivot, changes[rows])
@@ -262,8 +270,8 @@ class Certificate:
     moment: FloatArray = field(repr=False)
 
     @classmethod
-    def of(cls, pivot: Pivot) -> Certificate:
-        """Sort the kinks once, or note the self-concordance."""
+    def of(cls, pivot: Pivot, changes: Changes) -> Certificate:
+        """Sort the kinks once, or note the self-concordance; rows that join count among the rows."""
         problem, margins = pivot.fit.problem, pivot.fit.margins
         concordance = problem.loss.self_concordance
         kinks = np.empty(0)
@@ -274,9 +282,12 @@ class Certificate:
             order = np.argsort(at)
             kinks, weight = at[order], (problem.weights * problem.norms**2)[order]
         finite = np.where(np.isfinite(kinks), kinks, 0.0)
+        longest = float(problem.norms.max(initial=0.0))
+        if changes.sign < 0:
+            longest = max(longest, float(np.linalg.norm(changes.X, axis=1).max()) * (1 + 1e-12))
         return cls(
             pivot,
-            (concordance or 0.0) * float(problem.norms.max(initial=0.0)),
+            (concordance or 0.0) * longest,
             kinks,
             np.concatenate([[0.0], np.cumsum(weight)]),
             np.concatenate([[0.0], np.cumsum(weight * finite)]),
@@ -290,17 +301,12 @@ class Certificate:
         lam, m = block.ridge(), block.eigenvalue()
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             if fit.problem.loss.self_concordance is None:
-                radius = (self._kinked_gradient(length) + rounding) / lam
+                radius = (self._kinked_gradient(block, length) + rounding) / lam
             else:
                 energy, penalised = block.energies(step)
                 slack = 1e-12 * np.abs(energy) + rounding * length
                 spread = np.sqrt(np.maximum(energy - penalised, 0.0) + slack)
-                r = np.minimum(self.reach * length, 500.0)
-                chi = _chi(r)
-                bent = chi * np.exp(r / 2) * spread / (2 * np.sqrt(lam))
-                ridge = np.where(self.reach * bent < 2, (bent + rounding / lam) / (1 - self.reach * bent / 2), np.inf)
-                general = self._from_gradient(np.exp(r) * (chi * spread / np.sqrt(m) + rounding / m), m)
-                radius = np.fmin(ridge, general)
+                radius = newton_radius(self.reach, length, spread, rounding, lam, m)
             radius = np.fmin(radius, block.largest_pull() / lam + length)  # strong convexity at f itself
         radius = np.where(np.isnan(radius), np.inf, radius)
         return radius * (1 + 1e-10) + 4 * UNIT * float(np.linalg.norm(fit.centre))
@@ -311,21 +317,22 @@ class Certificate:
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             radius = np.where(lam > 0, gradient_norm / lam, np.inf)
             if self.pivot.fit.problem.loss.self_concordance is not None:
-                r = np.minimum(self.reach * length, 500.0)
-                radius = np.fmin(radius, self._from_gradient(np.exp(r) * gradient_norm / m, m))
+                radius = np.fmin(radius, gradient_radius(self.reach, length, gradient_norm, m))
         return radius * (1 + 1e-10) + 4 * UNIT * float(np.linalg.norm(self.pivot.fit.centre))
 
-    def _from_gradient(self, tilted: FloatArray, m: FloatArray) -> FloatArray:
-        """−log(1 − q)/(M·R) with q = M·R·tilted; ``tilted`` itself for constant curvature."""
-        if self.reach == 0:
-            return np.where(m > 0, tilted, np.inf)
-        q = self.reach * tilted
-        return np.where((q < 1) & (m > 0), -np.log1p(-np.minimum(q, 1)) / self.reach, np.inf)
-
-    def _kinked_gradient(self, length: FloatArray) -> FloatArray:
-        """κ·Σ_j s_j‖x_j‖²·(‖δ‖ − kink_j/‖x_j‖)₊ from the sorted kinks."""
+    def _kinked_gradient(self, block: LowRank, length: FloatArray) -> FloatArray:
+        """κ·Σ_j s_j‖x_j‖²·(‖δ‖ − kink_j/‖x_j‖)₊ from the sorted kinks, with a row that joins."""
         crossed = np.searchsorted(self.kinks, length)
-        smoothness = self.pivot.fit.problem.loss.smoothness or np.inf
+        loss, changes = self.pivot.fit.problem.loss, block.changes
+        smoothness = loss.smoothness or np.inf
+        if changes.sign < 0:
+            norms = np.linalg.norm(changes.X, axis=1)
+            over = np.maximum(norms * length - loss.kink(changes.margins, changes.y), 0.0)
+            own = smoothness * changes.weights * norms * over
+            return np.asarray(self._crossed(crossed, length, smoothness) + own)
+        return self._crossed(crossed, length, smoothness)
+
+    def _crossed(self, crossed: Indices, length: FloatArray, smoothness: float) -> FloatArray:
         rounding = 1e-12 * length * self.mass[crossed]
         return np.asarray(smoothness * (length * self.mass[crossed] - self.moment[crossed] + rounding))
 
@@ -341,6 +348,29 @@ class Certificate:
             )
         inverse = (4 * pivot.inverse_error + 64 * UNIT * amplified) * used * amplified
         return np.asarray(inverse + (pivot.matrix_error + block._weight_gap()) * length + fit.gradient_error)
+
+
+def newton_radius(
+    reach: float, length: FloatArray, spread: FloatArray, rounding: FloatArray, ridge: FloatArray, m: FloatArray
+) -> FloatArray:
+    """The two certificates of the module's text for Newton steps of norm ``length``; ``spread`` is S.
+
+    ``rounding`` bounds ‖H_iδ_i − b_i‖ as computed. Infinite (or NaN) where neither applies.
+    """
+    r = np.minimum(reach * length, 500.0)
+    chi = _chi(r)
+    bent = chi * np.exp(r / 2) * spread / (2 * np.sqrt(ridge))
+    by_ridge = np.where(reach * bent < 2, (bent + rounding / ridge) / (1 - reach * bent / 2), np.inf)
+    return np.asarray(np.fmin(by_ridge, gradient_radius(reach, length, chi * spread * np.sqrt(m) + rounding, m)))
+
+
+def gradient_radius(reach: float, length: FloatArray, gradient_norm: FloatArray, m: FloatArray) -> FloatArray:
+    """−log(1 − q)/(M·R), q = M·R·e^r·‖∇F_i‖/m, at distance ``length`` from where λ_min is m; ‖∇F_i‖/m if M = 0."""
+    tilted = np.exp(np.minimum(reach * length, 500.0)) * gradient_norm / m
+    if reach == 0:
+        return np.where(m > 0, tilted, np.inf)
+    q = reach * tilted
+    return np.where((q < 1) & (m > 0), -np.log1p(-np.minimum(q, 1)) / reach, np.inf)
 
 
 def _chi(r: FloatArray) -> FloatArray:

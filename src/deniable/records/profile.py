@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable._check import FloatArray, InputError, choice, integer, number, numbers
-from deniable.records.fit import Fit, Normalization, Problem, fit
+from deniable.records.fit import Fit, Normalization, fit
+from deniable.records.groups import leave_groups_out
+from deniable.records.inputs import Intercept, candidates, make_problem, released_model
 from deniable.records.losses import Loss, as_loss
-from deniable.records.mechanisms import OutputPerturbation, Training
-from deniable.records.neighbours import Neighbours, default_tolerance, leave_one_out
+from deniable.records.mechanisms import OutputPerturbation
+from deniable.records.neighbours import Changes, Neighbours, Pivot, default_tolerance, joined, leave_one_out
 from deniable.records.objective import ObjectivePerturbation
 from deniable.records.refine import refine
 from deniable.records.transition import Transition, find_transition
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
 
 _CONFIDENCE = 0.95
 
-Intercept = Literal["none", "regularized", "unregularized"]
 
 WARNING = (
     "This profile was computed from the training data without noise: it is sensitive. "
@@ -81,6 +82,7 @@ class PrivacyProfile:
     regularization: float
     loss: str
     iterations: int
+    groups: NDArray[np.generic] | None = field(default=None, repr=False)
     notes: tuple[str, ...] = ()
     warning: str = WARNING
 
@@ -180,6 +182,8 @@ def privacy_profile(
     intercept: Intercept = "none",
     sample_weight: ArrayLike | None = None,
     normalization: Normalization = "mean",
+    groups: ArrayLike | None = None,
+    added: tuple[ArrayLike, ArrayLike] | None = None,
     tolerance: float | None = None,
     draws: int = 0,
     rng: int | np.random.Generator | None = None,
@@ -206,6 +210,12 @@ def privacy_profile(
         Weights of the rows, public.
     normalization
         ``"mean"``: the penalty counts per row and shrinks with a record that leaves; ``"sum"``: it is fixed.
+    groups
+        One label per row: the rows of a label (a user) leave together, and the profile has one entry per label, in
+        sorted order (``profile.groups``).
+    added
+        Rows and labels ``(Z, z)`` of candidates: the profile is theirs. In: the model was trained on all rows and
+        this candidate; out: on the rows only. ``released`` then defaults to a release without any of them.
     tolerance
         Largest certified relative error (radius/distance) before a record is iterated. By default 1e-9 where
         iterating all is cheap (rows²·columns ≤ 2e9) and 1e-2 beyond. A record whose certificate cannot get there
@@ -221,17 +231,29 @@ def privacy_profile(
         for arrays that do not fit or are not finite, rows longer than the mechanism allows, a fit without optimum.
     """
     mechanism = OutputPerturbation(epsilon=1.0) if mechanism is None else mechanism
-    problem, training = _problem(X, y, regularization, as_loss(loss), intercept, sample_weight, normalization)
+    problem, training = make_problem(X, y, regularization, as_loss(loss), intercept, sample_weight, normalization)
     if isinstance(mechanism, ObjectivePerturbation):
         problem, rate = mechanism.prepare(training)
         sensitivity = None
     else:
         rate = mechanism.rate(training)
         sensitivity = mechanism.sensitivity(training) if mechanism.epsilon is not None else None
-    model = None if released is None else _released(released, problem.size)
+    model = None if released is None else released_model(released, problem.size)
     count = integer("draws", draws, at_least=0)
     base = fit(problem)
-    found = _neighbours(base, tolerance)
+    sign = 1
+    labels: NDArray[np.generic] | None = None
+    if added is not None:
+        if groups is not None or isinstance(mechanism, ObjectivePerturbation):
+            raise InputError("added goes with OutputPerturbation and without groups")
+        sign = -1
+        found = _neighbours(*joined(base, *candidates(training, y, added, mechanism)), tolerance)
+    elif groups is not None:
+        if isinstance(mechanism, ObjectivePerturbation):
+            raise InputError("groups go with OutputPerturbation: objective perturbation is profiled row by row")
+        labels, found = _left_together(base, groups, tolerance)
+    else:
+        found = _neighbours(*leave_one_out(base), tolerance)
     error = found.radius + base.radius
     generator = np.random.default_rng(rng)
     typical: Typical | None
@@ -246,6 +268,7 @@ def privacy_profile(
         if model is None:
             model = mechanism.sample(base.centre, rate, generator)
         losses, loss_error = mechanism.privacy_loss(base.centre, found.step, error, model, rate)
+        losses = sign * losses
         typical = ExactTypical(mechanism.law(problem.size), rate, found.distance, error)
     return PrivacyProfile(
         optimum=base.centre,
@@ -263,79 +286,28 @@ def privacy_profile(
         regularization=float(regularization),
         loss=problem.loss.name,
         iterations=found.iterations,
+        groups=labels,
     )
 
 
-def _neighbours(base: Fit, tolerance: float | None) -> Neighbours:
-    """One pass, then iterations for the records whose certificate is too wide."""
-    pivot, changes, found = leave_one_out(base)
+def _neighbours(pivot: Pivot, changes: Changes, found: Neighbours, tolerance: float | None) -> Neighbours:
+    """Iterate the records of one pass whose certificate is too wide."""
+    limit = _tolerance(tolerance, len(changes.y), pivot.fit)
+    wide = np.flatnonzero(~(found.radius <= limit * found.distance))
+    return refine(pivot, changes, found, limit, wide) if wide.size else found
+
+
+def _tolerance(tolerance: float | None, records: int, base: Fit) -> float:
     if tolerance is None:
-        tolerance = default_tolerance(len(changes.y), base.problem.size)
-    tolerance = number("tolerance", tolerance, above=0.0)
-    wide = np.flatnonzero(~(found.radius <= tolerance * found.distance))
-    return refine(pivot, changes, found, tolerance, wide) if wide.size else found
+        return default_tolerance(max(records, len(base.problem.y)), base.problem.size)
+    return number("tolerance", tolerance, above=0.0)
 
 
-def _problem(
-    X: ArrayLike,
-    y: ArrayLike,
-    regularization: float,
-    loss: Loss,
-    intercept: str,
-    sample_weight: ArrayLike | None,
-    normalization: str,
-) -> tuple[Problem, Training]:
-    choice("intercept", intercept, ("none", "regularized", "unregularized"))
-    choice("normalization", normalization, ("mean", "sum"))
-    lam = number("regularization", regularization, at_least=0.0, below=float("inf"))
-    rows = numbers("X", X)
-    if rows.ndim != 2 or rows.shape[0] < 2 or rows.shape[1] < 1:
-        raise InputError(f"X must be a table of at least two rows, got shape {rows.shape}")
-    if not np.isfinite(rows).all():
-        at = np.argwhere(~np.isfinite(rows))[0]
-        raise InputError(f"X must be finite, row {at[0]} column {at[1]} is not; drop or impute it")
-    target, classes = loss.targets(y)
-    if target.shape != (len(rows),):
-        raise InputError(f"y must have one entry per row of X, got shape {target.shape} for {len(rows)} rows")
-    if not np.isfinite(target).all():
-        raise InputError(f"y must be finite, row {int(np.flatnonzero(~np.isfinite(target))[0])} is not")
-    if intercept != "none":
-        rows = np.column_stack([rows, np.ones(len(rows))])
-    if classes > 1 and intercept == "unregularized":
-        raise InputError(
-            "intercept='unregularized' has no unique optimum with loss='softmax' (adding a constant to every class"
-            " changes nothing); use intercept='regularized'"
-        )
-    weights = np.ones(len(rows)) if sample_weight is None else _weights(sample_weight, len(rows))
-    penalised = np.ones((rows.shape[1], classes))
-    if intercept == "unregularized":
-        penalised[-1] = 0.0
-    unit = lam * penalised.ravel()
-    mean = normalization == "mean"
-    problem = Problem(
-        loss=loss,
-        X=np.ascontiguousarray(rows),
-        y=target,
-        weights=weights,
-        penalty=unit * float(weights.sum()) if mean else unit,
-        relief=unit if mean else np.zeros_like(unit),
-        classes=classes,
-    )
-    return problem, Training(problem, intercept)
-
-
-def _weights(sample_weight: ArrayLike, n: int) -> FloatArray:
-    weights = numbers("sample_weight", sample_weight, above=0.0, below=float("inf"), hint="drop rows of weight 0")
-    if weights.shape != (n,):
-        raise InputError(f"sample_weight must have one entry per row of X, got shape {weights.shape} for {n} rows")
-    return weights
-
-
-def _released(released: ArrayLike, parameters: int) -> FloatArray:
-    model = numbers("released", released)
-    if model.shape != (parameters,) or not np.isfinite(model).all():
-        raise InputError(
-            f"released must be {parameters} finite parameters (the columns of X, then the intercept if any), "
-            f"got shape {model.shape}"
-        )
-    return model
+def _left_together(base: Fit, groups: ArrayLike, tolerance: float | None) -> tuple[NDArray[np.generic], Neighbours]:
+    labels, codes = np.unique(np.asarray(groups), return_inverse=True)
+    n = len(base.problem.y)
+    if codes.shape != (n,):
+        raise InputError(f"groups must have one label per row of X, got shape {codes.shape} for {n} rows")
+    if len(labels) < 2:
+        raise InputError("groups must have at least two labels: without the only group nothing is left")
+    return labels, leave_groups_out(base, codes, _tolerance(tolerance, len(labels), base))

@@ -19,7 +19,7 @@ def refine(pivot: Pivot, changes: Changes, found: Neighbours, tolerance: float, 
     Hessian is an excellent preconditioner; a record that it does not serve gets true Newton steps.
     """
     step, radius = found.step.copy(), found.radius.copy()
-    bound = Certificate.of(pivot)
+    bound = Certificate.of(pivot, changes)
     rounds = 0
     for start in range(0, len(where), _BATCH):
         batch = where[start : start + _BATCH]
@@ -43,7 +43,7 @@ def _refine_batch(
         size = np.linalg.norm(gradient, axis=1)
         length = np.linalg.norm(step, axis=1)
         radius = bound.after_gradient(block, length, size + error)
-        for i in np.flatnonzero(~np.isfinite(radius)) if kinked else ():
+        for i in np.flatnonzero(~np.isfinite(radius)) if kinked and pivot.sign > 0 else ():
             radius[i] = kinked_bound(problem, *_curved(block, int(i), step[i]), float(size[i] + error[i]))
         better = radius < best_radius
         best[better], best_radius[better] = step[better], radius[better]
