@@ -278,8 +278,11 @@ class GaussianTradeoff(Tradeoff):
     mu: float
 
     def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
-        if self.mu == 0 or np.isinf(self.mu):
-            return np.maximum(-np.expm1(log_gamma), 0.0) if self.mu == 0 else np.ones_like(log_gamma)
+        if np.isinf(self.mu):
+            return np.ones_like(log_gamma)
+        if self.mu == 0:
+            nothing = np.maximum(-np.expm1(log_gamma), 0.0)
+            return _outward(nothing, 4 * _EPS * nothing, side)
         # the pair is symmetric, so H_γ = 1 − γ + γ·H_{1/γ}: only γ ≥ 1 needs a formula
         value, slack = self._above_one(np.abs(log_gamma))
         gamma = np.exp(np.minimum(log_gamma, 0.0))
