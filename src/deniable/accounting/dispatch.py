@@ -93,6 +93,8 @@ def _failure(parts: tuple[Mechanism, ...]) -> float:
     deltas = [p.delta for p in pure if isinstance(p, ApproximateDP)]
     if any(delta == 1 for delta in deltas):
         return 1.0
+    if len(deltas) == 1:
+        return deltas[0]
     return min(-math.expm1(math.fsum(math.log1p(-delta) for delta in deltas)) * (1 + 4 * EPS), 1.0)
 
 
