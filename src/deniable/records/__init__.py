@@ -1,8 +1,27 @@
 """Record by record: leave-one-out optima, ex-post privacy loss, privacy profiles."""
 
+from deniable.records.empirical import Coverage, coverage
+from deniable.records.laws import NormLaplaceTradeoff
+from deniable.records.losses import Huber, Logistic, Loss, Poisson, Softmax, Squared, SquaredHinge
 from deniable.records.mechanisms import OutputPerturbation
 from deniable.records.objective import ObjectivePerturbation
 from deniable.records.profile import PrivacyProfile, privacy_profile
 from deniable.records.transition import Transition
 
-__all__ = ["ObjectivePerturbation", "OutputPerturbation", "PrivacyProfile", "Transition", "privacy_profile"]
+__all__ = [
+    "Coverage",
+    "Huber",
+    "Logistic",
+    "Loss",
+    "NormLaplaceTradeoff",
+    "ObjectivePerturbation",
+    "OutputPerturbation",
+    "Poisson",
+    "PrivacyProfile",
+    "Softmax",
+    "Squared",
+    "SquaredHinge",
+    "Transition",
+    "coverage",
+    "privacy_profile",
+]

@@ -17,13 +17,17 @@ from deniable.records.losses import Loss, as_loss
 from deniable.records.mechanisms import OutputPerturbation
 from deniable.records.neighbours import Changes, Neighbours, Pivot, default_tolerance, joined, leave_one_out
 from deniable.records.objective import ObjectivePerturbation
+from deniable.records.plots import draw_advantages, draw_curves, draw_ranked
 from deniable.records.refine import refine
 from deniable.records.transition import Transition, find_transition
 from deniable.records.typical import ExactTypical, SampledTypical, Typical
 from deniable.tradeoff import Side, Tradeoff
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pandas as pd
+    from matplotlib.axes import Axes
 
 _CONFIDENCE = 0.95
 
@@ -162,6 +166,78 @@ class PrivacyProfile:
             frame["mean_loss"] = self.mean_loss[order]
         frame.attrs["warning"] = self.warning
         return frame
+
+    def most_exposed(self, k: int = 10, fpr: float = 0.001) -> pd.DataFrame:
+        """The ``k`` records that the released model gives away most, as rows of :meth:`to_frame`."""
+        return self.to_frame(fpr).head(integer("k", k, at_least=1))
+
+    def by(self, column: ArrayLike, fpr: float = 0.001) -> pd.DataFrame:
+        """Summarise subgroups: one value of ``column`` per record, one row of the result per value.
+
+        ``share_of_top_1_percent`` is the group's share of the 1 % most exposed by typical models; compare it with
+        ``share``, its share of all records.
+        """
+        import pandas as pd
+
+        values = np.asarray(column)
+        if values.shape != (len(self),):
+            raise InputError(f"column must have one value per record, got shape {values.shape} for {len(self)} records")
+        top = np.zeros(len(self), dtype=bool)
+        top[self.typical_ranking[: max(1, len(self) // 100)]] = True
+        frame = pd.DataFrame(
+            {
+                "group": values,
+                "advantage": self.advantage,
+                "tpr": self.tpr(fpr),
+                "size": np.abs(self.privacy_loss),
+                "top": top,
+            }
+        )
+        grouped = frame.groupby("group", sort=True)
+        summary = pd.DataFrame(
+            {
+                "records": grouped.size(),
+                "share": grouped.size() / len(self),
+                "share_of_top_1_percent": grouped["top"].sum() / top.sum(),
+                "median_advantage": grouped["advantage"].median(),
+                "largest_advantage": grouped["advantage"].max(),
+                f"largest_tpr_at_fpr_{fpr:g}": grouped["tpr"].max(),
+                "largest_size_of_privacy_loss": grouped["size"].max(),
+            }
+        )
+        summary.attrs["warning"] = self.warning
+        return summary
+
+    def averaged_ranked_loss(self, draws: int = 100, rng: int | np.random.Generator | None = None) -> FloatArray:
+        """Ranked |l| averaged over models drawn from the in-world, largest first, (n,) (LeBlond et al. Fig. 5).
+
+        The k-th entry is the mean of the k-th largest |l|, whichever record has it; divide by ``rate`` for their
+        units, and see :class:`Transition` for what its plateaus mean.
+        """
+        if not isinstance(self.mechanism, OutputPerturbation):
+            raise InputError(
+                "averaged_ranked_loss needs OutputPerturbation, whose models can be drawn without refitting"
+            )
+        total = np.zeros(len(self))
+        generators = np.random.default_rng(rng).spawn(integer("draws", draws, at_least=1))
+        step = self.leave_one_out - self.optimum
+        for generator in generators:
+            model = self.mechanism.sample(self.optimum, self.rate, generator)
+            loss = self.mechanism.privacy_loss(self.optimum, step, self.radius, model, self.rate)[0]
+            total += np.sort(np.abs(loss))[::-1]
+        return total / len(generators)
+
+    def plot_ranked(self, ax: Axes | None = None) -> Axes:
+        """Draw the ranked |privacy loss| at the released model."""
+        return draw_ranked(self, ax)
+
+    def plot_advantages(self, ax: Axes | None = None) -> Axes:
+        """Draw the share of records whose advantage reaches each value."""
+        return draw_advantages(self, ax)
+
+    def plot_curves(self, records: Sequence[int], ax: Axes | None = None) -> Axes:
+        """Draw the attack curves against some records."""
+        return draw_curves(self, records, ax)
 
     def _known(self) -> Typical:
         if self.typical is None:

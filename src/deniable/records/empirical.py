@@ -1,0 +1,109 @@
+"""Coverage: the privacy profile of any black-box sampler, from samples alone (LeBlond et al. §4.1, eqs. 5–6)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import betaincinv
+
+from deniable._check import FloatArray, InputError, integer, number, numbers
+
+Sampler = Callable[[np.random.Generator], ArrayLike]
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How often a sampler lands near a model, world by world.
+
+    Attributes
+    ----------
+    radius
+        Cutoff c of the coverage P(‖A(y) − M‖ < c).
+    base, neighbours
+        Share of the samples within the radius: of the in-world, and of each out-world, (n,).
+    base_interval, neighbour_intervals
+        Clopper–Pearson intervals of those probabilities, (2,) and (n, 2), each at ``confidence``.
+    privacy_loss
+        log of base over neighbour coverage, (n,): the ex-post loss of the event "near M". Infinite or NaN where
+        nothing landed near M.
+    privacy_loss_interval
+        What the intervals leave open, (n, 2), at twice the error probability.
+    """
+
+    radius: float
+    base: float
+    neighbours: FloatArray
+    base_interval: FloatArray
+    neighbour_intervals: FloatArray
+    samples: int
+    confidence: float
+
+    @property
+    def privacy_loss(self) -> FloatArray:
+        """log(base/neighbour)."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(np.log(self.base) - np.log(self.neighbours))
+
+    @property
+    def privacy_loss_interval(self) -> FloatArray:
+        """Lower and upper end for each neighbour."""
+        with np.errstate(divide="ignore"):
+            base, others = np.log(self.base_interval), np.log(self.neighbour_intervals)
+        return np.stack([base[0] - others[:, 1], base[1] - others[:, 0]], axis=1)
+
+
+def coverage(
+    base: Sampler,
+    neighbours: Sequence[Sampler],
+    model: ArrayLike,
+    radius: float,
+    *,
+    samples: int = 1000,
+    confidence: float = 0.95,
+    rng: int | np.random.Generator | None = None,
+) -> Coverage:
+    """Estimate the coverage of ``model`` by a mechanism of unknown density.
+
+    Parameters
+    ----------
+    base, neighbours
+        Functions that train once with the given generator and return the parameters: on all rows, and on each
+        neighbouring data set. The generator may be ignored by a mechanism with randomness of its own.
+    model
+        The released parameters M.
+    radius
+        Cutoff c above 0. Small: close to the density ratio, but few samples land; the intervals say how few.
+    samples
+        Trainings per world.
+    """
+    point = numbers("model", model).ravel()
+    cutoff = number("radius", radius, above=0.0)
+    count = integer("samples", samples, at_least=1)
+    level = number("confidence", confidence, above=0.0, below=1.0)
+    generators = np.random.default_rng(rng).spawn(1 + len(neighbours))
+    hits = np.array(
+        [_hits(sampler, point, cutoff, count, g) for sampler, g in zip([base, *neighbours], generators, strict=True)]
+    )
+    intervals = _clopper_pearson(hits, count, level)
+    return Coverage(cutoff, float(hits[0] / count), hits[1:] / count, intervals[0], intervals[1:], count, level)
+
+
+def _hits(sampler: Sampler, model: FloatArray, radius: float, samples: int, rng: np.random.Generator) -> int:
+    found = 0
+    for _ in range(samples):
+        drawn = numbers("a sample", sampler(rng)).ravel()
+        if drawn.shape != model.shape:
+            raise InputError(f"model must have the {drawn.size} parameters that the sampler returns, got {model.size}")
+        found += bool(np.linalg.norm(drawn - model) < radius)
+    return found
+
+
+def _clopper_pearson(hits: FloatArray, samples: int, confidence: float) -> FloatArray:
+    tail = (1 - confidence) / 2
+    with np.errstate(invalid="ignore"):
+        low = np.where(hits > 0, betaincinv(np.maximum(hits, 1), samples - hits + 1, tail), 0.0)
+        high = np.where(hits < samples, betaincinv(hits + 1, np.maximum(samples - hits, 1), 1 - tail), 1.0)
+    return np.stack([low, high], axis=-1)

@@ -1,0 +1,111 @@
+"""The profile's tables, subgroups, transition band and pictures; coverage of black-box samplers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import deniable as dn
+from deniable import InputError
+from deniable.records import coverage
+
+
+@pytest.fixture(scope="module")
+def profile():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    X /= np.linalg.norm(X, axis=1).max()
+    y = np.where(X @ [2.0, -1.0, 0.0] + 0.3 * rng.logistic(size=200) > 0, "rich", "poor")
+    return dn.privacy_profile(X, y, regularization=1e-2, mechanism=dn.OutputPerturbation(epsilon=2.0), rng=1)
+
+
+def test_every_number_has_its_shape_and_order(profile):
+    n = len(profile)
+    for name in ("radius", "distance", "privacy_loss", "advantage", "advantage_lower", "mean_loss", "mean_size"):
+        assert getattr(profile, name).shape == (n,)
+    assert profile.leave_one_out.shape == (n, 3)
+    assert profile.tpr(0.01).shape == (n,)
+    assert profile.tpr([0.01, 0.1]).shape == (n, 2)
+    assert np.all(profile.advantage_lower <= profile.advantage)
+    assert np.all(profile.mean_loss <= profile.mean_size)
+    assert np.all(profile.tpr(0.01, side="lower") <= profile.tpr(0.01))
+    assert np.all(profile.epsilon(1e-6) <= 2.0)  # no record exceeds the mechanism's own promise
+    assert np.all(np.diff(np.abs(profile.privacy_loss[profile.ranking])) <= 0)
+    assert profile.tradeoff(7).advantage() == pytest.approx(profile.advantage[7], rel=1e-12)
+    assert profile.tradeoff(7).tpr(0.01) == pytest.approx(profile.tpr(0.01)[7], rel=1e-9)
+
+
+def test_tables_carry_the_warning(profile):
+    frame = profile.to_frame()
+    assert list(frame["record"]) == list(profile.ranking)
+    assert "never publish" in frame.attrs["warning"]
+    assert len(profile.most_exposed(5)) == 5
+    exposed = np.isin(np.arange(200), profile.typical_ranking[:4])
+    groups = profile.by(np.where(exposed, "outlier", "crowd"))
+    assert groups.loc["outlier", "records"] == 4
+    assert groups.loc["outlier", "share_of_top_1_percent"] > groups.loc["outlier", "share"]
+    assert groups.attrs["warning"] == profile.warning
+    with pytest.raises(InputError, match="one value per record"):
+        profile.by(np.zeros(3))
+
+
+def test_transition_brackets_the_worst_record(profile):
+    X_rate = profile.rate / 2.0  # β per unit of ε
+    band = profile.transition()
+    assert band.record == int(np.argmax(profile.distance))
+    law = profile.mechanism.law(3)
+    at = [
+        law.advantage(np.array([e * X_rate * profile.distance.max()]), "upper")[0]
+        for e in (band.epsilon_low, band.epsilon_high)
+    ]
+    np.testing.assert_allclose(at, [0.05, 0.95], rtol=1e-6)
+    middle = profile.transition(quantile=0.5)
+    assert middle.epsilon_low > band.epsilon_low
+    assert "less ε always" in band.reading
+    assert np.all(np.diff(band.advantage) > 0)
+    gaussian = dn.OutputPerturbation(epsilon=1.0, noise="gaussian", delta=1e-5)
+    assert gaussian.epsilon_of(gaussian.guarantee().mu) == pytest.approx(1.0, rel=1e-6)
+
+
+def test_averaged_ranked_loss_is_ranked_and_agrees_with_the_law(profile):
+    ranked = profile.averaged_ranked_loss(400, rng=0)
+    assert np.all(np.diff(ranked) <= 0)
+    assert ranked.mean() == pytest.approx(profile.mean_size.mean(), rel=0.1)  # the mean does not see the ranking
+
+
+def test_pictures(profile):
+    axes = profile.plot_ranked()
+    assert "do not publish" in axes.get_title()
+    assert len(profile.plot_curves([0, 1]).lines) >= 2
+    profile.plot_advantages(axes)
+    profile.transition().plot()
+
+
+def test_coverage_of_a_black_box_agrees_with_the_density():
+    """One dimension, Laplace noise: small balls have the density's ratio."""
+    centres = [0.0, 1.0]
+    samplers = [lambda g, c=c: c + g.laplace(scale=1.0, size=1) for c in centres]
+    found = coverage(samplers[0], samplers[1:], [-0.5], 0.2, samples=4000, rng=0)
+    low, high = found.privacy_loss_interval[0]
+    assert low <= 1.0 <= high  # l = β(|M − A(y)| − |M − A(x)|) = 1.5 − 0.5
+    assert high - low < 0.5
+    assert low <= found.privacy_loss[0] <= high
+    far = coverage(samplers[0], samplers[1:], [50.0], 0.1, samples=10, rng=0)
+    assert far.neighbour_intervals[0][0] == 0
+    assert far.neighbour_intervals[0][1] < 0.4
+    assert np.all(np.isinf(far.privacy_loss_interval[0]))
+    with pytest.raises(InputError, match="parameters that the sampler returns"):
+        coverage(samplers[0], samplers[1:], [0.0, 0.0], 0.1, samples=1)
+
+
+def test_bad_questions(profile):
+    for question, message in [
+        (lambda: profile.tpr(2.0), "fpr"),
+        (lambda: profile.tpr(0.1, side="both"), "side"),
+        (lambda: profile.epsilon(float("nan")), "delta"),
+        (lambda: profile.tradeoff(200), "record must be between"),
+        (lambda: profile.transition(quantile=1.5), "quantile"),
+        (lambda: profile.transition(low=0.9, high=0.1), "high"),
+    ]:
+        with pytest.raises(InputError, match=message):
+            question()
