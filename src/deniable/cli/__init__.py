@@ -6,12 +6,15 @@ import sys
 
 from deniable.cli import (  # noqa: F401  (importing a command's module registers it)
     assess,
+    attack,
+    audit,
     bound,
     calibrate,
     compare,
     demo,
     local_page,
     plan,
+    profile,
     unlearn,
 )
 from deniable.cli._app import app, run

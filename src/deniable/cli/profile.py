@@ -1,0 +1,93 @@
+"""``deniable profile``: who is exposed, record by record."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from deniable._files import check_writable, to_json
+from deniable.cli._app import FprOption, JsonFlag, SeedOption, app, examples
+
+
+@app.command(
+    epilog=examples(
+        "deniable profile breast-cancer --epsilon 1 --regularization 1e-2",
+        "deniable profile adult.parquet --target income --drop split --epsilon 1 --regularization 1e-3 "
+        "--out profile.html",
+        "deniable profile adult.parquet --target income --drop split --epsilon 1 --by race --json",
+    )
+)
+def profile(
+    data: Annotated[
+        str, typer.Argument(help="A .csv or .parquet file, or a built-in name: breast-cancer, digits-3-8.")
+    ],
+    epsilon: Annotated[float, typer.Option(help="ε of the output perturbation that releases the model.")],
+    target: Annotated[str | None, typer.Option(help="Column to predict; it has two values.")] = None,
+    regularization: Annotated[float, typer.Option(help="Λ in mean loss + Λ/2‖f‖²; larger means less noise.")] = 1e-2,
+    drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
+    by: Annotated[str | None, typer.Option(help="Column by whose values exposure is summarised.")] = None,
+    top: Annotated[int, typer.Option(help="How many of the most exposed records to print.")] = 10,
+    tolerance: Annotated[
+        float | None, typer.Option(help="Largest certified relative error before a record is iterated.")
+    ] = None,
+    fpr: FprOption = 0.001,
+    seed: SeedOption = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Write the report (.html, .json or .md) or the whole table (.csv) here.")
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Profile every training record of a logistic regression: its privacy loss, attack rates, and who is worst off.
+
+    The result is as sensitive as the data: keep it with them, never publish it with the model.
+    """
+    if out is not None:
+        check_writable("--out", out, suffixes=(".html", ".htm", ".json", ".md", ".csv"))
+    import deniable as dn
+    from deniable.integrations.tabular import encode, read_table
+
+    table = read_table(data, target, drop=tuple(drop or ()))
+    if by is not None and by not in table.features.columns:
+        raise dn.InputError(f"--by {by!r} is not a column; known are {', '.join(map(str, table.features.columns))}")
+    encoded = encode(table)
+    found = dn.privacy_profile(
+        encoded.X,
+        encoded.y,
+        regularization=regularization,
+        mechanism=dn.OutputPerturbation(epsilon=epsilon),
+        tolerance=tolerance,
+        rng=seed,
+    )
+    if out is not None and out.suffix == ".csv":
+        found.to_frame(fpr).to_csv(out, index=False)
+    elif out is not None:
+        made = dn.assess(found, fpr=(0.1, 0.01, fpr) if fpr not in (0.1, 0.01) else (0.1, 0.01))
+        {".json": made.to_json, ".md": made.to_markdown}.get(out.suffix, made.to_html)(out)
+    exposed = found.most_exposed(top, fpr)
+    groups = None if by is None else found.by(table.features[by].to_numpy(), fpr)
+    band = found.transition()
+    if as_json:
+        facts = {
+            "records": len(found),
+            "largest_advantage": float(found.advantage.max()),
+            "median_advantage": float(np.median(found.advantage)),
+            "largest_relative_error": float(np.max(found.radius / found.distance)),
+            "transition": {"epsilon_low": band.epsilon_low, "epsilon_high": band.epsilon_high},
+            "most_exposed": exposed.to_dict(orient="records"),
+            "groups": None if groups is None else groups.reset_index().to_dict(orient="records"),
+            "warning": found.warning,
+        }
+        print(to_json(facts))
+        return
+    print(f"{len(found):,} records, {found.optimum.size} parameters, ε = {epsilon:g}, Λ = {regularization:g}")
+    print(f"largest advantage {100 * found.advantage.max():.3g} %, median {100 * np.median(found.advantage):.3g} %")
+    print(
+        f"the worst record's advantage passes 5 % at ε = {band.epsilon_low:.3g} and 95 % at ε = {band.epsilon_high:.3g}"
+    )
+    print(f"\nmost exposed by this release:\n{exposed.to_string(index=False, float_format='{:.4g}'.format)}")
+    if groups is not None:
+        print(f"\nby {by}:\n{groups.to_string(float_format='{:.4g}'.format)}")
+    print(f"\n{found.warning}")

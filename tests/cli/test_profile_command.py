@@ -1,0 +1,40 @@
+"""``deniable profile`` prints what the library says, and says that it is sensitive."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pytest
+
+from deniable.cli._app import run
+
+
+def test_json_and_table(capsys, tmp_path):
+    table = tmp_path / "profile.csv"
+    line = ["profile", "breast-cancer", "--epsilon", "1", "--regularization", "0.01", "--seed", "0"]
+    assert run([*line, "--json", "--out", str(table)]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["records"] == 569
+    assert facts["largest_relative_error"] <= 1e-8
+    assert facts["transition"]["epsilon_low"] < facts["transition"]["epsilon_high"]
+    assert "never publish" in facts["warning"]
+    assert len(pd.read_csv(table)) == 569
+    assert run([*line, "--by", "mean radius", "--top", "3"]) == 0
+    assert "never publish" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("extra", "message"),
+    [
+        (["--epsilon", "0"], "epsilon must be above 0"),
+        (["--epsilon", "nan"], "epsilon"),
+        (["--epsilon", "1", "--by", "shoe size"], "--by 'shoe size' is not a column"),
+        (["--epsilon", "1", "--out", "profile.docx"], "--out"),
+    ],
+)
+def test_bad_input_is_one_line(capsys, extra, message):
+    assert run(["profile", "breast-cancer", *extra]) == 2
+    error = capsys.readouterr().err.strip()
+    assert message in error
+    assert "\n" not in error
