@@ -10,6 +10,7 @@ from deniable.audit.known import (
     output_perturbation_scores,
 )
 from deniable.audit.one_run import OneRunAudit, audit_one_run
+from deniable.audit.readers import read_scores
 from deniable.audit.results import AttackScores
 from deniable.audit.scores import ReversedScoresWarning, ScoreAudit, audit_scores
 from deniable.audit.verdict import Verdict
@@ -30,4 +31,5 @@ __all__ = [
     "final_model_limit",
     "output_perturbation_scores",
     "play_game",
+    "read_scores",
 ]

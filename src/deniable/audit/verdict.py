@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
+from deniable._check import FloatArray
 from deniable.audit.evidence import LOOKED_AT, Evidence
 from deniable.audit.intervals import Interval, as_interval, p_value, tpr_lower
 from deniable.tradeoff import Tradeoff
@@ -30,7 +34,8 @@ class Verdict:
     thresholds
         Number of thresholds looked at, on a fifth of the scores; the most telling one was tested on the others.
     fpr, promised, measured
-        Where the promise was tested: the false positive rate, the promised largest TPR there, and the measured one.
+        Where the promise was tested: the false positive rate, the promised largest TPR there, and the measured one,
+        whose lower limit of a violation is the promise plus the largest excess that the scores contradict.
     """
 
     outcome: Outcome
@@ -74,18 +79,48 @@ def judge(evidence: Evidence, tradeoff: Tradeoff, confidence: float, command: st
     certain = confidence - (1 - tradeoff.confidence)  # a promise that may itself fail uses up confidence
     rest, allowed = evidence.rest, 1 - confidence
     k = evidence.most_telling(tradeoff.tpr)
-    seen, perfect = p_value(tradeoff.tpr, k, rest.n, [rest.hits(k), rest.m], rest.m, kink=None, error=allowed)
+    promised = _remembered(tradeoff.tpr)
+
+    def p_value_above(excess: float) -> FloatArray:
+        """P-values of what was seen, and of a perfect attack, if attacks may exceed the promise by ``excess``."""
+        hits = [rest.hits(k), rest.m]
+        return p_value(
+            lambda u: np.minimum(1.0, promised(u) + excess), k, rest.n, hits, rest.m, kink=None, error=allowed
+        )
+
+    seen, perfect = p_value_above(0.0)
     outcome: Outcome = "consistent"
     if seen <= allowed:
         outcome = "violated"
     elif seen <= 2 * allowed or perfect > allowed:
         outcome = "inconclusive"
     fpr = k / (rest.n + 1)
-    low = tpr_lower(rest, fpr, allowed)
-    measured = as_interval(low, 1.0, rest.hits(k) / rest.m, f"TPR at FPR {fpr:.4g}", confidence, sides="lower")
-    return Verdict(
-        outcome, float(seen), certain, LOOKED_AT, fpr, tradeoff.tpr(fpr), measured, _describe(tradeoff), command
-    )
+    limit = tradeoff.tpr(fpr)
+    low = limit + _excess(p_value_above, allowed) if outcome == "violated" else tpr_lower(rest, fpr, allowed)
+    name = f"TPR at FPR {fpr:.4g}"
+    measured = as_interval(min(low, 1.0), 1.0, rest.hits(k) / rest.m, name, confidence, sides="lower")
+    return Verdict(outcome, float(seen), certain, LOOKED_AT, fpr, limit, measured, _describe(tradeoff), command)
+
+
+def _excess(p_value_above: Callable[[float], FloatArray], allowed: float) -> float:
+    """Return the largest excess over the promise that is still contradicted."""
+    low, high = 0.0, 1.0
+    for _ in range(30):
+        middle = (low + high) / 2
+        low, high = (middle, high) if p_value_above(middle)[0] <= allowed else (low, middle)
+    return low
+
+
+def _remembered(ceiling: Callable[[FloatArray], FloatArray]) -> Callable[[FloatArray], FloatArray]:
+    """Evaluate ``ceiling`` once on the (always equal) nodes: composed mechanisms take a while."""
+    known: list[FloatArray] = []
+
+    def remembered(fpr: FloatArray) -> FloatArray:
+        if not known:
+            known.append(ceiling(fpr))
+        return known[0]
+
+    return remembered
 
 
 def _describe(tradeoff: Tradeoff) -> str:

@@ -1,0 +1,55 @@
+"""``deniable attack``: shadow models against a kind of model on a data set."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, cast
+
+import typer
+
+from deniable._files import check_writable
+from deniable.cli._app import JsonFlag, SeedOption, app, command_line, examples
+from deniable.cli.assess import show
+
+
+@app.command(
+    epilog=examples(
+        'deniable attack data.csv --target y --model "sklearn:LogisticRegression(C=10)" --method lira --shadows 64 '
+        "--out audit.html",
+        'deniable attack breast-cancer --model "sklearn:RandomForestClassifier(n_estimators=50)" --jobs 2 --seed 0',
+    )
+)
+def attack(
+    data: Annotated[str, typer.Argument(help="A .csv or .parquet file, or a built-in name: breast-cancer.")],
+    model: Annotated[str, typer.Option(help="What to train: sklearn:Name(option=value, …).")],
+    target: Annotated[str | None, typer.Option(help="Column to predict.")] = None,
+    method: Annotated[str, typer.Option(help="loss, calibrated, lira, lira-offline or rmia.")] = "lira",
+    shadows: Annotated[int, typer.Option(help="Number of models to train, even.")] = 64,
+    drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
+    confidence: Annotated[float, typer.Option(help="Probability with which each interval holds.")] = 0.95,
+    jobs: Annotated[int | None, typer.Option(help="Models trained at a time (-1: one per core).")] = None,
+    cache: Annotated[Path | None, typer.Option(help="Folder to resume an interrupted run from.")] = None,
+    save_scores: Annotated[Path | None, typer.Option(help="Also write the scores: .npz.")] = None,
+    seed: SeedOption = None,
+    out: Annotated[Path | None, typer.Option(help="Also write the report: .html, .json or .md.")] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Train shadow models on random halves of the data and measure how well they tell members from others."""
+    if out is not None:
+        check_writable("--out", out, suffixes=(".html", ".htm", ".json", ".md"))
+    if save_scores is not None:
+        check_writable("--save-scores", save_scores, suffixes=(".npz",))
+    import deniable as dn
+    from deniable.audit.scoring import Method
+    from deniable.integrations.model_spec import attackable, parse_model
+
+    pipeline, X, y = attackable(data, target, parse_model(model), drop=tuple(drop or ()))
+    scores = dn.attack_estimator(
+        pipeline, X, y, method=cast(Method, method), n_shadows=shadows, rng=seed, n_jobs=jobs, cache=cache
+    )
+    if save_scores is not None:
+        scores.save(str(save_scores))
+    made = dn.assess(
+        scores.audit(confidence, command=command_line()), title=f"{method} against {model}", command=command_line()
+    )
+    show(made, out, as_json)

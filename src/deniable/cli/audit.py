@@ -1,0 +1,76 @@
+"""``deniable audit``: what the scores of any attack show, and whether they contradict a promise."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from deniable._check import InputError, integer
+from deniable._files import check_writable
+from deniable.cli._app import MISSED, JsonFlag, app, command_line, examples
+from deniable.cli.assess import show
+
+PROMISE = "Promise to compare with"
+
+
+@app.command(
+    epilog=examples(
+        "deniable audit scores.csv",
+        "deniable audit scores.npz --epsilon 2 --out audit.html",
+        "deniable audit scores.csv --score llr --member is_member --noise-multiplier 1 --sample-rate 0.01 --steps 5000",
+    )
+)
+def audit(
+    scores: Annotated[Path, typer.Argument(help="Scores: a .csv, .parquet or .npz file.")],
+    score: Annotated[str | None, typer.Option(help="Column of scores.")] = None,
+    member: Annotated[str | None, typer.Option(help="Column that says which are members.")] = None,
+    confidence: Annotated[float, typer.Option(help="Probability with which each interval holds.")] = 0.95,
+    reverse: Annotated[bool, typer.Option("--reverse", help="A small score means member.")] = False,
+    fpr: Annotated[list[float] | None, typer.Option(help="False positive rate to report; may be repeated.")] = None,
+    epsilon: Annotated[float | None, typer.Option(help="Promised ε.", rich_help_panel=PROMISE)] = None,
+    delta: Annotated[float, typer.Option(help="δ of the promised ε.", rich_help_panel=PROMISE)] = 0.0,
+    mu: Annotated[float | None, typer.Option(help="Promised μ (Gaussian DP).", rich_help_panel=PROMISE)] = None,
+    noise_multiplier: Annotated[float | None, typer.Option(help="Of a DP-SGD run.", rich_help_panel=PROMISE)] = None,
+    sample_rate: Annotated[float | None, typer.Option(help="Of a DP-SGD run.", rich_help_panel=PROMISE)] = None,
+    steps: Annotated[float | None, typer.Option(help="Of a DP-SGD run.", rich_help_panel=PROMISE)] = None,
+    out: Annotated[Path | None, typer.Option(help="Also write the report: .html, .json or .md.")] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Measure an attack from its scores, with exact intervals. Exit code 1 if a promise is violated."""
+    if out is not None:
+        check_writable("--out", out, suffixes=(".html", ".htm", ".json", ".md"))
+    import deniable as dn
+    from deniable.audit import read_scores
+
+    run = {"--noise-multiplier": noise_multiplier, "--sample-rate": sample_rate, "--steps": steps}
+    promise = _promise(epsilon, delta, mu, run)
+    inside, outside = read_scores(scores, score=score, member=member)
+    sign = -1.0 if reverse else 1.0
+    found = dn.audit_scores(sign * inside, sign * outside, confidence, command=command_line())
+    options: dict[str, Any] = {"fpr": tuple(fpr)} if fpr else {}
+    made = dn.assess(found, bound=None if promise is None else dn.tradeoff(promise), command=command_line(), **options)
+    show(made, out, as_json)
+    if made.status == "violated":
+        raise typer.Exit(MISSED)
+
+
+def _promise(epsilon: float | None, delta: float, mu: float | None, run: dict[str, float | None]) -> Any:
+    """Return the promised mechanism, or None if nothing was promised."""
+    import deniable as dn
+
+    ran = any(value is not None for value in run.values())
+    if (epsilon is not None) + (mu is not None) + ran > 1:
+        raise InputError("give one promise: --epsilon with --delta, or --mu, or a DP-SGD run")
+    if epsilon is not None:
+        return dn.ApproximateDP(epsilon, delta)
+    if mu is not None:
+        return dn.GaussianDP(mu)
+    if not ran:
+        return None
+    missing = [name for name, value in run.items() if value is None]
+    if missing:
+        raise InputError(f"a DP-SGD run needs --noise-multiplier, --sample-rate and --steps; missing: {missing}")
+    sigma, rate, steps = run.values()
+    return dn.SubsampledGaussian(sigma or 0.0, rate or 0.0, integer("steps", steps, at_least=1))
