@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -11,15 +12,16 @@ from numpy.typing import NDArray
 from deniable._check import FloatArray
 from deniable.accounting.grid import GridTradeoff
 from deniable.accounting.inversion import Contour, Region, contour
+from deniable.accounting.jumps import jump_contour
 from deniable.accounting.likelihood import LikelihoodRatioTradeoff, Tails
 from deniable.accounting.loss import PrivacyLoss, TooSlowError
 from deniable.tradeoff import Direction, Side, Tradeoff
 
-_REACH = 2.0  # widths from its design within which a contour keeps relative accuracy
+_REACH = 2.5  # widths from its design within which a contour keeps relative accuracy
 _MOST_CONTOURS = 80
 _EFFORTS = ((1 << 10, 1.0), (1 << 13, 1.0), (1 << 18, 100.0))  # most nodes and tolerance factor: cheap lines first
 _WIDE_STICK, _WIDE_RATE = 1e-9, 1e-6  # brackets that the grid is asked to improve: absolute, relative
-_GOOD = 1e-8  # relative error at which no further line is laid
+_GOOD, _ROUGH = 1e-8, 1e-2  # relative errors at which no further line is laid: for results, in searches
 
 
 @dataclass(frozen=True)
@@ -64,8 +66,11 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
 
     def _lay(self, threshold: float) -> Contour | None:
         """Lay a line for a threshold, or remember that none converges there."""
+        far = threshold >= self._landmarks[2]
         for most, slack in _EFFORTS:
             for region in self._regions(threshold):
+                if far and region != "right" and most == _EFFORTS[0][0] and self._lay_jumps(threshold):
+                    return self._contours[-1]
                 try:
                     made = contour(self.loss, region, threshold, slack * self.tolerance, most)
                 except TooSlowError:
@@ -75,9 +80,16 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         self._hopeless.append(threshold)
         return None
 
-    def _tails(self, threshold: FloatArray, wanted: str = "stick") -> Tails:
-        """Tails at thresholds, from lines near enough for relative accuracy of the ``wanted`` field."""
-        rows = Tails.unknown(threshold).stacked()
+    def _lay_jumps(self, threshold: float) -> bool:
+        try:
+            self._contours.append(jump_contour(self.loss, threshold, self.tolerance, _EFFORTS[1][0]))
+        except TooSlowError:
+            return False
+        return True
+
+    def _tails(self, threshold: FloatArray, wanted: str = "stick", good: float = _GOOD) -> Tails:
+        """Tails at thresholds, from lines near enough for the relative accuracy ``good`` of the ``wanted`` field."""
+        rows = self._chernoff(threshold).stacked()
         inside = (threshold > self.loss.lowest) & (threshold < self.loss.highest)
         distance = np.where(inside, np.inf, 0.0)
         rows[:, ~inside] = _certain(threshold[~inside], self.loss.lowest).stacked()
@@ -87,7 +99,7 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         value_row, error_row = (list(Tails.__dataclass_fields__).index(name) for name in (wanted, error_of))
         while len(self._contours) < _MOST_CONTOURS:
             poor = (distance > _REACH) | (
-                (rows[error_row] > _GOOD * np.abs(rows[value_row])) & (rows[error_row] > 1e-300) & (distance > 0.3)
+                (rows[error_row] > good * np.abs(rows[value_row])) & (rows[error_row] > 1e-300) & (distance > 0.3)
             )
             for lost in self._hopeless:
                 poor &= np.abs(threshold - lost) > 0.2 * self._landmarks[3]
@@ -99,45 +111,73 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
                 _offer(laid, threshold, distance, rows)
         return Tails(*rows)
 
+    def _chernoff(self, threshold: FloatArray) -> Tails:
+        """What is known without a line: out(L > ℓ) ≤ e^{K(θ) − θℓ}, in(L > ℓ) ≤ e^{K(θ) − (θ − 1)ℓ} for θ ≥ 1."""
+        points, growth = self._witnesses
+        exponent = growth - np.multiply.outer(threshold, points)
+        with np.errstate(over="ignore", invalid="ignore"):
+            out, inside = np.exp(exponent.min(axis=1)), np.exp((exponent + threshold[:, None]).min(axis=1))
+        return Tails.below(threshold, np.nan_to_num(out, nan=1.0), np.nan_to_num(inside, nan=1.0))
+
+    @cached_property
+    def _witnesses(self) -> tuple[FloatArray, FloatArray]:
+        """Points θ ≥ 1 with K(θ), up to where the rarest outcomes dominate."""
+        loss, spread = self.loss, self._landmarks[3]
+        if loss.steps.size == 0:
+            last = 40 / spread
+        else:
+            sigma = float(loss.noise.min())
+            last = min(40 / spread, 2 * sigma**2 * (40 - 2 * math.log(float(loss.rate.min()))), 1000 * sigma) + 3
+        points = 1 + np.concatenate([[0.0], np.geomspace(min(1e-3, last), last, 40)])
+        return points, loss.log_mgf(points)
+
     def _thresholds(self, alpha: FloatArray, direction: Direction) -> FloatArray:
         """Newton's method on the log-odds, started from a ladder of thresholds that covers all rates."""
         wanted = "out_above" if direction == "add" else "in_below"
-        target = np.log(alpha) - np.log1p(-alpha)
         rising = direction == "remove"
-        low_k, high_k = self._landmarks[0], self._landmarks[2]
-        knots = np.array([low_k if direction == "add" else high_k])
-        odds = self._tails(knots, wanted).log_odds(direction)
-        for up in (True, False):
-            goal = target.max() if up == rising else target.min()
-            for _ in range(_MOST_CONTOURS):
-                end = -1 if up else 0
-                reached = odds[end] >= goal if up == rising else odds[end] <= goal
-                if reached or not np.isfinite(odds[end]):
+        sign = 1.0 if rising else -1.0
+        target = np.log(alpha) - np.log1p(-alpha)
+        knots = [self._landmarks[2 if rising else 0]]
+        odds = [self._log_odds(np.array(knots), direction, wanted)[0]]
+        for up in (True, False):  # widen until every rate is covered
+            end, step = (-1 if up else 0), self._width_near(knots[0])
+            goal = float(target.max() if up == rising else target.min())
+            edge = self.loss.highest if up else self.loss.lowest
+            for _ in range(40):
+                if not np.isfinite(odds[end]) or (odds[end] >= goal if up == rising else odds[end] <= goal):
                     break
-                new = knots[end] + (1.0 if up else -1.0) * 0.7 * self._width_near(float(knots[end]))
-                edge = self.loss.highest if up else self.loss.lowest
-                if np.isfinite(edge) and abs(new - knots[end]) > 0.7 * abs(edge - knots[end]):
+                new = knots[end] + (step if up else -step)
+                if math.isfinite(edge) and abs(new - knots[end]) > 0.7 * abs(edge - knots[end]):
                     new = edge + 0.3 * (knots[end] - edge)
-                found = self._tails(np.array([new]), wanted).log_odds(direction)
-                order = [knots, np.array([new])] if up else [np.array([new]), knots]
-                order_odds = [odds, found] if up else [found, odds]
-                knots, odds = np.concatenate(order), np.concatenate(order_odds)
-        fine = np.isfinite(odds)
-        knots, odds = (knots[fine], odds[fine]) if fine.any() else (knots, np.zeros(knots.size))
-        odds = odds if rising else -odds
-        goal_odds = target if rising else -target
-        place = np.clip(np.searchsorted(odds, goal_odds), 1, max(knots.size - 1, 1))
-        floor, ceiling = knots[place - 1], knots[np.minimum(place, knots.size - 1)]
-        guess = np.interp(goal_odds, odds, knots)
-        for _ in range(5):
-            tails = self._tails(guess, wanted)
+                found = float(self._log_odds(np.array([new]), direction, wanted)[0])
+                place = len(knots) if up else 0
+                knots.insert(place, new)
+                odds.insert(place, found)
+                step *= 1.4
+        known = np.isfinite(odds)
+        x, y = np.array(knots)[known], sign * np.array(odds)[known]
+        if x.size == 0:
+            return np.full(alpha.shape, knots[0])
+        place = np.clip(np.searchsorted(y, sign * target), 1, max(x.size - 1, 1))
+        floor, ceiling = x[place - 1], x[np.minimum(place, x.size - 1)]
+        guess = np.interp(sign * target, y, x)
+        for attempt in range(12):
+            good = _ROUGH if attempt < 3 else _GOOD
+            tails = self._tails(guess, wanted, good)
+            gap = target - tails.log_odds(direction)
+            floor, ceiling = np.where(sign * gap > 0, guess, floor), np.where(sign * gap < 0, guess, ceiling)
             with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-                step = (target - tails.log_odds(direction)) / tails.test(direction)[5]
-            step = np.where(np.isfinite(step), step, 0.0)
-            guess = np.clip(guess + step, floor, ceiling)
-            if np.all(np.abs(step) <= 1e-9 * (1 + np.abs(guess))):
-                break
+                newton = guess + gap / tails.test(direction)[5]
+            usable = np.isfinite(newton) & (newton >= floor) & (newton <= ceiling)
+            moved = np.where(usable, newton, (floor + ceiling) / 2)
+            moved = np.where(np.isfinite(gap), moved, guess)
+            if good == _GOOD and np.all(np.abs(gap) < 1e-7, where=np.isfinite(gap)):
+                return guess
+            guess = moved
         return guess
+
+    def _log_odds(self, threshold: FloatArray, direction: Direction, wanted: str) -> FloatArray:
+        return self._tails(threshold, wanted, _ROUGH).log_odds(direction)
 
     def _width_near(self, threshold: float) -> float:
         nearest = min(self._contours, key=lambda c: abs(c.design - threshold), default=None)
@@ -149,7 +189,11 @@ def _offer(known: Contour, threshold: FloatArray, distance: FloatArray, rows: Fl
     d = np.abs(threshold - known.design) / known.width
     nearer = np.flatnonzero(d < distance)
     if nearer.size:
-        rows[:, nearer] = known.tails(threshold[nearer]).stacked()
+        found = known.tails(threshold[nearer]).stacked()
+        fields = Tails.__dataclass_fields__
+        error = list(fields).index("out_error")
+        better = ~(found[error] > rows[error, nearer])
+        rows[:, nearer[better]] = found[:, better]
         distance[nearer] = d[nearer]
 
 
@@ -160,7 +204,7 @@ def _certain(threshold: FloatArray, lowest: float) -> Tails:
     with np.errstate(over="ignore"):
         fall = np.expm1(threshold)
     stick, back = np.where(above > 0, -fall, 0.0), np.where(above > 0, 0.0, fall)
-    return Tails(threshold, above, 1 - above, zero, zero, above, 1 - above, zero, stick, back, zero)
+    return Tails(threshold, above, 1 - above, zero, zero, above, 1 - above, zero, zero, stick, back, zero)
 
 
 @dataclass(frozen=True)

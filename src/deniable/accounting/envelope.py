@@ -61,7 +61,7 @@ class Envelope:
         return self.line if self.line.shift > 0 or t_max <= self.edges[-30] else self.line.of.line(self.line.c, t_max)
 
     def cut(self, target: float, spacing: float) -> tuple[float, FloatArray]:
-        """Return the smallest t_N whose neglected sums are all below ``target``, and bounds for 1/t, 1/t, 1/t²; 0 for the density, of which nothing is claimed."""
+        """Return the smallest t_N whose neglected sums are all below ``target``, and bounds for 1/t, 1/t, 1/t²; 0 for the densities, of which nothing is claimed."""
         a, b = self.edges[:-1], self.edges[1:]
         height = np.exp(self.log_bound[:-1])
         once = height * (b - a + spacing) / a
@@ -73,7 +73,9 @@ class Envelope:
         remaining_twice = np.concatenate([np.cumsum(twice[::-1])[::-1], [0.0]]) + last / self.edges[-1]
         fine = np.flatnonzero(remaining_once / np.pi <= target)
         k = int(fine[0]) if fine.size else self.edges.size - 1
-        return float(self.edges[k]), np.array([remaining_once[k], remaining_once[k], remaining_twice[k], 0.0]) / np.pi
+        return float(self.edges[k]), np.array(
+            [remaining_once[k], remaining_once[k], remaining_twice[k], 0.0, 0.0]
+        ) / np.pi
 
 
 def _centred(line: Line) -> tuple[FloatArray, FloatArray]:

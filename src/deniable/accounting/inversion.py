@@ -42,20 +42,26 @@ class Contour:
     growth: float  # K(c)
     period: float
     t: FloatArray
-    coefficients: (
-        ComplexArray  # (nodes, 4): for out, in, hockey stick and density; the factor h/π and the half weight included
-    )
+    coefficients: ComplexArray  # (nodes, 5): for out, in, hockey stick and the densities; the factor h/π and the half weight included
     chernoff: FloatArray  # (2, points): θ − c and K(θ) − K(c)
-    truncation: FloatArray  # (4,)
-    rounding: FloatArray  # (4,) constant part, relative to the prefactor
-    phase_rounding: FloatArray  # (4,) times |ℓ|
+    truncation: FloatArray  # (5,)
+    rounding: FloatArray  # (5,) constant part, relative to the prefactor
+    phase_rounding: FloatArray  # (5,) times |ℓ|
+    dropped: tuple[float, float]  # mass left out of the two laws
+    bulk: tuple[float, float] | None = None  # θ and K_s(θ) of a bulk left out because it stays below the threshold
 
     def tails(self, threshold: FloatArray) -> Tails:
         """Evaluate at every threshold; far from the design the errors grow, they never lie."""
         values, errors = self._integrals(threshold)
         with np.errstate(over="ignore"):
             gamma = np.exp(threshold)
-        (q, p, s, density), (eq, ep, es, _) = values, errors
+        out_dropped, in_dropped = (np.full_like(threshold, mass) for mass in self.dropped)
+        if self.bulk is not None:
+            theta, log_bulk = self.bulk
+            with np.errstate(over="ignore", under="ignore"):
+                out_dropped += np.exp(log_bulk - theta * threshold)
+                in_dropped += np.exp(log_bulk - (theta - 1) * threshold)
+        (q, p, s, density, in_density), (eq, ep, es, *_) = values, errors
         if self.region == "left":
             out_below, in_below, back = -q, -p, s
             out_above, in_above, stick = 1 + q, 1 + p, 1 - gamma + s
@@ -65,17 +71,22 @@ class Contour:
         else:
             out_above, in_above, stick = q, p, s
             out_below, in_below, back = 1 - q, 1 - p, gamma - 1 + s
-        return Tails(threshold, out_above, out_below, eq, density, in_above, in_below, ep, stick, back, es)
+        eq, ep, es = eq + out_dropped, ep + in_dropped, es + in_dropped
+        with np.errstate(invalid="ignore", over="ignore"):
+            es = es + np.where(out_dropped > 0, gamma * out_dropped, 0.0)
+        return Tails(threshold, out_above, out_below, eq, density, in_above, in_below, ep, in_density, stick, back, es)
 
     def _integrals(self, threshold: FloatArray) -> tuple[FloatArray, FloatArray]:
-        sums = np.empty((threshold.size, 4))
+        sums = np.empty((threshold.size, 5))
         rows = max(1, (1 << 18) // self.t.size)
         for k in range(0, threshold.size, rows):
             angle = np.multiply.outer(threshold[k : k + rows], self.t)
             sums[k : k + rows] = np.cos(angle) @ self.coefficients.real + np.sin(angle) @ self.coefficients.imag
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             exponent = self.growth - self.c * threshold
-            prefactor = np.exp(np.stack([exponent, exponent + threshold, exponent + threshold, exponent]))
+            prefactor = np.exp(
+                np.stack([exponent, exponent + threshold, exponent + threshold, exponent, exponent + threshold])
+            )
             argument = 2 * EPS * (np.abs(self.growth) + np.abs(self.c * threshold) + np.abs(threshold))
             relative = (
                 self._aliases(threshold)[None, :]
@@ -112,7 +123,12 @@ def saddle(loss: PrivacyLoss, region: Region, threshold: float) -> float:
         else:
             speed = sign * math.exp(x)
             c = speed + (sign > 0)
-        _, first, second = loss.cumulants(c)
+        try:
+            _, first, second = loss.cumulants(c)
+        except TooSlowError:  # too far out
+            high = x
+            x = (low + high) / 2 if low > -700 else x - 2
+            continue
         slope = (first - threshold - 1 / c - 1 / (c - 1)) * speed
         curvature = (second + 1 / c**2 + 1 / (c - 1) ** 2) * speed**2
         low, high = (x, high) if slope < 0 else (low, x)
@@ -133,14 +149,16 @@ def contour(
     TooSlowError
         If more than ``most_nodes`` nodes would be needed.
     """
-    c = saddle(loss, region, threshold)
+    loss, c = _body_if_enough(loss, region, threshold)
     growth, _, variance = loss.cumulants(c)
-    width = float(np.sqrt(variance))
+    width = math.sqrt(variance)
+    if not width * (1 + abs(c)) > 1e-12:
+        raise TooSlowError("the tilted law is an atom in double precision")
     chernoff = _chernoff(loss, region, c, width, growth)
     # natural sizes of the three integrals, relative to the prefactor
     spread = min(1.0, 1 / (width * abs(c)))
     target = np.log(tolerance) + np.log(spread) - np.log(max(1.0, abs(c - 1)))
-    period = _period(chernoff, threshold, width, target)
+    period = period_for(chernoff, threshold, width, target)
     envelope = Envelope.of(loss, c, width, np.exp(target))
     t_end, truncation = envelope.cut(np.exp(target), 2 * np.pi / period)
     count = int(np.ceil(t_end * period / (2 * np.pi))) + 1
@@ -154,14 +172,25 @@ def contour(
     weight[0] /= 2
     decay = np.exp(log_m)
     coefficients = (weight * decay)[:, None] * np.stack(
-        [1 / w, 1 / (w - 1), 1 / (w * (w - 1)), np.ones_like(w)], axis=1
+        [1 / w, 1 / (w - 1), 1 / (w * (w - 1)), np.ones_like(w), np.ones_like(w)], axis=1
     )
     sizes = np.abs(coefficients)
     rounding = sizes.T @ (2 * line.rounding() * np.abs(w) + 32 * EPS)
     return Contour(
         region, c, threshold, width, growth, period, t, coefficients, chernoff, truncation, rounding,
-        2 * EPS * (sizes.T @ t),
+        2 * EPS * (sizes.T @ t), loss.dropped,
     )  # fmt: skip
+
+
+def _body_if_enough(loss: PrivacyLoss, region: Region, threshold: float) -> tuple[PrivacyLoss, float]:
+    """Leave out the rarest outcomes where they are neither part of the answer nor cut through by the ceiling."""
+    body = loss.body
+    c = saddle(body, region, threshold)
+    size = body.cumulants(c)[0] - c * threshold
+    small = math.log(max(body.dropped[0], 1e-300)) < size - 20
+    if small and body.edge(c) < 1e-19:
+        return body, c
+    return loss, saddle(loss, region, threshold)
 
 
 def _chernoff(loss: PrivacyLoss, region: Region, c: float, width: float, growth: float) -> FloatArray:
@@ -174,7 +203,7 @@ def _chernoff(loss: PrivacyLoss, region: Region, c: float, width: float, growth:
     return np.stack([offsets, loss.log_mgf(c + offsets) - growth])
 
 
-def _period(chernoff: FloatArray, threshold: float, width: float, target: float) -> float:
+def period_for(chernoff: FloatArray, threshold: float, width: float, target: float) -> float:
     """Smallest Λ for which aliases stay below the target for thresholds within three widths of the design."""
     offset, log_ratio = chernoff
     need = []

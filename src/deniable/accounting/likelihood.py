@@ -16,8 +16,8 @@ from deniable.tradeoff import Direction, Side, Tradeoff
 class Tails:
     """Both laws' tails at thresholds ℓ of the loss, and hockey sticks, each with an absolute error bound.
 
-    ``*_above`` is the probability of L > ℓ, ``*_below`` of L ≤ ℓ, ``out_density`` the density at ℓ (for Newton's
-    method only: it carries no bound). ``stick`` is H_γ(in‖out) at γ = e^ℓ, ``back`` is γ·H_{1/γ}(out‖in) = H_γ − 1 + γ.
+    ``*_above`` is the probability of L > ℓ, ``*_below`` of L ≤ ℓ, ``*_density`` the density at ℓ (for
+    Newton's method only: it carries no bound). ``stick`` is H_γ(in‖out) at γ = e^ℓ, ``back`` is γ·H_{1/γ}(out‖in) = H_γ − 1 + γ.
     """
 
     threshold: FloatArray
@@ -28,6 +28,7 @@ class Tails:
     in_above: FloatArray
     in_below: FloatArray
     in_error: FloatArray
+    in_density: FloatArray
     stick: FloatArray
     back: FloatArray
     stick_error: FloatArray
@@ -37,10 +38,13 @@ class Tails:
         return np.stack([getattr(self, f.name) for f in fields(self)])
 
     @classmethod
-    def unknown(cls, threshold: FloatArray) -> Tails:
-        """Tails of which nothing is claimed."""
-        half, all_ = np.full(threshold.shape, 0.5), np.full(threshold.shape, np.inf)
-        return cls(threshold, half, half, all_, half, half, half, all_, half, half, all_)
+    def below(cls, threshold: FloatArray, out: FloatArray, inside: FloatArray) -> Tails:
+        """Tails of which only upper bounds on out(L > ℓ) and in(L > ℓ) are known."""
+        out, inside = np.minimum(out, 1.0) / 2, np.minimum(inside, 1.0) / 2
+        with np.errstate(over="ignore"):
+            back = np.exp(threshold) - 1 + inside
+        none = np.zeros_like(out)
+        return cls(threshold, out, 1 - out, out, none, inside, 1 - inside, inside, none, inside, back, inside)
 
     def test(self, direction: Direction) -> tuple[FloatArray, ...]:
         """False and true positive rate of the likelihood ratio test, their errors, log γ and the slope of log-odds."""
@@ -48,7 +52,7 @@ class Tails:
             if direction == "add":
                 slope = -self.out_density / (self.out_above * self.out_below)
                 return self.out_above, self.in_above, self.out_error, self.in_error, self.threshold, slope
-            slope = self.out_density * np.exp(self.threshold) / (self.in_above * self.in_below)
+            slope = self.in_density / (self.in_above * self.in_below)
             return self.in_below, self.out_below, self.in_error, self.out_error, -self.threshold, slope
 
     def log_odds(self, direction: Direction) -> FloatArray:
@@ -64,8 +68,8 @@ class LikelihoodRatioTradeoff(Tradeoff):
     """A trade-off whose engine gives ``_tails`` at thresholds and ``_thresholds`` for false positive rates."""
 
     @abstractmethod
-    def _tails(self, threshold: FloatArray) -> Tails:
-        """Tails of the loss at finite thresholds."""
+    def _tails(self, threshold: FloatArray, wanted: str = "stick") -> Tails:
+        """Tails of the loss at finite thresholds; the ``wanted`` field with relative accuracy where possible."""
 
     @abstractmethod
     def _thresholds(self, alpha: FloatArray, direction: Direction) -> FloatArray:
@@ -82,7 +86,7 @@ class LikelihoodRatioTradeoff(Tradeoff):
     def _stick_bracket(self, log_gamma: FloatArray, direction: Direction) -> tuple[FloatArray, FloatArray]:
         threshold = log_gamma if direction == "add" else -log_gamma
         finite = np.isfinite(threshold)
-        tails = self._tails(np.where(finite, threshold, 0.0))
+        tails = self._tails(np.where(finite, threshold, 0.0), "stick" if direction == "add" else "back")
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             if direction == "add":
                 value, error = tails.stick, tails.stick_error
@@ -107,7 +111,8 @@ class LikelihoodRatioTradeoff(Tradeoff):
         inside = np.flatnonzero((fpr > 0) & (fpr < 1))
         if inside.size:
             alpha = fpr[inside]
-            found = self._tails(self._thresholds(alpha, direction)).test(direction)
+            wanted = "out_above" if direction == "add" else "in_below"
+            found = self._tails(self._thresholds(alpha, direction), wanted).test(direction)
             rate, tpr, rate_error, tpr_error, log_gamma, _ = found
             with np.errstate(over="ignore", invalid="ignore", under="ignore", divide="ignore"):
                 gap = alpha - rate + rate_error + 4 * EPS * alpha

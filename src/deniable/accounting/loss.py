@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr
 
 from deniable._check import FloatArray, InputError
 from deniable.mechanisms import ApproximateDP, GaussianDP, Mechanism, PureDP, SubsampledGaussian
@@ -48,6 +49,8 @@ class PrivacyLoss:
         μ² of everything Gaussian: ``GaussianDP`` and full-batch phases, μ² = Σ T/σ².
     flips
         (ε, count) of randomised responses, the worst pairs of pure DP: loss ε or −ε.
+    ceiling
+        Largest u of any step that is kept; the mass beyond is :attr:`dropped`.
     """
 
     noise: FloatArray
@@ -55,6 +58,7 @@ class PrivacyLoss:
     steps: FloatArray
     gaussian: float
     flips: tuple[tuple[float, float], ...] = ()
+    ceiling: float = math.inf
     _kept: list[Line] = field(default_factory=list, init=False, repr=False)
 
     @classmethod
@@ -95,6 +99,31 @@ class PrivacyLoss:
         """Essential supremum: ∞ unless there is nothing but randomised response."""
         unbounded = self.gaussian > 0 or self.steps.size > 0
         return math.inf if unbounded else float(sum(epsilon * count for epsilon, count in self.flips))
+
+    @cached_property
+    def body(self) -> PrivacyLoss:
+        """The same without outcomes so rare (about 1e-25) that they only make real transforms at large c explode."""
+        if self.steps.size == 0:
+            return self
+        return replace(self, ceiling=10.5 + 1 / float(self.noise.min()))
+
+    @cached_property
+    def dropped(self) -> tuple[float, float]:
+        """Mass that the ceiling takes from the composed law under "out" and under "in" (union bound)."""
+        if math.isinf(self.ceiling):
+            return 0.0, 0.0
+        out, hit = ndtr(-self.ceiling), ndtr(1 / self.noise - self.ceiling)
+        inside = self.steps @ ((1 - self.rate) * out + self.rate * hit)
+        return float(self.steps.sum() * out), float(inside)
+
+    def edge(self, c: float) -> float:
+        """Density left at the ceiling, relative to its largest value: 0 means that nothing is cut at real part c."""
+        if math.isinf(self.ceiling):
+            return 0.0
+        line = self.real_line(c)
+        top = np.max(np.maximum(c * line.loss, 0) - line.u**2 / 2, axis=1)
+        cut = c * log_ratio(np.array([self.ceiling]), self.noise[:, None], self.rate[:, None]) - self.ceiling**2 / 2
+        return float(np.exp(np.max(cut[:, 0] - top)))
 
     def line(self, c: float, t_max: float = 0.0) -> Line:
         """Prepare evaluations at w = c + it for 0 ≤ t ≤ ``t_max``."""
@@ -196,12 +225,12 @@ class Line:
         log_m = np.log1p(np.where(large, 0.0, self.excess)) + self.scale + np.log(np.where(large, self.mgf, 1.0))
         weighted = self.tilted * self.loss
         first = weighted.sum(axis=1) / self.mgf
-        second = (weighted * self.loss).sum(axis=1) / self.mgf - first**2
+        second = (self.tilted * (self.loss - first[:, None]) ** 2).sum(axis=1) / self.mgf
         c, variance, steps = self.c, self.of.gaussian, self.of.steps
         k = [
             float(steps @ log_m) + variance * c * (c - 1) / 2,
             float(steps @ first) + variance * (c - 0.5),
-            float(steps @ np.maximum(second, 0.0)) + variance,
+            float(steps @ second) + variance,
         ]
         for epsilon, count in self.of.flips:
             k = [a + count * float(b) for a, b in zip(k, flip_cumulants(epsilon, np.asarray(c)), strict=True)]
@@ -216,6 +245,10 @@ class Line:
             slope = flip_cumulants(epsilon, np.asarray(self.c))[1] / epsilon  # tilted mean of ±1
             total = total + count * np.log(np.cos(t * epsilon) + 1j * slope * np.sin(t * epsilon))
         return total
+
+    def log_one(self, phase: int, t: FloatArray) -> ComplexArray:
+        """log M(c + it) of one step of one phase."""
+        return self._log_ratio_of_transforms(phase, t) + math.log(self.mgf[phase]) + self.scale[phase]
 
     def _log_ratio_of_transforms(self, phase: int, t: FloatArray) -> ComplexArray:
         """log M(c + it)/M(c) for one step of one phase, from the difference so that nothing cancels."""
@@ -249,7 +282,7 @@ class Line:
         loss = complex_log_ratio(u, float(self.of.noise[phase]), float(self.of.rate[phase]))
         weight = np.exp(-(u**2) / 2) * self.density_unit
         if self.scale[phase] > 0:
-            weight = weight * np.exp(self.c * loss - self.scale[phase])
+            weight = np.exp(-(u**2) / 2 + self.c * loss - self.scale[phase]) * self.density_unit
             return np.exp(np.multiply.outer(1j * t, loss)) @ weight - self.mgf[phase]
         x = self.c * loss.real - np.multiply.outer(t, loss.imag)
         half = (self.c * loss.imag + np.multiply.outer(t, loss.real)) / 2
@@ -272,7 +305,8 @@ class Line:
         for sigma, rate, scale, mgf in zip(self.of.noise, self.of.rate, self.scale, self.mgf, strict=True):
             odds = np.exp(np.minimum((u / sigma).real - 1 / (2 * sigma**2), 600.0) + 1j * u.imag / sigma)
             rise = np.log1p(odds * (rate / (1 - rate)))
-            weight = self.density * np.exp(self.shift**2 / 2 + self.c * (rise.real + np.log1p(-rate)) - scale)
+            exponent = (self.shift**2 - self.u**2) / 2 + self.c * (rise.real + np.log1p(-rate)) - scale
+            weight = self.density_unit * np.exp(np.minimum(exponent, 700.0))
             decay = np.exp(-np.multiply.outer(a, rise.imag))
             rows.append(b * (decay @ (weight * np.abs(rise))) / mgf)
         return np.stack(rows)
@@ -336,7 +370,7 @@ def _grid(loss: PrivacyLoss, points: tuple[float, ...], t_max: float) -> _Grid:
     if loss.steps.size == 0:
         return _Grid(-1.0, 1.0, 1.0)
     sigma, rate = loss.noise[:, None], loss.rate[:, None]
-    top = 12.0 + max(*points, 0.0, 0.0) / float(loss.noise.min())
+    top = min(12.0 + max(*points, 0.0, 0.0) / float(loss.noise.min()), loss.ceiling)
     coarse = np.linspace(-30.0, top, int(min(3 * (top + 30), 4000)))
     step = float(coarse[1] - coarse[0])
     logs = log_ratio(coarse, sigma, rate)
@@ -344,7 +378,7 @@ def _grid(loss: PrivacyLoss, points: tuple[float, ...], t_max: float) -> _Grid:
     for c in points:
         weight = -(coarse**2) / 2 + np.maximum(c * logs, 0.0)
         peak = weight.max(axis=1, keepdims=True)
-        if not np.isfinite(peak).all():
+        if not np.all(peak < 1e6):
             raise TooSlowError(f"the law tilted by {c:g} overflows")
         reach = np.flatnonzero((weight > peak - _DIGITS - 4).any(axis=0))
         window = coarse[reach[0] : reach[-1] + 1 : max(1, reach.size // 48)]

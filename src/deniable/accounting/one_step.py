@@ -27,7 +27,7 @@ class OneStepTradeoff(LikelihoodRatioTradeoff):
     def _largest_log_ratio(self, direction: Direction) -> float:
         return math.inf if direction == "add" else -math.log1p(-self.rate)
 
-    def _tails(self, threshold: FloatArray) -> Tails:
+    def _tails(self, threshold: FloatArray, wanted: str = "stick") -> Tails:
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             odds = np.log1p(np.expm1(np.minimum(threshold, 600.0)) / self.rate)
             large = threshold - math.log(self.rate)  # log((e^ℓ − 1 + q)/q) where 1 − q is lost beside e^ℓ
@@ -67,6 +67,7 @@ class OneStepTradeoff(LikelihoodRatioTradeoff):
             in_above,
             in_below,
             np.where(edge, zero, in_error),
+            density * gamma,
             stick,
             back,
             stick_error,
