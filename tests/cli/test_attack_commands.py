@@ -1,0 +1,70 @@
+"""``deniable audit`` and ``deniable attack``: reports, exit codes and one-line errors."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from deniable.cli._app import run
+
+
+@pytest.fixture
+def scores(tmp_path):
+    rng = np.random.default_rng(0)
+    path = tmp_path / "scores.npz"
+    np.savez(path, member=rng.normal(1, 1, 1000), nonmember=rng.normal(0, 1, 1000))
+    return str(path)
+
+
+def test_audit_reports_and_keeps_the_exit_code_of_a_verdict(scores, tmp_path, capsys):
+    assert run(["audit", scores, "--json"]) == 0
+    numbers = json.loads(capsys.readouterr().out)
+    assert numbers["status"] == "inconclusive"
+    assert run(["audit", scores, "--mu", "1.5"]) == 0
+    assert "consistent" in capsys.readouterr().out
+    page = tmp_path / "audit.html"
+    assert run(["audit", scores, "--epsilon", "0.1", "--out", str(page)]) == 1
+    assert "repeat" in capsys.readouterr().out
+    assert page.stat().st_size > 1000
+
+
+def test_audit_reads_reversed_scores(tmp_path, capsys):
+    path = tmp_path / "losses.csv"
+    pd.DataFrame({"score": [0.1, 0.2, 0.9, 0.8] * 50, "member": [1, 1, 0, 0] * 50}).to_csv(path, index=False)
+    assert run(["audit", str(path), "--reverse", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    advantage = next(n for n in found["sections"][0]["numbers"] if n["key"] == "attack.advantage")
+    assert advantage["low"] > 0.9
+
+
+def test_attack_trains_and_reports(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"a": rng.normal(size=120), "b": rng.choice(["x", "y"], 120), "y": rng.integers(3, size=120)})
+    table.to_csv(tmp_path / "data.csv", index=False)
+    kept = tmp_path / "scores.npz"
+    command = ["attack", str(tmp_path / "data.csv"), "--target", "y", "--shadows", "8", "--seed", "0"]
+    model = ["--model", "sklearn:DecisionTreeClassifier(max_depth=None)"]
+    assert run([*command, *model, "--save-scores", str(kept), "--out", str(tmp_path / "audit.html")]) == 0
+    assert "Advantage" in capsys.readouterr().out
+    assert run(["audit", str(kept), "--epsilon", "0.5"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["audit", "missing.csv"], "does not exist"),
+        (["audit", "missing.csv", "--epsilon", "1", "--mu", "1"], "one promise"),
+        (["audit", "missing.csv", "--steps", "5"], "missing"),
+        (["attack", "breast-cancer", "--model", "LogisticRegression()"], "must start with"),
+        (["attack", "breast-cancer", "--model", "sklearn:LogisticRegressio()"], "similar: LogisticRegression"),
+        (["attack", "breast-cancer", "--model", "sklearn:LogisticRegression(C=open('x'))"], "plain values"),
+        (["attack", "breast-cancer", "--model", "sklearn:LogisticRegression(D=1)"], "unexpected keyword"),
+        (["attack", "missing.csv", "--model", "sklearn:Ridge()", "--target", "y"], "does not exist"),
+    ],
+)
+def test_errors_are_one_line(words, message, capsys):
+    assert run(words) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
