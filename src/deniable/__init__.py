@@ -7,13 +7,25 @@ scikit-learn, pandas or plotting are imported when first used, so that ``import 
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from deniable import tradeoff as _tradeoff_module  # noqa: F401  (loaded first: the function below takes its name)
 from deniable._check import InputError
 from deniable.accounting import tradeoff
 from deniable.mechanisms import ApproximateDP, Composition, GaussianDP, Mechanism, PureDP, SubsampledGaussian
 from deniable.tradeoff import Assumptions, Tradeoff
+
+if TYPE_CHECKING:
+    from deniable import bounds, unlearning
+    from deniable.accounting import calibrate, individual_tradeoffs, plan_subsampling
+    from deniable.audit import attack_estimator, audit_scores
+    from deniable.integrations.dp_event import from_dp_event
+    from deniable.integrations.fitted import profile_estimator
+    from deniable.integrations.opacus import from_opacus
+    from deniable.integrations.sklearn import MembershipPrivate
+    from deniable.noise import exact_membership, release
+    from deniable.records import ObjectivePerturbation, OutputPerturbation, privacy_profile
+    from deniable.report import Assessment, assess
 
 # public name → the module that holds it; a module's own path stands for the module itself
 _LAZY: dict[str, str] = {

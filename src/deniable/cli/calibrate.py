@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -38,7 +38,7 @@ def calibrate(
         "advantage": advantage, "tpr": tpr, "fpr": fpr, "accuracy": accuracy, "prior": prior,
         "epsilon": epsilon, "delta": delta,
     }  # fmt: skip
-    target = {name: value for name, value in asked.items() if value is not None}
+    target: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
     if not target:
         raise InputError("no target given; add --advantage, --tpr with --fpr, --accuracy with --prior, or --epsilon")
     n_steps = integer("steps", steps, at_least=1)

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from deniable._check import integer
 from deniable._files import to_json
 from deniable.cli._app import JsonFlag, PlotOption, app, examples
 from deniable.cli._picture import checked_picture, draw
@@ -32,7 +33,7 @@ def unlearn(
     import deniable as dn
 
     picture = checked_picture(plot)
-    found = dn.unlearning.plan(epsilon, pool_size, confidence, training_size)
+    found = dn.unlearning.plan(epsilon, integer("pool_size", pool_size, at_least=1), confidence, training_size)
     if as_json:
         print(to_json(found))
     else:
