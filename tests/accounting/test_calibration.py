@@ -159,3 +159,29 @@ def test_bad_input(arguments, message):
     with pytest.raises(dn.InputError, match=message) as caught:
         dn.calibrate(gaussian, **arguments)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "target",
+    [dict(advantage=0.1), dict(tpr=1e-4, fpr=1e-5), dict(accuracy=0.95, prior=0.9), dict(epsilon=1.0, delta=1e-5)],
+)
+def test_dp_sgd(target):
+    """σ for q = 0.01, T = 5000: the target is met, and missed with a millionth less noise."""
+
+    def run(sigma):
+        return dn.SubsampledGaussian(sigma, 0.01, 5000)
+
+    met = calibration._target(
+        **{**dict.fromkeys(("advantage", "tpr", "fpr", "accuracy", "prior", "epsilon", "delta")), **target}
+    )
+    sigma = dn.calibrate(run, (0.1, 50.0), **target)
+    assert met.leakage(dn.tradeoff(run(sigma))) <= met.limit
+    assert met.leakage(dn.tradeoff(run(sigma * (1 - 1e-6)))) > met.limit
+
+
+def test_steps_and_rate_of_dp_sgd():
+    steps = dn.calibrate(lambda n: dn.SubsampledGaussian(1.0, 0.01, n), (20, 10**6), advantage=0.1, integer=True)
+    leaks = [dn.tradeoff(dn.SubsampledGaussian(1.0, 0.01, n)).advantage() for n in (steps, steps + 1)]
+    assert leaks[0] <= 0.1 < leaks[1]
+    rate = dn.calibrate(lambda q: dn.SubsampledGaussian(1.0, q, 5000), (1e-5, 1.0), advantage=0.1)
+    assert dn.tradeoff(dn.SubsampledGaussian(1.0, rate, 5000)).advantage() <= 0.1

@@ -95,7 +95,7 @@ def calibrate(
     def measure(parameter: float) -> tuple[float, float]:
         return parameter, target.score(tradeoff(make_mechanism(parameter)))
 
-    safe, unsafe = sorted(map(measure, axis.ends), key=_score)
+    safe, unsafe = sorted(_straddle(measure, axis), key=_score)
     if _score(unsafe) <= 0:
         return unsafe[0]
     if _score(safe) > 0:
@@ -134,6 +134,29 @@ class _Axis:
             return min(max(round(x), low + 1), high - 1) if high - low > 1 else None
         low, high = math.nextafter(low, high), math.nextafter(high, low)
         return min(max(x, low), high) if low < high else None
+
+
+def _straddle(measure: Callable[[float], _Point], axis: _Axis) -> tuple[_Point, _Point]:
+    """Two points on either side of the limit; or of equal sign, one of them the end of the bracket nearest to it.
+
+    Goes outwards from the middle: far ends of a generous bracket can be costly to evaluate and are rarely needed.
+    """
+    low, high = axis.ends
+    middle = axis.between(low, high, 0.5)
+    beside = None if middle is None else axis.between(middle, high, 0.2)
+    if middle is None or beside is None:
+        return measure(low), measure(high)
+    near, far = sorted((measure(middle), measure(beside)), key=lambda point: abs(_score(point)))
+    if _score(near) == _score(far):  # no slope to follow
+        return measure(low), measure(high)
+    end = low if near[0] < far[0] else high
+    while _score(near) * _score(far) > 0 and near[0] != end:
+        ahead = abs(axis.coordinate(near[0]) - axis.coordinate(far[0]))
+        secant = 1.5 * abs(_score(near)) / max(abs(_score(far)) - abs(_score(near)), 1e-300)
+        share = ahead * max(min(secant, 1e3), 1.0) / abs(axis.coordinate(end) - axis.coordinate(near[0]))
+        further = axis.between(near[0], end, share) if share < 1 else None
+        near, far = measure(end if further is None else further), near
+    return near, far
 
 
 def _narrow(measure: Callable[[float], _Point], safe: _Point, unsafe: _Point, axis: _Axis, tolerance: float) -> float:
