@@ -174,7 +174,7 @@ def gradient_at(problem: Problem, centre: FloatArray) -> tuple[FloatArray, Float
         margins[rows] = t
         steep = problem.weights[rows] * np.abs(problem.loss.curvature(margins[rows], problem.y[rows])).max(axis=(1, 2))
         size = np.linalg.norm(slope.astype(np.float64), axis=1) @ problem.norms[rows]
-        error += (ROWS + 64 + X.shape[0]) * float(size)
+        error += (ROWS + 64 + X.shape[0]) * float(size) + 8 * float(steep @ problem.norms[rows])
         error += (X.shape[1] + 4) * centre_norm * float(steep @ problem.norms[rows] ** 2)
     gradient = total.astype(np.float64)
     return margins, gradient, 2 * _UNIT_LONG * error + 2 * UNIT * float(np.linalg.norm(gradient))
@@ -195,6 +195,23 @@ def hessian_at(problem: Problem, margins: FloatArray, penalty: FloatArray) -> Fl
             H[:, a, :, b] = H[:, b, :, a].T
     flat = H.reshape(d * k, d * k)
     return (flat + flat.T) / 2 + np.diag(penalty)
+
+
+def curvature_mass(problem: Problem, margins: FloatArray, moved: float = 0.0) -> float:
+    """Upper bound of Σ s_j‖x_j‖²·φ'' wherever the margins move by at most ``moved``·‖x_j‖."""
+    mass = float(problem.weights @ problem.norms**2)
+    if problem.loss.smoothness is not None:
+        return problem.loss.smoothness * mass
+    reach = float(np.abs(margins).max(initial=0.0)) + moved * float(problem.norms.max(initial=0.0))
+    return float(np.exp(min(reach, 700.0))) * mass  # Poisson
+
+
+def change_error(problem: Problem, margins: FloatArray) -> float:
+    """Rounding, in units, of the summed changes of slopes that are differences of clipped numbers (kinked losses)."""
+    if problem.loss.self_concordance is not None:
+        return 0.0
+    size = 1 + np.abs(margins[:, 0]) + np.abs(problem.y)
+    return float(8 * (problem.loss.smoothness or np.inf) * (problem.weights * problem.norms) @ size)
 
 
 def hessian_error(problem: Problem, margins: FloatArray) -> float:

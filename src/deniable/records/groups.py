@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable._check import FloatArray
-from deniable.records.fit import UNIT, Fit, hessian_at, hessian_error, kinked_bound
+from deniable.records.fit import UNIT, Fit, change_error, curvature_mass, hessian_at, hessian_error, kinked_bound
 from deniable.records.neighbours import Indices, Neighbours, gradient_radius, newton_radius
 
 _ROUNDS = 40
@@ -44,7 +44,7 @@ def _leave_out(
     off = rounding + 16 * UNIT * problem.size * float(np.abs(H).sum())
     ridge, m = float(penalty.min()), max(float(values[0]) - off, float(penalty.min()))
     residual = float(np.linalg.norm(left @ step - pull)) + off * float(np.linalg.norm(step)) + base.gradient_error
-    residual += 16 * UNIT * len(rows) * float(np.linalg.norm(pull))
+    residual += UNIT * (16 * len(rows) * float(np.linalg.norm(pull)) + _slope_units(base, rows))
     radius = _newton_radius(base, step, pull, penalty, residual, ridge, m)
     best, best_radius, used = step, radius, 0
     while best_radius > tolerance * float(np.linalg.norm(best)) and used < _ROUNDS:
@@ -112,6 +112,17 @@ def _own_hessian(base: Fit, rows: Indices, step: FloatArray) -> FloatArray:
     return np.asarray(own.reshape(problem.size, problem.size))
 
 
+def _slope_units(base: Fit, rows: Indices) -> float:
+    """Rounding, in units, of the group's own gradient."""
+    problem, margins = base.problem, base.margins[rows]
+    slopes = np.linalg.norm(problem.loss.slope(margins, problem.y[rows]), axis=1)
+    curved = np.abs(problem.loss.curvature(margins, problem.y[rows])).max(axis=(1, 2))
+    if problem.loss.self_concordance is None:
+        curved = np.maximum(curved, problem.loss.smoothness or np.inf)
+    each = (len(rows) + 8) * (slopes + curved * (1 + np.abs(margins).max(axis=1)))
+    return float(each @ (problem.weights[rows] * problem.norms[rows]))
+
+
 def _hessian(base: Fit, rows: Indices, step: FloatArray, penalty: FloatArray) -> FloatArray:
     return hessian_at(base.problem, base.margins + _margins(base, step), penalty) - _own_hessian(base, rows, step)
 
@@ -126,9 +137,9 @@ def _gradient(
     change[rows] = 0.0
     gradient = (problem.X.T @ change).ravel() + penalty * step - pull
     moved = float(problem.norms @ np.abs(change).sum(axis=1))
-    steep = float(np.abs(base.margins).max(initial=0.0))
-    units = len(problem.y) + 8 * problem.X.shape[1] + 64 + 4 * steep
-    mass = float(problem.norms**2 @ problem.weights) * (problem.loss.smoothness or float(np.exp(steep)))
-    stray = problem.X.shape[1] * mass * float(np.linalg.norm(step))
+    length = float(np.linalg.norm(step))
+    units = len(problem.y) + 8 * problem.X.shape[1] + 64 + 4 * float(np.abs(base.margins).max(initial=0.0))
+    stray = problem.X.shape[1] * length * curvature_mass(problem, base.margins, length)
+    stray += change_error(problem, base.margins) + _slope_units(base, rows)
     scale = float(np.linalg.norm(pull) + np.linalg.norm(penalty * step)) * (16 + len(rows))
     return gradient, UNIT * (units * moved + stray + scale) + base.gradient_error

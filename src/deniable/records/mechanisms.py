@@ -9,7 +9,7 @@ import numpy as np
 
 from deniable._check import FloatArray, InputError, choice, number
 from deniable.mechanisms import GaussianDP, Mechanism, PureDP
-from deniable.records.fit import Problem
+from deniable.records.fit import UNIT, Problem
 from deniable.records.laws import GaussianLaw, NoiseLaw, NormLaplaceLaw
 from deniable.tradeoff import GaussianTradeoff
 
@@ -123,11 +123,12 @@ class OutputPerturbation:
         length_squared = np.einsum("ij,ij->i", step, step)
         gap = length_squared - 2 * (step @ noise)  # ‖M − A(y)‖² − ‖M − A(x)‖² without cancellation
         other = np.sqrt(np.maximum(size**2 + gap, 0.0))
+        error = radius + 4 * step.shape[1] * UNIT * np.sqrt(length_squared)
         if self.noise == "gaussian":
-            return gap * rate**2 / 2, rate**2 * radius * (other + radius / 2)
+            return gap * rate**2 / 2, rate**2 * error * (size + other + error)
         with np.errstate(invalid="ignore"):
             loss = np.where(size + other > 0, gap / (size + other), 0.0)
-        return rate * loss, rate * radius
+        return rate * loss, rate * error
 
     def sensitivity(self, training: Training) -> float:
         """2LR/(nΛ), after checking that the loss and the rows are within the theorem."""

@@ -229,6 +229,16 @@ class LowRank:
         kept = step**2 @ np.column_stack([fit.problem.penalty, fit.problem.relief])
         return total, kept[:, 0] - share * kept[:, 1]
 
+    def slope_error(self) -> FloatArray:
+        """Bound ‖x_i‖ times the rounding error of record i's slope at its margins."""
+        loss, changes = self.pivot.fit.problem.loss, self.changes
+        curved = np.abs(self.curvature).max(axis=(1, 2))
+        if loss.self_concordance is None:
+            curved = np.maximum(curved, changes.weights * (loss.smoothness or np.inf))
+        margins = 1 + np.abs(changes.margins).max(axis=1)
+        slopes = np.linalg.norm(self.slope, axis=1)
+        return np.asarray(8 * UNIT * (slopes + curved * margins) * np.linalg.norm(changes.X, axis=1))
+
     def left_penalty(self) -> FloatArray:
         """Total penalty in each neighbouring problem, (rows, parameters)."""
         problem = self.pivot.fit.problem
@@ -346,7 +356,7 @@ class Certificate:
             amplified = 1 + np.einsum("iab,iba->i", np.abs(block.leverage), np.abs(block.curvature)) / np.maximum(
                 1 - np.einsum("iab,iba->i", block.leverage, block.curvature), UNIT
             )
-        inverse = (4 * pivot.inverse_error + 64 * UNIT * amplified) * used * amplified
+        inverse = (4 * pivot.inverse_error + 64 * UNIT * amplified) * used * amplified + block.slope_error()
         return np.asarray(inverse + (pivot.matrix_error + block._weight_gap()) * length + fit.gradient_error)
 
 

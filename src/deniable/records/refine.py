@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from deniable._check import FloatArray
-from deniable.records.fit import ROWS, UNIT, hessian_at, kinked_bound
+from deniable.records.fit import ROWS, UNIT, change_error, curvature_mass, hessian_at, kinked_bound
 from deniable.records.neighbours import Certificate, Changes, Indices, LowRank, Neighbours, Pivot
 
 _BATCH = 256  # records iterated together
@@ -84,13 +84,11 @@ def gradient_after(block: LowRank, step: FloatArray) -> tuple[FloatArray, FloatA
     steepest = float(np.abs(pivot.fit.margins).max(initial=0.0))
     units = ROWS + len(problem.y) / ROWS + 4 * d + 64 + 4 * steepest
     scale = np.linalg.norm(pull, axis=1) + np.linalg.norm(penalised, axis=1)
-    stray = problem.norms.max() * np.linalg.norm(step, axis=1) * d * _curvature_mass(block)
-    return gradient, UNIT * (units * moved + 16 * scale + stray) + pivot.fit.gradient_error
-
-
-def _curvature_mass(block: LowRank) -> float:
-    """Σ s_j‖x_j‖·sup φ'' near the base point: what an error of the margins' change can do to the gradient."""
-    return float(block.pivot.largest / max(block.pivot.fit.problem.norms.max(), UNIT)) * block.pivot.fit.problem.size
+    length = np.linalg.norm(step, axis=1)
+    margins = pivot.fit.margins
+    stray = d * length * curvature_mass(problem, margins, float(length.max())) + change_error(problem, margins)
+    rounding = UNIT * (units * moved + 16 * scale + stray) + block.slope_error()
+    return gradient, rounding + pivot.fit.gradient_error
 
 
 def _true_newton(block: LowRank, i: int, step: FloatArray, gradient: FloatArray) -> FloatArray:
