@@ -31,13 +31,13 @@ class Envelope:
     def of(cls, loss: PrivacyLoss, c: float, width: float, target: float) -> Envelope:
         """Sample where the transform is not yet negligible, integrate by parts beyond."""
         base = loss.real_line(c)
-        parts = _ByParts.of(base)
+        parts = ByParts.of(base)
         start = 0.5 / width
         coarse = start * 1.5 ** np.arange(100)
         log_parts = loss.steps @ parts(coarse) - loss.gaussian * coarse**2 / 2
         enough = np.flatnonzero(log_parts < math.log(target) - 5)
         stop = float(coarse[enough[0] if enough.size else -1])
-        weight, deviation = _centred(base)
+        weight, deviation = centred(base)
         typical = float((deviation * weight).sum(axis=1).max(initial=1e-300))
         edges = [start]
         while edges[-1] < stop and len(edges) < _MOST_PANELS:
@@ -48,7 +48,7 @@ class Envelope:
         beyond = fine[-1] * 1.5 ** np.arange(30)
         log_bound = -loss.gaussian * np.concatenate([fine[:-1], beyond]) ** 2 / 2
         if loss.steps.size:
-            drift = _lipschitz(weight, deviation, fine[1:]) * half
+            drift = lipschitz(weight, deviation, fine[1:]) * half
             if line.shift > 0:
                 drift = np.minimum(drift, line.log_slopes(fine[:-1], fine[1:]) * np.log(fine[1:] / fine[:-1]))
             sampled = np.exp(line.log_moduli(middle)) + drift
@@ -78,27 +78,29 @@ class Envelope:
         ) / np.pi
 
 
-def _centred(line: Line) -> tuple[FloatArray, FloatArray]:
+def centred(line: Line) -> tuple[FloatArray, FloatArray]:
     """The tilted law at the nodes and |L − its mean|, one row a phase."""
     weight = line.tilted / line.mgf[:, None]
     mean = (weight * line.loss).sum(axis=1, keepdims=True)
     return weight, np.abs(line.loss - mean)
 
 
-def _lipschitz(weight: FloatArray, deviation: FloatArray, t: FloatArray) -> FloatArray:
+def lipschitz(weight: FloatArray, deviation: FloatArray, t: FloatArray) -> FloatArray:
+    """Bound |dψ/dt| up to every t, one row a phase: E_c min(t·X², 2|X|)."""
     rows = [np.minimum(np.multiply.outer(t, x * x), 2 * x) @ w for w, x in zip(weight, deviation, strict=True)]
     return np.stack(rows)
 
 
 @dataclass(frozen=True, eq=False)
-class _ByParts:
+class ByParts:
     """min over the nodes v of P_c(u ≤ v) + (d(v) + TV of d beyond v)/t; 5 % more for what lies between nodes."""
 
     below: FloatArray
     variation: FloatArray
 
     @classmethod
-    def of(cls, line: Line) -> _ByParts:
+    def of(cls, line: Line) -> ByParts:
+        """Tabulate the two terms at the nodes of a line."""
         weight = line.tilted / line.mgf[:, None]
         slope = line.posterior / line.of.noise[:, None]
         density = np.minimum(weight / line.spacing, 1e300) / np.maximum(slope, 1e-300)
@@ -108,6 +110,7 @@ class _ByParts:
         return cls(np.concatenate([below[:, 1:], below[:, -1:]], axis=1), variation)
 
     def __call__(self, t: FloatArray) -> FloatArray:
+        """Return the logarithm of the bound, one row a phase."""
         rows = [
             np.min(b + np.multiply.outer(1 / t, v), axis=1) for b, v in zip(self.below, self.variation, strict=True)
         ]

@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, hstack
 
 from deniable._check import FloatArray, InputError, integer, number, numbers
-from deniable.accounting.envelope import _ByParts, _centred, _lipschitz
+from deniable.accounting.envelope import ByParts, centred, lipschitz
 from deniable.accounting.loss import EPS, Line, PrivacyLoss, log_ratio
 from deniable.mechanisms import Composition, Mechanism, SubsampledGaussian
 from deniable.tradeoff import Assumptions, EnvelopeTradeoff
@@ -273,7 +273,7 @@ def _levels(shares: _Shares, levels: int) -> FloatArray:
 def _invert(tally: _Tally) -> IndividualTradeoffs:
     """Hockey sticks of all records, in groups of similar spread."""
     records = tally.gaussian.size
-    weight, deviation = _centred(tally.kinds.real_line(0.5))
+    weight, deviation = centred(tally.kinds.real_line(0.5))
     spread = np.sqrt(tally.total((weight * deviation**2).sum(axis=1)) + tally.gaussian)
     reach = _reach(tally, spread)
     log_gamma = np.tile(np.linspace(-1.0, 1.0, _POINTS), (records, 1))
@@ -307,18 +307,23 @@ def _overlap(tally: _Tally, log_gamma: FloatArray, width: float, period: float) 
     log_start = tally.total(np.log1p(base.excess)) - tally.gaussian / 8
     end, neglected = _truncation(tally, base, log_start, width, spacing)
     total = np.zeros((log_start.size, log_gamma.size))
-    size = np.zeros((log_start.size, 2))  # Σ |φ|/|½ + it|² and Σ |φ|/|½ + it|, for the rounding
+    rounding = np.zeros(log_start.size)
+    turning = (
+        EPS * 4 * (tally.gaussian + np.abs(log_gamma).max())
+    )  # of the Gaussian part and of e^{−itε}, per unit of t
     nodes = spacing * np.arange(math.ceil(float(end.max()) / spacing) + 1)
     for t in np.array_split(nodes, math.ceil(nodes.size / _CHUNK)):
         active = np.flatnonzero(end >= t[0])
-        log_phi = log_start[active, None] + np.asarray(tally.counts[active] @ _log_transforms(tally.kinds, t))
+        line = tally.kinds.line(0.5, float(t[-1]))
+        log_phi = log_start[active, None] + np.asarray(tally.counts[active] @ line.log_ratios(t))
         phi = np.exp(log_phi - np.multiply.outer(tally.gaussian[active], t**2 / 2))
         phi *= spacing / np.pi / (t**2 + 0.25) * np.where(t == 0, 0.5, 1.0)
         angle = np.multiply.outer(t, log_gamma)
         total[active] += phi.real @ np.cos(angle) + phi.imag @ np.sin(angle)
-        size[active] += np.abs(phi) @ np.stack([np.ones(t.size), np.hypot(t, 0.5)], axis=1)
-    blur = tally.total(_step_rounding(base)) + EPS * (4 * tally.gaussian + 4 * np.abs(log_gamma).max())
-    rounding = size[:, 1] * blur + 64 * EPS * (1 + np.abs(log_start)) * size[:, 0]
+        size = np.abs(phi)
+        blur = 2 * tally.total(line.step_rounding) + turning
+        rounding[active] += (size @ np.hypot(t, 0.5)) * blur[active]
+        rounding[active] += 64 * EPS * (1 + np.abs(log_start[active])) * size.sum(axis=1)
     gamma = np.exp(log_gamma)
     aliases = (1 + gamma) / np.expm1(min(period / 2, 700.0)) * (1 + 8 * EPS)
     return np.asarray(np.sqrt(gamma) * (total - (neglected + 2 * rounding)[:, None]) - aliases)
@@ -342,12 +347,12 @@ def _decay(tally: _Tally, base: Line, width: float, most: float) -> tuple[FloatA
 
     As for a single run: samples and a Lipschitz constant in the panels, integration by parts beyond.
     """
-    parts = _ByParts.of(base)
+    parts = ByParts.of(base)
     coarse = np.asarray(0.5 / width * 1.5 ** np.arange(100), dtype=np.float64)
     log_parts = tally.total(parts(coarse)) - np.multiply.outer(tally.gaussian, coarse**2 / 2)
     enough = np.flatnonzero(np.all(log_parts < math.log(_NEGLECTED) - 5, axis=0))
     stop = min(float(coarse[enough[0] if enough.size else -1]), most)
-    weight, deviation = _centred(base)
+    weight, deviation = centred(base)
     typical = float((deviation * weight).sum(axis=1).max(initial=1e-300))
     edges = [0.5 / width]
     while edges[-1] < stop:
@@ -356,19 +361,6 @@ def _decay(tally: _Tally, base: Line, width: float, most: float) -> tuple[FloatA
     log_bound = parts(np.array(edges))
     if tally.kinds.steps.size and a.size:
         line = tally.kinds.line(0.5, edges[-1])
-        sampled = np.exp(line.log_moduli((a + b) / 2)) + _lipschitz(weight, deviation, b) * ((b - a) / 2)
+        sampled = np.exp(line.log_moduli((a + b) / 2)) + lipschitz(weight, deviation, b) * ((b - a) / 2)
         log_bound[:, :-1] = np.minimum(log_bound[:, :-1], np.log(np.minimum(sampled, 1.0)))
     return np.array(edges), log_bound
-
-
-def _log_transforms(kinds: PrivacyLoss, t: FloatArray) -> NDArray[np.complex128]:
-    """log M(½ + it)/M(½) of one step, one row a kind."""
-    line = kinds.line(0.5, float(t[-1]))
-    rows = [line._log_ratio_of_transforms(kind, t) for kind in range(kinds.steps.size)]
-    return np.array(rows, dtype=np.complex128).reshape(len(rows), t.size)
-
-
-def _step_rounding(line: Line) -> FloatArray:
-    sigma = line.of.noise[:, None]
-    argument = np.abs(line.loss) * (8 + line.u**2) + line.posterior * (np.abs(line.u) / sigma + 1 / sigma**2)
-    return np.asarray(48 * EPS * ((line.tilted + line.density) * argument).sum(axis=1) / line.mgf)

@@ -257,11 +257,7 @@ class Line:
         rows = max(1, _ENTRIES // keep.size)
         parts = [evaluate(phase, keep, t[k : k + rows]) for k in range(0, t.size, rows)]
         z = np.concatenate(parts) / self.mgf[phase]
-        x, y = z.real, z.imag
-        square = 2 * x + x * x + y * y
-        with np.errstate(divide="ignore"):
-            modulus = np.where(square > -0.5, 0.5 * np.log1p(np.maximum(square, -0.5)), np.log(np.hypot(1 + x, y)))
-        return modulus + 1j * np.arctan2(y, 1 + x)
+        return complex_log1p(z)
 
     def _relevant(self, phase: int) -> NDArray[np.intp]:
         weight = np.maximum(self.tilted[phase], self.density) if self.scale[phase] == 0 else self.tilted[phase]
@@ -293,7 +289,12 @@ class Line:
 
     def log_moduli(self, t: FloatArray) -> FloatArray:
         """log |M(c + it)/M(c)| of one step, one row a phase."""
-        return np.stack([self._log_ratio_of_transforms(phase, t).real for phase in range(self.of.steps.size)])
+        return self.log_ratios(t).real
+
+    def log_ratios(self, t: FloatArray) -> ComplexArray:
+        """log M(c + it)/M(c) of one step, one row a phase."""
+        rows = [self._log_ratio_of_transforms(phase, t) for phase in range(self.of.steps.size)]
+        return np.array(rows, dtype=np.complex128).reshape(len(rows), t.size)
 
     def log_slopes(self, a: FloatArray, b: FloatArray) -> FloatArray:
         """Bound |dψ/d log t| on every [a, b], one row a phase: only for shifted nodes, where e^{itL} decays.
@@ -304,7 +305,7 @@ class Line:
         u = self.u + 1j * self.shift
         for sigma, rate, scale, mgf in zip(self.of.noise, self.of.rate, self.scale, self.mgf, strict=True):
             odds = np.exp(np.minimum((u / sigma).real - 1 / (2 * sigma**2), 600.0) + 1j * u.imag / sigma)
-            rise = np.log1p(odds * (rate / (1 - rate)))
+            rise = complex_log1p(odds * (rate / (1 - rate)))
             exponent = (self.shift**2 - self.u**2) / 2 + self.c * (rise.real + np.log1p(-rate)) - scale
             weight = self.density_unit * np.exp(np.minimum(exponent, 700.0))
             decay = np.exp(-np.multiply.outer(a, rise.imag))
@@ -318,13 +319,18 @@ class Line:
         return np.exp(np.log(rate) + self.u / sigma - 1 / (2 * sigma**2) - self.loss)
 
     def rounding(self) -> float:
-        """Bound on |ΔK(c + it)|/|w| from floating point, by perturbing every term of the sums over u."""
+        """Bound on |ΔK(c + it)|/|w| from floating point."""
+        flips = sum(4 * epsilon * count for epsilon, count in self.of.flips)
+        return float(self.of.steps @ self.step_rounding + EPS * (2 * self.of.gaussian * (abs(self.c) + 1) + flips))
+
+    @cached_property
+    def step_rounding(self) -> FloatArray:
+        """The same of one step of every phase, by perturbing every term of the sums over u."""
         sigma = self.of.noise[:, None]
         argument = np.abs(self.loss) * (8 + self.u**2) + self.posterior * (np.abs(self.u) / sigma + 1 / sigma**2)
         plain = np.where(self.scale[:, None] > 0, 0.0, self.density)
-        per_step = ((self.tilted + plain) * argument).sum(axis=1) / self.mgf * self.amplification
-        flips = sum(4 * epsilon * count for epsilon, count in self.of.flips)
-        return float(EPS * (4 * self.of.steps @ per_step + 2 * self.of.gaussian * (abs(self.c) + 1) + flips))
+        bound: FloatArray = 4 * EPS * ((self.tilted + plain) * argument).sum(axis=1) / self.mgf * self.amplification
+        return bound
 
 
 def log_ratio(u: FloatArray, sigma: FloatArray, rate: FloatArray) -> FloatArray:
@@ -345,14 +351,21 @@ def flip_cumulants(epsilon: float, c: FloatArray) -> tuple[FloatArray, FloatArra
     return log_cosh - half, epsilon * slope, epsilon**2 * (1 - slope**2)
 
 
+def complex_log1p(z: ComplexArray) -> ComplexArray:
+    """log(1 + z) to full relative precision near 0, which numpy's log1p does not give for complex numbers."""
+    x, y = z.real, z.imag
+    square = 2 * x + x * x + y * y
+    with np.errstate(divide="ignore"):
+        modulus = np.where(square > -0.5, 0.5 * np.log1p(np.maximum(square, -0.5)), np.log(np.hypot(1 + x, y)))
+    return modulus + 1j * np.arctan2(y, 1 + x)
+
+
 def complex_log_ratio(u: ComplexArray, sigma: float, rate: float) -> ComplexArray:
     """L(u) off the real line, |Im u| < πσ, where the principal logarithm is analytic."""
     a = u / sigma - 1 / (2 * sigma**2)
     large = a.real > 600
     small = np.where(large, 0.0, a)
-    value = rate * np.expm1(small)
-    modulus = 0.5 * np.log1p(np.maximum(2 * value.real + value.real**2 + value.imag**2, -1 + 1e-300))
-    return np.where(large, a + np.log(rate), modulus + 1j * np.arctan2(value.imag, 1 + value.real))
+    return np.where(large, a + np.log(rate), complex_log1p(rate * np.expm1(small)))
 
 
 class _Grid(NamedTuple):
