@@ -30,7 +30,7 @@ Sides = Literal["two-sided", "lower", "upper"]
 IntArray = NDArray[np.int64]
 
 _LEGENDRE = np.polynomial.legendre.leggauss(16)
-_TAIL = 1e-5  # share of the permitted error that is charged for the upper tail left out of an integral
+_TAIL = 1e-9  # share of the permitted error that is charged for the upper tail left out of an integral
 _LOWER_TAIL = 1e-3  # probability below the first node; the integrand is at most its value there
 
 
@@ -125,7 +125,7 @@ def p_value(
 ) -> FloatArray:
     """Return P(at least ``hits`` of m members accused) if the ROC were ``ceiling`` (module docstring), for each hits.
 
-    ``error`` is the size at which the p-value will be judged; an upper tail of 1e-5 of it is charged in full.
+    ``error`` is the size at which the p-value will be judged; an upper tail of 1e-9 of it is charged in full.
     """
     x = np.asarray(hits, dtype=np.float64)[..., None]
     fpr, weight = _beta_rule(k, n, m, kink, error * _TAIL)

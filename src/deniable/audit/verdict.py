@@ -81,33 +81,33 @@ def judge(evidence: Evidence, tradeoff: Tradeoff, confidence: float, command: st
     k = evidence.most_telling(tradeoff.tpr)
     promised = _remembered(tradeoff.tpr)
 
-    def p_value_above(excess: float) -> FloatArray:
-        """P-values of what was seen, and of a perfect attack, if attacks may exceed the promise by ``excess``."""
-        hits = [rest.hits(k), rest.m]
-        return p_value(
-            lambda u: np.minimum(1.0, promised(u) + excess), k, rest.n, hits, rest.m, kink=None, error=allowed
-        )
+    def p_value_above(excess: float, hits: int = rest.hits(k), at: int = k) -> float:
+        """P-value of ``hits`` at the threshold of rank ``at`` if attacks may exceed the promise by ``excess``."""
+        ceiling = lambda u: np.minimum(1.0, promised(u) + excess)  # noqa: E731
+        return float(p_value(ceiling, at, rest.n, [hits], rest.m, kink=None, error=allowed)[0])
 
-    seen, perfect = p_value_above(0.0)
+    seen = p_value_above(0.0)
+    # a perfect attack, at some threshold, would have been noticed: only then does silence mean anything
+    could_speak = any(p_value_above(0.0, rest.m, int(at)) <= allowed for at in evidence.ranks(rest)[::4])
     outcome: Outcome = "consistent"
     if seen <= allowed:
         outcome = "violated"
-    elif seen <= 2 * allowed or perfect > allowed:
+    elif seen <= 2 * allowed or not could_speak:
         outcome = "inconclusive"
     fpr = k / (rest.n + 1)
     limit = tradeoff.tpr(fpr)
     low = limit + _excess(p_value_above, allowed) if outcome == "violated" else tpr_lower(rest, fpr, allowed)
     name = f"TPR at FPR {fpr:.4g}"
     measured = as_interval(min(low, 1.0), 1.0, rest.hits(k) / rest.m, name, confidence, sides="lower")
-    return Verdict(outcome, float(seen), certain, LOOKED_AT, fpr, limit, measured, _describe(tradeoff), command)
+    return Verdict(outcome, seen, certain, LOOKED_AT, fpr, limit, measured, _describe(tradeoff), command)
 
 
-def _excess(p_value_above: Callable[[float], FloatArray], allowed: float) -> float:
+def _excess(p_value_above: Callable[[float], float], allowed: float) -> float:
     """Return the largest excess over the promise that is still contradicted."""
     low, high = 0.0, 1.0
     for _ in range(30):
         middle = (low + high) / 2
-        low, high = (middle, high) if p_value_above(middle)[0] <= allowed else (low, middle)
+        low, high = (middle, high) if p_value_above(middle) <= allowed else (low, middle)
     return low
 
 

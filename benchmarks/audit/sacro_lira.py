@@ -1,0 +1,115 @@
+"""LiRA here against SACRO-ML's, on the same target models, the same splits and as many shadow models.
+
+SACRO-ML lives in an environment of its own, so there are three steps that share a folder:
+
+    python benchmarks/audit/sacro_lira.py ours FOLDER [location30.npz]     # with deniable
+    python benchmarks/audit/sacro_lira.py theirs FOLDER                    # with sacroml (2.0.1)
+    python benchmarks/audit/sacro_lira.py table FOLDER                     # with deniable
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+METHODS = ("loss", "calibrated", "lira-offline", "rmia", "lira")
+MODES = ("offline", "online-carlini")
+
+
+def model():
+    from sklearn.linear_model import LogisticRegression
+
+    return LogisticRegression(C=100, max_iter=200, tol=1e-3)
+
+
+def ours(folder: Path, location: str | None) -> None:
+    from sklearn.datasets import load_digits
+
+    import deniable as dn
+
+    X, y = load_digits(return_X_y=True)
+    tasks = {"digits": (X / 16, y, 64, 8)}  # records, labels, shadows, targets
+    if location is not None:
+        with np.load(location) as data:
+            keep = np.random.default_rng(0).permutation(len(data["y"]))[:1500]
+            labels = np.unique(data["y"][keep], return_inverse=True)[1]
+            tasks["location30"] = (data["x"][keep].astype(float), labels, 32, 4)
+    for name, (X, y, shadows, targets) in tasks.items():
+        for seed in range(targets):
+            found: dict[str, np.ndarray] = {"X": X, "y": y, "shadows": np.array(shadows)}
+            start = time.perf_counter()
+            for method in METHODS:
+                scores = dn.attack_estimator(
+                    model(), X, y, method=method, n_shadows=shadows, rng=seed, cache=folder / "cache"
+                )
+                values = np.empty(len(y))
+                values[scores.details["member_records"]] = scores.member_scores
+                values[scores.details["nonmember_records"]] = scores.nonmember_scores
+                found[f"deniable {method}"] = values
+            member = np.zeros(len(y), dtype=bool)
+            member[scores.details["member_records"]] = True
+            np.savez(folder / f"{name}-{seed}.npz", member=member, **found)
+            print(f"{name} target {seed}: {time.perf_counter() - start:.1f} s for all methods", flush=True)
+
+
+def theirs(folder: Path) -> None:
+    import logging
+
+    from sacroml.attacks.likelihood_attack import LIRAAttack
+    from sacroml.attacks.target import Target
+
+    logging.disable(logging.CRITICAL)
+    for path in sorted(folder.glob("*-?.npz")):
+        with np.load(path) as data:
+            X, y, member, shadows = data["X"], data["y"], data["member"], int(data["shadows"])
+        found = {}
+        start = time.perf_counter()
+        for mode in MODES:
+            target = Target(
+                model=model().fit(X[member], y[member]),
+                X_train=X[member], y_train=y[member], X_test=X[~member], y_test=y[~member],
+            )  # fmt: skip
+            where = folder / "sacro" / path.stem  # both modes read the same shadow models
+            attack = LIRAAttack(
+                output_dir=str(where), write_report=False, n_shadow_models=shadows, mode=mode, report_individual=True
+            )
+            with contextlib.redirect_stdout(io.StringIO()):
+                attack.attack(target)
+            values = np.empty(len(y))
+            values[np.concatenate([np.flatnonzero(member), np.flatnonzero(~member)])] = attack.result["member_prob"]
+            found[f"SACRO-ML {mode}"] = values
+        np.savez(folder / f"{path.stem}.sacro.npz", **found)
+        print(f"{path.stem}: {time.perf_counter() - start:.1f} s for both modes", flush=True)
+
+
+def table(folder: Path) -> None:
+    import deniable as dn
+
+    print("| data | attack | AUC | TPR at FPR 1 % | mean over targets |\n|---|---|---|---|---|")
+    for name in ("digits", "location30"):
+        rates: dict[str, list[tuple[float, float]]] = {}
+        for path in sorted(folder.glob(f"{name}-?.npz")):
+            member = np.load(path)["member"]
+            for file in (path, folder / f"{path.stem}.sacro.npz"):
+                with np.load(file) as data:
+                    for attack in data.files:
+                        if attack.startswith(("deniable", "SACRO")):
+                            audit = dn.audit_scores(data[attack][member], data[attack][~member])
+                            rates.setdefault(attack, []).append((audit.auc.estimate, audit.tpr(0.01).estimate))
+        for attack, values in rates.items():
+            auc, tpr = np.mean(values, axis=0)
+            print(f"| {name} | {attack} | {auc:.4f} | {100 * tpr:.2f} % | {len(values)} |")
+
+
+if __name__ == "__main__":
+    folder = Path(sys.argv[2])
+    folder.mkdir(parents=True, exist_ok=True)
+    if sys.argv[1] == "ours":
+        ours(folder, sys.argv[3] if len(sys.argv) > 3 else None)
+    else:
+        {"theirs": theirs, "table": table}[sys.argv[1]](folder)
