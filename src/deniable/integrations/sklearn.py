@@ -19,20 +19,25 @@ from deniable.integrations.sklearn_parameters import Arrays, Codec, Known, TwoFu
 from deniable.noise import ReleaseError, release
 
 
-def _delegated(name: str, doc: str) -> Any:
-    """Return a method that asks the released estimator, and exists only if the wrapped one has it."""
+def _offered(name: str) -> Callable[[Callable[..., Any]], Any]:
+    """Decorate a method that exists only if the wrapped estimator has it; its AttributeError is the message."""
 
-    def method(self: MembershipPrivate, X: Any, *more: Any) -> Any:
-        check_is_fitted(self)
-        rows = validate_data(self, X, reset=False, dtype=np.float64)
-        return getattr(self.estimator_, name)(rows, *(part for part in more if part is not None))
-
-    def offered(self: MembershipPrivate) -> bool:
-        getattr(self.estimator, name)  # its AttributeError is the message
+    def check(self: MembershipPrivate) -> bool:
+        getattr(self.estimator, name)
         return True
 
+    decorate: Callable[[Callable[..., Any]], Any] = available_if(check)
+    return decorate
+
+
+def _delegated(name: str, doc: str) -> Any:
+    """Return a method that asks the released estimator."""
+
+    def method(self: MembershipPrivate, X: Any) -> Any:
+        return self._ask(name, X)
+
     method.__name__, method.__doc__ = name, doc
-    return available_if(offered)(method)
+    return _offered(name)(method)
 
 
 class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -159,7 +164,6 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
     decision_function = _delegated("decision_function", "Decision values from the released parameters.")
     transform = _delegated("transform", "Transform by the released parameters.")
     mahalanobis = _delegated("mahalanobis", "Squared Mahalanobis distances under the released covariance.")
-    score = _delegated("score", "Score of the released estimator, by its own rule.")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -170,13 +174,25 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         tags.non_deterministic = self.insecure_testing_seed is None
         return tags
 
+    @_offered("score")
+    def score(self, X: Any, y: Any = None) -> Any:
+        """Score of the released estimator, by its own rule."""
+        return self._ask("score", X) if y is None else self._ask("score", X, y)
+
+    @_offered("fit_transform")
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Fit, then transform the data that were given (all of them, not only those that trained)."""
         return self.fit(X, y).transform(X)
 
+    @_offered("fit_predict")
     def fit_predict(self, X: Any, y: Any = None) -> Any:
         """Fit, then predict the data that were given (all of them, not only those that trained)."""
         return self.fit(X, y).predict(X)
+
+    def _ask(self, method: str, X: Any, *more: Any) -> Any:
+        check_is_fitted(self)
+        rows = validate_data(self, X, reset=False, dtype=np.float64)
+        return getattr(self.estimator_, method)(rows, *more)
 
     def _validated(self, X: Any, y: Any, tags: Any) -> tuple[FloatArray, Any]:
         if y is None and not tags.target_tags.required:
