@@ -1,0 +1,67 @@
+"""What the figures share: two and six numeric columns of Adult as the paper scales them, and its worst-case point."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+import _common
+
+TWO = ["age", "education-num"]  # the first and fifth columns
+SIX = ["age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week"]  # all numeric ones
+MOST_EXPOSED = 24238  # the paper's y_max is i = 24239 (Figure 7), counted from one
+
+
+def adult(columns=TWO, rows=None):
+    """Rows of adult.data, standardised, divided by the largest norm (footnote 2), and labels; the first ``rows``."""
+    table = pd.read_parquet(_common.dataset("adult.parquet"))
+    table = table[table["split"] == "train"]
+    X = table[columns].to_numpy(float)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    X /= np.linalg.norm(X, axis=1).max()
+    return X[:rows], np.where(table["income"].str.startswith(">50K"), 1.0, -1.0)[:rows]
+
+
+def sphere(X, y, optimum, regularization):
+    """Centre, radius (eqs. 17 and 18) of the ball that holds A(y_i), and A_wc(y_i) opposite to A(x) on it (eq. 22)."""
+    gradient = -(y / (1 + np.exp(y * (X @ optimum))))[:, None] * X
+    step = (optimum + gradient / regularization) / (2 * (len(y) - 1))
+    return optimum + step, np.linalg.norm(step, axis=1), optimum + 2 * step
+
+
+def relative_error(points, profile):
+    """|A_guess(y_i) − A(y_i)| / |A(x) − A(y_i)|."""
+    return np.linalg.norm(points - profile.leave_one_out, axis=1) / profile.distance
+
+
+def draw_around(centre, beta, count, rng):
+    """``count`` models with density ∝ e^(−β‖M − centre‖): Gamma(d, 1/β) radius, uniform direction (erratum E12)."""
+    direction = rng.standard_normal((count, centre.size))
+    radius = rng.gamma(centre.size, 1 / beta, (count, 1))
+    return centre + radius * direction / np.linalg.norm(direction, axis=1, keepdims=True)
+
+
+def sampled_losses(profile, beta, models, records=slice(None)):
+    """The paper's eq. 9, signed: β(|A(y_i) − M| − |A(x) − M|), (models, records), without cancellation."""
+    steps, noise = profile.leave_one_out[records] - profile.optimum, models - profile.optimum
+    size = np.linalg.norm(noise, axis=1).reshape(-1, *[1] * (steps.ndim - 1))
+    gap = profile.distance[records] ** 2 - 2 * noise @ steps.T
+    return beta * gap / (size + np.sqrt(np.maximum(size**2 + gap, 0.0)))
+
+
+def separation(clouds):
+    """Spread of the means of the data sets' models over what chance would give: 1 where no one can tell them apart."""
+    within = clouds.var(axis=1, ddof=1).sum(axis=-1).mean()
+    between = clouds.mean(axis=1).var(axis=0, ddof=1).sum()
+    return float(np.sqrt(clouds.shape[1] * between / within))
+
+
+def draw_clouds(ax, clouds):
+    """Models of all rows as black crosses, those of every fifth neighbouring data set as circles."""
+    for cloud in clouds[1::5]:
+        ax.plot(*cloud.T, "o", ms=2, alpha=0.6)
+    ax.plot(*clouds[0].T, "kx", ms=4)
+    ax.title.set_fontsize(9)
+    ax.tick_params(labelsize=6)

@@ -1,0 +1,59 @@
+"""LeBlond et al., Figure 2 and §5.1: A_wc against retraining at Λ = 1, and where it fails (erratum E14)."""
+
+import sys
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import deniable as dn
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+sys.path.append(str(Path(__file__).resolve().parent))
+import _adult
+import _common
+
+REGULARIZATIONS = (1.0, 1e-2, 1e-4)
+ANY = dn.OutputPerturbation(epsilon=1.0)  # the noise plays no part in this figure
+
+
+def refit_error(X, y, profile, regularization, records):
+    """The largest error of our leave-one-out optima against exhaustive retraining, relative to the distance."""
+    worst = 0.0
+    for record in records:
+        keep = np.arange(len(y)) != record
+        refit = dn.privacy_profile(
+            X[keep], y[keep], regularization=regularization, mechanism=ANY, tolerance=1.0
+        ).optimum
+        worst = max(worst, np.linalg.norm(refit - profile.leave_one_out[record]) / profile.distance[record])
+    return worst
+
+
+def make(reduced):
+    figure, axes = plt.subplots(1, 3, figsize=(10.5, 3.6), layout="constrained")
+    numbers = {}
+    for name, columns in (("two", _adult.TWO), ("six", _adult.SIX)):
+        X, y = _adult.adult(columns)
+        for ax, regularization in zip(axes, REGULARIZATIONS, strict=True):
+            profile = dn.privacy_profile(X, y, regularization=regularization, mechanism=ANY)
+            guess = _adult.sphere(X, y, profile.optimum, regularization)[2]
+            error = _adult.relative_error(guess, profile)
+            records = [int(profile.typical_ranking[0]), int(np.argmax(error))][: 1 if reduced else 2]
+            at = f"{name}_columns_at_{regularization:g}"
+            numbers[f"worst_case_error_{at}"] = float(error.max())
+            numbers[f"our_error_{at}"] = refit_error(X, y, profile, regularization, records)
+            numbers[f"our_certificate_{at}"] = float(np.max(profile.radius / profile.distance))
+            if name == "two":
+                shown = np.random.default_rng(0).choice(len(y), 400, replace=False)
+                ours, theirs = (1e5 * (p[shown] - profile.optimum).T for p in (profile.leave_one_out, guess))
+                ax.scatter(*theirs, s=9, marker="o", facecolors="none", edgecolors="C1", lw=0.5, label="A_wc")
+                ax.scatter(*ours, s=3, color="C0", label="A(y), certified (ours)")
+                ax.set(title=f"Λ = {regularization:g}", xlabel="10⁵ (f₁ − A(x)₁)", ylabel="10⁵ (f₂ − A(x)₂)")
+                ax.legend(fontsize=7)
+                if regularization == 1.0:
+                    numbers["most_exposed_record"] = float(profile.typical_ranking[0])
+    return figure, numbers
+
+
+if __name__ == "__main__":
+    _common.main(__file__, make)
