@@ -38,7 +38,7 @@ ESTIMATORS = [
     LedoitWolf(),
     KMeans(2, n_init=1, max_iter=20, random_state=0),
     make_pipeline(StandardScaler(), LogisticRegression(C=0.05)),
-    make_pipeline(StandardScaler(), PCA(2), GaussianNB()),
+    make_pipeline(StandardScaler(), PCA(1), GaussianNB()),
 ]
 
 

@@ -15,6 +15,7 @@ from deniable.cli import (  # noqa: F401  (importing a command's module register
     local_page,
     plan,
     profile,
+    release,
     unlearn,
 )
 from deniable.cli._app import app, run

@@ -1,0 +1,82 @@
+"""``deniable release``: train on a secret half, release the model with a membership guarantee."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from deniable._check import InputError
+from deniable._optional import require
+from deniable.cli._app import JsonFlag, SeedOption, app, examples
+
+Model = Literal["logistic", "linear-svm", "naive-bayes"]
+
+
+@app.command(
+    epilog=examples(
+        "deniable release data.csv --target y --model logistic --eta 0.05 --out model.skops --certificate cert.json",
+        "deniable release breast-cancer --eta 0.1 --out model.skops --json",
+    )
+)
+def release(
+    data: Annotated[str, typer.Argument(help="A .csv, .tsv or .parquet file, or breast-cancer or digits-3-8.")],
+    out: Annotated[Path, typer.Option(help="Where the released model goes: a file ending in .skops.")],
+    target: Annotated[str | None, typer.Option(help="Column to predict: exactly two values.")] = None,
+    model: Annotated[Model, typer.Option(help="What to train.")] = "logistic",
+    eta: Annotated[float, typer.Option(help="Largest gain of any membership attack over guessing.")] = 0.1,
+    regularization: Annotated[float, typer.Option("--C", help="Inverse regularisation of logistic and SVM.")] = 1.0,
+    fraction: Annotated[float, typer.Option(help="Share of the records that trains.")] = 0.5,
+    n_resamples: Annotated[int, typer.Option(help="Resamples behind the certificate.")] = 256,
+    confidence: Annotated[float, typer.Option(help="Confidence of the certificate.")] = 0.99,
+    certificate: Annotated[Path | None, typer.Option(help="Where the certificate goes, as JSON.")] = None,
+    drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
+    jobs: Annotated[int | None, typer.Option(help="Number of parallel workers.")] = None,
+    seed: SeedOption = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Train on a secret random part of a table and write the model with a certified membership guarantee.
+
+    The written model is a plain scikit-learn estimator of the encoded columns; the encoding is in the certificate.
+    """
+    if out.suffix != ".skops":
+        raise InputError(f"--out must end in .skops, got {str(out)!r}")
+    skops: Any = require("skops.io", package="skops", purpose="writing a .skops model")
+    from deniable.integrations.sklearn import MembershipPrivate
+    from deniable.integrations.tabular import encode, read_table
+
+    encoded = encode(read_table(data, target, drop=drop or ()))
+    fitted = MembershipPrivate(
+        _estimator(model, regularization),
+        eta=eta,
+        fraction=fraction,
+        n_resamples=n_resamples,
+        confidence=confidence,
+        random_state=seed,
+        n_jobs=jobs,
+    ).fit(encoded.X[:, :-1], encoded.y)
+    promise = fitted.certificate_.to_dict() | {
+        "model": model,
+        "encoding": {
+            "columns": list(encoded.columns[:-1]),
+            "ranges": encoded.ranges,
+            "classes": {"-1": encoded.classes[0], "1": encoded.classes[1]},
+        },
+    }
+    text = json.dumps(promise, indent=2, ensure_ascii=False, default=str)
+    skops.dump(fitted.estimator_, out)
+    if certificate is not None:
+        certificate.write_text(text + "\n", encoding="utf-8")
+    print(text if as_json else f"{out}: {fitted.certificate_}")
+
+
+def _estimator(model: Model, regularization: float) -> Any:
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.naive_bayes import GaussianNB
+    from sklearn.svm import LinearSVC
+
+    if model == "logistic":
+        return LogisticRegression(C=regularization, max_iter=1000)
+    return LinearSVC(C=regularization) if model == "linear-svm" else GaussianNB()

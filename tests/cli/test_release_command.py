@@ -1,0 +1,47 @@
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+import skops.io
+
+from deniable.cli._app import run
+
+
+@pytest.fixture
+def table(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"age": rng.uniform(18, 80, 200), "town": rng.choice(["a", "b"], 200)})
+    frame["y"] = np.where(frame["age"] + rng.normal(scale=5, size=200) > 50, "yes", "no")
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    return tmp_path / "data.csv"
+
+
+def line(table, *more):
+    folder = table.parent
+    words = ["release", str(table), "--target", "y", "--out", str(folder / "model.skops")]
+    return [*words, "--certificate", str(folder / "cert.json"), *more]
+
+
+@pytest.mark.parametrize("model", ["logistic", "linear-svm", "naive-bayes"])
+def test_model_and_certificate_are_written(table, model, capsys):
+    assert run(line(table, "--model", model, "--eta", "0.2", "--n-resamples", "32", "--seed", "0", "--json")) == 0
+    promise = json.loads((table.parent / "cert.json").read_text())
+    assert promise == json.loads(capsys.readouterr().out)
+    assert promise["eta"] <= 0.2
+    assert promise["holds"]
+    assert promise["encoding"]["columns"] == ["age", "town=a", "town=b"]
+    path = table.parent / "model.skops"
+    loaded = skops.io.load(path, trusted=skops.io.get_untrusted_types(file=path))
+    assert set(loaded.predict(np.zeros((2, 3)))) <= {-1.0, 1.0}
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [(["--eta", "0.7"], "eta"), (["--eta", "0.001"], "n_resamples"), (["--model", "tree"], "model")],
+)
+def test_bad_input_writes_nothing(table, more, message, capsys):
+    assert run(line(table, *more)) == 2
+    assert message in capsys.readouterr().err
+    assert not (table.parent / "model.skops").exists()
+    assert not (table.parent / "cert.json").exists()
