@@ -185,6 +185,9 @@ def test_labels_of_any_two_values_and_duplicates():
         ({"loss": "squared"}, "bounded slope"),
         ({"intercept": "unregularized"}, "sensitivity has no bound"),
         ({"regularization": 0.0}, "regularization above 0"),
+        ({"y": np.array(["yes", None] * 30, dtype=object)}, "labels of one type"),
+        ({"y": np.tile([0.0, np.nan], 30)}, "NaN, row 1"),
+        ({"X": np.ones(60)}, "table of at least two rows"),
     ],
 )
 def test_bad_input_is_refused_in_one_line(change, message):
@@ -218,3 +221,9 @@ def test_least_squares_without_regularization():
     for i in range(0, 60, 11):
         refit = np.linalg.lstsq(without(X, i), without(y, i), rcond=None)[0]
         assert np.linalg.norm(profile.leave_one_out[i] - refit) <= profile.radius[i] + 1e-13
+
+
+@pytest.mark.parametrize("X", [np.ones((6, 2)), np.eye(6)[:, :3] + 0.0], ids=["collinear", "a row alone"])
+def test_no_unique_optimum_without_regularization(X):
+    with pytest.raises(InputError, match="raise regularization"):
+        privacy_profile(X, np.arange(6.0), regularization=0.0, loss="squared", mechanism=LAX)

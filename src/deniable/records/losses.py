@@ -307,6 +307,8 @@ def as_loss(loss: str | Loss) -> Loss:
 
 def _labels(y: ArrayLike) -> NDArray[Any]:
     labels = np.asarray(y)
+    if labels.dtype == object and len({type(label) for label in labels.ravel().tolist()}) > 1:
+        raise InputError("y must have labels of one type (no None among texts, for example)")
     if labels.dtype.kind == "f" and np.isnan(labels).any():
         raise InputError(f"y must not contain NaN, row {int(np.flatnonzero(np.isnan(labels))[0])} does")
     return labels

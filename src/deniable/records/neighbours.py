@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable._check import FloatArray
+from deniable._check import FloatArray, InputError
 from deniable.records.fit import ROWS, UNIT, Fit, hessian_at, hessian_error
 
 Indices = NDArray[np.intp]
@@ -118,6 +118,10 @@ def make_pivot(base: Fit, changes: Changes) -> Pivot:
     penalty = problem.penalty - changes.sign * typical * problem.relief
     H = hessian_at(problem, base.margins, penalty)
     values = np.linalg.eigvalsh(H)
+    if not values[0] > 0:
+        raise InputError(
+            "without a record the optimum is not unique (collinear columns or too few rows); raise regularization"
+        )
     inverse = np.linalg.inv(H)
     inverse = (inverse + inverse.T) / 2
     rounding = hessian_error(problem, base.margins) + 8 * UNIT * problem.size * float(values[-1])
@@ -194,7 +198,12 @@ class LowRank:
         """W_i(I − U_iᵀH⁻¹U_i W_i)⁻¹ z, the factor of the low-rank update of an inverse."""
         k = self.slope.shape[1]
         inner = np.eye(k) - self.leverage @ self.curvature
-        return np.asarray((self.curvature @ np.linalg.solve(inner, projected[..., None]))[..., 0])
+        try:
+            return np.asarray((self.curvature @ np.linalg.solve(inner, projected[..., None]))[..., 0])
+        except np.linalg.LinAlgError:
+            raise InputError(
+                "some record alone determines a parameter, so that without it there is no optimum; raise regularization"
+            ) from None
 
     def solve(self, values: FloatArray) -> FloatArray:
         """H_i⁻¹ v_i for each row."""
