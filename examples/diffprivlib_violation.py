@@ -26,6 +26,7 @@ RUNS = {12.0: 40_000, 1.0: 15_000, 0.5: 15_000}  # data_norm: trainings in each 
 
 
 def data(norm: float, member: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Return the three rows and labels of one world."""
     third = [norm, 0.0] if member else [0.0, norm]
     return np.array([[0.0, 0.0], [0.0, 0.0], third]), np.array([0, 1, int(member)])
 
@@ -49,6 +50,7 @@ def log_density(theta: np.ndarray, norm: float, member: bool) -> np.ndarray:
 
 
 def train(path: str) -> None:
+    """Train diffprivlib's model many times in both worlds and write the attack's scores."""
     from diffprivlib.models import LogisticRegression
 
     warnings.simplefilter("ignore")
@@ -68,6 +70,7 @@ def train(path: str) -> None:
 
 
 def audit(path: str) -> None:
+    """Judge the promised epsilon by the scores."""
     import deniable as dn
 
     promise = dn.tradeoff(dn.PureDP(EPSILON))

@@ -76,7 +76,7 @@ def coverage(law: Law, n: int, fprs: list[float], simulations: int, confidence: 
     held: dict[str, list[bool]] = {}
     for seed in range(simulations):
         member, nonmember = law.sample(np.random.default_rng([seed, n]), n)
-        audit = dn.audit_scores(member, nonmember, confidence)
+        audit = dn.audit_scores(member, nonmember, confidence, rng=seed)
         truths = [(f"TPR@{a:g}", audit.tpr(a), law.roc(a)) for a in fprs if a * n >= 1]
         truths += [("advantage", audit.advantage, law.advantage), ("AUC", audit.auc, law.auc)]
         truths += [("epsilon", audit.epsilon(), law.epsilon), ("mu", audit.mu, law.mu)]

@@ -57,7 +57,8 @@ def attack_estimator(
         Models attacked in turn. With more than one the same records return, and the scores are no longer independent
         as the intervals assume: use it for curves, not for claims.
     cache
-        Folder that keeps what each trained model showed; an interrupted run resumes from it.
+        Folder that keeps what each trained model showed; an interrupted run resumes from it. A train function is
+        recognised by its name and code: use another folder when what it closes over changes.
     progress
         Progress bar on stderr; by default if that is a terminal.
 

@@ -17,7 +17,7 @@ PILOT = 0.2  # share of the scores on which thresholds are chosen
 LOOKED_AT = 40  # thresholds compared there
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Evidence:
     """All counts that an audit uses.
 

@@ -75,7 +75,7 @@ class Interval:
         return f"{self.of}: {claim} ({100 * self.confidence:g} % {self.sides})"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Ranking:
     """All that the limits need of two samples: how many of ``m`` members lie above each of ``n`` nonmembers.
 

@@ -12,7 +12,7 @@ from deniable._check import FloatArray
 from deniable.audit.scores import ScoreAudit, audit_scores
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class AttackScores:
     """Scores of members and of nonmembers; ``member, nonmember = scores`` unpacks them.
 

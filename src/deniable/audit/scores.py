@@ -29,7 +29,7 @@ class ReversedScoresWarning(UserWarning):
     """Members score lower than nonmembers: the sign of the scores, or the two samples, are probably exchanged."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ScoreAudit:
     """What an attack's scores show about membership, each number with an exact interval.
 
@@ -43,7 +43,7 @@ class ScoreAudit:
     member: FloatArray = field(repr=False)
     nonmember: FloatArray = field(repr=False)
     confidence: float
-    evidence: Evidence = field(repr=False, compare=False)
+    evidence: Evidence = field(repr=False)
     command: str | None = None
 
     def tpr(self, fpr: float) -> Interval:

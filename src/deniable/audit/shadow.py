@@ -21,7 +21,7 @@ Predict = Callable[[Any], Any]
 _LARGEST_LOGIT = 30.0  # probabilities are trusted to 1e-13
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ShadowModels:
     """How ``n_models`` models treat every record, shape (n_models, n_records) each.
 
@@ -173,11 +173,11 @@ def _check_classes(y: NDArray[Any], member: BoolArray) -> None:
 
 
 def _digest(X: Any, y: NDArray[Any], estimator: Any) -> bytes:
-    """Identify data and estimator for the cache; a train function is identified by its module and name."""
+    """Identify data and estimator for the cache; of a train function its name and code, not what it closes over."""
     import joblib
 
-    name = getattr(estimator, "__qualname__", None)
-    who = estimator if name is None else (estimator.__module__, name)
+    code = getattr(estimator, "__code__", None)
+    who = estimator if code is None else (estimator.__module__, estimator.__qualname__, code.co_code, code.co_names)
     return str(joblib.hash((who, X, y))).encode()
 
 
