@@ -58,7 +58,7 @@ def test_fit_clone_and_pickle(estimator):
     answers = dict(outputs(model, X[:20]))
     assert answers
     for name, value in outputs(again, X[:20]):
-        np.testing.assert_array_equal(value, answers[name])
+        np.testing.assert_allclose(value, answers[name], rtol=1e-9, atol=1e-12)
         assert np.all(np.isfinite(value))
 
 
