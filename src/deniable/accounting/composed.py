@@ -50,7 +50,7 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
     @cached_property
     def _landmarks(self) -> tuple[float, float, float, float]:
         """K′ at 0, ½ and 1 (the losses at which the saddle point crosses a pole) and √K″(½)."""
-        low, middle, high = (self.loss.cumulants(c) for c in (0.0, 0.5, 1.0))
+        low, middle, high = (self.loss.body.cumulants(c) for c in (0.0, 0.5, 1.0))
         return low[1], middle[1], high[1], float(np.sqrt(middle[2]))
 
     def _regions(self, threshold: float) -> tuple[Region, ...]:
@@ -89,7 +89,7 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
 
     def _tails(self, threshold: FloatArray, wanted: str = "stick", good: float = _GOOD) -> Tails:
         """Tails at thresholds, from lines near enough for the relative accuracy ``good`` of the ``wanted`` field."""
-        rows = self._chernoff(threshold).stacked()
+        rows = Tails.below(threshold, np.ones_like(threshold), np.ones_like(threshold)).stacked()
         inside = (threshold > self.loss.lowest) & (threshold < self.loss.highest)
         distance = np.where(inside, np.inf, 0.0)
         rows[:, ~inside] = _certain(threshold[~inside], self.loss.lowest).stacked()
@@ -109,6 +109,11 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
             laid = self._lay(float(threshold[worst]))
             if laid is not None:
                 _offer(laid, threshold, distance, rows)
+        lost = np.flatnonzero(inside & (rows[error_row] > 1e-6))
+        if lost.size:
+            bound = self._chernoff(threshold[lost]).stacked()
+            better = bound[error_row] < rows[error_row, lost]
+            rows[:, lost[better]] = bound[:, better]
         return Tails(*rows)
 
     def _chernoff(self, threshold: FloatArray) -> Tails:
@@ -130,6 +135,9 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
             last = min(40 / spread, 2 * sigma**2 * (40 - 2 * math.log(float(loss.rate.min()))), 1000 * sigma) + 3
         points = 1 + np.concatenate([[0.0], np.geomspace(min(1e-3, last), last, 40)])
         return points, loss.log_mgf(points)
+
+    def _tests(self, alpha: FloatArray, direction: Direction) -> Tails:
+        return self._tails(self._thresholds(alpha, direction), "out_above" if direction == "add" else "in_below")
 
     def _thresholds(self, alpha: FloatArray, direction: Direction) -> FloatArray:
         """Newton's method on the log-odds, started from a ladder of thresholds that covers all rates."""

@@ -72,9 +72,12 @@ def tradeoff(
     elif engine == "grid":
         found = GridTradeoff(loss, method="certified grid")
     else:
-        found = _closed_form(loss, parts) if engine == "auto" else None
-        if found is None:
-            found = inverted = InvertedTradeoff(loss, tolerance, method="transform inversion")
+        closed = _closed_form(loss) if engine == "auto" else None
+        if closed is not None:
+            found = closed
+        else:
+            inverted = InvertedTradeoff(loss, tolerance, method="transform inversion")
+            found = inverted
             if engine == "auto":
                 method = "transform inversion with error bounds, certified grid where it converges slowly"
                 found = ComposedTradeoff(inverted, GridTradeoff(loss), method=method)
@@ -101,14 +104,14 @@ def _failure(parts: tuple[Mechanism, ...]) -> float:
 def _require_add_remove(adjacency: str) -> None:
     if adjacency == "replace":
         raise InputError(
-            "adjacency 'replace' is refused: for Poisson subsampling no pair of laws is proven to dominate every pair of "
-            "data sets that differ by replacing a record, once steps are composed; use adjacency='add-remove', or bound a "
+            "adjacency 'replace' is refused: for composed Poisson-subsampled steps no pair of laws is proven to dominate "
+            "all pairs of data sets that differ by replacing one record; use adjacency='add-remove', or bound a "
             "replacement as a removal followed by an addition (group privacy)"
         )
     choice("adjacency", adjacency, ("add-remove",))
 
 
-def _closed_form(loss: PrivacyLoss, parts: tuple[Mechanism, ...]) -> Tradeoff | None:
+def _closed_form(loss: PrivacyLoss) -> Tradeoff | None:
     kinds = loss.steps.size, int(loss.gaussian > 0), int(sum(count for _, count in loss.flips))
     match kinds:
         case (0, _, 0):

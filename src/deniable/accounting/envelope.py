@@ -17,13 +17,15 @@ from deniable._check import FloatArray
 from deniable.accounting.loss import Line, PrivacyLoss
 
 _MOST_PANELS = 400
+_BEYOND = 30  # panels past the samples
+_DIGITS = 25.0  # −log of the relative error of the samples
 
 
 @dataclass(frozen=True, eq=False)
 class Envelope:
     """Panels [t_i, t_{i+1}) with a bound on log |M(c + it)|/M(c) of the composed loss on each."""
 
-    line: Line
+    steps: float  # of all phases together
     edges: FloatArray
     log_bound: FloatArray
 
@@ -39,35 +41,33 @@ class Envelope:
         stop = float(coarse[enough[0] if enough.size else -1])
         weight, deviation = centred(base)
         typical = float((deviation * weight).sum(axis=1).max(initial=1e-300))
-        edges = [start]
-        while edges[-1] < stop and len(edges) < _MOST_PANELS:
-            edges.append(edges[-1] + min(0.15 * edges[-1], max(0.1 / typical, 0.05 * edges[-1])))
-        fine = np.array(edges)
+        fine = _panels(start, stop, typical)
         middle, half = (fine[1:] + fine[:-1]) / 2, np.diff(fine) / 2
-        line = loss.line(c, fine[-1])
-        beyond = fine[-1] * 1.5 ** np.arange(30)
+        line = loss.line(c, float(fine[-1]), _DIGITS)
+        beyond = fine[-1] * 1.5 ** np.arange(_BEYOND)
         log_bound = -loss.gaussian * np.concatenate([fine[:-1], beyond]) ** 2 / 2
         if loss.steps.size:
             drift = lipschitz(weight, deviation, fine[1:]) * half
-            if line.shift > 0:
-                drift = np.minimum(drift, line.log_slopes(fine[:-1], fine[1:]) * np.log(fine[1:] / fine[:-1]))
+            far = np.flatnonzero(fine[1:] * typical > 3)  # there the constant above is too pessimistic
+            if line.shift > 0 and far.size > 20:
+                slopes = line.log_slopes(fine[far], fine[far + 1]) * np.log(fine[far + 1] / fine[far])
+                drift[:, far] = np.minimum(drift[:, far], slopes)
             sampled = np.exp(line.log_moduli(middle)) + drift
             log_fine = np.minimum(np.log(np.minimum(sampled, 1.0)), parts(fine[:-1]))
             log_bound += loss.steps @ np.concatenate([log_fine, parts(beyond)], axis=1)
-        return cls(line, np.concatenate([fine[:-1], beyond]), log_bound)
-
-    def line_to(self, t_max: float) -> Line:
-        """The line used for sampling, if it serves that far: shifted nodes serve every t."""
-        return self.line if self.line.shift > 0 or t_max <= self.edges[-30] else self.line.of.line(self.line.c, t_max)
+        return cls(float(loss.steps.sum()), np.concatenate([fine[:-1], beyond]), log_bound)
 
     def cut(self, target: float, spacing: float) -> tuple[float, FloatArray]:
-        """Return the smallest t_N whose neglected sums are all below ``target``, and bounds for 1/t, 1/t, 1/t²; 0 for the densities, of which nothing is claimed."""
+        """Return the smallest t_N whose neglected sums are below ``target``, and the bounds.
+
+        They are for weights 1/t, 1/t, 1/t²; 0 for the densities, of which nothing is claimed.
+        """
         a, b = self.edges[:-1], self.edges[1:]
         height = np.exp(self.log_bound[:-1])
         once = height * (b - a + spacing) / a
         twice = once / a
         # past the last edge every phase decays like 1/t at least once per step, or nothing is claimed of 1/t
-        last, power = np.exp(self.log_bound[-1]), max(float(self.line.of.steps.sum()), 1.0)
+        last, power = np.exp(self.log_bound[-1]), max(self.steps, 1.0)
         rest_once = last / power if self.log_bound[-1] < self.log_bound[-2] - 0.1 else np.inf
         remaining_once = np.concatenate([np.cumsum(once[::-1])[::-1], [0.0]]) + rest_once
         remaining_twice = np.concatenate([np.cumsum(twice[::-1])[::-1], [0.0]]) + last / self.edges[-1]
@@ -76,6 +76,14 @@ class Envelope:
         return float(self.edges[k]), np.array(
             [remaining_once[k], remaining_once[k], remaining_twice[k], 0.0, 0.0]
         ) / np.pi
+
+
+def _panels(start: float, stop: float, typical: float) -> FloatArray:
+    """Edges that grow by at most 15 %, and more slowly where the transform turns on the scale 1/typical."""
+    edges = [start]
+    while edges[-1] < stop and len(edges) < _MOST_PANELS:
+        edges.append(edges[-1] + min(0.15 * edges[-1], max(0.1 / typical, 0.05 * edges[-1])))
+    return np.array(edges)
 
 
 def centred(line: Line) -> tuple[FloatArray, FloatArray]:

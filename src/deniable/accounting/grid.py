@@ -178,8 +178,11 @@ def _compose(loss: PrivacyLoss, threshold: float, direction: Direction, side: Si
     first = origin + spacing * start
     tilted, error = _convolve(laws, c, spacing, points)
     growth = _log_mgf(laws, c, spacing)
-    for offset, end in zip(witnesses, (first + spacing * points, first), strict=True):
-        error += math.exp(min(_log_mgf(laws, c + offset, spacing) - growth - offset * end, 0.0))
+    last = origin + spacing * sum(law.steps * (law.log_mass.size - 1) for law in laws)
+    window = (first + spacing * points, first)
+    for offset, end, beyond in zip(witnesses, window, (last >= window[0], origin < first), strict=True):
+        if beyond:  # else nothing wraps around
+            error += math.exp(min(_log_mgf(laws, c + offset, spacing) - growth - offset * end, 0.0))
     error += sum(law.steps * (64 * EPS + law.lost) for law in laws)
     out, inside = _sums(np.roll(tilted, -(start % points)), region, c, spacing)
     total = math.exp(min(_log_mgf(laws, 0.0, spacing), 700.0)) if side == "lower" else 1.0

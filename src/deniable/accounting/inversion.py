@@ -23,7 +23,7 @@ import numpy as np
 from deniable._check import FloatArray
 from deniable.accounting.envelope import Envelope
 from deniable.accounting.likelihood import Tails
-from deniable.accounting.loss import EPS, ComplexArray, PrivacyLoss, TooSlowError
+from deniable.accounting.loss import EPS, TINY, ComplexArray, PrivacyLoss, TooSlowError
 
 Region = Literal["left", "middle", "right"]  # c < 0, 0 < c < 1, c > 1
 _EDGES: dict[Region, tuple[float, float]] = {"left": (-np.inf, 0.0), "middle": (0.0, 1.0), "right": (1.0, np.inf)}
@@ -48,7 +48,8 @@ class Contour:
     rounding: FloatArray  # (5,) constant part, relative to the prefactor
     phase_rounding: FloatArray  # (5,) times |ℓ|
     dropped: tuple[float, float]  # mass left out of the two laws
-    bulk: tuple[float, float] | None = None  # θ and K_s(θ) of a bulk left out because it stays below the threshold
+    # θ and K_s(θ) of a bulk left out because it stays below the threshold
+    bulk: tuple[float, float] | None = None
 
     def tails(self, threshold: FloatArray) -> Tails:
         """Evaluate at every threshold; far from the design the errors grow, they never lie."""
@@ -71,7 +72,8 @@ class Contour:
         else:
             out_above, in_above, stick = q, p, s
             out_below, in_below, back = 1 - q, 1 - p, gamma - 1 + s
-        eq, ep, es = eq + out_dropped, ep + in_dropped, es + in_dropped
+        # below the smallest normal number nothing has relative accuracy
+        eq, ep, es = eq + out_dropped + TINY, ep + in_dropped + TINY, es + in_dropped + TINY
         with np.errstate(invalid="ignore", over="ignore"):
             es = es + np.where(out_dropped > 0, gamma * out_dropped, 0.0)
         return Tails(threshold, out_above, out_below, eq, density, in_above, in_below, ep, in_density, stick, back, es)
@@ -165,7 +167,7 @@ def contour(
     if not count <= most_nodes:
         raise TooSlowError(f"{count} nodes")
     t = 2 * np.pi / period * np.arange(count)
-    line = envelope.line_to(float(t[-1]))
+    line = loss.line(c, float(t[-1]))
     log_m = line.log_transform(t)
     w = c + 1j * t
     weight = np.full(count, 2.0 / period)

@@ -17,7 +17,15 @@ from scipy.special import log_ndtr, ndtr
 
 from deniable._check import FloatArray
 from deniable.accounting.inversion import Contour, period_for
-from deniable.accounting.loss import EPS, ComplexArray, PrivacyLoss, TooSlowError, complex_log_ratio, log_ratio
+from deniable.accounting.loss import (
+    EPS,
+    ComplexArray,
+    PrivacyLoss,
+    TooSlowError,
+    complex_log1p,
+    complex_log_ratio,
+    log_ratio,
+)
 
 _LEVELS = np.array(
     [0.7, 0.5, 0.35, 0.25, 0.18, 0.12, 0.07, 0.04, 0.02]
@@ -136,7 +144,7 @@ class Jumps:
             rows = max(1, (1 << 17) // size.size)
             parts = [np.exp(np.multiply.outer(1j * t[k : k + rows], loss)) @ size for k in range(0, t.size, rows)]
             whole = np.exp(line.log_one(phase, t))
-            exponent += steps * np.log1p(-np.concatenate(parts) / whole)
+            exponent += steps * complex_log1p(-np.concatenate(parts) / whole)
         return -np.expm1(exponent) * np.exp(log_m - growth)
 
     def noise(self, c: float, w: FloatArray, growth: float) -> FloatArray:
@@ -201,7 +209,7 @@ def jump_contour(loss: PrivacyLoss, threshold: float, tolerance: float, most_nod
     below = np.flatnonzero(remaining < math.exp(target))
     if not below.size or not edges[below[0]] <= most_nodes * h:
         raise TooSlowError("the transform decays slowly")
-    count = int(math.ceil(edges[below[0]] / h)) + 1
+    count = math.ceil(edges[below[0]] / h) + 1
     t = h * np.arange(count)
     line = loss.line(c, float(t[-1]))
     log_m = line.log_transform(t) + loss.cumulants(c)[0]

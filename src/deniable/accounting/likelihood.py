@@ -65,15 +65,15 @@ class Tails:
 
 @dataclass(frozen=True)
 class LikelihoodRatioTradeoff(Tradeoff):
-    """A trade-off whose engine gives ``_tails`` at thresholds and ``_thresholds`` for false positive rates."""
+    """A trade-off whose engine gives the tails of the loss at thresholds and near false positive rates."""
 
     @abstractmethod
     def _tails(self, threshold: FloatArray, wanted: str = "stick") -> Tails:
         """Tails of the loss at finite thresholds; the ``wanted`` field with relative accuracy where possible."""
 
     @abstractmethod
-    def _thresholds(self, alpha: FloatArray, direction: Direction) -> FloatArray:
-        """Thresholds whose false positive rate is near ``alpha``; accuracy matters for tightness only."""
+    def _tests(self, alpha: FloatArray, direction: Direction) -> Tails:
+        """Likelihood ratio tests with false positive rates near ``alpha``; nearness matters for tightness only."""
 
     def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
         low, high = self._stick_bracket(log_gamma, direction)
@@ -111,8 +111,7 @@ class LikelihoodRatioTradeoff(Tradeoff):
         inside = np.flatnonzero((fpr > 0) & (fpr < 1))
         if inside.size:
             alpha = fpr[inside]
-            wanted = "out_above" if direction == "add" else "in_below"
-            found = self._tails(self._thresholds(alpha, direction), wanted).test(direction)
+            found = self._tests(alpha, direction).test(direction)
             rate, tpr, rate_error, tpr_error, log_gamma, _ = found
             with np.errstate(over="ignore", invalid="ignore", under="ignore", divide="ignore"):
                 gap = alpha - rate + rate_error + 4 * EPS * alpha

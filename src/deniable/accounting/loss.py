@@ -27,6 +27,7 @@ from deniable.mechanisms import ApproximateDP, GaussianDP, Mechanism, PureDP, Su
 ComplexArray = NDArray[np.complex128]
 
 EPS = float(np.finfo(np.float64).eps)
+TINY = 1e-300  # charged where probabilities come close to underflow
 _DIGITS = 44.0  # −log of the relative error asked of sums over u: far below rounding even after a million steps
 _STRIP = np.array([0.04, 0.1, 0.2, 0.32, 0.45, 0.6, 0.75, 0.97])
 _MOST_POINTS = 1 << 20  # nodes of all phases together
@@ -125,17 +126,17 @@ class PrivacyLoss:
         cut = c * log_ratio(np.array([self.ceiling]), self.noise[:, None], self.rate[:, None]) - self.ceiling**2 / 2
         return float(np.exp(np.max(cut[:, 0] - top)))
 
-    def line(self, c: float, t_max: float = 0.0) -> Line:
-        """Prepare evaluations at w = c + it for 0 ≤ t ≤ ``t_max``."""
-        return Line.on(self, c, _grid(self, (c,), t_max))
+    def line(self, c: float, t_max: float = 0.0, digits: float = _DIGITS) -> Line:
+        """Prepare evaluations at w = c + it for 0 ≤ t ≤ ``t_max``, to a relative error of e^{−digits}."""
+        return Line.on(self, c, _grid(self, (c,), t_max, digits))
 
     def real_line(self, *points: float) -> Line:
         """A line for all real arguments between the ``points``; the nodes for −4 to 4 are kept."""
         outermost = max(points, key=abs)
         if abs(outermost) > 4:
-            return Line.on(self, outermost, _grid(self, (0.0, *points), 0.0))
+            return Line.on(self, outermost, _grid(self, (min(points), max(points)), 0.0))
         if not self._kept:
-            self._kept.append(Line.on(self, 0.0, _grid(self, (-4.0, 0.0, 4.0), 0.0)))
+            self._kept.append(Line.on(self, 0.0, _grid(self, (-4.0, 4.0), 0.0)))
         return replace(self._kept[0], c=outermost)
 
     def cumulants(self, c: float) -> tuple[float, float, float]:
@@ -378,7 +379,7 @@ class _Grid(NamedTuple):
     amplification: float = 1.0
 
 
-def _grid(loss: PrivacyLoss, points: tuple[float, ...], t_max: float) -> _Grid:
+def _grid(loss: PrivacyLoss, points: tuple[float, ...], t_max: float, digits: float = _DIGITS) -> _Grid:
     """Nodes that serve every phase at every real part among ``points``."""
     if loss.steps.size == 0:
         return _Grid(-1.0, 1.0, 1.0)
@@ -393,15 +394,21 @@ def _grid(loss: PrivacyLoss, points: tuple[float, ...], t_max: float) -> _Grid:
         peak = weight.max(axis=1, keepdims=True)
         if not np.all(peak < 1e6):
             raise TooSlowError(f"the law tilted by {c:g} overflows")
-        reach = np.flatnonzero((weight > peak - _DIGITS - 4).any(axis=0))
+        reach = np.flatnonzero((weight > peak - digits - 4).any(axis=0))
         window = coarse[reach[0] : reach[-1] + 1 : max(1, reach.size // 48)]
-        grids.append(_Grid(coarse[reach[0]] - step, coarse[reach[-1]] + step, *_spacing(loss, c, t_max, window, peak)))
+        grids.append(
+            _Grid(coarse[reach[0]] - step, coarse[reach[-1]] + step, *_spacing(loss, c, t_max, window, peak, digits))
+        )
     if len(grids) == 1:
         return grids[0]
-    return _Grid(min(g.low for g in grids), max(g.high for g in grids), min(g.spacing for g in grids))
+    # what lies between the points needs the middle of the normal law as well
+    low, high = min(-10.5, *(g.low for g in grids)), max(10.5, *(g.high for g in grids))
+    return _Grid(low, min(high, max(loss.ceiling, 10.5)), min(g.spacing for g in grids))
 
 
-def _spacing(loss: PrivacyLoss, c: float, t_max: float, u: FloatArray, peak: FloatArray) -> tuple[float, float, float]:
+def _spacing(
+    loss: PrivacyLoss, c: float, t_max: float, u: FloatArray, peak: FloatArray, digits: float
+) -> tuple[float, float, float]:
     """Largest safe spacing for real nodes, or for nodes on Im u = shift where that needs far fewer.
 
     Real nodes: 2πy/h ≥ digits + log N(y), where N(y) carries e^{t·arg r}. Nodes on Im u = s: the line Im u = 0 lies s
@@ -415,11 +422,11 @@ def _spacing(loss: PrivacyLoss, c: float, t_max: float, u: FloatArray, peak: Flo
     still = -(u**2) / 2 + c * np.log(np.hypot(real, imag)) - peak[:, :, None]  # (phases, strip, u)
     resting = y**2 / 2 + np.maximum(still.max(axis=(0, 2)), 0.0)
     if t_max == 0:
-        return float((2 * np.pi * y / (_DIGITS + 4 + resting)).max()), 0.0, 1.0
+        return float((2 * np.pi * y / (digits + 4 + resting)).max()), 0.0, 1.0
     turning = y**2 / 2 + np.maximum((still + t_max * np.arctan2(imag, real)).max(axis=(0, 2)), 0.0)
-    spacing = float((2 * np.pi * y / (_DIGITS + 4 + turning)).max())
-    above = 2 * np.pi * (y[None, :] - y[:, None]) / (_DIGITS + 4 + resting[None, :])
-    below = 2 * np.pi * y[:, None] / (_DIGITS + 4)
+    spacing = float((2 * np.pi * y / (digits + 4 + turning)).max())
+    above = 2 * np.pi * (y[None, :] - y[:, None]) / (digits + 4 + resting[None, :])
+    below = 2 * np.pi * y[:, None] / (digits + 4)
     reach = np.where(resting[:, None] < 2.5, np.minimum(above, below), 0.0)
     best = int(np.argmax(reach.max(axis=1)))
     shifted = float(reach[best].max())

@@ -10,7 +10,7 @@ from scipy.special import ndtr, ndtri
 
 from deniable._check import FloatArray
 from deniable.accounting.likelihood import LikelihoodRatioTradeoff, Tails
-from deniable.accounting.loss import EPS, log_ratio
+from deniable.accounting.loss import EPS, TINY, log_ratio
 from deniable.tradeoff import Direction
 
 
@@ -48,12 +48,14 @@ class OneStepTradeoff(LikelihoodRatioTradeoff):
             back = out_below * np.where(out_below > 0, fall, 0.0) + q * (out_below - hit_below)
             # the argument of Φ is known to EPS·(|u| + 1/σ), which moves log Φ by at most that times |argument| + 1
             wobble = 8 * EPS * (1 + np.minimum((np.abs(u) + shift) * (np.abs(u) + shift + 1), 1e6))
-            out_error, in_error = wobble * np.minimum(out_above, out_below), wobble * np.minimum(in_above, in_below)
+            out_error = wobble * np.minimum(out_above, out_below) + TINY
+            in_error = wobble * np.minimum(in_above, in_below) + TINY
             terms = np.where(
                 u > 0, q * (hit_above + out_above) + np.abs(fall) * out_above, q * (hit_below + out_below) + gamma
             )
             density = np.exp(-(u**2) / 2)
-        stick_error = wobble * np.where(np.isfinite(u), np.minimum(terms, 1 + gamma), EPS)
+            in_density = np.where(density > 0, density * np.minimum(gamma, 1e300), 0.0)
+        stick_error = np.where(np.isfinite(u), wobble * np.minimum(terms, 1 + gamma) + TINY, 0.0)
         edge = np.isneginf(u)
         stick = np.where(edge, -fall, stick)
         back = np.where(edge, 0.0, back)
@@ -67,13 +69,13 @@ class OneStepTradeoff(LikelihoodRatioTradeoff):
             in_above,
             in_below,
             np.where(edge, zero, in_error),
-            density * gamma,
+            in_density,
             stick,
             back,
             stick_error,
         )
 
-    def _thresholds(self, alpha: FloatArray, direction: Direction) -> FloatArray:
+    def _tests(self, alpha: FloatArray, direction: Direction) -> Tails:
         q, shift = self.rate, 1 / self.noise
         if direction == "add":
             u = -ndtri(alpha)
@@ -84,4 +86,4 @@ class OneStepTradeoff(LikelihoodRatioTradeoff):
                 below = (1 - q) * ndtr(u) + q * ndtr(u - shift) < alpha
                 low, high = np.where(below, u, low), np.where(below, high, u)
             u = (low + high) / 2
-        return log_ratio(u, np.array(self.noise), np.array(q))
+        return self._at(log_ratio(u, np.array(self.noise), np.array(q)), u)

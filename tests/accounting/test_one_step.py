@@ -1,0 +1,58 @@
+"""One step in closed form against quadrature-free 50-digit arithmetic."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import deniable as dn
+from oracles.composed_losses import one_step
+
+SIGMAS = st.floats(0.2, 100.0)
+RATES = st.floats(1e-6, 0.999)
+
+
+@given(sigma=SIGMAS, rate=RATES, threshold=st.floats(-1.0, 30.0))
+def test_hockey_stick_bracket(sigma, rate, threshold):
+    trade = dn.tradeoff(dn.SubsampledGaussian(sigma, rate, 1))
+    exact = one_step(sigma, rate, threshold).stick
+    assert trade.delta(threshold, "add", side="lower") <= exact * (1 + 1e-15)
+    assert trade.delta(threshold, "add", side="upper") >= exact * (1 - 1e-15)
+    assert trade.delta(threshold, "add") - trade.delta(threshold, "add", side="lower") <= 1e-12
+    back = exact * math.exp(-threshold) - math.exp(-threshold) + 1  # H_{1/γ}(out‖in) = (H_γ − 1 + γ)/γ
+    assert trade.delta(-threshold, "remove") >= back - 1e-15
+    assert trade.delta(-threshold, "remove", side="lower") <= back + 1e-15
+
+
+@given(sigma=SIGMAS, rate=RATES, power=st.floats(-12.0, -0.01))
+def test_roc_bracket_is_tight_and_above_chance(sigma, rate, power):
+    alpha = 10.0**power
+    for trade in (t := dn.tradeoff(dn.SubsampledGaussian(sigma, rate, 1)), t.inverse()):
+        low, high = trade.tpr(alpha, side="lower"), trade.tpr(alpha)
+        assert alpha <= low <= high <= 1
+        assert high - low <= 1e-10 * high
+
+
+def test_roc_is_the_threshold_attack():
+    trade = dn.tradeoff(dn.SubsampledGaussian(0.8, 0.1, 1))
+    for u in (-1.0, 0.0, 2.5, 5.0):
+        out = 0.5 * math.erfc(u / math.sqrt(2))
+        inside = 0.9 * out + 0.1 * 0.5 * math.erfc((u - 1 / 0.8) / math.sqrt(2))
+        assert trade.tpr(out) == pytest.approx(inside, rel=1e-12)
+
+
+def test_external_vector():
+    # public accountants give σ = 0.67379294682 for ε = 1 at δ = 1e-5 with rate 0.01 and one step
+    trade = dn.tradeoff(dn.SubsampledGaussian(0.67379294682, 0.01, 1))
+    assert trade.epsilon(1e-5) == pytest.approx(1.0, abs=1e-6)
+
+
+def test_removal_has_a_bounded_likelihood_ratio():
+    trade = dn.tradeoff(dn.SubsampledGaussian(0.8, 0.1, 1))
+    assert trade.epsilon(0.0, "remove") == pytest.approx(-math.log(0.9))
+    assert trade.epsilon(0.0, "add") == math.inf
+    assert np.all(trade.tpr([0.0, 1.0]) == [0.0, 1.0])
