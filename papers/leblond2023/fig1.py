@@ -30,7 +30,7 @@ def make(reduced):
         mechanism = dn.ObjectivePerturbation(epsilon=10.0**exponent)
         draws = 30 if reduced else 300
         ours = dn.privacy_profile(X, y, regularization=1.0, mechanism=mechanism, draws=draws, rng=1)
-        ax.set_title(f"log₁₀ ε = {exponent}; worst record's E|l| = {ours.mean_size.max():.2g}")
+        ax.set_title(f"log₁₀ ε = {exponent}; worst E|l| = {ours.mean_size.max():.2g}")
         _adult.draw_clouds(ax, clouds)
         numbers[f"separation_at_1e{exponent}"] = _adult.separation(clouds)
         numbers[f"worst_mean_loss_over_epsilon_at_1e{exponent}"] = float(ours.mean_size.max() / 10.0**exponent)

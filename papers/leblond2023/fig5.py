@@ -13,7 +13,7 @@ sys.path.append(str(Path(__file__).resolve().parent))
 import _adult
 import _common
 
-STABLE, BETWEEN = (-2.0, -1.0, 2.0, 3.0), (-0.5, 0.0, 0.5, 1.0, 1.5)  # log₁₀ ε; the text does not state its values
+STABLE, BETWEEN = (-2.0, -1.0, 0.0, 5.0, 6.0), (1.0, 2.0, 2.5, 3.0, 3.5)  # log₁₀ ε; the text does not state its values
 
 
 def make(reduced):
@@ -42,9 +42,9 @@ def make(reduced):
         ax.legend(fontsize=7)
     return figure, {
         "change_between_the_two_lowest": float(top[-1.0] / top[-2.0] - 1),
-        "change_between_the_two_highest": float(top[3.0] / top[2.0] - 1),
-        "exact_high_over_low": float(exact[3.0] / exact[-2.0]),
-        "top_high_over_low": float(top[3.0] / top[-2.0]),
+        "change_between_the_two_highest": float(top[6.0] / top[5.0] - 1),
+        "exact_high_over_low": float(exact[6.0] / exact[-2.0]),
+        "top_high_over_low": float(top[6.0] / top[-2.0]),
         "sampled_minus_exact_in_five_errors": float(gap),
     }
 

@@ -26,7 +26,7 @@ def make(reduced):
         profile = dn.privacy_profile(X, y, regularization=1.0, mechanism=dn.OutputPerturbation(epsilon=10.0**exponent))
         centres = [profile.optimum, *profile.leave_one_out[:50]]
         clouds = np.array([_adult.draw_around(centre, profile.rate, 20, rng) for centre in centres])
-        ax.set_title(f"log₁₀ ε = {exponent}; worst record's advantage = {profile.advantage.max():.2%}")
+        ax.set_title(f"log₁₀ ε = {exponent}; worst advantage {profile.advantage.max():.1%}")
         _adult.draw_clouds(ax, clouds)
         numbers[f"separation_at_1e{exponent}"] = _adult.separation(clouds)
         numbers[f"worst_advantage_at_1e{exponent}"] = float(profile.advantage.max())
