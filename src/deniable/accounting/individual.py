@@ -308,9 +308,7 @@ def _overlap(tally: _Tally, log_gamma: FloatArray, width: float, period: float) 
     end, neglected = _truncation(tally, base, log_start, width, spacing)
     total = np.zeros((log_start.size, log_gamma.size))
     rounding = np.zeros(log_start.size)
-    turning = (
-        EPS * 4 * (tally.gaussian + np.abs(log_gamma).max())
-    )  # of the Gaussian part and of e^{−itε}, per unit of t
+    turning = 4 * EPS * (tally.gaussian + np.abs(log_gamma).max())  # of e^{−itε} and the Gaussian part, per unit of t
     nodes = spacing * np.arange(math.ceil(float(end.max()) / spacing) + 1)
     for t in np.array_split(nodes, math.ceil(nodes.size / _CHUNK)):
         active = np.flatnonzero(end >= t[0])
@@ -333,7 +331,7 @@ def _truncation(
     tally: _Tally, base: Line, log_start: FloatArray, width: float, spacing: float
 ) -> tuple[FloatArray, FloatArray]:
     """For each record where its sum may stop, and a bound on (1/π)·Σ spacing·|φ|/(t² + ¼) over the nodes beyond."""
-    edges, log_bound = _decay(tally, base, width, _MOST_NODES * spacing)
+    edges, log_bound = _decay(tally, base, min(0.5 / width, 8 * spacing), _MOST_NODES * spacing)
     height = np.exp(log_start[:, None] + tally.total(log_bound) - np.multiply.outer(tally.gaussian, edges**2 / 2))
     a, b = edges, np.append(edges[1:], np.inf)
     beyond = height * ((1 / a - 1 / b + spacing / a**2) / np.pi)  # a decreasing summand: its integral and first term
@@ -342,19 +340,19 @@ def _truncation(
     return edges[stop], beyond[np.arange(stop.size), stop]
 
 
-def _decay(tally: _Tally, base: Line, width: float, most: float) -> tuple[FloatArray, FloatArray]:
+def _decay(tally: _Tally, base: Line, start: float, most: float) -> tuple[FloatArray, FloatArray]:
     """Edges of panels, the last one unbounded, and bounds of log |M(½ + it)|/M(½) on each, one row a kind of step.
 
     As for a single run: samples and a Lipschitz constant in the panels, integration by parts beyond.
     """
     parts = ByParts.of(base)
-    coarse = np.asarray(0.5 / width * 1.5 ** np.arange(100), dtype=np.float64)
+    coarse = np.asarray(start * 1.5 ** np.arange(100), dtype=np.float64)
     log_parts = tally.total(parts(coarse)) - np.multiply.outer(tally.gaussian, coarse**2 / 2)
     enough = np.flatnonzero(np.all(log_parts < math.log(_NEGLECTED) - 5, axis=0))
     stop = min(float(coarse[enough[0] if enough.size else -1]), most)
     weight, deviation = centred(base)
     typical = float((deviation * weight).sum(axis=1).max(initial=1e-300))
-    edges = [0.5 / width]
+    edges = [start]
     while edges[-1] < stop:
         edges.append(edges[-1] + min(0.15 * edges[-1], max(0.1 / typical, 0.02 * edges[-1])))
     a, b = np.array(edges[:-1]), np.array(edges[1:])
