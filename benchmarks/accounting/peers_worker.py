@@ -45,7 +45,7 @@ class Deniable:
 class DpAccounting:
     """Connect-the-dots at its default grid of 1e-4. It has no true positive rate of its own."""
 
-    repeats = 3
+    repeats = 2
 
     def __init__(self):
         from dp_accounting.pld import privacy_loss_distribution
@@ -63,7 +63,7 @@ class DpAccounting:
 class Riskcal:
     """Its own accountant on top of dp-accounting, at its default grid of 1e-4."""
 
-    repeats = 3
+    repeats = 2
 
     def accountant(self, sigma, rate, steps):
         from riskcal.accountants import CTDAccountant
@@ -92,7 +92,7 @@ class Riskcal:
 class PrvAccountant:
     """Its DP-SGD accountant at its defaults (eps_error 0.1, delta_error 1e-9); δ(0) is its estimate."""
 
-    repeats = 3
+    repeats = 2
 
     def advantage(self, sigma, rate, steps):
         from prv_accountant.dpsgd import DPSGDAccountant
@@ -104,7 +104,7 @@ class PrvAccountant:
 class PldAccounting:
     """Its subsampling of dp-accounting's Gaussian (grid 1e-4), composed by dp-accounting; TPR by riskcal."""
 
-    repeats = 3
+    repeats = 0  # seconds each
 
     def composed(self, sigma, rate, steps):
         import PLD_accounting
@@ -124,6 +124,8 @@ class PldAccounting:
 
 class PldAccountingFft(PldAccounting):
     """Entirely its own: Gaussian at its default grid of 1e-2, its subsampling, its FFT composition."""
+
+    repeats = 2
 
     def composed(self, sigma, rate, steps):
         import PLD_accounting as pld
@@ -156,15 +158,17 @@ TOOLS = {
 
 
 def timed(function, repeats):
-    """(value, median seconds, error); the noise differs a little each time, so that nothing can be remembered."""
+    """(value, median CPU seconds, failure); the noise differs a little each time: nothing can be remembered.
+
+    The first call counts only if there is no other.
+    """
     try:
-        value = function(1.0)
         seconds = []
-        for k in range(repeats):
-            start = time.perf_counter()
-            function(1 + 1e-9 * (k + 1))
-            seconds.append(time.perf_counter() - start)
-        return float(value), statistics.median(seconds), None
+        for k in range(repeats + 1):
+            start = time.process_time()
+            value = function(1 + 1e-9 * (repeats - k))
+            seconds.append(time.process_time() - start)
+        return float(value), statistics.median(seconds[min(1, repeats) :]), None
     except Exception as error:
         return None, None, f"{type(error).__name__}: {error}"
 
@@ -185,7 +189,7 @@ def main(name, job):
         found = timed(lambda f: tool.advantage(sigma * f, rate, steps), tool.repeats)  # noqa: B023
         row.update(zip(("advantage", "seconds", "failure"), found, strict=True))
         if hasattr(tool, "tpr"):
-            row["tpr"], row["tpr_seconds"], _ = timed(lambda f: tool.tpr(sigma * f, rate, steps), 1)  # noqa: B023
+            row["tpr"], row["tpr_seconds"], _ = timed(lambda f: tool.tpr(sigma * f, rate, steps), 0)  # noqa: B023
         rows.append(row)
     print(json.dumps(rows))
 
