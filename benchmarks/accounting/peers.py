@@ -106,9 +106,9 @@ def table(result):
         "# Measured against its peers",
         "",
         "Six DP-SGD runs, one thread, medians of CPU time, all in one run of `benchmarks/accounting/peers.py` (it says "
-        "how the peers' environment is made). Advantage at prior ½ from the parameters of the run; the error is against "
-        "an inversion with 30 digits that shares no code with the package. *Faster* and *closer* are the peer's time and "
-        "error over deniable's; an error of deniable below one rounding (1.1e-16) counts as that.",
+        "how the peers' environment is made). Advantage at prior ½ from the parameters of the run; the error is "
+        "against an inversion with 30 digits that shares no code with the package. *Faster* and *closer* are the "
+        "peer's time and error over deniable's; an error of deniable below one rounding (1.1e-16) counts as that.",
         "",
         "| σ, q, T | tool | CPU time (ms) | error | faster | closer | TPR at FPR 1e-5 |",
         "|---|---|---|---|---|---|---|",
