@@ -48,7 +48,7 @@ def test_output_perturbation_reaches_its_total_variation(d, rho, advantage):
     # design reference values of TV for norm-Laplace noise, rho = distance / scale
     centre = np.zeros(d)
     centre[0] = rho
-    scores = attack_output_perturbation(centre, np.zeros(d), "norm-laplace", 1.0, n=400_000, rng=3)
+    scores = attack_output_perturbation(centre, np.zeros(d), "norm-laplace", 1.0, n=200_000, rng=3)
     assert scores.advantage_at() == pytest.approx(advantage, abs=0.005)
     assert advantage in scores.audit(0.999).advantage
 
@@ -88,7 +88,7 @@ def slow_accuracy(values, record, scale):
 def test_optimal_adversary_reaches_the_bayes_accuracy():
     values = np.random.default_rng(6).normal(size=8)
     record = int(np.argmax(np.abs(values)))
-    scores = attack_random_subset(lambda rows: rows.mean(), values, record, "gaussian", 0.2, n=200_000, rng=7)
+    scores = attack_random_subset(lambda rows: rows.mean(), values, record, "gaussian", 0.2, n=80_000, rng=7)
     assert scores.method == "optimal adversary"
     assert 0.5 + scores.advantage_at() / 2 == pytest.approx(slow_accuracy(values, record, 0.2), abs=0.004)
 

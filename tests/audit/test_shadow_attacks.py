@@ -13,8 +13,8 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeRegressor
 
 import deniable as dn
-from deniable.audit.scoring import METHODS, score_lira
-from deniable.audit.shadow import balanced_design, signals
+from deniable.audit.scoring import METHODS, _spread, score_lira
+from deniable.audit.shadow import balanced_design, signals, split_signals
 
 OVERFIT = make_pipeline(StandardScaler(), LogisticRegression(C=100, max_iter=400, tol=1e-3))
 
@@ -32,6 +32,15 @@ def test_every_record_is_in_exactly_half_of_the_models():
     assert abs(np.corrcoef(member[0], member[1])[0, 1] + 1 / 9) < 0.2  # no two models are complements
 
 
+def test_signals_are_split_by_membership():
+    member = balanced_design(6, 40, np.random.default_rng(0))
+    model = np.broadcast_to(np.arange(6.0)[:, None], (6, 40))
+    inside, outside = split_signals(model, member)
+    for record in range(40):
+        assert set(inside[:, record]) == set(np.flatnonzero(member[:, record]))
+        assert set(outside[:, record]) == set(np.flatnonzero(~member[:, record]))
+
+
 def test_signal_is_the_log_odds_of_the_true_class():
     p = np.array([[0.2, 0.5, 0.3], [0.9, 0.1, 0.0], [0.0, 1.0, 0.0]])
     got = signals(lambda X: p, np.array([0, 1, 2]), None, np.array([1, 2, 1]))
@@ -45,6 +54,13 @@ def test_lira_is_the_ratio_of_two_gaussians():
     s_in, s_out = np.sqrt(2.0), np.sqrt(0.5)
     expected = -((1.5 - 2) ** 2) / (2 * s_in**2) - np.log(s_in) + (1.5 + 0.5) ** 2 / (2 * s_out**2) + np.log(s_out)
     assert score_lira(target, inside, outside, "per-example")[0] == pytest.approx(expected)
+
+
+def test_shrunk_variance_lies_between_the_others():
+    rng = np.random.default_rng(0)
+    shadows = rng.normal(0, rng.uniform(0.5, 3, 50), (9, 50))
+    own, common, between = (_spread(shadows, v) ** 2 for v in ("per-example", "fixed", "shrunk"))
+    np.testing.assert_allclose(between, (own + common) / 2)  # 9 models: 8 degrees of freedom against 8 of the prior
 
 
 def test_loss_then_calibrated_then_lira_on_an_overfitted_model(digits, tmp_path):
@@ -84,7 +100,7 @@ def test_negative_control_models_that_ignore_the_data_leak_nothing():
         assert 0.5 in scores.audit(confidence=0.9999).auc
 
 
-@pytest.mark.parametrize("variance", ["fixed", "per-example"])
+@pytest.mark.parametrize("variance", ["shrunk", "fixed", "per-example"])
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_runs_on_frames_and_string_labels(method, variance):
     frame = load_iris(as_frame=True)
@@ -130,7 +146,7 @@ def test_a_train_function_stands_for_any_framework():
 
     scores = dn.attack_estimator(train, X, y, n_shadows=8, rng=0)
     assert scores.target == "train"
-    assert len(set(seen)) == 8
+    assert len(set(seen)) == 9  # 8 shadows and the target
 
 
 def test_seeds_make_it_repeatable_and_jobs_do_not_matter():
@@ -161,7 +177,7 @@ def test_an_interrupted_run_resumes_from_the_cache(tmp_path):
         dn.attack_estimator(Counting(max_iter=500), X, y, n_shadows=8, rng=0, cache=tmp_path)
     assert len(list(tmp_path.glob("shadow-*.npy"))) == 4
     resumed = dn.attack_estimator(Counting(max_iter=500), X, y, n_shadows=8, rng=0, cache=tmp_path)
-    assert Counting.fits == 9  # 4 kept, 1 interrupted, 4 new
+    assert Counting.fits == 10  # 4 kept, 1 interrupted, 5 new
     fresh = dn.attack_estimator(Counting(max_iter=500), X, y, n_shadows=8, rng=0)
     np.testing.assert_array_equal(resumed.member_scores, fresh.member_scores)
 
@@ -170,7 +186,7 @@ def test_other_data_does_not_hit_the_cache(tmp_path):
     X, y = load_iris(return_X_y=True)
     dn.attack_estimator(GaussianNB(), X, y, method="loss", n_shadows=4, rng=0, cache=tmp_path)
     dn.attack_estimator(GaussianNB(), X + 1e-9, y, method="loss", n_shadows=4, rng=0, cache=tmp_path)
-    assert len(list(tmp_path.glob("shadow-*.npy"))) == 8
+    assert len(list(tmp_path.glob("shadow-*.npy"))) == 10
 
 
 X4, Y4 = np.arange(8.0).reshape(-1, 1), np.arange(8) % 2
@@ -183,11 +199,11 @@ X4, Y4 = np.arange(8.0).reshape(-1, 1), np.arange(8) % 2
         ({"y": np.arange(7) % 2}, "one label per row"),
         ({"y": np.array([0, 1, 0, 1, 0, 1, 0, np.nan])}, "NaN"),
         ({"n_shadows": 7}, "even"),
-        ({"n_shadows": 4}, "n_shadows must be at least 6"),
-        ({"n_shadows": 2, "method": "rmia"}, "n_shadows must be at least 4"),
+        ({"n_shadows": 2}, "n_shadows must be at least 4"),
+        ({"n_shadows": 0, "method": "rmia"}, "n_shadows must be at least 2"),
         ({"method": "lyra"}, "method must be one of"),
         ({"variance": "some"}, "variance must be one of"),
-        ({"n_targets": 99}, "n_targets"),
+        ({"n_targets": 0}, "n_targets"),
         ({"estimator": 3}, "estimator must have fit"),
         ({"y": np.array([0, 0, 0, 0, 0, 0, 0, 1])}, "single class"),
         ({"gamma": 0.5}, "gamma"),

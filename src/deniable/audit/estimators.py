@@ -8,10 +8,10 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable._check import FloatArray, InputError, choice, integer, number
+from deniable._check import InputError, choice, integer, number
 from deniable.audit.results import AttackScores
 from deniable.audit.scoring import METHODS, NEEDED, Method, Variance, score
-from deniable.audit.shadow import ShadowModels, Task, balanced_design, train_shadows
+from deniable.audit.shadow import Task, balanced_design, split_signals, train_models
 
 
 def attack_estimator(
@@ -23,7 +23,7 @@ def attack_estimator(
     rng: Any = None,
     n_jobs: int | None = None,
     *,
-    variance: Literal["auto"] | Variance = "auto",
+    variance: Variance = "shrunk",
     gamma: float = 2.0,
     n_targets: int = 1,
     task: Literal["auto"] | Task = "auto",
@@ -32,10 +32,9 @@ def attack_estimator(
 ) -> AttackScores:
     """Measure how well shadow models tell the training records of ``estimator`` from others.
 
-    ``n_shadows`` models are trained on random halves, every record in exactly half of them. One of the models (or
-    ``n_targets`` of them in turn) is the target; the others are the attacker's. The target itself is never among
-    its own shadows, and each record keeps equally many shadows with and without it, so that not even their numbers
-    tell on which side the target was.
+    A target is trained on a random half of the records, and ``n_shadows`` models of the attacker on random halves of
+    their own, every record in exactly half of them. The target's half is drawn independently of the shadows': a
+    target that was one of a balanced set of models could be found out by the record's missing place alone.
 
     Parameters
     ----------
@@ -48,14 +47,15 @@ def attack_estimator(
     method
         "loss", "calibrated", "lira" (online), "lira-offline" or "rmia".
     n_shadows
-        Number of models, even.
+        Number of shadow models, even.
     variance
-        Of the LiRA fits: "per-example", "fixed" (one for all records), or "auto": per-example from 64 shadows on.
+        Of the LiRA fits: "per-example", "fixed" (one for all records), or "shrunk" (per-example, drawn towards the
+        common one as if that came from 8 more models), which does best with a few dozen shadows.
     gamma
         Of RMIA: how much likelier than another record's a record must be.
     n_targets
-        Models attacked in turn. With more than one the same records return, and the scores are no longer independent
-        as the intervals assume: use it for curves, not for claims.
+        Targets trained, attacked in turn with the same shadows. With more than one the same records return, and the
+        scores are no longer independent as the intervals assume: use it for curves, not for claims.
     cache
         Folder that keeps what each trained model showed; an interrupted run resumes from it. A train function is
         recognised by its name and code: use another folder when what it closes over changes.
@@ -73,63 +73,39 @@ def attack_estimator(
         For one class, NaN labels, lengths that differ, or fewer shadows than the method needs.
     """
     choice("method", method, METHODS)
-    choice("variance", variance, ("auto", "fixed", "per-example"))
+    choice("variance", variance, ("shrunk", "fixed", "per-example"))
     choice("task", task, ("auto", "classification", "regression"))
     gamma = number("gamma", gamma, at_least=1.0)
     n_shadows, n_targets = _check_counts(n_shadows, n_targets, method)
     if not hasattr(X, "iloc"):
         X = np.asarray(X)
     labels, task = _check_labels(estimator, X, y, task)
-    design_rng, seed_rng, tie_rng = np.random.default_rng(rng).spawn(3)
-    member = balanced_design(n_shadows, len(labels), design_rng)
-    seeds = [int(seed) for seed in seed_rng.integers(2**31 - 1, size=n_shadows)]
-    models = train_shadows(estimator, X, labels, task, member, seeds, n_jobs=n_jobs, cache=cache, progress=progress)
-    chosen: Variance = ("per-example" if n_shadows >= 64 else "fixed") if variance == "auto" else variance
-    parts = [
-        score_target(models, target, method, variance=chosen, gamma=gamma, rng=tie_rng) for target in range(n_targets)
-    ]
-    scores, inside = np.concatenate(parts), member[:n_targets].ravel()
-    records = np.tile(np.arange(len(labels)), n_targets)
+    design_rng, target_rng, seed_rng = np.random.default_rng(rng).spawn(3)
+    shadows = balanced_design(n_shadows, len(labels), design_rng)
+    targets = target_rng.random((n_targets, len(labels))) < 0.5
+    seeds = [int(seed) for seed in seed_rng.integers(2**31 - 1, size=n_shadows + n_targets)]
+    member = np.concatenate([shadows, targets])
+    signal = train_models(estimator, X, labels, task, member, seeds, n_jobs=n_jobs, cache=cache, progress=progress)
+    inside, outside = split_signals(signal[:n_shadows], shadows)
+    scores = np.array(
+        [score(method, seen, inside, outside, task, variance=variance, gamma=gamma) for seen in signal[n_shadows:]]
+    )
+    records = np.broadcast_to(np.arange(len(labels)), targets.shape)
     details = {
         "n_shadows": n_shadows,
-        "variance": chosen,
-        "member_records": records[inside],
-        "nonmember_records": records[~inside],
+        "variance": variance,
+        "member_records": records[targets],
+        "nonmember_records": records[~targets],
     }
-    return AttackScores(scores[inside], scores[~inside], method, _name(estimator), details)
-
-
-def score_target(
-    models: ShadowModels,
-    target: int,
-    method: Method,
-    *,
-    variance: Variance,
-    gamma: float,
-    rng: np.random.Generator,
-) -> FloatArray:
-    """Score all records against model ``target`` with the other models as shadows, equally many on both sides."""
-    rest = np.delete(models.signal, target, axis=0), np.delete(models.member, target, axis=0)
-    each = len(models.member) // 2 - 1
-    sides = [_pick(rest[0], rest[1] == side, each, rng) for side in (True, False)]
-    return score(method, models.signal[target], sides[0], sides[1], models.task, variance=variance, gamma=gamma)
-
-
-def _pick(signal: FloatArray, wanted: NDArray[np.bool_], each: int, rng: np.random.Generator) -> FloatArray:
-    """Return ``each`` random signals per record among the wanted ones, shape (each, n)."""
-    order = np.argsort(np.where(wanted, rng.random(wanted.shape), 2.0), axis=0)[:each]
-    return np.take_along_axis(signal, order, axis=0)
+    return AttackScores(scores[targets], scores[~targets], method, _name(estimator), details)
 
 
 def _check_counts(n_shadows: int, n_targets: int, method: Method) -> tuple[int, int]:
-    least = max(2, 2 * NEEDED[method] + 2)
+    least = 2 * NEEDED[method]
     n_shadows = integer("n_shadows", n_shadows, at_least=least, hint=f"method {method!r} needs {least} models")
     if n_shadows % 2:
         raise InputError(f"n_shadows must be even, so that every record is in half of the models, got {n_shadows}")
-    n_targets = integer("n_targets", n_targets, at_least=1)
-    if n_targets > n_shadows:
-        raise InputError(f"n_targets must be at most n_shadows, {n_shadows}, got {n_targets}")
-    return n_shadows, n_targets
+    return n_shadows, integer("n_targets", n_targets, at_least=1)
 
 
 def _check_labels(estimator: Any, X: Any, y: ArrayLike, task: str) -> tuple[NDArray[Any], Task]:

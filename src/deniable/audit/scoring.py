@@ -14,9 +14,11 @@ import numpy as np
 from deniable._check import FloatArray, InputError, choice
 from deniable.audit.shadow import Task
 
-Variance = Literal["fixed", "per-example"]
+Variance = Literal["shrunk", "fixed", "per-example"]
 Method = Literal["loss", "calibrated", "lira", "lira-offline", "rmia"]
 METHODS: tuple[Method, ...] = ("loss", "calibrated", "lira", "lira-offline", "rmia")
+
+_PRIOR_MODELS = 8  # what the pooled variance counts for, in models, where variances are shrunk towards it
 
 # how many shadows that exclude (and, for online attacks, include) each record an attack needs
 NEEDED: dict[str, int] = {"loss": 0, "calibrated": 1, "lira": 2, "lira-offline": 2, "rmia": 1}
@@ -91,12 +93,16 @@ def score(
 
 
 def _spread(signals: FloatArray, variance: Variance) -> FloatArray:
-    """Standard deviation of each record's signals, or one for all; never quite 0 (a tree may be certain)."""
+    """Standard deviation of each record's signals, or one for all, or in between; never quite 0 (trees are certain)."""
     pooled = np.sqrt(np.mean((signals - signals.mean(axis=0)) ** 2) * len(signals) / max(1, len(signals) - 1))
     floor = max(1e-3 * float(pooled), 1e-9)
     if variance == "fixed":
         return np.full(signals.shape[1], max(float(pooled), floor))
-    return np.asarray(np.maximum(signals.std(axis=0, ddof=1), floor))
+    own = signals.var(axis=0, ddof=1)
+    if variance == "shrunk":  # the mean of an inverse-gamma posterior, but for a constant
+        degrees = len(signals) - 1
+        own = (_PRIOR_MODELS * pooled**2 + degrees * own) / (_PRIOR_MODELS + degrees)
+    return np.asarray(np.maximum(np.sqrt(own), floor))
 
 
 def _log_normal(x: FloatArray, signals: FloatArray, variance: Variance) -> FloatArray:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -21,26 +20,13 @@ Predict = Callable[[Any], Any]
 _LARGEST_LOGIT = 30.0  # probabilities are trusted to 1e-13
 
 
-@dataclass(frozen=True, eq=False)
-class ShadowModels:
-    """How ``n_models`` models treat every record, shape (n_models, n_records) each.
-
-    ``signal`` is the log-odds of the true class (classification) or the residual prediction − y (regression);
-    ``member`` says which records each model was trained on. Every record is in exactly half of the models.
-    """
-
-    signal: FloatArray
-    member: BoolArray
-    task: Task
-
-
 def balanced_design(n_models: int, n_records: int, rng: np.random.Generator) -> BoolArray:
     """Return memberships, shape (n_models, n_records): each record in exactly half of the models, independently."""
     shuffled = np.argsort(rng.random((n_models, n_records)), axis=0)
     return shuffled < n_models // 2
 
 
-def train_shadows(
+def train_models(
     estimator: Any,
     X: Any,
     y: NDArray[Any],
@@ -51,8 +37,10 @@ def train_shadows(
     n_jobs: int | None = None,
     cache: str | Path | None = None,
     progress: bool | None = None,
-) -> ShadowModels:
-    """Train one model per row of ``member`` and return its signals on all records.
+) -> FloatArray:
+    """Train one model per row of ``member`` and return its signals on all records, shape (n_models, n_records).
+
+    The signal is the log-odds of the true class (classification) or the residual prediction − y (regression).
 
     With ``cache`` each finished model leaves a small file in that folder; a run that was interrupted, or is repeated,
     reads them instead of training again. The file name is a digest of estimator, data, membership and seed.
@@ -66,12 +54,19 @@ def train_shadows(
         folder.mkdir(parents=True, exist_ok=True)
     common = _digest(X, y, estimator) if folder is not None else b""
     jobs = (
-        joblib.delayed(_one_shadow)(estimator, X, y, task, row, seed, folder, common)
+        joblib.delayed(_one_model)(estimator, X, y, task, row, seed, folder, common)
         for row, seed in zip(member, seeds, strict=True)
     )
     finished = joblib.Parallel(n_jobs=n_jobs, return_as="generator")(jobs)
-    signal = np.stack(list(_with_progress(finished, len(member), progress)))
-    return ShadowModels(signal, member, task)
+    return np.stack(list(_with_progress(finished, len(member), progress)))
+
+
+def split_signals(signal: FloatArray, member: BoolArray) -> tuple[FloatArray, FloatArray]:
+    """Return the signals of the models with and without each record, shape (n_models/2, n_records) each."""
+    order = np.argsort(~member, axis=0, kind="stable")
+    sorted_signal = np.take_along_axis(signal, order, axis=0)
+    half = len(signal) // 2
+    return sorted_signal[:half], sorted_signal[half:]
 
 
 def signals(predict: Predict, classes: NDArray[Any] | None, X: Any, y: NDArray[Any]) -> FloatArray:
@@ -96,7 +91,7 @@ def signals(predict: Predict, classes: NDArray[Any] | None, X: Any, y: NDArray[A
     return _clipped_logit(own, others)
 
 
-def _one_shadow(
+def _one_model(
     estimator: Any,
     X: Any,
     y: NDArray[Any],
@@ -167,7 +162,7 @@ def _check_classes(y: NDArray[Any], member: BoolArray) -> None:
     for row in member:
         if len(np.unique(y[row])) < 2:
             raise InputError(
-                "y must hold two classes or more in every shadow's half of the data; one half has a single class: "
+                "y must hold two classes or more in every half of the data; one half has a single class: "
                 "bring more records of the rare class"
             )
 
