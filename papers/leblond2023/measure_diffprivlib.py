@@ -6,7 +6,8 @@ It runs in an environment of its own, since diffprivlib 0.6.6 needs scikit-learn
     .venv-diffprivlib/bin/python papers/leblond2023/measure_diffprivlib.py
 
 and writes measured/diffprivlib.npz: ``points`` (ε, data set, sample, parameter), data set 0 being all 100 rows and
-data set i the 100 rows without row i − 1; ``log10_epsilon``; ``about``: versions, machine, date.
+data set i the 100 rows without row i − 1; ``log10_epsilon``; ``close`` (data set, sample, parameter): many models at
+ε = 10 on all rows and without row 74, the most exposed one; ``about``: versions, machine, date.
 """
 
 import csv
@@ -26,6 +27,7 @@ from diffprivlib.models import LogisticRegression
 HERE = Path(__file__).resolve().parent
 DATA = Path(os.environ.get("DENIABLE_DATA", HERE.parents[2] / "shared" / "datasets"))
 ROWS, NEIGHBOURS, SAMPLES, LOG10_EPSILON = 100, 50, 20, (-1, 0, 1, 2, 3, 4)
+CLOSE_ROW, CLOSE_SAMPLES = 74, 2500
 
 
 def two_columns():
@@ -38,20 +40,26 @@ def two_columns():
     return X[:ROWS], np.array([row["income"].startswith(">50K") for row in table])[:ROWS]
 
 
+def trained(X, y, epsilon, seed):
+    model = LogisticRegression(
+        epsilon=epsilon,
+        data_norm=1.0,
+        C=1 / len(y),  # Λ = 1: scikit-learn's C is 1/(nΛ)
+        fit_intercept=False,
+        random_state=seed,
+    )
+    return model.fit(X, y).coef_[0]
+
+
 def main():
     X, y = two_columns()
-    points = np.empty((len(LOG10_EPSILON), NEIGHBOURS + 1, SAMPLES, 2), dtype=np.float32)
     warnings.simplefilter("ignore")  # the solver's convergence warnings at tiny ε
-    for at in np.ndindex(points.shape[:3]):
+    points = np.empty((len(LOG10_EPSILON), NEIGHBOURS + 1, SAMPLES, 2), dtype=np.float32)
+    for seed, at in enumerate(np.ndindex(points.shape[:3])):
         keep = np.arange(ROWS) != at[1] - 1
-        model = LogisticRegression(
-            epsilon=10.0 ** LOG10_EPSILON[at[0]],
-            data_norm=1.0,
-            C=1 / keep.sum(),  # Λ = 1: scikit-learn's C is 1/(nΛ)
-            fit_intercept=False,
-            random_state=int(np.ravel_multi_index(at, points.shape[:3])),
-        )
-        points[at] = model.fit(X[keep], y[keep]).coef_[0]
+        points[at] = trained(X[keep], y[keep], 10.0 ** LOG10_EPSILON[at[0]], seed)
+    keep, seeds = np.arange(ROWS) != CLOSE_ROW, np.arange(2 * CLOSE_SAMPLES).reshape(2, -1) + 10**6
+    close = [[trained(X, y, 10.0, s) for s in seeds[0]], [trained(X[keep], y[keep], 10.0, s) for s in seeds[1]]]
     about = {
         "command": "python papers/leblond2023/measure_diffprivlib.py",
         "diffprivlib": diffprivlib.__version__,
@@ -62,7 +70,11 @@ def main():
         "date": datetime.date.today().isoformat(),
     }
     np.savez_compressed(
-        HERE / "measured" / "diffprivlib.npz", points=points, log10_epsilon=LOG10_EPSILON, about=json.dumps(about)
+        HERE / "measured" / "diffprivlib.npz",
+        points=points,
+        log10_epsilon=LOG10_EPSILON,
+        close=np.array(close, dtype=np.float32),
+        about=json.dumps(about),
     )
 
 
