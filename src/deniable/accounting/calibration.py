@@ -15,6 +15,8 @@ from deniable.tradeoff import Tradeoff
 _FAR = 800.0  # stands for an infinite score: |log| of any positive double is smaller
 _JUST = 1e-300  # the score of a target missed by less than a rounding
 
+_Point = tuple[float, float]  # a parameter and its score
+
 
 @dataclass(frozen=True)
 class _Target:
@@ -51,8 +53,8 @@ def calibrate(
     """Return the parameter in ``bracket`` whose mechanism leaks as much as allowed and not more.
 
     The mechanism of the returned number satisfies the target with its *upper* bound, as computed; within
-    ``tolerance`` there is a parameter that misses it. Whether privacy grows or falls with the parameter (noise up,
-    or steps, rate, μ, ε up) is read off the two ends of the bracket.
+    ``tolerance`` there is a parameter that misses it. Whether privacy grows with the parameter (noise) or falls
+    (steps, rate, μ, ε) is found out by trying two values.
 
     Parameters
     ----------
@@ -92,7 +94,7 @@ def calibrate(
     number("tolerance", tolerance, above=0.0, below=1.0)
     axis = _axis(bracket, integer)
 
-    def measure(parameter: float) -> tuple[float, float]:
+    def measure(parameter: float) -> _Point:
         return parameter, target.score(tradeoff(make_mechanism(parameter)))
 
     safe, unsafe = sorted(_straddle(measure, axis), key=_score)
@@ -105,9 +107,6 @@ def calibrate(
             f"{safe[0]:g} gives {leak:.6g}; widen the bracket {axis.ends}"
         )
     return _narrow(measure, safe, unsafe, axis, tolerance)
-
-
-_Point = tuple[float, float]  # a parameter and its score
 
 
 def _score(point: _Point) -> float:
