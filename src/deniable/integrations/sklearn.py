@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
-from sklearn.utils import check_random_state, get_tags
+from sklearn.utils import TransformerTags, check_random_state, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -170,7 +170,9 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         inner = get_tags(self.estimator)
         tags.estimator_type = inner.estimator_type
         tags.classifier_tags, tags.regressor_tags = inner.classifier_tags, inner.regressor_tags
-        tags.transformer_tags, tags.target_tags = inner.transformer_tags, inner.target_tags
+        tags.target_tags = inner.target_tags
+        if inner.transformer_tags is not None:
+            tags.transformer_tags = TransformerTags(preserves_dtype=[])  # noise is drawn in double precision
         tags.non_deterministic = self.insecure_testing_seed is None
         return tags
 
