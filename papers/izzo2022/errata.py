@@ -58,7 +58,9 @@ def make(reduced):
     threshold = np.exp(np.mean(np.log(size)))
     accuracy = float(np.mean((size > threshold) == trained))
     bins = np.geomspace(size.min(), size.max(), 40)
-    middle.hist([size[trained], size[~trained]], bins=bins, label=["outlier trained", "outlier held out"])
+    middle.hist(
+        [size[trained], size[~trained]], bins=bins, histtype="step", label=["outlier trained", "outlier held out"]
+    )
     middle.axvline(threshold, color="k", lw=0.8)
     middle.set(
         xscale="log", xlabel="|released value|", title=f"E5: attack accuracy {accuracy:.3f}, promised {0.5 + ETA}"
@@ -71,11 +73,12 @@ def make(reduced):
     symmetric = (noisy + np.swapaxes(noisy, 1, 2)) / 2
     mended = np.array([projected(matrix) for matrix in symmetric[:2_000]])
     lowest = np.linalg.eigvalsh(symmetric)[:, 0]
-    right.hist(lowest, bins=60)
+    right.hist(lowest, bins=60, histtype="stepfilled")
     right.axvline(0, color="k", lw=0.8)
     right.set(xlabel="smallest eigenvalue of the noised matrix", title="E6: no covariance left of 0")
     before, after = (np.linalg.norm(m - sigma, axis=(1, 2)) for m in (symmetric[:2_000], mended))
     for ax in (left, middle):
+        ax.minorticks_off()
         ax.legend(fontsize=7)
     return figure, {
         "e4_tail_over_bound_at_10": float(tail[9] / used),

@@ -69,13 +69,13 @@ def make(reduced):
     sampled = np.array([laplace_scale(inverse_sum, data, eta, n_resamples=1024, rng=0) for eta in etas])
     ax.loglog(etas, sampled, "-", lw=2, label="ours, 1,024 resamples, confidence 0.99")
     ax.set(xlabel="η", ylabel="scale of the Laplace noise", title="Noise for η-MIP, Proposition 11")
-    ax.legend(fontsize=7)
+    ax.legend(fontsize=7, loc=(0.02, 0.18))
 
     inverse, inverses = (lambda subset: 1 / sum(subset)), (lambda subset: sum(1 / x for x in subset))
     return figure, {
         "dp_over_mip_at_0.01_n36": float(sensitivity(36) / dn.bounds.epsilon_for_mip(etas[0]) / theirs[0]),
         "dp_over_mip_at_0.45_n36": float(sensitivity(36) / dn.bounds.epsilon_for_mip(etas[-1]) / theirs[-1]),
-        "least_published_over_ours": float(np.min(theirs / proven)),
+        "published_over_ours_at_0.45": float(theirs[-1] / proven[-1]),
         "published_over_ours_at_0.01": float(theirs[0] / proven[0]),
         "ours_times_eta_at_0.01": float(proven[0] * etas[0]),
         "log10_published_over_resampled_at_0.01": float(np.log10(theirs[0] / sampled[0])),

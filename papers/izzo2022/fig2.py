@@ -68,7 +68,7 @@ def one_run(run, etas, n, resamples):
 
 def make(reduced):
     etas = np.array([0.01, 0.1, 0.2, 0.45]) if reduced else np.array([0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.45])
-    n = 4_000 if reduced else 500_000
+    n = 500 if reduced else 500_000
     runs = [one_run(run, etas, n, 512) for run in range(2 if reduced else 10)]
     figure, ax = plt.subplots(figsize=(6.6, 5.0), layout="constrained")
     mean = {}

@@ -49,7 +49,7 @@ def optimal(law, releases, rng):
 
 def make(reduced):
     dimensions = (1, 10, 100, 1000) if reduced else (1, 3, 10, 30, 100, 300, 1000, 3000, 10_000)
-    releases, rng = (2_000, 500) if reduced else (20_000, 2_000), np.random.default_rng(3)
+    releases, rng = (2_000, 500) if reduced else (10_000, 2_000), np.random.default_rng(3)
     figure, ax = plt.subplots(figsize=(5.6, 4.2), layout="constrained")
     numbers = {}
     for name, style in zip(laws(1), ("o-", "s--", "^-."), strict=True):

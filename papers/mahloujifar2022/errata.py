@@ -36,7 +36,7 @@ def make(reduced):
     right = np.array([algorithm_1(size, rng, np.minimum) for _ in range(repeats)])
     printed = np.array([algorithm_1(size, rng, np.maximum) for _ in range(2)])
 
-    priors = np.linspace(0.02, 0.5, 13 if reduced else 49)
+    priors = np.linspace(0.02, 0.5, 13 if reduced else 25)
     ratios = priors / (1 - priors)
     variation = dn.bounds.scaled_total_variation(exact, ratios)
     corrected = dn.bounds.advantage_from_scaled_variation(variation, priors)
@@ -63,6 +63,7 @@ def make(reduced):
     last.plot(scales, exact.hockey_stick(scales, "remove"), "--", label="hockey stick H_a")
     last.set(xlabel="a", title="E11: equal at a = 1 only")
     for ax in (left, middle, last):
+        ax.minorticks_off()
         ax.legend(fontsize=7)
 
     equal = dn.tradeoff(dn.PureDP(0.0))  # the two worlds are one

@@ -39,7 +39,7 @@ def sweep(rate, steps, sigmas, trials, rng):
 
 
 def make(reduced):
-    trials = 1000 if reduced else 10_000
+    trials = 1_000 if reduced else 5_000
     rng = np.random.default_rng(1)
     figure, axes = plt.subplots(2, 2, figsize=(9.0, 7.0), layout="constrained")
     numbers = {}
@@ -59,7 +59,7 @@ def make(reduced):
         run = dn.SubsampledGaussian(sigma, rate, steps)
         curve, loose = dn.tradeoff(run), from_dp(run)
         audit = attack_transcript(run, n=trials, rng=rng).audit(0.99)
-        fpr = np.geomspace(1e-6, 1, 50 if reduced else 200)
+        fpr = np.geomspace(1e-6, 1, 61)
         ax = axes[1, column]
         ax.loglog(fpr, loose.tpr(fpr), "--", label="from (ε, δ)")
         ax.loglog(fpr, curve.tpr(fpr), "-", label="direct")
@@ -68,6 +68,9 @@ def make(reduced):
             ax.plot(
                 [seen, seen], [interval.low, interval.high], "k-", lw=2, label="_" if seen > 0.01 else "attack, 99 %"
             )
+        ax.set_xticks([1e-6, 1e-4, 1e-2, 1])
+        ax.set_yticks([1e-5, 1e-3, 1e-1])
+        ax.minorticks_off()
         ax.set(xlabel="false positive rate", ylabel="true positive rate")
         ax.set_title(f"({'cd'[column]}) {title}, σ = {sigma:g}")
         ax.legend(fontsize=7)
