@@ -1,4 +1,4 @@
-"""Izzo Figure 2 at η = 0.1 (n = 500,000, d = 3): mean relative error over many draws of ours and of the published noise.
+"""Izzo Figure 2 at η = 0.1 (n = 500,000, d = 3): mean relative error of ours, of the published noise and of DP-SGD.
 
 The scale of each release is fixed once (it does not depend on the training half); then halves and noise are drawn.
 
