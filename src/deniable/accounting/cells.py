@@ -48,7 +48,8 @@ class Law(NamedTuple):
 
     def values(self, spacing: float) -> FloatArray:
         """Return the losses of the lattice points."""
-        return self.first + spacing * np.arange(self.log_mass.size)
+        values: FloatArray = self.first + spacing * np.arange(self.log_mass.size, dtype=np.float64)
+        return values
 
 
 def all_cells(loss: PrivacyLoss, spacing: float, tilt: float) -> list[Cells]:
@@ -65,7 +66,7 @@ def step_cells(sigma: float, rate: float, steps: float, spacing: float, tilt: fl
     top = max(tilt, 1.0, 0.0) / sigma + 13.0
     high = float(log_ratio(np.array(top), np.array(sigma), np.array(rate)))
     low = math.log1p(-rate) if rate < 1 else (-13.0 + min(tilt, 0.0) / sigma) / sigma - 1 / (2 * sigma**2)
-    edges = low + spacing * np.arange(int((high - low) / spacing) + 2)
+    edges: FloatArray = low + spacing * np.arange(int((high - low) / spacing) + 2, dtype=np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
         u = sigma * np.log1p(np.expm1(edges) / rate) + 1 / (2 * sigma)
     if rate < 1:

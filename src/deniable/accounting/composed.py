@@ -109,11 +109,11 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
             laid = self._lay(float(threshold[worst]))
             if laid is not None:
                 _offer(laid, threshold, distance, rows)
-        lost = np.flatnonzero(inside & (rows[error_row] > 1e-6))
-        if lost.size:
-            bound = self._chernoff(threshold[lost]).stacked()
-            better = bound[error_row] < rows[error_row, lost]
-            rows[:, lost[better]] = bound[:, better]
+        vague = np.flatnonzero(inside & (rows[error_row] > 1e-6))
+        if vague.size:
+            bound = self._chernoff(threshold[vague]).stacked()
+            better = bound[error_row] < rows[error_row, vague]
+            rows[:, vague[better]] = bound[:, better]
         return Tails(*rows)
 
     def _chernoff(self, threshold: FloatArray) -> Tails:
@@ -166,9 +166,9 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         x, y = np.array(knots)[known], sign * np.array(odds)[known]
         if x.size == 0:
             return np.full(alpha.shape, knots[0])
-        place = np.clip(np.searchsorted(y, sign * target), 1, max(x.size - 1, 1))
-        floor, ceiling = x[place - 1], x[np.minimum(place, x.size - 1)]
-        guess = np.interp(sign * target, y, x)
+        above = np.clip(np.searchsorted(y, sign * target), 1, max(x.size - 1, 1))
+        floor, ceiling = x[above - 1], x[np.minimum(above, x.size - 1)]
+        guess: FloatArray = np.interp(sign * target, y, x)
         for attempt in range(12):
             good = _ROUGH if attempt < 3 else _GOOD
             tails = self._tails(guess, wanted, good)

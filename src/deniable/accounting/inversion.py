@@ -42,7 +42,8 @@ class Contour:
     growth: float  # K(c)
     period: float
     t: FloatArray
-    coefficients: ComplexArray  # (nodes, 5): for out, in, hockey stick and the densities; the factor h/π and the half weight included
+    # (nodes, 5): for out, in, hockey stick and the densities; the factor h/π and the half weight included
+    coefficients: ComplexArray
     chernoff: FloatArray  # (2, points): θ − c and K(θ) − K(c)
     truncation: FloatArray  # (5,)
     rounding: FloatArray  # (5,) constant part, relative to the prefactor
@@ -166,7 +167,7 @@ def contour(
     count = int(np.ceil(t_end * period / (2 * np.pi))) + 1
     if not count <= most_nodes:
         raise TooSlowError(f"{count} nodes")
-    t = 2 * np.pi / period * np.arange(count)
+    t: FloatArray = 2 * np.pi / period * np.arange(count, dtype=np.float64)
     line = loss.line(c, float(t[-1]))
     log_m = line.log_transform(t)
     w = c + 1j * t

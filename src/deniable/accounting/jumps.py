@@ -84,7 +84,7 @@ class Split:
     @cached_property
     def large(self) -> tuple[ComplexArray, ComplexArray]:
         """Weights of large losses and the loss, at shifted nodes."""
-        u = self._real_u + 1j * self.shift
+        u = np.asarray(self._real_u + 1j * self.shift, dtype=np.complex128)
         weight = (
             np.exp(-(u**2) / 2) * ((u[1] - u[0]).real / math.sqrt(2 * math.pi)) * ndtr((u - self.place) / self.window)
         )
@@ -132,7 +132,8 @@ class Jumps:
             bound = np.exp(-np.multiply.outer(t, loss.imag)) @ size
             growth = growth + steps * np.log1p(bound / math.exp(float(split.small(point)[0])))
         with np.errstate(divide="ignore"):
-            return self.small(point)[0] + np.log(np.expm1(np.minimum(growth, 600.0)))
+            bound_: FloatArray = self.small(point)[0] + np.log(np.expm1(np.minimum(growth, 600.0)))
+        return bound_
 
     def transform(self, c: float, t: FloatArray, log_m: ComplexArray, growth: float) -> ComplexArray:
         """D(c + it)·e^{−growth} = −M^T·(expm1 Σ T·log1p(−M_l/M))·e^{−growth}."""
@@ -144,7 +145,8 @@ class Jumps:
             rows = max(1, (1 << 17) // size.size)
             parts = [np.exp(np.multiply.outer(1j * t[k : k + rows], loss)) @ size for k in range(0, t.size, rows)]
             whole = np.exp(line.log_one(phase, t))
-            exponent += steps * complex_log1p(-np.concatenate(parts) / whole)
+            share = np.asarray(-np.concatenate(parts) / whole, dtype=np.complex128)
+            exponent += steps * complex_log1p(share)
         return -np.expm1(exponent) * np.exp(log_m - growth)
 
     def noise(self, c: float, w: FloatArray, growth: float) -> FloatArray:

@@ -17,7 +17,8 @@ class Tails:
     """Both laws' tails at thresholds ℓ of the loss, and hockey sticks, each with an absolute error bound.
 
     ``*_above`` is the probability of L > ℓ, ``*_below`` of L ≤ ℓ, ``*_density`` the density at ℓ (for
-    Newton's method only: it carries no bound). ``stick`` is H_γ(in‖out) at γ = e^ℓ, ``back`` is γ·H_{1/γ}(out‖in) = H_γ − 1 + γ.
+    Newton's method only: it carries no bound). ``stick`` is H_γ(in‖out) at γ = e^ℓ,
+    ``back`` is γ·H_{1/γ}(out‖in) = H_γ − 1 + γ.
     """
 
     threshold: FloatArray

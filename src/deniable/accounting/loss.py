@@ -180,7 +180,9 @@ class Line:
         """Lay the nodes of a grid."""
         if not (grid.high - grid.low) * loss.steps.size < _MOST_POINTS * grid.spacing:
             raise TooSlowError(f"the law tilted by {c:g} is too wide")
-        u = grid.low + grid.spacing * np.arange(int((grid.high - grid.low) / grid.spacing) + 2)
+        u: FloatArray = grid.low + grid.spacing * np.arange(
+            int((grid.high - grid.low) / grid.spacing) + 2, dtype=np.float64
+        )
         density = np.exp(-(u**2) / 2) * (grid.spacing / np.sqrt(2 * np.pi))
         ratio = log_ratio(u, loss.noise[:, None], loss.rate[:, None])
         return cls(loss, c, u, grid.spacing, grid.shift, grid.amplification, density, ratio)
@@ -239,7 +241,7 @@ class Line:
 
     def log_transform(self, t: FloatArray) -> ComplexArray:
         """K(c + it) − K(c) of the composed loss, as an array like ``t`` (imaginary part modulo 2π·steps)."""
-        total = self.of.gaussian * (1j * t * (self.c - 0.5) - t**2 / 2)
+        total = np.asarray(self.of.gaussian * (1j * t * (self.c - 0.5) - t**2 / 2), dtype=np.complex128)
         for phase in range(self.of.steps.size):
             total = total + self.of.steps[phase] * self._log_ratio_of_transforms(phase, t)
         for epsilon, count in self.of.flips:
@@ -249,7 +251,8 @@ class Line:
 
     def log_one(self, phase: int, t: FloatArray) -> ComplexArray:
         """log M(c + it) of one step of one phase."""
-        return self._log_ratio_of_transforms(phase, t) + math.log(self.mgf[phase]) + self.scale[phase]
+        log_m: ComplexArray = self._log_ratio_of_transforms(phase, t) + math.log(self.mgf[phase]) + self.scale[phase]
+        return log_m
 
     def _log_ratio_of_transforms(self, phase: int, t: FloatArray) -> ComplexArray:
         """log M(c + it)/M(c) for one step of one phase, from the difference so that nothing cancels."""
@@ -271,22 +274,25 @@ class Line:
         weight = 2 * self.tilted[phase, keep]
         cosine *= sine
         sine *= sine
-        return -(sine @ weight) + 1j * (cosine @ weight)
+        difference: ComplexArray = -(sine @ weight) + 1j * (cosine @ weight)
+        return difference
 
     def _shifted_difference(self, phase: int, keep: NDArray[np.intp], t: FloatArray) -> ComplexArray:
         """The same on Im u = shift: Σ φ(u)·(r^{c+it} − 1) − (M(c) − 1)."""
-        u = self.u[keep] + 1j * self.shift
+        u = np.asarray(self.u[keep] + 1j * self.shift, dtype=np.complex128)
         loss = complex_log_ratio(u, float(self.of.noise[phase]), float(self.of.rate[phase]))
         weight = np.exp(-(u**2) / 2) * self.density_unit
         if self.scale[phase] > 0:
             weight = np.exp(-(u**2) / 2 + self.c * loss - self.scale[phase]) * self.density_unit
-            return np.exp(np.multiply.outer(1j * t, loss)) @ weight - self.mgf[phase]
+            whole: ComplexArray = np.exp(np.multiply.outer(1j * t, loss)) @ weight - self.mgf[phase]
+            return whole
         x = self.c * loss.real - np.multiply.outer(t, loss.imag)
         half = (self.c * loss.imag + np.multiply.outer(t, loss.real)) / 2
         sine, cosine = np.sin(half), np.cos(half)
         growth = np.expm1(x)
         real = growth * (cosine**2 - sine**2) - 2 * sine**2
-        return (real + 2j * (growth + 1) * sine * cosine) @ weight - self.excess[phase]
+        small: ComplexArray = (real + 2j * (growth + 1) * sine * cosine) @ weight - self.excess[phase]
+        return small
 
     def log_moduli(self, t: FloatArray) -> FloatArray:
         """log |M(c + it)/M(c)| of one step, one row a phase."""
@@ -366,7 +372,8 @@ def complex_log_ratio(u: ComplexArray, sigma: float, rate: float) -> ComplexArra
     a = u / sigma - 1 / (2 * sigma**2)
     large = a.real > 600
     small = np.where(large, 0.0, a)
-    return np.where(large, a + np.log(rate), complex_log1p(rate * np.expm1(small)))
+    rise = np.asarray(rate * np.expm1(small), dtype=np.complex128)
+    return np.where(large, a + np.log(rate), complex_log1p(rise))
 
 
 class _Grid(NamedTuple):

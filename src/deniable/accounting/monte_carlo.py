@@ -75,7 +75,9 @@ class MonteCarloTradeoff(Tradeoff):
 
 
 def _draw(loss: PrivacyLoss, samples: int, member: bool, rng: Generator) -> FloatArray:
-    total = np.sqrt(loss.gaussian) * rng.standard_normal(samples) + (0.5 if member else -0.5) * loss.gaussian
+    total: FloatArray = (
+        math.sqrt(loss.gaussian) * rng.standard_normal(samples) + (0.5 if member else -0.5) * loss.gaussian
+    )
     for sigma, rate, steps in zip(loss.noise, loss.rate, loss.steps, strict=True):
         for start in range(0, samples, _BATCH):
             part = total[start : start + _BATCH]
