@@ -50,7 +50,7 @@ def attack_estimator(
         Number of shadow models, even.
     variance
         Of the LiRA fits: "per-example", "fixed" (one for all records), or "shrunk" (per-example, drawn towards the
-        common one as if that came from 8 more models), which does best with a few dozen shadows.
+        common one as if that came from 8 more models), which did best with a few dozen shadows (docs/audit.md).
     gamma
         Of RMIA: how much likelier than another record's a record must be.
     n_targets

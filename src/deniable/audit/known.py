@@ -144,7 +144,8 @@ def attack_random_subset(
     Parameters
     ----------
     algorithm
-        Deterministic function from the rows of a subset, shape (size, ...), to parameters.
+        Deterministic function from the rows of a subset, shape (size, ...), to parameters. For noise with another
+        standard deviation in each coordinate, let it divide the parameters by these and use ``scale=1``.
     data, record
         All records and the index of the attacked one.
     size
