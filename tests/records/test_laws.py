@@ -10,6 +10,7 @@ from scipy.integrate import quad
 
 from deniable import GaussianDP, InputError, tradeoff
 from deniable.records.laws import BracketTradeoff, GaussianLaw, NormLaplaceLaw, NormLaplaceTradeoff
+from deniable.records.typical import ExactTypical
 from oracles.norm_laplace import losses, tail
 
 # (d, ρ) → TV, KL: design reference values, from 10⁶ draws
@@ -165,3 +166,21 @@ def test_bracket_takes_each_side_from_its_own():
 def test_bad_rho(bad):
     with pytest.raises(InputError, match="rho"):
         NormLaplaceTradeoff(bad, 3)
+
+
+@pytest.mark.parametrize("law", [NormLaplaceLaw(1), NormLaplaceLaw(5), GaussianLaw()], ids=["d=1", "d=5", "Gaussian"])
+def test_without_a_certificate_the_upper_side_knows_nothing(law):
+    """An infinite radius, or a distance beyond all noise, is exposed: never NaN, never small."""
+    typical = ExactTypical(law, 1.0, np.array([1.0, 1e6, 0.5]), np.array([np.inf, 0.0, 0.0]))
+    for values, worst in [
+        (typical.advantage("upper"), 1.0),
+        (typical.tpr(1e-3, "upper"), 1.0),
+        (typical.epsilon(1e-6, "upper"), 1e5),
+    ]:
+        assert np.all(values[:2] >= worst)
+        assert values[2] < min(worst, 3.0)
+    assert typical.advantage("lower")[0] == 0
+    assert typical.advantage("lower")[1] > 0.9
+    assert typical.tradeoff(0).advantage() == 1
+    assert typical.tradeoff(1).tpr(1e-3) == 1
+    assert np.all(np.isfinite(typical.mean_loss()))

@@ -117,7 +117,7 @@ def _finished(
     ridge = float(problem.penalty.min())
     if problem.loss.self_concordance is None:
         H = hessian_at(problem, margins, problem.penalty)
-        radius = size / ridge if ridge > 0 else kinked_bound(problem, margins, H, size)
+        radius = size / ridge if ridge > 0 else local_bound(problem, margins, H, size)
     else:
         radius = distance_bound(problem, smallest_eigenvalue(problem, margins, problem.penalty), size)
         radius = min(radius, size / ridge) if ridge > 0 else radius
@@ -143,14 +143,17 @@ def distance_bound(problem: Problem, curvature: float, gradient_norm: float) -> 
     return float(-np.log1p(-q) / reach * (1 + 1e-12)) if q < 1 else float("inf")
 
 
-def kinked_bound(problem: Problem, margins: FloatArray, H: FloatArray, gradient_norm: float) -> float:
-    """Bound the distance to the optimum of a piecewise quadratic loss without a ridge, from the Hessian H at hand.
+def local_bound(problem: Problem, margins: FloatArray, H: FloatArray, gradient_norm: float) -> float:
+    """Bound the distance to the optimum without a ridge, from the Hessian H (of ``margins``) at the point itself.
 
-    Within ρ = 2‖∇F‖/λ_min only rows whose kink is nearer than ρ‖x_j‖ change their curvature. If that costs less than
-    half of λ_min, the objective is λ_min/2-strongly convex in that ball and the optimum lies in it.
+    By self-concordance (:func:`distance_bound`) or, for a piecewise quadratic loss, as follows. Within
+    ρ = 2‖∇F‖/λ_min only rows whose kink is nearer than ρ‖x_j‖ change their curvature. If that costs less than half of
+    λ_min, the objective is λ_min/2-strongly convex in that ball and the optimum lies in it.
     """
     rounding = hessian_error(problem, margins) + 8 * UNIT * H.shape[0] * float(np.abs(H).sum())
     m = float(np.linalg.eigvalsh(H)[0]) - rounding
+    if problem.loss.self_concordance is not None:
+        return distance_bound(problem, m, gradient_norm)
     if m <= 0:
         return float("inf")
     radius = 2 * gradient_norm / m * (1 + 1e-12)
@@ -195,15 +198,6 @@ def hessian_at(problem: Problem, margins: FloatArray, penalty: FloatArray) -> Fl
             H[:, a, :, b] = H[:, b, :, a].T
     flat = H.reshape(d * k, d * k)
     return (flat + flat.T) / 2 + np.diag(penalty)
-
-
-def curvature_mass(problem: Problem, margins: FloatArray, moved: float = 0.0) -> float:
-    """Upper bound of Σ s_j‖x_j‖²·φ'' wherever the margins move by at most ``moved``·‖x_j‖."""
-    mass = float(problem.weights @ problem.norms**2)
-    if problem.loss.smoothness is not None:
-        return problem.loss.smoothness * mass
-    reach = float(np.abs(margins).max(initial=0.0)) + moved * float(problem.norms.max(initial=0.0))
-    return float(np.exp(min(reach, 700.0))) * mass  # Poisson
 
 
 def change_error(problem: Problem, margins: FloatArray) -> float:

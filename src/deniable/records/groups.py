@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable._check import FloatArray
-from deniable.records.fit import UNIT, Fit, change_error, curvature_mass, hessian_at, hessian_error, kinked_bound
+from deniable.records.fit import UNIT, Fit, change_error, hessian_at, hessian_error, local_bound
 from deniable.records.neighbours import Indices, Neighbours, gradient_radius, newton_radius
 
-_ROUNDS = 40
+_ROUNDS = 60
 
 
 def leave_groups_out(base: Fit, groups: NDArray[np.intp], tolerance: float) -> Neighbours:
@@ -46,19 +46,28 @@ def _leave_out(
     residual = float(np.linalg.norm(left @ step - pull)) + off * float(np.linalg.norm(step)) + base.gradient_error
     residual += UNIT * (16 * len(rows) * float(np.linalg.norm(pull)) + _slope_units(base, rows))
     radius = _newton_radius(base, step, pull, penalty, residual, ridge, m)
-    best, best_radius, used = step, radius, 0
-    while best_radius > tolerance * float(np.linalg.norm(best)) and used < _ROUNDS:
-        used += 1
-        gradient, error = _gradient(base, rows, step, penalty, pull)
-        curved = _hessian(base, rows, step, penalty)
-        size = float(np.linalg.norm(gradient)) + error
-        radius = _gradient_radius(base, step, curved, size, ridge, m)
+    best, best_radius = step, radius
+    anchor, slope, size, direction, rate = np.zeros_like(step), -pull, float(np.linalg.norm(pull)), step, 1.0
+    for used in range(_ROUNDS):
+        if best_radius <= tolerance * float(np.linalg.norm(best)):
+            return best, best_radius, used
+        with np.errstate(over="ignore", invalid="ignore"):  # a step that is too long is noticed and shortened
+            gradient, error = _gradient(base, rows, step, penalty, pull)
+        new = float(np.linalg.norm(gradient))
+        if not new <= size:
+            if size <= 2 * error:
+                break
+            rate /= 4
+            step = anchor + rate * direction
+            continue
+        anchor, slope, size, rate = step, gradient, new, 1.0
+        curved = _hessian(base, rows, anchor, penalty)
+        radius = _gradient_radius(base, anchor, curved, size + error, ridge, m)
         if radius < best_radius:
-            best, best_radius = step, radius
-        elif used > 3 and size <= 4 * error:
-            break
-        step = np.asarray(step - np.linalg.solve(curved, gradient))
-    return best, best_radius, used
+            best, best_radius = anchor, radius
+        direction = np.asarray(-np.linalg.solve(curved, slope))
+        step = anchor + direction
+    return best, best_radius, _ROUNDS
 
 
 def _newton_radius(
@@ -79,14 +88,13 @@ def _newton_radius(
 def _gradient_radius(base: Fit, step: FloatArray, curved: FloatArray, size: float, ridge: float, m: float) -> float:
     problem = base.problem
     found = size / ridge if ridge > 0 else float("inf")
-    if problem.loss.self_concordance is None:
-        if ridge <= 0:
-            found = kinked_bound(problem, base.margins + _margins(base, step), curved, size)
-    else:
+    if problem.loss.self_concordance is not None:
         reach = problem.loss.self_concordance * float(problem.norms.max())
         length = np.array([float(np.linalg.norm(step))])
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             found = float(np.fmin(found, gradient_radius(reach, length, np.array([size]), np.array([m]))[0]))
+    if not np.isfinite(found):
+        found = local_bound(problem, base.margins + _margins(base, step), curved, size)
     return found * (1 + 1e-10) + _float_error(base)
 
 
@@ -139,7 +147,8 @@ def _gradient(
     moved = float(problem.norms @ np.abs(change).sum(axis=1))
     length = float(np.linalg.norm(step))
     units = len(problem.y) + 8 * problem.X.shape[1] + 64 + 4 * float(np.abs(base.margins).max(initial=0.0))
-    stray = problem.X.shape[1] * length * curvature_mass(problem, base.margins, length)
+    mass = (problem.weights * problem.norms**2) @ problem.loss.largest_curvature(base.margins + dt)
+    stray = problem.X.shape[1] * length * float(mass)
     stray += change_error(problem, base.margins) + _slope_units(base, rows)
     scale = float(np.linalg.norm(pull) + np.linalg.norm(penalty * step)) * (16 + len(rows))
     return gradient, UNIT * (units * moved + stray + scale) + base.gradient_error

@@ -81,6 +81,11 @@ class NoiseLaw(ABC):
             low, high = np.where(fine, low, middle), np.where(fine, middle, high)
         return np.where(done, 0.0, high if side == "upper" else low)
 
+    @property
+    @abstractmethod
+    def largest(self) -> float:
+        """ρ beyond which the law is not computed: upper sides are the trivial ones there."""
+
     @abstractmethod
     def _largest_loss(self, rho: FloatArray) -> FloatArray:
         """Where the bisection for ε may start."""
@@ -118,6 +123,11 @@ class GaussianLaw(NoiseLaw):
     def mean_size(self, rho: FloatArray) -> FloatArray:
         """Mean of a folded normal."""
         return np.asarray(rho * np.sqrt(2 / np.pi) * np.exp(-(rho**2) / 8) + rho**2 / 2 * erf(rho / np.sqrt(8)))
+
+    @property
+    def largest(self) -> float:
+        """Any finite ρ whose square is finite."""
+        return 1e100
 
     def _largest_loss(self, rho: FloatArray) -> FloatArray:
         return rho**2 / 2 + 40 * rho
@@ -214,6 +224,11 @@ class NormLaplaceLaw(NoiseLaw):
             0.0, np.pi / 2, lambda cos: cos * ((1 + np.exp(-cos)) if sign > 0 else -np.expm1(-cos))
         )
         return value
+
+    @property
+    def largest(self) -> float:
+        """As far as the quadrature was tested (d ≥ 2); where e^ρ is finite (d = 1)."""
+        return 1e4 if self.dimension > 1 else 700.0
 
     def _largest_loss(self, rho: FloatArray) -> FloatArray:
         return rho.copy()

@@ -58,6 +58,10 @@ class Loss(ABC):
     def change(self, margins: Margins, step: Margins, y: Margins) -> Margins:
         """slope(t + step) − slope(t), to a relative rounding error of a few units."""
 
+    def largest_curvature(self, margins: Margins) -> Margins:
+        """Upper bound of the curvature's eigenvalues at t: ``smoothness`` unless there is none."""
+        return np.full(margins.shape[:-1], self.smoothness)
+
     def kink(self, margins: Margins, y: Margins) -> Margins:
         """Distance of t to the nearest jump of the curvature (only for losses without self-concordance)."""
         return np.full(margins.shape[:-1], np.inf)
@@ -123,10 +127,11 @@ class Logistic(_Scalar):
         return expit(t) * expit(-t)
 
     def _change(self, t: Margins, step: Margins, y: Margins) -> Margins:
-        # σ(t+s) − σ(t) = σ(t)σ(−t)·expm1(s)/(1 + σ(t)·expm1(s)), mirrored for s > 0 so that nothing overflows
-        shrink = np.expm1(-np.abs(step))
-        change = expit(t) * expit(-t) * shrink / (1 + expit(np.where(step > 0, -t, t)) * shrink)
-        return np.where(step > 0, -change, change)
+        # σ(t+s) − σ(t) = −σ(t)σ(−t)·expm1(−s)/(σ(t) + σ(−t)e^{−s}) for s > 0, and mirrored for s < 0
+        ahead = np.where(step > 0, t, -t)
+        rest = expit(ahead) + expit(-ahead) * np.exp(-np.abs(step))
+        size = expit(t) * expit(-t) * -np.expm1(-np.abs(step)) / np.maximum(rest, np.finfo(rest.dtype).tiny)
+        return np.asarray(np.sign(step) * size)
 
 
 @dataclass(frozen=True)
@@ -241,7 +246,11 @@ class Poisson(_Scalar):
         return np.exp(t)
 
     def _change(self, t: Margins, step: Margins, y: Margins) -> Margins:
-        return np.exp(t) * np.expm1(step)
+        return np.asarray(np.exp(t) * np.expm1(step))
+
+    def largest_curvature(self, margins: Margins) -> Margins:
+        """e^t."""
+        return np.asarray(np.exp(margins[..., 0]))
 
 
 @dataclass(frozen=True)
@@ -278,10 +287,12 @@ class Softmax(Loss):
         return np.asarray(p[..., :, None] * np.eye(p.shape[-1]) - p[..., :, None] * p[..., None, :])
 
     def change(self, margins: Margins, step: Margins, y: Margins) -> Margins:
-        """p∘expm1(step − log Σ p e^step): nothing cancels for small steps."""
+        """p∘expm1(step − log Σ p e^step), where nothing cancels, for steps of at most 1; the difference beyond."""
         p = softmax(margins, axis=-1)
-        log_scale = np.log1p(np.sum(p * np.expm1(step), axis=-1, keepdims=True))
-        return np.asarray(p * np.expm1(step - log_scale))
+        small = np.clip(step, -1, 1)
+        log_scale = np.log1p(np.sum(p * np.expm1(small), axis=-1, keepdims=True))
+        near = np.max(np.abs(step), axis=-1, keepdims=True) <= 1
+        return np.where(near, p * np.expm1(small - log_scale), softmax(margins + step, axis=-1) - p)
 
     def _one_hot(self, margins: Margins, y: Margins) -> Margins:
         return np.asarray(np.arange(margins.shape[-1]) == y[..., None], dtype=margins.dtype)

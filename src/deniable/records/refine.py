@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from deniable._check import FloatArray
-from deniable.records.fit import ROWS, UNIT, change_error, curvature_mass, hessian_at, kinked_bound
+from deniable.records.fit import ROWS, UNIT, change_error, hessian_at, local_bound
 from deniable.records.neighbours import Certificate, Changes, Indices, LowRank, Neighbours, Pivot
 
 _BATCH = 256  # records iterated together
-_ROUNDS = 40
+_ROUNDS = 60
 
 
 def refine(pivot: Pivot, changes: Changes, found: Neighbours, tolerance: float, where: Indices) -> Neighbours:
@@ -23,7 +23,8 @@ def refine(pivot: Pivot, changes: Changes, found: Neighbours, tolerance: float, 
     rounds = 0
     for start in range(0, len(where), _BATCH):
         batch = where[start : start + _BATCH]
-        new, new_radius, used = _refine_batch(pivot, changes[batch], step[batch], bound, tolerance)
+        with np.errstate(over="ignore", invalid="ignore"):  # a step that is too long is noticed and shortened
+            new, new_radius, used = _refine_batch(pivot, changes[batch], step[batch], bound, tolerance)
         better = new_radius < radius[batch]
         step[batch[better]], radius[batch[better]] = new[better], new_radius[better]
         rounds = max(rounds, used)
@@ -33,29 +34,39 @@ def refine(pivot: Pivot, changes: Changes, found: Neighbours, tolerance: float, 
 def _refine_batch(
     pivot: Pivot, changes: Changes, step: FloatArray, bound: Certificate, tolerance: float
 ) -> tuple[FloatArray, FloatArray, int]:
-    block = LowRank.of(pivot, changes)
+    """Newton steps, shortened until the gradient norm falls: that it must, along a true Newton direction."""
+    problem, block = pivot.fit.problem, LowRank.of(pivot, changes)
+    removed = pivot.sign > 0  # rows that join are not among the rows that the local bound looks at
     best, best_radius = step.copy(), np.full(len(step), np.inf)
-    previous = np.full(len(step), np.inf)
-    problem = pivot.fit.problem
-    kinked = problem.loss.self_concordance is None
+    # start at the base optimum: the one-pass step is the true Newton direction from there
+    anchor, slope = np.zeros_like(step), -block.pull()
+    size, direction, rate = np.linalg.norm(slope, axis=1), step.copy(), np.ones(len(step))
+    exact, floor = np.ones(len(step), dtype=bool), np.zeros(len(step))
     for used in range(1, _ROUNDS + 1):
         gradient, error = gradient_after(block, step)
-        size = np.linalg.norm(gradient, axis=1)
-        length = np.linalg.norm(step, axis=1)
-        radius = bound.after_gradient(block, length, size + error)
-        for i in np.flatnonzero(~np.isfinite(radius)) if kinked and pivot.sign > 0 else ():
-            radius[i] = kinked_bound(problem, *_curved(block, int(i), step[i]), float(size[i] + error[i]))
+        new = np.linalg.norm(gradient, axis=1)
+        new = np.where(np.isfinite(new), new, np.inf)
+        radius = bound.after_gradient(block, np.linalg.norm(step, axis=1), new + error)
+        for i in np.flatnonzero(~np.isfinite(radius) & np.isfinite(new)) if removed else ():
+            radius[i] = local_bound(problem, *_curved(block, int(i), step[i]), float(new[i] + error[i]))
         better = radius < best_radius
         best[better], best_radius[better] = step[better], radius[better]
-        open_ = best_radius > tolerance * np.linalg.norm(best, axis=1)
-        if not open_.any() or (used > 2 and np.all(size[open_] <= 2 * error[open_])):
+        open_ = ~(best_radius <= tolerance * np.linalg.norm(best, axis=1))
+        worse = ~(new <= size)
+        floor = np.where(worse, floor, error)
+        if not open_.any() or (used > 2 and np.all(np.minimum(size, new)[open_] <= 2 * floor[open_])):
             break
-        correction = -block.solve(gradient)
-        slow = open_ & (size > 0.5 * previous)
-        for i in np.flatnonzero(slow):
-            correction[i] = _true_newton(block, int(i), step[i], gradient[i])
-        previous = size
-        step = np.where(open_[:, None], step + correction, step)
+        slow = ~worse & (new > 0.5 * size)
+        anchor = np.where(worse[:, None], anchor, step)
+        slope = np.where(worse[:, None], slope, gradient)
+        size = np.where(worse, size, new)
+        rate = np.where(worse & exact, rate / 4, 1.0)
+        cheap = -block.solve(slope)
+        for i in np.flatnonzero(open_ & (slow | (worse & ~exact))):
+            cheap[i] = -np.linalg.solve(_curved(block, int(i), anchor[i])[1], slope[i])
+        direction = np.where((worse & exact)[:, None], direction, cheap)
+        exact = np.where(worse, True, slow)
+        step = np.where(open_[:, None], anchor + rate[:, None] * direction, anchor)
     return best, best_radius, used
 
 
@@ -68,7 +79,7 @@ def gradient_after(block: LowRank, step: FloatArray) -> tuple[FloatArray, FloatA
     d, k = problem.X.shape[1], problem.classes
     columns = block.shape(step).transpose(1, 0, 2).reshape(d, -1)  # d × (records·classes)
     total = np.zeros((d, columns.shape[1]))
-    moved = np.zeros(len(step))
+    moved, mass = np.zeros(len(step)), np.zeros(len(step))
     for rows in problem.blocks():
         X = problem.X[rows]
         dt = (X @ columns).reshape(len(X), -1, k)
@@ -76,6 +87,9 @@ def gradient_after(block: LowRank, step: FloatArray) -> tuple[FloatArray, FloatA
         change = change * problem.weights[rows, None, None]
         total += X.T @ change.reshape(len(X), -1)
         moved += problem.norms[rows] @ np.abs(change).sum(axis=2)
+        mass += (problem.weights * problem.norms**2)[rows] @ problem.loss.largest_curvature(
+            pivot.fit.margins[rows, None] + dt
+        )
     flat = total.reshape(d, -1, k).transpose(1, 0, 2).reshape(len(step), -1)
     own_change = problem.loss.change(block.changes.margins, block.project(step), block.changes.y)
     own = np.einsum("id,ic->idc", block.changes.X, own_change * (block.pivot.sign * block.changes.weights)[:, None])
@@ -85,15 +99,9 @@ def gradient_after(block: LowRank, step: FloatArray) -> tuple[FloatArray, FloatA
     units = ROWS + len(problem.y) / ROWS + 4 * d + 64 + 4 * steepest
     scale = np.linalg.norm(pull, axis=1) + np.linalg.norm(penalised, axis=1)
     length = np.linalg.norm(step, axis=1)
-    margins = pivot.fit.margins
-    stray = d * length * curvature_mass(problem, margins, float(length.max())) + change_error(problem, margins)
+    stray = d * length * mass + change_error(problem, pivot.fit.margins)
     rounding = UNIT * (units * moved + 16 * scale + stray) + block.slope_error()
     return gradient, rounding + pivot.fit.gradient_error
-
-
-def _true_newton(block: LowRank, i: int, step: FloatArray, gradient: FloatArray) -> FloatArray:
-    """A Newton correction with record i's Hessian at f + step."""
-    return np.asarray(-np.linalg.solve(_curved(block, i, step)[1], gradient))
 
 
 def _curved(block: LowRank, i: int, step: FloatArray) -> tuple[FloatArray, FloatArray]:

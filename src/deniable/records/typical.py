@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from deniable._check import FloatArray, InputError
 from deniable.records.laws import BracketTradeoff, NoiseLaw, in_chunks
-from deniable.tradeoff import EnvelopeTradeoff, Side, Tradeoff
+from deniable.tradeoff import ApproximateTradeoff, EnvelopeTradeoff, Side, Tradeoff
 
 
 class Typical(ABC):
@@ -56,29 +57,38 @@ class ExactTypical(Typical):
 
     def advantage(self, side: Side) -> FloatArray:
         """Exact at the upper or lower end of ρ_i."""
-        return in_chunks(lambda rho: self.law.advantage(rho, side), self.rho(side))
+        return self._safely(side, 1.0, lambda r: in_chunks(lambda rho: self.law.advantage(rho, side), r))
 
     def tpr(self, fpr: float, side: Side) -> FloatArray:
         """Exact at the upper or lower end of ρ_i."""
-        return in_chunks(lambda rho: self.law.tpr(rho, np.full(rho.shape, fpr), side), self.rho(side))
+        rates = lambda rho: self.law.tpr(rho, np.full(rho.shape, fpr), side)  # noqa: E731
+        return self._safely(side, 1.0, lambda r: in_chunks(rates, r))
 
     def epsilon(self, delta: float, side: Side) -> FloatArray:
         """Exact at the upper or lower end of ρ_i."""
-        return self.law.epsilon(self.rho(side), delta, side)
+        return self._safely(side, np.inf, lambda r: self.law.epsilon(r, delta, side))
 
     def mean_loss(self) -> FloatArray:
         """At the computed distances."""
-        return in_chunks(self.law.mean_loss, self.rate * self.distance)
+        return in_chunks(self.law.mean_loss, np.minimum(self.rate * self.distance, self.law.largest))
 
     def mean_size(self) -> FloatArray:
         """At the computed distances."""
-        return in_chunks(self.law.mean_size, self.rate * self.distance)
+        return in_chunks(self.law.mean_size, np.minimum(self.rate * self.distance, self.law.largest))
+
+    def _safely(self, side: Side, trivial: float, law: Callable[[FloatArray], FloatArray]) -> FloatArray:
+        """Evaluate where the law can be; beyond, ``trivial`` above and the last value below (all grow with ρ)."""
+        rho = self.rho(side)
+        known = law(np.minimum(rho, self.law.largest))
+        return known if side == "lower" else np.where(rho <= self.law.largest, known, trivial)
 
     def tradeoff(self, record: int) -> Tradeoff:
         """The law's trade-off at both ends of ρ_i."""
+        high, low = float(self.rho("upper")[record]), float(self.rho("lower")[record])
+        above = self.law.tradeoff(high) if high <= self.law.largest else ApproximateTradeoff(float("inf"), 0.0)
         return BracketTradeoff(
-            self.law.tradeoff(float(self.rho("upper")[record])),
-            self.law.tradeoff(float(self.rho("lower")[record])),
+            above,
+            self.law.tradeoff(min(low, self.law.largest)),
             method="exact law of the privacy loss at a certified leave-one-out optimum",
         )
 
