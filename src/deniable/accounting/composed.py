@@ -93,8 +93,13 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         inside = (threshold > self.loss.lowest) & (threshold < self.loss.highest)
         distance = np.where(inside, np.inf, 0.0)
         rows[:, ~inside] = _certain(threshold[~inside], self.loss.lowest).stacked()
-        for known in self._contours:
-            _offer(known, threshold, distance, rows)
+        if self._contours:
+            apart = np.stack([np.abs(threshold - c.design) / c.width for c in self._contours])
+            nearest = np.argmin(apart, axis=0)
+            for k in np.unique(nearest[inside]):
+                mine = np.flatnonzero(inside & (nearest == k))
+                rows[:, mine] = self._contours[k].tails(threshold[mine]).stacked()
+                distance[mine] = apart[k, mine]
         error_of = "stick_error" if wanted in ("stick", "back") else f"{wanted.partition('_')[0]}_error"
         value_row, error_row = (list(Tails.__dataclass_fields__).index(name) for name in (wanted, error_of))
         while len(self._contours) < _MOST_CONTOURS:

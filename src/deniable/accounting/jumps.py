@@ -60,7 +60,8 @@ class Split:
     @cached_property
     def place(self) -> float:
         """u at which the loss is ``level``."""
-        return self.sigma * math.log1p(math.expm1(self.level) / self.rate) + 0.5 / self.sigma
+        odds = math.log1p(math.expm1(min(self.level, 600.0)) / self.rate)
+        return self.sigma * max(odds, self.level - 1) + 0.5 / self.sigma  # the maximum only matters far beyond reach
 
     @cached_property
     def real(self) -> tuple[FloatArray, FloatArray, FloatArray]:

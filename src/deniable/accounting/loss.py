@@ -258,6 +258,8 @@ class Line:
         """log M(c + it)/M(c) for one step of one phase, from the difference so that nothing cancels."""
         evaluate = self._shifted_difference if self.shift > 0 else self._difference
         keep = self._relevant(phase)
+        if not keep.size:
+            raise TooSlowError("the tilted law is lost to underflow")
         rows = max(1, _ENTRIES // keep.size)
         parts = [evaluate(phase, keep, t[k : k + rows]) for k in range(0, t.size, rows)]
         z = np.concatenate(parts) / self.mgf[phase]

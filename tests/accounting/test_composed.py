@@ -1,0 +1,157 @@
+"""The door ``dn.tradeoff`` for composed mechanisms: reference values, properties, hard corners, bad input."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import deniable as dn
+
+# design reference values: advantage and TPR at FPR 0.1, 0.01, 1e-3, 1e-5 by an independent high-resolution inversion
+REFERENCE = {
+    (1.0, 0.01, 5000): (0.3508330355, 0.35862566, 0.081618635, 0.015836315, 4.7042152e-4, 0.90083262),
+    (0.5, 0.001, 10_000): (0.2421900607, 0.27257956, 0.059856059, 0.012933779, 6.1444746e-4, 0.90039621),
+    (0.8, 0.02, 2500): (0.6295887512, 0.70064784, 0.31888637, 0.11545423, 1.0358932e-2, 0.92390963),
+    (2.0, 0.05, 1000): (0.3231337531, 0.3292293, 0.06951146, 0.012615348, 3.3204265e-4, 0.90037004),
+    (0.6, 1e-4, 1_000_000): (0.1529557064, 0.18632226, 0.02672249, 3.5700241e-3, 5.9322534e-5, 0.90000002),
+    (5.0, 1.0, 500): (0.9746526813, 0.99929007, 0.98405505, 0.91649936, 0.5820908, 0.99307586),
+}
+PHASES = st.builds(dn.SubsampledGaussian, st.floats(0.6, 8.0), st.floats(0.02, 1.0), st.integers(200, 3000))
+
+
+@pytest.mark.parametrize("run", REFERENCE)
+def test_reference_runs(run):
+    advantage, *rates, accuracy = REFERENCE[run]
+    trade = dn.tradeoff(dn.SubsampledGaussian(*run))
+    assert trade.advantage() == pytest.approx(advantage, abs=1e-10)
+    assert trade.advantage() - trade.advantage(side="lower") <= 1e-10
+    fpr = np.array([0.1, 0.01, 1e-3, 1e-5])
+    assert trade.tpr(fpr) == pytest.approx(np.array(rates), rel=5e-8)
+    assert np.all(trade.tpr(fpr) - trade.tpr(fpr, side="lower") <= 1e-7 * trade.tpr(fpr))
+    assert trade.accuracy(0.1) == pytest.approx(accuracy, abs=1e-8)
+
+
+def test_external_epsilons_name_their_direction():
+    trade = dn.tradeoff(dn.SubsampledGaussian(1.5, 0.04, 2250))
+    assert trade.epsilon(1e-5, "add") == pytest.approx(6.76878, abs=5e-6)
+    assert trade.epsilon(1e-5, "remove") == pytest.approx(6.17855, abs=5e-6)
+    assert trade.epsilon(1e-5) == trade.epsilon(1e-5, "add") <= 6.7774
+    assert trade.inverse().epsilon(1e-5, "remove") == trade.epsilon(1e-5, "add")
+
+
+@settings(max_examples=8)
+@given(parts=st.lists(PHASES, min_size=1, max_size=3))
+def test_roc_is_above_chance_concave_and_dual_to_delta(parts):
+    trade = dn.tradeoff(dn.Composition(parts))
+    fpr = np.geomspace(1e-6, 1.0, 25)
+    for t in (trade, trade.inverse()):
+        high, low = t.tpr(fpr), t.tpr(fpr, side="lower")
+        assert np.all(high >= low)
+        assert np.all(low >= fpr)
+        slopes = np.diff(high) / np.diff(fpr)
+        assert np.all(np.diff(slopes) <= 1e-6 * np.abs(slopes[:-1]) + 1e-9)
+        epsilons = np.linspace(-6, 12, 200)
+        envelope = np.min(np.exp(epsilons) * fpr[:, None] + t.delta(epsilons, "add"), axis=1)
+        assert np.all(t.tpr(fpr, side="lower") <= envelope * (1 + 1e-12))
+    around = np.linspace(-60, 10, 2801)  # equality at the best ε, up to the spacing of the ε that are tried
+    best = np.min(np.exp(around) * 0.3 + trade.delta(around, "add"))
+    assert trade.tpr(0.3, side="lower") <= best <= trade.tpr(0.3) * (1 + 1e-3)
+
+
+@settings(max_examples=8)
+@given(parts=st.lists(PHASES, min_size=1, max_size=2), log_gamma=st.floats(-2, 2))
+def test_directions_are_mirror_images(parts, log_gamma):
+    trade, gamma = dn.tradeoff(dn.Composition(parts)), math.exp(log_gamma)
+    mirrored = 1 - gamma + gamma * trade.hockey_stick(1 / gamma)
+    assert trade.hockey_stick(gamma, "remove") == pytest.approx(mirrored, abs=1e-9 * (1 + gamma))
+
+
+def test_epsilon_may_be_negative():
+    trade = dn.tradeoff(dn.SubsampledGaussian(2.0, 0.01, 100))
+    assert trade.epsilon(0.5) < 0
+    assert trade.delta(trade.epsilon(0.5)) <= 0.5
+
+
+def test_curve_is_one_piece_whatever_is_asked_first():
+    fpr = np.geomspace(1e-9, 0.5, 200)
+    together = dn.tradeoff(dn.SubsampledGaussian(1.0, 0.01, 5000)).tpr(fpr)
+    one_by_one = dn.tradeoff(dn.SubsampledGaussian(1.0, 0.01, 5000))
+    for k in (0, 77, 199):
+        assert one_by_one.tpr(float(fpr[k])) == pytest.approx(together[k], rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    "phases", [((0.5, 0.2, 40), (3.0, 0.01, 500)), ((1.0, 1.0, 3), (1.0, 0.1, 50)), ((0.4, 0.9, 2), (9.0, 0.5, 99))]
+)
+def test_mixed_phases_agree_with_the_grid(phases):
+    mechanism = dn.Composition([dn.SubsampledGaussian(*phase) for phase in phases])
+    fine, coarse = dn.tradeoff(mechanism), dn.tradeoff(mechanism, engine="grid")
+    assert coarse.advantage(side="lower") <= fine.advantage()
+    assert fine.advantage(side="lower") <= coarse.advantage()
+    assert coarse.tpr(1e-3, side="lower") <= fine.tpr(1e-3)
+    assert fine.tpr(1e-3, side="lower") <= coarse.tpr(1e-3)
+
+
+def test_many_different_phases():
+    phases = [dn.SubsampledGaussian(1.0 + 0.001 * k, 0.01 + 1e-5 * k, 5) for k in range(200)]
+    trade = dn.tradeoff(dn.Composition(phases))
+    low = dn.tradeoff(dn.SubsampledGaussian(1.2, 0.01, 1000)).advantage(side="lower")
+    high = dn.tradeoff(dn.SubsampledGaussian(1.0, 0.012, 1000)).advantage()
+    assert low < trade.advantage(side="lower") <= trade.advantage() < high
+
+
+@pytest.mark.parametrize(
+    "run", [(0.3, 1e-6, 1_000_000), (100.0, 1e-6, 1000), (0.3, 0.999, 1000), (0.3, 0.9, 1_000_000)]
+)
+def test_hard_corners_are_sound_and_silent(run):
+    fpr = np.array([0.0, 1e-300, 1e-30, 1e-9, 0.5, 1 - 1e-12, 1.0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        trade = dn.tradeoff(dn.SubsampledGaussian(*run), engine="inversion")
+        for t in (trade, trade.inverse()):
+            high, low = t.tpr(fpr), t.tpr(fpr, side="lower")
+            assert np.all((fpr <= low) & (low <= high) & (high <= 1))
+            assert np.all(np.diff(high) >= 0)
+        for prior in (1e-9, 0.5, 1 - 1e-9):
+            assert 0 <= trade.advantage(prior, side="lower") <= trade.advantage(prior) <= 2 * min(prior, 1 - prior)
+        deltas = trade.delta(np.array([-700.0, -1.0, 0.0, 1.0, 50.0, 700.0, 1e6]))
+        assert np.all(np.diff(deltas) <= 1e-12)
+
+
+def test_gaussian_parts_are_closed_form():
+    trade = dn.tradeoff(dn.Composition([dn.GaussianDP(0.6), dn.SubsampledGaussian(2.0, 1.0, 16)]))
+    assert trade.advantage() == pytest.approx(dn.tradeoff(dn.GaussianDP(math.sqrt(0.36 + 4))).advantage())
+    assert trade.method == "closed form"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"engine": "fft"}, "engine must be one of"),
+        ({"adjacency": "replace"}, "no pair of laws is proven"),
+        ({"adjacency": "swap"}, "adjacency must be one of"),
+        ({"tolerance": 0.0}, "tolerance must be above 0"),
+        ({"tolerance": math.nan}, "tolerance must be"),
+        ({"engine": "monte-carlo", "samples": 0}, "samples must be at least 1"),
+        ({"engine": "monte-carlo", "confidence": 1.0}, "confidence must be above 0 and below 1"),
+    ],
+)
+def test_bad_options_say_what_is_wrong(arguments, message):
+    with pytest.raises(dn.InputError, match=message):
+        dn.tradeoff(dn.SubsampledGaussian(1.0, 0.1, 10), **arguments)
+
+
+@pytest.mark.parametrize("fpr", [-0.1, 1.1, math.nan, [0.1, math.nan], "x"])
+def test_bad_rates_say_what_is_wrong(fpr):
+    with pytest.raises(dn.InputError, match="fpr must be"):
+        dn.tradeoff(dn.SubsampledGaussian(1.0, 0.1, 50)).tpr(fpr)
+
+
+def test_not_a_mechanism():
+    with pytest.raises(dn.InputError, match="mechanism must be"):
+        dn.tradeoff("DP-SGD")
