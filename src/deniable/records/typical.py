@@ -70,11 +70,17 @@ class ExactTypical(Typical):
 
     def mean_loss(self) -> FloatArray:
         """At the computed distances."""
-        return in_chunks(self.law.mean_loss, np.minimum(self.rate * self.distance, self.law.largest))
+        return self._mean(self.law.mean_loss)
 
     def mean_size(self) -> FloatArray:
         """At the computed distances."""
-        return in_chunks(self.law.mean_size, np.minimum(self.rate * self.distance, self.law.largest))
+        return self._mean(self.law.mean_size)
+
+    def _mean(self, law: Callable[[FloatArray], FloatArray]) -> FloatArray:
+        """Beyond the computed law ρ times its last E cos θ, which is within about d/ρ of 1, as it then remains."""
+        rho = self.rate * self.distance
+        known = np.minimum(rho, self.law.largest)
+        return in_chunks(law, known) * np.where(rho > known, rho / self.law.largest, 1.0)
 
     def _safely(self, side: Side, trivial: float, law: Callable[[FloatArray], FloatArray]) -> FloatArray:
         """Evaluate where the law can be; beyond, ``trivial`` above and the last value below (all grow with ρ)."""
