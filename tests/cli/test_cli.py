@@ -191,3 +191,13 @@ def test_compare_runs_and_files(tmp_path, capsys):
 def test_bad_comparisons(line, capsys):
     assert run(line) == 2
     assert capsys.readouterr().err.startswith("error: ")
+
+
+def test_calibrated_noise_is_printed_on_the_safe_side(capsys):
+    line = ["calibrate", "--sample-rate", "0.01", "--steps", "500", "--advantage", "0.1"]
+    assert run([*line, "--json"]) == 0
+    exact = json.loads(capsys.readouterr().out)["noise_multiplier"]
+    assert run(line) == 0
+    printed = float(capsys.readouterr().out.split()[2].rstrip(":"))
+    assert exact <= printed <= exact * (1 + 1e-5)
+    assert dn.tradeoff(dn.SubsampledGaussian(printed, 0.01, 500)).advantage() <= 0.1

@@ -53,7 +53,7 @@ class ScoreAudit:
         sample cannot resolve the rate: the interval is [0, 1] and marked so.
         """
         fpr = number("fpr", fpr, above=0.0, below=1.0, hint="it is a rate, not a percentage")
-        name = f"TPR at FPR {fpr:g}"
+        name = f"TPR at FPR {100 * fpr:.4g} %"
         if self.evidence.full.n * fpr < 1:
             return Interval(0.0, 1.0, float("nan"), name, self.confidence, resolvable=False)
         side = self._error / 2
@@ -64,7 +64,7 @@ class ScoreAudit:
         """Return the interval of P(member | accused) at false positive rate ``fpr`` (positive predictive value)."""
         prior = number("prior", prior, above=0.0, below=1.0)
         rate = self.tpr(fpr)
-        name = f"precision at FPR {fpr:g} and prior {prior:g}"
+        name = f"precision at FPR {100 * fpr:.4g} % and prior {100 * prior:.4g} %"
         if not rate.resolvable:
             return Interval(0.0, 1.0, float("nan"), name, self.confidence, resolvable=False)
         low, high, middle = (prior * r / (prior * r + (1 - prior) * fpr) for r in (rate.low, rate.high, rate.estimate))

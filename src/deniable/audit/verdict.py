@@ -63,7 +63,7 @@ class Verdict:
         return "\n".join(
             [
                 head,
-                f"  promised: TPR at most {self.promised:.4g} at FPR {self.fpr:.4g} ({self.promise})",
+                f"  promised: TPR at most {self.promised:.4g} at FPR {100 * self.fpr:.4g} % ({self.promise})",
                 f"  measured: {self.measured}",
                 f"  repeat:   {self.command or 'audit_scores(member, nonmember).compare(tradeoff) on the same scores'}",
             ]
@@ -97,7 +97,7 @@ def judge(evidence: Evidence, tradeoff: Tradeoff, confidence: float, command: st
     fpr = k / (rest.n + 1)
     limit = tradeoff.tpr(fpr)
     low = limit + _excess(p_value_above, allowed) if outcome == "violated" else tpr_lower(rest, fpr, allowed)
-    name = f"TPR at FPR {fpr:.4g}"
+    name = f"TPR at FPR {100 * fpr:.4g} %"
     measured = as_interval(min(low, 1.0), 1.0, rest.hits(k) / rest.m, name, confidence, sides="lower")
     return Verdict(outcome, seen, certain, LOOKED_AT, fpr, limit, measured, _describe(tradeoff), command)
 

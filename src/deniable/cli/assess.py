@@ -9,12 +9,12 @@ from typing import Annotated, Any
 
 import typer
 
-from deniable._check import InputError, integer
+from deniable._check import InputError
 from deniable._files import check_writable
 from deniable.cli._app import MISSED, JsonFlag, PriorOption, SeedOption, app, command_line, examples
+from deniable.cli._run import RUN_PANEL, Options, mechanism, run_options
 
 DATA = "Data and model"
-RUN = "DP-SGD run"
 OUTPUT = "Output"
 
 
@@ -58,19 +58,19 @@ def assess(
         int, typer.Option(help="Simulated releases per world for the measured attack.", rich_help_panel=DATA)
     ] = 20_000,
     noise_multiplier: Annotated[
-        float | None, typer.Option(help="Noise standard deviation over clipping norm.", rich_help_panel=RUN)
+        float | None, typer.Option(help="Noise standard deviation over clipping norm.", rich_help_panel=RUN_PANEL)
     ] = None,
     sample_rate: Annotated[
-        float | None, typer.Option(help="Probability that a record enters a step.", rich_help_panel=RUN)
+        float | None, typer.Option(help="Probability that a record enters a step.", rich_help_panel=RUN_PANEL)
     ] = None,
-    steps: Annotated[float | None, typer.Option(help="Number of steps.", rich_help_panel=RUN)] = None,
+    steps: Annotated[float | None, typer.Option(help="Number of steps.", rich_help_panel=RUN_PANEL)] = None,
     opacus: Annotated[
         Path | None,
-        typer.Option(help="File of an Opacus accountant's state_dict or of a checkpoint.", rich_help_panel=RUN),
+        typer.Option(help="File of an Opacus accountant's state_dict or of a checkpoint.", rich_help_panel=RUN_PANEL),
     ] = None,
     history: Annotated[
         Path | None,
-        typer.Option(help="JSON list of [noise_multiplier, sample_rate, steps].", rich_help_panel=RUN),
+        typer.Option(help="JSON list of [noise_multiplier, sample_rate, steps].", rich_help_panel=RUN_PANEL),
     ] = None,
     prior: PriorOption = 0.5,
     fpr: Annotated[
@@ -93,7 +93,7 @@ def assess(
     """
     if out is not None:
         check_writable("--out", out, suffixes=(".html", ".htm", ".json", ".md"))
-    run = {"--noise-multiplier": noise_multiplier, "--sample-rate": sample_rate, "--steps": steps}
+    run = run_options(noise_multiplier, sample_rate, steps)
     sources = {"data": data, "--opacus": opacus, "--history": history, **run}
     given = [name for name, value in sources.items() if value is not None]
     if len([name for name in given if name not in run]) + bool(set(given) & set(run)) != 1:
@@ -142,18 +142,14 @@ def show(assessment: Any, out: Path | None, as_json: bool) -> None:
         print(f"\nreport written to {out}", file=sys.stderr)
 
 
-def _mechanism(opacus: Path | None, history: Path | None, run: dict[str, float | None]) -> Any:
-    import deniable as dn
+def _mechanism(opacus: Path | None, history: Path | None, run: Options) -> Any:
     from deniable.integrations.run_files import read_history, read_opacus
 
     if opacus is not None:
         return read_opacus(opacus)
     if history is not None:
         return read_history(history)
-    if missing := [name for name, value in run.items() if value is None]:
-        raise InputError(f"a DP-SGD run needs --noise-multiplier, --sample-rate and --steps; missing: {missing}")
-    sigma, rate, steps = run.values()
-    return dn.SubsampledGaussian(sigma or 0.0, rate or 0.0, integer("steps", steps, at_least=1))
+    return mechanism(run)
 
 
 def _ranges(path: Path | None) -> dict[str, Any] | None:

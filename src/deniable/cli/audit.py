@@ -7,9 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from deniable._check import InputError, integer
+from deniable._check import InputError
 from deniable._files import check_writable
 from deniable.cli._app import MISSED, JsonFlag, app, command_line, examples
+from deniable.cli._run import Options, is_given, mechanism, run_options
 from deniable.cli.assess import show
 
 PROMISE = "Promise to compare with"
@@ -44,8 +45,7 @@ def audit(
     import deniable as dn
     from deniable.audit import read_scores
 
-    run = {"--noise-multiplier": noise_multiplier, "--sample-rate": sample_rate, "--steps": steps}
-    promise = _promise(epsilon, delta, mu, run)
+    promise = _promise(epsilon, delta, mu, run_options(noise_multiplier, sample_rate, steps))
     inside, outside = read_scores(scores, score=score, member=member)
     sign = -1.0 if reverse else 1.0
     found = dn.audit_scores(sign * inside, sign * outside, confidence, command=command_line())
@@ -56,21 +56,14 @@ def audit(
         raise typer.Exit(MISSED)
 
 
-def _promise(epsilon: float | None, delta: float, mu: float | None, run: dict[str, float | None]) -> Any:
+def _promise(epsilon: float | None, delta: float, mu: float | None, run: Options) -> Any:
     """Return the promised mechanism, or None if nothing was promised."""
     import deniable as dn
 
-    ran = any(value is not None for value in run.values())
-    if (epsilon is not None) + (mu is not None) + ran > 1:
+    if (epsilon is not None) + (mu is not None) + is_given(run) > 1:
         raise InputError("give one promise: --epsilon with --delta, or --mu, or a DP-SGD run")
     if epsilon is not None:
         return dn.ApproximateDP(epsilon, delta)
     if mu is not None:
         return dn.GaussianDP(mu)
-    if not ran:
-        return None
-    missing = [name for name, value in run.items() if value is None]
-    if missing:
-        raise InputError(f"a DP-SGD run needs --noise-multiplier, --sample-rate and --steps; missing: {missing}")
-    sigma, rate, steps = run.values()
-    return dn.SubsampledGaussian(sigma or 0.0, rate or 0.0, integer("steps", steps, at_least=1))
+    return mechanism(run) if is_given(run) else None

@@ -49,4 +49,9 @@ def calibrate(
     if as_json:
         print(to_json({"noise_multiplier": noise, "advantage": reached.advantage(), "target": target}))
     else:
-        print(f"noise multiplier {noise:.6g}: advantage at most {100 * reached.advantage():.4g} % at a prior of 50 %")
+        from deniable.report.model import shown
+
+        leak = shown(reached.advantage(), "rate", "upper")
+        print(
+            f"noise multiplier {shown(noise, 'number', 'upper', 7)}: advantage at most {leak} at a prior of 50\u00a0%"
+        )

@@ -8,7 +8,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from deniable._files import check_writable, to_json
+from deniable._files import check_writable, to_json, write_atomically
 from deniable.cli._app import FprOption, JsonFlag, SeedOption, app, examples
 
 
@@ -62,7 +62,7 @@ def profile(
         rng=seed,
     )
     if out is not None and out.suffix == ".csv":
-        found.to_frame(fpr).to_csv(out, index=False)
+        write_atomically(out, found.to_frame(fpr).to_csv(index=False))
     elif out is not None:
         made = dn.assess(found, fpr=(0.1, 0.01, fpr) if fpr not in (0.1, 0.01) else (0.1, 0.01))
         {".json": made.to_json, ".md": made.to_markdown}.get(out.suffix, made.to_html)(out)

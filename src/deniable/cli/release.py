@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
-from deniable._check import InputError
+from deniable._files import check_writable, to_json, write_atomically
 from deniable._optional import require
 from deniable.cli._app import JsonFlag, SeedOption, app, examples
 
@@ -41,8 +40,9 @@ def release(
 
     The written model is a plain scikit-learn estimator of the encoded columns; the encoding is in the certificate.
     """
-    if out.suffix != ".skops":
-        raise InputError(f"--out must end in .skops, got {str(out)!r}")
+    check_writable("--out", out, suffixes=(".skops",))
+    if certificate is not None:
+        check_writable("--certificate", certificate, suffixes=(".json",))
     skops: Any = require("skops.io", package="skops", purpose="writing a .skops model")
     from deniable.integrations.sklearn import MembershipPrivate
     from deniable.integrations.tabular import encode, read_table
@@ -65,10 +65,10 @@ def release(
             "classes": {"-1": encoded.classes[0], "1": encoded.classes[1]},
         },
     }
-    text = json.dumps(promise, indent=2, ensure_ascii=False, default=str)
-    skops.dump(fitted.estimator_, out)
+    text = to_json(promise)
+    write_atomically(out, skops.dumps(fitted.estimator_))
     if certificate is not None:
-        certificate.write_text(text + "\n", encoding="utf-8")
+        write_atomically(certificate, text + "\n")
     print(text if as_json else f"{out}: {fitted.certificate_}")
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from deniable._check import InputError
-from deniable.integrations.tabular import _read_file, builtin_names, read_table
+from deniable.integrations.tabular import builtin_names, read_file, read_table
 
 PREFIX = "sklearn:"
 
@@ -64,7 +64,7 @@ def _features(source: str | Path, target: str | None, drop: tuple[str, ...]) -> 
     if str(source) in builtin_names():
         table = read_table(source, target, drop=drop)
         return table.features, table.target.to_numpy()
-    frame = _read_file(Path(source))
+    frame = read_file(Path(source))
     for column in (*([target] if target is not None else []), *drop):
         if column not in frame.columns:
             raise InputError(f"column {column!r} is not in {source}; it has: {', '.join(map(str, frame.columns))}")

@@ -71,7 +71,8 @@ def _builtin(name: str) -> tuple[pd.DataFrame, str]:
     return frame.loc[:, frame.nunique() > 1], "target"
 
 
-def _read_file(path: Path) -> pd.DataFrame:
+def read_file(path: Path) -> pd.DataFrame:
+    """Return the .csv, .tsv (also .gz) or .parquet file as a data frame, unchecked."""
     if not path.is_file():
         raise InputError(
             f"data file {str(path)!r} does not exist; give a .csv, .csv.gz or .parquet file or one of "
@@ -106,7 +107,7 @@ def read_table(source: str | Path | pd.DataFrame, target: str | None = None, *, 
         frame, known = _builtin(str(source))
         name, target = str(source), target or known
     else:
-        frame, name = _read_file(Path(source)), Path(source).name
+        frame, name = read_file(Path(source)), Path(source).name
     if target is None:
         raise InputError(f"target is missing; name the column to predict, one of: {_listed(frame.columns)}")
     for column in (target, *drop):

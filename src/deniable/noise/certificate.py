@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from deniable._check import FloatArray
+from deniable._files import write_atomically
 from deniable.tradeoff import Tradeoff
 
 Kind = Literal["exact", "sampled", "estimate", "published"]
@@ -96,7 +97,7 @@ class Certificate:
         """Return the certificate as JSON and, if ``path`` is given, write it there."""
         text = json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
         if path is not None:
-            Path(path).write_text(text + "\n", encoding="utf-8")
+            write_atomically(path, text + "\n")
         return text
 
     def __str__(self) -> str:

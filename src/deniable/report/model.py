@@ -215,8 +215,8 @@ def with_limit(assessment: Assessment, max_advantage: float) -> Assessment:
     return replace(assessment, status="target missed", headline=headline)
 
 
-def shown(value: float, unit: Unit, side: str) -> str:
-    """Return a number for people: rates in percent, four digits, rounded to the named side of the truth."""
+def shown(value: float, unit: Unit, side: str, digits: int = 4) -> str:
+    """Return a number for people: rates in percent, few digits, rounded to the named side of the truth."""
     if np.isinf(value):
         return "unbounded" if value > 0 else "−∞"
     if unit == "count":
@@ -225,11 +225,11 @@ def shown(value: float, unit: Unit, side: str) -> str:
     if exact == 0:
         return "0\u00a0%" if unit == "rate" else "0"
     ways = {"upper": decimal.ROUND_CEILING, "lower": decimal.ROUND_FLOOR, "nearest": decimal.ROUND_HALF_EVEN}
-    exponent = exact.adjusted() - 3
+    exponent = exact.adjusted() - digits + 1
     rounded = exact.quantize(decimal.Decimal(1).scaleb(exponent), rounding=ways[side])
     if unit == "rate":
         rounded = min(rounded, decimal.Decimal(100)) if value <= 1 else rounded
-    text = f"{rounded:f}" if -6 <= rounded.adjusted() <= 6 else f"{rounded:.3e}"
+    text = f"{rounded:f}" if -6 <= rounded.adjusted() <= 6 else f"{rounded:.{digits - 1}e}"
     if "." in text and "e" not in text:
         text = text.rstrip("0").rstrip(".")
     return f"{text}\u00a0%" if unit == "rate" else text
