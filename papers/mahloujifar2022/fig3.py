@@ -25,16 +25,15 @@ def run(sigma, rate, steps=None):
 
 
 def make(reduced):
-    rates = np.linspace(0.01, 1.0, 34 if reduced else 397)
-    whole = np.arange(EPOCHS, 26 if reduced else 301)  # numbers of steps T with q = 5/T: nothing is rounded
+    rates = np.linspace(0.01, 1.0, 34 if reduced else 199)
+    whole = np.arange(EPOCHS, 26 if reduced else 151)  # numbers of steps T with q = 5/T: nothing is rounded
     figure, axes = plt.subplots(1, len(SIGMAS), figsize=(12.0, 3.8), layout="constrained")
     falls = outside = rises = 0
-    numbers = {}
     for ax, sigma in zip(axes, SIGMAS, strict=True):
         exact = np.array([dn.tradeoff(run(sigma, q)).advantage() for q in rates])
-        coarse = rates[:: 3 if reduced else 6]
+        coarse = rates[::3]
         ax.plot(coarse, [humphries(run(sigma, q), DELTA) for q in coarse], "--", lw=1, label="Humphries et al.")
-        ax.plot(coarse, by_pinsker := [pinsker(run(sigma, q)) for q in coarse], "-.", lw=1, label="Pinsker")
+        ax.plot(rates, by_pinsker := [pinsker(run(sigma, q)) for q in rates], "-.", lw=1, label="Pinsker")
         ax.plot(rates, exact, lw=1, label="optimal, T = round(5/q)")
         smooth = np.array([dn.tradeoff(run(sigma, EPOCHS / t, t)).advantage() for t in whole])
         ax.plot(EPOCHS / whole, smooth, "k:", lw=1.2, label="optimal where 5/q is whole")
@@ -47,8 +46,11 @@ def make(reduced):
         outside += int(np.sum(down & (np.diff(steps) == 0)))  # falls while T stays: none, if rounding explains them
         rises += int(np.sum(np.diff(smooth) > 1e-9))  # the curve without rounding grows with q = 5/T throughout
         if sigma == SIGMAS[0]:
-            numbers["rate_at_which_pinsker_is_vacuous"] = float(coarse[np.argmax(np.array(by_pinsker) >= 1)])
-            numbers["optimal_there"] = float(exact[np.searchsorted(rates, numbers["rate_at_which_pinsker_is_vacuous"])])
+            vacuous = int(np.argmax(np.array(by_pinsker) >= 1))
+            numbers = {
+                "rate_at_which_pinsker_is_vacuous": float(rates[vacuous]),
+                "optimal_there": float(exact[vacuous]),
+            }
     numbers |= {"falls_with_rate": falls, "falls_without_a_jump_of_T": outside, "falls_where_5_over_q_is_whole": rises}
     return figure, numbers
 
