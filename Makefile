@@ -40,7 +40,7 @@ lint: $(VENV)/.dev  ## style, types and the import contract
 docs: $(VENV)/.dev  ## run every example of README and docs and compare its output
 	$(BIN)/pytest tests/docs --override-ini 'addopts=' -q --run-docs
 
-papers: $(VENV)/.dev  ## redraw every figure of the papers in full; out/papers, or PAPERS_OUT=docs/gallery
+papers: $(VENV)/.dev  ## redraw every figure of the papers in full, into out/papers
 	@mkdir -p $(PAPERS_OUT); failed=0; for script in $$(grep -l 'def make(' papers/*/*.py); do \
 		name=$$(basename $$(dirname $$script))-$$(basename $$script .py); \
 		$(BIN)/python $$script --out $(PAPERS_OUT)/$$name.svg >$(PAPERS_OUT)/$$name.txt; code=$$?; \

@@ -61,7 +61,7 @@ def separation(clouds):
 def draw_clouds(ax, clouds):
     """Models of all rows as black crosses, those of every fifth neighbouring data set as circles."""
     for cloud in clouds[1::5]:
-        ax.plot(*cloud.T, "o", ms=2, alpha=0.6)
-    ax.plot(*clouds[0].T, "kx", ms=4)
+        ax.plot(*cloud.T, "o", ms=2, alpha=0.6, rasterized=True)
+    ax.plot(*clouds[0].T, "kx", ms=4, rasterized=True)
     ax.title.set_fontsize(9)
     ax.tick_params(labelsize=6)

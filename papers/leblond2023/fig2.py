@@ -46,8 +46,10 @@ def make(reduced):
             if name == "two":
                 shown = np.random.default_rng(0).choice(len(y), 400, replace=False)
                 ours, theirs = (1e5 * (p[shown] - profile.optimum).T for p in (profile.leave_one_out, guess))
-                ax.scatter(*theirs, s=9, marker="o", facecolors="none", edgecolors="C1", lw=0.5, label="A_wc")
-                ax.scatter(*ours, s=3, color="C0", label="A(y), certified (ours)")
+                ax.scatter(
+                    *theirs, s=9, marker="o", facecolors="none", edgecolors="C1", lw=0.5, label="A_wc", rasterized=True
+                )
+                ax.scatter(*ours, s=3, color="C0", label="A(y), certified (ours)", rasterized=True)
                 ax.set(title=f"Λ = {regularization:g}", xlabel="10⁵ (f₁ − A(x)₁)", ylabel="10⁵ (f₂ − A(x)₂)")
                 ax.legend(fontsize=7)
                 if regularization == 1.0:

@@ -30,7 +30,7 @@ def make(reduced):
         size = np.abs(profile.privacy_loss)
         shown = np.random.default_rng(0).choice(len(y), 500, replace=False)
         places = 1e5 * (profile.leave_one_out[shown] - profile.optimum)
-        stars = ax.scatter(*places.T, c=size[shown], marker="*", s=22, cmap="coolwarm", lw=0)
+        stars = ax.scatter(*places.T, c=size[shown], marker="*", s=22, cmap="coolwarm", lw=0, rasterized=True)
         ax.plot(*(1e5 * (model - profile.optimum)), "ko", ms=6)
         ax.set(title=title, xlabel="10⁵ (f₁ − A(x)₁)", ylabel="10⁵ (f₂ − A(x)₂)")
         figure.colorbar(stars, ax=ax, label="|l|, certified (ours)")

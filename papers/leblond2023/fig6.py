@@ -42,6 +42,7 @@ def make(reduced):
     right.axvline(1 / largest, ls="--", color="black")
     right.set(xlabel="β", title="|l| and the advantage have no lower plateau (E15)", ylim=(1e-4, 30))
     for ax in (left, right):
+        ax.minorticks_off()
         ax.legend(fontsize=7)
 
     share = (scaled - scaled[0]) / (scaled[-1] - scaled[0])  # of the way from the lower plateau to the upper

@@ -42,12 +42,13 @@ def make(reduced):
         left.loglog(rho / distance, means, "x", color=f"C{colour}", ms=4)
         sampled.append(means)
     ours = np.concatenate([p.rate * p.distance for p in profiles]), np.concatenate([p.mean_loss for p in profiles])
-    order = np.argsort(ours[0])[:: len(ours[0]) // 300]
+    order = np.argsort(ours[0])[:: len(ours[0]) // 100]
     right.loglog(ours[0][order], ours[1][order], "k.", ms=2, label="E l = KL, all records, ours")
     right.loglog(rho, rho**2 / 4, "k:", lw=1, label="β²|A(x) − A(y)|²/(2d)")
     left.set(xlabel="β", ylabel="mean loss", title="mean |l|: crosses sampled, lines exact")
     right.set(xlabel="β|A(x) − A(y)|", ylim=(1e-9, 1e3), title="one curve for all records")
     for ax in (left, right):
+        ax.minorticks_off()
         ax.legend(fontsize=7)
 
     small = profiles[0].rate * profiles[0].distance

@@ -15,7 +15,7 @@ EPSILONS = (0.1, 1.0, 2.0)
 
 
 def make(reduced):
-    prior = np.linspace(0.001, 0.999, 101 if reduced else 999)
+    prior = np.linspace(0.001, 0.999, 101 if reduced else 199)
     figure, ax = plt.subplots(figsize=(5.6, 4.2), layout="constrained")
     excess, gain = [], []
     for colour, epsilon in enumerate(EPSILONS):
