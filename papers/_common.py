@@ -25,8 +25,8 @@ HERE = Path(__file__).resolve().parent
 SKIPPED = 77  # the exit code by which test harnesses know a skip from a success and a failure
 
 _SOURCES = {
-    "adult": "UCI Adult: https://archive.ics.uci.edu/dataset/2/adult, rows of adult.data, then adult.test, written by "
-    "pandas with a header (age, workclass, fnlwgt, education, education-num, ...)",
+    "adult": "UCI Adult: https://archive.ics.uci.edu/dataset/2/adult; the rows of adult.data, then of adult.test, with "
+    "the columns of adult.names (age, ..., native-country), income, and split (train or test)",
     "mnist": "MNIST: http://yann.lecun.com/exdb/mnist, or sklearn.datasets.fetch_openml('mnist_784')",
     "cifar10": "CIFAR-10: https://www.cs.toronto.edu/~kriz/cifar.html",
     "location30": "Location-30, from the Foursquare check-ins of https://sites.google.com/site/yangdingqi/home",
