@@ -79,11 +79,16 @@ def judge(evidence: Evidence, tradeoff: Tradeoff, confidence: float, command: st
     certain = confidence - (1 - tradeoff.confidence)  # a promise that may itself fail uses up confidence
     rest, allowed = evidence.rest, 1 - confidence
     k = evidence.most_telling(tradeoff.tpr)
-    promised = _remembered(tradeoff.tpr)
+    promised: dict[int, FloatArray] = {}  # the promise at the nodes of each rank: composed mechanisms take a while
 
     def p_value_above(excess: float, hits: int = rest.hits(k), at: int = k) -> float:
         """P-value of ``hits`` at the threshold of rank ``at`` if attacks may exceed the promise by ``excess``."""
-        ceiling = lambda u: np.minimum(1.0, promised(u) + excess)  # noqa: E731
+
+        def ceiling(fpr: FloatArray) -> FloatArray:
+            if at not in promised:
+                promised[at] = tradeoff.tpr(fpr)
+            return np.minimum(1.0, promised[at] + excess)
+
         return float(p_value(ceiling, at, rest.n, [hits], rest.m, kink=None, error=allowed)[0])
 
     seen = p_value_above(0.0)
@@ -109,18 +114,6 @@ def _excess(p_value_above: Callable[[float], float], allowed: float) -> float:
         middle = (low + high) / 2
         low, high = (middle, high) if p_value_above(middle) <= allowed else (low, middle)
     return low
-
-
-def _remembered(ceiling: Callable[[FloatArray], FloatArray]) -> Callable[[FloatArray], FloatArray]:
-    """Evaluate ``ceiling`` once on the (always equal) nodes: composed mechanisms take a while."""
-    known: list[FloatArray] = []
-
-    def remembered(fpr: FloatArray) -> FloatArray:
-        if not known:
-            known.append(ceiling(fpr))
-        return known[0]
-
-    return remembered
 
 
 def _describe(tradeoff: Tradeoff) -> str:
