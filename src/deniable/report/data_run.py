@@ -24,7 +24,7 @@ from deniable.report.profiled import NOT_FOR_PUBLICATION, profile_section
 from deniable.report.sections import NOT_COVERED, TUNING_WARNING, bound_headline, bound_section
 from deniable.tradeoff import Assumptions, Tradeoff
 
-_SAMPLER_CONFIDENCE = 0.999
+_SAMPLER_CONFIDENCE = 0.99999
 _MOST_GROUPS = 50
 _DRAWS = 200  # released models on which held-out accuracy is measured
 
