@@ -58,7 +58,9 @@ def test_roc_is_above_chance_concave_and_dual_to_delta(parts):
         epsilons = np.linspace(-6, 12, 200)
         envelope = np.min(np.exp(epsilons) * fpr[:, None] + t.delta(epsilons, "add"), axis=1)
         assert np.all(t.tpr(fpr, side="lower") <= envelope * (1 + 1e-12))
-    around = np.linspace(-60, 10, 2801)  # equality at the best ε, up to the spacing of the ε that are tried
+    around = np.concatenate(
+        [np.linspace(-60, 10, 1401), np.linspace(-1, 1, 2001)]
+    )  # equality at the best ε, up to the spacing of the ε that are tried
     best = np.min(np.exp(around) * 0.3 + trade.delta(around, "add"))
     assert trade.tpr(0.3, side="lower") <= best <= trade.tpr(0.3) * (1 + 1e-3)
 

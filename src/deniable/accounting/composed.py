@@ -18,9 +18,10 @@ from deniable.accounting.loss import PrivacyLoss, TooSlowError
 from deniable.tradeoff import Direction, Side, Tradeoff
 
 _REACH = 2.5  # widths from its design within which a contour keeps relative accuracy
-_MOST_CONTOURS = 80
+_MOST_CONTOURS = 200
+_FEW, _NEGLIGIBLE = 16, 1e-30  # curves of more points than a few may neglect what is smaller than this
 _EFFORTS = ((1 << 10, 1.0), (1 << 13, 1.0), (1 << 18, 100.0))  # most nodes and tolerance factor: cheap lines first
-_WIDE_STICK, _WIDE_RATE = 1e-9, 1e-6  # brackets that the grid is asked to improve: absolute, relative
+_WIDE_STICK, _WIDE_RATE = 1e-8, 1e-6  # brackets that the grid is asked to improve: absolute, relative
 _GOOD, _ROUGH = 1e-8, 1e-2  # relative errors at which no further line is laid: for results, in searches
 
 
@@ -93,6 +94,13 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         inside = (threshold > self.loss.lowest) & (threshold < self.loss.highest)
         distance = np.where(inside, np.inf, 0.0)
         rows[:, ~inside] = _certain(threshold[~inside], self.loss.lowest).stacked()
+        error_of = "stick_error" if wanted in ("stick", "back") else f"{wanted.partition('_')[0]}_error"
+        value_row, error_row = (list(Tails.__dataclass_fields__).index(name) for name in (wanted, error_of))
+        if threshold.size > _FEW and wanted in ("stick", "back"):  # no lines for what Chernoff's bound settles
+            bound = self._chernoff(threshold).stacked()
+            settled = inside & (bound[error_row] < _NEGLIGIBLE)
+            rows[:, settled], distance[settled] = bound[:, settled], 0.0
+            inside &= ~settled
         if self._contours:
             apart = np.stack([np.abs(threshold - c.design) / c.width for c in self._contours])
             nearest = np.argmin(apart, axis=0)
@@ -100,8 +108,6 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
                 mine = np.flatnonzero(inside & (nearest == k))
                 rows[:, mine] = self._contours[k].tails(threshold[mine]).stacked()
                 distance[mine] = apart[k, mine]
-        error_of = "stick_error" if wanted in ("stick", "back") else f"{wanted.partition('_')[0]}_error"
-        value_row, error_row = (list(Tails.__dataclass_fields__).index(name) for name in (wanted, error_of))
         while len(self._contours) < _MOST_CONTOURS:
             poor = (distance > _REACH) | (
                 (rows[error_row] > good * np.abs(rows[value_row])) & (rows[error_row] > 1e-300) & (distance > 0.3)
@@ -122,24 +128,33 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         return Tails(*rows)
 
     def _chernoff(self, threshold: FloatArray) -> Tails:
-        """What is known without a line: out(L > ℓ) ≤ e^{K(θ) − θℓ}, in(L > ℓ) ≤ e^{K(θ) − (θ − 1)ℓ} for θ ≥ 1."""
-        points, growth = self._witnesses
+        """What is known without a line, from Chernoff's bound on either side of the middle.
+
+        Above: out(L > ℓ) ≤ e^{K(θ) − θℓ} and in(L > ℓ) ≤ e^{K(θ) − (θ − 1)ℓ} for θ ≥ 1. Below: the same expressions
+        bound out(L ≤ ℓ) and in(L ≤ ℓ) for θ ≤ 0.
+        """
+        upper = Tails.below(threshold, *self._chernoff_pair(threshold, 0)).stacked()
+        lower = Tails.above(threshold, *self._chernoff_pair(threshold, 1)).stacked()
+        return Tails(*np.where(threshold > self._landmarks[1], upper, lower))
+
+    def _chernoff_pair(self, threshold: FloatArray, side: int) -> tuple[FloatArray, FloatArray]:
+        points, growth = self._witnesses[side]
         exponent = growth - np.multiply.outer(threshold, points)
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             out, inside = np.exp(exponent.min(axis=1)), np.exp((exponent + threshold[:, None]).min(axis=1))
-        return Tails.below(threshold, np.nan_to_num(out, nan=1.0), np.nan_to_num(inside, nan=1.0))
+        return np.nan_to_num(out, nan=1.0), np.nan_to_num(inside, nan=1.0)
 
     @cached_property
-    def _witnesses(self) -> tuple[FloatArray, FloatArray]:
-        """Points θ ≥ 1 with K(θ), up to where the rarest outcomes dominate."""
+    def _witnesses(self) -> tuple[tuple[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]:
+        """Points θ ≥ 1 with K(θ), up to where the rarest outcomes dominate, and points θ ≤ 0."""
         loss, spread = self.loss, self._landmarks[3]
-        if loss.steps.size == 0:
-            last = 40 / spread
-        else:
+        last = 40 / spread
+        left = -np.concatenate([[0.0], np.geomspace(1e-3, 1e3, 60) * last])
+        if loss.steps.size:
             sigma = float(loss.noise.min())
-            last = min(40 / spread, 2 * sigma**2 * (40 - 2 * math.log(float(loss.rate.min()))), 1000 * sigma) + 3
-        points = 1 + np.concatenate([[0.0], np.geomspace(min(1e-3, last), last, 40)])
-        return points, loss.log_mgf(points)
+            last = min(last, 2 * sigma**2 * (40 - 2 * math.log(float(loss.rate.min()))), 1000 * sigma) + 3
+        right = 1 + np.concatenate([[0.0], np.geomspace(min(1e-3, last), last, 40)])
+        return _known(loss, right), _known(loss, left)
 
     def _tests(self, alpha: FloatArray, direction: Direction) -> Tails:
         return self._tails(self._thresholds(alpha, direction), "out_above" if direction == "add" else "in_below")
@@ -195,6 +210,16 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
     def _width_near(self, threshold: float) -> float:
         nearest = min(self._contours, key=lambda c: abs(c.design - threshold), default=None)
         return nearest.width if nearest is not None else self._landmarks[3]
+
+
+def _known(loss: PrivacyLoss, points: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """K at the points, leaving out the far ones if it is too large to be computed there."""
+    while points.size > 2:
+        try:
+            return points, loss.log_mgf(points)
+        except TooSlowError:
+            points = points[: points.size // 2]
+    return points[:1], loss.log_mgf(points[:1])
 
 
 def _offer(known: Contour, threshold: FloatArray, distance: FloatArray, rows: FloatArray) -> None:

@@ -47,6 +47,16 @@ class Tails:
         none = np.zeros_like(out)
         return cls(threshold, out, 1 - out, out, none, inside, 1 - inside, inside, none, inside, back, inside)
 
+    @classmethod
+    def above(cls, threshold: FloatArray, out: FloatArray, inside: FloatArray) -> Tails:
+        """Tails of which only upper bounds on out(L ≤ ℓ) and in(L ≤ ℓ) are known."""
+        with np.errstate(over="ignore"):
+            gamma = np.exp(threshold)
+            back = np.minimum(gamma * np.minimum(out, 1.0), 1e300) / 2
+        out, inside = np.minimum(out, 1.0) / 2, np.minimum(inside, 1.0) / 2
+        none = np.zeros_like(out)
+        return cls(threshold, 1 - out, out, out, none, 1 - inside, inside, inside, none, 1 - gamma + back, back, back)
+
     def test(self, direction: Direction) -> tuple[FloatArray, ...]:
         """False and true positive rate of the likelihood ratio test, their errors, log γ and the slope of log-odds."""
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
