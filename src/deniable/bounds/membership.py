@@ -113,11 +113,15 @@ def subsampled_epsilon(epsilon: ArrayLike, rate: ArrayLike) -> float | FloatArra
 
 
 def _advantage(epsilon: FloatArray, delta: FloatArray, prior: FloatArray) -> FloatArray:
-    """2·min(π, 1−π)·H_γ of the worst pair; with t = tanh(ε/2) its spread is t − (1 − 2·min(π, 1−π)) where positive."""
+    """2·min(π, 1−π)·H_γ of the worst pair; its spread is tanh(ε/2) − (1 − 2·min(π, 1−π)) where positive.
+
+    For a rare case that is 2·(min(π, 1−π) − 1/(1 + e^ε)), which keeps its digits; at π near ½ the first form does.
+    """
     rare = np.minimum(prior, 1 - prior)
-    unevenness = 1 - 2 * rare
-    spread = np.maximum(np.tanh(epsilon / 2) - unevenness, 0.0)
-    value = 2 * rare * delta + (1 - delta) * (spread + 4 * EPS * unevenness)
+    even, t = rare > 0.25, np.tanh(epsilon / 2)
+    spread = np.maximum(np.where(even, t - (1 - 2 * rare), 2 * (rare - expit(-epsilon))), 0.0)
+    rounding = 8 * EPS * np.where(even, t, rare)
+    value = 2 * rare * delta + (1 - delta) * np.minimum(spread + rounding, 2 * rare)
     return np.where(spread > 0, raised(value), 2 * rare * delta)
 
 
