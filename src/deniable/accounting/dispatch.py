@@ -105,8 +105,8 @@ def _require_add_remove(adjacency: str) -> None:
     if adjacency == "replace":
         raise InputError(
             "adjacency 'replace' is refused: for composed Poisson-subsampled steps no pair of laws is proven to "
-            "dominate all pairs of data sets that differ by replacing one record; use adjacency='add-remove', or bound a "
-            "replacement as a removal followed by an addition (group privacy)"
+            "dominate all pairs of data sets that differ by replacing one record; use adjacency='add-remove', or bound "
+            "a replacement as a removal followed by an addition (group privacy)"
         )
     choice("adjacency", adjacency, ("add-remove",))
 
