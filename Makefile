@@ -3,6 +3,7 @@ PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13 python3.14; 
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 VENV := .venv
 BIN := $(VENV)/bin
+CODE := src tests papers benchmarks examples
 PAPERS_OUT ?= out/papers
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
@@ -32,8 +33,8 @@ test: $(VENV)/.dev  ## run the test suite
 	$(BIN)/pytest --numprocesses auto
 
 lint: $(VENV)/.dev  ## style, types and the import contract
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
+	$(BIN)/ruff check $(CODE)
+	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
