@@ -1,4 +1,4 @@
-"""What the figures share: two and six numeric columns of Adult as the paper scales them, and its worst-case point."""
+"""What the figures share: two and six numeric columns of Adult as the paper scales them."""
 
 import sys
 from pathlib import Path
@@ -22,13 +22,6 @@ def adult(columns=TWO, rows=None):
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     X /= np.linalg.norm(X, axis=1).max()
     return X[:rows], np.where(table["income"].str.startswith(">50K"), 1.0, -1.0)[:rows]
-
-
-def sphere(X, y, optimum, regularization):
-    """Centre, radius (eqs. 17 and 18) of the ball that holds A(y_i), and A_wc(y_i) opposite to A(x) on it (eq. 22)."""
-    gradient = -(y / (1 + np.exp(y * (X @ optimum))))[:, None] * X
-    step = (optimum + gradient / regularization) / (2 * (len(y) - 1))
-    return optimum + step, np.linalg.norm(step, axis=1), optimum + 2 * step
 
 
 def relative_error(points, profile):

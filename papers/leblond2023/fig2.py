@@ -7,6 +7,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import deniable as dn
+from deniable.records import worst_case_sphere
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 sys.path.append(str(Path(__file__).resolve().parent))
@@ -36,7 +37,7 @@ def make(reduced):
         X, y = _adult.adult(columns)
         for ax, regularization in zip(axes, REGULARIZATIONS, strict=True):
             profile = dn.privacy_profile(X, y, regularization=regularization, mechanism=ANY)
-            guess = _adult.sphere(X, y, profile.optimum, regularization)[2]
+            guess = worst_case_sphere(X, y, regularization=regularization).worst_case
             error = _adult.relative_error(guess, profile)
             records = [int(profile.typical_ranking[0]), int(np.argmax(error))][: 1 if reduced else 2]
             at = f"{name}_columns_at_{regularization:g}"

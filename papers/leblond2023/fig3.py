@@ -7,6 +7,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import deniable as dn
+from deniable.records import worst_case_sphere
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 sys.path.append(str(Path(__file__).resolve().parent))
@@ -21,7 +22,8 @@ def make(reduced):
     panels = ((1.0, "largest |A_wc − A(y)|"), (1.0, "median |A_wc − A(y)|"), (1e-2, "largest |A_wc − A(y)|, Λ = 0.01"))
     for ax, (regularization, title) in zip(axes, panels, strict=True):
         profile = dn.privacy_profile(X, y, regularization=regularization)
-        centre, radius, worst = _adult.sphere(X, y, profile.optimum, regularization)
+        ball = worst_case_sphere(X, y, regularization=regularization)
+        centre, radius, worst = ball.centre, ball.radius, ball.worst_case
         gap = np.linalg.norm(worst - profile.leave_one_out, axis=1)
         i = int(np.argsort(gap)[len(gap) // 2 if title.startswith("median") else -1])
         unit = radius[i]

@@ -9,9 +9,7 @@ from scipy.special import gammaln
 from sklearn.datasets import load_breast_cancer
 
 from deniable.records import OutputPerturbation, privacy_profile
-from deniable.records.fit import Problem, fit
 from deniable.records.laws import NormLaplaceLaw
-from deniable.records.losses import Logistic
 from deniable.records.worst_case import worst_case_sphere
 
 
@@ -68,12 +66,7 @@ def privacy_profile_loss(p, record, rng):
 )  # largest relative error of A_wc on breast cancer, from refits of every record with oracles.refits.optimum
 def test_e14_the_worst_case_point_is_no_approximation(breast_cancer, regularization, wrong_by):
     X, y = breast_cancer
-    n, d = X.shape
-    loss = Logistic()
-    problem = Problem(
-        loss, X, loss.targets(y)[0], np.ones(n), np.full(d, n * regularization), np.full(d, regularization)
-    )
-    sphere = worst_case_sphere(fit(problem))
+    sphere = worst_case_sphere(X, y, regularization=regularization)
     p = privacy_profile(X, y, regularization=regularization, tolerance=1e-8)
     error = np.linalg.norm(sphere.worst_case - p.leave_one_out, axis=1) / p.distance
     assert error.max() == pytest.approx(wrong_by, rel=0.05)

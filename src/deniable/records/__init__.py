@@ -7,6 +7,7 @@ from deniable.records.mechanisms import OutputPerturbation
 from deniable.records.objective import ObjectivePerturbation
 from deniable.records.profile import PrivacyProfile, privacy_profile
 from deniable.records.transition import Transition
+from deniable.records.worst_case import Sphere, worst_case_sphere
 
 __all__ = [
     "Coverage",
@@ -19,9 +20,11 @@ __all__ = [
     "Poisson",
     "PrivacyProfile",
     "Softmax",
+    "Sphere",
     "Squared",
     "SquaredHinge",
     "Transition",
     "coverage",
     "privacy_profile",
+    "worst_case_sphere",
 ]

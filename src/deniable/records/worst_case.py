@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from deniable._check import FloatArray, InputError
-from deniable.records.fit import Fit
+from deniable.records.fit import fit
+from deniable.records.inputs import make_problem
+from deniable.records.losses import Loss, as_loss
 
 
 @dataclass(frozen=True)
@@ -30,19 +33,25 @@ class Sphere:
         return 2 * self.radius
 
 
-def worst_case_sphere(base: Fit) -> Sphere:
-    """Bound every leave-one-out optimum from the base optimum alone, in O(nd).
+def worst_case_sphere(X: ArrayLike, y: ArrayLike, *, regularization: float, loss: str | Loss = "logistic") -> Sphere:
+    """Bound every leave-one-out optimum from the base optimum alone, in O(nd) after the fit.
+
+    Parameters
+    ----------
+    X, y, regularization, loss
+        As in :func:`deniable.privacy_profile`: rows (n, d), labels or responses (n,), Λ above 0.
 
     Raises
     ------
     InputError
         if a parameter is not regularized: the sphere rests on strong convexity.
     """
+    base = fit(make_problem(X, y, regularization, as_loss(loss), "none", None, "mean")[0])
     problem = base.problem
     slope = problem.loss.slope(base.margins, problem.y) * problem.weights[:, None]
     left = problem.penalty - np.outer(problem.weights, problem.relief)
-    if float(left.min()) <= 0 or float(np.ptp(problem.penalty)) > 0:
-        raise InputError("the worst-case sphere needs every parameter regularized alike: regularization above 0")
+    if float(left.min()) <= 0:
+        raise InputError("the worst-case sphere needs regularization above 0: it rests on strong convexity")
     own = np.einsum("id,ic->idc", problem.X, slope).reshape(len(slope), -1)
     step = (own + np.outer(problem.weights, problem.relief) * base.centre - base.gradient) / left
     return Sphere(
