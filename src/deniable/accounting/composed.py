@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +18,8 @@ from deniable.accounting.likelihood import LikelihoodRatioTradeoff, Tails
 from deniable.accounting.loss import PrivacyLoss, TooSlowError
 from deniable.tradeoff import Direction, Side, Tradeoff
 
-_REACH = 2.5  # widths from its design within which a contour keeps relative accuracy
 _MOST_CONTOURS = 200
+_REGIONS: tuple[Region, ...] = ("left", "middle", "right")
 _FEW, _NEGLIGIBLE = 16, 1e-30  # curves of more points than a few may neglect what is smaller than this
 _EFFORTS = ((1 << 10, 1.0), (1 << 13, 1.0), (1 << 18, 100.0))  # most nodes and tolerance factor: cheap lines first
 _WIDE_STICK, _WIDE_RATE = 1e-8, 1e-6  # brackets that the grid is asked to improve: absolute, relative
@@ -65,21 +66,25 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
             return ("middle", "left", "right")
         return ("right", "left", "middle") if threshold > at_half else ("left", "right", "middle")
 
-    def _lay(self, threshold: float) -> Contour | None:
-        """Lay a line for a threshold, or remember that none converges there."""
+    def _lay(self, threshold: float, tried: frozenset[Region] = frozenset()) -> bool:
+        """Lay a line for a threshold in a region that has none there; remember it if no line converges."""
         far = threshold >= self._landmarks[2]
-        for most, slack in _EFFORTS:
+        for most, slack in _EFFORTS[:2] if tried else _EFFORTS:  # a line that has little to add must be cheap
             for region in self._regions(threshold):
-                if far and region != "right" and most == _EFFORTS[0][0] and self._lay_jumps(threshold):
-                    return self._contours[-1]
+                if region in tried:
+                    continue
+                jumps = far and "right" not in tried and region != "right" and most == _EFFORTS[0][0]
+                if jumps and self._lay_jumps(threshold):
+                    return True
                 try:
-                    made = contour(self.loss, region, threshold, slack * self.tolerance, most)
+                    self._contours.append(contour(self.loss, region, threshold, slack * self.tolerance, most))
                 except TooSlowError:
                     continue
-                self._contours.append(made)
-                return made
+                return True
+        if far and tried and "right" not in tried and self._lay_jumps(threshold):
+            return True
         self._hopeless.append(threshold)
-        return None
+        return False
 
     def _lay_jumps(self, threshold: float) -> bool:
         try:
@@ -101,31 +106,49 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
             settled = inside & (bound[error_row] < _NEGLIGIBLE)
             rows[:, settled], distance[settled] = bound[:, settled], 0.0
             inside &= ~settled
-        if self._contours:
-            apart = np.stack([np.abs(threshold - c.design) / c.width for c in self._contours])
-            nearest = np.argmin(apart, axis=0)
-            for k in np.unique(nearest[inside]):
-                mine = np.flatnonzero(inside & (nearest == k))
-                rows[:, mine] = self._contours[k].tails(threshold[mine]).stacked()
-                distance[mine] = apart[k, mine]
-        while len(self._contours) < _MOST_CONTOURS:
-            poor = (distance > _REACH) | (
-                (rows[error_row] > good * np.abs(rows[value_row])) & (rows[error_row] > 1e-300) & (distance > 0.3)
-            )
+        laid = -1
+        while laid < len(self._contours):
+            laid = len(self._contours)
+            tried = self._fill(threshold, inside, distance, rows, "out" if wanted.startswith("out") else "in")
+            wide = rows[error_row] > np.maximum(good * np.abs(rows[value_row]), 1e-300)
+            poor = wide & (tried.sum(axis=0) < len(_REGIONS))
             for lost in self._hopeless:
                 poor &= np.abs(threshold - lost) > 0.2 * self._landmarks[3]
-            if not poor.any():
-                break
-            worst = np.flatnonzero(poor)[np.argmax(distance[poor])]
-            laid = self._lay(float(threshold[worst]))
-            if laid is not None:
-                _offer(laid, threshold, distance, rows)
+            while poor.any() and len(self._contours) < _MOST_CONTOURS:
+                worst = np.flatnonzero(poor)[np.argmax(distance[poor])]
+                known = frozenset(r for r, near in zip(_REGIONS, tried[:, worst], strict=True) if near)
+                if self._lay(float(threshold[worst]), known):
+                    break
+                poor &= np.abs(threshold - threshold[worst]) > 0.2 * self._landmarks[3]
         vague = np.flatnonzero(inside & (rows[error_row] > 1e-6))
         if vague.size:
             bound = self._chernoff(threshold[vague]).stacked()
             better = bound[error_row] < rows[error_row, vague]
             rows[:, vague[better]] = bound[:, better]
         return Tails(*rows)
+
+    def _fill(
+        self,
+        threshold: FloatArray,
+        inside: NDArray[np.bool_],
+        distance: FloatArray,
+        rows: FloatArray,
+        law: Literal["out", "in"],
+    ) -> NDArray[np.bool_]:
+        """Evaluate every threshold on the line that promises the smallest error; say which regions were tried near."""
+        tried = np.zeros((len(_REGIONS), threshold.size), dtype=np.bool_)
+        if not self._contours:
+            return tried
+        apart = np.stack([np.abs(threshold - c.design) / c.width for c in self._contours])
+        promise = np.stack([c.log_error(threshold, law) for c in self._contours])
+        best = np.argmin(promise, axis=0)
+        for k in np.unique(best[inside]):
+            mine = np.flatnonzero(inside & (best == k))
+            rows[:, mine] = self._contours[k].tails(threshold[mine]).stacked()
+            distance[mine] = apart[k, mine]
+        for known, d in zip(self._contours, apart, strict=True):
+            tried[_REGIONS.index(known.region)] |= d < 0.3
+        return tried
 
     def _chernoff(self, threshold: FloatArray) -> Tails:
         """What is known without a line, from Chernoff's bound on either side of the middle.
@@ -171,13 +194,16 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
             end, step = (-1 if up else 0), self._width_near(knots[0])
             goal = float(target.max() if up == rising else target.min())
             edge = self.loss.highest if up else self.loss.lowest
-            for _ in range(40):
-                if not np.isfinite(odds[end]) or (odds[end] >= goal if up == rising else odds[end] <= goal):
+            for _ in range(60):
+                if (odds[end] >= goal if up == rising else odds[end] <= goal) or step < 1e-6 * self._landmarks[3]:
                     break
                 new = knots[end] + (step if up else -step)
                 if math.isfinite(edge) and abs(new - knots[end]) > 0.7 * abs(edge - knots[end]):
                     new = edge + 0.3 * (knots[end] - edge)
                 found = float(self._log_odds(np.array([new]), direction, wanted)[0])
+                if not np.isfinite(found):  # lost in the error: nearer
+                    step *= 0.4
+                    continue
                 place = len(knots) if up else 0
                 knots.insert(place, new)
                 odds.insert(place, found)
@@ -220,19 +246,6 @@ def _known(loss: PrivacyLoss, points: FloatArray) -> tuple[FloatArray, FloatArra
         except TooSlowError:
             points = points[: points.size // 2]
     return points[:1], loss.log_mgf(points[:1])
-
-
-def _offer(known: Contour, threshold: FloatArray, distance: FloatArray, rows: FloatArray) -> None:
-    """Fill in the thresholds to which this line is nearer than the lines before it."""
-    d = np.abs(threshold - known.design) / known.width
-    nearer = np.flatnonzero(d < distance)
-    if nearer.size:
-        found = known.tails(threshold[nearer]).stacked()
-        fields = Tails.__dataclass_fields__
-        error = list(fields).index("out_error")
-        better = ~(found[error] > rows[error, nearer])
-        rows[:, nearer[better]] = found[:, better]
-        distance[nearer] = d[nearer]
 
 
 def _certain(threshold: FloatArray, lowest: float) -> Tails:

@@ -79,6 +79,17 @@ class Contour:
             es = es + np.where(out_dropped > 0, gamma * out_dropped, 0.0)
         return Tails(threshold, out_above, out_below, eq, density, in_above, in_below, ep, in_density, stick, back, es)
 
+    def log_error(self, threshold: FloatArray, law: Literal["out", "in"]) -> FloatArray:
+        """Logarithm of the error of this law's tail, up to the rounding of phases."""
+        which = ("out", "in").index(law)
+        relative = self._aliases(threshold) + self.truncation[which] + self.rounding[which] + TINY
+        total: FloatArray = self.growth - (self.c - which) * threshold + np.log(relative)
+        total = np.logaddexp(total, math.log(self.dropped[which] + TINY))
+        if self.bulk is not None:
+            theta, log_bulk = self.bulk
+            total = np.logaddexp(total, log_bulk - (theta - which) * threshold)
+        return total
+
     def _integrals(self, threshold: FloatArray) -> tuple[FloatArray, FloatArray]:
         sums = np.empty((threshold.size, 5))
         rows = max(1, (1 << 18) // self.t.size)

@@ -69,7 +69,8 @@ class Tails:
     def log_odds(self, direction: Direction) -> FloatArray:
         """Log-odds of a false positive; NaN where the rate is lost in its error."""
         rate, rest = (self.out_above, self.out_below) if direction == "add" else (self.in_below, self.in_above)
-        known = (rate > 0) & (rest > 0)
+        error = self.out_error if direction == "add" else self.in_error
+        known = (rate > 2 * error) & (rest > 2 * error)
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(known, np.log(np.abs(rate)) - np.log(np.abs(rest)), np.nan)
 

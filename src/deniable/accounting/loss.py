@@ -291,7 +291,7 @@ class Line:
         x = self.c * loss.real - np.multiply.outer(t, loss.imag)
         half = (self.c * loss.imag + np.multiply.outer(t, loss.real)) / 2
         sine, cosine = np.sin(half), np.cos(half)
-        growth = np.expm1(x)
+        growth = np.expm1(np.minimum(x, 700.0))  # beyond, the weight is far below underflow
         real = growth * (cosine**2 - sine**2) - 2 * sine**2
         small: ComplexArray = (real + 2j * (growth + 1) * sine * cosine) @ weight - self.excess[phase]
         return small
