@@ -61,11 +61,22 @@ def all_cells(loss: PrivacyLoss, spacing: float, tilt: float) -> list[Cells]:
     return cells + [flip_cells(epsilon, count, spacing) for epsilon, count in loss.flips]
 
 
-def step_cells(sigma: float, rate: float, steps: float, spacing: float, tilt: float) -> Cells:
-    """Cut one subsampled Gaussian step into cells; ``tilt`` says how far right the tail matters."""
-    top = max(tilt, 1.0, 0.0) / sigma + 13.0
+def widest_step(loss: PrivacyLoss, tilt: float) -> float:
+    """Return the longest range of losses that one step's cells cover."""
+    ranges = [_range(float(s), float(q), tilt) for s, q in zip(loss.noise, loss.rate, strict=True)]
+    return max((high - low for low, high in ranges), default=0.0)
+
+
+def _range(sigma: float, rate: float, tilt: float) -> tuple[float, float]:
+    top = max(tilt, 1.0) / sigma + 13.0
     high = float(log_ratio(np.array(top), np.array(sigma), np.array(rate)))
     low = math.log1p(-rate) if rate < 1 else (-13.0 + min(tilt, 0.0) / sigma) / sigma - 1 / (2 * sigma**2)
+    return low, high
+
+
+def step_cells(sigma: float, rate: float, steps: float, spacing: float, tilt: float) -> Cells:
+    """Cut one subsampled Gaussian step into cells; ``tilt`` says how far right the tail matters."""
+    low, high = _range(sigma, rate, tilt)
     edges: FloatArray = low + spacing * np.arange(int((high - low) / spacing) + 2, dtype=np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
         u = sigma * np.log1p(np.expm1(edges) / rate) + 1 / (2 * sigma)

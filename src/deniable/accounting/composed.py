@@ -23,6 +23,7 @@ _REGIONS: tuple[Region, ...] = ("left", "middle", "right")
 _FEW, _NEGLIGIBLE = 16, 1e-30  # curves of more points than a few may neglect what is smaller than this
 _EFFORTS = ((1 << 10, 1.0), (1 << 13, 1.0), (1 << 18, 100.0))  # most nodes and tolerance factor: cheap lines first
 _WIDE_STICK, _WIDE_RATE = 1e-8, 1e-6  # brackets that the grid is asked to improve: absolute, relative
+_ROUNDING_OF_K = 1e-6  # far above the rounding of K at a million steps, and nothing to a Chernoff bound
 _GOOD, _ROUGH = 1e-8, 1e-2  # relative errors at which no further line is laid: for results, in searches
 
 
@@ -57,14 +58,13 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
 
     def _regions(self, threshold: float) -> tuple[Region, ...]:
         """Regions to try for a threshold, the best first."""
-        at_zero, at_half, at_one, spread = self._landmarks
+        at_zero, _, at_one, spread = self._landmarks
         if threshold >= at_one:
             return ("right", "middle", "left")
         if threshold <= at_zero:
             return ("left", "middle", "right")
-        if spread > 2.5:
-            return ("middle", "left", "right")
-        return ("right", "left", "middle") if threshold > at_half else ("left", "right", "middle")
+        # in between, the left line is the cheapest: rare large losses, which make the others slow, are damped there
+        return ("middle", "left", "right") if spread > 2.5 else ("left", "middle", "right")
 
     def _lay(self, threshold: float, tried: frozenset[Region] = frozenset()) -> bool:
         """Lay a line for a threshold in a region that has none there; remember it if no line converges."""
@@ -162,6 +162,9 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
 
     def _chernoff_pair(self, threshold: FloatArray, side: int) -> tuple[FloatArray, FloatArray]:
         points, growth = self._witnesses[side]
+        # K is computed, so a little is charged for its rounding; at 0 and 1 it is known to be 0
+        slack = np.where((points == 0) | (points == 1), 0.0, _ROUNDING_OF_K)
+        growth = np.where((points == 0) | (points == 1), 0.0, growth) + slack
         exponent = growth - np.multiply.outer(threshold, points)
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             out, inside = np.exp(exponent.min(axis=1)), np.exp((exponent + threshold[:, None]).min(axis=1))
@@ -177,7 +180,7 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
             sigma = float(loss.noise.min())
             last = min(last, 2 * sigma**2 * (40 - 2 * math.log(float(loss.rate.min()))), 1000 * sigma) + 3
         right = 1 + np.concatenate([[0.0], np.geomspace(min(1e-3, last), last, 40)])
-        return _known(loss, right), _known(loss, left)
+        return loss.log_mgf_known(right), loss.log_mgf_known(left)
 
     def _tests(self, alpha: FloatArray, direction: Direction) -> Tails:
         return self._tails(self._thresholds(alpha, direction), "out_above" if direction == "add" else "in_below")
@@ -238,16 +241,6 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         return nearest.width if nearest is not None else self._landmarks[3]
 
 
-def _known(loss: PrivacyLoss, points: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """K at the points, leaving out the far ones if it is too large to be computed there."""
-    while points.size > 2:
-        try:
-            return points, loss.log_mgf(points)
-        except TooSlowError:
-            points = points[: points.size // 2]
-    return points[:1], loss.log_mgf(points[:1])
-
-
 def _certain(threshold: FloatArray, lowest: float) -> Tails:
     """Tails beyond the range of the loss: everything lies on one side."""
     above = (threshold <= lowest).astype(np.float64)
@@ -262,27 +255,46 @@ def _certain(threshold: FloatArray, lowest: float) -> Tails:
 class ComposedTradeoff(Tradeoff):
     """Transform inversion, intersected with the certified grid wherever its error bound is not small.
 
-    Both are brackets of the same truth, so the smaller upper and the larger lower bound hold.
+    Both are brackets of the same truth, so the smaller upper and the larger lower bound hold. Where neither engine
+    can work in double precision, full batches bound the sampled ones from above: a record that takes part in every
+    step is at least as easy to recognise.
     """
 
     inverted: InvertedTradeoff
     grid: GridTradeoff
+    full_batches: Tradeoff
 
     def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
-        low, high = self.inverted._stick_bracket(log_gamma, direction)
+        try:
+            low, high = self.inverted._stick_bracket(log_gamma, direction)
+        except TooSlowError:
+            low, high = np.maximum(-np.expm1(np.minimum(log_gamma, 0.0)), 0.0), np.ones_like(log_gamma)
         wide = high - low > _WIDE_STICK
         if wide.any():
-            other = self.grid._hockey_stick(log_gamma[wide], direction, side)
+            other = self._otherwise("_hockey_stick", log_gamma[wide], direction, side)
             return _intersected(low, high, wide, other, side)
         return high if side == "upper" else low
 
     def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
-        low, high = self.inverted._roc_bracket(fpr, direction)
+        try:
+            low, high = self.inverted._roc_bracket(fpr, direction)
+        except TooSlowError:
+            low, high = fpr.copy(), np.ones_like(fpr)
         wide = high - low > _WIDE_RATE * low
         if wide.any():
-            other = self.grid._roc(fpr[wide], direction, side)
+            other = self._otherwise("_roc", fpr[wide], direction, side)
             return _intersected(low, high, wide, other, side)
         return high if side == "upper" else low
+
+    def _otherwise(self, method: str, values: FloatArray, direction: Direction, side: Side) -> FloatArray:
+        """The grid's bound, and from above that of full batches."""
+        try:
+            found: FloatArray = getattr(self.grid, method)(values, direction, side)
+        except TooSlowError:
+            found = np.full_like(values, 1.0 if side == "upper" else 0.0)
+        return (
+            np.minimum(found, getattr(self.full_batches, method)(values, direction, side)) if side == "upper" else found
+        )
 
     def _largest_log_ratio(self, direction: Direction) -> float:
         return self.inverted._largest_log_ratio(direction)

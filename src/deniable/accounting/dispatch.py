@@ -80,12 +80,19 @@ def tradeoff(
             found = inverted
             if engine == "auto":
                 method = "transform inversion with error bounds, certified grid where it converges slowly"
-                found = ComposedTradeoff(inverted, GridTradeoff(loss), method=method)
+                found = ComposedTradeoff(inverted, GridTradeoff(loss), _full_batches(loss), method=method)
     if failure == 0:
         return found
     if isinstance(found, ApproximateTradeoff):
         return ApproximateTradeoff(found.guaranteed_epsilon, failure)
     return FailureTradeoff(found, failure, method=found.method, confidence=found.confidence)
+
+
+def _full_batches(loss: PrivacyLoss) -> Tradeoff:
+    """The same steps with every record in every batch: P is then a shift of Q instead of a mixture with it."""
+    if loss.flips:
+        return ApproximateTradeoff(math.inf, 1.0)
+    return GaussianTradeoff(math.sqrt(loss.gaussian + float(np.sum(loss.steps / loss.noise**2))) * (1 + 8 * EPS))
 
 
 def _failure(parts: tuple[Mechanism, ...]) -> float:

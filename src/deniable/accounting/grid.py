@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from deniable._check import FloatArray
-from deniable.accounting.cells import Law, above, all_cells, below
+from deniable.accounting.cells import Law, above, all_cells, below, widest_step
 from deniable.accounting.inversion import Region, saddle
-from deniable.accounting.loss import EPS, PrivacyLoss
+from deniable.accounting.loss import EPS, PrivacyLoss, TooSlowError
 from deniable.tradeoff import Direction, Side, Tradeoff
 
 _OFFSETS = np.array([0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0])
@@ -111,7 +111,7 @@ class GridTradeoff(Tradeoff):
                 bounds = tpr + in_error + np.exp(np.minimum(value, 700)) * (alpha - out + out_error) * (1 + 4 * EPS)
                 bounds = np.where(np.isfinite(bounds), np.maximum(bounds, alpha), 1.0)
                 return float(np.clip(bounds.min(), alpha, 1.0))
-            high, low = (out + out_error) * math.exp(lattice.paid), tpr - in_error
+            high, low = (out + out_error) * math.exp(min(lattice.paid, 700.0)), tpr - in_error
             alone = np.where(high > 0, np.minimum(alpha / high, 1.0), 1.0) * low
             mixed = alone.max(initial=alpha)
             for a, b in ((0, 1), (1, 2)):  # randomise between neighbouring thresholds
@@ -150,19 +150,24 @@ def _compose(loss: PrivacyLoss, threshold: float, direction: Direction, side: Si
     added = threshold if direction == "add" else -threshold
     at_zero, at_one = loss.cumulants(0.0)[1], loss.cumulants(1.0)[1]
     region: Region = "right" if added >= at_one else "left" if added <= at_zero else "middle"
-    c = saddle(loss, region, added)
-    growth, _, variance = loss.cumulants(c)
+    try:
+        c = saddle(loss, region, added)
+        growth, _, variance = loss.cumulants(c)
+    except TooSlowError:  # a tilt of neither law still gives a sound bracket
+        region, c = "middle", 0.5
+        growth, _, variance = loss.cumulants(c)
     width = math.sqrt(variance)
     # interval of losses outside which the tilted law has mass below 1e-17, and the tilts that show it
-    up, down = _OFFSETS / width, -_OFFSETS / width
-    reach_up = (loss.log_mgf(c + up) - growth + 39.0) / up
-    reach_down = (loss.log_mgf(c + down) - growth + 39.0) / down
+    above_c, log_up = loss.log_mgf_known(c + _OFFSETS / width)
+    below_c, log_down = loss.log_mgf_known(c - _OFFSETS / width)
+    up, down = above_c - c, below_c - c
+    reach_up, reach_down = (log_up - growth + 39.0) / up, (log_down - growth + 39.0) / down
     high = min(float(reach_up.min()), loss.highest)
     low = max(float(reach_down.max()), loss.lowest)
     margin = 0.02 * (high - low)
     low, high = low - margin, high + margin
     witnesses = (float(up[np.argmin(reach_up)]), float(down[np.argmax(reach_down)]))
-    spacing = (high - low) / points
+    spacing = max((high - low) / points, widest_step(loss, c) / (2 * points))
     cells = all_cells(loss, spacing, c)
     if direction == "remove":
         cells = [part.flipped(spacing) for part in cells]

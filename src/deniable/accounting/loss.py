@@ -158,6 +158,15 @@ class PrivacyLoss:
             total = total + self.steps[phase] * value
         return total
 
+    def log_mgf_known(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Those of ``points`` (near ones first) at which K is small enough to be computed, and K there."""
+        while points.size > 1:
+            try:
+                return points, self.log_mgf(points)
+            except TooSlowError:
+                points = points[: points.size // 2]
+        return points, self.log_mgf(points)
+
 
 @dataclass(frozen=True, eq=False)
 class Line:
