@@ -14,6 +14,7 @@ from deniable._check import FloatArray
 from deniable.accounting.grid import GridTradeoff
 from deniable.accounting.inversion import Contour, Region, contour
 from deniable.accounting.jumps import jump_contour
+from deniable.accounting.known_batches import known_batches
 from deniable.accounting.likelihood import LikelihoodRatioTradeoff, Tails
 from deniable.accounting.loss import PrivacyLoss, TooSlowError
 from deniable.tradeoff import Direction, Side, Tradeoff
@@ -256,13 +257,15 @@ class ComposedTradeoff(Tradeoff):
     """Transform inversion, intersected with the certified grid wherever its error bound is not small.
 
     Both are brackets of the same truth, so the smaller upper and the larger lower bound hold. Where neither engine
-    can work in double precision, full batches bound the sampled ones from above: a record that takes part in every
-    step is at least as easy to recognise.
+    can work in double precision, an attacker who is told the batches bounds the real one from above.
     """
 
     inverted: InvertedTradeoff
     grid: GridTradeoff
-    full_batches: Tradeoff
+
+    @cached_property
+    def _told(self) -> Tradeoff:
+        return known_batches(self.inverted.loss)
 
     def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
         try:
@@ -287,14 +290,13 @@ class ComposedTradeoff(Tradeoff):
         return high if side == "upper" else low
 
     def _otherwise(self, method: str, values: FloatArray, direction: Direction, side: Side) -> FloatArray:
-        """The grid's bound, and from above that of full batches."""
+        """The grid's bound, and from above that of an attacker who is told the batches."""
+        told: FloatArray = getattr(self._told, method)(values, direction, side)
         try:
             found: FloatArray = getattr(self.grid, method)(values, direction, side)
-        except TooSlowError:
-            found = np.full_like(values, 1.0 if side == "upper" else 0.0)
-        return (
-            np.minimum(found, getattr(self.full_batches, method)(values, direction, side)) if side == "upper" else found
-        )
+        except (TooSlowError, MemoryError):
+            return told
+        return np.minimum(found, told) if side == "upper" else found
 
     def _largest_log_ratio(self, direction: Direction) -> float:
         return self.inverted._largest_log_ratio(direction)

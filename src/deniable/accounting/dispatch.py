@@ -12,6 +12,7 @@ from deniable._check import InputError, choice, integer, number
 from deniable.accounting.composed import ComposedTradeoff, InvertedTradeoff
 from deniable.accounting.failure import FailureTradeoff
 from deniable.accounting.grid import GridTradeoff
+from deniable.accounting.known_batches import known_batches
 from deniable.accounting.loss import EPS, PrivacyLoss
 from deniable.accounting.monte_carlo import MonteCarloTradeoff
 from deniable.accounting.one_step import OneStepTradeoff
@@ -19,6 +20,7 @@ from deniable.mechanisms import ApproximateDP, Composition, GaussianDP, Mechanis
 from deniable.tradeoff import ApproximateTradeoff, GaussianTradeoff, Tradeoff
 
 Engine = Literal["auto", "inversion", "grid", "monte-carlo"]
+_SHARPEST = 0.1  # below, the two modes of a step lie too far apart for nodes on one grid
 
 
 def tradeoff(
@@ -66,6 +68,12 @@ def tradeoff(
     if failure == 1:
         return ApproximateTradeoff(math.inf, 1.0)
     loss = PrivacyLoss.of(parts)
+    sharp = loss.steps.size > 0 and float(loss.noise.min()) < _SHARPEST
+    if sharp and engine in ("inversion", "grid"):
+        raise InputError(
+            f"engine {engine!r} works for noise multipliers of at least {_SHARPEST:g}, got {loss.noise.min():g}; "
+            "use engine='auto'"
+        )
     if engine == "monte-carlo":
         count, level = integer("samples", samples, at_least=1), number("confidence", confidence, above=0.0, below=1.0)
         found: Tradeoff = MonteCarloTradeoff.sample(loss, count, level, np.random.default_rng(rng))
@@ -75,24 +83,19 @@ def tradeoff(
         closed = _closed_form(loss) if engine == "auto" else None
         if closed is not None:
             found = closed
+        elif sharp:
+            found = known_batches(loss)
         else:
             inverted = InvertedTradeoff(loss, tolerance, method="transform inversion")
             found = inverted
             if engine == "auto":
                 method = "transform inversion with error bounds, certified grid where it converges slowly"
-                found = ComposedTradeoff(inverted, GridTradeoff(loss), _full_batches(loss), method=method)
+                found = ComposedTradeoff(inverted, GridTradeoff(loss), method=method)
     if failure == 0:
         return found
     if isinstance(found, ApproximateTradeoff):
         return ApproximateTradeoff(found.guaranteed_epsilon, failure)
     return FailureTradeoff(found, failure, method=found.method, confidence=found.confidence)
-
-
-def _full_batches(loss: PrivacyLoss) -> Tradeoff:
-    """The same steps with every record in every batch: P is then a shift of Q instead of a mixture with it."""
-    if loss.flips:
-        return ApproximateTradeoff(math.inf, 1.0)
-    return GaussianTradeoff(math.sqrt(loss.gaussian + float(np.sum(loss.steps / loss.noise**2))) * (1 + 8 * EPS))
 
 
 def _failure(parts: tuple[Mechanism, ...]) -> float:

@@ -112,7 +112,7 @@ class GridTradeoff(Tradeoff):
                 bounds = np.where(np.isfinite(bounds), np.maximum(bounds, alpha), 1.0)
                 return float(np.clip(bounds.min(), alpha, 1.0))
             high, low = (out + out_error) * math.exp(min(lattice.paid, 700.0)), tpr - in_error
-            alone = np.where(high > 0, np.minimum(alpha / high, 1.0), 1.0) * low
+            alone = np.minimum(np.divide(alpha, high, out=np.ones_like(high), where=high > alpha), 1.0) * low
             mixed = alone.max(initial=alpha)
             for a, b in ((0, 1), (1, 2)):  # randomise between neighbouring thresholds
                 if high[b] <= alpha <= high[a] and high[a] > high[b]:

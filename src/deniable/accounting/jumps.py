@@ -129,11 +129,13 @@ class Jumps:
         growth = np.zeros_like(t)
         for split, steps in zip(self.splits, self.loss.steps, strict=True):
             weight, loss = split.large
-            size = np.abs(weight) * np.exp(c * loss.real)
-            bound = np.exp(-np.multiply.outer(t, loss.imag)) @ size
-            growth = growth + steps * np.log1p(bound / math.exp(float(split.small(point)[0])))
+            with np.errstate(over="ignore", invalid="ignore"):  # what is not finite becomes an infinite error bound
+                size = np.abs(weight) * np.exp(c * loss.real)
+                bound = np.exp(-np.multiply.outer(t, loss.imag)) @ size
+                growth = growth + steps * np.log1p(bound / math.exp(float(split.small(point)[0])))
         with np.errstate(divide="ignore"):
-            bound_: FloatArray = self.small(point)[0] + np.log(np.expm1(np.minimum(growth, 600.0)))
+            grown = np.where(growth > 600, growth, np.log(np.expm1(np.minimum(growth, 600.0))))
+        bound_: FloatArray = self.small(point)[0] + grown
         return bound_
 
     def transform(self, c: float, t: FloatArray, log_m: ComplexArray, growth: float) -> ComplexArray:

@@ -372,9 +372,10 @@ def flip_cumulants(epsilon: float, c: FloatArray) -> tuple[FloatArray, FloatArra
 def complex_log1p(z: ComplexArray) -> ComplexArray:
     """log(1 + z) to full relative precision near 0, which numpy's log1p does not give for complex numbers."""
     x, y = z.real, z.imag
-    square = 2 * x + x * x + y * y
-    with np.errstate(divide="ignore"):
-        modulus = np.where(square > -0.5, 0.5 * np.log1p(np.maximum(square, -0.5)), np.log(np.hypot(1 + x, y)))
+    with np.errstate(divide="ignore", over="ignore"):
+        square = 2 * x + x * x + y * y
+        near = np.abs(square) < 0.5
+        modulus = np.where(near, 0.5 * np.log1p(np.where(near, square, 0.0)), np.log(np.hypot(1 + x, y)))
     return modulus + 1j * np.arctan2(y, 1 + x)
 
 
