@@ -16,7 +16,8 @@ import numpy as np
 from scipy.special import ndtr
 
 from deniable._check import FloatArray
-from deniable.accounting.loss import PrivacyLoss, log_ratio
+from deniable.accounting.loss import PrivacyLoss
+from deniable.accounting.ratios import log_ratio
 
 _GAUSS_NODES, _GAUSS_WEIGHTS = np.polynomial.legendre.leggauss(5)
 

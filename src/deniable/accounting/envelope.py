@@ -53,7 +53,7 @@ class Envelope:
                 slopes = line.log_slopes(fine[far], fine[far + 1]) * np.log(fine[far + 1] / fine[far])
                 drift[:, far] = np.minimum(drift[:, far], slopes)
             sampled = np.exp(line.log_moduli(middle)) + drift
-            log_fine = np.minimum(np.log(np.minimum(sampled, 1.0)), parts(fine[:-1]))
+            log_fine = np.minimum(np.log(np.clip(sampled, 1e-300, 1.0)), parts(fine[:-1]))
             log_bound += loss.steps @ np.concatenate([log_fine, parts(beyond)], axis=1)
         return cls(float(loss.steps.sum()), np.concatenate([fine[:-1], beyond]), log_bound)
 

@@ -26,7 +26,8 @@ from scipy.sparse import csr_array, hstack
 
 from deniable._check import FloatArray, InputError, integer, number, numbers
 from deniable.accounting.envelope import ByParts, centred, lipschitz
-from deniable.accounting.loss import EPS, Line, PrivacyLoss, log_ratio
+from deniable.accounting.loss import EPS, Line, PrivacyLoss
+from deniable.accounting.ratios import log_ratio
 from deniable.mechanisms import Composition, Mechanism, SubsampledGaussian
 from deniable.tradeoff import Assumptions, EnvelopeTradeoff
 

@@ -23,7 +23,8 @@ import numpy as np
 from deniable._check import FloatArray
 from deniable.accounting.envelope import Envelope
 from deniable.accounting.likelihood import Tails
-from deniable.accounting.loss import EPS, TINY, ComplexArray, PrivacyLoss, TooSlowError
+from deniable.accounting.loss import EPS, TINY, PrivacyLoss, TooSlowError
+from deniable.accounting.ratios import ComplexArray
 
 Region = Literal["left", "middle", "right"]  # c < 0, 0 < c < 1, c > 1
 _EDGES: dict[Region, tuple[float, float]] = {"left": (-np.inf, 0.0), "middle": (0.0, 1.0), "right": (1.0, np.inf)}

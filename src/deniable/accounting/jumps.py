@@ -17,15 +17,8 @@ from scipy.special import log_ndtr, ndtr
 
 from deniable._check import FloatArray
 from deniable.accounting.inversion import Contour, period_for
-from deniable.accounting.loss import (
-    EPS,
-    ComplexArray,
-    PrivacyLoss,
-    TooSlowError,
-    complex_log1p,
-    complex_log_ratio,
-    log_ratio,
-)
+from deniable.accounting.loss import EPS, PrivacyLoss, TooSlowError
+from deniable.accounting.ratios import ComplexArray, complex_log1p, complex_log_ratio, log_ratio
 
 _LEVELS = np.array(
     [0.7, 0.5, 0.35, 0.25, 0.18, 0.12, 0.07, 0.04, 0.02]

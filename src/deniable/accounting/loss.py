@@ -22,9 +22,8 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from deniable._check import FloatArray, InputError
+from deniable.accounting.ratios import ComplexArray, complex_log1p, complex_log_ratio, flip_cumulants, log_ratio
 from deniable.mechanisms import ApproximateDP, GaussianDP, Mechanism, PureDP, SubsampledGaussian
-
-ComplexArray = NDArray[np.complex128]
 
 EPS = float(np.finfo(np.float64).eps)
 TINY = 1e-300  # charged where probabilities come close to underflow
@@ -349,43 +348,6 @@ class Line:
         plain = np.where(self.scale[:, None] > 0, 0.0, self.density)
         bound: FloatArray = 4 * EPS * ((self.tilted + plain) * argument).sum(axis=1) / self.mgf * self.amplification
         return bound
-
-
-def log_ratio(u: FloatArray, sigma: FloatArray, rate: FloatArray) -> FloatArray:
-    """L(u) = log(1 − q + q·e^a), a = u/σ − 1/(2σ²), without overflow and to full relative precision near 0."""
-    a = u / sigma - 1 / (2 * sigma**2)
-    with np.errstate(over="ignore"):
-        moderate = np.log1p(rate * np.expm1(np.minimum(a, 600.0)))
-    large = a + np.log(rate) + np.log1p((1 - rate) / rate * np.exp(-np.maximum(a, 600.0)))
-    return np.where(a > 600, large, moderate)
-
-
-def flip_cumulants(epsilon: float, c: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """K, K′, K″ of randomised response under "out": loss −ε with probability e^ε/(1 + e^ε), else ε."""
-    x = epsilon * (c - 0.5)  # E e^{cL} = cosh(ε(c − ½))/cosh(ε/2)
-    log_cosh = np.abs(x) + np.log1p(np.exp(-2 * np.abs(x)))
-    half = epsilon / 2 + math.log1p(math.exp(-epsilon))
-    slope = np.tanh(x)
-    return log_cosh - half, epsilon * slope, epsilon**2 * (1 - slope**2)
-
-
-def complex_log1p(z: ComplexArray) -> ComplexArray:
-    """log(1 + z) to full relative precision near 0, which numpy's log1p does not give for complex numbers."""
-    x, y = z.real, z.imag
-    with np.errstate(divide="ignore", over="ignore"):
-        square = 2 * x + x * x + y * y
-        near = np.abs(square) < 0.5
-        modulus = np.where(near, 0.5 * np.log1p(np.where(near, square, 0.0)), np.log(np.hypot(1 + x, y)))
-    return modulus + 1j * np.arctan2(y, 1 + x)
-
-
-def complex_log_ratio(u: ComplexArray, sigma: float, rate: float) -> ComplexArray:
-    """L(u) off the real line, |Im u| < πσ, where the principal logarithm is analytic."""
-    a = u / sigma - 1 / (2 * sigma**2)
-    large = a.real > 600
-    small = np.where(large, 0.0, a)
-    rise = np.asarray(rate * np.expm1(small), dtype=np.complex128)
-    return np.where(large, a + np.log(rate), complex_log1p(rise))
 
 
 class _Grid(NamedTuple):

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.random import Generator
 
 from deniable._check import FloatArray, InputError
-from deniable.accounting.loss import PrivacyLoss, log_ratio
+from deniable.accounting.loss import PrivacyLoss
+from deniable.accounting.ratios import log_ratio
 from deniable.tradeoff import Direction, Side, Tradeoff
 
 _BATCH = 1 << 16

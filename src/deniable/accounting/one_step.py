@@ -10,7 +10,8 @@ from scipy.special import ndtr, ndtri
 
 from deniable._check import FloatArray
 from deniable.accounting.likelihood import LikelihoodRatioTradeoff, Tails
-from deniable.accounting.loss import EPS, TINY, log_ratio
+from deniable.accounting.loss import EPS, TINY
+from deniable.accounting.ratios import log_ratio
 from deniable.tradeoff import Direction
 
 

@@ -1,0 +1,49 @@
+"""The privacy loss of one step as a function of its outcome, on the real line and off it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable._check import FloatArray
+
+ComplexArray = NDArray[np.complex128]
+
+
+def log_ratio(u: FloatArray, sigma: FloatArray, rate: FloatArray) -> FloatArray:
+    """L(u) = log(1 − q + q·e^a), a = u/σ − 1/(2σ²), without overflow and to full relative precision near 0."""
+    a = u / sigma - 1 / (2 * sigma**2)
+    with np.errstate(over="ignore"):
+        moderate = np.log1p(rate * np.expm1(np.minimum(a, 600.0)))
+    large = a + np.log(rate) + np.log1p((1 - rate) / rate * np.exp(-np.maximum(a, 600.0)))
+    return np.where(a > 600, large, moderate)
+
+
+def flip_cumulants(epsilon: float, c: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """K, K′, K″ of randomised response under "out": loss −ε with probability e^ε/(1 + e^ε), else ε."""
+    x = epsilon * (c - 0.5)  # E e^{cL} = cosh(ε(c − ½))/cosh(ε/2)
+    log_cosh = np.abs(x) + np.log1p(np.exp(-2 * np.abs(x)))
+    half = epsilon / 2 + math.log1p(math.exp(-epsilon))
+    slope = np.tanh(x)
+    return log_cosh - half, epsilon * slope, epsilon**2 * (1 - slope**2)
+
+
+def complex_log1p(z: ComplexArray) -> ComplexArray:
+    """log(1 + z) to full relative precision near 0, which numpy's log1p does not give for complex numbers."""
+    x, y = z.real, z.imag
+    with np.errstate(divide="ignore", over="ignore"):
+        square = 2 * x + x * x + y * y
+        near = np.abs(square) < 0.5
+        modulus = np.where(near, 0.5 * np.log1p(np.where(near, square, 0.0)), np.log(np.hypot(1 + x, y)))
+    return modulus + 1j * np.arctan2(y, 1 + x)
+
+
+def complex_log_ratio(u: ComplexArray, sigma: float, rate: float) -> ComplexArray:
+    """L(u) off the real line, |Im u| < πσ, where the principal logarithm is analytic."""
+    a = u / sigma - 1 / (2 * sigma**2)
+    large = a.real > 600
+    small = np.where(large, 0.0, a)
+    rise = np.asarray(rate * np.expm1(small), dtype=np.complex128)
+    return np.where(large, a + np.log(rate), complex_log1p(rise))
