@@ -59,6 +59,8 @@ def test_the_engines_refuse_what_they_cannot_resolve():
     for engine in ("inversion", "grid"):
         with pytest.raises(dn.InputError, match=r"at least 0\.1, got 0\.02"):
             dn.tradeoff(dn.SubsampledGaussian(0.02, 0.01, 1000), engine=engine)
+    with pytest.raises(dn.InputError, match="at least 20 steps"):
+        dn.tradeoff(dn.SubsampledGaussian(1.0, 0.01, 2), engine="inversion")
 
 
 @pytest.mark.parametrize(

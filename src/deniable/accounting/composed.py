@@ -25,7 +25,6 @@ _FEW, _NEGLIGIBLE = 16, 1e-30  # curves of more points than a few may neglect wh
 _EFFORTS = ((1 << 10, 1.0), (1 << 13, 1.0), (1 << 18, 100.0))  # most nodes and tolerance factor: cheap lines first
 _WIDE_STICK, _WIDE_RATE = 1e-8, 1e-6  # brackets that the grid is asked to improve: absolute, relative
 _ROUNDING_OF_K = 1e-6  # far above the rounding of K at a million steps, and nothing to a Chernoff bound
-_FEW_STEPS = 20
 _GOOD, _ROUGH = 1e-8, 1e-2  # relative errors at which no further line is laid: for results, in searches
 
 
@@ -297,8 +296,7 @@ class ComposedTradeoff(Tradeoff):
 
         Their truncation bound has been seen to fail there (σ = 2.46, q = 0.0011, T = 2 at FPR 1e-6: 4e-5 too low).
         """
-        loss = self.inverted.loss
-        if loss.gaussian == 0 and float(loss.steps.sum()) < _FEW_STEPS:
+        if self.inverted.loss.few_steps:
             raise TooSlowError("few steps")
 
     def _otherwise(self, method: str, values: FloatArray, direction: Direction, side: Side) -> FloatArray:

@@ -32,6 +32,8 @@ _STRIP = np.array([0.04, 0.1, 0.2, 0.32, 0.45, 0.6, 0.75, 0.97])
 _MOST_POINTS = 1 << 20  # nodes of all phases together
 _ENTRIES = 1 << 17  # matrix entries evaluated at a time: keeps memory at a few MB
 
+_FEW_STEPS = 20
+
 
 class TooSlowError(Exception):
     """The integral converges too slowly on this line; another line or engine must serve."""
@@ -124,6 +126,11 @@ class PrivacyLoss:
         top = np.max(np.maximum(c * line.loss, 0) - line.u**2 / 2, axis=1)
         cut = c * log_ratio(np.array([self.ceiling]), self.noise[:, None], self.rate[:, None]) - self.ceiling**2 / 2
         return float(np.exp(np.max(cut[:, 0] - top)))
+
+    @property
+    def few_steps(self) -> bool:
+        """Whether the law keeps a sharp edge at Σ T·log(1 − q), where transforms decay too slowly to be trusted."""
+        return self.gaussian == 0 and 0 < float(self.steps.sum()) < _FEW_STEPS
 
     def line(self, c: float, t_max: float = 0.0, digits: float = _DIGITS) -> Line:
         """Prepare evaluations at w = c + it for 0 ≤ t ≤ ``t_max``, to a relative error of e^{−digits}."""
