@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import deniable as dn
-from deniable.report.model import shown
+from deniable._shown import shown
 
 testing = pytest.importorskip("streamlit.testing.v1", reason="the page needs the extra: pip install 'deniable[app]'")
 PAGE = str(Path(dn.__file__).with_name("app.py"))

@@ -17,7 +17,8 @@ import streamlit as st
 
 import deniable as dn
 from deniable._check import FloatArray
-from deniable.report.model import Assessment, shown
+from deniable._shown import shown
+from deniable.report.model import Assessment
 
 _FPR = np.geomspace(1e-6, 1.0, 121)
 _TARGETS = {

@@ -23,7 +23,7 @@ def test_bound_prints_what_the_library_computes(capsys):
     assert tuple(found["negative_accuracy"]) == dn.bounds.negative_accuracy(2, 0.01, 1e-5, fpr=0.001)
     assert found["prior_work"]["erlingsson"] == dn.bounds.erlingsson(2, 1e-5)
     assert run(BOUND) == 0
-    assert "6.954 %" in capsys.readouterr().out
+    assert "6.955 %" in capsys.readouterr().out
 
 
 def test_bound_says_when_precision_has_none(capsys):

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import deniable as dn
+from deniable._shown import shown
 from deniable.report import Number, with_limit
-from deniable.report.model import shown
 
 SCHEMA = json.loads(resources.files("deniable.report").joinpath("schema.json").read_text())
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from deniable._check import number
+from deniable._shown import shown
 from deniable.bounds.membership import accuracy, advantage, negative_accuracy, positive_accuracy
 from deniable.bounds.prior_work import erlingsson, humphries, sablayrolles, yeom
 
@@ -41,11 +42,11 @@ class BoundSummary:
         where = (
             "for any attack"
             if self.fpr is None
-            else f"for an attack with a false positive rate of {_percent(self.fpr)}"
+            else f"for an attack with a false positive rate of {_percent(self.fpr, 'nearest')}"
         )
         facts = [
             f"advantage at even odds        at most {_percent(self.advantage)}",
-            f"accuracy at prior {_percent(self.prior):<11} at most {_percent(self.accuracy)}",
+            f"accuracy at prior {_percent(self.prior, 'nearest'):<11} at most {_percent(self.accuracy)}",
         ]
         if self.positive_accuracy is None or self.negative_accuracy is None:
             facts.append(
@@ -54,7 +55,7 @@ class BoundSummary:
         else:
             for word, (low, high) in (("in", self.positive_accuracy), ("out", self.negative_accuracy)):
                 claim = f"right when it says '{word}'"
-                facts.append(f"{claim:<29} between {_percent(low)} and {_percent(high)}, {where}")
+                facts.append(f"{claim:<29} between {_percent(low, 'lower')} and {_percent(high)}, {where}")
         facts += [f"{author.capitalize():<29} {_percent(value)}" for author, value in self.prior_work.items()]
         return facts
 
@@ -106,5 +107,5 @@ def _range(pair: tuple[object, object]) -> Range:
     return float(np.asarray(low)), float(np.asarray(high))
 
 
-def _percent(value: float) -> str:
-    return f"{100 * value:.4g} %"
+def _percent(value: float, side: str = "upper") -> str:
+    return shown(value, "rate", side).replace("\u00a0", " ")

@@ -49,7 +49,7 @@ def calibrate(
     if as_json:
         print(to_json({"noise_multiplier": noise, "advantage": reached.advantage(), "target": target}))
     else:
-        from deniable.report.model import shown
+        from deniable._shown import shown
 
         leak = shown(reached.advantage(), "rate", "upper")
         print(

@@ -12,6 +12,7 @@ import pandas as pd
 
 from deniable._check import FloatArray, InputError, integer, number
 from deniable._progress import stage
+from deniable._shown import shown
 from deniable.accounting import tradeoff as tradeoff_of
 from deniable.audit import audit_scores
 from deniable.audit.known import output_perturbation_scores
@@ -19,7 +20,7 @@ from deniable.integrations.tabular import Encoded, Ranges, Table, encode, read_t
 from deniable.mechanisms import PureDP
 from deniable.records import OutputPerturbation, PrivacyProfile, privacy_profile
 from deniable.report.measured import audit_section, utility_section
-from deniable.report.model import Assessment, Section, shown
+from deniable.report.model import Assessment, Section
 from deniable.report.profiled import NOT_FOR_PUBLICATION, profile_section
 from deniable.report.sections import NOT_COVERED, TUNING_WARNING, bound_headline, bound_section
 from deniable.tradeoff import Assumptions, Tradeoff

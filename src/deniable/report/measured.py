@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from deniable.report.model import Curve, Number, Section, Status, shown
+from deniable._shown import shown
+from deniable.report.model import Curve, Number, Section, Status
 from deniable.report.sections import SMALLEST_FPR
 from deniable.tradeoff import Tradeoff
 

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import decimal
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-
 from deniable._check import InputError
 from deniable._files import check_writable, to_json, write_atomically
+from deniable._shown import Unit, shown
 from deniable.tradeoff import Assumptions
 
 SCHEMA_VERSION = "1.0"
 
 Kind = Literal["provable upper bound", "empirical lower bound", "measured interval", "exact", "estimate", "parameter"]
-Unit = Literal["rate", "number", "count"]
 Status = Literal["bounded", "consistent", "inconclusive", "violated", "target missed"]
 _SEVERITY: tuple[Status, ...] = ("bounded", "consistent", "inconclusive", "target missed", "violated")
 
@@ -213,26 +210,6 @@ def with_limit(assessment: Assessment, max_advantage: float) -> Assessment:
         f"Target missed: the provable advantage {bound.shown} exceeds the limit of {limit}. {assessment.headline}"
     )
     return replace(assessment, status="target missed", headline=headline)
-
-
-def shown(value: float, unit: Unit, side: str, digits: int = 4) -> str:
-    """Return a number for people: rates in percent, few digits, rounded to the named side of the truth."""
-    if np.isinf(value):
-        return "unbounded" if value > 0 else "−∞"
-    if unit == "count":
-        return f"{value:,.0f}"
-    exact = decimal.Decimal(value) * (100 if unit == "rate" else 1)
-    if exact == 0:
-        return "0\u00a0%" if unit == "rate" else "0"
-    ways = {"upper": decimal.ROUND_CEILING, "lower": decimal.ROUND_FLOOR, "nearest": decimal.ROUND_HALF_EVEN}
-    exponent = exact.adjusted() - digits + 1
-    rounded = exact.quantize(decimal.Decimal(1).scaleb(exponent), rounding=ways[side])
-    if unit == "rate":
-        rounded = min(rounded, decimal.Decimal(100)) if value <= 1 else rounded
-    text = f"{rounded:f}" if -6 <= rounded.adjusted() <= 6 else f"{rounded:.{digits - 1}e}"
-    if "." in text and "e" not in text:
-        text = text.rstrip("0").rstrip(".")
-    return f"{text}\u00a0%" if unit == "rate" else text
 
 
 def _renamed(section: Section, taken: set[str]) -> Section:

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable._shown import shown
 from deniable.records import PrivacyProfile
-from deniable.report.model import Grid, Number, Section, Series, shown
+from deniable.report.model import Grid, Number, Section, Series
 from deniable.report.sections import roc_curve
 
 NOT_FOR_PUBLICATION = (

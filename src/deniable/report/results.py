@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from deniable._check import InputError
+from deniable._shown import shown
 from deniable.audit import AttackScores, ScoreAudit
 from deniable.noise import Certificate, Release
 from deniable.records import PrivacyProfile
 from deniable.report.measured import audit_section
-from deniable.report.model import Assessment, Number, Section, shown
+from deniable.report.model import Assessment, Number, Section
 from deniable.report.profiled import NOT_FOR_PUBLICATION, profile_section
 from deniable.report.sections import NOT_COVERED, TUNING_WARNING, bound_headline, bound_section
 from deniable.tradeoff import Assumptions, Tradeoff

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from deniable._check import FloatArray
-from deniable.report.model import Curve, Grid, Number, Section, shown
+from deniable._shown import shown
+from deniable.report.model import Curve, Grid, Number, Section
 from deniable.tradeoff import Tradeoff
 
 SMALLEST_FPR = 1e-6

@@ -1,0 +1,30 @@
+"""Numbers as a person reads them, rounded to the side of the truth that they claim."""
+
+from __future__ import annotations
+
+import decimal
+from typing import Literal
+
+import numpy as np
+
+Unit = Literal["rate", "number", "count"]
+
+
+def shown(value: float, unit: Unit, side: str, digits: int = 4) -> str:
+    """Return a number for people: rates in percent, few digits, rounded to the named side of the truth."""
+    if np.isinf(value):
+        return "unbounded" if value > 0 else "−∞"
+    if unit == "count":
+        return f"{value:,.0f}"
+    exact = decimal.Decimal(value) * (100 if unit == "rate" else 1)
+    if exact == 0:
+        return "0\u00a0%" if unit == "rate" else "0"
+    ways = {"upper": decimal.ROUND_CEILING, "lower": decimal.ROUND_FLOOR, "nearest": decimal.ROUND_HALF_EVEN}
+    exponent = exact.adjusted() - digits + 1
+    rounded = exact.quantize(decimal.Decimal(1).scaleb(exponent), rounding=ways[side])
+    if unit == "rate":
+        rounded = min(rounded, decimal.Decimal(100)) if value <= 1 else rounded
+    text = f"{rounded:f}" if -6 <= rounded.adjusted() <= 6 else f"{rounded:.{digits - 1}e}"
+    if "." in text and "e" not in text:
+        text = text.rstrip("0").rstrip(".")
+    return f"{text}\u00a0%" if unit == "rate" else text
