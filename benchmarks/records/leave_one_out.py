@@ -75,13 +75,15 @@ def main() -> None:
             spent += time.perf_counter() - start
             errors.append(np.linalg.norm(found.step[i] + base.centre - refit.centre) / found.distance[i])
             tight.append(np.linalg.norm(refined.step[i] + base.centre - refit.centre) / found.distance[i])
-        sphere = worst_case_sphere(base)
-        rough = np.linalg.norm(sphere.worst_case - refined.optima, axis=1)[rows] / found.distance[rows]
+        ball = worst_case_sphere(X, y, regularization=regularization)
+        rough = np.linalg.norm(ball.worst_case - refined.optima, axis=1)[rows] / found.distance[rows]
+        sphere, half_space = 2 * ball.radius / found.distance, ball.largest_distance / found.distance
         print(
             f"Λ={regularization:g}: fit {fit_time:.2f} s; pass {pass_time:.2f} s; certified relative error, largest "
             f"{certified.max():.1e}; measured on {len(rows)} refits {max(errors):.1e}; with tolerance=1e-8 certified "
             f"{(refined.radius / refined.distance)[rows].max():.1e}, measured {max(tight):.1e}; worst-case point off "
-            f"by {rough.max():.2g}; a refit {spent / len(rows):.3f} s, all refits / pass = "
+            f"by {rough.max():.2g}; sphere at most {sphere.max():.3g} and half-space {half_space.max():.3g} "
+            f"times the truth; a refit {spent / len(rows):.3f} s, all refits / pass = "
             f"{spent / len(rows) * n / pass_time:,.0f}",
             flush=True,
         )

@@ -316,7 +316,7 @@ class Certificate:
         """Radius around f + δ_i after one Newton step."""
         fit = self.pivot.fit
         length = np.sqrt(np.einsum("ij,ij->i", step, step))
-        rounding = self._newton_rounding(block, coefficients, length)
+        rounding = self.newton_rounding(block, coefficients, length)
         lam, m = block.ridge(), block.eigenvalue()
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             if fit.problem.loss.self_concordance is None:
@@ -355,7 +355,7 @@ class Certificate:
         rounding = 1e-12 * length * self.mass[crossed]
         return np.asarray(smoothness * (length * self.mass[crossed] - self.moment[crossed] + rounding))
 
-    def _newton_rounding(self, block: LowRank, coefficients: FloatArray, length: FloatArray) -> FloatArray:
+    def newton_rounding(self, block: LowRank, coefficients: FloatArray, length: FloatArray) -> FloatArray:
         """Bound ‖H_i δ_i − b_i‖ as computed: errors of H, of its inverse, of b_i, and other sample weights."""
         pivot, fit = self.pivot, self.pivot.fit
         norms = np.sqrt(np.einsum("ij,ij->i", block.changes.X, block.changes.X))
