@@ -12,6 +12,7 @@ from deniable.audit import (
     attack_random_subset,
     attack_transcript,
     output_perturbation_scores,
+    ratio_advantage,
 )
 from deniable.audit.known import log_density, sample_noise
 
@@ -72,6 +73,21 @@ def test_transcripts_reach_the_bound():
     assert audit.tpr(0.01).low <= promise.tpr(0.01) <= audit.tpr(0.01).high
     assert audit.tpr(0.01).estimate == pytest.approx(promise.tpr(0.01), rel=0.02)
     assert not audit.compare(promise).violated
+
+
+@pytest.mark.parametrize(("d", "rho", "advantage"), [(1, 1.0, 1 - np.exp(-0.5)), (100, 5.0, 0.19787)])
+def test_ratio_advantage_is_precise_and_its_error_is_honest(d, rho, advantage):
+    # d = 1 in closed form, d = 100 a design reference value
+    far = np.zeros(d)
+    far[0] = rho
+    found = [
+        ratio_advantage(attack_output_perturbation(far, np.zeros(d), "norm-laplace", 1.0, n=4_000, rng=seed))
+        for seed in range(200)
+    ]
+    values, errors = np.transpose(found)
+    assert values.mean() == pytest.approx(advantage, abs=5 * errors.mean() / np.sqrt(200) + 5e-6)
+    assert values.std() == pytest.approx(errors.mean(), rel=0.2)
+    assert errors.mean() < np.sqrt(2 / 4_000) / 3  # counting: √(2/n) when little leaks
 
 
 def slow_accuracy(values, record, scale):

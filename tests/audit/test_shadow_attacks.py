@@ -149,6 +149,79 @@ def test_a_train_function_stands_for_any_framework():
     assert len(set(seen)) == 9  # 8 shadows and the target
 
 
+class Tensor:
+    """What of a torch tensor matters here: it refuses to become an array while it carries a graph."""
+
+    def __init__(self, values, graph=True):
+        self.values, self.graph = values, graph
+
+    def detach(self):
+        return Tensor(self.values, graph=False)
+
+    def cpu(self):
+        return self
+
+    def __array__(self, dtype=None, copy=None):
+        if self.graph:
+            raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+        return np.asarray(self.values, dtype=dtype)
+
+
+def test_a_train_function_may_answer_with_tensors():
+    X, y = load_iris(return_X_y=True)
+
+    def as_array(X, y, seed):
+        return LogisticRegression(C=100, max_iter=500).fit(X, y).predict_proba
+
+    def as_tensor(X, y, seed):
+        predict = as_array(X, y, seed)
+        return lambda Z: Tensor(predict(Z))
+
+    plain, wrapped = (dn.attack_estimator(f, X, y, n_shadows=4, rng=0) for f in (as_array, as_tensor))
+    np.testing.assert_array_equal(plain.member_scores, wrapped.member_scores)
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_a_pytorch_model(task):
+    torch = pytest.importorskip("torch")
+    X, y = load_breast_cancer(return_X_y=True)
+    X = StandardScaler().fit_transform(X)[:160]
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(160) < 0.25, 1 - y[:160], y[:160])  # wrong labels are there to be remembered
+    outputs = 2 if task == "classification" else 1
+
+    def train(X, y, seed):
+        torch.set_num_threads(1)
+        torch.manual_seed(seed)
+        net = torch.nn.Sequential(torch.nn.Linear(30, 32), torch.nn.Tanh(), torch.nn.Linear(32, outputs))
+        optimizer = torch.optim.Adam(net.parameters(), lr=0.05)
+        rows = torch.as_tensor(X, dtype=torch.float32)
+        labels = torch.as_tensor(y)
+        for _ in range(40):
+            optimizer.zero_grad()
+            out = net(rows)
+            loss = (
+                torch.nn.functional.cross_entropy(out, labels)
+                if task == "classification"
+                else torch.nn.functional.mse_loss(out[:, 0], labels.float())
+            )
+            loss.backward()
+            optimizer.step()
+
+        def predict(Z):
+            out = net(torch.as_tensor(Z, dtype=torch.float32))
+            return torch.softmax(out, 1) if task == "classification" else out[:, 0]
+
+        return predict
+
+    labels = y if task == "classification" else y.astype(float)
+    scores = dn.attack_estimator(train, X, labels, n_shadows=12, rng=0)
+    assert len(scores.member_scores) + len(scores.nonmember_scores) == 160
+    assert scores.audit().advantage.low > 0.1
+    again = dn.attack_estimator(train, X, labels, n_shadows=12, rng=0)
+    np.testing.assert_array_equal(scores.member_scores, again.member_scores)
+
+
 def test_seeds_make_it_repeatable_and_jobs_do_not_matter():
     X, y = load_iris(return_X_y=True)
     forest = RandomForestClassifier(n_estimators=5)

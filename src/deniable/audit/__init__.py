@@ -8,6 +8,7 @@ from deniable.audit.known import (
     attack_random_subset,
     attack_transcript,
     output_perturbation_scores,
+    ratio_advantage,
 )
 from deniable.audit.one_run import OneRunAudit, audit_one_run
 from deniable.audit.readers import read_scores
@@ -31,5 +32,6 @@ __all__ = [
     "final_model_limit",
     "output_perturbation_scores",
     "play_game",
+    "ratio_advantage",
     "read_scores",
 ]

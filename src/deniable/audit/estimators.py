@@ -41,7 +41,7 @@ def attack_estimator(
     estimator
         An unfitted scikit-learn classifier or regressor (Pipelines included), or a function
         ``train(X, y, seed)`` that returns a prediction function: probabilities, shape (n, n_classes) in sorted order
-        of the classes, or predictions, shape (n,), for regression. PyTorch models come in this way.
+        of the classes, or predictions, shape (n,), for regression; arrays or tensors. PyTorch models come in this way.
     X, y
         The records, an array or DataFrame, and their labels.
     method

@@ -72,9 +72,10 @@ def split_signals(signal: FloatArray, member: BoolArray) -> tuple[FloatArray, Fl
 def signals(predict: Predict, classes: NDArray[Any] | None, X: Any, y: NDArray[Any]) -> FloatArray:
     """Return the signal of one model on all records; ``classes`` is None for regression.
 
-    ``predict`` returns probabilities, shape (n, n_classes), in the order of ``classes``, or predictions, shape (n,).
+    ``predict`` returns probabilities, shape (n, n_classes), in the order of ``classes``, or predictions, shape (n,); as
+    an array or a tensor.
     """
-    output = np.asarray(predict(X), dtype=np.float64)
+    output = np.asarray(_plain(predict(X)), dtype=np.float64)
     if classes is None:
         residual: FloatArray = output.reshape(len(y)) - y.astype(np.float64)
         return residual
@@ -89,6 +90,11 @@ def signals(predict: Predict, classes: NDArray[Any] | None, X: Any, y: NDArray[A
     if np.isnan(own).any():
         raise InputError("the model predicts NaN; an attack needs finite predictions")
     return _clipped_logit(own, others)
+
+
+def _plain(output: Any) -> Any:
+    """A tensor (of PyTorch) without its graph and on the CPU; anything else as it is."""
+    return output.detach().cpu() if hasattr(output, "detach") else output
 
 
 def _one_model(
