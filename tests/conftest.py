@@ -42,5 +42,28 @@ def chromium() -> str:
     pytest.skip("no Chromium found; install Debian's package chromium to run the browser tests")
 
 
+@pytest.fixture(scope="session")
+def browser(chromium):
+    """Return Playwright's handle of one headless Chromium; skips the test if either is missing."""
+    sync = pytest.importorskip("playwright.sync_api", reason="playwright is in the dev extra")
+    flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+    with sync.sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=chromium, args=flags)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="session")
+def axe_violations():
+    """Return a function from a page to the ids of its serious and critical accessibility violations."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is in the dev extra")
+
+    def check(page) -> list[str]:
+        found = axe.Axe().run(page).response["violations"]
+        return [violation["id"] for violation in found if violation["impact"] in ("serious", "critical")]
+
+    return check
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--run-docs", action="store_true", help="run the examples of README and docs")

@@ -5,9 +5,8 @@ Started by ``deniable app``, which binds it to 127.0.0.1 and switches Streamlit'
 
 from __future__ import annotations
 
-import math
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +17,15 @@ import streamlit as st
 import deniable as dn
 from deniable._check import FloatArray
 from deniable._shown import shown
-from deniable.report.model import Assessment
+from deniable.report.figures import roc_figure, series_figure
+from deniable.report.model import Assessment, Section
+from deniable.report.sections import plain_words
+from deniable.report.text import cell_text, threat_model
 
 _FPR = np.geomspace(1e-6, 1.0, 121)
 _TARGETS = {
-    "advantage": "advantage at most",
-    "tpr": "TPR at the chosen FPR at most",
+    "advantage": "advantage at most (%)",
+    "tpr": "TPR at the chosen FPR at most (%)",
     "epsilon": "ε at the chosen δ at most",
 }
 
@@ -43,60 +45,98 @@ def main() -> None:
 def _run_page() -> None:
     left, right = st.columns([1, 2], gap="large")
     with left:
-        st.session_state.setdefault("log_noise", 0.0)
-        noise = 10 ** st.slider("noise multiplier (power of ten)", -0.7, 2.0, step=0.005, key="log_noise")
-        st.caption(f"noise multiplier **{noise:.4g}**")
-        rate = 10 ** st.slider("sampling rate (power of ten)", -6.0, 0.0, -2.0, 0.05)
-        st.caption(f"sampling rate **{rate:.4g}**")
+        noise = _dial("noise multiplier", "noise", 0.2, 100.0, 1.0)
+        rate = _dial("sampling rate", "rate", 1e-6, 1.0, 0.01)
         steps = int(st.number_input("steps", 1, 10_000_000, 5000, step=500))
-        prior = st.slider("prior: P(the record was in)", 0.01, 0.99, 0.5, 0.01)
-        fpr = 10 ** st.slider("false positive rate (power of ten)", -6.0, -0.3, -2.0, 0.1)
-        delta = 10 ** st.slider("δ (power of ten)", -12.0, -2.0, -5.0, 0.5)
+        prior = st.slider("prior: how likely the record was in, before any attack (%)", 1, 99, 50) / 100
+        fpr = _dial("false positive rate (%)", "fpr", 1e-4, 50.0, 1.0) / 100
+        delta = 10.0 ** st.select_slider("δ", range(-12, -1), -5, format_func="1e{}".format)
         _calibration(rate, steps, fpr, delta)
     with right:
-        mechanism = dn.SubsampledGaussian(noise, min(rate, 1.0), steps)
-        _numbers(mechanism, prior, fpr, delta)
+        mechanism = dn.SubsampledGaussian(noise, rate, steps)
+        _numbers(_tradeoff(noise, rate, steps), prior, fpr, delta)
         _downloads(lambda: dn.assess(mechanism, prior=prior, fpr=[fpr], delta=delta), "run")
+
+
+def _dial(label: str, key: str, low: float, high: float, start: float) -> float:
+    """A slider over powers of ten with a field beside it for an exact value; the field is what counts."""
+    options = _steps(low, high)
+    slider, field = f"{key}-slider", f"{key}-field"
+    st.session_state.setdefault(slider, start)
+    st.session_state.setdefault(field, start)
+
+    def to_field() -> None:
+        st.session_state[field] = st.session_state[slider]
+
+    def to_slider() -> None:
+        st.session_state[slider] = min(options, key=lambda option: abs(np.log(option / st.session_state[field])))
+
+    wide, narrow = st.columns([2, 1], vertical_alignment="bottom")
+    wide.select_slider(label, options, key=slider, on_change=to_field, format_func="{:g}".format)
+    exact: float = narrow.number_input(
+        f"{label}, exactly", low, high, key=field, on_change=to_slider, format="%.6g", label_visibility="collapsed"
+    )
+    return exact
+
+
+def _steps(low: float, high: float) -> list[float]:
+    """Three-digit numbers from ``low`` to ``high``, each about 2.3 % above the one before."""
+    exponents = np.arange(round(100 * np.log10(low)), round(100 * np.log10(high)) + 1) / 100
+    return sorted({float(f"{min(max(10.0**e, low), high):.3g}") for e in exponents})
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _tradeoff(noise: float, rate: float, steps: int) -> dn.Tradeoff:
+    """The trade-off remembers what was costly to find, so that prior and rates move freely."""
+    return dn.tradeoff(dn.SubsampledGaussian(noise, rate, steps))
 
 
 def _calibration(rate: float, steps: int, fpr: float, delta: float) -> None:
     """Set a target and get the noise."""
     st.subheader("Noise for a target")
     kind = st.selectbox("target", list(_TARGETS), format_func=_TARGETS.__getitem__)
-    default = {"advantage": 0.1, "tpr": 2 * fpr, "epsilon": 3.0}[kind]
-    target = st.number_input("value", 0.0, value=default, format="%.6g")
+    scale = 1.0 if kind == "epsilon" else 100.0
+    default = {"advantage": 10.0, "tpr": 200 * fpr, "epsilon": 3.0}[kind]
+    target = st.number_input("value", 0.0, value=default, format="%.6g", key=f"target-{kind}") / scale
 
     def find() -> None:
         asked: dict[str, Any] = {kind: target}
         asked |= {"fpr": fpr} if kind == "tpr" else {"delta": delta} if kind == "epsilon" else {}
         try:
-            noise = dn.calibrate(lambda s: dn.SubsampledGaussian(s, min(rate, 1.0), steps), (0.2, 100.0), **asked)
+            noise = dn.calibrate(lambda s: dn.SubsampledGaussian(s, rate, steps), (0.2, 100.0), **asked)
         except dn.InputError as error:
             st.session_state["calibration"] = str(error)
             return
-        # the slider moves in steps: the next one up is the safe side
-        st.session_state["log_noise"] = min(2.0, math.ceil(math.log10(noise) / 0.005) * 0.005)
-        st.session_state["calibration"] = f"smallest noise multiplier: {noise:.6g} (the slider is set just above it)"
+        st.session_state["noise-slider"] = next((s for s in _steps(0.2, 100.0) if s >= noise), 100.0)
+        st.session_state["noise-field"] = noise
+        st.session_state["calibration"] = f"smallest noise multiplier: {shown(noise, 'number', 'upper', 7)}"
 
     st.button("Find the noise", on_click=find)
     if message := st.session_state.get("calibration"):
         st.info(message)
 
 
-def _numbers(mechanism: dn.Mechanism, prior: float, fpr: float, delta: float) -> None:
-    bound = dn.tradeoff(mechanism)
+def _numbers(bound: dn.Tradeoff, prior: float, fpr: float, delta: float) -> None:
+    """The numbers, each on the page as soon as it is known, then the ROC."""
+    columns = st.columns(5)
+    chart, words = st.empty(), st.empty()
     percent = shown(fpr, "rate", "nearest")
-    cells = {
-        "advantage, prior 50 %": (bound.advantage(), "rate"),
-        f"accuracy, prior {shown(prior, 'rate', 'nearest')}": (bound.accuracy(prior), "rate"),
-        f"TPR at FPR {percent}": (bound.tpr(fpr), "rate"),
-        f"precision at FPR {percent}": (bound.precision(fpr, prior), "rate"),
-        f"ε at δ = {delta:.2g}": (bound.epsilon(delta), "number"),
-    }
-    for column, (label, (value, unit)) in zip(st.columns(len(cells)), cells.items(), strict=True):
-        column.metric(label, shown(value, "rate" if unit == "rate" else "number", "upper"))
-    st.plotly_chart(_roc(bound.tpr(_FPR)), width="stretch")
-    st.caption("Provable upper bounds for adding or removing one record; every step of the training is visible.")
+
+    def rates() -> Iterator[tuple[str, float]]:
+        yield "advantage, prior 50\u00a0%", bound.advantage()
+        yield f"accuracy, prior {shown(prior, 'rate', 'nearest')}", bound.accuracy(prior)
+        yield f"TPR at FPR {percent}", bound.tpr(fpr)
+        yield f"precision at FPR {percent}", bound.precision(fpr, prior)
+
+    for column, (label, value) in zip(columns, rates(), strict=False):
+        column.metric(label, shown(value, "rate", "upper"))
+    chart.plotly_chart(_roc(bound.tpr(_FPR)), width="stretch")
+    accused, found, _ = plain_words(bound, [fpr]).rows[0]
+    words.write(
+        "Provable upper bounds, each rounded up, for adding or removing one record; the attacker sees every step of "
+        f"the training. In plain words: an attacker who wrongly accuses {accused} non-members finds {found} members."
+    )
+    columns[-1].metric(f"ε at δ = {delta:g}", shown(bound.epsilon(delta), "number", "upper"))
 
 
 def _roc(tpr: FloatArray) -> go.Figure:
@@ -106,8 +146,8 @@ def _roc(tpr: FloatArray) -> go.Figure:
             go.Scatter(x=100 * _FPR, y=100 * _FPR, name="guessing", line={"dash": "dot", "color": "grey"}),
         ]
     )
-    figure.update_xaxes(type="log", title="false positive rate (%)", exponentformat="none")
-    figure.update_yaxes(type="log", title="true positive rate (%)", exponentformat="none")
+    figure.update_xaxes(type="log", title="false positive rate (%)", exponentformat="none", dtick=1)
+    figure.update_yaxes(type="log", title="true positive rate (%)", exponentformat="none", dtick=1)
     figure.update_layout(height=430, margin={"t": 20, "b": 40}, legend={"orientation": "h", "y": 1.1})
     return figure
 
@@ -120,20 +160,44 @@ def _data_page() -> None:
     target = st.text_input("column to predict")
     drop = st.text_input("columns to leave out, separated by commas")
     epsilon = st.number_input("ε of the release", 0.01, 100.0, 1.0)
-    regularization = 10 ** st.slider("regularization Λ (power of ten)", -4.0, 0.0, -2.0, 0.25)
-    if not st.button("Assess", disabled=upload is None):
-        return
-    try:
-        with st.spinner("fitting, profiling and attacking"):
-            made = _assess_upload(upload, target, drop, epsilon, regularization)
-    except dn.InputError as error:
-        st.error(str(error))
-        return
-    st.success(made.headline) if made.status == "consistent" else st.warning(made.headline)
-    for section in made.sections:
-        st.subheader(section.title)
-        st.dataframe([{"number": n.label, "value": n.shown, "meaning": n.meaning} for n in section.numbers])
+    regularization = 10.0 ** st.select_slider("regularization Λ", range(-4, 1), -2, format_func="1e{}".format)
+    if st.button("Assess", disabled=upload is None):
+        st.session_state.pop("table", None)
+        try:
+            with st.spinner("fitting, profiling and attacking"):
+                st.session_state["table"] = _assess_upload(upload, target, drop, epsilon, regularization)
+        except Exception as error:  # whatever a stranger's file does, the page stays and says what happened
+            st.error(str(error) if isinstance(error, dn.InputError) else f"{type(error).__name__}: {error}")
+    if made := st.session_state.get("table"):
+        _assessment(made)
+
+
+def _assessment(made: Assessment) -> None:
+    st.subheader(made.title)
+    (st.success if made.status == "consistent" else st.warning)(made.headline)
     _downloads(lambda: made, "table")
+    if roc := roc_figure(made):
+        st.plotly_chart(go.Figure(roc), width="stretch", key="table-roc")
+    for section in made.sections:
+        _section(section)
+    st.subheader("The game in which these numbers hold")
+    st.write("\n".join(f"- **{name}**: {text}" for name, text in threat_model(made)))
+    st.subheader("What this does not cover")
+    st.write("\n".join(f"- {item}" for item in (*made.not_covered, *made.warnings)))
+
+
+def _section(section: Section) -> None:
+    st.subheader(section.title)
+    st.write(section.summary)
+    st.table(
+        [{"number": n.label, "value": n.shown, "what it is": n.kind, "meaning": n.meaning} for n in section.numbers]
+    )
+    for series in section.series:
+        st.plotly_chart(go.Figure(series_figure(series)), width="stretch", key=series.key)
+        st.write(series.title)
+    for grid in section.grids:
+        st.write(f"**{grid.title}**")
+        st.table([dict(zip(grid.columns, map(cell_text, row), strict=True)) for row in grid.rows])
 
 
 def _assess_upload(upload: Any, target: str, drop: str, epsilon: float, regularization: float) -> Assessment:
@@ -151,11 +215,15 @@ def _assess_upload(upload: Any, target: str, drop: str, epsilon: float, regulari
 
 def _downloads(make: Callable[[], Assessment], key: str) -> None:
     """Offer the report; it is made when it is asked for."""
-    one, two = st.columns(2)
-    one.download_button(
-        "Download the report (HTML)", lambda: make().to_html(), "report.html", "text/html", key=f"{key}-html"
-    )
-    two.download_button("Download the numbers (JSON)", lambda: make().to_json(), "report.json", key=f"{key}-json")
+    page, numbers = st.columns(2)
+    page.download_button(
+        "Download the report (HTML)", lambda: make().to_html(), "report.html", "text/html",
+        key=f"{key}-html", on_click="ignore",
+    )  # fmt: skip
+    numbers.download_button(
+        "Download the numbers (JSON)", lambda: make().to_json(), "report.json", "application/json",
+        key=f"{key}-json", on_click="ignore",
+    )  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -9,16 +9,6 @@ import pytest
 import deniable as dn
 
 pytestmark = pytest.mark.browser
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
-
-
-@pytest.fixture(scope="module")
-def browser(chromium):
-    sync = pytest.importorskip("playwright.sync_api", reason="playwright is in the dev extra")
-    with sync.sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
-        yield opened
-        opened.close()
 
 
 @pytest.fixture(scope="module")
@@ -68,10 +58,8 @@ def test_nothing_is_wider_than_the_screen(page):
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth + 1")
 
 
-def test_accessibility(page):
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is in the dev extra")
-    found = axe.Axe().run(page).response["violations"]
-    assert [v["id"] for v in found if v["impact"] in ("serious", "critical")] == []
+def test_accessibility(page, axe_violations):
+    assert axe_violations(page) == []
 
 
 def test_keyboard_reaches_every_part(page):

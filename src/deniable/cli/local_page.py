@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
 from importlib.util import find_spec
 from typing import Annotated
@@ -13,27 +14,45 @@ from deniable._check import InputError
 from deniable._optional import require
 from deniable.cli._app import app, examples
 
+HOST = "127.0.0.1"
+
 
 @app.command("app", epilog=examples("deniable app", "deniable app --port 8600 --no-browser"))
 def local_page(
     port: Annotated[int, typer.Option(help="Port on 127.0.0.1.")] = 8501,
     browser: Annotated[bool, typer.Option(help="Open a browser.")] = True,
 ) -> None:
-    """Open a page on this machine to explore noise, rates and priors. It listens on 127.0.0.1 and sends nothing."""
-    if not 0 < port < 65536:
-        raise InputError(f"--port must be between 1 and 65535, got {port}")
+    """Open a page on this machine to explore noise, rates and priors. It listens on 127.0.0.1 and sends nothing.
+
+    Ctrl-C ends it, with exit code 0.
+    """
+    _check_port(port)
     require("streamlit", extra="app", purpose="The local page")
     page = find_spec("deniable.app")
     if page is None or page.origin is None:
         raise InputError("deniable is not installed completely: the module deniable.app is missing")
     options = {
-        "server.address": "127.0.0.1",
+        "server.address": HOST,
         "server.port": port,
         "server.headless": str(not browser).lower(),
+        "server.showEmailPrompt": "false",
         "browser.gatherUsageStats": "false",
         "server.fileWatcherType": "none",
         "client.toolbarMode": "minimal",
+        "theme.light.primaryColor": "#0b57a4",  # the report's colours: readable on either background
+        "theme.dark.primaryColor": "#7fb8f5",
     }
     words = [f"--{name}={value}" for name, value in options.items()]
     sys.stdout.flush()
     os.execv(sys.executable, [sys.executable, "-m", "streamlit", "run", page.origin, *words])  # Ctrl-C reaches it
+
+
+def _check_port(port: int) -> None:
+    if not 0 < port < 65536:
+        raise InputError(f"--port must be between 1 and 65535, got {port}")
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except OSError as error:
+            raise InputError(f"--port {port} cannot be used: {error.strerror}; choose another") from None
