@@ -2,12 +2,24 @@
 
 import itertools
 
+import mpmath
 import numpy as np
 import pytest
 from sklearn import linear_model
 
 from deniable import InputError
-from deniable.noise import Covariance, Histogram, LogisticRegression, Mean, Quantile, Ridge, SecondMoment, statistics
+from deniable.noise import (
+    Covariance,
+    Histogram,
+    LogisticRegression,
+    Mean,
+    Quantile,
+    ReleaseError,
+    Ridge,
+    SecondMoment,
+    newton,
+    statistics,
+)
 from deniable.noise.laws import GaussianNoise
 from deniable.noise.resampling import Population
 
@@ -134,7 +146,7 @@ def test_ridge_swaps_are_exact(intercept):
     inside = population.single_set(np.random.default_rng(2))[0]
     claimed, truth = swap_check(Ridge(alpha=0.5, fit_intercept=intercept), population, inside)
     assert np.all(claimed >= truth - 1e-12)
-    np.testing.assert_allclose(claimed, truth, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(claimed, truth, rtol=1e-6, atol=1e-7)
 
 
 @pytest.mark.parametrize("C", [0.02, 1.0, 30.0])
@@ -146,6 +158,76 @@ def test_logistic_swaps_are_bounded_from_above(C, n):
     claimed, truth = swap_check(LogisticRegression(C=C), population, inside, partners=2)
     assert np.all(claimed >= truth - 1e-12)
     assert claimed.mean() < 1.3 * truth.mean()
+
+
+@pytest.mark.parametrize(("C", "scale"), [(1.0, 5.0), (1e4, 1.0)])
+def test_logistic_swaps_on_separable_data_take_more_newton_steps(C, scale):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3)) * scale
+    population = Population.of((X, (X[:, 0] > 0) * 1.0), 0.5)
+    inside = population.single_set(rng)[0]
+    claimed, truth = swap_check(LogisticRegression(C=C), population, inside, partners=2)
+    assert np.all(claimed >= truth * (1 - 1e-12) - 1e-12)
+    assert np.median(claimed[truth > 0] / truth[truth > 0]) < 1.01
+    assert claimed.mean() < 1.1 * truth.mean()
+
+
+def test_the_batch_of_newton_steps_does_not_depend_on_its_size(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2)) * 5
+    population, law = Population.of((X, (X[:, 0] > 0) * 1.0), 0.5), GaussianNoise(1.0, np.ones(3))
+    arguments = (population, np.arange(20), law, np.arange(3), 2)
+    whole = LogisticRegression().swap_distances(*arguments, np.random.default_rng(1))
+    monkeypatch.setattr(newton, "_AT_ONCE", 100)  # batches of few swaps, and no table of outer products
+    np.testing.assert_allclose(LogisticRegression().swap_distances(*arguments, np.random.default_rng(1)), whole)
+
+
+def test_a_swap_without_a_fit_is_told_apart_with_certainty():
+    X, y = RNG.normal(size=(40, 3)), np.zeros(40)
+    y[[0, 30]] = 1  # once record 0 is gone, the training set 0 … 19 has one class
+    law = GaussianNoise(1.0, np.ones(4))
+    population = Population.of((X, y), 0.5)
+    found = LogisticRegression().swap_distances(population, np.arange(20), law, np.arange(4), 8, RNG)
+    assert np.all(np.isinf(found[0]) | (found[0] > 0))
+    assert np.isinf(found[0]).sum() >= 6  # unless record 30 comes in its place
+    assert np.all(np.isfinite(found[1:20]))
+    with pytest.raises(ReleaseError, match="did not converge"):
+        LogisticRegression()((X, np.zeros(40)))
+
+
+def test_a_record_that_alone_determines_a_coefficient_is_told_apart_with_certainty():
+    X = RNG.normal(size=(12, 2))
+    X[:, 1] = np.arange(12) == 3
+    law, population = GaussianNoise(1.0, np.ones(3)), Population.of((X, RNG.normal(size=12)), 0.5)
+    found = Ridge(alpha=0.0).swap_distances(population, np.arange(6), law, np.arange(3), 4, RNG)
+    assert np.all(np.isinf(found[3]))
+    assert np.all(np.isfinite(found[[0, 1, 2, 4, 5]]))
+    with pytest.raises(ReleaseError, match="no unique solution"):
+        Ridge(alpha=0.0)((X[6:], np.ones(6)))
+
+
+@pytest.mark.parametrize("algorithm", [Ridge(alpha=0.5), LogisticRegression(C=5.0)])
+def test_a_fit_is_as_close_to_the_minimum_as_it_says(algorithm):
+    """Against Newton's method in 50 digits."""
+    X, y = regression_data(30)
+    y = (y > 0) * 1.0
+    theta = algorithm((X, y))
+    rows = mpmath.matrix(np.column_stack([X, np.ones(30)]).tolist())
+    with mpmath.workdps(50):
+        exact = mpmath.matrix(theta.tolist())
+        penalty = mpmath.diag([algorithm.penalty] * 3 + [0])
+        for _ in range(4):
+            margin = rows * exact
+            if isinstance(algorithm, Ridge):
+                slope, weight = [margin[i] - y[i] for i in range(30)], [mpmath.mpf(1)] * 30
+            else:
+                chance = [1 / (1 + mpmath.exp(-margin[i])) for i in range(30)]
+                slope, weight = [c - y[i] for i, c in enumerate(chance)], [c * (1 - c) for c in chance]
+            hessian = rows.T * mpmath.diag(weight) * rows + penalty
+            exact -= mpmath.lu_solve(hessian, rows.T * mpmath.matrix(slope) + penalty * exact)
+        off = mpmath.matrix(theta.tolist()) - exact
+        error, size = (float(mpmath.sqrt((v.T * hessian * v)[0])) for v in (off, exact))
+    assert error <= newton.TOLERANCE * (1 + size) * 1.01
 
 
 def test_regressions_agree_with_scikit_learn():

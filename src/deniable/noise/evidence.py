@@ -16,11 +16,15 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import betaincinv
 
 from deniable._check import FloatArray, InputError
 from deniable.noise.laws import NoiseLaw
 
+Indices = NDArray[np.intp]
+
+_AT_FIRST = 8  # records that are looked at before all of them
 _BETS = np.linspace(0.02, 0.98, 49)  # as shares of the largest bet that keeps the capital positive
 _ROUNDING = 1e-12  # relative width of the final bracket of a scale
 
@@ -72,22 +76,47 @@ class ExactRows(Evidence):
 
     def worst(self, law: NoiseLaw, log_gamma: float) -> float:
         """Return an upper bound on max over records of E H_γ(N_a‖N_b)."""
-        rows = self.distances / law.scale
-        leak = concave_leakage(law, log_gamma, rows) if self.averaged else law.leakage(log_gamma, rows)
-        seen = float(leak.mean(axis=1).max(initial=0.0))
-        if self.rest == 0:
-            return seen
-        return max(seen, float(concave_leakage(law, log_gamma, np.array(self.rest / law.scale))))
+        seen = float(self._leaks(law, log_gamma, self.distances).max(initial=0.0))
+        return max(seen, self._rest_leak(law, log_gamma))
 
     def least_scale(self, law: NoiseLaw, level: float, log_gamma: float) -> float:
         """Return the least scale at which the worst record is at most ``level``."""
-        largest = float(max(self.distances.max(initial=0.0), self.rest))
-        return _least(lambda s: self.worst(law.with_scale(s), log_gamma) <= level, start=largest)
+
+        def failing(scale: float, records: Indices) -> NDArray[np.bool_]:
+            return self._leaks(law.with_scale(scale), log_gamma, self.distances[records]) > level
+
+        order = np.argsort(-self.distances.mean(axis=1))
+        scale = _least_for_all(failing, order, start=float(self.distances.max(initial=0.0)))
+        if self._rest_leak(law.with_scale(scale), log_gamma) <= level:
+            return scale
+        return _least(lambda s: self._rest_leak(law.with_scale(s), log_gamma) <= level, start=self.rest)
 
     def curve(self, law: NoiseLaw, log_gammas: FloatArray) -> FloatArray:
-        """Return the worst record at each γ; long rows are first rounded up to 1,024 equally likely distances."""
-        coarse = ExactRows(_coarsen(self.distances), self.rest, self.averaged)
-        return np.array([coarse.worst(law, float(g)) for g in log_gammas])
+        """Return the worst record at each γ; long rows are first rounded up to 1,024 equally likely distances.
+
+        Rounded up to 64 distances they tell which records can be the worst; only those are looked at closely.
+        """
+        fine, rough = _coarsen(self.distances, 1024), _coarsen(self.distances, 64)
+
+        def worst(log_gamma: float) -> float:
+            above = self._leaks(law, log_gamma, rough)
+            seen = self._rest_leak(law, log_gamma)
+            order = np.argsort(-above)
+            for some in np.split(order, range(_AT_FIRST, len(order), _AT_FIRST)):
+                if above[some[0]] <= seen:
+                    break
+                seen = max(seen, float(self._leaks(law, log_gamma, fine[some]).max()))
+            return seen
+
+        return np.array([worst(float(g)) for g in log_gammas])
+
+    def _leaks(self, law: NoiseLaw, log_gamma: float, distances: FloatArray) -> FloatArray:
+        rows = distances / law.scale
+        leak = concave_leakage(law, log_gamma, rows) if self.averaged else law.leakage(log_gamma, rows)
+        return np.asarray(leak.mean(axis=1))
+
+    def _rest_leak(self, law: NoiseLaw, log_gamma: float) -> float:
+        return float(concave_leakage(law, log_gamma, np.array(self.rest / law.scale))) if self.rest > 0 else 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,19 +157,13 @@ class SampledRows(Evidence):
             raise ReleaseError(f"the certificate cannot reach its target from {len(self.certification)} resamples")
         bet = self._choose_bet(law, level, log_gamma)
 
-        def passes(scale: float, *, records: FloatArray) -> bool:
-            return bool(np.all(self._capital(law.with_scale(scale), level, log_gamma, bet, records) >= self._threshold))
+        def failing(scale: float, records: Indices) -> NDArray[np.bool_]:
+            capital = self._capital(law.with_scale(scale), level, log_gamma, bet, self.certification[:, records])
+            return np.asarray(capital < self._threshold)
 
+        order = np.argsort(-self.certification.mean(axis=(0, 2)))
         start = float(np.max(self.certification[np.isfinite(self.certification)], initial=0.0))
-        n_records = self.certification.shape[1]
-        active = np.argsort(-self.certification.mean(axis=(0, 2)))[:32]
-        while True:  # bisect on the records that look worst, then check all of them
-            scale = _least(partial(passes, records=self.certification[:, active]), start=start)
-            capital = self._capital(law.with_scale(scale), level, log_gamma, bet, self.certification)
-            failed = np.flatnonzero(capital < self._threshold)
-            if failed.size == 0 or len(active) == n_records:
-                return scale
-            active = np.union1d(active, failed)
+        return _least_for_all(failing, order, start)
 
     def curve(self, law: NoiseLaw, log_gammas: FloatArray) -> FloatArray:
         """Return bounds from a law that dominates each record's distance with the other half of the doubt."""
@@ -214,7 +237,7 @@ def concave_leakage(law: NoiseLaw, log_gamma: float, distance: FloatArray) -> Fl
         return np.minimum(top, slope * distance)
 
 
-def _coarsen(rows: FloatArray, cells: int = 1024) -> FloatArray:
+def _coarsen(rows: FloatArray, cells: int) -> FloatArray:
     """Round every row up to at most ``cells`` equally likely values (the largest of each group)."""
     partners = rows.shape[1]
     if partners <= cells:
@@ -225,6 +248,24 @@ def _coarsen(rows: FloatArray, cells: int = 1024) -> FloatArray:
     padded = np.concatenate([ordered, np.repeat(ordered[:, -1:], -partners % size, axis=1)], axis=1)
     groups = padded.reshape(len(rows), -1, size)[:, :, -1]
     return np.asarray(groups)
+
+
+def _least_for_all(failing: Callable[[float, Indices], NDArray[np.bool_]], order: Indices, start: float) -> float:
+    """Return the least scale at which no record fails; ``order`` puts those first that are likely to need most noise.
+
+    Bisects on the first few alone, then asks all of them, and takes those that fail along.
+    """
+    active = order[:_AT_FIRST]
+    while True:
+        scale = _least(partial(_none, failing, active), start)
+        more = np.setdiff1d(order[failing(scale, order)], active)
+        if more.size == 0:
+            return scale * (1 + _ROUNDING)  # sums over fewer records may round otherwise
+        active = np.concatenate([active, more])
+
+
+def _none(failing: Callable[[float, Indices], NDArray[np.bool_]], records: Indices, scale: float) -> bool:
+    return not np.any(failing(scale, records))
 
 
 def _least(passes: Callable[[float], bool], start: float) -> float:

@@ -17,9 +17,9 @@ from numpy.typing import ArrayLike
 
 from deniable._check import FloatArray, InputError, numbers
 from deniable.noise.certificate import Kind
-from deniable.noise.evidence import Evidence, ExactRows, ReleaseError, SampledRows, needed_resamples
+from deniable.noise.evidence import Evidence, ExactRows, Indices, ReleaseError, SampledRows, needed_resamples
 from deniable.noise.laws import GaussianNoise, NoiseLaw, NormLaplaceNoise, PublishedNoise
-from deniable.noise.resampling import Algorithm, Indices, Outputs, Population, Runner, every_output
+from deniable.noise.resampling import Algorithm, Outputs, Population, Runner, every_output
 from deniable.noise.statistics import ExactSwap, ResampledSwap
 
 _SELECTION = 0.25  # share of the resamples that fixes the shape of the noise; the others certify

@@ -18,12 +18,10 @@ from typing import Any
 
 import joblib
 import numpy as np
-from numpy.typing import NDArray
 
 from deniable._check import FloatArray, InputError
-from deniable.noise.evidence import ReleaseError
+from deniable.noise.evidence import Indices, ReleaseError
 
-Indices = NDArray[np.intp]
 Algorithm = Callable[[Any], Any]
 
 

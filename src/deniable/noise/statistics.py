@@ -16,9 +16,9 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from deniable._check import FloatArray, InputError, integer, number, numbers
-from deniable.noise.evidence import ExactRows
+from deniable.noise.evidence import ExactRows, Indices
 from deniable.noise.laws import NoiseLaw
-from deniable.noise.resampling import Indices, Population
+from deniable.noise.resampling import Population
 
 _ENTRIES = 2_000_000  # distances kept for the records that stand out most; the others are bounded together
 _SLACK = 1 + 1e-9
