@@ -1,10 +1,15 @@
 """LiRA here against SACRO-ML's, on the same target models, the same splits and as many shadow models.
 
+Differences are taken target by target, with a 95 % t-interval over the targets: random splits of the same records, so
+the interval speaks about splits, not about other data sets.
+
 SACRO-ML lives in an environment of its own, so there are three steps that share a folder:
 
     python benchmarks/audit/sacro_lira.py ours FOLDER [location30.npz]     # with deniable
     python benchmarks/audit/sacro_lira.py theirs FOLDER                    # with sacroml (2.0.1)
     python benchmarks/audit/sacro_lira.py table FOLDER                     # with deniable
+
+The first two can be interrupted, and go on where they stopped.
 """
 
 from __future__ import annotations
@@ -33,14 +38,17 @@ def ours(folder: Path, location: str | None) -> None:
     import deniable as dn
 
     X, y = load_digits(return_X_y=True)
-    tasks = {"digits": (X / 16, y, 64, 8)}  # records, labels, shadows, targets
+    tasks = {"digits": (X / 16, y, 64, 20)}  # records, labels, shadows, targets
     if location is not None:
         with np.load(location) as data:
             keep = np.random.default_rng(0).permutation(len(data["y"]))[:1500]
             labels = np.unique(data["y"][keep], return_inverse=True)[1]
-            tasks["location30"] = (data["x"][keep].astype(float), labels, 32, 4)
+            tasks["location30"] = (data["x"][keep].astype(float), labels, 32, 10)
     for name, (X, y, shadows, targets) in tasks.items():
         for seed in range(targets):
+            path = folder / f"{name}-{seed:02d}.npz"
+            if path.exists():
+                continue
             found: dict[str, np.ndarray] = {"X": X, "y": y, "shadows": np.array(shadows)}
             start = time.perf_counter()
             for method in METHODS:
@@ -53,7 +61,7 @@ def ours(folder: Path, location: str | None) -> None:
                 found[f"deniable {method}"] = values
             member = np.zeros(len(y), dtype=bool)
             member[scores.details["member_records"]] = True
-            np.savez(folder / f"{name}-{seed}.npz", member=member, **found)
+            np.savez(path, member=member, **found)
             print(f"{name} target {seed}: {time.perf_counter() - start:.1f} s for all methods", flush=True)
 
 
@@ -64,7 +72,9 @@ def theirs(folder: Path) -> None:
     from sacroml.attacks.target import Target
 
     logging.disable(logging.CRITICAL)
-    for path in sorted(folder.glob("*-?.npz")):
+    for path in sorted(folder.glob("*-??.npz")):
+        if (folder / f"{path.stem}.sacro.npz").exists():
+            continue
         with np.load(path) as data:
             X, y, member, shadows = data["X"], data["y"], data["member"], int(data["shadows"])
         found = {}
@@ -88,22 +98,32 @@ def theirs(folder: Path) -> None:
 
 
 def table(folder: Path) -> None:
+    from scipy.special import stdtrit
+
     import deniable as dn
 
-    print("| data | attack | AUC | TPR at FPR 1 % | mean over targets |\n|---|---|---|---|---|")
+    print("| data | attack | AUC | TPR at FPR 1 % | TPR: ours (LiRA) minus this one, paired | targets |")
+    print("|---|---|---|---|---|---|")
     for name in ("digits", "location30"):
         rates: dict[str, list[tuple[float, float]]] = {}
-        for path in sorted(folder.glob(f"{name}-?.npz")):
+        for path in sorted(folder.glob(f"{name}-??.npz")):
+            theirs = folder / f"{path.stem}.sacro.npz"
+            if not theirs.exists():
+                continue
             member = np.load(path)["member"]
-            for file in (path, folder / f"{path.stem}.sacro.npz"):
+            for file in (path, theirs):
                 with np.load(file) as data:
                     for attack in data.files:
                         if attack.startswith(("deniable", "SACRO")):
                             audit = dn.audit_scores(data[attack][member], data[attack][~member])
                             rates.setdefault(attack, []).append((audit.auc.estimate, audit.tpr(0.01).estimate))
+        own = np.array(rates.get("deniable lira", []))
         for attack, values in rates.items():
             auc, tpr = np.mean(values, axis=0)
-            print(f"| {name} | {attack} | {auc:.4f} | {100 * tpr:.2f} % | {len(values)} |")
+            gain = 100 * (own - np.array(values))[:, 1]
+            half = stdtrit(len(gain) - 1, 0.975) * gain.std(ddof=1) / np.sqrt(len(gain)) if len(gain) > 1 else np.nan
+            paired = "" if attack == "deniable lira" else f"{gain.mean():+.2f} ± {half:.2f} points"
+            print(f"| {name} | {attack} | {auc:.4f} | {100 * tpr:.2f} % | {paired} | {len(values)} |")
 
 
 if __name__ == "__main__":

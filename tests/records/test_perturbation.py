@@ -140,6 +140,42 @@ def test_objective_perturbation_keeps_its_promise_and_samples_typical_models():
         _ = weak.advantage
 
 
+def line_densities(x, y, i, lam, rate, grid):
+    """Densities of objective perturbation's release in one dimension with and without record i, on a grid."""
+    found = []
+    for keep in (np.ones(len(y), dtype=bool), np.arange(len(y)) != i):
+        t = np.outer(grid, x[keep])
+        slope = (-y[keep] * expit(-y[keep] * t)) @ x[keep] + lam * keep.sum() * grid
+        curvature = (expit(t) * expit(-t)) @ x[keep] ** 2 + lam * keep.sum()
+        found.append(rate / 2 * np.exp(-rate * np.abs(slope)) * curvature)
+    return found
+
+
+@pytest.mark.parametrize("honest", [True, False])
+def test_typical_values_of_objective_perturbation_hold_the_integrals_in_one_dimension(honest):
+    # b is Laplace and b = −F'(M), so both densities are known; dishonest: the bands of half the noise must miss
+    X, y = small(1, n=8, seed=3)
+    rate, lam = 2.0, 0.2
+    mechanism = ObjectivePerturbation(scale=1 / rate if honest else 0.5 / rate)
+    p = privacy_profile(X, y, regularization=lam, mechanism=mechanism, draws=1000, rng=1)
+    grid = np.linspace(-30, 30, 60_001)
+    held = []
+    for i in range(8):
+        inside, outside = line_densities(X[:, 0], y, i, lam, rate, grid)
+        cell = grid[1] - grid[0]
+        assert inside.sum() * cell == pytest.approx(1, abs=1e-4)
+        advantage = np.abs(inside - outside).sum() * cell / 2
+        order = np.argsort(outside / inside, kind="stable")
+        tpr = np.interp(0.1, np.cumsum(outside[order]) * cell, np.cumsum(inside[order]) * cell)
+        held.append(
+            [
+                p.advantage_lower[i] <= advantage <= p.advantage[i],
+                tpr <= p.tpr(0.1)[i] and tpr <= p.tradeoff(i).tpr(0.1),
+            ]
+        )
+    assert np.all(held) == honest
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
