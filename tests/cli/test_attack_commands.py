@@ -36,6 +36,11 @@ def test_audit_reads_reversed_scores(tmp_path, capsys):
     found = json.loads(capsys.readouterr().out)
     advantage = next(n for n in found["sections"][0]["numbers"] if n["key"] == "attack.advantage")
     assert advantage["low"] > 0.9
+    assert run(["audit", str(path), "--json"]) == 0
+    told = capsys.readouterr().err
+    assert "far below 1/2" in told
+    assert "--reverse" in told
+    assert told.count("\n") == 1
 
 
 def test_attack_trains_and_reports(tmp_path, capsys):

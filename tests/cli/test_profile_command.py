@@ -19,6 +19,9 @@ def test_json_and_table(capsys, tmp_path):
     assert facts["largest_relative_error"] <= 1e-8
     assert facts["transition"]["epsilon_low"] < facts["transition"]["epsilon_high"]
     assert "never publish" in facts["warning"]
+    exposed = [row["advantage"] for row in facts["most_exposed"]]
+    assert exposed == sorted(exposed, reverse=True)  # no release was given: by typical ones
+    assert exposed[0] == facts["largest_advantage"]
     assert len(pd.read_csv(table)) == 569
     assert run([*line, "--by", "mean radius", "--top", "3"]) == 0
     assert "never publish" in capsys.readouterr().out

@@ -51,6 +51,9 @@ def test_tables_carry_the_warning(profile):
     assert list(frame["record"]) == list(profile.ranking)
     assert "never publish" in frame.attrs["warning"]
     assert len(profile.most_exposed(5)) == 5
+    typical = profile.most_exposed(5, by="typical")
+    assert list(typical["record"]) == list(profile.typical_ranking[:5])
+    assert np.all(np.diff(typical["advantage"]) <= 0)
     exposed = np.isin(np.arange(200), profile.typical_ranking[:4])
     groups = profile.by(np.where(exposed, "outlier", "crowd"))
     assert groups.loc["outlier", "records"] == 4
@@ -116,6 +119,7 @@ def test_bad_questions(profile):
         (lambda: profile.epsilon(float("nan")), "delta"),
         (lambda: profile.tradeoff(200), "record must be between"),
         (lambda: profile.transition(quantile=1.5), "quantile"),
+        (lambda: profile.to_frame(by="chance"), "by must be one of"),
         (lambda: profile.transition(low=0.9, high=0.1), "high"),
     ]:
         with pytest.raises(InputError, match=message):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -48,7 +50,11 @@ def audit(
     promise = _promise(epsilon, delta, mu, run_options(noise_multiplier, sample_rate, steps))
     inside, outside = read_scores(scores, score=score, member=member)
     sign = -1.0 if reverse else 1.0
-    found = dn.audit_scores(sign * inside, sign * outside, confidence, command=command_line())
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        found = dn.audit_scores(sign * inside, sign * outside, confidence, command=command_line())
+    for warning in told:
+        print(f"warning: {warning.message} (--reverse does that)", file=sys.stderr)
     options: dict[str, Any] = {"fpr": tuple(fpr)} if fpr else {}
     made = dn.assess(found, bound=None if promise is None else dn.tradeoff(promise), command=command_line(), **options)
     show(made, out, as_json)

@@ -66,7 +66,7 @@ def profile(
     elif out is not None:
         made = dn.assess(found, fpr=(0.1, 0.01, fpr) if fpr not in (0.1, 0.01) else (0.1, 0.01))
         {".json": made.to_json, ".md": made.to_markdown}.get(out.suffix, made.to_html)(out)
-    exposed = found.most_exposed(top, fpr)
+    exposed = found.most_exposed(top, fpr, by="typical").drop(columns="privacy_loss")  # no release was given
     groups = None if by is None else found.by(table.features[by].to_numpy(), fpr)
     band = found.transition()
     if as_json:
@@ -87,7 +87,9 @@ def profile(
     print(
         f"the worst record's advantage passes 5 % at ε = {band.epsilon_low:.3g} and 95 % at ε = {band.epsilon_high:.3g}"
     )
-    print(f"\nmost exposed by this release:\n{exposed.to_string(index=False, float_format='{:.4g}'.format)}")
+    print(
+        f"\nmost exposed with this noise:\n{exposed.to_string(index=False, float_format='{:.4g}'.format)}"
+    )
     if groups is not None:
         print(f"\nby {by}:\n{groups.to_string(float_format='{:.4g}'.format)}")
     print(f"\n{found.warning}")

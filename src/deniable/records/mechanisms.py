@@ -104,7 +104,7 @@ class OutputPerturbation:
         return (self.epsilon if self.noise == "laplace" else self._mu()) / sensitivity
 
     def sample(self, centre: FloatArray, rate: float, rng: np.random.Generator) -> FloatArray:
-        """One release. Drawn with NumPy: right in distribution, not hardened against floating-point attacks."""
+        """One simulated release: right in distribution, but drawn with NumPy and not hardened; never publish it."""
         direction = rng.standard_normal(centre.size)
         if self.noise == "gaussian":
             return centre + direction / rate

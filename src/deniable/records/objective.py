@@ -84,7 +84,7 @@ class ObjectivePerturbation:
         return raised, self.epsilon / 2 / (2 * loss.lipschitz * bound * weight)
 
     def sample(self, problem: Problem, rate: float, rng: np.random.Generator, start: FloatArray) -> FloatArray:
-        """Draw b, solve the perturbed problem. Drawn with NumPy, not hardened against floating-point attacks."""
+        """Draw b with NumPy and solve the perturbed problem: for simulations, not hardened; never publish it."""
         direction = rng.standard_normal(problem.size)
         if self.noise == "gaussian":
             b = direction / rate

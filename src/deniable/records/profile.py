@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _CONFIDENCE = 0.95
-
+Ranking = Literal["release", "typical"]
 
 WARNING = (
     "This profile was computed from the training data without noise: it is sensitive. "
@@ -58,7 +58,8 @@ class PrivacyProfile:
     distance
         ‖Δ_i‖, distance of ``leave_one_out[i]`` from ``optimum``, (n,). It is exact up to ``distance_error``.
     released
-        The model that was released, or a fresh draw of the mechanism if none was given, (parameters,).
+        The model that was released, (parameters,). If none was given: a simulated one, drawn with NumPy and not
+        hardened, so not for publication (docs/records.md shows a draw that is).
     privacy_loss
         Ex-post loss l_i at ``released``: log density in the in-world over that in the out-world, signed, (n,).
         Positive: the release looks more like the record was in. Exact up to ``privacy_loss_error``.
@@ -147,11 +148,11 @@ class PrivacyProfile:
         """The band of ε in which the record at this ``quantile`` of exposure goes from hidden to exposed."""
         return find_transition(self, quantile=quantile, low=low, high=high)
 
-    def to_frame(self, fpr: float = 0.001) -> pd.DataFrame:
-        """One row per record, most exposed by the released model first. The frame is as sensitive as the data."""
+    def to_frame(self, fpr: float = 0.001, by: Ranking = "release") -> pd.DataFrame:
+        """One row per record, most exposed by this ``"release"`` (or ``"typical"`` ones) first; sensitive like the data."""
         import pandas as pd
 
-        order = self.ranking
+        order = self.ranking if choice("by", by, ("release", "typical")) == "release" else self.typical_ranking
         frame = pd.DataFrame(
             {
                 "record": order,
@@ -167,9 +168,9 @@ class PrivacyProfile:
         frame.attrs["warning"] = self.warning
         return frame
 
-    def most_exposed(self, k: int = 10, fpr: float = 0.001) -> pd.DataFrame:
-        """The ``k`` records that the released model gives away most, as rows of :meth:`to_frame`."""
-        return self.to_frame(fpr).head(integer("k", k, at_least=1))
+    def most_exposed(self, k: int = 10, fpr: float = 0.001, by: Ranking = "release") -> pd.DataFrame:
+        """The ``k`` records that this release, or typical ones, give away most: the first rows of :meth:`to_frame`."""
+        return self.to_frame(fpr, by).head(integer("k", k, at_least=1))
 
     def by(self, column: ArrayLike, fpr: float = 0.001) -> pd.DataFrame:
         """Summarise subgroups: one value of ``column`` per record, one row of the result per value.
@@ -279,7 +280,7 @@ def privacy_profile(
     loss
         ``"logistic"``, ``"squared"``, ``"squared_hinge"``, ``"huber"``, ``"poisson"``, ``"softmax"`` or a ``Loss``.
     released
-        The parameters that were released. If not given, one release is drawn from the mechanism.
+        The parameters that were released. If not given, one release is simulated.
     intercept
         ``"none"``, ``"regularized"`` or ``"unregularized"``: a column of ones at the end.
     sample_weight
@@ -299,7 +300,7 @@ def privacy_profile(
     draws
         For ``ObjectivePerturbation``: how many models to draw (and fit) for the quantities over typical models.
     rng
-        Only for reproducing draws; by default fresh entropy.
+        Only for reproducing simulated draws; by default fresh entropy.
 
     Raises
     ------
