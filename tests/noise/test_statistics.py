@@ -18,6 +18,7 @@ from deniable.noise import (
     Ridge,
     SecondMoment,
     newton,
+    release,
     statistics,
 )
 from deniable.noise.laws import GaussianNoise
@@ -69,11 +70,14 @@ def test_linear_records_without_a_row_are_bounded(monkeypatch):
     assert short.least_scale(law, 0.2, 0.0) >= full.least_scale(law, 0.2, 0.0)
 
 
+@pytest.mark.parametrize("with_mean", [False, True])
 @pytest.mark.parametrize("ddof", [0, 1])
-@pytest.mark.parametrize("factor", [np.linspace(1, 2, 9), np.linalg.cholesky(np.eye(9) + 0.3)])
-def test_covariance_swap_rows_bound_the_mean_distance(ddof, factor):
-    population, algorithm = Population.of(TABLE / [1, 10, 0.1], 0.5), Covariance(ddof)
-    coordinates, law = np.arange(9), GaussianNoise(1.0, factor)
+@pytest.mark.parametrize("full", [False, True])
+def test_covariance_swap_rows_bound_the_mean_distance(ddof, full, with_mean):
+    population, algorithm = Population.of(TABLE / [1, 10, 0.1], 0.5), Covariance(ddof, with_mean)
+    coordinates = np.arange(12) if with_mean else np.arange(9)
+    size = len(coordinates)
+    law = GaussianNoise(1.0, np.linalg.cholesky(np.eye(size) + 0.3) if full else np.linspace(1, 2, size))
     rows = algorithm.swap_rows(population, law, coordinates)
     assert rows.averaged
     swaps = all_swaps(algorithm, population, law, coordinates)
@@ -81,6 +85,37 @@ def test_covariance_swap_rows_bound_the_mean_distance(ddof, factor):
     bound = np.sort(rows.distances.mean(axis=1))
     assert np.all(bound >= np.sort(expected.mean(axis=1)))
     assert bound[-1] < 3 * expected.mean(axis=1).max()
+
+
+def test_some_coordinates_of_mean_and_covariance():
+    population, law = Population.of(TABLE / [1, 10, 0.1], 0.5), GaussianNoise(1.0, np.ones(4))
+    some = np.array([0, 2, 3, 8])
+    swaps = all_swaps(Covariance(0, with_mean=True), population, law, some)
+    expected = [np.mean([swaps[i, j].mean() for j in range(9) if j != i]) for i in range(9)]
+    rows = Covariance(0, with_mean=True).swap_rows(population, law, some)
+    assert np.all(np.sort(rows.distances.mean(axis=1)) >= np.sort(expected))
+
+
+def test_means_are_never_taken_for_elements_of_the_matrix():
+    """u is 0.5 or −1.5 with mean 0 and x = u + 0.75 = u² + 2u: mean and variance would look like copies."""
+    u = np.repeat([0.5, -1.5], [60, 20])
+    data = np.column_stack([u + 0.75, RNG.normal(size=80)])
+    r = release(Covariance(0, with_mean=True), data, eta=0.3, bound="swap")
+    assert len(np.unique(r.value)) == 5  # two means, three elements
+    assert r.value[3] == r.value[4]
+    assert len(np.unique(release(Covariance(), data, eta=0.3, bound="swap").value)) == 3
+
+
+@pytest.mark.parametrize("algorithm", [Mean(), SecondMoment(), Covariance(), Covariance(0, with_mean=True)])
+def test_rounding_of_far_away_data_is_charged(algorithm):
+    """Far from the origin the order of the sum shows in the result; noise must cover that, too."""
+    data = 1e9 + np.arange(30.0)[:, None] * 1e-7
+    size = algorithm(data).size
+    rows = algorithm.swap_rows(Population.of(data, 0.5), GaussianNoise(1.0, np.ones(size)), np.arange(size))
+    half = data[:15]
+    off = [np.abs(algorithm(half[np.random.default_rng(i).permutation(15)]) - algorithm(half)).max() for i in range(20)]
+    assert max(off) > 0
+    assert rows.distances.min() >= 2 * max(off)
 
 
 def test_covariance_bound_is_tight_for_many_records(monkeypatch):

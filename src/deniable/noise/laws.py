@@ -76,8 +76,10 @@ class NoiseLaw(ABC):
 
     def distance(self, v: ArrayLike, w: ArrayLike = 0.0) -> FloatArray:
         """Return ρ(v, w), in units of the scaled noise, for arrays of shape (..., d)."""
-        difference = np.asarray(v, dtype=np.float64) - np.asarray(w, dtype=np.float64)
-        return np.asarray(self._norm(self.whiten(difference)) / self.scale)
+        difference = self.whiten(v)
+        if np.any(w):  # whitened first, as it is when noise is added: what rounding does to far values counts
+            difference = difference - self.whiten(np.broadcast_to(w, np.broadcast_shapes(np.shape(v), np.shape(w))))
+        return np.asarray(self._norm(difference) / self.scale)
 
     def total_variation(self, v: ArrayLike, w: ArrayLike = 0.0) -> FloatArray:
         """Return an upper bound on TV(v + X, w + X) for arrays of shape (..., d)."""

@@ -22,6 +22,7 @@ from deniable.noise.resampling import Population
 
 _ENTRIES = 2_000_000  # distances kept for the records that stand out most; the others are bounded together
 _SLACK = 1 + 1e-9
+_EPS = float(np.finfo(np.float64).eps)
 
 
 class ExactSwap(ABC):
@@ -95,13 +96,17 @@ class LinearStatistic(ExactSwap):
         Records are ordered by the root mean square distance to the others, O(n) by the parallel axis theorem; as
         mean ≤ root mean square, the first record without a row bounds all records without one.
         """
-        n = population.n_records
-        white = law.whiten(self.features(population.data).reshape(n, -1)[:, coordinates]) / population.n_train
+        n, k = population.n_records, population.n_train
+        features = self.features(population.data).reshape(n, -1)[:, coordinates]
+        white = law.whiten(features) / k
+        rounding = _upper_distance(law, 2 * _rounding(features, k))
         typical = _typical_distance(white)
         order = np.argsort(-typical)
         rows = min(n, max(1, _ENTRIES // n))
-        distances = np.stack([np.delete(cdist(white[[i]], white)[0], i) for i in order[:rows]]) * _SLACK
-        return ExactRows(distances, rest=float(typical[order[rows]]) * _SLACK if rows < n else 0.0)
+        distances = np.stack([np.delete(cdist(white[[i]], white)[0], i) for i in order[:rows]])
+        rest = float(typical[order[rows]]) * _SLACK + float(rounding) if rows < n else 0.0
+        # equal records give equal sums only if they stand at the same place: rounding is charged to them, too
+        return ExactRows(distances * _SLACK + rounding, rest=rest)
 
 
 @dataclass(frozen=True)
@@ -150,9 +155,10 @@ class Histogram(LinearStatistic):
 
 @dataclass(frozen=True)
 class Covariance(ExactSwap):
-    """Covariance matrix, divisor n − ``ddof``."""
+    """Covariance matrix, divisor n − ``ddof``; with ``with_mean`` the mean, then the matrix row by row, as a vector."""
 
     ddof: int = 1
+    with_mean: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "ddof", integer("ddof", self.ddof, at_least=0))
@@ -162,15 +168,23 @@ class Covariance(ExactSwap):
         x = _matrix(data)
         if len(x) <= self.ddof:
             raise InputError(f"data must have more records than ddof={self.ddof}, got {len(x)}")
-        centred = x - x.mean(axis=0)
-        return np.asarray(centred.T @ centred / (len(x) - self.ddof))
+        mean = x.mean(axis=0)
+        centred = x - mean
+        matrix = np.asarray(centred.T @ centred / (len(x) - self.ddof))
+        return np.concatenate([mean, matrix.ravel()]) if self.with_mean else matrix
 
     def signature(self, data: Any) -> FloatArray:
-        """Return uᵢuⱼ + uᵢ + uⱼ where both columns vary, u = x − mean(D), else 0."""
+        """Return uᵢuⱼ + uᵢ + uⱼ where both columns vary, u = x − mean(D), else 0; beside the columns for the mean."""
         u = self._centred(data)
         varies = np.any(u != 0, axis=0)
-        both = u[:, :, None] * u[:, None, :] + u[:, :, None] + u[:, None, :]
-        return np.asarray((both * (varies[:, None] & varies)).reshape(len(u), -1))
+        both = u[:, :, None] * u[:, None, :] + (u[:, :, None] + u[:, None, :])  # the same bits for (i, j) and (j, i)
+        matrix = np.asarray((both * (varies[:, None] & varies)).reshape(len(u), -1))
+        if not self.with_mean:
+            return matrix
+        together = np.hstack([_matrix(data), matrix])
+        another = together[:1].copy()  # a row in which no mean is equal to an element of the matrix
+        another[0, : len(varies)] += varies * (1 + np.abs(another[0, : len(varies)]))
+        return np.vstack([together, another])
 
     def influence(self, population: Population) -> FloatArray:
         """Return |uᵢuⱼ − mean| plus the part that goes through the mean of the training set."""
@@ -178,7 +192,8 @@ class Covariance(ExactSwap):
         products = u[:, :, None] * u[:, None, :]
         drift = self._mean_deviation(u, population)
         through_mean = np.abs(u)[:, :, None] * drift + np.abs(u)[:, None, :] * drift[:, None]
-        return np.asarray((np.abs(products - products.mean(axis=0)) + through_mean).reshape(len(u), -1))
+        size = (np.abs(products - products.mean(axis=0)) + through_mean).reshape(len(u), -1)
+        return np.hstack([np.abs(u), size]) if self.with_mean else np.asarray(size)
 
     def swap_rows(self, population: Population, law: NoiseLaw, coordinates: Indices) -> ExactRows:
         """Return bounds on the mean swap distance of each pair.
@@ -186,22 +201,28 @@ class Covariance(ExactSwap):
         With C the k − 1 records that stay, m_C their mean and δ = m_C − mean(D), the change is c·[(uuᵀ − u'u'ᵀ)
         − (vδᵀ + δvᵀ)], u = x* − mean(D), v = x* − x', c = (k−1)/(k(k−ddof)). The first bracket is fixed; the second
         is bounded by its root mean square over C, coordinate by coordinate, from the variance of a sample mean
-        without replacement.
+        without replacement. The mean changes by v/k.
         """
         n, k = population.n_records, population.n_train
         if k <= max(self.ddof, 1):
             raise InputError(f"the covariance of {k} training records is not defined; use more data or fraction")
         c = (k - 1) / (k * (k - self.ddof))
-        u = self._centred(population.data)
-        a, b = np.unravel_index(coordinates, (u.shape[1],) * 2)
+        x = _matrix(population.data)
+        u = self._centred(x)
+        d = u.shape[1]
+        of_matrix = coordinates - d * self.with_mean
+        means, of_matrix = coordinates[of_matrix < 0], of_matrix[of_matrix >= 0]  # the coordinates are in order
+        a, b = np.unravel_index(of_matrix, (d, d))
         deviation = self._mean_deviation(u, population)
+        rounding = _upper_distance(law, 2 * self._rounding(x, u, k)[coordinates + d * (not self.with_mean)])
 
         def correction(size: FloatArray) -> FloatArray:
             """Bound the distance of c(vδᵀ + δvᵀ) given |u| + |u'|, shape (..., d)."""
             drift = size / (n - 2) + deviation
-            return _upper_distance(law, c * (size[..., a] * drift[..., b] + drift[..., a] * size[..., b]))
+            through_mean = c * (size[..., a] * drift[..., b] + drift[..., a] * size[..., b])
+            return _upper_distance(law, np.concatenate([np.zeros((*size.shape[:-1], len(means))), through_mean], -1))
 
-        white = law.whiten(c * u[:, a] * u[:, b])
+        white = law.whiten(np.hstack([u[:, means] / k, c * u[:, a] * u[:, b]]))
         typical = _typical_distance(white)
         order = np.argsort(-typical)
         rows = min(n, max(1, _ENTRIES // n))
@@ -210,8 +231,8 @@ class Covariance(ExactSwap):
         )
         rest = 0.0
         if rows < n:
-            rest = float(typical[order[rows]] + correction(2 * np.abs(u).max(axis=0)))
-        return ExactRows(distances * _SLACK, rest=rest * _SLACK, averaged=True)
+            rest = float(typical[order[rows]] + correction(2 * np.abs(u).max(axis=0))) * _SLACK + float(rounding)
+        return ExactRows(distances * _SLACK + rounding, rest=rest, averaged=True)
 
     @staticmethod
     def _centred(data: Any) -> FloatArray:
@@ -223,6 +244,17 @@ class Covariance(ExactSwap):
         """Bound the root mean square of mean(C) − mean(D without x*, x') per column, C of k − 1 of those n − 2."""
         n, k = population.n_records, population.n_train
         return np.asarray(np.sqrt((u**2).sum(axis=0) / (n - 3) * (n - k - 1) / (max(k - 1, 1) * (n - 2))))
+
+    def _rounding(self, x: FloatArray, u: FloatArray, k: int) -> FloatArray:
+        """Bound the rounding of the mean (d) and of the matrix (d²) of any k records.
+
+        |x − mean| averages at most 2Σ|u|/k over them, and its square at most Σu²/k.
+        """
+        mean = _rounding(x, k)
+        off = mean + _EPS * np.abs(x).max(axis=0)  # of each centred value
+        size, square = 2 * np.abs(u).sum(axis=0) / k + off, (u**2).sum(axis=0) / k + off**2
+        matrix = size[:, None] * off + off[:, None] * size + (k + 4) * _EPS * np.sqrt(np.outer(square, square))
+        return np.concatenate([mean, k / (k - self.ddof) * matrix.ravel()])
 
 
 @dataclass(frozen=True)
@@ -262,8 +294,9 @@ class Quantile(ResampledSwap):
         gone = position[leaving]
         low = padded[np.where(gone <= rank - 1, rank + 1, rank)]  # neighbours once the leaving record is taken out
         high = padded[np.where(gone <= rank, rank + 2, rank + 1)]
-        after = np.clip(x[entering], low, high)
-        return law.distance((after - x[order[rank]])[..., None])
+        after, before = np.clip(x[entering], low, high), x[order[rank]]
+        rounding = law.distance(2 * _EPS * np.abs(x).max(keepdims=True))
+        return np.where(after == before, 0.0, law.distance((after - before)[..., None]) + rounding)
 
     def _rank(self, size: int) -> int:
         return min(max(int(np.ceil(self.q * size - 1e-9)), 1), size) - 1
@@ -284,6 +317,11 @@ def _typical_distance(white: FloatArray) -> FloatArray:
     n = len(white)
     square = ((white - white.mean(axis=0)) ** 2).sum(axis=1)
     return np.asarray(np.sqrt((n * square + square.sum()) / (n - 1)))
+
+
+def _rounding(terms: FloatArray, k: int) -> FloatArray:
+    """Bound the rounding of the mean of any k of these terms, and of scaling it, per column: γₖ·Σ|terms|/k."""
+    return np.asarray((k + 4) * _EPS * np.abs(terms).sum(axis=0) / k)
 
 
 def _upper_distance(law: NoiseLaw, size: FloatArray) -> FloatArray:
