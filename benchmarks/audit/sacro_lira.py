@@ -38,12 +38,12 @@ def ours(folder: Path, location: str | None) -> None:
     import deniable as dn
 
     X, y = load_digits(return_X_y=True)
-    tasks = {"digits": (X / 16, y, 64, 20)}  # records, labels, shadows, targets
+    tasks = {"digits": (X / 16, y, 64, 60)}  # records, labels, shadows, targets
     if location is not None:
         with np.load(location) as data:
             keep = np.random.default_rng(0).permutation(len(data["y"]))[:1500]
             labels = np.unique(data["y"][keep], return_inverse=True)[1]
-            tasks["location30"] = (data["x"][keep].astype(float), labels, 32, 10)
+            tasks["location30"] = (data["x"][keep].astype(float), labels, 32, 20)
     for name, (X, y, shadows, targets) in tasks.items():
         for seed in range(targets):
             path = folder / f"{name}-{seed:02d}.npz"

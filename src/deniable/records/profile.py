@@ -149,7 +149,7 @@ class PrivacyProfile:
         return find_transition(self, quantile=quantile, low=low, high=high)
 
     def to_frame(self, fpr: float = 0.001, by: Ranking = "release") -> pd.DataFrame:
-        """One row per record, most exposed by this ``"release"`` (or ``"typical"`` ones) first; sensitive like the data."""
+        """One row per record, the most exposed by this ``"release"`` (``"typical"`` ones) first; sensitive data."""
         import pandas as pd
 
         order = self.ranking if choice("by", by, ("release", "typical")) == "release" else self.typical_ranking
