@@ -6,8 +6,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
+from deniable.audit.evidence import Evidence
 from deniable.audit.families import EpsilonDelta, Gaussian, Tangent
-from deniable.audit.intervals import Ranking, clopper_pearson, lower_limit, p_value, tpr_lower, tpr_upper
+from deniable.audit.intervals import (
+    Ranking,
+    advantage_upper,
+    clopper_pearson,
+    lower_limit,
+    p_value,
+    tpr_lower,
+    tpr_upper,
+)
 
 
 def slow_p_value(ceiling, k, n, hits, m):
@@ -79,6 +88,37 @@ def test_limits_enclose_the_sample_value():
     ranking = Ranking.of(rng.normal(1, 1, 800), rng.normal(0, 1, 800), rng)
     for fpr in (0.01, 0.1, 0.5, 0.9):
         assert tpr_lower(ranking, fpr, 0.025) < ranking.tpr(fpr) < tpr_upper(ranking, fpr, 0.025)
+
+
+@pytest.mark.parametrize("h", [3, 20, 60])
+def test_upper_limit_of_the_advantage_misses_at_most_as_often_as_it_may(h):
+    """Two binomials of h, every outcome enumerated: P(limit < advantage) for a grid of rates."""
+    error = 0.025
+    x = np.arange(h + 1)
+    limit = np.array([_evidence(h, lead).advantage_upper(error) for lead in range(h + 1)])
+    seen = limit[np.maximum(x[:, None] - x, 0)]  # of x members and y nonmembers accused
+    missed = []
+    for tpr in np.linspace(0, 1, 41):
+        for fpr in np.linspace(0, tpr, 11):
+            chance = np.outer(stats.binom.pmf(x, h, tpr), stats.binom.pmf(x, h, fpr))
+            missed.append(float(chance[seen < tpr - fpr - 1e-12].sum()))
+    assert max(missed) <= error
+    assert h < 20 or max(missed) > error / 2  # not uselessly wide
+    # negative control: half a standard error less is too short
+    short = seen - 0.5 * np.sqrt(0.5 / h)
+    assert h < 20 or stats.binom.pmf(x, h, 0.75) @ (short < 0.5) @ stats.binom.pmf(x, h, 0.25) > error
+
+
+def _evidence(h, lead):
+    some = Ranking(np.zeros(h, dtype=np.int64), h)
+    return Evidence(some, some, some, h, 0, h + lead, 0, 0)
+
+
+def test_very_unequal_samples_use_all_scores():
+    rng = np.random.default_rng(0)
+    few, many = rng.normal(1, 1, 50), rng.normal(0, 1, 5000)
+    found = Evidence.of(few, many, rng)
+    assert found.advantage_upper(0.025) == advantage_upper(found.full, 0.025)
 
 
 def test_clopper_pearson_matches_scipy():

@@ -11,7 +11,7 @@ from scipy.special import betaincinv, expit, logit
 
 from deniable._check import FloatArray
 from deniable.audit.families import Family
-from deniable.audit.intervals import IntArray, Ranking, clopper_pearson, p_value
+from deniable.audit.intervals import IntArray, Ranking, advantage_upper, clopper_pearson, p_value
 
 PILOT = 0.2  # share of the scores on which thresholds are chosen
 LOOKED_AT = 40  # thresholds compared there
@@ -29,6 +29,8 @@ class Evidence:
         Rankings of a random fifth and of the other scores. Only ``rest`` enters a guarantee.
     pairs, pairs_won
         Random disjoint (member, nonmember) pairs of all scores, and those in which the member scores higher.
+    most_right
+        Of the 2·pairs decisions about as many members as nonmembers, the most that any threshold gets right.
     decisions, decisions_right
         Equally many members and nonmembers of ``rest``, and how many of them the pilot's best threshold gets right.
     """
@@ -38,6 +40,7 @@ class Evidence:
     rest: Ranking
     pairs: int
     pairs_won: int
+    most_right: int
     decisions: int
     decisions_right: int
 
@@ -52,12 +55,15 @@ class Evidence:
         half = min(len(inside) - a, len(outside) - b)
         threshold = _best_threshold(inside[:a], outside[:b])
         right = np.sum(inside[a : a + half] >= threshold) + np.sum(outside[b : b + half] < threshold)
+        full = Ranking.of(inside, outside, rng)
+        pilot, rest = Ranking.of(inside[:a], outside[:b], rng), Ranking.of(inside[a:], outside[b:], rng)
         return cls(
-            full=Ranking.of(inside, outside, rng),
-            pilot=Ranking.of(inside[:a], outside[:b], rng),
-            rest=Ranking.of(inside[a:], outside[b:], rng),
+            full=full,
+            pilot=pilot,
+            rest=rest,
             pairs=pairs,
             pairs_won=int(won),
+            most_right=pairs + (full if full.n == full.m else Ranking.of(x, y, rng)).largest_lead(),
             decisions=2 * half,
             decisions_right=int(right),
         )
@@ -73,6 +79,18 @@ class Evidence:
         probability of one binomial with the average rate (Hoeffding 1956, Theorem 4), so Clopper–Pearson applies.
         """
         return max(0.0, 2 * clopper_pearson(self.decisions_right, self.decisions, error)[0] - 1)
+
+    def advantage_upper(self, error: float) -> float:
+        """Return an upper limit of sup(TPR − FPR) = 2·accuracy − 1.
+
+        The supremum sits at one fixed, unknown threshold, which gets at most as many decisions right as the best one
+        in the sample. Of a sum of two binomials, values of at most its mean less 1 have at most the probability that
+        one binomial gives them (Hoeffding 1956, Theorem 4). Of very unequal samples, pointwise limits use more.
+        """
+        if self.pairs < 0.1 * max(self.full.n, self.full.m):
+            return advantage_upper(self.full, error)
+        high = clopper_pearson(self.most_right, 2 * self.pairs, error)[1]
+        return 2 * high - 1 if self.most_right <= 2 * self.pairs * high - 1 else 1.0
 
     def lower(self, family: Family, error: float) -> float:
         """Return a lower limit of a family's parameter, at the threshold that looks best on the pilot."""

@@ -103,6 +103,10 @@ class Ranking:
         """Members accused by the rule that falsely accuses k of the n nonmembers, the k-th itself left out."""
         return int(self.above[k - 1])
 
+    def largest_lead(self) -> int:
+        """Largest surplus of accused members over accused nonmembers at any threshold."""
+        return max(0, int(np.max(self.above - np.arange(self.n))))
+
     def lower_limit(self, family: Family, k: int, error: float) -> float:
         """Return the lower confidence limit of the family's parameter from the k-th threshold."""
         return lower_limit(family, k, self.n, self.hits(k), self.m, error)
@@ -180,7 +184,7 @@ def tpr_upper(ranking: Ranking, fpr: float, error: float) -> float:
 
 
 def advantage_upper(ranking: Ranking, error: float) -> float:
-    """Return an upper confidence limit of sup(TPR − FPR): the supremum sits at one fixed, unknown FPR."""
+    """Return an upper confidence limit of sup(TPR − FPR), from samples of any sizes: it sits at one fixed FPR."""
     left, high = _pointwise_upper(ranking, error)
     return float(np.clip(np.max(high - left), 0.0, 1.0))
 

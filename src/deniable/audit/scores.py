@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from deniable._check import FloatArray, InputError, number, numbers
 from deniable.audit.evidence import Evidence
 from deniable.audit.families import EpsilonDelta, Gaussian
-from deniable.audit.intervals import Interval, advantage_upper, as_interval, tpr_lower, tpr_upper
+from deniable.audit.intervals import Interval, as_interval, tpr_lower, tpr_upper
 from deniable.audit.verdict import Verdict, judge
 from deniable.tradeoff import Tradeoff
 
@@ -74,7 +74,7 @@ class ScoreAudit:
     def advantage(self) -> Interval:
         """The two-sided interval of sup(TPR − FPR) over all thresholds."""
         ranking, side = self.evidence.full, self._error / 2
-        low, high = self.evidence.advantage_lower(side), advantage_upper(ranking, side)
+        low, high = self.evidence.advantage_lower(side), self.evidence.advantage_upper(side)
         best = max(0.0, float(np.max(ranking.above / ranking.m - np.arange(ranking.n) / ranking.n)))
         return as_interval(low, high, best, "advantage", self.confidence)
 
