@@ -20,6 +20,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import check_estimator
 
 from deniable import InputError, MembershipPrivate
+from deniable.noise import mechanism
 
 X, Y = load_breast_cancer(return_X_y=True)
 X = StandardScaler().fit_transform(X)[:, :6]
@@ -127,21 +128,34 @@ def test_residue_search_finds_a_residue():
     assert XD[3, 4].tobytes() in pickle.dumps(model)
 
 
-@pytest.mark.parametrize("estimator", [Ridge(), GaussianNB(), PCA(1)], ids=lambda e: type(e).__name__)
-def test_check_estimator(estimator):
-    model = MembershipPrivate(estimator, eta=0.45, n_resamples=8, random_state=0, insecure_testing_seed=0)
+CHECKED = [
+    (LinearRegression(), "centre"),
+    (LinearRegression(), "swap"),
+    (Ridge(), "centre"),
+    (Ridge(), "swap"),
+    (LogisticRegression(), "centre"),
+    (LogisticRegression(), "swap"),
+    (LinearSVC(), "centre"),
+    (GaussianNB(), "centre"),
+    (KMeans(2, n_init=1), "centre"),
+    (PCA(1), "centre"),
+    (PCA(1), "swap"),
+    (EmpiricalCovariance(), "centre"),
+    (EmpiricalCovariance(), "swap"),
+]
+
+
+@pytest.mark.parametrize(("estimator", "bound"), CHECKED, ids=lambda v: v if isinstance(v, str) else type(v).__name__)
+def test_check_estimator(estimator, bound, monkeypatch):
+    """Every check of scikit-learn passes; one is skipped without the environment variable SCIPY_ARRAY_API."""
+    monkeypatch.setattr(mechanism, "_LARGEST_ENUMERATION", 100)  # the checks have many small data sets
+    model = MembershipPrivate(estimator, eta=0.45, bound=bound, n_resamples=16, random_state=0, insecure_testing_seed=0)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        results = check_estimator(
-            model,
-            on_fail=None,
-            on_skip=None,
-            expected_failed_checks={"check_fit2d_1sample": "a release hides people among at least four records"},
-        )
-    failed = {r["check_name"]: repr(r["exception"]) for r in results if r["status"] == "failed"}
+        warnings.simplefilter("ignore")  # the checks hand in what estimators warn of
+        results = check_estimator(model, on_fail=None, on_skip=None)
     assert len(results) > 35
-    # some checks have a handful of records, of which a random half lacks a class: nothing may be released then
-    assert not {name: text for name, text in failed.items() if "merge rare classes" not in text}
+    assert not {r["check_name"]: repr(r["exception"]) for r in results if r["status"] == "failed"}
+    assert {r["check_name"] for r in results if r["status"] == "skipped"} <= {"check_array_api_input"}
 
 
 def test_inside_a_pipeline_and_cross_validation():

@@ -217,17 +217,17 @@ def test_the_batch_of_newton_steps_does_not_depend_on_its_size(monkeypatch):
     np.testing.assert_allclose(LogisticRegression().swap_distances(*arguments, np.random.default_rng(1)), whole)
 
 
-def test_a_swap_without_a_fit_is_told_apart_with_certainty():
-    X, y = RNG.normal(size=(40, 3)), np.zeros(40)
-    y[[0, 30]] = 1  # once record 0 is gone, the training set 0 … 19 has one class
-    law = GaussianNoise(1.0, np.ones(4))
-    population = Population.of((X, y), 0.5)
-    found = LogisticRegression().swap_distances(population, np.arange(20), law, np.arange(4), 8, RNG)
-    assert np.all(np.isinf(found[0]) | (found[0] > 0))
-    assert np.isinf(found[0]).sum() >= 6  # unless record 30 comes in its place
-    assert np.all(np.isfinite(found[1:20]))
-    with pytest.raises(ReleaseError, match="did not converge"):
-        LogisticRegression()((X, np.zeros(40)))
+@pytest.mark.parametrize("ones", [[0, 30], [30, 31], [0, 1, 30], range(20)])
+def test_training_sets_of_one_class(ones):
+    """Before or after a swap all labels may be equal; the value is then 0."""
+    X, y = regression_data(40)[0], np.zeros(40)
+    y[list(ones)] = 1
+    claimed, truth = swap_check(LogisticRegression(C=0.1), Population.of((X, y), 0.5), np.arange(20), partners=8)
+    assert np.all(np.isfinite(claimed))
+    assert np.all(claimed >= truth - 1e-12)
+    assert claimed.mean() < 1.1 * truth.mean()
+    np.testing.assert_array_equal(LogisticRegression()((X, np.ones(40))), np.zeros(4))
+    assert np.all(LogisticRegression(fit_intercept=False)((X, np.ones(40))) != 0)
 
 
 def test_a_record_that_alone_determines_a_coefficient_is_told_apart_with_certainty():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -16,7 +16,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from deniable._check import FloatArray, InputError
 from deniable.integrations.sklearn_parameters import Arrays, Codec, Known, TwoFunctions, codec_for
+from deniable.integrations.sklearn_swaps import ClosedForm, closed_form
 from deniable.noise import ReleaseError, release
+from deniable.noise.resampling import Population
+
+_ABSENT = 0.1  # largest share of the training parts from which a class may be missing
 
 
 def _offered(name: str) -> Callable[[Callable[..., Any]], Any]:
@@ -126,13 +130,22 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         tags = get_tags(self.estimator)
         rows, target = self._validated(X, y, tags)
         classes = np.unique(target) if tags.estimator_type == "classifier" else None
-        codec = self._codec().prepare(self.estimator, rows, target)
-        learn = _Learn(self.estimator, codec, classes)
-        layout = _Layout.of(learn.arrays(rows, target))
+        n_train = Population.of(rows, self.fraction).n_train
+        if classes is not None:
+            _refuse_rare_classes(target, classes, n_train)
+        seeds = check_random_state(self.random_state)
+        estimator = _seeded(self.estimator, seeds)
+        codec = self._codec()
+        form = self._closed_form(rows, target, classes, n_train)
+        if form is None or isinstance(form, str):
+            codec = codec.prepare(estimator, rows, target)
+            task = _by_refitting(estimator, codec, rows, target, classes)
+        else:
+            task = form
         testing = None if self.insecure_testing_seed is None else np.random.default_rng(self.insecure_testing_seed)
         released = release(
-            _Flat(learn, layout),
-            (rows,) if target is None else (rows, target),
+            task.algorithm,
+            task.data,
             eta=self.eta,
             noise=self.noise,  # type: ignore[arg-type]  # release checks the words
             bound=self.bound,  # type: ignore[arg-type]
@@ -140,7 +153,7 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
             fraction=self.fraction,
             n_resamples=self.n_resamples,
             confidence=self.confidence,
-            rng=int(check_random_state(self.random_state).randint(2**31 - 1)),
+            rng=int(seeds.randint(2**31 - 1)),
             n_jobs=self.n_jobs,
             insecure_testing_rng=testing,
         )
@@ -148,12 +161,15 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         shell = clone(self.estimator)
         codec.install(
             shell,
-            layout.split(value),
-            Known(rows.shape[1], released.certificate.n_train, classes, self.project_psd),
+            task.split(value),
+            Known(rows.shape[1], n_train, classes, self.project_psd),
         )
         self.estimator_ = shell
         self.certificate_ = released.certificate
-        self.noise_scale_ = layout.split(released.noise_scale)
+        if released.certificate.kind == "estimate" and isinstance(form, str):
+            why = f"not a certificate because {form}"
+            self.certificate_ = replace(self.certificate_, assumptions=(*self.certificate_.assumptions, why))
+        self.noise_scale_ = task.split(released.noise_scale)
         if classes is not None:
             self.classes_ = classes
         return self
@@ -215,6 +231,16 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
             return TwoFunctions(self.get_parameters, self.set_parameters)
         return codec_for(self.estimator)
 
+    def _closed_form(
+        self, rows: FloatArray, target: Any, classes: NDArray[Any] | None, n_train: int
+    ) -> ClosedForm | str | None:
+        """Return the closed form of a swap, the reason why there is none, or None if it was not asked for."""
+        if self.bound != "swap" or self.noise == "published":
+            return None
+        if self.get_parameters is not None:
+            return "an estimator given by two functions has no swap bound in closed form"
+        return closed_form(self.estimator, rows, target, classes, n_train)
+
     def _clip_range(self) -> tuple[float, float]:
         try:
             low, high = (float(end) for end in self.clip or ())
@@ -225,19 +251,33 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         return low, high
 
 
-@dataclass(frozen=True)
-class _Learn:
-    """Fit on a part of the data and keep only the parameter arrays."""
+def _seeded(estimator: Any, seeds: np.random.RandomState) -> Any:
+    """Return a clone whose unset random states are seeded: all training sets then see the same randomness."""
+    unset = [name for name, value in sorted(estimator.get_params().items()) if _is_state(name) and value is None]
+    return clone(estimator).set_params(**{name: int(seeds.randint(2**31 - 1)) for name in unset})
 
-    estimator: Any
-    codec: Codec
-    classes: NDArray[Any] | None
 
-    def arrays(self, X: FloatArray, y: Any = None) -> Arrays:
-        if self.classes is not None and len(np.unique(y)) < len(self.classes):
-            missing = np.setdiff1d(self.classes, y).tolist()
-            raise ReleaseError(f"a training part has no record of class {missing}; merge rare classes")
-        return self.codec.learn(self.estimator, X, y)
+def _is_state(name: str) -> bool:
+    return name == "random_state" or name.endswith("__random_state")
+
+
+def _refuse_rare_classes(target: Any, classes: NDArray[Any], n_train: int) -> None:
+    """Refuse what most likely comes out useless; decided from the whole data set, so it says nothing on membership."""
+    for label in classes:
+        size, n = int(np.sum(target == label)), len(target)
+        absent = float(np.prod(1 - n_train / np.arange(n, n - size, -1.0).clip(n_train)))
+        if absent > _ABSENT:
+            raise InputError(
+                f"each class needs records in nearly every training part, but class {label!r} has {size} of {n} and is "
+                f"missing from {absent:.0%} of the parts of {n_train}; merge rare classes or raise fraction"
+            )
+
+
+def _by_refitting(estimator: Any, codec: Codec, X: FloatArray, y: Any, classes: NDArray[Any] | None) -> ClosedForm:
+    """The estimator as an algorithm that fits a clone to each part of the data."""
+    layout = _Layout.of(codec.learn(estimator, X, y))
+    data = (X,) if y is None else (X, y)
+    return ClosedForm(_Refit(estimator, codec, classes, layout), data, layout.split)
 
 
 @dataclass(frozen=True)
@@ -249,6 +289,10 @@ class _Layout:
     @classmethod
     def of(cls, arrays: Arrays) -> _Layout:
         return cls(tuple((name, value.shape) for name, value in arrays.items()))
+
+    @property
+    def size(self) -> int:
+        return sum(int(np.prod(shape)) for _, shape in self.shapes)
 
     def join(self, arrays: Arrays) -> FloatArray:
         if _Layout.of(arrays) != self:
@@ -262,11 +306,18 @@ class _Layout:
 
 
 @dataclass(frozen=True)
-class _Flat:
-    """The algorithm handed to :func:`release`: a part of the data in, one vector out."""
+class _Refit:
+    """The algorithm handed to :func:`release`: a part of the data in, the parameters of a fit as one vector out.
 
-    learn: _Learn
+    A part that lacks a class gives zeros instead of an error: whether there is an output must not tell who trained.
+    """
+
+    estimator: Any
+    codec: Codec
+    classes: NDArray[Any] | None
     layout: _Layout
 
     def __call__(self, part: tuple[Any, ...]) -> FloatArray:
-        return self.layout.join(self.learn.arrays(*part))
+        if self.classes is not None and len(np.unique(part[1])) < len(self.classes):
+            return np.zeros(self.layout.size)
+        return self.layout.join(self.codec.learn(self.estimator, part[0], part[1] if len(part) > 1 else None))

@@ -117,7 +117,7 @@ def release(
     choice("covariance", covariance, ("diagonal", "full"))
     if not callable(algorithm):
         raise InputError(f"algorithm must be callable with a part of the data, got {algorithm!r}")
-    population = Population.of(data, number("fraction", fraction, above=0.0, below=1.0))
+    population = Population.of(data, fraction)
     certain = number("confidence", confidence, above=0.0, below=1.0)
     game = Game(population, _valid_eta(eta, population), bound, certain)
     shaper = Shaper(noise, covariance)

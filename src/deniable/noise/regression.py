@@ -64,11 +64,23 @@ class _Regression(ResampledSwap, Objective):
         rng: np.random.Generator,
     ) -> FloatArray:
         """Return upper bounds on the distance between the fits before and after each swap, shape (n, partners)."""
-        X, y = self._design(population.data)
-        fit = minimise(self, X[inside], y[inside])
-        member = np.zeros(len(X), dtype=bool)
+        member = np.zeros(population.n_records, dtype=bool)
         member[inside] = True
         leave, enter = swap_partners(member, partners, rng)
+        X, y = self._design(population.data)
+        return self._distances(X, y, inside, leave, enter, law, coordinates) * (1 + 1e-9)
+
+    def _distances(
+        self,
+        X: FloatArray,
+        y: FloatArray,
+        inside: Indices,
+        leave: Indices,
+        enter: Indices,
+        law: NoiseLaw,
+        coordinates: Indices,
+    ) -> FloatArray:
+        fit = minimise(self, X[inside], y[inside])
         margin = X @ fit.theta
         slope, weight = self.curve(y, margin)
         Z = X @ fit.inverse  # rows H⁻¹xᵢ
@@ -101,14 +113,26 @@ class _Regression(ResampledSwap, Objective):
         distance = law.distance(step[..., coordinates]) + kept * _reach(fit.inverse, law, coordinates) * slack * 1.001
         rough = known & (error > _ROUGH)
         if rough.any():
-            swapped = minimise_swapped(
-                self, X[inside], y[inside], (X[enter[rough]], y[enter[rough]]),
-                np.searchsorted(inside, leave[rough]), fit.theta,
-            )  # fmt: skip
-            moved = law.distance((swapped.theta - fit.theta)[:, coordinates])
-            slack = swapped.radius + 4 * TOLERANCE * (1 + swapped.size + swapped.radius)
-            distance[rough] = moved + _reach(swapped.inverse, law, coordinates) * slack
-        return np.where(known & ~np.isnan(distance), distance * (1 + 1e-9), np.inf)
+            distance[rough] = self._refitted(X, y, inside, leave[rough], enter[rough], fit.theta, law, coordinates)
+        return np.where(known & ~np.isnan(distance), distance, np.inf)
+
+    def _refitted(
+        self,
+        X: FloatArray,
+        y: FloatArray,
+        inside: Indices,
+        leave: Indices,
+        enter: Indices,
+        start: FloatArray,
+        law: NoiseLaw,
+        coordinates: Indices,
+    ) -> FloatArray:
+        """Upper bounds on the distances of these swaps, (swaps,), from ``start`` by as many steps as they need."""
+        newcomers, leaving = (X[enter], y[enter]), np.searchsorted(inside, leave)
+        swapped = minimise_swapped(self, X[inside], y[inside], newcomers, leaving, start)
+        moved = law.distance((swapped.theta - start)[:, coordinates])
+        slack = swapped.radius + 4 * TOLERANCE * (1 + swapped.size + swapped.radius)
+        return moved + _reach(swapped.inverse, law, coordinates) * slack
 
     def _design(self, data: Any) -> tuple[FloatArray, FloatArray]:
         if not isinstance(data, tuple) or len(data) != 2:
@@ -156,7 +180,10 @@ class Ridge(_Regression):
 
 @dataclass(frozen=True)
 class LogisticRegression(_Regression):
-    """Logistic regression on labels 0 and 1 minimising Σ log loss + ‖θ‖²/(2``C``) (scikit-learn's default loss)."""
+    """Logistic regression on labels 0 and 1 minimising Σ log loss + ‖θ‖²/(2``C``) (scikit-learn's default loss).
+
+    Where all labels are equal and the intercept is free there is no minimum, and the value is 0.
+    """
 
     C: float = 1.0
 
@@ -191,3 +218,34 @@ class LogisticRegression(_Regression):
         if not np.all((y == 0) | (y == 1)):
             raise InputError("y must hold the labels 0 and 1")
         return X, y
+
+    def __call__(self, data: Any) -> FloatArray:
+        """Return the coefficients, the intercept last if there is one, shape (d,)."""
+        X, y = self._design(data)
+        return np.zeros(X.shape[1]) if self._of_one_class(y.sum(), len(y)) else minimise(self, X, y).theta
+
+    def _distances(
+        self,
+        X: FloatArray,
+        y: FloatArray,
+        inside: Indices,
+        leave: Indices,
+        enter: Indices,
+        law: NoiseLaw,
+        coordinates: Indices,
+    ) -> FloatArray:
+        ones = y[inside].sum()
+        after = np.asarray(self._of_one_class(ones - y[leave] + y[enter], len(inside)))
+        if self._of_one_class(ones, len(inside)):
+            distance = np.zeros(leave.shape)
+            if not after.all():
+                start = np.zeros(X.shape[1])
+                distance[~after] = self._refitted(X, y, inside, leave[~after], enter[~after], start, law, coordinates)
+        else:
+            distance = super()._distances(X, y, inside, leave, enter, law, coordinates)
+            if after.any():
+                distance[after] = law.distance(minimise(self, X[inside], y[inside]).theta[coordinates])
+        return np.where(np.isnan(distance), np.inf, distance)
+
+    def _of_one_class(self, ones: Any, size: int) -> Any:
+        return self.fit_intercept & ((ones == 0) | (ones == size))

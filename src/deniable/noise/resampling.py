@@ -19,7 +19,7 @@ from typing import Any
 import joblib
 import numpy as np
 
-from deniable._check import FloatArray, InputError
+from deniable._check import FloatArray, InputError, number
 from deniable.noise.evidence import Indices, ReleaseError
 
 Algorithm = Callable[[Any], Any]
@@ -39,6 +39,7 @@ class Population:
     @classmethod
     def of(cls, data: Any, fraction: float) -> Population:
         """Check the data and round ``fraction`` of it to a training size k with 1 ≤ k ≤ n − 1."""
+        share = number("fraction", fraction, above=0.0, below=1.0)
         parts = data if isinstance(data, tuple) else (data,)
         sizes = {_length(part) for part in parts}
         if len(sizes) != 1:
@@ -46,7 +47,7 @@ class Population:
         n = sizes.pop()
         if n < 4:
             raise InputError(f"data must have at least 4 records, got {n}; fewer cannot hide one another")
-        return cls(data, n, min(max(int(np.floor(n * fraction + 1e-9)), 1), n - 1))
+        return cls(data, n, min(max(int(np.floor(n * share + 1e-9)), 1), n - 1))
 
     @property
     def prior(self) -> float:

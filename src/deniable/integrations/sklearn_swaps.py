@@ -1,0 +1,127 @@
+"""scikit-learn estimators whose parameters have a swap bound in closed form, as algorithms of :mod:`deniable.noise`.
+
+What is released is then the exact minimum of the estimator's objective: its solver, tolerance and iteration limit do
+not matter, and nothing has to be assumed about them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn import linear_model
+from sklearn.covariance import EmpiricalCovariance
+from sklearn.decomposition import PCA
+
+from deniable._check import FloatArray
+from deniable.integrations.sklearn_parameters import Arrays
+from deniable.noise import Covariance, LogisticRegression, Ridge, SecondMoment
+
+
+@dataclass(frozen=True)
+class ClosedForm:
+    """An algorithm of ours on ``data`` and how its flat value splits into the arrays of the estimator."""
+
+    algorithm: Callable[[Any], FloatArray]
+    data: Any
+    split: Callable[[FloatArray], Arrays]
+
+
+def closed_form(estimator: Any, X: FloatArray, y: Any, classes: NDArray[Any] | None, n_train: int) -> ClosedForm | str:
+    """Return the closed form of an estimator on ``n_train`` rows of (X, y), or the reason why there is none.
+
+    Subclasses may fit something else, so only the very classes of scikit-learn are taken.
+    """
+    make = _MAKERS.get(type(estimator))
+    if make is None:
+        return f"{type(estimator).__name__} has no swap bound in closed form"
+    return make(estimator, X, y, classes, n_train)
+
+
+def _ridge(estimator: Any, X: FloatArray, y: Any, _classes: object, n_train: int) -> ClosedForm | str:
+    alpha = getattr(estimator, "alpha", 0.0)  # LinearRegression is ridge regression without a penalty
+    if estimator.positive:
+        return "positive=True has no swap bound in closed form"
+    if np.ndim(y) == 2 and np.shape(y)[1] > 1:
+        return "several targets have no swap bound in closed form"
+    if not isinstance(alpha, Real):
+        return "one alpha per target has no swap bound in closed form"
+    design = np.column_stack([X, np.ones(len(X))]) if estimator.fit_intercept else X
+    if alpha == 0 and (n_train <= design.shape[1] or np.linalg.matrix_rank(design) < design.shape[1]):
+        return "without a penalty the swap bound needs independent columns and more training records than columns"
+    target, d = np.asarray(y, dtype=np.float64), X.shape[1]
+    column = target.shape[1:]  # (1,) for a target of one column, which scikit-learn's Ridge drops from coef_
+    coefficients = (d,) if isinstance(estimator, linear_model.Ridge) else (*column, d)
+    split = _Coefficients(coefficients, column if estimator.fit_intercept else ())
+    return ClosedForm(Ridge(estimator.fit_intercept, float(alpha)), (X, target.ravel()), split)
+
+
+def _logistic(estimator: Any, X: FloatArray, y: Any, classes: NDArray[Any] | None, _n_train: int) -> ClosedForm | str:
+    settings = estimator.get_params()
+    if classes is None or len(classes) != 2:
+        return "more than two classes have no swap bound in closed form"
+    if settings["class_weight"] is not None:
+        return "class_weight has no swap bound in closed form"
+    if settings.get("penalty", "l2") not in ("l2", "deprecated") or settings.get("l1_ratio") not in (None, 0, 0.0):
+        return "a penalty other than l2 has no swap bound in closed form"
+    if settings.get("multi_class", "auto") == "multinomial":
+        return "multi_class='multinomial' has no swap bound in closed form"
+    if not np.isfinite(estimator.C):
+        return "no penalty (C=inf) has no swap bound in closed form"
+    if estimator.solver == "liblinear" and estimator.fit_intercept:
+        return "solver='liblinear' penalises the intercept, which has no swap bound in closed form"
+    label = np.asarray(y == classes[1], dtype=np.float64)
+    algorithm = LogisticRegression(estimator.fit_intercept, float(estimator.C))
+    return ClosedForm(algorithm, (X, label), _Coefficients((1, X.shape[1]), (1,)))
+
+
+def _covariance(estimator: Any, X: FloatArray, *_: object) -> ClosedForm:
+    d = X.shape[1]
+    if estimator.assume_centered:
+        return ClosedForm(SecondMoment(), X, _Moments(d, "covariance_", centred=True))
+    return ClosedForm(Covariance(ddof=0, with_mean=True), X, _Moments(d, "covariance_"))
+
+
+def _components(_estimator: object, X: FloatArray, *_: object) -> ClosedForm:
+    return ClosedForm(Covariance(ddof=1, with_mean=True), X, _Moments(X.shape[1], "covariance", mean="mean_"))
+
+
+_MAKERS: dict[type, Callable[..., ClosedForm | str]] = {
+    EmpiricalCovariance: _covariance,
+    PCA: _components,
+    linear_model.LinearRegression: _ridge,
+    linear_model.LogisticRegression: _logistic,
+    linear_model.Ridge: _ridge,
+}
+
+
+@dataclass(frozen=True)
+class _Coefficients:
+    """θ, the intercept last if there is one, as ``coef_`` and ``intercept_`` of these shapes."""
+
+    coefficients: tuple[int, ...]
+    intercept: tuple[int, ...]
+
+    def __call__(self, flat: FloatArray) -> Arrays:
+        d = self.coefficients[-1]
+        intercept = flat[d:] if len(flat) > d else np.zeros(1)
+        return {"coef_": flat[:d].reshape(self.coefficients), "intercept_": intercept.reshape(self.intercept)}
+
+
+@dataclass(frozen=True)
+class _Moments:
+    """A mean and a matrix; the mean is zero, and known, if the data are taken as centred."""
+
+    n_features: int
+    matrix: str
+    mean: str = "location_"
+    centred: bool = False
+
+    def __call__(self, flat: FloatArray) -> Arrays:
+        d = self.n_features
+        mean = np.zeros(d) if self.centred else flat[:d]
+        return {self.mean: mean, self.matrix: flat.ravel()[-d * d :].reshape(d, d)}
