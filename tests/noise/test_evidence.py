@@ -133,3 +133,14 @@ def test_too_few_resamples_are_refused():
 def test_infinite_distances_cannot_be_certified():
     with pytest.raises(ReleaseError, match="infinitely far apart"):
         ExactRows(np.full((1, 3), np.inf)).least_scale(GAUSS, 0.2, 0.0)
+
+
+def test_distances_that_are_not_numbers_certify_nothing():
+    distances = np.ones((64, 2, 1))
+    distances[40, 1, 0] = np.nan
+    with pytest.raises(ReleaseError, match="not numbers"):
+        SampledRows(distances[:16], distances[16:], 0.01)
+    with pytest.raises(ReleaseError, match="not numbers"):
+        ExactRows(distances[:, :, 0])
+    with pytest.raises(ReleaseError, match="not numbers"):
+        ExactRows(np.ones((1, 1)), rest=np.nan)

@@ -311,6 +311,33 @@ class TestNothingIsReleased:
         with pytest.raises(ReleaseError, match="ZeroDivisionError"):
             dn.release(lambda part: 1 / 0, X, eta=0.1, n_jobs=2)
 
+    @pytest.mark.parametrize("failure", [np.nan, [1.0, 2.0], "words"])
+    def test_a_failure_on_the_training_part_does_not_describe_it(self, failure):
+        calls = []
+
+        def algorithm(part):
+            calls.append(1)
+            if len(calls) > 2 * 32:  # after the resamples
+                if failure == "words":
+                    raise ValueError(f"record {part[0]} is odd")
+                return failure
+            return part.mean()
+
+        with pytest.raises(ReleaseError, match="withheld") as caught:
+            dn.release(algorithm, X, eta=0.2, n_resamples=32)
+        assert "odd" not in str(caught.value)
+        assert caught.value.__cause__ is None
+        assert caught.value.__context__ is None
+
+    @pytest.mark.parametrize("bad", [np.nan, np.inf])
+    @pytest.mark.parametrize("bound", ["centre", "swap"])
+    @pytest.mark.parametrize(("algorithm", "data"), ALGORITHMS[1:])
+    def test_data_that_are_not_finite(self, algorithm, data, bound, bad):
+        rows = np.array(data[0] if isinstance(data, tuple) else data)
+        rows[7] = bad
+        with pytest.raises(dn.InputError, match=r"(data|X) must be"):
+            dn.release(algorithm, (rows, data[1]) if isinstance(data, tuple) else rows, eta=0.1, bound=bound, rng=0)
+
     @pytest.mark.parametrize("size", [8, 120])
     def test_changing_shapes(self, size):
         with pytest.raises(ReleaseError, match="one shape"):
@@ -341,7 +368,7 @@ class TestNothingIsReleased:
             ({"n_resamples": 2.5}, "n_resamples"),
             ({"noise": "laplace"}, "one-dimensional"),
             ({"known_std": [1.0, -1.0, 1.0]}, "known_std"),
-            ({"known_std": [1.0, 1.0]}, "one shape"),
+            ({"known_std": [1.0, 1.0]}, r"shape \(2,\)"),
             ({"known_std": [1.0, 1.0, 1.0], "bound": "swap"}, "known_std"),
         ],
     )

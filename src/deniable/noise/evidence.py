@@ -69,6 +69,9 @@ class ExactRows(Evidence):
     rest: float = 0.0
     averaged: bool = False
 
+    def __post_init__(self) -> None:
+        _numbers_only(self.distances, np.array(self.rest))
+
     @property
     def confidence(self) -> float:
         """1: nothing was sampled."""
@@ -83,7 +86,7 @@ class ExactRows(Evidence):
         """Return the least scale at which the worst record is at most ``level``."""
 
         def failing(scale: float, records: Indices) -> NDArray[np.bool_]:
-            return self._leaks(law.with_scale(scale), log_gamma, self.distances[records]) > level
+            return np.asarray(~(self._leaks(law.with_scale(scale), log_gamma, self.distances[records]) <= level))
 
         order = np.argsort(-self.distances.mean(axis=1))
         scale = _least_for_all(failing, order, start=float(self.distances.max(initial=0.0)))
@@ -135,6 +138,9 @@ class SampledRows(Evidence):
     certification: FloatArray
     doubt: float
 
+    def __post_init__(self) -> None:
+        _numbers_only(self.selection, self.certification)
+
     @property
     def confidence(self) -> float:
         """Probability with which η and the whole curve hold together."""
@@ -159,7 +165,7 @@ class SampledRows(Evidence):
 
         def failing(scale: float, records: Indices) -> NDArray[np.bool_]:
             capital = self._capital(law.with_scale(scale), level, log_gamma, bet, self.certification[:, records])
-            return np.asarray(capital < self._threshold)
+            return np.asarray(~(capital >= self._threshold))  # anything but a win is a failure
 
         order = np.argsort(-self.certification.mean(axis=(0, 2)))
         start = float(np.max(self.certification[np.isfinite(self.certification)], initial=0.0))
@@ -235,6 +241,11 @@ def concave_leakage(law: NoiseLaw, log_gamma: float, distance: FloatArray) -> Fl
     slope = max(float(np.max(values[1:] / grid[:-1])), first_cell)
     with np.errstate(over="ignore"):
         return np.minimum(top, slope * distance)
+
+
+def _numbers_only(*distances: FloatArray) -> None:
+    if any(np.isnan(part).any() for part in distances):
+        raise ReleaseError("some distances between outputs are not numbers; nothing was released")
 
 
 def _coarsen(rows: FloatArray, cells: int) -> FloatArray:

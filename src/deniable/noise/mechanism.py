@@ -189,11 +189,7 @@ def _carry_out(
     """Draw the training part, run, add noise: the only place where the released value is touched."""
     population, coordinates = game.population, plan.coordinates
     tradeoff = _certified_curve(game, plan, law, eta)
-    value = evaluate(algorithm, population, population.secret_subset(insecure_testing_rng), "on the training part")
-    if value.shape != coordinates.shape:
-        raise ReleaseError(
-            f"the algorithm must return one shape, got {value.shape} after {coordinates.shape}; nothing was released"
-        )
+    value = _on_training_part(algorithm, population, coordinates.shape, insecure_testing_rng)
     noised = law.perturb(value.ravel()[coordinates.free], insecure_testing_rng=insecure_testing_rng)
     sampler = law.sampler
     if insecure_testing_rng is not None:
@@ -208,6 +204,28 @@ def _carry_out(
         sampler=sampler,
         tradeoff=tradeoff,
     )
+
+
+def _on_training_part(
+    algorithm: Algorithm,
+    population: Population,
+    shape: tuple[int, ...],
+    insecure_testing_rng: np.random.Generator | None,
+) -> FloatArray:
+    """Run on the secret part. A failure is an output like any other: what was certified on the resamples covers that
+    it happens (a pair with one failure would have counted as told apart), but its words must not describe the part.
+    """
+    rows = population.secret_subset(insecure_testing_rng)
+    try:
+        value = evaluate(algorithm, population, rows, "on the training part")
+    except ReleaseError:
+        value = None
+    if value is None or value.shape != shape:
+        raise ReleaseError(
+            f"the algorithm did not return numbers of shape {shape} on the training part; nothing was released, and "
+            "what it did is withheld because it may tell who trains: try it on other random parts of the data"
+        )
+    return value
 
 
 def _constant(game: Game, plan: Plan) -> Release:

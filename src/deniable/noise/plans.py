@@ -19,7 +19,7 @@ from deniable._check import FloatArray, InputError, numbers
 from deniable.noise.certificate import Kind
 from deniable.noise.evidence import Evidence, ExactRows, Indices, ReleaseError, SampledRows, needed_resamples
 from deniable.noise.laws import GaussianNoise, NoiseLaw, NormLaplaceNoise, PublishedNoise
-from deniable.noise.resampling import Algorithm, Outputs, Population, Runner, every_output
+from deniable.noise.resampling import Algorithm, Outputs, Population, Runner, evaluate, every_output
 from deniable.noise.statistics import ExactSwap, ResampledSwap
 
 _SELECTION = 0.25  # share of the resamples that fixes the shape of the noise; the others certify
@@ -151,15 +151,18 @@ def plan_from_bound(game: Game, shaper: Shaper, known_std: ArrayLike) -> Plan:
         ExactRows(np.zeros((1, 1)), rest=rest, averaged=True),
         "exact",
         "opposite training sets, distance bounded by the caller's standard deviations",
-        assumptions=("known_std bounds the standard deviation of every coordinate over random training sets",),
+        assumptions=(
+            "known_std bounds the standard deviation of every coordinate over random training sets",
+            "the algorithm returns a value on every training set",
+        ),
     )
 
 
 def plan_from_closed_form(algorithm: ExactSwap, game: Game, shaper: Shaper) -> Plan:
     """Swap distances in closed form: nothing is run but the release itself."""
-    data = game.population.data
-    whole = algorithm(data)
-    coordinates = Coordinates.of(algorithm.signature(data), whole.shape)
+    everyone = np.arange(game.population.n_records)
+    whole = evaluate(algorithm, game.population, everyone, "on the whole data set")
+    coordinates = Coordinates.of(algorithm.signature(game.population.data), whole.shape)
     coordinates = replace(coordinates, constants=whole.ravel())
     if coordinates.free.size == 0:
         return nothing_varies(coordinates)

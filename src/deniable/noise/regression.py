@@ -27,7 +27,7 @@ from deniable.noise.evidence import Indices
 from deniable.noise.laws import NoiseLaw
 from deniable.noise.newton import TOLERANCE, Objective, minimise, minimise_swapped
 from deniable.noise.resampling import Population
-from deniable.noise.statistics import ResampledSwap, swap_partners
+from deniable.noise.statistics import ResampledSwap, finite, swap_partners
 
 _ROUGH = 0.3  # relative error of the one-step change above which a swap takes more steps
 
@@ -137,7 +137,7 @@ class _Regression(ResampledSwap, Objective):
     def _design(self, data: Any) -> tuple[FloatArray, FloatArray]:
         if not isinstance(data, tuple) or len(data) != 2:
             raise InputError("data must be a tuple (X, y) for a regression")
-        X, y = np.asarray(data[0], dtype=np.float64), np.asarray(data[1], dtype=np.float64)
+        X, y = finite("X", data[0]), finite("y", data[1])
         if X.ndim != 2 or y.ndim != 1:
             raise InputError(f"data must be (X, y) of shapes (n, d) and (n,), got {X.shape} and {y.shape}")
         return (np.column_stack([X, np.ones(len(X))]) if self.fit_intercept else X), y

@@ -302,6 +302,14 @@ class Quantile(ResampledSwap):
         return min(max(int(np.ceil(self.q * size - 1e-9)), 1), size) - 1
 
 
+def finite(name: str, data: Any) -> FloatArray:
+    """Return ``data`` as finite floats."""
+    array = numbers(name, data)
+    if not np.all(np.isfinite(array)):
+        raise InputError(f"{name} must be finite numbers, got an infinite one; clip it or drop its record")
+    return array
+
+
 def swap_partners(member: Any, partners: int, rng: np.random.Generator) -> tuple[Indices, Indices]:
     """Return (leaving, entering) record numbers of shape (n, partners): row i swaps record i with random partners."""
     n = len(member)
@@ -332,7 +340,7 @@ def _upper_distance(law: NoiseLaw, size: FloatArray) -> FloatArray:
 
 
 def _table(data: Any) -> FloatArray:
-    return np.asarray(data, dtype=np.float64)
+    return finite("data", data)
 
 
 def _matrix(data: Any) -> FloatArray:
