@@ -43,6 +43,21 @@ def test_plan_prints_the_frontier(capsys):
     assert "efficient" in capsys.readouterr().out
 
 
+def test_a_plan_is_printed_on_the_safe_side(capsys):
+    rates = [0.03, 0.05, 0.1]
+    assert run([*PLAN, "--delta", "1e-6", *(word for rate in rates for word in ("--rate", str(rate)))]) == 0
+    head, *lines = capsys.readouterr().out.splitlines()
+    plan = dn.plan_subsampling(1000, 0.3, 1e-3, batch_size=1000, epochs=10, rates=rates, delta=1e-6)
+    for index, line in enumerate(lines):
+        printed = dict(zip(head.split(), line.split(), strict=True))
+        assert float(printed["rate"]) == rates[index]
+        assert float(printed["precision"]) <= 0.3
+        for name in ("noise_multiplier", "precision_without_thinning", "precision_from_dp", "epsilon", "pool_epsilon"):
+            exact = getattr(plan, name)[index]
+            assert exact <= float(printed[name]) <= exact * 1.001, name
+        assert plan.sample_rate[index] * (1 - 1e-5) <= float(printed["sample_rate"]) <= plan.sample_rate[index]
+
+
 def test_a_plan_without_any_answer_is_exit_code_1(capsys):
     assert run([*PLAN, "--rate", "0.29", "--high", "0.5"]) == 1
 

@@ -226,6 +226,7 @@ def _row(
         return nothing
     noise = calibrate(make, (low, high), tpr=limit, fpr=fpr, tolerance=1e-6) if limit < 1 else low
     curve = tradeoff(make(noise))
+    precision, even = curve.precision(fpr, rate), curve.precision(fpr, 0.5)
     epsilon = math.nan if delta is None else max(curve.epsilon(delta), 0.0)
     from_dp = math.nan if delta is None else ApproximateTradeoff(epsilon, delta).precision(fpr, rate)
-    return noise, curve.precision(fpr, rate), curve.precision(fpr, 0.5), from_dp, epsilon
+    return noise, precision, even, from_dp, epsilon

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import math
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from deniable._files import to_json
+from deniable._shown import shown
 from deniable.cli._app import MISSED, FprOption, JsonFlag, PlotOption, app, examples
 from deniable.cli._picture import checked_picture, draw
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @app.command(
@@ -51,6 +56,18 @@ def plan(
     if as_json:
         print(to_json({"precision": precision, "fpr": fpr, "points": frame.to_dict("records")}))
     else:
-        print(frame.to_string(index=False, float_format="%.4g", na_rep="-"))
+        print(frame.apply(_cells).to_string(index=False))
     draw(found, picture)
     return 0 if found.feasible.any() else MISSED
+
+
+_SETTINGS = ("rate", "expected_size", "sample_rate")
+
+
+def _cells(column: pd.Series[Any]) -> list[str]:
+    """Return a column as a person reads it: bounds and noise rounded up, what may be copied as a setting down."""
+    if column.name in _SETTINGS:  # 1e-12 keeps decimal fractions such as 0.3 as they were typed
+        return [shown(value * (1 + 1e-12), "number", "lower", 6) for value in column]
+    if column.name in ("steps", "efficient"):
+        return [f"{value:g}" if isinstance(value, float) else str(value) for value in column]
+    return [shown(value, "number", "upper") if math.isfinite(value) else "-" for value in column]
