@@ -6,13 +6,15 @@ Started by ``deniable app``, which binds it to 127.0.0.1 and switches Streamlit'
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import plotly.graph_objects as go
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 import deniable as dn
 from deniable._check import FloatArray
@@ -22,6 +24,7 @@ from deniable.report.model import Assessment, Section
 from deniable.report.sections import plain_words
 from deniable.report.text import cell_text, threat_model
 
+_T = TypeVar("_T")
 _FPR = np.geomspace(1e-6, 1.0, 121)
 _TARGETS = {
     "advantage": "advantage at most (%)",
@@ -54,7 +57,10 @@ def _run_page() -> None:
         _calibration(rate, steps, fpr, delta)
     with right:
         mechanism = dn.SubsampledGaussian(noise, rate, steps)
-        _numbers(_tradeoff(noise, rate, steps), prior, fpr, delta)
+        try:
+            _numbers(_tradeoff(noise, rate, steps), prior, fpr, delta)
+        except dn.InputError as error:
+            st.error(str(error))
         _downloads(lambda: dn.assess(mechanism, prior=prior, fpr=[fpr], delta=delta), "run")
 
 
@@ -117,26 +123,45 @@ def _calibration(rate: float, steps: int, fpr: float, delta: float) -> None:
 
 
 def _numbers(bound: dn.Tradeoff, prior: float, fpr: float, delta: float) -> None:
-    """The numbers, each on the page as soon as it is known, then the ROC."""
+    """The numbers, each on the page as soon as it is known, then the ROC and, slowest, ε."""
     columns = st.columns(5)
     chart, words = st.empty(), st.empty()
     percent = shown(fpr, "rate", "nearest")
-
-    def rates() -> Iterator[tuple[str, float]]:
-        yield "advantage, prior 50\u00a0%", bound.advantage()
-        yield f"accuracy, prior {shown(prior, 'rate', 'nearest')}", bound.accuracy(prior)
-        yield f"TPR at FPR {percent}", bound.tpr(fpr)
-        yield f"precision at FPR {percent}", bound.precision(fpr, prior)
-
-    for column, (label, value) in zip(columns, rates(), strict=False):
-        column.metric(label, shown(value, "rate", "upper"))
-    chart.plotly_chart(_roc(bound.tpr(_FPR)), width="stretch")
+    rates: dict[str, Callable[[], float]] = {
+        "advantage, prior 50\u00a0%": bound.advantage,
+        f"accuracy, prior {shown(prior, 'rate', 'nearest')}": lambda: bound.accuracy(prior),
+        f"TPR at FPR {percent}": lambda: bound.tpr(fpr),
+        f"precision at FPR {percent}": lambda: bound.precision(fpr, prior),
+    }
+    cells = [column.empty() for column in columns]
+    for cell, (label, compute) in zip(cells, rates.items(), strict=False):
+        cell.metric(label, shown(_when_known(compute, cell, label), "rate", "upper"))
+    label = f"ε at δ = {delta:g}"
+    chart.plotly_chart(_roc(_when_known(lambda: bound.tpr(_FPR), cells[-1], label)), width="stretch")
     accused, found, _ = plain_words(bound, [fpr]).rows[0]
     words.write(
         "Provable upper bounds, each rounded up, for adding or removing one record; the attacker sees every step of "
         f"the training. In plain words: an attacker who wrongly accuses {accused} non-members finds {found} members."
     )
-    columns[-1].metric(f"ε at δ = {delta:g}", shown(bound.epsilon(delta), "number", "upper"))
+    cells[-1].metric(label, shown(_when_known(lambda: bound.epsilon(delta), cells[-1], label), "number", "upper"))
+
+
+def _when_known(compute: Callable[[], _T], cell: DeltaGenerator, label: str) -> _T:
+    """Return what ``compute`` gives; the ``cell`` shows dots meanwhile, and a newer change need not wait for it."""
+    future = _workers().submit(compute)
+    try:
+        while True:
+            try:
+                return future.result(timeout=0.1)
+            except TimeoutError:
+                cell.metric(label, "…")  # Streamlit starts anew here if something was moved
+    finally:
+        future.cancel()
+
+
+@st.cache_resource(show_spinner=False)
+def _workers() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(max_workers=4)
 
 
 def _roc(tpr: FloatArray) -> go.Figure:

@@ -146,7 +146,8 @@ def test_the_downloaded_report_holds_the_same_numbers(page, tmp_path):
         page.get_by_role("button", name="Download the numbers (JSON)").click()
     download.value.save_as(tmp_path / "report.json")
     made = dn.Assessment.from_json(tmp_path / "report.json")
-    assert made.numbers == dn.assess(dn.SubsampledGaussian(1.0, 0.01, 5000), fpr=[0.01]).numbers
+    known = dn.assess(dn.SubsampledGaussian(1.0, 0.01, 5000), fpr=[0.01]).numbers
+    assert {key: n.shown for key, n in made.numbers.items()} == {key: n.shown for key, n in known.items()}
     with page.expect_download() as download:
         page.get_by_role("button", name="Download the report (HTML)").click()
     download.value.save_as(tmp_path / "report.html")
