@@ -25,13 +25,14 @@ if TYPE_CHECKING:
     from deniable.integrations.sklearn import MembershipPrivate
     from deniable.noise import exact_membership, release
     from deniable.records import ObjectivePerturbation, OutputPerturbation, privacy_profile
-    from deniable.report import Assessment, assess
+    from deniable.report import Assessment, OpacusCallback, assess
 
 # public name → the module that holds it; a module's own path stands for the module itself
 _LAZY: dict[str, str] = {
     "Assessment": "deniable.report",
     "MembershipPrivate": "deniable.integrations.sklearn",
     "ObjectivePerturbation": "deniable.records",
+    "OpacusCallback": "deniable.report",
     "OutputPerturbation": "deniable.records",
     "assess": "deniable.report",
     "attack_estimator": "deniable.audit",
@@ -59,6 +60,7 @@ __all__ = [
     "Mechanism",
     "MembershipPrivate",
     "ObjectivePerturbation",
+    "OpacusCallback",
     "OutputPerturbation",
     "PureDP",
     "SubsampledGaussian",

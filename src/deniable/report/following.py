@@ -1,0 +1,137 @@
+"""A DP-SGD run followed while it trains: how the bound grows, and the assessment at its end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from deniable._check import InputError, integer, number
+from deniable._plot import new_axes
+from deniable._shown import shown
+from deniable.accounting import tradeoff
+from deniable.integrations.opacus import from_opacus
+from deniable.mechanisms import Composition, Mechanism
+from deniable.report.assessing import assess
+from deniable.report.model import Assessment, Number, Section, Series
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What any attacker can reach at most from the steps so far: provable upper bounds."""
+
+    steps: int
+    advantage: float
+    tpr: float
+
+
+class OpacusCallback:
+    """Follows an Opacus run: call it after every step or epoch, and ask for the assessment at the end.
+
+    ::
+
+        follow = deniable.OpacusCallback(engine, every=500)
+        for epoch in range(epochs):
+            ...                                # train
+            if follow().advantage > 0.2:       # whatever a training loop hands to its hooks is ignored
+                break
+        follow.assessment().to_html("report.html")
+
+    The run is what the engine's accountant has recorded, so nothing is missed between two calls. Stopping early
+    because a bound is reached costs nothing: the bound does not depend on the data.
+
+    Parameters
+    ----------
+    engine
+        Opacus's ``PrivacyEngine`` (or one of its accountants), after ``make_private``.
+    every
+        A new point is computed when at least this many steps have passed since the last one (about 10 ms each).
+    fpr
+        False positive rate at which the true positive rate is followed.
+    loader
+        The data loader that ``make_private`` returned. If it is given, a run whose batches are shuffled rather than
+        Poisson-sampled is refused: its bound would be another one, and the accountant cannot tell.
+    """
+
+    def __init__(self, engine: Any, *, every: int = 1, fpr: float = 0.01, loader: Any = None) -> None:
+        if not any(hasattr(engine, name) for name in ("accountant", "history")):
+            raise InputError(f"engine must be Opacus's PrivacyEngine or an accountant, got {type(engine).__name__}")
+        if loader is not None and type(loader).__name__ != "DPDataLoader":
+            raise InputError(
+                f"loader must be the DPDataLoader that make_private returns with poisson_sampling=True, got "
+                f"{type(loader).__name__}: shuffled batches are another mechanism"
+            )
+        self.engine = engine
+        self.every = integer("every", every, at_least=1)
+        self.fpr = number("fpr", fpr, above=0.0, at_most=1.0)
+        self.progress: list[Progress] = []
+
+    def __call__(self, *_: Any, **__: Any) -> Progress:
+        """Return the bounds now, or the last ones while fewer than ``every`` steps have passed since."""
+        run = from_opacus(self.engine)
+        steps = _steps(run)
+        if not self.progress or steps >= self.progress[-1].steps + self.every:
+            self._add(run)
+        return self.progress[-1]
+
+    def assessment(self, **options: Any) -> Assessment:
+        """Return the assessment of the run so far, with how the bound grew; options are those of :func:`assess`."""
+        run = from_opacus(self.engine)
+        if not self.progress or self.progress[-1].steps < _steps(run):
+            self._add(run)
+        made = assess(run, **options)
+        return replace(made, sections=(*made.sections, self._section()))
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the points as a table: steps, advantage, TPR at the chosen FPR."""
+        import pandas as pd
+
+        rows = [(point.steps, point.advantage, point.tpr) for point in self.progress]
+        return pd.DataFrame(rows, columns=["steps", "advantage", f"tpr_at_fpr_{self.fpr:g}"])
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw how the bounds grew and return the matplotlib axes."""
+        axes = ax if ax is not None else new_axes()
+        series = self._section().series[0]
+        for label, values in series.lines.items():
+            axes.plot(series.x, values, label=label, marker=".")
+        axes.set(xlabel=series.x_label, ylabel=series.y_label)
+        axes.legend()
+        return axes
+
+    def _add(self, run: Mechanism) -> None:
+        bound = tradeoff(run)
+        self.progress.append(Progress(_steps(run), bound.advantage(), bound.tpr(self.fpr)))
+
+    def _section(self) -> Section:
+        percent = shown(self.fpr, "rate", "nearest")
+        lines = {
+            "advantage": [100 * point.advantage for point in self.progress],
+            f"TPR at FPR {percent}": [100 * point.tpr for point in self.progress],
+        }
+        last = self.progress[-1].steps if self.progress else 0
+        return Section(
+            key="progress",
+            title="How the bound grew",
+            summary="Provable upper bounds on what any attacker can reach from the steps up to each point.",
+            numbers=(Number("progress.steps", "Steps", float(last), "Recorded so far.", "exact", unit="count"),),
+            series=(
+                Series(
+                    key="progress",
+                    title="Every step adds to what can be learnt about a record.",
+                    x_label="steps",
+                    y_label="provable upper bound (%)",
+                    x=[float(point.steps) for point in self.progress],
+                    lines=lines,
+                    alt=f"The provable advantage and true positive rate at FPR {percent} while {last:,} steps ran.",
+                ),
+            ),
+        )
+
+
+def _steps(run: Mechanism) -> int:
+    parts = run.mechanisms if isinstance(run, Composition) else (run,)
+    return sum(getattr(part, "steps", 0) for part in parts)
