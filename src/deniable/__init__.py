@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from deniable import bounds, unlearning
     from deniable.accounting import calibrate, individual_tradeoffs, plan_subsampling
     from deniable.audit import attack_estimator, audit_scores
+    from deniable.integrations.display import MembershipRocDisplay
     from deniable.integrations.dp_event import from_dp_event
     from deniable.integrations.fitted import profile_estimator
     from deniable.integrations.opacus import from_opacus
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 _LAZY: dict[str, str] = {
     "Assessment": "deniable.report",
     "MembershipPrivate": "deniable.integrations.sklearn",
+    "MembershipRocDisplay": "deniable.integrations.display",
     "ObjectivePerturbation": "deniable.records",
     "OpacusCallback": "deniable.report",
     "OutputPerturbation": "deniable.records",
@@ -59,6 +61,7 @@ __all__ = [
     "InputError",
     "Mechanism",
     "MembershipPrivate",
+    "MembershipRocDisplay",
     "ObjectivePerturbation",
     "OpacusCallback",
     "OutputPerturbation",
