@@ -6,12 +6,18 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
+from scipy.special import gammainccinv
 
 from deniable._check import FloatArray, InputError, choice, number
 from deniable.mechanisms import PureDP
 from deniable.records.fit import ROWS, UNIT, Fit, Problem, fit, gradient_at, hessian_at
+from deniable.records.laws import GaussianLaw, NormLaplaceLaw
+from deniable.records.losses import Logistic
 from deniable.records.mechanisms import Training, largest_row
 from deniable.records.neighbours import Changes, LowRank, make_pivot
+from deniable.records.typical import DominatedTypical
+
+_TAIL = 1e-12  # probability charged for noise longer than was allowed for
 
 
 @dataclass(frozen=True)
@@ -91,6 +97,38 @@ class ObjectivePerturbation:
         else:
             b = direction / np.linalg.norm(direction) * rng.gamma(problem.size, 1 / rate)
         return fit(replace(problem, tilt=b), start).centre
+
+    def dominated(self, base: Fit, rate: float) -> DominatedTypical | None:
+        """Certified bounds over typical models, for the logistic loss; ``None`` where there are none.
+
+        Without record i the release M comes from the noise b + a·u + ρM, where b is the noise with it, u = −y·x/‖x‖,
+        0 ≤ a ≤ A = s‖x‖ as the slope has one sign, and ρ is the record's share of the penalty. A norm is convex, so
+
+            β‖b + a·u + ρM‖ − β‖b‖ ≤ max(0, β‖b + A·u‖ − β‖b‖) + βρ‖M‖ = L₊ + βρ‖M‖,
+
+        and L is the loss of norm-Laplace noise with centres A apart, whatever a was. The determinants add between 0
+        and log(1 + cA²/(s·m)) + d·log(1 + ρ/m), m the penalty that is left. Strong convexity bounds ‖M‖ by
+        ‖f‖ + ‖b‖/m in either world (f its optimum), and β‖b‖ is Gamma(d): below its quantile but for ``tail``. From
+        the other world the same holds with b, M and the worlds exchanged, and without the determinants. Squares of
+        norms are convex too, hence Gaussian noise where ρ = 0.
+        """
+        problem = base.problem
+        share = problem.weights * float(problem.relief.max())
+        left = float(problem.penalty.min()) - share
+        shrinking = float(share.max()) > 0
+        if not isinstance(problem.loss, Logistic) or np.min(left) <= 0 or (shrinking and self.noise == "gaussian"):
+            return None
+        reach = problem.weights * problem.norms
+        shift = np.log1p(problem.loss.smoothness * reach * problem.norms / left)
+        shift = shift + problem.size * np.log1p(share / left)
+        tail = _TAIL if shrinking else 0.0
+        if shrinking:
+            size = float(np.linalg.norm(base.centre)) + base.radius
+            longest = float(gammainccinv(problem.size, tail)) * (1 + 1e-9)
+            shift = shift + rate * share * (size + (reach + share * size) / left) + share / left * longest
+        law = NormLaplaceLaw(problem.size) if self.noise == "laplace" else GaussianLaw()
+        slack = 1 + 1e-12
+        return DominatedTypical(law, rate * reach * slack, shift * slack, tail)
 
     def privacy_loss(self, problem: Problem, released: FloatArray, rate: float) -> tuple[FloatArray, FloatArray]:
         """log density ratio, in over out, at ``released``, and a bound of its rounding error.

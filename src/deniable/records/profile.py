@@ -20,7 +20,7 @@ from deniable.records.objective import ObjectivePerturbation
 from deniable.records.plots import draw_advantages, draw_curves, draw_ranked
 from deniable.records.refine import refine
 from deniable.records.transition import Transition, find_transition
-from deniable.records.typical import ExactTypical, SampledTypical, Typical
+from deniable.records.typical import BoundedSample, ExactTypical, SampledTypical, Typical
 from deniable.tradeoff import Side, Tradeoff
 
 if TYPE_CHECKING:
@@ -243,7 +243,7 @@ class PrivacyProfile:
     def _known(self) -> Typical:
         if self.typical is None:
             raise InputError(
-                "typical models under ObjectivePerturbation have no known law: ask privacy_profile for draws=1000, say"
+                "typical models have no known bound under this mechanism and loss: ask privacy_profile for draws=1000"
             )
         return self.typical
 
@@ -298,7 +298,8 @@ def privacy_profile(
         iterating all is cheap (rows²·columns ≤ 2e9) and 1e-2 beyond. A record whose certificate cannot get there
         (rounding) keeps the best radius found: look at ``radius``.
     draws
-        For ``ObjectivePerturbation``: how many models to draw (and fit) for the quantities over typical models.
+        For ``ObjectivePerturbation``: how many models to draw (and fit) for the quantities over typical models. They
+        are read from that sample with a confidence band, and for the logistic loss also from a certified bound.
     rng
         Only for reproducing simulated draws; by default fresh entropy.
 
@@ -340,7 +341,9 @@ def privacy_profile(
         losses, loss_error = mechanism.privacy_loss(problem, model, rate)
         drawn = [mechanism.sample(problem, rate, g, base.centre) for g in generator.spawn(count)]
         sample = [mechanism.privacy_loss(problem, M, rate)[0] for M in drawn]
-        typical = SampledTypical(np.sort(sample, axis=0), _CONFIDENCE) if count else None
+        bound = mechanism.dominated(base, rate)
+        seen = SampledTypical(np.sort(sample, axis=0), _CONFIDENCE) if count else None
+        typical = BoundedSample(bound, seen) if bound and seen else bound or seen
     else:
         if model is None:
             model = mechanism.sample(base.centre, rate, generator)

@@ -164,3 +164,110 @@ class SampledTypical(Typical):
         less = np.where(np.isfinite(less), less, 0.0)  # an overflow loses only what would be subtracted
         count = np.arange(1, len(growing) + 1)[:, None]
         return np.asarray(np.maximum(count - less, 0.0)[::-1] / len(growing))
+
+
+@dataclass(frozen=True)
+class DominatedTypical(Typical):
+    """Upper bounds where the loss is dominated by that of a known law: l ≤ L₊ + shift, but for a chance of ``tail``.
+
+    In both worlds, with L distributed as ``law`` says at ``rho`` (:meth:`ObjectivePerturbation.dominated` proves it).
+    With γ' = γ·e^{−shift} then, in both directions,
+
+        H_γ ≤ tail + H_γ'(law) for γ' ≥ 1,    and    tail + 1 − γ'·(1 − TV(law)) for γ' < 1,
+
+    as E(1 − γ'e^{−L₊})₊ says. Every lower side is the trivial one; the means are upper bounds too.
+    """
+
+    law: NoiseLaw
+    rho: FloatArray
+    shift: FloatArray
+    tail: float
+
+    def advantage(self, side: Side) -> FloatArray:
+        """The bound at γ = 1."""
+        if side == "lower":
+            return np.zeros_like(self.rho)
+        return np.asarray(-np.expm1(-self.shift) + np.exp(-self.shift) * self._variation() + self.tail).clip(0.0, 1.0)
+
+    def tpr(self, fpr: float, side: Side) -> FloatArray:
+        """Smallest of the lines H_γ + γ·fpr over γ' ≥ 1: the law's TPR at fpr·e^shift where its slope is above 1."""
+        if side == "lower":
+            return np.full(self.rho.shape, fpr)
+        variation, at = self._variation(), fpr * np.exp(np.minimum(self.shift, 700.0))
+        steep = (at <= 0.45 * (1 - variation)) & (self.rho <= self.law.largest)  # slope 1 is at (1 − TV)/2
+        bound = variation + at
+        bound[steep] = in_chunks(lambda r, f: self.law.tpr(r, f, "upper"), self.rho[steep], at[steep])
+        return np.asarray(bound + self.tail).clip(fpr, 1.0)
+
+    def epsilon(self, delta: float, side: Side) -> FloatArray:
+        """The law's ε at what ``tail`` leaves of ``delta``, plus the shift."""
+        if side == "lower":
+            return np.zeros_like(self.rho)
+        if delta < self.tail:
+            return np.full(self.rho.shape, np.inf)
+        known = self.law.epsilon(np.minimum(self.rho, self.law.largest), delta - self.tail, side)
+        return np.where(self.rho <= self.law.largest, known + self.shift, np.inf)
+
+    def mean_loss(self) -> FloatArray:
+        """Upper bound: E L₊ + shift."""
+        return self._twice_positive() / 2 + self.shift
+
+    def mean_size(self) -> FloatArray:
+        """Upper bound: 2·E L₊ + shift, as by convexity −l is at most the L₊ of the opposite move, plus the shift."""
+        return self._twice_positive() + self.shift
+
+    def _twice_positive(self) -> FloatArray:
+        mean = in_chunks(
+            lambda r: self.law.mean_size(r) + self.law.mean_loss(r), np.minimum(self.rho, self.law.largest)
+        )
+        return np.where(self.rho <= self.law.largest, mean, np.inf)
+
+    def tradeoff(self, record: int) -> Tradeoff:
+        """The bound as an envelope."""
+        rho, shift = self.rho[[record]], float(self.shift[record])
+        if rho[0] > self.law.largest:
+            return ApproximateTradeoff(float("inf"), 0.0)
+        grid = np.linspace(0.0, min(float(self.law._largest_loss(rho)[0]), 60.0), 257 if rho[0] > 0 else 1)
+        bound = self.law.hockey_stick(np.full(grid.shape, rho[0]), grid, "upper") + self.tail
+        return EnvelopeTradeoff(
+            grid + shift, bound, bound, method="objective perturbation dominated by a shifted noise of known law"
+        )
+
+    def _variation(self) -> FloatArray:
+        found = in_chunks(lambda r: self.law.advantage(r, "upper"), np.minimum(self.rho, self.law.largest))
+        return np.where(self.rho <= self.law.largest, found, 1.0)
+
+
+@dataclass(frozen=True)
+class BoundedSample(Typical):
+    """Drawn models with a certified bound beside: the smaller upper side of both; everything else is the sample's."""
+
+    bound: Typical
+    sample: SampledTypical
+
+    def advantage(self, side: Side) -> FloatArray:
+        """The smaller upper side."""
+        found = self.sample.advantage(side)
+        return np.minimum(found, self.bound.advantage(side)) if side == "upper" else found
+
+    def tpr(self, fpr: float, side: Side) -> FloatArray:
+        """The smaller upper side."""
+        found = self.sample.tpr(fpr, side)
+        return np.minimum(found, self.bound.tpr(fpr, side)) if side == "upper" else found
+
+    def epsilon(self, delta: float, side: Side) -> FloatArray:
+        """The bound's: a sample resolves no useful δ."""
+        return self.bound.epsilon(delta, side)
+
+    def mean_loss(self) -> FloatArray:
+        """Sample mean."""
+        return self.sample.mean_loss()
+
+    def mean_size(self) -> FloatArray:
+        """Sample mean."""
+        return self.sample.mean_size()
+
+    def tradeoff(self, record: int) -> Tradeoff:
+        """Whichever has the smaller advantage."""
+        both = self.bound.tradeoff(record), self.sample.tradeoff(record)
+        return min(both, key=lambda curve: curve.advantage())
