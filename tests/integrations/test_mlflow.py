@@ -33,9 +33,10 @@ def test_numbers_become_metrics(mlflow):
     assert set(mlflow.texts) == {"deniable/assessment.json", "deniable/assessment.html"}
 
 
-def test_the_page_can_be_kept_back(mlflow):
-    log_assessment(dn.assess(dn.PureDP(1.0)), page=False)
-    assert "deniable/assessment.html" not in mlflow.texts
+def test_what_holds_records_can_be_kept_back(mlflow):
+    log_assessment(dn.assess(dn.PureDP(1.0)), artifacts=False)
+    assert mlflow.texts == {}
+    assert mlflow.metrics
 
 
 def test_without_mlflow_the_install_line_is_named(monkeypatch):

@@ -11,13 +11,14 @@ if TYPE_CHECKING:
     from deniable.report import Assessment
 
 
-def log_assessment(assessment: Assessment, *, prefix: str = "deniable", page: bool = True) -> None:
+def log_assessment(assessment: Assessment, *, prefix: str = "deniable", artifacts: bool = True) -> None:
     """Log an assessment to the active MLflow run.
 
     Every number with a finite value becomes the metric ``<prefix>/<key>`` (characters that MLflow refuses become
     "_"; intervals add ``.low`` and ``.high``); the status is the tag ``<prefix>.status``.
 
-    A record profile is as sensitive as the training data: pass ``page=False`` where the artifact store is not.
+    A record profile is as sensitive as the training data, and both artifacts hold it: pass ``artifacts=False`` where
+    others read the artifact store.
     """
     mlflow = require("mlflow", purpose="Logging an assessment")
     metrics: dict[str, float] = {}
@@ -27,6 +28,6 @@ def log_assessment(assessment: Assessment, *, prefix: str = "deniable", page: bo
         metrics |= {name + end: value for end, value in ends.items() if value is not None and abs(value) < float("inf")}
     mlflow.log_metrics(metrics)
     mlflow.set_tag(f"{prefix}.status", assessment.status)
-    mlflow.log_text(assessment.to_json(), f"{prefix}/assessment.json")
-    if page:
+    if artifacts:
+        mlflow.log_text(assessment.to_json(), f"{prefix}/assessment.json")
         mlflow.log_text(assessment.to_html(), f"{prefix}/assessment.html")
