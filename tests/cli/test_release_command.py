@@ -6,6 +6,7 @@ import pytest
 import skops.io
 
 from deniable.cli._app import run
+from deniable.integrations.tabular import encode, read_table
 
 
 @pytest.fixture
@@ -33,12 +34,36 @@ def test_model_and_certificate_are_written(table, model, capsys):
     assert promise["encoding"]["columns"] == ["age", "town=a", "town=b"]
     path = table.parent / "model.skops"
     loaded = skops.io.load(path, trusted=skops.io.get_untrusted_types(file=path))
-    assert set(loaded.predict(np.zeros((2, 3)))) <= {-1.0, 1.0}
+    assert skops.io.get_untrusted_types(file=path) == []
+    assert set(loaded.predict(pd.read_csv(table))) <= {"yes", "no"}
+
+
+def test_the_model_encodes_raw_rows_as_it_was_trained(table):
+    assert run(line(table, "--eta", "0.3", "--bound", "swap", "--C", "1e-6", "--n-resamples", "64")) == 0
+    promise = json.loads((table.parent / "cert.json").read_text())
+    assert promise["holds"]
+    assert "closed form" in promise["coupling"]
+    assert any("encoding" in text for text in promise["assumptions"])
+    frame = pd.read_csv(table)
+    encoded = encode(read_table(table, "y"))
+    model = skops.io.load(table.parent / "model.skops")
+    np.testing.assert_allclose(model[0].transform(frame), encoded.X[:, :-1], atol=1e-15)
+    assert promise["encoding"]["columns"] == list(encoded.columns[:-1])
+    low, high = promise["encoding"]["ranges"]["age"]
+    outside = frame.assign(age=[low - 5, high + 5] * 100, town="c")  # clipped; an unknown category is none of them
+    assert np.abs(model[0].transform(outside)).max() <= 1 / np.sqrt(3) + 1e-15
 
 
 @pytest.mark.parametrize(
     ("more", "message"),
-    [(["--eta", "0.7"], "eta"), (["--eta", "0.001"], "n_resamples"), (["--model", "tree"], "model")],
+    [
+        (["--eta", "0.7"], "eta"),
+        (["--eta", "0.001"], "n_resamples"),
+        (["--model", "tree"], "model"),
+        (["--C", "0"], "--C must be above 0"),
+        (["--jobs", "0"], "n_jobs"),
+        (["--bound", "swap", "--model", "linear-svm"], "logistic only"),
+    ],
 )
 def test_bad_input_writes_nothing(table, more, message, capsys):
     assert run(line(table, *more)) == 2

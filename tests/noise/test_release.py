@@ -204,6 +204,7 @@ def test_an_estimate_says_which_records_it_covers():
     assert not r.certificate.holds
     assert len(r.certificate.records) == 5
     assert any("estimate" in text for text in r.certificate.assumptions)
+    assert "NOT a guarantee" in str(r.certificate)
 
 
 def test_a_random_algorithm_is_not_enumerated():
@@ -366,6 +367,7 @@ class TestNothingIsReleased:
             ({"fraction": 1.0}, "fraction"),
             ({"confidence": 1.0}, "confidence"),
             ({"n_resamples": 2.5}, "n_resamples"),
+            ({"n_jobs": 0}, "n_jobs"),
             ({"noise": "laplace"}, "one-dimensional"),
             ({"known_std": [1.0, -1.0, 1.0]}, "known_std"),
             ({"known_std": [1.0, 1.0]}, r"shape \(2,\)"),

@@ -103,9 +103,13 @@ class Certificate:
     def __str__(self) -> str:
         spread = math.sqrt(float(np.mean(self.noise_scale**2))) if self.noise_scale.size else 0.0
         accuracy = max(self.prior, 1 - self.prior) + self.eta
+        claim = f"no attack names a record's membership with accuracy above {accuracy:.4g}"
+        if self.records is not None:
+            claim = (
+                f"NOT a guarantee: looked at {len(self.records)} records only, whose accuracy is at most {accuracy:.4g}"
+            )
         lines = [
-            f"η ≤ {self.eta:.4g} ({self.kind}, confidence {self.confidence:.4g}): "
-            f"no attack names a record's membership with accuracy above {accuracy:.4g}",
+            f"η ≤ {self.eta:.4g} ({self.kind}, confidence {self.confidence:.4g}): {claim}",
             f"TPR at 0.1 % FPR ≤ {self.tradeoff.tpr(1e-3):.4g}",
             f"{self.noise} noise, root mean square {spread:.4g} a coordinate; {self.sampler}",
             f"coupling: {self.coupling}; training set {self.n_train} of {self.n_records}; "

@@ -164,6 +164,8 @@ def _runner(
     cache_dir: str | PathLike[str] | None,
     label: tuple[str, ...],
 ) -> Runner:
+    if n_jobs is not None and integer("n_jobs", n_jobs) == 0:
+        raise InputError("n_jobs must be a number of workers, -1 for all processors or None, got 0")
     if cache_dir is not None and rng is None:
         raise InputError("cache_dir needs rng: only seeded resamples can be resumed")
     entropy = int(np.random.default_rng(rng).integers(2**63))
