@@ -23,16 +23,30 @@ def grid(*phases: tuple[float, float, int], points: int = 1 << 15) -> GridTradeo
 
 
 @settings(max_examples=12)
-@given(sigma=st.floats(0.5, 5.0), rate=st.floats(0.01, 0.95), steps=st.integers(1, 300), epsilon=st.floats(-2, 3))
-def test_grid_and_inversion_bracket_the_same_truth(sigma, rate, steps, epsilon):
-    other = dn.tradeoff(dn.SubsampledGaussian(sigma, rate, steps), engine="inversion" if steps >= 20 else "auto")
-    mine = grid((sigma, rate, steps))
+@given(
+    log_sigma=st.floats(-0.7, 1.5), log_rate=st.floats(-6, -0.02), log_steps=st.floats(0.3, 5), epsilon=st.floats(-2, 3)
+)
+def test_grid_and_inversion_bracket_the_same_truth(log_sigma, log_rate, log_steps, epsilon):
+    phase = 10**log_sigma, 10**log_rate, round(10**log_steps)
+    other, mine = dn.tradeoff(dn.SubsampledGaussian(*phase), engine="inversion"), grid(phase)
     for direction in ("add", "remove"):
         assert mine.delta(epsilon, direction, side="lower") <= other.delta(epsilon, direction)
         assert other.delta(epsilon, direction, side="lower") <= mine.delta(epsilon, direction)
     for a, b in ((mine, other), (mine.inverse(), other.inverse())):
         assert np.all(a.tpr(FPR, side="lower") <= b.tpr(FPR))
         assert np.all(b.tpr(FPR, side="lower") <= a.tpr(FPR))
+
+
+@pytest.mark.parametrize("points", [2, 8, 32, 512])
+@pytest.mark.parametrize("phase", [(1.0, 0.01, 5000), (5.0, 0.3, 200), (0.3, 0.2, 50)])
+def test_hopelessly_wide_cells_say_little_and_nothing_false(points, phase):
+    exact = dn.tradeoff(dn.SubsampledGaussian(*phase), engine="inversion")
+    mine = grid(phase, points=points)
+    for a, b in ((mine, exact), (mine.inverse(), exact.inverse())):
+        assert np.all(a.tpr(FPR, side="lower") <= b.tpr(FPR))
+        assert np.all(b.tpr(FPR, side="lower") <= a.tpr(FPR))
+        assert a.advantage(side="lower") <= b.advantage()
+        assert b.advantage(side="lower") <= a.advantage()
 
 
 @pytest.mark.parametrize("threshold", [-0.05, 0.0, 0.2])

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 import deniable as dn
 from deniable.accounting.envelope import Envelope
 from deniable.accounting.inversion import contour, saddle
-from deniable.accounting.loss import PrivacyLoss, TooSlowError
+from deniable.accounting.loss import PrivacyLoss
+from deniable.accounting.nodes import TooSlowError
 from oracles.composed_losses import inversion
 
 

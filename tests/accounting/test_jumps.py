@@ -8,7 +8,8 @@ import pytest
 import deniable as dn
 from deniable.accounting.inversion import contour
 from deniable.accounting.jumps import jump_contour
-from deniable.accounting.loss import PrivacyLoss, TooSlowError
+from deniable.accounting.loss import PrivacyLoss
+from deniable.accounting.nodes import TooSlowError
 from oracles.composed_losses import one_step
 
 

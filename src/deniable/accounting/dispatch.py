@@ -74,8 +74,6 @@ def tradeoff(
             f"engine {engine!r} works for noise multipliers of at least {_SHARPEST:g}, got {loss.noise.min():g}; "
             "use engine='auto'"
         )
-    if engine == "inversion" and loss.few_steps:
-        raise InputError("engine 'inversion' needs at least 20 steps to be sound; use engine='auto' or 'grid'")
     if engine == "monte-carlo":
         count, level = integer("samples", samples, at_least=1), number("confidence", confidence, above=0.0, below=1.0)
         found: Tradeoff = MonteCarloTradeoff.sample(loss, count, level, np.random.default_rng(rng))

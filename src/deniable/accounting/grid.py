@@ -15,10 +15,11 @@ import numpy as np
 from deniable._check import FloatArray
 from deniable.accounting.cells import Law, above, all_cells, below, widest_step
 from deniable.accounting.inversion import Region, saddle
-from deniable.accounting.loss import EPS, PrivacyLoss, TooSlowError
+from deniable.accounting.loss import EPS, PrivacyLoss
+from deniable.accounting.nodes import TooSlowError
 from deniable.tradeoff import Direction, Side, Tradeoff
 
-_OFFSETS = np.array([0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0])
+_OFFSETS = np.array([0.01, 0.05, 0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0])
 _MIRRORED: dict[Region, Region] = {"left": "right", "middle": "middle", "right": "left"}
 
 
@@ -43,7 +44,7 @@ class Lattice:
         """Denominator and numerator mass at lattice points ≥ index, with absolute errors."""
         k = np.clip(index, 0, self.above_out.size - 1).astype(np.intp)
         value = self.first + self.spacing * k
-        with np.errstate(over="ignore", under="ignore"):
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # ∞·0 makes NaN, which callers refuse
             scale = np.exp(self.growth - self.c * value)
             scale_in = np.exp(self.growth - (self.c - 1) * value)
             out, inside = scale * self.above_out[k], scale_in * self.above_in[k]
@@ -60,7 +61,10 @@ class Lattice:
 
 @dataclass(frozen=True)
 class GridTradeoff(Tradeoff):
-    """Bracket from discretised privacy losses: upper from split cells, lower from merged ones."""
+    """Bracket from discretised privacy losses: upper from split cells, lower from merged ones.
+
+    Where no tilt of the law can be computed the bracket is trivial, not wrong.
+    """
 
     loss: PrivacyLoss
     points: int = 1 << 20
@@ -77,7 +81,10 @@ class GridTradeoff(Tradeoff):
         return np.where(finite, np.clip(np.maximum(bound, trivial), 0, 1), np.where(log_gamma > 0, 0.0, 1.0))
 
     def _stick(self, log_gamma: float, direction: Direction, side: Side) -> float:
-        lattice = self._lattice(log_gamma, direction, side)
+        try:
+            lattice = self._lattice(log_gamma, direction, side)
+        except TooSlowError:
+            return float(side == "upper")
         level = log_gamma + (lattice.paid if side == "lower" else 0.0)
         out, inside, out_error, in_error = lattice.at(lattice.index(np.array([level])))
         with np.errstate(over="ignore", invalid="ignore"):
@@ -90,7 +97,10 @@ class GridTradeoff(Tradeoff):
         inside = np.flatnonzero((fpr > 0) & (fpr < 1))
         bound = fpr.copy()
         for k in inside:
-            bound[k] = self._rate(float(fpr[k]), direction, side)
+            try:
+                bound[k] = self._rate(float(fpr[k]), direction, side)
+            except TooSlowError:
+                bound[k] = float(side == "upper")
         return np.clip(bound, fpr, 1.0)
 
     def _rate(self, alpha: float, direction: Direction, side: Side) -> float:
@@ -111,7 +121,9 @@ class GridTradeoff(Tradeoff):
                 bounds = tpr + in_error + np.exp(np.minimum(value, 700)) * (alpha - out + out_error) * (1 + 4 * EPS)
                 bounds = np.where(np.isfinite(bounds), np.maximum(bounds, alpha), 1.0)
                 return float(np.clip(bounds.min(), alpha, 1.0))
-            high, low = (out + out_error) * math.exp(min(lattice.paid, 700.0)), tpr - in_error
+            if not lattice.paid < 700:  # cells so wide that the merged pair says nothing
+                return alpha
+            high, low = (out + out_error) * math.exp(lattice.paid), tpr - in_error
             alone = np.minimum(np.divide(alpha, high, out=np.ones_like(high), where=high > alpha), 1.0) * low
             mixed = alone.max(initial=alpha)
             for a, b in ((0, 1), (1, 2)):  # randomise between neighbouring thresholds
@@ -152,14 +164,10 @@ def _compose(loss: PrivacyLoss, threshold: float, direction: Direction, side: Si
     region: Region = "right" if added >= at_one else "left" if added <= at_zero else "middle"
     try:
         c = saddle(loss, region, added)
-        growth, _, variance = loss.cumulants(c)
+        growth, width, above_c, log_up, below_c, log_down = _around(loss, c)
     except TooSlowError:  # a tilt of neither law still gives a sound bracket
         region, c = "middle", 0.5
-        growth, _, variance = loss.cumulants(c)
-    width = math.sqrt(variance)
-    # interval of losses outside which the tilted law has mass below 1e-17, and the tilts that show it
-    above_c, log_up = loss.log_mgf_known(c + _OFFSETS / width)
-    below_c, log_down = loss.log_mgf_known(c - _OFFSETS / width)
+        growth, width, above_c, log_up, below_c, log_down = _around(loss, c)
     up, down = above_c - c, below_c - c
     reach_up, reach_down = (log_up - growth + 39.0) / up, (log_down - growth + 39.0) / down
     high = min(float(reach_up.min()), loss.highest)
@@ -192,6 +200,13 @@ def _compose(loss: PrivacyLoss, threshold: float, direction: Direction, side: Si
     out, inside = _sums(np.roll(tilted, -(start % points)), region, c, spacing)
     total = math.exp(min(_log_mgf(laws, 0.0, spacing), 700.0)) if side == "lower" else 1.0
     return Lattice(region, c, threshold, width, first, spacing, growth, total, out, inside, error, paid)
+
+
+def _around(loss: PrivacyLoss, c: float) -> tuple[float, float, FloatArray, FloatArray, FloatArray, FloatArray]:
+    """K(c), √K″(c), and K at tilts above and below c, which show where the tilted law has mass below 1e-17."""
+    growth, _, variance = loss.cumulants(c)
+    width = math.sqrt(variance)
+    return growth, width, *loss.log_mgf_known(c + _OFFSETS / width), *loss.log_mgf_known(c - _OFFSETS / width)
 
 
 def _log_mgf(laws: list[Law], c: float, spacing: float) -> float:

@@ -23,7 +23,8 @@ import numpy as np
 from deniable._check import FloatArray
 from deniable.accounting.envelope import Envelope
 from deniable.accounting.likelihood import Tails
-from deniable.accounting.loss import EPS, TINY, PrivacyLoss, TooSlowError
+from deniable.accounting.loss import EPS, TINY, PrivacyLoss
+from deniable.accounting.nodes import TooSlowError
 from deniable.accounting.ratios import ComplexArray
 
 Region = Literal["left", "middle", "right"]  # c < 0, 0 < c < 1, c > 1

@@ -17,7 +17,8 @@ from scipy.special import log_ndtr, ndtr
 
 from deniable._check import FloatArray
 from deniable.accounting.inversion import Contour, period_for
-from deniable.accounting.loss import EPS, PrivacyLoss, TooSlowError
+from deniable.accounting.loss import EPS, PrivacyLoss
+from deniable.accounting.nodes import TooSlowError
 from deniable.accounting.ratios import ComplexArray, complex_log1p, complex_log_ratio, log_ratio
 
 _LEVELS = np.array(

@@ -4,8 +4,7 @@ Out of the data a step releases u ~ N(0, 1) (in units of the noise), in it (1−
 likelihood ratio r(u) = 1 − q + q·exp(u/σ − 1/(2σ²)) gives the loss L = log r. Losses of composed steps add, so that
 everything about T steps is in M(w)^T with M(w) = E_out[r^w]. Under "in" the transform is M(w + 1).
 
-The integrals over u are trapezoid sums: the integrand is analytic in |Im u| < πσ (beyond, r has a zero), so a sum with
-spacing h is wrong by at most 2·N(y)/(e^{2πy/h} − 1), N(y) its absolute integral on the line Im u = y.
+The integrals over u are trapezoid sums over nodes whose error :mod:`deniable.accounting.nodes` bounds.
 """
 
 from __future__ import annotations
@@ -15,28 +14,22 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from deniable._check import FloatArray, InputError
+from deniable.accounting.nodes import Nodes, TooSlowError, nodes
 from deniable.accounting.ratios import ComplexArray, complex_log1p, complex_log_ratio, flip_cumulants, log_ratio
 from deniable.mechanisms import ApproximateDP, GaussianDP, Mechanism, PureDP, SubsampledGaussian
 
 EPS = float(np.finfo(np.float64).eps)
 TINY = 1e-300  # charged where probabilities come close to underflow
 _DIGITS = 44.0  # −log of the relative error asked of sums over u: far below rounding even after a million steps
-_STRIP = np.array([0.04, 0.1, 0.2, 0.32, 0.45, 0.6, 0.75, 0.97])
 _MOST_POINTS = 1 << 20  # nodes of all phases together
+_FAR = 600.0  # exponents from which −1 is nothing, and φ and r^c are only representable together
 _ENTRIES = 1 << 17  # matrix entries evaluated at a time: keeps memory at a few MB
-
-_FEW_STEPS = 20
-
-
-class TooSlowError(Exception):
-    """The integral converges too slowly on this line; another line or engine must serve."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,23 +120,21 @@ class PrivacyLoss:
         cut = c * log_ratio(np.array([self.ceiling]), self.noise[:, None], self.rate[:, None]) - self.ceiling**2 / 2
         return float(np.exp(np.max(cut[:, 0] - top)))
 
-    @property
-    def few_steps(self) -> bool:
-        """Whether the law keeps a sharp edge at Σ T·log(1 − q), where transforms decay too slowly to be trusted."""
-        return self.gaussian == 0 and 0 < float(self.steps.sum()) < _FEW_STEPS
-
     def line(self, c: float, t_max: float = 0.0, digits: float = _DIGITS) -> Line:
         """Prepare evaluations at w = c + it for 0 ≤ t ≤ ``t_max``, to a relative error of e^{−digits}."""
-        return Line.on(self, c, _grid(self, (c,), t_max, digits))
+        return Line.on(self, c, self._nodes((c,), t_max, digits))
 
     def real_line(self, *points: float) -> Line:
         """A line for all real arguments between the ``points``; the nodes for −4 to 4 are kept."""
         outermost = max(points, key=abs)
         if abs(outermost) > 4:
-            return Line.on(self, outermost, _grid(self, (min(points), max(points)), 0.0))
+            return Line.on(self, outermost, self._nodes((min(points), max(points))))
         if not self._kept:
-            self._kept.append(Line.on(self, 0.0, _grid(self, (-4.0, 4.0), 0.0)))
+            self._kept.append(Line.on(self, 0.0, self._nodes((-4.0, 4.0))))
         return replace(self._kept[0], c=outermost)
+
+    def _nodes(self, points: tuple[float, ...], t_max: float = 0.0, digits: float = _DIGITS) -> Nodes:
+        return nodes(self.noise, self.rate, self.ceiling, points, t_max, digits)
 
     def cumulants(self, c: float) -> tuple[float, float, float]:
         """K(c), K′(c) and K″(c) of the composed loss under "out", for real c."""
@@ -158,7 +149,7 @@ class PrivacyLoss:
         for phase in range(self.steps.size):
             exponent = np.multiply.outer(points, line.loss[phase])
             top = np.max(exponent - line.u**2 / 2, axis=1)
-            value = np.log1p(np.expm1(np.minimum(exponent, 600.0)) @ line.density)
+            value = np.log1p(_increments(exponent, line.u, line.density_unit).sum(axis=1))
             for k in np.flatnonzero(top > 30):
                 value[k] = top[k] + np.log(np.sum(np.exp(exponent[k] - line.u**2 / 2 - top[k])) * line.density_unit)
             total = total + self.steps[phase] * value
@@ -191,7 +182,7 @@ class Line:
     loss: FloatArray  # L at the real nodes, one row a phase
 
     @classmethod
-    def on(cls, loss: PrivacyLoss, c: float, grid: _Grid) -> Line:
+    def on(cls, loss: PrivacyLoss, c: float, grid: Nodes) -> Line:
         """Lay the nodes of a grid."""
         if not (grid.high - grid.low) * loss.steps.size < _MOST_POINTS * grid.spacing:
             raise TooSlowError(f"the law tilted by {c:g} is too wide")
@@ -214,22 +205,22 @@ class Line:
         return np.where(top > 30, top, 0.0)
 
     @cached_property
-    def _growth(self) -> FloatArray:
-        return np.expm1(np.minimum(self.c * self.loss, 700.0))  # 700 only where the scale is positive
+    def _increments(self) -> FloatArray:
+        return _increments(self.c * self.loss, self.u, self.density_unit)
 
     @cached_property
     def tilted(self) -> FloatArray:
         """φ·r^c·e^{−scale} at the nodes: the tilted law before normalisation."""
         if not self.scale.any():
-            return self.density * (1 + self._growth)
+            return self.density + self._increments
         exponent = self.c * self.loss - self.u**2 / 2 - self.scale[:, None]
         return np.exp(np.maximum(exponent, -745.0)) * self.density_unit
 
     @cached_property
     def excess(self) -> FloatArray:
         """M(c) − 1 per phase where the scale is 0 (else M·e^{−scale}), free of cancellation."""
-        plain = self._growth @ self.density
-        return np.where(self.scale > 0, self.tilted.sum(axis=1), plain) if self.scale.any() else plain
+        plain: FloatArray = self._increments.sum(axis=1)
+        return np.where(self.scale > 0, self.tilted.sum(axis=1), plain)
 
     @cached_property
     def mgf(self) -> FloatArray:
@@ -281,6 +272,8 @@ class Line:
         return complex_log1p(z)
 
     def _relevant(self, phase: int) -> NDArray[np.intp]:
+        if self.shift > 0:  # off the real line other nodes matter; none is laid in vain
+            return np.arange(self.u.size)
         weight = np.maximum(self.tilted[phase], self.density) if self.scale[phase] == 0 else self.tilted[phase]
         return np.flatnonzero(weight > 1e-24 * weight.max())
 
@@ -298,18 +291,21 @@ class Line:
         """The same on Im u = shift: Σ φ(u)·(r^{c+it} − 1) − (M(c) − 1)."""
         u = np.asarray(self.u[keep] + 1j * self.shift, dtype=np.complex128)
         loss = complex_log_ratio(u, float(self.of.noise[phase]), float(self.of.rate[phase]))
-        weight = np.exp(-(u**2) / 2) * self.density_unit
+        far = self.c * loss.real > _FAR
         if self.scale[phase] > 0:
-            weight = np.exp(-(u**2) / 2 + self.c * loss - self.scale[phase]) * self.density_unit
-            whole: ComplexArray = np.exp(np.multiply.outer(1j * t, loss)) @ weight - self.mgf[phase]
+            far = np.ones_like(far)
+        tilted = np.exp(-(u[far] ** 2) / 2 + self.c * loss[far] - self.scale[phase]) * self.density_unit
+        whole: ComplexArray = np.exp(np.multiply.outer(1j * t, loss[far])) @ tilted - self.excess[phase]
+        if self.scale[phase] > 0:
             return whole
+        u, loss = u[~far], loss[~far]
         x = self.c * loss.real - np.multiply.outer(t, loss.imag)
         half = (self.c * loss.imag + np.multiply.outer(t, loss.real)) / 2
         sine, cosine = np.sin(half), np.cos(half)
-        growth = np.expm1(np.minimum(x, 700.0))  # beyond, the weight is far below underflow
+        growth = np.expm1(x)
         real = growth * (cosine**2 - sine**2) - 2 * sine**2
-        small: ComplexArray = (real + 2j * (growth + 1) * sine * cosine) @ weight - self.excess[phase]
-        return small
+        small = (real + 2j * (growth + 1) * sine * cosine) @ (np.exp(-(u**2) / 2) * self.density_unit)
+        return np.asarray(small + whole, dtype=np.complex128)
 
     def log_moduli(self, t: FloatArray) -> FloatArray:
         """log |M(c + it)/M(c)| of one step, one row a phase."""
@@ -357,67 +353,11 @@ class Line:
         return bound
 
 
-class _Grid(NamedTuple):
-    """Range and spacing of nodes in u, their imaginary part, and the growth of the weights that it costs."""
-
-    low: float
-    high: float
-    spacing: float
-    shift: float = 0.0
-    amplification: float = 1.0
-
-
-def _grid(loss: PrivacyLoss, points: tuple[float, ...], t_max: float, digits: float = _DIGITS) -> _Grid:
-    """Nodes that serve every phase at every real part among ``points``."""
-    if loss.steps.size == 0:
-        return _Grid(-1.0, 1.0, 1.0)
-    sigma, rate = loss.noise[:, None], loss.rate[:, None]
-    top = min(12.0 + max(*points, 0.0, 0.0) / float(loss.noise.min()), loss.ceiling)
-    coarse = np.linspace(-30.0, top, int(min(3 * (top + 30), 4000)))
-    step = float(coarse[1] - coarse[0])
-    logs = log_ratio(coarse, sigma, rate)
-    grids = []
-    for c in points:
-        weight = -(coarse**2) / 2 + np.maximum(c * logs, 0.0)
-        peak = weight.max(axis=1, keepdims=True)
-        if not np.all(peak < 1e6):
-            raise TooSlowError(f"the law tilted by {c:g} overflows")
-        reach = np.flatnonzero((weight > peak - digits - 4).any(axis=0))
-        window = coarse[reach[0] : reach[-1] + 1 : max(1, reach.size // 48)]
-        grids.append(
-            _Grid(coarse[reach[0]] - step, coarse[reach[-1]] + step, *_spacing(loss, c, t_max, window, peak, digits))
-        )
-    if len(grids) == 1:
-        return grids[0]
-    # what lies between the points needs the middle of the normal law as well
-    low, high = min(-10.5, *(g.low for g in grids)), max(10.5, *(g.high for g in grids))
-    return _Grid(low, min(high, max(loss.ceiling, 10.5)), min(g.spacing for g in grids))
-
-
-def _spacing(
-    loss: PrivacyLoss, c: float, t_max: float, u: FloatArray, peak: FloatArray, digits: float
-) -> tuple[float, float, float]:
-    """Largest safe spacing for real nodes, or for nodes on Im u = shift where that needs far fewer.
-
-    Real nodes: 2πy/h ≥ digits + log N(y), where N(y) carries e^{t·arg r}. Nodes on Im u = s: the line Im u = 0 lies s
-    below and the line Im u = y lies y − s above, and on both e^{itL} no longer grows, whatever t is.
-    """
-    sigma, rate = loss.noise[:, None, None], loss.rate[:, None, None]
-    y = _STRIP * min(np.pi * float(loss.noise.min()), 9.0)
-    growth = rate * np.exp(np.minimum(u / sigma - 1 / (2 * sigma**2), 600.0))
-    angle = y[:, None] / sigma
-    real, imag = 1 - rate + growth * np.cos(angle), growth * np.sin(angle)
-    still = -(u**2) / 2 + c * np.log(np.hypot(real, imag)) - peak[:, :, None]  # (phases, strip, u)
-    resting = y**2 / 2 + np.maximum(still.max(axis=(0, 2)), 0.0)
-    if t_max == 0:
-        return float((2 * np.pi * y / (digits + 4 + resting)).max()), 0.0, 1.0
-    turning = y**2 / 2 + np.maximum((still + t_max * np.arctan2(imag, real)).max(axis=(0, 2)), 0.0)
-    spacing = float((2 * np.pi * y / (digits + 4 + turning)).max())
-    above = 2 * np.pi * (y[None, :] - y[:, None]) / (digits + 4 + resting[None, :])
-    below = 2 * np.pi * y[:, None] / (digits + 4)
-    reach = np.where(resting[:, None] < 2.5, np.minimum(above, below), 0.0)
-    best = int(np.argmax(reach.max(axis=1)))
-    shifted = float(reach[best].max())
-    if spacing < shifted / 3:
-        return shifted, float(y[best]), float(np.exp(resting[best]))
-    return spacing, 0.0, 1.0
+def _increments(exponent: FloatArray, u: FloatArray, unit: float) -> FloatArray:
+    """φ(u)·(e^x − 1) times the spacing: free of cancellation for small x, and of overflow for large x far out."""
+    with np.errstate(under="ignore"):
+        found = np.expm1(np.minimum(exponent, _FAR)) * (np.exp(-(u**2) / 2) * unit)
+        far = exponent > _FAR
+        if far.any():
+            found = np.where(far, np.exp(np.minimum(exponent - u**2 / 2, 700.0)) * unit, found)
+    return found

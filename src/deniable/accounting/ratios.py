@@ -36,7 +36,8 @@ def complex_log1p(z: ComplexArray) -> ComplexArray:
     with np.errstate(divide="ignore", over="ignore"):
         square = 2 * x + x * x + y * y
         near = np.abs(square) < 0.5
-        modulus = np.where(near, 0.5 * np.log1p(np.where(near, square, 0.0)), np.log(np.hypot(1 + x, y)))
+        far = np.log(np.maximum(np.hypot(1 + x, y), 1e-300))  # finite, for the sake of products
+        modulus = np.where(near, 0.5 * np.log1p(np.where(near, square, 0.0)), far)
     return modulus + 1j * np.arctan2(y, 1 + x)
 
 

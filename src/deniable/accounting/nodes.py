@@ -1,0 +1,181 @@
+"""Where the nodes in u must lie for trapezoid sums of φ(u)·r(u)^w to be exact up to a stated error.
+
+With w = c + it, θ = y/σ and the odds ρ(u) = q/(1 − q)·e^{u/σ − 1/(2σ²)}, on the line Im u = y, 0 < θ < π,
+
+    log|φ·r^w| ≤ y²/2 − u²/2 + c·log|r| + t·arg r,   |r| = (1 − q)·|1 + ρe^{iθ}|,   arg r = arg(1 + ρe^{iθ}),
+
+where arg r grows with u and |r| has one dip, of (1 − q)·sin θ at ρ = −cos θ if θ > π/2, and none otherwise.
+
+A sum with spacing h differs from the integral by at most Σ± ∫ |f|/(e^{2π|Im u|/h} − 1) along any curve on either side
+of the real line that f is analytic up to. Ours runs at height Y above the window in which f is not negligible on the
+real line, and comes down at the window's ends, where all heights between 0 and Y have to be checked too: beyond the
+window f on Im u = Y may be astronomically large. Every maximum over u is taken cell by cell from bounds, not samples.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable._check import FloatArray
+
+_STRIP = np.array([0.04, 0.1, 0.2, 0.32, 0.45, 0.6, 0.75, 0.97])  # heights, as fractions of the strip of analyticity
+_HIGHEST = 9.0  # for large σ the normal density, not r, sets the height worth having
+_PLAIN = 0.55  # spacing that is enough for the normal density itself
+_SLACK = 4.0  # asked beyond the digits: sums of several bounds, and the window's own tails
+_AMPLIFIED = 2.5  # log of how much larger than on the real line weights may be
+_BLOCK = 1 << 16  # (phases, heights, cells) at a time
+
+
+class TooSlowError(Exception):
+    """The integral converges too slowly on this line; another line or engine must serve."""
+
+
+class Nodes(NamedTuple):
+    """Range and spacing of nodes in u, their imaginary part, and the growth of the weights that it costs."""
+
+    low: float
+    high: float
+    spacing: float
+    shift: float = 0.0
+    amplification: float = 1.0
+
+
+def nodes(
+    noise: FloatArray, rate: FloatArray, ceiling: float, points: tuple[float, ...], t_max: float, digits: float
+) -> Nodes:
+    """Nodes that serve every phase on the lines Re w = c for every c between the ``points``, for 0 ≤ t ≤ ``t_max``.
+
+    Raises
+    ------
+    TooSlowError
+        If a tilted law is out of reach.
+    """
+    if noise.size == 0:
+        return Nodes(-1.0, 1.0, 1.0)
+    found = [_at(noise, rate, ceiling, c, t_max, digits) for c in _with_between(points)]
+    if len(found) == 1:
+        return found[0]
+    # what lies between the points needs the middle of the normal law as well
+    low, high = min(-10.5, *(n.low for n in found)), max(10.5, *(n.high for n in found))
+    return Nodes(low, min(high, max(ceiling, 10.5)), min(n.spacing for n in found))
+
+
+def _with_between(points: tuple[float, ...]) -> tuple[float, ...]:
+    """Add points on the way from a very negative one: there the resting height is not monotone in c.
+
+    For c ≥ 0 it is at most Y²/2 whatever c is, since |r(u + iy)| ≤ r(u).
+    """
+    c, found = min(points), set(points)
+    while len(points) > 1 and c < -4 and c / 3 < max(points):
+        c /= 3
+        found.add(c)
+    return tuple(sorted(found))
+
+
+def _at(noise: FloatArray, rate: FloatArray, ceiling: float, c: float, t_max: float, digits: float) -> Nodes:
+    margin = digits + _SLACK
+    heights = _STRIP * min(math.pi * float(noise.min()), _HIGHEST)
+    u = _cells(noise, rate, ceiling, c, margin + heights[-1] ** 2 / 2)
+    size = max(1, _BLOCK // (heights.size * u.size))
+    need = [
+        _needs(noise[k : k + size], rate[k : k + size], c, t_max, u, heights, margin)
+        for k in range(0, noise.size, size)
+    ]
+    real, resting, windows = (np.stack(part) for part in zip(*need, strict=True))
+    first, last = windows[:, 0].min(axis=0), windows[:, 1].max(axis=0) + 1
+    spacing = min(float(np.max(1 / real.max(axis=0))), _PLAIN)
+    if t_max > 0:
+        rest = resting.max(axis=0)
+        above = 2 * math.pi * (heights - heights[:, None]) / (margin + rest)  # nodes at a row's height, curve above
+        reach = np.minimum(above, 2 * math.pi * heights[:, None] / margin)
+        reach = np.where(rest[:, None] < _AMPLIFIED, np.minimum(reach, _PLAIN), 0.0)
+        row, column = np.unravel_index(int(np.argmax(reach)), reach.shape)
+        if spacing < reach[row, column] / 3:
+            low, high = u[first[1 + column]], u[last[1 + column]]
+            amplification = float(np.exp(rest[row]))
+            return Nodes(float(low), float(high), float(reach[row, column]), float(heights[row]), amplification)
+    return Nodes(float(u[first[0]]), float(u[last[0]]), spacing)
+
+
+def _cells(noise: FloatArray, rate: FloatArray, ceiling: float, c: float, margin: float) -> FloatArray:
+    """Cell boundaries around all u at which φ·max(r^c, 1) is within e^{−margin} of its largest value."""
+    low = -30.0 - min(max(-c, 0.0) * float((rate / noise).max()), 1e3)
+    high = min(30.0 + max(c, 0.0) / float(noise.min()), max(ceiling, 10.5))
+    coarse = np.linspace(low, high, int(min(3 * (high - low), 4000)))
+    weight = -(coarse**2) / 2 + np.maximum(c * _log_modulus(coarse, noise[:, None], rate[:, None], 1.0), 0.0)
+    peak = weight.max(axis=1, keepdims=True)
+    if not np.all(peak < 1e6):
+        raise TooSlowError(f"the law tilted by {c:g} overflows")
+    inside = np.flatnonzero((weight > peak - margin - 5).any(axis=0))
+    a, b = coarse[max(inside[0] - 1, 0)], coarse[min(inside[-1] + 1, coarse.size - 1)]
+    cells: FloatArray = np.linspace(a, b, int(min((b - a) / min(0.3, 0.5 * float(noise.min())), 4000)) + 2)
+    return cells
+
+
+def _log_modulus(u: FloatArray, sigma: FloatArray, q: FloatArray, cosine: FloatArray | float) -> FloatArray:
+    """log|r| on Im u = σθ, from cos θ."""
+    a = u / sigma - 1 / (2 * sigma**2)
+    odds = np.exp(np.minimum(a, 300.0)) * (q / (1 - q))
+    value: FloatArray = np.log1p(-q) + np.log1p(odds * (2 * cosine + odds)) / 2 + np.maximum(a - 300.0, 0.0)
+    return value
+
+
+def _needs(
+    noise: FloatArray, rate: FloatArray, c: float, t_max: float, u: FloatArray, heights: FloatArray, margin: float
+) -> tuple[FloatArray, FloatArray, NDArray[np.intp]]:
+    """What these phases ask for.
+
+    Per height Y: the 1/h that a curve there asks of real nodes; the log of the largest size on Im u = Y at t = 0 (∞ if
+    something is left beyond the cells); first and last cell of the window of real nodes, and of each height.
+    """
+    sigma, q = noise[:, None], rate[:, None]
+    bell = -(np.where(u[:-1] > 0, u[:-1], np.minimum(u[1:], 0.0)) ** 2) / 2
+    real = c * _log_modulus(u, sigma, q, 1.0)
+    peak = np.maximum((np.maximum(real, 0.0) - u**2 / 2).max(axis=1, keepdims=True), 0.0)
+    real = bell - peak + np.maximum(real[:, 1:], real[:, :-1])  # (phases, cells)
+    plain = bell - peak
+
+    angle = heights[:, None] / sigma[:, :, None]  # (phases, heights, 1)
+    cosine, sine = np.cos(angle), np.sin(angle)
+    odds = (q / (1 - q) * np.exp(np.minimum(u / sigma - 1 / (2 * sigma**2), 300.0)))[:, None, :]
+    turned = c * _log_modulus(u, sigma[:, :, None], q[:, :, None], cosine)
+    still = np.maximum(turned[..., 1:], turned[..., :-1])
+    if c < 0:
+        deepest = c * (np.log1p(-q)[:, :, None] + np.log(sine))
+        dips = (odds[..., :-1] <= -cosine) & (odds[..., 1:] >= -cosine)
+        still = np.where(dips, deepest, still)
+    rise = heights[:, None] ** 2 / 2 - peak[:, :, None]
+    still = still + bell + rise
+    # no height up to Y has anything left where this is negligible: for c ≥ 0 |r| is largest on the real line
+    cover = np.maximum(still if c < 0 else real[:, None, :] + heights[:, None] ** 2 / 2, bell + rise)
+    resting = np.maximum(np.maximum(still.max(axis=2), rise[:, :, 0]), 0.0)
+    if c < 0:
+        beyond = np.where(odds[:, :, -1:] < -cosine, deepest + bell[-1] + rise, -np.inf)[:, :, 0]
+        resting = np.where(beyond > -margin, np.inf, resting)
+
+    window = real > -margin
+    turning = t_max * np.arctan2(odds * sine, 1 + odds * cosine)  # grows with u
+    moving = np.where(window[:, None, :], still + turning[..., 1:], 0.0).max(axis=2)
+    ends = np.stack(_ends(window), axis=1)
+    ends[:, 1] += 1
+    at_ends = np.take_along_axis(odds, ends[:, None, :], axis=2)  # (phases, 1, 2)
+    swing = np.maximum(
+        at_ends / (1 + at_ends),  # arg r ≤ this·θ for odds ≤ 1, where it is concave in θ, and
+        np.arctan2(at_ends * sine, 1 + at_ends * cosine) / angle,  # where it is convex
+    )
+    sink = max(-c, 0.0) * at_ends / (1 + 2 * at_ends * np.minimum(cosine, 0.0) + at_ends**2)
+    descent = (heights[:, None] / 2 + (sink + t_max * swing) / sigma[:, :, None]).max(axis=2)
+    density = np.maximum((margin + moving) / heights, descent) / (2 * math.pi)
+
+    windows = [_ends((np.maximum(real, plain) > -margin).any(axis=0)[None])]
+    windows += [_ends((cover[:, j] > -margin).any(axis=0)[None]) for j in range(heights.size)]
+    return density.max(axis=0), resting.max(axis=0), np.array(windows)[:, :, 0].T
+
+
+def _ends(inside: NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """First and last True of every row."""
+    return inside.argmax(axis=1), inside.shape[1] - 1 - inside[:, ::-1].argmax(axis=1)
