@@ -87,9 +87,8 @@ def profile(
     print(
         f"the worst record's advantage passes 5 % at ε = {band.epsilon_low:.3g} and 95 % at ε = {band.epsilon_high:.3g}"
     )
-    print(
-        f"\nmost exposed with this noise:\n{exposed.to_string(index=False, float_format='{:.4g}'.format)}"
-    )
+    print(f"\nmost exposed with this noise:\n{exposed.to_string(index=False, float_format='{:.4g}'.format)}")
     if groups is not None:
+        groups = groups.drop(columns="largest_size_of_privacy_loss")
         print(f"\nby {by}:\n{groups.to_string(float_format='{:.4g}'.format)}")
     print(f"\n{found.warning}")
