@@ -116,6 +116,10 @@ class GaussianLaw(NoiseLaw):
         nudge = 2e-15 * (1 + np.abs(quantile) + rho) * (1 if side == "upper" else -1)
         return np.clip(np.where(np.isfinite(quantile), ndtr(quantile + rho + nudge), fpr), fpr, 1.0)
 
+    def epsilon(self, rho: FloatArray, delta: float, side: Side) -> FloatArray:
+        """As for every law, but infinite at δ = 0: the loss has no largest value."""
+        return super().epsilon(rho, delta, side) if delta > 0 else np.where(rho > 0, np.inf, 0.0)
+
     def mean_loss(self, rho: FloatArray) -> FloatArray:
         """ρ²/2."""
         return rho**2 / 2
