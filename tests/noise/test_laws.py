@@ -112,6 +112,27 @@ def test_fresh_entropy_norm_laplace_has_the_gamma_radius_and_uniform_direction()
     assert stats.kstest(draws[:, 1] / radius, stats.uniform(-1, 2).cdf).pvalue > 1e-6  # Archimedes: uniform in 3-d
 
 
+@pytest.mark.parametrize("scale", [1.0, 0.7, 1e-300, 1e300])
+def test_norm_laplace_comes_out_on_a_grid_that_does_not_depend_on_the_value(scale):
+    law = NormLaplaceNoise(scale, np.ones(3))
+    step = 2.0 ** (np.floor(np.log2(scale)) - 40)
+    for value in (np.zeros(3), np.array([np.pi, -1e5, 1e-9]) * scale):
+        steps = law.perturb(value) / step
+        np.testing.assert_array_equal(steps, np.round(steps))
+    far = law.perturb(np.full(3, 1e8) * scale)
+    np.testing.assert_allclose(far, 1e8 * scale, rtol=1e-6)
+
+
+def test_rounding_to_the_grid_is_charged():
+    """Two values closer than a step may be rounded to neighbours: the bound must cover that they are a step apart."""
+    law = NormLaplaceNoise(1.0, np.ones(4))
+    apart = np.full(4, 2.0**-40)
+    almost_nothing = law.total_variation(apart * 1e-3)
+    assert almost_nothing >= np.tanh(np.linalg.norm(apart) / 2)
+    assert almost_nothing <= np.tanh(np.linalg.norm(apart) * 1.01 / 2)
+    assert law.total_variation(np.zeros(4)) == 0.0
+
+
 def test_two_fresh_draws_differ_and_a_testing_generator_repeats():
     law = GaussianNoise(1.0, np.ones(3))
     assert not np.array_equal(law.perturb(np.zeros(3)), law.perturb(np.zeros(3)))

@@ -8,8 +8,10 @@ more. Both facts are what the certificates rest on.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -20,6 +22,7 @@ from scipy.special import erf, gammaln, log_ndtr, ndtr
 from deniable._check import FloatArray, InputError, number, numbers
 
 _EPS = float(np.finfo(np.float64).eps)
+_GRID_BITS = 40  # norm-Laplace noise is added on a grid of this share of its scale
 _CHUNK = 4096  # coordinates per call of a hardened sampler, so that progress can be shown
 
 
@@ -199,8 +202,12 @@ class NormLaplaceNoise(NoiseLaw):
         """Return H_γ: exact for d = 1, else that of the worst ρ-DP pair, as |log-likelihood ratio| ≤ ρ.
 
         d = 1: 1 − e^{(ε−ρ)/2}; else (e^ρ − γ)₊/(1 + e^ρ), which at γ = 1 is tanh(ρ/2) (Kairouz, Oh & Viswanath 2015).
+        For d > 1 both values are rounded to the grid of :meth:`NoiseLaw.perturb` first, which is charged to ρ.
         """
-        excess = np.maximum(np.asarray(distance, dtype=np.float64) - log_gamma, 0.0)
+        rho = np.asarray(distance, dtype=np.float64)
+        if self.dimension > 1:
+            rho = np.where(rho > 0, rho + np.sqrt(self.dimension) * 2.0**-_GRID_BITS, 0.0)
+        excess = np.maximum(rho - log_gamma, 0.0)
         if self.dimension == 1:
             return np.asarray(np.minimum(-np.expm1(-excess / 2) * (1 + 4 * _EPS), 1.0))
         value = -np.expm1(-excess) / (1 + np.exp(-excess - log_gamma))
@@ -223,8 +230,8 @@ class NormLaplaceNoise(NoiseLaw):
         if self.dimension == 1:
             return "OpenDP make_laplace (hardened), on the whitened value"
         return (
-            "radius from d OpenDP Laplace draws, direction from d OpenDP Gaussian draws (both hardened); "
-            "their product is added in floating point (that last step is not hardened)"
+            "radius from d OpenDP Laplace draws, direction from d OpenDP Gaussian draws (both hardened); their product "
+            f"in floating point (not hardened); the sum in whole numbers, on a grid of 2^-{_GRID_BITS} of the scale"
         )
 
     def _standard(self, size: int, rng: np.random.Generator) -> FloatArray:
@@ -238,7 +245,7 @@ class NormLaplaceNoise(NoiseLaw):
         zeros = np.zeros(self.dimension)
         radius = np.abs(_opendp("laplace", self.scale, zeros)).sum()  # a sum of d exponentials is Gamma(d)
         direction = _opendp("gaussian", 1.0, zeros)
-        return np.asarray(white + radius * direction / np.linalg.norm(direction))
+        return _added_on_grid(white, radius * direction / np.linalg.norm(direction), self.scale)
 
 
 @dataclass(frozen=True, eq=False)
@@ -304,6 +311,17 @@ class PublishedNoise(NoiseLaw):
 
     def _hardened(self, white: FloatArray) -> FloatArray:
         return np.asarray(white + self.scale * self._standard(1, np.random.default_rng())[0])
+
+
+def _added_on_grid(value: FloatArray, noise: FloatArray, scale: float) -> FloatArray:
+    """Round both to whole multiples of a power of two and add them as whole numbers.
+
+    Which floats can come out then does not depend on the value (Mironov 2012), and as the value is on the grid,
+    value + round(noise) = round(value + noise): a function of the continuous sum, so it tells no more than that does.
+    """
+    step = Fraction(2) ** (math.frexp(scale)[1] - 1 - _GRID_BITS)  # at most scale · 2^−_GRID_BITS
+    pairs = zip(value.tolist(), noise.tolist(), strict=True)
+    return np.array([float((round(Fraction(v) / step) + round(Fraction(z) / step)) * step) for v, z in pairs])
 
 
 def _opendp(law: Literal["gaussian", "laplace"], scale: float, values: NDArray[Any]) -> FloatArray:
