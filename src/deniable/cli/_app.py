@@ -74,8 +74,7 @@ def run(arguments: list[str]) -> int:
     try:
         code: Any = app(args=expand(arguments), prog_name="deniable", standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):
-        print("interrupted; nothing was written", file=sys.stderr)
-        return INTERRUPTED
+        code = INTERRUPTED
     except (InputError, ImportError, OSError) as error:
         return _bad(str(error), debug)
     except Exception as error:
@@ -86,6 +85,8 @@ def run(arguments: list[str]) -> int:
             hint = f" (see {context.command_path} --help)" if context else ""
             return _bad(error.format_message() + hint, debug)
         raise
+    if code == INTERRUPTED:  # Typer may also turn Ctrl-C into this code by itself
+        print("interrupted; no file was left half written", file=sys.stderr)
     return code if isinstance(code, int) else FINE
 
 

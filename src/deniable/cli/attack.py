@@ -9,6 +9,7 @@ import typer
 
 from deniable._files import check_writable
 from deniable.cli._app import JsonFlag, SeedOption, app, command_line, examples
+from deniable.cli._workers import start_workers
 from deniable.cli.assess import show
 
 
@@ -44,6 +45,7 @@ def attack(
     from deniable.integrations.model_spec import attackable, parse_model
 
     pipeline, X, y = attackable(data, target, parse_model(model), drop=tuple(drop or ()))
+    start_workers(jobs)
     scores = dn.attack_estimator(
         pipeline, X, y, method=cast(Method, method), n_shadows=shadows, rng=seed, n_jobs=jobs, cache=cache
     )

@@ -12,6 +12,7 @@ from deniable._check import InputError, number
 from deniable._files import check_writable, to_json, write_atomically
 from deniable._optional import require
 from deniable.cli._app import JsonFlag, SeedOption, app, examples
+from deniable.cli._workers import start_workers
 
 Model = Literal["logistic", "linear-svm", "naive-bayes"]
 Bound = Literal["centre", "swap"]
@@ -64,6 +65,7 @@ def release(
 
     table = read_table(data, target, drop=drop or ())
     encoded = encode(table)
+    start_workers(jobs)
     fitted = MembershipPrivate(
         _estimator(model, regularization),
         eta=eta,

@@ -1,0 +1,195 @@
+"""Ctrl-C while a command works: exit code 130, one line, no traceback, no half file, and a cache that can be resumed.
+
+Each command is a process of its own in a session of its own, as in a terminal, where the signal reaches its workers
+too. A line on stderr says that the long part has begun; the work itself is the real one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+
+import numpy as np
+import pytest
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="SIGINT is sent to a process group as on POSIX systems")
+
+SCRIPT = """
+import importlib, sys
+from deniable.cli import main
+holder, name = {place!r}.rsplit(":", 1)
+module, *path = holder.split("/")
+holder = importlib.import_module(module)
+for part in path:
+    holder = getattr(holder, part)
+work = getattr(holder, name)
+def announced(*args, **kwargs):
+    print("WORKING", file=sys.stderr, flush=True)
+    return work(*args, **kwargs)
+setattr(holder, name, announced)
+sys.argv = ["deniable", *{arguments!r}]
+main()
+"""
+ATTACK = ["attack", "breast-cancer", "--model", "sklearn:RandomForestClassifier(n_estimators=60)", "--seed", "0"]
+LONG = {
+    "assess": (
+        ["assess", "breast-cancer", "--epsilon", "1", "--attack-samples", "3000000", "--out", "report.html"],
+        "deniable.report.data_run:worst_record_scores",
+    ),
+    "assess-profile": (
+        ["assess", "digits-3-8", "--epsilon", "1", "--attack-samples", "3000000", "--out", "report.json"],
+        "deniable.report.data_run:privacy_profile",
+    ),
+    "demo": (["demo", "--out", "demo.html"], "deniable.report.data_run:privacy_profile"),
+    "profile": (
+        ["profile", "adult", "--target", "y", "--epsilon", "1", "--out", "profile.csv"],
+        "deniable:privacy_profile",
+    ),
+    "release": (
+        ["release", "breast-cancer", "--out", "model.skops", "--certificate", "c.json", "--n-resamples", "50000"],
+        "deniable.integrations.sklearn/MembershipPrivate:fit",
+    ),
+    "release-parallel": (
+        ["release", "breast-cancer", "--out", "model.skops", "--n-resamples", "50000", "--jobs", "2"],
+        "deniable.integrations.sklearn/MembershipPrivate:fit",
+    ),
+    "attack": (
+        [*ATTACK, "--shadows", "400", "--out", "a.html", "--save-scores", "s.npz"],
+        "deniable:attack_estimator",
+    ),
+    "attack-parallel": (
+        [*ATTACK, "--shadows", "400", "--jobs", "2", "--out", "a.html"],
+        "deniable:attack_estimator",
+    ),
+    "audit": (["audit", "scores.npz", "--epsilon", "1", "--out", "audit.html"], "deniable:audit_scores"),
+    "plan": (
+        [
+            "plan",
+            "--pool-size",
+            "100000",
+            "--precision",
+            "0.3",
+            "--fpr",
+            "1e-6",
+            "--batch-size",
+            "100",
+            "--epochs",
+            "30",
+            "--plot",
+            "plan.svg",
+        ],
+        "deniable:plan_subsampling",
+    ),
+    "calibrate": (
+        ["calibrate", "--sample-rate", "0.001", "--steps", "300", "--epsilon", "1", "--delta", "1e-9"],
+        "deniable:calibrate",
+    ),
+    "compare": (
+        ["compare", *(f"{1 + i / 10},0.003,500" for i in range(20)), "--plot", "roc.svg"],
+        "deniable:assess",
+    ),
+}
+
+
+def started(folder, arguments, place):
+    command = [sys.executable, "-c", SCRIPT.format(place=place, arguments=arguments)]
+    return subprocess.Popen(
+        command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+
+
+def interrupted(process, ready=lambda: True):
+    """Wait until the long part has begun and is ``ready``, and press Ctrl-C; return (exit code, stdout, stderr)."""
+    try:
+        assert select.select([process.stderr], [], [], 60)[0]
+        first = process.stderr.readline()
+        assert first == "WORKING\n", first + process.stderr.read()
+        for _ in range(300):
+            time.sleep(0.2)
+            if ready():
+                break
+        assert process.poll() is None, "the work was over before it could be interrupted"
+        os.killpg(process.pid, signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+    for _ in range(50):
+        try:
+            os.killpg(process.pid, 0)
+        except ProcessLookupError:
+            return process.returncode, out, err
+        time.sleep(0.1)
+    pytest.fail("a worker has outlived the command")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder with what the commands read."""
+    rng = np.random.default_rng(0)
+    np.savez(tmp_path / "scores.npz", member=rng.normal(1, 1, 400_000), nonmember=rng.normal(0, 1, 400_000))
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_nothing_is_left_behind(name, folder):
+    arguments, place = LONG[name]
+    if name == "profile":
+        rng = np.random.default_rng(0)
+        rows = np.column_stack([rng.normal(size=(60_000, 20)), rng.integers(0, 2, 60_000)])
+        header = ",".join([*(f"x{i}" for i in range(20)), "y"])
+        np.savetxt(folder / "adult.csv", rows, delimiter=",", header=header, comments="", fmt="%.6g")
+        arguments = [word.replace("adult", "adult.csv") for word in arguments]
+    before = sorted(folder.iterdir())
+    code, out, err = interrupted(started(folder, arguments, place))
+    assert (code, out) == (130, ""), err
+    assert err.strip() == "interrupted; no file was left half written", err
+    assert sorted(folder.iterdir()) == before
+
+
+def test_an_interrupted_attack_resumes_from_its_cache(tmp_path):
+    arguments = [*ATTACK, "--shadows", "12", "--cache", "cache", "--json"]
+    process = started(tmp_path, arguments, "deniable:attack_estimator")
+    code, _, err = interrupted(process, ready=lambda: any(path.is_file() for path in tmp_path.rglob("*")))
+    assert code == 130, err
+    saved = [path for path in tmp_path.rglob("*") if path.is_file()]
+    line = [sys.executable, "-m", "deniable"]
+    resumed = subprocess.run([*line, *arguments], cwd=tmp_path, capture_output=True, text=True, check=True)
+    fresh = subprocess.run([*line, *arguments[:-3], "--json"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert json.loads(resumed.stdout)["sections"] == json.loads(fresh.stdout)["sections"]
+    assert all(path.exists() for path in saved)
+
+
+def test_the_local_page_ends_quietly(tmp_path):
+    pytest.importorskip("streamlit", reason="the page needs the extra: pip install 'deniable[app]'")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "deniable", "app", "--no-browser", "--port", str(port)]
+    process = subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+    )
+    try:
+        for _ in range(300):
+            with contextlib.suppress(OSError):
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=2).close()
+                break
+            time.sleep(0.1)
+        os.killpg(process.pid, signal.SIGINT)
+        out, _ = process.communicate(timeout=30)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+    assert process.returncode == 0, out
+    assert "Traceback" not in out
+    assert list(tmp_path.iterdir()) == []
