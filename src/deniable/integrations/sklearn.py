@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from numbers import Integral
+from os import PathLike
 from typing import Any, Self
 
 import numpy as np
@@ -61,8 +63,13 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         Unfitted estimator; it is cloned, never fitted itself.
     eta
         Largest gain of any membership attack over guessing, in (0, min(π, 1 − π)), π = ``fraction``.
-    noise, bound, covariance, fraction, n_resamples, confidence, n_jobs
-        As in :func:`deniable.release`.
+    noise, covariance, fraction, n_resamples, confidence, n_jobs, cache_dir, progress
+        As in :func:`deniable.release`; ``cache_dir`` needs a whole number as ``random_state``.
+    bound
+        "centre" covers every record for any estimator. "swap" needs much less noise; it covers every record for
+        ``Ridge``, ``LinearRegression``, two-class ``LogisticRegression`` with its l2 penalty, ``EmpiricalCovariance``
+        and ``PCA``, whose parameters then are the exact minimum (solver and tolerance do not matter). For all others,
+        and for options without a closed form, it is an estimate on a few records, and ``certificate_`` says why.
     get_parameters, set_parameters
         For other estimators: fitted estimator → array of fixed shape, and (fresh estimator, array) → None. The second
         must set all that predictions need and nothing else of the fit.
@@ -104,6 +111,8 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         project_psd: bool = True,
         random_state: Any = None,
         n_jobs: int | None = None,
+        cache_dir: str | PathLike[str] | None = None,
+        progress: bool | None = False,
         insecure_testing_seed: int | None = None,
     ) -> None:
         self.estimator = estimator
@@ -120,6 +129,8 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         self.project_psd = project_psd
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.cache_dir = cache_dir
+        self.progress = progress
         self.insecure_testing_seed = insecure_testing_seed
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -133,6 +144,8 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         n_train = Population.of(rows, self.fraction).n_train
         if classes is not None:
             _refuse_rare_classes(target, classes, n_train)
+        if self.cache_dir is not None and not isinstance(self.random_state, Integral):
+            raise InputError("cache_dir needs a whole number as random_state: only seeded resamples can be resumed")
         seeds = check_random_state(self.random_state)
         estimator = _seeded(self.estimator, seeds)
         codec = self._codec()
@@ -155,6 +168,8 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
             confidence=self.confidence,
             rng=int(seeds.randint(2**31 - 1)),
             n_jobs=self.n_jobs,
+            cache_dir=self.cache_dir,
+            progress=self.progress,
             insecure_testing_rng=testing,
         )
         value = released.value if self.clip is None else np.clip(released.value, *self._clip_range())
