@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from deniable._check import FloatArray
 from deniable.accounting.grid import GridTradeoff
+from deniable.accounting.half_line import advantage_bracket
 from deniable.accounting.inversion import Contour, Region, contour
 from deniable.accounting.jumps import jump_contour
 from deniable.accounting.known_batches import known_batches
@@ -51,6 +52,20 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
 
     def _largest_log_ratio(self, direction: Direction) -> float:
         return self.loss.highest if direction == "add" else -self.loss.lowest
+
+    @cached_property
+    def _even(self) -> tuple[float, float]:
+        """Bracket of the advantage at prior ½."""
+        return advantage_bracket(self.loss)
+
+    def _stick_bracket(self, log_gamma: FloatArray, direction: Direction) -> tuple[FloatArray, FloatArray]:
+        if log_gamma.size == 1 and log_gamma[0] == 0:
+            try:
+                low, high = self._even
+                return np.array([low]), np.array([high])
+            except TooSlowError:
+                pass
+        return super()._stick_bracket(log_gamma, direction)
 
     @cached_property
     def _landmarks(self) -> tuple[float, float, float, float]:

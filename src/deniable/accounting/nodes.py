@@ -27,6 +27,7 @@ _HIGHEST = 9.0  # for large σ the normal density, not r, sets the height worth 
 _PLAIN = 0.55  # spacing that is enough for the normal density itself
 _SLACK = 4.0  # asked beyond the digits: sums of several bounds, and the window's own tails
 _AMPLIFIED = 2.5  # log of how much larger than on the real line weights may be
+_EASY = 4.0  # real parts up to which bounds in closed form serve
 _BLOCK = 1 << 16  # (phases, heights, cells) at a time
 
 
@@ -56,12 +57,49 @@ def nodes(
     """
     if noise.size == 0:
         return Nodes(-1.0, 1.0, 1.0)
+    if min(points) >= (0.0 if t_max > 0 else -_EASY) and max(points) <= (1.0 if t_max > 0 else _EASY):
+        return _easy(noise, rate, ceiling, min(points), max(points), t_max, digits + _SLACK)
     found = [_at(noise, rate, ceiling, c, t_max, digits) for c in _with_between(points)]
     if len(found) == 1:
         return found[0]
     # what lies between the points needs the middle of the normal law as well
     low, high = min(-10.5, *(n.low for n in found)), max(10.5, *(n.high for n in found))
     return Nodes(low, min(high, max(ceiling, 10.5)), min(n.spacing for n in found))
+
+
+def _easy(
+    noise: FloatArray, rate: FloatArray, ceiling: float, least: float, most: float, t_max: float, margin: float
+) -> Nodes:
+    """The same near the real axis, for c between ``least`` and ``most``, from bounds in closed form.
+
+    For c ≥ 0 and θ ≤ π/2 the logarithm above is at most y²/2 + W(u) + t·κ(u)·θ, W = c·L − u²/2 on the real line,
+    κ = max(ρ/(1 + ρ), (2/π)·arctan ρ); for c < 0 and t = 0 at most y²/2 + W(u) + |c|·θ²/4.
+    """
+    narrow = float(noise.min())
+    # M(c) itself is small where q is close to 1
+    margin += float(np.minimum(-np.log1p(-rate) / 2, 1 / (8 * noise**2)).max())
+    reach = math.sqrt(2 * (margin + max(-least, 0.0) * float(np.max(-np.log1p(-rate)))))
+    low, high = -reach, min(reach + max(most, 0.0) / narrow, max(ceiling, 10.5))
+    curved = 1 + max(-least, 0.0) / (2 * narrow**2)
+    height = min((0.97 if least >= 0 else 0.5) * math.pi * narrow, math.sqrt(2 * margin / curved))
+    if t_max == 0:
+        return Nodes(low, high, min(2 * math.pi / (margin / height + height * curved / 2), _PLAIN))
+    shift = min(height / 2, math.sqrt(2 * _AMPLIFIED))
+    shifted = min(shift / margin, (height - shift) / (margin + height**2 / 2), _PLAIN / (2 * math.pi))
+    u = np.linspace(low, high, int(min((high - low) / min(0.2, 0.3 * narrow), 4000)) + 2)
+    sigma, q = noise[:, None], rate[:, None]
+    odds = q / (1 - q) * np.exp(np.minimum(u / sigma - 1 / (2 * sigma**2), 600.0))
+    weight = most * (np.log1p(odds) + np.log1p(-q)) - u**2 / 2
+    between = (u[1] - u[0]) ** 2 / 8 * (1 + 1 / (4 * narrow**2))  # what interpolation may miss
+    weight = margin + between + np.maximum(np.maximum(weight[:, 1:], weight[:, :-1]), -(u[1:] ** 2) / 2)
+    swing = t_max * np.maximum(odds / (1 + odds), 2 / math.pi * np.arctan(odds))[:, 1:] / sigma  # κ grows with u
+    density = min(
+        float(np.max(np.where(weight > 0, weight / y + y / 2 + swing, 0.0))) / (2 * math.pi)
+        for y in np.array([0.1, 0.25, 0.5]) * min(math.pi * narrow, 2 * math.sqrt(2 * margin))
+    )
+    if 1 / density < 2 * math.pi * shifted / 3:
+        return Nodes(low, high, 2 * math.pi * shifted, shift, math.exp(shift**2 / 2))
+    return Nodes(low, high, min(1 / density, _PLAIN))
 
 
 def _with_between(points: tuple[float, ...]) -> tuple[float, ...]:
