@@ -5,7 +5,7 @@ the interval speaks about splits, not about other data sets.
 
 SACRO-ML lives in an environment of its own, so there are three steps that share a folder:
 
-    python benchmarks/audit/sacro_lira.py ours FOLDER [location30.npz]     # with deniable
+    python benchmarks/audit/sacro_lira.py ours FOLDER [location30.npz] [mnist.npz]     # with deniable
     python benchmarks/audit/sacro_lira.py theirs FOLDER                    # with sacroml (2.0.1)
     python benchmarks/audit/sacro_lira.py table FOLDER                     # with deniable
 
@@ -32,18 +32,22 @@ def model():
     return LogisticRegression(C=100, max_iter=200, tol=1e-3)
 
 
-def ours(folder: Path, location: str | None) -> None:
+def ours(folder: Path, files: list[str]) -> None:
     from sklearn.datasets import load_digits
 
     import deniable as dn
 
     X, y = load_digits(return_X_y=True)
     tasks = {"digits": (X / 16, y, 64, 60)}  # records, labels, shadows, targets
-    if location is not None:
-        with np.load(location) as data:
-            keep = np.random.default_rng(0).permutation(len(data["y"]))[:1500]
-            labels = np.unique(data["y"][keep], return_inverse=True)[1]
-            tasks["location30"] = (data["x"][keep].astype(float), labels, 32, 20)
+    for file in files:
+        with np.load(file) as data:
+            names = ("x", "y") if "x" in data.files else ("x_train", "y_train")
+            rows, labels = (data[name] for name in names)
+        keep = np.random.default_rng(0).permutation(len(labels))[:1500]
+        X, y = rows[keep].astype(float), np.unique(labels[keep], return_inverse=True)[1]
+        if X.ndim == 3:  # images: means of 2 × 2 pixels
+            X = X.reshape(len(X), X.shape[1] // 2, 2, X.shape[2] // 2, 2).mean(axis=(2, 4)).reshape(len(X), -1) / 255
+        tasks[Path(file).stem] = (X, y, 32, 20)
     for name, (X, y, shadows, targets) in tasks.items():
         for seed in range(targets):
             path = folder / f"{name}-{seed:02d}.npz"
@@ -104,7 +108,7 @@ def table(folder: Path) -> None:
 
     print("| data | attack | AUC | TPR at FPR 1 % | TPR: ours (LiRA) minus this one, paired | targets |")
     print("|---|---|---|---|---|---|")
-    for name in ("digits", "location30"):
+    for name in sorted({path.stem[:-3] for path in folder.glob("*-??.npz")}):
         rates: dict[str, list[tuple[float, float]]] = {}
         for path in sorted(folder.glob(f"{name}-??.npz")):
             theirs = folder / f"{path.stem}.sacro.npz"
@@ -130,6 +134,6 @@ if __name__ == "__main__":
     folder = Path(sys.argv[2])
     folder.mkdir(parents=True, exist_ok=True)
     if sys.argv[1] == "ours":
-        ours(folder, sys.argv[3] if len(sys.argv) > 3 else None)
+        ours(folder, sys.argv[3:])
     else:
         {"theirs": theirs, "table": table}[sys.argv[1]](folder)

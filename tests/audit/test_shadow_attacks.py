@@ -13,6 +13,7 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeRegressor
 
 import deniable as dn
+from deniable.audit import RepeatedRecordsWarning
 from deniable.audit.scoring import METHODS, _spread, score_lira
 from deniable.audit.shadow import balanced_design, signals, split_signals
 
@@ -63,6 +64,7 @@ def test_shrunk_variance_lies_between_the_others():
     np.testing.assert_allclose(between, (own + common) / 2)  # 9 models: 8 degrees of freedom against 8 of the prior
 
 
+@pytest.mark.filterwarnings("ignore::deniable.audit.RepeatedRecordsWarning")
 def test_loss_then_calibrated_then_lira_on_an_overfitted_model(digits, tmp_path):
     found = {
         m: dn.attack_estimator(OVERFIT, *digits, method=m, n_shadows=32, rng=1, n_targets=8, cache=tmp_path).audit()
@@ -76,6 +78,7 @@ def test_loss_then_calibrated_then_lira_on_an_overfitted_model(digits, tmp_path)
     assert auc["loss"] < auc["lira-offline"]
 
 
+@pytest.mark.filterwarnings("ignore::deniable.audit.RepeatedRecordsWarning")
 def test_location30_keeps_the_ordering(dataset, tmp_path):
     with np.load(dataset("location30.npz")) as data:
         X, y = data["x"][:2000].astype(float), data["y"][:2000]
@@ -88,6 +91,7 @@ def test_location30_keeps_the_ordering(dataset, tmp_path):
     assert tpr["loss"] < tpr["calibrated"] < tpr["lira"]
 
 
+@pytest.mark.filterwarnings("ignore::deniable.audit.RepeatedRecordsWarning")
 def test_negative_control_models_that_ignore_the_data_leak_nothing():
     # signals that do not depend on membership: any advantage would be an artefact of the design
     def train(X, y, seed):
@@ -98,6 +102,12 @@ def test_negative_control_models_that_ignore_the_data_leak_nothing():
     for method in METHODS:
         scores = dn.attack_estimator(train, np.zeros((2000, 1)), y, method=method, n_shadows=8, rng=0, n_targets=8)
         assert 0.5 in scores.audit(confidence=0.9999).auc
+
+
+def test_several_targets_warn_before_an_interval_is_quoted():
+    scores = dn.attack_estimator(GaussianNB(), *load_iris(return_X_y=True), method="loss", n_shadows=2, n_targets=2)
+    with pytest.warns(RepeatedRecordsWarning, match="not independent"):
+        scores.audit()
 
 
 @pytest.mark.parametrize("variance", ["shrunk", "fixed", "per-example"])

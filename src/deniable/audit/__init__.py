@@ -12,7 +12,7 @@ from deniable.audit.known import (
 )
 from deniable.audit.one_run import OneRunAudit, audit_one_run
 from deniable.audit.readers import read_scores
-from deniable.audit.results import AttackScores
+from deniable.audit.results import AttackScores, RepeatedRecordsWarning
 from deniable.audit.scores import ReversedScoresWarning, ScoreAudit, audit_scores
 from deniable.audit.verdict import Verdict
 
@@ -20,6 +20,7 @@ __all__ = [
     "AttackScores",
     "Interval",
     "OneRunAudit",
+    "RepeatedRecordsWarning",
     "ReversedScoresWarning",
     "ScoreAudit",
     "Verdict",

@@ -55,7 +55,7 @@ def attack_estimator(
         Of RMIA: how much likelier than another record's a record must be.
     n_targets
         Targets trained, attacked in turn with the same shadows. With more than one the same records return, and the
-        scores are no longer independent as the intervals assume: use it for curves, not for claims.
+        scores are no longer independent as the intervals assume (``audit`` warns): for estimates, not for claims.
     cache
         Folder that keeps what each trained model showed; an interrupted run resumes from it. A train function is
         recognised by its name and code: use another folder when what it closes over changes.
@@ -93,6 +93,7 @@ def attack_estimator(
     records = np.broadcast_to(np.arange(len(labels)), targets.shape)
     details = {
         "n_shadows": n_shadows,
+        "n_targets": n_targets,
         "variance": variance,
         "member_records": records[targets],
         "nonmember_records": records[~targets],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,6 +11,10 @@ import numpy as np
 
 from deniable._check import FloatArray
 from deniable.audit.scores import ScoreAudit, audit_scores
+
+
+class RepeatedRecordsWarning(UserWarning):
+    """The same records were attacked in several targets: intervals that assume independent scores are too short."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +40,14 @@ class AttackScores:
     details: dict[str, Any] = field(default_factory=dict)
 
     def audit(self, confidence: float = 0.95, **options: Any) -> ScoreAudit:
-        """Return :func:`deniable.audit_scores` of these scores."""
+        """Return :func:`deniable.audit_scores` of these scores; warns if the same records return in several targets."""
+        if self.details.get("n_targets", 1) > 1:
+            warnings.warn(
+                "the same records were attacked in several targets, so the scores are not independent: read the "
+                "estimates, not the intervals, or use n_targets=1",
+                RepeatedRecordsWarning,
+                stacklevel=2,
+            )
         return audit_scores(self.member_scores, self.nonmember_scores, confidence, **options)
 
     def advantage_at(self, threshold: float = 0.0) -> float:
