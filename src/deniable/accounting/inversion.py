@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -92,12 +93,28 @@ class Contour:
             total = np.logaddexp(total, log_bulk - (theta - which) * threshold)
         return total
 
-    def _integrals(self, threshold: FloatArray) -> tuple[FloatArray, FloatArray]:
+    @cached_property
+    def _blocks(self) -> ComplexArray:
+        """The coefficients of t = h·(Ba + b) as B rows of A·5: e^{−itℓ} is then a product of two short tables."""
+        length = math.isqrt(self.t.size - 1) + 1
+        padded = np.zeros((length * -(-self.t.size // length), 5), dtype=np.complex128)
+        padded[: self.t.size] = self.coefficients
+        return padded.reshape(-1, length, 5).transpose(1, 0, 2).reshape(length, -1)
+
+    def _sums(self, threshold: FloatArray) -> FloatArray:
+        """Re Σ coefficients·e^{−itℓ} at every threshold."""
         sums = np.empty((threshold.size, 5))
-        rows = max(1, (1 << 18) // self.t.size)
+        length, count = self._blocks.shape[0], self._blocks.shape[1] // 5
+        rows = max(1, (1 << 17) // self._blocks.shape[1])
         for k in range(0, threshold.size, rows):
-            angle = np.multiply.outer(threshold[k : k + rows], self.t)
-            sums[k : k + rows] = np.cos(angle) @ self.coefficients.real + np.sin(angle) @ self.coefficients.imag
+            turn = -2j * np.pi / self.period * threshold[k : k + rows]
+            short, long = (np.exp(np.multiply.outer(turn, n)) for n in (np.arange(length), length * np.arange(count)))
+            inner = (short @ self._blocks).reshape(-1, count, 5)
+            sums[k : k + rows] = (long[:, None, :] @ inner)[:, 0].real
+        return sums
+
+    def _integrals(self, threshold: FloatArray) -> tuple[FloatArray, FloatArray]:
+        sums = self._sums(threshold)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             exponent = self.growth - self.c * threshold
             prefactor = np.exp(
@@ -191,10 +208,10 @@ def contour(
         [1 / w, 1 / (w - 1), 1 / (w * (w - 1)), np.ones_like(w), np.ones_like(w)], axis=1
     )
     sizes = np.abs(coefficients)
-    rounding = sizes.T @ (2 * line.rounding() * np.abs(w) + 32 * EPS)
+    rounding = sizes.T @ (2 * line.rounding() * np.abs(w) + 64 * EPS)
     return Contour(
         region, c, threshold, width, growth, period, t, coefficients, chernoff, truncation, rounding,
-        2 * EPS * (sizes.T @ t), loss.dropped,
+        4 * EPS * (sizes.T @ t), loss.dropped,
     )  # fmt: skip
 
 

@@ -221,11 +221,11 @@ def jump_contour(loss: PrivacyLoss, threshold: float, tolerance: float, most_nod
     blur = line.rounding() * np.abs(w)
     noise = jumps.noise(c, np.abs(w), growth)
     poles = np.abs(np.stack([1 / w, 1 / (w - 1), 1 / (w * (w - 1)), w**0, w**0], axis=1))
-    rounding = sizes.T @ (2 * blur + 32 * EPS) + poles.T @ (weight * noise)
+    rounding = sizes.T @ (2 * blur + 64 * EPS) + poles.T @ (weight * noise)
     truncation = np.array([remaining[below[0]]] * 3 + [0.0, 0.0])
     return Contour(
         "right", c, threshold, width, growth, period, t, coefficients, chernoff, truncation, rounding,
-        2 * EPS * (sizes.T @ t), loss.dropped, (float(steep[witness]), float(jumps.small(steep)[witness])),
+        4 * EPS * (sizes.T @ t), loss.dropped, (float(steep[witness]), float(jumps.small(steep)[witness])),
     )  # fmt: skip
 
 
