@@ -11,12 +11,15 @@ Unit = Literal["rate", "number", "count"]
 
 
 def shown(value: float, unit: Unit, side: str, digits: int = 4) -> str:
-    """Return a number for people: rates in percent, few digits, rounded to the named side of the truth."""
+    """Return a number for people: rates in percent, few digits, rounded to the named side of the truth.
+
+    The number that is rounded is the decimal one that JSON and ``repr`` show, so that 0.9 is 90 %, not 90.01 %.
+    """
     if np.isinf(value):
         return "unbounded" if value > 0 else "−∞"
     if unit == "count":
         return f"{value:,.0f}"
-    exact = decimal.Decimal(value) * (100 if unit == "rate" else 1)
+    exact = decimal.Decimal(repr(float(value))) * (100 if unit == "rate" else 1)
     if exact == 0:
         return "0\u00a0%" if unit == "rate" else "0"
     ways = {"upper": decimal.ROUND_CEILING, "lower": decimal.ROUND_FLOOR, "nearest": decimal.ROUND_HALF_EVEN}

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import shlex
 import subprocess
 import sys
 
 import pytest
+from typer.main import get_command
 
 import deniable as dn
 from deniable.cli import app
-from deniable.cli._app import run
+from deniable.cli._app import _options_of, run
+from deniable.cli._config import expand
 
 
 def commands():
@@ -116,6 +121,30 @@ def test_help_has_examples_and_describes_every_option(command, capsys):
     text = capsys.readouterr().out
     assert "Examples" in text
     assert f"deniable {command}" in text
+    assert "--config" in text
+    options = get_command(app).commands[command].params
+    assert [option.name for option in options if not option.help] == []
+    if command not in ("app",):
+        assert "--json" in text
+
+
+@pytest.mark.parametrize("command", commands())
+def test_examples_in_the_help_are_valid_lines(command):
+    parser = get_command(app).commands[command]
+    lines = re.findall(r"`deniable (.+)`", parser.epilog)
+    assert len(lines) >= 2
+    for line in lines:
+        name, *words = shlex.split(line)
+        assert name == command
+        parser.make_context(name, words)  # parses without running; raises if a word is not known
+
+
+def test_the_shell_completes_commands_and_options():
+    for words, expected in (("deniable as", "assess"), ("deniable bound --eps", "--epsilon")):
+        asked = {"_DENIABLE_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+        line = [sys.executable, "-c", "from deniable.cli import main; main()"]
+        done = subprocess.run(line, env={**os.environ, **asked}, capture_output=True, text=True, check=True)
+        assert done.stdout.split() == [expected]
 
 
 def test_bare_import_is_light():
@@ -140,6 +169,13 @@ def test_config_file_gives_options_and_the_line_wins(tmp_path, capsys):
     assert "10 steps" in json.loads(capsys.readouterr().out)["title"]
 
 
+def test_false_in_a_config_file_switches_off(tmp_path):
+    (tmp_path / "run.toml").write_text("[app]\nbrowser = false\n[bound]\nepsilon = 1\njson = false\n")
+    switched_off = {"app": ["app", "--no-browser"], "bound": ["bound", "--epsilon", "1"]}
+    for command, line in switched_off.items():
+        assert expand([command, f"--config={tmp_path / 'run.toml'}"], _options_of) == line
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [
@@ -147,6 +183,7 @@ def test_config_file_gives_options_and_the_line_wins(tmp_path, capsys):
         ("[assess", ["not TOML"]),
         (None, ["no such file"]),
         ("[assess]\ncolour=1", ["--colour"]),
+        ("[assess]\ncolour=false", ["--colour"]),
     ],
 )
 def test_bad_config(tmp_path, capsys, content, words):

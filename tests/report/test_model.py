@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from fractions import Fraction
 from importlib import resources
 
@@ -26,8 +27,8 @@ def read_back(text: str) -> Fraction:
 
 @given(st.floats(1e-12, 1.0), st.sampled_from(["rate", "number"]))
 def test_shown_numbers_are_rounded_to_their_own_side(value, unit):
-    assert read_back(shown(value, unit, "upper")) >= Fraction(value)
-    assert read_back(shown(value, unit, "lower")) <= Fraction(value)
+    assert read_back(shown(value, unit, "upper")) >= Fraction(repr(value))
+    assert read_back(shown(value, unit, "lower")) <= Fraction(repr(value))
     for side in ("upper", "lower", "nearest"):
         assert float(read_back(shown(value, unit, side))) == pytest.approx(value, rel=1e-3)
 
@@ -36,6 +37,8 @@ def test_a_bound_is_never_shown_above_100_percent():
     assert shown(1.0, "rate", "upper") == "100\u00a0%"
     assert shown(np.nextafter(1.0, 0), "rate", "upper") == "100\u00a0%"
     assert shown(0.0, "rate", "upper") == "0\u00a0%"
+    assert shown(0.9, "rate", "upper") == shown(0.9, "rate", "lower") == "90\u00a0%"
+    assert shown(np.nextafter(0.9, 1), "rate", "upper") == "90.01\u00a0%"
     assert shown(float("inf"), "number", "upper") == "unbounded"
 
 
@@ -87,6 +90,23 @@ def test_assessments_add_up_and_keep_every_number():
     jsonschema.validate(json.loads(both.to_json()), SCHEMA)
 
 
+def test_an_unbounded_number_survives_json_and_is_not_called_unresolvable(tmp_path):
+    made = dn.assess(dn.ApproximateDP(1.0, 0.1), delta=1e-5)
+    assert made.numbers["bound.epsilon@delta=1e-05"].shown == "unbounded"
+    assert json.loads(made.to_json(tmp_path / "a.json"))["sections"][0]["numbers"][-1]["value"] is None
+    assert dn.Assessment.from_json(tmp_path / "a.json") == made
+    assert 'data-value="inf"' not in made.to_html()
+
+
+def test_added_sections_have_names_of_their_own():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 2)) / 10, np.arange(30) % 2
+    profile = dn.privacy_profile(X, y, regularization=0.1, mechanism=dn.OutputPerturbation(epsilon=1.0), rng=0)
+    both = dn.assess(profile) + dn.assess(profile)
+    ids = re.findall(r' id="([^"]+)"', both.to_html())
+    assert len(ids) == len(set(ids))
+
+
 def test_a_limit_that_is_missed_stands_on_top():
     made = dn.assess(dn.PureDP(1.0))
     assert with_limit(made, 0.5).status == "bounded"
@@ -110,6 +130,8 @@ def test_no_report_calls_anything_private():
         (lambda: dn.assess(dn.PureDP(1.0)).to_html("nowhere/a.html"), ["nowhere", "does not exist"]),
         (lambda: dn.assess(dn.PureDP(1.0)).to_html("a.pdf"), [".html", "a.pdf"]),
         (lambda: dn.assess(3.5), ["source", "3.5"]),
+        (lambda: with_limit(dn.assess(dn.PureDP(1.0)), float("nan")), ["max_advantage", "nan"]),
+        (lambda: with_limit(dn.assess(dn.PureDP(1.0)), 20), ["max_advantage", "at most 1", "fraction"]),
     ],
 )
 def test_bad_input(call, words):

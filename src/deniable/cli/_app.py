@@ -15,13 +15,17 @@ from deniable.cli._config import expand
 
 FINE, MISSED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
+_EVERY_COMMAND = (
+    "Any command takes --config FILE: a TOML file with a table for the command, its options as keys. "
+    "Exit codes: 0 fine · 1 a verdict is violated or a target was missed · 2 bad input · 130 interrupted."
+)
+
 app = typer.Typer(
     name="deniable",
     no_args_is_help=True,
     rich_markup_mode="markdown",
     help="Could an attacker tell whether a person's record was in the training data?",
-    epilog="Any command takes --config FILE: a TOML file with a table for the command, its options as keys. "
-    "Exit codes: 0 fine · 1 a verdict is violated or a target was missed · 2 bad input · 130 interrupted.",
+    epilog=_EVERY_COMMAND,
 )
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print machine-readable JSON to stdout and nothing else.")]
@@ -37,7 +41,7 @@ SeedOption = Annotated[
 
 def examples(*lines: str) -> str:
     """Return the epilog of a command's help: commands that can be pasted."""
-    return "**Examples**\n\n" + "\n\n".join(f"`{line}`" for line in lines)
+    return "**Examples**\n\n" + "\n\n".join(f"`{line}`" for line in lines) + "\n\n" + _EVERY_COMMAND
 
 
 def _show_version(asked: bool) -> None:
@@ -72,7 +76,7 @@ def run(arguments: list[str]) -> int:
     debug = "--debug" in arguments
     arguments = [word for word in arguments if word != "--debug"]
     try:
-        code: Any = app(args=expand(arguments), prog_name="deniable", standalone_mode=False)
+        code: Any = app(args=expand(arguments, _options_of), prog_name="deniable", standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
     except (InputError, ImportError, OSError) as error:
@@ -88,6 +92,13 @@ def run(arguments: list[str]) -> int:
     if code == INTERRUPTED:  # Typer may also turn Ctrl-C into this code by itself
         print("interrupted; no file was left half written", file=sys.stderr)
     return code if isinstance(code, int) else FINE
+
+
+def _options_of(command: str) -> dict[str, list[str]]:
+    """Return a command's options by name, each with the words that switch it off; empty if there is no such one."""
+    found = getattr(typer.main.get_command(app), "commands", {}).get(command)
+    options = [] if found is None else [option for option in found.params if option.param_type_name == "option"]
+    return {name: option.secondary_opts for option in options for name in option.opts}
 
 
 def _bad(message: str, debug: bool) -> int:

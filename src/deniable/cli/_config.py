@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,14 @@ from deniable._check import InputError
 FLAG = "--config"
 
 
-def expand(arguments: list[str]) -> list[str]:
+def expand(arguments: list[str], options_of: Callable[[str], dict[str, list[str]]]) -> list[str]:
     """Replace ``--config FILE`` by the options of the command's table in FILE; what is on the line itself wins.
 
     A key is an option's long name (``noise-multiplier`` or ``noise_multiplier``); the command's own arguments are the
-    list ``arguments``. ``true`` sets a flag, a list repeats the option.
+    list ``arguments``. ``true`` sets a flag, ``false`` unsets it, a list repeats the option. ``options_of`` gives a
+    command's options, each with the words that switch it off.
     """
+    arguments = [part for word in arguments for part in (word.split("=", 1) if word.startswith(FLAG + "=") else [word])]
     if FLAG not in arguments:
         return arguments
     at = arguments.index(FLAG)
@@ -31,7 +34,7 @@ def expand(arguments: list[str]) -> list[str]:
     for key, value in table.items():
         option = "--" + key.replace("_", "-")
         if not any(word == option or word.startswith(option + "=") for word in rest):
-            words += _words(option, value)
+            words += _words(option, value, options_of(command))
     return [command, *words, *rest]
 
 
@@ -54,9 +57,11 @@ def _table(path: str, command: str) -> dict[str, Any]:
     return dict(table)
 
 
-def _words(option: str, value: Any) -> list[str]:
+def _words(option: str, value: Any, known: dict[str, list[str]]) -> list[str]:
+    if value is False and option in known:  # an unknown one is left for the parser to refuse
+        return known[option][:1]
     if isinstance(value, bool):
-        return [option] if value else []
+        return [option]
     if isinstance(value, list):
         return [word for item in value for word in (option, str(item))]
     return [option, str(value)]

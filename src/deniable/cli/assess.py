@@ -79,7 +79,8 @@ def assess(
     ] = None,
     delta: Annotated[float, typer.Option(help="δ at which the corresponding ε is stated.")] = 1e-5,
     max_advantage: Annotated[
-        float | None, typer.Option(help="Exit with code 1 if the provable advantage exceeds this.")
+        float | None,
+        typer.Option(help="Exit with code 1 if the provable advantage exceeds this: a fraction, 0.2 means 20 %."),
     ] = None,
     seed: SeedOption = None,
     out: Annotated[
@@ -128,7 +129,7 @@ def assess(
 def show(assessment: Any, out: Path | None, as_json: bool) -> None:
     """Print an assessment and write it to ``out`` in the form that its suffix asks for."""
     if out is not None:
-        write = {".json": assessment.to_json, ".md": assessment.to_markdown}.get(out.suffix, assessment.to_html)
+        write = {".json": assessment.to_json, ".md": assessment.to_markdown}.get(out.suffix.lower(), assessment.to_html)
         write(out)
     if as_json:
         print(assessment.to_json())

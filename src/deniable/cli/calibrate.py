@@ -8,6 +8,7 @@ import typer
 
 from deniable._check import InputError, integer
 from deniable._files import to_json
+from deniable._progress import stage
 from deniable.cli._app import JsonFlag, app, examples
 
 
@@ -42,10 +43,11 @@ def calibrate(
     if not target:
         raise InputError("no target given; add --advantage, --tpr with --fpr, --accuracy with --prior, or --epsilon")
     n_steps = integer("steps", steps, at_least=1)
-    noise = dn.calibrate(
-        lambda sigma: dn.SubsampledGaussian(sigma, sample_rate, n_steps), bracket=(low, high), **target
-    )
-    reached = dn.tradeoff(dn.SubsampledGaussian(noise, sample_rate, n_steps))
+    with stage(f"looking for the noise of {n_steps:,} steps"):
+        noise = dn.calibrate(
+            lambda sigma: dn.SubsampledGaussian(sigma, sample_rate, n_steps), bracket=(low, high), **target
+        )
+        reached = dn.tradeoff(dn.SubsampledGaussian(noise, sample_rate, n_steps))
     if as_json:
         print(to_json({"noise_multiplier": noise, "advantage": reached.advantage(), "target": target}))
     else:

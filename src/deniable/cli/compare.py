@@ -45,12 +45,14 @@ def compare(
     from rich.table import Table
     from rich.text import Text
 
+    from deniable.report.text import SIGNS
+
     console, table = Console(), Table("number")
     for letter, title, status in zip(ascii_uppercase, found.titles, found.statuses, strict=False):
         console.print(Text(f"{letter}: {title} ({status})"))
         table.add_column(letter, justify="right")
     for row in found.rows:
-        cells = ["–" if number is None else number.shown for number in row.numbers]
+        cells = ["–" if number is None else f"{SIGNS[number.kind]} {number.shown}" for number in row.numbers]
         table.add_row(Text(row.label), *(Text(c, style="bold" if i == row.lowest else "") for i, c in enumerate(cells)))
     console.print(table)
 

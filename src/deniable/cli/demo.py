@@ -8,12 +8,13 @@ from typing import Annotated
 import typer
 
 from deniable._files import check_writable
-from deniable.cli._app import app, examples
+from deniable.cli._app import JsonFlag, app, examples
 
 
-@app.command(epilog=examples("deniable demo", "deniable demo --out report.html"))
+@app.command(epilog=examples("deniable demo", "deniable demo --out report.html", "deniable demo --json"))
 def demo(
     out: Annotated[Path, typer.Option(help="Where to write the page.")] = Path("deniable-demo.html"),
+    as_json: JsonFlag = False,
 ) -> None:
     """Assess a logistic regression on scikit-learn's breast-cancer data and write the report."""
     check_writable("--out", out, suffixes=(".html", ".htm"))
@@ -26,7 +27,8 @@ def demo(
         regularization=0.02,
         prior=0.1,
         rng=0,
+        progress=True,
         command="deniable assess breast-cancer --epsilon 2 --regularization 0.02 --prior 0.1 --seed 0",
     )
-    show(made, out, as_json=False)
-    typer.echo(f"Open this page in a browser: {out.resolve()}")
+    show(made, out, as_json)
+    typer.echo(f"Open this page in a browser: {out.resolve()}", err=True)

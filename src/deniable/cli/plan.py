@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from deniable._files import to_json
+from deniable._progress import stage
 from deniable._shown import shown
 from deniable.cli._app import MISSED, FprOption, JsonFlag, PlotOption, app, examples
 from deniable.cli._picture import checked_picture, draw
@@ -42,16 +43,17 @@ def plan(
     import deniable as dn
 
     picture = checked_picture(plot)
-    found = dn.plan_subsampling(
-        pool_size,
-        precision,
-        fpr,
-        batch_size=batch_size,
-        epochs=epochs,
-        rates=rate,
-        noise_multipliers=(low, high),
-        delta=delta,
-    )
+    with stage("looking for the noise at each rate"):
+        found = dn.plan_subsampling(
+            pool_size,
+            precision,
+            fpr,
+            batch_size=batch_size,
+            epochs=epochs,
+            rates=rate,
+            noise_multipliers=(low, high),
+            delta=delta,
+        )
     frame = found.to_frame()
     if as_json:
         print(to_json({"precision": precision, "fpr": fpr, "points": frame.to_dict("records")}))
@@ -66,8 +68,8 @@ _SETTINGS = ("rate", "expected_size", "sample_rate")
 
 def _cells(column: pd.Series[Any]) -> list[str]:
     """Return a column as a person reads it: bounds and noise rounded up, what may be copied as a setting down."""
-    if column.name in _SETTINGS:  # 1e-12 keeps decimal fractions such as 0.3 as they were typed
-        return [shown(value * (1 + 1e-12), "number", "lower", 6) for value in column]
+    if column.name in _SETTINGS:
+        return [shown(value, "number", "lower", 6) for value in column]
     if column.name in ("steps", "efficient"):
         return [f"{value:g}" if isinstance(value, float) else str(value) for value in column]
     return [shown(value, "number", "upper") if math.isfinite(value) else "-" for value in column]

@@ -74,6 +74,7 @@ def release(
         n_resamples=n_resamples,
         confidence=confidence,
         random_state=seed,
+        progress=None,
         n_jobs=jobs,
     ).fit(encoded.X[:, :-1], table.target.to_numpy())
     promise = fitted.certificate_.to_dict()

@@ -162,8 +162,9 @@ def _headline(bound: Tradeoff, audit: Any, status: str) -> str:
         )
     found = audit.advantage
     return (
-        f"{bound_headline(bound)} The best attack on the most exposed record reached an advantage of "
-        f"{shown(found.low, 'rate', 'lower')} to {shown(found.high, 'rate', 'upper')}."
+        f"{bound_headline(bound)} Measured: the likelihood-ratio attack on the most exposed record has an advantage of "
+        f"{shown(found.low, 'rate', 'lower')} to {shown(found.high, 'rate', 'upper')} "
+        f"({100 * audit.confidence:g}\u00a0% confidence)."
     )
 
 

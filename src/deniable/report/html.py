@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
@@ -43,6 +44,7 @@ def to_html(assessment: Assessment) -> str:
         finding=_FINDINGS[assessment.status],
         game=threat_model(assessment),
         has_roc=bool(roc),
+        infinity=math.inf,
         data=_script_safe(assessment.to_dict()),
         figures=_script_safe(figures),
         plotly=get_plotlyjs() if figures else "",

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from deniable._check import InputError
+from deniable._check import InputError, number
 from deniable._files import check_writable, to_json, write_atomically
 from deniable._shown import Unit, shown
 from deniable.tradeoff import Assumptions
@@ -200,6 +200,7 @@ class Assessment:
 
 def with_limit(assessment: Assessment, max_advantage: float) -> Assessment:
     """Return the assessment with status "target missed" if its provable advantage exceeds ``max_advantage``."""
+    number("max_advantage", max_advantage, at_least=0.0, at_most=1.0, hint="it is a fraction: 0.2 means 20 %")
     bound = assessment.numbers.get("bound.advantage")
     if bound is None or bound.value is None:
         raise InputError("max_advantage needs a provable bound to compare with; give a mechanism")
@@ -226,6 +227,8 @@ def _renamed(section: Section, taken: set[str]) -> Section:
         key=key,
         numbers=tuple(replace(n, key=moved(n.key)) for n in section.numbers),
         curves=tuple(replace(c, key=moved(c.key)) for c in section.curves),
+        series=tuple(replace(p, key=f"{p.key}-{key}") for p in section.series),
+        grids=tuple(replace(g, key=f"{g.key}-{key}") for g in section.grids),
     )
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -38,9 +40,16 @@ def _assessment(content: dict[str, Any]) -> Assessment:
 
 
 def _section(content: dict[str, Any]) -> Section:
-    kinds = {"numbers": Number, "curves": Curve, "series": Series, "grids": Grid}
+    kinds: dict[str, Callable[..., Any]] = {"numbers": _number, "curves": Curve, "series": Series, "grids": Grid}
     made = {name: tuple(kind(**item) for item in content[name]) for name, kind in kinds.items()}
     return Section(**_tupled({**content, **made}, "notes"))
+
+
+def _number(**content: Any) -> Number:
+    """A number; an upper bound that JSON could not state is an infinite one."""
+    if content["value"] is None and content["kind"] == "provable upper bound":
+        content["value"] = math.inf
+    return Number(**content)
 
 
 def _tupled(content: dict[str, Any], *names: str) -> dict[str, Any]:

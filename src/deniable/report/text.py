@@ -93,7 +93,12 @@ def cell_text(cell: object) -> str:
 def threat_model(assessment: Assessment) -> list[tuple[str, str]]:
     """Return the assumptions as pairs of a name and a sentence."""
     a = assessment.assumptions
-    pairs = [("Attacker", a.game), ("Adjacency and unit of privacy", a.adjacency), ("Access", a.access)]
+    pairs = [
+        ("Attacker", a.game),
+        ("Access", a.access),
+        ("Prior", "what the attacker believes beforehand; it is stated with every number that depends on it"),
+        ("Adjacency and unit of privacy", a.adjacency),
+    ]
     return pairs + [("Also assumed", note) for note in a.notes]
 
 
