@@ -7,7 +7,7 @@ iterate: with q = maxⱼ‖xⱼ‖_{H⁻¹}·‖∇F‖_{H⁻¹} < 1 the minimum
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -53,7 +53,7 @@ class Fit:
     Attributes
     ----------
     uncertainty
-        Relative error that rounding may have left in products with the inverse.
+        Bound on the relative error, in the norm of the Hessian, of the Hessian as it was summed and of its inverse.
     """
 
     theta: FloatArray
@@ -84,7 +84,7 @@ def minimise(objective: Objective, X: FloatArray, y: FloatArray) -> Fit:
         if decrement <= allowed / 2:
             if not _rounding(X, slope, weight, fit, penalty) <= allowed / 2:
                 raise ReleaseError(f"the regression is too badly conditioned on a training set; {_REMEDY}")
-            return fit
+            return replace(fit, uncertainty=fit.uncertainty + _hessian_rounding(X, weight, fit))
         theta = theta - _damping(objective, np.abs(X @ step).max()) * step
     raise ReleaseError(f"the regression did not converge on a training set; {_REMEDY}")
 
@@ -154,9 +154,7 @@ def _minimise_batch(
     size = np.sqrt(np.maximum(np.einsum("mi,mij,mj->m", theta, state.hessian, theta, optimize=True), 0.0))
     solved = np.abs(state.hessian @ state.inverse - np.eye(X.shape[1])).max(axis=(1, 2)) < 1e-6
     known = solved & (ratio < 0.5) & np.isfinite(radius) & np.isfinite(size)  # where there is no minimum the ratio is 1
-    return SwappedFits(
-        theta, state.inverse, np.where(known, radius * (1 + 1e-5), np.inf), np.where(known, size, np.inf)
-    )
+    return SwappedFits(theta, state.inverse, np.where(known, 1.01 * radius, np.inf), np.where(known, size, np.inf))
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,6 +217,13 @@ def _rounding(X: FloatArray, slope: FloatArray, weight: FloatArray, fit: Fit, pe
     each = weight * margin * (1 + _CLOSE) + (len(X) + 8) * _EPS * np.abs(slope) + 4 * _EPS
     gradient = X.T @ each + 4 * _EPS * penalty * size
     return float(np.sqrt(gradient @ np.abs(fit.inverse) @ gradient))
+
+
+def _hessian_rounding(X: FloatArray, weight: FloatArray, fit: Fit) -> float:
+    """Bound ‖H^{−½}·error of the summed Hessian·H^{−½}‖ by the Perron root of |H⁻¹|·(bound on the error)."""
+    X = np.abs(X)
+    error = (len(X) + 8) * _EPS * (X.T @ (weight[:, None] * X))
+    return float(np.abs(np.linalg.eigvals(np.abs(fit.inverse) @ error)).max())
 
 
 def _damping(objective: Objective, length: FloatArray) -> FloatArray:

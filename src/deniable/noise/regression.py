@@ -110,7 +110,7 @@ class _Regression(ResampledSwap, Objective):
         size = np.sqrt(fit.size**2 + w_b * margin[enter] ** 2) + 2 * (decrement + before)
         after = 2 * TOLERANCE * (1 + size)
         slack = error * (decrement + before) + before + unsolved + after
-        distance = law.distance(step[..., coordinates]) + kept * _reach(fit.inverse, law, coordinates) * slack * 1.001
+        distance = law.distance(step[..., coordinates]) + kept * _reach(fit.inverse, law, coordinates) * slack * 1.01
         rough = known & (error > _ROUGH)
         if rough.any():
             distance[rough] = self._refitted(X, y, inside, leave[rough], enter[rough], fit.theta, law, coordinates)
