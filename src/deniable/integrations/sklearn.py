@@ -112,7 +112,7 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         random_state: Any = None,
         n_jobs: int | None = None,
         cache_dir: str | PathLike[str] | None = None,
-        progress: bool | None = False,
+        progress: bool | None = None,
         insecure_testing_seed: int | None = None,
     ) -> None:
         self.estimator = estimator
