@@ -8,6 +8,7 @@ from scipy import integrate, stats
 
 import deniable as dn
 from deniable.audit import (
+    AttackScores,
     attack_output_perturbation,
     attack_random_subset,
     attack_transcript,
@@ -142,6 +143,7 @@ def test_laplace_radius_breaks_its_promise_in_high_dimension():
         (lambda: output_perturbation_scores([[1.0, 2.0]], [1.0], [2.0], "gaussian", 1.0), "as many columns"),
         (lambda: attack_transcript(dn.PureDP(1.0)), "SubsampledGaussian phases"),
         (lambda: attack_random_subset(np.mean, [1.0, 2.0], 5, "gaussian", 1.0), "below the number of records"),
+        (lambda: ratio_advantage(AttackScores(np.ones(3), np.zeros(3), "loss", "a model")), "exact log-likelihood"),
     ],
 )
 def test_bad_input(call, message):

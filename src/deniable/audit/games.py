@@ -81,7 +81,7 @@ def play_game(
         return np.concatenate(parts)
 
     target = f"{game} on H_d^f, d = {dimension}, DP-SGD with sigma = {sigma:g}, q = {q:g}, T = {steps}"
-    return AttackScores(scores(True), scores(False), attack, target)
+    return AttackScores(scores(True), scores(False), attack, target, {"exact_ratio": attack == "LR" and not drawn})
 
 
 def final_model_limit(noise_multiplier: float, sample_rate: float, steps: int) -> float:

@@ -82,7 +82,7 @@ def attack_output_perturbation(
     member = _distance_ratio(inside.size, gap, law, scale, n, generator)
     nonmember = -_distance_ratio(inside.size, gap, law, scale, n, generator)  # the two worlds are mirror images
     target = f"parameters released with {law} noise of scale {scale:g} in {inside.size} dimensions"
-    return AttackScores(member, nonmember, "likelihood ratio", target, {"distance": gap})
+    return AttackScores(member, nonmember, "likelihood ratio", target, {"distance": gap, "exact_ratio": True})
 
 
 def output_perturbation_scores(
@@ -119,17 +119,23 @@ def attack_transcript(mechanism: Mechanism, *, n: int = 10_000, rng: Any = None)
             nonmember += _log_mixture(x, sigma, q)
             x = sigma * generator.standard_normal((n, steps)) + (generator.random((n, steps)) < q)
             member += _log_mixture(x, sigma, q)
-    return AttackScores(member, nonmember, "likelihood ratio of the whole transcript", repr(mechanism))
+    return AttackScores(
+        member, nonmember, "likelihood ratio of the whole transcript", repr(mechanism), {"exact_ratio": True}
+    )
 
 
 def ratio_advantage(scores: AttackScores) -> tuple[float, float]:
     """Estimate the likelihood-ratio attack's advantage, far more precisely than by counting; with its standard error.
 
-    For scores that *are* log-likelihood ratios L of the two simulated worlds, as in this module and of
-    ``play_game(..., attack="LR")``. The attack that accuses above 0 has TPR − FPR = E_in(1 − e^{−L})₊ =
-    E_out(1 − e^{L})₊: each world also tells the rates of the other (importance sampling), and the two bounded averages
-    replace counts. Where little leaks that is worth a factor of about 1/advantage² in simulations.
+    For scores that *are* log-likelihood ratios L of the two simulated worlds: those of this module (but for sampled
+    mixtures) and of ``play_game("OIG", "LR", ...)``. The attack that accuses above 0 has TPR − FPR =
+    E_in(1 − e^{−L})₊ = E_out(1 − e^{L})₊: each world also tells the rates of the other (importance sampling), and the
+    two bounded averages replace counts. Where little leaks that is worth a factor of about 1/advantage² in simulations.
     """
+    if not scores.details.get("exact_ratio"):
+        raise InputError(
+            f"scores must be exact log-likelihood ratios of simulated worlds, got those of {scores.method!r}"
+        )
     sides = [np.maximum(-np.expm1(-signed), 0.0) for signed in (scores.member_scores, -scores.nonmember_scores)]
     variance = sum(float(side.var()) / len(side) for side in sides) / 4
     return float(np.mean([side.mean() for side in sides])), float(np.sqrt(variance))
@@ -193,7 +199,7 @@ def attack_random_subset(
         scores(False),
         "optimal adversary" if all(exact.values()) else "likelihood ratio of sampled mixtures",
         f"release with {law} noise of scale {scale:g}, trained on {size} of {total} records",
-        {"record": record, "subsets": (len(known[True]), len(known[False]))},
+        {"record": record, "subsets": (len(known[True]), len(known[False])), "exact_ratio": all(exact.values())},
     )
 
 
