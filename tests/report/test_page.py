@@ -62,6 +62,14 @@ def test_accessibility(page, axe_violations):
     assert axe_violations(page) == []
 
 
+def test_paper_is_white_whatever_the_screen(page, axe_violations):
+    page.emulate_media(media="print", color_scheme="dark")
+    title = "document.querySelector('#plot-roc .xtitle')"
+    page.wait_for_function(f"() => {title} && getComputedStyle({title}).fill === 'rgb(0, 0, 0)'")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert axe_violations(page) == []
+
+
 def test_keyboard_reaches_every_part(page):
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "Skip to the numbers"

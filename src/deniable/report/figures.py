@@ -31,21 +31,15 @@ def roc_figure(assessment: Assessment) -> dict[str, Any] | None:
     return {
         "data": traces,
         "layout": {
-            "xaxis": {
-                "type": "log",
-                "title": {"text": "false positive rate (%)"},
-                "exponentformat": "none",
-                "range": ends,
-            },
-            "yaxis": {
-                "type": "log",
-                "title": {"text": "true positive rate (%)"},
-                "exponentformat": "none",
-                "range": ends,
-            },
+            "xaxis": _rate_axis("false positive rate (%)", ends),
+            "yaxis": _rate_axis("true positive rate (%)", ends),
             "legend": {"orientation": "h", "yanchor": "bottom", "y": 1.02},
         },
     }
+
+
+def _rate_axis(title: str, ends: list[float]) -> dict[str, Any]:
+    return {"type": "log", "title": {"text": title}, "exponentformat": "none", "dtick": 1, "range": ends}
 
 
 def series_figure(series: Series) -> dict[str, Any]:
