@@ -61,9 +61,8 @@ def main():
     for n in (200, 1000):
         for separable in (False, True):
             kind = "separable" if separable else "noisy"
-            print(
-                f"swaps of logistic regression, {kind}, n = {n}: refitting takes {logistic_swaps(n, separable):.0f} times"
-            )
+            ratio = logistic_swaps(n, separable)
+            print(f"swaps of logistic regression, {kind}, n = {n}: refitting takes {ratio:.0f} times")
     print(f"scale of a mean, n = 4000: bisection over all records takes {least_scale(4000):.0f} times")
 
 

@@ -61,7 +61,7 @@ def test_the_model_encodes_raw_rows_as_it_was_trained(table):
         (["--eta", "0.001"], "n_resamples"),
         (["--model", "tree"], "model"),
         (["--C", "0"], "--C must be above 0"),
-        (["--jobs", "0"], "n_jobs"),
+        (["--jobs", "0"], "--jobs must be"),
         (["--bound", "swap", "--model", "linear-svm"], "logistic only"),
     ],
 )
