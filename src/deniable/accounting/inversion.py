@@ -32,6 +32,7 @@ Region = Literal["left", "middle", "right"]  # c < 0, 0 < c < 1, c > 1
 _EDGES: dict[Region, tuple[float, float]] = {"left": (-np.inf, 0.0), "middle": (0.0, 1.0), "right": (1.0, np.inf)}
 _STEPS = np.array([0.1, 0.2, 0.4, 0.7, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 20.0])
 _MOST_NODES = 1 << 14
+_MOST_CUT = 1e-9  # relative error that a ceiling in the midst of the law may cause
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,7 +209,9 @@ def contour(
         [1 / w, 1 / (w - 1), 1 / (w * (w - 1)), np.ones_like(w), np.ones_like(w)], axis=1
     )
     sizes = np.abs(coefficients)
-    rounding = sizes.T @ (2 * line.rounding() * np.abs(w) + 64 * EPS)
+    # the growth comes from other nodes, cut at another place
+    cuts = [4 * n * cut * np.exp(-log_m.real / n) for n, cut in zip(loss.steps, line.cut, strict=True)]
+    rounding = sizes.T @ (2 * line.rounding() * np.abs(w) + 64 * EPS + sum(cuts))
     return Contour(
         region, c, threshold, width, growth, period, t, coefficients, chernoff, truncation, rounding,
         4 * EPS * (sizes.T @ t), loss.dropped,
@@ -216,12 +219,24 @@ def contour(
 
 
 def _body_if_enough(loss: PrivacyLoss, region: Region, threshold: float) -> tuple[PrivacyLoss, float]:
-    """Leave out the rarest outcomes where they are neither part of the answer nor cut through by the ceiling."""
-    body = loss.body
-    c = saddle(body, region, threshold)
-    size = body.cumulants(c)[0] - c * threshold
-    small = math.log(max(body.dropped[0], 1e-300)) < size - 20
-    if small and body.edge(c) < 1e-19:
+    """Leave out the rarest outcomes where they are no part of the answer, at a ceiling that cuts through little.
+
+    At large c they are a second mode of the tilted law, far out and much larger than the first.
+    """
+    found: list[tuple[float, int, PrivacyLoss, float]] = []
+    for body in loss.bodies:
+        try:
+            c = saddle(body, region, threshold)
+            size = body.cumulants(c)[0] - c * threshold
+        except TooSlowError:
+            continue
+        if math.log(max(body.dropped[0], 1e-300)) < size - 20:
+            edge = body.edge(c)
+            if edge < 1e-19:
+                return body, c
+            found.append((edge, len(found), body, c))
+    if found and min(found)[0] * loss.steps.sum() < _MOST_CUT:
+        _, _, body, c = min(found)
         return body, c
     return loss, saddle(loss, region, threshold)
 

@@ -25,6 +25,7 @@ from deniable.accounting.ratios import ComplexArray, complex_log1p, complex_log_
 from deniable.mechanisms import ApproximateDP, GaussianDP, Mechanism, PureDP, SubsampledGaussian
 
 EPS = float(np.finfo(np.float64).eps)
+_CEILINGS = (10.5, 9.0, 12.0, 13.5, 16.0, 20.0, 26.0)
 TINY = 1e-300  # charged where probabilities come close to underflow
 _DIGITS = 44.0  # −log of the relative error asked of sums over u: far below rounding even after a million steps
 _MOST_POINTS = 1 << 20  # nodes of all phases together
@@ -98,9 +99,14 @@ class PrivacyLoss:
     @cached_property
     def body(self) -> PrivacyLoss:
         """The same without outcomes so rare (about 1e-25) that they only make real transforms at large c explode."""
+        return self.bodies[0]
+
+    @cached_property
+    def bodies(self) -> tuple[PrivacyLoss, ...]:
+        """The body and larger ones: the larger, the rarer what is left out and the larger the c that still explodes."""
         if self.steps.size == 0:
-            return self
-        return replace(self, ceiling=10.5 + 1 / float(self.noise.min()))
+            return (self,)
+        return tuple(replace(self, ceiling=height + 1 / float(self.noise.min())) for height in _CEILINGS)
 
     @cached_property
     def dropped(self) -> tuple[float, float]:
@@ -226,6 +232,12 @@ class Line:
     def mgf(self) -> FloatArray:
         """M(c)·e^{−scale} per phase."""
         return np.where(self.scale > 0, self.excess, 1 + self.excess)
+
+    @cached_property
+    def cut(self) -> FloatArray:
+        """Bound, relative to M(c), on what a ceiling in the midst of the tilted law does to one step's sums."""
+        bound: FloatArray = 2 * self.tilted[:, -1] / self.mgf
+        return bound
 
     @cached_property
     def cumulants(self) -> tuple[float, float, float]:

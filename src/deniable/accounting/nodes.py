@@ -9,7 +9,10 @@ where arg r grows with u and |r| has one dip, of (1 − q)·sin θ at ρ = −co
 A sum with spacing h differs from the integral by at most Σ± ∫ |f|/(e^{2π|Im u|/h} − 1) along any curve on either side
 of the real line that f is analytic up to. Ours runs at height Y above the window in which f is not negligible on the
 real line, and comes down at the window's ends, where all heights between 0 and Y have to be checked too: beyond the
-window f on Im u = Y may be astronomically large. Every maximum over u is taken cell by cell from bounds, not samples.
+window f on Im u = Y may be astronomically large. If the window ends at a ceiling where f is not negligible, the sum
+over the nodes up to there differs from the integral up to half a spacing beyond the last of them by at most twice the
+last summand: the factor 1.25 below makes |f|·e^{−2πy/h} ≤ |f(b)|·e^{−2πy/5h} on the way down, 0.8·h·|f(b)| a side.
+Every maximum over u is taken cell by cell from bounds, not samples.
 """
 
 from __future__ import annotations
@@ -194,6 +197,7 @@ def _needs(
     if c < 0:
         beyond = np.where(odds[:, :, -1:] < -cosine, deepest + bell[-1] + rise, -np.inf)[:, :, 0]
         resting = np.where(beyond > -margin, np.inf, resting)
+    resting = np.where(cover[:, :, -1] > -margin, np.inf, resting)  # cut off: real nodes only
 
     window = real > -margin
     turning = t_max * np.arctan2(odds * sine, 1 + odds * cosine)  # grows with u
@@ -207,7 +211,7 @@ def _needs(
     )
     sink = max(-c, 0.0) * at_ends / (1 + 2 * at_ends * np.minimum(cosine, 0.0) + at_ends**2)
     descent = (heights[:, None] / 2 + (sink + t_max * swing) / sigma[:, :, None]).max(axis=2)
-    density = np.maximum((margin + moving) / heights, descent) / (2 * math.pi)
+    density = np.maximum((margin + moving) / heights, 1.25 * descent) / (2 * math.pi)
 
     windows = [_ends((np.maximum(real, plain) > -margin).any(axis=0)[None])]
     windows += [_ends((cover[:, j] > -margin).any(axis=0)[None]) for j in range(heights.size)]

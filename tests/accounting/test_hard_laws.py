@@ -1,0 +1,52 @@
+"""Laws with a sharp edge or a far second mode, which are hard on transforms and on grids."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import deniable as dn
+from deniable.accounting.composed import InvertedTradeoff
+from deniable.accounting.inversion import contour
+from deniable.accounting.loss import PrivacyLoss
+from oracles.composed_losses import two_steps
+
+
+@pytest.mark.parametrize(
+    ("sigma", "rate", "threshold"),
+    [
+        (2.46165725534756, 0.001112471163633523, -2.2e-7),
+        (2.46165725534756, 0.001112471163633523, 0.00623),
+        (0.5, 0.1, 1.3),
+        (30.0, 1e-4, 2e-6),
+    ],
+)
+def test_transforms_of_two_steps(sigma, rate, threshold):
+    truth = two_steps(sigma, rate, threshold)
+    found = InvertedTradeoff(PrivacyLoss.of([dn.SubsampledGaussian(sigma, rate, 2)]))._tails(np.array([threshold]))
+    for value, error, exact in (
+        (found.out_above, found.out_error, truth.out),
+        (found.in_above, found.in_error, truth.inside),
+        (found.stick, found.stick_error, truth.stick),
+    ):
+        assert abs(value[0] - float(exact)) <= error[0] + 1e-14
+        assert error[0] < 1e-9
+
+
+@pytest.mark.parametrize(
+    ("phase", "threshold"),
+    [((2.42, 0.000627, 1335), 0.0615), ((1.81, 9.57e-5, 7440), 0.0214), ((30.8, 0.000962, 10), 0.00068)],
+)
+def test_a_second_mode_far_out_is_cut_off_and_charged(phase, threshold):
+    """Right of 1 these laws have a larger mode at outcomes that never happen; the left line needs no cut."""
+    loss = PrivacyLoss.of([dn.SubsampledGaussian(*phase)])
+    at = np.array([threshold])
+    cut = contour(loss, "right", threshold, 1e-13)
+    assert math.isfinite(cut.dropped[0])
+    assert cut.dropped[0] > 0
+    mine, plain = cut.tails(at), contour(loss, "left", threshold, 1e-13).tails(at)
+    assert mine.out_error[0] < 1e-6 * mine.out_above[0]
+    assert abs(mine.out_above - plain.out_above) <= mine.out_error + plain.out_error
+    assert abs(mine.in_above - plain.in_above) <= mine.in_error + plain.in_error
