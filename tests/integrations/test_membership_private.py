@@ -4,7 +4,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.cluster import KMeans
 from sklearn.covariance import EmpiricalCovariance, LedoitWolf
 from sklearn.datasets import load_breast_cancer, load_diabetes, make_blobs
@@ -133,8 +133,8 @@ CHECKED = [
     (LinearRegression(), "swap"),
     (Ridge(), "centre"),
     (Ridge(), "swap"),
-    (LogisticRegression(), "centre"),
-    (LogisticRegression(), "swap"),
+    (LogisticRegression(max_iter=10), "centre"),  # the checks have many fits
+    (LogisticRegression(max_iter=10), "swap"),
     (LinearSVC(), "centre"),
     (GaussianNB(), "centre"),
     (KMeans(2, n_init=1), "centre"),
@@ -149,7 +149,9 @@ CHECKED = [
 def test_check_estimator(estimator, bound, monkeypatch):
     """Every check of scikit-learn passes; one is skipped without the environment variable SCIPY_ARRAY_API."""
     monkeypatch.setattr(mechanism, "_LARGEST_ENUMERATION", 100)  # the checks have many small data sets
-    model = MembershipPrivate(estimator, eta=0.45, bound=bound, n_resamples=16, random_state=0, insecure_testing_seed=0)
+    # scores are checked, too, so regressions need enough resamples for little noise; logistic fits are slow
+    enough = {"n_resamples": 8, "confidence": 0.8} if is_classifier(estimator) else {"n_resamples": 16}
+    model = MembershipPrivate(estimator, eta=0.45, bound=bound, random_state=0, insecure_testing_seed=0, **enough)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the checks hand in what estimators warn of
         results = check_estimator(model, on_fail=None, on_skip=None)
