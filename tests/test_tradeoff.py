@@ -189,3 +189,14 @@ def test_the_function_is_not_shadowed_by_its_module():
     import deniable.accounting  # noqa: F401  (any submodule import must leave the function in place)
 
     assert callable(dn.tradeoff)
+
+
+@pytest.mark.parametrize("mechanism", [dn.GaussianDP(0.01), dn.GaussianDP(1.0), dn.GaussianDP(20.0), dn.PureDP(3.0)])
+@pytest.mark.parametrize("delta", [1e-12, 1e-5, 0.3])
+def test_epsilon_is_the_smallest_number_that_keeps_delta_and_is_found_in_few_looks(mechanism, delta, monkeypatch):
+    t, looks = dn.tradeoff(mechanism), []
+    look = dn.Tradeoff._delta
+    monkeypatch.setattr(dn.Tradeoff, "_delta", lambda *a: looks.append(a) or look(*a))
+    epsilon = t.epsilon(delta)
+    assert len(looks) < 65  # bisection from ±5000 down to neighbouring numbers needs 70 and more
+    assert t.delta(epsilon) <= delta < t.delta(np.nextafter(epsilon, -np.inf))

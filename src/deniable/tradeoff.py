@@ -11,6 +11,7 @@ Directions. ``"add"`` is the hockey stick of in against out, H_γ(P‖Q), and th
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
@@ -28,6 +29,7 @@ Direction = Literal["add", "remove"]
 AnyDirection = Literal["add", "remove", "both"]
 
 _EPS = float(np.finfo(np.float64).eps)
+_TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True)
@@ -190,27 +192,52 @@ class Tradeoff(ABC):
         return found
 
     def _epsilon_bracket(self, delta: FloatArray, direction: AnyDirection, side: Side) -> tuple[FloatArray, FloatArray]:
-        """Bisect δ(ε) for all ``delta`` at once: δ(low) > delta ≥ δ(high), or an infinite end where none exists."""
+        """Bracket δ(ε) for all ``delta`` at once: δ(low) > delta ≥ δ(high), or an infinite end where none exists."""
         low, high = np.full(delta.shape, -1.0), np.full(delta.shape, 1.0)
-        for _ in range(12):  # widen to ±4096, beyond which exp() under- and overflows anyway
+        for _ in range(21):  # widen to ±4988, beyond which exp() under- and overflows anyway; far ends are costly
             too_low = self._delta(high, direction, side) > delta
             too_high = self._delta(low, direction, side) <= delta
             if not (too_low.any() or too_high.any()):
                 break
             low, high = (
-                np.where(too_low, high, np.where(too_high, 2 * low, low)),
-                np.where(too_high, low, np.where(too_low, 2 * high, high)),
+                np.where(too_low, high, np.where(too_high, 1.5 * low, low)),
+                np.where(too_high, low, np.where(too_low, 1.5 * high, high)),
             )
         unreachable = self._delta(high, direction, side) > delta
         always = self._delta(low, direction, side) <= delta
-        for _ in range(200):
-            middle = (low + high) / 2
-            if not np.any((middle > low) & (middle < high)):
-                break
-            reached = self._delta(middle, direction, side) <= delta
-            low, high = np.where(reached, low, middle), np.where(reached, middle, high)
+        low, high = self._narrowed(delta, low, high, lambda epsilon: self._delta(epsilon, direction, side))
         low = np.where(always | (delta >= 1), -np.inf, np.where(unreachable, high, low))
         high = np.where(always | (delta >= 1), -np.inf, np.where(unreachable, np.inf, high))
+        return low, high
+
+    @staticmethod
+    def _narrowed(
+        delta: FloatArray, low: FloatArray, high: FloatArray, at: Callable[[FloatArray], FloatArray]
+    ) -> tuple[FloatArray, FloatArray]:
+        """Narrow δ(low) > delta ≥ δ(high) down to neighbouring numbers.
+
+        Each round looks at both sides of the secant of log δ, closer and closer to it, and at the middle, which alone
+        would be bisection. Only comparisons of computed values move an end, whatever the secant is worth.
+        """
+        with np.errstate(divide="ignore", invalid="ignore"):
+            target = np.log(np.maximum(delta, _TINY))
+            f_low, f_high = (np.log(np.maximum(at(end), _TINY)) - target for end in (low, high))
+            reach = np.full(delta.shape, 0.1)
+            for _ in range(200):
+                width, middle = high - low, (low + high) / 2
+                if not np.any((middle > low) & (middle < high)):
+                    break
+                guess = low + width * f_low / (f_low - f_high)
+                guess = np.where(np.isfinite(guess), guess, middle)
+                step = np.maximum(reach * width, np.spacing(np.abs(guess)))
+                points = np.sort(np.clip([guess - step, middle, guess + step], low, high), axis=0)
+                found = at(points.ravel()).reshape(points.shape)
+                for x, value in zip(points, found, strict=True):
+                    f = np.log(np.maximum(value, _TINY)) - target
+                    rises, falls = (value > delta) & (x > low) & (x < high), (value <= delta) & (x > low) & (x < high)
+                    low, f_low = np.where(rises, x, low), np.where(rises, f, f_low)
+                    high, f_high = np.where(falls, x, high), np.where(falls, f, f_high)
+                reach = np.clip((high - low) / width, 1e-6, 0.1)
         return low, high
 
 
