@@ -19,6 +19,7 @@ from deniable._check import FloatArray
 from deniable.accounting.loss import PrivacyLoss
 from deniable.accounting.ratios import log_ratio
 
+_BLOCK = 1 << 16  # cells at a time: keeps memory at a few MB
 _GAUSS_NODES, _GAUSS_WEIGHTS = np.polynomial.legendre.leggauss(5)
 
 
@@ -78,15 +79,22 @@ def _range(sigma: float, rate: float, tilt: float) -> tuple[float, float]:
 def step_cells(sigma: float, rate: float, steps: float, spacing: float, tilt: float) -> Cells:
     """Cut one subsampled Gaussian step into cells; ``tilt`` says how far right the tail matters."""
     low, high = _range(sigma, rate, tilt)
-    edges: FloatArray = low + spacing * np.arange(int((high - low) / spacing) + 2, dtype=np.float64)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        u = sigma * np.log1p(np.expm1(edges) / rate) + 1 / (2 * sigma)
-    if rate < 1:
-        u[0] = -np.inf
-    out = _masses(u)
-    inside = (1 - rate) * out + rate * _masses(u - 1 / sigma)
-    lost = float(ndtr(-u[-1]) + ndtr(1 / sigma - u[-1]) + (ndtr(u[0]) if rate == 1 else 0.0))
-    return Cells(low, inside, out, _centres(u, edges, inside, out, sigma, rate, spacing), steps, lost)
+    count = int((high - low) / spacing) + 1
+    out, inside, centre = np.empty(count), np.empty(count), np.empty(count)
+    ends = (-np.inf, np.inf)
+    for k in range(0, count, _BLOCK):
+        part = slice(k, min(k + _BLOCK, count))
+        edges: FloatArray = low + spacing * np.arange(k, part.stop + 1, dtype=np.float64)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            u = sigma * np.log1p(np.expm1(edges) / rate) + 1 / (2 * sigma)
+        if rate < 1 and k == 0:
+            u[0] = -np.inf
+        ends = (u[0] if k == 0 else ends[0], u[-1])
+        out[part] = _masses(u)
+        inside[part] = (1 - rate) * out[part] + rate * _masses(u - 1 / sigma)
+        centre[part] = _centres(u, edges, inside[part], out[part], sigma, rate, spacing)
+    lost = float(ndtr(-ends[1]) + ndtr(1 / sigma - ends[1]) + (ndtr(ends[0]) if rate == 1 else 0.0))
+    return Cells(low, inside, out, centre, steps, lost)
 
 
 def flip_cells(epsilon: float, steps: float, spacing: float) -> Cells:
@@ -142,7 +150,10 @@ def below(cells: Cells, spacing: float) -> tuple[Law, float]:
     """Merge every cell, put it at its midpoint, or one place lower where that is cheaper; return the loss paid."""
     fall = spacing / 2 - cells.centre
     levels = spacing * np.concatenate([[0.0], np.geomspace(1e-8, 0.5, 60)])
-    cheaper = np.bincount(np.searchsorted(levels, fall), cells.numerator, levels.size + 1)
+    cheaper = np.zeros(levels.size + 1)
+    for k in range(0, fall.size, _BLOCK):
+        part = slice(k, k + _BLOCK)
+        cheaper += np.bincount(np.searchsorted(levels, fall[part]), cells.numerator[part], levels.size + 1)
     moved = cells.numerator.sum() - np.cumsum(cheaper)[:-1]  # mass with a fall above each level
     level = float(levels[np.argmin(levels + spacing * moved)])
     down = fall > level
@@ -152,5 +163,6 @@ def below(cells: Cells, spacing: float) -> tuple[Law, float]:
     paid = max(float(np.max(np.where(down, 0.0, fall), initial=0.0)), 0.0)
     first = cells.first - spacing / 2
     with np.errstate(divide="ignore"):
-        log_mass = np.log(mass) - (first + spacing * np.arange(mass.size))
+        log_mass = np.log(mass, out=mass)
+    log_mass -= first + spacing * np.arange(mass.size)
     return Law(first, log_mass, cells.steps, cells.lost), paid * cells.steps

@@ -65,7 +65,16 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
                 return np.array([low]), np.array([high])
             except TooSlowError:
                 pass
-        return super()._stick_bracket(log_gamma, direction)
+        try:
+            return super()._stick_bracket(log_gamma, direction)
+        except TooSlowError:
+            return np.maximum(-np.expm1(np.minimum(log_gamma, 0.0)), 0.0), np.ones_like(log_gamma)
+
+    def _roc_bracket(self, fpr: FloatArray, direction: Direction) -> tuple[FloatArray, FloatArray]:
+        try:
+            return super()._roc_bracket(fpr, direction)
+        except TooSlowError:
+            return fpr.copy(), np.ones_like(fpr)
 
     @cached_property
     def _landmarks(self) -> tuple[float, float, float, float]:
@@ -284,10 +293,7 @@ class ComposedTradeoff(Tradeoff):
         return known_batches(self.inverted.loss)
 
     def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
-        try:
-            low, high = self.inverted._stick_bracket(log_gamma, direction)
-        except TooSlowError:
-            low, high = np.maximum(-np.expm1(np.minimum(log_gamma, 0.0)), 0.0), np.ones_like(log_gamma)
+        low, high = self.inverted._stick_bracket(log_gamma, direction)
         wide = high - low > _WIDE_STICK
         if wide.any():
             other = self._otherwise("_hockey_stick", log_gamma[wide], direction, side)
@@ -295,10 +301,7 @@ class ComposedTradeoff(Tradeoff):
         return high if side == "upper" else low
 
     def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
-        try:
-            low, high = self.inverted._roc_bracket(fpr, direction)
-        except TooSlowError:
-            low, high = fpr.copy(), np.ones_like(fpr)
+        low, high = self.inverted._roc_bracket(fpr, direction)
         wide = high - low > _WIDE_RATE * low
         if wide.any():
             other = self._otherwise("_roc", fpr[wide], direction, side)

@@ -68,7 +68,8 @@ class GridTradeoff(Tradeoff):
 
     loss: PrivacyLoss
     points: int = 1 << 20
-    _lattices: dict[tuple[Direction, Side], list[Lattice]] = field(
+    # the last one of each kind: they take 16 MB each
+    _lattices: dict[tuple[Direction, Side], Lattice] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
 
@@ -140,12 +141,11 @@ class GridTradeoff(Tradeoff):
         return first if direction == "add" else -first
 
     def _lattice(self, threshold: float, direction: Direction, side: Side) -> Lattice:
-        known = self._lattices.setdefault((direction, side), [])
-        for lattice in known:
-            if abs(lattice.design - threshold) < 2.5 * lattice.width:
-                return lattice
-        known.append(_compose(self.loss, threshold, direction, side, self.points))
-        return known[-1]
+        known = self._lattices.get((direction, side))
+        if known is None or abs(known.design - threshold) >= 2.5 * known.width:
+            known = _compose(self.loss, threshold, direction, side, self.points)
+            self._lattices[direction, side] = known
+        return known
 
 
 def _first_at_most(lattice: Lattice, alpha: float) -> float:
@@ -185,6 +185,7 @@ def _compose(loss: PrivacyLoss, threshold: float, direction: Direction, side: Si
     else:
         merged = [below(part, spacing) for part in cells]
         laws, paid = [law for law, _ in merged], sum(cost for _, cost in merged)
+    del cells
     # the lattice of sums starts at the sum of the first values
     origin = sum(law.steps * law.first for law in laws)
     start = math.floor((low - origin) / spacing)
@@ -223,11 +224,12 @@ def _convolve(laws: list[Law], c: float, spacing: float, points: int) -> tuple[F
     transform = np.ones(points // 2 + 1, dtype=np.complex128)
     sensitivity = np.zeros(points // 2 + 1)  # Σ_j |∂ product/∂ factor j|
     for law in laws:
-        exponent = law.log_mass + c * law.values(spacing)
-        mass = np.exp(exponent - _log_sum(exponent))
+        mass = law.log_mass + c * law.values(spacing)
+        mass = np.exp(mass - _log_sum(mass))
         if mass.size > points:
-            mass = np.bincount(np.arange(mass.size) % points, mass, points)
+            mass = np.pad(mass, (0, -mass.size % points)).reshape(-1, points).sum(axis=0)
         factor = np.fft.rfft(mass, points)
+        del mass
         log_size = np.log(np.maximum(np.abs(factor), 1e-300))
         power = np.exp(law.steps * log_size)
         slope = law.steps * np.exp((law.steps - 1) * log_size)
