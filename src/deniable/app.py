@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -58,7 +59,7 @@ def _run_page() -> None:
     with right:
         mechanism = dn.SubsampledGaussian(noise, rate, steps)
         try:
-            _numbers(_tradeoff(noise, rate, steps), prior, fpr, delta)
+            _numbers(_worker(noise, rate, steps), prior, fpr, delta)
         except dn.InputError as error:
             st.error(str(error))
         _downloads(lambda: dn.assess(mechanism, prior=prior, fpr=[fpr], delta=delta), "run")
@@ -91,10 +92,20 @@ def _steps(low: float, high: float) -> list[float]:
     return sorted({float(f"{min(max(10.0**e, low), high):.3g}") for e in exponents})
 
 
+@dataclass(frozen=True)
+class _Worker:
+    """A trade-off and the one thread that asks it: it remembers what was costly to find, and is no place for two."""
+
+    tradeoff: dn.Tradeoff
+    thread: ThreadPoolExecutor
+
+    def ask(self, question: Callable[[dn.Tradeoff], _T]) -> Future[_T]:
+        return self.thread.submit(question, self.tradeoff)
+
+
 @st.cache_resource(max_entries=64, show_spinner=False)
-def _tradeoff(noise: float, rate: float, steps: int) -> dn.Tradeoff:
-    """The trade-off remembers what was costly to find, so that prior and rates move freely."""
-    return dn.tradeoff(dn.SubsampledGaussian(noise, rate, steps))
+def _worker(noise: float, rate: float, steps: int) -> _Worker:
+    return _Worker(dn.tradeoff(dn.SubsampledGaussian(noise, rate, steps)), ThreadPoolExecutor(max_workers=1))
 
 
 def _calibration(rate: float, steps: int, fpr: float, delta: float) -> None:
@@ -122,46 +133,41 @@ def _calibration(rate: float, steps: int, fpr: float, delta: float) -> None:
         st.info(message)
 
 
-def _numbers(bound: dn.Tradeoff, prior: float, fpr: float, delta: float) -> None:
+def _numbers(worker: _Worker, prior: float, fpr: float, delta: float) -> None:
     """The numbers, each on the page as soon as it is known, then the ROC and, slowest, ε."""
-    columns = st.columns(5)
+    cells = [column.empty() for column in st.columns(5)]
     chart, words = st.empty(), st.empty()
     percent = shown(fpr, "rate", "nearest")
-    rates: dict[str, Callable[[], float]] = {
-        "advantage, prior 50\u00a0%": bound.advantage,
-        f"accuracy, prior {shown(prior, 'rate', 'nearest')}": lambda: bound.accuracy(prior),
-        f"TPR at FPR {percent}": lambda: bound.tpr(fpr),
-        f"precision at FPR {percent}": lambda: bound.precision(fpr, prior),
+    rates: dict[str, Callable[[dn.Tradeoff], float]] = {
+        "advantage, prior 50\u00a0%": lambda t: t.advantage(),
+        f"accuracy, prior {shown(prior, 'rate', 'nearest')}": lambda t: t.accuracy(prior),
+        f"TPR at FPR {percent}": lambda t: t.tpr(fpr),
+        f"precision at FPR {percent}": lambda t: t.precision(fpr, prior),
     }
-    cells = [column.empty() for column in columns]
-    for cell, (label, compute) in zip(cells, rates.items(), strict=False):
-        cell.metric(label, shown(_when_known(compute, cell, label), "rate", "upper"))
+    for cell, (label, question) in zip(cells, rates.items(), strict=False):
+        cell.metric(label, shown(_known(worker.ask(question), cell, label), "rate", "upper"))
     label = f"ε at δ = {delta:g}"
-    chart.plotly_chart(_roc(_when_known(lambda: bound.tpr(_FPR), cells[-1], label)), width="stretch")
-    accused, found, _ = plain_words(bound, [fpr]).rows[0]
+    curve = _known(worker.ask(lambda t: t.tpr(_FPR)), cells[-1], label)
+    accused, found, _ = _known(worker.ask(lambda t: plain_words(t, [fpr]).rows[0]), cells[-1], label)
+    epsilon = worker.ask(lambda t: t.epsilon(delta))  # while it is sought, the picture is drawn
+    chart.plotly_chart(_roc(curve), width="stretch")
     words.write(
         "Provable upper bounds, each rounded up, for adding or removing one record; the attacker sees every step of "
         f"the training. In plain words: an attacker who wrongly accuses {accused} non-members finds {found} members."
     )
-    cells[-1].metric(label, shown(_when_known(lambda: bound.epsilon(delta), cells[-1], label), "number", "upper"))
+    cells[-1].metric(label, shown(_known(epsilon, cells[-1], label), "number", "upper"))
 
 
-def _when_known(compute: Callable[[], _T], cell: DeltaGenerator, label: str) -> _T:
-    """Return what ``compute`` gives; the ``cell`` shows dots meanwhile, and a newer change need not wait for it."""
-    future = _workers().submit(compute)
+def _known(answer: Future[_T], cell: DeltaGenerator, label: str) -> _T:
+    """Return the answer; the ``cell`` shows dots meanwhile, and a newer change need not wait for it."""
     try:
         while True:
             try:
-                return future.result(timeout=0.1)
+                return answer.result(timeout=0.1)
             except TimeoutError:
                 cell.metric(label, "…")  # Streamlit starts anew here if something was moved
     finally:
-        future.cancel()
-
-
-@st.cache_resource(show_spinner=False)
-def _workers() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(max_workers=4)
+        answer.cancel()
 
 
 def _roc(tpr: FloatArray) -> go.Figure:
