@@ -241,6 +241,32 @@ def test_a_record_that_alone_determines_a_coefficient_is_told_apart_with_certain
         Ridge(alpha=0.0)((X[6:], np.ones(6)))
 
 
+@pytest.mark.parametrize("exponent", range(-14, 1))
+@pytest.mark.parametrize("offset", [0.0, 30.0])
+def test_a_swap_after_which_the_fit_is_refused_is_never_taken_for_a_small_change(exponent, offset):
+    """One column is nearly determined by one record; without it the design is singular or nearly so."""
+    rng = np.random.default_rng(exponent + 20)
+    X = rng.normal(size=(16, 3)) + offset
+    X[:, 1] = X[:, 0] + 10.0**exponent * X[:, 1] + (np.arange(16) == 3)
+    population, law = Population.of((X, rng.normal(size=16)), 0.5), GaussianNoise(1.0, np.ones(4))
+    try:
+        claimed = Ridge(alpha=0.0).swap_distances(
+            population, np.arange(8), law, np.arange(4), 4, np.random.default_rng(7)
+        )
+    except ReleaseError:
+        return  # refused before the swap: nothing is released
+    leave, enter = statistics.swap_partners(np.arange(16) < 8, 4, np.random.default_rng(7))
+    before = Ridge(alpha=0.0)(population.take(np.arange(8)))
+    for at in np.ndindex(*claimed.shape):
+        rest = np.sort(np.append(np.delete(np.arange(8), leave[at]), enter[at]))
+        try:
+            after = Ridge(alpha=0.0)(population.take(rest))
+        except ReleaseError:
+            assert claimed[at] == np.inf
+        else:
+            assert claimed[at] >= law.distance(after, before)
+
+
 @pytest.mark.parametrize("algorithm", [Ridge(alpha=0.5), LogisticRegression(C=5.0)])
 def test_a_fit_is_as_close_to_the_minimum_as_it_says(algorithm):
     """Against Newton's method in 50 digits."""

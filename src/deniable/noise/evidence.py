@@ -287,7 +287,10 @@ def _least(passes: Callable[[float], bool], start: float) -> float:
             break
         high *= 2
     else:
-        raise ReleaseError("no finite noise certifies the target: some pairs of outputs are infinitely far apart")
+        raise ReleaseError(
+            "no finite noise certifies the target: some pairs of outputs are infinitely far apart, as are fits that one "
+            "record decides; for a regression standardise the columns or raise the penalty"
+        )
     low = high / 2
     while passes(low):
         if low < 1e-280:

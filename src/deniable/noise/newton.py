@@ -16,11 +16,12 @@ from deniable.noise.evidence import Indices, ReleaseError
 
 TOLERANCE = 1e-9  # τ: every fit has ‖∇F‖_{H⁻¹} ≤ τ(1 + ‖θ‖_H), rounding included
 _CLOSE = 0.01  # … and q below this, so that the Hessian at the minimum is the one at the fit within 1 %
-_CONDITION = 1e10  # of the Hessian scaled to a unit diagonal, above which a fit is refused
+CONDITION = 1e14  # of the Hessian scaled to a unit diagonal, above which a fit is refused
 _STEPS = 200
 _SWAP_STEPS = 40
 _SWAP_PRECISION = 1e-4  # a swap is done when ‖∇F‖_{H⁻¹} is this share of its change
 _AT_ONCE = 4_000_000  # numbers in one temporary array of a batch of swaps
+_MOST_WORK = 1e11  # operations of one Newton step of all swaps, above which nothing is found out about them
 _EPS = float(np.finfo(np.float64).eps)
 _REMEDY = "standardise the columns, drop those that depend on others, or raise the penalty"
 
@@ -52,14 +53,20 @@ class Fit:
 
     Attributes
     ----------
+    condition
+        Condition number of the Hessian scaled to a unit diagonal.
     uncertainty
         Bound on the relative error, in the norm of the Hessian, of the Hessian as it was summed and of its inverse.
+    strain
+        Share of the rounding at which the fit would have been refused.
     """
 
     theta: FloatArray
     hessian: FloatArray
     inverse: FloatArray
-    uncertainty: float
+    condition: float
+    uncertainty: float = 0.0
+    strain: float = 0.0
 
     @property
     def size(self) -> float:
@@ -82,9 +89,12 @@ def minimise(objective: Objective, X: FloatArray, y: FloatArray) -> Fit:
             reach = float(np.sqrt(np.max(np.einsum("nd,nd->n", X @ fit.inverse, X))))
             allowed = min(allowed, _CLOSE / max(reach, 1e-300))
         if decrement <= allowed / 2:
-            if not _rounding(X, slope, weight, fit, penalty) <= allowed / 2:
+            error = _gradient_rounding(X, slope[:, None], weight[:, None], theta[None], penalty)[0]
+            strain = float(np.sqrt(error @ np.abs(fit.inverse) @ error)) / (allowed / 2)
+            if not strain <= 1:
                 raise ReleaseError(f"the regression is too badly conditioned on a training set; {_REMEDY}")
-            return replace(fit, uncertainty=fit.uncertainty + _hessian_rounding(X, weight, fit))
+            inverted = 4 * len(theta) * _EPS * fit.condition
+            return replace(fit, uncertainty=inverted + _hessian_rounding(X, weight, fit), strain=strain)
         theta = theta - _damping(objective, np.abs(X @ step).max()) * step
     raise ReleaseError(f"the regression did not converge on a training set; {_REMEDY}")
 
@@ -93,7 +103,8 @@ def minimise(objective: Objective, X: FloatArray, y: FloatArray) -> Fit:
 class SwappedFits:
     """Minima after swaps: θ (swaps, d), the inverse Hessians there (swaps, d, d), and radii around them in its norm.
 
-    The radius bounds the distance to the exact minimum, and ``size`` is ‖θ‖; both are infinite where nothing is known.
+    The radius bounds the distance to the exact minimum, and ``size`` is ‖θ‖; both are infinite where nothing is known,
+    which is so wherever :func:`minimise` might raise.
     """
 
     theta: FloatArray
@@ -111,6 +122,8 @@ def minimise_swapped(
     start: FloatArray,
 ) -> SwappedFits:
     """Minimise, for each swap m, over the rows of (X, y) without row ``leaving[m]`` and with newcomer m."""
+    if len(leaving) * X.size * X.shape[1] > _MOST_WORK:
+        return _unknown(np.tile(start, (len(leaving), 1)))
     at_once = max(1, _AT_ONCE // (len(X) + X.shape[1] ** 2))
     parts = [
         _minimise_batch(objective, X, y, (newcomers[0][some], newcomers[1][some]), leaving[some], start)
@@ -145,6 +158,8 @@ def _minimise_batch(
             longest = np.maximum(np.abs(X @ step.T).max(axis=0), np.abs(np.sum(newcomers[0][going] * step, axis=1)))
             theta[going] -= _damping(objective, longest)[:, None] * step
         state = _newton_step(objective, X, y, newcomers, leaving, theta, outer)
+        root = np.sqrt(np.einsum("mii->mi", state.hessian))
+        condition = np.linalg.cond(state.hessian / (root[:, :, None] * root[:, None, :]))
     except np.linalg.LinAlgError:
         return _unknown(theta)
     own_leverage = np.einsum("mi,mij,mj->m", newcomers[0], state.inverse, newcomers[0], optimize=True)
@@ -153,7 +168,8 @@ def _minimise_batch(
     radius = state.decrement * (1 + objective.step_error(ratio))
     size = np.sqrt(np.maximum(np.einsum("mi,mij,mj->m", theta, state.hessian, theta, optimize=True), 0.0))
     solved = np.abs(state.hessian @ state.inverse - np.eye(X.shape[1])).max(axis=(1, 2)) < 1e-6
-    known = solved & (ratio < 0.5) & np.isfinite(radius) & np.isfinite(size)  # where there is no minimum the ratio is 1
+    fitted = (4 * state.rounding <= TOLERANCE * (1 + size)) & (4 * condition < CONDITION)
+    known = solved & fitted & (ratio < 0.5) & np.isfinite(radius)  # where there is no minimum the ratio is 1
     return SwappedFits(theta, state.inverse, np.where(known, 1.01 * radius, np.inf), np.where(known, size, np.inf))
 
 
@@ -163,6 +179,7 @@ class _NewtonStep:
     decrement: FloatArray
     hessian: FloatArray
     inverse: FloatArray
+    rounding: FloatArray
 
 
 def _newton_step(
@@ -187,7 +204,11 @@ def _newton_step(
     inverse = np.asarray(np.linalg.inv(hessian), dtype=np.float64)
     step = np.einsum("mij,mj->mi", inverse, gradient)
     decrement = np.sqrt(np.maximum(np.sum(gradient * step, axis=1), 0.0))
-    return _NewtonStep(step, decrement, hessian, inverse)
+    own_margin = (X.shape[1] + 2) * _EPS * np.sum(np.abs(entering * theta), axis=1)
+    own_error = own_weight * own_margin * (1 + _CLOSE) + (len(X) / 2 + 8) * _EPS * np.abs(own_slope) + 4 * _EPS
+    error = _gradient_rounding(X, slope, weight, theta, penalty) + own_error[:, None] * np.abs(entering)
+    rounding = np.sqrt(np.einsum("mi,mij,mj->m", error, np.abs(inverse), error, optimize=True))
+    return _NewtonStep(step, decrement, hessian, inverse, rounding)
 
 
 def _unknown(theta: FloatArray) -> SwappedFits:
@@ -204,25 +225,29 @@ def _fit_at(theta: FloatArray, hessian: FloatArray) -> Fit:
     if not np.all(np.isfinite(scaled)):
         raise ReleaseError(f"the regression has no unique solution on a training set; {_REMEDY}")
     values, vectors = np.linalg.eigh(scaled)
-    if values[0] * _CONDITION <= values[-1]:
+    if values[0] * CONDITION <= values[-1]:
         raise ReleaseError(f"the regression has no unique solution on a training set; {_REMEDY}")
     inverse: FloatArray = (vectors / values) @ vectors.T / np.outer(root, root)
-    return Fit(theta, hessian, inverse, 4 * len(theta) * _EPS * float(values[-1] / values[0]))
+    return Fit(theta, hessian, inverse, float(values[-1] / values[0]))
 
 
-def _rounding(X: FloatArray, slope: FloatArray, weight: FloatArray, fit: Fit, penalty: FloatArray) -> float:
-    """Bound ‖error of the computed gradient‖_{H⁻¹}: errors of sums of m terms are below (m + 1)·eps·Σ|terms|."""
-    size, X = np.abs(fit.theta), np.abs(X)
-    margin = (X.shape[1] + 2) * _EPS * (X @ size)
-    each = weight * margin * (1 + _CLOSE) + (len(X) + 8) * _EPS * np.abs(slope) + 4 * _EPS
-    gradient = X.T @ each + 4 * _EPS * penalty * size
-    return float(np.sqrt(gradient @ np.abs(fit.inverse) @ gradient))
+def _gradient_rounding(
+    X: FloatArray, slope: FloatArray, weight: FloatArray, theta: FloatArray, penalty: FloatArray
+) -> FloatArray:
+    """Bound the error of the computed gradient at each row of ``theta``, (swaps, d), given slopes (rows, swaps).
+
+    Sums of m terms err by less than (m + 1)·(eps/2)·Σ|terms|.
+    """
+    X, theta = np.abs(X), np.abs(theta)
+    margin = (X.shape[1] + 2) * _EPS * (X @ theta.T)
+    each = weight * margin * (1 + _CLOSE) + (len(X) / 2 + 8) * _EPS * np.abs(slope) + 4 * _EPS
+    return np.asarray(each.T @ X + 4 * _EPS * penalty * theta)
 
 
 def _hessian_rounding(X: FloatArray, weight: FloatArray, fit: Fit) -> float:
     """Bound ‖H^{−½}·error of the summed Hessian·H^{−½}‖ by the Perron root of |H⁻¹|·(bound on the error)."""
     X = np.abs(X)
-    error = (len(X) + 8) * _EPS * (X.T @ (weight[:, None] * X))
+    error = (len(X) / 2 + 8) * _EPS * (X.T @ (weight[:, None] * X))
     return float(np.abs(np.linalg.eigvals(np.abs(fit.inverse) @ error)).max())
 
 

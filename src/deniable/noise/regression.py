@@ -25,7 +25,7 @@ import numpy as np
 from deniable._check import FloatArray, InputError, number
 from deniable.noise.evidence import Indices
 from deniable.noise.laws import NoiseLaw
-from deniable.noise.newton import TOLERANCE, Objective, minimise, minimise_swapped
+from deniable.noise.newton import CONDITION, TOLERANCE, Objective, minimise, minimise_swapped
 from deniable.noise.resampling import Population
 from deniable.noise.statistics import ResampledSwap, finite, swap_partners
 
@@ -90,13 +90,16 @@ class _Regression(ResampledSwap, Objective):
         w_a, w_b = -weight[leave], weight[enter]
         c_a, c_b = -slope[leave], slope[enter]
         # H' ≥ H − w_a x_a x_aᵀ ≥ (1 − leverage of a)·H bounds every norm in H'⁻¹ by the one in H⁻¹
-        left = 1 + w_a * g_aa
-        known = left > 1000 * fit.uncertainty
+        left, grown = 1 + w_a * g_aa, 1 + w_b * g_bb
+        # H' is at most d·grown/left times worse conditioned than H (a unit diagonal is within d of the best scaling),
+        # and at the fit e^{2r} < 4 times that: a swap after which the fit may be refused is looked at by itself
+        refused = 4 * X.shape[1] * fit.condition * grown > CONDITION * left
+        known = (left > 1000 * fit.uncertainty) & (left > 4 * fit.strain * grown) & ~refused
         kept = 1 / np.sqrt(np.where(known, left, 1.0))
         # H'⁻¹(c_a x_a + c_b x_b) = αz_a + βz_b with [α, β] = (I + SG)⁻¹c, S = diag(w_a, w_b), G the Gram matrix in H⁻¹
-        determinant = np.where(known, (1 + w_a * g_aa) * (1 + w_b * g_bb) - w_a * w_b * g_ab**2, 1.0)
-        alpha = ((1 + w_b * g_bb) * c_a - w_a * g_ab * c_b) / determinant
-        beta = ((1 + w_a * g_aa) * c_b - w_b * g_ab * c_a) / determinant
+        determinant = np.where(known, left * grown - w_a * w_b * g_ab**2, 1.0)
+        alpha = (grown * c_a - w_a * g_ab * c_b) / determinant
+        beta = (left * c_b - w_b * g_ab * c_a) / determinant
         step = alpha[..., None] * Z[leave] + beta[..., None] * Z[enter]  # the change is −step
         along_a, along_b = (np.einsum("npd,npd->np", X[who], step) for who in (leave, enter))
         decrement = np.sqrt(np.maximum(c_a * along_a + c_b * along_b, 0.0))
@@ -111,10 +114,10 @@ class _Regression(ResampledSwap, Objective):
         after = 2 * TOLERANCE * (1 + size)
         slack = error * (decrement + before) + before + unsolved + after
         distance = law.distance(step[..., coordinates]) + kept * _reach(fit.inverse, law, coordinates) * slack * 1.01
-        rough = known & (error > _ROUGH)
+        rough = ~known | ~(error <= _ROUGH)
         if rough.any():
             distance[rough] = self._refitted(X, y, inside, leave[rough], enter[rough], fit.theta, law, coordinates)
-        return np.where(known & ~np.isnan(distance), distance, np.inf)
+        return np.where(np.isnan(distance), np.inf, distance)
 
     def _refitted(
         self,
@@ -131,8 +134,9 @@ class _Regression(ResampledSwap, Objective):
         newcomers, leaving = (X[enter], y[enter]), np.searchsorted(inside, leave)
         swapped = minimise_swapped(self, X[inside], y[inside], newcomers, leaving, start)
         moved = law.distance((swapped.theta - start)[:, coordinates])
-        slack = swapped.radius + 4 * TOLERANCE * (1 + swapped.size + swapped.radius)
-        return moved + _reach(swapped.inverse, law, coordinates) * slack
+        known = np.isfinite(swapped.radius)
+        slack = np.where(known, swapped.radius + 4 * TOLERANCE * (1 + swapped.size + swapped.radius), 0.0)
+        return np.where(known, moved + _reach(swapped.inverse, law, coordinates) * slack, np.inf)
 
     def _design(self, data: Any) -> tuple[FloatArray, FloatArray]:
         if not isinstance(data, tuple) or len(data) != 2:
