@@ -288,8 +288,8 @@ def _least(passes: Callable[[float], bool], start: float) -> float:
         high *= 2
     else:
         raise ReleaseError(
-            "no finite noise certifies the target: some pairs of outputs are infinitely far apart, as are fits that one "
-            "record decides; for a regression standardise the columns or raise the penalty"
+            "no finite noise certifies the target: some pairs of outputs are infinitely far apart, as are fits that "
+            "hang on one record; for a regression standardise the columns or raise the penalty"
         )
     low = high / 2
     while passes(low):
