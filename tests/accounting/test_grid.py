@@ -13,7 +13,7 @@ import deniable as dn
 from deniable.accounting.cells import above, below, step_cells
 from deniable.accounting.grid import GridTradeoff
 from deniable.accounting.loss import PrivacyLoss
-from oracles.composed_losses import two_steps
+from oracles.composed_losses import inversion, two_steps
 
 FPR = np.array([0.5, 0.1, 1e-3, 1e-6])
 
@@ -56,6 +56,16 @@ def test_two_steps_by_convolution(threshold):
     low, high = (trade.hockey_stick(math.exp(threshold), side=side) for side in ("lower", "upper"))
     assert low <= exact <= high
     assert high - exact <= 1e-7
+
+
+def test_rounding_of_long_sums_is_charged():
+    """A threshold at which out(L > ℓ) is ½ to 14 digits, and the true positive rate there, from 50-digit arithmetic."""
+    phase, threshold = (41.901645516503564, 0.009261179092205425, 3), -2.68691694831682e-06
+    truth = inversion((phase,), threshold, -2000)
+    assert float(truth.out) == pytest.approx(0.5, abs=1e-13)
+    trade = grid(phase)
+    assert trade.tpr(0.5, side="lower") <= float(truth.inside) + 1e-13
+    assert float(truth.inside) - 1e-13 <= trade.tpr(0.5)
 
 
 def test_finer_grids_narrow_the_bracket():

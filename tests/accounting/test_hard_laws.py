@@ -11,6 +11,7 @@ import deniable as dn
 from deniable.accounting.composed import InvertedTradeoff
 from deniable.accounting.inversion import contour
 from deniable.accounting.loss import PrivacyLoss
+from deniable.accounting.nodes import TooSlowError
 from oracles.composed_losses import two_steps
 
 
@@ -50,3 +51,17 @@ def test_a_second_mode_far_out_is_cut_off_and_charged(phase, threshold):
     assert mine.out_error[0] < 1e-6 * mine.out_above[0]
     assert abs(mine.out_above - plain.out_above) <= mine.out_error + plain.out_error
     assert abs(mine.in_above - plain.in_above) <= mine.in_error + plain.in_error
+
+
+@pytest.mark.parametrize("design", [0.0014, 0.004685, 0.007492])
+def test_every_line_cuts_at_the_same_place(design):
+    """Beyond the valley between the modes r^c grows by e^20 from node to node."""
+    loss = PrivacyLoss.of([dn.SubsampledGaussian(2.237241301779409, 4.510186722105904e-05, 2577)])
+    at = np.array([0.0014, 0.005])
+    plain = contour(loss, "left", 0.0014, 1e-13).tails(at)
+    try:
+        cut = contour(loss, "right", design, 1e-13).tails(at)
+    except TooSlowError:
+        return
+    assert np.all(np.abs(cut.out_above - plain.out_above) <= cut.out_error + plain.out_error)
+    assert np.all(np.abs(cut.in_above - plain.in_above) <= cut.in_error + plain.in_error)

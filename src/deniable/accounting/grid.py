@@ -48,11 +48,15 @@ class Lattice:
             scale = np.exp(self.growth - self.c * value)
             scale_in = np.exp(self.growth - (self.c - 1) * value)
             out, inside = scale * self.above_out[k], scale_in * self.above_in[k]
+            out_error = scale * self.error + self._rounding(self.c) * out
+            in_error = scale_in * self.error + self._rounding(self.c - 1) * inside
         out = self.denominator_total - out if self.region == "left" else out
         inside = inside if self.region == "right" else 1 - inside
-        out_error = scale * self.error + 64 * EPS * np.abs(out)
-        in_error = scale_in * self.error + 64 * EPS * np.abs(inside)
-        return out, inside, out_error, in_error
+        return out, inside, out_error + 64 * EPS * np.abs(out), in_error + 64 * EPS * np.abs(inside)
+
+    def _rounding(self, decay: float) -> float:
+        """Relative rounding of sums that remember 1/(decay·spacing) terms, each multiplied by a rounded factor."""
+        return 4 * EPS * min(self.above_out.size, 1 / max(abs(decay) * self.spacing, 1e-300))
 
     def index(self, threshold: FloatArray) -> FloatArray:
         """Index of the first lattice point above a threshold."""

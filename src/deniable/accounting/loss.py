@@ -152,12 +152,14 @@ class PrivacyLoss:
         total = self.gaussian * points * (points - 1) / 2
         for epsilon, count in self.flips:
             total = total + count * flip_cumulants(epsilon, points)[0]
+        cut = line._at_ceiling(points)  # for an upper bound: these are Chernoff's
         for phase in range(self.steps.size):
             exponent = np.multiply.outer(points, line.loss[phase])
             top = np.max(exponent - line.u**2 / 2, axis=1)
-            value = np.log1p(_increments(exponent, line.u, line.density_unit).sum(axis=1))
+            value = np.log1p(_increments(exponent, line.u, line.density_unit).sum(axis=1) + cut[phase])
             for k in np.flatnonzero(top > 30):
-                value[k] = top[k] + np.log(np.sum(np.exp(exponent[k] - line.u**2 / 2 - top[k])) * line.density_unit)
+                size = np.sum(np.exp(exponent[k] - line.u**2 / 2 - top[k])) * line.density_unit
+                value[k] = top[k] + np.log(size + cut[phase, k] * np.exp(-top[k]))
             total = total + self.steps[phase] * value
         return total
 
@@ -192,9 +194,10 @@ class Line:
         """Lay the nodes of a grid."""
         if not (grid.high - grid.low) * loss.steps.size < _MOST_POINTS * grid.spacing:
             raise TooSlowError(f"the law tilted by {c:g} is too wide")
-        u: FloatArray = grid.low + grid.spacing * np.arange(
-            int((grid.high - grid.low) / grid.spacing) + 2, dtype=np.float64
-        )
+        count = int((grid.high - grid.low) / grid.spacing) + 2
+        u: FloatArray = grid.low + grid.spacing * np.arange(count, dtype=np.float64)
+        if grid.high >= loss.ceiling:  # every line must cut at the same place: half a spacing beyond the last node
+            u += loss.ceiling - (u[-1] + grid.spacing / 2)
         density = np.exp(-(u**2) / 2) * (grid.spacing / np.sqrt(2 * np.pi))
         ratio = log_ratio(u, loss.noise[:, None], loss.rate[:, None])
         return cls(loss, c, u, grid.spacing, grid.shift, grid.amplification, density, ratio)
@@ -236,8 +239,16 @@ class Line:
     @cached_property
     def cut(self) -> FloatArray:
         """Bound, relative to M(c), on what a ceiling in the midst of the tilted law does to one step's sums."""
-        bound: FloatArray = 2 * self.tilted[:, -1] / self.mgf
+        bound: FloatArray = self._at_ceiling(np.array([self.c]))[:, 0] * np.exp(-self.scale) / self.mgf
         return bound
+
+    def _at_ceiling(self, points: FloatArray) -> FloatArray:
+        """Twice the summand at the ceiling: bound on the error of sums of φ·r^c cut there, (phases, points)."""
+        v = self.of.ceiling
+        if self.u[-1] + self.spacing < v:
+            return np.zeros((self.of.steps.size, points.size))
+        height = log_ratio(np.array([v]), self.of.noise[:, None], self.of.rate[:, None]) * points - v**2 / 2
+        return 2 * self.density_unit * np.exp(np.minimum(height, 700.0))
 
     @cached_property
     def cumulants(self) -> tuple[float, float, float]:

@@ -67,7 +67,7 @@ def nodes(
         return found[0]
     # what lies between the points needs the middle of the normal law as well
     low, high = min(-10.5, *(n.low for n in found)), max(10.5, *(n.high for n in found))
-    return Nodes(low, min(high, max(ceiling, 10.5)), min(n.spacing for n in found))
+    return Nodes(low, min(high, ceiling), min(n.spacing for n in found))
 
 
 def _easy(
@@ -82,7 +82,7 @@ def _easy(
     # M(c) itself is small where q is close to 1
     margin += float(np.minimum(-np.log1p(-rate) / 2, 1 / (8 * noise**2)).max())
     reach = math.sqrt(2 * (margin + max(-least, 0.0) * float(np.max(-np.log1p(-rate)))))
-    low, high = -reach, min(reach + max(most, 0.0) / narrow, max(ceiling, 10.5))
+    low, high = -reach, min(reach + max(most, 0.0) / narrow, ceiling)
     curved = 1 + max(-least, 0.0) / (2 * narrow**2)
     height = min((0.97 if least >= 0 else 0.5) * math.pi * narrow, math.sqrt(2 * margin / curved))
     if t_max == 0:
@@ -145,7 +145,7 @@ def _at(noise: FloatArray, rate: FloatArray, ceiling: float, c: float, t_max: fl
 def _cells(noise: FloatArray, rate: FloatArray, ceiling: float, c: float, margin: float) -> FloatArray:
     """Cell boundaries around all u at which φ·max(r^c, 1) is within e^{−margin} of its largest value."""
     low = -30.0 - min(max(-c, 0.0) * float((rate / noise).max()), 1e3)
-    high = min(30.0 + max(c, 0.0) / float(noise.min()), max(ceiling, 10.5))
+    high = min(30.0 + max(c, 0.0) / float(noise.min()), ceiling)
     coarse = np.linspace(low, high, int(min(3 * (high - low), 4000)))
     weight = -(coarse**2) / 2 + np.maximum(c * _log_modulus(coarse, noise[:, None], rate[:, None], 1.0), 0.0)
     peak = weight.max(axis=1, keepdims=True)
