@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
 
 from deniable._files import check_writable, to_json, write_atomically
+from deniable._shown import shown
 from deniable.cli._app import FprOption, JsonFlag, SeedOption, app, examples
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @app.command(
@@ -83,12 +87,21 @@ def profile(
         print(to_json(facts))
         return
     print(f"{len(found):,} records, {found.optimum.size} parameters, ε = {epsilon:g}, Λ = {regularization:g}")
-    print(f"largest advantage {100 * found.advantage.max():.3g} %, median {100 * np.median(found.advantage):.3g} %")
+    largest, median = (shown(float(of(found.advantage)), "rate", "upper") for of in (np.max, np.median))
+    print(f"largest advantage {largest}, median {median}")
     print(
         f"the worst record's advantage passes 5 % at ε = {band.epsilon_low:.3g} and 95 % at ε = {band.epsilon_high:.3g}"
     )
-    print(f"\nmost exposed with this noise:\n{exposed.to_string(index=False, float_format='{:.4g}'.format)}")
+    print(f"\nmost exposed with this noise:\n{exposed.apply(_cells).to_string(index=False)}")
     if groups is not None:
         groups = groups.drop(columns="largest_size_of_privacy_loss")
-        print(f"\nby {by}:\n{groups.to_string(float_format='{:.4g}'.format)}")
+        print(f"\nby {by}:\n{groups.apply(_cells).to_string()}")
     print(f"\n{found.warning}")
+
+
+def _cells(column: pd.Series[Any]) -> list[str]:
+    """Return a column as a person reads it: attack rates are bounds and rounded up."""
+    if column.dtype.kind != "f":
+        return [str(value) for value in column]
+    side = "upper" if "advantage" in str(column.name) or "tpr" in str(column.name) else "nearest"
+    return [shown(float(value), "number", side) for value in column]
