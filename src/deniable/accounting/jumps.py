@@ -9,7 +9,7 @@ a large θ says how nearly), so the tail is that of D = M^T − M_s^T, a positiv
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -225,7 +225,7 @@ def jump_contour(loss: PrivacyLoss, threshold: float, tolerance: float, most_nod
     truncation = np.array([remaining[below[0]]] * 3 + [0.0, 0.0])
     return Contour(
         "right", c, threshold, width, growth, period, t, coefficients, chernoff, truncation, rounding,
-        4 * EPS * (sizes.T @ t), loss.dropped, (float(steep[witness]), float(jumps.small(steep)[witness])),
+        4 * EPS * (sizes.T @ t), replace(loss, ceiling=reach).dropped, (float(steep[witness]), float(jumps.small(steep)[witness])),
     )  # fmt: skip
 
 
