@@ -35,7 +35,7 @@ class Envelope:
         base = loss.real_line(c)
         parts = ByParts.of(base)
         start = 0.5 / width
-        coarse: FloatArray = start * 1.5 ** np.arange(100.0)
+        coarse: FloatArray = start * 2.0 ** np.arange(60.0)
         log_parts = loss.steps @ parts(coarse) - loss.gaussian * coarse**2 / 2
         enough = np.flatnonzero(log_parts < math.log(target) - 5)
         stop = float(coarse[enough[0] if enough.size else -1])

@@ -225,7 +225,8 @@ def jump_contour(loss: PrivacyLoss, threshold: float, tolerance: float, most_nod
     truncation = np.array([remaining[below[0]]] * 3 + [0.0, 0.0])
     return Contour(
         "right", c, threshold, width, growth, period, t, coefficients, chernoff, truncation, rounding,
-        4 * EPS * (sizes.T @ t), replace(loss, ceiling=reach).dropped, (float(steep[witness]), float(jumps.small(steep)[witness])),
+        4 * EPS * (sizes.T @ t), replace(loss, ceiling=reach).dropped,
+        (float(steep[witness]), float(jumps.small(steep)[witness])),
     )  # fmt: skip
 
 

@@ -89,17 +89,16 @@ def _easy(
         return Nodes(low, high, min(2 * math.pi / (margin / height + height * curved / 2), _PLAIN))
     shift = min(height / 2, math.sqrt(2 * _AMPLIFIED))
     shifted = min(shift / margin, (height - shift) / (margin + height**2 / 2), _PLAIN / (2 * math.pi))
-    u = np.linspace(low, high, int(min((high - low) / min(0.2, 0.3 * narrow), 4000)) + 2)
+    u = np.linspace(low, high, int(min((high - low) / min(0.3, 0.3 * narrow), 4000)) + 2)
     sigma, q = noise[:, None], rate[:, None]
     odds = q / (1 - q) * np.exp(np.minimum(u / sigma - 1 / (2 * sigma**2), 600.0))
     weight = most * (np.log1p(odds) + np.log1p(-q)) - u**2 / 2
     between = (u[1] - u[0]) ** 2 / 8 * (1 + 1 / (4 * narrow**2))  # what interpolation may miss
     weight = margin + between + np.maximum(np.maximum(weight[:, 1:], weight[:, :-1]), -(u[1:] ** 2) / 2)
     swing = t_max * np.maximum(odds / (1 + odds), 2 / math.pi * np.arctan(odds))[:, 1:] / sigma  # κ grows with u
-    density = min(
-        float(np.max(np.where(weight > 0, weight / y + y / 2 + swing, 0.0))) / (2 * math.pi)
-        for y in np.array([0.1, 0.25, 0.5]) * min(math.pi * narrow, 2 * math.sqrt(2 * margin))
-    )
+    y = np.array([0.1, 0.25, 0.5])[:, None, None] * min(math.pi * narrow, 2 * math.sqrt(2 * margin))
+    asked = np.where(weight > 0, weight / y + y / 2 + swing, 0.0).max(axis=(1, 2))
+    density = float(asked.min()) / (2 * math.pi)
     if 1 / density < 2 * math.pi * shifted / 3:
         return Nodes(low, high, 2 * math.pi * shifted, shift, math.exp(shift**2 / 2))
     return Nodes(low, high, min(1 / density, _PLAIN))

@@ -15,8 +15,9 @@ ComplexArray = NDArray[np.complex128]
 def log_ratio(u: FloatArray, sigma: FloatArray, rate: FloatArray) -> FloatArray:
     """L(u) = log(1 − q + q·e^a), a = u/σ − 1/(2σ²), without overflow and to full relative precision near 0."""
     a = u / sigma - 1 / (2 * sigma**2)
-    with np.errstate(over="ignore"):
-        moderate = np.log1p(rate * np.expm1(np.minimum(a, 600.0)))
+    moderate: FloatArray = np.log1p(rate * np.expm1(np.minimum(a, 600.0)))
+    if a.max(initial=0.0) <= 600:
+        return moderate
     large = a + np.log(rate) + np.log1p((1 - rate) / rate * np.exp(-np.maximum(a, 600.0)))
     return np.where(a > 600, large, moderate)
 
