@@ -44,10 +44,6 @@ LONG = {
         ["assess", "breast-cancer", "--epsilon", "1", "--attack-samples", "3000000", "--out", "report.html"],
         "deniable.report.data_run:worst_record_scores",
     ),
-    "assess-profile": (
-        ["assess", "digits-3-8", "--epsilon", "1", "--attack-samples", "3000000", "--out", "report.json"],
-        "deniable.report.data_run:privacy_profile",
-    ),
     "demo": (["demo", "--out", "demo.html"], "deniable.report.data_run:privacy_profile"),
     "profile": (
         ["profile", "adult", "--target", "y", "--epsilon", "1", "--out", "profile.csv"],
@@ -61,12 +57,8 @@ LONG = {
         ["release", "breast-cancer", "--out", "model.skops", "--n-resamples", "50000", "--jobs", "2"],
         "deniable.integrations.sklearn/MembershipPrivate:fit",
     ),
-    "attack": (
-        [*ATTACK, "--shadows", "400", "--out", "a.html", "--save-scores", "s.npz"],
-        "deniable:attack_estimator",
-    ),
     "attack-parallel": (
-        [*ATTACK, "--shadows", "400", "--jobs", "2", "--out", "a.html"],
+        [*ATTACK, "--shadows", "400", "--jobs", "2", "--out", "a.html", "--save-scores", "s.npz"],
         "deniable:attack_estimator",
     ),
     "audit": (["audit", "scores.npz", "--epsilon", "1", "--out", "audit.html"], "deniable:audit_scores"),

@@ -24,7 +24,11 @@ def test_json_and_table(capsys, tmp_path):
     assert exposed[0] == facts["largest_advantage"]
     assert len(pd.read_csv(table)) == 569
     assert run([*line, "--by", "mean radius", "--top", "3"]) == 0
-    assert "never publish" in capsys.readouterr().out
+    printed = capsys.readouterr().out.replace("\u00a0", " ")
+    assert "never publish" in printed
+    assert "TPR at FPR 0.1 %" in printed
+    shown_largest = float(printed.split("largest advantage ")[1].split(" %")[0]) / 100
+    assert facts["largest_advantage"] <= shown_largest <= facts["largest_advantage"] * 1.001
 
 
 @pytest.mark.parametrize(

@@ -92,16 +92,24 @@ def profile(
     print(
         f"the worst record's advantage passes 5 % at ε = {band.epsilon_low:.3g} and 95 % at ε = {band.epsilon_high:.3g}"
     )
-    print(f"\nmost exposed with this noise:\n{exposed.apply(_cells).to_string(index=False)}")
+    print(f"\nmost exposed with this noise:\n{_readable(exposed, fpr).to_string(index=False)}")
     if groups is not None:
         groups = groups.drop(columns="largest_size_of_privacy_loss")
-        print(f"\nby {by}:\n{groups.apply(_cells).to_string()}")
+        print(f"\nby {by}:\n{_readable(groups, fpr).to_string()}")
     print(f"\n{found.warning}")
 
 
+def _readable(frame: pd.DataFrame, fpr: float) -> pd.DataFrame:
+    """Return a table as a person reads it: attack rates are bounds, in percent and rounded up."""
+    percent = shown(fpr, "rate", "nearest")
+    made: pd.DataFrame = frame.apply(_cells)
+    made.columns = [str(name).replace(f"tpr_at_fpr_{fpr:g}", f"TPR at FPR {percent}") for name in frame.columns]
+    return made
+
+
 def _cells(column: pd.Series[Any]) -> list[str]:
-    """Return a column as a person reads it: attack rates are bounds and rounded up."""
     if column.dtype.kind != "f":
         return [str(value) for value in column]
-    side = "upper" if "advantage" in str(column.name) or "tpr" in str(column.name) else "nearest"
-    return [shown(float(value), "number", side) for value in column]
+    if "advantage" in str(column.name) or "tpr" in str(column.name):
+        return [shown(float(value), "rate", "upper") for value in column]
+    return [shown(float(value), "number", "nearest") for value in column]

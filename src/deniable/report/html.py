@@ -15,7 +15,7 @@ from deniable.report.text import cell_text, threat_model
 
 _FINDINGS = {
     "bounded": "Bounded by proof",
-    "consistent": "Attack and proof agree",
+    "consistent": "Measured attack does not contradict the bound",
     "inconclusive": "Inconclusive",
     "target missed": "Target missed",
     "violated": "Bound violated",
