@@ -181,7 +181,7 @@ def test_ridge_swaps_are_exact(intercept):
     inside = population.single_set(np.random.default_rng(2))[0]
     claimed, truth = swap_check(Ridge(alpha=0.5, fit_intercept=intercept), population, inside)
     assert np.all(claimed >= truth - 1e-12)
-    np.testing.assert_allclose(claimed, truth, rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(claimed, truth, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("C", [0.02, 1.0, 30.0])

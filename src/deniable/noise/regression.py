@@ -108,7 +108,8 @@ class _Regression(ResampledSwap, Objective):
         unsolved = np.sqrt(np.maximum(np.einsum("npd,npd->np", residual @ fit.inverse, residual), 0.0))
         unsolved = kept * (unsolved + fit.uncertainty * decrement)
         before = kept * TOLERANCE * (1 + fit.size)  # the gradient that the fit may have left
-        error = self.step_error(np.sqrt(own.max()) * kept * (decrement + before))
+        largest = np.maximum(own[inside].max(), g_bb)  # ‖xⱼ‖² in H⁻¹ over the rows after the swap, and before it
+        error = self.step_error(np.sqrt(largest) * kept * (decrement + before))
         # what the fit after the swap may have left: its Hessian is within e^{±r} of H', r < 0.65 unless error > 0.3
         size = np.sqrt(fit.size**2 + w_b * margin[enter] ** 2) + 2 * (decrement + before)
         after = 2 * TOLERANCE * (1 + size)
