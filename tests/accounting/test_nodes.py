@@ -88,3 +88,16 @@ def test_no_phases_need_no_nodes():
 def test_a_law_out_of_reach_is_refused():
     with pytest.raises(TooSlowError, match="overflows"):
         nodes(np.array([0.1]), np.array([0.5]), math.inf, (1000.0,), 0.0, 44.0)
+
+
+@pytest.mark.parametrize(("sigma", "rate", "c"), [(1.0, 0.01, 0.5), (0.4, 0.2, -2.0), (6.0, 1e-4, 30.0)])
+def test_evenly_spaced_sums_through_tables(sigma, rate, c):
+    loss = PrivacyLoss.of([dn.SubsampledGaussian(sigma, rate, 1000)])
+    width = math.sqrt(loss.cumulants(c)[2] / 1000)
+    spacing = 0.001 / width
+    t = spacing * np.arange(700)
+    line = loss.line(c, t[-1])
+    assert line.shift == 0
+    plain, tables = line.log_transform(t) / 1000, line.log_transform(t, spacing) / 1000
+    assert np.exp(tables) == pytest.approx(np.exp(plain), abs=1e-14)
+    assert tables[1:20] == pytest.approx(plain[1:20], rel=1e-12)

@@ -44,7 +44,7 @@ def advantage_bracket(loss: PrivacyLoss) -> tuple[float, float]:
     t: FloatArray = spacing * np.arange(count, dtype=np.float64)
     line = loss.line(0.5, float(t[-1]))
     growth, _, _ = line.cumulants
-    log_m = line.log_transform(t)
+    log_m = line.log_transform(t, spacing)
     terms = np.exp(growth + log_m.real) * (2 / period / (t**2 + 0.25))
     terms[0] /= 2
     error = terms @ (2 * line.rounding() * np.hypot(0.5, t) + 32 * EPS) + truncation[2] * math.exp(growth) + 8 * EPS

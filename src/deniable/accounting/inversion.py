@@ -200,7 +200,7 @@ def contour(
         raise TooSlowError(f"{count} nodes")
     t: FloatArray = 2 * np.pi / period * np.arange(count, dtype=np.float64)
     line = loss.line(c, float(t[-1]))
-    log_m = line.log_transform(t)
+    log_m = line.log_transform(t, 2 * np.pi / period)
     w = c + 1j * t
     weight = np.full(count, 2.0 / period)
     weight[0] /= 2

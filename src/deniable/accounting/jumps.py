@@ -211,7 +211,7 @@ def jump_contour(loss: PrivacyLoss, threshold: float, tolerance: float, most_nod
     count = math.ceil(edges[below[0]] / h) + 1
     t = h * np.arange(count)
     line = loss.line(c, float(t[-1]))
-    log_m = line.log_transform(t) + loss.cumulants(c)[0]
+    log_m = line.log_transform(t, h) + loss.cumulants(c)[0]
     w = c + 1j * t
     weight = np.full(count, 2.0 / period)
     weight[0] /= 2
