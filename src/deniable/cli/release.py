@@ -81,9 +81,9 @@ def release(
     promise["assumptions"] += [_ENCODING]
     promise |= {"model": model, "encoding": {"columns": list(encoded.columns[:-1]), "ranges": encoded.ranges}}
     text = to_json(promise)
-    write_atomically(out, skops.dumps(make_pipeline(_encoder(table.features, encoded.ranges), fitted.estimator_)))
-    if certificate is not None:
+    if certificate is not None:  # first: no model may lie about without its certificate
         write_atomically(certificate, text + "\n")
+    write_atomically(out, skops.dumps(make_pipeline(_encoder(table.features, encoded.ranges), fitted.estimator_)))
     print(text if as_json else f"{out}: {fitted.certificate_}\nassumes: {_ENCODING}")
 
 

@@ -100,7 +100,7 @@ def assess_data(
         attack, status = audit_section(
             audit, fpr=fpr, bound=bound,
             attack="Likelihood-ratio test between the models trained with and without the most exposed record, on "
-            "releases drawn by the mechanism itself",
+            "releases drawn by the mechanism's simulator",
         )  # fmt: skip
     # the record's own curve is attained by this very attack: a sharp test of the sampler, at a confidence that a
     # sound sampler almost never fails
@@ -135,8 +135,8 @@ def worst_record_scores(
 ) -> tuple[FloatArray, FloatArray]:
     """Scores of the likelihood-ratio attack on the most exposed record, on ``n`` releases of either world.
 
-    The releases are drawn by the mechanism itself, so that its sampler is under test; the attacker's densities are
-    the audit's own.
+    The releases are drawn by the mechanism's own simulator, so that its law is under test, not the hardened sampler
+    that publishes; the attacker's densities are the audit's own.
     """
     worst = int(profile.typical_ranking[0])
     centres = profile.optimum, profile.leave_one_out[worst]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable._shown import shown
-from deniable.records import PrivacyProfile
+from deniable.records import OutputPerturbation, PrivacyProfile
 from deniable.report.model import Grid, Number, Section, Series
 from deniable.report.sections import roc_curve
 
@@ -28,18 +28,23 @@ def profile_section(
     rows: NDArray[Any] | None = None,
     groups: tuple[str, NDArray[Any]] | None = None,
 ) -> Section:
-    """Who is exposed: per-record attack curves of the fitted model, exact up to certified errors.
+    """Who is exposed: per-record attack curves of the fitted model, exact up to certified errors, or a bound on them.
 
     ``rows`` are the records' numbers in the table that the reader knows; ``groups`` is a column's name and values.
     """
     n = len(profile)
     names = np.arange(n) if rows is None else np.asarray(rows)
     worst, advantage = int(profile.typical_ranking[0]), profile.advantage
+    curve = profile.tradeoff(worst)
+    law, label = "the exact law of the noise", "most exposed record, exact"
+    if not isinstance(profile.mechanism, OutputPerturbation):
+        sure = "" if curve.confidence is None else f" ({100 * curve.confidence:g}\u00a0% confidence for each record)"
+        law, label = f"{curve.method}{sure}", "most exposed record, upper bound"
     numbers = [
         Number("records.worst.advantage", "Most exposed record: advantage", float(advantage[worst]),
                f"Largest TPR − FPR of any attack on row {names[worst]}, over releases of this very model."),
         *(Number(f"records.worst.tpr@fpr={rate:g}", f"Most exposed record: TPR at FPR {shown(rate, 'rate', 'nearest')}",
-                 float(profile.tradeoff(worst).tpr(rate)), "Share of releases in which the attacker recognises it.")
+                 float(curve.tpr(rate)), "Share of releases in which the attacker recognises it.")
           for rate in fpr),
         Number("records.median.advantage", "Median record: advantage", float(np.median(advantage)),
                "Half of the records are less exposed than this."),
@@ -56,10 +61,10 @@ def profile_section(
     return Section(
         key="records",
         title="Who is exposed by this very model",
-        summary="Provable upper bound for each record: the model with and without it, the exact law of the noise. "
+        summary=f"Provable upper bound for each record: the model with and without it, {law}. "
         "Over all possible data sets the bound above is what holds.",
         numbers=tuple(numbers),
-        curves=(roc_curve("records.worst", "most exposed record, exact", profile.tradeoff(worst)),),
+        curves=(roc_curve("records.worst", label, curve),),
         series=(_ranked(advantage), *_transition(profile)),
         grids=tuple(grids),
         notes=(profile.warning,),
@@ -117,7 +122,7 @@ def _ranked(advantage: NDArray[np.float64]) -> Series:
 
 def _transition(profile: PrivacyProfile) -> tuple[Series, ...]:
     """Advantage of the worst and the median record as ε varies: where it matters."""
-    if profile.mechanism.epsilon is None:
+    if profile.sensitivity is None or profile.mechanism.epsilon is None:
         return ()
     worst, median = profile.transition(), profile.transition(quantile=0.5)
     grid = worst.epsilon
