@@ -28,6 +28,7 @@ def test_objective_perturbation(rows):
 
 
 def test_output_perturbation(rows):
-    section = dn.assess(dn.privacy_profile(*rows, regularization=0.05, mechanism=OutputPerturbation(epsilon=1.0))).sections[0]
+    profile = dn.privacy_profile(*rows, regularization=0.05, mechanism=OutputPerturbation(epsilon=1.0))
+    section = dn.assess(profile).sections[0]
     assert "the exact law of the noise" in section.summary
     assert any(series.key == "transition" for series in section.series)

@@ -45,6 +45,8 @@ def assess(
         - the path of a .csv or .parquet file, a data frame, or a built-in name (``"breast-cancer"``,
           ``"digits-3-8"``), with ``target=`` and ``epsilon=``: a logistic regression is fitted, released by output
           perturbation, and bounded, profiled record by record and attacked;
+        - a pair (X, y) with ``model=`` a scikit-learn model fitted on it and ``mechanism=`` how it is released
+          (``OutputPerturbation`` or ``ObjectivePerturbation``): the same of that model;
         - what :func:`deniable.release` returned: the certificate of the release;
         - what :func:`deniable.privacy_profile` returned: the exposure of every record;
         - what :func:`deniable.audit_scores` returned: the measured attack (``bound=`` a trade-off to compare with).
@@ -57,7 +59,8 @@ def assess(
     title, command
         What the report calls itself, and the command that it gives for reproduction.
     **options
-        Those of the kind of source; see :func:`deniable.report.data_run.assess_data` for data.
+        Those of the kind of source; see :func:`deniable.report.data_run.assess_data` for data
+        and :func:`deniable.report.model_run.assess_model` for a fitted model.
 
     Returns
     -------
@@ -79,6 +82,10 @@ def assess(
     source = _what_ran(source)
     if isinstance(source, Mechanism | Tradeoff):
         made = _assess_mechanism(source, title=title, **common, **options)
+    elif "model" in options:
+        from deniable.report.model_run import assess_model
+
+        made = assess_model(source, title=title, **common, **options)
     elif isinstance(source, str | Path | pd.DataFrame | tuple):
         from deniable.report.data_run import assess_data
 

@@ -14,13 +14,13 @@ from deniable._check import FloatArray, InputError, integer, number
 from deniable._progress import stage
 from deniable._shown import shown
 from deniable.accounting import tradeoff as tradeoff_of
-from deniable.audit import audit_scores
-from deniable.audit.known import output_perturbation_scores
+from deniable.audit import ScoreAudit, audit_scores
+from deniable.audit.known import Noise, output_perturbation_scores
 from deniable.integrations.tabular import Encoded, Ranges, Table, encode, read_table
 from deniable.mechanisms import PureDP
 from deniable.records import OutputPerturbation, PrivacyProfile, privacy_profile
 from deniable.report.measured import audit_section, utility_section
-from deniable.report.model import Assessment, Section
+from deniable.report.model import Assessment, Section, Status
 from deniable.report.profiled import NOT_FOR_PUBLICATION, profile_section
 from deniable.report.sections import NOT_COVERED, TUNING_WARNING, bound_headline, bound_section
 from deniable.tradeoff import Assumptions, Tradeoff
@@ -94,20 +94,9 @@ def assess_data(
         profile = privacy_profile(X, y, regularization=regularization, mechanism=mechanism, rng=generator)
         records = profile_section(profile, fpr=fpr, rows=train, groups=_groups(table, group, train))
     bound = tradeoff_of(PureDP(epsilon))
-    with stage(f"attacking the most exposed record with {2 * n_attack:,} releases", shown=progress):
-        inside, outside = worst_record_scores(profile, mechanism, n_attack, generator)
-        audit = audit_scores(inside, outside, confidence)
-        attack, status = audit_section(
-            audit, fpr=fpr, bound=bound,
-            attack="Likelihood-ratio test between the models trained with and without the most exposed record, on "
-            "releases drawn by the mechanism's simulator",
-        )  # fmt: skip
-    # the record's own curve is attained by this very attack: a sharp test of the sampler, at a confidence that a
-    # sound sampler almost never fails
-    own = audit_scores(inside, outside, _SAMPLER_CONFIDENCE).compare(profile.tradeoff(int(profile.typical_ranking[0])))
-    if own.violated:
-        status = "violated"
-    attack = replace(attack, notes=(*attack.notes, f"Against the exact curve of that record: {own}"))
+    attack, audit, status = attack_worst_record(
+        profile, mechanism, bound, n=n_attack, confidence=confidence, fpr=fpr, rng=generator, progress=progress
+    )
     parts = (
         bound_section(bound, prior=prior, fpr=fpr, delta=delta),
         records,
@@ -117,7 +106,7 @@ def assess_data(
     return Assessment(
         title=title or f"Logistic regression on {table.name}, released with ε = {epsilon:g}",
         status=status,
-        headline=_headline(bound, audit, status),
+        headline=attacked_headline(bound_headline(bound), audit, status),
         sections=parts,
         assumptions=_assumptions(encoded, len(train)),
         not_covered=NOT_COVERED,
@@ -130,6 +119,35 @@ def assess_data(
     )  # fmt: skip
 
 
+def attack_worst_record(
+    profile: PrivacyProfile,
+    mechanism: OutputPerturbation,
+    bound: Tradeoff | None,
+    *,
+    n: int,
+    confidence: float,
+    fpr: tuple[float, ...],
+    rng: np.random.Generator,
+    progress: bool,
+) -> tuple[Section, ScoreAudit, Status]:
+    """The measured attack on ``n`` releases in each world, and the verdict against the bound and the record's curve.
+
+    The record's own curve is attained by this very attack: a sharp test of the simulator, at a confidence that a sound
+    one almost never fails.
+    """
+    with stage(f"attacking the most exposed record with {2 * n:,} releases", shown=progress):
+        inside, outside = worst_record_scores(profile, mechanism, n, rng)
+        audit = audit_scores(inside, outside, confidence)
+        section, status = audit_section(
+            audit, fpr=fpr, bound=bound,
+            attack="Likelihood-ratio test between the models trained with and without the most exposed record, on "
+            "releases drawn by the mechanism's simulator",
+        )  # fmt: skip
+    own = audit_scores(inside, outside, _SAMPLER_CONFIDENCE).compare(profile.tradeoff(int(profile.typical_ranking[0])))
+    notes = (*section.notes, f"Against the exact curve of that record: {own}")
+    return replace(section, notes=notes), audit, "violated" if own.violated else status
+
+
 def worst_record_scores(
     profile: PrivacyProfile, mechanism: OutputPerturbation, n: int, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray]:
@@ -140,9 +158,10 @@ def worst_record_scores(
     """
     worst = int(profile.typical_ranking[0])
     centres = profile.optimum, profile.leave_one_out[worst]
+    noise: Noise = "norm-laplace" if mechanism.noise == "laplace" else "gaussian"
     inside, outside = (
         output_perturbation_scores(
-            _releases(mechanism, centre, profile.rate, n, rng), *centres, "norm-laplace", 1 / profile.rate
+            _releases(mechanism, centre, profile.rate, n, rng), *centres, noise, 1 / profile.rate
         )
         for centre in centres
     )
@@ -155,14 +174,15 @@ def _releases(
     return np.stack([mechanism.sample(centre, rate, rng) for _ in range(n)])
 
 
-def _headline(bound: Tradeoff, audit: Any, status: str) -> str:
+def attacked_headline(bound: str, audit: ScoreAudit, status: Status) -> str:
+    """The verdict in a sentence or two: ``bound`` says what is proven."""
     if status == "violated":
         return (
             "A measured attack exceeds the proven bound: the implementation does not keep its promise. Do not release."
         )
     found = audit.advantage
     return (
-        f"{bound_headline(bound)} Measured: the likelihood-ratio attack on the most exposed record has an advantage of "
+        f"{bound} Measured: the likelihood-ratio attack on the most exposed record has an advantage of "
         f"{shown(found.low, 'rate', 'lower')} to {shown(found.high, 'rate', 'upper')} "
         f"({100 * audit.confidence:g}\u00a0% confidence)."
     )

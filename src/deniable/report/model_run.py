@@ -1,0 +1,93 @@
+"""From a fitted model, its training data and the noise that will release it to one assessment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from deniable._check import InputError, integer
+from deniable._progress import stage
+from deniable.accounting import tradeoff as tradeoff_of
+from deniable.integrations.fitted import profile_estimator
+from deniable.records import ObjectivePerturbation, OutputPerturbation
+from deniable.report.data_run import attack_worst_record, attacked_headline
+from deniable.report.model import Assessment, Section, Status
+from deniable.report.profiled import NOT_FOR_PUBLICATION, profile_section
+from deniable.report.sections import NOT_COVERED, TUNING_WARNING, bound_headline, bound_section
+from deniable.tradeoff import Assumptions
+
+
+def assess_model(
+    source: Any,
+    *,
+    model: Any,
+    mechanism: OutputPerturbation | ObjectivePerturbation | None = None,
+    groups: tuple[str, Any] | None = None,
+    n_attack: int = 20_000,
+    confidence: float = 0.95,
+    rng: Any = None,
+    progress: bool = False,
+    prior: float,
+    fpr: tuple[float, ...],
+    delta: float,
+    title: str | None,
+    **options: Any,
+) -> Assessment:
+    """Bound, profile and attack a fitted scikit-learn model on its own training data.
+
+    Parameters
+    ----------
+    source
+        (X, y), what ``model`` was fitted on, in its own format.
+    model
+        Fitted; see :func:`deniable.profile_estimator` for the kinds and settings that can be mapped.
+    mechanism
+        How its parameters are, or would be, released. With an ``epsilon`` the bound over all data sets is part of
+        the report; with a noise ``scale`` only what holds for this very model.
+    groups
+        A column's name and values by which the exposure of the records is summarised.
+    n_attack, confidence, rng
+        Simulated releases in each world for the attack on the most exposed record (output perturbation only), at
+        least 100; the confidence of its intervals; their seed.
+    options
+        Passed on to :func:`deniable.profile_estimator`: ``sample_weight``, ``tolerance``, ``draws``.
+    """
+    if mechanism is None:
+        raise InputError(
+            "mechanism is missing; say how the model is released, for example OutputPerturbation(epsilon=1)"
+        )
+    if not (isinstance(source, tuple) and len(source) == 2):
+        raise InputError("with model=, source must be the pair (X, y) that it was fitted on")
+    n_attack = integer("n_attack", n_attack, at_least=100)
+    generator = np.random.default_rng(rng)
+    with stage("leaving each record out", shown=progress):
+        profile = profile_estimator(model, *source, mechanism=mechanism, rng=generator, **options)
+        records = profile_section(profile, fpr=fpr, groups=groups)
+    guarantee = mechanism.guarantee()
+    bound = None if guarantee is None else tradeoff_of(guarantee)
+    sections: list[Section] = [records]
+    proven = f"Provable upper bound for this very model: advantage at most {records.numbers[0].shown} for every record."
+    if bound is not None:
+        sections.insert(0, bound_section(bound, prior=prior, fpr=fpr, delta=delta))
+        proven = bound_headline(bound)
+    status: Status = "bounded"
+    if isinstance(mechanism, OutputPerturbation):
+        attack, audit, status = attack_worst_record(
+            profile, mechanism, bound, n=n_attack, confidence=confidence, fpr=fpr, rng=generator, progress=progress
+        )
+        sections.append(attack)
+        proven = attacked_headline(proven, audit, status)
+    strength = "" if mechanism.epsilon is None else f" with ε = {mechanism.epsilon:g}"
+    return Assessment(
+        title=title or f"{type(model).__name__} on {len(profile):,} records, released{strength}",
+        status=status,
+        headline=proven,
+        sections=tuple(sections),
+        assumptions=Assumptions(
+            access="the released parameters of the model", notes=("n and the noise are public.", *profile.notes)
+        ),
+        not_covered=NOT_COVERED,
+        warnings=(NOT_FOR_PUBLICATION, TUNING_WARNING),
+        reproduction={"model": repr(model), "mechanism": repr(mechanism), "training rows": len(profile)},
+    )
