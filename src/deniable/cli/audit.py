@@ -11,6 +11,7 @@ import typer
 
 from deniable._check import InputError
 from deniable._files import check_writable
+from deniable._progress import stage
 from deniable.cli._app import MISSED, JsonFlag, app, command_line, examples
 from deniable.cli._run import Options, is_given, mechanism, run_options
 from deniable.cli.assess import show
@@ -56,7 +57,9 @@ def audit(
     for warning in told:
         print(f"warning: {warning.message} (--reverse does that)", file=sys.stderr)
     options: dict[str, Any] = {"fpr": tuple(fpr)} if fpr else {}
-    made = dn.assess(found, bound=None if promise is None else dn.tradeoff(promise), command=command_line(), **options)
+    bound = None if promise is None else dn.tradeoff(promise)
+    with stage(f"comparing {inside.size + outside.size:,} scores"):
+        made = dn.assess(found, bound=bound, command=command_line(), **options)
     show(made, out, as_json)
     if made.status == "violated":
         raise typer.Exit(MISSED)

@@ -9,6 +9,7 @@ import numpy as np
 import typer
 
 from deniable._files import check_writable, to_json, write_atomically
+from deniable._progress import stage
 from deniable._shown import shown
 from deniable.cli._app import FprOption, JsonFlag, SeedOption, app, examples
 
@@ -57,14 +58,15 @@ def profile(
     if by is not None and by not in table.features.columns:
         raise dn.InputError(f"--by {by!r} is not a column; known are {', '.join(map(str, table.features.columns))}")
     encoded = encode(table)
-    found = dn.privacy_profile(
-        encoded.X,
-        encoded.y,
-        regularization=regularization,
-        mechanism=dn.OutputPerturbation(epsilon=epsilon),
-        tolerance=tolerance,
-        rng=seed,
-    )
+    with stage(f"leaving each of {len(encoded.y):,} records out"):
+        found = dn.privacy_profile(
+            encoded.X,
+            encoded.y,
+            regularization=regularization,
+            mechanism=dn.OutputPerturbation(epsilon=epsilon),
+            tolerance=tolerance,
+            rng=seed,
+        )
     if out is not None and out.suffix == ".csv":
         write_atomically(out, found.to_frame(fpr).to_csv(index=False))
     elif out is not None:
