@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -134,7 +134,7 @@ def _calibration(rate: float, steps: int, fpr: float, delta: float) -> None:
 
 
 def _numbers(worker: _Worker, prior: float, fpr: float, delta: float) -> None:
-    """The numbers, each on the page as soon as it is known, then the ROC and, slowest, ε."""
+    """The numbers, each on the page as soon as it is known, then the ROC; ε may come after it where it is slow."""
     cells = [column.empty() for column in st.columns(5)]
     chart, words = st.empty(), st.empty()
     percent = shown(fpr, "rate", "nearest")
@@ -149,7 +149,10 @@ def _numbers(worker: _Worker, prior: float, fpr: float, delta: float) -> None:
     label = f"ε at δ = {delta:g}"
     curve = _known(worker.ask(lambda t: t.tpr(_FPR)), cells[-1], label)
     accused, found, _ = _known(worker.ask(lambda t: plain_words(t, [fpr]).rows[0]), cells[-1], label)
-    epsilon = worker.ask(lambda t: t.epsilon(delta))  # while it is sought, the picture is drawn
+    epsilon = worker.ask(lambda t: t.epsilon(delta))
+    wait([epsilon], timeout=0.08)  # while a slow one is sought, the picture is drawn
+    if epsilon.done():
+        cells[-1].metric(label, shown(epsilon.result(), "number", "upper"))
     chart.plotly_chart(_roc(curve), width="stretch")
     words.write(
         "Provable upper bounds, each rounded up, for adding or removing one record; the attacker sees every step of "
@@ -180,6 +183,9 @@ def _roc(tpr: FloatArray) -> go.Figure:
     figure.update_xaxes(type="log", title="false positive rate (%)", exponentformat="none", dtick=1)
     figure.update_yaxes(type="log", title="true positive rate (%)", exponentformat="none", dtick=1)
     figure.update_layout(height=430, margin={"t": 20, "b": 40}, legend={"orientation": "h", "y": 1.1})
+    ink = "#fafafa" if st.context.theme.type == "dark" else "#31333f"  # Streamlit's own grey is too faint to read
+    for axis in (figure.update_xaxes, figure.update_yaxes):
+        axis(tickfont_color=ink, title_font_color=ink)
     return figure
 
 

@@ -14,6 +14,7 @@ import pandas as pd
 
 from deniable._check import number, numbers
 from deniable.accounting import tradeoff as tradeoff_of
+from deniable.accounting.comparison import pinsker
 from deniable.integrations.dp_event import from_dp_event
 from deniable.integrations.opacus import from_opacus
 from deniable.mechanisms import Composition, Mechanism, SubsampledGaussian
@@ -105,6 +106,8 @@ def _assess_mechanism(
     epsilon = bound.epsilon(delta)
     if not isinstance(bound, ApproximateTradeoff) and np.isfinite(epsilon):
         comparisons[f"from (ε, δ) = ({epsilon:.4g}, {delta:g}) alone"] = ApproximateTradeoff(max(epsilon, 0.0), delta)
+        if isinstance(source, Mechanism) and (total := pinsker(source)) < 1:
+            comparisons["from the KL divergence alone (Pinsker)"] = ApproximateTradeoff(0.0, total)
     section = bound_section(bound, prior=prior, fpr=fpr, delta=delta, comparisons=comparisons)
     return Assessment(
         title=title or (describe(source) if isinstance(source, Mechanism) else "A release"),
