@@ -150,15 +150,20 @@ def _numbers(worker: _Worker, prior: float, fpr: float, delta: float) -> None:
     curve = _known(worker.ask(lambda t: t.tpr(_FPR)), cells[-1], label)
     accused, found, _ = _known(worker.ask(lambda t: plain_words(t, [fpr]).rows[0]), cells[-1], label)
     epsilon = worker.ask(lambda t: t.epsilon(delta))
-    wait([epsilon], timeout=0.08)  # while a slow one is sought, the picture is drawn
-    if epsilon.done():
-        cells[-1].metric(label, shown(epsilon.result(), "number", "upper"))
+
+    def show_epsilon() -> None:
+        cells[-1].metric(label, shown(_known(epsilon, cells[-1], label), "number", "upper"))
+
+    ready = wait([epsilon], timeout=0.08).done  # while a slow one is sought, the picture is drawn
+    if ready:
+        show_epsilon()
     chart.plotly_chart(_roc(curve), width="stretch")
     words.write(
         "Provable upper bounds, each rounded up, for adding or removing one record; the attacker sees every step of "
         f"the training. In plain words: an attacker who wrongly accuses {accused} non-members finds {found} members."
     )
-    cells[-1].metric(label, shown(_known(epsilon, cells[-1], label), "number", "upper"))
+    if not ready:
+        show_epsilon()
 
 
 def _known(answer: Future[_T], cell: DeltaGenerator, label: str) -> _T:
