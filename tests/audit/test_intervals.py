@@ -9,6 +9,7 @@ from scipy import integrate, stats
 from deniable.audit.evidence import Evidence
 from deniable.audit.families import EpsilonDelta, Gaussian, Tangent
 from deniable.audit.intervals import (
+    Interval,
     Ranking,
     advantage_upper,
     clopper_pearson,
@@ -125,3 +126,8 @@ def test_clopper_pearson_matches_scipy():
     for hits, trials in ((0, 10), (3, 10), (10, 10), (700, 1000)):
         expected = stats.binomtest(hits, trials).proportion_ci(0.9, method="exact")
         assert clopper_pearson(hits, trials, 0.05) == pytest.approx((expected.low, expected.high))
+
+
+def test_printed_ends_are_rounded_outwards():
+    printed = str(Interval(low=0.123456, high=0.654321, estimate=0.5, confidence=0.95, of="TPR"))
+    assert "between 0.1234 and 0.6544" in printed

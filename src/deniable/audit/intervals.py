@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import bdtrc, betaincinv, betaln, xlog1py, xlogy
 
 from deniable._check import FloatArray
+from deniable._shown import shown
 from deniable.audit.families import Family, Tangent
 
 Sides = Literal["two-sided", "lower", "upper"]
@@ -67,10 +68,11 @@ class Interval:
     def __str__(self) -> str:
         if not self.resolvable:
             return f"{self.of}: not resolvable with this sample"
+        low, high = shown(self.low, "number", "lower"), shown(self.high, "number", "upper")
         claim = {
-            "two-sided": f"{self.estimate:.4g}, between {self.low:.4g} and {self.high:.4g}",
-            "lower": f"{self.estimate:.4g}, at least {self.low:.4g}",
-            "upper": f"{self.estimate:.4g}, at most {self.high:.4g}",
+            "two-sided": f"{self.estimate:.4g}, between {low} and {high}",
+            "lower": f"{self.estimate:.4g}, at least {low}",
+            "upper": f"{self.estimate:.4g}, at most {high}",
         }[self.sides]
         return f"{self.of}: {claim} ({100 * self.confidence:g} % {self.sides})"
 

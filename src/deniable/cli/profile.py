@@ -91,9 +91,8 @@ def profile(
     print(f"{len(found):,} records, {found.optimum.size} parameters, ε = {epsilon:g}, Λ = {regularization:g}")
     largest, median = (shown(float(of(found.advantage)), "rate", "upper") for of in (np.max, np.median))
     print(f"largest advantage {largest}, median {median}")
-    print(
-        f"the worst record's advantage passes 5 % at ε = {band.epsilon_low:.3g} and 95 % at ε = {band.epsilon_high:.3g}"
-    )
+    first, last = (shown(end, "number", "lower", 3) for end in (band.epsilon_low, band.epsilon_high))
+    print(f"the worst record's advantage passes 5 % at ε = {first} and 95 % at ε = {last}")
     print(f"\nmost exposed with this noise:\n{_readable(exposed, fpr).to_string(index=False)}")
     if groups is not None:
         groups = groups.drop(columns="largest_size_of_privacy_loss")

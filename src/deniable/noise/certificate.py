@@ -12,6 +12,7 @@ import numpy as np
 
 from deniable._check import FloatArray
 from deniable._files import write_atomically
+from deniable._shown import shown
 from deniable.tradeoff import Tradeoff
 
 Kind = Literal["exact", "sampled", "estimate", "published"]
@@ -102,15 +103,13 @@ class Certificate:
 
     def __str__(self) -> str:
         spread = math.sqrt(float(np.mean(self.noise_scale**2))) if self.noise_scale.size else 0.0
-        accuracy = max(self.prior, 1 - self.prior) + self.eta
-        claim = f"no attack names a record's membership with accuracy above {accuracy:.4g}"
+        accuracy = shown(max(self.prior, 1 - self.prior) + self.eta, "number", "upper")
+        claim = f"no attack names a record's membership with accuracy above {accuracy}"
         if self.records is not None:
-            claim = (
-                f"NOT a guarantee: looked at {len(self.records)} records only, whose accuracy is at most {accuracy:.4g}"
-            )
+            claim = f"NOT a guarantee: looked at {len(self.records)} records only, whose accuracy is at most {accuracy}"
         lines = [
-            f"η ≤ {self.eta:.4g} ({self.kind}, confidence {self.confidence:.4g}): {claim}",
-            f"TPR at 0.1 % FPR ≤ {self.tradeoff.tpr(1e-3):.4g}",
+            f"η ≤ {shown(self.eta, 'number', 'upper')} ({self.kind}, confidence {self.confidence:.4g}): {claim}",
+            f"TPR at 0.1 % FPR ≤ {shown(self.tradeoff.tpr(1e-3), 'number', 'upper')}",
             f"{self.noise} noise, root mean square {spread:.4g} a coordinate; {self.sampler}",
             f"coupling: {self.coupling}; training set {self.n_train} of {self.n_records}; "
             f"{self.n_resamples} resamples, {self.algorithm_runs} runs",

@@ -125,6 +125,7 @@ def _transition(profile: PrivacyProfile) -> tuple[Series, ...]:
     if profile.sensitivity is None or profile.mechanism.epsilon is None:
         return ()
     worst, median = profile.transition(), profile.transition(quantile=0.5)
+    first, last = (shown(end, "number", "lower") for end in (worst.epsilon_low, worst.epsilon_high))
     grid = worst.epsilon
     lines = {
         "most exposed record": (100 * worst.advantage).tolist(),
@@ -134,7 +135,7 @@ def _transition(profile: PrivacyProfile) -> tuple[Series, ...]:
         Series(
             key="transition",
             title="The same model released with other ε: the most exposed record goes from an advantage of 5\u00a0% to "
-            f"95\u00a0% between ε = {worst.epsilon_low:.4g} and ε = {worst.epsilon_high:.4g}.",
+            f"95\u00a0% between ε = {first} and ε = {last}.",
             x_label="ε of the release",
             y_label="advantage (%)",
             x=grid.tolist(),
