@@ -1,4 +1,4 @@
-"""Trade-offs of composed losses: transform inversion, helped by the certified grid where it converges too slowly."""
+"""Trade-offs of composed losses: transform inversion, helped by other engines where it converges too slowly."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable._check import FloatArray
+from deniable.accounting.direct import DirectTradeoff
 from deniable.accounting.grid import GridTradeoff
 from deniable.accounting.half_line import advantage_bracket
 from deniable.accounting.inversion import Contour, Region, contour
@@ -26,6 +27,7 @@ _REGIONS: tuple[Region, ...] = ("left", "middle", "right")
 _FEW, _NEGLIGIBLE = 16, 1e-30  # curves of more points than a few may neglect what is smaller than this
 _EFFORTS = ((1 << 10, 1.0), (1 << 13, 1.0), (1 << 18, 100.0))  # most nodes and tolerance factor: cheap lines first
 _WIDE_STICK, _WIDE_RATE = 1e-8, 1e-6  # brackets that the grid is asked to improve: absolute, relative
+_WIDE_FEW = 1e-8  # relative, the direct convolution
 _ROUNDING_OF_K = 1e-6  # far above the rounding of K at a million steps, and nothing to a Chernoff bound
 _GOOD, _ROUGH = 1e-8, 1e-2  # relative errors at which no further line is laid: for results, in searches
 
@@ -43,10 +45,13 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         The composed privacy loss.
     tolerance
         Truncation and aliasing error aimed at, relative to the natural size of the integrand.
+    patient
+        Whether lines of very many nodes may be laid: there is no other engine that would be quicker.
     """
 
     loss: PrivacyLoss
     tolerance: float = 1e-13
+    patient: bool = True
     _contours: list[Contour] = field(default_factory=list, init=False, repr=False, compare=False)
     _hopeless: list[float] = field(default_factory=list, init=False, repr=False, compare=False)
 
@@ -95,7 +100,8 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
     def _lay(self, threshold: float, tried: frozenset[Region] = frozenset()) -> bool:
         """Lay a line for a threshold in a region that has none there; remember it if no line converges."""
         far = threshold >= self._landmarks[2]
-        for most, slack in _EFFORTS[:2] if tried else _EFFORTS:  # a line that has little to add must be cheap
+        cheap = tried or not self.patient  # so must a line be that has little to add
+        for most, slack in _EFFORTS[:2] if cheap else _EFFORTS:
             for region in self._regions(threshold):
                 if region in tried:
                     continue
@@ -279,14 +285,22 @@ def _certain(threshold: FloatArray, lowest: float) -> Tails:
 
 @dataclass(frozen=True)
 class ComposedTradeoff(Tradeoff):
-    """Transform inversion, intersected with the certified grid wherever its error bound is not small.
+    """Transform inversion, intersected with the other engines wherever its error bound is not small.
 
-    Both are brackets of the same truth, so the smaller upper and the larger lower bound hold. Where neither engine
-    can work in double precision, an attacker who is told the batches bounds the real one from above.
+    All are brackets of the same truth, so the smallest upper and the largest lower bound hold: first that of the
+    direct convolution, if the loss is made of few steps, then the certified grid's. Where no engine can work in double
+    precision, an attacker who is told the batches bounds the real one from above.
     """
 
     inverted: InvertedTradeoff
+    direct: DirectTradeoff | None
     grid: GridTradeoff
+
+    @classmethod
+    def of(cls, loss: PrivacyLoss, tolerance: float, method: str) -> ComposedTradeoff:
+        """All engines for a loss."""
+        direct = DirectTradeoff.of(loss)
+        return cls(InvertedTradeoff(loss, tolerance, patient=direct is None), direct, GridTradeoff(loss), method=method)
 
     @cached_property
     def _told(self) -> Tradeoff:
@@ -295,35 +309,52 @@ class ComposedTradeoff(Tradeoff):
     def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
         low, high = self.inverted._stick_bracket(log_gamma, direction)
         wide = high - low > _WIDE_STICK
+        if wide.any() and self.direct is not None:
+            _intersect(low, high, wide, *self.direct._stick_bracket(log_gamma[wide], direction))
+            wide = high - low > _WIDE_STICK
         if wide.any():
-            other = self._otherwise("_hockey_stick", log_gamma[wide], direction, side)
-            return _intersected(low, high, wide, other, side)
+            self._otherwise(low, high, wide, "_hockey_stick", log_gamma, direction, side)
         return high if side == "upper" else low
 
     def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
         low, high = self.inverted._roc_bracket(fpr, direction)
+        wide = high - low > _WIDE_FEW * low
+        if wide.any() and self.direct is not None:
+            _intersect(low, high, wide, *self.direct._roc_bracket(fpr[wide], direction))
         wide = high - low > _WIDE_RATE * low
         if wide.any():
-            other = self._otherwise("_roc", fpr[wide], direction, side)
-            return _intersected(low, high, wide, other, side)
+            self._otherwise(low, high, wide, "_roc", fpr, direction, side)
         return high if side == "upper" else low
 
-    def _otherwise(self, method: str, values: FloatArray, direction: Direction, side: Side) -> FloatArray:
-        """The grid's bound, and from above that of an attacker who is told the batches."""
-        told: FloatArray = getattr(self._told, method)(values, direction, side)
+    def _otherwise(
+        self,
+        low: FloatArray,
+        high: FloatArray,
+        wide: NDArray[np.bool_],
+        method: str,
+        points: FloatArray,
+        direction: Direction,
+        side: Side,
+    ) -> None:
+        """The grid's bound on one side, and from above that of an attacker who is told the batches."""
+        below, above = low[wide], high[wide]
+        if side == "upper":
+            above = getattr(self._told, method)(points[wide], direction, side)
         try:
-            found: FloatArray = getattr(self.grid, method)(values, direction, side)
+            found = getattr(self.grid, method)(points[wide], direction, side)
         except MemoryError:
-            return told
-        return np.minimum(found, told) if side == "upper" else found
+            found = above if side == "upper" else below
+        if side == "upper":
+            above = np.minimum(above, found)
+        else:
+            below = found
+        _intersect(low, high, wide, below, above)
 
     def _largest_log_ratio(self, direction: Direction) -> float:
         return self.inverted._largest_log_ratio(direction)
 
 
-def _intersected(
-    low: FloatArray, high: FloatArray, wide: NDArray[np.bool_], other: FloatArray, side: Side
-) -> FloatArray:
-    bound = high if side == "upper" else low
-    bound[wide] = np.minimum(bound[wide], other) if side == "upper" else np.maximum(bound[wide], other)
-    return bound
+def _intersect(
+    low: FloatArray, high: FloatArray, where: NDArray[np.bool_], below: FloatArray, above: FloatArray
+) -> None:
+    low[where], high[where] = np.maximum(low[where], below), np.minimum(high[where], above)

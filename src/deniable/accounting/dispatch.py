@@ -10,6 +10,7 @@ from numpy.random import Generator
 
 from deniable._check import InputError, choice, integer, number
 from deniable.accounting.composed import ComposedTradeoff, InvertedTradeoff
+from deniable.accounting.direct import DirectTradeoff
 from deniable.accounting.failure import FailureTradeoff
 from deniable.accounting.grid import GridTradeoff
 from deniable.accounting.known_batches import known_batches
@@ -19,7 +20,7 @@ from deniable.accounting.one_step import OneStepTradeoff
 from deniable.mechanisms import ApproximateDP, Composition, GaussianDP, Mechanism, PureDP
 from deniable.tradeoff import ApproximateTradeoff, GaussianTradeoff, Tradeoff
 
-Engine = Literal["auto", "inversion", "grid", "monte-carlo"]
+Engine = Literal["auto", "inversion", "direct", "grid", "monte-carlo"]
 _SHARPEST = 0.1  # below, the two modes of a step lie too far apart for nodes on one grid
 
 
@@ -42,8 +43,9 @@ def tradeoff(
         phases are merged, Gaussian parts (full batches included) become one, and closed forms are used where one is
         left. (ε, δ)-DP parts enter through their worst pair, so the result holds for every such mechanism.
     engine
-        ``"auto"``: closed form, else transform inversion, intersected with the grid where its error bound is not small.
-        ``"inversion"``, ``"grid"``, ``"monte-carlo"``: that engine alone.
+        ``"auto"``: closed form, else transform inversion, intersected with the direct convolution of a few equal steps
+        or the grid where its error bound is not small. ``"inversion"``, ``"direct"``, ``"grid"``, ``"monte-carlo"``:
+        that engine alone.
     tolerance
         Aliasing and truncation error that the inversion aims at, relative to the size of what is integrated. The
         error that was reached, not this aim, is what separates ``side="upper"`` from ``side="lower"``.
@@ -56,9 +58,9 @@ def tradeoff(
     Raises
     ------
     InputError
-        For an unknown mechanism, engine or adjacency.
+        For an unknown mechanism, engine or adjacency, or an engine that does not serve the mechanism.
     """
-    choice("engine", engine, ("auto", "inversion", "grid", "monte-carlo"))
+    choice("engine", engine, ("auto", "inversion", "direct", "grid", "monte-carlo"))
     number("tolerance", tolerance, above=0.0, at_most=1e-2)
     _require_add_remove(adjacency)
     if not isinstance(mechanism, Mechanism):
@@ -69,7 +71,7 @@ def tradeoff(
         return ApproximateTradeoff(math.inf, 1.0)
     loss = PrivacyLoss.of(parts)
     sharp = loss.steps.size > 0 and float(loss.noise.min()) < _SHARPEST
-    if sharp and engine in ("inversion", "grid"):
+    if sharp and engine in ("inversion", "direct", "grid"):
         raise InputError(
             f"engine {engine!r} works for noise multipliers of at least {_SHARPEST:g}, got {loss.noise.min():g}; "
             "use engine='auto'"
@@ -79,23 +81,29 @@ def tradeoff(
         found: Tradeoff = MonteCarloTradeoff.sample(loss, count, level, np.random.default_rng(rng))
     elif engine == "grid":
         found = GridTradeoff(loss, method="certified grid")
+    elif engine == "direct":
+        found = _direct(loss)
+    elif engine == "inversion":
+        found = InvertedTradeoff(loss, tolerance, method="transform inversion")
     else:
-        closed = _closed_form(loss) if engine == "auto" else None
-        if closed is not None:
-            found = closed
-        elif sharp:
-            found = known_batches(loss)
-        else:
-            inverted = InvertedTradeoff(loss, tolerance, method="transform inversion")
-            found = inverted
-            if engine == "auto":
-                method = "transform inversion with error bounds, certified grid where it converges slowly"
-                found = ComposedTradeoff(inverted, GridTradeoff(loss), method=method)
+        method = "transform inversion with error bounds, other certified engines where it converges slowly"
+        otherwise = known_batches if sharp else lambda loss: ComposedTradeoff.of(loss, tolerance, method)
+        found = _closed_form(loss) or otherwise(loss)
     if failure == 0:
         return found
     if isinstance(found, ApproximateTradeoff):
         return ApproximateTradeoff(found.guaranteed_epsilon, failure)
     return FailureTradeoff(found, failure, method=found.method, confidence=found.confidence)
+
+
+def _direct(loss: PrivacyLoss) -> Tradeoff:
+    found = DirectTradeoff.of(loss)
+    if found is None:
+        raise InputError(
+            "engine 'direct' works for 2 to 64 equal subsampled steps (fewer where the noise multiplier is far from 1) "
+            "and nothing else; use engine='auto'"
+        )
+    return found
 
 
 def _failure(parts: tuple[Mechanism, ...]) -> float:
