@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import deniable as dn
+from deniable.accounting.direct import DirectTradeoff
 from deniable.accounting.inversion import contour
-from deniable.accounting.jumps import jump_contour
+from deniable.accounting.jumps import Ladder, jump_contour
 from deniable.accounting.loss import PrivacyLoss
 from deniable.accounting.nodes import TooSlowError
 from oracles.composed_losses import one_step
@@ -42,7 +43,52 @@ def test_agrees_with_plain_inversion_where_both_converge(phase, threshold):
     assert mine.out_error < 1e-5 * mine.out_above
 
 
-@pytest.mark.parametrize("threshold", [0.01, 0.0, -1.0])
-def test_no_gap_no_claim(threshold):
+@pytest.mark.parametrize("threshold", [0.0, -1.0])
+def test_no_jump_makes_a_loss_negative(threshold):
     with pytest.raises(TooSlowError):
         jump_contour(loss_of(1.03, 4.16e-5, 31), threshold, 1e-13, 1 << 13)
+
+
+@pytest.mark.parametrize(
+    ("phase", "threshold"),
+    [
+        ((1.0, 1e-6, 1_000_000), 0.00791),
+        ((1.3, 3.5e-6, 25_372), 0.00307),
+        ((1.28, 3.22e-6, 162), 0.000299),
+        ((1.58, 0.00469, 168), 0.3177),
+    ],
+)
+def test_wherever_the_windows_end_the_sum_is_the_same(phase, threshold):
+    """Bulk and jumps of every size have very different shares in these sums."""
+    ladder = Ladder(loss_of(*phase), threshold, 1e-13, 1 << 13)
+    found = []
+    for low in ladder.lowest():
+        try:
+            found.append(ladder.contour(low))
+        except TooSlowError:
+            continue
+    assert len(found) > 2
+    assert any(line.besides for line in found)
+    for field, error in (("out_above", "out_error"), ("in_above", "in_error"), ("stick", "stick_error")):
+        tails = [line.tails(np.array([threshold])) for line in found]
+        low = max(float((getattr(t, field) - getattr(t, error))[0]) for t in tails)
+        high = min(float((getattr(t, field) + getattr(t, error))[0]) for t in tails)
+        assert low <= high
+        if field != "stick":
+            assert high - low < 1e-7 * high
+
+
+@pytest.mark.parametrize(("phase", "threshold"), [((3.32, 0.00108, 3), 0.00486), ((0.61, 2.97e-5, 60), 0.3)])
+def test_agrees_with_the_direct_convolution(phase, threshold):
+    loss = loss_of(*phase)
+    mine = jump_contour(loss, threshold, 1e-13, 1 << 13).tails(np.array([threshold]))
+    other = DirectTradeoff.of(loss)._tails(np.array([threshold]))
+    assert abs(mine.out_above - other.out_above) <= mine.out_error + other.out_error
+    assert abs(mine.in_above - other.in_above) <= mine.in_error + other.in_error
+    assert mine.out_error + other.out_error < 1e-6 * mine.out_above
+
+
+def test_the_tail_of_a_million_rare_steps_is_known_at_tiny_false_positive_rates():
+    found = dn.tradeoff(dn.SubsampledGaussian(1.0, 1e-6, 1_000_000))
+    fpr = np.array([1e-3, 1e-6, 1e-9])
+    assert np.all(found.tpr(fpr) <= found.tpr(fpr, side="lower") * (1 + 1e-6))

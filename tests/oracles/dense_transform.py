@@ -5,28 +5,43 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from scipy.special import log_ndtr
 
 from deniable.accounting.ratios import log_ratio
 
 
-def transform(sigma: float, rate: float, c: float, t: float, most: int = 3_000_000) -> tuple[float, complex] | None:
-    """log M(c) and M(c + it)/M(c); None where more than ``most`` nodes would be needed."""
+def transform(
+    sigma: float,
+    rate: float,
+    c: float,
+    t: float,
+    most: int = 3_000_000,
+    window: tuple[float, float] | None = None,
+) -> tuple[float, complex] | None:
+    """log M(c) and M(c + it)/M(c), under a window Φ((v − u)/δ) up to v + 9δ; None if ``most`` nodes are not enough."""
 
     def loss(u):
         return log_ratio(u, np.float64(sigma), np.float64(rate))
 
-    coarse = np.linspace(-45 - min(abs(c) * rate / sigma, 400), 45 + max(c, 0) / sigma, 20_001)
-    weight = c * loss(coarse) - coarse**2 / 2
+    def log_size(u):
+        fade = 0.0 if window is None else log_ndtr((window[0] - u) / window[1])
+        return c * loss(u) - u**2 / 2 + fade
+
+    last = 45 + max(c, 0) / sigma if window is None else window[0] + 9 * window[1]
+    coarse = np.linspace(-45 - min(abs(c) * rate / sigma, 400), last, 20_001)
+    weight = log_size(coarse)
     kept = coarse[weight > weight.max() - 75]
     low, high = kept[0] - 0.05, kept[-1] + 0.05
     odds = rate / (1 - rate) * math.exp(min(high / sigma - 1 / (2 * sigma**2), 600))
     fastest = t / sigma * odds / (1 + odds)  # the largest slope of t·L
-    spacing = min(0.02 * sigma, 0.02, 2 * math.pi / (100 / sigma + 1.6 * fastest))
+    spacing = min(
+        0.02 * sigma, 0.02, 1.0 if window is None else window[1] / 60, 2 * math.pi / (100 / sigma + 1.6 * fastest)
+    )
     if (high - low) / spacing > most:
         return None
     u = low + spacing * np.arange(int((high - low) / spacing) + 2)
-    logs = loss(u)
-    weight = c * logs - u**2 / 2
+    u = u[u <= last]
+    logs, weight = loss(u), log_size(u)
     top = weight.argmax()
     sizes = np.exp(weight - weight[top])
     log_mgf = math.log(sizes.sum() * spacing / math.sqrt(2 * math.pi)) + weight[top]

@@ -32,7 +32,7 @@ Region = Literal["left", "middle", "right"]  # c < 0, 0 < c < 1, c > 1
 _EDGES: dict[Region, tuple[float, float]] = {"left": (-np.inf, 0.0), "middle": (0.0, 1.0), "right": (1.0, np.inf)}
 _STEPS = np.array([0.1, 0.2, 0.4, 0.7, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 20.0])
 _MOST_NODES = 1 << 14
-_MOST_CUT = 1e-9  # relative error that a ceiling in the midst of the law may cause
+MOST_CUT = 1e-9  # relative error that a ceiling in the midst of the law may cause
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,8 +53,8 @@ class Contour:
     rounding: FloatArray  # (5,) constant part, relative to the prefactor
     phase_rounding: FloatArray  # (5,) times |ℓ|
     dropped: tuple[float, float]  # mass left out of the two laws
-    # θ and K_s(θ) of a bulk left out because it stays below the threshold
-    bulk: tuple[float, float] | None = None
+    bounded: tuple[tuple[float, float], ...] = ()  # θ and K(θ) of parts left out because they stay below the threshold
+    besides: tuple[Contour, ...] = ()  # other lines, whose integrals are added
 
     def tails(self, threshold: FloatArray) -> Tails:
         """Evaluate at every threshold; far from the design the errors grow, they never lie."""
@@ -62,11 +62,14 @@ class Contour:
         with np.errstate(over="ignore"):
             gamma = np.exp(threshold)
         out_dropped, in_dropped = (np.full_like(threshold, mass) for mass in self.dropped)
-        if self.bulk is not None:
-            theta, log_bulk = self.bulk
+        for theta, log_mass in self.bounded:
             with np.errstate(over="ignore", under="ignore"):
-                out_dropped += np.exp(log_bulk - theta * threshold)
-                in_dropped += np.exp(log_bulk - (theta - 1) * threshold)
+                out_dropped += np.exp(log_mass - theta * threshold)
+                in_dropped += np.exp(log_mass - (theta - 1) * threshold)
+        for other in self.besides:
+            more, doubt = other._integrals(threshold)
+            values, errors = values + more, errors + doubt
+            out_dropped, in_dropped = out_dropped + other.dropped[0], in_dropped + other.dropped[1]
         (q, p, s, density, in_density), (eq, ep, es, *_) = values, errors
         if self.region == "left":
             out_below, in_below, back = -q, -p, s
@@ -89,9 +92,10 @@ class Contour:
         relative = self._aliases(threshold) + self.truncation[which] + self.rounding[which] + TINY
         total: FloatArray = self.growth - (self.c - which) * threshold + np.log(relative)
         total = np.logaddexp(total, math.log(self.dropped[which] + TINY))
-        if self.bulk is not None:
-            theta, log_bulk = self.bulk
-            total = np.logaddexp(total, log_bulk - (theta - which) * threshold)
+        for theta, log_mass in self.bounded:
+            total = np.logaddexp(total, log_mass - (theta - which) * threshold)
+        for other in self.besides:
+            total = np.logaddexp(total, other.log_error(threshold, law))
         return total
 
     @cached_property
@@ -235,7 +239,7 @@ def _body_if_enough(loss: PrivacyLoss, region: Region, threshold: float) -> tupl
             if edge < 1e-19:
                 return body, c
             found.append((edge, len(found), body, c))
-    if found and min(found)[0] * loss.steps.sum() < _MOST_CUT:
+    if found and min(found)[0] * loss.steps.sum() < MOST_CUT:
         _, _, body, c = min(found)
         return body, c
     return loss, saddle(loss, region, threshold)

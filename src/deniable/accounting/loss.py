@@ -17,10 +17,10 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
+from scipy.special import log_ndtr, ndtr
 
 from deniable._check import FloatArray, InputError
-from deniable.accounting.nodes import Nodes, TooSlowError, nodes
+from deniable.accounting.nodes import Nodes, TooSlowError, Window, log_fade, nodes
 from deniable.accounting.ratios import ComplexArray, complex_log1p, complex_log_ratio, flip_cumulants, log_ratio
 from deniable.mechanisms import ApproximateDP, GaussianDP, Mechanism, PureDP, SubsampledGaussian
 
@@ -30,6 +30,7 @@ TINY = 1e-300  # charged where probabilities come close to underflow
 _DIGITS = 44.0  # −log of the relative error asked of sums over u: far below rounding even after a million steps
 _MOST_POINTS = 1 << 20  # nodes of all phases together
 _FAR = 600.0  # exponents from which −1 is nothing, and φ and r^c are only representable together
+_FADED = 9.0  # widths beyond the middle of a window at which it ends: Φ(−9) is 1e-19
 _LONG = 512  # values of t from which tables pay
 _ENTRIES = 1 << 17  # matrix entries evaluated at a time: keeps memory at a few MB
 
@@ -48,6 +49,8 @@ class PrivacyLoss:
         (ε, count) of randomised responses, the worst pairs of pure DP: loss ε or −ε.
     ceiling
         Largest u of any step that is kept; the mass beyond is :attr:`dropped`.
+    window
+        (v, δ), one entry a phase each: densities are multiplied by Φ((v − u)/δ), which leaves a positive measure.
     """
 
     noise: FloatArray
@@ -56,6 +59,7 @@ class PrivacyLoss:
     gaussian: float
     flips: tuple[tuple[float, float], ...] = ()
     ceiling: float = math.inf
+    window: Window | None = None
     _kept: list[Line] = field(default_factory=list, init=False, repr=False)
 
     @classmethod
@@ -97,6 +101,19 @@ class PrivacyLoss:
         unbounded = self.gaussian > 0 or self.steps.size > 0
         return math.inf if unbounded else float(sum(epsilon * count for epsilon, count in self.flips))
 
+    def windowed(self, place: FloatArray, width: FloatArray) -> PrivacyLoss:
+        """The part of the law in which every step passes a smooth window."""
+        return replace(self, ceiling=float(np.max(place + _FADED * width)), window=(place, width))
+
+    @cached_property
+    def faded(self) -> FloatArray:
+        """Mass under "out" that the window takes from one step, one entry a phase."""
+        if self.window is None:
+            return np.zeros(self.steps.size)
+        place, width = self.window
+        mass: FloatArray = ndtr(-place / np.hypot(1.0, width))
+        return mass
+
     @cached_property
     def body(self) -> PrivacyLoss:
         """The same without outcomes so rare (about 1e-25) that they only make real transforms at large c explode."""
@@ -105,7 +122,7 @@ class PrivacyLoss:
     @cached_property
     def bodies(self) -> tuple[PrivacyLoss, ...]:
         """The body and larger ones: the larger, the rarer what is left out and the larger the c that still explodes."""
-        if self.steps.size == 0:
+        if self.steps.size == 0 or self.window is not None:
             return (self,)
         return tuple(replace(self, ceiling=height + 1 / float(self.noise.min())) for height in _CEILINGS)
 
@@ -114,17 +131,17 @@ class PrivacyLoss:
         """Mass that the ceiling takes from the composed law under "out" and under "in" (union bound)."""
         if math.isinf(self.ceiling):
             return 0.0, 0.0
-        out, hit = ndtr(-self.ceiling), ndtr(1 / self.noise - self.ceiling)
-        inside = self.steps @ ((1 - self.rate) * out + self.rate * hit)
-        return float(self.steps.sum() * out), float(inside)
+        fade = np.exp(log_fade(self.window, np.array([self.ceiling]))[:, 0])
+        out, hit = fade * ndtr(-self.ceiling), fade * ndtr(1 / self.noise - self.ceiling)
+        return float(np.sum(self.steps * out)), float(self.steps @ ((1 - self.rate) * out + self.rate * hit))
 
     def edge(self, c: float) -> float:
         """Density left at the ceiling, relative to its largest value: 0 means that nothing is cut at real part c."""
         if math.isinf(self.ceiling):
             return 0.0
-        line = self.real_line(c)
-        top = np.max(np.maximum(c * line.loss, 0) - line.u**2 / 2, axis=1)
-        cut = c * log_ratio(np.array([self.ceiling]), self.noise[:, None], self.rate[:, None]) - self.ceiling**2 / 2
+        line, end = self.real_line(c), np.array([self.ceiling])
+        top = np.max(np.maximum(c * line.loss, 0) + line.log_weight, axis=1)
+        cut = c * log_ratio(end, self.noise[:, None], self.rate[:, None]) - end**2 / 2 + log_fade(self.window, end)
         return float(np.exp(np.max(cut[:, 0] - top)))
 
     def line(self, c: float, t_max: float = 0.0, digits: float = _DIGITS) -> Line:
@@ -141,7 +158,7 @@ class PrivacyLoss:
         return replace(self._kept[0], c=outermost)
 
     def _nodes(self, points: tuple[float, ...], t_max: float = 0.0, digits: float = _DIGITS) -> Nodes:
-        return nodes(self.noise, self.rate, self.ceiling, points, t_max, digits)
+        return nodes(self.noise, self.rate, self.ceiling, points, t_max, digits, self.window)
 
     def cumulants(self, c: float) -> tuple[float, float, float]:
         """K(c), K′(c) and K″(c) of the composed loss under "out", for real c."""
@@ -155,11 +172,12 @@ class PrivacyLoss:
             total = total + count * flip_cumulants(epsilon, points)[0]
         cut = line._at_ceiling(points)  # for an upper bound: these are Chernoff's
         for phase in range(self.steps.size):
-            exponent = np.multiply.outer(points, line.loss[phase])
-            top = np.max(exponent - line.u**2 / 2, axis=1)
-            value = np.log1p(_increments(exponent, line.u, line.density_unit).sum(axis=1) + cut[phase])
+            exponent, log_weight = np.multiply.outer(points, line.loss[phase]), line.log_weight[phase]
+            top = np.max(exponent + log_weight, axis=1)
+            rise = _increments(exponent, log_weight, line.density_unit).sum(axis=1) - self.faded[phase]
+            value = np.log1p(rise + cut[phase])
             for k in np.flatnonzero(top > 30):
-                size = np.sum(np.exp(exponent[k] - line.u**2 / 2 - top[k])) * line.density_unit
+                size = np.sum(np.exp(exponent[k] + log_weight - top[k])) * line.density_unit
                 value[k] = top[k] + np.log(size + cut[phase, k] * np.exp(-top[k]))
             total = total + self.steps[phase] * value
         return total
@@ -187,7 +205,8 @@ class Line:
     spacing: float
     shift: float
     amplification: float  # how much larger the weights on shifted nodes are
-    density: FloatArray  # standard normal density times the spacing, at the real nodes
+    log_weight: FloatArray  # −u²/2 and the logarithm of the window at the real nodes, one row a phase
+    density: FloatArray  # normal density times window times spacing, one row a phase
     loss: FloatArray  # L at the real nodes, one row a phase
 
     @classmethod
@@ -199,9 +218,16 @@ class Line:
         u: FloatArray = grid.low + grid.spacing * np.arange(count, dtype=np.float64)
         if grid.high >= loss.ceiling:  # every line must cut at the same place: half a spacing beyond the last node
             u += loss.ceiling - (u[-1] + grid.spacing / 2)
-        density = np.exp(-(u**2) / 2) * (grid.spacing / np.sqrt(2 * np.pi))
+        log_weight = np.broadcast_to(log_fade(loss.window, u) - u**2 / 2, (loss.steps.size, u.size))
+        density = np.exp(log_weight) * (grid.spacing / np.sqrt(2 * np.pi))
         ratio = log_ratio(u, loss.noise[:, None], loss.rate[:, None])
-        return cls(loss, c, u, grid.spacing, grid.shift, grid.amplification, density, ratio)
+        return cls(loss, c, u, grid.spacing, grid.shift, grid.amplification, log_weight, density, ratio)
+
+    @property
+    def lift(self) -> float:
+        """How much larger φ and the window may be on the shifted nodes."""
+        narrow = math.inf if self.of.window is None else float(self.of.window[1].min())
+        return math.exp(self.shift**2 / 2 * (1 + 1 / narrow**2))
 
     @property
     def density_unit(self) -> float:
@@ -211,25 +237,25 @@ class Line:
     @cached_property
     def scale(self) -> FloatArray:
         """Per phase, a power of e that keeps r^c·φ representable (0 in all ordinary cases)."""
-        top = (self.c * self.loss - self.u**2 / 2).max(axis=1, initial=-np.inf)
+        top = (self.c * self.loss + self.log_weight).max(axis=1, initial=-np.inf)
         return np.where(top > 30, top, 0.0)
 
     @cached_property
     def _increments(self) -> FloatArray:
-        return _increments(self.c * self.loss, self.u, self.density_unit)
+        return _increments(self.c * self.loss, self.log_weight, self.density_unit)
 
     @cached_property
     def tilted(self) -> FloatArray:
         """φ·r^c·e^{−scale} at the nodes: the tilted law before normalisation."""
         if not self.scale.any():
             return self.density + self._increments
-        exponent = self.c * self.loss - self.u**2 / 2 - self.scale[:, None]
+        exponent = self.c * self.loss + self.log_weight - self.scale[:, None]
         return np.exp(np.maximum(exponent, -745.0)) * self.density_unit
 
     @cached_property
     def excess(self) -> FloatArray:
         """M(c) − 1 per phase where the scale is 0 (else M·e^{−scale}), free of cancellation."""
-        plain: FloatArray = self._increments.sum(axis=1)
+        plain: FloatArray = self._increments.sum(axis=1) - self.of.faded
         return np.where(self.scale > 0, self.tilted.sum(axis=1), plain)
 
     @cached_property
@@ -248,7 +274,9 @@ class Line:
         v = self.of.ceiling
         if self.u[-1] + self.spacing < v:
             return np.zeros((self.of.steps.size, points.size))
-        height = log_ratio(np.array([v]), self.of.noise[:, None], self.of.rate[:, None]) * points - v**2 / 2
+        end = np.array([v])
+        height = log_ratio(end, self.of.noise[:, None], self.of.rate[:, None]) * points - v**2 / 2
+        height = height + log_fade(self.of.window, end)
         return 2 * self.density_unit * np.exp(np.minimum(height, 700.0))
 
     @cached_property
@@ -303,7 +331,7 @@ class Line:
     def _relevant(self, phase: int) -> NDArray[np.intp]:
         if self.shift > 0:  # off the real line other nodes matter; none is laid in vain
             return np.arange(self.u.size)
-        weight = np.maximum(self.tilted[phase], self.density) if self.scale[phase] == 0 else self.tilted[phase]
+        weight = np.maximum(self.tilted[phase], self.density[phase]) if self.scale[phase] == 0 else self.tilted[phase]
         return np.flatnonzero(weight > 1e-24 * weight.max())
 
     def _difference(self, phase: int, keep: NDArray[np.intp], t: FloatArray) -> ComplexArray:
@@ -328,21 +356,25 @@ class Line:
     def _shifted_difference(self, phase: int, keep: NDArray[np.intp], t: FloatArray) -> ComplexArray:
         """The same on Im u = shift: Σ φ(u)·(r^{c+it} − 1) − (M(c) − 1)."""
         u = np.asarray(self.u[keep] + 1j * self.shift, dtype=np.complex128)
+        log_weight = -(u**2) / 2 + math.log(self.density_unit)
+        if self.of.window is not None:
+            place, width = self.of.window
+            log_weight = log_weight + log_ndtr((place[phase] - u) / width[phase])
         loss = complex_log_ratio(u, float(self.of.noise[phase]), float(self.of.rate[phase]))
         far = self.c * loss.real > _FAR
         if self.scale[phase] > 0:
             far = np.ones_like(far)
-        tilted = np.exp(-(u[far] ** 2) / 2 + self.c * loss[far] - self.scale[phase]) * self.density_unit
+        tilted = np.exp(log_weight[far] + self.c * loss[far] - self.scale[phase])
         whole: ComplexArray = np.exp(np.multiply.outer(1j * t, loss[far])) @ tilted - self.excess[phase]
         if self.scale[phase] > 0:
             return whole
-        u, loss = u[~far], loss[~far]
+        whole, weight, loss = whole - self.of.faded[phase], np.exp(log_weight[~far]), loss[~far]
         x = self.c * loss.real - np.multiply.outer(t, loss.imag)
         half = (self.c * loss.imag + np.multiply.outer(t, loss.real)) / 2
         sine, cosine = np.sin(half), np.cos(half)
         growth = np.expm1(x)
         real = growth * (cosine**2 - sine**2) - 2 * sine**2
-        small = (real + 2j * (growth + 1) * sine * cosine) @ (np.exp(-(u**2) / 2) * self.density_unit)
+        small = (real + 2j * (growth + 1) * sine * cosine) @ weight
         return np.asarray(small + whole, dtype=np.complex128)
 
     def log_moduli(self, t: FloatArray) -> FloatArray:
@@ -361,13 +393,14 @@ class Line:
         """
         rows = []
         u = self.u + 1j * self.shift
-        for sigma, rate, scale, mgf in zip(self.of.noise, self.of.rate, self.scale, self.mgf, strict=True):
+        phases = zip(self.of.noise, self.of.rate, self.log_weight, self.scale, self.mgf, strict=True)
+        for sigma, rate, log_weight, scale, mgf in phases:
             odds = np.exp(np.minimum((u / sigma).real - 1 / (2 * sigma**2), 600.0) + 1j * u.imag / sigma)
             rise = complex_log1p(odds * (rate / (1 - rate)))
-            exponent = (self.shift**2 - self.u**2) / 2 + self.c * (rise.real + np.log1p(-rate)) - scale
+            exponent = log_weight + self.c * (rise.real + np.log1p(-rate)) - scale
             weight = self.density_unit * np.exp(np.minimum(exponent, 700.0))
             decay = np.exp(-np.multiply.outer(a, rise.imag))
-            rows.append(b * (decay @ (weight * np.abs(rise))) / mgf)
+            rows.append(self.lift * b * (decay @ (weight * np.abs(rise))) / mgf)
         return np.stack(rows)
 
     @cached_property
@@ -391,13 +424,13 @@ class Line:
         return bound
 
 
-def _increments(exponent: FloatArray, u: FloatArray, unit: float) -> FloatArray:
-    """φ(u)·(e^x − 1) times the spacing: free of cancellation for small x, and of overflow for large x far out."""
+def _increments(exponent: FloatArray, log_weight: FloatArray, unit: float) -> FloatArray:
+    """weight·(e^x − 1) times the spacing: free of cancellation for small x, and of overflow for large x far out."""
     with np.errstate(under="ignore"):
-        found = np.expm1(np.minimum(exponent, _FAR)) * (np.exp(-(u**2) / 2) * unit)
+        found = np.expm1(np.minimum(exponent, _FAR)) * (np.exp(log_weight) * unit)
         far = exponent > _FAR
         if far.any():
-            found = np.where(far, np.exp(np.minimum(exponent - u**2 / 2, 700.0)) * unit, found)
+            found = np.where(far, np.exp(np.minimum(exponent + log_weight, 700.0)) * unit, found)
     return found
 
 

@@ -12,7 +12,9 @@ real line, and comes down at the window's ends, where all heights between 0 and 
 window f on Im u = Y may be astronomically large. If the window ends at a ceiling where f is not negligible, the sum
 over the nodes up to there differs from the integral up to half a spacing beyond the last of them by at most twice the
 last summand: the factor 1.25 below makes |f|·e^{−2πy/h} ≤ |f(b)|·e^{−2πy/5h} on the way down, 0.8·h·|f(b)| a side.
-Every maximum over u is taken cell by cell from bounds, not samples.
+
+A window Φ((v − u)/δ), which falls on the real line, is at most e^{y²/(2δ²)} larger above it: y²/2 becomes
+y²/2·(1 + 1/δ²) everywhere. Every maximum over u is taken cell by cell from bounds, not samples.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import log_ndtr
 
 from deniable._check import FloatArray
 
@@ -32,6 +35,9 @@ _SLACK = 4.0  # asked beyond the digits: sums of several bounds, and the window'
 _AMPLIFIED = 2.5  # log of how much larger than on the real line weights may be
 _EASY = 4.0  # real parts up to which bounds in closed form serve
 _BLOCK = 1 << 16  # (phases, heights, cells) at a time
+
+
+Window = tuple[FloatArray, FloatArray]  # v and δ, one entry a phase
 
 
 class TooSlowError(Exception):
@@ -49,9 +55,17 @@ class Nodes(NamedTuple):
 
 
 def nodes(
-    noise: FloatArray, rate: FloatArray, ceiling: float, points: tuple[float, ...], t_max: float, digits: float
+    noise: FloatArray,
+    rate: FloatArray,
+    ceiling: float,
+    points: tuple[float, ...],
+    t_max: float,
+    digits: float,
+    window: Window | None = None,
 ) -> Nodes:
     """Nodes that serve every phase on the lines Re w = c for every c between the ``points``, for 0 ≤ t ≤ ``t_max``.
+
+    ``window`` holds v and δ of every phase.
 
     Raises
     ------
@@ -60,9 +74,10 @@ def nodes(
     """
     if noise.size == 0:
         return Nodes(-1.0, 1.0, 1.0)
+    bend = 1.0 if window is None else 1 + 1 / float(window[1].min()) ** 2
     if min(points) >= (0.0 if t_max > 0 else -_EASY) and max(points) <= (1.0 if t_max > 0 else _EASY):
-        return _easy(noise, rate, ceiling, min(points), max(points), t_max, digits + _SLACK)
-    found = [_at(noise, rate, ceiling, c, t_max, digits) for c in _with_between(points)]
+        return _easy(noise, rate, ceiling, min(points), max(points), t_max, digits + _SLACK, bend)
+    found = [_at(noise, rate, ceiling, c, t_max, digits, window, bend) for c in _with_between(points)]
     if len(found) == 1:
         return found[0]
     # what lies between the points needs the middle of the normal law as well
@@ -71,7 +86,14 @@ def nodes(
 
 
 def _easy(
-    noise: FloatArray, rate: FloatArray, ceiling: float, least: float, most: float, t_max: float, margin: float
+    noise: FloatArray,
+    rate: FloatArray,
+    ceiling: float,
+    least: float,
+    most: float,
+    t_max: float,
+    margin: float,
+    bend: float,
 ) -> Nodes:
     """The same near the real axis, for c between ``least`` and ``most``, from bounds in closed form.
 
@@ -83,12 +105,12 @@ def _easy(
     margin += float(np.minimum(-np.log1p(-rate) / 2, 1 / (8 * noise**2)).max())
     reach = math.sqrt(2 * (margin + max(-least, 0.0) * float(np.max(-np.log1p(-rate)))))
     low, high = -reach, min(reach + max(most, 0.0) / narrow, ceiling)
-    curved = 1 + max(-least, 0.0) / (2 * narrow**2)
+    curved = bend + max(-least, 0.0) / (2 * narrow**2)
     height = min((0.97 if least >= 0 else 0.5) * math.pi * narrow, math.sqrt(2 * margin / curved))
     if t_max == 0:
         return Nodes(low, high, min(2 * math.pi / (margin / height + height * curved / 2), _PLAIN))
-    shift = min(height / 2, math.sqrt(2 * _AMPLIFIED))
-    shifted = min(shift / margin, (height - shift) / (margin + height**2 / 2), _PLAIN / (2 * math.pi))
+    shift = min(height / 2, math.sqrt(2 * _AMPLIFIED / bend))
+    shifted = min(shift / margin, (height - shift) / (margin + bend * height**2 / 2), _PLAIN / (2 * math.pi))
     u = np.linspace(low, high, int(min((high - low) / min(0.3, 0.3 * narrow), 4000)) + 2)
     sigma, q = noise[:, None], rate[:, None]
     odds = q / (1 - q) * np.exp(np.minimum(u / sigma - 1 / (2 * sigma**2), 600.0))
@@ -96,11 +118,11 @@ def _easy(
     between = (u[1] - u[0]) ** 2 / 8 * (1 + 1 / (4 * narrow**2))  # what interpolation may miss
     weight = margin + between + np.maximum(np.maximum(weight[:, 1:], weight[:, :-1]), -(u[1:] ** 2) / 2)
     swing = t_max * np.maximum(odds / (1 + odds), 2 / math.pi * np.arctan(odds))[:, 1:] / sigma  # κ grows with u
-    y = np.array([0.1, 0.25, 0.5])[:, None, None] * min(math.pi * narrow, 2 * math.sqrt(2 * margin))
-    asked = np.where(weight > 0, weight / y + y / 2 + swing, 0.0).max(axis=(1, 2))
+    y = np.array([0.1, 0.25, 0.5])[:, None, None] * min(math.pi * narrow, 2 * math.sqrt(2 * margin / bend))
+    asked = np.where(weight > 0, weight / y + bend * y / 2 + swing, 0.0).max(axis=(1, 2))
     density = float(asked.min()) / (2 * math.pi)
     if 1 / density < 2 * math.pi * shifted / 3:
-        return Nodes(low, high, 2 * math.pi * shifted, shift, math.exp(shift**2 / 2))
+        return Nodes(low, high, 2 * math.pi * shifted, shift, math.exp(bend * shift**2 / 2))
     return Nodes(low, high, min(1 / density, _PLAIN))
 
 
@@ -116,13 +138,23 @@ def _with_between(points: tuple[float, ...]) -> tuple[float, ...]:
     return tuple(sorted(found))
 
 
-def _at(noise: FloatArray, rate: FloatArray, ceiling: float, c: float, t_max: float, digits: float) -> Nodes:
+def _at(
+    noise: FloatArray,
+    rate: FloatArray,
+    ceiling: float,
+    c: float,
+    t_max: float,
+    digits: float,
+    window: Window | None,
+    bend: float,
+) -> Nodes:
     margin = digits + _SLACK
-    heights = _STRIP * min(math.pi * float(noise.min()), _HIGHEST)
-    u = _cells(noise, rate, ceiling, c, margin + heights[-1] ** 2 / 2)
+    heights = _STRIP * min(math.pi * float(noise.min()), _HIGHEST / math.sqrt(bend))
+    u = _cells(noise, rate, ceiling, c, margin + bend * heights[-1] ** 2 / 2, window)
+    fade = np.broadcast_to(log_fade(window, u), (noise.size, u.size))
     size = max(1, _BLOCK // (heights.size * u.size))
     need = [
-        _needs(noise[k : k + size], rate[k : k + size], c, t_max, u, heights, margin)
+        _needs(noise[k : k + size], rate[k : k + size], c, t_max, u, fade[k : k + size], heights, margin, bend)
         for k in range(0, noise.size, size)
     ]
     real, resting, windows = (np.stack(part) for part in zip(*need, strict=True))
@@ -141,12 +173,24 @@ def _at(noise: FloatArray, rate: FloatArray, ceiling: float, c: float, t_max: fl
     return Nodes(float(u[first[0]]), float(u[last[0]]), spacing)
 
 
-def _cells(noise: FloatArray, rate: FloatArray, ceiling: float, c: float, margin: float) -> FloatArray:
+def log_fade(window: Window | None, u: FloatArray) -> FloatArray:
+    """log Φ((v − u)/δ), one row a phase; a single row of zeros without a window."""
+    if window is None:
+        return np.zeros((1, u.size))
+    place, width = window
+    fade: FloatArray = log_ndtr((place[:, None] - u) / width[:, None])
+    return fade
+
+
+def _cells(
+    noise: FloatArray, rate: FloatArray, ceiling: float, c: float, margin: float, window: Window | None
+) -> FloatArray:
     """Cell boundaries around all u at which φ·max(r^c, 1) is within e^{−margin} of its largest value."""
     low = -30.0 - min(max(-c, 0.0) * float((rate / noise).max()), 1e3)
     high = min(30.0 + max(c, 0.0) / float(noise.min()), ceiling)
     coarse = np.linspace(low, high, int(min(3 * (high - low), 4000)))
-    weight = -(coarse**2) / 2 + np.maximum(c * _log_modulus(coarse, noise[:, None], rate[:, None], 1.0), 0.0)
+    rise = np.maximum(c * _log_modulus(coarse, noise[:, None], rate[:, None], 1.0), 0.0)
+    weight = rise + log_fade(window, coarse) - coarse**2 / 2
     peak = weight.max(axis=1, keepdims=True)
     if not np.all(peak < 1e6):
         raise TooSlowError(f"the law tilted by {c:g} overflows")
@@ -165,7 +209,15 @@ def _log_modulus(u: FloatArray, sigma: FloatArray, q: FloatArray, cosine: FloatA
 
 
 def _needs(
-    noise: FloatArray, rate: FloatArray, c: float, t_max: float, u: FloatArray, heights: FloatArray, margin: float
+    noise: FloatArray,
+    rate: FloatArray,
+    c: float,
+    t_max: float,
+    u: FloatArray,
+    fade: FloatArray,
+    heights: FloatArray,
+    margin: float,
+    bend: float,
 ) -> tuple[FloatArray, FloatArray, NDArray[np.intp]]:
     """What these phases ask for.
 
@@ -173,9 +225,9 @@ def _needs(
     something is left beyond the cells); first and last cell of the window of real nodes, and of each height.
     """
     sigma, q = noise[:, None], rate[:, None]
-    bell = -(np.where(u[:-1] > 0, u[:-1], np.minimum(u[1:], 0.0)) ** 2) / 2
+    bell = fade[:, :-1] - np.where(u[:-1] > 0, u[:-1], np.minimum(u[1:], 0.0)) ** 2 / 2  # largest in every cell
     real = c * _log_modulus(u, sigma, q, 1.0)
-    peak = np.maximum((np.maximum(real, 0.0) - u**2 / 2).max(axis=1, keepdims=True), 0.0)
+    peak = np.maximum((np.maximum(real, 0.0) + fade - u**2 / 2).max(axis=1, keepdims=True), 0.0)
     real = bell - peak + np.maximum(real[:, 1:], real[:, :-1])  # (phases, cells)
     plain = bell - peak
 
@@ -188,13 +240,13 @@ def _needs(
         deepest = c * (np.log1p(-q)[:, :, None] + np.log(sine))
         dips = (odds[..., :-1] <= -cosine) & (odds[..., 1:] >= -cosine)
         still = np.where(dips, deepest, still)
-    rise = heights[:, None] ** 2 / 2 - peak[:, :, None]
-    still = still + bell + rise
+    rise = bend * heights[:, None] ** 2 / 2 - peak[:, :, None]
+    still = still + bell[:, None] + rise
     # no height up to Y has anything left where this is negligible: for c ≥ 0 |r| is largest on the real line
-    cover = np.maximum(still if c < 0 else real[:, None, :] + heights[:, None] ** 2 / 2, bell + rise)
+    cover = np.maximum(still if c < 0 else real[:, None] + bend * heights[:, None] ** 2 / 2, bell[:, None] + rise)
     resting = np.maximum(np.maximum(still.max(axis=2), rise[:, :, 0]), 0.0)
     if c < 0:
-        beyond = np.where(odds[:, :, -1:] < -cosine, deepest + bell[-1] + rise, -np.inf)[:, :, 0]
+        beyond = np.where(odds[:, :, -1:] < -cosine, deepest + bell[:, None, -1:] + rise, -np.inf)[:, :, 0]
         resting = np.where(beyond > -margin, np.inf, resting)
     resting = np.where(cover[:, :, -1] > -margin, np.inf, resting)  # cut off: real nodes only
 
@@ -209,7 +261,7 @@ def _needs(
         np.arctan2(at_ends * sine, 1 + at_ends * cosine) / angle,  # where it is convex
     )
     sink = max(-c, 0.0) * at_ends / (1 + 2 * at_ends * np.minimum(cosine, 0.0) + at_ends**2)
-    descent = (heights[:, None] / 2 + (sink + t_max * swing) / sigma[:, :, None]).max(axis=2)
+    descent = (bend * heights[:, None] / 2 + (sink + t_max * swing) / sigma[:, :, None]).max(axis=2)
     density = np.maximum((margin + moving) / heights, 1.25 * descent) / (2 * math.pi)
 
     windows = [_ends((np.maximum(real, plain) > -margin).any(axis=0)[None])]
