@@ -47,7 +47,7 @@ def advantage_bracket(loss: PrivacyLoss) -> tuple[float, float]:
     log_m = line.log_transform(t, spacing)
     terms = np.exp(growth + log_m.real) * (2 / period / (t**2 + 0.25))
     terms[0] /= 2
-    error = terms @ (2 * line.rounding() * np.hypot(0.5, t) + 32 * EPS) + truncation[2] * math.exp(growth) + 8 * EPS
+    error = terms @ (line.doubt(t, log_m) + 32 * EPS) + truncation[2] * math.exp(growth) + 8 * EPS
     value = 1 - float(terms @ np.cos(log_m.imag)) + 2 / math.expm1(period / 2)
     return max(value - float(error) - sticks, 0.0), min(value + float(error), 1.0)
 

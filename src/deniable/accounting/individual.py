@@ -319,10 +319,12 @@ def _overlap(tally: _Tally, log_gamma: FloatArray, width: float, period: float) 
         phi *= spacing / np.pi / (t**2 + 0.25) * np.where(t == 0, 0.5, 1.0)
         angle = np.multiply.outer(t, log_gamma)
         total[active] += phi.real @ np.cos(angle) + phi.imag @ np.sin(angle)
-        size = np.abs(phi)
+        weight = (
+            spacing / np.pi / (t**2 + 0.25) * np.exp(log_start[active, None])
+        )  # where φ is small, M^{T − 1} may not be
         blur = 2 * tally.total(line.step_rounding) + turning
-        rounding[active] += (size @ np.hypot(t, 0.5)) * blur[active]
-        rounding[active] += 64 * EPS * (1 + np.abs(log_start[active])) * size.sum(axis=1)
+        rounding[active] += (weight @ np.hypot(t, 0.5)) * blur[active]
+        rounding[active] += 64 * EPS * (1 + np.abs(log_start[active])) * np.abs(phi).sum(axis=1)
     gamma = np.exp(log_gamma)
     aliases = (1 + gamma) / np.expm1(min(period / 2, 700.0)) * (1 + 8 * EPS)
     return np.asarray(np.sqrt(gamma) * (total - (neglected + 2 * rounding)[:, None]) - aliases)

@@ -213,9 +213,7 @@ def contour(
         [1 / w, 1 / (w - 1), 1 / (w * (w - 1)), np.ones_like(w), np.ones_like(w)], axis=1
     )
     sizes = np.abs(coefficients)
-    # the growth comes from other nodes, cut at another place
-    cuts = [4 * n * cut * np.exp(-log_m.real / n) for n, cut in zip(loss.steps, line.cut, strict=True)]
-    rounding = sizes.T @ (2 * line.rounding() * np.abs(w) + 64 * EPS + sum(cuts))
+    rounding = sizes.T @ (line.doubt(t, log_m) + 64 * EPS)
     return Contour(
         region, c, threshold, width, growth, period, t, coefficients, chernoff, truncation, rounding,
         4 * EPS * (sizes.T @ t), loss.dropped,

@@ -22,7 +22,7 @@ from scipy.special import log_ndtr, ndtr
 
 from deniable._check import FloatArray
 from deniable.accounting.inversion import MOST_CUT, Contour, contour, period_for
-from deniable.accounting.loss import EPS, TINY, PrivacyLoss
+from deniable.accounting.loss import EPS, TINY, Line, PrivacyLoss
 from deniable.accounting.nodes import TooSlowError
 from deniable.accounting.ratios import ComplexArray, complex_log1p, complex_log_ratio, log_ratio
 
@@ -150,19 +150,34 @@ class Jumps:
         bound_: FloatArray = self.small(point)[0] + grown
         return bound_
 
-    def transform(self, c: float, t: FloatArray, log_m: ComplexArray, growth: float) -> ComplexArray:
-        """D(c + it)·e^{−growth} = −M^T·(expm1 Σ T·log1p(−M_l/M))·e^{−growth}."""
+    def transform(self, line: Line, t: FloatArray, growth: float) -> tuple[ComplexArray, FloatArray]:
+        """D(c + it)·e^{−growth} = −M^T·(expm1 Σ T·log1p(−M_l/M))·e^{−growth} and what errors of M do to it.
+
+        An error of M changes D by at most as much as the larger of M^T and (M − M_l)^T, relatively, times the smaller
+        of 2 and Σ T·|M_l|/max(|M|, |M − M_l|), which is a bound on their relative difference.
+        """
+        c, spacing = line.c, float(t[1])
         exponent = np.zeros(t.shape, dtype=np.complex128)
-        line = self.whole.line(c, float(t[-1]))
+        apart, doubt = np.zeros(t.shape), np.zeros(t.shape)
         for phase, (split, steps) in enumerate(zip(self.splits, self.loss.steps, strict=True)):
             weight, loss = split.large
             size = weight * np.exp(c * loss)
             rows = max(1, (1 << 17) // size.size)
             parts = [np.exp(np.multiply.outer(1j * t[k : k + rows], loss)) @ size for k in range(0, t.size, rows)]
-            whole = np.exp(line.log_one(phase, t))
-            share = np.asarray(-np.concatenate(parts) / whole, dtype=np.complex128)
+            log_ratio = line.log_ratio_of(phase, t, spacing)
+            share = -np.concatenate(parts) * np.exp(-log_ratio - line.log_mgf_of(phase))
             exponent += steps * complex_log1p(share)
-        return -np.expm1(exponent) * np.exp(log_m - growth)
+            larger = np.maximum(np.abs(1 + share), 1.0)  # max(|M|, |M − M_l|)/|M|
+            apart += steps * np.abs(share) / larger
+            error = 2 * line.step_rounding[phase] * np.abs(c + 1j * t) + 4 * line.cut[phase]
+            doubt += steps * error * np.exp(-log_ratio.real) / larger
+        log_m = line.log_transform(t, spacing) + line.cumulants[0] - growth
+        near = exponent.real < 30
+        smaller = np.where(near, 0.0, log_m + exponent)
+        values = np.where(
+            near, -np.expm1(np.where(near, exponent, 0.0)) * np.exp(log_m), np.exp(log_m) - np.exp(smaller)
+        )
+        return values, np.exp(log_m.real + np.maximum(exponent.real, 0.0)) * np.minimum(apart, 2.0) * doubt
 
     def severed(self, c: float) -> float:
         """Bound on what the end of the nodes does to M_l, relative to M_l(c): twice the last summand."""
@@ -247,19 +262,16 @@ class Plan:
         h = 2 * math.pi / self.period
         t: FloatArray = h * np.arange(self.count, dtype=np.float64)
         line = jumps.whole.line(c, float(t[-1]))
-        log_m = line.log_transform(t, h)
         w = c + 1j * t
         weight = np.full(self.count, 2.0 / self.period)
         weight[0] /= 2
-        values = jumps.transform(c, t, log_m + jumps.whole.cumulants(c)[0], growth)
+        values, doubt = jumps.transform(line, t, growth)
         poles = np.stack([1 / w, 1 / (w - 1), 1 / (w * (w - 1)), w**0, w**0], axis=1)
         coefficients = (weight * values)[:, None] * poles
         sizes = np.abs(coefficients)
-        blur = line.rounding() * np.abs(w)
-        steps = jumps.loss.steps
-        cuts = 4 * sum(n * cut * np.exp(-log_m.real / n) for n, cut in zip(steps, line.cut, strict=True))
         noise = jumps.noise(c, np.abs(w), growth)
-        rounding = sizes.T @ (2 * blur + cuts + 2 * jumps.severed(c) + 64 * EPS) + np.abs(poles).T @ (weight * noise)
+        relative = 2 * jumps.severed(c) + jumps.loss.flip_rounding * np.abs(w) + 64 * EPS
+        rounding = sizes.T @ relative + np.abs(poles).T @ (weight * (doubt + noise))
         truncation = np.array([self.remaining] * 3 + [0.0, 0.0])
         return Contour(
             "right", c, threshold, self.width, growth, self.period, t, coefficients, self.chernoff, truncation,

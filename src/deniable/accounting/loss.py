@@ -135,6 +135,11 @@ class PrivacyLoss:
         out, hit = fade * ndtr(-self.ceiling), fade * ndtr(1 / self.noise - self.ceiling)
         return float(np.sum(self.steps * out)), float(self.steps @ ((1 - self.rate) * out + self.rate * hit))
 
+    @property
+    def flip_rounding(self) -> float:
+        """Bound on the relative error of the transform of all randomised responses, over |w|."""
+        return 4 * EPS * sum(epsilon * count for epsilon, count in self.flips)
+
     def edge(self, c: float) -> float:
         """Density left at the ceiling, relative to its largest value: 0 means that nothing is cut at real part c."""
         if math.isinf(self.ceiling):
@@ -304,19 +309,19 @@ class Line:
         """
         total = np.asarray(self.of.gaussian * (1j * t * (self.c - 0.5) - t**2 / 2), dtype=np.complex128)
         for phase in range(self.of.steps.size):
-            total = total + self.of.steps[phase] * self._log_ratio_of_transforms(phase, t, spacing)
+            total = total + self.of.steps[phase] * self.log_ratio_of(phase, t, spacing)
         for epsilon, count in self.of.flips:
             slope = flip_cumulants(epsilon, np.asarray(self.c))[1] / epsilon  # tilted mean of ±1
             total = total + count * np.log(np.cos(t * epsilon) + 1j * slope * np.sin(t * epsilon))
         return total
 
-    def log_one(self, phase: int, t: FloatArray) -> ComplexArray:
-        """log M(c + it) of one step of one phase."""
-        log_m: ComplexArray = self._log_ratio_of_transforms(phase, t) + math.log(self.mgf[phase]) + self.scale[phase]
-        return log_m
+    def log_mgf_of(self, phase: int) -> float:
+        """log M(c) of one step of one phase."""
+        return math.log(self.mgf[phase]) + float(self.scale[phase])
 
-    def _log_ratio_of_transforms(self, phase: int, t: FloatArray, spacing: float | None = None) -> ComplexArray:
-        """log M(c + it)/M(c) for one step of one phase, from the difference so that nothing cancels."""
+    def log_ratio_of(self, phase: int, t: FloatArray, spacing: float | None = None) -> ComplexArray:
+        """log M(c + it)/M(c) of one step of one phase; ``spacing`` as above."""
+        # from the difference, so that nothing cancels
         evaluate = self._shifted_difference if self.shift > 0 else self._difference
         keep = self._relevant(phase)
         if not keep.size:
@@ -383,7 +388,7 @@ class Line:
 
     def log_ratios(self, t: FloatArray) -> ComplexArray:
         """log M(c + it)/M(c) of one step, one row a phase."""
-        rows = [self._log_ratio_of_transforms(phase, t) for phase in range(self.of.steps.size)]
+        rows = [self.log_ratio_of(phase, t) for phase in range(self.of.steps.size)]
         return np.array(rows, dtype=np.complex128).reshape(len(rows), t.size)
 
     def log_slopes(self, a: FloatArray, b: FloatArray) -> FloatArray:
@@ -409,14 +414,20 @@ class Line:
         sigma, rate = self.of.noise[:, None], self.of.rate[:, None]
         return np.exp(np.log(rate) + self.u / sigma - 1 / (2 * sigma**2) - self.loss)
 
-    def rounding(self) -> float:
-        """Bound on |ΔK(c + it)|/|w| from floating point."""
-        flips = sum(4 * epsilon * count for epsilon, count in self.of.flips)
-        return float(self.of.steps @ self.step_rounding + EPS * (2 * self.of.gaussian * (abs(self.c) + 1) + flips))
+    def doubt(self, t: FloatArray, log_transform: ComplexArray) -> FloatArray:
+        """Bound on the relative error of e^{K(c + it)} from floating point and from the ceiling.
+
+        The errors of one step are relative to M(c): where |M(c + it)| is smaller, they weigh more.
+        """
+        size = np.hypot(self.c, t)
+        total: FloatArray = (2 * EPS * self.of.gaussian * (abs(self.c) + 1) + self.of.flip_rounding) * size
+        for steps, rounding, cut in zip(self.of.steps, self.step_rounding, self.cut, strict=True):
+            total = total + steps * np.exp(-log_transform.real / steps) * (2 * rounding * size + 4 * cut)
+        return total
 
     @cached_property
     def step_rounding(self) -> FloatArray:
-        """The same of one step of every phase, by perturbing every term of the sums over u."""
+        """Bound on |ΔM(c + it)|/(M(c)·|w|) from floating point, by perturbing every term of the sums over u."""
         sigma = self.of.noise[:, None]
         argument = np.abs(self.loss) * (8 + self.u**2) + self.posterior * (np.abs(self.u) / sigma + 1 / sigma**2)
         plain = np.where(self.scale[:, None] > 0, 0.0, self.density)
