@@ -30,6 +30,8 @@ AnyDirection = Literal["add", "remove", "both"]
 
 _EPS = float(np.finfo(np.float64).eps)
 _TINY = float(np.finfo(np.float64).tiny)
+_FARTHEST = 5e3  # |ε| beyond which exp() under- and overflows anyway
+_MOST_ROUNDS = 60  # enough to get there
 
 
 @dataclass(frozen=True)
@@ -193,15 +195,17 @@ class Tradeoff(ABC):
 
     def _epsilon_bracket(self, delta: FloatArray, direction: AnyDirection, side: Side) -> tuple[FloatArray, FloatArray]:
         """Bracket δ(ε) for all ``delta`` at once: δ(low) > delta ≥ δ(high), or an infinite end where none exists."""
-        low, high = np.full(delta.shape, -1.0), np.full(delta.shape, 1.0)
-        for _ in range(21):  # widen to ±4988, beyond which exp() under- and overflows anyway; far ends are costly
-            too_low = self._delta(high, direction, side) > delta
-            too_high = self._delta(low, direction, side) <= delta
+        near, step = self._epsilon_near(delta, direction)
+        low, high = near - step, near + step
+        for _ in range(_MOST_ROUNDS):  # far ends are costly
+            too_low = (self._delta(high, direction, side) > delta) & (high < _FARTHEST)
+            too_high = (self._delta(low, direction, side) <= delta) & (low > -_FARTHEST)
             if not (too_low.any() or too_high.any()):
                 break
+            step = 1.5 * step
             low, high = (
-                np.where(too_low, high, np.where(too_high, 1.5 * low, low)),
-                np.where(too_high, low, np.where(too_low, 1.5 * high, high)),
+                np.where(too_low, high, np.where(too_high, low - step, low)),
+                np.where(too_high, low, np.where(too_low, high + step, high)),
             )
         unreachable = self._delta(high, direction, side) > delta
         always = self._delta(low, direction, side) <= delta
@@ -209,6 +213,10 @@ class Tradeoff(ABC):
         low = np.where(always | (delta >= 1), -np.inf, np.where(unreachable, high, low))
         high = np.where(always | (delta >= 1), -np.inf, np.where(unreachable, np.inf, high))
         return low, high
+
+    def _epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
+        """Where to look for ε first, and how far around; a bad guess costs time, no more."""
+        return np.zeros_like(delta), np.ones_like(delta)
 
     @staticmethod
     def _narrowed(
@@ -255,6 +263,9 @@ class _Inverse(Tradeoff):
 
     def _largest_log_ratio(self, direction: Direction) -> float:
         return self.of._largest_log_ratio(_OPPOSITE[direction])
+
+    def _epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
+        return self.of._epsilon_near(delta, direction if direction == "both" else _OPPOSITE[direction])
 
     def inverse(self) -> Tradeoff:
         return self.of

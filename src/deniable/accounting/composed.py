@@ -20,7 +20,7 @@ from deniable.accounting.known_batches import known_batches
 from deniable.accounting.likelihood import LikelihoodRatioTradeoff, Tails
 from deniable.accounting.loss import PrivacyLoss
 from deniable.accounting.nodes import TooSlowError
-from deniable.tradeoff import Direction, Side, Tradeoff
+from deniable.tradeoff import AnyDirection, Direction, Side, Tradeoff
 
 _MOST_CONTOURS = 200
 _REGIONS: tuple[Region, ...] = ("left", "middle", "right")
@@ -29,7 +29,7 @@ _EFFORTS = ((1 << 10, 1.0), (1 << 13, 1.0), (1 << 18, 100.0))  # most nodes and 
 _WIDE_STICK, _WIDE_RATE = 1e-8, 1e-6  # brackets that the grid is asked to improve: absolute, relative
 _WIDE_FEW = 1e-8  # relative, the direct convolution
 _ROUNDING_OF_K = 1e-6  # far above the rounding of K at a million steps, and nothing to a Chernoff bound
-_GOOD, _ROUGH = 1e-8, 1e-2  # relative errors at which no further line is laid: for results, in searches
+_GOOD, _ROUGH = 5e-8, 1e-2  # relative errors at which no further line is laid: for results, in searches
 
 
 @dataclass(frozen=True)
@@ -202,6 +202,29 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
             out, inside = np.exp(exponent.min(axis=1)), np.exp((exponent + threshold[:, None]).min(axis=1))
         return np.nan_to_num(out, nan=1.0), np.nan_to_num(inside, nan=1.0)
 
+    def _stick_at_most(self, log_gamma: FloatArray, direction: Direction) -> FloatArray:
+        """Chernoff's bound on the hockey stick: that on the mass above γ in one order of the worlds or the other."""
+        pair = self._chernoff_pair(log_gamma, 0) if direction == "add" else self._chernoff_pair(-log_gamma, 1)
+        return np.minimum(pair[1 if direction == "add" else 0], 1.0)
+
+    def _epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
+        """Chernoff's bound solved for ε, and corrected as at a saddle point."""
+        guesses = []
+        for side, way in enumerate(("add", "remove")):
+            if direction in (way, "both"):
+                points, growth = self._witnesses[side]
+                order, growth = np.abs(points[1:] - side), growth[1:]  # θ of the worlds in this order, above 1
+                with np.errstate(divide="ignore"):
+                    bound = (growth - np.log(delta)[:, None]) / (order - 1)
+                best = np.argmin(np.where(np.isfinite(bound), bound, np.inf), axis=1)
+                c, epsilon = order[best], bound[np.arange(delta.size), best]
+                steep = np.gradient(np.gradient(growth, order), order)[best] if order.size > 2 else np.ones_like(c)
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    factor = np.log(c * (c - 1)) + np.log(2 * np.pi * steep) / 2
+                guesses.append(epsilon - np.nan_to_num(np.maximum(factor, 0.0), posinf=0.0) / (c - 1))
+        near = np.nan_to_num(np.max(guesses, axis=0), nan=0.0, posinf=0.0, neginf=0.0)
+        return near, 0.1 * self._landmarks[3] + 0.02 * np.abs(near)
+
     @cached_property
     def _witnesses(self) -> tuple[tuple[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]:
         """Points θ ≥ 1 with K(θ), up to where the rarest outcomes dominate, and points θ ≤ 0."""
@@ -352,6 +375,18 @@ class ComposedTradeoff(Tradeoff):
 
     def _largest_log_ratio(self, direction: Direction) -> float:
         return self.inverted._largest_log_ratio(direction)
+
+    def _epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
+        return self.inverted._epsilon_near(delta, direction)
+
+    def _delta(self, epsilon: FloatArray, direction: AnyDirection, side: Side) -> FloatArray:
+        if direction != "both":
+            return super()._delta(epsilon, direction, side)
+        found = self._hockey_stick(epsilon, "add", side)
+        open_ = np.flatnonzero(self.inverted._stick_at_most(epsilon, "remove") > found)
+        if open_.size:
+            found[open_] = np.maximum(found[open_], self._hockey_stick(epsilon[open_], "remove", side))
+        return found
 
 
 def _intersect(

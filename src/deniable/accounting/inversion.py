@@ -61,15 +61,9 @@ class Contour:
         values, errors = self._integrals(threshold)
         with np.errstate(over="ignore"):
             gamma = np.exp(threshold)
-        out_dropped, in_dropped = (np.full_like(threshold, mass) for mass in self.dropped)
-        for theta, log_mass in self.bounded:
-            with np.errstate(over="ignore", under="ignore"):
-                out_dropped += np.exp(log_mass - theta * threshold)
-                in_dropped += np.exp(log_mass - (theta - 1) * threshold)
         for other in self.besides:
             more, doubt = other._integrals(threshold)
             values, errors = values + more, errors + doubt
-            out_dropped, in_dropped = out_dropped + other.dropped[0], in_dropped + other.dropped[1]
         (q, p, s, density, in_density), (eq, ep, es, *_) = values, errors
         if self.region == "left":
             out_below, in_below, back = -q, -p, s
@@ -81,19 +75,39 @@ class Contour:
             out_above, in_above, stick = q, p, s
             out_below, in_below, back = 1 - q, 1 - p, gamma - 1 + s
         # below the smallest normal number nothing has relative accuracy
-        eq, ep, es = eq + out_dropped + TINY, ep + in_dropped + TINY, es + in_dropped + TINY
-        with np.errstate(invalid="ignore", over="ignore"):
-            es = es + np.where(out_dropped > 0, gamma * out_dropped, 0.0)
+        eq, ep, es = (
+            error + missed + TINY for error, missed in zip((eq, ep, es), self._missed(threshold), strict=True)
+        )
         return Tails(threshold, out_above, out_below, eq, density, in_above, in_below, ep, in_density, stick, back, es)
+
+    def _missed(self, threshold: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """What was left out takes at most this from out, in and the hockey stick.
+
+        Above ℓ the in-law is at least e^ℓ times the out-law, below it is at most that, so that one mass bounds both.
+        """
+        out, inside = self.dropped
+        for other in self.besides:
+            out, inside = out + other.dropped[0], inside + other.dropped[1]
+        with np.errstate(over="ignore", under="ignore"):
+            gamma = np.exp(threshold)
+            out_above = np.minimum(out, inside / np.maximum(gamma, TINY) + (gamma < TINY))
+            in_below = np.minimum(inside, gamma * out) if out > 0 else np.full_like(threshold, inside)
+            if self.region == "left":
+                return np.full_like(threshold, out), in_below, gamma * out if out > 0 else in_below
+            if self.region == "middle":
+                return out_above, in_below, in_below
+            in_above = np.full_like(threshold, inside)
+            for theta, log_mass in self.bounded:
+                out_above = out_above + np.exp(log_mass - theta * threshold)
+                in_above = in_above + np.exp(log_mass - (theta - 1) * threshold)
+        return out_above, in_above, in_above
 
     def log_error(self, threshold: FloatArray, law: Literal["out", "in"]) -> FloatArray:
         """Logarithm of the error of this law's tail, up to the rounding of phases."""
         which = ("out", "in").index(law)
         relative = self._aliases(threshold) + self.truncation[which] + self.rounding[which] + TINY
         total: FloatArray = self.growth - (self.c - which) * threshold + np.log(relative)
-        total = np.logaddexp(total, math.log(self.dropped[which] + TINY))
-        for theta, log_mass in self.bounded:
-            total = np.logaddexp(total, log_mass - (theta - which) * threshold)
+        total = np.logaddexp(total, np.log(self._missed(threshold)[which] + TINY))
         for other in self.besides:
             total = np.logaddexp(total, other.log_error(threshold, law))
         return total

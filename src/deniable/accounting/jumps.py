@@ -158,20 +158,19 @@ class Jumps:
         """
         c, spacing = line.c, float(t[1])
         exponent = np.zeros(t.shape, dtype=np.complex128)
+        log_m = line.log_flips(t) + line.cumulants[0] - growth
         apart, doubt = np.zeros(t.shape), np.zeros(t.shape)
         for phase, (split, steps) in enumerate(zip(self.splits, self.loss.steps, strict=True)):
             weight, loss = split.large
-            size = weight * np.exp(c * loss)
-            rows = max(1, (1 << 17) // size.size)
-            parts = [np.exp(np.multiply.outer(1j * t[k : k + rows], loss)) @ size for k in range(0, t.size, rows)]
+            large = _even_sums(weight * np.exp(c * loss), spacing * loss, t.size)
             log_ratio = line.log_ratio_of(phase, t, spacing)
-            share = -np.concatenate(parts) * np.exp(-log_ratio - line.log_mgf_of(phase))
+            share = -large * np.exp(-log_ratio - line.log_mgf_of(phase))
             exponent += steps * complex_log1p(share)
+            log_m += steps * log_ratio
             larger = np.maximum(np.abs(1 + share), 1.0)  # max(|M|, |M − M_l|)/|M|
             apart += steps * np.abs(share) / larger
             error = 2 * line.step_rounding[phase] * np.abs(c + 1j * t) + 4 * line.cut[phase]
             doubt += steps * error * np.exp(-log_ratio.real) / larger
-        log_m = line.log_transform(t, spacing) + line.cumulants[0] - growth
         near = exponent.real < 30
         smaller = np.where(near, 0.0, log_m + exponent)
         values = np.where(
@@ -439,6 +438,15 @@ def _curvature(points: FloatArray, values: FloatArray, k: int) -> float:
     a, b, c = points[k - 1 : k + 2]
     x, y, z = values[k - 1 : k + 2]
     return float(2 * (x / ((a - b) * (a - c)) + y / ((b - a) * (b - c)) + z / ((c - a) * (c - b))))
+
+
+def _even_sums(weight: ComplexArray, turn: ComplexArray, count: int) -> ComplexArray:
+    """Σ weight·e^{ikx} for k = 0, …, count − 1, with k = Ba + b from two short tables."""
+    length = math.isqrt(count - 1) + 1
+    near = np.exp(1j * np.multiply.outer(np.arange(length), turn))
+    far = np.exp(1j * length * np.multiply.outer(np.arange(-(-count // length)), turn))
+    sums: ComplexArray = ((far * weight) @ near.T).ravel()[:count]
+    return sums
 
 
 def _sum_of_exp(exponent: FloatArray) -> FloatArray:

@@ -310,6 +310,11 @@ class Line:
         total = np.asarray(self.of.gaussian * (1j * t * (self.c - 0.5) - t**2 / 2), dtype=np.complex128)
         for phase in range(self.of.steps.size):
             total = total + self.of.steps[phase] * self.log_ratio_of(phase, t, spacing)
+        return total + self.log_flips(t)
+
+    def log_flips(self, t: FloatArray) -> ComplexArray:
+        """The same of all randomised responses alone."""
+        total = np.zeros(t.shape, dtype=np.complex128)
         for epsilon, count in self.of.flips:
             slope = flip_cumulants(epsilon, np.asarray(self.c))[1] / epsilon  # tilted mean of ±1
             total = total + count * np.log(np.cos(t * epsilon) + 1j * slope * np.sin(t * epsilon))
