@@ -147,7 +147,7 @@ def _numbers(worker: _Worker, prior: float, fpr: float, delta: float) -> None:
     for cell, (label, question) in zip(cells, rates.items(), strict=False):
         cell.metric(label, shown(_known(worker.ask(question), cell, label), "rate", "upper"))
     label = f"ε at δ = {delta:g}"
-    curve = _known(worker.ask(lambda t: t.tpr(_FPR)), cells[-1], label)
+    curve = _known(worker.ask(lambda t: t.sketch().tpr(_FPR)), cells[-1], label)
     accused, found, _ = _known(worker.ask(lambda t: plain_words(t, [fpr]).rows[0]), cells[-1], label)
     epsilon = worker.ask(lambda t: t.epsilon(delta))
 

@@ -172,6 +172,10 @@ class Tradeoff(ABC):
         """Return the trade-off with the two worlds exchanged: H0 = in, H1 = out."""
         return _Inverse(self, method=self.method, assumptions=self.assumptions, confidence=self.confidence)
 
+    def sketch(self) -> Tradeoff:
+        """Return bounds for a picture: as sound, but they may be wider by about 0.1 % where that is quicker."""
+        return self
+
     def plot(self, ax: Axes | None = None, *, label: str | None = None) -> Axes:
         """Draw the upper ROC on log–log axes (in percent) and return the matplotlib axes."""
         from deniable._plot import draw_roc
@@ -269,6 +273,9 @@ class _Inverse(Tradeoff):
 
     def inverse(self) -> Tradeoff:
         return self.of
+
+    def sketch(self) -> Tradeoff:
+        return self.of.sketch().inverse()
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
@@ -27,9 +27,10 @@ _REGIONS: tuple[Region, ...] = ("left", "middle", "right")
 _FEW, _NEGLIGIBLE = 16, 1e-30  # curves of more points than a few may neglect what is smaller than this
 _EFFORTS = ((1 << 10, 1.0), (1 << 13, 1.0), (1 << 18, 100.0))  # most nodes and tolerance factor: cheap lines first
 _WIDE_STICK, _WIDE_RATE = 1e-8, 1e-6  # brackets that the grid is asked to improve: absolute, relative
-_WIDE_FEW = 1e-8  # relative, the direct convolution
+_WIDE_FEW = 1e-7  # relative: that the direct convolution is asked to improve
+_FAIR = 5e-8  # relative errors that are not worth a second line
 _ROUNDING_OF_K = 1e-6  # far above the rounding of K at a million steps, and nothing to a Chernoff bound
-_GOOD, _ROUGH = 5e-8, 1e-2  # relative errors at which no further line is laid: for results, in searches
+_ROUGH, _SKETCHED = 1e-2, 1e-3  # relative errors at which no further line is laid: in searches, for pictures
 
 
 @dataclass(frozen=True)
@@ -47,13 +48,17 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         Truncation and aliasing error aimed at, relative to the natural size of the integrand.
     patient
         Whether lines of very many nodes may be laid: there is no other engine that would be quicker.
+    good
+        Relative error at which no further line is laid.
     """
 
     loss: PrivacyLoss
     tolerance: float = 1e-13
     patient: bool = True
-    _contours: list[Contour] = field(default_factory=list, init=False, repr=False, compare=False)
-    _hopeless: list[float] = field(default_factory=list, init=False, repr=False, compare=False)
+    good: float = 1e-8
+    _contours: list[Contour] = field(default_factory=list, repr=False, compare=False)
+    _hopeless: list[float] = field(default_factory=list, repr=False, compare=False)
+    _slow: list[tuple[str, int, float]] = field(default_factory=list, repr=False, compare=False)
 
     def _largest_log_ratio(self, direction: Direction) -> float:
         return self.loss.highest if direction == "add" else -self.loss.lowest
@@ -87,11 +92,11 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         low, middle, high = (self.loss.body.cumulants(c) for c in (0.0, 0.5, 1.0))
         return low[1], middle[1], high[1], float(np.sqrt(middle[2]))
 
-    def _regions(self, threshold: float) -> tuple[Region, ...]:
-        """Regions to try for a threshold, the best first."""
+    def _ways(self, threshold: float) -> tuple[Region | Literal["jumps"], ...]:
+        """Regions to try for a threshold, the best first, and where to try bulk and jumps apart."""
         at_zero, _, at_one, spread = self._landmarks
-        if threshold >= at_one:
-            return ("right", "middle", "left")
+        if threshold >= at_one:  # if the right line is slow the left one is not, and may be all that is needed
+            return ("right", "left", "jumps", "middle")
         if threshold <= at_zero:
             return ("left", "middle", "right")
         # in between, the left line is the cheapest: rare large losses, which make the others slow, are damped there
@@ -99,34 +104,29 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
 
     def _lay(self, threshold: float, tried: frozenset[Region] = frozenset()) -> bool:
         """Lay a line for a threshold in a region that has none there; remember it if no line converges."""
-        far = threshold >= self._landmarks[2]
         cheap = tried or not self.patient  # so must a line be that has little to add
         for most, slack in _EFFORTS[:2] if cheap else _EFFORTS:
-            for region in self._regions(threshold):
-                if region in tried:
+            for way in self._ways(threshold):
+                if way in tried or (way == "jumps" and ("right" in tried or most > _EFFORTS[0][0])):
                     continue
-                jumps = far and "right" not in tried and region != "right" and most == _EFFORTS[0][0]
-                if jumps and self._lay_jumps(threshold):
-                    return True
+                if any(way == slow and most == then and abs(threshold - x) < x / 2 for slow, then, x in self._slow):
+                    continue
                 try:
-                    self._contours.append(contour(self.loss, region, threshold, slack * self.tolerance, most))
+                    if way == "jumps":
+                        line = jump_contour(self.loss, threshold, self.tolerance, _EFFORTS[1][0])
+                    else:
+                        line = contour(self.loss, way, threshold, slack * self.tolerance, most)
                 except TooSlowError:
+                    self._slow.append((way, most, threshold))
                     continue
+                self._contours.append(line)
                 return True
-        if far and tried and "right" not in tried and self._lay_jumps(threshold):
-            return True
         self._hopeless.append(threshold)
         return False
 
-    def _lay_jumps(self, threshold: float) -> bool:
-        try:
-            self._contours.append(jump_contour(self.loss, threshold, self.tolerance, _EFFORTS[1][0]))
-        except TooSlowError:
-            return False
-        return True
-
-    def _tails(self, threshold: FloatArray, wanted: str = "stick", good: float = _GOOD) -> Tails:
-        """Tails at thresholds, from lines near enough for the relative accuracy ``good`` of the ``wanted`` field."""
+    def _tails(self, threshold: FloatArray, wanted: str = "stick", good: float = 0.0) -> Tails:
+        """Tails at thresholds, from lines near enough for the ``wanted`` field to be ``good``, or as good as asked."""
+        good = max(good, self.good)
         rows = Tails.below(threshold, np.ones_like(threshold), np.ones_like(threshold)).stacked()
         inside = (threshold > self.loss.lowest) & (threshold < self.loss.highest)
         distance = np.where(inside, np.inf, 0.0)
@@ -143,7 +143,8 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
             laid = len(self._contours)
             tried = self._fill(threshold, inside, distance, rows, "out" if wanted.startswith("out") else "in")
             wide = rows[error_row] > np.maximum(good * np.abs(rows[value_row]), 1e-300)
-            poor = wide & (tried.sum(axis=0) < len(_REGIONS))
+            fair = rows[error_row] < max(_FAIR, good) * np.abs(rows[value_row])
+            poor = wide & (tried.sum(axis=0) < len(_REGIONS)) & ~(fair & tried.any(axis=0))
             for lost in self._hopeless:
                 poor &= np.abs(threshold - lost) > 0.2 * self._landmarks[3]
             while poor.any() and len(self._contours) < _MOST_CONTOURS:
@@ -208,22 +209,35 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         return np.minimum(pair[1 if direction == "add" else 0], 1.0)
 
     def _epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
-        """Chernoff's bound solved for ε, and corrected as at a saddle point."""
-        guesses = []
-        for side, way in enumerate(("add", "remove")):
-            if direction in (way, "both"):
-                points, growth = self._witnesses[side]
-                order, growth = np.abs(points[1:] - side), growth[1:]  # θ of the worlds in this order, above 1
-                with np.errstate(divide="ignore"):
-                    bound = (growth - np.log(delta)[:, None]) / (order - 1)
-                best = np.argmin(np.where(np.isfinite(bound), bound, np.inf), axis=1)
-                c, epsilon = order[best], bound[np.arange(delta.size), best]
-                steep = np.gradient(np.gradient(growth, order), order)[best] if order.size > 2 else np.ones_like(c)
-                with np.errstate(divide="ignore", invalid="ignore"):
-                    factor = np.log(c * (c - 1)) + np.log(2 * np.pi * steep) / 2
-                guesses.append(epsilon - np.nan_to_num(np.maximum(factor, 0.0), posinf=0.0) / (c - 1))
-        near = np.nan_to_num(np.max(guesses, axis=0), nan=0.0, posinf=0.0, neginf=0.0)
-        return near, 0.1 * self._landmarks[3] + 0.02 * np.abs(near)
+        """Chernoff's bound solved for ε, corrected as at a saddle point and by Newton's method on rough lines."""
+        ways: tuple[Direction, ...] = ("add", "remove") if direction == "both" else (direction,)
+        found = [self._epsilon_near_one(delta, way) for way in ways]
+        near = np.max([epsilon for epsilon, _ in found], axis=0)
+        step = np.max([moved for _, moved in found], axis=0)
+        return near, np.clip(4 * step, 1e-3 * self._landmarks[3], 0.1 * self._landmarks[3] + 0.02 * np.abs(near))
+
+    def _epsilon_near_one(self, delta: FloatArray, direction: Direction) -> tuple[FloatArray, FloatArray]:
+        side = 0 if direction == "add" else 1
+        points, growth = self._witnesses[side]
+        order, growth = np.abs(points[1:] - side), growth[1:]  # θ of the worlds in this order, above 1
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            bound = (growth - np.log(delta)[:, None]) / (order - 1)
+            best = np.argmin(np.where(np.isfinite(bound), bound, np.inf), axis=1)
+            c, epsilon = order[best], bound[np.arange(delta.size), best]
+            steep = np.gradient(np.gradient(growth, order), order)[best] if order.size > 2 else np.ones_like(c)
+            factor = np.log(c * (c - 1)) + np.log(2 * np.pi * steep) / 2
+            epsilon = np.nan_to_num(epsilon - np.nan_to_num(np.maximum(factor, 0.0), posinf=0.0) / (c - 1))
+            moved = np.full_like(epsilon, np.inf)
+            for _ in range(4):
+                known = self._tails(epsilon if side == 0 else -epsilon, "back" if side else "stick", _ROUGH)
+                mass, stick = (known.in_below, known.back) if side else (known.out_above, known.stick)
+                scale = np.exp(epsilon)
+                step = np.log(scale**side * stick / delta) * stick / (mass * scale ** (1 - side))
+                step = np.where(np.isfinite(step) & (known.stick_error < 0.1 * stick), step, 0.0)
+                epsilon, moved = epsilon + step, np.where(step == 0, moved, np.abs(step))
+                if np.all(moved < 1e-2 * self._landmarks[3]):
+                    break
+        return epsilon, moved
 
     @cached_property
     def _witnesses(self) -> tuple[tuple[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]:
@@ -274,7 +288,7 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         floor, ceiling = x[above - 1], x[np.minimum(above, x.size - 1)]
         guess: FloatArray = np.interp(sign * target, y, x)
         for attempt in range(12):
-            good = _ROUGH if attempt < 3 else _GOOD
+            good = _ROUGH if attempt < 3 else self.good
             tails = self._tails(guess, wanted, good)
             gap = target - tails.log_odds(direction)
             floor, ceiling = np.where(sign * gap > 0, guess, floor), np.where(sign * gap < 0, guess, ceiling)
@@ -283,7 +297,7 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
             usable = np.isfinite(newton) & (newton >= floor) & (newton <= ceiling)
             moved = np.where(usable, newton, (floor + ceiling) / 2)
             moved = np.where(np.isfinite(gap), moved, guess)
-            if good == _GOOD and np.all(np.abs(gap) < 1e-7, where=np.isfinite(gap)):
+            if good == self.good and np.all(np.abs(gap) < 1e-7, where=np.isfinite(gap)):
                 return guess
             guess = moved
         return guess
@@ -378,6 +392,10 @@ class ComposedTradeoff(Tradeoff):
 
     def _epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
         return self.inverted._epsilon_near(delta, direction)
+
+    def sketch(self) -> Tradeoff:
+        """Return inversion alone, content with 0.1 %; the two share the lines that are laid."""
+        return replace(self.inverted, good=_SKETCHED)
 
     def _delta(self, epsilon: FloatArray, direction: AnyDirection, side: Side) -> FloatArray:
         if direction != "both":

@@ -162,11 +162,13 @@ class Contour:
         return total
 
 
-def saddle(loss: PrivacyLoss, region: Region, threshold: float) -> float:
+def saddle(loss: PrivacyLoss, region: Region, threshold: float, start: float | None = None) -> float:
     """Return c near the minimum of K(c) − cℓ − log|c| − log|c − 1| in the region: the saddle of the integrand."""
     sign = 1.0 if region == "right" else -1.0
     # middle: c = 1/(1 + e^{−x}); else c = 1 + e^x or −e^x
     x = 0.0 if region == "middle" else -0.5 * math.log(max(loss.cumulants(0.5)[2], 1e-300))
+    if start is not None:
+        x = math.log(start / (1 - start)) if region == "middle" else math.log(abs(start - (sign > 0)))
     low, high = -700.0, 700.0
     for _ in range(60):
         if region == "middle":
@@ -240,9 +242,10 @@ def _body_if_enough(loss: PrivacyLoss, region: Region, threshold: float) -> tupl
     At large c they are a second mode of the tilted law, far out and much larger than the first.
     """
     found: list[tuple[float, int, PrivacyLoss, float]] = []
+    c: float | None = None
     for body in loss.bodies:
         try:
-            c = saddle(body, region, threshold)
+            c = saddle(body, region, threshold, c)
             size = body.cumulants(c)[0] - c * threshold
         except TooSlowError:
             continue
