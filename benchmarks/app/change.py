@@ -94,7 +94,7 @@ def main() -> None:
         noise, rate, steps = rng.uniform(0.6, 4.0), 10 ** rng.uniform(-3.0, -1.0), 10 ** rng.uniform(2.0, 4.5)
         start = time.perf_counter()
         t = dn.tradeoff(dn.SubsampledGaussian(noise, rate, int(steps)))
-        t.advantage(), t.accuracy(0.1), t.tpr(np.geomspace(1e-6, 1, 121))
+        t.advantage(), t.accuracy(0.1), t.tpr(0.01), t.sketch().tpr(np.geomspace(1e-6, 1, 121))
         rates = time.perf_counter()
         t.epsilon(1e-5)
         spent.append((1e3 * (rates - start), 1e3 * (time.perf_counter() - rates)))

@@ -24,7 +24,7 @@ from deniable.tradeoff import AnyDirection, Direction, Side, Tradeoff
 
 _MOST_CONTOURS = 200
 _REGIONS: tuple[Region, ...] = ("left", "middle", "right")
-_FEW, _NEGLIGIBLE = 16, 1e-30  # curves of more points than a few may neglect what is smaller than this
+_NEGLIGIBLE = 1e-30  # hockey sticks below this need no relative accuracy
 _EFFORTS = ((1 << 10, 1.0), (1 << 13, 1.0), (1 << 18, 100.0))  # most nodes and tolerance factor: cheap lines first
 _WIDE_STICK, _WIDE_RATE = 1e-8, 1e-6  # brackets that the grid is asked to improve: absolute, relative
 _WIDE_FEW = 1e-7  # relative: that the direct convolution is asked to improve
@@ -133,7 +133,7 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         rows[:, ~inside] = _certain(threshold[~inside], self.loss.lowest).stacked()
         error_of = "stick_error" if wanted in ("stick", "back") else f"{wanted.partition('_')[0]}_error"
         value_row, error_row = (list(Tails.__dataclass_fields__).index(name) for name in (wanted, error_of))
-        if threshold.size > _FEW and wanted in ("stick", "back"):  # no lines for what Chernoff's bound settles
+        if wanted in ("stick", "back"):  # no lines for what Chernoff's bound settles
             bound = self._chernoff(threshold).stacked()
             settled = inside & (bound[error_row] < _NEGLIGIBLE)
             rows[:, settled], distance[settled] = bound[:, settled], 0.0
@@ -142,7 +142,7 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         while laid < len(self._contours):
             laid = len(self._contours)
             tried = self._fill(threshold, inside, distance, rows, "out" if wanted.startswith("out") else "in")
-            wide = rows[error_row] > np.maximum(good * np.abs(rows[value_row]), 1e-300)
+            wide = inside & (rows[error_row] > np.maximum(good * np.abs(rows[value_row]), 1e-300))
             fair = rows[error_row] < max(_FAIR, good) * np.abs(rows[value_row])
             poor = wide & (tried.sum(axis=0) < len(_REGIONS)) & ~(fair & tried.any(axis=0))
             for lost in self._hopeless:

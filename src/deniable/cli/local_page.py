@@ -43,6 +43,7 @@ def local_page(
         "theme.dark.primaryColor": "#7fb8f5",
     }
     words = [f"--{name}={value}" for name, value in options.items()]
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # its matrices are so small that threads would only wait
     sys.stdout.flush()
     os.execv(sys.executable, [sys.executable, "-m", "streamlit", "run", page.origin, *words])  # Ctrl-C reaches it
 
