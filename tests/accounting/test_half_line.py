@@ -10,6 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import deniable as dn
+from deniable.accounting import half_line
 from deniable.accounting.composed import InvertedTradeoff
 from deniable.accounting.half_line import advantage_bracket
 from deniable.accounting.likelihood import LikelihoodRatioTradeoff
@@ -55,3 +56,20 @@ def test_many_gaussian_steps_in_the_limit():
     low, high = advantage_bracket(PrivacyLoss.of([dn.GaussianDP(mu), dn.SubsampledGaussian(5.0, 1e-6, 50)]))
     assert 0 <= high - math.erf(mu / 2 / math.sqrt(2)) < 1e-5
     assert high - low < 1e-12
+
+
+@settings(max_examples=40, deadline=None)
+@given(log_sigma=st.floats(-0.12, 1.5), log_rate=st.floats(-5, -0.01), log_steps=st.floats(0.3, 5))
+def test_the_bound_on_the_decay_holds_wherever_it_is_sampled(log_sigma, log_rate, log_steps):
+    loss = PrivacyLoss.of([dn.SubsampledGaussian(10**log_sigma, 10**log_rate, round(10**log_steps))])
+    t = half_line._EDGES / math.sqrt(loss.cumulants(0.5)[2])
+    try:
+        line = loss.line(0.5, 2 * float(t[-1]))
+    except TooSlowError:
+        assume(False)
+    bound = half_line._decay(loss, t)
+    assert np.all(np.diff(bound) <= 0)
+    for later in (1.0, 1.04, 1.5, 2.0):
+        sampled = line.log_transform(later * t).real
+        seen = sampled > -25  # beyond, samples are rounding
+        assert np.all(sampled[seen] <= bound[seen] + 1e-9)
