@@ -3,7 +3,9 @@
 For one step with tilted law P_c (density ∝ φ·r^c), |ψ(t)| = |M(c + it)|/M(c) is bounded by
 
 - a sample plus a Lipschitz constant: |ψ(t) − e^{…}ψ(s)| ≤ |t − s|·E_c min(t·X², 2|X|), X = L − E_c L; and
-- one integration by parts on u > v: |ψ(t)| ≤ P_c(u ≤ v) + (d(v) + TV_{u>v} d)/t with d = (tilted density)/L′.
+- one integration by parts on u > v: |ψ(t)| ≤ P_c(u ≤ v) + (d(v) + TV_{u>v} d)/t with d = (tilted density)/L′; and
+- the contour of u moved up by y: |ψ(t)|·M(c) ≤ e^{y²/2} ∫ φ·|r(u + iy)|^c·e^{−t·arg r(u + iy)} du, which falls as t
+  grows because arg r > 0 there: its value at one t bounds all that follow. It is sharp where L is nearly linear.
 """
 
 from __future__ import annotations
@@ -19,15 +21,21 @@ from deniable.accounting.loss import Line, PrivacyLoss
 _MOST_PANELS = 400
 _BEYOND = 30  # panels past the samples
 _DIGITS = 25.0  # −log of the relative error of the samples
+_FEW = 32  # steps up to which samples and their Lipschitz constants are too coarse
+_HEIGHTS = np.geomspace(0.2, 6.0, 12)
+_LOWEST_TURN = 1.5  # y/σ at most: the integrand above is analytic π − 1.5 further up, in units of σ
 
 
 @dataclass(frozen=True, eq=False)
 class Envelope:
-    """Panels [t_i, t_{i+1}) with a bound on log |M(c + it)|/M(c) of the composed loss on each."""
+    """Panels [t_i, t_{i+1}) with a bound on log |M(c + it)|/M(c) of the composed loss on each.
 
-    steps: float  # of all phases together
+    ``rest`` bounds ∫ |M(c + it)|/(t·M(c)) beyond the last edge.
+    """
+
     edges: FloatArray
     log_bound: FloatArray
+    rest: float
 
     @classmethod
     def of(cls, loss: PrivacyLoss, c: float, width: float, target: float) -> Envelope:
@@ -46,6 +54,7 @@ class Envelope:
         line = loss.line(c, float(fine[-1]), _DIGITS)
         beyond = fine[-1] * 1.5 ** np.arange(_BEYOND)
         log_bound = -loss.gaussian * np.concatenate([fine[:-1], beyond]) ** 2 / 2
+        last = log_bound[-2:]
         if loss.steps.size:
             drift = lipschitz(weight, deviation, fine[1:]) * half
             far = np.flatnonzero(fine[1:] * typical > 3)  # there the constant above is too pessimistic
@@ -54,8 +63,17 @@ class Envelope:
                 drift[:, far] = np.minimum(drift[:, far], slopes)
             sampled = np.exp(line.log_moduli(middle)) + drift
             log_fine = np.minimum(np.log(np.clip(sampled, 1e-300, 1.0)), parts(fine[:-1]))
-            log_bound += loss.steps @ np.concatenate([log_fine, parts(beyond)], axis=1)
-        return cls(float(loss.steps.sum()), np.concatenate([fine[:-1], beyond]), log_bound)
+            log_beyond = parts(beyond)
+            last = last + loss.steps @ log_beyond[:, -2:]
+            if loss.steps.sum() <= _FEW:
+                moved = shifted(base, fine, _HEIGHTS)
+                log_fine = np.minimum(log_fine, moved[:, :-1])
+                log_beyond = np.minimum(log_beyond, moved[:, -1:])
+            log_bound += loss.steps @ np.concatenate([log_fine, log_beyond], axis=1)
+        # there every phase decays like 1/t at least once per step, or nothing is claimed of 1/t
+        steps = max(float(loss.steps.sum()), 1.0)
+        rest = math.exp(last[1]) / steps if last[1] < last[0] - 0.1 else math.inf
+        return cls(np.concatenate([fine[:-1], beyond]), log_bound, rest)
 
     def cut(self, target: float, spacing: float) -> tuple[float, FloatArray]:
         """Return the smallest t_N whose neglected sums are below ``target``, and the bounds.
@@ -66,11 +84,9 @@ class Envelope:
         height = np.exp(self.log_bound[:-1])
         once = height * (b - a + spacing) / a
         twice = once / a
-        # past the last edge every phase decays like 1/t at least once per step, or nothing is claimed of 1/t
-        last, power = np.exp(self.log_bound[-1]), max(self.steps, 1.0)
-        rest_once = last / power if self.log_bound[-1] < self.log_bound[-2] - 0.1 else np.inf
-        remaining_once = np.concatenate([np.cumsum(once[::-1])[::-1], [0.0]]) + rest_once
-        remaining_twice = np.concatenate([np.cumsum(twice[::-1])[::-1], [0.0]]) + last / self.edges[-1]
+        remaining_once = np.concatenate([np.cumsum(once[::-1])[::-1], [0.0]]) + self.rest
+        last = math.exp(self.log_bound[-1]) / self.edges[-1]
+        remaining_twice = np.concatenate([np.cumsum(twice[::-1])[::-1], [0.0]]) + last
         fine = np.flatnonzero(remaining_once / np.pi <= target)
         k = int(fine[0]) if fine.size else self.edges.size - 1
         return float(self.edges[k]), np.array(
@@ -84,6 +100,26 @@ def _panels(start: float, stop: float, typical: float) -> FloatArray:
     while edges[-1] < stop and len(edges) < _MOST_PANELS:
         edges.append(edges[-1] + min(0.15 * edges[-1], max(0.1 / typical, 0.05 * edges[-1])))
     return np.array(edges)
+
+
+def shifted(line: Line, t: FloatArray, heights: FloatArray) -> FloatArray:
+    """Bound on log |ψ| from every t on, the best of some heights y, one row a phase."""
+    y = np.unique(np.minimum(heights, _LOWEST_TURN * float(line.of.noise.min())))[:, None]
+    u = np.arange(line.u[0], line.u[-1] + line.spacing / 4, line.spacing / 2)  # exact to e^{−47}
+    # what the side of the strip at a ceiling adds
+    side = 10 * line.of.edge(line.c) * y[:, 0] * np.exp(y[:, 0] ** 2 / 2)
+    rows = []
+    for sigma, rate in zip(line.of.noise, line.of.rate, strict=True):
+        odds = rate / (1 - rate) * np.exp(np.minimum(u / sigma - 1 / (2 * sigma**2), 300.0))
+        real, imaginary = 1 + odds * np.cos(y / sigma), odds * np.sin(y / sigma)
+        weight = line.c * np.log(np.hypot(real, imaginary)) + (y**2 - u**2) / 2
+        size = line.c * np.log1p(odds) - u**2 / 2
+        top = size.max()
+        moved = np.exp(weight - top)
+        turned = np.multiply.outer(t, np.arctan2(imaginary, real))
+        bound = np.einsum("ijk,jk->ij", np.exp(-turned), moved) / np.exp(size - top).sum() + side
+        rows.append(np.log(np.maximum(bound.min(axis=1), 1e-300)))
+    return np.stack(rows)
 
 
 def centred(line: Line) -> tuple[FloatArray, FloatArray]:

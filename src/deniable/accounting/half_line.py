@@ -5,9 +5,8 @@ With F(t) = M(½ + it)/(t² + ¼) and G(ℓ) = e^{−ℓ/2}·E min(p, e^ℓ q) =
 e^{mΛ} of one order of the worlds, which Chernoff bounds by e^{K(θ) − (θ − 1)mΛ} (θ > 1) and e^{K(θ) + θmΛ} (θ < 0).
 So Λ need only be so large that these sticks are nothing, not that the aliases are.
 
-Where to stop: with the contour of u moved up by y, |M(½ + it)| ≤ e^{y²/2} ∫ φ·|r(u + iy)|^½·e^{−t·arg r(u + iy)} du,
-which falls as t grows because arg r > 0 there; so its value at one t bounds all that follow. It is sharp enough where L
-is nearly linear; at little noise the samples of :mod:`deniable.accounting.envelope` are sharper.
+Where to stop: of the bounds in :mod:`deniable.accounting.envelope` that on a moved contour is the quickest, and sharp
+enough where the noise is not little.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import math
 import numpy as np
 
 from deniable._check import FloatArray
-from deniable.accounting.envelope import Envelope
+from deniable.accounting.envelope import Envelope, shifted
 from deniable.accounting.loss import EPS, PrivacyLoss
 from deniable.accounting.nodes import TooSlowError
 
@@ -26,7 +25,7 @@ _FURTHEST = 3.5  # from ½: what the nodes near the real axis serve
 _MOST_NODES = 4096
 _TARGET = 1e-14  # what truncation and unknown aliases may add, each
 _EDGES = np.geomspace(4.0, 14.0, 24)  # places to stop, in units of 1/√K″
-_LIFTS = math.sqrt(66.0) * np.array([[0.6], [0.9]])  # heights y tried, over √T: e^{−33} is reached there
+_LIFTS = math.sqrt(66.0) * np.array([0.6, 0.9])  # heights y tried, over √T: e^{−33} is reached there
 _LOUD, _MOST_PHASES = 0.75, 4  # noise multipliers and phases for which that bound is tried
 
 
@@ -63,7 +62,8 @@ def _stop(loss: PrivacyLoss, width: float, spacing: float) -> tuple[float, float
     """Where the sum may stop, and a bound on what follows, relative to M(½)."""
     if 0 < loss.steps.size <= _MOST_PHASES and loss.noise.min() >= _LOUD:
         t = _EDGES / width
-        height = np.exp(_decay(loss, t))
+        moved = shifted(loss.real_line(0.5), t, _LIFTS / math.sqrt(float(loss.steps.sum())))
+        height = np.exp(loss.steps @ moved - loss.gaussian * t**2 / 2)
         beyond = np.append(t[1:], np.inf)
         terms = height * (1 / t - 1 / beyond + spacing / t**2) / math.pi  # a falling summand: integral and first term
         remaining = np.cumsum(terms[::-1])[::-1]
@@ -72,23 +72,6 @@ def _stop(loss: PrivacyLoss, width: float, spacing: float) -> tuple[float, float
             return float(t[enough[0]]), float(remaining[enough[0]])
     t_end, truncation = Envelope.of(loss, 0.5, width, _TARGET).cut(_TARGET, spacing)
     return t_end, float(truncation[2])
-
-
-def _decay(loss: PrivacyLoss, t: FloatArray) -> FloatArray:
-    """Bound on log |M(½ + it')|/M(½) for all t' ≥ t, the best of a few heights y."""
-    y = np.minimum(_LIFTS / math.sqrt(float(loss.steps.sum())), 1.5 * float(loss.noise.min()))
-    log_bound = np.zeros((t.size, y.size))
-    for sigma, rate, steps in zip(loss.noise, loss.rate, loss.steps, strict=True):
-        # |r|^½ and e^{−t·arg r} are analytic up to |Im u| = (π − 1.5)σ: the sums are exact to e^{−50}
-        u = np.arange(-9.0, 9.5 + 1 / sigma, min(0.3, 0.2 * sigma))
-        odds = rate / (1 - rate) * np.exp(u / sigma - 1 / (2 * sigma**2))
-        real, imaginary = 1 + odds * np.cos(y / sigma), odds * np.sin(y / sigma)
-        weight = np.exp((y**2 - u**2) / 2) * np.sqrt(np.hypot(real, imaginary))
-        angle = np.arctan2(imaginary, real)
-        bound = np.einsum("ijk,jk->ij", np.exp(-t[:, None, None] * angle), weight)
-        log_bound += steps * np.log(bound / (np.exp(-(u**2) / 2) @ np.sqrt(1 + odds)))
-    found: FloatArray = log_bound.min(axis=1) - loss.gaussian * t**2 / 2
-    return found
 
 
 def _period(loss: PrivacyLoss, width: float) -> tuple[float, float]:
