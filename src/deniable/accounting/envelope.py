@@ -17,13 +17,15 @@ import numpy as np
 
 from deniable._check import FloatArray
 from deniable.accounting.loss import Line, PrivacyLoss
+from deniable.accounting.nodes import bend, log_fade
 
 _MOST_PANELS = 400
 _BEYOND = 30  # panels past the samples
 _DIGITS = 25.0  # −log of the relative error of the samples
 _FEW = 32  # steps up to which samples and their Lipschitz constants are too coarse
 _HEIGHTS = np.geomspace(0.2, 6.0, 12)
-_LOWEST_TURN = 1.5  # y/σ at most: the integrand above is analytic π − 1.5 further up, in units of σ
+_WIDER = 8.0  # nodes further out than those of the transform
+_MOST_TURN = 1.5  # y/σ at most: the integrand above is analytic π − 1.5 further up, in units of σ
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,16 +106,20 @@ def _panels(start: float, stop: float, typical: float) -> FloatArray:
 
 def shifted(line: Line, t: FloatArray, heights: FloatArray) -> FloatArray:
     """Bound on log |ψ| from every t on, the best of some heights y, one row a phase."""
-    y = np.unique(np.minimum(heights, _LOWEST_TURN * float(line.of.noise.min())))[:, None]
-    u = np.arange(line.u[0], line.u[-1] + line.spacing / 4, line.spacing / 2)  # exact to e^{−47}
+    y = np.unique(np.minimum(heights, _MOST_TURN * float(line.of.noise.min())))[:, None]
+    # e^{y²/2} lifts what is negligible at y = 0, and far left arg r does not damp it: nodes to e^{−100} and beyond
+    high = min(line.u[-1] + _WIDER, line.of.ceiling)
+    u = np.arange(line.u[0] - _WIDER, high + line.spacing / 4, line.spacing / 2)  # exact to e^{−47}
     # what the side of the strip at a ceiling adds
-    side = 10 * line.of.edge(line.c) * y[:, 0] * np.exp(y[:, 0] ** 2 / 2)
+    rise = bend(line.of.window) * y**2 / 2
+    side = (10 * line.of.edge(line.c) * y * np.exp(rise))[:, 0]
+    fades = np.broadcast_to(log_fade(line.of.window, u), (line.of.steps.size, u.size))
     rows = []
-    for sigma, rate in zip(line.of.noise, line.of.rate, strict=True):
+    for sigma, rate, fade in zip(line.of.noise, line.of.rate, fades, strict=True):
         odds = rate / (1 - rate) * np.exp(np.minimum(u / sigma - 1 / (2 * sigma**2), 300.0))
         real, imaginary = 1 + odds * np.cos(y / sigma), odds * np.sin(y / sigma)
-        weight = line.c * np.log(np.hypot(real, imaginary)) + (y**2 - u**2) / 2
-        size = line.c * np.log1p(odds) - u**2 / 2
+        weight = line.c * np.log(np.hypot(real, imaginary)) + rise - u**2 / 2 + fade
+        size = line.c * np.log1p(odds) - u**2 / 2 + fade
         top = size.max()
         moved = np.exp(weight - top)
         turned = np.multiply.outer(t, np.arctan2(imaginary, real))

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtr
 
 from deniable._check import FloatArray, InputError
-from deniable.accounting.nodes import Nodes, TooSlowError, Window, log_fade, nodes
+from deniable.accounting.nodes import Nodes, TooSlowError, Window, bend, log_fade, nodes
 from deniable.accounting.ratios import ComplexArray, complex_log1p, complex_log_ratio, flip_cumulants, log_ratio
 from deniable.mechanisms import ApproximateDP, GaussianDP, Mechanism, PureDP, SubsampledGaussian
 
@@ -231,8 +231,7 @@ class Line:
     @property
     def lift(self) -> float:
         """How much larger φ and the window may be on the shifted nodes."""
-        narrow = math.inf if self.of.window is None else float(self.of.window[1].min())
-        return math.exp(self.shift**2 / 2 * (1 + 1 / narrow**2))
+        return math.exp(self.shift**2 / 2 * bend(self.of.window))
 
     @property
     def density_unit(self) -> float:

@@ -74,10 +74,9 @@ def nodes(
     """
     if noise.size == 0:
         return Nodes(-1.0, 1.0, 1.0)
-    bend = 1.0 if window is None else 1 + 1 / float(window[1].min()) ** 2
     if min(points) >= (0.0 if t_max > 0 else -_EASY) and max(points) <= (1.0 if t_max > 0 else _EASY):
-        return _easy(noise, rate, ceiling, min(points), max(points), t_max, digits + _SLACK, bend)
-    found = [_at(noise, rate, ceiling, c, t_max, digits, window, bend) for c in _with_between(points)]
+        return _easy(noise, rate, ceiling, min(points), max(points), t_max, digits + _SLACK, bend(window))
+    found = [_at(noise, rate, ceiling, c, t_max, digits, window) for c in _with_between(points)]
     if len(found) == 1:
         return found[0]
     # what lies between the points needs the middle of the normal law as well
@@ -93,7 +92,7 @@ def _easy(
     most: float,
     t_max: float,
     margin: float,
-    bend: float,
+    curve: float,
 ) -> Nodes:
     """The same near the real axis, for c between ``least`` and ``most``, from bounds in closed form.
 
@@ -105,12 +104,12 @@ def _easy(
     margin += float(np.minimum(-np.log1p(-rate) / 2, 1 / (8 * noise**2)).max())
     reach = math.sqrt(2 * (margin + max(-least, 0.0) * float(np.max(-np.log1p(-rate)))))
     low, high = -reach, min(reach + max(most, 0.0) / narrow, ceiling)
-    curved = bend + max(-least, 0.0) / (2 * narrow**2)
+    curved = curve + max(-least, 0.0) / (2 * narrow**2)
     height = min((0.97 if least >= 0 else 0.5) * math.pi * narrow, math.sqrt(2 * margin / curved))
     if t_max == 0:
         return Nodes(low, high, min(2 * math.pi / (margin / height + height * curved / 2), _PLAIN))
-    shift = min(height / 2, math.sqrt(2 * _AMPLIFIED / bend))
-    shifted = min(shift / margin, (height - shift) / (margin + bend * height**2 / 2), _PLAIN / (2 * math.pi))
+    shift = min(height / 2, math.sqrt(2 * _AMPLIFIED / curve))
+    shifted = min(shift / margin, (height - shift) / (margin + curve * height**2 / 2), _PLAIN / (2 * math.pi))
     u = np.linspace(low, high, int(min((high - low) / min(0.3, 0.3 * narrow), 4000)) + 2)
     sigma, q = noise[:, None], rate[:, None]
     odds = q / (1 - q) * np.exp(np.minimum(u / sigma - 1 / (2 * sigma**2), 600.0))
@@ -118,11 +117,11 @@ def _easy(
     between = (u[1] - u[0]) ** 2 / 8 * (1 + 1 / (4 * narrow**2))  # what interpolation may miss
     weight = margin + between + np.maximum(np.maximum(weight[:, 1:], weight[:, :-1]), -(u[1:] ** 2) / 2)
     swing = t_max * np.maximum(odds / (1 + odds), 2 / math.pi * np.arctan(odds))[:, 1:] / sigma  # κ grows with u
-    y = np.array([0.1, 0.25, 0.5])[:, None, None] * min(math.pi * narrow, 2 * math.sqrt(2 * margin / bend))
-    asked = np.where(weight > 0, weight / y + bend * y / 2 + swing, 0.0).max(axis=(1, 2))
+    y = np.array([0.1, 0.25, 0.5])[:, None, None] * min(math.pi * narrow, 2 * math.sqrt(2 * margin / curve))
+    asked = np.where(weight > 0, weight / y + curve * y / 2 + swing, 0.0).max(axis=(1, 2))
     density = float(asked.min()) / (2 * math.pi)
     if 1 / density < 2 * math.pi * shifted / 3:
-        return Nodes(low, high, 2 * math.pi * shifted, shift, math.exp(bend * shift**2 / 2))
+        return Nodes(low, high, 2 * math.pi * shifted, shift, math.exp(curve * shift**2 / 2))
     return Nodes(low, high, min(1 / density, _PLAIN))
 
 
@@ -146,15 +145,14 @@ def _at(
     t_max: float,
     digits: float,
     window: Window | None,
-    bend: float,
 ) -> Nodes:
-    margin = digits + _SLACK
-    heights = _STRIP * min(math.pi * float(noise.min()), _HIGHEST / math.sqrt(bend))
-    u = _cells(noise, rate, ceiling, c, margin + bend * heights[-1] ** 2 / 2, window)
+    margin, curve = digits + _SLACK, bend(window)
+    heights = _STRIP * min(math.pi * float(noise.min()), _HIGHEST / math.sqrt(curve))
+    u = _cells(noise, rate, ceiling, c, margin + curve * heights[-1] ** 2 / 2, window)
     fade = np.broadcast_to(log_fade(window, u), (noise.size, u.size))
     size = max(1, _BLOCK // (heights.size * u.size))
     need = [
-        _needs(noise[k : k + size], rate[k : k + size], c, t_max, u, fade[k : k + size], heights, margin, bend)
+        _needs(noise[k : k + size], rate[k : k + size], c, t_max, u, fade[k : k + size], heights, margin, curve)
         for k in range(0, noise.size, size)
     ]
     real, resting, windows = (np.stack(part) for part in zip(*need, strict=True))
@@ -171,6 +169,11 @@ def _at(
             amplification = float(np.exp(rest[row]))
             return Nodes(float(low), float(high), float(reach[row, column]), float(heights[row]), amplification)
     return Nodes(float(u[first[0]]), float(u[last[0]]), spacing)
+
+
+def bend(window: Window | None) -> float:
+    """The factor 1 + 1/δ² of y²/2; 1 without a window."""
+    return 1.0 if window is None else 1 + 1 / float(window[1].min()) ** 2
 
 
 def log_fade(window: Window | None, u: FloatArray) -> FloatArray:
@@ -217,7 +220,7 @@ def _needs(
     fade: FloatArray,
     heights: FloatArray,
     margin: float,
-    bend: float,
+    curve: float,
 ) -> tuple[FloatArray, FloatArray, NDArray[np.intp]]:
     """What these phases ask for.
 
@@ -240,10 +243,10 @@ def _needs(
         deepest = c * (np.log1p(-q)[:, :, None] + np.log(sine))
         dips = (odds[..., :-1] <= -cosine) & (odds[..., 1:] >= -cosine)
         still = np.where(dips, deepest, still)
-    rise = bend * heights[:, None] ** 2 / 2 - peak[:, :, None]
+    rise = curve * heights[:, None] ** 2 / 2 - peak[:, :, None]
     still = still + bell[:, None] + rise
     # no height up to Y has anything left where this is negligible: for c ≥ 0 |r| is largest on the real line
-    cover = np.maximum(still if c < 0 else real[:, None] + bend * heights[:, None] ** 2 / 2, bell[:, None] + rise)
+    cover = np.maximum(still if c < 0 else real[:, None] + curve * heights[:, None] ** 2 / 2, bell[:, None] + rise)
     resting = np.maximum(np.maximum(still.max(axis=2), rise[:, :, 0]), 0.0)
     if c < 0:
         beyond = np.where(odds[:, :, -1:] < -cosine, deepest + bell[:, None, -1:] + rise, -np.inf)[:, :, 0]
@@ -261,7 +264,7 @@ def _needs(
         np.arctan2(at_ends * sine, 1 + at_ends * cosine) / angle,  # where it is convex
     )
     sink = max(-c, 0.0) * at_ends / (1 + 2 * at_ends * np.minimum(cosine, 0.0) + at_ends**2)
-    descent = (bend * heights[:, None] / 2 + (sink + t_max * swing) / sigma[:, :, None]).max(axis=2)
+    descent = (curve * heights[:, None] / 2 + (sink + t_max * swing) / sigma[:, :, None]).max(axis=2)
     density = np.maximum((margin + moving) / heights, 1.25 * descent) / (2 * math.pi)
 
     windows = [_ends((np.maximum(real, plain) > -margin).any(axis=0)[None])]
