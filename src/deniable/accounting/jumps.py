@@ -33,6 +33,7 @@ _MOST_BEYOND = 1e-11  # mass beyond it, relative to the integrand
 _NEGLIGIBLE = 1e-10  # likewise, of runs that need no line
 _NEARLY = 2.0  # logarithms of integrands that are nearly as small as the smallest
 _BESIDE = 6.0  # logarithm of how much larger than at the saddle point an integrand may be
+_NARROWER = 4.0  # than a single line's is the range of thresholds that several serve together
 _CHEAP = 1 << 10  # nodes above which the range of jumps is halved instead
 _DEPTH = 4  # halvings of the range of jumps
 _POINTS = 80
@@ -388,7 +389,8 @@ class Ladder:
         narrow = min(range(len(lines)), key=lambda k: lines[k].width)
         dropped = lines[narrow].dropped[0] + beyond[0], lines[narrow].dropped[1] + beyond[1]
         besides = tuple(line for k, line in enumerate(lines) if k != narrow)
-        return replace(lines[narrow], dropped=dropped, bounded=tuple(bounded), besides=besides)
+        reach = lines[narrow].width / _NARROWER
+        return replace(lines[narrow], width=reach, dropped=dropped, bounded=tuple(bounded), besides=besides)
 
     def _rungs(
         self, low: FloatArray, high: FloatArray, size: float, depth: int
