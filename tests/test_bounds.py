@@ -14,7 +14,7 @@ from scipy.stats import norm
 
 import deniable as dn
 from deniable import bounds
-from deniable.tradeoff import ApproximateTradeoff, GaussianTradeoff
+from deniable.curves import ApproximateTradeoff, GaussianTradeoff
 
 EPSILONS = st.one_of(st.floats(0, 5), st.floats(0, 800), st.just(0.0), st.just(float("inf")))
 DELTAS = st.one_of(st.just(0.0), st.floats(0, 1), st.floats(0, 1e-3))

@@ -1,7 +1,7 @@
 """Print the table of docs/calibration.md: the exact advantage of six runs beside older bounds."""
 
 import deniable as dn
-from deniable.accounting import comparison
+from deniable.planning import comparison
 
 RUNS = [
     (1.0, 0.01, 5000),

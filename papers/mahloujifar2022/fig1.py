@@ -11,8 +11,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import deniable as dn
-from deniable.accounting.comparison import pinsker
 from deniable.audit import attack_transcript
+from deniable.planning.comparison import pinsker
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 import _common

@@ -12,7 +12,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 
 import deniable as dn
-from deniable.accounting.comparison import humphries, pinsker
+from deniable.planning.comparison import humphries, pinsker
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 import _common

@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import deniable as dn
-from deniable.accounting.comparison import humphries, pinsker
+from deniable.planning.comparison import humphries, pinsker
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 import _common

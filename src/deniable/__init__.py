@@ -9,15 +9,14 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from deniable import tradeoff as _tradeoff_module  # noqa: F401  (loaded first: the function below takes its name)
 from deniable._check import InputError
 from deniable.accounting import tradeoff
+from deniable.curves import Assumptions, Tradeoff
 from deniable.mechanisms import ApproximateDP, Composition, GaussianDP, Mechanism, PureDP, SubsampledGaussian
-from deniable.tradeoff import Assumptions, Tradeoff
 
 if TYPE_CHECKING:
     from deniable import bounds, unlearning
-    from deniable.accounting import calibrate, individual_tradeoffs, plan_subsampling
+    from deniable.accounting import individual_tradeoffs
     from deniable.audit import attack_estimator, audit_scores
     from deniable.integrations.display import MembershipRocDisplay
     from deniable.integrations.dp_event import from_dp_event
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from deniable.integrations.opacus import from_opacus
     from deniable.integrations.sklearn import MembershipPrivate
     from deniable.noise import exact_membership, release
+    from deniable.planning import calibrate, plan_subsampling
     from deniable.records import ObjectivePerturbation, OutputPerturbation, privacy_profile
     from deniable.report import Assessment, OpacusCallback, assess
 
@@ -40,12 +40,12 @@ _LAZY: dict[str, str] = {
     "attack_estimator": "deniable.audit",
     "audit_scores": "deniable.audit",
     "bounds": "deniable.bounds",
-    "calibrate": "deniable.accounting",
+    "calibrate": "deniable.planning",
     "exact_membership": "deniable.noise",
     "from_dp_event": "deniable.integrations.dp_event",
     "from_opacus": "deniable.integrations.opacus",
     "individual_tradeoffs": "deniable.accounting",
-    "plan_subsampling": "deniable.accounting",
+    "plan_subsampling": "deniable.planning",
     "privacy_profile": "deniable.records",
     "profile_estimator": "deniable.integrations.fitted",
     "release": "deniable.noise",

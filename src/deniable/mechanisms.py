@@ -1,7 +1,7 @@
 """What ran: the mechanisms whose leakage deniable knows how to bound.
 
 A mechanism is a frozen, validated description of a randomised algorithm seen by one record that is either in or
-out of its input. It computes nothing: ``deniable.tradeoff`` turns it into what an attacker can do.
+out of its input. It computes nothing: ``deniable.curves`` turns it into what an attacker can do.
 """
 
 from __future__ import annotations

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import deniable as dn
-from deniable.accounting.composed import InvertedTradeoff
-from deniable.accounting.inversion import contour
+from deniable.accounting.curve import InvertedTradeoff
+from deniable.accounting.engines.inversion import contour
 from deniable.accounting.loss import PrivacyLoss
-from deniable.accounting.nodes import TooSlowError
+from deniable.accounting.transform.nodes import TooSlowError
 from oracles.composed_losses import two_steps
 
 

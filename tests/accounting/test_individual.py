@@ -103,7 +103,7 @@ def test_no_gradient_no_trace_and_unknown_means_worst():
     assert curves.advantage()[0] == 0
     assert curves[0].tpr(0.01) == pytest.approx(0.01, rel=1e-12)
     assert curves[0].delta(-1.0) == pytest.approx(-math.expm1(-1.0))
-    assert np.ptp(curves.advantage()[1:]) == 0
+    assert np.ptp(curves.advantage()[1:]) <= 4 * np.finfo(float).eps  # a matrix product may round each row its own way
     assert_just_above(curves[1], dn.tradeoff(RUN))
 
 

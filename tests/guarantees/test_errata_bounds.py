@@ -10,7 +10,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from deniable import bounds, unlearning
-from deniable.tradeoff import GaussianTradeoff
+from deniable.curves import GaussianTradeoff
 
 # --- E1: Thudi et al. §6 and figure 7 print e^{−ε} where their Corollary 1 proves e^{+ε} --------------------------
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from scipy.special import log_ndtr
 
-from deniable.accounting.ratios import log_ratio
+from deniable.accounting.steps.ratios import log_ratio
 
 
 def transform(

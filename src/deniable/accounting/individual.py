@@ -25,11 +25,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, hstack
 
 from deniable._check import FloatArray, InputError, integer, number, numbers
-from deniable.accounting.envelope import ByParts, centred, lipschitz
 from deniable.accounting.loss import EPS, Line, PrivacyLoss
-from deniable.accounting.ratios import log_ratio
+from deniable.accounting.steps.ratios import log_ratio
+from deniable.accounting.transform.decay import ByParts, centred, lipschitz
+from deniable.curves import Assumptions, EnvelopeTradeoff
 from deniable.mechanisms import Composition, Mechanism, SubsampledGaussian
-from deniable.tradeoff import Assumptions, EnvelopeTradeoff
 
 _POINTS = 129  # thresholds ε a record, symmetric about 0
 _NEGLECTED = 1e-12  # aimed at for the neglected part of the integral

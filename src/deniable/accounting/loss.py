@@ -4,7 +4,7 @@ Out of the data a step releases u ~ N(0, 1) (in units of the noise), in it (1−
 likelihood ratio r(u) = 1 − q + q·exp(u/σ − 1/(2σ²)) gives the loss L = log r. Losses of composed steps add, so that
 everything about T steps is in M(w)^T with M(w) = E_out[r^w]. Under "in" the transform is M(w + 1).
 
-The integrals over u are trapezoid sums over nodes whose error :mod:`deniable.accounting.nodes` bounds.
+The integrals over u are trapezoid sums over nodes whose error :mod:`deniable.accounting.transform.nodes` bounds.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtr
 
 from deniable._check import FloatArray, InputError
-from deniable.accounting.nodes import Nodes, TooSlowError, Window, bend, log_fade, nodes
-from deniable.accounting.ratios import ComplexArray, complex_log1p, complex_log_ratio, flip_cumulants, log_ratio
+from deniable.accounting.steps.ratios import ComplexArray, complex_log1p, complex_log_ratio, flip_cumulants, log_ratio
+from deniable.accounting.transform.nodes import Nodes, TooSlowError, Window, bend, log_fade, nodes
 from deniable.mechanisms import ApproximateDP, GaussianDP, Mechanism, PureDP, SubsampledGaussian
 
 EPS = float(np.finfo(np.float64).eps)

@@ -16,7 +16,7 @@ from deniable.audit.evidence import Evidence
 from deniable.audit.families import EpsilonDelta, Gaussian
 from deniable.audit.intervals import Interval, as_interval, tpr_lower, tpr_upper
 from deniable.audit.verdict import Verdict, judge
-from deniable.tradeoff import Tradeoff
+from deniable.curves import Tradeoff
 
 if TYPE_CHECKING:
     import pandas as pd

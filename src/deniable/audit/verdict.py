@@ -11,7 +11,7 @@ import numpy as np
 from deniable._check import FloatArray
 from deniable.audit.evidence import LOOKED_AT, Evidence
 from deniable.audit.intervals import Interval, as_interval, p_value, tpr_lower
-from deniable.tradeoff import Tradeoff
+from deniable.curves import Tradeoff
 
 Outcome = Literal["consistent", "violated", "inconclusive"]
 

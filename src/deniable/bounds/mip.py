@@ -20,7 +20,7 @@ from deniable._check import FloatArray, InputError, choice, integer, number, num
 from deniable.bounds._common import check_delta, check_epsilon, check_prior, check_rate, plain, raised, together
 from deniable.bounds.inverse import epsilon_for_advantage
 from deniable.bounds.membership import advantage
-from deniable.tradeoff import Direction, Tradeoff
+from deniable.curves import Direction, Tradeoff
 
 
 def mip_eta(tradeoff: Tradeoff, prior: ArrayLike = 0.5) -> float | FloatArray:

@@ -52,7 +52,7 @@ def profile(
     if out is not None:
         check_writable("--out", out, suffixes=(".html", ".htm", ".json", ".md", ".csv"))
     import deniable as dn
-    from deniable.integrations.tabular import encode, read_table
+    from deniable.tables.reading import encode, read_table
 
     table = read_table(data, target, drop=tuple(drop or ()))
     if by is not None and by not in table.features.columns:

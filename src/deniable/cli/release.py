@@ -61,7 +61,7 @@ def release(
     from sklearn.pipeline import make_pipeline
 
     from deniable.integrations.sklearn import MembershipPrivate
-    from deniable.integrations.tabular import encode, read_table
+    from deniable.tables.reading import encode, read_table
 
     table = read_table(data, target, drop=drop or ())
     encoded = encode(table)

@@ -10,8 +10,8 @@ from deniable._check import InputError
 from deniable._plot import new_axes
 from deniable.accounting import tradeoff
 from deniable.audit import AttackScores, ScoreAudit, attack_estimator, audit_scores
+from deniable.curves import Tradeoff
 from deniable.mechanisms import Mechanism
-from deniable.tradeoff import Tradeoff
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from deniable._check import InputError
-from deniable.integrations.tabular import builtin_names, read_file, read_table
+from deniable.tables.reading import builtin_names, read_file, read_table
 
 PREFIX = "sklearn:"
 

@@ -13,7 +13,7 @@ import numpy as np
 from deniable._check import FloatArray
 from deniable._files import write_atomically
 from deniable._shown import shown
-from deniable.tradeoff import Tradeoff
+from deniable.curves import Tradeoff
 
 Kind = Literal["exact", "sampled", "estimate", "published"]
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from deniable._check import FloatArray, InputError, choice, integer, number
+from deniable.curves import Assumptions, EnvelopeTradeoff, Tradeoff
 from deniable.noise import plans
 from deniable.noise.certificate import GAME, Certificate, Release
 from deniable.noise.evidence import ExactRows, ReleaseError
@@ -18,7 +19,6 @@ from deniable.noise.laws import NoiseLaw
 from deniable.noise.plans import Game, Plan, Shaper
 from deniable.noise.resampling import Algorithm, Population, Runner, cache_label, evaluate
 from deniable.noise.statistics import ExactSwap, ResampledSwap
-from deniable.tradeoff import Assumptions, EnvelopeTradeoff, Tradeoff
 
 _LARGEST_ENUMERATION = 1000  # training sets; up to so many are all run (twice), and nothing is sampled
 _LOG_GAMMAS = np.concatenate([np.linspace(0.0, 1.0, 11), np.geomspace(1.2, 24.0, 22)])

@@ -25,7 +25,7 @@ import numpy as np
 from scipy.special import erf, kve, ndtr, ndtri
 
 from deniable._check import FloatArray, integer, number
-from deniable.tradeoff import Direction, GaussianTradeoff, Side, Tradeoff
+from deniable.curves import Direction, GaussianTradeoff, Side, Tradeoff
 
 # the quadrature agrees with 25-digit integrals to better than this (tests: d up to 10⁴, ρ up to 10⁴)
 _RELATIVE = 2e-11

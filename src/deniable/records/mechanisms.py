@@ -8,10 +8,10 @@ from typing import Literal
 import numpy as np
 
 from deniable._check import FloatArray, InputError, choice, number
+from deniable.curves import GaussianTradeoff
 from deniable.mechanisms import GaussianDP, Mechanism, PureDP
 from deniable.records.fit import UNIT, Problem
 from deniable.records.laws import GaussianLaw, NoiseLaw, NormLaplaceLaw
-from deniable.tradeoff import GaussianTradeoff
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable._check import FloatArray, InputError, choice, integer, number, numbers
+from deniable.curves import Side, Tradeoff
 from deniable.records.fit import Fit, Normalization, fit
 from deniable.records.groups import leave_groups_out
 from deniable.records.inputs import Intercept, candidates, make_problem, released_model
@@ -21,7 +22,6 @@ from deniable.records.plots import draw_advantages, draw_curves, draw_ranked
 from deniable.records.refine import refine
 from deniable.records.transition import Transition, find_transition
 from deniable.records.typical import BoundedSample, ExactTypical, SampledTypical, Typical
-from deniable.tradeoff import Side, Tradeoff
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from deniable._check import FloatArray, InputError
+from deniable.curves import ApproximateTradeoff, EnvelopeTradeoff, Side, Tradeoff
 from deniable.records.laws import BracketTradeoff, NoiseLaw, in_chunks
-from deniable.tradeoff import ApproximateTradeoff, EnvelopeTradeoff, Side, Tradeoff
 
 
 class Typical(ABC):

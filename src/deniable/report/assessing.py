@@ -14,13 +14,13 @@ import pandas as pd
 
 from deniable._check import number, numbers
 from deniable.accounting import tradeoff as tradeoff_of
-from deniable.accounting.comparison import pinsker
+from deniable.curves import ApproximateTradeoff, Tradeoff
 from deniable.integrations.dp_event import from_dp_event
 from deniable.integrations.opacus import from_opacus
 from deniable.mechanisms import Composition, Mechanism, SubsampledGaussian
+from deniable.planning.comparison import pinsker
 from deniable.report.model import Assessment
 from deniable.report.sections import NOT_COVERED, TUNING_WARNING, bound_headline, bound_section
-from deniable.tradeoff import ApproximateTradeoff, Tradeoff
 
 
 def assess(

@@ -16,14 +16,14 @@ from deniable._shown import shown
 from deniable.accounting import tradeoff as tradeoff_of
 from deniable.audit import ScoreAudit, audit_scores
 from deniable.audit.known import Noise, output_perturbation_scores
-from deniable.integrations.tabular import Encoded, Ranges, Table, encode, read_table
+from deniable.curves import Assumptions, Tradeoff
 from deniable.mechanisms import PureDP
 from deniable.records import OutputPerturbation, PrivacyProfile, privacy_profile
 from deniable.report.measured import audit_section, utility_section
 from deniable.report.model import Assessment, Section, Status
 from deniable.report.profiled import NOT_FOR_PUBLICATION, profile_section
 from deniable.report.sections import NOT_COVERED, TUNING_WARNING, bound_headline, bound_section
-from deniable.tradeoff import Assumptions, Tradeoff
+from deniable.tables.reading import Encoded, Ranges, Table, encode, read_table
 
 _SAMPLER_CONFIDENCE = 0.99999
 _MOST_GROUPS = 50
@@ -58,7 +58,7 @@ def assess_data(
     Parameters
     ----------
     source, target, drop, ranges
-        See :func:`deniable.integrations.tabular.read_table` and ``encode``; a pair (X, y) of arrays is a table too.
+        See :func:`deniable.tables.reading.read_table` and ``encode``; a pair (X, y) of arrays is a table too.
     epsilon
         ε of the release, above 0.
     regularization

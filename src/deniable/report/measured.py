@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from deniable._shown import shown
+from deniable.curves import Tradeoff
 from deniable.report.model import Curve, Number, Section, Status
 from deniable.report.sections import SMALLEST_FPR
-from deniable.tradeoff import Tradeoff
 
 _BAND_POINTS = 25
 

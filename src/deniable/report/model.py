@@ -10,7 +10,7 @@ from typing import Any, Literal
 from deniable._check import InputError, number
 from deniable._files import check_writable, to_json, write_atomically
 from deniable._shown import Unit, shown
-from deniable.tradeoff import Assumptions
+from deniable.curves import Assumptions
 
 SCHEMA_VERSION = "1.0"
 

@@ -9,13 +9,13 @@ import numpy as np
 from deniable._check import InputError, integer
 from deniable._progress import stage
 from deniable.accounting import tradeoff as tradeoff_of
+from deniable.curves import Assumptions
 from deniable.integrations.fitted import profile_estimator
 from deniable.records import ObjectivePerturbation, OutputPerturbation
 from deniable.report.data_run import attack_worst_record, attacked_headline
 from deniable.report.model import Assessment, Section, Status
 from deniable.report.profiled import NOT_FOR_PUBLICATION, profile_section
 from deniable.report.sections import NOT_COVERED, TUNING_WARNING, bound_headline, bound_section
-from deniable.tradeoff import Assumptions
 
 
 def assess_model(

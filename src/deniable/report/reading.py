@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from deniable._check import InputError
+from deniable.curves import Assumptions
 from deniable.report.model import SCHEMA_VERSION, Assessment, Curve, Grid, Number, Section, Series
-from deniable.tradeoff import Assumptions
 
 
 def read_assessment(path: str | Path) -> Assessment:

@@ -7,13 +7,13 @@ from typing import Any
 from deniable._check import InputError
 from deniable._shown import shown
 from deniable.audit import AttackScores, ScoreAudit
+from deniable.curves import Assumptions, Tradeoff
 from deniable.noise import Certificate, Release
 from deniable.records import PrivacyProfile
 from deniable.report.measured import audit_section
 from deniable.report.model import Assessment, Number, Section
 from deniable.report.profiled import NOT_FOR_PUBLICATION, profile_section
 from deniable.report.sections import NOT_COVERED, TUNING_WARNING, bound_headline, bound_section
-from deniable.tradeoff import Assumptions, Tradeoff
 
 POPULATION_GAME = "the attacker is given a record and says whether it was in; its scores were measured on known records"
 

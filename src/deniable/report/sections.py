@@ -9,8 +9,8 @@ import numpy as np
 
 from deniable._check import FloatArray
 from deniable._shown import shown
+from deniable.curves import Tradeoff
 from deniable.report.model import Curve, Grid, Number, Section
-from deniable.tradeoff import Tradeoff
 
 SMALLEST_FPR = 1e-6
 CURVE_POINTS = 181

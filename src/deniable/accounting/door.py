@@ -1,0 +1,143 @@
+"""One door from a mechanism to what an attacker can do against it."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import numpy as np
+from numpy.random import Generator
+
+from deniable._check import InputError, choice, integer, number
+from deniable.accounting.curve import ComposedTradeoff, InvertedTradeoff
+from deniable.accounting.engines.closed import OneStepTradeoff
+from deniable.accounting.engines.failure import FailureTradeoff
+from deniable.accounting.engines.few_steps import DirectTradeoff
+from deniable.accounting.engines.grid import GridTradeoff
+from deniable.accounting.engines.known_batches import known_batches
+from deniable.accounting.engines.monte_carlo import MonteCarloTradeoff
+from deniable.accounting.loss import EPS, PrivacyLoss
+from deniable.curves import ApproximateTradeoff, GaussianTradeoff, Tradeoff
+from deniable.mechanisms import ApproximateDP, Composition, GaussianDP, Mechanism, PureDP
+
+Engine = Literal["auto", "inversion", "direct", "grid", "monte-carlo"]
+_SHARPEST = 0.1  # below, the two modes of a step lie too far apart for nodes on one grid
+
+
+def tradeoff(
+    mechanism: Mechanism,
+    *,
+    engine: Engine = "auto",
+    tolerance: float = 1e-13,
+    adjacency: str = "add-remove",
+    samples: int = 100_000,
+    confidence: float = 0.99,
+    rng: Generator | int | None = None,
+) -> Tradeoff:
+    """Return the trade-off of ``mechanism``: bounds on every membership attack against it.
+
+    Parameters
+    ----------
+    mechanism
+        ``PureDP``, ``ApproximateDP``, ``GaussianDP``, ``SubsampledGaussian`` or a ``Composition`` of them. Equal
+        phases are merged, Gaussian parts (full batches included) become one, and closed forms are used where one is
+        left. (ε, δ)-DP parts enter through their worst pair, so the result holds for every such mechanism.
+    engine
+        ``"auto"``: closed form, else transform inversion, intersected with the direct convolution of a few equal steps
+        or the grid where its error bound is not small. ``"inversion"``, ``"direct"``, ``"grid"``, ``"monte-carlo"``:
+        that engine alone.
+    tolerance
+        Aliasing and truncation error that the inversion aims at, relative to the size of what is integrated. The
+        error that was reached, not this aim, is what separates ``side="upper"`` from ``side="lower"``.
+    adjacency
+        ``"add-remove"`` only: see the error message for ``"replace"``.
+    samples, confidence, rng
+        For the Monte Carlo engine: draws from either world, the probability with which all its bounds hold, and the
+        source of randomness.
+
+    Raises
+    ------
+    InputError
+        For an unknown mechanism, engine or adjacency, or an engine that does not serve the mechanism.
+    """
+    choice("engine", engine, ("auto", "inversion", "direct", "grid", "monte-carlo"))
+    number("tolerance", tolerance, above=0.0, at_most=1e-2)
+    _require_add_remove(adjacency)
+    if not isinstance(mechanism, Mechanism):
+        raise InputError(f"mechanism must be one of deniable's mechanisms, got {mechanism!r}")
+    parts = mechanism.mechanisms if isinstance(mechanism, Composition) else (mechanism,)
+    failure = _failure(parts)
+    if failure == 1:
+        return ApproximateTradeoff(math.inf, 1.0)
+    loss = PrivacyLoss.of(parts)
+    sharp = loss.steps.size > 0 and float(loss.noise.min()) < _SHARPEST
+    if sharp and engine in ("inversion", "direct", "grid"):
+        raise InputError(
+            f"engine {engine!r} works for noise multipliers of at least {_SHARPEST:g}, got {loss.noise.min():g}; "
+            "use engine='auto'"
+        )
+    if engine == "monte-carlo":
+        count, level = integer("samples", samples, at_least=1), number("confidence", confidence, above=0.0, below=1.0)
+        found: Tradeoff = MonteCarloTradeoff.sample(loss, count, level, np.random.default_rng(rng))
+    elif engine == "grid":
+        found = GridTradeoff(loss, method="certified grid")
+    elif engine == "direct":
+        found = _direct(loss)
+    elif engine == "inversion":
+        found = InvertedTradeoff(loss, tolerance, method="transform inversion")
+    else:
+        method = "transform inversion with error bounds, other certified engines where it converges slowly"
+        otherwise = known_batches if sharp else lambda loss: ComposedTradeoff.of(loss, tolerance, method)
+        found = _closed_form(loss) or otherwise(loss)
+    if failure == 0:
+        return found
+    if isinstance(found, ApproximateTradeoff):
+        return ApproximateTradeoff(found.guaranteed_epsilon, failure)
+    return FailureTradeoff(found, failure, method=found.method, confidence=found.confidence)
+
+
+def _direct(loss: PrivacyLoss) -> Tradeoff:
+    found = DirectTradeoff.of(loss)
+    if found is None:
+        raise InputError(
+            "engine 'direct' works for 2 to 64 equal subsampled steps (fewer where the noise multiplier is far from 1) "
+            "and nothing else; use engine='auto'"
+        )
+    return found
+
+
+def _failure(parts: tuple[Mechanism, ...]) -> float:
+    """Probability that some (ε, δ)-DP part gives the world away: 1 − Π(1 − δ), and 1 where ε = ∞."""
+    pure = [p for p in parts if isinstance(p, PureDP | ApproximateDP)]
+    if any(math.isinf(p.epsilon) for p in pure) or any(isinstance(p, GaussianDP) and math.isinf(p.mu) for p in parts):
+        return 1.0
+    deltas = [p.delta for p in pure if isinstance(p, ApproximateDP)]
+    if any(delta == 1 for delta in deltas):
+        return 1.0
+    if len(deltas) == 1:
+        return deltas[0]
+    return min(-math.expm1(math.fsum(math.log1p(-delta) for delta in deltas)) * (1 + 4 * EPS), 1.0)
+
+
+def _require_add_remove(adjacency: str) -> None:
+    if adjacency == "replace":
+        raise InputError(
+            "adjacency 'replace' is refused: for composed Poisson-subsampled steps no pair of laws is proven to "
+            "dominate all pairs of data sets that differ by replacing one record; use adjacency='add-remove', or bound "
+            "a replacement as a removal followed by an addition (group privacy)"
+        )
+    choice("adjacency", adjacency, ("add-remove",))
+
+
+def _closed_form(loss: PrivacyLoss) -> Tradeoff | None:
+    kinds = loss.steps.size, int(loss.gaussian > 0), int(sum(count for _, count in loss.flips))
+    match kinds:
+        case (0, _, 0):
+            return GaussianTradeoff(math.sqrt(loss.gaussian))
+        case (0, 0, 1):
+            ((epsilon, _),) = loss.flips
+            return ApproximateTradeoff(epsilon, 0.0)
+        case (1, 0, 0) if loss.steps[0] == 1:
+            return OneStepTradeoff(float(loss.noise[0]), float(loss.rate[0]))
+        case _:
+            return None

@@ -1,0 +1,1 @@
+"""Engines: from a composed loss to certified brackets."""

@@ -1,0 +1,168 @@
+"""One step's pair of laws cut into cells of the privacy loss, and the two discrete pairs that bracket it.
+
+- above: every cell's masses are split onto its two ends so that both P and Q mass are kept ("connect the dots"). The
+  split undoes a merge, so this pair is at least as easy to tell apart.
+- below: every cell is merged into one outcome, a post-processing. Its log-ratio s lies near the midpoint m of the
+  cell; losses are replaced by midpoints, and the largest m − s (times the number of steps) is paid on the safe side.
+  Cells where m − s is large move down one place instead.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import ndtr
+
+from deniable._check import FloatArray
+from deniable.accounting.loss import PrivacyLoss
+from deniable.accounting.steps.ratios import log_ratio
+
+_BLOCK = 1 << 16  # cells at a time: keeps memory at a few MB
+_GAUSS_NODES, _GAUSS_WEIGHTS = np.polynomial.legendre.leggauss(5)
+
+
+class Cells(NamedTuple):
+    """Masses of one step's two laws in consecutive cells of the loss: [first + iη, first + (i+1)η)."""
+
+    first: float
+    numerator: FloatArray  # P for "add", Q for "remove"
+    denominator: FloatArray
+    centre: FloatArray  # log(numerator/denominator) minus the lower edge, in [0, η]
+    steps: float
+    lost: float  # mass of either law outside the cells
+
+    def flipped(self, spacing: float) -> Cells:
+        """Return the same cells with the two laws exchanged: losses change sign."""
+        top = self.first + spacing * self.numerator.size
+        centre = spacing - self.centre[::-1]
+        return Cells(-top, self.denominator[::-1], self.numerator[::-1], centre, self.steps, self.lost)
+
+
+class Law(NamedTuple):
+    """One step on the lattice first + η·i: the logarithm of the denominator mass, numerator = denominator·e^{value}."""
+
+    first: float
+    log_mass: FloatArray
+    steps: float
+    lost: float
+
+    def values(self, spacing: float) -> FloatArray:
+        """Return the losses of the lattice points."""
+        values: FloatArray = self.first + spacing * np.arange(self.log_mass.size, dtype=np.float64)
+        return values
+
+
+def all_cells(loss: PrivacyLoss, spacing: float, tilt: float) -> list[Cells]:
+    """Cut every phase of a composed loss; ``tilt`` says how far out in the tail mass still matters."""
+    phases = zip(loss.noise, loss.rate, loss.steps, strict=True)
+    cells = [step_cells(float(s), float(q), float(t), spacing, tilt) for s, q, t in phases]
+    if loss.gaussian > 0:
+        cells.append(step_cells(1 / math.sqrt(loss.gaussian), 1.0, 1.0, spacing, tilt))
+    return cells + [flip_cells(epsilon, count, spacing) for epsilon, count in loss.flips]
+
+
+def widest_step(loss: PrivacyLoss, tilt: float) -> float:
+    """Return the longest range of losses that one step's cells cover."""
+    ranges = [_range(float(s), float(q), tilt) for s, q in zip(loss.noise, loss.rate, strict=True)]
+    return max((high - low for low, high in ranges), default=0.0)
+
+
+def _range(sigma: float, rate: float, tilt: float) -> tuple[float, float]:
+    top = max(tilt, 1.0) / sigma + 13.0
+    high = float(log_ratio(np.array(top), np.array(sigma), np.array(rate)))
+    low = math.log1p(-rate) if rate < 1 else (-13.0 + min(tilt, 0.0) / sigma) / sigma - 1 / (2 * sigma**2)
+    return low, high
+
+
+def step_cells(sigma: float, rate: float, steps: float, spacing: float, tilt: float) -> Cells:
+    """Cut one subsampled Gaussian step into cells; ``tilt`` says how far right the tail matters."""
+    low, high = _range(sigma, rate, tilt)
+    count = int((high - low) / spacing) + 1
+    out, inside, centre = np.empty(count), np.empty(count), np.empty(count)
+    ends = (-np.inf, np.inf)
+    for k in range(0, count, _BLOCK):
+        part = slice(k, min(k + _BLOCK, count))
+        edges: FloatArray = low + spacing * np.arange(k, part.stop + 1, dtype=np.float64)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            u = sigma * np.log1p(np.expm1(edges) / rate) + 1 / (2 * sigma)
+        if rate < 1 and k == 0:
+            u[0] = -np.inf
+        ends = (u[0] if k == 0 else ends[0], u[-1])
+        out[part] = _masses(u)
+        inside[part] = (1 - rate) * out[part] + rate * _masses(u - 1 / sigma)
+        centre[part] = _centres(u, edges, inside[part], out[part], sigma, rate, spacing)
+    lost = float(ndtr(-ends[1]) + ndtr(1 / sigma - ends[1]) + (ndtr(ends[0]) if rate == 1 else 0.0))
+    return Cells(low, inside, out, centre, steps, lost)
+
+
+def flip_cells(epsilon: float, steps: float, spacing: float) -> Cells:
+    """Cut randomised response: two atoms, at −ε and ε, the lower one on the lattice."""
+    size = int(2 * epsilon / spacing) + 2
+    likely, rare = 1 / (1 + math.exp(-epsilon)), math.exp(-epsilon) / (1 + math.exp(-epsilon))
+    numerator, denominator, centre = np.zeros(size), np.zeros(size), np.full(size, spacing / 2)
+    place = int(2 * epsilon / spacing)
+    numerator[0], denominator[0], centre[0] = rare, likely, 0.0
+    numerator[place] += likely
+    denominator[place] += rare
+    centre[place] = 2 * epsilon - place * spacing
+    return Cells(-epsilon, numerator, denominator, centre, steps, 0.0)
+
+
+def _masses(u: FloatArray) -> FloatArray:
+    """Standard normal mass between consecutive points, each tail from its own side."""
+    lower, upper = ndtr(u), ndtr(-u)
+    return np.maximum(np.where(u[1:] <= 0, lower[1:] - lower[:-1], upper[:-1] - upper[1:]), 0.0)
+
+
+def _centres(
+    u: FloatArray, edges: FloatArray, inside: FloatArray, out: FloatArray, sigma: float, rate: float, spacing: float
+) -> FloatArray:
+    """log(P/Q) of every cell above its lower edge: Gauss–Legendre where the cell is narrow in u, else the masses."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        coarse = np.log(inside / out) - edges[:-1]
+    coarse = np.where(np.isfinite(coarse), coarse, spacing / 2)
+    half = np.diff(u) / 2
+    narrow = np.flatnonzero(half < 0.03 * min(1.0, sigma))
+    middle = (u[1:] + u[:-1])[narrow] / 2
+    weight = mean = np.zeros(narrow.size)
+    for node, share in zip(_GAUSS_NODES, _GAUSS_WEIGHTS, strict=True):
+        offset = half[narrow] * node
+        density = share * np.exp(-offset * (middle + offset / 2))
+        rise = log_ratio(middle + offset, np.array(sigma), np.array(rate)) - edges[narrow]
+        weight, mean = weight + density, mean + density * np.expm1(rise)
+    coarse[narrow] = np.log1p(mean / weight)
+    return np.clip(coarse, 0.0, spacing)
+
+
+def above(cells: Cells, spacing: float) -> Law:
+    """Split every cell onto its ends, keeping both masses (connect the dots)."""
+    share = np.expm1(cells.centre) / np.expm1(spacing)  # of the denominator mass, to the upper end
+    mass = np.zeros(cells.denominator.size + 1)
+    mass[:-1] = cells.denominator * (1 - share)
+    mass[1:] += cells.denominator * share
+    with np.errstate(divide="ignore"):
+        return Law(cells.first, np.log(mass), cells.steps, cells.lost)
+
+
+def below(cells: Cells, spacing: float) -> tuple[Law, float]:
+    """Merge every cell, put it at its midpoint, or one place lower where that is cheaper; return the loss paid."""
+    fall = spacing / 2 - cells.centre
+    levels = spacing * np.concatenate([[0.0], np.geomspace(1e-8, 0.5, 60)])
+    cheaper = np.zeros(levels.size + 1)
+    for k in range(0, fall.size, _BLOCK):
+        part = slice(k, k + _BLOCK)
+        cheaper += np.bincount(np.searchsorted(levels, fall[part]), cells.numerator[part], levels.size + 1)
+    moved = cells.numerator.sum() - np.cumsum(cheaper)[:-1]  # mass with a fall above each level
+    level = float(levels[np.argmin(levels + spacing * moved)])
+    down = fall > level
+    mass = np.zeros(cells.numerator.size + 1)
+    mass[1:] = np.where(down, 0.0, cells.numerator)
+    mass[:-1] += np.where(down, cells.numerator, 0.0)
+    paid = max(float(np.max(np.where(down, 0.0, fall), initial=0.0)), 0.0)
+    first = cells.first - spacing / 2
+    with np.errstate(divide="ignore"):
+        log_mass = np.log(mass, out=mass)
+    log_mass -= first + spacing * np.arange(mass.size)
+    return Law(first, log_mass, cells.steps, cells.lost), paid * cells.steps

@@ -1,0 +1,90 @@
+"""One subsampled Gaussian step in closed form (Mahloujifar et al., Theorem 6 with one step)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from deniable._check import FloatArray
+from deniable.accounting.engines.likelihood import LikelihoodRatioTradeoff, Tails
+from deniable.accounting.loss import EPS, TINY
+from deniable.accounting.steps.ratios import log_ratio
+from deniable.curves import Direction
+
+
+@dataclass(frozen=True)
+class OneStepTradeoff(LikelihoodRatioTradeoff):
+    """N(0, σ²) against (1 − q)·N(0, σ²) + q·N(1, σ²): the likelihood ratio is monotone, so tests are half-lines.
+
+    With the threshold u in units of the noise, out(S) = Φ(−u) and in(S) = (1 − q)Φ(−u) + qΦ(1/σ − u).
+    """
+
+    noise: float
+    rate: float
+
+    def _largest_log_ratio(self, direction: Direction) -> float:
+        return math.inf if direction == "add" else -math.log1p(-self.rate)
+
+    def _tails(self, threshold: FloatArray, wanted: str = "stick") -> Tails:
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            odds = np.log1p(np.expm1(np.minimum(threshold, 600.0)) / self.rate)
+            large = threshold - math.log(self.rate)  # log((e^ℓ − 1 + q)/q) where 1 − q is lost beside e^ℓ
+        odds = np.where(threshold > 600, large, odds)
+        u = np.where(threshold > math.log1p(-self.rate), self.noise * odds + 0.5 / self.noise, -np.inf)
+        return self._at(threshold, u)
+
+    def _at(self, threshold: FloatArray, u: FloatArray) -> Tails:
+        """Tails of the half-line above u, a likelihood ratio test at e^threshold up to rounding."""
+        q, shift = self.rate, 1 / self.noise
+        out_above, out_below = ndtr(-u), ndtr(u)
+        hit_above, hit_below = ndtr(shift - u), ndtr(u - shift)
+        in_above, in_below = (1 - q) * out_above + q * hit_above, (1 - q) * out_below + q * hit_below
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            gamma = np.exp(threshold)
+            fall = np.expm1(threshold)  # γ − 1
+            stick = q * (hit_above - out_above) - np.where(out_above > 0, fall * out_above, 0.0)
+            back = out_below * np.where(out_below > 0, fall, 0.0) + q * (out_below - hit_below)
+            # the argument of Φ is known to EPS·(|u| + 1/σ), which moves log Φ by at most that times |argument| + 1
+            wobble = 8 * EPS * (1 + np.minimum((np.abs(u) + shift) * (np.abs(u) + shift + 1), 1e6))
+            out_error = wobble * np.minimum(out_above, out_below) + TINY
+            in_error = wobble * np.minimum(in_above, in_below) + TINY
+            terms = np.where(
+                u > 0, q * (hit_above + out_above) + np.abs(fall) * out_above, q * (hit_below + out_below) + gamma
+            )
+            density = np.exp(-(u**2) / 2)
+            in_density = np.where(density > 0, density * np.minimum(gamma, 1e300), 0.0)
+        stick_error = np.where(np.isfinite(u), wobble * np.minimum(terms, 1 + gamma) + TINY, 0.0)
+        edge = np.isneginf(u)
+        stick = np.where(edge, -fall, stick)
+        back = np.where(edge, 0.0, back)
+        zero = np.zeros_like(u)
+        return Tails(
+            threshold,
+            out_above,
+            out_below,
+            np.where(edge, zero, out_error),
+            density,
+            in_above,
+            in_below,
+            np.where(edge, zero, in_error),
+            in_density,
+            stick,
+            back,
+            stick_error,
+        )
+
+    def _tests(self, alpha: FloatArray, direction: Direction) -> Tails:
+        q, shift = self.rate, 1 / self.noise
+        if direction == "add":
+            u = -ndtri(alpha)
+        else:  # (1 − q)Φ(u) + qΦ(u − 1/σ) = α, bisected: Φ(u) lies between α and α/(1 − q)
+            low, high = ndtri(alpha), np.minimum(ndtri(np.minimum(alpha / (1 - q), 1.0)), ndtri(alpha) + shift)
+            for _ in range(60):
+                u = (low + high) / 2
+                below = (1 - q) * ndtr(u) + q * ndtr(u - shift) < alpha
+                low, high = np.where(below, u, low), np.where(below, high, u)
+            u = (low + high) / 2
+        return self._at(log_ratio(u, np.array(self.noise), np.array(q)), u)

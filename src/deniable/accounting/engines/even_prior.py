@@ -1,0 +1,86 @@
+"""The advantage at even priors from a single short sum: the line Re w = ½, where both worlds count the same.
+
+With F(t) = M(½ + it)/(t² + ¼) and G(ℓ) = e^{−ℓ/2}·E min(p, e^ℓ q) = (1/2π)∫ F(t)·e^{−itℓ} dt, the advantage is
+1 − G(0), and the trapezoid sum with spacing 2π/Λ is Σ_m G(mΛ) (Poisson). G(±mΛ) is e^{−mΛ/2} less a hockey stick at
+e^{mΛ} of one order of the worlds, which Chernoff bounds by e^{K(θ) − (θ − 1)mΛ} (θ > 1) and e^{K(θ) + θmΛ} (θ < 0).
+So Λ need only be so large that these sticks are nothing, not that the aliases are.
+
+Where to stop: of the bounds in :mod:`deniable.accounting.transform.decay` that on a moved contour is the quickest, and
+sharp enough where the noise is not little.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from deniable._check import FloatArray
+from deniable.accounting.loss import EPS, PrivacyLoss
+from deniable.accounting.transform.decay import Envelope, shifted
+from deniable.accounting.transform.nodes import TooSlowError
+
+_OFFSETS = np.array([1.0, 2.0, 4.0, 8.0])
+_FURTHEST = 3.5  # from ½: what the nodes near the real axis serve
+_MOST_NODES = 4096
+_TARGET = 1e-14  # what truncation and unknown aliases may add, each
+_EDGES = np.geomspace(4.0, 14.0, 24)  # places to stop, in units of 1/√K″
+_LIFTS = math.sqrt(66.0) * np.array([0.6, 0.9])  # heights y tried, over √T: e^{−33} is reached there
+_LOUD, _MOST_PHASES = 0.75, 4  # noise multipliers and phases for which that bound is tried
+
+
+def advantage_bracket(loss: PrivacyLoss) -> tuple[float, float]:
+    """Lower and upper bound on H_1, the advantage at prior ½.
+
+    Raises
+    ------
+    TooSlowError
+        If the transform decays so slowly that the sum would be long.
+    """
+    _, _, variance = loss.cumulants(0.5)
+    width = math.sqrt(variance)
+    if not width > 1e-9:
+        raise TooSlowError("the loss is an atom in double precision")
+    period, sticks = _period(loss, width)
+    spacing = 2 * math.pi / period
+    t_end, neglected = _stop(loss, width, spacing)
+    count = math.ceil(t_end / spacing) + 1
+    if not count <= _MOST_NODES:
+        raise TooSlowError(f"{count} nodes")
+    t: FloatArray = spacing * np.arange(count, dtype=np.float64)
+    line = loss.line(0.5, float(t[-1]))
+    growth, _, _ = line.cumulants
+    log_m = line.log_transform(t, spacing)
+    terms = np.exp(growth + log_m.real) * (2 / period / (t**2 + 0.25))
+    terms[0] /= 2
+    error = terms @ (line.doubt(t, log_m) + 32 * EPS) + neglected * math.exp(growth) + 8 * EPS
+    value = 1 - float(terms @ np.cos(log_m.imag)) + 2 / math.expm1(period / 2)
+    return max(value - float(error) - sticks, 0.0), min(value + float(error), 1.0)
+
+
+def _stop(loss: PrivacyLoss, width: float, spacing: float) -> tuple[float, float]:
+    """Where the sum may stop, and a bound on what follows, relative to M(½)."""
+    if 0 < loss.steps.size <= _MOST_PHASES and loss.noise.min() >= _LOUD:
+        t = _EDGES / width
+        moved = shifted(loss.real_line(0.5), t, _LIFTS / math.sqrt(float(loss.steps.sum())))
+        height = np.exp(loss.steps @ moved - loss.gaussian * t**2 / 2)
+        beyond = np.append(t[1:], np.inf)
+        terms = height * (1 / t - 1 / beyond + spacing / t**2) / math.pi  # a falling summand: integral and first term
+        remaining = np.cumsum(terms[::-1])[::-1]
+        enough = np.flatnonzero(remaining < _TARGET)
+        if enough.size:
+            return float(t[enough[0]]), float(remaining[enough[0]])
+    t_end, truncation = Envelope.of(loss, 0.5, width, _TARGET).cut(_TARGET, spacing)
+    return t_end, float(truncation[2])
+
+
+def _period(loss: PrivacyLoss, width: float) -> tuple[float, float]:
+    """The shortest period at which the sticks at e^{mΛ} are nothing, and a bound on what they add."""
+    offset = np.minimum(_OFFSETS / width, _FURTHEST)
+    growth = loss.log_mgf(np.concatenate([0.5 + offset, 0.5 - offset])).reshape(2, -1)
+    outside = np.array([0.5 + offset > 1, 0.5 - offset < 0])  # no bound from between the poles
+    need = np.where(outside, (growth - math.log(_TARGET)) / offset, np.inf).min(axis=1)
+    period = min(float(need.max()), -2 * math.log(_TARGET))
+    sticks = np.where(outside, np.exp(np.minimum(growth - offset * period, 0.0)), np.inf).min(axis=1)
+    unknown = np.minimum(sticks, math.exp(-period / 2)) / -np.expm1(-period / 2)
+    return period, float(unknown.sum())

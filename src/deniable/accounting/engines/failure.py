@@ -1,0 +1,38 @@
+"""Mechanisms that may fail completely with a small probability: the δ of (ε, δ)-DP parts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from deniable._check import FloatArray
+from deniable.accounting.loss import EPS
+from deniable.curves import Direction, Side, Tradeoff
+
+
+@dataclass(frozen=True)
+class FailureTradeoff(Tradeoff):
+    """With probability ``failure`` the world is revealed, otherwise the pair is that of ``of``.
+
+    The worst pair of an (ε, δ)-DP mechanism is this with randomised response; composition keeps the form, with
+    1 − failure = Π(1 − δ). Hence H_γ = failure + (1 − failure)·H_γ(of), and since a revealing outcome is never a false
+    positive, TPR(α) = failure + (1 − failure)·TPR_of(α/(1 − failure)).
+    """
+
+    of: Tradeoff
+    failure: float
+
+    def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
+        inner = self.of._hockey_stick(log_gamma, direction, side)
+        return self._outward(self.failure + (1 - self.failure) * inner, side)
+
+    def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
+        nudged = fpr / (1 - self.failure) * (1 + (4 if side == "upper" else -4) * EPS)
+        inner = self.of._roc(np.clip(nudged, 0.0, 1.0), direction, side)
+        return np.clip(self._outward(self.failure + (1 - self.failure) * inner, side), fpr, 1.0)
+
+    @staticmethod
+    def _outward(value: FloatArray, side: Side) -> FloatArray:
+        moved: FloatArray = np.clip(value * (1 + (8 if side == "upper" else -8) * EPS), 0.0, 1.0)
+        return moved

@@ -1,0 +1,265 @@
+"""A certified privacy-loss grid: the second engine, where transforms converge slowly and to check the first.
+
+The discrete pairs of :mod:`deniable.accounting.engines.cells` bracket every step; their compositions come from FFTs of
+laws tilted by e^{cL}, which keeps relative accuracy in the tail that is asked for. What wraps around is bounded by
+Chernoff's inequality, FFT rounding by a forward error bound; both are charged to the safe side.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from deniable._check import FloatArray
+from deniable.accounting.engines.cells import Law, above, all_cells, below, widest_step
+from deniable.accounting.engines.inversion import Region, saddle
+from deniable.accounting.loss import EPS, PrivacyLoss
+from deniable.accounting.transform.nodes import TooSlowError
+from deniable.curves import Direction, Side, Tradeoff
+
+_OFFSETS = np.array([0.01, 0.05, 0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0])
+_MIRRORED: dict[Region, Region] = {"left": "right", "middle": "middle", "right": "left"}
+
+
+@dataclass(frozen=True, eq=False)
+class Lattice:
+    """The tilted law of a composed loss on first + η·(0, 1, 2, …) and what may be wrong with it."""
+
+    region: Region
+    c: float
+    design: float
+    width: float
+    first: float
+    spacing: float
+    growth: float  # log Σ denominator·e^{cv} of the composed law
+    denominator_total: float  # Σ denominator, 1 unless losses were moved to midpoints
+    above_out: FloatArray  # cumulative sums relative to the prefactor at each lattice point, see _sums
+    above_in: FloatArray
+    error: float  # L1 error of the tilted law
+    paid: float  # shift of the loss that the lower side pays
+
+    def at(self, index: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Denominator and numerator mass at lattice points ≥ index, with absolute errors."""
+        k = np.clip(index, 0, self.above_out.size - 1).astype(np.intp)
+        value = self.first + self.spacing * k
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # ∞·0 makes NaN, which callers refuse
+            scale = np.exp(self.growth - self.c * value)
+            scale_in = np.exp(self.growth - (self.c - 1) * value)
+            out, inside = scale * self.above_out[k], scale_in * self.above_in[k]
+            out_error = scale * self.error + self._rounding(self.c) * out
+            in_error = scale_in * self.error + self._rounding(self.c - 1) * inside
+        out = self.denominator_total - out if self.region == "left" else out
+        inside = inside if self.region == "right" else 1 - inside
+        return out, inside, out_error + 64 * EPS * np.abs(out), in_error + 64 * EPS * np.abs(inside)
+
+    def _rounding(self, decay: float) -> float:
+        """Relative rounding of sums that remember 1/(decay·spacing) terms, each multiplied by a rounded factor."""
+        return 4 * EPS * min(self.above_out.size, 1 / max(abs(decay) * self.spacing, 1e-300))
+
+    def index(self, threshold: FloatArray) -> FloatArray:
+        """Index of the first lattice point above a threshold."""
+        return np.clip(np.ceil((threshold - self.first) / self.spacing), 0, self.above_out.size - 1)
+
+
+@dataclass(frozen=True)
+class GridTradeoff(Tradeoff):
+    """Bracket from discretised privacy losses: upper from split cells, lower from merged ones.
+
+    Where no tilt of the law can be computed the bracket is trivial, not wrong.
+    """
+
+    loss: PrivacyLoss
+    points: int = 1 << 20
+    # the last one of each kind: they take 16 MB each
+    _lattices: dict[tuple[Direction, Side], Lattice] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+
+    def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
+        finite = np.isfinite(log_gamma)
+        trivial = np.maximum(-np.expm1(np.minimum(log_gamma, 0.0)), 0.0)
+        bound = trivial.copy()
+        for k in np.flatnonzero(finite):
+            bound[k] = self._stick(float(log_gamma[k]), direction, side)
+        return np.where(finite, np.clip(np.maximum(bound, trivial), 0, 1), np.where(log_gamma > 0, 0.0, 1.0))
+
+    def _stick(self, log_gamma: float, direction: Direction, side: Side) -> float:
+        try:
+            lattice = self._lattice(log_gamma, direction, side)
+        except TooSlowError:
+            return float(side == "upper")
+        level = log_gamma + (lattice.paid if side == "lower" else 0.0)
+        out, inside, out_error, in_error = lattice.at(lattice.index(np.array([level])))
+        with np.errstate(over="ignore", invalid="ignore"):
+            gamma = np.exp(level)
+            error = in_error + gamma * out_error
+            value = inside - gamma * out + (error if side == "upper" else -error)
+        return float(value[0]) if np.isfinite(value[0]) else float(side == "upper")
+
+    def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
+        inside = np.flatnonzero((fpr > 0) & (fpr < 1))
+        bound = fpr.copy()
+        for k in inside:
+            try:
+                bound[k] = self._rate(float(fpr[k]), direction, side)
+            except TooSlowError:
+                bound[k] = float(side == "upper")
+        return np.clip(bound, fpr, 1.0)
+
+    def _rate(self, alpha: float, direction: Direction, side: Side) -> float:
+        """Improve the threshold until the tilt fits the false positive rate; every threshold gives a sound bound."""
+        threshold = self._start(direction)
+        for _ in range(12):
+            lattice = self._lattice(threshold, direction, side)
+            index = _first_at_most(lattice, alpha)
+            found = lattice.first + lattice.spacing * index
+            if abs(found - threshold) < 2 * lattice.width and lattice is self._lattice(found, direction, side):
+                break
+            threshold = float(np.clip(found, threshold - 4 * lattice.width, threshold + 4 * lattice.width))
+        near = index + np.array([-1.0, 0.0, 1.0])
+        out, tpr, out_error, in_error = lattice.at(near)
+        with np.errstate(over="ignore", invalid="ignore"):
+            if side == "upper":
+                value = lattice.first + lattice.spacing * np.clip(near, 0, lattice.above_out.size - 1)
+                bounds = tpr + in_error + np.exp(np.minimum(value, 700)) * (alpha - out + out_error) * (1 + 4 * EPS)
+                bounds = np.where(np.isfinite(bounds), np.maximum(bounds, alpha), 1.0)
+                return float(np.clip(bounds.min(), alpha, 1.0))
+            if not lattice.paid < 700:  # cells so wide that the merged pair says nothing
+                return alpha
+            high, low = (out + out_error) * math.exp(lattice.paid), tpr - in_error
+            alone = np.minimum(np.divide(alpha, high, out=np.ones_like(high), where=high > alpha), 1.0) * low
+            mixed = alone.max(initial=alpha)
+            for a, b in ((0, 1), (1, 2)):  # randomise between neighbouring thresholds
+                if high[b] <= alpha <= high[a] and high[a] > high[b]:
+                    share = (alpha - high[b]) / (high[a] - high[b])
+                    mixed = max(mixed, (low[b] + share * (low[a] - low[b])) * (1 - 8 * EPS))
+        return float(np.clip(mixed, alpha, 1.0)) if np.isfinite(mixed) else alpha
+
+    def _largest_log_ratio(self, direction: Direction) -> float:
+        return self.loss.highest if direction == "add" else -self.loss.lowest
+
+    def _start(self, direction: Direction) -> float:
+        first = self.loss.cumulants(0.0 if direction == "add" else 1.0)[1]
+        return first if direction == "add" else -first
+
+    def _lattice(self, threshold: float, direction: Direction, side: Side) -> Lattice:
+        known = self._lattices.get((direction, side))
+        if known is None or abs(known.design - threshold) >= 2.5 * known.width:
+            known = _compose(self.loss, threshold, direction, side, self.points)
+            self._lattices[direction, side] = known
+        return known
+
+
+def _first_at_most(lattice: Lattice, alpha: float) -> float:
+    """First lattice index whose mass above is at most alpha (bisection: the mass falls)."""
+    low, high = 0, lattice.above_out.size - 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if lattice.at(np.array([float(middle)]))[0][0] <= alpha else (middle, high)
+    return float(high)
+
+
+def _compose(loss: PrivacyLoss, threshold: float, direction: Direction, side: Side, points: int) -> Lattice:
+    """Build the tilted composed law around a threshold."""
+    added = threshold if direction == "add" else -threshold
+    at_zero, at_one = loss.cumulants(0.0)[1], loss.cumulants(1.0)[1]
+    region: Region = "right" if added >= at_one else "left" if added <= at_zero else "middle"
+    try:
+        c = saddle(loss, region, added)
+        growth, width, above_c, log_up, below_c, log_down = _around(loss, c)
+    except TooSlowError:  # a tilt of neither law still gives a sound bracket
+        region, c = "middle", 0.5
+        growth, width, above_c, log_up, below_c, log_down = _around(loss, c)
+    up, down = above_c - c, below_c - c
+    reach_up, reach_down = (log_up - growth + 39.0) / up, (log_down - growth + 39.0) / down
+    high = min(float(reach_up.min()), loss.highest)
+    low = max(float(reach_down.max()), loss.lowest)
+    margin = 0.02 * (high - low)
+    low, high = low - margin, high + margin
+    witnesses = (float(up[np.argmin(reach_up)]), float(down[np.argmax(reach_down)]))
+    spacing = max((high - low) / points, widest_step(loss, c) / (2 * points))
+    cells = all_cells(loss, spacing, c)
+    if direction == "remove":
+        cells = [part.flipped(spacing) for part in cells]
+        low, c, region, witnesses = -high, 1 - c, _MIRRORED[region], (-witnesses[1], -witnesses[0])
+    if side == "upper":
+        laws, paid = [above(part, spacing) for part in cells], 0.0
+    else:
+        merged = [below(part, spacing) for part in cells]
+        laws, paid = [law for law, _ in merged], sum(cost for _, cost in merged)
+    del cells
+    # the lattice of sums starts at the sum of the first values
+    origin = sum(law.steps * law.first for law in laws)
+    start = math.floor((low - origin) / spacing)
+    first = origin + spacing * start
+    tilted, error = _convolve(laws, c, spacing, points)
+    growth = _log_mgf(laws, c, spacing)
+    last = origin + spacing * sum(law.steps * (law.log_mass.size - 1) for law in laws)
+    window = (first + spacing * points, first)
+    for offset, end, beyond in zip(witnesses, window, (last >= window[0], origin < first), strict=True):
+        if beyond:  # else nothing wraps around
+            error += math.exp(min(_log_mgf(laws, c + offset, spacing) - growth - offset * end, 0.0))
+    error += sum(law.steps * (64 * EPS + law.lost) for law in laws)
+    out, inside = _sums(np.roll(tilted, -(start % points)), region, c, spacing)
+    total = math.exp(min(_log_mgf(laws, 0.0, spacing), 700.0)) if side == "lower" else 1.0
+    return Lattice(region, c, threshold, width, first, spacing, growth, total, out, inside, error, paid)
+
+
+def _around(loss: PrivacyLoss, c: float) -> tuple[float, float, FloatArray, FloatArray, FloatArray, FloatArray]:
+    """K(c), √K″(c), and K at tilts above and below c, which show where the tilted law has mass below 1e-17."""
+    growth, _, variance = loss.cumulants(c)
+    width = math.sqrt(variance)
+    return growth, width, *loss.log_mgf_known(c + _OFFSETS / width), *loss.log_mgf_known(c - _OFFSETS / width)
+
+
+def _log_mgf(laws: list[Law], c: float, spacing: float) -> float:
+    return sum(law.steps * _log_sum(law.log_mass + c * law.values(spacing)) for law in laws)
+
+
+def _log_sum(exponent: FloatArray) -> float:
+    top = float(np.max(exponent))
+    return top + math.log(float(np.sum(np.exp(exponent - top))))
+
+
+def _convolve(laws: list[Law], c: float, spacing: float, points: int) -> tuple[FloatArray, float]:
+    """Tilted law of the sum, modulo the window, and a bound on the L1 error that FFT rounding causes."""
+    transform = np.ones(points // 2 + 1, dtype=np.complex128)
+    sensitivity = np.zeros(points // 2 + 1)  # Σ_j |∂ product/∂ factor j|
+    for law in laws:
+        mass = law.log_mass + c * law.values(spacing)
+        mass = np.exp(mass - _log_sum(mass))
+        if mass.size > points:
+            mass = np.pad(mass, (0, -mass.size % points)).reshape(-1, points).sum(axis=0)
+        factor = np.fft.rfft(mass, points)
+        del mass
+        log_size = np.log(np.maximum(np.abs(factor), 1e-300))
+        power = np.exp(law.steps * log_size)
+        slope = law.steps * np.exp((law.steps - 1) * log_size)
+        sensitivity = sensitivity * power + slope * np.abs(transform)
+        transform *= power * np.exp(1j * (law.steps * np.angle(factor)))
+    rounding = 3 * EPS * math.log2(points) * (sensitivity + np.abs(transform))
+    return np.maximum(np.fft.irfft(transform, points), 0.0), math.sqrt(2) * float(np.linalg.norm(rounding))
+
+
+def _sums(tilted: FloatArray, region: Region, c: float, spacing: float) -> tuple[FloatArray, FloatArray]:
+    """Cumulative denominator and numerator mass relative to the prefactor at every lattice point.
+
+    Denominator: Σ w_j·e^{−c(v_j − v_k)} over j ≥ k (over j < k in the left region, where c < 0); numerator: the same
+    with c − 1, over j ≥ k in the right region only. Every weight is then at most 1: nothing is amplified.
+    """
+    from scipy.signal import lfilter
+
+    def from_above(decay: float) -> FloatArray:
+        sums: FloatArray = lfilter([1.0], [1.0, -math.exp(-decay * spacing)], tilted[::-1])[::-1]
+        return sums
+
+    def from_below(decay: float) -> FloatArray:
+        factor = math.exp(-decay * spacing)
+        sums: FloatArray = lfilter([1.0], [1.0, -factor], tilted) * factor
+        return np.concatenate([[0.0], sums[:-1]])
+
+    out = from_below(-c) if region == "left" else from_above(c)
+    inside = from_above(c - 1) if region == "right" else from_below(1 - c)
+    return out, inside

@@ -1,0 +1,281 @@
+"""Transform inversion on vertical lines: tails of the privacy loss and hockey sticks with an error bound.
+
+With w = c + it, the out-law transform M(w) = E_out[e^{wL}] and a threshold ℓ,
+
+    out(L > ℓ)  = 1/(2πi) ∫ M(w) e^{−wℓ}      / w         dw      (c > 0; for c < 0 it is −out(L ≤ ℓ))
+    in(L > ℓ)   = 1/(2πi) ∫ M(w) e^{−(w−1)ℓ}  / (w − 1)   dw      (c > 1; for c < 1 it is −in(L ≤ ℓ))
+    H_{e^ℓ}     = 1/(2πi) ∫ M(w) e^{−(w−1)ℓ}  / (w(w−1))  dw      (c > 1; minus E min(p, γq) for 0 < c < 1;
+                                                                   γ·H_{1/γ}(out‖in) for c < 0).
+
+The trapezoid rule with spacing h turns each into itself plus aliases at ℓ + mΛ, Λ = 2π/h, which Chernoff's inequality
+bounds by real transforms M(θ); the sum cut at t_N is wrong by at most ∫ |M(c + it)|/t^k beyond t_N; and rounding is
+bounded by perturbing every term. The three bounds are added: every number comes as value ± error.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from deniable._check import FloatArray
+from deniable.accounting.engines.likelihood import Tails
+from deniable.accounting.loss import EPS, TINY, PrivacyLoss
+from deniable.accounting.steps.ratios import ComplexArray
+from deniable.accounting.transform.decay import Envelope
+from deniable.accounting.transform.nodes import TooSlowError
+
+Region = Literal["left", "middle", "right"]  # c < 0, 0 < c < 1, c > 1
+_EDGES: dict[Region, tuple[float, float]] = {"left": (-np.inf, 0.0), "middle": (0.0, 1.0), "right": (1.0, np.inf)}
+_STEPS = np.array([0.1, 0.2, 0.4, 0.7, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 20.0])
+_MOST_NODES = 1 << 14
+MOST_CUT = 1e-9  # relative error that a ceiling in the midst of the law may cause
+
+
+@dataclass(frozen=True, eq=False)
+class Contour:
+    """One line Re w = c with its nodes, serving thresholds near ``design``."""
+
+    region: Region
+    c: float
+    design: float
+    width: float  # √K″(c): thresholds within a few widths of the design keep relative accuracy
+    growth: float  # K(c)
+    period: float
+    t: FloatArray
+    # (nodes, 5): for out, in, hockey stick and the densities; the factor h/π and the half weight included
+    coefficients: ComplexArray
+    chernoff: FloatArray  # (2, points): θ − c and K(θ) − K(c)
+    truncation: FloatArray  # (5,)
+    rounding: FloatArray  # (5,) constant part, relative to the prefactor
+    phase_rounding: FloatArray  # (5,) times |ℓ|
+    dropped: tuple[float, float]  # mass left out of the two laws
+    bounded: tuple[tuple[float, float], ...] = ()  # θ and K(θ) of parts left out because they stay below the threshold
+    besides: tuple[Contour, ...] = ()  # other lines, whose integrals are added
+
+    def tails(self, threshold: FloatArray) -> Tails:
+        """Evaluate at every threshold; far from the design the errors grow, they never lie."""
+        values, errors = self._integrals(threshold)
+        with np.errstate(over="ignore"):
+            gamma = np.exp(threshold)
+        for other in self.besides:
+            more, doubt = other._integrals(threshold)
+            values, errors = values + more, errors + doubt
+        (q, p, s, density, in_density), (eq, ep, es, *_) = values, errors
+        if self.region == "left":
+            out_below, in_below, back = -q, -p, s
+            out_above, in_above, stick = 1 + q, 1 + p, 1 - gamma + s
+        elif self.region == "middle":
+            out_above, in_below, stick = q, -p, 1 + s
+            out_below, in_above, back = 1 - q, 1 + p, gamma + s
+        else:
+            out_above, in_above, stick = q, p, s
+            out_below, in_below, back = 1 - q, 1 - p, gamma - 1 + s
+        # below the smallest normal number nothing has relative accuracy
+        eq, ep, es = (
+            error + missed + TINY for error, missed in zip((eq, ep, es), self._missed(threshold), strict=True)
+        )
+        return Tails(threshold, out_above, out_below, eq, density, in_above, in_below, ep, in_density, stick, back, es)
+
+    def _missed(self, threshold: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """What was left out takes at most this from out, in and the hockey stick.
+
+        Above ℓ the in-law is at least e^ℓ times the out-law, below it is at most that, so that one mass bounds both.
+        """
+        out, inside = self.dropped
+        for other in self.besides:
+            out, inside = out + other.dropped[0], inside + other.dropped[1]
+        with np.errstate(over="ignore", under="ignore"):
+            gamma = np.exp(threshold)
+            out_above = np.minimum(out, inside / np.maximum(gamma, TINY) + (gamma < TINY))
+            in_below = np.minimum(inside, gamma * out) if out > 0 else np.full_like(threshold, inside)
+            if self.region == "left":
+                return np.full_like(threshold, out), in_below, gamma * out if out > 0 else in_below
+            if self.region == "middle":
+                return out_above, in_below, in_below
+            in_above = np.full_like(threshold, inside)
+            for theta, log_mass in self.bounded:
+                out_above = out_above + np.exp(log_mass - theta * threshold)
+                in_above = in_above + np.exp(log_mass - (theta - 1) * threshold)
+        return out_above, in_above, in_above
+
+    def log_error(self, threshold: FloatArray, law: Literal["out", "in"]) -> FloatArray:
+        """Logarithm of the error of this law's tail, up to the rounding of phases."""
+        which = ("out", "in").index(law)
+        relative = self._aliases(threshold) + self.truncation[which] + self.rounding[which] + TINY
+        total: FloatArray = self.growth - (self.c - which) * threshold + np.log(relative)
+        total = np.logaddexp(total, np.log(self._missed(threshold)[which] + TINY))
+        for other in self.besides:
+            total = np.logaddexp(total, other.log_error(threshold, law))
+        return total
+
+    @cached_property
+    def _blocks(self) -> ComplexArray:
+        """The coefficients of t = h·(Ba + b) as B rows of A·5: e^{−itℓ} is then a product of two short tables."""
+        length = math.isqrt(self.t.size - 1) + 1
+        padded = np.zeros((length * -(-self.t.size // length), 5), dtype=np.complex128)
+        padded[: self.t.size] = self.coefficients
+        return padded.reshape(-1, length, 5).transpose(1, 0, 2).reshape(length, -1)
+
+    def _sums(self, threshold: FloatArray) -> FloatArray:
+        """Re Σ coefficients·e^{−itℓ} at every threshold."""
+        sums = np.empty((threshold.size, 5))
+        length, count = self._blocks.shape[0], self._blocks.shape[1] // 5
+        rows = max(1, (1 << 17) // self._blocks.shape[1])
+        for k in range(0, threshold.size, rows):
+            turn = -2j * np.pi / self.period * threshold[k : k + rows]
+            short, long = (np.exp(np.multiply.outer(turn, n)) for n in (np.arange(length), length * np.arange(count)))
+            inner = (short @ self._blocks).reshape(-1, count, 5)
+            sums[k : k + rows] = (long[:, None, :] @ inner)[:, 0].real
+        return sums
+
+    def _integrals(self, threshold: FloatArray) -> tuple[FloatArray, FloatArray]:
+        sums = self._sums(threshold)
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            exponent = self.growth - self.c * threshold
+            prefactor = np.exp(
+                np.stack([exponent, exponent + threshold, exponent + threshold, exponent, exponent + threshold])
+            )
+            argument = 2 * EPS * (np.abs(self.growth) + np.abs(self.c * threshold) + np.abs(threshold))
+            relative = (
+                self._aliases(threshold)[None, :]
+                + (self.truncation + self.rounding)[:, None]
+                + self.phase_rounding[:, None] * np.abs(threshold)
+            )
+            values = prefactor * sums.T
+            errors = prefactor * relative + np.abs(values) * argument
+        bad = ~np.isfinite(values) | ~np.isfinite(errors)
+        return np.where(bad, 0.0, values), np.where(bad, np.inf, errors)
+
+    def _aliases(self, threshold: FloatArray) -> FloatArray:
+        """Chernoff bound of all aliases, relative to the prefactor; the best θ on either side."""
+        offset, log_ratio = self.chernoff
+        total = np.zeros_like(threshold)
+        for sign in (1.0, -1.0):
+            side = offset * sign > 0
+            distance = np.abs(offset[side]) * self.period
+            log_bound = log_ratio[side] - np.multiply.outer(threshold, offset[side]) - distance
+            total += np.exp(np.min(log_bound - np.log(-np.expm1(-distance)), axis=1, initial=700.0))
+        return total
+
+
+def saddle(loss: PrivacyLoss, region: Region, threshold: float, start: float | None = None) -> float:
+    """Return c near the minimum of K(c) − cℓ − log|c| − log|c − 1| in the region: the saddle of the integrand."""
+    sign = 1.0 if region == "right" else -1.0
+    # middle: c = 1/(1 + e^{−x}); else c = 1 + e^x or −e^x
+    x = 0.0 if region == "middle" else -0.5 * math.log(max(loss.cumulants(0.5)[2], 1e-300))
+    if start is not None:
+        x = math.log(start / (1 - start)) if region == "middle" else math.log(abs(start - (sign > 0)))
+    low, high = -700.0, 700.0
+    for _ in range(60):
+        if region == "middle":
+            c = 1 / (1 + math.exp(-x))
+            speed = c * (1 - c)
+        else:
+            speed = sign * math.exp(x)
+            c = speed + (sign > 0)
+        try:
+            _, first, second = loss.cumulants(c)
+        except TooSlowError:  # too far out
+            high = x
+            x = (low + high) / 2 if low > -700 else x - 2
+            continue
+        slope = (first - threshold - 1 / c - 1 / (c - 1)) * speed
+        curvature = (second + 1 / c**2 + 1 / (c - 1) ** 2) * speed**2
+        low, high = (x, high) if slope < 0 else (low, x)
+        step = max(-2.0, min(2.0, -slope / curvature))
+        if abs(slope) < 0.05 * math.sqrt(curvature):
+            break
+        x = x + step if low < x + step < high else (low + high) / 2
+    return c
+
+
+def contour(
+    loss: PrivacyLoss, region: Region, threshold: float, tolerance: float, most_nodes: int = _MOST_NODES
+) -> Contour:
+    """Choose line, period and number of nodes for thresholds near ``threshold``.
+
+    Raises
+    ------
+    TooSlowError
+        If more than ``most_nodes`` nodes would be needed.
+    """
+    loss, c = _body_if_enough(loss, region, threshold)
+    growth, _, variance = loss.cumulants(c)
+    width = math.sqrt(variance)
+    if not width * (1 + abs(c)) > 1e-12:
+        raise TooSlowError("the tilted law is an atom in double precision")
+    chernoff = _chernoff(loss, region, c, width, growth)
+    # natural sizes of the three integrals, relative to the prefactor
+    spread = min(1.0, 1 / (width * abs(c)))
+    target = np.log(tolerance) + np.log(spread) - np.log(max(1.0, abs(c - 1)))
+    period = period_for(chernoff, threshold, width, target)
+    envelope = Envelope.of(loss, c, width, np.exp(target))
+    t_end, truncation = envelope.cut(np.exp(target), 2 * np.pi / period)
+    count = int(np.ceil(t_end * period / (2 * np.pi))) + 1
+    if not count <= most_nodes:
+        raise TooSlowError(f"{count} nodes")
+    t: FloatArray = 2 * np.pi / period * np.arange(count, dtype=np.float64)
+    line = loss.line(c, float(t[-1]))
+    log_m = line.log_transform(t, 2 * np.pi / period)
+    w = c + 1j * t
+    weight = np.full(count, 2.0 / period)
+    weight[0] /= 2
+    decay = np.exp(log_m)
+    coefficients = (weight * decay)[:, None] * np.stack(
+        [1 / w, 1 / (w - 1), 1 / (w * (w - 1)), np.ones_like(w), np.ones_like(w)], axis=1
+    )
+    sizes = np.abs(coefficients)
+    rounding = sizes.T @ (line.doubt(t, log_m) + 64 * EPS)
+    return Contour(
+        region, c, threshold, width, growth, period, t, coefficients, chernoff, truncation, rounding,
+        4 * EPS * (sizes.T @ t), loss.dropped,
+    )  # fmt: skip
+
+
+def _body_if_enough(loss: PrivacyLoss, region: Region, threshold: float) -> tuple[PrivacyLoss, float]:
+    """Leave out the rarest outcomes where they are no part of the answer, at a ceiling that cuts through little.
+
+    At large c they are a second mode of the tilted law, far out and much larger than the first.
+    """
+    found: list[tuple[float, int, PrivacyLoss, float]] = []
+    c: float | None = None
+    for body in loss.bodies:
+        try:
+            c = saddle(body, region, threshold, c)
+            size = body.cumulants(c)[0] - c * threshold
+        except TooSlowError:
+            continue
+        if math.log(max(body.dropped[0], 1e-300)) < size - 20:
+            edge = body.edge(c)
+            if edge < 1e-19:
+                return body, c
+            found.append((edge, len(found), body, c))
+    if found and min(found)[0] * loss.steps.sum() < MOST_CUT:
+        _, _, body, c = min(found)
+        return body, c
+    return loss, saddle(loss, region, threshold)
+
+
+def _chernoff(loss: PrivacyLoss, region: Region, c: float, width: float, growth: float) -> FloatArray:
+    low, high = _EDGES[region]
+    points: list[float] = []
+    for sign, edge in ((1.0, high), (-1.0, low)):
+        room = abs(edge - c)
+        points += [sign * d for d in _STEPS / width if d < room] + ([sign * room] if np.isfinite(room) else [])
+    offsets = np.array(points)
+    return np.stack([offsets, loss.log_mgf(c + offsets) - growth])
+
+
+def period_for(chernoff: FloatArray, threshold: float, width: float, target: float) -> float:
+    """Smallest Λ for which aliases stay below the target for thresholds within three widths of the design."""
+    offset, log_ratio = chernoff
+    need = []
+    for sign in (1.0, -1.0):
+        side = offset * sign > 0
+        exponent = log_ratio[side] - offset[side] * threshold - target + 0.7
+        need.append(np.min(exponent / np.abs(offset[side]), initial=np.inf) + 3 * width)
+    return float(max(*need, 6 * width))

@@ -1,0 +1,1 @@
+"""Laws of one step: one file a mechanism."""

@@ -1,0 +1,1 @@
+"""Transforms of composed losses: nodes, lines and their decay."""

@@ -1,0 +1,232 @@
+"""How much data to hold back: planning the subsampling of a training set before DP-SGD (Thudi et al. §4).
+
+A pool of N records is thinned: each enters the training set with probability T. An attacker who asks "was this record
+trained on?" then starts from a prior of at most T (§4.2), and batches drawn from the training set at rate q are the
+second amplification (§4.1), inside the accounting of the steps. Lowering T lowers the prior but also the number of
+records, so that a batch of the same size has a higher rate q; what is best is a trade between data and noise, "left
+for future work" in the paper and computed here.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from deniable._check import FloatArray, InputError, number, numbers
+from deniable._optional import require
+from deniable.accounting.door import tradeoff
+from deniable.curves import ApproximateTradeoff
+from deniable.mechanisms import SubsampledGaussian
+from deniable.planning.calibration import calibrate
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True)
+class SubsamplingPlan:
+    """The least noise that keeps a precision target, for every rate T at which the pool may be thinned.
+
+    All arrays have one entry for each rate. Where no noise in the range keeps the target, ``noise_multiplier`` is ∞,
+    ``feasible`` is False and what depends on the noise is NaN.
+
+    Attributes
+    ----------
+    rate
+        T: probability that a record of the pool enters the training set; the attacker's prior is at most this.
+    noise_multiplier
+        Least noise multiplier in the range with which the target is kept, rounded up.
+    expected_size
+        T·N, the expected number of training records.
+    sample_rate, steps
+        Batch rate q = batch size/(T·N), at most 1, and the number of steps for the epochs asked for. Both are fixed
+        from the *expected* size: computing them from the size that came out would itself tell about membership.
+    precision
+        Bound on P(in | accused) of every attack with false positive rate ``fpr`` or more, from the exact ROC of the
+        steps and prior T: both amplifications together.
+    precision_without_thinning
+        The same run seen with an even prior, as if the training set were not secret: batches are the only
+        amplification.
+    precision_from_dp
+        The bound with prior T from (``epsilon``, δ) alone, which is looser than the ROC (NaN if no δ was given).
+    epsilon
+        ε of the steps at δ, towards records of the training set (NaN if no δ was given).
+    pool_epsilon
+        log(1 + T(e^ε − 1)), the ε at T·δ towards records of the pool: amplification by subsampling answers another
+        question ("was it in the pool?") and is not to be multiplied into ``precision``.
+    """
+
+    pool_size: float
+    batch_size: float
+    epochs: float
+    target: float
+    fpr: float
+    delta: float | None
+    rate: FloatArray
+    noise_multiplier: FloatArray
+    expected_size: FloatArray
+    sample_rate: FloatArray
+    steps: FloatArray
+    precision: FloatArray
+    precision_without_thinning: FloatArray
+    precision_from_dp: FloatArray
+    epsilon: FloatArray
+    pool_epsilon: FloatArray
+
+    @property
+    def feasible(self) -> np.ndarray:
+        """Where some noise in the range keeps the target."""
+        return np.isfinite(self.noise_multiplier)
+
+    @property
+    def efficient(self) -> np.ndarray:
+        """The frontier: feasible rates of which no other one has as much data with less noise."""
+        more_data = self.expected_size[None, :] >= self.expected_size[:, None]
+        less_noise = self.noise_multiplier[None, :] < self.noise_multiplier[:, None]
+        return np.asarray(self.feasible & ~(more_data & less_noise).any(axis=1))
+
+    def to_frame(self) -> Any:
+        """Return a pandas frame: one row per rate, in increasing order; ``efficient`` marks the frontier."""
+        pandas = require("pandas", purpose="a plan as a data frame")
+        columns = (
+            "rate", "expected_size", "noise_multiplier", "sample_rate", "steps", "precision",
+            "precision_without_thinning", "precision_from_dp", "epsilon", "pool_epsilon",
+        )  # fmt: skip
+        return pandas.DataFrame({name: getattr(self, name) for name in columns} | {"efficient": self.efficient})
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the noise needed against the expected training size, the frontier marked."""
+        from deniable._plot import new_axes
+
+        axes = ax if ax is not None else new_axes()
+        axes.loglog(self.expected_size[self.feasible], self.noise_multiplier[self.feasible], color="grey", zorder=1)
+        for chosen, label, colour in (
+            (self.efficient, "frontier", "C0"),
+            (self.feasible & ~self.efficient, "beaten", "grey"),
+        ):
+            if chosen.any():
+                axes.scatter(self.expected_size[chosen], self.noise_multiplier[chosen], label=label, color=colour)
+        axes.set(
+            xlabel="expected training set size",
+            ylabel="noise multiplier needed",
+            title=f"precision ≤ {100 * self.target:g} % at FPR {100 * self.fpr:g} %",
+        )
+        axes.legend()
+        return axes
+
+
+def plan_subsampling(
+    pool_size: float,
+    precision: float,
+    fpr: float,
+    *,
+    batch_size: float,
+    epochs: float = 1.0,
+    rates: ArrayLike | None = None,
+    noise_multipliers: tuple[float, float] = (0.3, 100.0),
+    delta: float | None = None,
+) -> SubsamplingPlan:
+    """Return, for each rate at which the pool may be thinned, the least noise that keeps a precision target.
+
+    Every attack on the training set with false positive rate ``fpr`` or more then is right with at most probability
+    ``precision`` when it says "in"; rarer accusations have no bound below 1 (δ > 0, Thudi et al. §5.2).
+
+    Parameters
+    ----------
+    pool_size
+        N, the number of records held.
+    precision
+        Target in (0, 1). A rate T is hopeless from T ≥ ``precision`` on, since guessing already reaches T.
+    fpr
+        False positive rate in (0, 1] at which the precision is promised.
+    batch_size, epochs
+        Of DP-SGD with Poisson batches: rate q = batch_size/(T·N), at most 1, and ⌈epochs/q⌉ steps.
+    rates
+        Rates T in (0, 1) to consider; by default twelve from 2 % to 80 % of ``precision``.
+    noise_multipliers
+        Range (low, high) in which to look for the noise multiplier.
+    delta
+        If given, ε at this δ is reported as well, and what it says about precision.
+
+    Notes
+    -----
+    Guarantees assume that thinning is independent for each record and secret, and that all steps may be seen.
+    """
+    pool = number("pool_size", pool_size, at_least=1.0, below=math.inf)
+    target = number("precision", precision, above=0.0, below=1.0, hint="it is P(in | accused), not a percentage")
+    alpha = number("fpr", fpr, above=0.0, at_most=1.0, hint="at fpr 0 the precision of DP-SGD has no bound")
+    batch = number("batch_size", batch_size, above=0.0, below=math.inf)
+    passes = number("epochs", epochs, above=0.0, below=math.inf)
+    low = number("noise_multipliers[0]", noise_multipliers[0], above=0.0)
+    high = number("noise_multipliers[1]", noise_multipliers[1], above=low, below=math.inf)
+    if delta is not None:
+        number("delta", delta, above=0.0, below=1.0)
+    tried = target * np.geomspace(0.02, 0.8, 12) if rates is None else rates
+    thinning = np.unique(numbers("rates", tried, above=0.0, below=1.0, hint="the whole pool has no secret prior"))
+    if not np.any(thinning < target):
+        raise InputError(
+            f"rates must contain one below the precision {target:g}, got {thinning.min():g} as the smallest; "
+            "guessing at the prior is right that often already"
+        )
+    sample_rate = np.minimum(batch / (thinning * pool), 1.0)
+    steps = np.ceil(passes / sample_rate * (1 - 1e-12))
+    rows = [
+        _row(float(t), float(q), int(n), target, alpha, (low, high), delta)
+        for t, q, n in zip(thinning, sample_rate, steps, strict=True)
+    ]
+    noise, kept, even, from_dp, epsilon = (np.array(column) for column in zip(*rows, strict=True))
+    with np.errstate(over="ignore"):
+        pool_epsilon = np.where(epsilon > 30, epsilon + np.log(thinning), np.log1p(thinning * np.expm1(epsilon)))
+    return SubsamplingPlan(
+        pool_size=pool,
+        batch_size=batch,
+        epochs=passes,
+        target=target,
+        fpr=alpha,
+        delta=delta,
+        rate=thinning,
+        noise_multiplier=noise,
+        expected_size=thinning * pool,
+        sample_rate=sample_rate,
+        steps=steps,
+        precision=kept,
+        precision_without_thinning=even,
+        precision_from_dp=from_dp,
+        epsilon=epsilon,
+        pool_epsilon=pool_epsilon,
+    )
+
+
+def _row(
+    rate: float,
+    sample_rate: float,
+    steps: int,
+    target: float,
+    fpr: float,
+    noise_multipliers: tuple[float, float],
+    delta: float | None,
+) -> tuple[float, float, float, float, float]:
+    """Least noise, precision at prior T and ½, precision from (ε, δ), ε; (∞, NaN, …) if nothing in range will do."""
+    nothing = (math.inf, math.nan, math.nan, math.nan, math.nan)
+    # precision ≤ target at prior T  ⇔  TPR ≤ FPR · odds(target)/odds(T)
+    allowed = fpr * target / (1 - target) * (1 - rate) / rate
+    if allowed <= fpr:
+        return nothing
+
+    def make(sigma: float) -> SubsampledGaussian:
+        return SubsampledGaussian(sigma, sample_rate, steps)
+
+    low, high = noise_multipliers
+    limit = min(allowed * (1 - 1e-12), 1.0)
+    if tradeoff(make(high)).tpr(fpr) > limit:
+        return nothing
+    noise = calibrate(make, (low, high), tpr=limit, fpr=fpr, tolerance=1e-6) if limit < 1 else low
+    curve = tradeoff(make(noise))
+    precision, even = curve.precision(fpr, rate), curve.precision(fpr, 0.5)
+    epsilon = math.nan if delta is None else max(curve.epsilon(delta), 0.0)
+    from_dp = math.nan if delta is None else ApproximateTradeoff(epsilon, delta).precision(fpr, rate)
+    return noise, precision, even, from_dp, epsilon

@@ -1,0 +1,110 @@
+"""The certified grid against closed forms, the inversion and direct enumeration."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import deniable as dn
+from deniable.accounting.engines.cells import above, below, step_cells
+from deniable.accounting.engines.grid import GridTradeoff
+from deniable.accounting.loss import PrivacyLoss
+from oracles.composed_losses import inversion, two_steps
+
+FPR = np.array([0.5, 0.1, 1e-3, 1e-6])
+
+
+def grid(*phases: tuple[float, float, int], points: int = 1 << 15) -> GridTradeoff:
+    return GridTradeoff(PrivacyLoss.of([dn.SubsampledGaussian(*phase) for phase in phases]), points)
+
+
+@settings(max_examples=12)
+@given(
+    log_sigma=st.floats(-0.7, 1.5), log_rate=st.floats(-6, -0.02), log_steps=st.floats(0.3, 5), epsilon=st.floats(-2, 3)
+)
+def test_grid_and_inversion_bracket_the_same_truth(log_sigma, log_rate, log_steps, epsilon):
+    phase = 10**log_sigma, 10**log_rate, round(10**log_steps)
+    other, mine = dn.tradeoff(dn.SubsampledGaussian(*phase), engine="inversion"), grid(phase)
+    for direction in ("add", "remove"):
+        assert mine.delta(epsilon, direction, side="lower") <= other.delta(epsilon, direction)
+        assert other.delta(epsilon, direction, side="lower") <= mine.delta(epsilon, direction)
+    for a, b in ((mine, other), (mine.inverse(), other.inverse())):
+        assert np.all(a.tpr(FPR, side="lower") <= b.tpr(FPR))
+        assert np.all(b.tpr(FPR, side="lower") <= a.tpr(FPR))
+
+
+@pytest.mark.parametrize("points", [2, 8, 32, 512])
+@pytest.mark.parametrize("phase", [(1.0, 0.01, 5000), (5.0, 0.3, 200), (0.3, 0.2, 50)])
+def test_hopelessly_wide_cells_say_little_and_nothing_false(points, phase):
+    exact = dn.tradeoff(dn.SubsampledGaussian(*phase), engine="inversion")
+    mine = grid(phase, points=points)
+    for a, b in ((mine, exact), (mine.inverse(), exact.inverse())):
+        assert np.all(a.tpr(FPR, side="lower") <= b.tpr(FPR))
+        assert np.all(b.tpr(FPR, side="lower") <= a.tpr(FPR))
+        assert a.advantage(side="lower") <= b.advantage()
+        assert b.advantage(side="lower") <= a.advantage()
+
+
+@pytest.mark.parametrize("threshold", [-0.05, 0.0, 0.2])
+def test_two_steps_by_convolution(threshold):
+    exact = float(two_steps(1.0, 0.05, threshold).stick)
+    trade = dn.tradeoff(dn.SubsampledGaussian(1.0, 0.05, 2))
+    low, high = (trade.hockey_stick(math.exp(threshold), side=side) for side in ("lower", "upper"))
+    assert low <= exact <= high
+    assert high - exact <= 1e-7
+
+
+def test_rounding_of_long_sums_is_charged():
+    """A threshold at which out(L > ℓ) is ½ to 14 digits, and the true positive rate there, from 50-digit arithmetic."""
+    phase, threshold = (41.901645516503564, 0.009261179092205425, 3), -2.68691694831682e-06
+    truth = inversion((phase,), threshold, -2000)
+    assert float(truth.out) == pytest.approx(0.5, abs=1e-13)
+    trade = grid(phase)
+    assert trade.tpr(0.5, side="lower") <= float(truth.inside) + 1e-13
+    assert float(truth.inside) - 1e-13 <= trade.tpr(0.5)
+
+
+def test_finer_grids_narrow_the_bracket():
+    widths = []
+    for points in (1 << 12, 1 << 15, 1 << 18):
+        trade = grid((1.0, 0.2, 10), points=points)
+        widths.append(trade.advantage() - trade.advantage(side="lower"))
+    assert widths[0] > 4 * widths[1] > 16 * widths[2] > 0
+
+
+def test_split_keeps_and_merge_keeps_masses():
+    cells = step_cells(1.0, 0.1, 1.0, 1e-3, 1.0)
+    upper, (lower, paid) = above(cells, 1e-3), below(cells, 1e-3)
+    values = upper.values(1e-3)
+    assert np.exp(upper.log_mass).sum() == pytest.approx(1.0, abs=1e-12)
+    assert np.exp(upper.log_mass + values).sum() == pytest.approx(1.0, abs=1e-12)
+    assert np.exp(lower.log_mass + lower.values(1e-3)).sum() == pytest.approx(1.0, abs=1e-12)
+    assert 0 <= paid <= 0.5e-3
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0])
+def test_composed_randomised_response_by_enumeration(epsilon):
+    """k answers of randomised response: the binomial law of the loss, enumerated (Kairouz, Oh & Viswanath 2015)."""
+    k, p = 6, 1 / (1 + math.exp(-epsilon))
+    trade = dn.tradeoff(dn.Composition([dn.PureDP(epsilon)] * k))
+    for level in (0.0, 0.7 * epsilon, 3 * epsilon):
+        exact = sum(
+            math.comb(k, j) * max(p**j * (1 - p) ** (k - j) - math.exp(level) * p ** (k - j) * (1 - p) ** j, 0.0)
+            for j in range(k + 1)
+        )
+        assert trade.delta(level, side="lower") <= exact * (1 + 1e-12)
+        assert exact <= trade.delta(level) <= exact + 1e-4
+
+
+def test_delta_parts_reveal_with_their_probability():
+    trade = dn.tradeoff(dn.Composition([dn.ApproximateDP(0.5, 1e-3), dn.SubsampledGaussian(1.0, 0.1, 50)]))
+    alone = dn.tradeoff(dn.SubsampledGaussian(1.0, 0.1, 50))
+    assert trade.tpr(0.0) == pytest.approx(1e-3)
+    assert trade.advantage(side="lower") > alone.advantage()
+    assert trade.delta(60.0) == pytest.approx(1e-3)
+    worst = dn.tradeoff(dn.ApproximateDP(0.5, 1e-3)).advantage() + alone.advantage()
+    assert trade.advantage() <= worst

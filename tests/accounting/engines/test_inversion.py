@@ -1,0 +1,129 @@
+"""Transform inversion against 50-digit arithmetic and against itself on other lines."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import deniable as dn
+from deniable.accounting.engines.inversion import contour, saddle
+from deniable.accounting.loss import PrivacyLoss
+from deniable.accounting.transform.decay import Envelope
+from deniable.accounting.transform.nodes import TooSlowError
+from oracles.composed_losses import inversion
+
+
+def loss_of(*phases: tuple[float, float, int]) -> PrivacyLoss:
+    return PrivacyLoss.of([dn.SubsampledGaussian(*phase) for phase in phases])
+
+
+def assert_holds(tails, truth, tight=1e-9):
+    for value, error, exact in (
+        (tails.out_above, tails.out_error, truth.out),
+        (tails.in_above, tails.in_error, truth.inside),
+        (tails.stick, tails.stick_error, truth.stick),
+    ):
+        assert abs(value[0] - float(exact)) <= error[0] + 4e-16 * abs(value[0])
+        assert error[0] <= tight
+
+
+CASES = [
+    (((1.0, 0.01, 5000),), 0.0, 0.5),
+    (((1.0, 0.01, 5000),), 3.5, 4.0),
+    (((1.0, 0.01, 5000),), -2.5, -3.0),
+    (((2.0, 0.05, 1000), (1.0, 0.02, 300)), 0.3, 0.5),
+    (((0.5, 0.3, 60),), 1.0, 0.5),
+    (((3.0, 0.9, 40),), 2.0, 0.5),
+]
+
+
+@pytest.mark.parametrize(("phases", "threshold", "line"), CASES)
+def test_all_regions_agree_with_50_digits(phases, threshold, line):
+    truth = inversion(phases, threshold, line)
+    for region in ("left", "middle", "right"):
+        try:
+            found = contour(loss_of(*phases), region, threshold, 1e-13)
+        except TooSlowError:
+            continue
+        assert_holds(found.tails(np.array([threshold])), truth)
+
+
+def test_far_tail_keeps_relative_accuracy():
+    phases, threshold = ((1.0, 0.01, 5000),), 7.0
+    truth = inversion(phases, threshold, 5.0)
+    assert truth.out < 1e-9
+    tails = contour(loss_of(*phases), "right", threshold, 1e-13).tails(np.array([threshold]))
+    assert tails.out_above[0] == pytest.approx(float(truth.out), rel=1e-9)
+    assert tails.out_error[0] < 1e-9 * tails.out_above[0]
+
+
+@settings(max_examples=12)
+@given(
+    sigma=st.floats(0.6, 4.0),
+    rate=st.floats(0.02, 0.95),
+    spread=st.floats(0.5, 4.0),
+    threshold=st.floats(-1.5, 1.5),
+)
+def test_bracket_contains_the_truth_on_a_sweep(sigma, rate, spread, threshold):
+    steps = max(25, int((spread * sigma / rate) ** 2))
+    truth = inversion([(sigma, rate, steps)], threshold, 0.5)
+    trade = dn.tradeoff(dn.SubsampledGaussian(sigma, rate, steps), engine="inversion")
+    low, high = (trade.hockey_stick(math.exp(threshold), side=side) for side in ("lower", "upper"))
+    assert low <= truth.stick <= high
+    assert high - low <= 1e-9
+
+
+@pytest.mark.parametrize("tolerance", [1e-2, 1e-4, 1e-7])
+def test_coarse_sums_are_wrong_by_less_than_they_say(tolerance):
+    """Negative control: at a coarse tolerance the error is real, and still covered."""
+    phases = ((1.0, 0.05, 400),)
+    truth = inversion(phases, 0.5, 0.5)
+    for region in ("left", "middle", "right"):
+        found = contour(loss_of(*phases), region, 0.5, tolerance)
+        value = found.tails(np.array([0.5]))
+        wrong = abs(value.stick[0] - float(truth.stick))
+        assert wrong <= value.stick_error[0] <= 30 * tolerance
+        thinned = replace(found, period=found.period / 3, t=found.t * 3, coefficients=found.coefficients)
+        assert thinned.tails(np.array([0.5])).stick_error[0] > value.stick_error[0]  # the alias bound sees the period
+
+
+@given(threshold=st.floats(-4.0, 4.0))
+@settings(max_examples=25)
+def test_tightening_the_tolerance_never_loosens_a_bound(threshold):
+    mechanism = dn.SubsampledGaussian(1.0, 0.03, 800)
+    gamma = math.exp(threshold)
+    brackets = [
+        (t.hockey_stick(gamma, side="lower"), t.hockey_stick(gamma, side="upper"))
+        for t in (dn.tradeoff(mechanism, engine="inversion", tolerance=tol) for tol in (1e-4, 1e-8, 1e-12))
+    ]
+    for (low, high), (lower, higher) in pairwise(brackets):
+        assert low <= lower <= higher <= high
+
+
+@pytest.mark.parametrize("phase", [(1.0, 0.01, 5000), (0.3, 0.2, 50), (0.5, 1e-3, 10_000), (20.0, 0.5, 100)])
+def test_envelope_is_above_the_transform(phase):
+    loss = loss_of(phase)
+    c = saddle(loss, "left", 0.0)
+    width = math.sqrt(loss.cumulants(c)[2])
+    envelope = Envelope.of(loss, c, width, 1e-13)
+    t = np.geomspace(envelope.edges[0], envelope.edges[-1] * 0.99, 400)
+    panel = np.searchsorted(envelope.edges, t, side="right") - 1
+    assert np.all(loss.line(c, t[-1]).log_transform(t).real <= envelope.log_bound[panel] + 1e-9)
+
+
+def test_equal_phases_are_merged_and_gaussian_ones_folded():
+    parts = [dn.SubsampledGaussian(1.0, 0.1, 3), dn.SubsampledGaussian(1.0, 0.1, 4), dn.GaussianDP(3.0)]
+    loss = PrivacyLoss.of([*parts, dn.SubsampledGaussian(2.0, 1.0, 64)])
+    assert loss.steps.tolist() == [7.0]
+    assert loss.gaussian == pytest.approx(9.0 + 16.0)
+
+
+def test_slow_lines_are_refused():
+    with pytest.raises(TooSlowError):
+        contour(loss_of((0.3, 0.01, 2)), "middle", 0.0, 1e-13, 1 << 12)

@@ -1,0 +1,94 @@
+"""Tails made by rare jumps, against closed forms and against the plain inversion."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import deniable as dn
+from deniable.accounting.engines.few_steps import DirectTradeoff
+from deniable.accounting.engines.inversion import contour
+from deniable.accounting.engines.rare_steps import Ladder, jump_contour
+from deniable.accounting.loss import PrivacyLoss
+from deniable.accounting.transform.nodes import TooSlowError
+from oracles.composed_losses import one_step
+
+
+def loss_of(*phase) -> PrivacyLoss:
+    return PrivacyLoss.of([dn.SubsampledGaussian(*phase)])
+
+
+@pytest.mark.parametrize(("phase", "threshold"), [((1.0, 0.01, 1), 2.0), ((0.3, 1e-6, 1), 2.0), ((1.0, 0.01, 1), 0.5)])
+def test_one_step_closed_form(phase, threshold):
+    """One step is the hardest case for a transform: the law of the loss has an edge."""
+    exact = one_step(*phase[:2], threshold)
+    tails = jump_contour(loss_of(*phase), threshold, 1e-13, 1 << 13).tails(np.array([threshold, 1.2 * threshold]))
+    for value, error, truth in (
+        (tails.out_above, tails.out_error, exact.out),
+        (tails.in_above, tails.in_error, exact.inside),
+        (tails.stick, tails.stick_error, exact.stick),
+    ):
+        assert abs(value[0] - float(truth)) <= error[0] <= 1e-7 * value[0]
+    further = one_step(*phase[:2], 1.2 * threshold)
+    assert abs(tails.out_above[1] - float(further.out)) <= tails.out_error[1]
+
+
+@pytest.mark.parametrize(("phase", "threshold"), [((0.41, 6.28e-5, 1937), 2.0), ((1.41, 1.7e-3, 2407), 2.0)])
+def test_agrees_with_plain_inversion_where_both_converge(phase, threshold):
+    at = np.array([threshold])
+    mine = jump_contour(loss_of(*phase), threshold, 1e-13, 1 << 13).tails(at)
+    plain = contour(loss_of(*phase), "right", threshold, 1e-11, 1 << 15).tails(at)
+    assert abs(mine.out_above - plain.out_above) <= mine.out_error + plain.out_error
+    assert abs(mine.stick - plain.stick) <= mine.stick_error + plain.stick_error
+    assert mine.out_error < 1e-5 * mine.out_above
+
+
+@pytest.mark.parametrize("threshold", [0.0, -1.0])
+def test_no_jump_makes_a_loss_negative(threshold):
+    with pytest.raises(TooSlowError):
+        jump_contour(loss_of(1.03, 4.16e-5, 31), threshold, 1e-13, 1 << 13)
+
+
+@pytest.mark.parametrize(
+    ("phase", "threshold"),
+    [
+        ((1.0, 1e-6, 1_000_000), 0.00791),
+        ((1.3, 3.5e-6, 25_372), 0.00307),
+        ((1.28, 3.22e-6, 162), 0.000299),
+        ((1.58, 0.00469, 168), 0.3177),
+    ],
+)
+def test_wherever_the_windows_end_the_sum_is_the_same(phase, threshold):
+    """Bulk and jumps of every size have very different shares in these sums."""
+    ladder = Ladder(loss_of(*phase), threshold, 1e-13, 1 << 13)
+    found = []
+    for low in ladder.lowest():
+        try:
+            found.append(ladder.contour(low))
+        except TooSlowError:
+            continue
+    assert len(found) > 2
+    assert any(line.besides for line in found)
+    for field, error in (("out_above", "out_error"), ("in_above", "in_error"), ("stick", "stick_error")):
+        tails = [line.tails(np.array([threshold])) for line in found]
+        low = max(float((getattr(t, field) - getattr(t, error))[0]) for t in tails)
+        high = min(float((getattr(t, field) + getattr(t, error))[0]) for t in tails)
+        assert low <= high
+        if field != "stick":
+            assert high - low < 1e-7 * high
+
+
+@pytest.mark.parametrize(("phase", "threshold"), [((3.32, 0.00108, 3), 0.00486), ((0.61, 2.97e-5, 60), 0.3)])
+def test_agrees_with_the_direct_convolution(phase, threshold):
+    loss = loss_of(*phase)
+    mine = jump_contour(loss, threshold, 1e-13, 1 << 13).tails(np.array([threshold]))
+    other = DirectTradeoff.of(loss)._tails(np.array([threshold]))
+    assert abs(mine.out_above - other.out_above) <= mine.out_error + other.out_error
+    assert abs(mine.in_above - other.in_above) <= mine.in_error + other.in_error
+    assert mine.out_error + other.out_error < 1e-6 * mine.out_above
+
+
+def test_the_tail_of_a_million_rare_steps_is_known_at_tiny_false_positive_rates():
+    found = dn.tradeoff(dn.SubsampledGaussian(1.0, 1e-6, 1_000_000))
+    fpr = np.array([1e-3, 1e-6, 1e-9])
+    assert np.all(found.tpr(fpr) <= found.tpr(fpr, side="lower") * (1 + 1e-6))

@@ -1,0 +1,133 @@
+"""Sums over few nodes against sums over as many as it takes."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import deniable as dn
+from deniable.accounting.loss import EPS, PrivacyLoss
+from deniable.accounting.steps.ratios import log_ratio
+from deniable.accounting.transform.nodes import TooSlowError, nodes
+from oracles.dense_transform import transform
+
+
+def loss_of(sigma: float, rate: float) -> PrivacyLoss:
+    return PrivacyLoss.of([dn.SubsampledGaussian(sigma, rate, 1)])
+
+
+def assert_exact(sigma: float, rate: float, c: float, t: float) -> None:
+    loss = loss_of(sigma, rate)
+    line = loss.line(c, t)
+    truth = transform(sigma, rate, c, t)
+    if truth is None:
+        return
+    log_mgf, turned = truth
+    found = np.exp(line.log_ratios(np.array([t])))[0, 0]
+    spread = math.sqrt(loss.cumulants(c)[2])
+    allowed = 2 * line.step_rounding[0] * abs(c + 1j * t) + 1e-13 + 120 * EPS * t * spread
+    assert abs(found - turned) <= allowed, (sigma, rate, c, t)
+    known = [line.cumulants[0], loss.log_mgf(np.array([c / 7, c, 1.5 * c]))[1]]
+    assert known == pytest.approx([log_mgf] * 2, abs=1e-12 + 1e-15 * abs(c), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("sigma", "rate", "c", "t"),
+    [
+        # beyond the window of the real integrand, log|r| and arg r are huge on curves that are smooth within it
+        (2.46165725534756, 0.001112471163633523, -312.891, 110_000.0),
+        (2.849, 0.0006727, 1.745, 43_662.0),
+        (2.933, 0.00018485, 0.965, 492_884.0),
+        (2.495, 1.2044e-06, -28290.0, 57_562_824.0),
+        # a second mode so far out that neither φ nor r^c can be represented there
+        (4.314674563175315, 0.01693147007984244, 150.49511079993349, 400.0),
+    ],
+)
+def test_transforms_that_were_wrong_once(sigma, rate, c, t):
+    assert_exact(sigma, rate, c, t)
+    assert_exact(sigma, rate, c, t / 30)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    log_sigma=st.floats(-1, 2),
+    log_rate=st.floats(-6, -0.001),
+    region=st.sampled_from(["left", "middle", "right"]),
+    place=st.floats(0, 1),
+    log_turns=st.floats(-0.5, 3),
+)
+def test_transforms_on_a_sweep(log_sigma, log_rate, region, place, log_turns):
+    sigma, rate = 10**log_sigma, 10**log_rate
+    spread = math.sqrt(loss_of(sigma, rate).cumulants(0.5)[2])
+    c = {"left": -(10 ** (3 * place - 2)) / spread, "middle": place, "right": 1 + 10 ** (4.5 * place - 2)}[region]
+    try:
+        width = math.sqrt(loss_of(sigma, rate).cumulants(c)[2])
+        assume(width > 0)
+        assert_exact(sigma, rate, c, 10**log_turns / width)
+    except TooSlowError:
+        assume(False)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    log_sigma=st.floats(-0.8, 1.5),
+    log_rate=st.floats(-6, -0.5),
+    end=st.floats(4, 10.5),
+    tilt=st.floats(0.02, 1.1),
+    log_turns=st.floats(-0.5, 2.5),
+)
+def test_windowed_transforms_on_a_sweep(log_sigma, log_rate, end, tilt, log_turns):
+    """c up to where the tilted law has a second mode at the window's end."""
+    sigma, rate = 10**log_sigma, 10**log_rate
+    width = min(0.5 * sigma, 0.7) / 3
+    loss = loss_of(sigma, rate).windowed(np.array([end]), np.array([width]))
+    c = 1 + tilt * end**2 / 2 / float(log_ratio(np.array([end]), np.array(sigma), np.array(rate))[0])
+    try:
+        spread = math.sqrt(loss.cumulants(c)[2])
+        t = 10**log_turns / spread
+        line, truth = loss.line(c, t), transform(sigma, rate, c, t, window=(end, width))
+    except TooSlowError:
+        assume(False)
+    assume(truth is not None)
+    log_mgf, turned = truth
+    found = np.exp(line.log_ratios(np.array([t])))[0, 0]
+    allowed = 2 * line.step_rounding[0] * abs(c + 1j * t) + 1e-13 + 120 * EPS * t * spread + 4 * line.cut[0]
+    assert abs(found - turned) <= allowed
+    known = [line.cumulants[0], loss.log_mgf(np.array([1.0, c, 1.5 * c]))[1]]
+    assert known == pytest.approx([log_mgf] * 2, abs=1e-12 + 1e-15 * abs(c) + loss.edge(c), rel=1e-12)
+
+
+def test_one_grid_serves_many_phases():
+    sigma, rate = np.array([0.4, 1.0, 7.0]), np.array([0.3, 1e-3, 0.02])
+    every = PrivacyLoss.of([dn.SubsampledGaussian(s, q, 1) for s, q in zip(sigma, rate, strict=True)])
+    t = np.array([3.0, 40.0])
+    together = every.line(-2.0, 40.0).log_ratios(t)
+    for row, s, q in zip(together, sigma, rate, strict=True):
+        alone = [np.log(transform(s, q, -2.0, x)[1]) for x in t]
+        assert np.exp(row) == pytest.approx(np.exp(alone), abs=1e-13)
+
+
+def test_no_phases_need_no_nodes():
+    assert nodes(np.zeros(0), np.zeros(0), math.inf, (0.5,), 10.0, 44.0).spacing == 1
+
+
+def test_a_law_out_of_reach_is_refused():
+    with pytest.raises(TooSlowError, match="overflows"):
+        nodes(np.array([0.1]), np.array([0.5]), math.inf, (1000.0,), 0.0, 44.0)
+
+
+@pytest.mark.parametrize(("sigma", "rate", "c"), [(1.0, 0.01, 0.5), (0.4, 0.2, -2.0), (6.0, 1e-4, 30.0)])
+def test_evenly_spaced_sums_through_tables(sigma, rate, c):
+    loss = PrivacyLoss.of([dn.SubsampledGaussian(sigma, rate, 1000)])
+    width = math.sqrt(loss.cumulants(c)[2] / 1000)
+    spacing = 0.001 / width
+    t = spacing * np.arange(700)
+    line = loss.line(c, t[-1])
+    assert line.shift == 0
+    plain, tables = line.log_transform(t) / 1000, line.log_transform(t, spacing) / 1000
+    assert np.exp(tables) == pytest.approx(np.exp(plain), abs=1e-14)
+    assert tables[1:20] == pytest.approx(plain[1:20], rel=1e-12)

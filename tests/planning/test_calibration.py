@@ -1,0 +1,187 @@
+"""Calibration: exact where there is a closed form, and on the safe side everywhere."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import ndtr, ndtri
+
+import deniable as dn
+from deniable.planning import calibration
+
+
+def gaussian(mu):
+    return dn.GaussianDP(mu)
+
+
+def noisy(sigma):
+    """One full-batch release with noise ``sigma``: privacy grows with the parameter."""
+    return dn.GaussianDP(1 / sigma)
+
+
+TARGETS = {
+    "advantage": (dict(advantage=0.1), lambda t: t.advantage() <= 0.1),
+    "advantage at a prior": (dict(advantage=0.05, prior=0.1), lambda t: t.advantage(0.1) <= 0.05),
+    "tpr": (dict(tpr=1e-4, fpr=1e-5), lambda t: t.tpr(1e-5) <= 1e-4),
+    "accuracy": (dict(accuracy=0.6), lambda t: t.accuracy() <= 0.6),
+    "accuracy at a prior": (dict(accuracy=0.93, prior=0.1), lambda t: t.accuracy(0.1) <= 0.93),
+    "epsilon": (dict(epsilon=1.0, delta=1e-5), lambda t: t.delta(1.0) <= 1e-5),
+    "negative epsilon": (dict(epsilon=-0.5, delta=0.45), lambda t: t.delta(-0.5) <= 0.45),
+}
+
+
+@pytest.mark.parametrize("name", TARGETS)
+@pytest.mark.parametrize(("make", "worse"), [(gaussian, 1 + 3e-9), (noisy, 1 - 3e-9)])
+def test_meets_the_target_and_a_little_further_misses_it(name, make, worse):
+    target, met = TARGETS[name]
+    x = dn.calibrate(make, (1e-3, 1e3), **target)
+    assert met(dn.tradeoff(make(x)))
+    assert not met(dn.tradeoff(make(x * worse)))
+
+
+def test_closed_forms():
+    assert dn.calibrate(gaussian, (1e-3, 10), advantage=0.1) == pytest.approx(2 * ndtri(0.55), rel=2e-9)
+    mu = ndtri(1e-4) - ndtri(1e-5)  # TPR = Φ(Φ⁻¹(FPR) + μ)
+    assert dn.calibrate(gaussian, (1e-3, 10), tpr=1e-4, fpr=1e-5) == pytest.approx(mu, rel=2e-9)
+    assert dn.calibrate(dn.PureDP, (0, 10), accuracy=0.75) == pytest.approx(math.log(3), rel=2e-9)
+
+
+def test_pure_epsilon_at_delta_zero():
+    assert dn.calibrate(dn.PureDP, (0, 10), epsilon=1.5, delta=0.0) == pytest.approx(1.5, abs=2e-9)
+    with pytest.raises(dn.InputError, match="epsilon at delta 0"):
+        dn.calibrate(gaussian, (1e-3, 10), epsilon=1.5, delta=0.0)
+
+
+@settings(max_examples=60, deadline=None)
+@given(advantage=st.floats(1e-6, 0.999), rising=st.booleans(), tolerance=st.sampled_from([1e-9, 1e-4, 0.1]))
+def test_never_less_private_than_asked(advantage, rising, tolerance):
+    make = gaussian if rising else noisy
+    x = dn.calibrate(make, (1e-7, 1e7), advantage=advantage, tolerance=tolerance)
+    assert dn.tradeoff(make(x)).advantage() <= advantage
+
+
+@settings(max_examples=30, deadline=None)
+@given(fpr=st.floats(1e-9, 0.5), share=st.floats(0.001, 0.999))
+def test_tpr_target_is_safe(fpr, share):
+    tpr = fpr ** (1 - share)
+    x = dn.calibrate(noisy, (1e-3, 1e7), tpr=tpr, fpr=fpr, tolerance=1e-3)
+    assert dn.tradeoff(noisy(x)).tpr(fpr) <= tpr
+
+
+def test_negative_control_a_midpoint_is_not_safe(monkeypatch):
+    """The unsafe habit — returning the middle of the bracket — fails the property above about half of the time."""
+
+    def midpoint(measure, safe, unsafe, axis, tolerance):
+        while abs(math.log(safe[0] / unsafe[0])) > tolerance:
+            point = measure(math.sqrt(safe[0] * unsafe[0]))
+            safe, unsafe = (point, unsafe) if point[1] <= 0 else (safe, point)
+        return math.sqrt(safe[0] * unsafe[0])
+
+    monkeypatch.setattr(calibration, "_narrow", midpoint)
+    targets = np.linspace(0.01, 0.99, 50)
+    found = [dn.calibrate(noisy, (1e-3, 1e5), advantage=a, tolerance=1e-3) for a in targets]
+    broken = [dn.tradeoff(noisy(x)).advantage() > a for x, a in zip(found, targets, strict=True)]
+    assert 10 < sum(broken) < 40
+
+
+def test_whole_numbers():
+    def steps(n):
+        assert isinstance(n, int)
+        return dn.GaussianDP(0.01 * math.sqrt(n))
+
+    n = dn.calibrate(steps, (1, 10**9), advantage=0.2, integer=True)
+    assert isinstance(n, int)
+    assert n == math.floor((2 * ndtri(0.6) / 0.01) ** 2)
+    assert 2 * ndtr(0.005 * math.sqrt(n)) - 1 <= 0.2 < 2 * ndtr(0.005 * math.sqrt(n + 1)) - 1
+    for low, high in ((0, 7), (1, 2), (-3, 4)):
+        found = dn.calibrate(lambda k: dn.PureDP(max(k, 0)), (low, high), advantage=math.tanh(0.75), integer=True)
+        assert found == 1
+
+
+def test_the_whole_bracket_meets_the_target():
+    assert dn.calibrate(gaussian, (0.01, 0.02), advantage=0.5) == 0.02
+    assert dn.calibrate(noisy, (50, 100), advantage=0.5) == 50
+
+
+def test_neither_end_meets_the_target():
+    with pytest.raises(
+        dn.InputError, match=r"bracket must contain a parameter with advantage at most 0.1, but .* 1 gives"
+    ):
+        dn.calibrate(gaussian, (1, 2), advantage=0.1)
+
+
+def test_few_evaluations():
+    calls = []
+
+    def counted(sigma):
+        calls.append(sigma)
+        return noisy(sigma)
+
+    dn.calibrate(counted, (1e-2, 1e3), advantage=0.1)
+    assert len(calls) <= 20
+
+
+def test_a_jump_is_found_from_the_safe_side():
+    """Leakage that jumps has no root; the safe side of the jump is returned."""
+    x = dn.calibrate(lambda v: dn.GaussianDP(0.1 if v < math.pi else 2.0), (1, 10), advantage=0.3)
+    assert x < math.pi
+    assert x == pytest.approx(math.pi, rel=2e-9)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (dict(), "exactly one target"),
+        (dict(advantage=0.1, accuracy=0.6), "exactly one target"),
+        (dict(advantage=0.0), "advantage must be above 0"),
+        (dict(advantage=math.nan), "advantage must be"),
+        (dict(tpr=0.1), "fpr must be a number"),
+        (dict(tpr=0.1, fpr=0.1), "tpr must be above 0.1"),
+        (dict(fpr=0.1), "tpr must be a number"),
+        (dict(tpr=0.1, fpr=-1), "fpr must be at least 0"),
+        (dict(accuracy=0.9, prior=0.1), "accuracy must be above 0.9"),
+        (dict(accuracy=0.9, prior=1.0), "prior must be"),
+        (dict(epsilon=1.0), "delta must be a number"),
+        (dict(epsilon=math.inf, delta=0.1), "epsilon must be"),
+        (dict(delta=0.1), "epsilon must be a number"),
+        (dict(epsilon=1.0, delta=1e-5, prior=0.1), "prior belongs to"),
+        (dict(advantage=0.1, tolerance=0.0), "tolerance must be"),
+        (dict(advantage=0.1, bracket=(2, 1)), "bracket must be a pair"),
+        (dict(advantage=0.1, bracket=3), "bracket must be a pair"),
+        (dict(advantage=0.1, bracket=(1, math.nan)), r"bracket\[1\] must be"),
+        (dict(advantage=0.1, bracket=(1.5, 3), integer=True), r"bracket\[0\] must be a whole number"),
+    ],
+)
+def test_bad_input(arguments, message):
+    arguments = {"bracket": (0.1, 10), **arguments}
+    with pytest.raises(dn.InputError, match=message) as caught:
+        dn.calibrate(gaussian, **arguments)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "target",
+    [dict(advantage=0.1), dict(tpr=1e-4, fpr=1e-5), dict(accuracy=0.95, prior=0.9), dict(epsilon=1.0, delta=1e-5)],
+)
+def test_dp_sgd(target):
+    """σ for q = 0.01, T = 5000: the target is met, and missed with a millionth less noise."""
+
+    def run(sigma):
+        return dn.SubsampledGaussian(sigma, 0.01, 5000)
+
+    met = calibration._target(
+        **{**dict.fromkeys(("advantage", "tpr", "fpr", "accuracy", "prior", "epsilon", "delta")), **target}
+    )
+    sigma = dn.calibrate(run, (0.1, 50.0), **target)
+    assert met.leakage(dn.tradeoff(run(sigma))) <= met.limit
+    assert met.leakage(dn.tradeoff(run(sigma * (1 - 1e-6)))) > met.limit
+
+
+def test_steps_and_rate_of_dp_sgd():
+    steps = dn.calibrate(lambda n: dn.SubsampledGaussian(1.0, 0.01, n), (20, 10**6), advantage=0.1, integer=True)
+    leaks = [dn.tradeoff(dn.SubsampledGaussian(1.0, 0.01, n)).advantage() for n in (steps, steps + 1)]
+    assert leaks[0] <= 0.1 < leaks[1]
+    rate = dn.calibrate(lambda q: dn.SubsampledGaussian(1.0, q, 5000), (1e-5, 1.0), advantage=0.1)
+    assert dn.tradeoff(dn.SubsampledGaussian(1.0, rate, 5000)).advantage() <= 0.1

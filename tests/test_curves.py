@@ -1,0 +1,202 @@
+"""Closed-form trade-offs: reference values, an mpmath oracle, and the identities that tie the methods together."""
+
+from __future__ import annotations
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import deniable as dn
+from deniable.curves import EnvelopeTradeoff
+
+mpmath.mp.dps = 40
+
+EPSILONS = st.floats(0.0, 30.0)
+MUS = st.floats(1e-6, 20.0)
+PRIORS = st.floats(1e-9, 1 - 1e-9)
+RATES = st.floats(0.0, 1.0)
+MECHANISMS = st.one_of(
+    st.builds(dn.PureDP, EPSILONS),
+    st.builds(dn.ApproximateDP, EPSILONS, st.floats(0.0, 1.0)),
+    st.builds(dn.GaussianDP, MUS),
+)
+
+
+def worst_pair(epsilon, delta):
+    """The four-point pair of an (ε, δ)-DP mechanism that no other exceeds, in 40 digits."""
+    e, d = mpmath.e ** mpmath.mpf(epsilon), mpmath.mpf(delta)
+    p = [d, (1 - d) * e / (1 + e), (1 - d) / (1 + e), mpmath.mpf(0)]
+    return p, p[::-1]
+
+
+def oracle_hockey_stick(mechanism, gamma):
+    g = mpmath.mpf(gamma)
+    if isinstance(mechanism, dn.GaussianDP):
+        mu, lg = mpmath.mpf(mechanism.mu), mpmath.log(g)
+        return mpmath.ncdf(mu / 2 - lg / mu) - g * mpmath.ncdf(-mu / 2 - lg / mu)
+    p, q = worst_pair(mechanism.epsilon, getattr(mechanism, "delta", 0.0))
+    return sum(max(a - g * b, 0) for a, b in zip(p, q, strict=True))
+
+
+@given(MECHANISMS, st.floats(1e-12, 1e12))
+def test_hockey_stick_brackets_the_oracle(mechanism, gamma):
+    t, truth = dn.tradeoff(mechanism), oracle_hockey_stick(mechanism, gamma)
+    upper, lower = t.hockey_stick(gamma), t.hockey_stick(gamma, side="lower")
+    assert lower <= truth <= upper or truth < 1e-300
+    assert upper - lower <= 1e-9
+
+
+@given(MUS, st.floats(1e-300, 1.0))
+def test_gaussian_roc_brackets_the_oracle(mu, fpr):
+    t = dn.tradeoff(dn.GaussianDP(mu))
+    x = mpmath.findroot(lambda z: mpmath.log(mpmath.ncdf(z)) - mpmath.log(fpr), float(_ndtri(fpr))) if fpr < 1 else 99
+    truth = mpmath.ncdf(x + mpmath.mpf(mu))
+    assert t.tpr(fpr, side="lower") <= truth * (1 + mpmath.mpf(10) ** -25)
+    assert truth <= t.tpr(fpr) * (1 + mpmath.mpf(10) ** -25)
+    assert t.tpr(fpr) <= float(truth) * (1 + 1e-10)
+
+
+def _ndtri(p):
+    from scipy.special import ndtri
+
+    return ndtri(p)
+
+
+def test_reference_values_of_pure_dp():
+    # e/(1+e), e²/(1+e²) and 1/(1+99e^{-2}): Thudi et al. Theorem 1 for ε = 1 and 2
+    assert dn.tradeoff(dn.PureDP(1.0)).accuracy() == pytest.approx(0.731, abs=5e-4)
+    assert dn.tradeoff(dn.PureDP(2.0)).accuracy() == pytest.approx(0.881, abs=5e-4)
+    assert dn.tradeoff(dn.PureDP(2.0)).precision(0.0, 0.01) == pytest.approx(0.0695, abs=5e-5)
+
+
+def test_reference_values_of_full_batch_dp_sgd():
+    # σ = 5, q = 1, T = 500: the design's high-resolution reference values
+    t = dn.tradeoff(dn.GaussianDP(np.sqrt(500) / 5))
+    assert t.advantage() == pytest.approx(0.9746526813, abs=1e-10)
+    expected = [0.99929007, 0.98405505, 0.91649936, 0.5820908]
+    np.testing.assert_allclose(t.tpr([0.1, 0.01, 1e-3, 1e-5]), expected, atol=5e-9)
+    assert t.accuracy(0.1) == pytest.approx(0.99307586, abs=5e-9)
+
+
+def test_gaussian_delta_matches_published_pairs():
+    # Balle & Wang (2018), Theorem 8, in 40 digits: the closed form of the Gaussian mechanism
+    for mu, epsilon in [(1.0, 1.0), (0.1, 0.5), (3.0, -1.0), (0.5, 0.0)]:
+        truth = oracle_hockey_stick(dn.GaussianDP(mu), mpmath.e**epsilon)
+        assert dn.tradeoff(dn.GaussianDP(mu)).delta(epsilon, direction="add") == pytest.approx(float(truth), rel=1e-11)
+
+
+@given(MECHANISMS, RATES)
+def test_tpr_is_at_least_fpr_and_the_dual_of_delta(mechanism, fpr):
+    t = dn.tradeoff(mechanism)
+    tpr = t.tpr(fpr)
+    assert fpr <= tpr <= 1
+    eps = np.linspace(-30, 30, 601)
+    assert tpr <= np.min(np.exp(eps) * fpr + t.delta(eps)) * (1 + 1e-9) + 1e-12
+
+
+@given(MECHANISMS, PRIORS)
+def test_bayes_accuracy_is_the_maximum_over_the_roc(mechanism, prior):
+    t = dn.tradeoff(mechanism)
+    fpr = np.concatenate([[0.0], np.geomspace(1e-14, 1.0, 4000)])
+    best = np.max(prior * t.tpr(fpr, side="lower") + (1 - prior) * (1 - fpr))
+    assert best <= t.accuracy(prior) * (1 + 1e-9)
+    assert t.accuracy(prior) <= best + 0.02
+    assert t.accuracy(prior) == pytest.approx(max(prior, 1 - prior) + t.advantage(prior) / 2, abs=1e-14)
+
+
+@given(MECHANISMS, st.floats(0, 1))
+def test_epsilon_inverts_delta_on_the_safe_side(mechanism, delta):
+    t = dn.tradeoff(mechanism)
+    for direction in ("add", "remove", "both"):
+        upper, lower = t.epsilon(delta, direction), t.epsilon(delta, direction, side="lower")
+        assert lower <= upper
+        if np.isfinite(upper) and delta > 0:
+            assert t.delta(upper, direction) <= delta
+            assert t.delta(lower - 1e-6 * (1 + abs(lower)), direction, side="lower") >= delta * (1 - 1e-3) - 1e-12
+
+
+def test_epsilon_may_be_negative_and_infinite():
+    t = dn.tradeoff(dn.GaussianDP(0.1))
+    assert t.epsilon(0.5) < 0
+    assert t.epsilon(0.0) == np.inf
+    assert t.epsilon(1.0) == -np.inf
+    guarantee = dn.tradeoff(dn.ApproximateDP(2.0, 1e-5))
+    assert guarantee.epsilon(1e-5) == pytest.approx(2.0, abs=1e-12)
+    assert guarantee.epsilon(1e-6) == np.inf
+    assert dn.tradeoff(dn.PureDP(800.0)).epsilon(0.0) == 800.0
+
+
+@given(MECHANISMS, RATES)
+def test_inverse_swaps_the_worlds(mechanism, fpr):
+    t = dn.tradeoff(mechanism)
+    assert t.inverse().inverse() is t
+    assert t.inverse().tpr(fpr) == pytest.approx(t.tpr(fpr), abs=1e-12)  # these pairs are symmetric
+    assert t.inverse().delta(0.3, "add") == t.delta(0.3, "remove")
+
+
+@given(st.floats(0.0, 700.0), PRIORS)
+def test_extremes_neither_overflow_nor_leave_the_unit_interval(epsilon, prior):
+    t = dn.tradeoff(dn.ApproximateDP(epsilon, 1e-9))
+    for value in (t.advantage(prior), t.accuracy(prior), t.precision(1e-9, prior), t.tpr(1e-300), t.delta(epsilon)):
+        assert 0 <= value <= 1
+    assert dn.tradeoff(dn.PureDP(np.inf)).advantage() == 1
+    assert dn.tradeoff(dn.GaussianDP(np.inf)).tpr(1e-9) == 1
+    assert dn.tradeoff(dn.GaussianDP(0.0)).advantage(prior) == 0
+
+
+def test_shapes_broadcast_and_scalars_stay_scalars():
+    t = dn.tradeoff(dn.GaussianDP(1.0))
+    assert isinstance(t.tpr(0.1), float)
+    assert t.tpr([[0.1, 0.2]]).shape == (1, 2)
+    assert t.precision([[0.1], [0.2]], [0.1, 0.5, 0.9]).shape == (2, 3)
+
+
+def test_envelope_is_never_below_the_curve_it_was_made_from():
+    t = dn.tradeoff(dn.GaussianDP(1.3))
+    grid = np.linspace(-6, 6, 61)
+    envelope = EnvelopeTradeoff(grid, t.delta(grid, "add"), t.delta(grid, "remove"))
+    fpr = np.concatenate([[0.0], np.geomspace(1e-9, 1, 200)])
+    assert np.all(envelope.tpr(fpr) >= t.tpr(fpr, side="lower"))
+    assert np.all(envelope.tpr(fpr) <= t.tpr(fpr) + 0.02)
+    eps = np.linspace(-7, 7, 301)
+    assert np.all(envelope.delta(eps) >= t.delta(eps, side="lower"))
+    assert envelope.advantage() == pytest.approx(t.advantage(), abs=1e-12)
+    np.testing.assert_array_equal(envelope.tpr(fpr, side="lower"), fpr)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda t: t.tpr(1.5), ["fpr", "at most 1", "1.5"]),
+        (lambda t: t.tpr(float("nan")), ["fpr", "nan"]),
+        (lambda t: t.accuracy(0.0), ["prior", "above 0"]),
+        (lambda t: t.advantage(1.0), ["prior", "below 1"]),
+        (lambda t: t.tpr(0.1, side="middle"), ["side", "upper", "middle"]),
+        (lambda t: t.delta(1.0, direction="sideways"), ["direction", "add", "sideways"]),
+        (lambda t: t.epsilon(-0.1), ["delta", "at least 0"]),
+        (lambda t: t.hockey_stick(-1.0), ["gamma", "at least 0"]),
+    ],
+)
+def test_bad_arguments(call, words):
+    with pytest.raises(dn.InputError) as error:
+        call(dn.tradeoff(dn.PureDP(1.0)))
+    assert all(word in str(error.value) for word in words), str(error.value)
+
+
+def test_the_function_is_not_shadowed_by_its_module():
+    import deniable.accounting  # noqa: F401  (any submodule import must leave the function in place)
+
+    assert callable(dn.tradeoff)
+
+
+@pytest.mark.parametrize("mechanism", [dn.GaussianDP(0.01), dn.GaussianDP(1.0), dn.GaussianDP(20.0), dn.PureDP(3.0)])
+@pytest.mark.parametrize("delta", [1e-12, 1e-5, 0.3])
+def test_epsilon_is_the_smallest_number_that_keeps_delta_and_is_found_in_few_looks(mechanism, delta, monkeypatch):
+    t, looks = dn.tradeoff(mechanism), []
+    look = dn.Tradeoff._delta
+    monkeypatch.setattr(dn.Tradeoff, "_delta", lambda *a: looks.append(a) or look(*a))
+    epsilon = t.epsilon(delta)
+    assert len(looks) < 65  # bisection from ±5000 down to neighbouring numbers needs 70 and more
+    assert t.delta(epsilon) <= delta < t.delta(np.nextafter(epsilon, -np.inf))
