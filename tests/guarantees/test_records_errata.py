@@ -8,8 +8,8 @@ from scipy.integrate import quad
 from scipy.special import gammaln
 from sklearn.datasets import load_breast_cancer
 
+from deniable.laws.norm_laplace import NormLaplaceLaw
 from deniable.records import OutputPerturbation, privacy_profile
-from deniable.records.laws import NormLaplaceLaw
 from deniable.records.worst_case import worst_case_sphere
 
 

@@ -75,7 +75,7 @@ def test_rows_that_join_against_refits(loss, normalization):
             refit = optimum(loss, np.vstack([X, 3 * Z[i]]), np.append(y, z[i]), penalty)
             error = np.linalg.norm(p.leave_one_out[i] - refit)
             assert error <= p.radius[i] + 1e-12
-            assert tolerance > 1 or error <= 1e-7 * p.distance[i]
+            assert tolerance > 1 or error <= 1e-7 * p.distance[i] + 1e-15  # a record that moves nothing leaves rounding
 
 
 def test_joining_is_leaving_seen_from_the_other_side():

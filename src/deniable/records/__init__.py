@@ -1,7 +1,7 @@
 """Record by record: leave-one-out optima, ex-post privacy loss, privacy profiles."""
 
+from deniable.laws.norm_laplace import NormLaplaceTradeoff
 from deniable.records.empirical import Coverage, coverage
-from deniable.records.laws import NormLaplaceTradeoff
 from deniable.records.losses import Huber, Logistic, Loss, Poisson, Softmax, Squared, SquaredHinge
 from deniable.records.mechanisms import OutputPerturbation
 from deniable.records.objective import ObjectivePerturbation

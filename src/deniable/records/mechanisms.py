@@ -9,9 +9,11 @@ import numpy as np
 
 from deniable._check import FloatArray, InputError, choice, number
 from deniable.curves import GaussianTradeoff
+from deniable.laws.gaussian import GaussianLaw
+from deniable.laws.loss_law import LossLaw
+from deniable.laws.norm_laplace import NormLaplaceLaw
 from deniable.mechanisms import GaussianDP, Mechanism, PureDP
 from deniable.records.fit import UNIT, Problem
-from deniable.records.laws import GaussianLaw, NoiseLaw, NormLaplaceLaw
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ class OutputPerturbation:
         assert self.delta is not None
         return max(GaussianTradeoff(shift).epsilon(self.delta), 0.0)
 
-    def law(self, parameters: int) -> NoiseLaw:
+    def law(self, parameters: int) -> LossLaw:
         """The law of the privacy loss in units of the noise."""
         return NormLaplaceLaw(parameters) if self.noise == "laplace" else GaussianLaw()
 

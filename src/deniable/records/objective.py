@@ -9,9 +9,10 @@ import numpy as np
 from scipy.special import gammainccinv
 
 from deniable._check import FloatArray, InputError, choice, number
+from deniable.laws.gaussian import GaussianLaw
+from deniable.laws.norm_laplace import NormLaplaceLaw
 from deniable.mechanisms import PureDP
 from deniable.records.fit import ROWS, UNIT, Fit, Problem, fit, gradient_at, hessian_at
-from deniable.records.laws import GaussianLaw, NormLaplaceLaw
 from deniable.records.losses import Logistic
 from deniable.records.mechanisms import Training, largest_row
 from deniable.records.neighbours import Changes, LowRank, make_pivot

@@ -9,7 +9,7 @@ import numpy as np
 
 from deniable._check import FloatArray, InputError, number
 from deniable._plot import new_axes
-from deniable.records.laws import NoiseLaw
+from deniable.laws.loss_law import LossLaw
 from deniable.records.mechanisms import OutputPerturbation
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def find_transition(profile: PrivacyProfile, *, quantile: float, low: float, hig
     )
 
 
-def _rho_at(law: NoiseLaw, advantage: float, end: str) -> float:
+def _rho_at(law: LossLaw, advantage: float, end: str) -> float:
     """ρ where the advantage reaches the value: the last ρ surely below it, or the first surely at it."""
     side = "upper" if end == "low" else "lower"
     low, high = 0.0, 1.0

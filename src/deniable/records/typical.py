@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from deniable._check import FloatArray, InputError
-from deniable.curves import ApproximateTradeoff, EnvelopeTradeoff, Side, Tradeoff
-from deniable.records.laws import BracketTradeoff, NoiseLaw, in_chunks
+from deniable.curves import ApproximateTradeoff, Direction, EnvelopeTradeoff, Side, Tradeoff
+from deniable.laws.loss_law import LossLaw, in_chunks
 
 
 class Typical(ABC):
@@ -45,7 +45,7 @@ class Typical(ABC):
 class ExactTypical(Typical):
     """Output noise: record i's curve is that of a known law at ρ_i, which the certificate confines to an interval."""
 
-    law: NoiseLaw
+    law: LossLaw
     rate: float
     distance: FloatArray
     error: FloatArray
@@ -178,7 +178,7 @@ class DominatedTypical(Typical):
     as E(1 − γ'e^{−L₊})₊ says. Every lower side is the trivial one; the means are upper bounds too.
     """
 
-    law: NoiseLaw
+    law: LossLaw
     rho: FloatArray
     shift: FloatArray
     tail: float
@@ -271,3 +271,23 @@ class BoundedSample(Typical):
         """Whichever has the smaller advantage."""
         both = self.bound.tradeoff(record), self.sample.tradeoff(record)
         return min(both, key=lambda curve: curve.advantage())
+
+
+@dataclass(frozen=True)
+class BracketTradeoff(Tradeoff):
+    """A trade-off known between two others: its upper side is ``above``'s, its lower side ``below``'s."""
+
+    above: Tradeoff
+    below: Tradeoff
+
+    def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
+        return self._on(side)._hockey_stick(log_gamma, direction, side)
+
+    def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
+        return self._on(side)._roc(fpr, direction, side)
+
+    def _largest_log_ratio(self, direction: Direction) -> float:
+        return self.above._largest_log_ratio(direction)
+
+    def _on(self, side: Side) -> Tradeoff:
+        return self.above if side == "upper" else self.below

@@ -1,4 +1,4 @@
-"""The exact law of the privacy loss under norm-Laplace and Gaussian output noise.
+"""Norm-Laplace noise: the exact law of the privacy loss between two shifted copies.
 
 Two worlds release centre + noise from two centres a distance Δ apart. With noise density ∝ e^{−β‖b‖} in d dimensions
 the whole trade-off depends on ρ = βΔ and d alone. In prolate spheroidal coordinates with the two centres as foci the
@@ -16,129 +16,24 @@ So the upper side at an upper bound of ρ, and the lower side at a lower bound, 
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
-from scipy.special import erf, kve, ndtr, ndtri
+from scipy.special import kve, ndtri
 
 from deniable._check import FloatArray, integer, number
-from deniable.curves import Direction, GaussianTradeoff, Side, Tradeoff
+from deniable.curves import Direction, Side, Tradeoff
+from deniable.laws.loss_law import LossLaw, in_chunks
 
 # the quadrature agrees with 25-digit integrals to better than this (tests: d up to 10⁴, ρ up to 10⁴)
 _RELATIVE = 2e-11
 _MANY = 1024  # more records than this share thresholds interpolated in ρ
 
 
-class NoiseLaw(ABC):
-    """What an attacker can do, as a function of the distance of the centres in units of the noise."""
-
-    @abstractmethod
-    def tradeoff(self, rho: float) -> Tradeoff:
-        """The trade-off of one pair of worlds."""
-
-    @abstractmethod
-    def hockey_stick(self, rho: FloatArray, log_gamma: FloatArray, side: Side) -> FloatArray:
-        """H_γ for each ρ (the two directions agree)."""
-
-    @abstractmethod
-    def tpr(self, rho: FloatArray, fpr: FloatArray, side: Side) -> FloatArray:
-        """Largest true positive rate for each ρ at each FPR (element by element)."""
-
-    @abstractmethod
-    def mean_loss(self, rho: FloatArray) -> FloatArray:
-        """E l over models of the in-world: the Kullback–Leibler divergence."""
-
-    @abstractmethod
-    def mean_size(self, rho: FloatArray) -> FloatArray:
-        """E|l| over models of the in-world."""
-
-    def advantage(self, rho: FloatArray, side: Side) -> FloatArray:
-        """Total variation distance for each ρ."""
-        return self.hockey_stick(rho, np.zeros_like(rho), side)
-
-    def epsilon(self, rho: FloatArray, delta: float, side: Side) -> FloatArray:
-        """Smallest ε ≥ 0 with H_{e^ε} ≤ δ for each ρ, by bisection; the end on the safe side.
-
-        Many records share a fine geometric grid of ρ, rounded to the safe side (ε is non-decreasing in ρ).
-        """
-        positive = rho[rho > 0]
-        if positive.size <= 2 * _MANY:
-            return self._bisect_epsilon(rho, delta, side)
-        grid = np.concatenate([[0.0], np.geomspace(positive.min(), positive.max(), 2 * _MANY - 1)])
-        grid[[1, -1]] = positive.min(), positive.max()
-        index = np.searchsorted(grid, rho, side="left") if side == "upper" else np.searchsorted(grid, rho, "right") - 1
-        return self._bisect_epsilon(grid, delta, side)[index]
-
-    def _bisect_epsilon(self, rho: FloatArray, delta: float, side: Side) -> FloatArray:
-        low, high = np.zeros_like(rho), self._largest_loss(rho)
-        done = self.hockey_stick(rho, low, side) <= delta
-        for _ in range(60):
-            middle = (low + high) / 2
-            fine = self.hockey_stick(rho, middle, side) <= delta
-            low, high = np.where(fine, low, middle), np.where(fine, middle, high)
-        return np.where(done, 0.0, high if side == "upper" else low)
-
-    @property
-    @abstractmethod
-    def largest(self) -> float:
-        """ρ beyond which the law is not computed: upper sides are the trivial ones there."""
-
-    @abstractmethod
-    def _largest_loss(self, rho: FloatArray) -> FloatArray:
-        """Where the bisection for ε may start."""
-
-
 @dataclass(frozen=True)
-class GaussianLaw(NoiseLaw):
-    """Gaussian noise of standard deviation s in every coordinate: ρ = Δ/s, and the law is that of N(ρ²/2, ρ²)."""
-
-    def tradeoff(self, rho: float) -> Tradeoff:
-        """μ-Gaussian-DP with μ = ρ."""
-        return GaussianTradeoff(rho)
-
-    def hockey_stick(self, rho: FloatArray, log_gamma: FloatArray, side: Side) -> FloatArray:
-        """Record by record, from the Gaussian trade-off."""
-        found = np.empty_like(rho)
-        for i, (mu, s) in enumerate(zip(rho, log_gamma, strict=True)):
-            found[i] = GaussianTradeoff(float(mu))._hockey_stick(np.array([s]), "add", side)[0]
-        return found
-
-    def advantage(self, rho: FloatArray, side: Side) -> FloatArray:
-        """2Φ(ρ/2) − 1."""
-        return np.asarray(erf(rho / np.sqrt(8)) * (1 + (8e-16 if side == "upper" else -8e-16))).clip(0.0, 1.0)
-
-    def tpr(self, rho: FloatArray, fpr: FloatArray, side: Side) -> FloatArray:
-        """Φ(Φ⁻¹(FPR) + ρ)."""
-        quantile = ndtri(fpr)
-        nudge = 2e-15 * (1 + np.abs(quantile) + rho) * (1 if side == "upper" else -1)
-        return np.clip(np.where(np.isfinite(quantile), ndtr(quantile + rho + nudge), fpr), fpr, 1.0)
-
-    def epsilon(self, rho: FloatArray, delta: float, side: Side) -> FloatArray:
-        """As for every law, but infinite at δ = 0: the loss has no largest value."""
-        return super().epsilon(rho, delta, side) if delta > 0 else np.where(rho > 0, np.inf, 0.0)
-
-    def mean_loss(self, rho: FloatArray) -> FloatArray:
-        """ρ²/2."""
-        return rho**2 / 2
-
-    def mean_size(self, rho: FloatArray) -> FloatArray:
-        """Mean of a folded normal."""
-        return np.asarray(rho * np.sqrt(2 / np.pi) * np.exp(-(rho**2) / 8) + rho**2 / 2 * erf(rho / np.sqrt(8)))
-
-    @property
-    def largest(self) -> float:
-        """Any finite ρ whose square is finite."""
-        return 1e100
-
-    def _largest_loss(self, rho: FloatArray) -> FloatArray:
-        return rho**2 / 2 + 40 * rho
-
-
-@dataclass(frozen=True)
-class NormLaplaceLaw(NoiseLaw):
+class NormLaplaceLaw(LossLaw):
     """Noise of density ∝ e^{−β‖b‖} in ``dimension`` dimensions: ρ = βΔ."""
 
     dimension: int
@@ -312,14 +207,6 @@ def _legendre(count: int) -> tuple[FloatArray, FloatArray]:
     return nodes, weights
 
 
-def in_chunks(function: Callable[..., FloatArray], *arrays: FloatArray, rows: int = 2048) -> FloatArray:
-    """Apply a row-wise function in chunks, to bound its memory."""
-    count = len(arrays[0])
-    return np.concatenate(
-        [function(*(a[i : i + rows] for a in arrays)) for i in range(0, count, rows)] or [np.empty(0)]
-    )
-
-
 @dataclass(frozen=True)
 class NormLaplaceTradeoff(Tradeoff):
     """The exact trade-off of two norm-Laplace laws with centres ``rho``/β apart, in any dimension.
@@ -345,23 +232,3 @@ class NormLaplaceTradeoff(Tradeoff):
 
     def _largest_log_ratio(self, direction: Direction) -> float:
         return self.rho
-
-
-@dataclass(frozen=True)
-class BracketTradeoff(Tradeoff):
-    """A trade-off known between two others: its upper side is ``above``'s, its lower side ``below``'s."""
-
-    above: Tradeoff
-    below: Tradeoff
-
-    def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
-        return self._on(side)._hockey_stick(log_gamma, direction, side)
-
-    def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
-        return self._on(side)._roc(fpr, direction, side)
-
-    def _largest_log_ratio(self, direction: Direction) -> float:
-        return self.above._largest_log_ratio(direction)
-
-    def _on(self, side: Side) -> Tradeoff:
-        return self.above if side == "upper" else self.below

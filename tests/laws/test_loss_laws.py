@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 
 from deniable import GaussianDP, InputError, tradeoff
-from deniable.records.laws import BracketTradeoff, GaussianLaw, NormLaplaceLaw, NormLaplaceTradeoff
-from deniable.records.typical import ExactTypical
+from deniable.laws.gaussian import GaussianLaw
+from deniable.laws.norm_laplace import NormLaplaceLaw, NormLaplaceTradeoff
+from deniable.records.typical import BracketTradeoff, ExactTypical
 from oracles.norm_laplace import losses, tail
 
 # (d, ρ) → TV, KL: design reference values, from 10⁶ draws

@@ -1,0 +1,58 @@
+"""Gaussian noise: the law of the privacy loss between two shifted copies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import erf, ndtr, ndtri
+
+from deniable._check import FloatArray
+from deniable.curves import GaussianTradeoff, Side, Tradeoff
+from deniable.laws.loss_law import LossLaw
+
+
+@dataclass(frozen=True)
+class GaussianLaw(LossLaw):
+    """Gaussian noise of standard deviation s in every coordinate: ρ = Δ/s, and the law is that of N(ρ²/2, ρ²)."""
+
+    def tradeoff(self, rho: float) -> Tradeoff:
+        """μ-Gaussian-DP with μ = ρ."""
+        return GaussianTradeoff(rho)
+
+    def hockey_stick(self, rho: FloatArray, log_gamma: FloatArray, side: Side) -> FloatArray:
+        """Record by record, from the Gaussian trade-off."""
+        found = np.empty_like(rho)
+        for i, (mu, s) in enumerate(zip(rho, log_gamma, strict=True)):
+            found[i] = GaussianTradeoff(float(mu))._hockey_stick(np.array([s]), "add", side)[0]
+        return found
+
+    def advantage(self, rho: FloatArray, side: Side) -> FloatArray:
+        """2Φ(ρ/2) − 1."""
+        return np.asarray(erf(rho / np.sqrt(8)) * (1 + (8e-16 if side == "upper" else -8e-16))).clip(0.0, 1.0)
+
+    def tpr(self, rho: FloatArray, fpr: FloatArray, side: Side) -> FloatArray:
+        """Φ(Φ⁻¹(FPR) + ρ)."""
+        quantile = ndtri(fpr)
+        nudge = 2e-15 * (1 + np.abs(quantile) + rho) * (1 if side == "upper" else -1)
+        return np.clip(np.where(np.isfinite(quantile), ndtr(quantile + rho + nudge), fpr), fpr, 1.0)
+
+    def epsilon(self, rho: FloatArray, delta: float, side: Side) -> FloatArray:
+        """As for every law, but infinite at δ = 0: the loss has no largest value."""
+        return super().epsilon(rho, delta, side) if delta > 0 else np.where(rho > 0, np.inf, 0.0)
+
+    def mean_loss(self, rho: FloatArray) -> FloatArray:
+        """ρ²/2."""
+        return rho**2 / 2
+
+    def mean_size(self, rho: FloatArray) -> FloatArray:
+        """Mean of a folded normal."""
+        return np.asarray(rho * np.sqrt(2 / np.pi) * np.exp(-(rho**2) / 8) + rho**2 / 2 * erf(rho / np.sqrt(8)))
+
+    @property
+    def largest(self) -> float:
+        """Any finite ρ whose square is finite."""
+        return 1e100
+
+    def _largest_loss(self, rho: FloatArray) -> FloatArray:
+        return rho**2 / 2 + 40 * rho
