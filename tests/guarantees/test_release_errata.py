@@ -44,14 +44,21 @@ class TestE3:
         radius = rng.gamma(1000, law.scale, size=(self.REPEATS, 1))
         assert sign_of_sum_accuracy(radius * direction) < 0.5 + self.ETA
 
-    def test_our_norm_laplace_holds_with_less_noise(self):
-        # t ≤ tanh(‖θ − θ'‖/(2c)): opposite outputs are 2√d apart, so ½·tanh(√d/c) = η
-        d = 1000
-        law = NormLaplaceNoise(math.sqrt(d) / math.atanh(2 * self.ETA), np.ones(d))
-        accuracy = sign_of_sum_accuracy(law.sample(self.REPEATS, np.random.default_rng(3)))
-        assert accuracy <= 0.5 + self.ETA
+    @pytest.mark.parametrize(("less", "holds"), [(1.0, True), (0.6, False)])
+    def test_our_norm_laplace_holds_with_far_less_noise(self, less, holds):
+        """The exact law asks for 1/40 of the noise of the worst ρ-DP pair, and no less (negative control)."""
+        d, apart = 1000, 2 * math.sqrt(1000)  # distance of the opposite outputs ±(1, …, 1)
+        worst_pair = math.sqrt(d) / math.atanh(2 * self.ETA)
+        unit = NormLaplaceNoise(1.0, np.ones(d))
+        scale = next(s for s in worst_pair / np.geomspace(50, 1, 400) if unit.leakage(0.0, apart / s) <= 2 * self.ETA)
+        assert scale < worst_pair / 39
+        noise = NormLaplaceNoise(less * scale, np.ones(d)).sample(self.REPEATS, np.random.default_rng(3))
+        far = np.linalg.norm(noise + 2.0, axis=1) > np.linalg.norm(noise, axis=1)  # likelihood ratio test
+        error = 3 * math.sqrt(0.25 / self.REPEATS)
+        assert (far.mean() <= 0.5 + self.ETA + error) == holds
+        assert far.mean() >= 0.5 + self.ETA - error
         gamma_published = self.published(d).scale * d / math.sqrt(d)  # per coordinate, were its radius Gamma(d)
-        assert law.standard_deviation[0] < gamma_published / 1.5
+        assert NormLaplaceNoise(scale, np.ones(d)).standard_deviation[0] < gamma_published / 50
 
 
 class TestE4:

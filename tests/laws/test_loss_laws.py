@@ -10,7 +10,7 @@ from scipy.integrate import quad
 
 from deniable import GaussianDP, InputError, tradeoff
 from deniable.laws.gaussian import GaussianLaw
-from deniable.laws.norm_laplace import NormLaplaceLaw, NormLaplaceTradeoff
+from deniable.laws.norm_laplace import NormLaplaceLaw, NormLaplaceTradeoff, hockey_stick_at_most
 from deniable.records.typical import BracketTradeoff, ExactTypical
 from oracles.norm_laplace import losses, tail
 
@@ -193,3 +193,23 @@ def test_gaussian_noise_has_no_epsilon_at_delta_zero():
     for delta in (1e-320, 1e-20):  # and elsewhere it is the closed form's
         expected = [tradeoff(GaussianDP(r)).epsilon(delta) for r in rho[1:]]
         np.testing.assert_allclose(law.epsilon(rho, delta, "upper")[1:], expected, rtol=1e-9)
+
+
+@given(
+    dimension=st.sampled_from([2, 3, 10, 400]),
+    log_gamma=st.sampled_from([0.0, 0.3, 2.0, 9.0]),
+    log_rho=st.floats(-16, 8),
+)
+def test_tabulated_hockey_sticks_are_rounded_up_a_little(dimension, log_gamma, log_rho):
+    rho, law = np.exp([log_rho, log_rho + 1e-3]), NormLaplaceLaw(dimension)
+    exact = law.hockey_stick(rho, np.full(2, log_gamma), "lower")
+    table = hockey_stick_at_most(dimension, log_gamma, rho)
+    assert exact[0] <= table[0] <= table[1]
+    assert table[0] <= max(exact[1] * (1 + 1e-8), np.tanh(5e-6 * np.sqrt(dimension + 1)))
+
+
+@pytest.mark.parametrize("dimension", [1, 3, 20_000])
+def test_tabulated_hockey_sticks_at_the_ends(dimension):
+    rho = np.array([0.0, 1e-300, 1e9, np.inf])
+    assert hockey_stick_at_most(dimension, 0.0, rho).tolist() == [0.0, pytest.approx(0.0, abs=1e-299), 1.0, 1.0]
+    assert np.all(hockey_stick_at_most(dimension, 0.7, rho[:2]) == 0)

@@ -17,8 +17,9 @@ def test_exact_rows_reach_the_level_at_the_least_scale(law, log_gamma):
     scale = rows.least_scale(law, 0.15, log_gamma)
     by_hand = max(law.leakage(log_gamma, row / scale).mean() for row in rows.distances)
     assert by_hand <= 0.15
-    assert by_hand == pytest.approx(0.15, rel=1e-9)
-    assert rows.worst(law.with_scale(scale * 0.999), log_gamma) > 0.15
+    tabulated = isinstance(law, NormLaplaceNoise) and law.dimension > 1  # rounded up, by 0.1 % of ρ at most
+    assert by_hand == pytest.approx(0.15, rel=5e-3 if tabulated else 1e-9)
+    assert rows.worst(law.with_scale(scale * 0.997), log_gamma) > 0.15
 
 
 def test_bounded_rest_counts_like_a_record():

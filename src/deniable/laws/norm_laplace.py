@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 from scipy.special import kve, ndtri
@@ -29,6 +29,7 @@ from deniable.laws.loss_law import LossLaw, in_chunks
 
 # the quadrature agrees with 25-digit integrals to better than this (tests: d up to 10⁴, ρ up to 10⁴)
 _RELATIVE = 2e-11
+_UNIT = float(np.finfo(np.float64).eps)
 _MANY = 1024  # more records than this share thresholds interpolated in ρ
 
 
@@ -189,6 +190,37 @@ class Angles:
         with np.errstate(divide="ignore"):
             power = (self.dimension - 2) * np.log(sine / np.sin(mode)) if self.dimension > 2 else 0.0
         return np.asarray(fall + power + np.log1p(sine**2 * self.bend[:, None]))
+
+
+_LARGEST_DIMENSION = 10_000  # as far as the quadrature was tested
+_STEP = 1e-3  # relative width of a cell of the table
+_SPREADS = 1e-5, 60.0  # range of the table, in standard deviations of one coordinate of the noise
+
+
+def hockey_stick_at_most(dimension: int, log_gamma: float, rho: FloatArray) -> FloatArray:
+    """Upper bounds on H_γ at γ = exp(log_gamma) ≥ 1 for any number of ρ ≥ 0, non-decreasing in ρ.
+
+    H_γ is non-decreasing in ρ, so its value at the next larger ρ of a fixed geometric grid bounds it; the bound is
+    never above that of the worst ρ-DP pair, (e^ρ − γ)₊/(1 + e^ρ) (Kairouz, Oh & Viswanath 2015), which is all that is
+    used beyond the grid. For ``dimension`` 1 the closed form 1 − e^{(log γ − ρ)/2} needs no grid.
+    """
+    excess = np.maximum(rho - log_gamma, 0.0)
+    if dimension == 1:
+        return np.asarray(np.minimum(-np.expm1(-excess / 2) * (1 + 4 * _UNIT), 1.0))
+    worst = np.minimum(-np.expm1(-excess) / (1 + np.exp(-excess - log_gamma)) * (1 + 8 * _UNIT), 1.0)
+    if dimension > _LARGEST_DIMENSION:
+        return np.asarray(worst)
+    grid, value = _table(dimension, log_gamma)
+    return np.asarray(np.minimum(worst, np.append(value, 1.0)[np.searchsorted(grid, rho)]))
+
+
+@lru_cache(maxsize=256)
+def _table(dimension: int, log_gamma: float) -> tuple[FloatArray, FloatArray]:
+    low, high = (np.log(spread * np.sqrt(dimension + 1)) for spread in _SPREADS)
+    grid = np.exp(np.arange(low, high, _STEP))
+    law = NormLaplaceLaw(dimension)
+    value = in_chunks(lambda rho: law.hockey_stick(rho, np.full(rho.shape, log_gamma), "upper"), grid)
+    return grid, np.maximum.accumulate(value)
 
 
 def _inverse_bend(a: FloatArray, dimension: int) -> FloatArray:

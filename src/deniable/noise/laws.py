@@ -20,6 +20,7 @@ from scipy.linalg import solve_triangular
 from scipy.special import erf, gammaln, log_ndtr, ndtr
 
 from deniable._check import FloatArray, InputError, number, numbers
+from deniable.laws.norm_laplace import hockey_stick_at_most
 
 _EPS = float(np.finfo(np.float64).eps)
 _GRID_BITS = 40  # norm-Laplace noise is added on a grid of this share of its scale
@@ -199,19 +200,14 @@ class NormLaplaceNoise(NoiseLaw):
     """
 
     def leakage(self, log_gamma: float, distance: FloatArray) -> FloatArray:
-        """Return H_γ: exact for d = 1, else that of the worst ρ-DP pair, as |log-likelihood ratio| ≤ ρ.
+        """Return H_γ of the exact law of the privacy loss, rounded up (:mod:`deniable.laws.norm_laplace`).
 
-        d = 1: 1 − e^{(ε−ρ)/2}; else (e^ρ − γ)₊/(1 + e^ρ), which at γ = 1 is tanh(ρ/2) (Kairouz, Oh & Viswanath 2015).
         For d > 1 both values are rounded to the grid of :meth:`NoiseLaw.perturb` first, which is charged to ρ.
         """
         rho = np.asarray(distance, dtype=np.float64)
         if self.dimension > 1:
             rho = np.where(rho > 0, rho + np.sqrt(self.dimension) * 2.0**-_GRID_BITS, 0.0)
-        excess = np.maximum(rho - log_gamma, 0.0)
-        if self.dimension == 1:
-            return np.asarray(np.minimum(-np.expm1(-excess / 2) * (1 + 4 * _EPS), 1.0))
-        value = -np.expm1(-excess) / (1 + np.exp(-excess - log_gamma))
-        return np.asarray(np.minimum(value * (1 + 8 * _EPS), 1.0))
+        return hockey_stick_at_most(self.dimension, log_gamma, rho)
 
     def log_density(self, x: ArrayLike) -> FloatArray:
         """Return the log density at x of shape (..., d)."""
