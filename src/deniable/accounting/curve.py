@@ -16,7 +16,7 @@ from deniable.accounting.engines.few_steps import DirectTradeoff
 from deniable.accounting.engines.grid import GridTradeoff
 from deniable.accounting.engines.inversion import Contour, Region, contour
 from deniable.accounting.engines.known_batches import known_batches
-from deniable.accounting.engines.likelihood import LikelihoodRatioTradeoff, Tails
+from deniable.accounting.engines.likelihood import LikelihoodRatioTradeoff, Tails, back_from, stick_from, trivial_stick
 from deniable.accounting.engines.rare_steps import jump_contour
 from deniable.accounting.loss import PrivacyLoss
 from deniable.accounting.transform.nodes import TooSlowError
@@ -78,7 +78,7 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         try:
             return super()._stick_bracket(log_gamma, direction)
         except TooSlowError:
-            return np.maximum(-np.expm1(np.minimum(log_gamma, 0.0)), 0.0), np.ones_like(log_gamma)
+            return trivial_stick(log_gamma)[0], np.ones_like(log_gamma)
 
     def _roc_bracket(self, fpr: FloatArray, direction: Direction) -> tuple[FloatArray, FloatArray]:
         try:
@@ -131,7 +131,7 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         inside = (threshold > self.loss.lowest) & (threshold < self.loss.highest)
         distance = np.where(inside, np.inf, 0.0)
         rows[:, ~inside] = _certain(threshold[~inside], self.loss.lowest).stacked()
-        error_of = "stick_error" if wanted in ("stick", "back") else f"{wanted.partition('_')[0]}_error"
+        error_of = f"{wanted.partition('_')[0]}_error"
         value_row, error_row = (list(Tails.__dataclass_fields__).index(name) for name in (wanted, error_of))
         if wanted in ("stick", "back"):  # no lines for what Chernoff's bound settles
             bound = self._chernoff(threshold).stacked()
@@ -233,7 +233,7 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
                 mass, stick = (known.in_below, known.back) if side else (known.out_above, known.stick)
                 scale = np.exp(epsilon)
                 step = np.log(scale**side * stick / delta) * stick / (mass * scale ** (1 - side))
-                step = np.where(np.isfinite(step) & (known.stick_error < 0.1 * stick), step, 0.0)
+                step = np.where(np.isfinite(step) & ((known.back_error if side else known.stick_error) < 0.1 * stick), step, 0.0)
                 epsilon, moved = epsilon + step, np.where(step == 0, moved, np.abs(step))
                 if np.all(moved < 1e-2 * self._landmarks[3]):
                     break
@@ -314,10 +314,11 @@ def _certain(threshold: FloatArray, lowest: float) -> Tails:
     """Tails beyond the range of the loss: everything lies on one side."""
     above = (threshold <= lowest).astype(np.float64)
     zero = np.zeros_like(above)
-    with np.errstate(over="ignore"):
-        fall = np.expm1(threshold)
-    stick, back = np.where(above > 0, -fall, 0.0), np.where(above > 0, 0.0, fall)
-    return Tails(threshold, above, 1 - above, zero, zero, above, 1 - above, zero, zero, stick, back, zero)
+    stick, stick_error = (np.where(above > 0, x, 0.0) for x in stick_from(zero, zero, threshold))
+    back, back_error = (np.where(above > 0, 0.0, x) for x in back_from(zero, zero, threshold))
+    return Tails(
+        threshold, above, 1 - above, zero, zero, above, 1 - above, zero, zero, stick, back, stick_error, back_error
+    )
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from deniable._check import FloatArray
-from deniable.accounting.engines.likelihood import LikelihoodRatioTradeoff, Tails
+from deniable.accounting.engines.likelihood import LikelihoodRatioTradeoff, Tails, back_from, stick_from
 from deniable.accounting.loss import EPS, TINY
 from deniable.accounting.steps.ratios import log_ratio
 from deniable.curves import Direction
@@ -42,24 +42,32 @@ class OneStepTradeoff(LikelihoodRatioTradeoff):
         out_above, out_below = ndtr(-u), ndtr(u)
         hit_above, hit_below = ndtr(shift - u), ndtr(u - shift)
         in_above, in_below = (1 - q) * out_above + q * hit_above, (1 - q) * out_below + q * hit_below
-        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        with np.errstate(over="ignore", invalid="ignore", under="ignore", divide="ignore"):
             gamma = np.exp(threshold)
             fall = np.expm1(threshold)  # γ − 1
-            stick = q * (hit_above - out_above) - np.where(out_above > 0, fall * out_above, 0.0)
-            back = out_below * np.where(out_below > 0, fall, 0.0) + q * (out_below - hit_below)
             # the argument of Φ is known to EPS·(|u| + 1/σ), which moves log Φ by at most that times |argument| + 1
-            wobble = 8 * EPS * (1 + np.minimum((np.abs(u) + shift) * (np.abs(u) + shift + 1), 1e6))
+            steep = 1 + np.minimum(np.abs(u) + shift, 40.0)  # beyond 40 nothing is left of Φ
+            wobble = 8 * EPS * (1 + (np.abs(u) + shift) * steep)
             out_error = wobble * np.minimum(out_above, out_below) + TINY
             in_error = wobble * np.minimum(in_above, in_below) + TINY
-            terms = np.where(
-                u > 0, q * (hit_above + out_above) + np.abs(fall) * out_above, q * (hit_below + out_below) + gamma
-            )
+            # either from what lies above or from what lies below, whichever loses less
+            many = np.where(out_above > 0, fall * out_above, 0.0)
+            few = np.where(out_below > 0, fall * out_below, 0.0)
+            missed = self._missed(u, fall)
+            stick = q * (hit_above - out_above) - many
+            stick_error = wobble * (q * (hit_above + out_above) + np.abs(many)) + missed + TINY
+            back = few + q * (out_below - hit_below)
+            back_error = wobble * (q * (out_below + hit_below) + np.abs(few)) + missed + TINY
+            other_back, other_back_error = back_from(stick, stick_error, threshold)
+            other_stick, other_stick_error = stick_from(back, back_error, threshold)
             density = np.exp(-(u**2) / 2)
             in_density = np.where(density > 0, density * np.minimum(gamma, 1e300), 0.0)
-        stick_error = np.where(np.isfinite(u), wobble * np.minimum(terms, 1 + gamma) + TINY, 0.0)
-        edge = np.isneginf(u)
-        stick = np.where(edge, -fall, stick)
-        back = np.where(edge, 0.0, back)
+        above, below = stick_error <= other_stick_error, back_error <= other_back_error
+        stick, stick_error = np.where(above, stick, other_stick), np.where(above, stick_error, other_stick_error)
+        back, back_error = np.where(below, back, other_back), np.where(below, back_error, other_back_error)
+        edge = np.isneginf(u)  # every outcome is above the threshold
+        all_stick, all_error = stick_from(np.zeros_like(u), np.zeros_like(u), threshold)
+        end = np.isposinf(u)
         zero = np.zeros_like(u)
         return Tails(
             threshold,
@@ -71,10 +79,22 @@ class OneStepTradeoff(LikelihoodRatioTradeoff):
             in_below,
             np.where(edge, zero, in_error),
             in_density,
-            stick,
-            back,
-            stick_error,
+            np.where(edge, all_stick, np.where(end, zero, stick)),
+            np.where(edge, zero, back),
+            np.where(edge, all_error, np.where(end, TINY, stick_error)),
+            np.where(edge, zero, back_error),
         )
+
+    def _missed(self, u: FloatArray, fall: FloatArray) -> FloatArray:
+        """Bound on the hockey stick that a test at u misses, u being known only to some rounding.
+
+        Between u and the best threshold |p − γq| = φ·|r − γ|, and r changes by (γ − 1 + q)·(e^{Δu/σ} − 1) over Δu.
+        """
+        rise = np.maximum(fall + self.rate, EPS * self.rate)
+        turned = np.where(np.isfinite(fall), 4 * EPS * (1 + np.abs(fall) / rise), 1.0)  # log1p loses digits near −1
+        slip = self.noise * turned + 8 * EPS * (np.abs(u) + 1 / self.noise)
+        height = np.exp(-(np.maximum(np.abs(u) - slip, 0.0) ** 2) / 2)
+        return np.where(height > 0, height * slip * rise * np.expm1(np.minimum(slip / self.noise, 700.0)), 0.0)
 
     def _tests(self, alpha: FloatArray, direction: Direction) -> Tails:
         q, shift = self.rate, 1 / self.noise

@@ -35,7 +35,7 @@ from scipy.ndimage import maximum_filter1d
 from scipy.special import ndtr
 
 from deniable._check import FloatArray
-from deniable.accounting.engines.likelihood import LikelihoodRatioTradeoff, Tails
+from deniable.accounting.engines.likelihood import LikelihoodRatioTradeoff, Tails, back_from, stick_from
 from deniable.accounting.loss import EPS, PrivacyLoss
 from deniable.accounting.transform.nodes import TooSlowError
 from deniable.curves import Direction
@@ -402,18 +402,19 @@ class DirectTradeoff(LikelihoodRatioTradeoff):
             error = edge * (dr + level * dq + relative * (r + (1 + level) * q))
             none = np.zeros_like(z)
             if upper:
-                return Tails(threshold, q, 1 - q, dq, none, p, 1 - p, dp, none, stick, stick - 1 + gamma, error)
-            return Tails(threshold, 1 - q, q, dq, none, 1 - p, p, dp, none, 1 - gamma + stick, stick, error)
+                back, doubt = back_from(stick, error, threshold)
+                return Tails(threshold, q, 1 - q, dq, none, p, 1 - p, dp, none, stick, back, error, doubt)
+            found, doubt = stick_from(stick, error, threshold)
+            return Tails(threshold, 1 - q, q, dq, none, 1 - p, p, dp, none, found, stick, doubt, error)
 
     def _tails(self, threshold: FloatArray, wanted: str = "stick") -> Tails:
         rise = threshold - self.loss.lowest
         known = rise > 64 * EPS * (np.abs(threshold) - self.loss.lowest)
         z = self.grid.outcomes(np.where(known, rise, 1.0))
         upper, lower = (self._at(z, threshold, way).stacked() for way in (True, False))
-        with np.errstate(over="ignore"):
-            (lower if wanted == "stick" else upper)[-1] += 4 * EPS * (1 + np.exp(threshold))  # from the other one's
         unknown = Tails.below(threshold, np.ones_like(z), np.ones_like(z)).stacked()
-        return Tails(*np.where(known, np.where(upper[-1] < lower[-1], upper, lower), unknown))
+        error = -1 if wanted == "back" else -2
+        return Tails(*np.where(known, np.where(upper[error] < lower[error], upper, lower), unknown))
 
     def _tests(self, alpha: FloatArray, direction: Direction) -> Tails:
         upper = direction == "add"

@@ -22,7 +22,7 @@ from typing import Literal
 import numpy as np
 
 from deniable._check import FloatArray
-from deniable.accounting.engines.likelihood import Tails
+from deniable.accounting.engines.likelihood import Tails, back_from, stick_from
 from deniable.accounting.loss import EPS, TINY, PrivacyLoss
 from deniable.accounting.steps.ratios import ComplexArray
 from deniable.accounting.transform.decay import Envelope
@@ -59,26 +59,33 @@ class Contour:
     def tails(self, threshold: FloatArray) -> Tails:
         """Evaluate at every threshold; far from the design the errors grow, they never lie."""
         values, errors = self._integrals(threshold)
-        with np.errstate(over="ignore"):
-            gamma = np.exp(threshold)
         for other in self.besides:
             more, doubt = other._integrals(threshold)
             values, errors = values + more, errors + doubt
-        (q, p, s, density, in_density), (eq, ep, es, *_) = values, errors
-        if self.region == "left":
-            out_below, in_below, back = -q, -p, s
-            out_above, in_above, stick = 1 + q, 1 + p, 1 - gamma + s
-        elif self.region == "middle":
-            out_above, in_below, stick = q, -p, 1 + s
-            out_below, in_above, back = 1 - q, 1 + p, gamma + s
-        else:
-            out_above, in_above, stick = q, p, s
-            out_below, in_below, back = 1 - q, 1 - p, gamma - 1 + s
         # below the smallest normal number nothing has relative accuracy
-        eq, ep, es = (
-            error + missed + TINY for error, missed in zip((eq, ep, es), self._missed(threshold), strict=True)
-        )
-        return Tails(threshold, out_above, out_below, eq, density, in_above, in_below, ep, in_density, stick, back, es)
+        (q, p, s, density, in_density), errors = values, errors[:3] + np.stack(self._missed(threshold)) + TINY
+        eq, ep, es = errors
+        if self.region == "left":
+            out_below, in_below = -q, -p
+            out_above, in_above = 1 + q, 1 + p
+            back, back_error = s, es
+            stick, stick_error = stick_from(s, es, threshold)
+        else:
+            in_below = -p if self.region == "middle" else 1 - p
+            in_above = 1 + p if self.region == "middle" else p
+            out_above, out_below = q, 1 - q
+            # in the middle −s = E min(p, γq): H_γ = 1 + s, and γ·H_{1/γ}(out‖in) = γ + s
+            stick, stick_error = (1 + s, es + 4 * EPS) if self.region == "middle" else (s, es)
+            if self.region == "middle":
+                with np.errstate(over="ignore"):
+                    gamma = np.exp(threshold)
+                    back, back_error = gamma + s, es + 4 * EPS * (gamma + np.abs(s))
+            else:
+                back, back_error = back_from(s, es, threshold)
+        return Tails(
+            threshold, out_above, out_below, eq, density, in_above, in_below, ep, in_density,
+            stick, back, stick_error, back_error,
+        )  # fmt: skip
 
     def _missed(self, threshold: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """What was left out takes at most this from out, in and the hockey stick.

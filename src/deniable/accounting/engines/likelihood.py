@@ -18,7 +18,8 @@ class Tails:
 
     ``*_above`` is the probability of L > ℓ, ``*_below`` of L ≤ ℓ, ``*_density`` the density at ℓ (for
     Newton's method only: it carries no bound). ``stick`` is H_γ(in‖out) at γ = e^ℓ,
-    ``back`` is γ·H_{1/γ}(out‖in) = H_γ − 1 + γ.
+    ``back`` is γ·H_{1/γ}(out‖in) = H_γ − 1 + γ. The two differ by 1 − γ, which may be far larger than either: each
+    has an error of its own, and whoever knows one gets the other from :func:`back_from` or :func:`stick_from`.
     """
 
     threshold: FloatArray
@@ -33,6 +34,7 @@ class Tails:
     stick: FloatArray
     back: FloatArray
     stick_error: FloatArray
+    back_error: FloatArray
 
     def stacked(self) -> FloatArray:
         """Return all fields as the rows of one array, in order."""
@@ -42,20 +44,24 @@ class Tails:
     def below(cls, threshold: FloatArray, out: FloatArray, inside: FloatArray) -> Tails:
         """Tails of which only upper bounds on out(L > ℓ) and in(L > ℓ) are known."""
         out, inside = np.minimum(out, 1.0) / 2, np.minimum(inside, 1.0) / 2
-        with np.errstate(over="ignore"):
-            back = np.exp(threshold) - 1 + inside
+        back, back_error = back_from(inside, inside, threshold)
         none = np.zeros_like(out)
-        return cls(threshold, out, 1 - out, out, none, inside, 1 - inside, inside, none, inside, back, inside)
+        return cls(
+            threshold, out, 1 - out, out, none, inside, 1 - inside, inside, none, inside, back, inside, back_error
+        )
 
     @classmethod
     def above(cls, threshold: FloatArray, out: FloatArray, inside: FloatArray) -> Tails:
         """Tails of which only upper bounds on out(L ≤ ℓ) and in(L ≤ ℓ) are known."""
         with np.errstate(over="ignore"):
-            gamma = np.exp(threshold)
+            gamma = np.exp(threshold) * (1 + 4 * EPS)
             back = np.minimum(gamma * np.minimum(out, 1.0), 1e300) / 2
+        stick, stick_error = stick_from(back, back, threshold)
         out, inside = np.minimum(out, 1.0) / 2, np.minimum(inside, 1.0) / 2
         none = np.zeros_like(out)
-        return cls(threshold, 1 - out, out, out, none, 1 - inside, inside, inside, none, 1 - gamma + back, back, back)
+        return cls(
+            threshold, 1 - out, out, out, none, 1 - inside, inside, inside, none, stick, back, stick_error, back
+        )
 
     def test(self, direction: Direction) -> tuple[FloatArray, ...]:
         """False and true positive rate of the likelihood ratio test, their errors, log γ and the slope of log-odds."""
@@ -73,6 +79,26 @@ class Tails:
         known = (rate > 2 * error) & (rest > 2 * error)
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(known, np.log(np.abs(rate)) - np.log(np.abs(rest)), np.nan)
+
+
+def back_from(stick: FloatArray, error: FloatArray, threshold: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """γ·H_{1/γ}(out‖in) = H_γ − (1 − γ) and its error, the rounding of the difference charged."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        fall = np.expm1(threshold)  # γ − 1
+        return stick + fall, error + 4 * EPS * (np.abs(stick) + np.abs(fall))
+
+
+def stick_from(back: FloatArray, error: FloatArray, threshold: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """H_γ = (1 − γ) + γ·H_{1/γ}(out‖in) and its error, the rounding of the difference charged."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        fall = np.expm1(threshold)
+        return back - fall, error + 4 * EPS * (np.abs(back) + np.abs(fall))
+
+
+def trivial_stick(log_gamma: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The bound H_γ ≥ max(1 − γ, 0) of every pair of laws, rounded down and rounded up."""
+    least = np.maximum(-np.expm1(np.minimum(log_gamma, 0.0)), 0.0)
+    return least * (1 - 4 * EPS), np.minimum(least * (1 + 4 * EPS), 1.0)
 
 
 @dataclass(frozen=True)
@@ -104,13 +130,13 @@ class LikelihoodRatioTradeoff(Tradeoff):
                 value, error = tails.stick, tails.stick_error
             else:  # H_{1/γ}(out‖in) = back/γ
                 scale = np.exp(np.minimum(log_gamma, 709.0))
-                value, error = scale * tails.back, scale * tails.stick_error
+                value, error = scale * tails.back, scale * tails.back_error
             slack = error + 8 * EPS * np.abs(value)
             low, high = value - slack, value + slack
-        trivial = np.maximum(-np.expm1(np.minimum(log_gamma, 0.0)), 0.0)  # H_γ ≥ 1 − γ
+        least, least_above = trivial_stick(log_gamma)
         end = np.where(log_gamma > 0, 0.0, 1.0)
-        low = np.where(finite, np.clip(np.where(np.isfinite(low), low, 0.0), trivial, 1.0), end)
-        high = np.where(finite, np.clip(np.where(np.isfinite(high), high, 1.0), trivial, 1.0), end)
+        low = np.where(finite, np.clip(np.where(np.isfinite(low), low, 0.0), least, 1.0), end)
+        high = np.where(finite, np.clip(np.where(np.isfinite(high), high, 1.0), least_above, 1.0), end)
         return low, high
 
     def _roc_bracket(self, fpr: FloatArray, direction: Direction) -> tuple[FloatArray, FloatArray]:
@@ -126,8 +152,11 @@ class LikelihoodRatioTradeoff(Tradeoff):
             found = self._tests(alpha, direction).test(direction)
             rate, tpr, rate_error, tpr_error, log_gamma, _ = found
             with np.errstate(over="ignore", invalid="ignore", under="ignore", divide="ignore"):
-                gap = alpha - rate + rate_error + 4 * EPS * alpha
+                # γ is that of the test up to the rounding of its threshold, far below 1e-9
+                gap = alpha - rate + rate_error + 4 * EPS * (alpha + rate)
+                gap += 1e-9 * np.abs(gap)
                 above = tpr * (1 + 8 * EPS) + tpr_error + np.exp(np.minimum(log_gamma, 709.0)) * gap
+                above += 8 * EPS * np.abs(above)
                 share = np.minimum(alpha / (rate + rate_error), 1.0)
                 below = share * (tpr - tpr_error) * (1 - 8 * EPS)
             high[inside] = np.clip(np.where(np.isfinite(above), above, 1.0), alpha, 1.0)
