@@ -1,7 +1,7 @@
 """deniable: could an attacker tell whether a person's record was in the training data?
 
-The public names are listed in ``__all__``; ``help(deniable.assess)`` is a good start. Names that need
-scikit-learn, pandas or plotting are imported when first used, so that ``import deniable`` stays quick.
+The public names are listed in ``__all__``; ``help(deniable.assess)`` is a good start. Names are imported when
+first used, so that ``import deniable`` stays quick; one whose libraries are missing says which line installs them.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from deniable._check import InputError
-from deniable.accounting import tradeoff
-from deniable.curves import Assumptions, Tradeoff
+from deniable._optional import missing
 from deniable.mechanisms import ApproximateDP, Composition, GaussianDP, Mechanism, PureDP, SubsampledGaussian
 
 if TYPE_CHECKING:
     from deniable import bounds, unlearning
-    from deniable.accounting import individual_tradeoffs
+    from deniable.accounting import individual_tradeoffs, tradeoff
     from deniable.audit import attack_estimator, audit_scores
+    from deniable.curves import Assumptions, Tradeoff
     from deniable.integrations.display import MembershipRocDisplay
     from deniable.integrations.dp_event import from_dp_event
     from deniable.integrations.fitted import profile_estimator
@@ -31,11 +31,13 @@ if TYPE_CHECKING:
 # public name → the module that holds it; a module's own path stands for the module itself
 _LAZY: dict[str, str] = {
     "Assessment": "deniable.report",
+    "Assumptions": "deniable.curves",
     "MembershipPrivate": "deniable.integrations.sklearn",
     "MembershipRocDisplay": "deniable.integrations.display",
     "ObjectivePerturbation": "deniable.records",
     "OpacusCallback": "deniable.report",
     "OutputPerturbation": "deniable.records",
+    "Tradeoff": "deniable.curves",
     "assess": "deniable.report",
     "attack_estimator": "deniable.audit",
     "audit_scores": "deniable.audit",
@@ -49,6 +51,7 @@ _LAZY: dict[str, str] = {
     "privacy_profile": "deniable.records",
     "profile_estimator": "deniable.integrations.fitted",
     "release": "deniable.noise",
+    "tradeoff": "deniable.accounting",
     "unlearning": "deniable.unlearning",
 }
 
@@ -93,7 +96,10 @@ def __getattr__(name: str) -> Any:
         return version("deniable")
     if name not in _LAZY:
         raise AttributeError(f"module 'deniable' has no attribute {name!r}")
-    module = importlib.import_module(_LAZY[name])
+    try:
+        module = importlib.import_module(_LAZY[name])
+    except ImportError as error:
+        raise missing(error, f"deniable.{name}") from error
     value = module if _LAZY[name] == f"deniable.{name}" else getattr(module, name)
     globals()[name] = value
     return value

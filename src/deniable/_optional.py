@@ -5,14 +5,39 @@ from __future__ import annotations
 import importlib
 from types import ModuleType
 
+# top-level module → the extra of deniable that installs it
+EXTRA_OF = {
+    "dask": "dask",
+    "distributed": "dask",
+    "flint": "proof",
+    "jinja2": "report",
+    "joblib": "training",
+    "matplotlib": "report",
+    "opacus": "torch",
+    "opendp": "release",
+    "pandas": "records",
+    "plotly": "report",
+    "pyarrow": "records",
+    "rich": "cli",
+    "sklearn": "training",
+    "skops": "release",
+    "streamlit": "app",
+    "torch": "torch",
+    "typer": "cli",
+}
 
-def require(module: str, *, extra: str | None = None, package: str | None = None, purpose: str) -> ModuleType:
-    """Import ``module`` or raise ``ImportError`` naming the ``purpose`` and the install line.
 
-    ``extra`` names one of deniable's extras, ``package`` a distribution outside them.
-    """
+def require(module: str, *, purpose: str) -> ModuleType:
+    """Import ``module`` or raise ``ImportError`` naming the ``purpose`` and the install line."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        line = f"pip install 'deniable[{extra}]'" if extra else f"pip install {package or module}"
-        raise ImportError(f"{purpose} needs {module.partition('.')[0]}, which is not installed; run: {line}") from error
+        raise missing(error, purpose) from error
+
+
+def missing(error: ImportError, purpose: str) -> ImportError:
+    """Return the error to raise instead of ``error``: who needs the module, and the line that installs it."""
+    name = (error.name or str(error)).partition(".")[0]
+    extra = EXTRA_OF.get(name)
+    line = f"pip install 'deniable[{extra}]'" if extra else f"pip install {name}"
+    return ImportError(f"{purpose} needs {name}, which is not installed; run: {line}", name=error.name)

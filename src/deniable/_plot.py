@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from deniable._check import FloatArray
+from deniable._optional import require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -15,9 +16,9 @@ if TYPE_CHECKING:
 
 def new_axes() -> Axes:
     """Return fresh axes on a figure of their own."""
-    import matplotlib.pyplot as plt
-
-    return plt.subplots(figsize=(5.2, 4.2), layout="constrained")[1]
+    pyplot = require("matplotlib.pyplot", purpose="a plot")
+    axes: Axes = pyplot.subplots(figsize=(5.2, 4.2), layout="constrained")[1]
+    return axes
 
 
 def draw_roc(

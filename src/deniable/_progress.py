@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
+
+Item = TypeVar("Item")
 
 
 @contextmanager
@@ -13,7 +16,24 @@ def stage(description: str, *, shown: bool = True) -> Iterator[None]:
     if not (shown and sys.stderr.isatty()):
         yield
         return
-    from rich.console import Console
-
+    try:
+        from rich.console import Console
+    except ImportError:  # a bare install works in silence
+        yield
+        return
     with Console(stderr=True).status(description):
         yield
+
+
+def track(items: Iterable[Item], description: str, total: int, *, shown: bool | None = None) -> Iterator[Item]:
+    """Yield ``items`` behind a bar that counts to ``total``; ``shown=None`` shows it if stderr is a terminal."""
+    if not (sys.stderr.isatty() if shown is None else shown):
+        yield from items
+        return
+    try:
+        from rich.console import Console
+        from rich.progress import track as bar
+    except ImportError:
+        yield from items
+        return
+    yield from bar(items, description, total=total, console=Console(stderr=True))

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_expit, logit
 
 from deniable._check import FloatArray, InputError, number, numbers
+from deniable._optional import require
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -106,15 +107,15 @@ class UnlearningPlan:
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per expected training size."""
-        import pandas as pd
-
-        return pd.DataFrame(
+        pandas = require("pandas", purpose="a data frame")
+        frame: pd.DataFrame = pandas.DataFrame(
             {
                 "expected_size": self.expected_size,
                 "prior": self.expected_size / self.pool_size,
                 "deletion_capacity": self.capacity,
             }
         )
+        return frame
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the capacity against the expected training size, with a linear trend through its median."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable._check import FloatArray, InputError, numbers
+from deniable._optional import require
 
 SCORE_NAMES = ("score", "scores", "mia_score", "mia_scores", "llr")
 MEMBER_NAMES = ("member", "is_member", "membership", "memberships", "in", "label", "labels")
@@ -58,8 +59,7 @@ def _read(path: Path) -> dict[str, NDArray[Any]]:
         if name.endswith(".npz"):
             with np.load(path, allow_pickle=False) as arrays:
                 return {key: np.ravel(arrays[key]) for key in arrays.files}
-        import pandas as pd
-
+        pd = require("pandas", purpose="reading a table")
         if name.endswith((".csv", ".csv.gz")):
             frame = pd.read_csv(path)
         elif name.endswith(".parquet"):

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from deniable._check import FloatArray, InputError, number, numbers
+from deniable._optional import require
 from deniable.audit.evidence import Evidence
 from deniable.audit.families import EpsilonDelta, Gaussian
 from deniable.audit.intervals import Interval, as_interval, tpr_lower, tpr_upper
@@ -118,11 +119,11 @@ class ScoreAudit:
 
     def to_frame(self, fprs: tuple[float, ...] = _USUAL_FPRS) -> pd.DataFrame:
         """Return the usual quantities as a table, one row each."""
-        import pandas as pd
-
+        pandas = require("pandas", purpose="a data frame")
         rows = [*(self.tpr(a) for a in fprs), self.advantage, self.auc, self.epsilon(), self.epsilon(1e-5), self.mu]
         columns = ["of", "low", "estimate", "high", "confidence", "sides", "resolvable"]
-        return pd.DataFrame([{c: getattr(row, c) for c in columns} for row in rows]).set_index("of")
+        frame: pd.DataFrame = pandas.DataFrame([{c: getattr(row, c) for c in columns} for row in rows]).set_index("of")
+        return frame
 
     def __str__(self) -> str:
         lines = [*(self.tpr(a) for a in _USUAL_FPRS), self.advantage, self.auc, self.epsilon(), self.mu]

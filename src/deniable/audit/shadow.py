@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable._check import FloatArray, InputError
+from deniable._progress import track
 
 Task = Literal["classification", "regression"]
 BoolArray = NDArray[np.bool_]
@@ -58,7 +58,7 @@ def train_models(
         for row, seed in zip(member, seeds, strict=True)
     )
     finished = joblib.Parallel(n_jobs=n_jobs, return_as="generator")(jobs)
-    return np.stack(list(_with_progress(finished, len(member), progress)))
+    return np.stack(list(track(finished, "shadow models", len(member), shown=progress)))
 
 
 def split_signals(signal: FloatArray, member: BoolArray) -> tuple[FloatArray, FloatArray]:
@@ -180,13 +180,3 @@ def _digest(X: Any, y: NDArray[Any], estimator: Any) -> bytes:
     code = getattr(estimator, "__code__", None)
     who = estimator if code is None else (estimator.__module__, estimator.__qualname__, code.co_code, code.co_names)
     return str(joblib.hash((who, X, y))).encode()
-
-
-def _with_progress(finished: Any, total: int, progress: bool | None) -> Iterator[FloatArray]:
-    if not (sys.stderr.isatty() if progress is None else progress):
-        yield from finished
-        return
-    from rich.console import Console
-    from rich.progress import track
-
-    yield from track(finished, total=total, description="shadow models", console=Console(stderr=True))

@@ -27,7 +27,7 @@ def local_page(
     Ctrl-C ends it, with exit code 0.
     """
     _check_port(port)
-    require("streamlit", extra="app", purpose="The local page")
+    require("streamlit", purpose="The local page")
     page = find_spec("deniable.app")
     if page is None or page.origin is None:
         raise InputError("deniable is not installed completely: the module deniable.app is missing")

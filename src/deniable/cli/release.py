@@ -57,7 +57,7 @@ def release(
     number("--C", regularization, above=0.0, below=math.inf)
     if bound == "swap" and model != "logistic":
         raise InputError(f"--bound swap covers every record for --model logistic only, got {model}; use --bound centre")
-    skops: Any = require("skops.io", package="skops", purpose="writing a .skops model")
+    skops: Any = require("skops.io", purpose="writing a .skops model")
     from sklearn.pipeline import make_pipeline
 
     from deniable.integrations.sklearn import MembershipPrivate

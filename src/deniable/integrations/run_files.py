@@ -29,7 +29,7 @@ def read_opacus(path: str | Path) -> Mechanism:
     The file is read with ``weights_only=True``: no code in it is run.
     """
     file = _existing(path)
-    torch = require("torch", extra="torch", purpose="Reading an Opacus file")
+    torch = require("torch", purpose="Reading an Opacus file")
     try:
         content = torch.load(file, map_location="cpu", weights_only=True)
     except Exception as error:  # torch raises many kinds for a file that is not its own

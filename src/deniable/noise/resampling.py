@@ -8,7 +8,6 @@ estimates its spread from the training set itself).
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -20,6 +19,7 @@ import joblib
 import numpy as np
 
 from deniable._check import FloatArray, InputError, number
+from deniable._progress import track
 from deniable.noise.evidence import Indices, ReleaseError
 
 Algorithm = Callable[[Any], Any]
@@ -144,12 +144,7 @@ class Runner:
                 yield from parallel(joblib.delayed(_run)(task, self.entropy, i) for i in some)
 
     def _shown(self, results: Iterator[Any], total: int) -> Iterator[Any]:
-        if self.progress is False or (self.progress is None and not sys.stderr.isatty()):
-            return results
-        from rich.console import Console
-        from rich.progress import track
-
-        return iter(track(results, "resampling", total=total, console=Console(stderr=True)))
+        return track(results, "resampling", total, shown=self.progress)
 
     def _file(self, index: int) -> Path:
         assert self.cache_dir is not None  # for the type checker: called only with a cache

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable._check import FloatArray, InputError, choice, integer, number, numbers
+from deniable._optional import require
 from deniable.curves import Side, Tradeoff
 from deniable.records.fit import Fit, Normalization, fit
 from deniable.records.groups import leave_groups_out
@@ -150,10 +151,9 @@ class PrivacyProfile:
 
     def to_frame(self, fpr: float = 0.001, by: Ranking = "release") -> pd.DataFrame:
         """One row per record, the most exposed by this ``"release"`` (``"typical"`` ones) first; sensitive data."""
-        import pandas as pd
-
+        pandas = require("pandas", purpose="a data frame")
         order = self.ranking if choice("by", by, ("release", "typical")) == "release" else self.typical_ranking
-        frame = pd.DataFrame(
+        frame: pd.DataFrame = pandas.DataFrame(
             {
                 "record": order,
                 "privacy_loss": self.privacy_loss[order],
@@ -178,14 +178,13 @@ class PrivacyProfile:
         ``share_of_top_1_percent`` is the group's share of the 1 % most exposed by typical models; compare it with
         ``share``, its share of all records.
         """
-        import pandas as pd
-
+        pandas = require("pandas", purpose="a data frame")
         values = np.asarray(column)
         if values.shape != (len(self),):
             raise InputError(f"column must have one value per record, got shape {values.shape} for {len(self)} records")
         top = np.zeros(len(self), dtype=bool)
         top[self.typical_ranking[: max(1, len(self) // 100)]] = True
-        frame = pd.DataFrame(
+        frame: pd.DataFrame = pandas.DataFrame(
             {
                 "group": values,
                 "advantage": self.advantage,
@@ -195,7 +194,7 @@ class PrivacyProfile:
             }
         )
         grouped = frame.groupby("group", sort=True)
-        summary = pd.DataFrame(
+        summary: pd.DataFrame = pandas.DataFrame(
             {
                 "records": grouped.size(),
                 "share": grouped.size() / len(self),

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from deniable._check import InputError, integer, number
+from deniable._optional import require
 from deniable._plot import new_axes
 from deniable._shown import shown
 from deniable.accounting import tradeoff
@@ -87,10 +88,10 @@ class OpacusCallback:
 
     def to_frame(self) -> pd.DataFrame:
         """Return the points as a table: steps, advantage, TPR at the chosen FPR."""
-        import pandas as pd
-
+        pandas = require("pandas", purpose="a data frame")
         rows = [(point.steps, point.advantage, point.tpr) for point in self.progress]
-        return pd.DataFrame(rows, columns=["steps", "advantage", f"tpr_at_fpr_{self.fpr:g}"])
+        frame: pd.DataFrame = pandas.DataFrame(rows, columns=["steps", "advantage", f"tpr_at_fpr_{self.fpr:g}"])
+        return frame
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw how the bounds grew and return the matplotlib axes."""

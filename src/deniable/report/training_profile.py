@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable._check import FloatArray, InputError, integer, number
+from deniable._optional import require
 from deniable.accounting import individual_tradeoffs, tradeoff
 from deniable.accounting.individual import IndividualTradeoffs, NormRecorder
 from deniable.curves import Tradeoff
@@ -67,10 +68,9 @@ class TrainingProfile:
 
     def to_frame(self, fpr: float = 0.001) -> pd.DataFrame:
         """One row per record, most exposed first. The frame is as sensitive as the data."""
-        import pandas as pd
-
+        pandas = require("pandas", purpose="a data frame")
         order = self.ranking
-        frame = pd.DataFrame(
+        frame: pd.DataFrame = pandas.DataFrame(
             {"record": order, "advantage": self.advantage[order], f"tpr_at_fpr_{fpr:g}": self.tpr(fpr)[order]}
         )
         frame.attrs["warning"] = self.warning
