@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import mpmath
 import numpy as np
 import pytest
@@ -9,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import deniable as dn
-from deniable.curves import EnvelopeTradeoff
+from deniable.curves import EnvelopeTradeoff, Tradeoff
 
 mpmath.mp.dps = 40
 
@@ -200,3 +202,115 @@ def test_epsilon_is_the_smallest_number_that_keeps_delta_and_is_found_in_few_loo
     epsilon = t.epsilon(delta)
     assert len(looks) < 65  # bisection from ±5000 down to neighbouring numbers needs 70 and more
     assert t.delta(epsilon) <= delta < t.delta(np.nextafter(epsilon, -np.inf))
+
+
+class _Unwell(Tradeoff):
+    """A subclass whose engine returns ``value`` everywhere, or raises it."""
+
+    def __init__(self, value, largest=math.nan):
+        super().__init__()
+        object.__setattr__(self, "value", value)
+        object.__setattr__(self, "largest", largest)
+
+    def _hockey_stick(self, log_gamma, direction, side):
+        if isinstance(self.value, Exception):
+            raise self.value
+        return np.full_like(log_gamma, self.value)
+
+    def _roc(self, fpr, direction, side):
+        return self._hockey_stick(fpr, direction, side)
+
+    def _largest_log_ratio(self, direction):
+        return self.largest
+
+    def _epsilon_near(self, delta, direction):
+        if isinstance(self.value, Exception):
+            raise self.value
+        return np.full_like(delta, self.value), np.full_like(delta, self.value)
+
+
+FAILURES = [MemoryError(), OverflowError(), FloatingPointError(), ValueError("cannot convert float NaN to integer")]
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, *FAILURES])
+def test_whatever_an_engine_does_the_bound_is_trivial_and_not_wrong(value):
+    for t in (_Unwell(value), _Unwell(value).inverse()):
+        assert np.array_equal(t.hockey_stick([0.0, 0.5, 1.0, 7.0]), [1.0, 1.0, 1.0, 1.0])
+        np.testing.assert_allclose(t.hockey_stick([0.0, 0.5, 1.0, 7.0], side="lower"), [1.0, 0.5, 0.0, 0.0], rtol=1e-14)
+        assert np.array_equal(t.tpr([0.0, 0.2, 1.0]), [1.0, 1.0, 1.0])
+        assert np.array_equal(t.tpr([0.0, 0.2, 1.0], side="lower"), [0.0, 0.2, 1.0])
+        assert (t.advantage(), t.advantage(side="lower")) == (1.0, 0.0)
+        assert t.advantage(0.1) == pytest.approx(0.2, rel=1e-14)
+        assert (t.accuracy(0.1), t.accuracy(0.1, side="lower")) == (1.0, 0.9)
+        assert t.precision(0.1, 0.3) == pytest.approx(0.3 / (0.3 + 0.7 * 0.1), rel=1e-14)  # TPR 1
+        assert t.precision(0.1, 0.3, side="lower") >= 0.3
+        assert (t.precision(0.0), t.precision(0.0, side="lower")) == (1.0, 0.5)
+        assert (t.delta(1.0), t.delta(1.0, side="lower")) == (1.0, 0.0)
+        assert t.epsilon([0.0, 1e-5, 0.5]).tolist() == [math.inf] * 3
+        assert np.all(t.epsilon([0.0, 1e-5, 0.5], side="lower") <= [0.0, -1e-5, math.log(0.5)])
+        assert t.epsilon(1.0) == -math.inf
+
+
+@pytest.mark.parametrize("value", [0.3, -5.0, 2.0])
+def test_bounds_stay_between_the_trivial_ones(value):
+    t = _Unwell(value, largest=-1.0)
+    for side in ("upper", "lower"):
+        assert np.all(t.hockey_stick(np.linspace(0, 3, 50), side=side) <= 1)
+        assert np.all(t.hockey_stick(np.linspace(0, 1, 50), side=side) >= (1 - np.linspace(0, 1, 50)) * (1 - 1e-13))
+        assert np.all(t.tpr(np.linspace(0, 1, 50), side) >= np.linspace(0, 1, 50))
+        assert np.all(t.tpr(np.linspace(0, 1, 50), side) <= 1)
+        assert t.epsilon(0.0, side=side) == 0.0
+
+
+def test_what_the_caller_did_wrong_is_still_said():
+    class Refusing(_Unwell):
+        def _hockey_stick(self, log_gamma, direction, side):
+            raise dn.InputError("no")
+
+    with pytest.raises(dn.InputError, match="no"):
+        Refusing(0.0).advantage()
+
+
+def test_certificates_known_from_above_only_say_nothing_from_below():
+    grid = np.linspace(-1, 1, 5)
+    envelope = EnvelopeTradeoff(grid, np.zeros(5), np.zeros(5))
+    assert (envelope.epsilon(0.0), envelope.epsilon(0.0, side="lower")) == (math.inf, 0.0)
+    assert envelope.precision(0.0, 0.2, side="lower") == 0.2
+
+
+@given(st.floats(1e-12, 1e12), MUS)
+def test_the_logarithm_of_gamma_is_rounded_to_the_side(gamma, mu):
+    t = dn.tradeoff(dn.GaussianDP(mu))
+    with mpmath.workdps(60):
+        truth = oracle_hockey_stick(dn.GaussianDP(mu), gamma)
+    assert t.hockey_stick(gamma, side="lower") <= truth <= t.hockey_stick(gamma) or truth < 1e-300
+
+
+@given(st.floats(1e-9, 1 - 1e-9), MUS)
+def test_advantage_at_a_prior_is_bracketed(prior, mu):
+    t = dn.tradeoff(dn.GaussianDP(mu))
+    with mpmath.workdps(60):
+        rare = min(mpmath.mpf(prior), 1 - mpmath.mpf(prior))
+        truth = 2 * rare * oracle_hockey_stick(dn.GaussianDP(mu), (1 - rare) / rare)
+    assert t.advantage(prior, side="lower") <= truth <= t.advantage(prior) or truth < 1e-300
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "with_epsilon"),
+    [
+        (dn.GaussianDP(3000) + dn.SubsampledGaussian(0.5, 0.01, 10), True),
+        (dn.SubsampledGaussian(0.05, 1e-10, 3_000_000_000), True),
+        (dn.SubsampledGaussian(1.0, 1e-6, 10**12), True),
+        (dn.SubsampledGaussian(2.0, 1e-8, 10**14), False),  # a search takes half a minute
+    ],
+)
+def test_no_mechanism_gets_nan(mechanism, with_epsilon):
+    t = dn.tradeoff(mechanism)
+    for side in ("upper", "lower"):
+        assert 0 <= t.advantage(side=side) <= 1
+        assert 0 <= t.tpr(1e-3, side) <= 1
+        assert 0 <= t.precision(1e-6, 0.01, side) <= 1
+    assert t.advantage(side="lower") <= t.advantage()
+    assert t.tpr(1e-3, "lower") <= t.tpr(1e-3)
+    if with_epsilon:
+        assert t.epsilon(1e-5, side="lower") <= t.epsilon(1e-5)  # fails for NaN

@@ -4,6 +4,9 @@ Two worlds: H0, the record was *out* (law Q of the release), and H1, it was *in*
 its false positive rate is Q(S), its true positive rate P(S). Everything deniable knows about leakage is a
 :class:`Tradeoff`: upper bounds on what every attack reaches and, where known, lower bounds on what the best one does.
 
+Every public number passes through :func:`_sane`: whatever an engine does inside (NaN, overflow, no memory), what leaves
+is in range and on its side, or it is the trivial bound.
+
 Directions. ``"add"`` is the hockey stick of in against out, H_γ(P‖Q), and the ROC with out as the null hypothesis;
 ``"remove"`` exchanges the two worlds. ``"both"`` (the meaning in DP) is the larger of the two.
 """
@@ -19,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import erfcx, ndtr, ndtri
 
-from deniable._check import FloatArray, choice, numbers
+from deniable._check import FloatArray, InputError, choice, numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,6 +35,7 @@ _EPS = float(np.finfo(np.float64).eps)
 _TINY = float(np.finfo(np.float64).tiny)
 _FARTHEST = 5e3  # |ε| beyond which exp() under- and overflows anyway
 _MOST_ROUNDS = 60  # enough to get there
+_FAILURES = (ArithmeticError, MemoryError, ValueError, np.linalg.LinAlgError)  # of an engine: its bound is trivial then
 
 
 @dataclass(frozen=True)
@@ -44,14 +48,16 @@ class Assumptions:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Tradeoff(ABC):
     """Bounds on every membership attack against one mechanism.
 
     All methods are vectorised: they return a float for scalar arguments and an array of the broadcast shape
     otherwise. ``side="upper"`` (the default) is never below the truth, ``side="lower"`` never above it.
 
-    Subclasses give two primitives, ``_hockey_stick`` and ``_roc``, on one-dimensional arrays.
+    Subclasses give two primitives, ``_hockey_stick`` and ``_roc``, on one-dimensional arrays. Whoever needs a bound
+    calls ``_sticks`` and ``_rates``, which return the same made safe: no NaN, H_γ ≥ (1 − γ)₊, TPR ≥ FPR, at most 1, and
+    the trivial bound where the primitive fails.
 
     Attributes
     ----------
@@ -76,8 +82,26 @@ class Tradeoff(ABC):
         """Largest true positive rate at each false positive rate in [0, 1]."""
 
     def _largest_log_ratio(self, direction: Direction) -> float:
-        """Essential supremum of the log-likelihood ratio: ε at δ = 0, and log TPR/FPR as FPR → 0 (∞ unless known)."""
+        """Upper bound on the log-likelihood ratio: ε at δ = 0, and log TPR/FPR as FPR → 0 (∞ unless known)."""
         return float("inf")
+
+    def _least_log_ratio(self, direction: Direction) -> float:
+        """Lower bound on the same essential supremum; where nothing is known, 0."""
+        return self._largest_log_ratio(direction)
+
+    def _sticks(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
+        """H_γ made safe: see :func:`_sane`."""
+        floor = _no_information(log_gamma, side)
+        return _sane(lambda: self._hockey_stick(log_gamma, direction, side), floor, side)
+
+    def _rates(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
+        """Largest true positive rates made safe: see :func:`_sane`."""
+        return _sane(lambda: self._roc(fpr, direction, side), fpr, side)
+
+    def _ratio_bound(self, direction: Direction, side: Side) -> float:
+        """Bound on the essential supremum of the log-likelihood ratio, which is at least 0."""
+        known = self._largest_log_ratio(direction) if side == "upper" else self._least_log_ratio(direction)
+        return max(known, 0.0) if not np.isnan(known) else (float("inf") if side == "upper" else 0.0)
 
     @overload
     def hockey_stick(self, gamma: float, direction: Direction = ..., side: Side = ...) -> float: ...
@@ -88,7 +112,8 @@ class Tradeoff(ABC):
         g = numbers("gamma", gamma, at_least=0.0)
         choice("direction", direction, ("add", "remove"))
         with np.errstate(divide="ignore"):
-            return _shaped(g, self._hockey_stick(np.log(g.ravel()), direction, _side(side)))
+            log_gamma = np.log(g.ravel())
+        return _shaped(g, self._sticks(_lower_or_higher(log_gamma, _side(side)), direction, side))
 
     @overload
     def tpr(self, fpr: float, side: Side = ...) -> float: ...
@@ -97,7 +122,7 @@ class Tradeoff(ABC):
     def tpr(self, fpr: ArrayLike, side: Side = "upper") -> float | FloatArray:
         """Return the largest true positive rate of any attack whose false positive rate is at most ``fpr``."""
         a = numbers("fpr", fpr, at_least=0.0, at_most=1.0, hint="it is a rate, not a percentage")
-        return _shaped(a, self._roc(a.ravel(), "add", _side(side)))
+        return _shaped(a, self._rates(a.ravel(), "add", _side(side)))
 
     @overload
     def advantage(self, prior: float = ..., side: Side = ...) -> float: ...
@@ -119,8 +144,8 @@ class Tradeoff(ABC):
         """Return the accuracy of the Bayes-optimal attacker who believes beforehand P(in) = ``prior``."""
         pi = _prior(prior)
         flat = pi.ravel()
-        best_guess = np.maximum(flat, 1 - flat)
-        return _shaped(pi, np.clip(best_guess + self._advantage(flat, _side(side)) / 2, best_guess, 1.0))
+        best_guess, gained = np.maximum(flat, 1 - flat), self._advantage(flat, _side(side)) / 2
+        return _shaped(pi, np.clip(_outward(best_guess + gained, 2 * _EPS * gained, side), best_guess, 1.0))
 
     @overload
     def precision(self, fpr: float, prior: float = ..., side: Side = ...) -> float: ...
@@ -136,11 +161,16 @@ class Tradeoff(ABC):
         pi = _prior(prior)
         a, pi = np.broadcast_arrays(a, pi)
         flat = a.ravel()
-        rate = self._roc(flat, "add", _side(side))
+        rate = self._rates(flat, "add", _side(side))
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            ratio = np.where(flat > 0, rate / flat, np.where(rate > 0, np.inf, np.exp(self._largest_log_ratio("add"))))
+            steepest = np.exp(self._ratio_bound("add", side)) * (1 + (_EPS if side == "upper" else -_EPS))
+            ratio = np.where(flat > 0, rate / flat, np.where(rate > 0, np.inf, steepest))
             p = pi.ravel()
-            return _shaped(a, 1 / (1 + (1 - p) / p / ratio))
+            value = 1 / (1 + (1 - p) / p / ratio)
+        # a rate is at least fpr, so that the precision is at least the prior; 1 − value shrinks by a few roundings
+        moved = 1 - (1 - value) * (1 - 8 * _EPS) if side == "upper" else value * (1 - 8 * _EPS)
+        bound = np.clip(np.where(np.isfinite(ratio), moved, 1.0), p, 1.0)
+        return _shaped(a, np.where(np.isnan(value), 1.0 if side == "upper" else p, bound))
 
     @overload
     def delta(self, epsilon: float, direction: AnyDirection = ..., side: Side = ...) -> float: ...
@@ -164,9 +194,11 @@ class Tradeoff(ABC):
         d = numbers("delta", delta, at_least=0.0, at_most=1.0)
         flat = d.ravel()
         low, high = self._epsilon_bracket(flat, direction, _side(side))
-        certain = max(self._largest_log_ratio(way) for way in _directions(direction))
-        low, high = np.where(flat == 0, certain, low), np.where(flat == 0, certain, high)
-        return _shaped(d, high if side == "upper" else low)
+        certain = max(self._ratio_bound(way, side) for way in _directions(direction))
+        with np.errstate(divide="ignore"):
+            floor = _lower_or_higher(np.log1p(-flat), "upper")  # H_γ ≥ 1 − γ, so that ε ≥ log(1 − δ)
+        bound = np.where(flat == 0, certain, np.maximum(high if side == "upper" else low, floor))
+        return _shaped(d, np.where(np.isnan(bound), np.inf if side == "upper" else floor, bound))
 
     def inverse(self) -> Tradeoff:
         """Return the trade-off with the two worlds exchanged: H0 = in, H1 = out."""
@@ -185,21 +217,28 @@ class Tradeoff(ABC):
     def _advantage(self, prior: FloatArray, side: Side) -> FloatArray:
         """2·min(π, 1−π)·H_γ with γ ≥ 1, in the direction that keeps relative precision (theory: Bayes accuracy)."""
         rare = np.minimum(prior, 1 - prior)
-        log_gamma = np.log((1 - rare) / rare)
+        log_gamma = _lower_or_higher(np.log1p((1 - 2 * rare) / rare), side)
         member_rare = prior <= 0.5
         out = np.empty_like(prior)
         for mask, direction in ((member_rare, _ADD), (~member_rare, _REMOVE)):
             if mask.any():
-                out[mask] = self._hockey_stick(log_gamma[mask], direction, side)
-        return 2 * rare * out
+                out[mask] = self._sticks(log_gamma[mask], direction, side)
+        gained = 2 * rare * out
+        return np.where(rare == 0.5, gained, np.minimum(_outward(gained, _EPS * gained, side), 2 * rare))
 
     def _delta(self, epsilon: FloatArray, direction: AnyDirection, side: Side) -> FloatArray:
-        found: FloatArray = np.max([self._hockey_stick(epsilon, d, side) for d in _directions(direction)], axis=0)
+        found: FloatArray = np.max([self._sticks(epsilon, d, side) for d in _directions(direction)], axis=0)
         return found
 
     def _epsilon_bracket(self, delta: FloatArray, direction: AnyDirection, side: Side) -> tuple[FloatArray, FloatArray]:
         """Bracket δ(ε) for all ``delta`` at once: δ(low) > delta ≥ δ(high), or an infinite end where none exists."""
-        near, step = self._epsilon_near(delta, direction)
+        try:
+            with np.errstate(all="ignore"):
+                near, step = self._epsilon_near(delta, direction)
+        except _FAILURES:
+            near, step = np.zeros_like(delta), np.ones_like(delta)
+        near = np.clip(np.nan_to_num(near), -_FARTHEST, _FARTHEST)
+        step = np.where(np.isfinite(step) & (step > 0), step, 1.0)
         low, high = near - step, near + step
         for _ in range(_MOST_ROUNDS):  # far ends are costly
             too_low = (self._delta(high, direction, side) > delta) & (high < _FARTHEST)
@@ -260,13 +299,16 @@ class _Inverse(Tradeoff):
     of: Tradeoff
 
     def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
-        return self.of._hockey_stick(log_gamma, _OPPOSITE[direction], side)
+        return self.of._sticks(log_gamma, _OPPOSITE[direction], side)
 
     def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
-        return self.of._roc(fpr, _OPPOSITE[direction], side)
+        return self.of._rates(fpr, _OPPOSITE[direction], side)
 
     def _largest_log_ratio(self, direction: Direction) -> float:
         return self.of._largest_log_ratio(_OPPOSITE[direction])
+
+    def _least_log_ratio(self, direction: Direction) -> float:
+        return self.of._least_log_ratio(_OPPOSITE[direction])
 
     def _epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
         return self.of._epsilon_near(delta, direction if direction == "both" else _OPPOSITE[direction])
@@ -362,7 +404,7 @@ class GaussianTradeoff(Tradeoff):
         return float("inf") if self.mu > 0 else 0.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class EnvelopeTradeoff(Tradeoff):
     """Upper bounds known only as hockey sticks at some γ, in both directions: a sampled or numerical certificate.
 
@@ -393,8 +435,10 @@ class EnvelopeTradeoff(Tradeoff):
             return trivial
         points, values = self._bounds(direction)
         value = np.interp(gamma, points, values)
-        bound: FloatArray = np.maximum(np.clip(value * (1 + 8 * _EPS), 0.0, 1.0), trivial)
-        return bound
+        # γ is rounded, and H falls: look a little to the left, but at the points themselves the values are known
+        between = np.interp(gamma * (1 - 4 * _EPS), points, values) * (1 + 8 * _EPS)
+        bound: FloatArray = np.where(np.isin(gamma, points), value, np.maximum(value, between))
+        return np.maximum(np.clip(bound, 0.0, 1.0), trivial)
 
     def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
         if side == "lower":
@@ -402,6 +446,9 @@ class EnvelopeTradeoff(Tradeoff):
         points, values = self._bounds(direction)
         bound: FloatArray = np.clip(np.min(points * fpr[:, None] + values, axis=1) * (1 + 4 * _EPS), fpr, 1.0)
         return bound
+
+    def _least_log_ratio(self, direction: Direction) -> float:
+        return 0.0
 
 
 def with_assumptions(tradeoff: Tradeoff, **changes: Any) -> Tradeoff:
@@ -427,6 +474,35 @@ def _prior(prior: ArrayLike) -> FloatArray:
     return numbers(
         "prior", prior, above=0.0, below=1.0, hint="a prior of 0 or 1 is certainty: no attack can add anything to it"
     )
+
+
+def _lower_or_higher(log_gamma: FloatArray, side: Side) -> FloatArray:
+    """Move a rounded logarithm of γ to where H_γ is on its side: H falls in γ. 0 is exact."""
+    slack = 4 * _EPS * np.where(np.isfinite(log_gamma), np.abs(log_gamma), 0.0)
+    return log_gamma - slack if side == "upper" else log_gamma + slack
+
+
+def _no_information(log_gamma: FloatArray, side: Side) -> FloatArray:
+    """(1 − γ)₊, the hockey stick of two equal laws and a lower bound on every other, rounded to its side."""
+    plain = np.maximum(-np.expm1(np.minimum(log_gamma, 0.0)), 0.0)
+    return np.where(np.isneginf(log_gamma), 1.0, _outward(plain, 4 * _EPS * plain, side))
+
+
+def _sane(compute: Callable[[], FloatArray], floor: FloatArray, side: Side) -> FloatArray:
+    """Return what ``compute`` finds as bounds on something in [``floor``, 1]: the one place where bounds are checked.
+
+    NaN and infinities are not bounds: they, and an engine that fails (no memory, overflow), give the trivial bound,
+    which is 1 from above and ``floor`` from below. What the caller did wrong (:class:`InputError`) is still raised.
+    """
+    try:
+        with np.errstate(all="ignore"):
+            found = np.asarray(compute(), dtype=np.float64)
+    except InputError:
+        raise
+    except _FAILURES:
+        found = np.full(floor.shape, np.nan)
+    trivial = np.ones_like(floor) if side == "upper" else floor
+    return np.where(np.isfinite(found), np.clip(found, floor, 1.0), trivial)
 
 
 def _outward(value: FloatArray, slack: FloatArray, side: Side) -> FloatArray:

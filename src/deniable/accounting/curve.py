@@ -401,10 +401,10 @@ class ComposedTradeoff(Tradeoff):
     def _delta(self, epsilon: FloatArray, direction: AnyDirection, side: Side) -> FloatArray:
         if direction != "both":
             return super()._delta(epsilon, direction, side)
-        found = self._hockey_stick(epsilon, "add", side)
+        found = self._sticks(epsilon, "add", side)
         open_ = np.flatnonzero(self.inverted._stick_at_most(epsilon, "remove") > found)
         if open_.size:
-            found[open_] = np.maximum(found[open_], self._hockey_stick(epsilon[open_], "remove", side))
+            found[open_] = np.maximum(found[open_], self._sticks(epsilon[open_], "remove", side))
         return found
 
 

@@ -13,6 +13,7 @@ from deniable.accounting.curve import ComposedTradeoff, InvertedTradeoff
 from deniable.accounting.engines.closed import OneStepTradeoff
 from deniable.accounting.engines.failure import FailureTradeoff
 from deniable.accounting.engines.few_steps import DirectTradeoff
+from deniable.accounting.engines.finite import FiniteTradeoff
 from deniable.accounting.engines.grid import GridTradeoff
 from deniable.accounting.engines.known_batches import known_batches
 from deniable.accounting.engines.monte_carlo import MonteCarloTradeoff
@@ -139,5 +140,10 @@ def _closed_form(loss: PrivacyLoss) -> Tradeoff | None:
             return ApproximateTradeoff(epsilon, 0.0)
         case (1, 0, 0) if loss.steps[0] == 1:
             return OneStepTradeoff(float(loss.noise[0]), float(loss.rate[0]))
+        case (0, 0, _):
+            try:
+                return FiniteTradeoff.randomized_responses(loss.flips)
+            except MemoryError:  # hundreds of millions of parts
+                return None
         case _:
             return None

@@ -24,12 +24,12 @@ class FailureTradeoff(Tradeoff):
     failure: float
 
     def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
-        inner = self.of._hockey_stick(log_gamma, direction, side)
+        inner = self.of._sticks(log_gamma, direction, side)
         return self._outward(self.failure + (1 - self.failure) * inner, side)
 
     def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
         nudged = fpr / (1 - self.failure) * (1 + (4 if side == "upper" else -4) * EPS)
-        inner = self.of._roc(np.clip(nudged, 0.0, 1.0), direction, side)
+        inner = self.of._rates(np.clip(nudged, 0.0, 1.0), direction, side)
         return np.clip(self._outward(self.failure + (1 - self.failure) * inner, side), fpr, 1.0)
 
     @staticmethod

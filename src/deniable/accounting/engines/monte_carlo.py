@@ -22,7 +22,7 @@ from deniable.curves import Direction, Side, Tradeoff
 _BATCH = 1 << 16
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class MonteCarloTradeoff(Tradeoff):
     """Trade-off estimated from losses drawn under "in" and under "out", ± the radius of the confidence band.
 
@@ -73,6 +73,9 @@ class MonteCarloTradeoff(Tradeoff):
             share = np.minimum(fpr[:, None] / np.clip(rate, 1e-300, None), 1.0)
             bound = np.max(share * found, axis=1)
         return np.where((fpr > 0) & (fpr < 1), np.clip(bound, fpr, 1.0), fpr)
+
+    def _least_log_ratio(self, direction: Direction) -> float:
+        return 0.0
 
 
 def _draw(loss: PrivacyLoss, samples: int, member: bool, rng: Generator) -> FloatArray:

@@ -1,0 +1,179 @@
+"""Finite laws against enumeration in exact arithmetic, closed forms, and the statements that no bound may break."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import deniable as dn
+from deniable.accounting.engines.finite import FiniteLaw, FiniteTradeoff
+
+FPR = np.array([0.0, 1e-300, 1e-12, 1e-6, 1e-3, 0.1, 0.5, 0.9, 1.0])
+
+
+def outcomes(epsilons):
+    """Exact (p, q) of every outcome of composed randomised responses, merged by how many of each ε were told."""
+    counts = Counter(epsilons)
+    with mpmath.workdps(60):
+        laws = []
+        for epsilon, n in counts.items():
+            e = mpmath.exp(mpmath.mpf(epsilon))
+            laws.append(
+                [
+                    (mpmath.binomial(n, k) * e**k / (1 + e) ** n, mpmath.binomial(n, k) * e ** (n - k) / (1 + e) ** n)
+                    for k in range(n + 1)
+                ]
+            )
+        return [
+            (mpmath.fprod(p for p, _ in combination), mpmath.fprod(q for _, q in combination))
+            for combination in itertools.product(*laws)
+        ]
+
+
+def exact_stick(pairs, gamma):
+    with mpmath.workdps(60):
+        return mpmath.fsum(max(p - gamma * q, 0) for p, q in pairs)
+
+
+def exact_rate(pairs, alpha):
+    """Neyman and Pearson: the most telling outcomes first, the last one with the probability that is left."""
+    with mpmath.workdps(60):
+        left, rate = mpmath.mpf(alpha), mpmath.mpf(0)
+        for p, q in sorted(pairs, key=lambda pair: pair[1] / pair[0] if pair[0] else mpmath.inf):
+            if q > left:
+                return rate + p * left / q
+            left, rate = left - q, rate + p
+        return rate
+
+
+EPSILONS = st.lists(st.sampled_from([0.01, 0.1, 0.3, 1.0, 1.7, 5.0]), min_size=2, max_size=12)
+
+
+@given(EPSILONS, st.floats(-8.0, 8.0), st.floats(1e-12, 1.0))
+def test_composed_pure_dp_is_exact_to_rounding(epsilons, log_gamma, alpha):
+    pairs, t = outcomes(epsilons), dn.tradeoff(dn.Composition([dn.PureDP(e) for e in epsilons]))
+    with mpmath.workdps(60):
+        truth = exact_stick(pairs, mpmath.exp(mpmath.mpf(log_gamma)))
+    for direction in ("add", "remove"):
+        low, high = (t.delta(log_gamma, direction, side) for side in ("lower", "upper"))
+        assert low <= truth <= high
+        assert high - low <= 1e-12
+    truth = exact_rate(pairs, alpha)
+    for roc in (t, t.inverse()):
+        low, high = (roc.tpr(alpha, side) for side in ("lower", "upper"))
+        assert low <= truth <= high
+        assert high - low <= 1e-11 * high
+    low, high = (t.advantage(side=side) for side in ("lower", "upper"))
+    assert low <= exact_stick(pairs, 1) <= high
+    assert high - low <= 1e-12 * high + 1e-15
+
+
+def test_two_answers_at_one_half():
+    # the call that raised "cannot convert float NaN to integer"
+    t, pairs = dn.tradeoff(dn.PureDP(1) + dn.PureDP(1)), outcomes([1.0, 1.0])
+    assert t.tpr(0.5, side="lower") <= exact_rate(pairs, 0.5) <= t.tpr(0.5)
+    assert t.tpr(0.5) - t.tpr(0.5, side="lower") < 1e-13
+    assert t.epsilon(0.0) == 2.0
+    assert t.delta(2.0) == 0.0
+    assert t.epsilon(1e-20) == pytest.approx(2.0, rel=1e-12)
+
+
+@pytest.mark.parametrize(("epsilon", "count"), [(0.01, 10_000), (1.0, 500), (1e-4, 300_000), (3.0, 2_000), (1e-9, 50)])
+def test_many_answers_against_the_binomial_law(epsilon, count):
+    t = dn.tradeoff(dn.Composition([dn.PureDP(epsilon)] * count))
+    with mpmath.workdps(40):
+        e = mpmath.exp(mpmath.mpf(epsilon))
+        # Binomial upper tails of P and Q above n/2: where the likelihood ratio exceeds 1
+        p = mpmath.mpf(0)
+        for k in range(count // 2 + 1, count + 1):
+            term = mpmath.binomial(count, k) * (e**k - e ** (count - k)) / (1 + e) ** count
+            p += term
+            if term < p * mpmath.mpf(10) ** -30:
+                break
+        truth = p
+    low, high = t.advantage(side="lower"), t.advantage()
+    assert low <= truth <= high
+    assert high - low <= 1e-11 * float(truth)
+
+
+def test_different_epsilons_in_large_numbers_stay_within_memory_and_in_order():
+    parts = [dn.PureDP(0.01)] * 3000 + [dn.PureDP(0.013)] * 2000 + [dn.PureDP(0.5)] * 10
+    t = dn.tradeoff(dn.Composition(parts))
+    assert 0 < t.advantage() - t.advantage(side="lower") < 1e-3
+    fewer = dn.tradeoff(dn.Composition(parts[1000:]))
+    more = dn.tradeoff(dn.Composition([*parts, dn.PureDP(0.5)]))
+    assert np.all(fewer.tpr(FPR, side="lower") <= t.tpr(FPR))
+    assert np.all(t.tpr(FPR, side="lower") <= more.tpr(FPR))
+    assert t.epsilon(1e-6, side="lower") <= t.epsilon(1e-6)
+
+
+@pytest.mark.parametrize("most", [4, 20, 100])
+@settings(max_examples=15)
+@given(data=st.data())
+def test_coarser_laws_bracket_the_exact_one(most, data):
+    law = FiniteLaw.randomized_responses(data.draw(st.floats(0.01, 2.0)), 300)
+    exact, bracket = FiniteTradeoff.of(law), FiniteTradeoff(law.coarse(most, "upper"), law.coarse(most, "lower"))
+    epsilon = data.draw(st.floats(-10, 30))
+    for direction in ("add", "remove"):
+        assert bracket.delta(epsilon, direction, "lower") <= exact.delta(epsilon, direction)
+        assert exact.delta(epsilon, direction, "lower") <= bracket.delta(epsilon, direction)
+    for a, b in ((exact, bracket), (exact.inverse(), bracket.inverse())):
+        assert np.all(b.tpr(FPR, "lower") <= a.tpr(FPR))
+        assert np.all(a.tpr(FPR, "lower") <= b.tpr(FPR))
+
+
+@given(st.lists(st.floats(0.0, 1.0), min_size=2, max_size=6), st.lists(st.floats(0.0, 1.0), min_size=2, max_size=6))
+def test_any_two_vectors_of_probabilities(first, second):
+    size = min(len(first), len(second))
+    p, q = np.array(first[:size]) + 1e-30, np.array(second[:size]) + 1e-30
+    p, q = p / p.sum(), q / q.sum()
+    q[q < 0.05] = 0.0  # outcomes that only P produces
+    q = q / q.sum()
+    t = FiniteTradeoff.of(FiniteLaw.of(p, q).composed(FiniteLaw.of(p, q)))
+    with mpmath.workdps(60):
+        pairs = [
+            (mpmath.mpf(a) * mpmath.mpf(c), mpmath.mpf(b) * mpmath.mpf(d))
+            for (a, b), (c, d) in itertools.product(zip(p, q, strict=True), repeat=2)
+        ]
+    mirrored = [(b, a) for a, b in pairs]
+    for log_gamma in (-2.0, 0.0, 0.7, 5.0):
+        with mpmath.workdps(60):
+            gamma = mpmath.exp(mpmath.mpf(log_gamma))
+        assert t.delta(log_gamma, "add", "lower") <= exact_stick(pairs, gamma) <= t.delta(log_gamma, "add")
+        assert t.delta(log_gamma, "remove", "lower") <= exact_stick(mirrored, gamma) <= t.delta(log_gamma, "remove")
+    slack = 1e-14  # the vectors sum to 1 up to rounding only
+    for alpha in (0.0, 1e-9, 0.2, 0.7):
+        assert t.tpr(alpha, "lower") <= exact_rate(pairs, alpha) + slack
+        assert exact_rate(pairs, alpha) <= t.tpr(alpha) + slack
+
+
+def test_approximate_dp_composes_with_its_failure():
+    epsilon, delta, count = 0.5, 1e-3, 4
+    t = dn.tradeoff(dn.Composition([dn.ApproximateDP(epsilon, delta)] * count))
+    with mpmath.workdps(40):
+        fail = 1 - (1 - mpmath.mpf(delta)) ** count
+        truth = fail + (1 - fail) * exact_stick(outcomes([epsilon] * count), mpmath.exp(1))
+    assert t.delta(1.0, side="lower") <= truth <= t.delta(1.0)
+    assert t.delta(1.0) - t.delta(1.0, side="lower") < 1e-13
+    assert t.epsilon(0.0) == math.inf
+
+
+def test_an_epsilon_near_overflow_gives_the_world_away_from_above_only():
+    t = dn.tradeoff(dn.PureDP(750.0) + dn.PureDP(1.0))
+    assert t.delta(800.0) == 1.0
+    assert t.delta(800.0, side="lower") == 0.0
+    assert t.advantage(side="lower") > 1 - 1e-12
+
+
+def test_what_is_no_law_is_refused():
+    with pytest.raises(dn.InputError, match="sum to 1"):
+        FiniteLaw.of([0.5, 0.4], [0.5, 0.5])
+    with pytest.raises(dn.InputError, match="equal length"):
+        FiniteLaw.of([1.0], [0.5, 0.5])
