@@ -233,7 +233,8 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
                 mass, stick = (known.in_below, known.back) if side else (known.out_above, known.stick)
                 scale = np.exp(epsilon)
                 step = np.log(scale**side * stick / delta) * stick / (mass * scale ** (1 - side))
-                step = np.where(np.isfinite(step) & ((known.back_error if side else known.stick_error) < 0.1 * stick), step, 0.0)
+                error = known.back_error if side else known.stick_error
+                step = np.where(np.isfinite(step) & (error < 0.1 * stick), step, 0.0)
                 epsilon, moved = epsilon + step, np.where(step == 0, moved, np.abs(step))
                 if np.all(moved < 1e-2 * self._landmarks[3]):
                     break

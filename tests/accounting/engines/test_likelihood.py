@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import deniable as dn
-from oracles.composed_losses import one_step, two_steps
 from deniable.accounting.engines.likelihood import back_from, stick_from, trivial_stick
+from oracles.composed_losses import one_step, two_steps
 
 
 @given(

@@ -395,7 +395,6 @@ class DirectTradeoff(LikelihoodRatioTradeoff):
         (q, dq), (r, dr), (p, dp) = (law.tail(z, upper)[:2] for law in self._laws)
         edge = math.exp(self.loss.lowest)
         with np.errstate(over="ignore"):
-            gamma = np.exp(threshold)
             level = np.expm1(np.minimum(threshold - self.loss.lowest, 700.0))  # ρ there
             stick = edge * np.maximum(r - level * q if upper else level * q - r, 0.0)
             relative = 16 * EPS * (4 + np.abs(threshold) - self.loss.lowest)

@@ -59,9 +59,7 @@ class Tails:
         stick, stick_error = stick_from(back, back, threshold)
         out, inside = np.minimum(out, 1.0) / 2, np.minimum(inside, 1.0) / 2
         none = np.zeros_like(out)
-        return cls(
-            threshold, 1 - out, out, out, none, 1 - inside, inside, inside, none, stick, back, stick_error, back
-        )
+        return cls(threshold, 1 - out, out, out, none, 1 - inside, inside, inside, none, stick, back, stick_error, back)
 
     def test(self, direction: Direction) -> tuple[FloatArray, ...]:
         """False and true positive rate of the likelihood ratio test, their errors, log γ and the slope of log-odds."""
