@@ -109,11 +109,11 @@ def main() -> None:
     alone = profile_training(batches, CLIP, run)
     print(f"any record:         advantage at most {100 * profile.bound.advantage():.2f} %")
     for title, found in (("all norms known", profile), ("batch norms only", alone)):
-        low, middle, high = np.quantile(found.advantage, [0, 0.5, 1])
+        low, middle, high = np.quantile(found.advantage(), [0, 0.5, 1])
         print(f"{title + ':':19} lowest {100 * low:.2f} %, median {100 * middle:.2f} %, highest {100 * high:.2f} %")
     print("median by group:")
     for value in np.unique(groups):
-        inside = profile.advantage[groups == value]
+        inside = profile.advantage()[groups == value]
         print(f"  {value:24} {100 * np.median(inside):.2f} %  ({len(inside):,} records)")
     print(profile.to_frame().head(3).to_string(index=False, float_format="{:.4g}".format))
     print(profile.warning)

@@ -35,10 +35,9 @@ def main() -> None:
     run = dn.SubsampledGaussian(NOISE_MULTIPLIER, SAMPLE_RATE, STEPS)
     profile = profile_training(norms, CLIP, run)
     print(f"accuracy {np.mean(np.sign(X @ weights) == y):.3f}")
+    advantage = profile.advantage()
     print(f"any record: advantage at most {100 * profile.bound.advantage():.2f} %")
-    print(
-        f"these records: median {100 * np.median(profile.advantage):.2f} %, worst {100 * profile.advantage.max():.2f} %"
-    )
+    print(f"these records: median {100 * np.median(advantage):.2f} %, worst {100 * advantage.max():.2f} %")
     print(profile.to_frame().head(5).to_string(index=False, float_format="{:.4g}".format))
     print(profile.warning)
 

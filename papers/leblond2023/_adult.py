@@ -26,7 +26,7 @@ def adult(columns=TWO, rows=None):
 
 def relative_error(points, profile):
     """|A_guess(y_i) − A(y_i)| / |A(x) − A(y_i)|."""
-    return np.linalg.norm(points - profile.leave_one_out, axis=1) / profile.distance
+    return np.linalg.norm(points - profile.leave_one_out(), axis=1) / profile.distance
 
 
 def draw_around(centre, beta, count, rng):
@@ -38,7 +38,7 @@ def draw_around(centre, beta, count, rng):
 
 def sampled_losses(profile, beta, models, records=slice(None)):
     """The paper's eq. 9, signed: β(|A(y_i) − M| − |A(x) − M|), (models, records), without cancellation."""
-    steps, noise = profile.leave_one_out[records] - profile.optimum, models - profile.optimum
+    steps, noise = profile.leave_one_out()[records] - profile.optimum, models - profile.optimum
     size = np.linalg.norm(noise, axis=1).reshape(-1, *[1] * (steps.ndim - 1))
     gap = profile.distance[records] ** 2 - 2 * noise @ steps.T
     return beta * gap / (size + np.sqrt(np.maximum(size**2 + gap, 0.0)))

@@ -33,10 +33,10 @@ def make(reduced):
         mechanism = dn.ObjectivePerturbation(epsilon=10.0**exponent)
         draws = 30 if reduced else 300
         ours = dn.privacy_profile(X, y, regularization=1.0, mechanism=mechanism, draws=draws, rng=1)
-        ax.set_title(f"log₁₀ ε = {exponent}; worst E|l| = {ours.mean_size.max():.2g}")
+        ax.set_title(f"log₁₀ ε = {exponent}; worst E|l| = {ours.mean_size().max():.2g}")
         _adult.draw_clouds(ax, clouds)
         numbers[f"separation_at_1e{exponent}"] = _adult.separation(clouds)
-        numbers[f"worst_mean_loss_over_epsilon_at_1e{exponent}"] = float(ours.mean_size.max() / 10.0**exponent)
+        numbers[f"worst_mean_loss_over_epsilon_at_1e{exponent}"] = float(ours.mean_size().max() / 10.0**exponent)
         if exponent == 0:
             noise = dn.privacy_profile(X, y, regularization=1.0, mechanism=dn.OutputPerturbation(epsilon=1.0)).rate
             spread = np.sqrt(clouds.var(axis=1, ddof=1).sum(axis=-1).mean())
@@ -48,9 +48,9 @@ def make(reduced):
 def black_box(X, y, many):
     """The coverage of diffprivlib from samples alone, against the loss that objective perturbation should have."""
     start = dn.privacy_profile(X, y, regularization=1.0)
-    model = start.optimum - 0.4 * (start.leave_one_out[ROW] - start.optimum)
+    model = start.optimum - 0.4 * (start.leave_one_out()[ROW] - start.optimum)
     mechanism = dn.ObjectivePerturbation(epsilon=10.0)
-    exact = dn.privacy_profile(X, y, regularization=1.0, mechanism=mechanism, released=model).privacy_loss[ROW]
+    exact = dn.privacy_profile(X, y, regularization=1.0, mechanism=mechanism, released=model).privacy_loss()[ROW]
     inside, outside = map(iter, many)
     samplers = (lambda rng: next(inside)), [lambda rng: next(outside)]
     found = coverage(*samplers, model, radius=0.4 * start.distance[ROW], samples=many.shape[1])

@@ -26,7 +26,7 @@ def refit_error(X, y, profile, regularization, records):
         refit = dn.privacy_profile(
             X[keep], y[keep], regularization=regularization, mechanism=ANY, tolerance=1.0
         ).optimum
-        worst = max(worst, np.linalg.norm(refit - profile.leave_one_out[record]) / profile.distance[record])
+        worst = max(worst, np.linalg.norm(refit - profile.leave_one_out()[record]) / profile.distance[record])
     return worst
 
 
@@ -39,14 +39,14 @@ def make(reduced):
             profile = dn.privacy_profile(X, y, regularization=regularization, mechanism=ANY)
             guess = worst_case_sphere(X, y, regularization=regularization).worst_case
             error = _adult.relative_error(guess, profile)
-            records = [int(profile.typical_ranking[0]), int(np.argmax(error))][: 1 if reduced else 2]
+            records = [int(profile.ranking("typical")[0]), int(np.argmax(error))][: 1 if reduced else 2]
             at = f"{name}_columns_at_{regularization:g}"
             numbers[f"worst_case_error_{at}"] = float(error.max())
             numbers[f"our_error_{at}"] = refit_error(X, y, profile, regularization, records)
-            numbers[f"our_certificate_{at}"] = float(np.max(profile.radius / profile.distance))
+            numbers[f"our_certificate_{at}"] = float(np.max(profile.radius() / profile.distance))
             if name == "two":
                 shown = np.random.default_rng(0).choice(len(y), 400, replace=False)
-                ours, theirs = (1e5 * (p[shown] - profile.optimum).T for p in (profile.leave_one_out, guess))
+                ours, theirs = (1e5 * (p[shown] - profile.optimum).T for p in (profile.leave_one_out(), guess))
                 ax.scatter(
                     *theirs, s=9, marker="o", facecolors="none", edgecolors="C1", lw=0.5, label="A_wc", rasterized=True
                 )
@@ -54,7 +54,7 @@ def make(reduced):
                 ax.set(title=f"Λ = {regularization:g}", xlabel="10⁵ (f₁ − A(x)₁)", ylabel="10⁵ (f₂ − A(x)₂)")
                 ax.legend(fontsize=7)
                 if regularization == 1.0:
-                    numbers["most_exposed_record"] = float(profile.typical_ranking[0])
+                    numbers["most_exposed_record"] = float(profile.ranking("typical")[0])
     return figure, numbers
 
 

@@ -27,9 +27,9 @@ def make(reduced):
         axes, (start.optimum, off_centre), ("(a) M = A(x)", "(b) M off the centre"), strict=True
     ):
         profile = dn.privacy_profile(X, y, regularization=1.0, mechanism=MECHANISM, released=model)
-        size = np.abs(profile.privacy_loss)
+        size = np.abs(profile.privacy_loss())
         shown = np.random.default_rng(0).choice(len(y), 500, replace=False)
-        places = 1e5 * (profile.leave_one_out[shown] - profile.optimum)
+        places = 1e5 * (profile.leave_one_out()[shown] - profile.optimum)
         stars = ax.scatter(*places.T, c=size[shown], marker="*", s=22, cmap="coolwarm", lw=0, rasterized=True)
         ax.plot(*(1e5 * (model - profile.optimum)), "ko", ms=6)
         ax.set(title=title, xlabel="10⁵ (f₁ − A(x)₁)", ylabel="10⁵ (f₂ − A(x)₂)")
@@ -37,19 +37,19 @@ def make(reduced):
         profiles.append(profile)
 
     centred, other = profiles
-    nearer = np.linalg.norm(other.leave_one_out - off_centre, axis=1)
+    nearer = np.linalg.norm(other.leave_one_out() - off_centre, axis=1)
     gap = np.abs(nearer - np.linalg.norm(off_centre - other.optimum))
     return figure, {
         "rank_correlation_with_distance_at_the_centre": float(
-            spearmanr(centred.distance, np.abs(centred.privacy_loss))[0]
+            spearmanr(centred.distance, np.abs(centred.privacy_loss()))[0]
         ),
-        "rank_correlation_with_the_gap_off_the_centre": float(spearmanr(gap, np.abs(other.privacy_loss))[0]),
+        "rank_correlation_with_the_gap_off_the_centre": float(spearmanr(gap, np.abs(other.privacy_loss()))[0]),
         "rank_correlation_with_distance_off_the_centre": float(
-            spearmanr(other.distance, np.abs(other.privacy_loss))[0]
+            spearmanr(other.distance, np.abs(other.privacy_loss()))[0]
         ),
-        "largest_loss_over_epsilon": float(np.abs(centred.privacy_loss).max() / MECHANISM.epsilon),
-        "largest_error_of_a_loss": float(max(p.privacy_loss_error.max() for p in profiles)),
-        "share_with_negative_loss_off_the_centre": float(np.mean(other.privacy_loss < 0)),
+        "largest_loss_over_epsilon": float(np.abs(centred.privacy_loss()).max() / MECHANISM.epsilon),
+        "largest_error_of_a_loss": float(max(p.loss_errors.max() for p in profiles)),
+        "share_with_negative_loss_off_the_centre": float(np.mean(other.privacy_loss() < 0)),
     }
 
 

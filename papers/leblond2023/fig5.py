@@ -28,13 +28,13 @@ def make(reduced):
             )
             ranked = profile.averaged_ranked_loss(100, rng=0) / profile.rate  # ranked for each model, then averaged
             ax.plot(1 + ranks, 1e5 * ranked[ranks], label=f"log₁₀ ε = {exponent:g}")
-            worst = profile.typical_ranking[0]
-            top[exponent], exact[exponent] = ranked[0], profile.mean_size[worst] / profile.rate
+            worst = profile.ranking("typical")[0]
+            top[exponent], exact[exponent] = ranked[0], profile.mean_size()[worst] / profile.rate
             models = _adult.draw_around(profile.optimum, profile.rate, 1000, np.random.default_rng(1))
             size = np.abs(_adult.sampled_losses(profile, 1.0, models, worst))
             gap = max(gap, abs(size.mean() - exact[exponent]) / (5 * size.std() / np.sqrt(1000) + 1e-3 * size.mean()))
             if exponent in (-1.0, 0.0, 1.0, 2.0):  # beyond the paper: each record's exact advantage, no sampling
-                axes[2].plot(1 + ranks, np.sort(profile.advantage)[::-1][ranks], label=f"log₁₀ ε = {exponent:g}")
+                axes[2].plot(1 + ranks, np.sort(profile.advantage())[::-1][ranks], label=f"log₁₀ ε = {exponent:g}")
     for ax, title in zip(axes, ("(a) stable regimes", "(b) between them", "ours: exact advantage"), strict=True):
         ax.set(xscale="log", xlabel="rank", title=title, ylabel="10⁵ mean |l|/β" if ax is not axes[2] else "advantage")
         ax.legend(fontsize=7)

@@ -41,7 +41,7 @@ def make(reduced):
         ]
         left.loglog(rho / distance, means, "x", color=f"C{colour}", ms=4)
         sampled.append(means)
-    ours = np.concatenate([p.rate * p.distance for p in profiles]), np.concatenate([p.mean_loss for p in profiles])
+    ours = np.concatenate([p.rate * p.distance for p in profiles]), np.concatenate([p.mean_loss() for p in profiles])
     order = np.argsort(ours[0])[:: len(ours[0]) // 100]
     right.loglog(ours[0][order], ours[1][order], "k.", ms=2, label="E l = KL, all records, ours")
     right.loglog(rho, rho**2 / 4, "k:", lw=1, label="β²|A(x) − A(y)|²/(2d)")
@@ -52,7 +52,7 @@ def make(reduced):
         ax.legend(fontsize=7)
 
     small = profiles[0].rate * profiles[0].distance
-    record = profile.typical_ranking[0]
+    record = profile.ranking("typical")[0]
     b = 3 / profile.distance[record]
     losses = _adult.sampled_losses(
         profile, b, _adult.draw_around(profile.optimum, b, 40_000, np.random.default_rng(1)), record
@@ -60,7 +60,7 @@ def make(reduced):
     return figure, {
         "most_exposed_record": float(record),
         "sampled_curves_differ_by": float(np.max(np.ptp(sampled, axis=0) / np.mean(sampled, axis=0))),
-        "mean_loss_over_rho_squared_over_4": float(np.median(profiles[0].mean_loss / (small**2 / 4))),
+        "mean_loss_over_rho_squared_over_4": float(np.median(profiles[0].mean_loss() / (small**2 / 4))),
         "mean_size_over_rho_at_0.01": float(sampled[0][0] / rho[0]),
         "mean_loss_at_rho_3": float(losses.mean()),
         "printed_mean_loss_at_rho_3": float(np.mean(-losses)),  # E log C(y) − E log C(x), erratum E13

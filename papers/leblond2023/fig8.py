@@ -24,12 +24,12 @@ def make(reduced):
     numbers = {}
     for ax, exponent in zip(axes.flat, EXPONENTS, strict=True):
         profile = dn.privacy_profile(X, y, regularization=1.0, mechanism=dn.OutputPerturbation(epsilon=10.0**exponent))
-        centres = [profile.optimum, *profile.leave_one_out[:50]]
+        centres = [profile.optimum, *profile.leave_one_out()[:50]]
         clouds = np.array([_adult.draw_around(centre, profile.rate, 20, rng) for centre in centres])
-        ax.set_title(f"log₁₀ ε = {exponent}; worst advantage {profile.advantage.max():.1%}")
+        ax.set_title(f"log₁₀ ε = {exponent}; worst advantage {profile.advantage().max():.1%}")
         _adult.draw_clouds(ax, clouds)
         numbers[f"separation_at_1e{exponent}"] = _adult.separation(clouds)
-        numbers[f"worst_advantage_at_1e{exponent}"] = float(profile.advantage.max())
+        numbers[f"worst_advantage_at_1e{exponent}"] = float(profile.advantage().max())
     band = profile.transition()  # from 5 % to 95 % advantage of the worst record, whatever ε it is asked at
     beta = profile.rate
     noise = np.linalg.norm(_adult.draw_around(np.zeros(2), beta, 20_000, rng), axis=1)

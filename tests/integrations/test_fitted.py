@@ -61,7 +61,7 @@ def test_rows_are_what_the_estimator_refits_to(data, estimator, weighted):
     for i in (0, 17, 60):
         keep = np.arange(80) != i
         refit = parameters(clone(estimator).fit(X[keep], y[keep], sample_weight=weights[keep]))
-        assert np.linalg.norm(profile.leave_one_out[i] - refit) <= 1e-5 + 0.01 * profile.distance[i]
+        assert np.linalg.norm(profile.leave_one_out()[i] - refit) <= 1e-5 + 0.01 * profile.distance[i]
 
 
 def test_softmax_without_intercept(data):
@@ -71,7 +71,7 @@ def test_softmax_without_intercept(data):
     profile = dn.profile_estimator(model, X, y, mechanism=NOISE)
     keep = np.arange(80) != 5
     refit = clone(model).fit(X[keep], y[keep])
-    assert np.linalg.norm(profile.leave_one_out[5] - refit.coef_.T.ravel()) <= 1e-6 + 0.001 * profile.distance[5]
+    assert np.linalg.norm(profile.leave_one_out()[5] - refit.coef_.T.ravel()) <= 1e-6 + 0.001 * profile.distance[5]
 
 
 def test_sgd_and_pipelines():

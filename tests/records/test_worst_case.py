@@ -38,12 +38,12 @@ def test_truth_is_within_the_half_space_within_the_sphere(seed, scale, log_regul
     lam = 10**log_regularization
     found = worst_case_sphere(X, y, regularization=lam, loss=loss)
     p = privacy_profile(X, y, regularization=lam, loss=loss, mechanism=LAX, tolerance=1e-8)
-    slack = p.radius + 1e-13 * np.linalg.norm(p.optimum)
+    slack = p.radius() + 1e-13 * np.linalg.norm(p.optimum)
     assert np.all(p.distance <= found.largest_distance + p.distance_error)
     assert np.all(found.largest_distance <= 2 * found.radius)
-    assert np.all(np.linalg.norm(p.leave_one_out - found.centre, axis=1) <= found.radius + slack)
+    assert np.all(np.linalg.norm(p.leave_one_out() - found.centre, axis=1) <= found.radius + slack)
     across = found.worst_case - p.optimum
-    along = np.einsum("ij,ij->i", p.leave_one_out - p.optimum, across)
+    along = np.einsum("ij,ij->i", p.leave_one_out() - p.optimum, across)
     length = np.linalg.norm(across, axis=1)
     assert np.all(along <= found.reach * length**2 * (1 + 1e-9) + slack * length)
     if loss in ("squared_hinge", "huber"):
@@ -56,7 +56,7 @@ def test_half_space_is_exact_for_constant_curvature():
     found = worst_case_sphere(X, y, regularization=0.01, loss="squared")
     p = privacy_profile(X, y, regularization=0.01, loss="squared", mechanism=LAX)
     across = found.worst_case - p.optimum
-    along = np.einsum("ij,ij->i", p.leave_one_out - p.optimum, across)
+    along = np.einsum("ij,ij->i", p.leave_one_out() - p.optimum, across)
     np.testing.assert_allclose(along / np.einsum("ij,ij->i", across, across), found.reach, rtol=1e-6)
     assert found.reach.max() < 0.8  # and it cuts off a good part
 
@@ -89,7 +89,7 @@ def test_negative_control_no_curvature_credit_without_kappa():
         found = worst_case_sphere(X, y, regularization=1e-4)
         p = privacy_profile(X, y, regularization=1e-4, mechanism=LAX, tolerance=1e-8)
         pull = np.linalg.norm(found.worst_case - p.optimum, axis=1)
-        along = np.einsum("ij,ij->i", p.leave_one_out - p.optimum, found.worst_case - p.optimum) / pull**2
+        along = np.einsum("ij,ij->i", p.leave_one_out() - p.optimum, found.worst_case - p.optimum) / pull**2
         naive = naive_reach(X, y, 1e-4, p.optimum)
         outside += np.sum(along > naive * (1 + 1e-6))
         assert np.all(along <= found.reach * (1 + 1e-9) + 1e-9)

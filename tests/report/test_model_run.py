@@ -29,7 +29,7 @@ def test_bound_profile_and_attack_of_one_model(rows, model):
     assert found.status == "consistent"
     assert found.title == "LogisticRegression on 120 records, released with ε = 1"
     profile = dn.profile_estimator(model, *rows, mechanism=mechanism)
-    assert found.numbers["records.worst.advantage"].value == pytest.approx(profile.advantage.max(), rel=1e-12)
+    assert found.numbers["records.worst.advantage"].value == pytest.approx(profile.advantage().max(), rel=1e-12)
     assert found.numbers["bound.advantage"].value == pytest.approx(dn.tradeoff(dn.PureDP(1.0)).advantage(), rel=1e-12)
 
 

@@ -78,9 +78,9 @@ def profile(
     if as_json:
         facts = {
             "records": len(found),
-            "largest_advantage": float(found.advantage.max()),
-            "median_advantage": float(np.median(found.advantage)),
-            "largest_relative_error": float(np.max(found.radius / found.distance)),
+            "largest_advantage": float(found.advantage().max()),
+            "median_advantage": float(np.median(found.advantage())),
+            "largest_relative_error": float(np.max(found.radius() / found.distance)),
             "transition": {"epsilon_low": band.epsilon_low, "epsilon_high": band.epsilon_high},
             "most_exposed": exposed.to_dict(orient="records"),
             "groups": None if groups is None else groups.reset_index().to_dict(orient="records"),
@@ -89,7 +89,7 @@ def profile(
         print(to_json(facts))
         return
     print(f"{len(found):,} records, {found.optimum.size} parameters, ε = {epsilon:g}, Λ = {regularization:g}")
-    largest, median = (shown(float(of(found.advantage)), "rate", "upper") for of in (np.max, np.median))
+    largest, median = (shown(float(of(found.advantage())), "rate", "upper") for of in (np.max, np.median))
     print(f"largest advantage {largest}, median {median}")
     first, last = (shown(end, "number", "lower", 3) for end in (band.epsilon_low, band.epsilon_high))
     print(f"the worst record's advantage passes 5 % at ε = {first} and 95 % at ε = {last}")

@@ -51,19 +51,15 @@ class PrivacyProfile:
     ----------
     optimum
         Parameters of the model trained on all rows, without noise, (parameters,).
-    leave_one_out
-        Parameters of the model trained without record i, (n, parameters). For softmax a row is the (d, classes)
-        matrix, flattened.
-    radius
-        Certified bound of ‖leave_one_out[i] − exact optimum without record i‖, (n,).
+    optima, radii
+        What :meth:`leave_one_out` and :meth:`radius` return.
     distance
-        ‖Δ_i‖, distance of ``leave_one_out[i]`` from ``optimum``, (n,). It is exact up to ``distance_error``.
+        ‖Δ_i‖, distance of ``leave_one_out()[i]`` from ``optimum``, (n,). It is exact up to ``distance_error``.
     released
         The model that was released, (parameters,). If none was given: a simulated one, drawn with NumPy and not
         hardened, so not for publication (docs/records.md shows a draw that is).
-    privacy_loss
-        Ex-post loss l_i at ``released``: log density in the in-world over that in the out-world, signed, (n,).
-        Positive: the release looks more like the record was in. Exact up to ``privacy_loss_error``.
+    losses, loss_errors
+        What :meth:`privacy_loss` returns, and a bound of its error.
     rate
         β (norm-Laplace) or 1/s (Gaussian). Under output perturbation ρ_i = rate·distance_i sets the law of l_i.
     typical
@@ -74,13 +70,13 @@ class PrivacyProfile:
     """
 
     optimum: FloatArray
-    leave_one_out: FloatArray = field(repr=False)
-    radius: FloatArray = field(repr=False)
+    optima: FloatArray = field(repr=False)
+    radii: FloatArray = field(repr=False)
     distance: FloatArray = field(repr=False)
     distance_error: FloatArray = field(repr=False)
     released: FloatArray
-    privacy_loss: FloatArray = field(repr=False)
-    privacy_loss_error: FloatArray = field(repr=False)
+    losses: FloatArray = field(repr=False)
+    loss_errors: FloatArray = field(repr=False)
     mechanism: OutputPerturbation | ObjectivePerturbation
     rate: float
     typical: Typical | None = field(repr=False)
@@ -95,32 +91,42 @@ class PrivacyProfile:
     def __len__(self) -> int:
         return len(self.distance)
 
-    @property
-    def ranking(self) -> NDArray[np.intp]:
-        """Record indices, most exposed by the released model first: by decreasing \\|privacy_loss\\|."""
-        return np.argsort(-np.abs(self.privacy_loss), kind="stable")
+    def leave_one_out(self) -> FloatArray:
+        """Parameters of the model trained without record i, (n, parameters); for softmax (d, classes), flattened."""
+        return self.optima
 
-    @property
-    def typical_ranking(self) -> NDArray[np.intp]:
-        """Record indices, most exposed by typical models first: by decreasing distance."""
-        return np.argsort(-self.distance, kind="stable")
+    def radius(self) -> FloatArray:
+        """Certified bound of ‖leave_one_out()[i] − exact optimum without record i‖, (n,)."""
+        return self.radii
+
+    def privacy_loss(self) -> FloatArray:
+        """Ex-post loss l_i at ``released``: log density in the in-world over that in the out-world, signed, (n,).
+
+        Positive: the release looks more like the record was in. Exact up to ``loss_errors``.
+        """
+        return self.losses
+
+    def ranking(self, by: Ranking = "release") -> NDArray[np.intp]:
+        """Records, most exposed first by this ``"release"`` (|privacy loss|) or by ``"typical"`` ones (distance)."""
+        exposure = np.abs(self.losses) if choice("by", by, ("release", "typical")) == "release" else self.distance
+        return np.argsort(-exposure, kind="stable")
+
+    def advantage(self, side: Side = "upper") -> FloatArray:
+        """Bound of each record's advantage over typical models, TV of the two worlds, (n,).
+
+        The two sides differ by the certified errors.
+        """
+        choice("side", side, ("upper", "lower"))
+        return self._upper_advantage if side == "upper" else self._known().advantage("lower")
 
     @cached_property
-    def advantage(self) -> FloatArray:
-        """Upper bound of each record's advantage over typical models: TV of the two worlds, (n,)."""
+    def _upper_advantage(self) -> FloatArray:
         return self._known().advantage("upper")
 
-    @cached_property
-    def advantage_lower(self) -> FloatArray:
-        """Lower bound of each record's advantage, (n,): it differs from ``advantage`` by the certified errors."""
-        return self._known().advantage("lower")
-
-    @cached_property
     def mean_loss(self) -> FloatArray:
         """E l_i over models of the in-world, the Kullback–Leibler divergence, (n,)."""
         return self._known().mean_loss()
 
-    @cached_property
     def mean_size(self) -> FloatArray:
         """E|l_i| over models of the in-world, (n,); divided by ``rate`` it is what LeBlond et al. draw."""
         return self._known().mean_size()
@@ -152,19 +158,19 @@ class PrivacyProfile:
     def to_frame(self, fpr: float = 0.001, by: Ranking = "release") -> pd.DataFrame:
         """One row per record, the most exposed by this ``"release"`` (``"typical"`` ones) first; sensitive data."""
         pandas = require("pandas", purpose="a data frame")
-        order = self.ranking if choice("by", by, ("release", "typical")) == "release" else self.typical_ranking
+        order = self.ranking(by)
         frame: pd.DataFrame = pandas.DataFrame(
             {
                 "record": order,
-                "privacy_loss": self.privacy_loss[order],
+                "privacy_loss": self.losses[order],
                 "distance": self.distance[order],
-                "radius": self.radius[order],
+                "radius": self.radii[order],
             }
         )
         if self.typical is not None:
-            frame["advantage"] = self.advantage[order]
+            frame["advantage"] = self.advantage()[order]
             frame[f"tpr_at_fpr_{fpr:g}"] = self.tpr(fpr)[order]
-            frame["mean_loss"] = self.mean_loss[order]
+            frame["mean_loss"] = self.mean_loss()[order]
         frame.attrs["warning"] = self.warning
         return frame
 
@@ -183,13 +189,13 @@ class PrivacyProfile:
         if values.shape != (len(self),):
             raise InputError(f"column must have one value per record, got shape {values.shape} for {len(self)} records")
         top = np.zeros(len(self), dtype=bool)
-        top[self.typical_ranking[: max(1, len(self) // 100)]] = True
+        top[self.ranking("typical")[: max(1, len(self) // 100)]] = True
         frame: pd.DataFrame = pandas.DataFrame(
             {
                 "group": values,
-                "advantage": self.advantage,
+                "advantage": self.advantage(),
                 "tpr": self.tpr(fpr),
-                "size": np.abs(self.privacy_loss),
+                "size": np.abs(self.losses),
                 "top": top,
             }
         )
@@ -220,10 +226,10 @@ class PrivacyProfile:
             )
         total = np.zeros(len(self))
         generators = np.random.default_rng(rng).spawn(integer("draws", draws, at_least=1))
-        step = self.leave_one_out - self.optimum
+        step = self.optima - self.optimum
         for generator in generators:
             model = self.mechanism.sample(self.optimum, self.rate, generator)
-            loss = self.mechanism.privacy_loss(self.optimum, step, self.radius, model, self.rate)[0]
+            loss = self.mechanism.privacy_loss(self.optimum, step, self.radii, model, self.rate)[0]
             total += np.sort(np.abs(loss))[::-1]
         return total / len(generators)
 
@@ -351,13 +357,13 @@ def privacy_profile(
         typical = ExactTypical(mechanism.law(problem.size), rate, found.distance, error)
     return PrivacyProfile(
         optimum=base.centre,
-        leave_one_out=found.optima,
-        radius=found.radius,
+        optima=found.optima,
+        radii=found.radius,
         distance=found.distance,
         distance_error=error,
         released=model,
-        privacy_loss=losses,
-        privacy_loss_error=loss_error,
+        losses=losses,
+        loss_errors=loss_error,
         mechanism=mechanism,
         rate=rate,
         typical=typical,

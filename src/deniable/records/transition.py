@@ -66,7 +66,7 @@ def find_transition(profile: PrivacyProfile, *, quantile: float, low: float, hig
     q = number("quantile", quantile, at_least=0.0, at_most=1.0)
     a = number("low", low, above=0.0, below=1.0)
     b = number("high", high, above=a, below=1.0)
-    order = profile.typical_ranking[::-1]
+    order = profile.ranking("typical")[::-1]
     record = int(order[min(int(np.ceil(q * len(order))), len(order)) - 1 if q > 0 else 0])
     distance, error = float(profile.distance[record]), float(profile.distance_error[record])
     if distance <= error:

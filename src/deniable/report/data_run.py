@@ -143,7 +143,9 @@ def attack_worst_record(
             attack="Likelihood-ratio test between the models trained with and without the most exposed record, on "
             "releases drawn by the mechanism's simulator",
         )  # fmt: skip
-    own = audit_scores(inside, outside, _SAMPLER_CONFIDENCE).compare(profile.tradeoff(int(profile.typical_ranking[0])))
+    own = audit_scores(inside, outside, _SAMPLER_CONFIDENCE).compare(
+        profile.tradeoff(int(profile.ranking("typical")[0]))
+    )
     notes = (*section.notes, f"Against the exact curve of that record: {own}")
     return replace(section, notes=notes), audit, "violated" if own.violated else status
 
@@ -156,8 +158,8 @@ def worst_record_scores(
     The releases are drawn by the mechanism's own simulator, so that its law is under test, not the hardened sampler
     that publishes; the attacker's densities are the audit's own.
     """
-    worst = int(profile.typical_ranking[0])
-    centres = profile.optimum, profile.leave_one_out[worst]
+    worst = int(profile.ranking("typical")[0])
+    centres = profile.optimum, profile.leave_one_out()[worst]
     noise: Noise = "norm-laplace" if mechanism.noise == "laplace" else "gaussian"
     inside, outside = (
         output_perturbation_scores(

@@ -34,7 +34,7 @@ def profile_section(
     """
     n = len(profile)
     names = np.arange(n) if rows is None else np.asarray(rows)
-    worst, advantage = int(profile.typical_ranking[0]), profile.advantage
+    worst, advantage = int(profile.ranking("typical")[0]), profile.advantage()
     curve = profile.tradeoff(worst)
     law, label = "the exact law of the noise", "most exposed record, exact"
     if not isinstance(profile.mechanism, OutputPerturbation):
@@ -48,7 +48,7 @@ def profile_section(
           for rate in fpr),
         Number("records.median.advantage", "Median record: advantage", float(np.median(advantage)),
                "Half of the records are less exposed than this."),
-        Number("records.loss", "Largest ex-post privacy loss", float(np.abs(profile.privacy_loss).max()),
+        Number("records.loss", "Largest ex-post privacy loss", float(np.abs(profile.privacy_loss()).max()),
                "At one release drawn from the mechanism: |log density with the record / density without it|.", "exact",
                unit="number"),
         Number("records.count", "Records", float(n), "Training records profiled.", "exact", unit="count"),
@@ -75,18 +75,18 @@ def _relative_error(profile: PrivacyProfile) -> float:
     moved = profile.distance > 0
     if not moved.any():
         return 0.0
-    return float(np.max(profile.radius[moved] / profile.distance[moved]))
+    return float(np.max(profile.radius()[moved] / profile.distance[moved]))
 
 
 def _most_exposed(profile: PrivacyProfile, names: NDArray[Any]) -> Grid:
-    order = profile.typical_ranking[:_MOST_EXPOSED]
+    order = profile.ranking("typical")[:_MOST_EXPOSED]
     tpr = profile.tpr(0.01)
     rows = [
         [
             str(names[i]),
-            shown(float(profile.advantage[i]), "rate", "upper"),
+            shown(float(profile.advantage()[i]), "rate", "upper"),
             shown(float(tpr[i]), "rate", "upper"),
-            float(profile.privacy_loss[i]),
+            float(profile.privacy_loss()[i]),
         ]
         for i in order
     ]

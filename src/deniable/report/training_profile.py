@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -44,7 +43,6 @@ class TrainingProfile:
     def __len__(self) -> int:
         return len(self.curves)
 
-    @cached_property
     def advantage(self) -> FloatArray:
         """Upper bound of each record's advantage, never above the run's, (n,)."""
         return np.minimum(self.curves.advantage(), self.bound.advantage())
@@ -54,10 +52,9 @@ class TrainingProfile:
         rate = number("fpr", fpr, at_least=0.0, at_most=1.0)
         return np.minimum(self.curves.tpr(rate), self.bound.tpr(rate))
 
-    @property
     def ranking(self) -> NDArray[np.intp]:
         """Record indices, most exposed first."""
-        return np.argsort(-self.advantage, kind="stable")
+        return np.argsort(-self.advantage(), kind="stable")
 
     def tradeoff(self, record: int) -> Tradeoff:
         """The attack curve against one record."""
@@ -69,9 +66,9 @@ class TrainingProfile:
     def to_frame(self, fpr: float = 0.001) -> pd.DataFrame:
         """One row per record, most exposed first. The frame is as sensitive as the data."""
         pandas = require("pandas", purpose="a data frame")
-        order = self.ranking
+        order = self.ranking()
         frame: pd.DataFrame = pandas.DataFrame(
-            {"record": order, "advantage": self.advantage[order], f"tpr_at_fpr_{fpr:g}": self.tpr(fpr)[order]}
+            {"record": order, "advantage": self.advantage()[order], f"tpr_at_fpr_{fpr:g}": self.tpr(fpr)[order]}
         )
         frame.attrs["warning"] = self.warning
         return frame
