@@ -31,6 +31,9 @@ Side = Literal["upper", "lower"]
 Direction = Literal["add", "remove"]
 AnyDirection = Literal["add", "remove", "both"]
 
+EVERY_CASE = "every record and every rest of the data"  # what a curve must hold for to bound other risks
+ONE_CASE = "the record and the data set for which it was computed"
+
 _EPS = float(np.finfo(np.float64).eps)
 _TINY = float(np.finfo(np.float64).tiny)
 _FARTHEST = 5e3  # |ε| beyond which exp() under- and overflows anyway
@@ -67,11 +70,16 @@ class Tradeoff(ABC):
         Game, adjacency and access under which they hold.
     confidence
         Probability with which the bounds hold: 1 for a proof, less for a Monte Carlo or sampled certificate.
+    holds_for
+        The data sets and records for which it holds: ``EVERY_CASE`` on curves of mechanisms (:func:`deniable.tradeoff`
+        sets it), otherwise words that say which. Risks that vary the record's content need the former and raise
+        without it; that is the default, so that a subclass from elsewhere is refused until it claims more.
     """
 
     method: str = field(default="closed form", kw_only=True)
     assumptions: Assumptions = field(default_factory=Assumptions, kw_only=True)
     confidence: float = field(default=1.0, kw_only=True)
+    holds_for: str = field(default=ONE_CASE, kw_only=True)
 
     @abstractmethod
     def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
@@ -200,9 +208,61 @@ class Tradeoff(ABC):
         bound = np.where(flat == 0, certain, np.maximum(high if side == "upper" else low, floor))
         return _shaped(d, np.where(np.isnan(bound), np.inf if side == "upper" else floor, bound))
 
+    @property
+    def universal(self) -> bool:
+        """Whether the curve holds for every content of the record and every rest of the data."""
+        return self.holds_for == EVERY_CASE
+
+    @overload
+    def reconstruction(self, baseline: float, side: Side = ...) -> float: ...
+    @overload
+    def reconstruction(self, baseline: ArrayLike, side: Side = ...) -> FloatArray: ...
+    def reconstruction(self, baseline: ArrayLike, side: Side = "upper") -> float | FloatArray:
+        """Return the largest chance of guessing a record's secret that blind guessing finds with chance ``baseline``.
+
+        See :func:`deniable.risks.reconstruction`, also for what the lower side means.
+        """
+        from deniable import risks
+
+        return risks.reconstruction(self, baseline, side)
+
+    def attribute(self, prior: ArrayLike, weights: ArrayLike | None = None, side: Side = "upper") -> float:
+        """Return the largest chance of naming an attribute; ``prior`` has a row for all that the attacker may know.
+
+        See :func:`deniable.risks.attribute`.
+        """
+        from deniable import risks
+
+        return risks.attribute(self, prior, weights, side)
+
+    @overload
+    def singling_out(self, n: float, weight: float, side: Side = ...) -> float: ...
+    @overload
+    def singling_out(self, n: ArrayLike, weight: ArrayLike, side: Side = ...) -> FloatArray: ...
+    def singling_out(self, n: ArrayLike, weight: ArrayLike, side: Side = "upper") -> float | FloatArray:
+        """Return the largest chance that a predicate of ``weight`` matches exactly one of ``n`` independent records.
+
+        See :func:`deniable.risks.singling_out`; the lower side is what a predicate fixed beforehand reaches.
+        """
+        from deniable import risks
+
+        return risks.singling_out(self, n, weight, side)
+
+    def group(self, k: int) -> Tradeoff:
+        """Return the curve for ``k`` records that are in or out together: see :func:`deniable.risks.group`."""
+        from deniable import risks
+
+        return risks.group(self, k)
+
     def inverse(self) -> Tradeoff:
         """Return the trade-off with the two worlds exchanged: H0 = in, H1 = out."""
-        return _Inverse(self, method=self.method, assumptions=self.assumptions, confidence=self.confidence)
+        return _Inverse(
+            self,
+            method=self.method,
+            assumptions=self.assumptions,
+            confidence=self.confidence,
+            holds_for="the two worlds exchanged (H0 = in)",
+        )
 
     def sketch(self) -> Tradeoff:
         """Return bounds for a picture: as sound, but they may be wider by about 0.1 % where that is quicker."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -18,8 +19,9 @@ from deniable.accounting.engines.grid import GridTradeoff
 from deniable.accounting.engines.known_batches import known_batches
 from deniable.accounting.engines.monte_carlo import MonteCarloTradeoff
 from deniable.accounting.loss import EPS, PrivacyLoss
-from deniable.curves import ApproximateTradeoff, GaussianTradeoff, Tradeoff
+from deniable.curves import EVERY_CASE, ApproximateTradeoff, GaussianTradeoff, Tradeoff
 from deniable.mechanisms import ApproximateDP, Composition, GaussianDP, Mechanism, PureDP
+from deniable.risks import replaced
 
 Engine = Literal["auto", "inversion", "direct", "grid", "monte-carlo"]
 _SHARPEST = 0.1  # below, the two modes of a step lie too far apart for nodes on one grid
@@ -51,7 +53,9 @@ def tradeoff(
         Aliasing and truncation error that the inversion aims at, relative to the size of what is integrated. The
         error that was reached, not this aim, is what separates ``side="upper"`` from ``side="lower"``.
     adjacency
-        ``"add-remove"`` only: see the error message for ``"replace"``.
+        ``"add-remove"`` (the default), or ``"replace"``: the data sets differ in the content of one record, and the
+        curve is that of a removal followed by an addition (:func:`deniable.risks.replaced`): exactly 2μ for Gaussian
+        mechanisms, attained for ``PureDP`` and ``ApproximateDP``, an upper bound otherwise.
     samples, confidence, rng
         For the Monte Carlo engine: draws from either world, the probability with which all its bounds hold, and the
         source of randomness.
@@ -63,9 +67,26 @@ def tradeoff(
     """
     choice("engine", engine, ("auto", "inversion", "direct", "grid", "monte-carlo"))
     number("tolerance", tolerance, above=0.0, at_most=1e-2)
-    _require_add_remove(adjacency)
+    choice("adjacency", adjacency, ("add-remove", "replace"))
     if not isinstance(mechanism, Mechanism):
         raise InputError(f"mechanism must be one of deniable's mechanisms, got {mechanism!r}")
+    found = replace(
+        _add_or_remove(mechanism, engine, tolerance, samples, confidence, rng),
+        holds_for=EVERY_CASE,
+    )
+    if adjacency == "add-remove":
+        return found
+    return replaced(found, any_mechanism=isinstance(mechanism, PureDP | ApproximateDP))
+
+
+def _add_or_remove(
+    mechanism: Mechanism,
+    engine: Engine,
+    tolerance: float,
+    samples: int,
+    confidence: float,
+    rng: Generator | int | None,
+) -> Tradeoff:
     parts = mechanism.mechanisms if isinstance(mechanism, Composition) else (mechanism,)
     failure = _failure(parts)
     if failure == 1:
@@ -118,16 +139,6 @@ def _failure(parts: tuple[Mechanism, ...]) -> float:
     if len(deltas) == 1:
         return deltas[0]
     return min(-math.expm1(math.fsum(math.log1p(-delta) for delta in deltas)) * (1 + 4 * EPS), 1.0)
-
-
-def _require_add_remove(adjacency: str) -> None:
-    if adjacency == "replace":
-        raise InputError(
-            "adjacency 'replace' is refused: for composed Poisson-subsampled steps no pair of laws is proven to "
-            "dominate all pairs of data sets that differ by replacing one record; use adjacency='add-remove', or bound "
-            "a replacement as a removal followed by an addition (group privacy)"
-        )
-    choice("adjacency", adjacency, ("add-remove",))
 
 
 def _closed_form(loss: PrivacyLoss) -> Tradeoff | None:

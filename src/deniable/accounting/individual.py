@@ -124,6 +124,7 @@ class IndividualTradeoffs:
             self.remove[record],
             method="transform inversion of the record's own steps",
             assumptions=self.assumptions,
+            holds_for="one record's gradient norms in one run",
         )
 
     def __iter__(self) -> Iterator[EnvelopeTradeoff]:

@@ -11,6 +11,8 @@ from deniable._check import number
 from deniable._shown import shown
 from deniable.bounds.membership import accuracy, advantage, negative_accuracy, positive_accuracy
 from deniable.bounds.prior_work import erlingsson, humphries, sablayrolles, yeom
+from deniable.curves import EVERY_CASE, ApproximateTradeoff
+from deniable.risks import replaced
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,7 +25,9 @@ class BoundSummary:
     """What an (ε, δ) guarantee means for an attacker with a prior; upper bounds that some mechanism attains.
 
     ``positive_accuracy`` and ``negative_accuracy`` are (lower, upper). For δ > 0 without a stated ``fpr`` they are
-    None: there is no bound. ``prior_work`` holds older bounds by author: accuracies at prior ½ (Yeom, Erlingsson), the
+    None: there is no bound. ``reconstruction`` is the largest chance of guessing a record's secret that blind guessing
+    finds with chance ``baseline``; ``advantage_replacing`` the advantage where records are replaced, not added or
+    removed. ``prior_work`` holds older bounds by author: accuracies at prior ½ (Yeom, Erlingsson), the
     advantage (Humphries) and the positive accuracy (Sablayrolles); those for pure DP only where δ = 0.
     """
 
@@ -35,6 +39,9 @@ class BoundSummary:
     accuracy: float
     positive_accuracy: Range | None
     negative_accuracy: Range | None
+    advantage_replacing: float = 1.0
+    baseline: float = 0.001
+    reconstruction: float = 1.0
     prior_work: dict[str, float] = field(default_factory=dict)
 
     def lines(self) -> list[str]:
@@ -56,6 +63,11 @@ class BoundSummary:
             for word, (low, high) in (("in", self.positive_accuracy), ("out", self.negative_accuracy)):
                 claim = f"right when it says '{word}'"
                 facts.append(f"{claim:<29} between {_percent(low, 'lower')} and {_percent(high)}, {where}")
+        secret = f"secret, blind guess {_percent(self.baseline, 'nearest')}"
+        facts += [
+            f"advantage, record replaced    at most {_percent(self.advantage_replacing)}",
+            f"{secret:<29} guessed at most {_percent(self.reconstruction)}",
+        ]
         facts += [f"{author.capitalize():<29} {_percent(value)}" for author, value in self.prior_work.items()]
         return facts
 
@@ -78,13 +90,18 @@ class BoundSummary:
         return axes
 
 
-def summary(epsilon: float, delta: float = 0.0, prior: float = 0.5, fpr: float | None = None) -> BoundSummary:
+def summary(
+    epsilon: float, delta: float = 0.0, prior: float = 0.5, fpr: float | None = None, baseline: float = 0.001
+) -> BoundSummary:
     """Return all bounds that (``epsilon``, ``delta``)-DP gives for an attacker with this ``prior``.
 
-    State the false positive rate ``fpr`` to bound precision when δ > 0.
+    State the false positive rate ``fpr`` to bound precision when δ > 0, and the chance of guessing a secret of a record
+    blindly as ``baseline``.
     """
     eps, dlt = number("epsilon", epsilon, at_least=0.0), number("delta", delta, at_least=0.0, at_most=1.0)
     pi = number("prior", prior, above=0.0, below=1.0)
+    blind = number("baseline", baseline, at_least=0.0, at_most=1.0, hint="it is the chance of guessing right blindly")
+    worst = ApproximateTradeoff(eps, dlt, holds_for=EVERY_CASE)
     bounded = dlt == 0 or fpr is not None
     older = {"humphries": humphries(eps, dlt), "erlingsson": erlingsson(eps, dlt)}
     if dlt == 0:
@@ -98,6 +115,9 @@ def summary(epsilon: float, delta: float = 0.0, prior: float = 0.5, fpr: float |
         accuracy=float(accuracy(eps, dlt, pi)),
         positive_accuracy=_range(positive_accuracy(eps, pi, dlt, fpr=fpr)) if bounded else None,
         negative_accuracy=_range(negative_accuracy(eps, pi, dlt, fpr=fpr)) if bounded else None,
+        advantage_replacing=replaced(worst, any_mechanism=True).advantage(),
+        baseline=blind,
+        reconstruction=worst.reconstruction(blind),
         prior_work={author: float(value) for author, value in older.items()},
     )
 

@@ -26,13 +26,16 @@ def bound(
         float | None,
         typer.Option(help="False positive rate (0.001 means 0.1 %) at which to bound precision; needed if δ > 0."),
     ] = None,
+    baseline: Annotated[
+        float, typer.Option(help="Chance of guessing a record's secret blindly: 0.001 for one of 1,000 values.")
+    ] = 0.001,
     as_json: JsonFlag = False,
     plot: PlotOption = None,
 ) -> None:
-    """Say what an (ε, δ) guarantee means: advantage, accuracy, and how often an accusation is right."""
+    """Say what an (ε, δ) guarantee means: advantage, accuracy, right accusations, secrets guessed, records replaced."""
     from deniable import bounds
 
     picture = checked_picture(plot)
-    found = bounds.summary(epsilon, delta, prior, fpr)
+    found = bounds.summary(epsilon, delta, prior, fpr, baseline)
     print(to_json(found) if as_json else "\n".join(found.lines()))
     draw(found, picture)

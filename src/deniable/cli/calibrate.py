@@ -16,6 +16,7 @@ from deniable.cli._app import JsonFlag, app, examples
     epilog=examples(
         "deniable calibrate --sample-rate 0.01 --steps 5000 --advantage 0.1",
         "deniable calibrate --sample-rate 0.01 --steps 5000 --tpr 1e-4 --fpr 1e-5 --json",
+        "deniable calibrate --sample-rate 0.01 --steps 5000 --reconstruction 0.01 --baseline 0.001",
     )
 )
 def calibrate(
@@ -28,6 +29,15 @@ def calibrate(
     prior: Annotated[float | None, typer.Option(help="Prior at which --accuracy is asked for.")] = None,
     epsilon: Annotated[float | None, typer.Option(help="Target: ε at --delta.")] = None,
     delta: Annotated[float | None, typer.Option(help="δ at which --epsilon is asked for.")] = None,
+    reconstruction: Annotated[
+        float | None, typer.Option(help="Target: chance of guessing a record's secret, see --baseline.")
+    ] = None,
+    baseline: Annotated[
+        float | None, typer.Option(help="Chance of guessing that secret blindly: 0.001 for one of 1,000 values.")
+    ] = None,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Protect against replacing a record, not adding or removing it.")
+    ] = False,
     low: Annotated[float, typer.Option(help="Smallest noise multiplier to try.")] = 0.2,
     high: Annotated[float, typer.Option(help="Largest noise multiplier to try.")] = 200.0,
     as_json: JsonFlag = False,
@@ -37,23 +47,52 @@ def calibrate(
 
     asked = {
         "advantage": advantage, "tpr": tpr, "fpr": fpr, "accuracy": accuracy, "prior": prior,
-        "epsilon": epsilon, "delta": delta,
+        "epsilon": epsilon, "delta": delta, "reconstruction": reconstruction, "baseline": baseline,
     }  # fmt: skip
     target: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
     if not target:
-        raise InputError("no target given; add --advantage, --tpr with --fpr, --accuracy with --prior, or --epsilon")
+        raise InputError(
+            "no target given; add --advantage, --tpr with --fpr, --accuracy with --prior, --epsilon with --delta, or "
+            "--reconstruction with --baseline"
+        )
     n_steps = integer("steps", steps, at_least=1)
+    adjacency = "replace" if replace else "add-remove"
     with stage(f"looking for the noise of {n_steps:,} steps"):
         noise = dn.calibrate(
-            lambda sigma: dn.SubsampledGaussian(sigma, sample_rate, n_steps), bracket=(low, high), **target
+            lambda sigma: dn.SubsampledGaussian(sigma, sample_rate, n_steps),
+            bracket=(low, high),
+            adjacency=adjacency,
+            **target,
         )
-        reached = dn.tradeoff(dn.SubsampledGaussian(noise, sample_rate, n_steps))
+        reached = dn.tradeoff(dn.SubsampledGaussian(noise, sample_rate, n_steps), adjacency=adjacency)
+        facts = _reached(reached, target)
     if as_json:
-        print(to_json({"noise_multiplier": noise, "advantage": reached.advantage(), "target": target}))
+        found = {"noise_multiplier": noise, "advantage": reached.advantage(), "target": target}
+        print(to_json(found | {"reached": {name: value for name, _, value in facts}, "adjacency": adjacency}))
     else:
         from deniable._shown import shown
 
-        leak = shown(reached.advantage(), "rate", "upper")
-        print(
-            f"noise multiplier {shown(noise, 'number', 'upper', 7)}: advantage at most {leak} at a prior of 50\u00a0%"
+        leaks = "; ".join(
+            f"{words} at most {shown(value, 'number' if name == 'epsilon' else 'rate', 'upper')}"
+            for name, words, value in facts
         )
+        print(f"noise multiplier {shown(noise, 'number', 'upper', 7)}: {leaks}")
+
+
+def _reached(curve: Any, target: dict[str, Any]) -> list[tuple[str, str, float]]:
+    """The target's number as reached, with its name and words, and the advantage at even odds."""
+    even = ("advantage", "advantage at a prior of 50\u00a0%", curve.advantage())
+    match target:
+        case {"reconstruction": _, "baseline": blind}:
+            words = f"a secret guessed blindly with chance {blind:g} found with chance"
+            return [("reconstruction", words, curve.reconstruction(blind)), even]
+        case {"tpr": _, "fpr": fpr}:
+            return [("tpr", f"TPR at FPR {fpr:g}", curve.tpr(fpr)), even]
+        case {"accuracy": _, "prior": prior}:
+            return [("accuracy", f"accuracy at prior {prior:g}", curve.accuracy(prior)), even]
+        case {"epsilon": _, "delta": delta}:
+            return [("epsilon", f"ε at δ = {delta:g}", curve.epsilon(delta)), even]
+        case {"advantage": _, "prior": prior}:
+            return [("advantage", f"advantage at prior {prior:g}", curve.advantage(prior)), even]
+        case _:
+            return [even]

@@ -291,7 +291,15 @@ def _curve(game: Game, bound: FloatArray, log_gammas: FloatArray, method: str, c
         adjacency=f"a uniform {game.population.n_train} of {game.population.n_records} records, with or without one",
         access="the released value",
     )
-    return EnvelopeTradeoff(points, both, both, method=method, assumptions=assumptions, confidence=confidence)
+    return EnvelopeTradeoff(
+        points,
+        both,
+        both,
+        method=method,
+        assumptions=assumptions,
+        confidence=confidence,
+        holds_for="which records of one data set were drawn (a release certificate)",
+    )
 
 
 def _published(

@@ -47,6 +47,9 @@ def calibrate(
     prior: float | None = None,
     epsilon: float | None = None,
     delta: float | None = None,
+    reconstruction: float | None = None,
+    baseline: float | None = None,
+    adjacency: str = "add-remove",
     integer: bool = False,
     tolerance: float = 1e-9,
 ) -> float:
@@ -72,6 +75,11 @@ def calibrate(
         Probability of membership for ``advantage`` and ``accuracy``.
     epsilon, delta
         Target: (``epsilon``, ``delta``)-differential privacy, both directions.
+    reconstruction, baseline
+        Target: probability ``reconstruction`` of guessing a record's secret which blind guessing finds with
+        probability ``baseline`` (:func:`deniable.risks.reconstruction`).
+    adjacency
+        ``"add-remove"`` or ``"replace"``: for which neighbouring data sets the target is to hold.
     integer
         Search whole numbers only (steps); ``make_mechanism`` then gets an ``int`` and one is returned.
     tolerance
@@ -90,12 +98,12 @@ def calibrate(
     InputError
         If not exactly one target is given, it cannot be met at all, or neither end of the bracket meets it.
     """
-    target = _target(advantage, tpr, fpr, accuracy, prior, epsilon, delta)
+    target = _target(advantage, tpr, fpr, accuracy, prior, epsilon, delta, reconstruction, baseline)
     number("tolerance", tolerance, above=0.0, below=1.0)
     axis = _axis(bracket, integer)
 
     def measure(parameter: float) -> _Point:
-        return parameter, target.score(tradeoff(make_mechanism(parameter)))
+        return parameter, target.score(tradeoff(make_mechanism(parameter), adjacency=adjacency))
 
     safe, unsafe = sorted(_straddle(measure, axis), key=_score)
     if _score(unsafe) <= 0:
@@ -210,6 +218,8 @@ def _target(
     prior: float | None,
     epsilon: float | None,
     delta: float | None,
+    reconstruction: float | None = None,
+    baseline: float | None = None,
 ) -> _Target:
     """The one target among the arguments, checked."""
     given = {
@@ -217,6 +227,7 @@ def _target(
         "tpr and fpr": tpr is not None or fpr is not None,
         "accuracy": accuracy is not None,
         "epsilon and delta": epsilon is not None or delta is not None,
+        "reconstruction and baseline": reconstruction is not None or baseline is not None,
     }
     if sum(given.values()) != 1:
         asked = ", ".join(name for name, is_given in given.items() if is_given) or "none"
@@ -237,6 +248,12 @@ def _target(
         rate = number("fpr", fpr, at_least=0.0, below=1.0, hint="tpr and fpr go together")
         limit = number("tpr", tpr, above=rate, at_most=1.0, hint="a coin flip already reaches tpr = fpr")
         return _Target(f"TPR at FPR {rate:g}", lambda t: t.tpr(rate), limit, floor=rate)
+    if given["reconstruction and baseline"]:
+        blind = number("baseline", baseline, at_least=0.0, below=1.0, hint="reconstruction and baseline go together")
+        limit = number(
+            "reconstruction", reconstruction, above=blind, at_most=1.0, hint="blind guessing already reaches baseline"
+        )
+        return _Target(f"reconstruction at baseline {blind:g}", lambda t: t.reconstruction(blind), limit, floor=blind)
     eps = number("epsilon", epsilon, above=-math.inf, below=math.inf, hint="epsilon and delta go together")
     limit = number("delta", delta, at_least=0.0, below=1.0, hint="epsilon and delta go together")
     if limit == 0:  # δ(ε) = 0 can underflow; ε at δ = 0 is the essential supremum of the loss, which cannot
