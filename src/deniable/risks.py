@@ -303,7 +303,9 @@ class ChainTradeoff(Tradeoff):
                 for fill in ("all", "some", "none"):
                     start, rest = np.empty((len(kinks), log_gamma.size)), log_gamma.copy()
                     for j in order:
-                        start[j] = {"all": kinks[j], "some": np.minimum(rest, kinks[j]), "none": -kinks[j]}[fill]
+                        start[j] = (
+                            np.minimum(rest, kinks[j]) if fill == "some" else kinks[j] * (2 * (fill == "all") - 1)
+                        )
                         rest = rest - start[j]
                     start[order[-1]] += rest
                     starts.append(start)
