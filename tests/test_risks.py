@@ -310,6 +310,8 @@ def test_shapes_and_extremes():
         dn.PureDP(0.0),
         dn.PureDP(50.0),
         dn.ApproximateDP(1.0, 0.5),
+        dn.PureDP(np.inf),
+        dn.ApproximateDP(1.0, 1.0),
         dn.GaussianDP(0.0),
     ):
         curve = dn.tradeoff(mechanism)

@@ -209,16 +209,16 @@ class ChainTradeoff(Tradeoff):
         if side == "upper" or self.attained:
             rate = fpr
             for curve, way in walk:
-                rate = np.clip(curve._roc(rate, way, side), rate, 1.0)
+                rate = np.clip(curve._rates(rate, way, side), rate, 1.0)
             return rate
-        best: FloatArray = np.max([curve._roc(fpr, way, side) for curve, way in walk], axis=0)
+        best: FloatArray = np.max([curve._rates(fpr, way, side) for curve, way in walk], axis=0)
         return best
 
     def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
         trivial = np.maximum(-np.expm1(np.minimum(log_gamma, 0.0)), 0.0)
         walk = self._walk(direction)
         if side == "lower":
-            each = [curve._hockey_stick(log_gamma, way, side) for curve, way in walk]
+            each = [curve._sticks(log_gamma, way, side) for curve, way in walk]
             found: FloatArray = np.max([*each, self._reached(log_gamma, direction), trivial * (1 - 4 * _EPS)], axis=0)
             return found
         bound = np.ones_like(log_gamma)
@@ -235,7 +235,11 @@ class ChainTradeoff(Tradeoff):
         return np.clip(bound, trivial, 1.0)
 
     def _largest_log_ratio(self, direction: Direction) -> float:
-        return sum(curve._largest_log_ratio(way) for curve, way in self._walk(direction)) * (1 + 4 * _EPS)
+        return sum(curve._ratio_bound(way, "upper") for curve, way in self._walk(direction)) * (1 + 4 * _EPS)
+
+    def _least_log_ratio(self, direction: Direction) -> float:
+        known = [curve._ratio_bound(way, "lower") for curve, way in self._walk(direction)]
+        return sum(known) * (1 - 4 * _EPS) if self.attained else max(known)
 
     def _epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
         near = [curve._epsilon_near(delta, direction) for curve, _ in self.links]
@@ -250,7 +254,7 @@ class ChainTradeoff(Tradeoff):
         total, later = np.zeros(slopes.shape[1]), np.zeros(slopes.shape[1])
         for (curve, way), slope in zip(reversed(walk), slopes[::-1], strict=True):
             with np.errstate(over="ignore", invalid="ignore"):
-                term = np.exp(later) * curve._hockey_stick(slope, way, "upper")
+                term = np.exp(later) * curve._sticks(slope, way, "upper")
             total += np.where(np.isnan(term), np.inf, term)
             later = later + slope
         far = np.abs(slopes).sum(axis=0)
@@ -319,7 +323,7 @@ class ChainTradeoff(Tradeoff):
             rates = [_LADDER]
             slopes = []
             for curve, way in self._walk(direction):
-                rates.append(curve.sketch()._roc(rates[-1], way, "upper"))
+                rates.append(curve.sketch()._rates(rates[-1], way, "upper"))
                 with np.errstate(divide="ignore", invalid="ignore"):
                     slopes.append(np.log(np.diff(rates[-1]) / np.diff(rates[-2])))
             stacked = np.array(slopes)[:, ::-1]
@@ -350,7 +354,7 @@ class ChainTradeoff(Tradeoff):
                 continue
             rate = (1 - curve.guaranteed_delta) / (1 + np.exp(curve.guaranteed_epsilon))
             for earlier, _ in reversed(walk[:j]):  # TPR⁻¹(y) = 1 − TPR of the exchanged worlds at 1 − y, symmetric here
-                rate = 1 - float(earlier._roc(np.array([1 - rate]), "add", "lower")[0])
+                rate = 1 - float(earlier._rates(np.array([1 - rate]), "add", "lower")[0])
             bends.append(min(max(rate, 0.0), 1.0))
         return np.array(bends)
 
