@@ -43,12 +43,12 @@ def _subsets(n: int) -> list[tuple[int, ...]]:
 
 
 def test_numbers_printed_by_thudi_et_al():
-    assert bounds.positive_accuracy(1, 0.5)[1] == pytest.approx(0.731, abs=5e-4)  # §5.1: 73.1 %
+    assert bounds.positive_accuracy(1, prior=0.5)[1] == pytest.approx(0.731, abs=5e-4)  # §5.1: 73.1 %
     assert bounds.erlingsson(1) == pytest.approx(0.816, abs=5e-4)  # 81.6 %
-    assert bounds.sablayrolles(1, 0.5) == pytest.approx(0.75)  # 75 %
-    assert bounds.positive_accuracy(2, 0.5)[1] == pytest.approx(0.88, abs=5e-3)  # 88 %
-    assert bounds.sablayrolles(2, 0.5) == pytest.approx(1.0)  # 100 %
-    assert bounds.positive_accuracy(2, 0.01)[1] == pytest.approx(0.0695, abs=5e-5)  # §4.1 cuts it to 6.9 %
+    assert bounds.sablayrolles(1, prior=0.5) == pytest.approx(0.75)  # 75 %
+    assert bounds.positive_accuracy(2, prior=0.5)[1] == pytest.approx(0.88, abs=5e-3)  # 88 %
+    assert bounds.sablayrolles(2, prior=0.5) == pytest.approx(1.0)  # 100 %
+    assert bounds.positive_accuracy(2, prior=0.01)[1] == pytest.approx(0.0695, abs=5e-5)  # §4.1 cuts it to 6.9 %
     # §5.1 also prints 95 % for Erlingsson's bound at ε = 2; 1 − e^{−2}/2 is 93.2 %
     assert bounds.erlingsson(2) == pytest.approx(1 - np.exp(-2) / 2)
     assert bounds.erlingsson(2) < 0.933
@@ -71,11 +71,15 @@ def test_the_gaussian_step_of_thudi_et_al():
     assert t.accuracy() == pytest.approx(accuracy(-0.5), abs=1e-12)
     assert t.delta(1.0) < 1e-5  # their noise is more than exact accounting needs
     assert precision(-100.0) > 0.997
-    assert bounds.accuracy(1, 1e-5) > 0.731  # the closed form for any mechanism is far looser than this one's curve
+    assert (
+        bounds.accuracy(1, delta=1e-5) > 0.731
+    )  # the closed form for any mechanism is far looser than this one's curve
     # at a stated false positive rate it is bounded, and the attack stays below
     for threshold in (-1.0, -5.0, -10.0):
         fpr = out.cdf(threshold)
-        assert precision(threshold) <= t.precision(fpr) <= bounds.positive_accuracy(1, 0.5, 1e-5, fpr=fpr)[1]
+        assert (
+            precision(threshold) <= t.precision(fpr) <= bounds.positive_accuracy(1, prior=0.5, delta=1e-5, fpr=fpr)[1]
+        )
 
 
 def test_noise_4_0412_is_what_a_renyi_accountant_asks_for_and_more_than_needed():
@@ -97,28 +101,29 @@ def test_noise_4_0412_is_what_a_renyi_accountant_asks_for_and_more_than_needed()
 def test_accuracy_is_the_bayes_accuracy_of_the_worst_pair(epsilon, delta, prior):
     inside, outside = worst_pair(epsilon, delta)
     brute = np.maximum(prior * inside, (1 - prior) * outside).sum()
-    assert bounds.accuracy(epsilon, delta, prior) == pytest.approx(brute, abs=1e-12)
+    assert bounds.accuracy(epsilon, delta=delta, prior=prior) == pytest.approx(brute, abs=1e-12)
     brute_advantage = 2 * (brute - max(prior, 1 - prior))
-    assert bounds.advantage(epsilon, delta, prior) == pytest.approx(brute_advantage, abs=1e-12)
+    assert bounds.advantage(epsilon, delta=delta, prior=prior) == pytest.approx(brute_advantage, abs=1e-12)
 
 
 @given(st.floats(0, 30), DELTAS)
 def test_advantage_is_the_formula_of_humphries(epsilon, delta):
     formula = (np.exp(epsilon) - 1 + 2 * delta) / (np.exp(epsilon) + 1)
-    assert bounds.advantage(epsilon, delta) == pytest.approx(formula, abs=1e-14)
-    assert bounds.humphries(epsilon, delta) == bounds.advantage(epsilon, delta)
+    assert bounds.advantage(epsilon, delta=delta) == pytest.approx(formula, abs=1e-14)
+    assert bounds.humphries(epsilon, delta=delta) == bounds.advantage(epsilon, delta=delta)
     assert (
-        bounds.advantage(epsilon, delta) >= max(tpr - fpr for fpr, tpr in deterministic_tests(epsilon, delta)) - 1e-16
+        bounds.advantage(epsilon, delta=delta)
+        >= max(tpr - fpr for fpr, tpr in deterministic_tests(epsilon, delta)) - 1e-16
     )
 
 
 @given(st.floats(0, 30), PRIORS)
 def test_pure_bounds_are_those_of_theorem_1_and_corollary_1(epsilon, prior):
     odds = (1 - prior) / prior
-    lower, upper = bounds.positive_accuracy(epsilon, prior)
+    lower, upper = bounds.positive_accuracy(epsilon, prior=prior)
     assert upper == pytest.approx(1 / (1 + np.exp(-epsilon) * odds), rel=1e-9)
     assert lower == pytest.approx(1 / (1 + np.exp(epsilon) * odds), rel=1e-9)
-    lower, upper = bounds.negative_accuracy(epsilon, prior)
+    lower, upper = bounds.negative_accuracy(epsilon, prior=prior)
     assert upper == pytest.approx(1 / (1 + np.exp(-epsilon) / odds), rel=1e-9)
     assert lower == pytest.approx(1 / (1 + np.exp(epsilon) / odds), rel=1e-9)
 
@@ -132,7 +137,7 @@ def test_no_test_on_the_worst_pair_beats_the_precision_bounds(epsilon, delta, pr
     fpr, tpr = rates[(rates > 1e-12).all(axis=1) & (rates <= 1).all(axis=1)].T
     precision = prior * tpr / (prior * tpr + (1 - prior) * fpr)
     for stated in ({"fpr": fpr}, {"recall": tpr}):
-        lower, upper = bounds.positive_accuracy(epsilon, prior, delta, **stated)
+        lower, upper = bounds.positive_accuracy(epsilon, prior=prior, delta=delta, **stated)
         # a rate known to 1e-16 moves a bound by about e^{2ε} times that
         assert np.all(lower <= precision + 1e-9)
         assert np.all(precision <= upper + 1e-9)
@@ -141,7 +146,7 @@ def test_no_test_on_the_worst_pair_beats_the_precision_bounds(epsilon, delta, pr
     fpr, tpr = fpr[right], tpr[right]
     npv = (1 - prior) * (1 - fpr) / ((1 - prior) * (1 - fpr) + prior * (1 - tpr))
     for stated in ({"fpr": fpr}, {"recall": tpr}):
-        lower, upper = bounds.negative_accuracy(epsilon, prior, delta, **stated)
+        lower, upper = bounds.negative_accuracy(epsilon, prior=prior, delta=delta, **stated)
         assert np.all(lower <= npv + 1e-9)
         assert np.all(npv <= upper + 1e-9)
 
@@ -149,12 +154,14 @@ def test_no_test_on_the_worst_pair_beats_the_precision_bounds(epsilon, delta, pr
 @given(st.floats(0, 700), DELTAS, PRIORS, RATES)
 def test_agreement_with_the_tradeoff_of_the_same_guarantee(epsilon, delta, prior, fpr):
     t = ApproximateTradeoff(epsilon, delta)
-    assert bounds.advantage(epsilon, delta) == pytest.approx(t.advantage(), abs=1e-12)
-    assert bounds.accuracy(epsilon, delta, prior) == pytest.approx(t.accuracy(prior), abs=1e-12)
-    assert bounds.mip_eta(t, prior) == pytest.approx(bounds.mip_from_dp(epsilon, delta, prior), abs=1e-12)
-    upper = bounds.positive_accuracy(epsilon, prior, delta, fpr=fpr)[1]
+    assert bounds.advantage(epsilon, delta=delta) == pytest.approx(t.advantage(), abs=1e-12)
+    assert bounds.accuracy(epsilon, delta=delta, prior=prior) == pytest.approx(t.accuracy(prior), abs=1e-12)
+    assert bounds.mip_eta(t, prior=prior) == pytest.approx(
+        bounds.mip_from_dp(epsilon, delta=delta, prior=prior), abs=1e-12
+    )
+    upper = bounds.positive_accuracy(epsilon, prior=prior, delta=delta, fpr=fpr)[1]
     assert upper == pytest.approx(t.precision(fpr, prior), rel=1e-9)
-    assert bounds.jayaraman(epsilon, fpr, prior, delta) == upper
+    assert bounds.jayaraman(epsilon, fpr=fpr, prior=prior, delta=delta) == upper
 
 
 LOGS = st.floats(-40, -1e-9)
@@ -195,24 +202,26 @@ def test_every_end_is_on_its_safe_side_of_sixty_digits(epsilon, log_delta, log_o
                 f_less = max(f_low - mpmath.mpf(1e-12), 0)  # a difference of numbers near 1 is known no better
                 assert found[1] <= weight * t_high / (weight * t_high + (1 - weight) * f_less) * (1 + mpmath.mpf(1e-9))
 
-        check(bounds.positive_accuracy(epsilon, prior, delta, fpr=rate), p, (least(a), most(a)), (a, a))
-        check(bounds.positive_accuracy(epsilon, prior, delta, recall=rate), p, (a, a), (least(a), most(a)))
+        check(bounds.positive_accuracy(epsilon, prior=prior, delta=delta, fpr=rate), p, (least(a), most(a)), (a, a))
+        check(bounds.positive_accuracy(epsilon, prior=prior, delta=delta, recall=rate), p, (a, a), (least(a), most(a)))
         check(
-            bounds.negative_accuracy(epsilon, prior, delta, fpr=rate),
+            bounds.negative_accuracy(epsilon, prior=prior, delta=delta, fpr=rate),
             1 - p,
             (1 - a, 1 - a),
             (1 - most(a), 1 - least(a)),
         )
         check(
-            bounds.negative_accuracy(epsilon, prior, delta, recall=rate),
+            bounds.negative_accuracy(epsilon, prior=prior, delta=delta, recall=rate),
             1 - p,
             (1 - most(a), 1 - least(a)),
             (1 - a, 1 - a),
         )
         rare = min(p, 1 - p)
         exact = 2 * rare * d + (1 - d) * max((e - 1) / (e + 1) - (1 - 2 * rare), 0)
-        assert bounds.advantage(epsilon, delta, prior) >= exact * (1 - mpmath.mpf(2) ** -52) - mpmath.mpf(1e-16)
-        assert bounds.accuracy(epsilon, delta, prior) >= (1 - rare + exact / 2) * (1 - mpmath.mpf(2) ** -52)
+        assert bounds.advantage(epsilon, delta=delta, prior=prior) >= exact * (1 - mpmath.mpf(2) ** -52) - mpmath.mpf(
+            1e-16
+        )
+        assert bounds.accuracy(epsilon, delta=delta, prior=prior) >= (1 - rare + exact / 2) * (1 - mpmath.mpf(2) ** -52)
 
 
 # --- properties -------------------------------------------------------------------------------------------------
@@ -222,15 +231,15 @@ def test_every_end_is_on_its_safe_side_of_sixty_digits(epsilon, log_delta, log_o
 def test_everything_grows_with_epsilon_and_delta(e1, e2, d1, d2, prior, fpr):
     (e1, e2), (d1, d2) = sorted((e1, e2)), sorted((d1, d2))
     grow = 1 + TINY
-    assert bounds.advantage(e1, d1, prior) <= bounds.advantage(e2, d2, prior) * grow
-    assert bounds.accuracy(e1, d1, prior) <= bounds.accuracy(e2, d2, prior) * grow
-    assert bounds.positive_advantage(e1, prior) <= bounds.positive_advantage(e2, prior) * grow
+    assert bounds.advantage(e1, delta=d1, prior=prior) <= bounds.advantage(e2, delta=d2, prior=prior) * grow
+    assert bounds.accuracy(e1, delta=d1, prior=prior) <= bounds.accuracy(e2, delta=d2, prior=prior) * grow
+    assert bounds.positive_advantage(e1, prior=prior) <= bounds.positive_advantage(e2, prior=prior) * grow
     for bound in (bounds.positive_accuracy, bounds.negative_accuracy):
-        low1, high1 = bound(e1, prior, d1, fpr=fpr)
-        low2, high2 = bound(e2, prior, d2, fpr=fpr)
+        low1, high1 = bound(e1, prior=prior, delta=d1, fpr=fpr)
+        low2, high2 = bound(e2, prior=prior, delta=d2, fpr=fpr)
         assert high1 <= high2 * grow
         assert low2 <= low1 * grow
-        (low1, high1), (low2, high2) = bound(e1, prior), bound(e2, prior)
+        (low1, high1), (low2, high2) = bound(e1, prior=prior), bound(e2, prior=prior)
         assert high1 <= high2 * grow
         assert low2 <= low1 * grow
 
@@ -240,31 +249,34 @@ def test_precision_grows_with_the_prior_and_encloses_it(epsilon, delta, p1, p2, 
     p1, p2 = sorted((p1, p2))
     for options in ({}, {"delta": delta, "fpr": rate}, {"delta": delta, "recall": rate}):
         first, second = (
-            bounds.positive_accuracy(epsilon, p1, **options),
-            bounds.positive_accuracy(epsilon, p2, **options),
+            bounds.positive_accuracy(epsilon, prior=p1, **options),
+            bounds.positive_accuracy(epsilon, prior=p2, **options),
         )
         assert 0 <= first[0] <= p1 <= first[1] <= 1
         assert first[0] <= second[0] * (1 + TINY)
         assert first[1] <= second[1] * (1 + TINY)
-        low, high = bounds.negative_accuracy(epsilon, p1, **options)
+        low, high = bounds.negative_accuracy(epsilon, prior=p1, **options)
         assert 0 <= low <= 1 - p1 <= high <= 1
 
 
 @given(EPSILONS, DELTAS, PRIORS)
 def test_accuracy_is_least_at_even_odds_seen_as_advantage(epsilon, delta, prior):
     """No prior gives more advantage over guessing than ½, and swapping the worlds changes nothing."""
-    assert bounds.advantage(epsilon, delta, prior) <= bounds.advantage(epsilon, delta) + 1e-15
-    assert bounds.accuracy(epsilon, delta, prior) >= max(prior, 1 - prior)
+    assert bounds.advantage(epsilon, delta=delta, prior=prior) <= bounds.advantage(epsilon, delta=delta) + 1e-15
+    assert bounds.accuracy(epsilon, delta=delta, prior=prior) >= max(prior, 1 - prior)
     rare = min(prior, 1 - prior)
-    assert bounds.advantage(epsilon, delta, rare) <= bounds.advantage(epsilon, delta, (rare + 0.5) / 2) + 1e-15
+    assert (
+        bounds.advantage(epsilon, delta=delta, prior=rare)
+        <= bounds.advantage(epsilon, delta=delta, prior=(rare + 0.5) / 2) + 1e-15
+    )
 
 
 @given(EPSILONS, DELTAS, PRIORS)
 def test_older_bounds_are_never_below_ours(epsilon, delta, prior):
     assert bounds.yeom(epsilon) >= bounds.accuracy(epsilon) - 1e-15
-    assert bounds.erlingsson(epsilon, delta) >= bounds.accuracy(epsilon, delta) - 1e-15
-    assert bounds.sablayrolles(epsilon, prior) >= bounds.positive_accuracy(epsilon, prior)[1] * (1 - 1e-12)
-    assert bounds.humphries(epsilon, delta) >= bounds.advantage(epsilon, delta)
+    assert bounds.erlingsson(epsilon, delta=delta) >= bounds.accuracy(epsilon, delta=delta) - 1e-15
+    assert bounds.sablayrolles(epsilon, prior=prior) >= bounds.positive_accuracy(epsilon, prior=prior)[1] * (1 - 1e-12)
+    assert bounds.humphries(epsilon, delta=delta) >= bounds.advantage(epsilon, delta=delta)
 
 
 @given(st.floats(1e-100, 800))
@@ -276,15 +288,15 @@ def test_pinsker_bounds_the_advantage_of_randomised_response(epsilon):
 def test_positive_advantage_is_the_printed_difference_and_peaks_where_said():
     prior = np.linspace(0.001, 0.999, 999)
     for epsilon in (0.1, 1.0, 3.0, 5.0):
-        value = bounds.positive_advantage(epsilon, prior)
-        assert value == pytest.approx(2 * (bounds.positive_accuracy(epsilon, prior)[1] - prior), abs=1e-13)
+        value = bounds.positive_advantage(epsilon, prior=prior)
+        assert value == pytest.approx(2 * (bounds.positive_accuracy(epsilon, prior=prior)[1] - prior), abs=1e-13)
         assert prior[np.argmax(value)] == pytest.approx(1 / (1 + np.exp(epsilon / 2)), abs=1e-3)
         assert np.max(value) == pytest.approx(2 * np.tanh(epsilon / 4), rel=1e-5)
 
 
 @given(EPSILONS, st.floats(0, 1))
 def test_subsampled_epsilon_is_between_zero_and_epsilon(epsilon, rate):
-    value = bounds.subsampled_epsilon(epsilon, rate)
+    value = bounds.subsampled_epsilon(epsilon, rate=rate)
     assert 0 <= value <= epsilon
     if epsilon < 30:
         assert value == pytest.approx(np.log1p(rate * np.expm1(epsilon)), abs=1e-12)
@@ -303,30 +315,30 @@ def test_inverses_are_safe_and_not_wasteful(share, delta, prior):
             assert bound(epsilon * (1 + 1e-6) + 1e-7) >= target - 1e-12
 
     check(
-        lambda e: bounds.advantage(e, delta, prior),
-        lambda t: bounds.epsilon_for_advantage(t, delta, prior),
-        bounds.advantage(0, delta, prior),
+        lambda e: bounds.advantage(e, delta=delta, prior=prior),
+        lambda t: bounds.epsilon_for_advantage(t, delta=delta, prior=prior),
+        bounds.advantage(0, delta=delta, prior=prior),
     )
     check(
-        lambda e: bounds.accuracy(e, delta, prior),
-        lambda t: bounds.epsilon_for_accuracy(t, delta, prior),
-        bounds.accuracy(0, delta, prior),
+        lambda e: bounds.accuracy(e, delta=delta, prior=prior),
+        lambda t: bounds.epsilon_for_accuracy(t, delta=delta, prior=prior),
+        bounds.accuracy(0, delta=delta, prior=prior),
     )
     check(
-        lambda e: bounds.positive_accuracy(e, prior)[1],
-        lambda t: bounds.epsilon_for_positive_accuracy(t, prior),
+        lambda e: bounds.positive_accuracy(e, prior=prior)[1],
+        lambda t: bounds.epsilon_for_positive_accuracy(t, prior=prior),
         prior,
     )
     check(
-        lambda e: bounds.positive_accuracy(e, prior, delta, fpr=0.01)[1],
-        lambda t: bounds.epsilon_for_positive_accuracy(t, prior, delta, fpr=0.01),
-        bounds.positive_accuracy(0, prior, delta, fpr=0.01)[1],
+        lambda e: bounds.positive_accuracy(e, prior=prior, delta=delta, fpr=0.01)[1],
+        lambda t: bounds.epsilon_for_positive_accuracy(t, prior=prior, delta=delta, fpr=0.01),
+        bounds.positive_accuracy(0, prior=prior, delta=delta, fpr=0.01)[1],
     )
 
 
 def test_inverses_in_closed_form():
     assert bounds.epsilon_for_advantage(0.5) == pytest.approx(2 * np.arctanh(0.5), rel=1e-12)
-    assert bounds.epsilon_for_positive_accuracy(0.5, 0.01) == pytest.approx(np.log(99), rel=1e-12)
+    assert bounds.epsilon_for_positive_accuracy(0.5, prior=0.01) == pytest.approx(np.log(99), rel=1e-12)
     assert bounds.epsilon_for_mip(0.1) == pytest.approx(np.log(1.2 / 0.8), rel=1e-12)  # Izzo et al. §5.1
     assert bounds.epsilon_for_advantage(1.0) == np.inf
     assert bounds.epsilon_for_advantage(0.0) < 1e-300
@@ -339,62 +351,62 @@ def test_inverses_in_closed_form():
 @pytest.mark.parametrize("prior", [5e-324, 1e-300, 1e-9, 0.5, 1 - 1e-16])
 def test_extremes_neither_overflow_nor_lose_their_order(epsilon, prior):
     """Warnings are errors here, so an overflow fails."""
-    assert 0 <= bounds.advantage(epsilon, 1e-5) <= 1
+    assert 0 <= bounds.advantage(epsilon, delta=1e-5) <= 1
     for delta, options in ((0.0, {}), (1e-5, {"fpr": 1e-12}), (1e-5, {"recall": 0.5}), (0.0, {"fpr": 0.0})):
-        low, high = bounds.positive_accuracy(epsilon, prior, delta, **options)
+        low, high = bounds.positive_accuracy(epsilon, prior=prior, delta=delta, **options)
         assert 0 <= low <= prior <= high <= 1
-        low, high = bounds.negative_accuracy(epsilon, prior, delta, **options)
+        low, high = bounds.negative_accuracy(epsilon, prior=prior, delta=delta, **options)
         assert 0 <= low <= high <= 1
-    assert prior <= bounds.sablayrolles(epsilon, prior) <= 1
+    assert prior <= bounds.sablayrolles(epsilon, prior=prior) <= 1
     assert 0.5 <= bounds.yeom(epsilon) <= 1
-    assert 0.5 <= bounds.erlingsson(epsilon, 1e-5) <= 1
+    assert 0.5 <= bounds.erlingsson(epsilon, delta=1e-5) <= 1
     if epsilon < 1e-7:  # first order, without cancellation
         assert bounds.advantage(epsilon) == pytest.approx(epsilon / 2, rel=1e-9)
-        assert bounds.positive_advantage(epsilon, 0.5) == pytest.approx(epsilon / 2, rel=1e-6, abs=5e-324)
+        assert bounds.positive_advantage(epsilon, prior=0.5) == pytest.approx(epsilon / 2, rel=1e-6, abs=5e-324)
 
 
 def test_a_tiny_rate_keeps_its_digits():
     """1 − 1e-20 is 1 in floating point; the bounds must not see it so."""
-    assert bounds.positive_accuracy(1.0, 1e-3, 0.0, fpr=1e-20)[1] == pytest.approx(
-        bounds.positive_accuracy(1.0, 1e-3)[1], rel=1e-12
+    assert bounds.positive_accuracy(1.0, prior=1e-3, delta=0.0, fpr=1e-20)[1] == pytest.approx(
+        bounds.positive_accuracy(1.0, prior=1e-3)[1], rel=1e-12
     )
     # e^ε·FPR = 1e-20·e^40 ≈ 2.4e-3 of recall is allowed, which lifts the NPV by about π times that
-    rise = bounds.negative_accuracy(40.0, 0.5, 1e-9, fpr=1e-20)[1] - 0.5
+    rise = bounds.negative_accuracy(40.0, prior=0.5, delta=1e-9, fpr=1e-20)[1] - 0.5
     assert rise == pytest.approx(1e-20 * np.exp(40) / 4, rel=2e-3)
 
 
 def test_arguments_broadcast():
     epsilon, prior = np.linspace(0, 3, 4)[:, None], np.array([0.01, 0.1, 0.5])
-    low, high = bounds.positive_accuracy(epsilon, prior)
+    low, high = bounds.positive_accuracy(epsilon, prior=prior)
     assert low.shape == high.shape == (4, 3)
     for i, j in np.ndindex(4, 3):
-        assert (low[i, j], high[i, j]) == bounds.positive_accuracy(float(epsilon[i, 0]), float(prior[j]))
-    assert bounds.positive_accuracy(epsilon, 0.1, 1e-5, fpr=prior)[1].shape == (4, 3)
-    assert bounds.accuracy(epsilon, 1e-5, prior).shape == (4, 3)
+        assert (low[i, j], high[i, j]) == bounds.positive_accuracy(float(epsilon[i, 0]), prior=float(prior[j]))
+    assert bounds.positive_accuracy(epsilon, prior=0.1, delta=1e-5, fpr=prior)[1].shape == (4, 3)
+    assert bounds.accuracy(epsilon, delta=1e-5, prior=prior).shape == (4, 3)
     assert bounds.epsilon_for_advantage(prior).shape == (3,)
-    assert isinstance(bounds.advantage(1.0, 1e-5), float)
+    assert isinstance(bounds.advantage(1.0, delta=1e-5), float)
 
 
 @pytest.mark.parametrize(
     ("call", "word"),
     [
-        (lambda: bounds.accuracy(1, 0, 0.0), "prior"),
-        (lambda: bounds.accuracy(1, 0, 1.0), "prior"),
-        (lambda: bounds.positive_accuracy(1, float("nan")), "prior"),
-        (lambda: bounds.advantage(1, 1.5), "delta"),
-        (lambda: bounds.advantage(1, float("nan")), "delta"),
+        (lambda: bounds.accuracy(1, delta=0, prior=0.0), "prior"),
+        (lambda: bounds.accuracy(1, delta=0, prior=1.0), "prior"),
+        (lambda: bounds.positive_accuracy(1, prior=float("nan")), "prior"),
+        (lambda: bounds.advantage(1, delta=1.5), "delta"),
+        (lambda: bounds.advantage(1, delta=float("nan")), "delta"),
         (lambda: bounds.advantage(-0.1), "epsilon"),
-        (lambda: bounds.negative_accuracy(float("nan"), 0.5), "epsilon"),
+        (lambda: bounds.negative_accuracy(float("nan"), prior=0.5), "epsilon"),
         (lambda: bounds.advantage("one"), "epsilon"),
-        (lambda: bounds.positive_accuracy(1, 0.5, fpr=50), "fpr"),
-        (lambda: bounds.positive_accuracy(1, 0.5, fpr=0.1, recall=0.1), "not both"),
-        (lambda: bounds.positive_accuracy(1, [0.5, 0.1], [0, 1e-5]), "no bound"),
-        (lambda: bounds.negative_accuracy(1, 0.5, 1e-5), "no bound"),
-        (lambda: bounds.accuracy([1, 2], 0, [0.1, 0.2, 0.3]), "broadcast"),
-        (lambda: bounds.epsilon_for_advantage(1e-6, 1e-5), "left at epsilon 0"),
-        (lambda: bounds.epsilon_for_positive_accuracy(0.005, 0.01), "left at epsilon 0"),
+        (lambda: bounds.positive_accuracy(1, prior=0.5, fpr=50), "fpr"),
+        (lambda: bounds.positive_accuracy(1, prior=0.5, fpr=0.1, recall=0.1), "not both"),
+        (lambda: bounds.positive_accuracy(1, prior=[0.5, 0.1], delta=[0, 1e-5]), "no bound"),
+        (lambda: bounds.negative_accuracy(1, prior=0.5, delta=1e-5), "no bound"),
+        (lambda: bounds.accuracy([1, 2], delta=0, prior=[0.1, 0.2, 0.3]), "broadcast"),
+        (lambda: bounds.epsilon_for_advantage(1e-6, delta=1e-5), "left at epsilon 0"),
+        (lambda: bounds.epsilon_for_positive_accuracy(0.005, prior=0.01), "left at epsilon 0"),
         (lambda: bounds.pinsker(-1), "kl"),
-        (lambda: bounds.tpr_from_mip(0.6, 0.1), "eta"),
+        (lambda: bounds.tpr_from_mip(0.6, fpr=0.1), "eta"),
         (lambda: bounds.mip_from_dp(1, adjacency="swap"), "adjacency"),
         (lambda: bounds.SubsetIndicator(7), "even"),
         (lambda: bounds.RandomizedResponse(1.0).law(2), "record"),
@@ -420,7 +432,7 @@ def test_theorem_4_is_attained_by_running_its_construction(epsilon, delta):
     rng = np.random.default_rng(7)
     record = rng.integers(0, 2, 200_000)
     guess = mechanism.sample(record, rng=rng) // 2
-    promised = 0.5 + bounds.mip_from_dp(epsilon, delta)
+    promised = 0.5 + bounds.mip_from_dp(epsilon, delta=delta)
     assert np.mean(guess == record) == pytest.approx(promised, abs=5 * 0.5 / np.sqrt(record.size))
     assert promised == pytest.approx(delta + (1 - delta) / (1 + np.exp(-epsilon)), abs=1e-12)
 
@@ -441,7 +453,7 @@ def test_theorem_4_holds_for_subsets_of_any_size(n, k):
         for record in range(n):
             member = np.array([record in s for s in subsets])
             bayes = np.maximum(law[member].sum(axis=0), law[~member].sum(axis=0)).sum() / len(subsets)
-            gap = bounds.mip_from_dp(epsilon, 0.0, k / n) - (bayes - max(k / n, 1 - k / n))
+            gap = bounds.mip_from_dp(epsilon, delta=0.0, prior=k / n) - (bayes - max(k / n, 1 - k / n))
             assert gap >= -1e-12
             closest = min(closest, gap)
     assert closest < 0.02
@@ -457,7 +469,7 @@ def test_an_add_or_remove_guarantee_counts_twice_in_the_game_of_fixed_size():
     eta = np.maximum(given_0, given_1).sum() / 2 - 0.5
     assert eta > bounds.mip_from_dp(epsilon)  # negative control: reading ε as a replacement guarantee is unsafe
     assert eta <= bounds.mip_from_dp(epsilon, adjacency="add-remove") + 1e-15
-    assert bounds.mip_from_dp(0.5, 1e-6, adjacency="add-remove") > bounds.mip_from_dp(1.0)
+    assert bounds.mip_from_dp(0.5, delta=1e-6, adjacency="add-remove") > bounds.mip_from_dp(1.0)
 
 
 def test_mip_eta_of_a_gaussian_release():
@@ -466,8 +478,8 @@ def test_mip_eta_of_a_gaussian_release():
     x = np.linspace(-12, 12, 400_001)
     for prior in (0.1, 0.3, 0.8):
         bayes = np.trapezoid(np.maximum(prior * norm.pdf(x - 1), (1 - prior) * norm.pdf(x)), x)
-        assert bounds.mip_eta(t, prior) == pytest.approx(bayes - max(prior, 1 - prior), abs=1e-9)
-    assert bounds.mip_eta(t, [0.1, 0.5]).shape == (2,)
+        assert bounds.mip_eta(t, prior=prior) == pytest.approx(bayes - max(prior, 1 - prior), abs=1e-9)
+    assert bounds.mip_eta(t, prior=[0.1, 0.5]).shape == (2,)
 
 
 @pytest.mark.parametrize("n", [2, 4, 8])

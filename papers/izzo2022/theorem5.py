@@ -28,7 +28,7 @@ def make(reduced):
     figure, (left, right) = plt.subplots(1, 2, figsize=(9.6, 4.0), layout="constrained")
     exact_gap = simulated_gap = 0.0
     for delta in (0.0, 0.05, 0.2):
-        promised = 0.5 + dn.bounds.mip_from_dp(epsilons, delta)
+        promised = 0.5 + dn.bounds.mip_from_dp(epsilons, delta=delta)
         attained, played = [], []
         for epsilon in epsilons:
             mechanism = dn.bounds.RandomizedResponse(float(epsilon), delta)
@@ -63,7 +63,7 @@ def make(reduced):
         "theorem_5_n_for_eta_0.01": dn.bounds.SubsetIndicator.for_eta(0.01).n,
         "e2_eta_of_publishing": float(published[-1]),
         "e2_tpr_at_fpr_0_as_printed": float(published[-1]),  # FPR + η
-        "e2_tpr_at_fpr_0_corrected": float(dn.bounds.tpr_from_mip(published[-1], 0.0)),
+        "e2_tpr_at_fpr_0_corrected": float(dn.bounds.tpr_from_mip(published[-1], fpr=0.0)),
     }
 
 

@@ -39,7 +39,7 @@ def make(reduced):
     priors = np.linspace(0.02, 0.5, 13 if reduced else 25)
     ratios = priors / (1 - priors)
     variation = dn.bounds.scaled_total_variation(exact, ratios)
-    corrected = dn.bounds.advantage_from_scaled_variation(variation, priors)
+    corrected = dn.bounds.advantage_from_scaled_variation(variation, prior=priors)
     as_printed = 2 * (1 - priors) * variation + 1 - 2 * priors
     member, nonmember = (np.sort(s) for s in attack_transcript(RUN, n=4_000 if reduced else 100_000, rng=rng))
     threshold = -np.log(ratios)  # the best attack accuses where p·P > (1 − p)·Q
@@ -76,7 +76,7 @@ def make(reduced):
         "e9_samples_ratio": float(proposition_8 / hoeffding),
         "e9_largest_error": float(np.max(np.abs(right - exact.advantage()))),
         "e10_equal_worlds_as_printed": float(2 * 0.9 * nothing + 0.8),
-        "e10_equal_worlds_corrected": float(dn.bounds.advantage_from_scaled_variation(nothing, 0.1)),
+        "e10_equal_worlds_corrected": float(dn.bounds.advantage_from_scaled_variation(nothing, prior=0.1)),
         "e10_corrected_minus_exact": float(np.max(np.abs(corrected - exact.advantage(priors)))),
         "e10_corrected_minus_measured": float(np.max(np.abs(corrected - measured))),
         "e11_difference_at_half": float(hockey_stick - dn.bounds.scaled_total_variation(exact, 0.5)),

@@ -21,7 +21,7 @@ def odds_against(precision):
 
 def theorem(epsilon, prior):
     """e^−ε·(1 − π)/π, the term that both amplifications act on (§4.1): the odds that an accused record was out."""
-    return odds_against(dn.bounds.positive_accuracy(epsilon, prior)[1])
+    return odds_against(dn.bounds.positive_accuracy(epsilon, prior=prior)[1])
 
 
 def make(reduced):

@@ -14,9 +14,9 @@ import _common
 
 def bounds(epsilon):
     return {
-        "Theorem 1": dn.bounds.positive_accuracy(epsilon, 0.5)[1],
+        "Theorem 1": dn.bounds.positive_accuracy(epsilon, prior=0.5)[1],
         "Erlingsson et al.": dn.bounds.erlingsson(epsilon),
-        "Sablayrolles et al.": dn.bounds.sablayrolles(epsilon, 0.5),
+        "Sablayrolles et al.": dn.bounds.sablayrolles(epsilon, prior=0.5),
         "Yeom et al.": dn.bounds.yeom(epsilon),
     }
 

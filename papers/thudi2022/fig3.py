@@ -19,7 +19,7 @@ def make(reduced):
     figure, ax = plt.subplots(figsize=(5.6, 4.2), layout="constrained")
     slack = []
     for colour, epsilon in enumerate(EPSILONS):
-        bound = dn.bounds.positive_accuracy(epsilon, prior)[1]
+        bound = dn.bounds.positive_accuracy(epsilon, prior=prior)[1]
         ax.plot(prior, bound, color=f"C{colour}", label=f"Theorem 1, ε = {epsilon:g}")
         # Beyond the paper: a Gaussian mechanism that is (ε, δ)-DP, at a stated false positive rate.
         mu = dn.calibrate(dn.GaussianDP, bracket=(1e-3, 20.0), epsilon=epsilon, delta=DELTA)
@@ -30,9 +30,9 @@ def make(reduced):
     ax.set(xlabel="P(in)", ylabel="positive accuracy bound", ylim=(0, 1.02), title="Precision against the prior")
     ax.legend(fontsize=8)
 
-    steps = np.diff(dn.bounds.positive_accuracy(2.0, prior)[1])
+    steps = np.diff(dn.bounds.positive_accuracy(2.0, prior=prior)[1])
     return figure, {
-        "at_epsilon_2_prior_0.01": float(dn.bounds.positive_accuracy(2.0, 0.01)[1]),
+        "at_epsilon_2_prior_0.01": float(dn.bounds.positive_accuracy(2.0, prior=0.01)[1]),
         "smallest_step_in_the_prior": float(steps.min()),
         "exact_minus_bound_at_most": float(max(slack)),
     }

@@ -26,10 +26,10 @@ def make(reduced):
 
     figure, (left, right) = plt.subplots(1, 2, figsize=(8.4, 3.6), layout="constrained")
     left.plot(far, precision)
-    left.axhline(dn.bounds.positive_accuracy(1.0, 0.5)[1], ls=":", color="grey", label="Theorem 1 if δ were 0")
+    left.axhline(dn.bounds.positive_accuracy(1.0, prior=0.5)[1], ls=":", color="grey", label="Theorem 1 if δ were 0")
     left.plot(
         far,
-        dn.bounds.positive_accuracy(1.0, 0.5, DELTA, fpr=ndtr(far / SIGMA))[1],
+        dn.bounds.positive_accuracy(1.0, prior=0.5, delta=DELTA, fpr=ndtr(far / SIGMA))[1],
         "--",
         label="(1, 1e-5)-DP at this FPR",
     )
@@ -45,7 +45,7 @@ def make(reduced):
     return figure, {
         "best_accuracy": float(curve.accuracy(0.5)),
         "best_threshold": float(near[np.argmax(accuracy)]),
-        "accuracy_bound_of_pure_dp": float(dn.bounds.accuracy(1.0, 0.0, 0.5)),
+        "accuracy_bound_of_pure_dp": float(dn.bounds.accuracy(1.0, delta=0.0, prior=0.5)),
         "positive_accuracy_at_-100": float(precision[0]),
         "positive_accuracy_at_-1e6": float(curve.precision(0.0, 0.5)),
         "exact_epsilon_of_4.0412": float(epsilon),

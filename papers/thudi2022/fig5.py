@@ -19,8 +19,8 @@ def make(reduced):
     figure, ax = plt.subplots(figsize=(5.6, 4.2), layout="constrained")
     excess, gain = [], []
     for colour, epsilon in enumerate(EPSILONS):
-        lower, upper = dn.bounds.positive_accuracy(epsilon, prior)
-        older = dn.bounds.sablayrolles(epsilon, prior)
+        lower, upper = dn.bounds.positive_accuracy(epsilon, prior=prior)
+        older = dn.bounds.sablayrolles(epsilon, prior=prior)
         ax.plot(prior, older, "--", color=f"C{colour}", label=f"Sablayrolles et al., ε = {epsilon:g}")
         ax.plot(prior, upper, color=f"C{colour}", label=f"Theorem 1, ε = {epsilon:g}")
         ax.fill_between(prior, lower, upper, color=f"C{colour}", alpha=0.08)
@@ -32,7 +32,7 @@ def make(reduced):
     return figure, {
         "theorem_1_minus_sablayrolles_at_most": float(max(excess)),
         "largest_gain_at_epsilon_2": float(gain[-1]),
-        "sablayrolles_at_epsilon_2_prior_0.01": float(dn.bounds.sablayrolles(2.0, 0.01)),
+        "sablayrolles_at_epsilon_2_prior_0.01": float(dn.bounds.sablayrolles(2.0, prior=0.01)),
     }
 
 

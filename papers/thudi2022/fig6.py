@@ -19,16 +19,16 @@ def make(reduced):
     figure, ax = plt.subplots(figsize=(5.6, 4.2), layout="constrained")
     numbers = {}
     for colour, epsilon in enumerate(EPSILONS):
-        advantage = dn.bounds.positive_advantage(epsilon, prior)
+        advantage = dn.bounds.positive_advantage(epsilon, prior=prior)
         ax.plot(prior, advantage, color=f"C{colour}", label=f"positive advantage, ε = {epsilon:g}")
         # Beyond the paper: what the whole attack gains over guessing from the prior, accusations and acquittals.
-        ax.plot(prior, dn.bounds.advantage(epsilon, 0.0, prior), "--", lw=1, color=f"C{colour}")
+        ax.plot(prior, dn.bounds.advantage(epsilon, delta=0.0, prior=prior), "--", lw=1, color=f"C{colour}")
         numbers[f"prior_of_the_peak_at_{epsilon}"] = float(prior[np.argmax(advantage)])
         numbers[f"peak_at_{epsilon}"] = float(np.max(advantage))
     ax.plot([], [], "--", lw=1, color="grey", label="ours: 2·(accuracy − best guess), all ε")
     ax.set(xlabel="P(in)", ylabel="advantage bound", title="Membership advantage")
     ax.legend(fontsize=8)
-    numbers["half_over_peak_at_5"] = float(dn.bounds.positive_advantage(5.0, 0.5)) / numbers["peak_at_5"]
+    numbers["half_over_peak_at_5"] = float(dn.bounds.positive_advantage(5.0, prior=0.5)) / numbers["peak_at_5"]
     return figure, numbers
 
 

@@ -16,7 +16,7 @@ EPSILON, POOL, CONFIDENCE = 1.0, 10_000, 0.8
 
 def printed(size):
     """ln B / ln L with the e^−ε that §6 prints: L is then the *upper* bound of Corollary 1, not the lower."""
-    return np.log(CONFIDENCE) / np.log(dn.bounds.negative_accuracy(EPSILON, size / POOL)[1])
+    return np.log(CONFIDENCE) / np.log(dn.bounds.negative_accuracy(EPSILON, prior=size / POOL)[1])
 
 
 def make(reduced):

@@ -18,11 +18,11 @@ def make(reduced):
     rows = {
         "Yeom et al.: e^ε/2": dn.bounds.yeom(EPSILONS),
         "Erlingsson et al.: 1 − e^−ε/2": dn.bounds.erlingsson(EPSILONS),
-        "Sablayrolles et al.: π + ε/4, π = ½": dn.bounds.sablayrolles(EPSILONS, 0.5),
-        "Theorem 1, π = ½": dn.bounds.positive_accuracy(EPSILONS, 0.5)[1],
-        "Sablayrolles et al., π = 1 %": dn.bounds.sablayrolles(EPSILONS, 0.01),
-        "Theorem 1, π = 1 %": dn.bounds.positive_accuracy(EPSILONS, 0.01)[1],
-        "ours: accuracy, any π, at π = 1 %": dn.bounds.accuracy(EPSILONS, 0.0, 0.01),
+        "Sablayrolles et al.: π + ε/4, π = ½": dn.bounds.sablayrolles(EPSILONS, prior=0.5),
+        "Theorem 1, π = ½": dn.bounds.positive_accuracy(EPSILONS, prior=0.5)[1],
+        "Sablayrolles et al., π = 1 %": dn.bounds.sablayrolles(EPSILONS, prior=0.01),
+        "Theorem 1, π = 1 %": dn.bounds.positive_accuracy(EPSILONS, prior=0.01)[1],
+        "ours: accuracy, any π, at π = 1 %": dn.bounds.accuracy(EPSILONS, delta=0.0, prior=0.01),
     }
     figure, ax = plt.subplots(figsize=(7.2, 2.4), layout="constrained")
     ax.axis("off")

@@ -17,11 +17,11 @@ UNLEARN = ["unlearn", "--epsilon", "1", "--pool-size", "10000", "--confidence", 
 def test_bound_prints_what_the_library_computes(capsys):
     assert run([*BOUND, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["advantage"] == dn.bounds.advantage(2, 1e-5)
-    assert found["accuracy"] == dn.bounds.accuracy(2, 1e-5, 0.01)
-    assert tuple(found["positive_accuracy"]) == dn.bounds.positive_accuracy(2, 0.01, 1e-5, fpr=0.001)
-    assert tuple(found["negative_accuracy"]) == dn.bounds.negative_accuracy(2, 0.01, 1e-5, fpr=0.001)
-    assert found["prior_work"]["erlingsson"] == dn.bounds.erlingsson(2, 1e-5)
+    assert found["advantage"] == dn.bounds.advantage(2, delta=1e-5)
+    assert found["accuracy"] == dn.bounds.accuracy(2, delta=1e-5, prior=0.01)
+    assert tuple(found["positive_accuracy"]) == dn.bounds.positive_accuracy(2, prior=0.01, delta=1e-5, fpr=0.001)
+    assert tuple(found["negative_accuracy"]) == dn.bounds.negative_accuracy(2, prior=0.01, delta=1e-5, fpr=0.001)
+    assert found["prior_work"]["erlingsson"] == dn.bounds.erlingsson(2, delta=1e-5)
     assert run(BOUND) == 0
     assert "6.955 %" in capsys.readouterr().out
 

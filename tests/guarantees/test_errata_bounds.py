@@ -40,7 +40,7 @@ def test_e1_printed_deletion_capacity_breaks_its_promise():
     accused = np.where(inside, rng.random(inside.size) < keep, rng.random(inside.size) >= keep)
     seen = np.mean(~inside[accused])
     margin = 5 * 0.5 / np.sqrt(accused.sum())
-    assert seen > bounds.negative_accuracy(epsilon, prior)[0] - margin
+    assert seen > bounds.negative_accuracy(epsilon, prior=prior)[0] - margin
     assert seen < 1 / (1 + np.exp(-epsilon) * prior / (1 - prior)) - margin  # below the printed lower bound
 
 
@@ -66,7 +66,7 @@ def test_e2_publishing_the_training_set_refutes_the_printed_bound():
     assert (tpr, fpr, eta) == (1.0, 0.0, 0.5)
     printed = fpr + eta
     assert tpr > printed  # Theorem 8 as printed is false
-    assert tpr <= bounds.tpr_from_mip(eta, fpr)  # with 2η it holds, and is attained
+    assert tpr <= bounds.tpr_from_mip(eta, fpr=fpr)  # with 2η it holds, and is attained
 
 
 @pytest.mark.parametrize("prior", [0.2, 0.5, 0.7])
@@ -79,7 +79,7 @@ def test_e2_corrected_bound_holds_for_random_mechanisms_and_is_attained(prior):
         for size in range(5):
             for test in itertools.combinations(range(4), size):
                 tpr, fpr = inside[list(test)].sum(), outside[list(test)].sum()
-                gap = bounds.tpr_from_mip(min(max(eta, 0.0), 0.5), min(fpr, 1.0), prior) - tpr
+                gap = bounds.tpr_from_mip(min(max(eta, 0.0), 0.5), fpr=min(fpr, 1.0), prior=prior) - tpr
                 assert gap >= -1e-12
                 tightest = min(tightest, gap)
     assert tightest < 1e-9
@@ -107,7 +107,7 @@ def integrals(mu: float, prior: float) -> tuple[float, float, float]:
 def test_e10_the_sign_of_the_last_term(mu, prior):
     advantage, variation, _ = integrals(mu, prior)
     printed = 2 * (1 - prior) * variation + (1 - 2 * prior)
-    ours = bounds.advantage_from_scaled_variation(variation, prior)
+    ours = bounds.advantage_from_scaled_variation(variation, prior=prior)
     assert ours == pytest.approx(advantage, abs=1e-9)
     assert ours == pytest.approx(GaussianTradeoff(mu).advantage(prior), abs=1e-9)
     assert printed - advantage == pytest.approx(2 * (1 - 2 * prior), abs=1e-9)  # wrong unless the prior is one half
@@ -118,7 +118,7 @@ def test_e10_equal_worlds_give_nothing_away():
         scale = prior / (1 - prior)
         variation = (1 - scale) / 2  # ½∫|q − a·q|
         assert 2 * (1 - prior) * variation + (1 - 2 * prior) == pytest.approx(2 * (1 - 2 * prior))  # as printed
-        assert bounds.advantage_from_scaled_variation(variation, prior) == pytest.approx(0.0, abs=1e-15)
+        assert bounds.advantage_from_scaled_variation(variation, prior=prior) == pytest.approx(0.0, abs=1e-15)
 
 
 @pytest.mark.parametrize("mu", [0.5, 2.0])
@@ -132,4 +132,4 @@ def test_e11_scaled_variation_is_not_the_hockey_stick(mu, prior):
     assert ours == pytest.approx(variation, abs=1e-9)
     assert hockey - variation == pytest.approx((1 - scale) / 2, abs=1e-9)  # footnote 4 as printed sets this to 0
     # the two errata together: the advantage from the curve's own scaled variation
-    assert bounds.advantage_from_scaled_variation(ours, prior) == pytest.approx(t.advantage(prior), abs=1e-9)
+    assert bounds.advantage_from_scaled_variation(ours, prior=prior) == pytest.approx(t.advantage(prior), abs=1e-9)

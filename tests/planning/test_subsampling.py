@@ -41,9 +41,9 @@ def test_columns_mean_what_they_say():
         curve = dn.tradeoff(dn.SubsampledGaussian(row.noise_multiplier, 1.0, 10))
         assert row.epsilon == curve.epsilon(1e-6)
         assert row.precision_from_dp == pytest.approx(
-            bounds.positive_accuracy(row.epsilon, row.rate, 1e-6, fpr=1e-3)[1], rel=1e-9
+            bounds.positive_accuracy(row.epsilon, prior=row.rate, delta=1e-6, fpr=1e-3)[1], rel=1e-9
         )
-        assert row.pool_epsilon == pytest.approx(bounds.subsampled_epsilon(row.epsilon, row.rate), rel=1e-9)
+        assert row.pool_epsilon == pytest.approx(bounds.subsampled_epsilon(row.epsilon, rate=row.rate), rel=1e-9)
     # less data with more noise is beaten; here noise grows with the data, so all that is feasible is on the frontier
     assert np.array_equal(plan.efficient, plan.feasible)
 

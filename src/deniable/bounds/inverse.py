@@ -14,23 +14,23 @@ from deniable.bounds.membership import accuracy, advantage, positive_accuracy
 _LARGEST = 2048.0  # beyond it e^{−ε} has long underflowed: such an ε bounds nothing more than ∞ does
 
 
-def epsilon_for_advantage(target: ArrayLike, delta: ArrayLike = 0.0, prior: ArrayLike = 0.5) -> float | FloatArray:
+def epsilon_for_advantage(target: ArrayLike, *, delta: ArrayLike = 0.0, prior: ArrayLike = 0.5) -> float | FloatArray:
     """Return the largest ε with ``advantage(ε, delta, prior) <= target`` as computed; ∞ if every ε keeps it."""
     goal, dlt, pi = together(target=check_rate("target", target), delta=check_delta(delta), prior=check_prior(prior))
-    return _largest(lambda eps: advantage(eps, dlt, pi), goal, "advantage")
+    return _largest(lambda eps: advantage(eps, delta=dlt, prior=pi), goal, "advantage")
 
 
-def epsilon_for_accuracy(target: ArrayLike, delta: ArrayLike = 0.0, prior: ArrayLike = 0.5) -> float | FloatArray:
+def epsilon_for_accuracy(target: ArrayLike, *, delta: ArrayLike = 0.0, prior: ArrayLike = 0.5) -> float | FloatArray:
     """Return the largest ε with ``accuracy(ε, delta, prior) <= target`` as computed; ∞ if every ε keeps it."""
     goal, dlt, pi = together(target=check_rate("target", target), delta=check_delta(delta), prior=check_prior(prior))
-    return _largest(lambda eps: accuracy(eps, dlt, pi), goal, "accuracy")
+    return _largest(lambda eps: accuracy(eps, delta=dlt, prior=pi), goal, "accuracy")
 
 
 def epsilon_for_positive_accuracy(
     target: ArrayLike,
+    *,
     prior: ArrayLike,
     delta: ArrayLike = 0.0,
-    *,
     fpr: ArrayLike | None = None,
     recall: ArrayLike | None = None,
 ) -> float | FloatArray:
@@ -43,7 +43,9 @@ def epsilon_for_positive_accuracy(
         fpr, goal = together(fpr=check_rate("fpr", fpr), target=goal)
     if recall is not None:
         recall, goal = together(recall=check_rate("recall", recall), target=goal)
-    return _largest(lambda eps: positive_accuracy(eps, pi, dlt, fpr=fpr, recall=recall)[1], goal, "positive accuracy")
+    return _largest(
+        lambda eps: positive_accuracy(eps, prior=pi, delta=dlt, fpr=fpr, recall=recall)[1], goal, "positive accuracy"
+    )
 
 
 def _largest(bound: Callable[[FloatArray], float | FloatArray], target: FloatArray, name: str) -> float | FloatArray:

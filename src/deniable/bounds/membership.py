@@ -17,7 +17,7 @@ from deniable.bounds._common import EPS, check_delta, check_epsilon, check_prior
 Pair = tuple[float | FloatArray, float | FloatArray]
 
 
-def advantage(epsilon: ArrayLike, delta: ArrayLike = 0.0, prior: ArrayLike = 0.5) -> float | FloatArray:
+def advantage(epsilon: ArrayLike, *, delta: ArrayLike = 0.0, prior: ArrayLike = 0.5) -> float | FloatArray:
     """Return the largest membership advantage, 2·(accuracy − max(prior, 1 − prior)).
 
     At ``prior=0.5`` it is (e^ε − 1 + 2δ)/(e^ε + 1), the largest TPR − FPR of any attack.
@@ -28,7 +28,7 @@ def advantage(epsilon: ArrayLike, delta: ArrayLike = 0.0, prior: ArrayLike = 0.5
     return plain(_advantage(eps, dlt, pi))
 
 
-def accuracy(epsilon: ArrayLike, delta: ArrayLike = 0.0, prior: ArrayLike = 0.5) -> float | FloatArray:
+def accuracy(epsilon: ArrayLike, *, delta: ArrayLike = 0.0, prior: ArrayLike = 0.5) -> float | FloatArray:
     """Return the largest accuracy of an attacker who believes beforehand that P(in) = ``prior``.
 
     It is (1 − π) + π·H_{(1−π)/π} of the worst (ε, δ) pair: guessing from the prior, plus half the advantage.
@@ -40,9 +40,9 @@ def accuracy(epsilon: ArrayLike, delta: ArrayLike = 0.0, prior: ArrayLike = 0.5)
 
 def positive_accuracy(
     epsilon: ArrayLike,
+    *,
     prior: ArrayLike,
     delta: ArrayLike = 0.0,
-    *,
     fpr: ArrayLike | None = None,
     recall: ArrayLike | None = None,
 ) -> Pair:
@@ -72,9 +72,9 @@ def positive_accuracy(
 
 def negative_accuracy(
     epsilon: ArrayLike,
+    *,
     prior: ArrayLike,
     delta: ArrayLike = 0.0,
-    *,
     fpr: ArrayLike | None = None,
     recall: ArrayLike | None = None,
 ) -> Pair:
@@ -88,7 +88,7 @@ def negative_accuracy(
     return _posterior(1 - pi, -logit(pi), low, high, size)
 
 
-def positive_advantage(epsilon: ArrayLike, prior: ArrayLike) -> float | FloatArray:
+def positive_advantage(epsilon: ArrayLike, *, prior: ArrayLike) -> float | FloatArray:
     """Return the largest 2·(P(in | attack says in) − prior), the generalised advantage (Thudi et al., eq. 5).
 
     It peaks at prior 1/(1 + e^{ε/2}), with value 2·tanh(ε/4): guessing at even odds is not the worst case.
@@ -98,7 +98,7 @@ def positive_advantage(epsilon: ArrayLike, prior: ArrayLike) -> float | FloatArr
     return plain(raised(2 * gain, 16 * EPS, most=2.0))
 
 
-def subsampled_epsilon(epsilon: ArrayLike, rate: ArrayLike) -> float | FloatArray:
+def subsampled_epsilon(epsilon: ArrayLike, *, rate: ArrayLike) -> float | FloatArray:
     """Return log(1 + T·(e^ε − 1)): the guarantee towards a *pool* of which each record is used with probability T.
 
     It answers "was the record in the pool?" (amplification by subsampling; with δ the pool's is T·δ). "Was it in the

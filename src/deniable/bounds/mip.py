@@ -23,7 +23,7 @@ from deniable.bounds.membership import advantage
 from deniable.curves import Direction, Tradeoff
 
 
-def mip_eta(tradeoff: Tradeoff, prior: ArrayLike = 0.5) -> float | FloatArray:
+def mip_eta(tradeoff: Tradeoff, *, prior: ArrayLike = 0.5) -> float | FloatArray:
     """Return the η for which every mechanism bounded by ``tradeoff`` is η-MIP; ½·TV at ``prior=0.5``.
 
     In general it is the Bayes accuracy minus max(π, 1 − π) (Izzo et al., Definition 1 with k/n = ``prior``). The game
@@ -35,7 +35,7 @@ def mip_eta(tradeoff: Tradeoff, prior: ArrayLike = 0.5) -> float | FloatArray:
 
 
 def mip_from_dp(
-    epsilon: ArrayLike, delta: ArrayLike = 0.0, prior: ArrayLike = 0.5, *, adjacency: str = "replace"
+    epsilon: ArrayLike, *, delta: ArrayLike = 0.0, prior: ArrayLike = 0.5, adjacency: str = "replace"
 ) -> float | FloatArray:
     """Return the η-MIP of every (ε, δ)-DP algorithm: δ + (1 − δ)/(1 + e^{−ε}) − ½ at prior ½; it is attained.
 
@@ -48,19 +48,19 @@ def mip_from_dp(
     if choice("adjacency", adjacency, ("replace", "add-remove")) == "add-remove":
         with np.errstate(over="ignore", invalid="ignore"):
             eps, dlt = 2 * eps, np.where(dlt > 0, np.minimum((1 + np.exp(eps)) * dlt, 1.0), 0.0)
-    return plain(np.asarray(advantage(eps, dlt, prior)) / 2)
+    return plain(np.asarray(advantage(eps, delta=dlt, prior=prior)) / 2)
 
 
-def epsilon_for_mip(eta: ArrayLike, delta: ArrayLike = 0.0) -> float | FloatArray:
+def epsilon_for_mip(eta: ArrayLike, *, delta: ArrayLike = 0.0) -> float | FloatArray:
     """Return the largest ε whose (ε, ``delta``)-DP (replacing a record) gives η-MIP; ln((1 + 2η)/(1 − 2η)) at δ = 0.
 
     The way back of Izzo et al., Theorem 4. It does not say that an η-MIP algorithm is differentially private: see
     :class:`SubsetIndicator`.
     """
-    return epsilon_for_advantage(2 * _check_eta(eta), delta)
+    return epsilon_for_advantage(2 * _check_eta(eta), delta=delta)
 
 
-def tpr_from_mip(eta: ArrayLike, fpr: ArrayLike, prior: ArrayLike = 0.5) -> float | FloatArray:
+def tpr_from_mip(eta: ArrayLike, *, fpr: ArrayLike, prior: ArrayLike = 0.5) -> float | FloatArray:
     """Return the largest true positive rate under η-MIP: ``fpr`` + 2η at prior ½.
 
     In general (η + max(π, 1 − π) − (1 − π)·(1 − fpr))/π. Izzo et al., Theorem 8, prints fpr + η, which publishing the
@@ -80,7 +80,7 @@ def scaled_total_variation(tradeoff: Tradeoff, scale: ArrayLike, direction: Dire
     return plain(np.asarray(tradeoff.hockey_stick(a, direction)) - (1 - a) / 2)
 
 
-def advantage_from_scaled_variation(variation: ArrayLike, prior: ArrayLike) -> float | FloatArray:
+def advantage_from_scaled_variation(variation: ArrayLike, *, prior: ArrayLike) -> float | FloatArray:
     """Return 2(1 − p)·TV_{p/(1−p)}(out, in) − (1 − 2p), the prior advantage for p = ``prior`` of at most ½.
 
     Mahloujifar et al. (eq. 26, Theorem 21) print + (1 − 2p) (erratum E10), by which equal worlds, where

@@ -79,11 +79,11 @@ class BoundSummary:
         priors = np.linspace(0.001, 0.999, 400)
         axes.plot(priors, priors, ":", color="grey", label="guessing from the prior")
         if self.positive_accuracy is not None:
-            low, high = positive_accuracy(self.epsilon, priors, self.delta, fpr=self.fpr)
+            low, high = positive_accuracy(self.epsilon, prior=priors, delta=self.delta, fpr=self.fpr)
             axes.fill_between(priors, low, high, alpha=0.3, label=f"ε = {self.epsilon:g}, δ = {self.delta:g}")
             axes.plot([self.prior], [self.positive_accuracy[1]], "o", label=f"prior {self.prior:g}")
         if self.delta == 0:
-            axes.plot(priors, sablayrolles(self.epsilon, priors), "--", label="Sablayrolles et al.")
+            axes.plot(priors, sablayrolles(self.epsilon, prior=priors), "--", label="Sablayrolles et al.")
         at = "" if self.fpr is None else f" at FPR {self.fpr:g}"
         axes.set(xlabel="prior P(in)", ylabel=f"P(in | attack says in){at}", xlim=(0, 1), ylim=(0, 1))
         axes.legend()
@@ -91,7 +91,7 @@ class BoundSummary:
 
 
 def summary(
-    epsilon: float, delta: float = 0.0, prior: float = 0.5, fpr: float | None = None, baseline: float = 0.001
+    epsilon: float, *, delta: float = 0.0, prior: float = 0.5, fpr: float | None = None, baseline: float = 0.001
 ) -> BoundSummary:
     """Return all bounds that (``epsilon``, ``delta``)-DP gives for an attacker with this ``prior``.
 
@@ -103,18 +103,18 @@ def summary(
     blind = number("baseline", baseline, at_least=0.0, at_most=1.0, hint="it is the chance of guessing right blindly")
     worst = ApproximateTradeoff(eps, dlt, holds_for=EVERY_CASE)
     bounded = dlt == 0 or fpr is not None
-    older = {"humphries": humphries(eps, dlt), "erlingsson": erlingsson(eps, dlt)}
+    older = {"humphries": humphries(eps, delta=dlt), "erlingsson": erlingsson(eps, delta=dlt)}
     if dlt == 0:
-        older |= {"yeom": yeom(eps), "sablayrolles": sablayrolles(eps, pi)}
+        older |= {"yeom": yeom(eps), "sablayrolles": sablayrolles(eps, prior=pi)}
     return BoundSummary(
         epsilon=eps,
         delta=dlt,
         prior=pi,
         fpr=fpr,
-        advantage=float(advantage(eps, dlt)),
-        accuracy=float(accuracy(eps, dlt, pi)),
-        positive_accuracy=_range(positive_accuracy(eps, pi, dlt, fpr=fpr)) if bounded else None,
-        negative_accuracy=_range(negative_accuracy(eps, pi, dlt, fpr=fpr)) if bounded else None,
+        advantage=float(advantage(eps, delta=dlt)),
+        accuracy=float(accuracy(eps, delta=dlt, prior=pi)),
+        positive_accuracy=_range(positive_accuracy(eps, prior=pi, delta=dlt, fpr=fpr)) if bounded else None,
+        negative_accuracy=_range(negative_accuracy(eps, prior=pi, delta=dlt, fpr=fpr)) if bounded else None,
         advantage_replacing=replaced(worst, any_mechanism=True).advantage(),
         baseline=blind,
         reconstruction=worst.reconstruction(blind),

@@ -15,7 +15,7 @@ def yeom(epsilon: ArrayLike) -> float | FloatArray:
     return plain(raised(np.exp(np.minimum(check_epsilon(epsilon), 1.0)) / 2))  # 1 from ε = ln 2 on
 
 
-def erlingsson(epsilon: ArrayLike, delta: ArrayLike = 0.0) -> float | FloatArray:
+def erlingsson(epsilon: ArrayLike, *, delta: ArrayLike = 0.0) -> float | FloatArray:
     """Return 1 − (1 − δ)·e^{−ε}/2, a bound on the *accuracy* at prior ½ (Erlingsson et al. 2019).
 
     In terms of the advantage it is 1 − e^{−ε} + δe^{−ε}.
@@ -24,24 +24,26 @@ def erlingsson(epsilon: ArrayLike, delta: ArrayLike = 0.0) -> float | FloatArray
     return plain(raised(1 - (1 - dlt) * np.exp(-eps) / 2))
 
 
-def sablayrolles(epsilon: ArrayLike, prior: ArrayLike = 0.5) -> float | FloatArray:
+def sablayrolles(epsilon: ArrayLike, *, prior: ArrayLike = 0.5) -> float | FloatArray:
     """Return prior + ε/4, a bound on the *positive accuracy* of pure ε-DP (Sablayrolles et al. 2019)."""
     eps, pi = together(epsilon=check_epsilon(epsilon), prior=check_prior(prior))
     return plain(raised(pi + eps / 4))
 
 
-def humphries(epsilon: ArrayLike, delta: ArrayLike = 0.0) -> float | FloatArray:
+def humphries(epsilon: ArrayLike, *, delta: ArrayLike = 0.0) -> float | FloatArray:
     """Return (e^ε − 1 + 2δ)/(e^ε + 1), a bound on the *advantage* at prior ½ (Humphries et al. 2020). It is tight."""
-    return advantage(epsilon, delta)
+    return advantage(epsilon, delta=delta)
 
 
-def jayaraman(epsilon: ArrayLike, fpr: ArrayLike, prior: ArrayLike = 0.5, delta: ArrayLike = 0.0) -> float | FloatArray:
+def jayaraman(
+    epsilon: ArrayLike, *, fpr: ArrayLike, prior: ArrayLike = 0.5, delta: ArrayLike = 0.0
+) -> float | FloatArray:
     """Return the largest *positive accuracy* at false positive rate ``fpr`` (Jayaraman et al. 2020).
 
     It is TPR/(TPR + fpr·(1 − π)/π) at the largest TPR that (ε, δ) allows: the upper end of
     ``positive_accuracy(epsilon, prior, delta, fpr=fpr)``.
     """
-    return positive_accuracy(epsilon, prior, delta, fpr=fpr)[1]
+    return positive_accuracy(epsilon, prior=prior, delta=delta, fpr=fpr)[1]
 
 
 def pinsker(kl: ArrayLike) -> float | FloatArray:

@@ -36,6 +36,6 @@ def bound(
     from deniable import bounds
 
     picture = checked_picture(plot)
-    found = bounds.summary(epsilon, delta, prior, fpr, baseline)
+    found = bounds.summary(epsilon, delta=delta, prior=prior, fpr=fpr, baseline=baseline)
     print(to_json(found) if as_json else "\n".join(found.lines()))
     draw(found, picture)
