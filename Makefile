@@ -8,7 +8,7 @@ PAPERS_OUT ?= out/papers
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: demo test lint docs papers clean help
+.PHONY: demo test lint docs papers fuzz clean help
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -40,6 +40,9 @@ lint: $(VENV)/.dev  ## style, types and the import contract
 
 docs: $(VENV)/.dev  ## run every example of README and docs and compare its output
 	$(BIN)/pytest tests/docs --override-ini 'addopts=' -q --run-docs
+
+fuzz: $(VENV)/.dev  ## random mechanisms against every check; ARGS="--minutes 60 --seed 7" (default: ten minutes)
+	PYTHONPATH=tests $(BIN)/python -m fuzz $(ARGS)
 
 papers: $(VENV)/.dev  ## redraw every figure of the papers in full, into out/papers
 	@mkdir -p $(PAPERS_OUT); failed=0; for script in $$(grep -l 'def make(' papers/*/*.py); do \

@@ -1,0 +1,290 @@
+"""What must hold for every mechanism: the checks of one configuration."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import mpmath as mp
+import numpy as np
+
+import deniable as dn
+from deniable import InputError
+from fuzz.attacks import DIGITS, attacks, told_the_batches
+from fuzz.mechanisms import random_mechanism
+
+_EPS = float(np.finfo(np.float64).eps)
+ENGINES = ("inversion", "direct", "grid")
+BALL_SHARE, ENGINE_SHARE = 0.01, 0.02
+
+
+@dataclass
+class Ledger:
+    """Counts of checks, and what failed: (check, what was asked, what came out)."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    violations: list[tuple[str, str, str]] = field(default_factory=list)
+
+    def expect(self, name: str, fine: Any, asked: str, *found: Any) -> None:
+        self.counts[name] += 1
+        if not bool(np.all(fine)):
+            self.violations.append((name, asked, ", ".join(repr(x) for x in found)))
+
+
+@dataclass(frozen=True)
+class Bracket:
+    """Lower and upper bounds at some points."""
+
+    low: np.ndarray
+    high: np.ndarray
+
+
+def check(
+    seed: int,
+    report: Callable[[Any], None],
+    oracle: str = "sometimes",
+    mechanism: dn.mechanisms.Mechanism | None = None,
+) -> Ledger:
+    """Ask a mechanism (that of ``seed``) for everything, in an order that depends on the seed; report between parts.
+
+    ``oracle``: whether the ball engine is asked: "sometimes" (one seed in a hundred), "always" or "never".
+    """
+    warnings.simplefilter("error")
+    rng = np.random.default_rng([seed, 41])
+    mechanism = random_mechanism(seed) if mechanism is None else mechanism
+    ledger = Ledger()
+    fpr = np.sort(np.concatenate([10 ** rng.uniform(-15, 0, 5), 1 - 10 ** rng.uniform(-6, -0.3, 1), [0.0, 0.5, 1.0]]))
+    epsilon = np.sort(
+        np.concatenate([rng.uniform(-20, 50, 3), rng.uniform(-2, 4, 2), 10 ** rng.uniform(-9, 0, 1), [0.0]])
+    )
+    prior = np.sort(rng.uniform(0.001, 0.999, 2))
+    delta = 10 ** rng.uniform(-14, -0.5, 2)
+    t = dn.tradeoff(mechanism)
+    inverse = t.inverse()
+    asked: dict[str, Callable[[], Bracket]] = {
+        "tpr": lambda: _both(lambda side: t.tpr(fpr, side=side)),
+        "tpr of a removed record": lambda: _both(lambda side: inverse.tpr(fpr, side=side)),
+        "delta add": lambda: _both(lambda side: t.delta(epsilon, "add", side)),
+        "delta remove": lambda: _both(lambda side: t.delta(-epsilon[::-1], "remove", side)),
+        "advantage": lambda: _both(lambda side: t.advantage(prior, side)),
+        "advantage at even prior": lambda: _both(lambda side: np.array([t.advantage(side=side)])),
+        "epsilon": lambda: _both(lambda side: t.epsilon(delta, side=side)),
+    }
+    names = list(asked)
+    found: dict[str, Bracket] = {}
+    for k in rng.permutation(len(names)):
+        name = names[k]
+        found[name] = asked[name]()
+        _sane(ledger, name, found[name], fpr if name.startswith("tpr") else None)
+        report((ledger, f"after {name}"))
+    _curves(ledger, found, fpr, epsilon)
+    _complements(ledger, found["tpr"], inverse, fpr)
+    _epsilons(ledger, t, mechanism, found["epsilon"], delta)
+    report((ledger, "after ε"))
+    _attacks(ledger, mechanism, t, inverse, rng)
+    _told(ledger, mechanism, found["delta add"], epsilon)
+    report((ledger, "after attacks"))
+    others = [name for name in ENGINES if rng.random() < ENGINE_SHARE]
+    if oracle == "always" or (oracle == "sometimes" and rng.random() < BALL_SHARE):
+        others.append("ball")
+    for engine in others:
+        _engine(ledger, engine, mechanism, found, fpr, epsilon, rng)
+        report((ledger, f"after engine {engine}"))
+    return ledger
+
+
+def _both(ask: Callable[[str], Any]) -> Bracket:
+    return Bracket(np.asarray(ask("lower"), dtype=float), np.asarray(ask("upper"), dtype=float))
+
+
+def _sane(ledger: Ledger, name: str, found: Bracket, fpr: np.ndarray | None) -> None:
+    ledger.expect("no NaN", ~np.isnan(found.low) & ~np.isnan(found.high), name, found.low, found.high)
+    ledger.expect("lower ≤ upper", found.low <= found.high, name, found.low, found.high)
+    if name != "epsilon":
+        ledger.expect("in range", (found.low >= 0) & (found.high <= 1), name, found.low, found.high)
+    if fpr is not None:
+        ledger.expect("TPR ≥ FPR", found.high >= fpr, name, fpr, found.high)
+
+
+def _curves(ledger: Ledger, found: dict[str, Bracket], fpr: np.ndarray, epsilon: np.ndarray) -> None:
+    gamma = np.exp(epsilon)
+    add = found["delta add"]
+    back = found["delta remove"]  # at −ε, in descending order of −ε: aligned after reversal
+    mirrored = Bracket(1 - gamma + gamma * back.low[::-1], 1 - gamma + gamma * back.high[::-1])
+    slack = 8 * _EPS * (1 + gamma) + 4 * _EPS * np.abs(epsilon) * gamma  # of this line's own arithmetic
+    meets = (mirrored.low - slack <= add.high) & (add.low <= mirrored.high + slack)
+    ledger.expect("H_γ(P‖Q) = 1 − γ + γ·H_{1/γ}(Q‖P)", meets, f"ε={epsilon!r}", add, mirrored)
+    ledger.expect("H_γ ≥ 1 − γ", add.high >= 1 - gamma - slack, f"ε={epsilon!r}", add.high)
+    for rates, way in ((found["tpr"], "add"), (found["tpr of a removed record"], "remove")):
+        sticks = add if way == "add" else Bracket(back.low, back.high)
+        factor = gamma if way == "add" else np.exp(-epsilon[::-1])
+        line = np.multiply.outer(fpr, factor) + sticks.high
+        fine = rates.low[:, None] <= line * (1 + 8 * _EPS)
+        ledger.expect("TPR(α) ≤ γα + H_γ", fine, f"{way}, fpr={fpr!r}, ε={epsilon!r}", rates.low, sticks.high)
+        ledger.expect("concave ROC", _concave(fpr, rates), f"{way}, fpr={fpr!r}", rates.low, rates.high)
+        ledger.expect("rising ROC", np.maximum.accumulate(rates.low) <= rates.high, f"{way}, fpr={fpr!r}", rates)
+        turned = Bracket(-sticks.high, -sticks.low)
+        ledger.expect("convex H", _concave(factor, turned), f"{way}, γ={factor!r}", sticks.low, sticks.high)
+        falls = np.maximum.accumulate(sticks.low[::-1])[::-1] <= sticks.high
+        ledger.expect("falling H", falls, f"{way}, γ={factor!r}", sticks.low, sticks.high)
+    even, one = found["advantage at even prior"], int(np.flatnonzero(epsilon == 0)[0])
+    same = (even.low[0] <= add.high[one]) & (add.low[one] <= even.high[0])
+    ledger.expect("advantage = H_1", same, "ε=0", even, add)
+
+
+def _concave(x: np.ndarray, y: Bracket) -> bool:
+    """No upper bound lies below a chord of lower bounds."""
+    for i in range(len(x)):
+        for k in range(i + 2, len(x)):
+            if not x[k] > x[i]:
+                continue
+            share = (x[i + 1 : k] - x[i]) / (x[k] - x[i])
+            chord = y.low[i] * (1 - share) + y.low[k] * share
+            if np.any(chord > y.high[i + 1 : k] + 16 * _EPS * (abs(y.low[i]) + abs(y.low[k]))):
+                return False
+    return True
+
+
+def _complements(ledger: Ledger, rates: Bracket, inverse: dn.Tradeoff, fpr: np.ndarray) -> None:
+    """The complement of a test of one direction is a test of the other."""
+    missed = np.clip(np.nextafter(1 - rates.low, 2), 0, 1)
+    reached = np.asarray(inverse.tpr(missed))
+    fine = reached >= 1 - fpr - 4 * _EPS
+    ledger.expect("complement of a test, upper", fine, f"inverse().tpr({missed!r})", reached, 1 - fpr)
+    open_ = rates.high < 1
+    missed = np.clip(np.nextafter(1 - rates.high[open_], -1), 0, 1)
+    reached = np.asarray(inverse.tpr(missed, side="lower"))
+    fine = reached <= 1 - fpr[open_] + 4 * _EPS
+    ledger.expect("complement of a test, lower", fine, f"inverse().tpr({missed!r}, 'lower')", reached, 1 - fpr[open_])
+
+
+def _epsilons(
+    ledger: Ledger, t: dn.Tradeoff, mechanism: dn.mechanisms.Mechanism, found: Bracket, delta: np.ndarray
+) -> None:
+    fresh = dn.tradeoff(mechanism)
+    for low, high, wanted in zip(found.low, found.high, delta, strict=True):
+        if math.isfinite(high):
+            kept = float(t.delta(high))
+            ledger.expect("delta(epsilon(δ)) ≤ δ, same object", kept <= wanted, f"epsilon({wanted!r})", high, kept)
+            again = float(fresh.delta(high, side="lower"))
+            ledger.expect("δ at ε, another object, lower side", again <= wanted, f"epsilon({wanted!r})", high, again)
+        if math.isfinite(low):
+            again = float(fresh.delta(np.nextafter(low, -np.inf)))
+            fine = again >= wanted
+            ledger.expect("δ below ε, another object, upper side", fine, f"epsilon({wanted!r}, 'lower')", low, again)
+
+
+def _attacks(
+    ledger: Ledger,
+    mechanism: dn.mechanisms.Mechanism,
+    t: dn.Tradeoff,
+    inverse: dn.Tradeoff,
+    rng: np.random.Generator,
+) -> None:
+    points = attacks(mechanism, rng, 12)
+    with mp.workdps(DIGITS):
+        chosen = [points[k] for k in rng.permutation(len(points))[:8]]
+        if not chosen:
+            return
+        fpr = np.array([_up(point.fpr) for point in chosen])
+        bound = np.asarray(t.tpr(fpr))
+        for point, rate, limit in zip(chosen, fpr, bound, strict=True):
+            ledger.expect(
+                "attack, TPR", point.tpr <= mp.mpf(limit), f"{point.name}, tpr({rate!r})", limit, mp.nstr(point.tpr, 20)
+            )
+        missed = np.array([_up(1 - point.tpr) for point in chosen])
+        bound = np.asarray(inverse.tpr(missed))
+        for point, rate, limit in zip(chosen, missed, bound, strict=True):
+            fine = 1 - point.fpr <= mp.mpf(limit)
+            ledger.expect(
+                "attack, TPR of a removed record",
+                fine,
+                f"{point.name}, inverse().tpr({rate!r})",
+                limit,
+                mp.nstr(1 - point.fpr, 20),
+            )
+        even = mp.mpf(t.advantage())
+        for point in points:
+            gain = point.tpr - point.fpr
+            ledger.expect(
+                "attack, advantage", gain <= even, f"{point.name}, advantage()", float(even), mp.nstr(gain, 20)
+            )
+        near = [float(mp.log(max(p.tpr, mp.mpf(10) ** -300) / max(p.fpr, mp.mpf(10) ** -300))) for p in chosen]
+        epsilon = np.clip(np.array(near) * rng.uniform(0, 1, len(near)), -20, 50)
+        for way in ("add", "remove"):
+            level = epsilon if way == "add" else -epsilon
+            bound = np.asarray(t.delta(level, way))
+            for point, eps, limit in zip(chosen, level, bound, strict=True):
+                hit, false = (point.tpr, point.fpr) if way == "add" else (1 - point.fpr, 1 - point.tpr)
+                gain = hit - mp.exp(mp.mpf(float(eps))) * false
+                ledger.expect(
+                    "attack, δ",
+                    gain <= mp.mpf(limit),
+                    f"{point.name}, delta({float(eps)!r}, {way!r})",
+                    limit,
+                    mp.nstr(gain, 20),
+                )
+
+
+def _told(ledger: Ledger, mechanism: dn.mechanisms.Mechanism, found: Bracket, epsilon: np.ndarray) -> None:
+    for eps, low in zip(epsilon, found.low, strict=True):
+        known = told_the_batches(mechanism, float(eps))
+        if known is not None:
+            fine = mp.mpf(low) <= known
+            ledger.expect(
+                "lower ≤ told the batches", fine, f"delta({float(eps)!r}, 'add', 'lower')", low, mp.nstr(known, 20)
+            )
+
+
+def _engine(
+    ledger: Ledger,
+    engine: str,
+    mechanism: dn.mechanisms.Mechanism,
+    found: dict[str, Bracket],
+    fpr: np.ndarray,
+    epsilon: np.ndarray,
+    rng: np.random.Generator,
+) -> None:
+    try:
+        other = dn.tradeoff(mechanism, engine=engine)
+    except InputError:
+        ledger.counts[f"engine {engine} refused"] += 1
+        return
+    one, name = f"engine {engine} meets auto", f"engine={engine!r}"
+    some = np.sort(rng.permutation(len(epsilon))[:3])
+    for way, place, known in (
+        ("add", epsilon[some], _taken(found["delta add"], some)),
+        ("remove", -epsilon[some], _taken(found["delta remove"], len(epsilon) - 1 - some)),
+    ):
+        second = _both(lambda side, way=way, place=place: other.delta(place, way, side))
+        ledger.expect(one, _meet(known, second), f"{name}, delta({place!r}, {way!r})", known, second)
+    second = _both(lambda side: np.array([other.advantage(side=side)]))
+    ledger.expect(
+        one,
+        _meet(found["advantage at even prior"], second),
+        f"{name}, advantage()",
+        found["advantage at even prior"],
+        second,
+    )
+    some = np.sort(rng.permutation(len(fpr))[:3])
+    second = _both(lambda side: other.tpr(fpr[some], side=side))
+    known = _taken(found["tpr"], some)
+    ledger.expect(one, _meet(known, second), f"{name}, tpr({fpr[some]!r})", known, second)
+
+
+def _taken(found: Bracket, places: np.ndarray) -> Bracket:
+    return Bracket(found.low[places], found.high[places])
+
+
+def _meet(one: Bracket, other: Bracket) -> np.ndarray:
+    return (one.low <= other.high) & (other.low <= one.high)
+
+
+def _up(value: mp.mpf) -> float:
+    """The float next above a probability."""
+    near = float(value)
+    return min(max(near if mp.mpf(near) >= value else math.nextafter(near, 2.0), 0.0), 1.0)

@@ -1,0 +1,131 @@
+"""The short form of ``make fuzz``: a few seeds; and proof that the fuzz notices what it is there to notice."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+import deniable as dn
+from fuzz import checks
+from fuzz.__main__ import lines, main, summary
+from fuzz.attacks import attacks, told_the_batches
+from fuzz.isolated import isolated
+from fuzz.mechanisms import random_mechanism, shown
+
+QUICK = (
+    dn.SubsampledGaussian(1.0, 0.01, 100),
+    dn.SubsampledGaussian(2.0, 0.3, 1),
+    dn.ApproximateDP(0.3, 1e-5),
+    dn.SubsampledGaussian(5.0, 1.0, 50) + dn.GaussianDP(1.0),
+)
+ONE_STEP = QUICK[1]
+unix = pytest.mark.skipif(sys.platform == "win32", reason="children are forked")
+
+
+@pytest.mark.parametrize("mechanism", QUICK, ids=shown)
+def test_nothing_is_violated(mechanism):
+    found = checks.check(1, lambda _: None, "never", mechanism)
+    assert not found.violations, found.violations
+    assert found.counts["attack, advantage"] > 0
+
+
+@unix
+def test_the_command_writes_a_summary(tmp_path, capsys):
+    out = tmp_path / "fuzz.json"
+    assert main(["--configs", "1", "--seed", "372", "--jobs", "1", "--oracle", "never", "--out", str(out)]) == 0
+    assert "1 configurations from seed 372: 1 finished" in capsys.readouterr().out
+    assert '"violations": []' in out.read_text()
+
+
+def test_mechanisms_depend_on_the_seed_only_and_can_be_typed_in_again():
+    for seed in range(40):
+        mechanism = random_mechanism(seed)
+        assert mechanism == random_mechanism(seed) == eval(shown(mechanism), {"dn": dn})
+
+
+def _bent(bend):
+    """A product whose answers pass through ``bend(method, side, value)``."""
+    true = dn.tradeoff
+
+    def tradeoff(mechanism, **options):
+        t = true(mechanism, **options)
+
+        class Bent:
+            def __getattr__(self, name):
+                if name == "inverse":
+                    return t.inverse
+
+                def ask(*args, **kwargs):
+                    sides = [a for a in (*args, *kwargs.values()) if isinstance(a, str) and a in ("upper", "lower")]
+                    bent = bend(name, (sides or ["upper"])[0], np.asarray(getattr(t, name)(*args, **kwargs)))
+                    return bent if np.ndim(bent) else float(bent)
+
+                return ask
+
+        return Bent()
+
+    return tradeoff
+
+
+@pytest.mark.parametrize(
+    ("bend", "caught"),
+    [
+        (lambda name, side, x: x * 0.9 if side == "upper" and name == "delta" else x, "lower ≤ upper"),
+        (lambda name, side, x: x * np.nan if name == "advantage" else x, "no NaN"),
+        (lambda name, side, x: x**1.5 if name == "tpr" else x, "TPR ≥ FPR"),
+        (lambda name, side, x: np.minimum(x * 1.01, 1) if name == "delta" else x, "H_γ(P‖Q) = 1 − γ + γ·H_{1/γ}(Q‖P)"),
+        (lambda name, side, x: x + (side == "upper") if name == "advantage" else x, "in range"),
+    ],
+)
+def test_wrong_answers_are_caught(monkeypatch, bend, caught):
+    monkeypatch.setattr(dn, "tradeoff", _bent(bend))
+    assert caught in {name for name, *_ in checks.check(3, lambda _: None, "never", ONE_STEP).violations}
+
+
+def test_attacks_catch_a_bound_that_is_slightly_too_low():
+    # one step: the attack "u is large" is optimal, so that a loss of 1e-9 must show
+    t = dn.tradeoff(dn.SubsampledGaussian(1.0, 0.1, 1))
+    rng = np.random.default_rng(0)
+    points = [p for p in attacks(dn.SubsampledGaussian(1.0, 0.1, 1), rng, 40) if 1e-9 < p.fpr < 0.5]
+    assert len(points) > 5
+    for point in points:
+        bound = t.tpr(checks._up(point.fpr))
+        assert point.tpr <= mp.mpf(bound)
+        assert point.tpr > mp.mpf(bound) * (1 - mp.mpf(10) ** -9)
+
+
+def test_known_batches_bound_the_truth_from_above():
+    mechanism = dn.SubsampledGaussian(0.2, 1e-3, 20)
+    known = told_the_batches(mechanism, 0.5)
+    assert dn.tradeoff(mechanism).delta(0.5, "add", "lower") <= known <= 1 - 0.999**20
+
+
+@unix
+def test_children_are_measured_and_ended():
+    def wait(report):
+        report("begun")
+        end = time.process_time() + 30
+        while time.process_time() < end:
+            pass
+
+    slow = isolated(wait, 0.5)
+    assert (slow.status, slow.partial) == ("slow", ["begun"])
+    large = isolated(lambda report: np.ones(40_000_000).sum(), 10)
+    assert large.status == "done"
+    assert large.peak_bytes > 300e6
+    broken = isolated(lambda report: 1 // 0, 10)
+    assert broken.status == "raised"
+    assert "ZeroDivisionError" in broken.value
+
+
+def test_a_summary_counts_and_reproduces():
+    row = {"seed": 3, "status": "slow", "place": "after tpr", "seconds": 21.0, "mb": 90, "counts": {"no NaN": 4}}
+    found = summary([row | {"violations": [["no NaN", "tpr", "nan"]]}], 3, 20.0)
+    assert found["checks"]["no NaN"] == {"run": 4, "violated": 1}
+    assert "--seed 3" in found["violations"][0]["reproduce"]
+    assert found["slow_seeds"] == [[3, "after tpr"]]
+    assert any("no NaN" in line for line in lines(found))
