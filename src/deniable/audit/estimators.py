@@ -56,6 +56,12 @@ def attack_estimator(
     n_targets
         Targets trained, attacked in turn with the same shadows. With more than one the same records return, and the
         scores are no longer independent as the intervals assume (``audit`` warns): for estimates, not for claims.
+    task
+        "classification", "regression", or "auto": as the estimator and its labels say.
+    n_jobs
+        Models trained at a time (joblib); -1 for all cores.
+    rng
+        Seed or generator of the halves and of the models' seeds; fresh entropy by default.
     cache
         Folder that keeps what each trained model showed; an interrupted run resumes from it. A train function is
         recognised by its name and code: use another folder when what it closes over changes.
