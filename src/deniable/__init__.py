@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from deniable.planning import calibrate, plan_subsampling
     from deniable.records import ObjectivePerturbation, OutputPerturbation, privacy_profile
     from deniable.report import Assessment, OpacusCallback, assess
+    from deniable.training import PrivateClassifier, PrivateRegressor
 
 # public name → the module that holds it; a module's own path stands for the module itself
 _LAZY: dict[str, str] = {
@@ -37,6 +38,8 @@ _LAZY: dict[str, str] = {
     "ObjectivePerturbation": "deniable.records",
     "OpacusCallback": "deniable.report",
     "OutputPerturbation": "deniable.records",
+    "PrivateClassifier": "deniable.training",
+    "PrivateRegressor": "deniable.training",
     "Tradeoff": "deniable.curves",
     "assess": "deniable.report",
     "attack_estimator": "deniable.audit",
@@ -68,6 +71,8 @@ __all__ = [
     "ObjectivePerturbation",
     "OpacusCallback",
     "OutputPerturbation",
+    "PrivateClassifier",
+    "PrivateRegressor",
     "PureDP",
     "SubsampledGaussian",
     "Tradeoff",

@@ -1,0 +1,128 @@
+"""The account of a fit: each look at the data with what it costs, and the certificate that the sum makes.
+
+Every look is a Gaussian release of sums, μ = (largest change that one unit makes, in standard deviations); the squares
+of the μ add up (Dong, Roth & Su 2022, Corollary 3.3). Discovering categories adds a probability of failure.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from deniable._check import InputError
+from deniable.mechanisms import ApproximateDP, Composition, GaussianDP, Mechanism
+
+_ROUNDED = 1 + 2.0**-40  # charged on every μ² for its own rounding
+
+
+@dataclass(frozen=True)
+class Use:
+    """One look at the data.
+
+    Attributes
+    ----------
+    name, purpose
+        What was looked at, and what for.
+    mu
+        Gaussian DP parameter of this look.
+    delta
+        Probability that this look gives a record away altogether (discovery of categories only).
+    """
+
+    name: str
+    purpose: str
+    mu: float
+    delta: float = 0.0
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What a fit guarantees and for what it spent it; ``print`` gives it in words.
+
+    Attributes
+    ----------
+    target
+        What was asked for, in words.
+    unit
+        "record" or "person": whose presence is hidden.
+    uses
+        Every look at the data.
+    public
+        What was taken as known to everybody: it is *not* protected.
+    mechanism
+        The composition of all uses, for adding or removing one unit.
+    """
+
+    target: str
+    unit: str
+    uses: tuple[Use, ...]
+    public: tuple[str, ...]
+    mechanism: Mechanism
+
+    @property
+    def mu(self) -> float:
+        """Gaussian DP parameter of all uses together."""
+        return total_mu(self.uses)
+
+    @property
+    def delta(self) -> float:
+        """Probability of failure of all uses together."""
+        return total_delta(self.uses)
+
+    def shares(self) -> dict[str, float]:
+        """Return each use's share of μ²."""
+        whole = math.fsum(use.mu**2 for use in self.uses)
+        return {use.name: use.mu**2 / whole for use in self.uses}
+
+    def __str__(self) -> str:
+        shares = self.shares()
+        width = max(len(use.name) for use in self.uses)
+        delta = f", and with probability at most {self.delta:.3g} no protection (discovered categories)" * bool(
+            self.delta
+        )
+        lines = [
+            f"Target: {self.target}.",
+            f"The fitted model hides whether any one {self.unit} was in the data: telling it is no easier than telling "
+            f"N(0, 1) from N({self.mu:.6g}, 1){delta}.",
+            f"Every look at the data, with its share of the budget (μ² = {self.mu**2:.6g}):",
+            *(f"  {shares[u.name]:7.2%}  {u.name:<{width}}  {u.purpose}" for u in self.uses),
+            "Taken as public, not protected:",
+            *(f"  {line}" for line in self.public),
+        ]
+        return "\n".join(lines)
+
+
+@dataclass
+class Ledger:
+    """Collects the uses while a fit runs and refuses to pass the budget."""
+
+    mu: float
+    delta: float = 0.0
+    uses: list[Use] = field(default_factory=list)
+
+    def spend(self, name: str, purpose: str, mu: float, delta: float = 0.0) -> None:
+        """Record one use, before it happens."""
+        self.uses.append(Use(name, purpose, mu, delta))
+        if not (total_mu(self.uses) <= self.mu and total_delta(self.uses) <= self.delta):
+            self.uses.pop()
+            raise InputError(f"the budget μ = {self.mu:g}, δ = {self.delta:g} does not cover {name}")
+
+    @property
+    def left(self) -> float:
+        """The largest μ that can still be spent, rounded down."""
+        return math.sqrt(max(self.mu**2 / _ROUNDED**2 - math.fsum(use.mu**2 for use in self.uses), 0.0)) / _ROUNDED
+
+    def mechanism(self) -> Mechanism:
+        """Return the composition of everything spent."""
+        gaussian, delta = GaussianDP(total_mu(self.uses)), total_delta(self.uses)
+        return Composition((gaussian, ApproximateDP(0.0, delta))) if delta > 0 else gaussian
+
+
+def total_mu(uses: list[Use] | tuple[Use, ...]) -> float:
+    """Return √Σμ², rounded up."""
+    return math.sqrt(math.fsum(use.mu**2 for use in uses) * _ROUNDED)
+
+
+def total_delta(uses: list[Use] | tuple[Use, ...]) -> float:
+    """Return Σδ, rounded up: at least 1 − Π(1 − δ)."""
+    return math.fsum(use.delta for use in uses) * _ROUNDED if any(use.delta for use in uses) else 0.0

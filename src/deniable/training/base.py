@@ -1,0 +1,232 @@
+"""What the classifier and the regressor share: checking, budget, certificate, persons, exposure, pictures."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+
+from deniable._check import FloatArray, InputError, choice, number
+from deniable.accounting import tradeoff
+from deniable.curves import Tradeoff, with_assumptions
+from deniable.mechanisms import Composition, GaussianDP
+from deniable.training.account import Certificate, Ledger
+from deniable.training.columns import Table
+from deniable.training.declared import asks_discovery, declare, public_inputs
+from deniable.training.exposure import RecordTradeoffs
+from deniable.training.fitting import Additive, Declared, Look, Units, fit_table
+from deniable.training.losses import Loss
+from deniable.training.noise_source import GaussianNoise, NoiseSource
+from deniable.training.targets import Budget, budget
+from deniable.training.units import units_of
+
+FEW = 50  # records below which a warning says what can be promised
+_TARGETS = (
+    "advantage",
+    "tpr",
+    "fpr",
+    "accuracy",
+    "prior",
+    "epsilon",
+    "delta",
+    "reconstruction",
+    "baseline",
+    "noise_multiplier",
+)
+
+
+class TrainingWarning(UserWarning):
+    """The guarantee holds, but the model may be of little use; the message says what would help."""
+
+
+class PrivateModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """Base of the private estimators; see :class:`deniable.PrivateClassifier`."""
+
+    _record_tradeoffs: RecordTradeoffs | None = None
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit to a table and its target; nothing is set if this raises.
+
+        Parameters
+        ----------
+        X
+            Data frame (numbers, texts, categories, booleans, dates, missing values) or array, (rows, columns).
+        y
+            Target, one entry per row.
+        """
+        testing = self.insecure_testing_rng
+        if testing is not None and not isinstance(testing, np.random.Generator):
+            raise InputError(f"insecure_testing_rng must be a NumPy Generator, got {testing!r}")
+        if testing is not None:
+            warnings.warn("insecure_testing_rng is set: this model protects nobody", TrainingWarning, stacklevel=2)
+        return self._fit(X, y, GaussianNoise(copy.deepcopy(testing)))  # a second fit sees the same noise
+
+    def _fit(self, X: Any, y: Any, source: NoiseSource) -> Self:
+        """Fit with another source of noise: every look at the data goes through ``source``."""
+        fresh = self._fitted(X, y, source)  # everything is computed before anything is set
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
+        for name, value in fresh.items():
+            setattr(self, name, value)
+        return self
+
+    def _fitted(self, X: Any, y: Any, source: NoiseSource) -> dict[str, Any]:
+        choice("model", self.model, ("additive", "linear"))
+        if y is None:
+            raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None")
+        X, owners = self._without_group(_as_table(X), fitting=True)
+        names = copy.copy(self)  # takes the names of the columns, so that self stays as it is if something is refused
+        X = names._checked(X, reset=True)
+        check_consistent_length(X, y)
+        table = Table(X)
+        failure = self._failure()
+        allowance = budget({name: getattr(self, name) for name in _TARGETS}, self.mechanism, failure=failure)
+        declared = declare(table, self.ranges, self.categories, self.discovery_delta)
+        units = Units() if owners is None else units_of(owners, self.records_per_person)
+        out = self._learn(table, y, Look(source, Ledger(allowance.mu, allowance.delta), units), declared, allowance)
+        return out | {k: v for k, v in vars(names).items() if k in ("n_features_in_", "feature_names_in_")}
+
+    def _learn(self, table: Table, y: Any, look: Look, declared: Declared, allowance: Budget) -> dict[str, Any]:
+        """Check the target, spend the budget and return the fitted attributes."""
+        raise NotImplementedError
+
+    def _common(
+        self,
+        table: Table,
+        target: FloatArray,
+        loss: Loss,
+        look: Look,
+        n: float,
+        declared: Declared,
+        allowance: Budget,
+        public: tuple[str, ...],
+    ) -> dict[str, Any]:
+        """Fit and return the attributes that every model has."""
+        outcome = fit_table(look, n, table, target, loss, declared, self.model)
+        certificate = Certificate(
+            allowance.words,
+            look.units.unit,
+            tuple(look.ledger.uses),
+            (*public_inputs(declared), *public),
+            look.ledger.mechanism(),
+        )
+        mu = certificate.mu
+        exposure = RecordTradeoffs(np.minimum(outcome.exposure, mu), mu, look.units.labels)
+        adjacency = f"add or remove one {look.units.unit}" + " with all its records" * (look.units.unit == "person")
+        return {
+            "model_": outcome.model,
+            "columns_": table.columns,
+            "certificate_": certificate,
+            "tradeoff_": with_assumptions(tradeoff(certificate.mechanism), adjacency=adjacency),
+            "_record_tradeoffs": exposure,
+        }
+
+    def _advise(self, n: float, table: Table, declared: Declared, allowance: Budget) -> None:
+        """Warn, from noisy numbers only, where the noise will be felt."""
+        if n < FEW:
+            warnings.warn(
+                f"about {n:.0f} records: the smallest count that can be told from noise at this target (μ = "
+                f"{allowance.mu:.3g}) is about {3 / allowance.mu:.0f}; the guarantee holds, but expect little more "
+                "than guessing. More records or a weaker target help",
+                TrainingWarning,
+                stacklevel=5,
+            )
+
+    @property
+    def replacement_tradeoff_(self) -> Tradeoff:
+        """The curve for *replacing* one unit by another: a removal and an addition in one, twice the μ."""
+        check_is_fitted(self)
+        certificate = self.certificate_
+        twice = GaussianDP(2 * certificate.mu)
+        failure = [part for part in _parts(certificate.mechanism) if not isinstance(part, GaussianDP)] * 2
+        curve = tradeoff(Composition((twice, *failure)))
+        return with_assumptions(curve, adjacency=f"replace one {certificate.unit} by another")
+
+    @property
+    def record_tradeoffs_(self) -> RecordTradeoffs:
+        """Each record's own exposure in this fit: for the owner of the data; gone after pickling."""
+        check_is_fitted(self)
+        if self._record_tradeoffs is None:
+            raise AttributeError(
+                "record_tradeoffs_ tells about the training records, so it is not stored with a model: it exists only "
+                "on the object that was fitted, before pickling or copying"
+            )
+        return self._record_tradeoffs
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state without the exposures, which are not protected."""
+        state = dict(super().__getstate__())
+        state.pop("_record_tradeoffs", None)
+        return state
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "model_" in vars(self)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        tags.non_deterministic = True
+        tags.target_tags.required = True
+        return tags
+
+    def plot(self, columns: Any = None, **options: Any) -> Any:
+        """Draw what each column adds to the score; returns a matplotlib figure (see ``deniable.training.plots``)."""
+        from deniable.training.plots import draw
+
+        check_is_fitted(self)
+        return draw(self.model_, columns, **options)
+
+    def _scores(self, X: Any) -> FloatArray:
+        check_is_fitted(self)
+        X, _ = self._without_group(_as_table(X), fitting=False)
+        model: Additive = self.model_
+        return model.scores(Table(self._checked(X, reset=False), self.columns_))
+
+    def _checked(self, X: Any, *, reset: bool) -> Any:
+        if isinstance(X, pd.DataFrame):
+            validate_data(self, X, reset=reset, skip_check_array=True)
+            if len(X) == 0 or X.shape[1] == 0:
+                raise InputError(
+                    f"X must have rows and columns; found 0 sample(s) or 0 feature(s) (shape={X.shape}) while a "
+                    "minimum of 1 is required."
+                )
+            return X
+        return validate_data(self, X, reset=reset, dtype=None, ensure_all_finite="allow-nan")
+
+    def _without_group(self, X: Any, *, fitting: bool) -> tuple[Any, Any]:
+        """Split the person column off."""
+        if self.group is None:
+            return X, None
+        if isinstance(X, pd.DataFrame):
+            if self.group in X.columns:
+                return X.drop(columns=self.group), X[self.group]
+        elif fitting and isinstance(self.group, int) and getattr(X, "ndim", 0) == 2 and 0 <= self.group < X.shape[1]:
+            return np.delete(X, self.group, axis=1), X[:, self.group]
+        if fitting:
+            raise InputError(f"group must name a column of X, got {self.group!r}")
+        return X, None
+
+    def _failure(self) -> float:
+        """The δ that discovery of categories may use: none unless asked for."""
+        return (
+            number("discovery_delta", self.discovery_delta, above=0.0, below=1.0)
+            if asks_discovery(self.categories)
+            else 0.0
+        )
+
+
+def _as_table(X: Any) -> Any:
+    if hasattr(X, "to_pandas") and not isinstance(X, pd.DataFrame):
+        return X.to_pandas()
+    return X
+
+
+def _parts(mechanism: Any) -> tuple[Any, ...]:
+    return mechanism.mechanisms if isinstance(mechanism, Composition) else (mechanism,)

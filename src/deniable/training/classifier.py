@@ -1,0 +1,207 @@
+"""``PrivateClassifier``: a classifier from which membership in the training data cannot be told."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+from scipy.special import log_softmax, softmax
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
+
+from deniable._check import FloatArray, InputError, choice
+from deniable.mechanisms import Mechanism
+from deniable.training.base import PrivateModel
+from deniable.training.columns import Table
+from deniable.training.fitting import COUNT_SHARE, Declared, Look, count
+from deniable.training.losses import Logistic, Loss, Softmax
+from deniable.training.targets import Budget
+
+
+class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
+    """Classifier fitted to a membership target: two classes or more, tables of any mix of columns.
+
+    Everything the fit learns are noisy sums over all records, so that the certificate is exact Gaussian differential
+    privacy, for every data set and every record, with everything that looked at the data counted in: ranges, bins,
+    the number of records, the coefficients. No part of the data is held back.
+
+    Give at most one target; without one it is ``advantage=0.1``: no attacker who knows all other records is right about
+    the presence of a record more often than 55 % of the time.
+
+    Parameters
+    ----------
+    advantage
+        Largest membership advantage of any attacker, in (0, 1), at ``prior`` (½ unless given).
+    tpr, fpr
+        Largest true positive rate of any attack at a false positive rate.
+    accuracy, prior
+        Largest accuracy of an attacker who believes P(in) = ``prior`` beforehand.
+    epsilon, delta
+        (ε, δ)-differential privacy.
+    reconstruction, baseline
+        Largest probability of reconstructing (or inferring an attribute of) a record that blind guessing gets right
+        with probability ``baseline``.
+    noise_multiplier
+        The whole fit is as private as one sum with this noise multiplier: μ = 1/noise_multiplier.
+    mechanism
+        What may be spent, as a full-batch Gaussian mechanism, for example ``GaussianDP(0.25)``.
+    model
+        "additive": a shape function per column (see ``plot``); "linear": one coefficient per numeric column.
+    loss
+        "auto", "logistic" (two classes) or "softmax". Residuals are clipped at norm ½, which makes the losses
+        Huber-like.
+    ranges
+        {column: (low, high)} known to everybody. Columns without one get theirs from a noisy histogram, which costs
+        accuracy on small data.
+    categories
+        {column: list | "hash" | "discover"}, or one word for all: "hash" (the default: a public hash into 255 cells,
+        no cost, no trace of the texts) or "discover" (frequent texts, found by noisy counts at ``discovery_delta``).
+    discovery_delta
+        Failure probability that discovery may add; counted in, the target holds for all together.
+    classes
+        The classes, if some may be absent from the data. Otherwise those of the data are used and are public.
+    group
+        Name (for arrays: index) of the column that says whose record it is. The guarantee is then about persons with
+        all their records; the column is no feature.
+    records_per_person
+        A person with at most this many records has each of them count alike; records of others weigh less.
+    insecure_testing_rng
+        Generator for the noise, for tests only: the result protects nobody.
+
+    Attributes
+    ----------
+    classes_, n_features_in_, feature_names_in_
+        As in scikit-learn; public.
+    tradeoff_
+        The curve of everything that was spent, adding or removing one record (or person).
+    replacement_tradeoff_
+        The curve for replacing one record by another.
+    certificate_
+        Every look at the data with its share; ``print`` it.
+    record_tradeoffs_
+        Each record's own exposure in this fit. For the owner of the data: not pickled.
+    model_, columns_
+        Encoders and coefficients, and the columns they belong to; made from noised numbers only.
+
+    Examples
+    --------
+    >>> import deniable as dn
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    >>> model = dn.PrivateClassifier(advantage=0.1).fit(X, y)
+    >>> model.tradeoff_.advantage() <= 0.1
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        advantage: float | None = None,
+        tpr: float | None = None,
+        fpr: float | None = None,
+        accuracy: float | None = None,
+        prior: float | None = None,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        reconstruction: float | None = None,
+        baseline: float | None = None,
+        noise_multiplier: float | None = None,
+        mechanism: Mechanism | None = None,
+        model: str = "additive",
+        loss: str = "auto",
+        ranges: Mapping[Any, tuple[Any, Any]] | None = None,
+        categories: Mapping[Any, Any] | str | None = None,
+        discovery_delta: float = 1e-6,
+        classes: Sequence[Any] | None = None,
+        group: Any = None,
+        records_per_person: int = 1,
+        insecure_testing_rng: Generator | None = None,
+    ) -> None:
+        self.advantage = advantage
+        self.tpr = tpr
+        self.fpr = fpr
+        self.accuracy = accuracy
+        self.prior = prior
+        self.epsilon = epsilon
+        self.delta = delta
+        self.reconstruction = reconstruction
+        self.baseline = baseline
+        self.noise_multiplier = noise_multiplier
+        self.mechanism = mechanism
+        self.model = model
+        self.loss = loss
+        self.ranges = ranges
+        self.categories = categories
+        self.discovery_delta = discovery_delta
+        self.classes = classes
+        self.group = group
+        self.records_per_person = records_per_person
+        self.insecure_testing_rng = insecure_testing_rng
+
+    def _learn(self, table: Table, y: Any, look: Look, declared: Declared, allowance: Budget) -> dict[str, Any]:
+        classes, codes = self._classes(y)
+        loss = self._loss(len(classes))
+        n = count(look, table.n_rows, look.ledger.mu * math.sqrt(COUNT_SHARE))
+        self._advise(n, table, declared, allowance)
+        public = ("the list of classes",)
+        fitted = self._common(table, codes, loss, look, n, declared, allowance, public)
+        return fitted | {"classes_": classes, "loss_": loss}
+
+    def _classes(self, y: Any) -> tuple[NDArray[Any], FloatArray]:
+        labels = column_or_1d(y, warn=True)
+        check_classification_targets(labels)
+        if self.classes is None:
+            classes, codes = np.unique(labels, return_inverse=True)
+        else:
+            classes = np.unique(np.asarray(self.classes))
+            codes = np.clip(np.searchsorted(classes, labels), 0, len(classes) - 1)
+            if (strange := labels[classes[codes] != labels]).size:
+                raise InputError(f"y holds {strange[0]!r}, which classes does not list")
+        if len(classes) < 2:
+            raise InputError(f"y must have at least two classes, got one class: {classes.tolist()}")
+        return classes, codes.astype(np.float64)
+
+    def _loss(self, k: int) -> Loss:
+        choice("loss", self.loss, ("auto", "logistic", "softmax"))
+        if self.loss == "logistic" and k > 2:
+            raise InputError(f"loss='logistic' is for two classes, got {k}; use loss='softmax'")
+        return Logistic() if k == 2 and self.loss != "softmax" else Softmax(k)
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return the scores: (rows,) for two classes, positive for the second; (rows, classes) otherwise."""
+        scores = self._scores(X)
+        if len(self.classes_) == 2:
+            return scores[:, 0] if scores.shape[1] == 1 else scores[:, 1] - scores[:, 0]
+        return scores
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the most probable class of each row."""
+        scores = self.decision_function(X)
+        best = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        return np.asarray(self.classes_[best])
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the probability of each class, (rows, classes)."""
+        scores = self._scores(X)
+        if isinstance(self.loss_, Logistic):
+            p = self.loss_.probabilities(scores[:, 0])
+            return np.column_stack((1 - p, p))
+        return np.asarray(softmax(scores, axis=1))
+
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """Return the logarithms of the probabilities."""
+        scores = self._scores(X)
+        if isinstance(self.loss_, Logistic):
+            with np.errstate(divide="ignore"):
+                return np.log(self.predict_proba(X))
+        return np.asarray(log_softmax(scores, axis=1))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True  # tiny data sets are mostly noise: that is the promise
+        return tags

@@ -1,0 +1,100 @@
+"""What the caller declares as public: ranges and categories, checked against the table."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from deniable._check import InputError, choice
+from deniable.training.columns import Column, Table, days
+from deniable.training.fitting import Declared
+
+_OUTSIDE = 0.5  # share of a column's values outside its declared range that must be a mistake
+_WORDS = ("hash", "discover")
+
+
+def declare(table: Table, ranges: Any, categories: Any, discovery_delta: float) -> Declared:
+    """Return the checked declarations; refuses columns that do not exist and values that cannot be meant."""
+    names = {column.name: column for column in table.columns}
+    spans = {}
+    for name, span in (ranges or {}).items():
+        column = _known("ranges", name, names)
+        if column.kind not in ("number", "date"):
+            raise InputError(f"ranges names the column {name!r}, which holds texts; give its categories instead")
+        spans[name] = span_of(f"ranges[{name!r}]", span, column.kind)
+    for j, column in enumerate(table.columns):
+        _check_values(table, j, spans.get(column.name))
+    if categories is None or isinstance(categories, str):
+        word = choice("categories", "hash" if categories is None else categories, _WORDS)
+        texts = frozenset(column.name for column in table.columns if column.kind == "category")
+        return Declared(spans, {}, texts if word == "discover" else frozenset(), discovery_delta)
+    lists: dict[Any, tuple[str, ...]] = {}
+    found: set[Any] = set()
+    for name, words in categories.items():
+        column = _known("categories", name, names)
+        if column.kind != "category":
+            raise InputError(f"categories names the column {name!r}, which holds {column.kind} values, not texts")
+        if isinstance(words, str):
+            found |= {name} if choice(f"categories[{name!r}]", words, _WORDS) == "discover" else set()
+            continue
+        lists[name] = tuple(dict.fromkeys(str(word) for word in words))
+        if not lists[name]:
+            raise InputError(f"categories[{name!r}] must list at least one category, got {words!r}")
+    return Declared(spans, lists, frozenset(found), discovery_delta)
+
+
+def asks_discovery(categories: Any) -> bool:
+    """Return whether any column's categories are to be discovered."""
+    words = categories.values() if isinstance(categories, Mapping) else [categories]
+    return any(isinstance(word, str) and word == "discover" for word in words)
+
+
+def span_of(option: str, span: Any, kind: str = "number") -> tuple[float, float]:
+    """Return (low, high) as numbers (dates: days since 1970)."""
+    try:
+        ends = days(pd.Series(list(span))) if kind == "date" else [float(end) for end in span]
+        low, high = (float(end) for end in ends)
+    except (TypeError, ValueError):
+        raise InputError(f"{option} must be (low, high), got {span!r}") from None
+    if not (low < high and math.isfinite(low) and math.isfinite(high)):
+        raise InputError(f"{option} must be finite with low < high, got ({low:g}, {high:g})")
+    return low, high
+
+
+def public_inputs(declared: Declared) -> tuple[str, ...]:
+    """Return in words what a certificate takes as known to everybody."""
+    lines = ["names, kinds and order of the columns"]
+    if declared.ranges:
+        lines.append(f"declared ranges: {', '.join(map(str, declared.ranges))}")
+    if declared.categories:
+        lines.append(f"declared categories: {', '.join(map(str, declared.categories))}")
+    return tuple(lines)
+
+
+def _known(option: str, name: Any, names: Mapping[Any, Column]) -> Column:
+    if name in names:
+        return names[name]
+    near = difflib.get_close_matches(str(name), [str(n) for n in names], n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    raise InputError(f"{option} names the column {name!r}, which X does not have{hint}")
+
+
+def _check_values(table: Table, j: int, span: tuple[float, float] | None) -> None:
+    """Refuse what cannot be meant: a column without a value, a range beside the data."""
+    column, values = table.columns[j], table.values(j)
+    missing = np.asarray(pd.isna(values))
+    if missing.all():
+        raise InputError(f"column {column.name!r} has no value at all; drop it")
+    if span is None:
+        return
+    outside = float(np.mean((values[~missing] < span[0]) | (values[~missing] > span[1])))
+    if outside > _OUTSIDE:
+        raise InputError(
+            f"ranges[{column.name!r}] = ({span[0]:g}, {span[1]:g}) leaves out {outside:.0%} of the column's values; is "
+            "the unit right? Leave the range out to have it found privately"
+        )

@@ -1,0 +1,82 @@
+"""Noisy full-batch gradient descent with momentum and averaging: all that is released are noised integer sums."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from deniable._check import FloatArray
+from deniable.training.design import Basis, Design
+from deniable.training.losses import RESIDUAL, SCORE, Loss
+from deniable.training.noise_source import Channel, IntArray
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Numbers fixed before the first step, from public and noised quantities only.
+
+    Attributes
+    ----------
+    steps
+        Number of sums that are released.
+    step
+        Factor on the (momentum-averaged) sum of gradients.
+    momentum
+        Weight of the past in the velocity.
+    """
+
+    steps: int
+    step: float
+    momentum: float = 0.95
+
+
+@dataclass(frozen=True, eq=False)
+class Weighted:
+    """The records' targets and whole-number weights (None: each weighs 1)."""
+
+    target: FloatArray
+    weights: FloatArray | None = None
+
+
+Watch = Callable[[slice, list[FloatArray]], None]
+
+
+def descend(
+    design: Design, basis: Basis, loss: Loss, data: Weighted, plan: Plan, channel: Channel, heaviest: int, watch: Watch
+) -> FloatArray:
+    """Return the averaged coefficients, (coordinates, outputs).
+
+    ``channel`` noises sums of shape (coordinates, outputs); ``watch`` sees each chunk's residuals before they are
+    summed (for the records' exposures). A person's weights add up to at most ``heaviest``.
+    """
+    shape = (basis.scale.size, loss.outputs)
+    w, velocity, mean = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+    started = plan.steps // 2
+    scale = basis.scale[:, None]
+    transposed = basis.entries.T.astype(np.int64).tocsr()
+    for step in range(plan.steps):
+        g = channel(transposed @ cell_sums(design, basis, loss, data, w, watch)) * (scale / (RESIDUAL * heaviest))
+        velocity = plan.momentum * velocity + g
+        w = w - plan.step * velocity
+        if step >= started:
+            mean += w
+    return mean / (plan.steps - started)
+
+
+def cell_sums(design: Design, basis: Basis, loss: Loss, data: Weighted, w: FloatArray, watch: Watch) -> IntArray:
+    """Return the sum of the residuals in each cell, (cells, outputs): exact, whatever the order of the records."""
+    most = 2**30 // max(len(basis.sizes), 1)
+    cells = np.clip(np.rint(basis.entries @ (basis.scale[:, None] * w) * SCORE), -most, most)
+    tables = [design.tables(cells[:, k]) for k in range(loss.outputs)]
+    sums = [design.empty() for _ in range(loss.outputs)]
+    for rows in design.chunks():
+        scores = [design.scores(table, rows) for table in tables]
+        residuals = loss.residuals(scores, data.target[rows])
+        watch(rows, residuals)
+        if data.weights is not None:
+            residuals = [r * data.weights[rows] for r in residuals]
+        for total, r in zip(sums, residuals, strict=True):
+            design.add(total, r, rows)
+    return np.stack([design.per_cell(total) for total in sums], axis=1).astype(np.int64)

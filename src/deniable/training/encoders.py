@@ -1,0 +1,141 @@
+"""From the values of a column to the index of a cell, and from cells to the whole numbers that enter the sums.
+
+Each encoder owns one block of the design matrix. A record is in one cell of each block; the cell's row of the block's
+basis holds small whole numbers, and ``scale`` turns them into reals such that every row has Euclidean norm at most 1.
+Encoders hold public constants and noised numbers only; they are what a fitted model keeps.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable._check import FloatArray
+
+Codes = NDArray[np.uint16]
+_LEVELS = 127  # a linear feature is a whole number in −127 … 127
+
+
+@dataclass(frozen=True, eq=False)
+class Thermometer:
+    """A number as one ±1 per edge (above or below it); a missing value has a cell of its own and no ±1."""
+
+    name: Any
+    edges: FloatArray
+    low: float
+    high: float
+
+    @property
+    def size(self) -> int:
+        """Number of cells, the missing one last."""
+        return self.edges.size + 2
+
+    def codes(self, values: Any) -> Codes:
+        """Return the cell of each value; NaN is missing."""
+        numbers = np.asarray(values, dtype=np.float64)
+        found = np.searchsorted(self.edges, numbers, side="right")
+        return np.where(np.isnan(numbers), self.size - 1, found).astype(np.uint16)
+
+    def basis(self) -> tuple[FloatArray, FloatArray]:
+        """Return the whole numbers, (cells, coordinates), and the scale of each coordinate."""
+        m = self.edges.size
+        above = np.arange(m + 1)[:, None] > np.arange(m)[None, :]
+        rows = np.zeros((m + 2, m + 1))
+        rows[: m + 1, :m] = np.where(above, 1.0, -1.0)
+        rows[m + 1, m] = 1.0
+        return rows, np.concatenate((np.full(m, 1 / np.sqrt(max(m, 1))), [1.0]))
+
+
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """A number as one coordinate, linear between ``low`` and ``high`` and constant beyond, on 255 levels."""
+
+    name: Any
+    low: float
+    high: float
+
+    @property
+    def size(self) -> int:
+        """Number of cells, the missing one last."""
+        return 2 * _LEVELS + 2
+
+    def codes(self, values: Any) -> Codes:
+        """Return the level of each value; NaN is missing."""
+        numbers = np.asarray(values, dtype=np.float64)
+        share = (np.clip(numbers, self.low, self.high) - self.low) / (self.high - self.low)
+        return np.where(np.isnan(numbers), self.size - 1, np.rint(np.nan_to_num(share) * 2 * _LEVELS)).astype(np.uint16)
+
+    def basis(self) -> tuple[FloatArray, FloatArray]:
+        """Return the whole numbers, (cells, coordinates), and the scale of each coordinate."""
+        rows = np.zeros((self.size, 2))
+        rows[:-1, 0] = np.arange(-_LEVELS, _LEVELS + 1)
+        rows[-1, 1] = 1.0
+        return rows, np.array([1 / _LEVELS, 1.0])
+
+
+@dataclass(frozen=True, eq=False)
+class Listed:
+    """A category out of a known list; others share a cell, missing values have one."""
+
+    name: Any
+    values: tuple[str, ...]
+    _index: dict[str, int] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_index", {value: i for i, value in enumerate(self.values)})
+
+    @property
+    def size(self) -> int:
+        """Number of cells: the list, others, missing."""
+        return len(self.values) + 2
+
+    def codes(self, values: Any) -> Codes:
+        """Return the cell of each value; None is missing."""
+        other, missing = len(self.values), len(self.values) + 1
+        return _by_value(values, lambda v: self._index.get(v, other), missing)
+
+    def basis(self) -> tuple[FloatArray, FloatArray]:
+        """Return the whole numbers, (cells, coordinates), and the scale of each coordinate."""
+        return np.eye(self.size), np.ones(self.size)
+
+
+@dataclass(frozen=True, eq=False)
+class Hashed:
+    """A category in a cell given by a public hash of its text: costs nothing and never saw the data."""
+
+    name: Any
+    cells: int
+
+    @property
+    def size(self) -> int:
+        """Number of cells, the missing one last."""
+        return self.cells + 1
+
+    def codes(self, values: Any) -> Codes:
+        """Return the cell of each value; None is missing."""
+        return _by_value(values, self.cell, self.cells)
+
+    def cell(self, value: str) -> int:
+        """Return the cell of one text."""
+        digest = hashlib.blake2b(f"{self.name}\0{value}".encode(errors="surrogatepass"), digest_size=8).digest()
+        return int.from_bytes(digest, "big") % self.cells
+
+    def basis(self) -> tuple[FloatArray, FloatArray]:
+        """Return the whole numbers, (cells, coordinates), and the scale of each coordinate."""
+        return np.eye(self.size), np.ones(self.size)
+
+
+Encoder = Thermometer | Levels | Listed | Hashed
+
+
+def _by_value(values: Any, cell: Any, missing: int) -> Codes:
+    """Apply ``cell`` once to each distinct text."""
+    import pandas as pd
+
+    index, distinct = pd.factorize(np.asarray(values, dtype=object))
+    table = np.array([*(cell(value) for value in distinct), missing], dtype=np.uint16)
+    return np.asarray(table[index])  # factorize marks missing values with −1: the last entry

@@ -1,0 +1,152 @@
+"""Residuals on a lattice: the only thing that a step takes from a record besides its cells.
+
+A score is a whole number of 2⁻¹²; a residual is a whole number of 2⁻¹⁵ whose size (for several outputs: Euclidean
+norm) is at most ``clip``, for every record. Tables and single correctly rounded operations are used throughout, so that
+equal scores give equal residuals wherever in the data the record stands.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from deniable._check import FloatArray
+
+SCORE = 1 << 12  # lattice points per unit of score
+RESIDUAL = 1 << 15  # lattice points per unit of residual
+_FARTHEST = 16  # scores beyond ± this count as this
+_COARSE = 4  # neighbouring scores that share an entry of a table
+
+Scores = NDArray[np.int32]
+
+
+class Loss(Protocol):
+    """The gradient of a loss with respect to the scores, clipped and rounded towards zero."""
+
+    @property
+    def clip(self) -> float:
+        """Largest size of a residual."""
+
+    @property
+    def outputs(self) -> int:
+        """Number of scores per record."""
+
+    @property
+    def curvature(self) -> float:
+        """Largest second derivative, which limits the length of a step."""
+
+    @property
+    def travel(self) -> float:
+        """How far the coefficients may go, in units of μ: the rule's implicit ridge."""
+
+    def residuals(self, scores: list[Scores], target: FloatArray) -> list[FloatArray]:
+        """Return one array of whole numbers per output; ``target`` holds one number per record."""
+        ...
+
+
+def _position(scores: Scores) -> NDArray[np.int32]:
+    """Index into a table over ±16 in steps of 2⁻¹⁰."""
+    end = _FARTHEST * SCORE
+    return (np.clip(scores, -end, end - 1) + end) // _COARSE
+
+
+def _grid() -> FloatArray:
+    """The scores in the middle of each table entry."""
+    return (np.arange(2 * _FARTHEST * SCORE // _COARSE) + 0.5) * _COARSE / SCORE - _FARTHEST
+
+
+@lru_cache(maxsize=4)
+def _logistic_table(clip: float) -> FloatArray:
+    p = expit(_grid())
+    return np.asarray(np.trunc(np.concatenate([np.clip(p - y, -clip, clip) for y in (0, 1)]) * RESIDUAL))
+
+
+@lru_cache(maxsize=1)
+def _exponential_table() -> FloatArray:
+    return np.exp(_grid())
+
+
+@dataclass(frozen=True)
+class Logistic:
+    """Two classes, σ(score) − y clipped at ½: the gradient of a convex, Huberised logistic loss."""
+
+    clip: float = 0.5
+    outputs: int = 1
+    curvature: float = 0.25
+    travel: float = 3.0
+
+    def residuals(self, scores: list[Scores], target: FloatArray) -> list[FloatArray]:
+        """Return σ(score) − y, clipped, on the lattice."""
+        table = _logistic_table(self.clip)
+        return [table.take(_position(scores[0]) + target.astype(np.int32) * (table.size // 2))]
+
+    def probabilities(self, scores: FloatArray) -> FloatArray:
+        """Return P(y = 1): the inverse link that belongs to the clipped loss."""
+        p = np.asarray(expit(scores))
+        if self.clip >= 1:
+            return p
+        yes, no = np.minimum(p, self.clip), np.minimum(1 - p, self.clip)
+        return np.asarray(yes / (yes + no))
+
+
+@dataclass(frozen=True)
+class Softmax:
+    """Several classes: softmax minus indicator, the vector clipped to Euclidean norm ``clip``."""
+
+    outputs: int
+    clip: float = 0.5
+    curvature: float = 0.5
+    travel: float = 3.0
+
+    def residuals(self, scores: list[Scores], target: FloatArray) -> list[FloatArray]:
+        """Return the clipped residual vectors, one array per class."""
+        largest = scores[0]
+        for s in scores[1:]:
+            largest = np.maximum(largest, s)
+        table = _exponential_table()
+        weights = [table.take(_position(s - largest)) for s in scores]
+        total = weights[0].copy()
+        for w in weights[1:]:  # in this order for every record: a library's sum may depend on its place in memory
+            total += w
+        parts = [w / total - (target == k) for k, w in enumerate(weights)]
+        square = parts[0] * parts[0]
+        for part in parts[1:]:
+            square += part * part
+        factor = np.minimum(1.0, self.clip / np.sqrt(np.maximum(square, 1e-300))) * (RESIDUAL * (1 - 2.0**-40))
+        return [np.trunc(part * factor) for part in parts]
+
+
+@dataclass(frozen=True)
+class Squared:
+    """Prediction minus target, clipped at ``clip`` target units: squared loss near, absolute loss far."""
+
+    clip: float = 1.0
+    outputs: int = 1
+    curvature: float = 1.0
+    travel: float = 0.5
+
+    def residuals(self, scores: list[Scores], target: FloatArray) -> list[FloatArray]:
+        """Return the clipped differences; targets are in the units of the scores."""
+        end = self.clip * RESIDUAL
+        aimed = np.rint(np.clip(target, -1e4, 1e4) * SCORE)
+        return [np.clip(np.trunc((scores[0] - aimed) * (RESIDUAL / SCORE)), -end, end)]
+
+
+@dataclass(frozen=True)
+class Poisson:
+    """exp(score) minus a count in units of its typical size, clipped at ``clip``."""
+
+    clip: float = 1.0
+    outputs: int = 1
+    curvature: float = 2.0
+    travel: float = 0.5
+
+    def residuals(self, scores: list[Scores], target: FloatArray) -> list[FloatArray]:
+        """Return the clipped differences between rate and count."""
+        rate = _exponential_table().take(_position(scores[0]))
+        return [np.trunc(np.clip(rate - target, -self.clip, self.clip) * RESIDUAL)]

@@ -1,0 +1,62 @@
+"""The one door between the data and a fit: integer sums go in, integer sums plus rounded Gaussian noise come out.
+
+Whatever a model learns passes through a :class:`Channel`. The sums are exact integers, so ``sums + round(N)`` equals
+``round(sums + N)``: rounding is post-processing of the Gaussian mechanism, floating point tells nothing, and the
+guarantee is the one of exact Gaussian noise.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from deniable._check import FloatArray
+from deniable.laws import rounded_gaussian
+
+IntArray = NDArray[np.int64]
+_BLOCK = 1 << 18  # draws kept in memory at a time
+
+
+class Channel(Protocol):
+    """Answers at most ``times`` questions, each with noise of the same standard deviations."""
+
+    def __call__(self, sums: IntArray) -> IntArray:
+        """Return ``sums`` plus fresh rounded Gaussian noise of the channel's standard deviations."""
+        ...
+
+
+class NoiseSource(Protocol):
+    """Opens channels; :class:`GaussianNoise` is the one that protects, others replay a transcript for an attack."""
+
+    def channel(self, label: str, sd: FloatArray, times: int) -> Channel:
+        """Open a channel for ``times`` questions whose answers get noise N(0, sd²), rounded, element by element."""
+        ...
+
+
+class GaussianNoise:
+    """Rounded Gaussian noise from the operating system's entropy, or from ``testing``, which protects nobody."""
+
+    def __init__(self, testing: Generator | None = None) -> None:
+        self._testing = testing
+
+    def channel(self, label: str, sd: FloatArray, times: int) -> Channel:
+        """Open a channel; noise is drawn in blocks of many questions, which is quicker."""
+        return _Drawn(np.asarray(sd, dtype=np.float64), times, self._testing)
+
+
+class _Drawn:
+    def __init__(self, sd: FloatArray, times: int, testing: Generator | None) -> None:
+        self._sd, self._left, self._testing = sd, times, testing
+        self._ready: list[IntArray] = []
+
+    def __call__(self, sums: IntArray) -> IntArray:
+        if not self._ready:
+            if self._left < 1:
+                raise RuntimeError("this channel has answered all the questions that were paid for")
+            block = min(self._left, max(1, _BLOCK // max(self._sd.size, 1)))
+            drawn = rounded_gaussian(self._sd, (block, *self._sd.shape), insecure_testing_rng=self._testing)
+            self._ready, self._left = list(drawn), self._left - block
+        return sums + self._ready.pop()

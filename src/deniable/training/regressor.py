@@ -1,0 +1,127 @@
+"""``PrivateRegressor``: a regression from which membership in the training data cannot be told."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import _check_y
+
+from deniable._check import FloatArray, InputError, choice
+from deniable.mechanisms import Mechanism
+from deniable.training import bins
+from deniable.training.base import PrivateModel
+from deniable.training.columns import Table
+from deniable.training.declared import span_of
+from deniable.training.fitting import COUNT_SHARE, Declared, Look, count, number_cells
+from deniable.training.losses import Loss, Poisson, Squared
+from deniable.training.targets import Budget
+
+TARGET_SHARE = 0.05  # of μ²: location and spread of the target
+_CLIPS = {"squared": 1.0, "huber": 0.5, "poisson": 1.0}
+
+
+class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
+    """Regression fitted to a membership target; see :class:`deniable.PrivateClassifier` for all that is not said here.
+
+    Parameters
+    ----------
+    advantage, tpr, fpr, accuracy, prior, epsilon, delta, reconstruction, baseline, noise_multiplier, mechanism
+        The target: at most one, ``advantage=0.1`` unless given.
+    model, ranges, categories, discovery_delta, group, records_per_person, insecure_testing_rng
+        As for the classifier.
+    loss
+        "squared": residuals are clipped at one spread of the target (half the distance of its 16 % and 84 % points);
+        "huber": at half of that; "poisson": counts, with a logarithmic link.
+    target_range
+        (low, high) of the target if it is public; otherwise its location and spread are found privately.
+    """
+
+    def __init__(
+        self,
+        *,
+        advantage: float | None = None,
+        tpr: float | None = None,
+        fpr: float | None = None,
+        accuracy: float | None = None,
+        prior: float | None = None,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        reconstruction: float | None = None,
+        baseline: float | None = None,
+        noise_multiplier: float | None = None,
+        mechanism: Mechanism | None = None,
+        model: str = "additive",
+        loss: str = "squared",
+        target_range: tuple[float, float] | None = None,
+        ranges: Mapping[Any, tuple[Any, Any]] | None = None,
+        categories: Mapping[Any, Any] | str | None = None,
+        discovery_delta: float = 1e-6,
+        group: Any = None,
+        records_per_person: int = 1,
+        insecure_testing_rng: Generator | None = None,
+    ) -> None:
+        self.advantage = advantage
+        self.tpr = tpr
+        self.fpr = fpr
+        self.accuracy = accuracy
+        self.prior = prior
+        self.epsilon = epsilon
+        self.delta = delta
+        self.reconstruction = reconstruction
+        self.baseline = baseline
+        self.noise_multiplier = noise_multiplier
+        self.mechanism = mechanism
+        self.model = model
+        self.loss = loss
+        self.target_range = target_range
+        self.ranges = ranges
+        self.categories = categories
+        self.discovery_delta = discovery_delta
+        self.group = group
+        self.records_per_person = records_per_person
+        self.insecure_testing_rng = insecure_testing_rng
+
+    def _learn(self, table: Table, y: Any, look: Look, declared: Declared, allowance: Budget) -> dict[str, Any]:
+        choice("loss", self.loss, tuple(_CLIPS))
+        values = np.asarray(_check_y(y, y_numeric=True, estimator=self), dtype=np.float64)
+        if self.loss == "poisson" and (values < 0).any():
+            raise InputError(f"loss='poisson' needs counts of at least 0, got {values.min():g}")
+        span = None if self.target_range is None else span_of("target_range", self.target_range)
+        n = count(look, table.n_rows, look.ledger.mu * math.sqrt(COUNT_SHARE))
+        self._advise(n, table, declared, allowance)
+        cells = number_cells(look, "the target", values, look.ledger.mu * math.sqrt(TARGET_SHARE), span)
+        centre, spread = _location(cells, self.loss)
+        loss: Loss = Poisson(_CLIPS["poisson"]) if self.loss == "poisson" else Squared(_CLIPS[self.loss])
+        if span is not None:
+            values = np.clip(values, *span)
+        public = ("the range of the target",) * (span is not None)
+        fitted = self._common(table, (values - centre) / spread, loss, look, n, declared, allowance, public)
+        return fitted | {"centre_": centre, "spread_": spread}
+
+    def predict(self, X: Any) -> FloatArray:
+        """Return the predicted target of each row."""
+        scores = self._scores(X)[:, 0]
+        if self.loss == "poisson":
+            return np.asarray(self.spread_ * np.exp(np.minimum(scores, 50.0)))
+        return np.asarray(self.centre_ + self.spread_ * scores)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True  # tiny data sets are mostly noise: that is the promise
+        return tags
+
+
+def _location(cells: bins.NoisyCells, loss: str) -> tuple[float, float]:
+    """Return the centre and the spread in which the target is measured."""
+    if loss == "poisson":
+        middles, mass = (cells.bounds[1:] + cells.bounds[:-1]) / 2, cells.mass
+        mean = float(np.sum(middles * mass) / mass.sum()) if mass.sum() > 0 else cells.high / 2
+        return 0.0, max(mean, 1e-9)
+    low, middle, high = (bins.quantile(cells, share) for share in (0.16, 0.5, 0.84))
+    spread = (high - low) / 2
+    return middle, spread if spread > 0 else max((cells.high - cells.low) / 2, 1e-12)

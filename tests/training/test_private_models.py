@@ -1,0 +1,255 @@
+"""The estimators: scikit-learn's contract, what a model remembers, tables as people have them, bad input."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import norm
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import train_test_split
+from sklearn.utils.estimator_checks import check_estimator
+
+import deniable as dn
+from deniable.training import TrainingWarning, fitting
+from oracles.replayed_fits import Recording, Replay
+
+pytestmark = pytest.mark.filterwarnings("ignore::deniable.training.TrainingWarning")
+
+
+@pytest.mark.parametrize("kind", ["classifier", "linear classifier", "regressor"])
+@pytest.mark.filterwarnings("ignore")
+def test_scikit_learn_contract(kind, monkeypatch):
+    monkeypatch.setattr(fitting, "STEPS", 50)
+    options = {"insecure_testing_rng": np.random.default_rng(0)}  # some checks compare two fits
+    match kind:
+        case "regressor":
+            estimator = dn.PrivateRegressor(**options)
+        case "classifier":
+            estimator = dn.PrivateClassifier(**options)
+        case _:
+            estimator = dn.PrivateClassifier(model="linear", **options)
+    results = check_estimator(estimator, on_skip=None)
+    assert len(results) > 40
+
+
+def table(n: int, seed: int) -> tuple[pd.DataFrame, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    age = rng.normal(45, 15, n)
+    frame = pd.DataFrame(
+        {
+            "age": np.where(rng.random(n) < 0.05, np.nan, age),
+            "year": rng.integers(2010, 2025, n),
+            "city": rng.choice(["Ulm", "Rome", None], n),
+            "smokes": rng.random(n) < 0.3,
+            "joined": pd.Timestamp("2015-01-01") + pd.to_timedelta(rng.integers(0, 3000, n), unit="D"),
+            "amount": [f"{x}" if x < 1e4 else None for x in rng.lognormal(5, 2, n)],
+        }
+    )
+    frame["amount"] = frame["amount"].astype(float)
+    score = (age - 45) / 10 + 2 * (frame["city"] == "Ulm") + (frame["year"] > 2018) - 1
+    return frame, np.where(score + rng.logistic(size=n) > 0, "ill", "well")
+
+
+@pytest.mark.parametrize(
+    ("target", "holds"),
+    [
+        ({"advantage": 0.2}, lambda t: t.advantage() <= 0.2),
+        ({}, lambda t: 0.0999 < t.advantage() <= 0.1),
+        ({"tpr": 0.05, "fpr": 0.01}, lambda t: 0.0499 < t.tpr(0.01) <= 0.05),
+        ({"accuracy": 0.91, "prior": 0.1}, lambda t: t.accuracy(0.1) <= 0.91),
+        ({"epsilon": 1.0, "delta": 1e-5}, lambda t: 0.99e-5 < t.delta(1.0) <= 1e-5),
+        ({"reconstruction": 0.2, "baseline": 0.1}, lambda t: 0.199 < t.tpr(0.1) <= 0.2),
+        ({"noise_multiplier": 4.0}, lambda t: t.advantage() <= 2 * norm.cdf(0.125) - 1 + 1e-12),
+        ({"mechanism": dn.GaussianDP(0.5)}, lambda t: t.advantage() <= 2 * norm.cdf(0.25) - 1 + 1e-12),
+        (
+            {"mechanism": dn.SubsampledGaussian(20.0, 1.0, 100)},
+            lambda t: t.advantage() <= 2 * norm.cdf(0.25) - 1 + 1e-12,
+        ),
+    ],
+)
+def test_each_target_is_met(target, holds):
+    frame, y = table(200, 0)
+    model = dn.PrivateClassifier(**target).fit(frame, y)
+    assert holds(model.tradeoff_)
+    assert holds(dn.tradeoff(model.certificate_.mechanism))
+    assert model.replacement_tradeoff_.advantage() > model.tradeoff_.advantage()
+    assert sum(model.certificate_.shares().values()) == pytest.approx(1)
+
+
+def test_a_model_holds_nothing_but_what_was_noised():
+    """Two neighbouring data sets whose noised sums come out alike leave the same bytes, attributes and repr."""
+    frame, y = table(300, 1)
+    first, second = (dn.PrivateClassifier(advantage=0.3) for _ in range(2))
+    recorded = Recording(2)
+    first._fit(frame, y, recorded)
+    second._fit(frame.iloc[1:], y[1:], Replay(recorded))
+    assert pickle.dumps(first) == pickle.dumps(second)
+    assert repr(first) == repr(second)
+    assert first._repr_html_() and str(first.certificate_) == str(second.certificate_)
+    public = {k: v for k, v in vars(first).items() if k != "_record_tradeoffs"}
+    assert pickle.dumps(public) == pickle.dumps({k: v for k, v in vars(second).items() if k != "_record_tradeoffs"})
+    assert set(public) - set(first.get_params()) == {
+        *("model_", "columns_", "certificate_", "tradeoff_", "classes_", "loss_", "n_features_in_", "feature_names_in_")
+    }
+    assert b"300" not in str(first.certificate_).encode()
+
+
+def test_the_order_of_the_records_leaves_no_trace():
+    frame, y = table(300, 3)
+    mixed = np.random.default_rng(0).permutation(300)
+    first, second = (dn.PrivateClassifier(advantage=0.3) for _ in range(2))
+    recorded, other = Recording(4), Recording(4)
+    first._fit(frame, y, recorded)
+    second._fit(frame.iloc[mixed], y[mixed], other)
+    for label, sums in recorded.sums.items():
+        np.testing.assert_array_equal(sums, other.sums[label])
+
+
+def test_exposures_stay_with_the_owner():
+    frame, y = table(300, 5)
+    model = dn.PrivateClassifier(advantage=0.3).fit(frame, y)
+    exposure = model.record_tradeoffs_
+    assert len(exposure) == 300
+    (worst, advantage), *_ = exposure.most_exposed(10)
+    assert advantage == pytest.approx(exposure.tradeoff(worst).advantage(), rel=1e-9)
+    assert advantage <= model.tradeoff_.advantage()
+    assert set(exposure.groups(frame["smokes"])) == {False, True}
+    for copied in (pickle.loads(pickle.dumps(model)), clone(model).fit(frame, y)):
+        np.testing.assert_array_equal(copied.classes_, model.classes_)
+    with pytest.raises(AttributeError, match="not stored with a model"):
+        _ = pickle.loads(pickle.dumps(model)).record_tradeoffs_
+    restored = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(restored.predict_proba(frame), model.predict_proba(frame))
+
+
+def test_predictions_are_consistent():
+    frame, y = table(2000, 6)
+    model = dn.PrivateClassifier(advantage=0.5).fit(frame, y)
+    p = model.predict_proba(frame)
+    np.testing.assert_allclose(p.sum(axis=1), 1)
+    np.testing.assert_allclose(model.predict_log_proba(frame), np.log(p))
+    assert (model.predict(frame) == np.where(p[:, 1] > 0.5, "well", "ill")).all()
+    assert ((model.decision_function(frame) > 0) == (p[:, 1] > 0.5)).all()
+    assert roc_auc_score(y == "well", p[:, 1]) > 0.75
+    unseen = frame.head(3).assign(city=["Oslo", None, "Ulm"], age=[np.nan, 1e9, -1e9], year=[1, 2, 3])
+    assert np.isfinite(model.predict_proba(unseen)).all()
+
+
+@pytest.mark.parametrize(("target", "auc", "accuracy"), [(0.1, 0.96, 0.89), (0.462, 0.98, 0.92)])
+def test_breast_cancer_is_learned(target, auc, accuracy):
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    found = []
+    for seed in range(5):
+        a, b, ya, yb = train_test_split(X, y, test_size=0.25, random_state=seed)
+        model = dn.PrivateClassifier(advantage=target, insecure_testing_rng=np.random.default_rng(seed)).fit(a, ya)
+        found.append((roc_auc_score(yb, model.predict_proba(b)[:, 1]), model.score(b, yb)))
+    assert (np.mean(found, axis=0) >= (auc, accuracy)).all()
+
+
+def test_several_classes():
+    X, y = load_iris(return_X_y=True)
+    model = dn.PrivateClassifier(advantage=0.9, ranges=dict.fromkeys(range(4), (0, 8))).fit(X, y)
+    assert model.predict_proba(X).shape == (150, 3)
+    assert model.score(X, y) > 0.6
+    known = dn.PrivateClassifier(classes=[0, 1, 2, 3]).fit(X, y)
+    assert known.predict_proba(X).shape == (150, 4)
+
+
+@pytest.mark.parametrize("loss", ["squared", "huber"])
+def test_regression_learns(loss):
+    X, y = load_diabetes(return_X_y=True, scaled=False)
+    rng = np.random.default_rng(0)
+    scores = []
+    for seed in range(3):
+        a, b, ya, yb = train_test_split(X, y, test_size=0.25, random_state=seed)
+        scores.append(dn.PrivateRegressor(advantage=0.462, loss=loss, insecure_testing_rng=rng).fit(a, ya).score(b, yb))
+    assert np.mean(scores) > 0.15
+
+
+def test_counts_are_learned_with_the_poisson_loss():
+    rng = np.random.default_rng(1)
+    X = rng.uniform(0, 2, (4000, 2))
+    y = rng.poisson(np.exp(X[:, 0]))
+    model = dn.PrivateRegressor(advantage=0.3, loss="poisson", insecure_testing_rng=rng).fit(X, y)
+    prediction = model.predict(X)
+    assert (prediction > 0).all()
+    assert np.corrcoef(prediction, np.exp(X[:, 0]))[0, 1] > 0.9
+
+
+def test_few_records_are_a_warning():
+    X, y = load_iris(return_X_y=True)
+    with pytest.warns(TrainingWarning, match="records"):
+        dn.PrivateClassifier(insecure_testing_rng=np.random.default_rng(0)).fit(X[::10], y[::10])
+
+
+FRAME, Y = table(100, 8)
+
+
+@pytest.mark.parametrize(
+    ("options", "X", "y", "message"),
+    [
+        ({}, FRAME, np.repeat("ill", 100), "two classes"),
+        ({}, FRAME.assign(age=np.nan), Y, "'age' has no value"),
+        ({}, FRAME.assign(age=np.inf), Y, "infinite"),
+        ({"ranges": {"age": (0, 1)}}, FRAME, Y, "leaves out"),
+        ({"ranges": {"age": (1, 1)}}, FRAME, Y, "low < high"),
+        ({"ranges": {"agee": (0, 1)}}, FRAME, Y, "did you mean 'age'"),
+        ({"ranges": {"city": (0, 1)}}, FRAME, Y, "texts"),
+        ({"categories": {"citi": ["Ulm"]}}, FRAME, Y, "did you mean 'city'"),
+        ({"categories": {"age": ["Ulm"]}}, FRAME, Y, "not texts"),
+        ({"categories": {"city": []}}, FRAME, Y, "at least one"),
+        ({"categories": "guess"}, FRAME, Y, "one of"),
+        ({"advantage": 1.0}, FRAME, Y, "advantage"),
+        ({"advantage": 0.0}, FRAME, Y, "advantage"),
+        ({"advantage": 0.1, "epsilon": 1.0, "delta": 1e-5}, FRAME, Y, "exactly one target"),
+        ({"epsilon": 1.0}, FRAME, Y, "delta"),
+        ({"epsilon": 1.0, "delta": 0.0}, FRAME, Y, "delta"),
+        ({"prior": 0.1}, FRAME, Y, "prior"),
+        ({"reconstruction": 0.1, "baseline": 0.2}, FRAME, Y, "reconstruction"),
+        ({"mechanism": dn.PureDP(1.0)}, FRAME, Y, "full-batch Gaussian"),
+        ({"mechanism": 1.0}, FRAME, Y, "mechanism"),
+        ({"model": "forest"}, FRAME, Y, "additive"),
+        ({"loss": "hinge"}, FRAME, Y, "loss"),
+        ({"group": "patient"}, FRAME, Y, "group"),
+        ({"classes": ["ill", "fine"]}, FRAME, Y, "classes does not list"),
+        ({"insecure_testing_rng": 3}, FRAME, Y, "insecure_testing_rng"),
+    ],
+)
+def test_bad_input_is_one_line_and_leaves_nothing(options, X, y, message):
+    model = dn.PrivateClassifier(**options)
+    with pytest.raises(ValueError, match=message) as error:
+        model.fit(X, y)
+    assert "\n" not in str(error.value)
+    assert not [name for name in vars(model) if name.endswith("_")]
+
+
+@pytest.mark.parametrize(
+    ("options", "y", "message"),
+    [
+        ({"loss": "logistic"}, np.arange(100.0), "loss"),
+        ({"loss": "poisson"}, np.arange(100.0) - 5, "at least 0"),
+        ({"target_range": (1, 0)}, np.arange(100.0), "low < high"),
+    ],
+)
+def test_bad_regressions(options, y, message):
+    with pytest.raises(ValueError, match=message):
+        dn.PrivateRegressor(**options).fit(FRAME, y)
+
+
+@pytest.mark.parametrize("model", ["additive", "linear"])
+def test_pictures(model):
+    import matplotlib.pyplot as plt
+
+    fitted = dn.PrivateClassifier(model=model, categories={"city": "hash"}).fit(FRAME, Y)
+    figure = fitted.plot()
+    assert len([ax for ax in figure.axes if ax.axison]) == 6
+    one = fitted.plot("city", texts={"city": ["Ulm", "Rome"]})
+    assert [t.get_text() for t in one.axes[0].get_yticklabels()] == ["Ulm", "Rome"]
+    with pytest.raises(ValueError, match="did you mean 'city'"):
+        fitted.plot("citi")
+    plt.close("all")

@@ -1,0 +1,184 @@
+"""The account: every look is a Gaussian release whose price no pair of neighbouring data sets exceeds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import norm
+
+import deniable as dn
+from deniable.training import TrainingWarning, fitting
+from oracles.replayed_fits import Recording, Replay, squared_shift
+
+pytestmark = pytest.mark.filterwarnings("ignore::deniable.training.TrainingWarning")
+
+
+@pytest.fixture(autouse=True)
+def _few_steps(monkeypatch):
+    monkeypatch.setattr(fitting, "STEPS", 30)  # each fit is repeated for every neighbour
+
+
+def people(n: int, seed: int) -> tuple[pd.DataFrame, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    age = rng.normal(45, 15, n)
+    frame = pd.DataFrame(
+        {
+            "age": np.where(rng.random(n) < 0.1, np.nan, age),
+            "income": rng.lognormal(10, 1, n),
+            "job": rng.choice(["nurse", "baker", "pilot", None], n),
+            "smokes": rng.random(n) < 0.3,
+            "joined": pd.Timestamp("2015-01-01") + pd.to_timedelta(rng.integers(0, 3000, n), unit="D"),
+        }
+    )
+    return frame, (np.nan_to_num(age) + 10 * rng.normal(size=n) > 45).astype(int)
+
+
+def neighbours(frame: pd.DataFrame, y: np.ndarray):
+    """The data without each of a few records, and with ones that are as far out as can be."""
+    for i in range(0, len(y), 7):
+        yield frame.drop(index=i).reset_index(drop=True), np.delete(y, i)
+    for age in (-1e30, 0.0, 1e30, np.nan):
+        for label in (0, 1):
+            far = pd.DataFrame([[age, -age, "spy", True, pd.Timestamp("1700-01-01")]], columns=frame.columns)
+            yield pd.concat([frame, far.astype(frame.dtypes)], ignore_index=True), np.append(y, label)
+
+
+@pytest.mark.parametrize("model", ["additive", "linear"])
+@pytest.mark.parametrize("declared", [False, True])
+def test_no_neighbour_moves_the_transcript_further_than_paid_for(model, declared):
+    frame, y = people(60, 0)
+    estimator = dn.PrivateClassifier(
+        advantage=0.3,
+        model=model,
+        ranges={"age": (0, 100), "income": (0, 1e5)} if declared else None,
+        categories={"job": ["nurse", "baker"]} if declared else None,
+    )
+    recorded = Recording(1)
+    estimator._fit(frame, y, recorded)
+    mu = estimator.certificate_.mu
+    assert mu <= 2 * norm.ppf(0.65) * (1 + 1e-9)
+    paid = {use.name: use.mu**2 for use in estimator.certificate_.uses}
+    largest = 0.0
+    for other, labels in neighbours(frame, y):
+        replay = Replay(recorded)
+        dn.PrivateClassifier(**estimator.get_params())._fit(other, labels, replay)
+        shift = squared_shift(recorded, replay)
+        assert set(shift) == {"gradient" if name == "gradients" else name for name in paid}
+        for name, price in paid.items():
+            assert shift["gradient" if name == "gradients" else name] <= price * (1 + 1e-12)
+        largest = max(largest, sum(shift.values()))
+    assert largest <= mu**2
+    assert largest >= 0.5 * mu**2  # some record comes near: the account is not merely loose
+
+
+def test_a_fit_with_half_the_noise_is_caught():
+    """Negative control: the same check fails if the noise is less than was paid for."""
+
+    class Quiet(Recording):
+        def channel(self, label, sd, times):
+            return super().channel(label, np.asarray(sd) / 2, times)
+
+    class QuietReplay(Replay):
+        def channel(self, label, sd, times):
+            return super().channel(label, np.asarray(sd) / 2, times)
+
+    frame, y = people(60, 0)
+    estimator = dn.PrivateClassifier(advantage=0.3)
+    recorded = Quiet(1)
+    estimator._fit(frame, y, recorded)
+    shifts = []
+    for other, labels in neighbours(frame, y):
+        replay = QuietReplay(recorded)
+        dn.PrivateClassifier(advantage=0.3)._fit(other, labels, replay)
+        shifts.append(sum(squared_shift(recorded, replay).values()))
+    assert max(shifts) > estimator.certificate_.mu**2
+
+
+@pytest.mark.parametrize("loss", ["squared", "huber", "poisson"])
+def test_regression_pays_for_its_target(loss):
+    frame, _ = people(60, 2)
+    y = np.random.default_rng(3).poisson(4, 60).astype(float)
+    estimator = dn.PrivateRegressor(advantage=0.3, loss=loss)
+    recorded = Recording(4)
+    estimator._fit(frame, y, recorded)
+    assert any("target" in use.name for use in estimator.certificate_.uses)
+    for other, labels in neighbours(frame, y):
+        for value in (0.0, 1e12):
+            moved = np.append(labels[:60], value) if len(labels) > 60 else labels
+            replay = Replay(recorded)
+            dn.PrivateRegressor(advantage=0.3, loss=loss)._fit(other, moved, replay)
+            assert sum(squared_shift(recorded, replay).values()) <= estimator.certificate_.mu**2
+
+
+def test_many_classes_pay_for_the_whole_vector():
+    frame, _ = people(60, 5)
+    y = np.arange(60) % 5
+    estimator = dn.PrivateClassifier(advantage=0.3)
+    recorded = Recording(6)
+    estimator._fit(frame, y, recorded)
+    for other, labels in neighbours(frame, y):
+        replay = Replay(recorded)
+        dn.PrivateClassifier(advantage=0.3)._fit(other, labels, replay)
+        assert sum(squared_shift(recorded, replay).values()) <= estimator.certificate_.mu**2
+
+
+def test_a_person_with_many_records_counts_as_one():
+    frame, y = people(120, 7)
+    frame["patient"] = [f"p{i // 4}" for i in range(120)]
+    frame.loc[100:, "patient"] = "busy"
+    estimator = dn.PrivateClassifier(advantage=0.3, group="patient")
+    recorded = Recording(8)
+    estimator._fit(frame, y, recorded)
+    assert estimator.certificate_.unit == "person"
+    worst = 0.0
+    for person in ("p0", "p9", "busy"):
+        keep = (frame["patient"] != person).to_numpy()
+        replay = Replay(recorded)
+        dn.PrivateClassifier(advantage=0.3, group="patient")._fit(frame[keep], y[keep], replay)
+        worst = max(worst, sum(squared_shift(recorded, replay).values()))
+    assert 0 < worst <= estimator.certificate_.mu**2
+    assert estimator.predict(frame.drop(columns="patient")).shape == (120,)
+    assert len(estimator.record_tradeoffs_) == frame["patient"].nunique()
+
+
+def test_exposures_are_what_leaving_moves():
+    frame, y = people(80, 9)
+    estimator = dn.PrivateClassifier(advantage=0.3)
+    recorded = Recording(10)
+    estimator._fit(frame, y, recorded)
+    exposure = estimator.record_tradeoffs_
+    for i in range(0, 80, 9):
+        replay = Replay(recorded)
+        keep = np.arange(80) != i
+        dn.PrivateClassifier(advantage=0.3)._fit(frame[keep], y[keep], replay)
+        moved = np.sqrt(sum(squared_shift(recorded, replay).values()))
+        assert moved <= exposure.mu[i] * (1 + 1e-9)
+        assert moved >= 0.95 * exposure.mu[i]
+    assert (exposure.mu <= estimator.certificate_.mu).all()
+
+
+def test_discovery_adds_its_failure_probability():
+    frame, y = people(3000, 11)
+    estimator = dn.PrivateClassifier(advantage=0.2, categories="discover", discovery_delta=1e-4)
+    with pytest.warns(TrainingWarning, match="insecure_testing_rng"):
+        estimator.set_params(insecure_testing_rng=np.random.default_rng(0)).fit(frame, y)
+    assert estimator.certificate_.delta == pytest.approx(1e-4, rel=1e-6)
+    assert estimator.tradeoff_.advantage() <= 0.2
+    (job,) = [e for e in estimator.model_.encoders if e.name == "job"]
+    assert set(job.values) == {"nurse", "baker", "pilot"}
+
+
+def test_a_text_of_one_person_passes_the_threshold_as_rarely_as_promised():
+    from deniable.training.account import Ledger
+    from deniable.training.fitting import Declared, Look, Units, discovered
+    from deniable.training.noise_source import GaussianNoise
+
+    shown, delta = 0, 0.05
+    words = np.array(["common"] * 500 + ["only me"], dtype=object)
+    for seed in range(2000):
+        look = Look(GaussianNoise(np.random.default_rng(seed)), Ledger(1.0, 0.1), Units())
+        declared = Declared(discover=frozenset({"job"}), discovery_delta=delta)
+        shown += "only me" in discovered(look, "job", words, 0.5, declared)
+    assert shown / 2000 <= delta + 3 * np.sqrt(delta / 2000)
+    assert shown / 2000 >= delta / 10  # whole counts make it rarer than promised
