@@ -106,8 +106,8 @@ def _given(mechanism: Any, failure: float) -> Budget:
             total += part.steps / part.noise_multiplier**2
         else:
             raise InputError(
-                "mechanism must be full-batch Gaussian (GaussianDP, SubsampledGaussian with sample_rate 1, or several), got "
-                f"{part!r}; give the number that it should guarantee instead, for example epsilon= and delta="
+                "mechanism must be full-batch Gaussian (GaussianDP, SubsampledGaussian with sample_rate 1, or several), "
+                f"not {part!r}; give the number that it should guarantee instead, for example epsilon= and delta="
             )
     mu = math.sqrt(total) * (1 - 2.0**-40)
     if not 0 < mu < math.inf:
