@@ -106,7 +106,7 @@ def _given(mechanism: Any, failure: float) -> Budget:
             total += part.steps / part.noise_multiplier**2
         else:
             raise InputError(
-                "mechanism must be full-batch Gaussian (GaussianDP, SubsampledGaussian with sample_rate 1, or several), "
+                "mechanism must be full-batch Gaussian (GaussianDP, SubsampledGaussian with sample_rate 1, or both), "
                 f"not {part!r}; give the number that it should guarantee instead, for example epsilon= and delta="
             )
     mu = math.sqrt(total) * (1 - 2.0**-40)
