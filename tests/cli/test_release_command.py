@@ -6,7 +6,7 @@ import pytest
 import skops.io
 
 from deniable.cli._app import run
-from deniable.tables.reading import encode, read_table
+from deniable.tables import encode, read_table
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+import warnings
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,11 +14,12 @@ import typer
 from deniable._check import InputError
 from deniable.cli._config import expand
 
-FINE, MISSED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+FINE, MISSED, BAD_INPUT, DEFECT, INTERRUPTED = 0, 1, 2, 70, 130
 
 _EVERY_COMMAND = (
     "Any command takes --config FILE: a TOML file with a table for the command, its options as keys. "
-    "Exit codes: 0 fine · 1 a verdict is violated or a target was missed · 2 bad input · 130 interrupted."
+    "Exit codes: 0 fine · 1 a verdict is violated or a target was missed · 2 bad input · "
+    "70 a defect of deniable · 130 interrupted."
 )
 
 app = typer.Typer(
@@ -35,7 +37,7 @@ PriorOption = Annotated[
 FprOption = Annotated[float, typer.Option("--fpr", help="False positive rate as a fraction: 0.001 means 0.1 %.")]
 PlotOption = Annotated[Path | None, typer.Option("--plot", help="Also draw a picture: a file ending in .svg or .png.")]
 SeedOption = Annotated[
-    int | None, typer.Option("--seed", help="Seed of splits and simulations (never of released noise).")
+    int | None, typer.Option("--seed", min=0, help="Seed of splits and simulations (never of released noise).")
 ]
 
 
@@ -75,6 +77,7 @@ def run(arguments: list[str]) -> int:
     _line.set("deniable " + shlex.join(arguments))
     debug = "--debug" in arguments
     arguments = [word for word in arguments if word != "--debug"]
+    before, warnings.showwarning = warnings.showwarning, _say
     try:
         code: Any = app(args=expand(arguments, _options_of), prog_name="deniable", standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):
@@ -88,7 +91,9 @@ def run(arguments: list[str]) -> int:
                 return BAD_INPUT
             hint = f" (see {context.command_path} --help)" if context else ""
             return _bad(error.format_message() + hint, debug)
-        raise
+        return _defect(error, debug)
+    finally:
+        warnings.showwarning = before
     if code == INTERRUPTED:  # Typer may also turn Ctrl-C into this code by itself
         print("interrupted; no file was left half written", file=sys.stderr)
     return code if isinstance(code, int) else FINE
@@ -101,10 +106,31 @@ def _options_of(command: str) -> dict[str, list[str]]:
     return {name: option.secondary_opts for option in options for name in option.opts}
 
 
-def _bad(message: str, debug: bool) -> int:
+def _say(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+    """Show a warning as one line for a person, without the place in the code."""
+    print(f"warning: {' '.join(str(message).split())}", file=sys.stderr)
+
+
+def _defect(error: Exception, debug: bool) -> int:
+    """Something that nobody foresaw: neither a verdict nor, as far as is known, the input's fault."""
+    _trace(debug)
+    what = " ".join(str(error).split())[:300] or "no message"
+    print(
+        f"error: this is a defect of deniable ({type(error).__name__}: {what}); nothing was concluded. Please report "
+        "the command with what --debug shows, without any data, to the project's issue tracker",
+        file=sys.stderr,
+    )
+    return DEFECT
+
+
+def _trace(debug: bool) -> None:
     if debug:
         import traceback
 
         traceback.print_exc()
+
+
+def _bad(message: str, debug: bool) -> int:
+    _trace(debug)
     print(f"error: {' '.join(message.split())}", file=sys.stderr)
     return BAD_INPUT

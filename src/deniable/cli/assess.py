@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,6 +11,7 @@ import typer
 from deniable._check import InputError
 from deniable._files import check_writable
 from deniable.cli._app import MISSED, JsonFlag, PriorOption, SeedOption, app, command_line, examples
+from deniable.cli._ranges import RangesOption, read_ranges
 from deniable.cli._run import RUN_PANEL, Options, mechanism, run_options
 
 DATA = "Data and model"
@@ -43,14 +43,7 @@ def assess(
     drop: Annotated[
         list[str] | None, typer.Option(help="Column to leave out; may be repeated.", rich_help_panel=DATA)
     ] = None,
-    ranges: Annotated[
-        Path | None,
-        typer.Option(
-            help='JSON file with public scaling constants, {"age": [0, 120], "sex": ["F", "M"]}; what is not given '
-            "is read off the data and assumed public.",
-            rich_help_panel=DATA,
-        ),
-    ] = None,
+    ranges: RangesOption = None,
     group: Annotated[
         str | None, typer.Option(help="Column by which exposure is summarised.", rich_help_panel=DATA)
     ] = None,
@@ -114,7 +107,7 @@ def assess(
     if data is not None:
         options |= {
             "target": target, "epsilon": epsilon, "regularization": regularization, "drop": tuple(drop or ()),
-            "ranges": _ranges(ranges), "group": group, "n_attack": attack_samples, "rng": seed, "progress": True,
+            "ranges": read_ranges(ranges), "group": group, "n_attack": attack_samples, "rng": seed, "progress": True,
         }  # fmt: skip
         made = dn.assess(data, **options)
     else:
@@ -151,15 +144,3 @@ def _mechanism(opacus: Path | None, history: Path | None, run: Options) -> Any:
     if history is not None:
         return read_history(history)
     return mechanism(run)
-
-
-def _ranges(path: Path | None) -> dict[str, Any] | None:
-    if path is None:
-        return None
-    try:
-        content = json.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        raise InputError(f"--ranges {str(path)!r} could not be read as JSON: {error}") from None
-    if not isinstance(content, dict):
-        raise InputError(f"--ranges {str(path)!r} must hold an object from column to [low, high] or categories")
-    return content

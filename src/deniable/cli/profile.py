@@ -12,6 +12,7 @@ from deniable._files import check_writable, to_json, write_atomically
 from deniable._progress import stage
 from deniable._shown import shown
 from deniable.cli._app import FprOption, JsonFlag, SeedOption, app, examples
+from deniable.cli._ranges import RangesOption, read_ranges
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,6 +39,7 @@ def profile(
     tolerance: Annotated[
         float | None, typer.Option(help="Largest certified relative error before a record is iterated.")
     ] = None,
+    ranges: RangesOption = None,
     fpr: FprOption = 0.001,
     seed: SeedOption = None,
     out: Annotated[
@@ -52,12 +54,13 @@ def profile(
     if out is not None:
         check_writable("--out", out, suffixes=(".html", ".htm", ".json", ".md", ".csv"))
     import deniable as dn
-    from deniable.tables.reading import encode, read_table
+    from deniable.tables import encode, read_table
 
-    table = read_table(data, target, drop=tuple(drop or ()))
+    public = read_ranges(ranges)
+    table = read_table(data, target, drop=tuple(drop or ()), ranges=public)
     if by is not None and by not in table.features.columns:
         raise dn.InputError(f"--by {by!r} is not a column; known are {', '.join(map(str, table.features.columns))}")
-    encoded = encode(table)
+    encoded = encode(table, ranges=public)
     with stage(f"leaving each of {len(encoded.y):,} records out"):
         found = dn.privacy_profile(
             encoded.X,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -12,13 +12,18 @@ from deniable._check import InputError, number
 from deniable._files import check_writable, to_json, write_atomically
 from deniable._optional import require
 from deniable.cli._app import JsonFlag, SeedOption, app, examples
+from deniable.cli._ranges import RangesOption, read_ranges
 from deniable.cli._workers import start_workers
+
+if TYPE_CHECKING:
+    from deniable.tables import Encoded, Table
 
 Model = Literal["logistic", "linear-svm", "naive-bayes"]
 Bound = Literal["centre", "swap"]
 _ENCODING = (
-    "the encoding of the columns (ranges, categories) and the classes are read off the whole table and published with "
-    "the model: they say nothing on who trained, but they are not hidden"
+    "the encoding of the columns and the classes are published with the model: ranges rounded outward to a coarse "
+    "grid, texts of at least 3 rows; read off the whole table where --ranges does not give them, they say nothing "
+    "on who trained, but they are not hidden"
 )
 
 
@@ -43,13 +48,15 @@ def release(
     confidence: Annotated[float, typer.Option(help="Confidence of the certificate.")] = 0.99,
     certificate: Annotated[Path | None, typer.Option(help="Where the certificate goes, as JSON.")] = None,
     drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
+    ranges: RangesOption = None,
     jobs: Annotated[int | None, typer.Option(help="Number of parallel workers.")] = None,
     seed: SeedOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Train on a secret random part of a table and write the model with a certified membership guarantee.
 
-    The written model is a scikit-learn pipeline: it takes rows as in the table and encodes them itself.
+    The written model is a scikit-learn pipeline: it takes rows as in the table and encodes them itself. Columns whose
+    cells were read otherwise than they stand there (dates, decimal commas; see the certificate) must come read alike.
     """
     check_writable("--out", out, suffixes=(".skops",))
     if certificate is not None:
@@ -61,10 +68,12 @@ def release(
     from sklearn.pipeline import make_pipeline
 
     from deniable.integrations.sklearn import MembershipPrivate
-    from deniable.tables.reading import encode, read_table
+    from deniable.tables import PUBLIC, encode, read_table
+    from deniable.tables.encoding import make_encoder
 
-    table = read_table(data, target, drop=drop or ())
-    encoded = encode(table)
+    public = read_ranges(ranges)
+    table = read_table(data, target, drop=drop or (), ranges=public)
+    encoded = encode(table, ranges=public)
     start_workers(jobs)
     fitted = MembershipPrivate(
         _estimator(model, regularization),
@@ -78,29 +87,23 @@ def release(
         n_jobs=jobs,
     ).fit(encoded.X[:, :-1], table.target.to_numpy())
     promise = fitted.certificate_.to_dict()
-    promise["assumptions"] += [_ENCODING]
-    promise |= {"model": model, "encoding": {"columns": list(encoded.columns[:-1]), "ranges": encoded.ranges}}
+    promise["assumptions"] += [_ENCODING, PUBLIC]
+    promise |= {"model": model, "encoding": _encoding(table, encoded)}
     text = to_json(promise)
     if certificate is not None:  # first: no model may lie about without its certificate
         write_atomically(certificate, text + "\n")
-    write_atomically(out, skops.dumps(make_pipeline(_encoder(table.features, encoded.ranges), fitted.estimator_)))
+    write_atomically(out, skops.dumps(make_pipeline(make_encoder(table, encoded.ranges), fitted.estimator_)))
     print(text if as_json else f"{out}: {fitted.certificate_}\nassumes: {_ENCODING}")
 
 
-def _encoder(features: Any, ranges: dict[str, list[Any]]) -> Any:
-    """Return the encoding of the table as a transformer that has seen nothing but its published constants."""
-    import pandas as pd
-    from sklearn.compose import make_column_transformer
-    from sklearn.preprocessing import MinMaxScaler, OneHotEncoder
-
-    size = 1 / math.sqrt(features.shape[1] + 1)
-    numeric = [c for c in features.columns if pd.api.types.is_numeric_dtype(features[c])]
-    textual = [c for c in features.columns if c not in numeric]
-    texts = [ranges[str(c)] for c in textual]
-    public = pd.DataFrame({c: ranges[str(c)] if c in numeric else ranges[str(c)][:1] * 2 for c in features.columns})
-    categories = OneHotEncoder(categories=texts, handle_unknown="ignore", sparse_output=False)
-    encoder = make_column_transformer((MinMaxScaler((-size, size), clip=True), numeric), (categories, textual))
-    return encoder.set_params(transformer_weights={"onehotencoder": size}).fit(public)
+def _encoding(table: Table, encoded: Encoded) -> dict[str, Any]:
+    """What whoever uses the model has to know: the columns, how their cells were read, and the constants."""
+    return {
+        "columns": list(encoded.columns[:-1]),
+        "read_as": {column.name: [column.kind, *column.form.notes] for column in table.columns},
+        "ranges": encoded.ranges,
+        "read_off_the_data": list(encoded.assumed_public),
+    }
 
 
 def _estimator(model: Model, regularization: float) -> Any:

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from deniable._check import InputError
-from deniable.tables.reading import builtin_names, read_file, read_table
+from deniable.tables.kinds import listed
+from deniable.tables.reading import understand_any
 
 PREFIX = "sklearn:"
 
@@ -38,40 +39,57 @@ def parse_model(spec: str) -> Any:
             f"model {name!r} is no scikit-learn classifier or regressor; similar: {', '.join(near) or 'none'}"
         )
     try:
-        return known[name](**options)
-    except TypeError as error:
+        model = known[name](**options)
+        model._validate_params()  # what scikit-learn would only say in a worker process
+    except (TypeError, ValueError) as error:
         raise InputError(f"model {spec!r}: {error}") from None
+    return model
 
 
 def attackable(
     source: str | Path, target: str | None, model: Any, *, drop: tuple[str, ...] = ()
 ) -> tuple[Any, Any, Any]:
     """Return (pipeline, X, y) for a table: numbers are standardised, texts become indicators, then ``model``."""
-    from sklearn.compose import make_column_selector, make_column_transformer
+    from sklearn.compose import make_column_transformer
+    from sklearn.impute import SimpleImputer
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-    X, y = _features(source, target, drop)
+    X, y, textual = _features(source, target, drop)
+    _check_target(model, y)
+    gaps = bool(X.isna().any(axis=None))
+    fill = [SimpleImputer(strategy="constant", fill_value="(missing)")] if gaps else []
+    middle = [SimpleImputer(strategy="median", add_indicator=True)] if gaps else []
     encode = make_column_transformer(
-        (OneHotEncoder(handle_unknown="ignore"), make_column_selector(dtype_exclude="number")),
-        remainder=StandardScaler(),
+        (make_pipeline(*fill, OneHotEncoder(handle_unknown="ignore")), textual),
+        remainder=make_pipeline(*middle, StandardScaler()),
     )
     return make_pipeline(encode, model), X, y
 
 
-def _features(source: str | Path, target: str | None, drop: tuple[str, ...]) -> tuple[Any, Any]:
-    """Read features and target; unlike an assessment, an attack takes any target with labels."""
-    if str(source) in builtin_names():
-        table = read_table(source, target, drop=drop)
-        return table.features, table.target.to_numpy()
-    frame = read_file(Path(source))
-    for column in (*([target] if target is not None else []), *drop):
-        if column not in frame.columns:
-            raise InputError(f"column {column!r} is not in {source}; it has: {', '.join(map(str, frame.columns))}")
-    if target is None:
-        raise InputError(f"target is missing; name the column to predict, one of: {', '.join(map(str, frame.columns))}")
-    frame = frame.drop(columns=list(drop))
-    missing = [str(column) for column in frame.columns if frame[column].isna().any()]
-    if missing:
-        raise InputError(f"{source} has missing cells in {', '.join(missing)}; fill or drop them first")
-    return frame.drop(columns=target).reset_index(drop=True), frame[target].to_numpy()
+def _check_target(model: Any, y: Any) -> None:
+    """A classifier needs classes and a regressor numbers; scikit-learn would say so in the middle of the work."""
+    from sklearn.base import is_classifier, is_regressor
+    from sklearn.utils.multiclass import type_of_target
+
+    kind, name = type_of_target(y), type(model).__name__
+    if is_classifier(model) and kind not in ("binary", "multiclass"):
+        raise InputError(
+            f"model {name} is a classifier, but the target is {kind}: it has {len(set(y.tolist()))} different numbers; "
+            "choose a regressor or a target with classes"
+        )
+    if is_regressor(model) and y.dtype.kind not in "iufb":
+        raise InputError(f"model {name} is a regressor, but the target holds texts; choose a classifier")
+
+
+def _features(source: str | Path, target: str | None, drop: tuple[str, ...]) -> tuple[Any, Any, list[str]]:
+    """Read features, target, and which features are texts; an attack takes any target."""
+    table = understand_any(source, target, drop=drop)
+    if table.target is None:
+        names = [column.name for column in table.columns]
+        raise InputError(f"target is missing; name the column to predict, one of: {listed(names)}")
+    if not table.kept:
+        why = "; ".join(column.line for column in table.dropped)
+        raise InputError(f"{table.name} has no column that can be used besides the target: {why}")
+    table.warn()
+    return table.frame, table.target.to_numpy(), [column.name for column in table.kept if column.kind == "category"]

@@ -23,7 +23,8 @@ from deniable.report.measured import audit_section, utility_section
 from deniable.report.model import Assessment, Section, Status
 from deniable.report.profiled import NOT_FOR_PUBLICATION, profile_section
 from deniable.report.sections import NOT_COVERED, TUNING_WARNING, bound_headline, bound_section
-from deniable.tables.reading import Encoded, Ranges, Table, encode, read_table
+from deniable.tables import PUBLIC, Encoded, Table, encode, read_table
+from deniable.tables.understanding import Ranges
 
 _SAMPLER_CONFIDENCE = 0.99999
 _MOST_GROUPS = 50
@@ -58,7 +59,7 @@ def assess_data(
     Parameters
     ----------
     source, target, drop, ranges
-        See :func:`deniable.tables.reading.read_table` and ``encode``; a pair (X, y) of arrays is a table too.
+        See :func:`deniable.tables.read_table` and ``encode``; a pair (X, y) of arrays is a table too.
     epsilon
         ε of the release, above 0.
     regularization
@@ -82,7 +83,10 @@ def assess_data(
     test_fraction = number("test_fraction", test_fraction, above=0.0, below=1.0)
     n_attack = integer("n_attack", n_attack, at_least=100)
     table = read_table(
-        _frame(source) if isinstance(source, tuple) else source, target or _tuple_target(source), drop=drop
+        _frame(source) if isinstance(source, tuple) else source,
+        target or _tuple_target(source),
+        drop=drop,
+        ranges=ranges,
     )
     encoded = encode(table, ranges=ranges)
     generator = np.random.default_rng(rng)
@@ -108,7 +112,7 @@ def assess_data(
         status=status,
         headline=attacked_headline(bound_headline(bound), audit, status),
         sections=parts,
-        assumptions=_assumptions(encoded, len(train)),
+        assumptions=_assumptions(encoded, table, len(train)),
         not_covered=NOT_COVERED,
         warnings=(NOT_FOR_PUBLICATION, TUNING_WARNING),
         reproduction={
@@ -217,13 +221,15 @@ def _utility(
     )
 
 
-def _assumptions(encoded: Encoded, n: int) -> Assumptions:
-    notes = [f"The number of training records ({n:,}), Λ and the scale of the noise are public."]
+def _assumptions(encoded: Encoded, table: Table, n: int) -> Assumptions:
+    notes = [f"The number of training records ({n:,}), Λ and the scale of the noise are public.", PUBLIC]
+    notes += [f"Table: {line}" for line in table.told]
     if encoded.assumed_public:
         columns = ", ".join(encoded.assumed_public[:8]) + (" …" if len(encoded.assumed_public) > 8 else "")
         notes.append(
-            f"The scaling constants of {len(encoded.assumed_public)} columns ({columns}) were read off the data and "
-            "are assumed public; give them with ranges= (--ranges) to remove this assumption."
+            f"The scaling constants of {len(encoded.assumed_public)} columns ({columns}) were read off the data, "
+            "rounded outward to a coarse grid, and are assumed public; give them with ranges= (--ranges) to remove "
+            "this assumption."
         )
     return Assumptions(access="the released parameters of the model", notes=tuple(notes))
 

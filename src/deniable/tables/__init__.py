@@ -1,1 +1,20 @@
-"""Reading tables as people have them."""
+"""Reading tables as people have them: what each column is, what was dropped and why, and matrices out of them."""
+
+from deniable.tables.columns import PUBLIC, Column
+from deniable.tables.encoding import Encoded, encode
+from deniable.tables.reading import Table, builtin_names, read_table
+from deniable.tables.understanding import Reader, TableWarning, Understood, understand
+
+__all__ = [
+    "PUBLIC",
+    "Column",
+    "Encoded",
+    "Reader",
+    "Table",
+    "TableWarning",
+    "Understood",
+    "builtin_names",
+    "encode",
+    "read_table",
+    "understand",
+]

@@ -1,0 +1,77 @@
+"""``deniable check``: what was understood of a table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from deniable._files import to_json
+from deniable.cli._app import BAD_INPUT, JsonFlag, app, examples
+from deniable.cli._ranges import RangesOption, read_ranges
+
+if TYPE_CHECKING:
+    from deniable.tables import Understood
+
+
+@app.command(epilog=examples("deniable check data.csv --target y", "deniable check data.parquet --drop split --json"))
+def check(
+    data: Annotated[str, typer.Argument(help="A .csv, .tsv, .parquet, .feather or .xlsx file, or a built-in name.")],
+    target: Annotated[str | None, typer.Option(help="Column to predict.")] = None,
+    drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
+    ranges: RangesOption = None,
+    as_json: JsonFlag = False,
+) -> int:
+    """Read a table and say what was understood of each column, before anything is computed with it.
+
+    Exit code 2 if the table cannot be used; all its problems are listed. No value of the table is printed.
+    """
+    from deniable.tables import PUBLIC
+    from deniable.tables.reading import understand_any
+
+    found = understand_any(data, target, drop=tuple(drop or ()), ranges=read_ranges(ranges), strict=False)
+    if as_json:
+        print(to_json(_facts(found)))
+    else:
+        _show(found, PUBLIC)
+    return BAD_INPUT if found.problems else 0
+
+
+def _facts(found: Understood) -> dict[str, Any]:
+    columns = [
+        {"name": c.name, "kind": c.kind, "missing": c.missing, "notes": list(c.notes), "reason": c.reason}
+        for c in found.columns
+    ]
+    return {
+        "name": found.name,
+        "rows": len(found.frame),
+        "target": found.target_name,
+        "target_values": None if found.target is None else int(found.target.nunique()),
+        "notes": list(found.notes),
+        "columns": columns,
+        "problems": list(found.problems),
+    }
+
+
+def _show(found: Understood, public: str) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console()
+    console.print(Text(f"{found.name}: {len(found.frame):,} rows, {len(found.kept)} columns to use"))
+    for line in found.notes:
+        console.print(Text(line))
+    if found.target is not None:
+        values = int(found.target.nunique())
+        console.print(Text(f"target {found.target_name!r}: {values:,} different values"))
+    table = Table("column", "kind", "missing", "what was understood")
+    for column in found.columns:
+        missing = f"{100 * column.missing:.2g} %" if column.missing else ""
+        words = column.reason or "; ".join(column.notes)
+        table.add_row(*map(Text, (column.name, column.kind, missing, words)))
+    if found.columns:
+        console.print(table)
+        console.print(Text(public))
+    for problem in found.problems:
+        console.print(Text(f"problem: {problem}", style="bold red"))

@@ -1,0 +1,294 @@
+"""What is understood of tables as people have them: each column's kind, what is told, and that no value is kept."""
+
+from __future__ import annotations
+
+import gzip
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import deniable as dn
+from deniable.tables import TableWarning, understand
+
+N = 60
+
+
+def file_of(folder, cells, *, separator=",", name="people.csv", encoding="utf-8"):
+    """Write columns of texts without any quoting that they do not need."""
+    path = folder / name
+    frame = pd.DataFrame({"y": [0, 1] * (N // 2)} | cells)
+    data = frame.to_csv(index=False, sep=separator).encode(encoding)
+    path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    return path
+
+
+def column(folder, cells, **options):
+    found = understand(file_of(folder, {"x": cells}, **options), "y")
+    (made,) = found.columns
+    return made, found
+
+
+def every(*values):
+    return [values[i % len(values)] for i in range(N)]
+
+
+NUMBERS = [f"{17 * i % 71 + 0.25 * (i % 3)}" for i in range(N)]
+
+
+@pytest.mark.parametrize(
+    ("cells", "first", "words"),
+    [
+        (NUMBERS, 0.0, []),
+        (["?" if i == 5 else cell for i, cell in enumerate(NUMBERS)], 0.0, ["'?' read as missing"]),
+        (["n.v." if i % 9 == 4 else cell for i, cell in enumerate(NUMBERS)], 0.0, ["'n.v.' read as missing"]),
+        (["NA" if i % 9 == 4 else "" if i % 9 == 5 else cell for i, cell in enumerate(NUMBERS)], 0.0, ["'NA'"]),
+        ([f"{i + 1},{100 + i},000" for i in range(N)], 1_100_000, ["thousands grouped by ,"]),
+        ([f"{i},{i % 10}5" for i in range(N)], 0.05, ["decimal commas"]),
+        ([f"{i + 1}.{100 + i}.000,5" for i in range(N)], 1_100_000.5, ["decimal commas", "grouped by ."]),
+        ([f"{i + 1}\u202f{100 + i}" for i in range(N)], 1100, ["grouped by spaces"]),
+        ([f"{i + 1}'{100 + i}.5" for i in range(N)], 1100.5, ["apostrophes"]),
+        ([f"{i % 40} %" for i in range(N)], 0, ["the sign %"]),
+        ([f"$ {i},000.50" for i in range(1, N + 1)], 1000.5, ["the sign $", "thousands"]),
+        ([f"\u2212{i}.5" for i in range(N)], -0.5, []),
+        ([f"{i}e-3" for i in range(N)], 0, []),
+    ],
+)
+def test_numbers_stay_numbers(tmp_path, cells, first, words):
+    made, found = column(tmp_path, cells)
+    assert made.kind == "number", made
+    assert found.frame["x"].iloc[0] == first
+    assert all(any(word in note for note in made.notes) for word in words), made.notes
+
+
+@pytest.mark.parametrize(
+    ("cells", "first", "words"),
+    [
+        ([f"20{i:02d}-03-0{1 + i % 9}" for i in range(N)], 11017.0, "year-month-day"),
+        ([f"2024-01-{1 + i % 28:02d} 12:00:00" for i in range(N)], 19723.5, "year-month-day"),
+        ([f"2024-01-{1 + i % 28:02d}T12:00+06:00" for i in range(N)], 19723.25, "year-month-day"),
+        ([f"{1 + i % 28}.1.2024" for i in range(N)], 19723.0, "day.month.year"),
+        ([f"1/{1 + i % 28}/2024" for i in range(N)], 19723.0, "month/day/year"),
+        ([f"{20240101 + i % 28}" for i in range(N)], 19723.0, "eight digits"),
+        ([f"20{i % 50:02d}-01" for i in range(N)], 10957.0, "first day"),
+        (["?" if i == 3 else f"9999-12-{1 + i % 28:02d}" for i in range(N)], 2932866.0, "year-month-day"),
+    ],
+)
+def test_dates_are_days_and_this_is_told(tmp_path, cells, first, words):
+    made, found = column(tmp_path, cells)
+    assert made.kind == "date"
+    assert found.frame["x"].iloc[0] == first
+    assert words in " ".join(made.notes)
+    assert "1970-01-01" in " ".join(made.notes)
+
+
+@pytest.mark.parametrize(
+    ("cells", "reason"),
+    [
+        ([f"Person {i}" for i in range(N)], "identify"),
+        ([f"Person {i // 2}" for i in range(N)], "identify"),
+        ([f"2024-13-{1 + i % 28:02d}" for i in range(N)], "form that is not understood"),
+        ([f"{1 + i % 12}/{1 + i % 11}/2024" for i in range(N)], "form that is not understood"),
+        ([f"{1 + i % 28} March 2024" for i in range(N)], "form that is not understood"),
+        (
+            ["said that the treatment of the other clinic did not help at all, " + str(i % 5) for i in range(N)],
+            "free text",
+        ),
+        ([str(i + 1) for i in range(N)], "numbers the rows"),
+        ([str(100_000_000_000 + 7919 * i) for i in range(N)], "long whole numbers"),
+        (["7"] * N, "constant"),
+        ([""] * N, "empty"),
+        ([f"a{i}" if i % 7 == 0 else str(i) for i in range(N)], "mixes numbers with 9 texts"),
+        ([f"{i % 2}0{i:03d}" for i in range(N)], "identify"),
+    ],
+)
+def test_what_must_not_be_used_is_dropped_with_its_reason(tmp_path, cells, reason):
+    made, found = column(tmp_path, cells)
+    assert made.kind == "dropped"
+    assert reason in made.reason
+    assert found.frame.shape == (N, 0)
+
+
+@pytest.mark.parametrize(
+    "name", ["id", "patient_id", "patientId", "E-Mail", "ssn", "Surname", "first name", "home_address"]
+)
+def test_a_name_can_identify_and_public_ranges_overrule(tmp_path, name):
+    path = file_of(tmp_path, {name: every("3", "5", "8")})
+    (made,) = understand(path, "y").columns
+    assert (made.kind, "name is that of an identifier" in made.reason) == ("dropped", True)
+    assert understand(path, "y", ranges={name: [0, 10]}).columns[0].kind == "number"
+
+
+@pytest.mark.parametrize("name", ["idea", "paid", "width", "identity_known", "grid", "residence"])
+def test_names_that_only_look_alike_are_fine(tmp_path, name):
+    assert understand(file_of(tmp_path, {name: every("3", "5", "8")}), "y").columns[0].kind == "number"
+
+
+@pytest.mark.parametrize(
+    ("cells", "kind"),
+    [
+        (every("yes", "no", "Yes"), "yes/no"),
+        (every("True", "False"), "yes/no"),
+        (every("Y", "N", "?"), "yes/no"),
+        (every("1", "2", "3+"), "category"),
+        (every("A", "B", "NA"), "category"),
+        (every("00120", "01200", "99999"), "category"),
+        (every("low", "high", "none"), "category"),
+    ],
+)
+def test_words(tmp_path, cells, kind):
+    made, _ = column(tmp_path, cells)
+    assert made.kind == kind
+
+
+@pytest.mark.parametrize(
+    ("separator", "encoding", "notes"),
+    [
+        (",", "utf-8", ()),
+        (";", "utf-8", ("separator: semicolon",)),
+        ("|", "utf-8-sig", ("separator: vertical bar",)),
+        ("\t", "utf-16", ("encoding: UTF-16", "separator: tab")),
+        (";", "cp1252", ("encoding: guessed as Windows-1252, as it is no UTF-8", "separator: semicolon")),
+    ],
+)
+def test_separator_and_encoding_are_guessed_and_shown(tmp_path, separator, encoding, notes):
+    _, found = column(tmp_path, every("Köln", "Århus"), separator=separator, encoding=encoding)
+    assert found.notes == notes
+    assert set(found.frame["x"]) == {"Köln", "Århus"}
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt", ".parquet", ".feather"])
+def test_every_kind_of_file_is_understood_alike(tmp_path, suffix):
+    frame = pd.DataFrame(
+        {
+            "age": np.arange(N) * 7 % 41,
+            "weight": np.where(np.arange(N) % 7, np.arange(N) / 3, np.nan),
+            "town": every("a", "b", None),
+            "born": pd.Timestamp("2001-02-03") + pd.to_timedelta(np.arange(N), unit="D"),
+            "smokes": every(True, False),
+            "y": every("ill", "well"),
+        }
+    )
+    path = tmp_path / f"people{suffix}"
+    if suffix == ".parquet":
+        frame.to_parquet(path)
+    elif suffix == ".feather":
+        frame.to_feather(path)
+    else:
+        frame.to_csv(path, index=False, sep="\t" if ".tsv" in suffix else ",")
+    found, direct = understand(path, "y"), understand(frame, "y")
+    pd.testing.assert_frame_equal(found.frame, direct.frame)
+    assert [c.kind for c in found.columns] == ["number", "number", "category", "date", "yes/no"]
+    assert found.target.tolist() == direct.target.tolist()
+    assert found.frame["born"].iloc[0] == 11356.0
+
+
+def test_the_reader_reads_more_rows_alike_and_survives_pickling(tmp_path):
+    cells = {
+        "a": [f"{i},5" for i in range(N)],
+        "b": every("yes", "no", "?"),
+        "c": every("p", "q"),
+        "d": [f"{1 + i % 28:02d}.01.2024" for i in range(N)],
+    }
+    path = file_of(tmp_path, cells, separator=";")
+    found = understand(path, "y")
+    again = pickle.loads(pickle.dumps(found.reader))
+    raw = pd.read_csv(path, sep=";", dtype=str)
+    pd.testing.assert_frame_equal(again.read(raw), found.frame)
+    new = again.read(
+        pd.DataFrame({"a": ["1,25", "what"], "b": ["NO", "maybe"], "c": ["r", ""], "d": ["31.02.2024", "1.1.1970"]})
+    )
+    np.testing.assert_array_equal(new[["a", "b", "d"]].to_numpy(), [[1.25, 0, np.nan], [np.nan, np.nan, 0]])
+    assert new["c"].tolist()[0] == "r"
+    assert new["c"].isna().tolist() == [False, True]
+    with pytest.raises(dn.InputError, match="must have the columns a, b, which"):
+        again.read(raw[["c", "d"]])
+
+
+def test_no_value_is_kept_in_columns_and_reader(tmp_path):
+    secrets = {
+        "name": [f"Secret{i}" for i in range(N)],
+        "wage": [str(31337 + 13 * i * i) for i in range(N)],
+        "town": every("Tinyville", "Bigcity"),
+    }
+    found = understand(file_of(tmp_path, secrets), "y")
+    kept = pickle.dumps((found.columns, found.reader, found.notes, found.told)).decode("latin-1") + repr(found.columns)
+    assert not any(cell in kept for cells in secrets.values() for cell in cells)
+    assert "Secret" not in pickle.dumps(found).decode("latin-1")
+
+
+def test_all_problems_come_in_one_message(tmp_path):
+    frame = pd.DataFrame({"income_last_year": [1.0, np.inf] * 10, "more": [[1], [2]] * 10, "z": 1j})
+    with pytest.raises(dn.InputError) as error:
+        understand(frame, "income", drop=["mroe"])
+    message = str(error.value)
+    for word in (
+        "did you mean 'income_last_year'",
+        "'mroe'",
+        "did you mean 'more'",
+        "infinite",
+        "holds a list",
+        "complex",
+    ):
+        assert word in message, message
+
+
+def test_two_columns_of_one_name_are_refused(tmp_path):
+    path = tmp_path / "twice.csv"
+    path.write_text("a,y,y\n" + "1,0,1\n2,1,0\n" * 10)
+    with pytest.raises(dn.InputError, match="the header has 'y' more than once"):
+        understand(path, "y")
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ("1,0\n2,1,9\n3\n", "2 rows have another number of cells than the header, which has 2"),
+        ("", "it has no rows"),
+    ],
+)
+def test_broken_texts(tmp_path, rows, words):
+    path = tmp_path / "broken.csv"
+    path.write_text("a,y\n" + rows)
+    with pytest.raises(dn.InputError, match=words):
+        understand(path, "y")
+
+
+def test_lists_and_nested_parquet_columns_are_refused_by_name(tmp_path):
+    path = tmp_path / "nested.parquet"
+    pd.DataFrame({"tags": [["a"], ["b"]] * 10, "blob": [b"x", b"y"] * 10, "y": [0, 1] * 10}).to_parquet(path)
+    with pytest.raises(dn.InputError, match=r"'tags' holds a list.*'blob' holds a bytes"):
+        understand(path, "y")
+    assert understand(path, "y", drop=["tags", "blob"]).columns == ()
+
+
+def test_doubtful_readings_are_told(tmp_path):
+    doubtful, _ = column(tmp_path, [f"{i + 1},{100 + i}" for i in range(N)])
+    assert "commas could be decimal" in " ".join(doubtful.notes)
+    found = understand(
+        file_of(tmp_path, {"x": [f"{i},5" for i in range(N)], "z": [f"1.{100 + i}" for i in range(N)]}, separator=";"),
+        "y",
+    )
+    assert "points were read as decimal" in " ".join(found.columns[1].notes)
+    sentinel, _ = column(tmp_path, ["-999" if i % 10 == 0 else str(i) for i in range(N)])
+    assert "-999 stands there as a number" in " ".join(sentinel.notes)
+
+
+def test_dropped_columns_are_warned_of_once(tmp_path):
+    found = understand(file_of(tmp_path, {"name": [f"p{i}" for i in range(N)], "x": NUMBERS}), "y")
+    with pytest.warns(TableWarning, match="'name': dropped: its texts are nearly unique"):
+        found.warn()
+    assert any("'name'" in line for line in found.told)
+
+
+def test_excel_without_its_reader_says_how_to_get_it(tmp_path):
+    (tmp_path / "a.xlsx").write_bytes(b"PK")
+    try:
+        import openpyxl  # noqa: F401
+    except ImportError:
+        with pytest.raises(ImportError, match="pip install openpyxl"):
+            understand(tmp_path / "a.xlsx")
+    else:
+        with pytest.raises(dn.InputError, match="could not be read"):
+            understand(tmp_path / "a.xlsx")
