@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from deniable._check import FloatArray, InputError
+from deniable._search import bisect
 from deniable.bounds._common import check_delta, check_prior, check_rate, plain, together
 from deniable.bounds.membership import accuracy, advantage, positive_accuracy
 
@@ -57,12 +58,6 @@ def _largest(bound: Callable[[FloatArray], float | FloatArray], target: FloatArr
             f"target must be at least {floor[worst]:.6g}, the {name} that is left at epsilon 0, "
             f"got {target[worst]:g}; lower delta or the prior"
         )
-    low, high = np.zeros(target.shape), np.full(target.shape, _LARGEST)
-    unbounded = bound(high) <= target
-    for _ in range(1100):  # enough to part any two doubles
-        middle = (low + high) / 2
-        if not np.any((middle > low) & (middle < high)):
-            break
-        kept = bound(middle) <= target
-        low, high = np.where(kept, middle, low), np.where(kept, high, middle)
-    return plain(np.where(unbounded, np.inf, low))
+    high = np.full(target.shape, _LARGEST)
+    kept = bisect(lambda epsilon: bound(epsilon) <= target, np.zeros(target.shape), high)[0]
+    return plain(np.where(bound(high) <= target, np.inf, kept))

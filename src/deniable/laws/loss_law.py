@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from deniable._check import FloatArray
+from deniable._search import bisect
 from deniable.curves import Side, Tradeoff
 
 _MANY = 1024  # more records than this share a grid of ρ
@@ -54,13 +55,9 @@ class LossLaw(ABC):
         return self._bisect_epsilon(grid, delta, side)[index]
 
     def _bisect_epsilon(self, rho: FloatArray, delta: float, side: Side) -> FloatArray:
-        low, high = np.zeros_like(rho), self._largest_loss(rho)
-        done = self.hockey_stick(rho, low, side) <= delta
-        for _ in range(60):
-            middle = (low + high) / 2
-            fine = self.hockey_stick(rho, middle, side) <= delta
-            low, high = np.where(fine, low, middle), np.where(fine, middle, high)
-        return np.where(done, 0.0, high if side == "upper" else low)
+        enough, zero = self._largest_loss(rho), np.zeros_like(rho)
+        high, low = bisect(lambda epsilon: self.hockey_stick(rho, epsilon, side) <= delta, enough, zero)
+        return np.where(self.hockey_stick(rho, zero, side) <= delta, 0.0, high if side == "upper" else low)
 
     @property
     @abstractmethod

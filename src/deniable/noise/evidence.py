@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv
 
 from deniable._check import FloatArray, InputError
+from deniable._search import bisect
 from deniable.noise.laws import NoiseLaw
 
 Indices = NDArray[np.intp]
@@ -296,9 +297,4 @@ def _least(passes: Callable[[float], bool], start: float) -> float:
         if low < 1e-280:
             return low
         low, high = low / 2, low
-    while high > low * (1 + _ROUNDING):
-        middle = np.sqrt(low * high)
-        if not low < middle < high:
-            break
-        low, high = (low, float(middle)) if passes(float(middle)) else (float(middle), high)
-    return high
+    return float(bisect(lambda scale: passes(float(scale)), high, low, relative=_ROUNDING)[0])

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 from deniable._check import FloatArray, InputError, choice, number
+from deniable._search import bisect
 from deniable.curves import GaussianTradeoff
 from deniable.laws.gaussian import GaussianLaw
 from deniable.laws.loss_law import LossLaw
@@ -158,13 +159,8 @@ class OutputPerturbation:
         low, high = 0.0, 1.0
         while GaussianTradeoff(high).delta(self.epsilon) <= self.delta:
             low, high = high, 2 * high
-        for _ in range(100):
-            middle = (low + high) / 2
-            if GaussianTradeoff(middle).delta(self.epsilon) <= self.delta:
-                low = middle
-            else:
-                high = middle
-        return low
+        epsilon, delta = self.epsilon, self.delta
+        return float(bisect(lambda mu: GaussianTradeoff(float(mu)).delta(epsilon) <= delta, low, high)[0])
 
 
 def largest_row(training: Training, row_bound: float) -> float:

@@ -9,6 +9,7 @@ import numpy as np
 
 from deniable._check import FloatArray, InputError, number
 from deniable._plot import new_axes
+from deniable._search import bisect
 from deniable.laws.loss_law import LossLaw
 from deniable.records.mechanisms import OutputPerturbation
 
@@ -99,12 +100,5 @@ def _rho_at(law: LossLaw, advantage: float, end: str) -> float:
     low, high = 0.0, 1.0
     while float(law.advantage(np.array([high]), side)[0]) < advantage:  # type: ignore[arg-type]
         low, high = high, 2 * high
-    for _ in range(200):
-        middle = (low + high) / 2
-        if not low < middle < high:
-            break
-        if float(law.advantage(np.array([middle]), side)[0]) < advantage:  # type: ignore[arg-type]
-            low = middle
-        else:
-            high = middle
-    return low if end == "low" else high
+    below, at = bisect(lambda rho: law.advantage(np.atleast_1d(rho), side)[0] < advantage, low, high)  # type: ignore[arg-type]
+    return float(below if end == "low" else at)

@@ -1,0 +1,47 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deniable._search import bisect
+
+FLOATS = st.floats(-1e300, 1e300)
+
+
+@given(st.lists(FLOATS, min_size=1, max_size=5), FLOATS, FLOATS)
+def test_ends_are_neighbours_around_the_boundary(borders, low, high):
+    border = np.array(borders)
+    low, high = np.minimum(border, min(low, high)), np.maximum(np.nextafter(border, np.inf), max(low, high))
+    good, bad = bisect(lambda x: x <= border, low, high)
+    np.testing.assert_array_equal(good, border)
+    np.testing.assert_array_equal(bad, np.nextafter(border, np.inf))
+    good, bad = bisect(lambda x: x > border, high, low)  # the other way round
+    np.testing.assert_array_equal(bad, border)
+    np.testing.assert_array_equal(good, np.nextafter(border, np.inf))
+
+
+def test_the_good_end_was_seen_to_hold_even_if_the_condition_wavers():
+    seen = {}
+
+    def wavering(x):
+        seen[float(x)] = bool(np.sin(1e6 * x) > 0) if 0.4 < x < 0.6 else bool(x < 0.5)
+        return seen[float(x)]
+
+    good, bad = bisect(wavering, 0.0, 1.0)
+    assert seen[float(good)]
+    assert not seen[float(bad)]
+
+
+def test_stops_at_the_relative_width_and_stays_inside():
+    asked = []
+    good, bad = bisect(lambda x: asked.append(float(x)) or x < 3.0, 1.0, 8.0, relative=1e-3)
+    assert good < 3.0 <= bad
+    assert bad - good <= 1e-3 * bad
+    assert len(asked) < 15
+    assert all(1.0 < x < 8.0 for x in asked)
+
+
+@pytest.mark.parametrize("good", [1.0, np.ones(0)])
+def test_nothing_to_narrow(good):
+    ends = bisect(lambda x: np.ones_like(x, dtype=bool), good, good)
+    np.testing.assert_array_equal(ends[0], good)
