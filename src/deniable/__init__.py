@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from deniable.integrations.display import MembershipRocDisplay
     from deniable.integrations.dp_event import from_dp_event
     from deniable.integrations.fitted import profile_estimator
+    from deniable.integrations.interpret import from_interpret
     from deniable.integrations.opacus import from_opacus
+    from deniable.integrations.private_run import make_private
     from deniable.integrations.sklearn import MembershipPrivate
     from deniable.noise import exact_membership, release
     from deniable.planning import calibrate, plan_subsampling
@@ -49,7 +51,9 @@ _LAZY: dict[str, str] = {
     "exact_membership": "deniable.noise",
     "from_dp_event": "deniable.integrations.dp_event",
     "from_opacus": "deniable.integrations.opacus",
+    "from_interpret": "deniable.integrations.interpret",
     "individual_tradeoffs": "deniable.accounting",
+    "make_private": "deniable.integrations.private_run",
     "plan_subsampling": "deniable.planning",
     "privacy_profile": "deniable.records",
     "profile_estimator": "deniable.integrations.fitted",
@@ -83,8 +87,10 @@ __all__ = [
     "calibrate",
     "exact_membership",
     "from_dp_event",
+    "from_interpret",
     "from_opacus",
     "individual_tradeoffs",
+    "make_private",
     "plan_subsampling",
     "privacy_profile",
     "profile_estimator",

@@ -21,7 +21,7 @@ _ACCOUNTANTS = ("rdp", "prv", "gdp")
 _CHECKPOINT_KEY = "privacy_accountant_state_dict"
 
 
-def from_opacus(accountant: Any) -> Mechanism:
+def from_opacus(accountant: Any, *, loader: Any = None) -> Mechanism:
     """Return the mechanism that an Opacus accountant has recorded.
 
     Parameters
@@ -33,7 +33,11 @@ def from_opacus(accountant: Any) -> Mechanism:
           ``PrivacyEngine``, whose accountant is then taken;
         - an accountant's ``state_dict()``, or a checkpoint dictionary that holds one, such as
           ``torch.load(path)`` returns after ``PrivacyEngine.save_checkpoint``;
-        - a history: a list of (noise_multiplier, sample_rate, steps).
+        - a history: a list of (noise_multiplier, sample_rate, steps);
+        - an optimizer that :func:`deniable.make_private` returned.
+    loader
+        The data loader that the run drew its batches from. If it is given and is not one that samples as Opacus's
+        ``DPDataLoader`` does, the run is refused: its curve is another one.
 
     Returns
     -------
@@ -44,14 +48,16 @@ def from_opacus(accountant: Any) -> Mechanism:
     Raises
     ------
     InputError
-        For an accountant that is not one of the three, an empty history, or a phase that has no bound.
+        For an accountant that is not one of the three, an empty history, a phase that has no bound, or a ``loader``
+        that does not sample by Poisson.
 
     Notes
     -----
     Only the recorded parameters are used, never the accountant's own bound. Opacus records the same history with
     ``poisson_sampling=False``, although batches are then drawn by shuffling and the mechanism is a different one: the
-    history cannot tell, so make sure that Poisson sampling was on.
+    history cannot tell, so hand over the ``loader``, or make sure that Poisson sampling was on.
     """
+    require_poisson(loader)
     phases = [_phase(index, row) for index, row in enumerate(_history(accountant))]
     if not phases:
         raise InputError("accountant must have recorded at least one step; its history is empty")
@@ -60,6 +66,25 @@ def from_opacus(accountant: Any) -> Mechanism:
         for (sigma, rate), run in groupby(phases, key=lambda phase: (phase.noise_multiplier, phase.sample_rate))
     ]
     return merged[0] if len(merged) == 1 else Composition(merged)
+
+
+def require_poisson(loader: Any) -> None:
+    """Raise ``InputError`` if ``loader`` is given and visibly does not draw each record independently at one rate."""
+    if loader is None:
+        return
+    sampler = getattr(loader, "batch_sampler", None)
+    if type(loader).__name__ == "DPDataLoader" and type(sampler).__name__.endswith("UniformWithReplacementSampler"):
+        return
+    weighted = type(getattr(loader, "sampler", None)).__name__ == "WeightedRandomSampler"
+    how = (
+        "weighted draws give some records a higher rate than the accountant recorded"
+        if weighted
+        else "shuffled batches are another mechanism, whose curve can lie above"
+    )
+    raise InputError(
+        f"loader must be the DPDataLoader that make_private returns with poisson_sampling=True, got "
+        f"{type(loader).__name__}: {how}; see deniable.make_private"
+    )
 
 
 def _history(source: Any) -> Iterable[Any]:
@@ -75,6 +100,8 @@ def _history(source: Any) -> Iterable[Any]:
         )
     if hasattr(source, "history") and hasattr(source, "mechanism"):
         return _recorded(source.mechanism(), source.history)
+    if hasattr(source, "private_run"):
+        return _history(source.private_run.engine)
     if hasattr(source, "accountant"):
         return _history(source.accountant)
     if isinstance(source, Sequence) and not isinstance(source, str | bytes):

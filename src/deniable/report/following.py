@@ -10,7 +10,7 @@ from deniable._optional import require
 from deniable._plot import new_axes
 from deniable._shown import shown
 from deniable.accounting import tradeoff
-from deniable.integrations.opacus import from_opacus
+from deniable.integrations.opacus import from_opacus, require_poisson
 from deniable.mechanisms import Composition, Mechanism
 from deniable.report.assessing import assess
 from deniable.report.model import Assessment, Number, Section, Series
@@ -60,11 +60,7 @@ class OpacusCallback:
     def __init__(self, engine: Any, *, every: int = 1, fpr: float = 0.01, loader: Any = None) -> None:
         if not any(hasattr(engine, name) for name in ("accountant", "history")):
             raise InputError(f"engine must be Opacus's PrivacyEngine or an accountant, got {type(engine).__name__}")
-        if loader is not None and type(loader).__name__ != "DPDataLoader":
-            raise InputError(
-                f"loader must be the DPDataLoader that make_private returns with poisson_sampling=True, got "
-                f"{type(loader).__name__}: shuffled batches are another mechanism"
-            )
+        require_poisson(loader)
         self.engine = engine
         self.every = integer("every", every, at_least=1)
         self.fpr = number("fpr", fpr, above=0.0, at_most=1.0)

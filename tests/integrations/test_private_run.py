@@ -1,0 +1,159 @@
+"""``make_private``: the calibrated noise reaches Opacus, sampling is Poisson, and the run stops at its target."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+import deniable as dn
+from deniable.integrations.opacus import require_poisson
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("opacus")
+pytestmark = pytest.mark.filterwarnings("ignore")  # torch and Opacus warn about their own future
+
+from opacus import PrivacyEngine  # noqa: E402
+from torch.utils.data import DataLoader, SubsetRandomSampler, TensorDataset, WeightedRandomSampler  # noqa: E402
+
+from deniable.integrations.private_run import BudgetSpentError  # noqa: E402
+
+
+def parts(batch_size=20, **options):
+    torch.manual_seed(0)
+    data = TensorDataset(torch.randn(100, 4), torch.randint(0, 2, (100,)))
+    model = torch.nn.Linear(4, 2)
+    options = {"shuffle": True, **options}
+    return model, torch.optim.SGD(model.parameters(), lr=0.1), DataLoader(data, batch_size=batch_size, **options)
+
+
+def train(model, optimizer, loader, epochs):
+    for _ in range(epochs):
+        for x, y in loader:
+            optimizer.zero_grad()
+            torch.nn.functional.cross_entropy(model(x), y).backward()
+            optimizer.step()
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        {"advantage": 0.1},
+        {"tpr": 0.01, "fpr": 0.001},
+        {"accuracy": 0.6, "prior": 0.5},
+        {"epsilon": 1.0, "delta": 1e-5},
+        {"reconstruction": 0.01, "baseline": 0.001},
+    ],
+)
+def test_the_noise_meets_the_target_and_little_less_does_not(target):
+    _, optimizer, loader = dn.make_private(*parts(), 2, **target)
+    run = optimizer.private_run
+    assert run.steps == 10
+    assert run.mechanism == dn.SubsampledGaussian(optimizer.noise_multiplier, 1 / 5, 10)
+    assert type(loader).__name__ == "DPDataLoader"
+
+    def meets(t):
+        return {
+            "advantage": lambda: t.advantage() <= 0.1,
+            "tpr": lambda: t.tpr(0.001) <= 0.01,
+            "accuracy": lambda: t.accuracy(0.5) <= 0.6,
+            "epsilon": lambda: t.delta(1.0) <= 1e-5,
+            "reconstruction": lambda: t.reconstruction(0.001) <= 0.01,
+        }[next(iter(target))]()
+
+    assert meets(run.tradeoff())
+    assert not meets(dn.tradeoff(dn.SubsampledGaussian(run.noise_multiplier * (1 - 1e-6), 0.2, 10)))
+
+
+def test_a_whole_run_is_recorded_and_then_refuses_to_go_on():
+    model, optimizer, loader = dn.make_private(*parts(), 3, advantage=0.2)
+    train(model, optimizer, loader, 3)
+    run = optimizer.private_run
+    assert dn.from_opacus(optimizer) == dn.from_opacus(run.engine, loader=loader) == run.mechanism
+    assert run.spent().advantage() == run.tradeoff().advantage() <= 0.2
+    before = [p.detach().clone() for p in model.parameters()]
+    with pytest.raises(BudgetSpentError, match="covers 15 steps"):
+        train(model, optimizer, loader, 1)
+    assert all(torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True))
+
+
+def test_less_noise_than_promised_is_refused():
+    model, optimizer, loader = dn.make_private(*parts(), 3, advantage=0.2)
+    optimizer.noise_multiplier /= 2  # as a noise scheduler would
+    with pytest.raises(BudgetSpentError, match="noise multiplier"):
+        train(model, optimizer, loader, 1)
+
+
+def test_steps_that_the_engine_recorded_before_count():
+    engine = PrivacyEngine()
+    engine.accountant.history = [(2.0, 0.2, 5)]
+    alone = dn.make_private(*parts(), 2, advantage=0.3)[1].private_run
+    both = dn.make_private(*parts(), 2, advantage=0.3, engine=engine)[1].private_run
+    assert both.noise_multiplier > alone.noise_multiplier
+    assert both.tradeoff().advantage() <= 0.3
+
+
+def test_ghost_clipping_returns_four_things():
+    model, optimizer, loader = parts()
+    made = dn.make_private(
+        model, optimizer, loader, 1, advantage=0.2, grad_sample_mode="ghost", criterion=torch.nn.CrossEntropyLoss()
+    )
+    assert len(made) == 4
+    assert made[1].private_run.steps == 5
+
+
+def test_loaders_whose_sampling_would_be_lost_are_refused():
+    model, optimizer, loader = parts()
+    data = loader.dataset
+    weighted = DataLoader(data, batch_size=20, sampler=WeightedRandomSampler([1.0] * 99 + [50.0], 100))
+    subset = DataLoader(data, batch_size=20, sampler=SubsetRandomSampler(range(50)))
+    for bad in (weighted, subset):
+        with pytest.raises(dn.InputError, match="all records alike"):
+            dn.make_private(model, optimizer, bad, 1, advantage=0.1)
+    with pytest.raises(dn.InputError, match="higher rate"):
+        require_poisson(weighted)
+    with pytest.raises(dn.InputError, match="poisson_sampling must be True"):
+        dn.make_private(model, optimizer, loader, 1, advantage=0.1, poisson_sampling=False)
+    with pytest.raises(dn.InputError, match="clipping must be"):
+        dn.make_private(model, optimizer, loader, 1, advantage=0.1, clipping="adaptive")
+    with pytest.raises(dn.InputError, match="exactly one target"):
+        dn.make_private(model, optimizer, loader, 1)
+    with pytest.raises(dn.InputError, match="loader must be"):
+        dn.make_private(model, optimizer, [1, 2], 1, advantage=0.1)
+    with pytest.raises(dn.InputError, match="follows from the target"):
+        dn.make_private(model, optimizer, loader, 1, advantage=0.1, noise_multiplier=1.0)
+
+
+def test_from_opacus_refuses_shuffled_batches_where_it_sees_them():
+    engine = PrivacyEngine()
+    model, optimizer, loader = parts()
+    model, optimizer, loader = engine.make_private(
+        module=model, optimizer=optimizer, data_loader=loader, noise_multiplier=1.0, max_grad_norm=1.0,
+        poisson_sampling=False,
+    )  # fmt: skip
+    train(model, optimizer, loader, 1)
+    assert dn.from_opacus(engine) == dn.SubsampledGaussian(1.0, 0.2, 5)  # the history cannot tell
+    with pytest.raises(dn.InputError, match="shuffled batches"):
+        dn.from_opacus(engine, loader=loader)
+    with pytest.raises(dn.InputError, match="shuffled batches"):
+        dn.OpacusCallback(engine, loader=loader)
+
+
+def test_a_shuffled_run_can_leak_more_than_the_poisson_curve_says():
+    # one epoch of shuffled batches: the record is surely in one batch, Poisson sampling may never draw it
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    sigma, batches, n = 0.3, 4, 40_000
+    out = rng.normal(0, sigma, (n, batches))
+    inside = rng.normal(0, sigma, (n, batches))
+    inside[np.arange(n), rng.integers(0, batches, n)] += 1
+    ratio = [np.log(np.exp(x / sigma**2).mean(axis=1)) for x in (inside, out)]
+    reached = max((ratio[0] > c).mean() - (ratio[1] > c).mean() for c in np.linspace(2, 10, 30))
+    assert reached > dn.tradeoff(dn.SubsampledGaussian(sigma, 1 / batches, batches)).advantage() + 0.02
+
+
+def test_shapes_without_torch():
+    loader = SimpleNamespace(batch_sampler=None)
+    with pytest.raises(dn.InputError, match="DPDataLoader"):
+        dn.from_opacus([(1.0, 0.1, 10)], loader=loader)
