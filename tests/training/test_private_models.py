@@ -115,6 +115,9 @@ def test_exposures_stay_with_the_owner():
     frame, y = table(300, 5)
     model = dn.PrivateClassifier(advantage=0.3).fit(frame, y)
     exposure = model.record_tradeoffs_
+    assert model.tradeoff_.universal
+    with pytest.raises(dn.InputError, match="one record along the path"):
+        exposure.tradeoff(0).reconstruction(0.1)
     assert len(exposure) == 300
     (worst, advantage), *_ = exposure.most_exposed(10)
     assert advantage == pytest.approx(exposure.tradeoff(worst).advantage(), rel=1e-9)

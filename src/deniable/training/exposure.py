@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -46,7 +46,8 @@ class RecordTradeoffs:
         if place >= self.mu.size:
             raise InputError(f"index must be below the number of records {self.mu.size}, got {place}")
         note = "one record's own curve along the path of this fit: an assessment for the owner, not a guarantee"
-        return with_assumptions(tradeoff(GaussianDP(float(self.mu[place]))), notes=(note,))
+        own = with_assumptions(tradeoff(GaussianDP(float(self.mu[place]))), notes=(note,))
+        return replace(own, holds_for="one record along the path of one fit")
 
     def advantage(self) -> FloatArray:
         """Return each record's membership advantage at prior ½: 2·Φ(μ/2) − 1, rounded up."""
