@@ -11,6 +11,8 @@ from scipy.special import ndtr, ndtri
 
 import deniable as dn
 from deniable.audit.intervals import clopper_pearson
+from deniable.audit.nested import Ceiling, Threshold
+from deniable.audit.thresholds import candidate_ranks
 
 SIMULATIONS = 200
 NOMINAL = 0.95
@@ -110,10 +112,71 @@ def test_negative_control_the_best_looking_threshold_overstates_epsilon():
     assert share(gaussian(0), 200, held) < ENOUGH
 
 
-def test_a_kept_promise_is_rarely_called_violated():
-    promise = dn.tradeoff(dn.GaussianDP(1.0))  # the attack attains it exactly: the hardest case
-    violated = share(gaussian(1), 500, lambda x, y: dn.audit_scores(x, y).compare(promise).violated)
-    assert violated <= 1 - ENOUGH
+def ordinal(rng, n):
+    """Four tied values; the likelihood ratios e^{±1}, e^{±0.3} attain (1, 0)-DP at the ends only."""
+    p = np.array([0.1, 0.2, 0.3, 0.4])
+    q = p * np.exp([1.0, 0.3, -0.3, -1.0])
+    p, q = p / p.sum(), q / q.sum()
+    return rng.choice(4, n, p=p).astype(float), rng.choice(4, n, p=q).astype(float)
+
+
+def ordinal_ceiling():
+    p = np.array([0.1, 0.2, 0.3, 0.4])
+    q = p * np.exp([1.0, 0.3, -0.3, -1.0])
+    return dn.PureDP(float(np.max(np.abs(np.log((p / p.sum()) / (q / q.sum()))))))
+
+
+def approximate(rng, n):
+    """The worst pair of (1, 0.05)-DP: a few recognised with certainty, randomised response for the others."""
+    seen, p = rng.random((2, n)) < 0.05, 1 / (1 + np.exp(-1))
+    inside, outside = (rng.random(n) < p).astype(float), (rng.random(n) < 1 - p).astype(float)
+    return np.where(seen[0], np.inf, inside), np.where(seen[1], -np.inf, outside)
+
+
+KEPT = {  # scores that attain the promise: the hardest case
+    "Gaussian": (gaussian(1), dn.GaussianDP(1.0)),
+    "randomised response": (randomised_response, dn.PureDP(1.0)),
+    "approximate": (approximate, dn.ApproximateDP(1.0, 0.05)),
+    "ordinal": (ordinal, ordinal_ceiling()),
+    "nothing leaks, tied": (lambda rng, n: (rng.integers(0, 3, n) * 1.0, rng.integers(0, 3, n) * 1.0), dn.PureDP(0.0)),
+}
+
+
+@pytest.mark.parametrize("name", KEPT)
+@pytest.mark.parametrize("n", [50, 500])
+@pytest.mark.filterwarnings("ignore::deniable.audit.ReversedScoresWarning")
+def test_a_kept_promise_is_rarely_called_violated(name, n):
+    sample, promise = KEPT[name]
+    curve = dn.tradeoff(promise)
+    assert share(sample, n, lambda x, y: dn.audit_scores(x, y).compare(curve).violated) <= 1 - ENOUGH
+
+
+def test_the_limits_of_whole_curves_hold_together():
+    curve = dn.tradeoff(dn.GaussianDP(1.0))
+    truth = {delta: curve.epsilon(delta) for delta in (1e-4, 0.01, 0.1)}
+
+    def held(member, nonmember):
+        audit = dn.audit_scores(member, nonmember)
+        return (
+            audit.mu.low <= 1
+            and audit.advantage.low <= curve.advantage()
+            and all(audit.epsilon(delta).low <= epsilon for delta, epsilon in truth.items())
+        )
+
+    assert share(gaussian(1), 500, held) >= ENOUGH
+
+
+def test_negative_control_tests_that_are_not_paid_for_accuse_too_often():
+    # every candidate threshold at the full level, instead of the chosen ones at theirs
+    curve = dn.tradeoff(dn.GaussianDP(1.0))
+    ceiling = Ceiling(curve.tpr, curve.advantage())
+
+    def accused(member, nonmember):
+        ranking = dn.audit_scores(member, nonmember).evidence.full
+        tests = [Threshold(ranking, int(k), 1.0) for k in candidate_ranks(ranking.n)]
+        return min(test.p_value(ceiling, 0.05) for test in tests) <= 0.05
+
+    assert share(gaussian(1), 500, accused) > 1 - ENOUGH
 
 
 def test_a_broken_promise_is_found():

@@ -115,6 +115,40 @@ def test_a_limit_that_is_missed_stands_on_top():
     assert missed.headline.startswith("Target missed")
 
 
+def test_the_worst_section_decides_about_a_limit():
+    """``PureDP(5)`` allows 98.7 %, wherever it stands in the report."""
+    weak, strong = dn.assess(dn.PureDP(0.1)), dn.assess(dn.PureDP(5.0))
+    for made in (weak + strong, strong + weak, weak + weak + strong):
+        missed = with_limit(made, 0.2)
+        assert missed.status == "target missed"
+        assert "98.6" in missed.headline or "98.7" in missed.headline
+    assert with_limit(weak + weak, 0.2).status == "bounded"
+
+
+def test_a_limit_counts_records_and_attacks_too():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 2)) / 10, np.arange(30) % 2
+    profile = dn.privacy_profile(X, y, regularization=0.1, mechanism=dn.OutputPerturbation(epsilon=20.0), rng=0)
+    assert with_limit(dn.assess(dn.PureDP(0.1)) + dn.assess(profile), 0.2).status == "target missed"
+    attack = dn.assess(dn.audit_scores(rng.normal(2, 1, 500), rng.normal(0, 1, 500)))
+    assert with_limit(attack, 0.2).status == "target missed"
+    assert with_limit(attack + dn.assess(dn.PureDP(0.1)), 0.9).status == "measured"
+    with pytest.raises(dn.InputError, match="provable bound"):
+        with_limit(attack, 0.99)
+
+
+def test_an_attack_without_a_promise_has_no_verdict(tmp_path):
+    rng = np.random.default_rng(0)
+    made = dn.assess(dn.audit_scores(rng.normal(2, 1, 500), rng.normal(0, 1, 500)))
+    assert made.status == "measured"
+    assert made.headline.startswith("Leaks at least this, 95\u00a0% confidence")
+    assert "inconclusive" not in made.to_text().lower()
+    made.to_json(tmp_path / "a.json")
+    assert dn.Assessment.from_json(tmp_path / "a.json").headline == made.headline
+    nothing = dn.assess(dn.audit_scores(np.ones(50), np.ones(50)))
+    assert nothing.headline.startswith("This attack shows no leakage")
+
+
 def test_no_report_calls_anything_private():
     text = dn.assess(dn.PureDP(1.0)).to_text().lower()
     assert "is private" not in text

@@ -28,8 +28,31 @@ class Family(ABC):
         """Return the largest true positive rate at each ``fpr``."""
 
 
+class Promise(Family):
+    """A family that a mechanism can promise: its advantage is known, so that right decisions count against it too."""
+
+    @abstractmethod
+    def explaining(self, advantage: float) -> float:
+        """Return the smallest value that allows ``advantage``, below 1."""
+
+
 @dataclass(frozen=True)
-class EpsilonDelta(Family):
+class Shift(Promise):
+    """Advantage at most ``value``: TPR ≤ FPR + a."""
+
+    largest = 1.0
+
+    def ceiling(self, fpr: FloatArray, value: float | FloatArray) -> FloatArray:
+        """Return the diagonal, moved up."""
+        return np.asarray(np.minimum(1.0, fpr + value), dtype=np.float64)
+
+    def explaining(self, advantage: float) -> float:
+        """Return ``advantage``."""
+        return advantage
+
+
+@dataclass(frozen=True)
+class EpsilonDelta(Promise):
     """(``value``, delta)-DP: TPR ≤ min(δ + e^ε·FPR, 1 − e^{−ε}(1 − δ − FPR)) (Kairouz, Oh & Viswanath 2015)."""
 
     delta: float
@@ -41,14 +64,24 @@ class EpsilonDelta(Family):
         found: FloatArray = np.minimum(np.minimum(rising, falling), 1.0)
         return found
 
+    def explaining(self, advantage: float) -> float:
+        """Return the ε with (e^ε − 1 + 2δ)/(e^ε + 1) = ``advantage``, or 0 (Humphries et al. 2023)."""
+        if advantage <= self.delta:
+            return 0.0
+        return math.log((1 + advantage - 2 * self.delta) / (1 - advantage))
+
 
 @dataclass(frozen=True)
-class Gaussian(Family):
+class Gaussian(Promise):
     """``value``-GDP: TPR ≤ Φ(Φ⁻¹(FPR) + μ) (Dong, Roth & Su 2022)."""
 
     def ceiling(self, fpr: FloatArray, value: float | FloatArray) -> FloatArray:
         """Return the ROC of N(0, 1) against N(value, 1)."""
         return np.asarray(ndtr(ndtri(fpr) + value), dtype=np.float64)
+
+    def explaining(self, advantage: float) -> float:
+        """Return the μ with 2Φ(μ/2) − 1 = ``advantage``."""
+        return 2 * float(ndtri((1 + advantage) / 2))
 
 
 @dataclass(frozen=True)

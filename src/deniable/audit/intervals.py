@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -165,9 +165,25 @@ def tpr_lower(ranking: Ranking, fpr: float, error: float) -> float:
     full level (an intersection-union test needs no correction). Steep tangents are tested further to the left,
     where they are low.
     """
+    return min(ranking.lower_limit(family, family.rank(ranking.n), error) for family in _tangents(fpr))
+
+
+def tpr_above(ranking: Ranking, fpr: float, value: float, error: float) -> bool:
+    """Return whether the limit of :func:`tpr_lower` is above ``value``: one p-value a slope, nothing is searched."""
+
+    def rejected(tangent: Tangent) -> bool:
+        k, n = tangent.rank(ranking.n), ranking.n
+        ceiling = partial(tangent.ceiling, value=value)
+        return bool(p_value(ceiling, k, n, ranking.hits(k), ranking.m, kink=tangent.kink, error=error) <= error)
+
+    return value < 1 and all(rejected(tangent) for tangent in _tangents(fpr))
+
+
+@lru_cache(maxsize=64)
+def _tangents(fpr: float) -> tuple[Tangent, ...]:
+    """All slopes that a concave ROC can have at ``fpr``, in eight parts."""
     edges = [float(edge) for edge in np.linspace(0, 1, 9) ** 1.5]
-    families = [Tangent(fpr, flat, steep) for flat, steep in pairwise(edges)]
-    return min(ranking.lower_limit(family, family.rank(ranking.n), error) for family in families)
+    return tuple(Tangent(fpr, flat, steep) for flat, steep in pairwise(edges))
 
 
 def tpr_upper(ranking: Ranking, fpr: float, error: float) -> float:

@@ -16,14 +16,12 @@ from deniable._optional import require
 from deniable.audit.evidence import Evidence
 from deniable.audit.families import EpsilonDelta, Gaussian
 from deniable.audit.intervals import Interval, as_interval, tpr_lower, tpr_upper
-from deniable.audit.verdict import Verdict, judge
+from deniable.audit.verdict import USUAL_FPRS, Verdict, judge
 from deniable.curves import Tradeoff
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-
-_USUAL_FPRS = (0.001, 0.01, 0.1)
 
 
 class ReversedScoresWarning(UserWarning):
@@ -117,7 +115,7 @@ class ScoreAudit:
             raise InputError(f"tradeoff must be a Tradeoff such as dn.tradeoff(dn.PureDP(1)), got {tradeoff!r}")
         return judge(self.evidence, tradeoff, self.confidence, command or self.command)
 
-    def to_frame(self, fprs: tuple[float, ...] = _USUAL_FPRS) -> pd.DataFrame:
+    def to_frame(self, fprs: tuple[float, ...] = USUAL_FPRS) -> pd.DataFrame:
         """Return the usual quantities as a table, one row each."""
         pandas = require("pandas", purpose="a data frame")
         rows = [*(self.tpr(a) for a in fprs), self.advantage, self.auc, self.epsilon(), self.epsilon(1e-5), self.mu]
@@ -126,7 +124,7 @@ class ScoreAudit:
         return frame
 
     def __str__(self) -> str:
-        lines = [*(self.tpr(a) for a in _USUAL_FPRS), self.advantage, self.auc, self.epsilon(), self.mu]
+        lines = [*(self.tpr(a) for a in USUAL_FPRS), self.advantage, self.auc, self.epsilon(), self.mu]
         head = f"attack scores of {self.evidence.full.m} members and {self.evidence.full.n} nonmembers"
         return "\n  ".join([head, *map(str, lines)])
 

@@ -9,11 +9,14 @@ from typing import Literal
 import numpy as np
 
 from deniable._check import FloatArray
-from deniable.audit.evidence import LOOKED_AT, Evidence
-from deniable.audit.intervals import Interval, as_interval, p_value, tpr_lower
+from deniable._shown import shown
+from deniable.audit.evidence import Evidence
+from deniable.audit.intervals import Interval, Ranking, as_interval, tpr_above, tpr_lower
+from deniable.audit.nested import Ceiling, Decisions, Threshold
 from deniable.curves import Tradeoff
 
 Outcome = Literal["consistent", "violated", "inconclusive"]
+USUAL_FPRS = (0.001, 0.01, 0.1)
 
 
 @dataclass(frozen=True)
@@ -26,23 +29,27 @@ class Verdict:
         "violated": an attack that strong has probability at most 1 − ``confidence`` under the promise.
         "consistent": nothing speaks against the promise (this does not prove it).
         "inconclusive": the sample is too small to contradict the promise even if the attack were perfect, or its
-        p-value lies between one and two times 1 − ``confidence``; collect more scores.
+        p-value lies between one and two times 1 − ``confidence``, or the interval of the TPR at FPR 0.1, 1 or 10 %
+        alone lies above the promise; collect more scores.
     p_value
-        Largest probability, under the promise, of evidence this strong.
+        Largest probability, under the promise, of evidence this strong; the number of tests is paid for.
     confidence
         1 − the permitted probability of a false "violated"; includes what the promise itself leaves open.
-    thresholds
-        Number of thresholds looked at, on a fifth of the scores; the most telling one was tested on the others.
+    tests
+        Number of tests, at thresholds that a fifth of the scores chose, on the others. ``ScoreAudit.epsilon``, ``mu``
+        and the lower limit of ``advantage`` come from the same tests: a promise is violated exactly if it is below
+        them (ε, μ), and certainly if it allows less than that advantage.
     fpr, promised, measured
-        Where the promise was tested: the false positive rate, the promised largest TPR there, and the measured one,
-        whose lower limit of a violation is the promise plus the largest excess that the scores contradict.
+        What the deciding test was about: the promised largest TPR at the false positive rate ``fpr`` and the measured
+        one, or (``fpr`` None) the promised and measured advantage. The lower limit of a violated TPR is the promise
+        plus the largest excess that the scores contradict.
     """
 
     outcome: Outcome
     p_value: float
     confidence: float
-    thresholds: int
-    fpr: float
+    tests: int
+    fpr: float | None
     promised: float
     measured: Interval
     promise: str
@@ -56,14 +63,14 @@ class Verdict:
     def __str__(self) -> str:
         head = (
             f"{self.outcome} at {100 * self.confidence:g} % confidence "
-            f"(p = {self.p_value:.2g}; threshold chosen from {self.thresholds} on other scores)"
+            f"(p = {self.p_value:.2g}; {self.tests} tests, thresholds chosen on other scores)"
         )
         if not self.violated:
             return f"{head}; promise: {self.promise}"
         return "\n".join(
             [
                 head,
-                f"  promised: TPR at most {self.promised:.4g} at FPR {100 * self.fpr:.4g} % ({self.promise})",
+                f"  promised: {self.measured.of}: at most {shown(self.promised, 'number', 'upper')} ({self.promise})",
                 f"  measured: {self.measured}",
                 f"  repeat:   {self.command or 'audit_scores(member, nonmember).compare(tradeoff) on the same scores'}",
             ]
@@ -71,49 +78,68 @@ class Verdict:
 
 
 def judge(evidence: Evidence, tradeoff: Tradeoff, confidence: float, command: str | None) -> Verdict:
-    """Test the promise TPR ≤ ``tradeoff.tpr(FPR)`` on the larger part of the scores.
+    """Test the promise that no attack exceeds ``tradeoff`` with the tests of the audit (:mod:`deniable.audit.nested`).
 
-    Many thresholds are looked at, but on the smaller part: the one tested is chosen without seeing the scores that
-    test it, so its p-value needs no correction.
+    They are the tests that ε, μ and the lower limit of the advantage come from: verdict and limits cannot disagree.
     """
     certain = confidence - (1 - tradeoff.confidence)  # a promise that may itself fail uses up confidence
-    rest, allowed = evidence.rest, 1 - confidence
-    k = evidence.most_telling(tradeoff.tpr)
-    promised: dict[int, FloatArray] = {}  # the promise at the nodes of each rank: composed mechanisms take a while
-
-    def p_value_above(excess: float, hits: int = rest.hits(k), at: int = k) -> float:
-        """P-value of ``hits`` at the threshold of rank ``at`` if attacks may exceed the promise by ``excess``."""
-
-        def ceiling(fpr: FloatArray) -> FloatArray:
-            if at not in promised:
-                promised[at] = tradeoff.tpr(fpr)
-            return np.minimum(1.0, promised[at] + excess)
-
-        return float(p_value(ceiling, at, rest.n, [hits], rest.m, kink=None, error=allowed)[0])
-
-    seen = p_value_above(0.0)
-    # a perfect attack, at some threshold, would have been noticed: only then does silence mean anything
-    could_speak = any(p_value_above(0.0, rest.m, int(at)) <= allowed for at in evidence.ranks(rest)[::4])
+    allowed = 1 - confidence
+    ceiling = Ceiling(_remembered(tradeoff.tpr), tradeoff.advantage())
+    seen, test = evidence.tests.p_value(ceiling, allowed)
     outcome: Outcome = "consistent"
     if seen <= allowed:
         outcome = "violated"
-    elif seen <= 2 * allowed or not could_speak:
+    elif (
+        seen <= 2 * allowed
+        or not evidence.tests.could_reject(ceiling, allowed)
+        or _a_usual_rate_contradicts(evidence.full, tradeoff, allowed)
+    ):
         outcome = "inconclusive"
-    fpr = k / (rest.n + 1)
-    limit = tradeoff.tpr(fpr)
-    low = limit + _excess(p_value_above, allowed) if outcome == "violated" else tpr_lower(rest, fpr, allowed)
-    name = f"TPR at FPR {100 * fpr:.4g} %"
-    measured = as_interval(min(low, 1.0), 1.0, rest.hits(k) / rest.m, name, confidence, sides="lower")
-    return Verdict(outcome, seen, certain, LOOKED_AT, fpr, limit, measured, _describe(tradeoff), command)
+    if isinstance(test, Decisions):
+        fpr, promised, low = None, ceiling.advantage, test.advantage(allowed * test.weight)
+        name, estimate = "advantage", 2 * test.right / max(test.made, 1) - 1
+    else:
+        fpr, estimate = test.fpr, test.hits / test.ranking.m
+        promised, name = tradeoff.tpr(test.fpr), f"TPR at FPR {100 * test.fpr:.4g} %"
+        low = promised + _excess(test, ceiling, allowed * test.weight)
+        if outcome != "violated":
+            low = min(promised, tpr_lower(test.ranking, test.fpr, allowed))
+    measured = as_interval(min(low, 1.0), 1.0, estimate, name, confidence, sides="lower")
+    tests = len(evidence.tests.each)
+    return Verdict(outcome, seen, certain, tests, fpr, promised, measured, _describe(tradeoff), command)
 
 
-def _excess(p_value_above: Callable[[float], float], allowed: float) -> float:
+def _a_usual_rate_contradicts(full: Ranking, tradeoff: Tradeoff, allowed: float) -> bool:
+    """Return whether a two-sided interval of the TPR at a usual rate, on its own, lies above the promise."""
+    rates = [fpr for fpr in USUAL_FPRS if full.n * fpr >= 1]
+    return any(tpr_above(full, fpr, tradeoff.tpr(fpr), allowed / 2) for fpr in rates)
+
+
+def _excess(test: Threshold, ceiling: Ceiling, error: float) -> float:
     """Return the largest excess over the promise that is still contradicted."""
+
+    def rejected(excess: float) -> bool:
+        above = Ceiling(lambda fpr: np.minimum(1.0, ceiling.tpr(fpr) + excess), 1.0)
+        return test.p_value(above, error) <= error
+
     low, high = 0.0, 1.0
     for _ in range(30):
         middle = (low + high) / 2
-        low, high = (middle, high) if p_value_above(middle) <= allowed else (low, middle)
+        low, high = (middle, high) if rejected(middle) else (low, middle)
     return low
+
+
+def _remembered(tpr: Callable[[FloatArray], FloatArray]) -> Callable[[FloatArray], FloatArray]:
+    """Ask a curve only once for each set of rates: composed mechanisms take a while."""
+    known: dict[bytes, FloatArray] = {}
+
+    def remembered(fpr: FloatArray) -> FloatArray:
+        key = fpr.tobytes()
+        if key not in known:
+            known[key] = tpr(fpr)
+        return known[key]
+
+    return remembered
 
 
 def _describe(tradeoff: Tradeoff) -> str:

@@ -16,6 +16,7 @@ from deniable.report.text import cell_text, threat_model
 _FINDINGS = {
     "bounded": "Bounded by proof",
     "consistent": "Measured attack does not contradict the bound",
+    "measured": "Measured, nothing promised: at least this much leaks",
     "inconclusive": "Inconclusive",
     "target missed": "Target missed",
     "violated": "Bound violated",

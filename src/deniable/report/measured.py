@@ -18,7 +18,7 @@ _BAND_POINTS = 25
 def audit_section(
     audit: Any, *, fpr: Sequence[float], attack: str, bound: Tradeoff | None = None, command: str | None = None
 ) -> tuple[Section, Status]:
-    """What an attack measured, with exact intervals, and the verdict on the bound beside it."""
+    """What an attack measured, with exact intervals, and the verdict on the bound beside it, if there is one."""
     sure = f"{100 * audit.confidence:g}\u00a0%"
     members, others = len(audit.member), len(audit.nonmember)
     numbers = [_interval("attack.advantage", "Advantage", audit.advantage, "Largest TPR − FPR over all thresholds.")]
@@ -47,7 +47,7 @@ def audit_section(
     notes = [f"{attack}; {members:,} scores of members and {others:,} of non-members; {sure} confidence."]
     if epsilon.low <= 0 and audit.advantage.low <= 0:
         notes.append(f"No leakage detected by this attack at n = {min(members, others):,}; others may do better.")
-    status: Status = "inconclusive"
+    status: Status = "measured"  # without a promise there is no verdict
     if bound is not None:
         verdict = audit.compare(bound, command=command)
         status = verdict.outcome

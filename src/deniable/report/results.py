@@ -53,12 +53,10 @@ def _of_audit(
     audit: ScoreAudit, *, fpr: tuple[float, ...], title: str | None, bound: Tradeoff | None, command: str | None
 ) -> Assessment:
     section, status = audit_section(audit, fpr=fpr, attack="Scores of an attack", bound=bound, command=command)
-    found = audit.advantage
     headline = (
         "A measured attack exceeds the promised bound: what was promised does not hold."
         if status == "violated"
-        else f"Empirical lower bound, {100 * audit.confidence:g}\u00a0% confidence: this attack's advantage is between "
-        f"{shown(found.low, 'rate', 'lower')} and {shown(found.high, 'rate', 'upper')}. Other attacks may do better."
+        else _leaks_at_least(audit)
     )
     return Assessment(
         title=title or "A measured attack",
@@ -73,6 +71,17 @@ def _of_audit(
         ),
         not_covered=("Attacks other than this one: a measurement never bounds what others can reach.", *NOT_COVERED),
     )
+
+
+def _leaks_at_least(audit: ScoreAudit) -> str:
+    """What the attack shows, as a sentence: an interval of its advantage, and ε where it shows one."""
+    found, epsilon = audit.advantage, audit.epsilon().low
+    sure = f"{100 * audit.confidence:g}\u00a0% confidence"
+    between = f"between {shown(found.low, 'rate', 'lower')} and {shown(found.high, 'rate', 'upper')}"
+    if max(found.low, epsilon) <= 0:
+        return f"This attack shows no leakage: its advantage is {between} ({sure}). Other attacks may do better."
+    shows = f"; no ε below {shown(epsilon, 'number', 'lower')} explains its scores" if epsilon > 0 else ""
+    return f"Leaks at least this, {sure}: the attack's advantage is {between}{shows}. Other attacks may do better."
 
 
 def _of_certificate(

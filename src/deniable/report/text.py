@@ -14,7 +14,14 @@ from rich.text import Text
 
 from deniable.report.model import Assessment, Grid, Section
 
-STYLE = {"bounded": "cyan", "consistent": "green", "inconclusive": "yellow", "target missed": "red", "violated": "red"}
+STYLE = {
+    "bounded": "cyan",
+    "consistent": "green",
+    "measured": "yellow",
+    "inconclusive": "yellow",
+    "target missed": "red",
+    "violated": "red",
+}
 
 
 def renderable(assessment: Assessment) -> RenderableType:
