@@ -57,7 +57,7 @@ def main() -> None:
             limits, found = [], []
             for seed in range(simulations):
                 audit = dn.audit_scores(*sample(np.random.default_rng([seed, n]), n))
-                limits.append([audit.advantage.low, audit.mu.low, audit.epsilon().low, audit.epsilon(0.01).low])
+                limits.append([audit.advantage().low, audit.mu().low, audit.epsilon().low, audit.epsilon(0.01).low])
                 found.append([audit.compare(dn.tradeoff(m)).violated for m in promises.values()])
             cells = [f"{value:.3f}" for value in np.mean(limits, axis=0)]
             told = ", ".join(f"{p}: {s:.2f}" for p, s in zip(promises, np.mean(found, axis=0), strict=True))

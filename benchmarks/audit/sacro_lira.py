@@ -120,7 +120,7 @@ def table(folder: Path) -> None:
                     for attack in data.files:
                         if attack.startswith(("deniable", "SACRO")):
                             audit = dn.audit_scores(data[attack][member], data[attack][~member])
-                            rates.setdefault(attack, []).append((audit.auc.estimate, audit.tpr(0.01).estimate))
+                            rates.setdefault(attack, []).append((audit.auc().estimate, audit.tpr(0.01).estimate))
         own = np.array(rates.get("deniable lira", []))
         for attack, values in rates.items():
             auc, tpr = np.mean(values, axis=0)

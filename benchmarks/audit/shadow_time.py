@@ -24,7 +24,7 @@ def main() -> None:
         start = time.perf_counter()
         scores = dn.attack_estimator(model, X, y, method="lira", n_shadows=64, rng=attempt, n_jobs=n_jobs)
         trained = time.perf_counter()
-        _ = scores.audit().advantage
+        _ = scores.audit().advantage()
         print(f"64 shadows, n_jobs={n_jobs}: {trained - start:.2f} s; audit {time.perf_counter() - trained:.3f} s")
 
 

@@ -36,7 +36,7 @@ def assert_consistent(audit):
     for shown, promise in (
         (audit.epsilon().low, dn.PureDP),
         (audit.epsilon(0.01).low, lambda value: dn.ApproximateDP(value, 0.01)),
-        (audit.mu.low, dn.GaussianDP),
+        (audit.mu().low, dn.GaussianDP),
     ):
         grid = np.concatenate([np.linspace(0.05, 4, 12), shown * np.array([0.5, 0.9, 1 - 1e-6, 1 + 1e-6, 1.1])])
         for value in grid[grid > 0]:
@@ -50,7 +50,7 @@ def assert_consistent(audit):
     # what a promise implies about the advantage, ε and μ cannot be contradicted without contradicting the promise
     for curve in CURVES:
         contradicted = (
-            curve.advantage() < audit.advantage.low
+            curve.advantage() < audit.advantage().low
             or curve.epsilon(1e-3) < audit.epsilon(1e-3).low
             or curve.epsilon(0.01) < audit.epsilon(0.01).low
         )
@@ -62,7 +62,7 @@ def assert_consistent(audit):
     epsilons = [audit.epsilon(delta).low for delta in (0.0, 1e-5, 1e-3, 0.01, 0.1)]
     assert epsilons == sorted(epsilons, reverse=True)
     # (e^ε − 1)/(e^ε + 1) = tanh(ε/2) is the most that pure DP allows
-    assert audit.advantage.low <= np.tanh(audit.epsilon().low / 2) + 1e-9
+    assert audit.advantage().low <= np.tanh(audit.epsilon().low / 2) + 1e-9
 
 
 @pytest.mark.parametrize("name", SAMPLES)
@@ -87,7 +87,7 @@ def test_verdicts_and_limits_agree_on_forests_and_trees(attacks_on_trees):
 def test_a_large_measured_advantage_shows_an_epsilon(attacks_on_trees):
     for name in ("forest", "forest, loss", "tree"):
         audit = attacks_on_trees[name].audit()
-        low = audit.advantage.low
+        low = audit.advantage().low
         assert low > 0.2
         assert audit.epsilon().low >= np.log((1 + low) / (1 - low)) - 1e-6
 
@@ -96,7 +96,7 @@ def test_a_large_measured_advantage_shows_an_epsilon(attacks_on_trees):
 def test_constant_scores_show_nothing(n):
     for seed in range(20):
         audit = dn.audit_scores(np.ones(n), np.ones(n), rng=seed)
-        assert audit.epsilon().low == audit.mu.low == audit.advantage.low == 0.0
+        assert audit.epsilon().low == audit.mu().low == audit.advantage().low == 0.0
         assert not audit.compare(dn.tradeoff(dn.PureDP(1e-6))).violated
 
 
@@ -106,7 +106,7 @@ def test_one_outlier_does_not_decide():
     for outlier in (-5.0, 1e9):
         audit = dn.audit_scores(member, np.append(nonmember, outlier))
         assert audit.epsilon().low > 2
-        assert audit.mu.low > 1.7
+        assert audit.mu().low > 1.7
 
 
 @settings(max_examples=25, deadline=None)
@@ -122,7 +122,7 @@ def test_any_coarse_scores_agree(member, nonmember, value, delta):
     verdict = audit.compare(dn.tradeoff(dn.ApproximateDP(value, delta)))
     shown = audit.epsilon(delta).low
     assert abs(value - shown) < 1e-6 or verdict.violated == (value < shown)
-    mu = audit.mu.low
+    mu = audit.mu().low
     assert abs(value - mu) < 1e-6 or audit.compare(dn.tradeoff(dn.GaussianDP(value))).violated == (value < mu)
 
 

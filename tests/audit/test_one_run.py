@@ -88,7 +88,7 @@ def test_mu_of_gaussian_canaries():
     rng = np.random.default_rng(2)
     included = rng.random(2000) < 0.5
     scores = rng.normal(size=2000) + included
-    assert 0.5 < audit_one_run(scores, included).mu.low < 1.0
+    assert 0.5 < audit_one_run(scores, included).mu().low < 1.0
 
 
 def test_delta_weakens_the_claim():

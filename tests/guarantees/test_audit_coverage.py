@@ -57,7 +57,7 @@ def test_intervals_cover(name, n, fpr):
 
     def held(member, nonmember):
         audit = dn.audit_scores(member, nonmember, NOMINAL)
-        return roc(fpr) in audit.tpr(fpr), advantage in audit.advantage, auc in audit.auc
+        return roc(fpr) in audit.tpr(fpr), advantage in audit.advantage(), auc in audit.auc()
 
     assert np.all(share(sample, n, held) >= ENOUGH)
 
@@ -72,7 +72,7 @@ def test_lower_limits_of_epsilon_and_mu_hold(n):
 
 
 def _limits_hold(audit, epsilon_at_delta):
-    return audit.mu.low <= 1.0, audit.epsilon(0.01).low <= epsilon_at_delta
+    return audit.mu().low <= 1.0, audit.epsilon(0.01).low <= epsilon_at_delta
 
 
 def test_limits_are_not_uselessly_wide():
@@ -82,12 +82,12 @@ def test_limits_are_not_uselessly_wide():
     audit = dn.audit_scores(*randomised_response(np.random.default_rng(0), 5000))
     assert audit.epsilon().low > 0.8
     audit = dn.audit_scores(*gaussian(1)(np.random.default_rng(0), 5000))
-    assert audit.mu.low > 0.85
+    assert audit.mu().low > 0.85
     assert audit.tpr(0.1).high - audit.tpr(0.1).low < 0.08
 
 
 def _all_hold(audit):
-    return ndtr(ndtri(0.1) + 1) in audit.tpr(0.1), ndtr(1 / np.sqrt(2)) in audit.auc
+    return ndtr(ndtri(0.1) + 1) in audit.tpr(0.1), ndtr(1 / np.sqrt(2)) in audit.auc()
 
 
 def test_negative_control_intervals_that_forget_the_fpr_miss_too_often():
@@ -158,8 +158,8 @@ def test_the_limits_of_whole_curves_hold_together():
     def held(member, nonmember):
         audit = dn.audit_scores(member, nonmember)
         return (
-            audit.mu.low <= 1
-            and audit.advantage.low <= curve.advantage()
+            audit.mu().low <= 1
+            and audit.advantage().low <= curve.advantage()
             and all(audit.epsilon(delta).low <= epsilon for delta, epsilon in truth.items())
         )
 

@@ -61,7 +61,7 @@ def test_an_estimator_is_attacked():
     X, y = rng.normal(size=(60, 3)), np.arange(60) % 2
     shown = Display.from_estimator(GaussianNB(), X, y, method="loss", n_shadows=4, rng=0)
     expected = dn.attack_estimator(GaussianNB(), X, y, method="loss", n_shadows=4, rng=0).audit(0.95)
-    assert shown.roc.advantage == expected.advantage
+    assert shown.roc.advantage() == expected.advantage()
     assert shown.line_.get_label() == "loss on GaussianNB"
 
 

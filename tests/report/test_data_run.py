@@ -154,7 +154,7 @@ def test_worst_record_scores_come_from_the_mechanism():
     X, y = outlier_table()
     profile = dn.privacy_profile(X / 10, y, regularization=0.1, mechanism=dn.OutputPerturbation(epsilon=1.0), rng=0)
     inside, outside = data_run.worst_record_scores(profile, profile.mechanism, 4000, np.random.default_rng(0))
-    advantage = dn.audit_scores(inside, outside).advantage
+    advantage = dn.audit_scores(inside, outside).advantage()
     worst = profile.ranking("typical")[0]
     assert advantage.low <= profile.advantage()[worst]
     assert profile.advantage("lower")[worst] <= advantage.high

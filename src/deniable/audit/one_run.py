@@ -53,9 +53,8 @@ class OneRunAudit:
         name = "epsilon" if delta == 0 else f"epsilon at delta {delta:g}"
         return self._lower(rejects, name, bound)
 
-    @property
     def mu(self) -> Interval:
-        """The one-sided interval of μ (Gaussian DP), from the f-DP bound."""
+        """Return the one-sided interval of μ (Gaussian DP), from the f-DP bound."""
         family = Gaussian()
         return self._lower(
             lambda value, r, v, error: rejects_f_dp(family, value, self.canaries, r, v, error),

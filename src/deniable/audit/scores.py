@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import warnings
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -69,17 +68,15 @@ class ScoreAudit:
         low, high, middle = (prior * r / (prior * r + (1 - prior) * fpr) for r in (rate.low, rate.high, rate.estimate))
         return as_interval(low, high, middle, name, self.confidence)
 
-    @cached_property
     def advantage(self) -> Interval:
-        """The two-sided interval of sup(TPR − FPR) over all thresholds."""
+        """Return the two-sided interval of sup(TPR − FPR) over all thresholds."""
         ranking, side = self.evidence.full, self._error / 2
         low, high = self.evidence.advantage_lower(side), self.evidence.advantage_upper(side)
         best = max(0.0, float(np.max(ranking.above / ranking.m - np.arange(ranking.n) / ranking.n)))
         return as_interval(low, high, best, "advantage", self.confidence)
 
-    @cached_property
     def auc(self) -> Interval:
-        """The two-sided interval of P(member's score > nonmember's), from random disjoint pairs (Clopper–Pearson)."""
+        """Return the two-sided interval of P(member's score > nonmember's), from random disjoint pairs."""
         low, high = self.evidence.auc(self._error / 2)
         ranking = self.evidence.full
         return as_interval(low, high, float(np.mean(ranking.above) / ranking.m), "AUC", self.confidence)
@@ -87,22 +84,28 @@ class ScoreAudit:
     def epsilon(self, delta: float = 0.0) -> Interval:
         """Return a one-sided interval: no mechanism that is (ε, ``delta``)-DP with ε < low explains the scores.
 
-        An attack never bounds ε from above. The threshold is chosen on a fifth of the scores
-        and tested on the others; both directions of DP count.
+        An attack never bounds ε from above; both directions of DP count. Exactly the promises with ε < low are
+        *violated* for :meth:`compare`, and (e^ε − 1 + 2δ)/(e^ε + 1) at low is at least ``advantage().low``. The limits
+        for all δ, of μ and of the advantage hold together with probability at least ``confidence``.
         """
         delta = number("delta", delta, at_least=0.0, below=1.0)
         low = self.evidence.lower(EpsilonDelta(delta), self._error)
         name = "epsilon" if delta == 0 else f"epsilon at delta {delta:g}"
         return Interval(low, float("inf"), low, name, self.confidence, sides="lower")
 
-    @cached_property
     def mu(self) -> Interval:
-        """The one-sided interval of μ: no μ-GDP mechanism with μ < low explains the scores."""
+        """Return the one-sided interval of μ: no μ-GDP mechanism with μ < low explains the scores.
+
+        Exactly the promises with μ < low are *violated* for :meth:`compare`.
+        """
         low = self.evidence.lower(Gaussian(), self._error)
         return Interval(low, float("inf"), low, "mu (Gaussian DP)", self.confidence, sides="lower")
 
     def compare(self, tradeoff: Tradeoff, *, command: str | None = None) -> Verdict:
         """Judge the promise that no attack exceeds ``tradeoff`` (its upper side).
+
+        Verdicts are monotone: a curve that lies below a violated one is violated. They come from the tests that give
+        :meth:`epsilon`, :meth:`mu` and the lower limit of :meth:`advantage` (:mod:`deniable.audit.nested`).
 
         Parameters
         ----------
@@ -118,13 +121,20 @@ class ScoreAudit:
     def to_frame(self, fprs: tuple[float, ...] = USUAL_FPRS) -> pd.DataFrame:
         """Return the usual quantities as a table, one row each."""
         pandas = require("pandas", purpose="a data frame")
-        rows = [*(self.tpr(a) for a in fprs), self.advantage, self.auc, self.epsilon(), self.epsilon(1e-5), self.mu]
+        rows = [
+            *(self.tpr(a) for a in fprs),
+            self.advantage(),
+            self.auc(),
+            self.epsilon(),
+            self.epsilon(1e-5),
+            self.mu(),
+        ]
         columns = ["of", "low", "estimate", "high", "confidence", "sides", "resolvable"]
         frame: pd.DataFrame = pandas.DataFrame([{c: getattr(row, c) for c in columns} for row in rows]).set_index("of")
         return frame
 
     def __str__(self) -> str:
-        lines = [*(self.tpr(a) for a in USUAL_FPRS), self.advantage, self.auc, self.epsilon(), self.mu]
+        lines = [*(self.tpr(a) for a in USUAL_FPRS), self.advantage(), self.auc(), self.epsilon(), self.mu()]
         head = f"attack scores of {self.evidence.full.m} members and {self.evidence.full.n} nonmembers"
         return "\n  ".join([head, *map(str, lines)])
 
@@ -185,7 +195,7 @@ def audit_scores(
     audit = ScoreAudit(inside, outside, confidence, evidence, command)
     if evidence.auc(1e-6)[1] < 0.5:
         warnings.warn(
-            f"the AUC is {audit.auc.estimate:.3f}, far below 1/2: larger scores must say 'member'; pass -scores or "
+            f"the AUC is {audit.auc().estimate:.3f}, far below 1/2: larger scores must say 'member'; pass -scores or "
             "exchange the two samples if they are reversed",
             ReversedScoresWarning,
             stacklevel=2,

@@ -41,7 +41,9 @@ def choose_ranks(pilot: Ranking, n: int, m: int, families: tuple[Family, ...]) -
     x = np.maximum(hits * members, 1e-12)
     low_tpr = np.where(hits > 0, betaincinv(x, members - x + 1, _CAUTION), 0.0)
     high_fpr = betaincinv(fpr * (others + 1), (1 - fpr) * (others + 1), 1 - _CAUTION)
-    return [int(ranks[_last_of_the_best(_limits(family, np.asarray(high_fpr, np.float64), low_tpr))]) for family in families]
+    return [
+        int(ranks[_last_of_the_best(_limits(family, np.asarray(high_fpr, np.float64), low_tpr))]) for family in families
+    ]
 
 
 def guessed_roc(pilot: Ranking, fpr: FloatArray) -> FloatArray:

@@ -186,7 +186,7 @@ def attacked_headline(bound: str, audit: ScoreAudit, status: Status) -> str:
         return (
             "A measured attack exceeds the proven bound: the implementation does not keep its promise. Do not release."
         )
-    found = audit.advantage
+    found = audit.advantage()
     return (
         f"{bound} Measured: the likelihood-ratio attack on the most exposed record has an advantage of "
         f"{shown(found.low, 'rate', 'lower')} to {shown(found.high, 'rate', 'upper')} "

@@ -21,7 +21,7 @@ def audit_section(
     """What an attack measured, with exact intervals, and the verdict on the bound beside it, if there is one."""
     sure = f"{100 * audit.confidence:g}\u00a0%"
     members, others = len(audit.member), len(audit.nonmember)
-    numbers = [_interval("attack.advantage", "Advantage", audit.advantage, "Largest TPR − FPR over all thresholds.")]
+    numbers = [_interval("attack.advantage", "Advantage", audit.advantage(), "Largest TPR − FPR over all thresholds.")]
     for rate in fpr:
         percent = shown(rate, "rate", "nearest")
         numbers.append(
@@ -45,7 +45,7 @@ def audit_section(
         )
     )
     notes = [f"{attack}; {members:,} scores of members and {others:,} of non-members; {sure} confidence."]
-    if epsilon.low <= 0 and audit.advantage.low <= 0:
+    if epsilon.low <= 0 and audit.advantage().low <= 0:
         notes.append(f"No leakage detected by this attack at n = {min(members, others):,}; others may do better.")
     status: Status = "measured"  # without a promise there is no verdict
     if bound is not None:

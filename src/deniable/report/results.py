@@ -75,7 +75,7 @@ def _of_audit(
 
 def _leaks_at_least(audit: ScoreAudit) -> str:
     """What the attack shows, as a sentence: an interval of its advantage, and ε where it shows one."""
-    found, epsilon = audit.advantage, audit.epsilon().low
+    found, epsilon = audit.advantage(), audit.epsilon().low
     sure = f"{100 * audit.confidence:g}\u00a0% confidence"
     between = f"between {shown(found.low, 'rate', 'lower')} and {shown(found.high, 'rate', 'upper')}"
     if max(found.low, epsilon) <= 0:
