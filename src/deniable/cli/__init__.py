@@ -13,6 +13,7 @@ from deniable.cli import (  # noqa: F401  (importing a command's module register
     check,
     compare,
     demo,
+    doctor,
     local_page,
     plan,
     profile,

@@ -1,0 +1,133 @@
+"""What a report of a wrong bound needs: versions, platform, and whether known answers come out here."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+
+import numpy as np
+
+from deniable._optional import EXTRA_OF
+
+_DISTRIBUTIONS = {"flint": "python-flint", "sklearn": "scikit-learn"}  # where the module has another name
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+# 2Φ(½) − 1 to 25 digits; the advantage of σ = 1, q = 0.01, T = 5000 to 10 (an independent high-resolution inversion)
+_GAUSSIAN, _RUN = 0.3829249225480262, 0.3508330355
+
+
+@dataclass(frozen=True)
+class Check:
+    """One question with a known answer: ``detail`` says what came out."""
+
+    name: str
+    fine: bool
+    detail: str
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """Environment and checks of this installation; nothing of any data.
+
+    Attributes
+    ----------
+    versions
+        Version of deniable, Python and every library that is installed.
+    missing
+        Libraries that are not installed, each with the extra that brings it.
+    machine
+        Platform, processor, cores, thread limits, precision of ``numpy.longdouble``.
+    checks
+        Known answers, computed here.
+    """
+
+    versions: dict[str, str]
+    missing: dict[str, str]
+    machine: dict[str, str]
+    checks: tuple[Check, ...]
+
+    @property
+    def fine(self) -> bool:
+        """Whether every check came out right."""
+        return all(check.fine for check in self.checks)
+
+    def lines(self) -> list[str]:
+        """Return the diagnosis as text."""
+        return [
+            *(f"{name:<14} {found}" for name, found in (self.versions | self.machine).items()),
+            *(f"{name:<14} not installed (pip install 'deniable[{extra}]')" for name, extra in self.missing.items()),
+            *(f"{'ok' if check.fine else 'WRONG':<6} {check.name}: {check.detail}" for check in self.checks),
+        ]
+
+
+def diagnose() -> Diagnosis:
+    """Return versions, platform and the outcome of the checks."""
+    installed = {name: _version(_DISTRIBUTIONS.get(name, name)) for name in ("numpy", "scipy", *EXTRA_OF)}
+    return Diagnosis(
+        versions={"deniable": _version("deniable") or "not installed as a package", "python": sys.version.split()[0]}
+        | {name: found for name, found in installed.items() if found},
+        missing={name: EXTRA_OF[name] for name, found in installed.items() if not found},
+        machine={
+            "platform": platform.platform(),
+            "processor": f"{platform.machine()}, {os.cpu_count()} cores",
+            "threads": ", ".join(f"{name}={os.environ.get(name, 'not set')}" for name in _THREADS),
+            "longdouble": f"{np.finfo(np.longdouble).nmant} bits",
+        },
+        checks=tuple(_run(name, question) for name, question in _QUESTIONS.items()),
+    )
+
+
+def _version(distribution: str) -> str:
+    try:
+        return version(distribution)
+    except PackageNotFoundError:
+        return ""
+
+
+def _run(name: str, question: Callable[[], tuple[bool, str]]) -> Check:
+    try:
+        return Check(name, *question())
+    except Exception as error:
+        return Check(name, False, f"{type(error).__name__}: {error}")
+
+
+def _rounding() -> tuple[bool, str]:
+    nearest = 1.0 + 2.0**-53 == 1.0 and 1.0 + 3 * 2.0**-53 == 1.0 + 2.0**-51
+    subnormal = float(np.float64(2.0**-1073) / 2) > 0
+    return nearest and subnormal, f"to nearest: {nearest}; subnormal numbers kept: {subnormal}"
+
+
+def _closed_form() -> tuple[bool, str]:
+    from deniable import GaussianDP, tradeoff
+
+    curve = tradeoff(GaussianDP(1.0))
+    low, high = curve.advantage(side="lower"), curve.advantage()
+    return low <= _GAUSSIAN <= high, f"{low!r} ≤ {_GAUSSIAN} ≤ {high!r}"
+
+
+def _inversion() -> tuple[bool, str]:
+    from deniable import SubsampledGaussian, tradeoff
+
+    curve = tradeoff(SubsampledGaussian(1.0, 0.01, 5000))
+    low, high = curve.advantage(side="lower"), curve.advantage()
+    return low - 5e-11 <= _RUN <= high + 5e-11 and high - low < 1e-9, f"{low!r} … {high!r}, known: {_RUN}"
+
+
+def _noise() -> tuple[bool, str]:
+    from deniable.laws import rounded_gaussian
+
+    drawn = rounded_gaussian(1e6, 10_000) / 1e6
+    mean, deviation = float(drawn.mean()), float(drawn.std())
+    return abs(mean) < 0.06 and abs(deviation - 1) < 0.05, f"10,000 draws: mean {mean:.3f}, deviation {deviation:.3f}"
+
+
+_QUESTIONS: dict[str, Callable[[], tuple[bool, str]]] = {
+    "floating point": _rounding,
+    "closed form": _closed_form,
+    "inversion": _inversion,
+    "noise": _noise,
+}

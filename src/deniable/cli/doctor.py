@@ -1,0 +1,18 @@
+"""``deniable doctor``: what a bug report needs, and whether known answers come out on this machine."""
+
+from __future__ import annotations
+
+import typer
+
+from deniable._files import to_json
+from deniable.cli._app import FINE, MISSED, JsonFlag, app, examples
+
+
+@app.command(epilog=examples("deniable doctor", "deniable doctor --json"))
+def doctor(as_json: JsonFlag = False) -> None:
+    """Print versions, platform and known answers, for a bug report; exit code 1 if one is wrong on this machine."""
+    from deniable._doctor import diagnose
+
+    found = diagnose()
+    print(to_json(found) if as_json else "\n".join(found.lines()))
+    raise typer.Exit(FINE if found.fine else MISSED)
