@@ -75,8 +75,11 @@ class Certificate:
         return {use.name: use.mu**2 / whole for use in self.uses}
 
     def __str__(self) -> str:
-        shares = self.shares()
-        width = max(len(use.name) for use in self.uses)
+        shares: dict[str, float] = {}
+        named: dict[str, list[str]] = {}
+        for use in self.uses:  # one line per purpose: forty columns are forty looks of one kind
+            shares[use.purpose] = shares.get(use.purpose, 0.0) + self.shares()[use.name]
+            named.setdefault(use.purpose, []).append(use.name)
         delta = f", and with probability at most {self.delta:.3g} no protection (discovered categories)" * bool(
             self.delta
         )
@@ -85,11 +88,15 @@ class Certificate:
             f"The fitted model hides whether any one {self.unit} was in the data: telling it is no easier than telling "
             f"N(0, 1) from N({self.mu:.6g}, 1){delta}.",
             f"Every look at the data, with its share of the budget (μ² = {self.mu**2:.6g}):",
-            *(f"  {shares[u.name]:7.2%}  {u.name:<{width}}  {u.purpose}" for u in self.uses),
+            *(f"  {share:7.2%}  {purpose} ({_listed(named[purpose])})" for purpose, share in shares.items()),
             "Taken as public, not protected:",
             *(f"  {line}" for line in self.public),
         ]
         return "\n".join(lines)
+
+
+def _listed(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{len(names)} looks, from {names[0]!r} to {names[-1]!r}"
 
 
 @dataclass

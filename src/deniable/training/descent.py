@@ -69,14 +69,12 @@ def cell_sums(design: Design, basis: Basis, loss: Loss, data: Weighted, w: Float
     """Return the sum of the residuals in each cell, (cells, outputs): exact, whatever the order of the records."""
     most = 2**30 // max(len(basis.sizes), 1)
     cells = np.clip(np.rint(basis.entries @ (basis.scale[:, None] * w) * SCORE), -most, most)
-    tables = [design.tables(cells[:, k]) for k in range(loss.outputs)]
-    sums = [design.empty() for _ in range(loss.outputs)]
+    prepared = design.prepare(cells)
+    sums = design.empty(loss.outputs)
     for rows in design.chunks():
-        scores = [design.scores(table, rows) for table in tables]
-        residuals = loss.residuals(scores, data.target[rows])
+        residuals = loss.residuals(design.scores(prepared, rows), data.target[rows])
         watch(rows, residuals)
         if data.weights is not None:
             residuals = [r * data.weights[rows] for r in residuals]
-        for total, r in zip(sums, residuals, strict=True):
-            design.add(total, r, rows)
-    return np.stack([design.per_cell(total) for total in sums], axis=1).astype(np.int64)
+        design.add(sums, residuals, rows)
+    return design.per_cell(sums)

@@ -3,14 +3,13 @@
 Everything here is whole numbers: cell indices, basis entries, residuals on a lattice and tables of scores on a lattice.
 A sum of whole numbers below 2⁵³ is exact in double precision in any order, so neither the order of the records nor the
 processor's vector units leave a trace, and a record's residual depends on nothing but the record and what was released.
-
-Several blocks share one index (their cells multiply) so that a pass reads each record fewer times.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +17,11 @@ from scipy.sparse import block_diag, csr_matrix
 
 from deniable._check import FloatArray
 from deniable.training.encoders import Codes, Encoder
+from deniable.training.losses import Scores
+from deniable.training.noise_source import IntArray
 
 _MOST_CELLS = 1 << 16  # of one shared index
+_FEW_ENTRIES = 1 << 20  # records times blocks up to which a sparse matrix is quicker and takes 12 MiB at most
 CHUNK = 1 << 15  # records a pass handles at a time: the temporaries stay in the processor's cache
 
 
@@ -57,61 +59,146 @@ class Basis:
         return float(np.sum(np.maximum.reduceat(cells, self.starts)))
 
 
-class Design:
-    """Records as indices of cells, a few blocks sharing an index."""
+class Design(Protocol):
+    """Records as cells, and the two passes over them; scores and residuals are whole numbers, one array an output."""
+
+    def chunks(self) -> Iterator[slice]:
+        """Return slices that cover the records."""
+        ...
+
+    def prepare(self, cells: FloatArray) -> Any:
+        """Return the cells' values, (cells, outputs), in the form that ``scores`` wants."""
+        ...
+
+    def scores(self, prepared: Any, rows: slice) -> list[Scores]:
+        """Return the sum of the values of each record's cells."""
+        ...
+
+    def empty(self, outputs: int) -> Any:
+        """Return sums of zero."""
+        ...
+
+    def add(self, sums: Any, residuals: list[FloatArray], rows: slice) -> None:
+        """Add each record's residuals to its cells."""
+        ...
+
+    def per_cell(self, sums: Any) -> IntArray:
+        """Return the sums, (cells, outputs)."""
+        ...
+
+
+def design_of(codes: Iterator[Codes], sizes: Sequence[int], n_rows: int) -> Design:
+    """Return the design that is quicker: a sparse matrix for few records, shared indices for many."""
+    if n_rows * len(sizes) <= _FEW_ENTRIES:
+        return SparseDesign(codes, sizes, n_rows)
+    return SharedDesign(codes, sizes, n_rows)
+
+
+class SparseDesign:
+    """One row of ones per record: few calls, 12 bytes an entry."""
 
     def __init__(self, codes: Iterator[Codes], sizes: Sequence[int], n_rows: int) -> None:
-        self.n_rows, self.sizes = n_rows, tuple(sizes)
-        self.groups = _grouped(self.sizes, min(_MOST_CELLS, max(n_rows, 1)))
+        starts = np.concatenate(([0], np.cumsum(sizes)))
+        columns = np.empty((n_rows, len(sizes)), dtype=np.int32)
+        for j, (code, start) in enumerate(zip(codes, starts, strict=False)):
+            columns[:, j] = code.astype(np.int32) + np.int32(start)
+        ends = np.arange(0, columns.size + 1, len(sizes), dtype=np.int32)
+        shape = (n_rows, int(starts[-1]))
+        self._rows: csr_matrix = csr_matrix((np.ones(columns.size), columns.ravel(), ends), shape=shape)
+        self._columns = self._rows.T
+        self._n_rows = n_rows
+
+    def chunks(self) -> Iterator[slice]:
+        """Return one slice: the records are few."""
+        return iter((slice(0, self._n_rows),))
+
+    def prepare(self, cells: FloatArray) -> FloatArray:
+        """Return the values as they are."""
+        return cells
+
+    def scores(self, prepared: FloatArray, rows: slice) -> list[Scores]:
+        """Return the sum of the values of each record's cells."""
+        return list((self._rows @ prepared).T.astype(np.int32))
+
+    def empty(self, outputs: int) -> FloatArray:
+        """Return sums of zero."""
+        return np.zeros((self._rows.shape[1], outputs))
+
+    def add(self, sums: FloatArray, residuals: list[FloatArray], rows: slice) -> None:
+        """Add each record's residuals to its cells."""
+        np.add(sums, self._columns @ np.stack(residuals, axis=1), out=sums)
+
+    def per_cell(self, sums: FloatArray) -> IntArray:
+        """Return the sums, (cells, outputs)."""
+        return sums.astype(np.int64)
+
+
+class SharedDesign:
+    """A few blocks share an index (their cells multiply): two bytes for two or three columns, fewer passes."""
+
+    def __init__(self, codes: Iterator[Codes], sizes: Sequence[int], n_rows: int) -> None:
+        self._n_rows, self._sizes = n_rows, tuple(sizes)
+        groups = _grouped(self._sizes, min(_MOST_CELLS, max(n_rows, 1)))
         self._index: list[Codes] = []
-        for group in self.groups:
+        for group in groups:
             joint = np.zeros(n_rows, dtype=np.uint16)
             for block in group:
-                joint *= np.uint16(self.sizes[block]) if self.sizes[block] < _MOST_CELLS else np.uint16(1)
+                joint *= np.uint16(self._sizes[block] % _MOST_CELLS)
                 joint += next(codes)
             self._index.append(joint)
-        self._shapes = [tuple(self.sizes[b] for b in group) for group in self.groups]
-        self._starts = np.concatenate(([0], np.cumsum(self.sizes))).astype(np.int64)
+        self._groups = groups
+        self._shapes = [tuple(self._sizes[b] for b in group) for group in groups]
+        self._starts = np.concatenate(([0], np.cumsum(self._sizes))).astype(np.int64)
 
-    def tables(self, cells: FloatArray) -> list[NDArray[np.int32]]:
-        """Return for each group the sum of its blocks' cell values (whole numbers) at each shared index."""
+    def chunks(self) -> Iterator[slice]:
+        """Return slices that cover the records, few enough for the processor's cache."""
+        return (slice(start, start + CHUNK) for start in range(0, self._n_rows, CHUNK))
+
+    def prepare(self, cells: FloatArray) -> list[list[Scores]]:
+        """Return for each output and group the sum of its blocks' values at each shared index."""
+        return [self._tables(cells[:, k].astype(np.int32)) for k in range(cells.shape[1])]
+
+    def _tables(self, cells: Scores) -> list[Scores]:
         out = []
-        for group, shape in zip(self.groups, self._shapes, strict=True):
+        for group, shape in zip(self._groups, self._shapes, strict=True):
             table = np.zeros(shape, dtype=np.int32)
             for axis, block in enumerate(group):
-                values = cells[self._starts[block] : self._starts[block + 1]].astype(np.int32)
+                values = cells[self._starts[block] : self._starts[block + 1]]
                 table += values.reshape([-1 if a == axis else 1 for a in range(len(shape))])
             out.append(table.ravel())
         return out
 
-    def scores(self, tables: Sequence[NDArray[np.int32]], rows: slice) -> NDArray[np.int32]:
+    def scores(self, prepared: list[list[Scores]], rows: slice) -> list[Scores]:
         """Return the sum of the tables at the records' indices."""
-        total = tables[0].take(self._index[0][rows])
-        for table, index in zip(tables[1:], self._index[1:], strict=True):
-            total += table.take(index[rows])
-        return total
+        out = []
+        for tables in prepared:
+            total = tables[0].take(self._index[0][rows])
+            for table, index in zip(tables[1:], self._index[1:], strict=True):
+                total += table.take(index[rows])
+            out.append(total)
+        return out
 
-    def empty(self) -> list[FloatArray]:
-        """Return sums of zero, one array a group."""
-        return [np.zeros(int(np.prod(shape))) for shape in self._shapes]
+    def empty(self, outputs: int) -> list[list[FloatArray]]:
+        """Return sums of zero, one array a group and output."""
+        return [[np.zeros(int(np.prod(shape))) for shape in self._shapes] for _ in range(outputs)]
 
-    def add(self, sums: Sequence[FloatArray], residuals: FloatArray, rows: slice) -> None:
+    def add(self, sums: list[list[FloatArray]], residuals: list[FloatArray], rows: slice) -> None:
         """Add each record's residual to the cell of each of its groups."""
-        for total, index in zip(sums, self._index, strict=True):
-            np.add(total, np.bincount(index[rows], residuals, minlength=total.size), out=total)
+        for totals, residual in zip(sums, residuals, strict=True):
+            for total, index in zip(totals, self._index, strict=True):
+                np.add(total, np.bincount(index[rows], residual, minlength=total.size), out=total)
 
-    def per_cell(self, sums: Sequence[FloatArray]) -> FloatArray:
-        """Return the sums by cell of each block."""
+    def per_cell(self, sums: list[list[FloatArray]]) -> IntArray:
+        """Return the sums by cell of each block, (cells, outputs)."""
+        return np.stack([self._margins(totals) for totals in sums], axis=1).astype(np.int64)
+
+    def _margins(self, totals: list[FloatArray]) -> FloatArray:
         parts: dict[int, FloatArray] = {}
-        for group, shape, total in zip(self.groups, self._shapes, sums, strict=True):
+        for group, shape, total in zip(self._groups, self._shapes, totals, strict=True):
             cube = total.reshape(shape)
             for axis, block in enumerate(group):
                 parts[block] = cube.sum(axis=tuple(a for a in range(len(shape)) if a != axis))
-        return np.concatenate([parts[block] for block in range(len(self.sizes))])
-
-    def chunks(self) -> Iterator[slice]:
-        """Return slices that cover the records."""
-        return (slice(start, start + CHUNK) for start in range(0, self.n_rows, CHUNK))
+        return np.concatenate([parts[block] for block in range(len(self._sizes))])
 
 
 def _grouped(sizes: Sequence[int], most: int) -> list[list[int]]:

@@ -16,7 +16,7 @@ from deniable.training import bins, ranges
 from deniable.training.account import Ledger
 from deniable.training.columns import Table
 from deniable.training.descent import Plan, Weighted, descend
-from deniable.training.design import Basis, Design
+from deniable.training.design import Basis, design_of
 from deniable.training.encoders import Codes, Encoder, Hashed, Levels, Listed, Thermometer
 from deniable.training.losses import RESIDUAL, Loss
 from deniable.training.noise_source import IntArray, NoiseSource
@@ -99,7 +99,7 @@ class Look:
 
 def count(look: Look, n_rows: int, mu: float) -> float:
     """Return a noisy number of units (records, or persons by their weights), at least 1."""
-    look.ledger.spend("count", "number of records, for the length of the steps", mu)
+    look.ledger.spend("count", "how many there are, for the length of the steps", mu)
     sd = np.array([look.units.heaviest / mu])
     noised = look.source.channel("count", sd, 1)(np.array([look.units.total(n_rows)]))
     return max(float(noised[0]) / look.units.heaviest, 1.0)
@@ -114,7 +114,9 @@ def number_cells(
     if declared is None:
         part = mu * math.sqrt(0.5)
         cells = ranges.octave_cells(numbers)
-        counts = look.histogram(f"range of {name}", "where its values lie", part, known, cells, ranges.CELLS)
+        counts = look.histogram(
+            f"range of {name}", "ranges: in which octaves a column lies", part, known, cells, ranges.CELLS
+        )
         low, high = ranges.range_from_counts(counts, 1 / part)
         each = mu * 0.5
     else:
@@ -123,7 +125,9 @@ def number_cells(
     turn = iter(("first", "second"))
 
     def counter(cells: IntArray, size: int) -> FloatArray:
-        return look.histogram(f"bins of {name}, {next(turn)} look", "edges of its bins", each, known, cells, size)
+        return look.histogram(
+            f"bins of {name}, {next(turn)} look", "bins of equally many values", each, known, cells, size
+        )
 
     return bins.look_twice(numbers, low, high, counter, 1 / each)
 
@@ -136,7 +140,7 @@ def discovered(look: Look, name: Any, values: Any, mu: float, declared: Declared
     """
     units, heaviest = look.units, look.units.heaviest
     delta = declared.discovery_delta / len(declared.discover) * (1 - 2.0**-40)
-    look.ledger.spend(f"categories of {name}", "which texts are frequent", mu, delta)
+    look.ledger.spend(f"categories of {name}", "which texts of a column are frequent", mu, delta)
     sd = heaviest / mu
     threshold = math.ceil(heaviest + sd * (1e-6 - float(ndtri(delta / heaviest))))
     index, words = pd.factorize(np.asarray(values, dtype=object))
@@ -231,12 +235,12 @@ def fit_table(
     basis = Basis.of(encoders)
     if not units.total(table.n_rows) * RESIDUAL < _EXACT:
         raise InputError(f"X must have few enough rows for exact sums in double precision, got {table.n_rows}")
-    design = Design(all_codes(table, encoders), basis.sizes, table.n_rows)
+    design = design_of(all_codes(table, encoders), basis.sizes, table.n_rows)
     plan = plan_for(loss, ledger.left, n)
     sd = gradient_noise(basis, loss, plan, ledger.left, units.heaviest)
     spent = gradient_mu(basis, loss, plan, sd, units.heaviest)
     beside = math.fsum(use.mu**2 for use in ledger.uses)
-    ledger.spend("gradients", f"{plan.steps} noisy sums of gradients: the coefficients", spent)
+    ledger.spend("gradients", f"the coefficients: {plan.steps} sums of gradients", spent)
     squares = np.zeros(table.n_rows)
 
     def watch(rows: slice, residuals: list[FloatArray]) -> None:
