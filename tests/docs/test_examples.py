@@ -1,7 +1,8 @@
 """Every example in README and docs is run and its output compared.
 
 ``>>>`` examples are doctests. In a ``console`` block a line that starts with ``$ deniable`` is run and the lines below
-it are what it must print; ``...`` stands for anything. Blocks that follow ``<!-- not run: reason -->`` are skipped.
+it are what it must print; ``...`` stands for anything. Blocks that follow ``<!-- not run: reason -->`` are skipped; a
+block of code that is neither run nor marked so is an error.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import doctest
 import io
 import re
 import shlex
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -28,11 +30,18 @@ def blocks(page: Path, kind: str) -> list[str]:
     return [m["body"] for m in FENCE.finditer(page.read_text()) if m["kind"] == kind and not m["skip"]]
 
 
+def unrun(page: Path) -> list[str]:
+    """First lines of the blocks of code that nothing runs and no remark excuses."""
+    runs = {"python": ">>>", "console": "$ deniable ", "text": "", "toml": ""}
+    found = [m for m in FENCE.finditer(page.read_text()) if not m["skip"]]
+    return [m["body"].splitlines()[0] for m in found if m["kind"] not in runs or runs[m["kind"]] not in m["body"]]
+
+
 def name(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def _only_when_asked(request, tmp_path, monkeypatch):
     if not request.config.getoption("--run-docs"):
         pytest.skip("the examples of the documentation are run by `make docs`")
@@ -40,6 +49,18 @@ def _only_when_asked(request, tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
 
 
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_every_block_is_run_or_says_why_not(page):
+    assert unrun(page) == []
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "toml")], ids=name)
+def test_toml_can_be_read(page):
+    for block in blocks(page, "toml"):
+        assert tomllib.loads(block)
+
+
+@pytest.mark.usefixtures("_only_when_asked")
 @pytest.mark.parametrize("page", [p for p in PAGES if any(">>>" in b for b in blocks(p, "python"))], ids=name)
 def test_python_examples(page):
     text = "\n\n".join(block for block in blocks(page, "python") if ">>>" in block)
@@ -49,6 +70,7 @@ def test_python_examples(page):
     assert not report.getvalue(), report.getvalue()
 
 
+@pytest.mark.usefixtures("_only_when_asked")
 @pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "console")], ids=name)
 def test_console_examples(page):
     for block in blocks(page, "console"):
