@@ -3,12 +3,12 @@ PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13 python3.14; 
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 VENV := .venv
 BIN := $(VENV)/bin
-CODE := src tests papers benchmarks examples
+CODE := src tests papers benchmarks examples tools
 PAPERS_OUT ?= out/papers
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: demo test lint docs papers fuzz clean help
+.PHONY: demo test lint docs papers fuzz architecture clean help
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -49,6 +49,9 @@ papers: $(VENV)/.dev  ## redraw every figure of the papers in full, into out/pap
 		name=$$(basename $$(dirname $$script))-$$(basename $$script .py); \
 		$(BIN)/python $$script --out $(PAPERS_OUT)/$$name.svg >$(PAPERS_OUT)/$$name.txt; code=$$?; \
 		test $$code = 0 -o $$code = 77 || failed=1; done; exit $$failed
+
+architecture: $(VENV)/.dev  ## write ARCHITECTURE.md from the imports
+	$(BIN)/python tools/architecture.py
 
 clean:  ## remove the environment and everything made
 	rm -rf $(VENV) out .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
