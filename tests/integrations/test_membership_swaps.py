@@ -1,5 +1,7 @@
 """``MembershipPrivate(…, bound="swap")``: where the swap is known in closed form the promise covers every record."""
 
+import re
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -101,9 +103,14 @@ THREE = np.digitize(T, np.quantile(T, [0.3, 0.6]))
     ],
     ids=lambda v: repr(v) if hasattr(v, "fit") else "",
 )
-def test_everything_else_is_an_estimate_and_says_why(estimator, target, reason):
-    model = MembershipPrivate(estimator, **QUICK | {"n_resamples": 24, "eta": 0.4}).fit(X, target)
+def test_everything_else_is_refused_and_says_why(estimator, target, reason):
+    model = MembershipPrivate(estimator, **QUICK | {"n_resamples": 24, "eta": 0.4})
+    with pytest.raises(InputError, match=rf"use bound='centre'.*here because.*{re.escape(reason)}"):
+        model.fit(X, target)
+    with pytest.warns(UserWarning, match="no guarantee"):
+        model.set_params(allow_estimate=True).fit(X, target)
     assert model.certificate_.kind == "estimate"
+    assert np.isnan(model.certificate_.eta)
     assert not model.certificate_.holds
     assert any(reason in text and "not a certificate" in text for text in model.certificate_.assumptions)
 
@@ -125,9 +132,12 @@ def test_two_functions_are_not_taken_for_the_estimator():
     model = MembershipPrivate(
         Ridge(),
         **QUICK,
+        allow_estimate=True,
         get_parameters=lambda fitted: fitted.coef_,
         set_parameters=lambda shell, value: shell.__dict__.update(coef_=value, intercept_=0.0),
-    ).fit(X, T)
+    )
+    with pytest.warns(UserWarning, match="no guarantee"):
+        model.fit(X, T)
     assert model.certificate_.kind == "estimate"
     assert any("two functions" in text for text in model.certificate_.assumptions)
 

@@ -36,6 +36,8 @@ ALGORITHMS = [
 @pytest.mark.parametrize("bound", ["centre", "swap"])
 @pytest.mark.parametrize("fraction", [0.3, 0.5])
 def test_every_path_reaches_the_target_and_never_passes_it(algorithm, data, bound, fraction):
+    if bound == "swap" and algorithm is column_mean:
+        pytest.skip("nothing is proven for it: see below")
     r = dn.release(algorithm, data, eta=0.1, bound=bound, fraction=fraction, n_resamples=100, rng=1)
     c = r.certificate
     assert r.value.shape == r.noise_scale.shape == np.shape(algorithm(data))
@@ -45,8 +47,8 @@ def test_every_path_reaches_the_target_and_never_passes_it(algorithm, data, boun
     assert c.tradeoff.advantage(prior=c.prior) / 2 <= c.eta
     assert c.tradeoff.confidence == c.confidence
     assert c.n_train == int(120 * fraction)
-    assert c.holds == (not (bound == "swap" and algorithm is column_mean))
-    assert c.kind == ("exact" if c.confidence == 1 else "sampled" if c.holds else "estimate")
+    assert c.holds
+    assert c.kind == ("exact" if c.confidence == 1 else "sampled")
 
 
 @pytest.mark.parametrize("noise", ["gaussian", "norm-laplace"])
@@ -171,7 +173,7 @@ def test_resamples_resume_from_the_cache(tmp_path):
     assert len(calls) == 100 - 40 + 1
     fresh = dn.release(algorithm, X, eta=0.1, n_resamples=50, rng=0)
     np.testing.assert_array_equal(r.noise_scale, fresh.noise_scale)
-    for change in ({"rng": 1}, {"bound": "swap"}, {"n_resamples": 51}):
+    for change in ({"rng": 1}, {"covariance": "full"}, {"n_resamples": 51}):
         with pytest.raises(dn.InputError, match="something else"):
             dn.release(algorithm, X, **{"eta": 0.1, "n_resamples": 50, "rng": 0, "cache_dir": tmp_path} | change)
     with pytest.raises(dn.InputError, match="needs rng"):
@@ -198,13 +200,25 @@ def test_json_is_written_to_a_file(tmp_path):
     assert json.loads((tmp_path / "cert.json").read_text())["kind"] == "exact"
 
 
-def test_an_estimate_says_which_records_it_covers():
-    r = dn.release(column_mean, X, eta=0.1, bound="swap", swap_records=5, n_resamples=64, rng=0)
+def test_an_estimate_needs_consent_and_promises_nothing():
+    wish = {"eta": 0.1, "bound": "swap", "swap_records": 5, "n_resamples": 64, "rng": 0}
+    with pytest.raises(dn.InputError, match=r"not for this algorithm; use bound='centre'.*allow_estimate=True"):
+        dn.release(column_mean, X, **wish)
+    with pytest.warns(UserWarning, match="this release has no guarantee"):
+        r = dn.release(column_mean, X, **wish, allow_estimate=True)
     assert r.certificate.kind == "estimate"
     assert not r.certificate.holds
+    assert np.isnan(r.certificate.eta)
+    assert r.certificate.tradeoff.advantage() == 1
+    assert r.certificate.tradeoff.tpr(1e-6) == 1
     assert len(r.certificate.records) == 5
     assert any("estimate" in text for text in r.certificate.assumptions)
     assert "NOT a guarantee" in str(r.certificate)
+    assert json.loads(r.certificate.to_json())["eta"] is None
+    made = dn.assess(r)
+    assert made.status == "inconclusive"
+    assert "release.eta" not in made.numbers
+    assert "Nothing is proven" in made.headline
 
 
 def test_a_random_algorithm_is_not_enumerated():

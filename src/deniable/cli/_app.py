@@ -77,9 +77,8 @@ def run(arguments: list[str]) -> int:
     _line.set("deniable " + shlex.join(arguments))
     debug = "--debug" in arguments
     arguments = [word for word in arguments if word != "--debug"]
-    before, warnings.showwarning = warnings.showwarning, _say
     try:
-        code: Any = app(args=expand(arguments, _options_of), prog_name="deniable", standalone_mode=False)
+        code: Any = _called(expand(arguments, _options_of))
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
     except (InputError, ImportError, OSError) as error:
@@ -92,11 +91,17 @@ def run(arguments: list[str]) -> int:
             hint = f" (see {context.command_path} --help)" if context else ""
             return _bad(error.format_message() + hint, debug)
         return _defect(error, debug)
-    finally:
-        warnings.showwarning = before
     if code == INTERRUPTED:  # Typer may also turn Ctrl-C into this code by itself
         print("interrupted; no file was left half written", file=sys.stderr)
     return code if isinstance(code, int) else FINE
+
+
+def _called(arguments: list[str]) -> Any:
+    """Run the command; warnings that are meant for people are lines on stderr, each once."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("default", category=UserWarning)
+        warnings.showwarning = _say
+        return app(args=arguments, prog_name="deniable", standalone_mode=False)
 
 
 def _options_of(command: str) -> dict[str, list[str]]:

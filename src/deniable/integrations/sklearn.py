@@ -20,6 +20,7 @@ from deniable._check import FloatArray, InputError
 from deniable.integrations.sklearn_parameters import Arrays, Codec, Known, TwoFunctions, codec_for
 from deniable.integrations.sklearn_swaps import ClosedForm, closed_form
 from deniable.noise import ReleaseError, release
+from deniable.noise.evidence import NoGuaranteeError
 from deniable.noise.resampling import Population
 
 _ABSENT = 0.1  # largest share of the training parts from which a class may be missing
@@ -69,7 +70,9 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         "centre" covers every record for any estimator. "swap" needs much less noise; it covers every record for
         ``Ridge``, ``LinearRegression``, two-class ``LogisticRegression`` with its l2 penalty, ``EmpiricalCovariance``
         and ``PCA``, whose parameters then are the exact minimum (solver and tolerance do not matter). For all others,
-        and for options without a closed form, it is an estimate on a few records, and ``certificate_`` says why.
+        and for options without a closed form, it is refused, with the reason.
+    allow_estimate
+        As in :func:`deniable.release`: "swap" also where nothing is proven, without a guarantee and with a warning.
     get_parameters, set_parameters
         For other estimators: fitted estimator → array of fixed shape, and (fresh estimator, array) → None. The second
         must set all that predictions need and nothing else of the fit.
@@ -101,6 +104,7 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         eta: float = 0.1,
         noise: str = "gaussian",
         bound: str = "centre",
+        allow_estimate: bool = False,
         covariance: str = "diagonal",
         fraction: float = 0.5,
         n_resamples: int = 256,
@@ -119,6 +123,7 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         self.eta = eta
         self.noise = noise
         self.bound = bound
+        self.allow_estimate = allow_estimate
         self.covariance = covariance
         self.fraction = fraction
         self.n_resamples = n_resamples
@@ -156,22 +161,26 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         else:
             task = form
         testing = None if self.insecure_testing_seed is None else np.random.default_rng(self.insecure_testing_seed)
-        released = release(
-            task.algorithm,
-            task.data,
-            eta=self.eta,
-            noise=self.noise,  # type: ignore[arg-type]  # release checks the words
-            bound=self.bound,  # type: ignore[arg-type]
-            covariance=self.covariance,  # type: ignore[arg-type]
-            fraction=self.fraction,
-            n_resamples=self.n_resamples,
-            confidence=self.confidence,
-            rng=int(seeds.randint(2**31 - 1)),
-            n_jobs=self.n_jobs,
-            cache_dir=self.cache_dir,
-            progress=self.progress,
-            insecure_testing_rng=testing,
-        )
+        try:
+            released = release(
+                task.algorithm,
+                task.data,
+                eta=self.eta,
+                noise=self.noise,  # type: ignore[arg-type]  # release checks the words
+                bound=self.bound,  # type: ignore[arg-type]
+                allow_estimate=self.allow_estimate,
+                covariance=self.covariance,  # type: ignore[arg-type]
+                fraction=self.fraction,
+                n_resamples=self.n_resamples,
+                confidence=self.confidence,
+                rng=int(seeds.randint(2**31 - 1)),
+                n_jobs=self.n_jobs,
+                cache_dir=self.cache_dir,
+                progress=self.progress,
+                insecure_testing_rng=testing,
+            )
+        except NoGuaranteeError as error:
+            raise NoGuaranteeError(f"{error}; here because {form}" if isinstance(form, str) else str(error)) from None
         value = released.value if self.clip is None else np.clip(released.value, *self._clip_range())
         shell = clone(self.estimator)
         codec.install(
@@ -195,6 +204,12 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
     decision_function = _delegated("decision_function", "Decision values from the released parameters.")
     transform = _delegated("transform", "Transform by the released parameters.")
     mahalanobis = _delegated("mahalanobis", "Squared Mahalanobis distances under the released covariance.")
+
+    def __getstate__(self) -> Any:
+        """Leave behind what a wrapped estimator may have learnt from all data before: only its settings go along."""
+        state = dict(super().__getstate__())
+        state["estimator"] = clone(self.estimator)
+        return state
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

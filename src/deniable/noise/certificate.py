@@ -31,12 +31,14 @@ class Certificate:
     Attributes
     ----------
     eta
-        Certified bound on (accuracy of the best attack) − max(π, 1 − π), for every record the certificate covers.
+        Certified bound on (accuracy of the best attack) − max(π, 1 − π), for every record; NaN if ``kind`` is
+        "estimate": then nothing is known.
     target
         The η that was asked for; ``eta`` is never above it unless ``kind`` is "published".
     kind
-        "exact": proved, nothing sampled. "sampled": holds with ``confidence`` over the resampling. "estimate": covers
-        only ``records``, so it is no statement about the others. "published": the sampler of the paper as printed.
+        "exact": proved, nothing sampled. "sampled": holds with ``confidence`` over the resampling. "estimate": the
+        noise follows from what was seen at ``records``; nothing is promised, not even for them.
+        "published": the sampler of the paper as printed.
     confidence
         Probability over the resampling with which ``eta`` and the whole of ``tradeoff`` hold; 1 for a proof.
     tradeoff
@@ -46,7 +48,7 @@ class Certificate:
     prior
         π = n_train / n_records, the chance that a record is in the training set.
     records
-        Row numbers that an "estimate" covers; None if it covers all.
+        Row numbers that an "estimate" looked at; None otherwise.
     n_resamples, algorithm_runs
         Resamples behind the certificate and the number of times the algorithm ran for it.
     noise, sampler
@@ -88,6 +90,7 @@ class Certificate:
         plain["assumptions"] = list(self.assumptions)
         plain["holds"] = self.holds
         plain["noise_scale"] = self.noise_scale.tolist()
+        plain["eta"] = None if math.isnan(self.eta) else self.eta
         plain["tradeoff"] = {
             "advantage": self.tradeoff.advantage(),
             "tpr_at_fpr": [{"fpr": fpr, "tpr": self.tradeoff.tpr(fpr)} for fpr in _FPRS],
@@ -103,10 +106,10 @@ class Certificate:
 
     def __str__(self) -> str:
         spread = math.sqrt(float(np.mean(self.noise_scale**2))) if self.noise_scale.size else 0.0
+        if math.isnan(self.eta):
+            return self._without_promise(spread)
         accuracy = shown(max(self.prior, 1 - self.prior) + self.eta, "number", "upper")
         claim = f"no attack names a record's membership with accuracy above {accuracy}"
-        if self.records is not None:
-            claim = f"NOT a guarantee: looked at {len(self.records)} records only, whose accuracy is at most {accuracy}"
         lines = [
             f"η ≤ {shown(self.eta, 'number', 'upper')} ({self.kind}, confidence {self.confidence:.4g}): {claim}",
             f"TPR at 0.1 % FPR ≤ {shown(self.tradeoff.tpr(1e-3), 'number', 'upper')}",
@@ -115,6 +118,15 @@ class Certificate:
             f"{self.n_resamples} resamples, {self.algorithm_runs} runs",
         ]
         return "\n".join([*lines, *(f"assumes: {text}" for text in self.assumptions)])
+
+    def _without_promise(self, spread: float) -> str:
+        """What can be said where nothing is proven."""
+        looked = len(self.records or ())
+        lines = [
+            f"NOT a guarantee: the noise follows from {looked} random records, the others may be exposed; η is unknown",
+            f"{self.noise} noise, root mean square {spread:.4g} a coordinate; {self.sampler}",
+        ]
+        return "\n".join([*lines, *(f"note: {text}" for text in self.assumptions)])
 
 
 @dataclass(frozen=True, eq=False)

@@ -34,6 +34,10 @@ class ReleaseError(InputError):
     """Nothing was released: the algorithm misbehaved or the guarantee cannot be certified."""
 
 
+class NoGuaranteeError(ReleaseError):
+    """Nothing is proven for this algorithm in the way that was asked for; the message names the way that is."""
+
+
 @dataclass(frozen=True, eq=False)
 class Evidence(ABC):
     """What is known about the distances of coupled outputs, measured by a law of noise at scale 1."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from math import comb
 from os import PathLike
 from pathlib import Path
@@ -14,9 +15,9 @@ from deniable._check import FloatArray, InputError, choice, integer, number
 from deniable.curves import Assumptions, EnvelopeTradeoff, Tradeoff
 from deniable.noise import plans
 from deniable.noise.certificate import GAME, Certificate, Release
-from deniable.noise.evidence import ExactRows, ReleaseError
+from deniable.noise.evidence import ExactRows, NoGuaranteeError, ReleaseError
 from deniable.noise.laws import NoiseLaw
-from deniable.noise.plans import Game, Plan, Shaper
+from deniable.noise.plans import ROUNDING, Game, Plan, Shaper
 from deniable.noise.resampling import Algorithm, Population, Runner, cache_label, evaluate
 from deniable.noise.statistics import ExactSwap, ResampledSwap
 
@@ -37,6 +38,7 @@ def release(
     confidence: float = 0.99,
     known_std: ArrayLike | None = None,
     swap_records: int = 8,
+    allow_estimate: bool = False,
     moment: float = 2.0,
     reproduce: bool = False,
     rng: int | np.random.Generator | None = None,
@@ -68,8 +70,11 @@ def release(
         "centre" covers every record at once for any algorithm: it pairs the outputs of two opposite training sets,
         which is never worse than comparing each output with a fixed centre. "swap" pairs training sets that differ
         in one record and takes the worst record: much less noise, but proved only where the swap distances are known
-        in closed form, or when there are at most 1,000 training sets (then all are run); otherwise it is estimated
-        on ``swap_records`` random records and says so.
+        in closed form, or when there are at most 1,000 training sets (then all are run); otherwise it is refused.
+    allow_estimate
+        Whether "swap" may shape the noise by what it finds on ``swap_records`` random records where nothing is proven.
+        The other records were seen at four to five times the η asked for, so ``certificate.eta`` is then NaN, the
+        curve is the trivial one, and there is a warning: such a value is released without a guarantee.
     covariance
         Shape of the noise: "diagonal" (standard deviations ∝ √ of each coordinate's spread) or "full".
     fraction
@@ -139,6 +144,18 @@ def release(
     elif isinstance(algorithm, ResampledSwap):
         plan = plans.plan_by_known_swaps(algorithm, runner, game, shaper, resamples)
     else:
+        if not allow_estimate:
+            raise NoGuaranteeError(
+                "bound='swap' is proven for the closed forms of deniable.noise and for at most 1,000 training sets, "
+                "not for this algorithm; use bound='centre', which covers every record of any algorithm (or "
+                "allow_estimate=True for a value without a guarantee)"
+            )
+        warnings.warn(
+            "this release has no guarantee: its noise follows from a few random records, others may be exposed; "
+            "bound='centre' covers all",
+            UserWarning,
+            stacklevel=2,
+        )
         watched = integer("swap_records", swap_records, at_least=1)
         plan = plans.plan_by_swaps(algorithm, runner, game, shaper, resamples, watched)
 
@@ -146,8 +163,11 @@ def release(
         return _constant(game, plan)
     law = plan.law.with_scale(plan.evidence.least_scale(plan.law, game.level, game.log_gamma))
     reached = game.eta
-    if isinstance(plan.evidence, ExactRows):
-        reached = min(game.eta, game.rare * game.inflation * plan.evidence.worst(law, game.log_gamma))
+    if plan.kind == "estimate":
+        reached = float("nan")
+    elif isinstance(plan.evidence, ExactRows):
+        worst = game.rare * game.inflation * plan.evidence.worst(law, game.log_gamma)
+        reached = min(game.eta, worst * (1 + ROUNDING))
     return _carry_out(algorithm, game, plan, law, reached, noise, insecure_testing_rng)
 
 
@@ -274,10 +294,14 @@ def _packed(
 
 
 def _certified_curve(game: Game, plan: Plan, law: NoiseLaw, eta: float) -> Tradeoff:
-    """Return the certified ROC: H_γ at a grid of γ ≥ 1, which η itself bounds from its own γ on."""
+    """Return the certified ROC: H_γ at a grid of γ ≥ 1, which η itself bounds from its own γ on; trivial without η."""
+    if np.isnan(eta):
+        return _curve(game, np.ones_like(_LOG_GAMMAS), _LOG_GAMMAS, plan.coupling, plan.evidence.confidence)
     log_gammas = np.unique(np.append(_LOG_GAMMAS, game.log_gamma))
     bound = np.minimum(game.inflation * plan.evidence.curve(law, log_gammas), 1.0)
-    bound[log_gammas >= game.log_gamma] = np.minimum(bound[log_gammas >= game.log_gamma], eta * (1 - 1e-14) / game.rare)
+    bound[log_gammas >= game.log_gamma] = np.minimum(
+        bound[log_gammas >= game.log_gamma], eta * (1 - ROUNDING) / game.rare
+    )
     return _curve(game, np.minimum.accumulate(bound), log_gammas, plan.coupling, plan.evidence.confidence)
 
 

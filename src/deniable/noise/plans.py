@@ -22,6 +22,7 @@ from deniable.noise.laws import GaussianNoise, NoiseLaw, NormLaplaceNoise, Publi
 from deniable.noise.resampling import Algorithm, Outputs, Population, Runner, evaluate, every_output
 from deniable.noise.statistics import ExactSwap, ResampledSwap
 
+ROUNDING = 1e-13  # relative, kept between what is certified and what is computed
 _SELECTION = 0.25  # share of the resamples that fixes the shape of the noise; the others certify
 _CONSTANT = 1e-12  # relative spread below which a coordinate is a constant of the data set
 _SWAP_DISTANCES = 20_000_000  # kept in memory by the swap bound of regressions and quantiles
@@ -59,7 +60,7 @@ class Game:
     @property
     def level(self) -> float:
         """Largest E H_γ(N_a‖N_b) that gives η, a rounding error below it."""
-        return self.eta / (self.rare * self.inflation) * (1 - 1e-14)
+        return self.eta / (self.rare * self.inflation) * (1 - ROUNDING)
 
 
 @dataclass(frozen=True)
@@ -276,7 +277,7 @@ def plan_by_swaps(
         runs=resamples * (1 + n_watched),
         records=tuple(int(i) for i in watched),
         assumptions=(
-            "an estimate: records other than those listed may be less well hidden; bound='centre' covers all",
+            "an estimate, no guarantee: records other than those listed may be exposed; bound='centre' covers all",
         ),
     )
 

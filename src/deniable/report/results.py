@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from deniable._check import InputError
 from deniable._shown import shown
 from deniable.audit import AttackScores, ScoreAudit
@@ -11,7 +13,7 @@ from deniable.curves import Assumptions, Tradeoff
 from deniable.noise import Certificate, Release
 from deniable.records import PrivacyProfile
 from deniable.report.measured import audit_section
-from deniable.report.model import Assessment, Number, Section
+from deniable.report.model import Assessment, Kind, Number, Section
 from deniable.report.profiled import NOT_FOR_PUBLICATION, profile_section
 from deniable.report.sections import NOT_COVERED, TUNING_WARNING, bound_headline, bound_section
 
@@ -84,20 +86,29 @@ def _leaks_at_least(audit: ScoreAudit) -> str:
     return f"Leaks at least this, {sure}: the attack's advantage is {between}{shows}. Other attacks may do better."
 
 
+def _certified(certificate: Certificate) -> tuple[Number, ...]:
+    """The number that was certified, if there is one."""
+    if np.isnan(certificate.eta):
+        return ()
+    meaning = "Accuracy of the best attack above guessing, for every record, is at most this."
+    kind: Kind = "provable upper bound" if certificate.holds else "estimate"
+    return (Number("release.eta", "Certified η", certificate.eta, meaning, kind),)
+
+
 def _of_certificate(
     certificate: Certificate, *, prior: float, fpr: tuple[float, ...], delta: float, title: str | None
 ) -> Assessment:
     curve = certificate.tradeoff
     sure = shown(certificate.confidence, "rate", "lower")
-    holds = "" if certificate.holds else " This is an estimate on some records, not a certificate for all."
+    holds = "" if certificate.holds else " Nothing is proven about this release."
+    certain = f" Certified with confidence {sure}." if certificate.confidence < 1 else holds
+    headline = holds.strip() if np.isnan(certificate.eta) else bound_headline(curve) + certain
     release = Section(
         key="release",
         title="The release and its noise",
         summary=f"{certificate.kind} certificate; coupling: {certificate.coupling}.{holds}",
         numbers=(
-            Number("release.eta", "Certified η", certificate.eta,
-                   "Accuracy of the best attack above guessing, for every record, is at most this.",
-                   "provable upper bound" if certificate.holds else "estimate"),
+            *_certified(certificate),
             Number("release.target", "η asked for", certificate.target, "The target of the release.", "parameter"),
             Number("release.confidence", "Confidence", certificate.confidence,
                    "Probability over the resampling with which the certificate holds.", "parameter"),
@@ -110,8 +121,7 @@ def _of_certificate(
     return Assessment(
         title=title or "A release with a membership certificate",
         status="bounded" if certificate.holds else "inconclusive",
-        headline=bound_headline(curve)
-        + (f" Certified with confidence {sure}." if certificate.confidence < 1 else holds),
+        headline=headline,
         sections=(bound_section(curve, prior=prior, fpr=fpr, delta=delta), release),
         assumptions=Assumptions(
             game=curve.assumptions.game,
