@@ -16,7 +16,7 @@ from deniable.accounting.engines.failure import FailureTradeoff
 from deniable.accounting.engines.few_steps import DirectTradeoff
 from deniable.accounting.engines.finite import FiniteTradeoff
 from deniable.accounting.engines.grid import GridTradeoff
-from deniable.accounting.engines.known_batches import known_batches
+from deniable.accounting.engines.known_batches import with_sharp_phases
 from deniable.accounting.engines.monte_carlo import MonteCarloTradeoff
 from deniable.accounting.loss import EPS, PrivacyLoss
 from deniable.curves import EVERY_CASE, ApproximateTradeoff, GaussianTradeoff, Tradeoff
@@ -109,13 +109,21 @@ def _add_or_remove(
         found = InvertedTradeoff(loss, tolerance, method="transform inversion")
     else:
         method = "transform inversion with error bounds, other certified engines where it converges slowly"
-        otherwise = known_batches if sharp else lambda loss: ComposedTradeoff.of(loss, tolerance, method)
-        found = _closed_form(loss) or otherwise(loss)
+        found = _closed_form(loss) or (_sharp(loss, tolerance, method) if sharp else _composed(loss, tolerance, method))
     if failure == 0:
         return found
     if isinstance(found, ApproximateTradeoff):
         return ApproximateTradeoff(found.guaranteed_epsilon, failure)
     return FailureTradeoff(found, failure, method=found.method, confidence=found.confidence)
+
+
+def _composed(loss: PrivacyLoss, tolerance: float, method: str) -> Tradeoff:
+    return ComposedTradeoff.of(loss, tolerance, method)
+
+
+def _sharp(loss: PrivacyLoss, tolerance: float, method: str) -> Tradeoff:
+    """Phases with next to no noise are told apart from the others, which keep their exact curve."""
+    return with_sharp_phases(loss, _SHARPEST, lambda rest: _closed_form(rest) or _composed(rest, tolerance, method))
 
 
 def _direct(loss: PrivacyLoss) -> Tradeoff:

@@ -20,11 +20,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable._check import FloatArray, InputError, numbers
+from deniable.accounting.engines.binomial import LONG, LONG_EPS, binomial
 from deniable.curves import Direction, Side, Tradeoff
 
 _EPS = float(np.finfo(np.float64).eps)
-_LONG = np.longdouble  # 64 bits of mantissa on x86; elsewhere its own (larger) rounding error is charged
-_LONG_EPS = float(np.finfo(np.longdouble).eps)
 _TINY = 1e-300  # charged where masses come close to underflow, below _SMALL
 _SMALL = 1e-285
 _BLOCK = 500.0  # log-ratios apart: e^500 stays far from overflow
@@ -32,7 +31,6 @@ _MOST = 1 << 17  # outcomes kept
 _MOST_PAIRS = 1 << 21  # outcomes of a product before they are merged: 16 MB an array
 _LARGEST = 700.0  # ε beyond which randomised response counts as giving the world away
 _SIDES: tuple[Side, ...] = ("upper", "lower")
-_UNSEEN = (1e-300, 1e-60, 1e-30)  # mass of a binomial law that may be left out, the first that leaves few enough
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,45 +88,42 @@ class FiniteLaw:
     def randomized_responses(cls, epsilon: float, count: int, side: Side = "upper") -> FiniteLaw:
         """Return ``count`` randomised responses, the worst pair of ε-DP: a binomial law on ε·(2k − count).
 
-        Its masses come from ratios of neighbours, (n − k)/(k + 1)·e^ε, outwards from the mode, and are divided by their
-        sum. What Hoeffding's inequality says is never seen is left out. Where e^ε comes close to overflow, the world is
-        given away on the upper side, and ε is smaller on the lower one.
+        Where e^ε comes close to overflow, the world is given away on the upper side, and ε is smaller on the lower one.
         """
         if epsilon > _LARGEST and side == "upper":
             nothing = np.zeros(0)
             return cls(nothing, nothing, nothing, only=(1.0, 1.0), reach=(math.inf, math.inf))
         epsilon = min(epsilon, _LARGEST)
-        mean = count / (1 + math.exp(-epsilon))
-        for unseen in _UNSEEN:
-            reach = math.sqrt(count * math.log(2 / unseen) / 2) + 2
-            low, high = max(0, math.floor(mean - reach)), min(count, math.ceil(mean + reach))
-            if high - low < _MOST // 2:
-                break
-        else:
-            raise MemoryError(f"{count} randomised responses have too many outcomes that are not rare")
-        k = np.arange(low, high, dtype=_LONG)
-        ratio = (count - k) / (k + 1) * np.exp(_LONG(epsilon))
-        mode = min(max(round(mean) - low, 0), ratio.size)
-        up, down = np.cumprod(ratio[mode:]), np.cumprod(1 / ratio[:mode][::-1])[::-1]
-        weight = np.concatenate([down, np.ones(1, dtype=_LONG), up])
-        mass = np.asarray(weight / weight.sum(), dtype=np.float64)
-        left_out = unseen if low > 0 or high < count else 0.0
-        mine = np.arange(low, high + 1)  # Q is the mirror image of P
+        law = binomial(count, 1 / (1 + math.exp(-epsilon)), _MOST // 2, np.exp(LONG(epsilon)))
+        mine = law.first + np.arange(law.mass.size)  # Q is the mirror image of P
         places = np.union1d(mine, count - mine)
         p, q = np.zeros(places.size), np.zeros(places.size)
-        p[np.searchsorted(places, mine)], q[np.searchsorted(places, count - mine)] = mass, mass
+        p[np.searchsorted(places, mine)], q[np.searchsorted(places, (count - mine)[::-1])] = law.mass, law.mass[::-1]
         shift = 0.0 if _product_is_exact(epsilon, count) else _EPS * epsilon * count
-        return _kept(
-            cls(
-                epsilon * (2 * places - count).astype(np.float64),
-                p,
-                q,
-                8 * mass.size * _LONG_EPS + 4 * _EPS + left_out,
-                shift,
-                lost=(left_out, left_out),
-                reach=(epsilon * count, epsilon * count),
-            )
-        )
+        log_ratio = epsilon * (2 * places - count).astype(np.float64)
+        reach = (epsilon * count, epsilon * count)
+        return _kept(cls(log_ratio, p, q, law.doubt, shift, lost=(law.unseen, law.unseen), reach=reach))
+
+    @classmethod
+    def bits(cls, count: int, hit: float, false: float, error: float) -> FiniteLaw:
+        """Return ``count`` bits that are 1 with probability ``hit`` under P and ``false`` < ``hit`` under Q.
+
+        Both are known up to a factor 1 ± ``error``. A test that looks at single steps through thresholds only.
+        """
+        laws = [binomial(count, rate, _MOST // 2) for rate in (hit, false)]
+        places = np.unique(np.concatenate([law.successes for law in laws]))
+        masses = []
+        for law in laws:
+            masses.append(np.zeros(places.size))
+            masses[-1][np.searchsorted(places, law.successes)] = law.mass
+        # the probability of k ones moves by a factor (1 ± error)^k·(1 ± error·rate/(1 − rate))^(n − k)
+        steepest = float(places[-1]) + count * max(rate / (1 - rate) for rate in (hit, false))
+        one, none = math.log(hit / false), math.log1p(-hit) - math.log1p(-false)
+        log_ratio = places * one + (count - places) * none
+        size = float(places[-1]) * (abs(one) + 2) + count * (abs(none) + hit)
+        doubt, unseen = max(law.doubt for law in laws) + 2 * error * steepest, max(law.unseen for law in laws)
+        shift = 8 * _EPS * size + 2 * error * steepest
+        return _kept(_sorted(cls(log_ratio, masses[0], masses[1], doubt, shift, lost=(unseen, unseen))))
 
     def swapped(self) -> FiniteLaw:
         """Return the pair with the two laws exchanged."""
@@ -143,28 +138,28 @@ class FiniteLaw:
 
         The first is Σ_{i ≥ k} p_i·e^{l_k − l_i}, in blocks in which no exponential can overflow.
         """
-        levels, p = self.log_ratio.astype(_LONG), self.p.astype(_LONG)
-        scaled = np.zeros(levels.size + 1, dtype=_LONG)
+        levels, p = self.log_ratio.astype(LONG), self.p.astype(LONG)
+        scaled = np.zeros(levels.size + 1, dtype=LONG)
         end = levels.size
         with np.errstate(under="ignore"):
             while end > 0:
                 start = int(np.searchsorted(self.log_ratio[:end], self.log_ratio[end - 1] - _BLOCK))
                 top = levels[end - 1]
                 part = np.cumsum((p[start:end] * np.exp(top - levels[start:end]))[::-1])[::-1]
-                after = scaled[end] * np.exp(levels[start:end] - levels[end]) if end < levels.size else _LONG(0)
+                after = scaled[end] * np.exp(levels[start:end] - levels[end]) if end < levels.size else LONG(0)
                 scaled[start:end] = part * np.exp(levels[start:end] - top) + after
                 end = start
             gaps = -np.expm1(levels[:-1] - levels[1:])
-            sticks = np.concatenate([np.cumsum((gaps * scaled[1:-1])[::-1])[::-1], np.zeros(1, dtype=_LONG)])
-        error = (4 * levels.size + 8 * _BLOCK + 64) * _LONG_EPS + 8 * _EPS
+            sticks = np.concatenate([np.cumsum((gaps * scaled[1:-1])[::-1])[::-1], np.zeros(1, dtype=LONG)])
+        error = (4 * levels.size + 8 * _BLOCK + 64) * LONG_EPS + 8 * _EPS
         return np.asarray(scaled[:-1], dtype=np.float64), np.asarray(sticks, dtype=np.float64), error
 
     @cached_property
     def tails(self) -> tuple[FloatArray, FloatArray, float]:
         """Mass of outcomes k, k + 1, … under P and Q for every k (and after the last), and their relative error."""
-        sums = [np.cumsum(m[::-1].astype(_LONG))[::-1] for m in (self.p, self.q)]
+        sums = [np.cumsum(m[::-1].astype(LONG))[::-1] for m in (self.p, self.q)]
         p, q = (np.append(np.asarray(total, dtype=np.float64), 0.0) for total in sums)
-        return p, q, self.doubt + self.p.size * _LONG_EPS + 4 * _EPS
+        return p, q, self.doubt + self.p.size * LONG_EPS + 4 * _EPS
 
     def stick(self, log_gamma: FloatArray, side: Side) -> FloatArray:
         """H_γ(P‖Q) of these laws, rounded to a side."""
@@ -245,12 +240,17 @@ class FiniteLaw:
         spacing = (high - low) / (most - 2)
         place = np.minimum(((self.log_ratio - low) / spacing).astype(np.intp), most - 2)
         if side == "lower":
+            edge = low + spacing * place
             p, q = (_placed(place, mass, most) for mass in (self.p, self.q))
-            both = (p > 0) & (q > 0)
-            p, q = p[both], q[both]
+            # a group's log-ratio is a mean of its members', under the law with more mass there (the other may be 0)
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
+                down = _placed(place, self.p * np.exp(edge - self.log_ratio), most)
+                up = _placed(place, self.q * np.exp(self.log_ratio - edge), most)
+                log_ratio = low + spacing * np.arange(most) + np.where(p > q, np.log(p / down), np.log(up / q))
+            keep = ((p > 0) | (q > 0)) & np.isfinite(log_ratio)
             doubt = self.doubt + self.p.size * _EPS
-            # the mean of neighbours' ratios: known as well as the masses are
-            return _sorted(replace(self, log_ratio=np.log(p / q), p=p, q=q, doubt=doubt, shift=2 * doubt + 4 * _EPS))
+            shift = self.shift + 2 * doubt + 8 * _EPS * (1 + max(abs(low), abs(high)))
+            return _sorted(replace(self, log_ratio=log_ratio[keep], p=p[keep], q=q[keep], doubt=doubt, shift=shift))
         edges = low + spacing * np.arange(most, dtype=np.float64)
         above = np.clip(self.log_ratio - edges[place], 0.0, spacing)
         share = np.expm1(above) / np.expm1(spacing)  # of Q, to the upper end

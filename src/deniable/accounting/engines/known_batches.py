@@ -1,55 +1,331 @@
-"""A bound that needs no integral: the attacker is told in which steps the record would take part.
+"""Bounds that need no integral: the attacker is told in which steps the record would take part, or sees one bit a step.
 
-Knowing the batches only helps him, and makes the composed law Gaussian: with k of T steps, N(0, 1) against N(√k/σ, 1).
-By joint convexity H_γ ≤ Σ_k Bin(k; T, q)·H_γ(N(√k/σ, 1)‖N(0, 1)), in either direction. For small noise the batches are
-all but visible, and the bound is nearly attained; for large noise it is loose.
+From above: knowing the batches only helps him and makes the composed law Gaussian, N(0, 1) against N(√V, 1) with
+V = μ² + Σ_j K_j/σ_j² when phase j takes the record K_j ~ Bin(T_j, q_j) times. By joint convexity H_γ ≤ E H_γ(N(0, 1),
+N(√V, 1)), in either direction, and as H grows with V, laws of K are rounded up. Without Gaussian part the law of "never
+taken" is that of "out", P = w·Q + (1 − w)·P′, which is exact where joint convexity is not:
+H_γ(P‖Q) = (1 − w)·H_γ′(P′‖Q) with γ′ = (γ − w)/(1 − w), and H_γ(Q‖P) = (1 − γw)·H_γ″(Q‖P′) with
+γ″ = γ(1 − w)/(1 − γw). For small noise the batches are all but visible, and the bound is nearly attained.
+
+From below: whether a step's outcome exceeds a threshold is a post-processing, so that these bits bound every curve.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import bdtr
+from numpy.typing import NDArray
+from scipy.special import ndtr
 
 from deniable._check import FloatArray
+from deniable.accounting.engines.binomial import binomial
+from deniable.accounting.engines.finite import FiniteLaw, FiniteTradeoff
 from deniable.accounting.loss import EPS, PrivacyLoss
-from deniable.curves import EnvelopeTradeoff, GaussianTradeoff
+from deniable.curves import Direction, GaussianTradeoff, Side, Tradeoff
 
-_FAR = np.geomspace(0.05, 700.0, 80)
-_LOG_GAMMA = np.concatenate([-_FAR[::-1], [0.0], _FAR])
-_LEVELS = 120  # numbers of steps told apart; those in between are rounded up
-_MASS = 1e-12  # charged to the largest number, for the rounding of the binomial law
+_LEVELS = 256  # values of V told apart; those in between are rounded up
+_MOST = 1 << 16  # numbers of participations of one phase
+_MOST_SEEN = 10**6  # steps of a phase whose bits are looked at where all are too many: a post-processing
+_LIKELY = 1e-14  # the levels are finest where all but this mass lies
+_DEVIATIONS = np.concatenate([np.linspace(-8.0, 8.0, 129), np.geomspace(8.5, 60.0, 30)])  # of K where it is very large
+_BISECTIONS = 40  # of log γ for a false positive rate: only the width of the bound depends on how near it comes
+_LIKELIHOODS = (0.3, 1.5, 4.0, 8.0, 14.0, 24.0, 45.0, 90.0, 180.0, 350.0)  # of a step's outcome that counts as a one
+_ANY_LIKELIHOODS = (1.5, 6.0, 20.0)  # the same where one such outcome settles the matter
+_NORMAL_ERROR = 64 * EPS  # relative error of Φ(x) over 1 + x²: see benchmarks/accounting/special_functions.py
 
 
-def known_batches(loss: PrivacyLoss) -> EnvelopeTradeoff:
-    """Return upper bounds for a composed loss; the lower side is the trivial one.
+@dataclass(frozen=True, eq=False)
+class KnownBatchesTradeoff(Tradeoff):
+    """Upper bounds from a mixture of Gaussian pairs whose label is told; lower bounds from attacks.
 
-    Several phases are taken with every record in every batch, and randomised responses as giving the record away.
+    Attributes
+    ----------
+    squared, weight
+        V of every Gaussian pair and its probability, both rounded up.
+    revealed
+        Probability of all other labels, which count as giving the record away.
+    took
+        Probability, rounded up, of the labels above; the rest is "never taken", the same law as "out".
+    attacks
+        Trade-offs of what some attackers look at, which bound the curve from below.
     """
-    method = (
-        "told the batches: an upper bound only, since the noise is too small (or the leak too rare) for the engines"
-    )
+
+    squared: FloatArray
+    weight: FloatArray
+    revealed: float
+    took: float = 1.0
+    attacks: tuple[Tradeoff, ...] = ()
+
+    def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
+        if side == "lower":
+            return _best([a._sticks(log_gamma, direction, side) for a in self.attacks], np.zeros_like(log_gamma))
+        rise = np.expm1(log_gamma)  # γ − 1
+        if direction == "add":
+            steep = log_gamma - math.log(self.took) - 8 * EPS * np.abs(log_gamma)
+            moved = np.log1p(np.maximum(rise / self.took - 8 * EPS * np.abs(rise) / self.took, -1.0))
+            bound = self._mixture(np.where(log_gamma > 600, steep, moved), direction)
+            return np.where(-rise < self.took, bound, -rise * (1 + 4 * EPS))
+        scale = self.took * (rise + 1)
+        share = scale - rise + 8 * EPS * (scale + np.abs(rise))  # 1 − γw
+        moved = log_gamma + math.log(self.took) - np.log(np.maximum(share, 0.0))
+        bound = self._mixture(moved - 8 * EPS * (np.abs(log_gamma) + np.abs(moved)), direction)
+        bound *= share / self.took * (1 + 8 * EPS)
+        plain = self._mixture(log_gamma, direction) + (1 - self.took) * np.maximum(-rise, 0.0)
+        return np.where(share > 0, np.where(np.isfinite(bound), bound, plain), 0.0)
+
+    def _mixture(self, log_gamma: FloatArray, direction: Direction) -> FloatArray:
+        """Upper bound on Σ weight·H_γ(N(0, 1), N(√V, 1)) + revealed."""
+        bound = np.full_like(log_gamma, self.revealed)
+        for variance, share in zip(self.squared, self.weight, strict=True):
+            gaussian = GaussianTradeoff(math.sqrt(variance) * (1 + 4 * EPS))
+            bound += share * gaussian._sticks(log_gamma, direction, "upper")
+        return bound * (1 + 4 * EPS * (self.weight.size + 1))
+
+    def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
+        if side == "lower":
+            return _best([attack._rates(fpr, direction, side) for attack in self.attacks], fpr)
+        # TPR ≤ γα + H_γ for every γ: best where the likelihood ratio tests of all labels make α together, or at γ = 1
+        never, taken = 1 - self.took, np.sqrt(self.squared)
+        low, high = np.full_like(fpr, -800.0), np.full_like(fpr, 800.0)
+        for _ in range(_BISECTIONS):
+            middle = (low + high) / 2
+            out, hit = np.zeros_like(fpr), np.zeros_like(fpr)
+            for mu, share in zip(taken, self.weight, strict=True):
+                out += share * (ndtr(-middle / mu - mu / 2) if mu > 0 else (middle < 0))
+                hit += share * (ndtr(-middle / mu + mu / 2) if mu > 0 else (middle < 0))
+            rate = out / self.took if direction == "add" else out + never * hit / self.took
+            low, high = np.where(rate > fpr, middle, low), np.where(rate > fpr, high, middle)
+        bound = np.ones_like(fpr)
+        for level in (low, high, np.zeros_like(fpr)):
+            if direction == "add":  # γ = w + (1 − w)·γ′
+                log_gamma = np.logaddexp(math.log(never) if never > 0 else -np.inf, level + math.log(self.took))
+            else:
+                log_gamma = level - np.logaddexp(math.log(self.took), level + (math.log(never) if never else -np.inf))
+            line = np.where(fpr > 0, np.exp(log_gamma) * fpr * (1 + 8 * EPS), 0.0)
+            bound = np.fmin(bound, (line + self._sticks(log_gamma, direction, side)) * (1 + 4 * EPS))
+        return np.where(fpr == 1, 1.0, bound)
+
+    def _least_log_ratio(self, direction: Direction) -> float:
+        return max((attack._least_log_ratio(direction) for attack in self.attacks), default=0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class SharpTradeoff(Tradeoff):
+    """Phases with next to no noise beside others: one that hardly ever takes the record costs what it leaks, no more.
+
+    From above the smaller of two: all batches are told; or the sharp phases give the record away if they ever take it
+    and are the same law as "out" if they do not, H_γ ≤ took + (1 − took)·H_{γ/(1 − took)}(rest) and
+    H_γ(Q‖P) ≤ H_{γ(1 − took)}(rest). From below the better of what the sharp phases and the rest reach alone, and of
+    the attacker who accuses at any outcome above a threshold, and else tests the rest.
+
+    Attributes
+    ----------
+    told
+        Bounds from all phases together.
+    rest
+        The trade-off without the sharp phases.
+    took
+        Probability that the sharp phases ever take the record, rounded up.
+    seen
+        For a few thresholds, the probability that a sharp step exceeds it, "in" rounded down and "out" up.
+    """
+
+    told: KnownBatchesTradeoff
+    rest: Tradeoff
+    took: float
+    seen: tuple[tuple[float, float], ...]
+
+    def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
+        told = self.told._sticks(log_gamma, direction, side)
+        if side == "lower":
+            alone = self.rest._sticks(log_gamma, direction, side)
+            return _best([told, alone, *(self._seen(log_gamma, direction, *pair) for pair in self.seen)], told)
+        never = math.log1p(-self.took) if self.took < 1 else -math.inf
+        if direction == "add":
+            moved = log_gamma - never - 8 * EPS * (np.abs(log_gamma) + abs(never))
+            left = (1 - self.took) * self.rest._sticks(moved, direction, side) if self.took < 1 else 0.0
+            return np.minimum(told, (self.took + left) * (1 + 8 * EPS))
+        moved = log_gamma + never - 8 * EPS * (np.abs(log_gamma) + abs(never))
+        return np.minimum(told, self.rest._sticks(moved, direction, side))
+
+    def _seen(self, log_gamma: FloatArray, direction: Direction, hit: float, false: float) -> FloatArray:
+        """Lower bound: any outcome above the threshold counts as one test, else the rest is looked at."""
+        none = math.log1p(-hit) - math.log1p(-false)
+        slack = 8 * EPS * (np.abs(log_gamma) + abs(none) + 1)
+        gamma = np.exp(np.minimum(log_gamma, 700.0))
+        if direction == "add":
+            settled = np.where(log_gamma < 700, hit - gamma * false * (1 + 4 * EPS), 0.0)
+            left = (1 - hit) * self.rest._sticks(log_gamma - none + slack, direction, "lower")
+        else:
+            settled = np.zeros_like(gamma)
+            left = (1 - false) * self.rest._sticks(log_gamma + none + slack, direction, "lower")
+        return left * (1 - 8 * EPS) + np.maximum(settled, 0.0) * (1 - 8 * EPS)
+
+    def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
+        told = self.told._rates(fpr, direction, side)
+        if side == "lower":
+            bounds = [told, self.rest._rates(fpr, direction, side)]
+            for hit, false in self.seen:
+                if direction == "add":
+                    left = np.clip((fpr - false) / (1 - false) * (1 - 8 * EPS), 0.0, 1.0)
+                    found = hit + (1 - hit) * self.rest._rates(left, direction, side)
+                    bounds.append(np.where(fpr >= false, found * (1 - 8 * EPS), fpr))
+                else:
+                    left = np.clip(fpr / (1 - hit) * (1 - 8 * EPS), 0.0, 1.0)
+                    bounds.append((1 - false) * self.rest._rates(left, direction, side) * (1 - 8 * EPS))
+            return _best(bounds, fpr)
+        if direction == "add":
+            found = self.took + (1 - self.took) * self.rest._rates(fpr, direction, side)
+            return np.minimum(told, found * (1 + 8 * EPS))
+        left = np.where(fpr > 0, fpr / (1 - self.took) * (1 + 8 * EPS), 0.0)
+        return np.minimum(told, self.rest._rates(np.minimum(left, 1.0), direction, side))
+
+    def _largest_log_ratio(self, direction: Direction) -> float:
+        if direction == "add" or self.took >= 1:
+            return math.inf
+        return self.rest._largest_log_ratio(direction) - math.log1p(-self.took) * (1 + 4 * EPS)
+
+    def _least_log_ratio(self, direction: Direction) -> float:
+        return max(self.told._least_log_ratio(direction), self.rest._least_log_ratio(direction))
+
+
+def known_batches(loss: PrivacyLoss, attacks: bool = False) -> KnownBatchesTradeoff:
+    """Return upper bounds for a composed loss, with ``attacks`` lower ones; randomised responses reveal the record."""
+    method = "told the batches: noise too small (or a leak too rare) for the engines"
     if loss.flips:
-        bound = np.ones_like(_LOG_GAMMA)
-        return EnvelopeTradeoff(_LOG_GAMMA, bound, bound, method=method)
-    squared, weight = _cases(loss)
-    bound = np.zeros_like(_LOG_GAMMA)
-    for variance, share in zip(squared, weight, strict=True):
-        gaussian = GaussianTradeoff(math.sqrt(variance) * (1 + 4 * EPS))
-        bound += share * gaussian._hockey_stick(_LOG_GAMMA, "add", "upper")
-    bound = np.minimum(bound * (1 + 1e-12), 1.0)
-    return EnvelopeTradeoff(_LOG_GAMMA, bound, bound, method=method)
+        return KnownBatchesTradeoff(np.zeros(0), np.zeros(0), 1.0, method=method)
+    seen = _attacks(loss) if attacks else ()
+    return KnownBatchesTradeoff(*_cases(loss), *_never(loss), seen, method=method)
 
 
-def _cases(loss: PrivacyLoss) -> tuple[FloatArray, FloatArray]:
-    """μ² of the Gaussian pair in every case, and the probabilities of the cases, both rounded to the safe side."""
-    if loss.steps.size != 1:
-        return np.array([loss.gaussian + float(np.sum(loss.steps / loss.noise**2))]), np.ones(1)
-    steps, rate = float(loss.steps[0]), float(loss.rate[0])
-    mean, spread = steps * rate, math.sqrt(steps * rate * (1 - rate))
-    near = np.linspace(mean - 10 * spread, mean + 10 * spread + 40, _LEVELS)
-    levels = np.unique(np.concatenate([np.arange(9.0), np.ceil(near), [steps]]).clip(0, steps))
-    weight = np.diff(bdtr(levels, int(steps), rate), prepend=0.0).clip(0.0)
-    weight[-1] += _MASS
-    return loss.gaussian + levels / float(loss.noise[0]) ** 2, weight * (1 + 1e-12)
+def with_sharp_phases(loss: PrivacyLoss, sharpest: float, rest: Callable[[PrivacyLoss], Tradeoff]) -> Tradeoff:
+    """Return the trade-off of a loss with phases of noise below ``sharpest``; ``rest`` gives that of the others."""
+    told = known_batches(loss, attacks=True)
+    sharp = loss.noise < sharpest
+    if sharp.all() and not loss.flips and loss.gaussian == 0:
+        return told
+    others, alone = _phases(loss, ~sharp), replace(_phases(loss, sharp), gaussian=0.0, flips=())
+    pairs = (_any_above(alone, likelihood) for likelihood in _ANY_LIKELIHOODS)
+    seen = tuple(pair for pair in pairs if pair is not None)
+    return SharpTradeoff(told, rest(others), _took(alone), seen, method=told.method)
+
+
+def _phases(loss: PrivacyLoss, which: NDArray[np.bool_]) -> PrivacyLoss:
+    return replace(loss, noise=loss.noise[which], rate=loss.rate[which], steps=loss.steps[which])
+
+
+def _best(bounds: Sequence[FloatArray], trivial: FloatArray) -> FloatArray:
+    found: FloatArray = np.max([trivial, *bounds], axis=0)
+    return found
+
+
+def _took(loss: PrivacyLoss) -> float:
+    """Probability that the record is ever taken, rounded up."""
+    never = math.fsum(t * math.log1p(-q) for t, q in zip(loss.steps, loss.rate, strict=True))
+    return min(-math.expm1(never) * (1 + 16 * EPS), 1.0)
+
+
+def _never(loss: PrivacyLoss) -> tuple[float]:
+    return (_took(loss) if loss.gaussian == 0 else 1.0,)
+
+
+def _cases(loss: PrivacyLoss) -> tuple[FloatArray, FloatArray, float]:
+    """V and the probability of every label, and the probability of all others, rounded to the safe side."""
+    squared, weight, revealed = np.array([loss.gaussian]), np.ones(1), 0.0
+    for sigma, rate, steps in zip(loss.noise, loss.rate, loss.steps, strict=True):
+        taken, share, unseen = _participations(int(steps), float(rate))
+        with np.errstate(over="ignore"):
+            sums = np.add.outer(squared, taken / float(sigma) ** 2).ravel() * (1 + 4 * EPS)
+        squared, weight = _rounded_up(sums, np.multiply.outer(weight, share).ravel() * (1 + 2 * EPS))
+        revealed += unseen
+    finite = np.isfinite(squared)
+    revealed += float(weight[~finite].sum()) * (1 + 1e-12)
+    squared, weight = squared[finite], weight[finite]
+    if loss.gaussian == 0:  # "never taken" is no label: see KnownBatchesTradeoff.took
+        squared, weight = squared[squared > 0], weight[squared > 0]
+    return squared, weight, min(revealed, 1.0)
+
+
+def _participations(steps: int, rate: float) -> tuple[FloatArray, FloatArray, float]:
+    """Numbers of participations, the probability of each, and that of all others, rounded to the safe side."""
+    try:
+        law = binomial(steps, rate, _MOST)
+    except MemoryError:  # Bernstein: P(K ≥ mean + s) ≤ exp(−s²/(2(variance + s/3))), at a few levels
+        mean, variance = steps * rate, steps * rate * (1 - rate)
+        s = _DEVIATIONS * math.sqrt(variance)
+        with np.errstate(under="ignore"):
+            beyond = np.where(s > 0, np.exp(-(s**2) / (2 * (variance + np.maximum(s, 0.0) / 3))), 1.0)
+        beyond *= 1 + 1e-9  # rounding of an exponent of a few hundred
+        taken = np.minimum(np.ceil((mean + s) * (1 + 4 * EPS)), steps)
+        return taken[1:], np.maximum(beyond[:-1] - beyond[1:], 0.0), float(beyond[-1])
+    return *_rounded_up(law.successes, law.mass * (1 + law.doubt)), law.unseen
+
+
+def _rounded_up(values: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Merge labels into at most ``_LEVELS``, each rounded up to the largest of its group: H grows with V."""
+    order = np.argsort(values)
+    values, weight = values[order], weight[order]
+    if values.size <= _LEVELS:
+        return values, weight
+    roots = np.sqrt(values)
+    total = np.cumsum(weight)
+    last = min(int(np.searchsorted(total, total[-1] * (1 - _LIKELY))), values.size - 1)
+    fine = np.linspace(roots[np.searchsorted(total, _LIKELY)], roots[last], 3 * _LEVELS // 4)
+    coarse = np.linspace(roots[last], roots[-1], _LEVELS // 4 - 1)
+    ends = np.unique(np.searchsorted(roots, np.concatenate([fine, coarse]), side="right").clip(1, values.size))
+    ends = np.unique(np.append(ends, values.size))
+    starts = np.concatenate([[0], ends[:-1]])
+    return values[ends - 1], np.add.reduceat(weight, starts) * (1 + values.size * EPS)
+
+
+def _attacks(loss: PrivacyLoss) -> tuple[Tradeoff, ...]:
+    """Return what some attackers see: the Gaussian part; which steps' outcomes are above a threshold, for a few."""
+    found: list[Tradeoff] = [GaussianTradeoff(math.sqrt(loss.gaussian) * (1 - 4 * EPS))] if loss.gaussian > 0 else []
+    for likelihood in _LIKELIHOODS:
+        law: FiniteLaw | None = None
+        for sigma, rate, steps in zip(loss.noise, loss.rate, loss.steps, strict=True):
+            step = _above(float(sigma), float(rate), likelihood)
+            if step is None:
+                continue
+            bits = _all_bits(int(steps), *step).coarse(4 * _LEVELS, "lower")
+            law = bits if law is None else law.composed(bits).coarse(4 * _LEVELS, "lower")
+        if law is not None:
+            found.append(FiniteTradeoff.of(law))
+    return tuple(found)
+
+
+def _all_bits(steps: int, hit: float, false: float, error: float) -> FiniteLaw:
+    try:
+        return FiniteLaw.bits(steps, hit, false, error)
+    except MemoryError:
+        return FiniteLaw.bits(_MOST_SEEN, hit, false, error)
+
+
+def _above(sigma: float, rate: float, likelihood: float) -> tuple[float, float, float] | None:
+    """Probability, "in" and "out", that a step's log-likelihood ratio is above ``likelihood``, and their error."""
+    with np.errstate(all="ignore"):
+        odds = np.log1p(np.expm1(likelihood) / rate)
+        threshold = 0.5 / sigma + sigma * odds
+        false, hit = float(ndtr(-threshold)), float(ndtr(1 / sigma - threshold))
+    hit = (1 - rate) * false + rate * hit
+    return (hit, false, _NORMAL_ERROR * (1 + (threshold + 1 / sigma) ** 2)) if 1e-290 < false < hit < 1 else None
+
+
+def _any_above(loss: PrivacyLoss, likelihood: float) -> tuple[float, float] | None:
+    """Probability that any step's outcome is that likely, "in" rounded down and "out" up."""
+    log_none_in = log_none_out = error = 0.0
+    for sigma, rate, steps in zip(loss.noise, loss.rate, loss.steps, strict=True):
+        step = _above(float(sigma), float(rate), likelihood)
+        if step is None:
+            return None
+        hit, false, doubt = step
+        log_none_in, log_none_out = log_none_in + steps * math.log1p(-hit), log_none_out + steps * math.log1p(-false)
+        error = max(error, 2 * doubt / (1 - hit) + 16 * EPS)
+    seen, mistaken = (
+        -math.expm1(log_none_in) * (1 - error - 16 * EPS),
+        -math.expm1(log_none_out) * (1 + error + 16 * EPS),
+    )
+    return (seen, mistaken) if 0 < mistaken < seen < 1 else None
