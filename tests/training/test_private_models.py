@@ -172,7 +172,7 @@ def test_regression_learns(loss):
     for seed in range(3):
         a, b, ya, yb = train_test_split(X, y, test_size=0.25, random_state=seed)
         scores.append(dn.PrivateRegressor(advantage=0.462, loss=loss, insecure_testing_rng=rng).fit(a, ya).score(b, yb))
-    assert np.mean(scores) > 0.15
+    assert np.mean(scores) > 0.25
 
 
 def test_counts_are_learned_with_the_poisson_loss():
@@ -183,6 +183,17 @@ def test_counts_are_learned_with_the_poisson_loss():
     prediction = model.predict(X)
     assert (prediction > 0).all()
     assert np.corrcoef(prediction, np.exp(X[:, 0]))[0, 1] > 0.9
+
+
+def test_interactions_find_what_acts_together():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(6000, 6))
+    y = 2 * X[:, 0] * X[:, 1] + 2 * np.sign(X[:, 2]) * X[:, 3] + rng.logistic(size=6000) > 0
+    model = dn.PrivateClassifier(advantage=0.3, interactions=2, insecure_testing_rng=rng).fit(X[:4000], y[:4000])
+    assert [pair.names for pair in model.model_.pairs] == [(0, 1), (2, 3)]
+    assert roc_auc_score(y[4000:], model.predict_proba(X[4000:])[:, 1]) > 0.75
+    figure = model.plot(["0 × 1", 4])
+    assert len(figure.axes) == 2
 
 
 def test_few_records_are_a_warning():
@@ -219,6 +230,8 @@ FRAME, Y = table(100, 8)
         ({"mechanism": 1.0}, FRAME, Y, "mechanism"),
         ({"model": "forest"}, FRAME, Y, "additive"),
         ({"loss": "hinge"}, FRAME, Y, "loss"),
+        ({"model": "linear", "interactions": 2}, FRAME, Y, "additive"),
+        ({"interactions": -1}, FRAME, Y, "interactions"),
         ({"group": "patient"}, FRAME, Y, "group"),
         ({"classes": ["ill", "fine"]}, FRAME, Y, "classes does not list"),
         ({"insecure_testing_rng": 3}, FRAME, Y, "insecure_testing_rng"),

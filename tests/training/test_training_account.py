@@ -64,9 +64,9 @@ def test_no_neighbour_moves_the_transcript_further_than_paid_for(model, declared
         replay = Replay(recorded)
         dn.PrivateClassifier(**estimator.get_params())._fit(other, labels, replay)
         shift = squared_shift(recorded, replay)
-        assert set(shift) == {"gradient" if name == "gradients" else name for name in paid}
+        assert set(shift) == {name for name in paid}
         for name, price in paid.items():
-            assert shift["gradient" if name == "gradients" else name] <= price * (1 + 1e-12)
+            assert shift[name] <= price * (1 + 1e-12)
         largest = max(largest, sum(shift.values()))
     assert largest <= mu**2
     assert largest >= 0.5 * mu**2  # some record comes near: the account is not merely loose
@@ -93,6 +93,21 @@ def test_a_fit_with_half_the_noise_is_caught():
         dn.PrivateClassifier(advantage=0.3)._fit(other, labels, replay)
         shifts.append(sum(squared_shift(recorded, replay).values()))
     assert max(shifts) > estimator.certificate_.mu**2
+
+
+def test_pairs_are_paid_for():
+    frame, y = people(60, 12)
+    for classes in (y, np.arange(60) % 3):
+        estimator = dn.PrivateClassifier(advantage=0.3, interactions=2)
+        recorded = Recording(13)
+        estimator._fit(frame, classes, recorded)
+        paid = {use.name: use.mu**2 for use in estimator.certificate_.uses}
+        assert {"pairs", "first fit", "coefficients"} <= set(paid)
+        for other, labels in neighbours(frame, classes):
+            replay = Replay(recorded)
+            dn.PrivateClassifier(advantage=0.3, interactions=2)._fit(other, labels, replay)
+            for name, shift in squared_shift(recorded, replay).items():
+                assert shift <= paid[name] * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("loss", ["squared", "huber", "poisson"])
@@ -171,7 +186,7 @@ def test_discovery_adds_its_failure_probability():
 
 def test_a_text_of_one_person_passes_the_threshold_as_rarely_as_promised():
     from deniable.training.account import Ledger
-    from deniable.training.fitting import Declared, Look, Units, discovered
+    from deniable.training.looks import Declared, Look, Units, discovered
     from deniable.training.noise_source import GaussianNoise
 
     shown, delta = 0, 0.05

@@ -11,7 +11,7 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from deniable._check import FloatArray, InputError, choice, number
+from deniable._check import FloatArray, InputError, choice, integer, number
 from deniable.accounting import tradeoff
 from deniable.curves import Tradeoff, with_assumptions
 from deniable.mechanisms import Composition, GaussianDP
@@ -19,7 +19,8 @@ from deniable.training.account import Certificate, Ledger
 from deniable.training.columns import Table
 from deniable.training.declared import asks_discovery, declare, public_inputs
 from deniable.training.exposure import RecordTradeoffs
-from deniable.training.fitting import Additive, Declared, Look, Units, fit_table
+from deniable.training.fitting import Additive, Task, fit_table
+from deniable.training.looks import Declared, Look, Units
 from deniable.training.losses import Loss
 from deniable.training.noise_source import GaussianNoise, NoiseSource
 from deniable.training.targets import Budget, budget
@@ -77,6 +78,8 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
 
     def _fitted(self, X: Any, y: Any, source: NoiseSource) -> dict[str, Any]:
         choice("model", self.model, ("additive", "linear"))
+        if integer("interactions", self.interactions, at_least=0) and self.model != "additive":
+            raise InputError("interactions are for model='additive'")
         if y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None")
         X, owners = self._without_group(_as_table(X), fitting=True)
@@ -107,7 +110,9 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         public: tuple[str, ...],
     ) -> dict[str, Any]:
         """Fit and return the attributes that every model has."""
-        outcome = fit_table(look, n, table, target, loss, declared, self.model)
+        columns = len(table.columns)
+        pairs = min(self.interactions, columns * (columns - 1) // 2)
+        outcome = fit_table(Task(look, n, table, target, loss), declared, self.model, pairs)
         certificate = Certificate(
             allowance.words,
             look.units.unit,

@@ -18,7 +18,7 @@ from deniable._check import FloatArray, InputError, choice
 from deniable.mechanisms import Mechanism
 from deniable.training.base import PrivateModel
 from deniable.training.columns import Table
-from deniable.training.fitting import COUNT_SHARE, Declared, Look, count
+from deniable.training.looks import COUNT_SHARE, Declared, Look, count
 from deniable.training.losses import Logistic, Loss, Softmax
 from deniable.training.targets import Budget
 
@@ -65,6 +65,9 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         Failure probability that discovery may add; counted in, the target holds for all together.
     classes
         The classes, if some may be absent from the data. Otherwise those of the data are used and are public.
+    interactions
+        Number of pairs of columns that get a joint shape function (additive model). Half of μ² then goes into finding
+        and choosing them: worth it where columns act together and there are many records.
     group
         Name (for arrays: index) of the column that says whose record it is. The guarantee is then about persons with
         all their records; the column is no feature.
@@ -117,6 +120,7 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         ranges: Mapping[Any, tuple[Any, Any]] | None = None,
         categories: Mapping[Any, Any] | str | None = None,
         discovery_delta: float = 1e-6,
+        interactions: int = 0,
         classes: Sequence[Any] | None = None,
         group: Any = None,
         records_per_person: int = 1,
@@ -138,6 +142,7 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         self.ranges = ranges
         self.categories = categories
         self.discovery_delta = discovery_delta
+        self.interactions = interactions
         self.classes = classes
         self.group = group
         self.records_per_person = records_per_person

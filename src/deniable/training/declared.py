@@ -12,7 +12,7 @@ import pandas as pd
 
 from deniable._check import InputError, choice
 from deniable.training.columns import Column, Table, days
-from deniable.training.fitting import Declared
+from deniable.training.looks import Declared
 
 _OUTSIDE = 0.5  # share of a column's values outside its declared range that must be a mistake
 _WORDS = ("hash", "discover")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -67,14 +67,27 @@ def descend(
 
 def cell_sums(design: Design, basis: Basis, loss: Loss, data: Weighted, w: FloatArray, watch: Watch) -> IntArray:
     """Return the sum of the residuals in each cell, (cells, outputs): exact, whatever the order of the records."""
+    sums = design.empty(loss.outputs)
+    for rows, residuals in _residuals(design, basis, loss, data, w, watch):
+        design.add(sums, residuals, rows)
+    return design.per_cell(sums)
+
+
+def residuals_at(design: Design, basis: Basis, loss: Loss, data: Weighted, w: FloatArray) -> list[FloatArray]:
+    """Return each record's (weighted) residuals, one array an output."""
+    parts = [residuals for _, residuals in _residuals(design, basis, loss, data, w, lambda rows, residuals: None)]
+    return [np.concatenate(column) for column in zip(*parts, strict=True)]
+
+
+def _residuals(
+    design: Design, basis: Basis, loss: Loss, data: Weighted, w: FloatArray, watch: Watch
+) -> Iterator[tuple[slice, list[FloatArray]]]:
     most = 2**30 // max(len(basis.sizes), 1)
     cells = np.clip(np.rint(basis.entries @ (basis.scale[:, None] * w) * SCORE), -most, most)
     prepared = design.prepare(cells)
-    sums = design.empty(loss.outputs)
     for rows in design.chunks():
         residuals = loss.residuals(design.scores(prepared, rows), data.target[rows])
         watch(rows, residuals)
         if data.weights is not None:
             residuals = [r * data.weights[rows] for r in residuals]
-        design.add(sums, residuals, rows)
-    return design.per_cell(sums)
+        yield rows, residuals

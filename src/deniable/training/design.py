@@ -16,13 +16,21 @@ from numpy.typing import NDArray
 from scipy.sparse import block_diag, csr_matrix
 
 from deniable._check import FloatArray
-from deniable.training.encoders import Codes, Encoder
+from deniable.training.encoders import Codes
 from deniable.training.losses import Scores
 from deniable.training.noise_source import IntArray
 
 _MOST_CELLS = 1 << 16  # of one shared index
 _FEW_ENTRIES = 1 << 20  # records times blocks up to which a sparse matrix is quicker and takes 12 MiB at most
 CHUNK = 1 << 15  # records a pass handles at a time: the temporaries stay in the processor's cache
+
+
+class Block(Protocol):
+    """Anything with cells and a basis: an encoder or a pair."""
+
+    def basis(self) -> tuple[FloatArray, FloatArray]:
+        """Return the whole numbers, (cells, coordinates), and the scale of each coordinate: rows of norm at most 1."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,9 +45,9 @@ class Basis:
     scale: FloatArray
 
     @classmethod
-    def of(cls, encoders: Sequence[Encoder]) -> Basis:
-        """Return the blocks of the encoders and the intercept, each scaled by 1/√(number of blocks)."""
-        parts = [encoder.basis() for encoder in encoders] + [(np.ones((1, 1)), np.ones(1))]
+    def of(cls, blocks: Sequence[Block]) -> Basis:
+        """Return the blocks and the intercept, each scaled by 1/√(number of blocks)."""
+        parts = [block.basis() for block in blocks] + [(np.ones((1, 1)), np.ones(1))]
         share = np.sqrt(len(parts))
         entries: csr_matrix = csr_matrix(block_diag([rows for rows, _ in parts], format="csr"))
         return cls(tuple(len(rows) for rows, _ in parts), entries, np.concatenate([s for _, s in parts]) / share)

@@ -42,7 +42,11 @@ class Loss(Protocol):
 
     @property
     def travel(self) -> float:
-        """How far the coefficients may go, in units of μ: the rule's implicit ridge."""
+        """How far the coefficients may go, in units of μ: one over the rule's implicit ridge."""
+
+    @property
+    def reach(self) -> float:
+        """How far they may go at most, however large μ is: one over the ridge against fitting the sample's noise."""
 
     def residuals(self, scores: list[Scores], target: FloatArray) -> list[FloatArray]:
         """Return one array of whole numbers per output; ``target`` holds one number per record."""
@@ -79,6 +83,7 @@ class Logistic:
     outputs: int = 1
     curvature: float = 0.25
     travel: float = 3.0
+    reach: float = 10.0
 
     def residuals(self, scores: list[Scores], target: FloatArray) -> list[FloatArray]:
         """Return σ(score) − y, clipped, on the lattice."""
@@ -102,6 +107,7 @@ class Softmax:
     clip: float = 0.5
     curvature: float = 0.5
     travel: float = 3.0
+    reach: float = 10.0
 
     def residuals(self, scores: list[Scores], target: FloatArray) -> list[FloatArray]:
         """Return the clipped residual vectors, one array per class."""
@@ -125,10 +131,11 @@ class Softmax:
 class Squared:
     """Prediction minus target, clipped at ``clip`` target units: squared loss near, absolute loss far."""
 
-    clip: float = 1.0
+    clip: float = 0.5
     outputs: int = 1
     curvature: float = 1.0
-    travel: float = 0.5
+    travel: float = 0.75
+    reach: float = 0.35
 
     def residuals(self, scores: list[Scores], target: FloatArray) -> list[FloatArray]:
         """Return the clipped differences; targets are in the units of the scores."""
@@ -141,10 +148,11 @@ class Squared:
 class Poisson:
     """exp(score) minus a count in units of its typical size, clipped at ``clip``."""
 
-    clip: float = 1.0
+    clip: float = 0.5
     outputs: int = 1
     curvature: float = 2.0
-    travel: float = 0.5
+    travel: float = 0.75
+    reach: float = 0.35
 
     def residuals(self, scores: list[Scores], target: FloatArray) -> list[FloatArray]:
         """Return the clipped differences between rate and count."""

@@ -10,6 +10,7 @@ import numpy as np
 from deniable._check import FloatArray, InputError
 from deniable.training.encoders import Encoder, Hashed, Levels, Listed, Thermometer
 from deniable.training.fitting import Additive
+from deniable.training.interactions import LEVELS, Pair
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -40,9 +41,10 @@ def draw(
     for ax in axes.ravel()[len(chosen) :]:
         ax.set_axis_off()
     for ax, j in zip(axes.ravel(), chosen, strict=False):
-        _panel(ax, model.encoders[j], block(model, j)[:, output], (texts or {}).get(model.encoders[j].name))
-        ax.axhline(0.0, color="grey", linewidth=0.6)
-        ax.set_title(str(model.encoders[j].name), fontsize=9)
+        _panel(ax, model.blocks[j], block(model, j)[:, output], (texts or {}).get(model.blocks[j].name))
+        if not isinstance(model.blocks[j], Pair):
+            ax.axhline(0.0, color="grey", linewidth=0.6)
+        ax.set_title(str(model.blocks[j].name), fontsize=9)
         ax.tick_params(labelsize=7)
     for row in axes:
         row[0].set_ylabel("adds to the score", fontsize=8)
@@ -52,12 +54,12 @@ def draw(
 def block(model: Additive, j: int) -> FloatArray:
     """Return what each cell of column j adds to the scores, centred over its cells without the missing one."""
     start = int(model.basis.starts[j])
-    values = model.cell_scores()[start : start + model.encoders[j].size]
+    values = model.cell_scores()[start : start + model.blocks[j].size]
     return np.asarray(values - values[:-1].mean(axis=0))
 
 
 def _chosen(model: Additive, columns: Any, output: int) -> list[int]:
-    names = [encoder.name for encoder in model.encoders]
+    names = [encoder.name for encoder in model.blocks]
     if columns is None:
         spread = [float(np.std(block(model, j)[:-1, output])) for j in range(len(names))]
         return [int(j) for j in np.argsort(spread, kind="stable")[::-1][:_MOST]]
@@ -74,7 +76,7 @@ def _chosen(model: Additive, columns: Any, output: int) -> list[int]:
     return [names.index(name) for name in wanted]
 
 
-def _panel(ax: Any, encoder: Encoder, values: FloatArray, texts: list[str] | None) -> None:
+def _panel(ax: Any, encoder: Encoder | Pair, values: FloatArray, texts: list[str] | None) -> None:
     match encoder:
         case Thermometer():
             ends = np.concatenate(([encoder.low], encoder.edges, [encoder.high]))
@@ -87,6 +89,12 @@ def _panel(ax: Any, encoder: Encoder, values: FloatArray, texts: list[str] | Non
             _bars(ax, [*encoder.values, "(other)", "(missing)"], values)
         case Hashed() if texts:
             _bars(ax, texts, values[[encoder.cell(text) for text in texts]])
+        case Pair():
+            grid = values.reshape(LEVELS + 1, LEVELS + 1)[:LEVELS, :LEVELS]
+            most = max(float(np.abs(grid).max()), 1e-12)
+            ax.imshow(grid.T, origin="lower", cmap="coolwarm", vmin=-most, vmax=most, aspect="auto")
+            ax.set(xticks=[], yticks=[])
+            ax.set_xlabel(f"{encoder.names[0]}, from its lowest to its highest quarter", fontsize=7)
         case Hashed():
             ax.bar(np.arange(len(values)), values, width=1.0)
             ax.set_xlabel("cell of the public hash", fontsize=7)

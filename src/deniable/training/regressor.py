@@ -17,12 +17,14 @@ from deniable.training import bins
 from deniable.training.base import PrivateModel
 from deniable.training.columns import Table
 from deniable.training.declared import span_of
-from deniable.training.fitting import COUNT_SHARE, Declared, Look, count, number_cells
+from deniable.training.looks import COUNT_SHARE, Declared, Look, count, number_cells
 from deniable.training.losses import Loss, Poisson, Squared
 from deniable.training.targets import Budget
 
 TARGET_SHARE = 0.05  # of μ²: location and spread of the target
-_CLIPS = {"squared": 1.0, "huber": 0.5, "poisson": 1.0}
+_CLIP = 0.5  # in spreads of the target
+_MANY = 800.0  # n·μ from which on a larger clip pays: less bias on skewed targets, noise matters less
+_WIDEST = 4.0  # times the smallest clip
 
 
 class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
@@ -32,11 +34,11 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
     ----------
     advantage, tpr, fpr, accuracy, prior, epsilon, delta, reconstruction, baseline, noise_multiplier, mechanism
         The target: at most one, ``advantage=0.1`` unless given.
-    model, ranges, categories, discovery_delta, group, records_per_person, insecure_testing_rng
+    model, ranges, categories, discovery_delta, interactions, group, records_per_person, insecure_testing_rng
         As for the classifier.
     loss
-        "squared": residuals are clipped at one spread of the target (half the distance of its 16 % and 84 % points);
-        "huber": at half of that; "poisson": counts, with a logarithmic link.
+        "squared": residuals are clipped at ½ to 2 spreads of the target (half of what lies between 16 % and 84 %),
+        by the number of records; "huber": always at ½; "poisson": counts, with a logarithmic link.
     target_range
         (low, high) of the target if it is public; otherwise its location and spread are found privately.
     """
@@ -61,6 +63,7 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
         ranges: Mapping[Any, tuple[Any, Any]] | None = None,
         categories: Mapping[Any, Any] | str | None = None,
         discovery_delta: float = 1e-6,
+        interactions: int = 0,
         group: Any = None,
         records_per_person: int = 1,
         insecure_testing_rng: Generator | None = None,
@@ -82,12 +85,13 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
         self.ranges = ranges
         self.categories = categories
         self.discovery_delta = discovery_delta
+        self.interactions = interactions
         self.group = group
         self.records_per_person = records_per_person
         self.insecure_testing_rng = insecure_testing_rng
 
     def _learn(self, table: Table, y: Any, look: Look, declared: Declared, allowance: Budget) -> dict[str, Any]:
-        choice("loss", self.loss, tuple(_CLIPS))
+        choice("loss", self.loss, ("squared", "huber", "poisson"))
         values = np.asarray(_check_y(y, y_numeric=True, estimator=self), dtype=np.float64)
         if self.loss == "poisson" and (values < 0).any():
             raise InputError(f"loss='poisson' needs counts of at least 0, got {values.min():g}")
@@ -96,7 +100,7 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
         self._advise(n, table, declared, allowance)
         cells = number_cells(look, "the target", values, look.ledger.mu * math.sqrt(TARGET_SHARE), span)
         centre, spread = _location(cells, self.loss)
-        loss: Loss = Poisson(_CLIPS["poisson"]) if self.loss == "poisson" else Squared(_CLIPS[self.loss])
+        loss = _loss(self.loss, n * look.ledger.left)
         if span is not None:
             values = np.clip(values, *span)
         public = ("the range of the target",) * (span is not None)
@@ -114,6 +118,14 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.regressor_tags.poor_score = True  # tiny data sets are mostly noise: that is the promise
         return tags
+
+
+def _loss(name: str, strength: float) -> Loss:
+    """Return the loss whose clip and travel grow with the number of records in units of the noise."""
+    if name == "poisson":
+        return Poisson()
+    wider = min(max(math.sqrt(strength / _MANY), 1.0), _WIDEST)
+    return Squared(_CLIP * wider if name == "squared" else _CLIP, travel=0.75 * wider)
 
 
 def _location(cells: bins.NoisyCells, loss: str) -> tuple[float, float]:

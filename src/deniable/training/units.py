@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from deniable._check import InputError, integer
-from deniable.training.fitting import Units
+from deniable.training.looks import Units
 
 HEAVIEST = 5040  # divisible by 1 … 10: a person's records share it in whole numbers
 

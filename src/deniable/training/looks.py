@@ -1,0 +1,156 @@
+"""Looks at single columns: counts, ranges, bins and categories, each a noisy histogram that is paid for beforehand."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.special import ndtri
+
+from deniable._check import FloatArray
+from deniable.training import bins, ranges
+from deniable.training.account import Ledger
+from deniable.training.columns import Table
+from deniable.training.encoders import Encoder, Hashed, Levels, Listed, Thermometer
+from deniable.training.noise_source import IntArray, NoiseSource
+
+COUNT_SHARE = 0.01  # of μ²: how many records there are, for the length of the steps
+BINS_SHARE = 0.09  # of μ²: ranges and bins of all numeric columns together
+BINS = 32
+INFORMATIVE = 70.0  # records in units of a histogram's noise from which on private bins are as good as declared ones
+
+
+@dataclass(frozen=True)
+class Units:
+    """Who must be hidden: each record, or each person, whose records' whole-number weights sum to ≤ ``heaviest``."""
+
+    unit: str = "record"
+    weights: FloatArray | None = None
+    heaviest: int = 1
+    owners: IntArray | None = None
+    labels: tuple[Any, ...] | None = None
+
+    def total(self, n_rows: int) -> int:
+        """Return the sum of all weights."""
+        return n_rows if self.weights is None else int(self.weights.sum())
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What the caller says is public: ranges of numbers, lists of categories, cells of the hash."""
+
+    ranges: Mapping[Any, tuple[float, float]] = field(default_factory=dict)
+    categories: Mapping[Any, tuple[str, ...]] = field(default_factory=dict)
+    discover: frozenset[Any] = frozenset()
+    discovery_delta: float = 0.0
+    hash_cells: int = 255
+
+
+@dataclass
+class Look:
+    """Histograms of weighted records with noise: the only way in which columns are looked at."""
+
+    source: NoiseSource
+    ledger: Ledger
+    units: Units
+
+    def histogram(self, label: str, purpose: str, mu: float, rows: Any, cells: IntArray, size: int) -> FloatArray:
+        """Return noisy counts; each record is in one cell, so a person moves them by at most ``heaviest``."""
+        self.ledger.spend(label, purpose, mu)
+        weights = None if self.units.weights is None else self.units.weights[rows]
+        counts = np.bincount(cells, weights, minlength=size).astype(np.int64)
+        sd = self.units.heaviest / mu
+        noised = self.source.channel(label, np.full(size, sd), 1)(counts)
+        return noised / self.units.heaviest
+
+
+def count(look: Look, n_rows: int, mu: float) -> float:
+    """Return a noisy number of units (records, or persons by their weights), at least 1."""
+    look.ledger.spend("count", "how many there are, for the length of the steps", mu)
+    sd = np.array([look.units.heaviest / mu])
+    noised = look.source.channel("count", sd, 1)(np.array([look.units.total(n_rows)]))
+    return max(float(noised[0]) / look.units.heaviest, 1.0)
+
+
+def number_cells(
+    look: Look, name: Any, values: FloatArray, mu: float, declared: tuple[float, float] | None
+) -> bins.NoisyCells:
+    """Return noisy cells of one numeric column, for ``mu`` in all."""
+    known = np.flatnonzero(~np.isnan(values))
+    numbers = values[known]
+    if declared is None:
+        part = mu * math.sqrt(0.5)
+        cells = ranges.octave_cells(numbers)
+        counts = look.histogram(
+            f"range of {name}", "ranges: in which octaves a column lies", part, known, cells, ranges.CELLS
+        )
+        low, high = ranges.range_from_counts(counts, 1 / part)
+        each = mu * 0.5
+    else:
+        low, high = declared
+        each = mu * math.sqrt(0.5)
+    turn = iter(("first", "second"))
+
+    def counter(cells: IntArray, size: int) -> FloatArray:
+        return look.histogram(
+            f"bins of {name}, {next(turn)} look", "bins of equally many values", each, known, cells, size
+        )
+
+    return bins.look_twice(numbers, low, high, counter, 1 / each)
+
+
+def discovered(look: Look, name: Any, values: Any, mu: float, declared: Declared) -> tuple[str, ...]:
+    """Return the texts whose noisy count passes a threshold that a text of one unit alone passes with probability δ.
+
+    A text that others hold also is a Gaussian release of one count. One that nobody else holds changes the output only
+    if it passes: count ≤ 1, so N must exceed threshold − 1; a person can hold as many as its weight has parts.
+    """
+    units, heaviest = look.units, look.units.heaviest
+    delta = declared.discovery_delta / len(declared.discover) * (1 - 2.0**-40)
+    look.ledger.spend(f"categories of {name}", "which texts of a column are frequent", mu, delta)
+    sd = heaviest / mu
+    threshold = math.ceil(heaviest + sd * (1e-6 - float(ndtri(delta / heaviest))))
+    index, words = pd.factorize(np.asarray(values, dtype=object))
+    known = index >= 0
+    weights = None if units.weights is None else units.weights[known]
+    counts = np.bincount(index[known], weights, minlength=len(words)).astype(np.int64)
+    noised = look.source.channel(f"categories of {name}", np.full(len(words), sd), 1)(counts)
+    return tuple(sorted(str(word) for word, passed in zip(words, noised > threshold, strict=True) if passed))
+
+
+def encoders_for(look: Look, table: Table, declared: Declared, model: str, mu: float, n: float) -> tuple[Encoder, ...]:
+    """Return one encoder a column; numeric ones share ``mu`` among them."""
+    looked = [c for c in table.columns if c.kind in ("number", "date") or c.name in declared.discover]
+    each = mu / math.sqrt(max(len(looked), 1)) * (1 - 2.0**-40)
+    out: list[Encoder] = []
+    for j, column in enumerate(table.columns):
+        name = column.name
+        if column.kind == "yes/no":
+            out.append(Listed(name, ("False", "True")))
+        elif column.kind == "category":
+            words = declared.categories.get(name)
+            if name in declared.discover:
+                out.append(Listed(name, discovered(look, name, table.values(j), each, declared)))
+            else:
+                out.append(Hashed(name, declared.hash_cells) if words is None else Listed(name, tuple(words)))
+        else:
+            span = declared.ranges.get(name)
+            if span is not None and not n * each >= INFORMATIVE:
+                cells = bins.NoisyCells(*span, np.linspace(*span, BINS + 1)[1:-1], np.ones(BINS))
+            else:
+                cells = number_cells(look, name, table.values(j), each, span)
+            out.append(_number_encoder(name, cells, model, span))
+    return tuple(out)
+
+
+def _number_encoder(name: Any, cells: bins.NoisyCells, model: str, span: tuple[float, float] | None) -> Encoder:
+    if model == "additive":
+        return Thermometer(name, bins.equal_mass_edges(cells, BINS), cells.low, cells.high)
+    if span is not None:
+        return Levels(name, *span)
+    low, high = bins.quantile(cells, 0.01), bins.quantile(cells, 0.99)
+    return Levels(name, low, high) if low < high else Levels(name, cells.low, cells.high)
