@@ -16,19 +16,17 @@ def demo(
     out: Annotated[Path, typer.Option(help="Where to write the page.")] = Path("deniable-demo.html"),
     as_json: JsonFlag = False,
 ) -> None:
-    """Assess a logistic regression on scikit-learn's breast-cancer data and write the report."""
+    """Fit a private model to scikit-learn's breast-cancer data and write the report."""
     check_writable("--out", out, suffixes=(".html", ".htm"))
-    import deniable as dn
-    from deniable.cli.assess import show
+    from deniable.cli.train import finish
+    from deniable.report.training_run import train_table
 
-    made = dn.assess(
+    made = train_table(
         "breast-cancer",
-        epsilon=2.0,
-        regularization=0.02,
-        prior=0.1,
+        advantage=0.1,
         rng=0,
         progress=True,
-        command="deniable assess breast-cancer --epsilon 2 --regularization 0.02 --prior 0.1 --seed 0",
+        command="deniable train breast-cancer --advantage 0.1 --seed 0 --report report.html",
     )
-    show(made, out, as_json)
+    finish(made, None, out, as_json)
     typer.echo(f"Open this page in a browser: {out.resolve()}", err=True)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from deniable._check import number, numbers
+from deniable._check import InputError, number, numbers
 from deniable.accounting import tradeoff as tradeoff_of
 from deniable.curves import ApproximateTradeoff, Tradeoff
 from deniable.integrations.dp_event import from_dp_event
@@ -25,6 +25,8 @@ from deniable.report.sections import NOT_COVERED, TUNING_WARNING, bound_headline
 
 def assess(
     source: Any,
+    X: Any = None,
+    y: Any = None,
     *,
     prior: float = 0.5,
     fpr: Sequence[float] = (0.1, 0.01, 0.001),
@@ -48,9 +50,13 @@ def assess(
           perturbation, and bounded, profiled record by record and attacked;
         - a pair (X, y) with ``model=`` a scikit-learn model fitted on it and ``mechanism=`` how it is released
           (``OutputPerturbation`` or ``ObjectivePerturbation``): the same of that model;
+        - a fitted :class:`~deniable.PrivateClassifier` or ``PrivateRegressor``: its account, curve, other risks and
+          shape functions; with ``X`` and ``y``, records held out from the fit, also how useful it is;
         - what :func:`deniable.release` returned: the certificate of the release;
         - what :func:`deniable.privacy_profile` returned: the exposure of every record;
         - what :func:`deniable.audit_scores` returned: the measured attack (``bound=`` a trade-off to compare with).
+    X, y
+        For a fitted private model: held-out records. What is measured on them is not protected.
     prior
         What the attacker believes beforehand, P(in), in (0, 1).
     fpr
@@ -81,7 +87,14 @@ def assess(
     }
     reproduction = {"command": command} if command else {}
     source = _what_ran(source)
-    if isinstance(source, Mechanism | Tradeoff):
+    private = _is_private_model(source)
+    if (X is not None or y is not None) and not private:
+        raise InputError(f"X and y go with a fitted private model, got {type(source).__name__}")
+    if private:
+        from deniable.report.private_model import assess_private
+
+        made = assess_private(source, X, y, title=title, **common, **options)
+    elif isinstance(source, Mechanism | Tradeoff):
         made = _assess_mechanism(source, title=title, **common, **options)
     elif "model" in options:
         from deniable.report.model_run import assess_model
@@ -96,6 +109,16 @@ def assess(
 
         made = assess_result(source, title=title, **common, **options)
     return _with_reproduction(made, reproduction)
+
+
+def _is_private_model(source: Any) -> bool:
+    """Whether ``source`` is a fitted private model; scikit-learn is not imported to find out."""
+    kinds = {kind.__module__ for kind in type(source).__mro__}
+    if "deniable.training.base" not in kinds:
+        return False
+    if not hasattr(source, "tradeoff_"):
+        raise InputError(f"source must be fitted first: call fit on this {type(source).__name__}")
+    return True
 
 
 def _assess_mechanism(

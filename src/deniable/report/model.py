@@ -111,7 +111,7 @@ class Assessment:
     ``status`` is the worst of its parts: "bounded" (a proof, no attack run), "consistent" (attacks stay below the
     proof), "measured" (attacked, but nothing was promised: no verdict), "inconclusive", "target missed" (a limit that
     the caller set is exceeded), "violated" (an attack is provably above the proof: the implementation under test is
-    broken).
+    broken). ``alert`` is what a person has to read before anything else, such as that a model is of no use.
     """
 
     title: str
@@ -123,6 +123,7 @@ class Assessment:
     warnings: tuple[str, ...] = ()
     reproduction: dict[str, Any] = field(default_factory=dict)
     schema_version: str = SCHEMA_VERSION
+    alert: str = ""
 
     @property
     def numbers(self) -> dict[str, Number]:
@@ -156,6 +157,7 @@ class Assessment:
             not_covered=_union(self.not_covered, other.not_covered),
             warnings=_union(self.warnings, other.warnings),
             reproduction={**other.reproduction, **self.reproduction},
+            alert=" ".join(dict.fromkeys(text for text in (self.alert, other.alert) if text)),
         )
 
     __add__ = merge

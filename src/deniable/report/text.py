@@ -39,6 +39,8 @@ def to_text(assessment: Assessment, width: int = 100) -> str:
 
 def _parts(assessment: Assessment) -> Iterator[RenderableType]:
     style = STYLE[assessment.status]
+    if assessment.alert:
+        yield Panel(Text(assessment.alert, style="bold red"), border_style="red", title="[bold]read this first[/bold]")
     yield Panel(
         Text(assessment.headline), title=f"[bold]{escape(assessment.title)}[/bold] · {assessment.status}",
         border_style=style, title_align="left",
@@ -111,7 +113,9 @@ def threat_model(assessment: Assessment) -> list[tuple[str, str]]:
 
 def to_markdown(assessment: Assessment) -> str:
     """Return the report as Markdown."""
-    lines = [f"# {assessment.title}", "", f"**{assessment.status}**: {assessment.headline}", ""]
+    lines = [f"# {assessment.title}", ""]
+    lines += [f"**{assessment.alert}**", ""] if assessment.alert else []
+    lines += [f"**{assessment.status}**: {assessment.headline}", ""]
     for section in assessment.sections:
         lines += [f"## {section.title}", "", section.summary, ""]
         if section.numbers:

@@ -1,0 +1,180 @@
+"""``deniable train``: from a table to a private model, and what the protection costs."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from deniable._files import check_writable, to_json, write_atomically
+from deniable._optional import require
+from deniable.cli._app import JsonFlag, SeedOption, app, command_line, examples
+from deniable.cli._ranges import RangesOption, read_ranges
+
+if TYPE_CHECKING:
+    from deniable.report.training_run import Trained
+
+TARGET = "Target (at most one; --advantage 0.1 if none is given)"
+OUTPUT = "Output"
+
+
+@app.command(
+    epilog=examples(
+        "deniable train data.csv --target y --advantage 0.1 --out model.skops --report report.html",
+        "deniable train data.parquet --target y --tpr 0.01 --fpr 0.001 --ranges ranges.json --json",
+        "deniable train visits.csv --target cost --task regression --group patient --epsilon 1 --delta 1e-6",
+    )
+)
+def train(
+    data: Annotated[str, typer.Argument(help="A .csv, .tsv, .parquet, .feather or .xlsx file, or a built-in name.")],
+    target: Annotated[str | None, typer.Option(help="Column to predict.")] = None,
+    task: Annotated[
+        Literal["auto", "classification", "regression"], typer.Option(help="What to predict; told from the target.")
+    ] = "auto",
+    model: Annotated[
+        Literal["additive", "linear"], typer.Option(help="A shape function per column, or one coefficient.")
+    ] = "additive",
+    advantage: Annotated[
+        float | None, typer.Option(help="Largest membership advantage: 0.1 means right 55 %.", rich_help_panel=TARGET)
+    ] = None,
+    tpr: Annotated[float | None, typer.Option(help="Largest TPR at --fpr.", rich_help_panel=TARGET)] = None,
+    fpr: Annotated[float | None, typer.Option(help="FPR at which --tpr is asked for.", rich_help_panel=TARGET)] = None,
+    accuracy: Annotated[
+        float | None, typer.Option(help="Largest accuracy of an attacker at --prior.", rich_help_panel=TARGET)
+    ] = None,
+    prior: Annotated[float | None, typer.Option(help="Prior of --accuracy.", rich_help_panel=TARGET)] = None,
+    epsilon: Annotated[float | None, typer.Option(help="ε at --delta.", rich_help_panel=TARGET)] = None,
+    delta: Annotated[float | None, typer.Option(help="δ of --epsilon.", rich_help_panel=TARGET)] = None,
+    reconstruction: Annotated[
+        float | None, typer.Option(help="Largest chance of guessing a secret, see --baseline.", rich_help_panel=TARGET)
+    ] = None,
+    baseline: Annotated[
+        float | None, typer.Option(help="Chance of guessing that secret blindly.", rich_help_panel=TARGET)
+    ] = None,
+    ranges: RangesOption = None,
+    drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
+    group: Annotated[str | None, typer.Option(help="Column of the person: the guarantee is about persons.")] = None,
+    holdout: Annotated[
+        float, typer.Option(help="Chance with which each record is held out to measure usefulness; 0: use all.")
+    ] = 0.25,
+    seed: SeedOption = None,
+    out: Annotated[Path | None, typer.Option(help="Write the model here (.skops).", rich_help_panel=OUTPUT)] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Write the report here (.html, .json or .md).", rich_help_panel=OUTPUT)
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Fit a model from which membership in the data cannot be told, and say what that costs.
+
+    The guarantee covers every look at the data. The comparison with an unprotected model is measured on held-out
+    records and is not protected: it is for the owner of the data.
+    """
+    if out is not None:
+        check_writable("--out", out, suffixes=(".skops",))
+        require("skops.io", purpose="writing a .skops model")
+    if report is not None:
+        check_writable("--report", report, suffixes=(".html", ".htm", ".json", ".md"))
+    goal: dict[str, Any] = {
+        "advantage": advantage, "tpr": tpr, "fpr": fpr, "accuracy": accuracy, "prior": prior, "epsilon": epsilon,
+        "delta": delta, "reconstruction": reconstruction, "baseline": baseline,
+    }  # fmt: skip
+    from deniable.report.training_run import train_table
+
+    made = train_table(
+        data,
+        target=target,
+        task=task,
+        model=model,
+        ranges=read_ranges(ranges),
+        drop=tuple(drop or ()),
+        group=group,
+        holdout=holdout,
+        rng=seed,
+        progress=True,
+        command=command_line(),
+        **goal,
+    )
+    finish(made, out, report, as_json)
+
+
+def finish(made: Trained, out: Path | None, report: Path | None, as_json: bool) -> None:
+    """Write the files, complete or not at all, and print what was reached."""
+    from deniable._progress import stage
+
+    files: list[tuple[Path, str | bytes]] = []
+    with stage("writing"):
+        if report is not None:
+            kind = report.suffix.lower()
+            page = made.assessment
+            files.append((report, {".json": page.to_json, ".md": page.to_markdown}.get(kind, page.to_html)()))
+        if out is not None:
+            files.append((out, require("skops.io", purpose="writing a .skops model").dumps(made.model)))
+        for path, content in files:
+            write_atomically(path, content)
+    if as_json:
+        print(to_json(facts(made)))
+    else:
+        _show(made)
+    for path, _ in files:
+        print(f"written: {path}", file=sys.stderr)
+
+
+def facts(made: Trained) -> dict[str, Any]:
+    """Return what a program needs: guarantee, usefulness and account."""
+    curve, certificate, useful = made.private.tradeoff_, made.private.certificate_, made.usefulness
+    return {
+        "target": certificate.target,
+        "guarantee": {
+            "unit": certificate.unit,
+            "mu": certificate.mu,
+            "delta": certificate.delta,
+            "advantage": curve.advantage(),
+            "advantage_replacing": made.private.replacement_tradeoff_.advantage(),
+            "tpr_at_fpr": [{"fpr": rate, "tpr": curve.tpr(rate)} for rate in (0.1, 0.01, 0.001)],
+            "reconstruction": [{"baseline": blind, "chance": curve.reconstruction(blind)} for blind in (0.1, 0.001)],
+        },
+        "usefulness": None
+        if useful is None
+        else {
+            "protected": False,
+            "records": useful.n,
+            "measures": ["accuracy", "auc"] if useful.classification else ["r2", "mean_absolute_error"],
+            "private": [useful.private.first, useful.private.second],
+            "unprotected": None if useful.plain is None else [useful.plain.first, useful.plain.second],
+            "guessing": [useful.guess.first, useful.guess.second],
+            "no_better_than_guessing": useful.useless,
+        },
+        "alert": made.assessment.alert,
+        "account": [{"look": u.name, "for": u.purpose, "mu": u.mu, "delta": u.delta} for u in certificate.uses],
+        "public": list(certificate.public),
+        "understood": list(made.told),
+    }
+
+
+def _show(made: Trained) -> None:
+    from rich.console import Console
+    from rich.text import Text
+
+    from deniable._shown import shown
+
+    console = Console()
+    curve, certificate = made.private.tradeoff_, made.private.certificate_
+    if made.assessment.alert:
+        console.print(Text(made.assessment.alert, style="bold red"))
+    right, found = shown(curve.accuracy(), "rate", "upper"), shown(curve.tpr(0.001), "rate", "upper")
+    other = shown(made.private.replacement_tradeoff_.advantage(), "rate", "upper")
+    secret = shown(curve.reconstruction(0.001), "rate", "upper")
+    lines = [
+        f"Proven, {certificate.target}:",
+        f"  nobody tells whether a {certificate.unit} was in more often than {right} of the time (guessing: 50\u00a0%)",
+        f"  nobody finds more than {found} of the {certificate.unit}s at 0.1\u00a0% false accusations",
+        f"  a secret with 1,000 values is named with chance {secret} at most; a {certificate.unit} replaced: advantage "
+        f"{other}",
+    ]
+    if made.usefulness is not None:
+        lines += ["", *made.usefulness.lines(), "(measured without noise on records held out: not protected)"]
+    lines += ["", "Understood:", *(f"  {line}" for line in made.told)]
+    for line in lines:
+        console.print(Text(line))

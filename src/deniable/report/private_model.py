@@ -1,0 +1,200 @@
+"""From a model fitted to a membership target to an assessment: account, curve, other risks, usefulness, shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from deniable._shown import shown
+from deniable.curves import Tradeoff
+from deniable.report.model import Assessment, Grid, Number, Section, Series
+from deniable.report.sections import TUNING_WARNING, bound_headline, bound_section
+from deniable.report.usefulness import Usefulness, measure
+from deniable.training.base import PrivateModel
+from deniable.training.encoders import Levels, Listed, Thermometer
+from deniable.training.plots import block
+
+_BASELINES = (0.1, 0.001, 1e-6)
+_MOST_SHAPES = 6
+_MOST_COLUMNS = 40
+_NOT_COVERED = (
+    "What the model says about people in general: that smokers fall ill more often can be learnt from any data.",
+    "Anything released besides this model: other models trained on the same data, statistics, logs, the data itself.",
+    "What is listed as public in the account: it was taken as known to everybody.",
+    "Choices that looked at the data before: targets, columns or settings tuned on the same records are not counted.",
+)
+
+
+def assess_private(
+    model: PrivateModel,
+    X: Any = None,
+    y: Any = None,
+    *,
+    prior: float,
+    fpr: tuple[float, ...],
+    delta: float,
+    title: str | None,
+    usefulness: Usefulness | None = None,
+) -> Assessment:
+    """Return the assessment of a fitted :class:`PrivateClassifier` or :class:`PrivateRegressor`.
+
+    ``X`` and ``y``, records that the model was not fitted to, add how useful the model is; that part is not protected.
+    """
+    if usefulness is None and X is not None and y is not None:
+        usefulness = measure(model, X, y)
+    curve, certificate = model.tradeoff_, model.certificate_
+    sections = [
+        bound_section(curve, prior=prior, fpr=fpr, delta=delta),
+        risk_section(curve, model.replacement_tradeoff_, certificate.unit),
+        _account(certificate),
+    ]
+    headline = bound_headline(curve)
+    if usefulness is not None:
+        sections.insert(0, usefulness.section())
+        headline = f"{headline} {usefulness.sentence}"
+    sections.append(_shapes(model))
+    warnings = (TUNING_WARNING,) if usefulness is None else (usefulness.warning, TUNING_WARNING)
+    return Assessment(
+        title=title
+        or f"A private {'classifier' if hasattr(model, 'classes_') else 'regression'}: {certificate.target}",
+        status="bounded",
+        headline=headline,
+        sections=tuple(sections),
+        assumptions=_assumptions(curve, certificate),
+        not_covered=_NOT_COVERED,
+        warnings=warnings,
+        alert="" if usefulness is None else usefulness.alert,
+    )
+
+
+def risk_section(curve: Tradeoff, replacing: Tradeoff, unit: str) -> Section:
+    """What the curve bounds besides membership: secrets, replaced records, groups."""
+    pair = curve.group(2)
+    numbers = [
+        Number(
+            "risk.replacing",
+            f"Advantage if a {unit} is replaced",
+            replacing.advantage(),
+            f"Telling which of two contents a {unit} had, both known to the attacker, instead of its presence.",
+        ),
+        Number(
+            "risk.group2",
+            f"Advantage for two {unit}s together",
+            pair.advantage(),
+            f"Two {unit}s that are both in or both out, such as a couple with the same address.",
+        ),
+    ]
+    numbers += [
+        Number(
+            f"risk.reconstruction@baseline={blind:g}",
+            f"Secret with {shown(1 / blind, 'count', 'nearest')} equally likely values",
+            curve.reconstruction(blind),
+            f"An attacker who knows everything else names it at most this often; blind guessing reaches "
+            f"{shown(blind, 'rate', 'nearest')}.",
+        )
+        for blind in _BASELINES
+    ]
+    return Section(
+        "risks",
+        "Other risks, from the same curve",
+        f"Provable upper bounds for every {unit} and every secret in it: reconstruction, attribute inference, linkage, "
+        "groups.",
+        tuple(numbers),
+    )
+
+
+def _assumptions(curve: Tradeoff, certificate: Any) -> Any:
+    from dataclasses import replace
+
+    notes = (*curve.assumptions.notes, *(f"Public: {line}." for line in certificate.public))
+    return replace(curve.assumptions, access="the fitted model and every noisy sum that it was made from", notes=notes)
+
+
+def _account(certificate: Any) -> Section:
+    """Every look at the data, looks with one purpose in one row."""
+    purposes: dict[str, list[Any]] = {}
+    for use in certificate.uses:
+        purposes.setdefault(use.purpose, []).append(use)
+    whole = sum(use.mu**2 for use in certificate.uses)
+    rows: list[list[Any]] = []
+    for purpose, uses in purposes.items():
+        what = uses[0].name if len(uses) == 1 else f"{uses[0].name} and {len(uses) - 1} more"
+        share = shown(sum(use.mu**2 for use in uses) / whole, "rate", "nearest", 3) if whole > 0 else "–"
+        rows.append([what, purpose, share, float(np.sqrt(sum(use.mu**2 for use in uses)))])
+    lines = [f"Target: {certificate.target}."]
+    if certificate.delta > 0:
+        lines.append(
+            f"Discovery of categories fails with probability at most {certificate.delta:.3g}; it is counted in."
+        )
+    return Section(
+        "account",
+        "Every look at the data",
+        f"All that the fit learnt are {len(certificate.uses)} noisy sums or series of sums. Together they are Gaussian "
+        f"differential privacy with μ = {certificate.mu:.4g} for one {certificate.unit}; the squares of the μ add up.",
+        grids=(
+            Grid("account", "What was looked at, and its share of the budget", ["look", "for", "share", "μ"], rows),
+        ),
+        notes=(*lines, *(f"Taken as public: {line}." for line in certificate.public)),
+    )
+
+
+def _shapes(model: PrivateModel) -> Section:
+    """What each column adds to the score: pictures of the columns that matter most, a table of all."""
+    fitted = model.model_
+    names = [str(encoder.name) for encoder in fitted.encoders]
+    blocks = [np.atleast_2d(block(fitted, j).T)[-1] for j in range(len(names))]
+    spread = np.array([float(np.ptp(values[:-1])) if values.size > 1 else 0.0 for values in blocks])
+    order = [int(j) for j in np.argsort(-spread, kind="stable")]
+    numeric = [j for j in order if isinstance(fitted.encoders[j], Thermometer | Levels)][:_MOST_SHAPES]
+    rows: list[list[Any]] = [[names[j], float(spread[j]), _extremes(fitted.encoders[j], blocks[j])] for j in order]
+    classes: Any = getattr(model, "classes_", ())
+    which = f" of class {classes[-1]}" if len(classes) else ""
+    return Section(
+        "shapes",
+        "What the model does with each column",
+        f"The score{which} is a sum with one term a column; these are the terms, made from noisy sums only. What is "
+        "smaller than the noise means nothing.",
+        series=tuple(_shape(fitted.encoders[j], blocks[j], f"shape{i}") for i, j in enumerate(numeric)),
+        grids=(
+            Grid(
+                "columns",
+                f"How far each column moves the score ({min(len(rows), _MOST_COLUMNS)} of {len(rows)} columns)",
+                ["column", "from lowest to highest", "highest at"],
+                rows[:_MOST_COLUMNS],
+            ),
+        ),
+    )
+
+
+def _shape(encoder: Any, values: Any, key: str) -> Series:
+    name = str(encoder.name)
+    if isinstance(encoder, Thermometer):
+        ends = np.concatenate(([encoder.low], encoder.edges, [encoder.high]))
+        x, y = np.repeat(ends, 2)[1:-1], np.repeat(values[:-1], 2)
+    else:
+        x, y = np.linspace(encoder.low, encoder.high, len(values) - 1), values[:-1]
+    low, high = float(np.min(y)), float(np.max(y))
+    return Series(
+        key,
+        f"What {name} adds to the score.",
+        name,
+        "adds to the score",
+        [float(v) for v in x],
+        {name: [float(v) for v in y]},
+        log_x=encoder.low > 0 and encoder.high > 100 * encoder.low,
+        alt=f"Shape function of {name}: between {low:.3g} and {high:.3g} for values from {x[0]:.4g} to {x[-1]:.4g}.",
+    )
+
+
+def _extremes(encoder: Any, values: Sequence[float]) -> str:
+    best = int(np.argmax(values[:-1])) if len(values) > 1 else 0
+    if isinstance(encoder, Thermometer):
+        ends = np.concatenate(([encoder.low], encoder.edges, [encoder.high]))
+        return f"{ends[best]:.4g} to {ends[best + 1]:.4g}"
+    if isinstance(encoder, Levels):
+        return f"{np.linspace(encoder.low, encoder.high, len(values) - 1)[best]:.4g}"
+    if isinstance(encoder, Listed):
+        return str([*encoder.values, "(other)"][best])
+    return f"cell {best} of the public hash"

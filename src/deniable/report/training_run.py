@@ -1,0 +1,250 @@
+"""The main job: from a table to a private model, how good it is, and the report that goes with it."""
+
+from __future__ import annotations
+
+import difflib
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from deniable._check import InputError, choice, number
+from deniable._progress import stage
+from deniable.report.assessing import assess
+from deniable.report.model import Assessment
+from deniable.report.usefulness import Usefulness, measure, unprotected
+from deniable.tables import PUBLIC
+from deniable.tables.files import as_opened
+from deniable.tables.reading import understand_any
+from deniable.tables.understanding import Ranges, Understood
+from deniable.training import PrivateClassifier, PrivateRegressor, TrainingWarning
+from deniable.training.published import TableReader
+
+Task = Literal["auto", "classification", "regression"]
+_FEW_VALUES = 20  # a numeric target with at most so many different values is taken as classes
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """What a training run made.
+
+    Attributes
+    ----------
+    model
+        A scikit-learn pipeline that takes rows as in the table: how cells are read, then the private model. It holds
+        noised numbers only, besides what the certificate names as public.
+    usefulness
+        The private model beside an unprotected one, on held-out records: not protected. None if none were held out.
+    assessment
+        The report.
+    told
+        What was understood of the table, and other lines that a person has to see.
+    """
+
+    model: Any
+    usefulness: Usefulness | None
+    assessment: Assessment
+    told: tuple[str, ...]
+
+    @property
+    def private(self) -> PrivateClassifier | PrivateRegressor:
+        """The fitted private model inside the pipeline."""
+        found: PrivateClassifier | PrivateRegressor = self.model[-1]
+        return found
+
+
+def train_table(
+    source: str | Path | pd.DataFrame,
+    *,
+    target: str | None = None,
+    task: Task = "auto",
+    model: str = "additive",
+    ranges: Ranges | None = None,
+    drop: Sequence[str] = (),
+    group: str | None = None,
+    holdout: float = 0.25,
+    rng: Any = None,
+    progress: bool = False,
+    title: str | None = None,
+    command: str | None = None,
+    insecure_testing_rng: np.random.Generator | None = None,
+    **goal: Any,
+) -> Trained:
+    """Fit a private model to a table and measure on held-out records what the protection costs.
+
+    Each record (with ``group=`` each person) is held out independently with probability ``holdout``, so that adding or
+    removing one changes nothing for the others and the model's guarantee covers all records of the table.
+
+    Parameters
+    ----------
+    source, target, drop, ranges
+        The table and how it is read: see :func:`deniable.tables.understand`.
+    task
+        "classification", "regression", or "auto": regression for a numeric target with more than 20 different values.
+    model
+        "additive" or "linear", as in :class:`deniable.PrivateClassifier`.
+    group
+        Column that says whose record it is.
+    holdout
+        Probability of being held out, in [0, 1); 0 fits to all records and measures nothing.
+    rng
+        Seed of the split; never of the noise.
+    **goal
+        The target, at most one: ``advantage=``, or ``tpr=`` with ``fpr=``, and so on, as for the estimators.
+
+    Raises
+    ------
+    InputError
+        If the table cannot be used, a target cannot be met, or no record is left to fit to.
+    """
+    choice("task", task, ("auto", "classification", "regression"))
+    share = number("holdout", holdout, at_least=0.0, below=1.0)
+    persons = None if group is None else _persons(source, group, target)
+    left_out = tuple(drop) if group is None or group in drop else (*drop, group)
+    table = understand_any(source, target, drop=left_out, ranges=ranges, strict=False)
+    aim = _checked(table)
+    kind = _task(task, aim)
+    estimator = _estimator(kind, model, table, ranges, group, goal, insecure_testing_rng)
+    train = _kept(len(aim), persons, share, np.random.default_rng(rng))
+    y = aim.to_numpy()
+    X = table.frame if persons is None else table.frame.assign(**{str(group): persons})
+    if kind == "classification" and insecure_testing_rng is None and not pd.api.types.is_numeric_dtype(aim):
+        y = y.astype(str)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", TrainingWarning)
+        with stage(f"fitting to {int(train.sum()):,} records", shown=progress):
+            estimator.fit(X[train], y[train])
+    felt = [str(w.message) for w in caught if issubclass(w.category, TrainingWarning)]
+    useful = None
+    if not train.all():
+        features = table.frame
+        with stage(f"measuring on {int((~train).sum()):,} held-out records", shown=progress):
+            try:
+                plain = unprotected(features[train], y[train], classification=kind == "classification")
+            except ValueError:  # too few records or one class: there is nothing to compare with
+                plain = None
+            useful = _useful(estimator, plain, X[~train], y[~train], features, int(train.sum()), ranges)
+    pipeline = _published(table, estimator)
+    with stage("writing the report", shown=progress):
+        made = assess(
+            estimator, usefulness=useful, command=command,
+            title=title or f"{_name(kind)} on {table.name}: {estimator.certificate_.target}",
+        )  # fmt: skip
+    told = (
+        *table.told,
+        f"task: {kind}" + (" (told from the target; --task says otherwise)" if task == "auto" else ""),
+        *felt,
+    )
+    notes = (*made.assumptions.notes, PUBLIC, *(f"Table: {line}" for line in table.told))
+    made = replace(
+        made,
+        assumptions=replace(made.assumptions, notes=notes),
+        warnings=(*felt, *made.warnings),
+        reproduction={**_facts(table, kind, model, share, train), **made.reproduction},
+    )
+    return Trained(pipeline, useful, made, told)
+
+
+def _persons(source: Any, group: str, target: str | None) -> Any:
+    """The column of the person as it stands in the table: whatever its kind, it is no feature."""
+    frame = as_opened(source)[0].frame
+    if group not in frame.columns or group == target:
+        near = difflib.get_close_matches(group, [str(name) for name in frame.columns if name != target], n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise InputError(f"group {group!r} is not a column besides the target{hint}")
+    return frame[group].to_numpy()
+
+
+def _checked(table: Understood) -> Any:
+    problems = list(table.problems)
+    if table.target_name is None:
+        names = [column.name for column in table.columns]
+        problems.append(f"target is missing; name the column to predict, one of: {', '.join(names[:20])}")
+    if table.target is not None and not table.kept:
+        problems.append(f"it has no column that can be used besides the target {table.target_name!r}")
+    if problems or table.target is None:
+        raise InputError(f"{table.name} cannot be used: {'; '.join(problems)}")
+    table.warn()
+    return table.target
+
+
+def _task(task: Task, aim: Any) -> Literal["classification", "regression"]:
+    numeric = pd.api.types.is_numeric_dtype(aim) and not pd.api.types.is_bool_dtype(aim)
+    if task == "regression" and not numeric:
+        raise InputError("task 'regression' needs a numeric target; this one holds texts")
+    if task != "auto":
+        return task
+    return "regression" if numeric and aim.nunique() > _FEW_VALUES else "classification"
+
+
+def _estimator(
+    kind: str,
+    model: str,
+    table: Understood,
+    ranges: Ranges | None,
+    group: str | None,
+    goal: dict[str, Any],
+    testing: np.random.Generator | None,
+) -> Any:
+    given = dict(ranges or {})
+    bounds = given.pop(table.target_name, None) if table.target_name is not None else None
+    kinds = {column.name: column.kind for column in table.kept}
+    known = {name: value for name, value in given.items() if name in kinds}
+    options: dict[str, Any] = {
+        "model": model,
+        "ranges": {n: (v[0], v[1]) for n, v in known.items() if kinds[n] != "category" and len(v) == 2} or None,
+        "categories": {n: list(v) for n, v in known.items() if kinds[n] == "category"} or None,
+        "group": group,
+        "insecure_testing_rng": testing,
+        **goal,
+    }
+    if kind == "classification":
+        return PrivateClassifier(**options)
+    return PrivateRegressor(**options, target_range=None if bounds is None else (bounds[0], bounds[1]))
+
+
+def _kept(n: int, persons: Any, share: float, rng: np.random.Generator) -> Any:
+    """Which rows train: each record or person is held out by itself with probability ``share``."""
+    if persons is None:
+        train = rng.random(n) >= share
+    else:
+        codes = pd.factorize(persons, use_na_sentinel=False)[0]
+        train = (rng.random(int(codes.max()) + 1) >= share)[codes]
+    if not train.any():
+        raise InputError(f"no record is left to fit to of {n}; give a smaller holdout or more records")
+    return train
+
+
+def _useful(
+    estimator: Any, plain: Any, X: Any, y: Any, features: pd.DataFrame, n: int, ranges: Ranges | None
+) -> Usefulness:
+    columns = features.shape[1]
+    unknown = [c for c in features.columns if c not in (ranges or {}) and pd.api.types.is_numeric_dtype(features[c])]
+    helps = ["a weaker target (for example twice the advantage)", f"more records (this fit had {n:,})"]
+    if columns > 5:
+        helps.append(f"fewer columns ({columns} share the budget; --drop leaves some out)")
+    if unknown:
+        helps.append(f"public ranges of the columns (--ranges), {len(unknown)} of which were found in the data")
+    helps.append("`deniable plan`, if not all records have to be used")
+    return measure(estimator, X, y, plain=plain, help=tuple(helps))
+
+
+def _published(table: Understood, estimator: Any) -> Any:
+    from sklearn.pipeline import Pipeline
+
+    return Pipeline([("read", TableReader(table.reader.columns)), ("model", estimator)])
+
+
+def _facts(table: Understood, kind: str, model: str, share: float, train: Any) -> dict[str, Any]:
+    return {
+        "data": table.name, "rows": len(train), "training rows": int(train.sum()), "target": table.target_name,
+        "task": kind, "model": model, "holdout": share, "columns": len(table.kept),
+    }  # fmt: skip
+
+
+def _name(kind: str) -> str:
+    return "A private classifier" if kind == "classification" else "A private regression"

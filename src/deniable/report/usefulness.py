@@ -1,0 +1,212 @@
+"""How useful a private model is beside an unprotected one and beside guessing, on records held out from both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from deniable._check import FloatArray, InputError
+from deniable._shown import shown
+from deniable.report.model import Number, Section
+
+_MOST_CATEGORIES = 200
+_NOT_PROTECTED = (
+    "The figures for usefulness were computed from the records without noise: the guarantee does not cover them. Keep "
+    "them with the data; the model does not hold them."
+)
+
+
+@dataclass(frozen=True)
+class Score:
+    """One model on the held-out records. Classification: accuracy and AUC; regression: R² and mean absolute error."""
+
+    first: float
+    second: float | None
+
+
+@dataclass(frozen=True)
+class Usefulness:
+    """A private model, an unprotected one (None without training records) and guessing, on the same records."""
+
+    classification: bool
+    n: int
+    private: Score
+    plain: Score | None
+    guess: Score
+    noise: float
+    help: tuple[str, ...] = ()
+
+    @property
+    def useless(self) -> bool:
+        """Whether the private model is no better than guessing, as far as these records can tell."""
+        no_ranking = self.private.second is None or self.private.second < 0.5 + self.noise
+        if not self.classification:
+            return not self.private.first > self.noise
+        return self.private.first <= self.guess.first and no_ranking
+
+    @property
+    def alert(self) -> str:
+        """The loud first line where the model is of no use, or nothing."""
+        if not self.useless:
+            return ""
+        what = "always naming the most frequent class" if self.classification else "always predicting the mean"
+        helps = f" What would help: {'; '.join(self.help)}." if self.help else ""
+        return f"This model is no better than {what} on {self.n:,} held-out records: do not use it.{helps}"
+
+    @property
+    def sentence(self) -> str:
+        """The comparison in one sentence."""
+        if not self.classification:
+            beside = f" (unprotected: {_plain(self.plain.first)})" if self.plain else ""
+            reached = f"On {self.n:,} held-out records R² is {_plain(self.private.first)}{beside}"
+            return f"{reached}; predicting the mean reaches 0."
+        beside = f"unprotected: {_rate(self.plain.first)}, " if self.plain else ""
+        ranking = (
+            ""
+            if self.private.second is None
+            else f", AUC {_plain(self.private.second)}"
+            + (f" ({_plain(self.plain.second)})" if self.plain and self.plain.second is not None else "")
+        )
+        return (
+            f"On {self.n:,} held-out records it is right in {_rate(self.private.first)} of cases ({beside}always the "
+            f"most frequent class: {_rate(self.guess.first)}){ranking}."
+        )
+
+    @property
+    def warning(self) -> str:
+        """What has to be known before these figures are passed on."""
+        return _NOT_PROTECTED
+
+    def section(self) -> Section:
+        """Return the comparison as a part of a report."""
+        names = ("Accuracy", "AUC") if self.classification else ("R²", "Mean absolute error")
+        keys = ("accuracy", "auc") if self.classification else ("r2", "mae")
+        units: tuple[Any, Any] = ("rate", "number") if self.classification else ("number", "number")
+        guess = "always the most frequent class" if self.classification else "always the mean"
+        rows = [
+            ("private", "this model", self.private),
+            ("plain", "without protection", self.plain),
+            ("guess", guess, self.guess),
+        ]
+        numbers = []
+        for place in (0, 1):
+            for key, words, score in rows:
+                value = None if score is None else (score.first, score.second)[place]
+                if value is None:
+                    continue
+                meaning = {
+                    "private": f"Measured on {self.n:,} records that the model was not fitted to.",
+                    "plain": "Gradient boosted trees fitted to the same records without any protection.",
+                    "guess": "What needs no data about anybody but the frequencies.",
+                }[key]
+                numbers.append(
+                    Number(
+                        f"use.{keys[place]}.{key}", f"{names[place]}, {words}", value, meaning, "estimate", units[place]
+                    )
+                )
+        return Section(
+            "use", "What the model is good for", "Measured on held-out records, without noise: not covered by the "
+            "guarantee.", tuple(numbers),
+            notes=(_NOT_PROTECTED,),
+        )  # fmt: skip
+
+    def lines(self) -> list[str]:
+        """Return the comparison as a small table for a terminal."""
+        head = ("accuracy", "AUC") if self.classification else ("R²", "mean abs. error")
+        guess = "always the most frequent class" if self.classification else "always the mean"
+        out = [f"{f'{self.n:,} held-out records':<34}{head[0]:>12}{head[1]:>18}"]
+        for name, score in (("this model", self.private), ("without protection", self.plain), (guess, self.guess)):
+            if score is not None:
+                first = _rate(score.first) if self.classification else _plain(score.first)
+                second = "–" if score.second is None else _plain(score.second)
+                out.append(f"{name:<34}{first:>12}{second:>18}")
+        return out
+
+
+def measure(model: Any, X: Any, y: Any, *, plain: Any = None, help: tuple[str, ...] = ()) -> Usefulness:
+    """Return how useful ``model`` is on (X, y) beside the fitted unprotected model ``plain`` and guessing."""
+    truth = np.asarray(y)
+    if len(truth) == 0 or len(truth) != len(X):
+        raise InputError(f"X and y must hold the same records, at least one; got {len(X)} and {len(truth)}")
+    classification = hasattr(model, "classes_")
+    if not classification:
+        values = truth.astype(np.float64)
+        spread = float(np.abs(values - values.mean()).mean())
+        n = values.size
+        return Usefulness(
+            False, n, _regression(model.predict(X), values),
+            None if plain is None else _regression(plain.predict(X), values),
+            Score(0.0, spread), noise=2 / np.sqrt(n), help=help,
+        )  # fmt: skip
+    classes, counts = np.unique(truth, return_counts=True)
+    pairs = counts[0] * counts[-1] if classes.size == 2 else 1
+    noise = 2 * float(np.sqrt((truth.size + 1) / (12 * pairs))) if classes.size == 2 else 0.05
+    return Usefulness(
+        True, truth.size, _classification(model, X, truth),
+        None if plain is None else _classification(plain, X, truth),
+        Score(float(counts.max() / truth.size), 0.5 if classes.size > 1 else None), noise=noise, help=help,
+    )  # fmt: skip
+
+
+def unprotected(X: pd.DataFrame, y: Any, *, classification: bool) -> Any:
+    """Return gradient boosted trees fitted without any protection, for comparison only."""
+    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+    from sklearn.pipeline import make_pipeline
+
+    kind = HistGradientBoostingClassifier if classification else HistGradientBoostingRegressor
+    texts = [str(name) for name in X.columns if not pd.api.types.is_numeric_dtype(X[name])]
+    coder = _Coder(texts)
+    trees = kind(categorical_features=[list(X.columns).index(name) for name in texts] or None, random_state=0)
+    return make_pipeline(coder, trees).fit(X, np.asarray(y))
+
+
+class _Coder:
+    """Texts to small whole numbers, rare and unseen ones to missing, for the unprotected model."""
+
+    def __init__(self, texts: list[str]) -> None:
+        self.texts = texts
+        self.known: dict[str, dict[Any, int]] = {}
+
+    def fit(self, X: pd.DataFrame, y: Any = None) -> _Coder:
+        for name in self.texts:
+            frequent = X[name].value_counts().index[:_MOST_CATEGORIES]
+            self.known[name] = {value: i for i, value in enumerate(frequent)}
+        return self
+
+    def transform(self, X: pd.DataFrame) -> FloatArray:
+        coded = {str(name): X[name].map(self.known[name]) if name in self.known else X[name] for name in X.columns}
+        return pd.DataFrame(coded).to_numpy(dtype=np.float64, na_value=np.nan)
+
+    def fit_transform(self, X: pd.DataFrame, y: Any = None) -> FloatArray:
+        return self.fit(X).transform(X)
+
+
+def _classification(model: Any, X: Any, truth: Any) -> Score:
+    from sklearn.metrics import roc_auc_score
+
+    accuracy = float(np.mean(np.asarray(model.predict(X)) == truth))
+    classes = list(model.classes_)
+    present = set(np.unique(truth).tolist())
+    if len(present) < 2 or not present <= set(classes) or (len(classes) > 2 and present != set(classes)):
+        return Score(accuracy, None)
+    chances = model.predict_proba(X)
+    if len(classes) == 2:
+        return Score(accuracy, float(roc_auc_score(truth == classes[1], chances[:, 1])))
+    return Score(accuracy, float(roc_auc_score(truth, chances, multi_class="ovr", labels=classes)))
+
+
+def _regression(found: Any, truth: FloatArray) -> Score:
+    error = np.asarray(found, dtype=np.float64) - truth
+    total = float(np.sum((truth - truth.mean()) ** 2))
+    return Score(1 - float(np.sum(error**2)) / total if total > 0 else 0.0, float(np.abs(error).mean()))
+
+
+def _rate(value: float) -> str:
+    return shown(value, "rate", "nearest", 3)
+
+
+def _plain(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3g}"

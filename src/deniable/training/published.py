@@ -1,0 +1,34 @@
+"""What stands before a private model that is handed on: how the cells of a raw table are read."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import pandas as pd
+from sklearn.base import BaseEstimator, TransformerMixin
+
+from deniable.tables import Reader
+
+
+class TableReader(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """Reads rows as the table of the fit was read; it holds names and kinds of columns, no value of them.
+
+    Parameters
+    ----------
+    columns
+        (name, kind, form) of each column, as :attr:`deniable.tables.Reader.columns` has them.
+    """
+
+    def __init__(self, columns: tuple[Any, ...]) -> None:
+        self.columns = columns
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Nothing is learned."""
+        return self
+
+    def transform(self, X: pd.DataFrame) -> pd.DataFrame:
+        """Return the columns that the model knows, read as in the fit."""
+        return Reader(tuple(self.columns)).read(X)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True

@@ -1,0 +1,160 @@
+"""``deniable train``: a raw table in, a private model, its report and what it costs out; or one line and no file."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import deniable as dn
+from deniable.cli._app import run
+
+
+@pytest.fixture
+def people(tmp_path):
+    """A table as people have them: an id, texts, blanks, dates, a skewed column, an answer in words."""
+    rng = np.random.default_rng(0)
+    n = 600
+    age, wage = rng.integers(18, 90, n), rng.lognormal(10, 0.8, n).round(2)
+    town = rng.choice(["Bern", "Graz", "Lyon"], n)
+    answer = np.where(age + 8 * (town == "Graz") + rng.normal(0, 8, n) > 55, "yes", "no")
+    frame = pd.DataFrame(
+        {
+            "id": [f"P{i:05d}" for i in range(n)],
+            "age": age,
+            "wage": np.where(rng.random(n) < 0.05, "", wage.astype(str)),
+            "town": town,
+            "joined": pd.date_range("2019-01-01", periods=n).strftime("%Y-%m-%d"),
+            "answer": answer,
+        }
+    )
+    path = tmp_path / "people.csv"
+    frame.to_csv(path, index=False)
+    return path
+
+
+def train(*arguments):
+    return run(["train", *map(str, arguments)])
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_raw_table_becomes_a_model_that_takes_raw_rows(people, tmp_path, capsys):
+    import skops.io
+
+    model, report = tmp_path / "model.skops", tmp_path / "report.html"
+    assert train(people, "--target", "answer", "--advantage", 0.4, "--seed", 1, "--out", model, "--report", report) == 0
+    out = capsys.readouterr().out.replace("\u00a0", " ")
+    assert "more often than 70 %" in out
+    assert "not protected" in out
+    assert "without protection" in out
+    assert "'id': dropped" in out
+    content = model.read_bytes()
+    assert b"P00001" not in content
+    loaded = skops.io.loads(content, trusted=skops.io.get_untrusted_types(data=content))
+    raw = pd.read_csv(people, dtype=str, keep_default_na=False).drop(columns="answer")
+    found = loaded.predict(raw)
+    truth = pd.read_csv(people)["answer"].to_numpy()
+    assert np.mean(found == truth) > 0.8
+    assert loaded[-1].tradeoff_.advantage() <= 0.4
+    assert not hasattr(loaded[-1], "_record_tradeoffs") or loaded[-1]._record_tradeoffs is None
+    page = report.read_text()
+    assert "Every look at the data" in page
+    assert "P00001" not in page
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_json_holds_what_the_model_guarantees(people, capsys):
+    assert train(people, "--target", "answer", "--tpr", 0.1, "--fpr", 0.01, "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    rates = {row["fpr"]: row["tpr"] for row in found["guarantee"]["tpr_at_fpr"]}
+    assert 0.0999 < rates[0.01] <= 0.1
+    assert found["guarantee"]["advantage_replacing"] > found["guarantee"]["advantage"]
+    assert found["usefulness"]["protected"] is False
+    assert found["usefulness"]["private"][0] <= 1
+    assert sum(row["mu"] ** 2 for row in found["account"]) == pytest.approx(found["guarantee"]["mu"] ** 2, rel=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_useless_model_is_said_first(people, capsys):
+    assert train(people, "--target", "answer", "--advantage", 1e-4, "--seed", 0) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert out.startswith("This model is no better than always naming the most frequent class")
+    for advice in ("weaker target", "more records", "--ranges", "deniable plan"):
+        assert advice in out
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_regression_persons_parquet_and_no_holdout(people, tmp_path, capsys):
+    frame = pd.read_csv(people).assign(patient=lambda t: "patient " + (t.index // 3).astype(str))
+    path = tmp_path / "visits.parquet"
+    frame.to_parquet(path)
+    ranges = tmp_path / "ranges.json"
+    ranges.write_text(json.dumps({"wage": [0, 500_000], "age": [0, 120]}))
+    options = ("--target", "age", "--group", "patient", "--epsilon", 1, "--delta", 1e-6, "--ranges", ranges)
+    assert train(path, *options, "--holdout", 0, "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["guarantee"]["unit"] == "person"
+    assert found["usefulness"] is None
+    assert any("task: regression" in line for line in found["understood"])
+    assert not any("wage" in row["look"] for row in found["account"] if row["look"].startswith("range"))
+    assert not any("age" in row["for"] for row in found["account"])
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_small_tables_are_no_error(tmp_path, capsys):
+    path = tmp_path / "few.csv"
+    pd.DataFrame({"a": range(12), "b": [1.5, 2, 3.5] * 4, "y": [0, 1] * 6}).to_csv(path, index=False)
+    assert train(path, "--target", "y", "--seed", 3) == 0
+    assert "guarantee holds" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--target", "anser"), "did you mean 'answer'"),
+        ((), "target is missing"),
+        (("--target", "answer", "--advantage", 1), "advantage must be"),
+        (("--target", "answer", "--advantage", 0), "advantage must be"),
+        (("--target", "answer", "--advantage", 0.1, "--epsilon", 1, "--delta", 1e-6), "exactly one target"),
+        (("--target", "answer", "--task", "regression"), "numeric target"),
+        (("--target", "answer", "--holdout", 1), "holdout must be"),
+        (("--target", "answer", "--group", "nobody"), "group 'nobody' is not a column"),
+        (("--target", "answer", "--report", "report.pdf"), "--report must end in"),
+        (("--target", "answer", "--out", "model.pkl"), "--out must end in"),
+        (("--target", "constant"), "constant"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_bad_input_is_one_line_and_no_file(people, tmp_path, capsys, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    pd.read_csv(people).assign(constant=1).to_csv(people, index=False)
+    given = dict(zip(arguments[::2], arguments[1::2], strict=True))
+    outputs = {"--out": "model.skops", "--report": "report.html"} | given
+    words = [part for name, value in outputs.items() for part in (name, value)]
+    assert train(people, *words) == 2
+    captured = capsys.readouterr()
+    assert message in captured.err
+    assert captured.err.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["people.csv"]
+
+
+def test_demo_is_a_training_run_with_its_report(tmp_path, capsys):
+    out = tmp_path / "demo.html"
+    assert run(["demo", "--out", str(out)]) == 0
+    printed = capsys.readouterr().out.replace("\u00a0", " ")
+    assert "more often than 55 %" in printed
+    assert "held-out records" in printed
+    assert "What the model does with each column" in out.read_text()
+
+
+def test_the_split_leaves_each_record_out_by_itself():
+    from deniable.report.training_run import _kept
+
+    train = _kept(4000, None, 0.25, np.random.default_rng(0))
+    assert abs(train.mean() - 0.75) < 0.03
+    persons = _kept(4000, np.arange(4000) // 4, 0.25, np.random.default_rng(0)).reshape(-1, 4)
+    assert np.all(persons == persons[:, :1])
+    with pytest.raises(dn.InputError, match="no record is left"):
+        _kept(10, None, 0.999999, np.random.default_rng(0))

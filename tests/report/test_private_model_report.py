@@ -1,0 +1,127 @@
+"""The report of a private model: the model's own numbers, other risks, usefulness, and an alert where there is none."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pandas as pd
+import pytest
+
+import deniable as dn
+import deniable.report
+from deniable.report.usefulness import Score, Usefulness, measure, unprotected
+
+SCHEMA = json.loads((Path(deniable.report.__file__).parent / "schema.json").read_text())
+
+
+def data(n=400, seed=0):
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame({"x": rng.normal(size=n), "z": rng.uniform(size=n), "town": rng.choice(["a", "b"], n)})
+    return frame, (frame["x"] + (frame["town"] == "a") + rng.normal(0, 0.3, n) > 0.5).astype(int).to_numpy()
+
+
+@pytest.fixture(scope="module")
+def model():
+    X, y = data()
+    return dn.PrivateClassifier(advantage=0.4, ranges={"x": (-4, 4), "z": (0, 1)}).fit(X, y)
+
+
+def test_numbers_are_the_models(model):
+    made = dn.assess(model)
+    numbers = made.numbers
+    assert numbers["bound.advantage"].value == model.tradeoff_.advantage() <= 0.4
+    assert numbers["risk.replacing"].value == model.replacement_tradeoff_.advantage()
+    assert numbers["risk.reconstruction@baseline=0.001"].value == model.tradeoff_.reconstruction(0.001)
+    assert numbers["risk.group2"].value == model.tradeoff_.group(2).advantage()
+    assert made.alert == ""
+    jsonschema.validate(json.loads(made.to_json()), SCHEMA)
+    rows = made.section("account").grids[0].rows
+    assert {row[0] for row in rows} >= {"gradients"}
+    assert len(made.section("columns") or made.section("shapes").grids[0].rows) == 3
+    assert not any(key.startswith("use.") for key in numbers)
+
+
+def test_held_out_records_add_usefulness_that_is_not_protected(model):
+    X, y = data(seed=1)
+    made = dn.assess(model, X, y)
+    assert made.numbers["use.accuracy.private"].value == pytest.approx(model.score(X, y))
+    assert made.numbers["use.accuracy.guess"].value == pytest.approx(max(y.mean(), 1 - y.mean()))
+    assert "guarantee does not cover" in made.warnings[0]
+    assert "What the model does with each column" in made.to_html()
+    jsonschema.validate(json.loads(made.to_json()), SCHEMA)
+    with pytest.raises(dn.InputError, match="same records"):
+        dn.assess(model, X, y[:-1])
+
+
+def test_only_fitted_private_models_take_records():
+    X, y = data()
+    with pytest.raises(dn.InputError, match="X and y go with"):
+        dn.assess(dn.PureDP(1.0), X, y)
+    with pytest.raises(dn.InputError, match="must be fitted first"):
+        dn.assess(dn.PrivateClassifier())
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_regression_and_several_classes():
+    X, _ = data()
+    regression = dn.PrivateRegressor(advantage=0.5, ranges={"x": (-4, 4), "z": (0, 1)}, target_range=(-6, 6))
+    made = dn.assess(regression.fit(X, X["x"]), X, X["x"])
+    assert made.numbers["use.r2.private"].value > 0.2
+    assert made.numbers["use.r2.guess"].value == 0
+    three = dn.PrivateClassifier(advantage=0.5).fit(X, np.digitize(X["x"], [-0.5, 0.5]))
+    assert "of class 2" in dn.assess(three).section("shapes").summary
+
+
+def useful(private, guess=0.7, auc=0.5, classification=True):
+    return Usefulness(classification, 100, Score(private, auc), None, Score(guess, 0.5), 0.1, ("more records",))
+
+
+def test_alert_only_where_nothing_beats_guessing():
+    assert "do not use it" in useful(0.7).alert
+    assert "more records" in useful(0.7).alert
+    assert useful(0.71).alert == ""
+    assert useful(0.6, auc=0.8).alert == ""  # ranks well, though it is never surer than the majority
+    assert useful(-0.1, classification=False).alert.startswith(
+        "This model is no better than always predicting the mean"
+    )
+    assert useful(0.5, classification=False).alert == ""
+    assert useful(float("nan"), auc=None, classification=False).useless
+
+
+def test_an_alert_stands_first_everywhere(model):
+    X, y = data(seed=1)
+    made = dn.assess(model, X, 1 - y)  # wrong in nearly every case
+    assert made.alert
+    assert made.to_text().index("no better than") < made.to_text().index("Provable upper bound")
+    assert made.to_markdown().index("no better than") < made.to_markdown().index("Provable upper bound")
+    page = made.to_html()
+    assert page.index('id="alert"') < page.index('id="verdict"')
+    assert (made + dn.assess(dn.PureDP(1.0))).alert == made.alert
+
+
+def test_the_unprotected_model_takes_texts_and_blanks():
+    X, y = data()
+    X.loc[::7, "town"], X.loc[::5, "x"] = np.nan, np.nan
+    plain = unprotected(X, y, classification=True)
+    new = X.assign(town="never seen")
+    assert plain.predict(new).shape == y.shape
+    assert np.mean(plain.predict(X) == y) > 0.85
+
+
+def test_measures_are_scikit_learns(model):
+    from sklearn.metrics import r2_score, roc_auc_score
+
+    X, y = data(seed=2)
+    found = measure(model, X, y)
+    assert found.private.second == pytest.approx(roc_auc_score(y, model.predict_proba(X)[:, 1]))
+    one = measure(model, X[y == 1], y[y == 1])
+    assert one.private.second is None
+
+    class Line:
+        def predict(self, X):
+            return X["x"].to_numpy()
+
+    assert measure(Line(), X, X["z"].to_numpy()).private.first == pytest.approx(r2_score(X["z"], X["x"]))
