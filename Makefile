@@ -25,7 +25,7 @@ $(VENV)/.dev: $(BIN)/python pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@ $(VENV)/.base
 
-demo: $(VENV)/.base  ## assess a model on real data and write out/demo.html
+demo: $(VENV)/.base  ## fit a private model to real data and write out/demo.html
 	@mkdir -p out
 	$(BIN)/deniable demo --out out/demo.html
 

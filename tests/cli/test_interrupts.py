@@ -45,7 +45,11 @@ LONG = {
         ["assess", "breast-cancer", "--epsilon", "1", "--attack-samples", "3000000", "--out", "report.html"],
         "deniable.report.data_run:worst_record_scores",
     ),
-    "demo": (["demo", "--out", "demo.html"], "deniable.report.data_run:privacy_profile"),
+    "demo": (["demo", "--out", "demo.html"], "deniable.report.training_run:train_table"),
+    "train": (
+        ["train", "adult", "--target", "y", "--out", "model.skops", "--report", "report.html"],
+        "deniable.report.training_run:unprotected",
+    ),
     "profile": (
         ["profile", "adult", "--target", "y", "--epsilon", "1", "--out", "profile.csv"],
         "deniable:privacy_profile",
@@ -136,7 +140,7 @@ def folder(tmp_path):
 @pytest.mark.parametrize("name", LONG)
 def test_nothing_is_left_behind(name, folder):
     arguments, place = LONG[name]
-    if name == "profile":
+    if name in ("profile", "train"):
         rng = np.random.default_rng(0)
         rows = np.column_stack([rng.normal(size=(60_000, 20)), rng.integers(0, 2, 60_000)])
         header = ",".join([*(f"x{i}" for i in range(20)), "y"])

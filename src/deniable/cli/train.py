@@ -168,13 +168,13 @@ def _show(made: Trained) -> None:
     secret = shown(curve.reconstruction(0.001), "rate", "upper")
     lines = [
         f"Proven, {certificate.target}:",
-        f"  nobody tells whether a {certificate.unit} was in more often than {right} of the time (guessing: 50\u00a0%)",
+        f"  nobody tells whether a {certificate.unit} was in more often than {right} of the time",
         f"  nobody finds more than {found} of the {certificate.unit}s at 0.1\u00a0% false accusations",
-        f"  a secret with 1,000 values is named with chance {secret} at most; a {certificate.unit} replaced: advantage "
-        f"{other}",
+        f"  a secret with 1,000 values is named with chance {secret} at most",
+        f"  advantage if a {certificate.unit} is replaced by another: {other} at most",
     ]
     if made.usefulness is not None:
         lines += ["", *made.usefulness.lines(), "(measured without noise on records held out: not protected)"]
     lines += ["", "Understood:", *(f"  {line}" for line in made.told)]
     for line in lines:
-        console.print(Text(line))
+        console.print(Text(line, style="bold yellow" if ": dropped: " in line else ""))

@@ -22,6 +22,7 @@ from deniable.tables.files import as_opened
 from deniable.tables.reading import understand_any
 from deniable.tables.understanding import Ranges, Understood
 from deniable.training import PrivateClassifier, PrivateRegressor, TrainingWarning
+from deniable.training.base import FEW
 from deniable.training.published import TableReader
 
 Task = Literal["auto", "classification", "regression"]
@@ -119,6 +120,8 @@ def train_table(
         with stage(f"fitting to {int(train.sum()):,} records", shown=progress):
             estimator.fit(X[train], y[train])
     felt = [str(w.message) for w in caught if issubclass(w.category, TrainingWarning)]
+    if int(train.sum()) < FEW and not felt:
+        felt = [f"only {int(train.sum())} records to fit to: the guarantee holds, but expect little more than guessing"]
     useful = None
     if not train.all():
         features = table.frame
@@ -168,8 +171,7 @@ def _checked(table: Understood) -> Any:
         problems.append(f"it has no column that can be used besides the target {table.target_name!r}")
     if problems or table.target is None:
         raise InputError(f"{table.name} cannot be used: {'; '.join(problems)}")
-    table.warn()
-    return table.target
+    return table.target  # what was dropped is among the lines that a person is told
 
 
 def _task(task: Task, aim: Any) -> Literal["classification", "regression"]:
