@@ -196,6 +196,38 @@ def test_interactions_find_what_acts_together():
     assert len(figure.axes) == 2
 
 
+def test_raw_columns_of_a_file():
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame(
+        {
+            "id": [f"P{i:05d}" for i in range(400)],
+            "seen": pd.Series(pd.date_range("2020-01-01", periods=400)).dt.strftime("%Y-%m-%d"),
+            "born": [d.date() for d in pd.date_range("1950-01-01", periods=400, freq="30D")],
+            "score": rng.normal(size=400),
+            "zip": rng.integers(0, 190, 400).astype(str),
+        }
+    )
+    frame.loc[::20, ["seen", "score", "zip"]] = None
+    y = frame["score"].fillna(0) > 0
+    with pytest.warns(TrainingWarning, match="'id'"):
+        model = dn.PrivateClassifier().fit(frame, y)
+    assert {c.name: c.kind for c in model.columns_} == {
+        "seen": "date",
+        "born": "date",
+        "score": "number",
+        "zip": "category",
+    }
+    assert "id" in model.certificate_.public[1]
+    assert model.n_features_in_ == 5
+    assert model.predict(frame).shape == (400,)
+    kept = dn.PrivateClassifier(categories={"id": "hash"})
+    with pytest.warns(TrainingWarning, match="share the cells"):
+        kept.fit(frame, y)
+    assert "id" in {c.name for c in kept.columns_}
+    with pytest.raises(ValueError, match="identify people"):
+        dn.PrivateClassifier().fit(frame[["id"]], y)
+
+
 def test_few_records_are_a_warning():
     X, y = load_iris(return_X_y=True)
     with pytest.warns(TrainingWarning, match="records"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -17,7 +18,7 @@ from deniable.curves import Tradeoff, with_assumptions
 from deniable.mechanisms import Composition, GaussianDP
 from deniable.training.account import Certificate, Ledger
 from deniable.training.columns import Table
-from deniable.training.declared import asks_discovery, declare, public_inputs
+from deniable.training.declared import asks_discovery, crowded_columns, declare, public_inputs
 from deniable.training.exposure import RecordTradeoffs
 from deniable.training.fitting import Additive, Task, fit_table
 from deniable.training.looks import Declared, Look, Units
@@ -86,8 +87,16 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         names = copy.copy(self)  # takes the names of the columns, so that self stays as it is if something is refused
         X = names._checked(X, reset=True)
         check_consistent_length(X, y)
-        table = Table(X)
+        table = Table(X, keep=self.categories if isinstance(self.categories, Mapping) else ())
+        _tell_left_out(table)
         failure = self._failure()
+        if crowded := crowded_columns(table, self.categories):
+            warnings.warn(
+                f"many different texts share the cells of the hash in {', '.join(map(repr, crowded))}: group them, "
+                "declare those that matter in categories, or use categories='discover'",
+                TrainingWarning,
+                stacklevel=4,
+            )
         allowance = budget({name: getattr(self, name) for name in _TARGETS}, self.mechanism, failure=failure)
         declared = declare(table, self.ranges, self.categories, self.discovery_delta)
         units = Units() if owners is None else units_of(owners, self.records_per_person)
@@ -117,7 +126,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
             allowance.words,
             look.units.unit,
             tuple(look.ledger.uses),
-            (*public_inputs(declared), *public),
+            (*public_inputs(table, declared), *public),
             look.ledger.mechanism(),
         )
         mu = certificate.mu
@@ -231,6 +240,19 @@ def _as_table(X: Any) -> Any:
     if hasattr(X, "to_pandas") and not isinstance(X, pd.DataFrame):
         return X.to_pandas()
     return X
+
+
+def _tell_left_out(table: Table) -> None:
+    if table.left_out:
+        names = ", ".join(repr(column.name) for column in table.left_out)
+        warnings.warn(
+            f"left out: {names}: most of the texts occur once, which identifies people and teaches nothing; drop the "
+            "column, or name it in categories to keep it",
+            TrainingWarning,
+            stacklevel=5,
+        )
+    if not table.columns:
+        raise InputError("X must have a column to learn from, but all of its columns identify people")
 
 
 def _parts(mechanism: Any) -> tuple[Any, ...]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,38 +13,48 @@ import pandas as pd
 from deniable._check import FloatArray, InputError
 
 _NANOSECONDS_A_DAY = 86_400e9
+_ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ].*)?$")
+_MANY = 20  # rows from which on texts that are mostly different identify people
 _NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal")
 _DATES = ("datetime64", "datetime", "date")
 
 
 @dataclass(frozen=True)
 class Column:
-    """Name and kind ("number", "yes/no", "date" or "category") of a column."""
+    """Name, kind ("number", "yes/no", "date", "category" or "identifier") and place of a column in the data."""
 
     name: Any
     kind: str
+    place: int
 
 
 class Table:
-    """The columns of an array or data frame, read one at a time so that no second copy of the data is made."""
+    """The columns of an array or data frame, read one at a time so that no second copy of the data is made.
 
-    def __init__(self, X: Any, columns: Sequence[Column] | None = None) -> None:
+    Without ``columns`` (those of a fitted model) kinds are found out, and texts that are nearly all different are
+    ``left_out``: they identify people and teach nothing. Names in ``keep`` stay.
+    """
+
+    def __init__(self, X: Any, columns: Sequence[Column] | None = None, keep: Collection[Any] = ()) -> None:
         self._X = X
         self._frame = isinstance(X, pd.DataFrame)
         self.n_rows = len(X)
-        names = list(X.columns) if self._frame else list(range(X.shape[1]))
-        self.columns = (
-            tuple(columns)
-            if columns is not None
-            else tuple(Column(n, _kind(self._raw(j))) for j, n in enumerate(names))
-        )
+        self.left_out: tuple[Column, ...] = ()
+        if columns is None:
+            names = list(X.columns) if self._frame else list(range(X.shape[1]))
+            found = [Column(name, _kind(self._raw(j)), j) for j, name in enumerate(names)]
+            found = [replace(c, kind="category") if c.name in keep and c.kind == "identifier" else c for c in found]
+            self.left_out = tuple(c for c in found if c.kind == "identifier")
+            columns = [c for c in found if c.kind != "identifier"]
+        self.columns = tuple(columns)
 
-    def _raw(self, j: int) -> Any:
-        return self._X.iloc[:, j] if self._frame else self._X[:, j]
+    def _raw(self, place: int) -> Any:
+        return self._X.iloc[:, place] if self._frame else self._X[:, place]
 
     def values(self, j: int) -> Any:
         """Return column j: float64 with NaN for numbers and dates (days), texts with None for the others."""
-        column, raw = self.columns[j], self._raw(j)
+        column = self.columns[j]
+        raw = self._raw(column.place)
         if column.kind in ("number", "date"):
             return days(raw) if column.kind == "date" else _numbers(column.name, raw)
         return _texts(raw)
@@ -67,7 +78,16 @@ def _kind(raw: Any) -> str:
             return "yes/no"
         if inferred in _DATES:
             return "date"
-    return "category"
+    return _kind_of_texts(pd.Series(raw).dropna())
+
+
+def _kind_of_texts(texts: Any) -> str:
+    """Dates as 2024-12-31, identifiers (most texts occur once), categories."""
+    if not len(texts) or not isinstance(texts.iloc[0], str):
+        return "category"
+    if _ISO_DATE.match(texts.iloc[0]) and texts.astype(str).str.match(_ISO_DATE).all():
+        return "date"
+    return "identifier" if len(texts) >= _MANY and texts.nunique() > len(texts) / 2 else "category"
 
 
 def _numbers(name: Any, raw: Any) -> FloatArray:
@@ -89,7 +109,8 @@ def days(raw: Any) -> FloatArray:
     if pd.api.types.is_timedelta64_dtype(series.dtype):
         out = series.dt.total_seconds().to_numpy(np.float64) / 86_400
     else:
-        stamps = pd.to_datetime(series, utc=True, errors="coerce")
+        form = None if pd.api.types.is_datetime64_any_dtype(series.dtype) else "ISO8601"
+        stamps = pd.to_datetime(series, utc=True, errors="coerce", format=form)
         out = stamps.astype("datetime64[ns, UTC]").astype("int64").to_numpy(np.float64) / _NANOSECONDS_A_DAY
         out[stamps.isna().to_numpy()] = np.nan
     return np.asarray(out, dtype=np.float64)

@@ -15,6 +15,7 @@ from deniable.training.columns import Column, Table, days
 from deniable.training.looks import Declared
 
 _OUTSIDE = 0.5  # share of a column's values outside its declared range that must be a mistake
+_CROWDED = 180  # texts of which more than half share one of 255 cells with another
 _WORDS = ("hash", "discover")
 
 
@@ -54,6 +55,20 @@ def asks_discovery(categories: Any) -> bool:
     return any(isinstance(word, str) and word == "discover" for word in words)
 
 
+def crowded_columns(table: Table, categories: Any) -> list[Any]:
+    """Return the hashed columns with so many texts that most share their cell."""
+    if isinstance(categories, str) and categories == "discover":
+        return []
+    told = categories if isinstance(categories, Mapping) else {}
+    hashed = [j for j, c in enumerate(table.columns) if c.kind == "category" and _is_hashed(told, c.name)]
+    return [table.columns[j].name for j in hashed if pd.Series(table.values(j)).nunique() > _CROWDED]
+
+
+def _is_hashed(told: Mapping[Any, Any], name: Any) -> bool:
+    words = told.get(name, "hash")
+    return isinstance(words, str) and words == "hash"
+
+
 def span_of(option: str, span: Any, kind: str = "number") -> tuple[float, float]:
     """Return (low, high) as numbers (dates: days since 1970)."""
     try:
@@ -66,9 +81,12 @@ def span_of(option: str, span: Any, kind: str = "number") -> tuple[float, float]
     return low, high
 
 
-def public_inputs(declared: Declared) -> tuple[str, ...]:
+def public_inputs(table: Table, declared: Declared) -> tuple[str, ...]:
     """Return in words what a certificate takes as known to everybody."""
     lines = ["names, kinds and order of the columns"]
+    if table.left_out:
+        names = ", ".join(str(column.name) for column in table.left_out)
+        lines.append(f"that the texts of these columns, which were left out, are mostly different: {names}")
     if declared.ranges:
         lines.append(f"declared ranges: {', '.join(map(str, declared.ranges))}")
     if declared.categories:
