@@ -6,7 +6,7 @@ import os
 import platform
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
@@ -45,9 +45,9 @@ class Diagnosis:
         Known answers, computed here.
     """
 
-    versions: dict[str, str]
-    missing: dict[str, str]
-    machine: dict[str, str]
+    versions: dict[str, str] = field(hash=False)
+    missing: dict[str, str] = field(hash=False)
+    machine: dict[str, str] = field(hash=False)
     checks: tuple[Check, ...]
 
     @property

@@ -95,7 +95,7 @@ def sekhari_trend(training_size: ArrayLike, per_record: float = 1.0) -> float | 
     return float(line) if line.ndim == 0 else line
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class UnlearningPlan:
     """Deletion capacity against the expected size of a training set that is drawn from a pool."""
 

@@ -42,7 +42,7 @@ class BoundSummary:
     advantage_replacing: float = 1.0
     baseline: float = 0.001
     reconstruction: float = 1.0
-    prior_work: dict[str, float] = field(default_factory=dict)
+    prior_work: dict[str, float] = field(default_factory=dict, hash=False)
 
     def lines(self) -> list[str]:
         """Return the summary in words, one fact a line."""

@@ -335,7 +335,7 @@ class _Layout:
         return {name: part.reshape(shape) for (name, shape), part in zip(self.shapes, parts, strict=True)}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Refit:
     """The algorithm handed to :func:`release`: a part of the data in, the parameters of a fit as one vector out.
 

@@ -26,7 +26,7 @@ from deniable._check import FloatArray, InputError
 Arrays = dict[str, FloatArray]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Known:
     """What may be written into the released estimator as it is: functions of the whole data set or of the settings."""
 
@@ -52,7 +52,7 @@ class Codec(ABC):
         """Write the parameters into the unfitted ``shell``, after making them valid."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Attributes(Codec):
     """Fitted attributes copied by name."""
 
@@ -143,7 +143,7 @@ class PCACodec(Codec):
         shell.n_components_, shell.n_samples_, shell.n_features_in_ = kept, known.n_train, known.n_features
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class KMeansCodec(Attributes):
     """Cluster centres, in the order of a reference clustering of the whole data set."""
 

@@ -134,7 +134,7 @@ class NormLaplaceLaw(LossLaw):
         return rho.copy()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Angles:
     """The law of θ in the in-world for many ρ > 0 at once (``dimension`` ≥ 2), normalised by quadrature."""
 

@@ -31,7 +31,7 @@ class NoiseDensity(Protocol):
         ...
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ExactMembership:
     """What the optimal attacker gains over guessing, record by record.
 
@@ -131,7 +131,7 @@ def exact_membership(
     return game.sampled(noise, density, integer("n_samples", n_samples, at_least=1), confidence, rng)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Game:
     """All outputs θ_S (subsets, d), their signed weights (records, subsets): ±1/C(n, k) for in and out, and k/n.
 

@@ -63,7 +63,7 @@ class Game:
         return self.eta / (self.rare * self.inflation) * (1 - ROUNDING)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Coordinates:
     """The coordinates of the flattened value that need noise of their own; the others are constants or copies."""
 

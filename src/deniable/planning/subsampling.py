@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SubsamplingPlan:
     """The least noise that keeps a precision target, for every rate T at which the pool may be thinned.
 

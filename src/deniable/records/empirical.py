@@ -14,7 +14,7 @@ from deniable._check import FloatArray, InputError, integer, number, numbers
 Sampler = Callable[[np.random.Generator], ArrayLike]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Coverage:
     """How often a sampler lands near a model, world by world.
 

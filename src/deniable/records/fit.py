@@ -19,7 +19,7 @@ _LONG = np.longdouble
 _UNIT_LONG = float(np.finfo(_LONG).eps) / 2
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Problem:
     """minimise Σ_j s_j·φ(x_jᵀF, y_j) + ½·Σ_k penalty_k·F_k² + tilt·F  (a total, not a mean).
 
@@ -54,7 +54,7 @@ class Problem:
             yield slice(start, start + rows)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Fit:
     """The optimum A(x) and what the certificates need to know about it.
 

@@ -35,7 +35,7 @@ Indices = NDArray[np.intp]
 _CHEAP = 2e9  # rows² × columns up to which every record is iterated by default
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Changes:
     """The records that leave (``sign`` +1) or join (−1), each making one neighbouring data set."""
 
@@ -49,7 +49,7 @@ class Changes:
         return Changes(self.X[rows], self.y[rows], self.weights[rows], self.margins[rows], self.sign)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Pivot:
     """What all neighbours share: the matrix H whose low-rank changes are the neighbours' Hessians.
 
@@ -75,7 +75,7 @@ class Pivot:
         return float(self.penalty.min())
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Neighbours:
     """Optima of all neighbouring problems, as displacements from the centre, with certified radii."""
 
@@ -156,7 +156,7 @@ def one_pass(pivot: Pivot, changes: Changes) -> Neighbours:
     return Neighbours(pivot.fit, step, radius)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LowRank:
     """A block of changes with H_i = H − sign·U_i W_i U_iᵀ, where U_i = x_i ⊗ 1 and W_i = s_i·φ''_i."""
 
@@ -278,7 +278,7 @@ class LowRank:
         return np.asarray(np.einsum("ic,icp->ip", coefficients, self.solved))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Certificate:
     """Radii from what is the same for every record: the loss's constants, row norms and sorted kinks."""
 

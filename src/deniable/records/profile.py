@@ -39,7 +39,7 @@ WARNING = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PrivacyProfile:
     """Record by record, how far the released model and typical ones give a training record away.
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from deniable.records.profile import PrivacyProfile
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Transition:
     """Where one record goes from hidden to exposed as the noise shrinks.
 

@@ -41,7 +41,7 @@ class Typical(ABC):
         """One record's whole curve."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ExactTypical(Typical):
     """Output noise: record i's curve is that of a known law at ρ_i, which the certificate confines to an interval."""
 
@@ -99,7 +99,7 @@ class ExactTypical(Typical):
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SampledTypical(Typical):
     """Privacy losses at drawn models: H_γ = E(1 − γe^{−l})₊, with a confidence band for all γ at once.
 
@@ -166,7 +166,7 @@ class SampledTypical(Typical):
         return np.asarray(np.maximum(count - less, 0.0)[::-1] / len(growing))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DominatedTypical(Typical):
     """Upper bounds where the loss is dominated by that of a known law: l ≤ L₊ + shift, but for a chance of ``tail``.
 

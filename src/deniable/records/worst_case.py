@@ -33,7 +33,7 @@ from deniable.records.neighbours import Certificate, Changes, LowRank, make_pivo
 _ROUNDS = 30  # of the half-space; every one is valid
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Sphere:
     """Where every optimum without record i must lie, from the base optimum alone.
 

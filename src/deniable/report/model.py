@@ -59,10 +59,10 @@ class Curve:
     key: str
     label: str
     kind: Kind
-    fpr: list[float]
-    tpr: list[float]
-    low: list[float] | None = None
-    high: list[float] | None = None
+    fpr: list[float] = field(hash=False)
+    tpr: list[float] = field(hash=False)
+    low: list[float] | None = field(default=None, hash=False)
+    high: list[float] | None = field(default=None, hash=False)
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,8 @@ class Series:
     title: str
     x_label: str
     y_label: str
-    x: list[float]
-    lines: dict[str, list[float]]
+    x: list[float] = field(hash=False)
+    lines: dict[str, list[float]] = field(hash=False)
     log_x: bool = False
     log_y: bool = False
     alt: str = ""
@@ -86,8 +86,8 @@ class Grid:
 
     key: str
     title: str
-    columns: list[str]
-    rows: list[list[Any]]
+    columns: list[str] = field(hash=False)
+    rows: list[list[Any]] = field(hash=False)
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ class Assessment:
     assumptions: Assumptions
     not_covered: tuple[str, ...]
     warnings: tuple[str, ...] = ()
-    reproduction: dict[str, Any] = field(default_factory=dict)
+    reproduction: dict[str, Any] = field(default_factory=dict, hash=False)
     schema_version: str = SCHEMA_VERSION
     alert: str = ""
 

@@ -23,7 +23,7 @@ _HEAVY = 5.0  # standard deviations of noise by which a cell must stand out to b
 Counter = Callable[[IntArray, int], FloatArray]  # cells of the records, number of cells → noisy counts
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class NoisyCells:
     """Shrunk counts of adjacent cells: ``edges`` are the inner ones, ``low`` and ``high`` the ends of the range."""
 

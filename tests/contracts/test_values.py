@@ -1,0 +1,90 @@
+"""Every dataclass of the package can be compared and, if it is frozen, hashed without raising."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import inspect
+import pkgutil
+import re
+
+import numpy as np
+import pytest
+
+import deniable
+import deniable as dn
+
+_ARRAYS = re.compile(r"FloatArray|IntArray|ComplexArray|NDArray|ndarray|DataFrame")
+_UNHASHABLE = re.compile(r"\b(list|dict|set|Mapping)\[")
+_CALLABLE = re.compile(r"Callable\[.*\]")
+
+
+def dataclasses_of_the_package():
+    for module in pkgutil.walk_packages(deniable.__path__, "deniable."):
+        if module.name.endswith("__main__") or module.name == "deniable.app":
+            continue
+        try:
+            found = importlib.import_module(module.name)
+        except ImportError:  # an extra is missing
+            continue
+        for name, value in vars(found).items():
+            if inspect.isclass(value) and value.__module__ == module.name and dataclasses.is_dataclass(value):
+                yield pytest.param(value, id=f"{module.name}.{name}")
+
+
+@pytest.mark.parametrize("kind", list(dataclasses_of_the_package()))
+def test_comparing_and_hashing_cannot_raise(kind):
+    compared = [(f, _CALLABLE.sub("", str(f.type))) for f in dataclasses.fields(kind) if f.compare]
+    by_value = kind.__eq__ is not object.__eq__
+    if not by_value:
+        assert kind.__hash__ is object.__hash__
+        return
+    # comparison with == of an array gives an array, of which no truth value is known
+    assert not [f.name for f, annotation in compared if _ARRAYS.search(annotation)], "arrays inside: eq=False"
+    author = next(base for base in kind.__mro__ if "__eq__" in vars(base))
+    known = {field.name for field in dataclasses.fields(author)}
+    assert known >= {f.name for f, _ in compared}, "comparison is inherited from a base that knows fewer fields"
+    if kind.__dataclass_params__.frozen:
+        hashed = [f.name for f, text in compared if _UNHASHABLE.search(text) and f.hash is not False]
+        assert not hashed, "not hashable: field(hash=False)"
+
+
+def test_objects_that_people_hold():
+    X = np.random.default_rng(0).normal(size=(30, 2)) / 10
+    y = X[:, 0] > 0
+    profile = dn.privacy_profile(X, y.astype(float), regularization=0.1, mechanism=dn.OutputPerturbation(epsilon=1.0))
+    other = dataclasses.replace(profile)
+    curve, same = (dn.tradeoff(dn.GaussianDP(1.0)) for _ in range(2))
+    held = [
+        profile,
+        profile.tradeoff(0) if hasattr(profile, "tradeoff") else profile,
+        dn.assess(dn.PureDP(1.0)),
+        dn.PureDP(1.0) + dn.PureDP(2.0),
+        curve,
+        dn.tradeoff(dn.PureDP(1.0) + dn.PureDP(2.0)),
+        dn.tradeoff(dn.SubsampledGaussian(1.0, 0.1, 10)),
+        dn.tradeoff(dn.SubsampledGaussian(1.0, 0.1, 10), engine="monte-carlo", rng=0),
+        dn.tradeoff(dn.SubsampledGaussian(0.05, 0.1, 10)),
+    ]
+    for value in held:
+        assert value == value
+        assert hash(value) == hash(value)
+        assert value in {value: 1}
+    assert profile != other
+    assert curve == same
+    assert hash(curve) == hash(same)
+    assert curve != dn.tradeoff(dn.GaussianDP(2.0))
+    assert dn.assess(dn.PureDP(1.0)) != dn.assess(dn.PureDP(2.0))
+
+
+def test_no_module_hides_behind_the_name_of_a_function():
+    """``import deniable.tradeoff as t`` must not give a function whose attributes are missing: it does not exist."""
+    with pytest.raises(ModuleNotFoundError, match=r"deniable\.tradeoff"):
+        importlib.import_module("deniable.tradeoff")
+    from deniable.curves import Tradeoff
+
+    assert dn.Tradeoff is Tradeoff
+    assert callable(dn.tradeoff)
+    public = {name for name in dn.__all__ if callable(getattr(dn, name)) and not inspect.isclass(getattr(dn, name))}
+    modules = {module.name.rpartition(".")[2] for module in pkgutil.iter_modules(deniable.__path__, "deniable.")}
+    assert not public & modules
