@@ -24,7 +24,7 @@ BINS = 32
 INFORMATIVE = 70.0  # records in units of a histogram's noise from which on private bins are as good as declared ones
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Units:
     """Who must be hidden: each record, or each person, whose records' whole-number weights sum to ≤ ``heaviest``."""
 
@@ -43,8 +43,8 @@ class Units:
 class Declared:
     """What the caller says is public: ranges of numbers, lists of categories, cells of the hash."""
 
-    ranges: Mapping[Any, tuple[float, float]] = field(default_factory=dict)
-    categories: Mapping[Any, tuple[str, ...]] = field(default_factory=dict)
+    ranges: Mapping[Any, tuple[float, float]] = field(default_factory=dict, hash=False)
+    categories: Mapping[Any, tuple[str, ...]] = field(default_factory=dict, hash=False)
     discover: frozenset[Any] = frozenset()
     discovery_delta: float = 0.0
     hash_cells: int = 255
