@@ -10,6 +10,7 @@ import typer
 
 from deniable._check import InputError
 from deniable._files import check_writable
+from deniable._optional import require
 from deniable.cli._app import MISSED, JsonFlag, PriorOption, SeedOption, app, command_line, examples
 from deniable.cli._ranges import RangesOption, read_ranges
 from deniable.cli._run import RUN_PANEL, Options, mechanism, run_options
@@ -79,6 +80,10 @@ def assess(
     out: Annotated[
         Path | None, typer.Option(help="Write the page (.html), or .json or .md, to this file.", rich_help_panel=OUTPUT)
     ] = None,
+    save_model: Annotated[
+        Path | None,
+        typer.Option(help="Write the released model here (.skops): fresh, hardened noise.", rich_help_panel=OUTPUT),
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Assess a data set with a model, or a DP-SGD run: bound, record profile, measured attack, one report.
@@ -87,6 +92,11 @@ def assess(
     """
     if out is not None:
         check_writable("--out", out, suffixes=(".html", ".htm", ".json", ".md"))
+    if save_model is not None:
+        check_writable("--save-model", save_model, suffixes=(".skops",))
+        if data is None:
+            raise InputError("--save-model goes with data: a training run has no model here to be saved")
+        require("skops.io", purpose="writing a .skops model")
     run = run_options(noise_multiplier, sample_rate, steps)
     sources = {"data": data, "--opacus": opacus, "--history": history, **run}
     given = [name for name, value in sources.items() if value is not None]
@@ -108,6 +118,7 @@ def assess(
         options |= {
             "target": target, "epsilon": epsilon, "regularization": regularization, "drop": tuple(drop or ()),
             "ranges": read_ranges(ranges), "group": group, "n_attack": attack_samples, "rng": seed, "progress": True,
+            "save_model": save_model,
         }  # fmt: skip
         made = dn.assess(data, **options)
     else:

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from deniable._check import FloatArray, InputError, integer, number
+from deniable._files import check_writable, write_atomically
 from deniable._progress import stage
 from deniable._shown import shown
 from deniable.accounting import tradeoff as tradeoff_of
@@ -22,6 +23,7 @@ from deniable.records import OutputPerturbation, PrivacyProfile, privacy_profile
 from deniable.report.measured import audit_section, utility_section
 from deniable.report.model import Assessment, Section, Status
 from deniable.report.profiled import NOT_FOR_PUBLICATION, profile_section
+from deniable.report.saved_model import released_model
 from deniable.report.sections import NOT_COVERED, TUNING_WARNING, bound_headline, bound_section
 from deniable.tables import PUBLIC, Encoded, Table, encode, read_table
 from deniable.tables.understanding import Ranges
@@ -45,6 +47,7 @@ def assess_data(
     confidence: float = 0.95,
     rng: Any = None,
     progress: bool = False,
+    save_model: str | Path | None = None,
     prior: float,
     fpr: tuple[float, ...],
     delta: float,
@@ -75,7 +78,11 @@ def assess_data(
     rng
         Seed of the split, the simulated attack and the simulated releases. Nothing that is meant to be published is
         drawn from it.
+    save_model
+        Where to write the released model, a .skops pipeline that takes raw rows: hardened noise from fresh entropy.
+        Each file that is written is one release, and several add up.
     """
+    place = None if save_model is None else check_writable("save_model", save_model, suffixes=(".skops",))
     if epsilon is None:
         raise InputError("epsilon is missing; give the ε with which the model is to be released, for example 1")
     epsilon = number("epsilon", epsilon, above=0.0, below=np.inf)
@@ -101,12 +108,11 @@ def assess_data(
     attack, audit, status = attack_worst_record(
         profile, mechanism, bound, n=n_attack, confidence=confidence, fpr=fpr, rng=generator, progress=progress
     )
-    parts = (
-        bound_section(bound, prior=prior, fpr=fpr, delta=delta),
-        records,
-        attack,
-        _utility(encoded, train, test, profile, mechanism, generator),
-    )
+    utility = _utility(encoded, train, test, profile, mechanism, generator)
+    parts = (bound_section(bound, prior=prior, fpr=fpr, delta=delta), records, attack, utility)
+    if place is not None:
+        content = released_model(table, encoded, train, profile.optimum, epsilon=epsilon, regularization=regularization)
+        write_atomically(place, content)
     return Assessment(
         title=title or f"Logistic regression on {table.name}, released with ε = {epsilon:g}",
         status=status,
@@ -120,7 +126,23 @@ def assess_data(
             "training rows": len(train), "columns after encoding": X.shape[1], "ε": epsilon, "Λ": regularization,
             "noise scale 1/β": 2 / (len(train) * regularization * epsilon), "seed": _seed(rng),
         },
+        alert=_alert(utility, table, bound, source),
     )  # fmt: skip
+
+
+def _alert(utility: Section, table: Table, bound: Tradeoff, source: Any) -> str:
+    """What has to be read first if the released model is no better than always naming the larger class."""
+    found = {number.key: number for number in utility.numbers}
+    with_noise, majority = found["utility.with"], found["utility.majority"]
+    if (with_noise.value or 0.0) > (majority.value or 0.0):
+        return ""
+    data = str(source) if isinstance(source, str | Path) else "data.csv"
+    return (
+        f"The released model is of no use: with its noise it is right in {with_noise.shown} of held-out cases, always "
+        f"naming the larger class in {majority.shown}. `deniable train {data} --target {table.target_name} --advantage "
+        f"{bound.advantage():.3g}` promises the same membership advantage and needs far less noise; a larger "
+        "ε, a larger Λ (--regularization) or more records help too."
+    )
 
 
 def attack_worst_record(
