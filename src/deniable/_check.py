@@ -40,8 +40,12 @@ def numbers(
     hint: str = "",
 ) -> FloatArray:
     """Return ``value`` as a float64 array after checking every element; NaN fails every rule."""
+    if hasattr(value, "toarray"):
+        raise InputError(
+            f"{name} must be a dense array, got a sparse one; give {name}.toarray() if it fits into memory"
+        )
     try:
-        array = np.asarray(value, dtype=np.float64)
+        array = _as_float64(value)
     except (TypeError, ValueError):
         raise InputError(f"{name} must be a number or an array of numbers, got {value!r}{_tail(hint)}") from None
     fine = ~np.isnan(array)
@@ -57,6 +61,18 @@ def numbers(
         bad = float(array[~fine].flat[0])
         raise InputError(f"{name} must be {_rule(above, at_least, below, at_most)}, got {bad:g}{_tail(hint)}")
     return array
+
+
+def _as_float64(value: ArrayLike) -> FloatArray:
+    """Any numbers as float64; a masked cell, pandas' NA and None become NaN, which every rule refuses."""
+    if isinstance(value, np.ma.MaskedArray):
+        return np.asarray(np.ma.filled(value.astype(np.float64), np.nan), dtype=np.float64)
+    if hasattr(value, "to_numpy"):  # pandas: its missing value is no float
+        value = value.to_numpy(dtype=np.float64, na_value=np.nan)
+    array = np.asarray(value)
+    if array.dtype.kind == "c":
+        raise TypeError
+    return np.asarray(array, dtype=np.float64)
 
 
 def number(name: str, value: Any, **rules: Any) -> float:

@@ -511,6 +511,29 @@ class EnvelopeTradeoff(Tradeoff):
         return 0.0
 
 
+@dataclass(frozen=True)
+class SmallestTradeoff(Tradeoff):
+    """Several upper bounds on one pair of worlds: the smallest holds, point by point; of lower sides the largest."""
+
+    parts: tuple[Tradeoff, ...]
+
+    def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
+        return self._best([part._sticks(log_gamma, direction, side) for part in self.parts], side)
+
+    def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
+        return self._best([part._rates(fpr, direction, side) for part in self.parts], side)
+
+    def _largest_log_ratio(self, direction: Direction) -> float:
+        return min(part._ratio_bound(direction, "upper") for part in self.parts)
+
+    def _least_log_ratio(self, direction: Direction) -> float:
+        return max(part._ratio_bound(direction, "lower") for part in self.parts)
+
+    @staticmethod
+    def _best(values: list[FloatArray], side: Side) -> FloatArray:
+        return np.asarray(np.min(values, axis=0) if side == "upper" else np.max(values, axis=0))
+
+
 def with_assumptions(tradeoff: Tradeoff, **changes: Any) -> Tradeoff:
     """Return ``tradeoff`` with fields of its :class:`Assumptions` replaced."""
     return replace(tradeoff, assumptions=replace(tradeoff.assumptions, **changes))

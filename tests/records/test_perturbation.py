@@ -222,7 +222,9 @@ def test_certified_curves_of_objective_perturbation_hold_the_integrals_in_one_di
         curve = p.tradeoff(i)
         for add, (first, second) in {"add": (inside, outside), "remove": (outside, inside)}.items():
             exact = [np.maximum(first - g * second, 0).sum() * cell for g in gammas]
-            assert np.all(exact <= curve.hockey_stick(gammas, direction=add) + 1e-6)
+            off = abs(first.sum() * cell - 1) + gammas * abs(second.sum() * cell - 1)  # of the sums themselves
+            assert np.all(off < 1e-4)
+            assert np.all(exact <= curve.hockey_stick(gammas, direction=add) + off + 1e-6)
         order = np.argsort(outside / inside, kind="stable")
         for fpr in (1e-3, 0.05, 0.4, 0.8):
             roc = (np.concatenate([[0.0], np.cumsum(density[order]) * cell]) for density in (outside, inside))
@@ -235,6 +237,27 @@ def test_certified_curves_of_objective_perturbation_hold_the_integrals_in_one_di
     if normalization == "sum" and rate == 3.0:
         assert closest < 1.5  # not far from the truth for the exposed record
         assert caught  # negative control: half the reach would be too small
+
+
+@pytest.mark.parametrize("epsilon", [0.05, 0.2, 1.0, 4.0])
+@pytest.mark.parametrize("regularization", [0.01, 0.3])
+def test_a_calibrated_epsilon_bounds_every_record_where_its_promise_applies(epsilon, regularization):
+    """With a penalty that is fixed a record that leaves costs at most ε/2: it is half of a replacement."""
+    X, y = small(3, n=12, seed=1)
+    p = privacy_profile(
+        X, y, regularization=12 * regularization, normalization="sum",
+        mechanism=ObjectivePerturbation(epsilon=epsilon), rng=0,
+    )  # fmt: skip
+    assert p.advantage().max() <= np.tanh(epsilon / 4) * (1 + 1e-9)
+    promise = dn.tradeoff(dn.PureDP(epsilon / 2))
+    for fpr in (1e-5, 1e-2, 0.5):
+        assert p.tpr(fpr).max() <= promise.tpr(fpr) * (1 + 1e-9)
+    for i in (0, int(np.argmax(p.advantage()))):
+        curve = p.tradeoff(i)
+        assert curve.advantage() == pytest.approx(p.advantage()[i], rel=1e-12)
+        for fpr in (1e-4, 0.1, 0.9):
+            assert curve.tpr(fpr) == pytest.approx(p.tpr(fpr)[i], rel=1e-12)
+        assert curve.epsilon(0.0) <= epsilon / 2 * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])

@@ -33,3 +33,12 @@ def test_a_halved_gradient_is_a_doubled_noise():
     alone = dn.tradeoff(dn.SubsampledGaussian(2.0, 0.05, 30))
     assert profile.advantage()[0] == pytest.approx(alone.advantage(), rel=1e-3)
     assert profile.advantage()[0] >= alone.advantage(side="lower")
+
+
+def test_one_record_has_one_number_however_it_is_asked_for():
+    norms = np.outer([0.0, 0.1, 0.5, 0.99, 1.0, 7.0], np.ones(30))
+    profile = profile_training(norms, 1.0, RUN)
+    for fpr in (1e-8, 1e-4, 1e-2, 0.3, 1.0):
+        assert [profile.tradeoff(i).tpr(fpr) for i in range(len(profile))] == profile.tpr(fpr).tolist()
+    assert [profile.tradeoff(i).advantage() for i in range(len(profile))] == profile.advantage().tolist()
+    assert all(profile.tradeoff(i).delta(1.0) <= profile.bound.delta(1.0) for i in range(len(profile)))

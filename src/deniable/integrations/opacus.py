@@ -56,6 +56,11 @@ def from_opacus(accountant: Any, *, loader: Any = None) -> Mechanism:
     Only the recorded parameters are used, never the accountant's own bound. Opacus records the same history with
     ``poisson_sampling=False``, although batches are then drawn by shuffling and the mechanism is a different one: the
     history cannot tell, so hand over the ``loader``, or make sure that Poisson sampling was on.
+
+    The mechanism is one whose noise, rates and steps were fixed beforehand. A history whose later phases were chosen
+    by what earlier ones released (noise raised after a look at the loss, training stopped for a validation score) looks
+    the same, but the curve of what happened to run is then **no bound**: attacks were seen at an advantage of 0.51 on
+    runs for which it says 0.38. Fix a schedule and use the curve of the whole of it, however early training stops.
     """
     require_poisson(loader)
     phases = [_phase(index, row) for index, row in enumerate(_history(accountant))]

@@ -20,32 +20,32 @@ class GaussianLaw(LossLaw):
         """μ-Gaussian-DP with μ = ρ."""
         return GaussianTradeoff(rho)
 
-    def hockey_stick(self, rho: FloatArray, log_gamma: FloatArray, side: Side) -> FloatArray:
+    def _hockey_stick(self, rho: FloatArray, log_gamma: FloatArray, side: Side) -> FloatArray:
         """Record by record, from the Gaussian trade-off."""
         found = np.empty_like(rho)
         for i, (mu, s) in enumerate(zip(rho, log_gamma, strict=True)):
             found[i] = GaussianTradeoff(float(mu))._hockey_stick(np.array([s]), "add", side)[0]
         return found
 
-    def advantage(self, rho: FloatArray, side: Side) -> FloatArray:
+    def _advantage(self, rho: FloatArray, side: Side) -> FloatArray:
         """2Φ(ρ/2) − 1."""
         return np.asarray(erf(rho / np.sqrt(8)) * (1 + (8e-16 if side == "upper" else -8e-16))).clip(0.0, 1.0)
 
-    def tpr(self, rho: FloatArray, fpr: FloatArray, side: Side) -> FloatArray:
+    def _tpr(self, rho: FloatArray, fpr: FloatArray, side: Side) -> FloatArray:
         """Φ(Φ⁻¹(FPR) + ρ)."""
         quantile = ndtri(fpr)
         nudge = 2e-15 * (1 + np.abs(quantile) + rho) * (1 if side == "upper" else -1)
         return np.clip(np.where(np.isfinite(quantile), ndtr(quantile + rho + nudge), fpr), fpr, 1.0)
 
-    def epsilon(self, rho: FloatArray, delta: float, side: Side) -> FloatArray:
+    def _epsilon(self, rho: FloatArray, delta: float, side: Side) -> FloatArray:
         """As for every law, but infinite at δ = 0: the loss has no largest value."""
-        return super().epsilon(rho, delta, side) if delta > 0 else np.where(rho > 0, np.inf, 0.0)
+        return super()._epsilon(rho, delta, side) if delta > 0 else np.where(rho > 0, np.inf, 0.0)
 
-    def mean_loss(self, rho: FloatArray) -> FloatArray:
+    def _mean_loss(self, rho: FloatArray) -> FloatArray:
         """ρ²/2."""
         return rho**2 / 2
 
-    def mean_size(self, rho: FloatArray) -> FloatArray:
+    def _mean_size(self, rho: FloatArray) -> FloatArray:
         """Mean of a folded normal."""
         return np.asarray(rho * np.sqrt(2 / np.pi) * np.exp(-(rho**2) / 8) + rho**2 / 2 * erf(rho / np.sqrt(8)))
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from typing import cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from deniable._check import FloatArray
+from deniable._check import FloatArray, InputError, choice, number, numbers
 from deniable._search import bisect
 from deniable.curves import Side, Tradeoff
 
@@ -15,37 +17,61 @@ _MANY = 1024  # more records than this share a grid of ρ
 
 
 class LossLaw(ABC):
-    """What an attacker can do, as a function of the distance of the centres in units of the noise."""
+    """What an attacker can do, as a function of the distance ρ ≥ 0 of the centres in units of the noise.
+
+    The public methods take anything array-like of any shape, broadcast it and return float64 of that shape; the laws
+    give the primitives with an underscore, on float64 arrays of one dimension and equal length.
+    """
 
     @abstractmethod
     def tradeoff(self, rho: float) -> Tradeoff:
         """The trade-off of one pair of worlds."""
 
-    @abstractmethod
-    def hockey_stick(self, rho: FloatArray, log_gamma: FloatArray, side: Side) -> FloatArray:
+    def hockey_stick(self, rho: ArrayLike, log_gamma: ArrayLike, side: Side) -> FloatArray:
         """H_γ for each ρ (the two directions agree)."""
+        return _each(lambda r, s: self._hockey_stick(r, s, _side(side)), _rho(rho), numbers("log_gamma", log_gamma))
 
-    @abstractmethod
-    def tpr(self, rho: FloatArray, fpr: FloatArray, side: Side) -> FloatArray:
+    def tpr(self, rho: ArrayLike, fpr: ArrayLike, side: Side) -> FloatArray:
         """Largest true positive rate for each ρ at each FPR (element by element)."""
+        rates = numbers("fpr", fpr, at_least=0.0, at_most=1.0)
+        return _each(lambda r, a: self._tpr(r, a, _side(side)), _rho(rho), rates)
 
-    @abstractmethod
-    def mean_loss(self, rho: FloatArray) -> FloatArray:
+    def mean_loss(self, rho: ArrayLike) -> FloatArray:
         """E l over models of the in-world: the Kullback–Leibler divergence."""
+        return _each(self._mean_loss, _rho(rho))
 
-    @abstractmethod
-    def mean_size(self, rho: FloatArray) -> FloatArray:
+    def mean_size(self, rho: ArrayLike) -> FloatArray:
         """E|l| over models of the in-world."""
+        return _each(self._mean_size, _rho(rho))
 
-    def advantage(self, rho: FloatArray, side: Side) -> FloatArray:
+    def advantage(self, rho: ArrayLike, side: Side) -> FloatArray:
         """Total variation distance for each ρ."""
-        return self.hockey_stick(rho, np.zeros_like(rho), side)
+        return _each(lambda r: self._advantage(r, _side(side)), _rho(rho))
 
-    def epsilon(self, rho: FloatArray, delta: float, side: Side) -> FloatArray:
+    def epsilon(self, rho: ArrayLike, delta: float, side: Side) -> FloatArray:
         """Smallest ε ≥ 0 with H_{e^ε} ≤ δ for each ρ, by bisection; the end on the safe side.
 
         Many records share a fine geometric grid of ρ, rounded to the safe side (ε is non-decreasing in ρ).
         """
+        d = number("delta", delta, at_least=0.0, at_most=1.0)
+        return _each(lambda r: self._epsilon(r, d, _side(side)), _rho(rho))
+
+    @abstractmethod
+    def _hockey_stick(self, rho: FloatArray, log_gamma: FloatArray, side: Side) -> FloatArray: ...
+
+    @abstractmethod
+    def _tpr(self, rho: FloatArray, fpr: FloatArray, side: Side) -> FloatArray: ...
+
+    @abstractmethod
+    def _mean_loss(self, rho: FloatArray) -> FloatArray: ...
+
+    @abstractmethod
+    def _mean_size(self, rho: FloatArray) -> FloatArray: ...
+
+    def _advantage(self, rho: FloatArray, side: Side) -> FloatArray:
+        return self._hockey_stick(rho, np.zeros_like(rho), side)
+
+    def _epsilon(self, rho: FloatArray, delta: float, side: Side) -> FloatArray:
         positive = rho[rho > 0]
         if positive.size <= 2 * _MANY:
             return self._bisect_epsilon(rho, delta, side)
@@ -56,8 +82,8 @@ class LossLaw(ABC):
 
     def _bisect_epsilon(self, rho: FloatArray, delta: float, side: Side) -> FloatArray:
         enough, zero = self._largest_loss(rho), np.zeros_like(rho)
-        high, low = bisect(lambda epsilon: self.hockey_stick(rho, epsilon, side) <= delta, enough, zero)
-        return np.where(self.hockey_stick(rho, zero, side) <= delta, 0.0, high if side == "upper" else low)
+        high, low = bisect(lambda epsilon: self._hockey_stick(rho, epsilon, side) <= delta, enough, zero)
+        return np.where(self._hockey_stick(rho, zero, side) <= delta, 0.0, high if side == "upper" else low)
 
     @property
     @abstractmethod
@@ -67,6 +93,27 @@ class LossLaw(ABC):
     @abstractmethod
     def _largest_loss(self, rho: FloatArray) -> FloatArray:
         """Where the bisection for ε may start."""
+
+
+def _rho(rho: ArrayLike) -> FloatArray:
+    return numbers("rho", rho, at_least=0.0)
+
+
+def _side(side: str) -> Side:
+    return cast(Side, choice("side", side, ("upper", "lower")))
+
+
+def _each(primitive: Callable[..., FloatArray], *arrays: FloatArray) -> FloatArray:
+    """Apply a primitive to arrays of any shapes that broadcast; the result has their common shape."""
+    try:
+        shaped = np.broadcast_arrays(*arrays)
+    except ValueError:
+        shapes = ", ".join(str(array.shape) for array in arrays)
+        raise InputError(f"rho and what goes with it must have shapes that broadcast, got {shapes}") from None
+    flat = [np.array(array, dtype=np.float64).ravel() for array in shaped]  # copies: callers' arrays stay as they are
+    if not flat[0].size:
+        return np.zeros(shaped[0].shape)
+    return np.asarray(primitive(*flat), dtype=np.float64).reshape(shaped[0].shape)
 
 
 def in_chunks(function: Callable[..., FloatArray], *arrays: FloatArray, rows: int = 2048) -> FloatArray:

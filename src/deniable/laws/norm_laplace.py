@@ -46,7 +46,7 @@ class NormLaplaceLaw(LossLaw):
         """See :class:`NormLaplaceTradeoff`."""
         return NormLaplaceTradeoff(rho, self.dimension)
 
-    def hockey_stick(self, rho: FloatArray, log_gamma: FloatArray, side: Side) -> FloatArray:
+    def _hockey_stick(self, rho: FloatArray, log_gamma: FloatArray, side: Side) -> FloatArray:
         """∫(p − γq)₊, one positive integrand; 1 − γ or 0 outside |log γ| < ρ."""
         with np.errstate(over="ignore"):
             trivial = np.maximum(-np.expm1(log_gamma), 0.0)  # exact outside |log γ| < ρ
@@ -65,7 +65,7 @@ class NormLaplaceLaw(LossLaw):
             value = angles.integrate(0.0, np.arccos(s / rho), lambda cos: -np.expm1(np.minimum(s[:, None] - cos, 0.0)))
         return value * (1 + slack) if side == "upper" else value * (1 - slack)
 
-    def tpr(self, rho: FloatArray, fpr: FloatArray, side: Side) -> FloatArray:
+    def _tpr(self, rho: FloatArray, fpr: FloatArray, side: Side) -> FloatArray:
         """From the quantile of the out-world; see ``_inner_tpr`` for why it is sound."""
         value = fpr.copy()
         inner = (fpr > 0) & (fpr < 1) & (rho > 0)
@@ -87,7 +87,7 @@ class NormLaplaceLaw(LossLaw):
         s = -rho * np.cos(at)
         if side == "upper":
             gain = np.exp(np.minimum(s + np.log(fpr), 700.0))
-            return (self.hockey_stick(rho, s, "upper") + gain) * (1 + slack)
+            return (self._hockey_stick(rho, s, "upper") + gain) * (1 + slack)
         # Lower: the chord from (0, 0), or to (1, 1), through an attained point
         false = angles.integrate(at, np.pi) * (1 - slack)
         true = angles.integrate(0.0, np.pi - at) * (1 + slack)
@@ -102,13 +102,13 @@ class NormLaplaceLaw(LossLaw):
         known = Angles.of(grid, self.dimension).quantile(np.full(grid.shape, fpr[0]))
         return np.asarray(np.interp(np.log(rho), np.log(grid), known))
 
-    def mean_loss(self, rho: FloatArray) -> FloatArray:
+    def _mean_loss(self, rho: FloatArray) -> FloatArray:
         """ρ·E cos θ; ρ + e^{−ρ} − 1 in one dimension."""
         if self.dimension == 1:
             return rho + np.expm1(-rho)
         return self._moment(rho, absolute=False)
 
-    def mean_size(self, rho: FloatArray) -> FloatArray:
+    def _mean_size(self, rho: FloatArray) -> FloatArray:
         """ρ·E|cos θ|; ρ − (1 − e^{−ρ/2})² in one dimension."""
         if self.dimension == 1:
             return np.asarray(rho - np.expm1(-rho / 2) ** 2)
@@ -219,7 +219,7 @@ def _table(dimension: int, log_gamma: float) -> tuple[FloatArray, FloatArray]:
     low, high = (np.log(spread * np.sqrt(dimension + 1)) for spread in _SPREADS)
     grid = np.exp(np.arange(low, high, _STEP))
     law = NormLaplaceLaw(dimension)
-    value = in_chunks(lambda rho: law.hockey_stick(rho, np.full(rho.shape, log_gamma), "upper"), grid)
+    value = in_chunks(lambda rho: law._hockey_stick(rho, np.full(rho.shape, log_gamma), "upper"), grid)
     return grid, np.maximum.accumulate(value)
 
 
@@ -256,11 +256,11 @@ class NormLaplaceTradeoff(Tradeoff):
 
     def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
         law = NormLaplaceLaw(self.dimension)
-        return in_chunks(lambda s: law.hockey_stick(np.full(s.shape, self.rho), s, side), log_gamma)
+        return in_chunks(lambda s: law._hockey_stick(np.full(s.shape, self.rho), s, side), log_gamma)
 
     def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
         law = NormLaplaceLaw(self.dimension)
-        return in_chunks(lambda f: law.tpr(np.full(f.shape, self.rho), f, side), fpr)
+        return in_chunks(lambda f: law._tpr(np.full(f.shape, self.rho), f, side), fpr)
 
     def _largest_log_ratio(self, direction: Direction) -> float:
         return self.rho

@@ -110,7 +110,9 @@ class ObjectivePerturbation:
         and L is the loss of norm-Laplace noise with centres A apart, whatever a was. The determinants add between 0
         and log(1 + cA²/(s·m)) + d·log(1 + ρ/m), m the penalty that is left. Strong convexity bounds ‖M‖ by
         ‖f‖ + ‖b‖/m in either world (f its optimum), and β‖b‖ is Gamma(d): below its quantile but for ``tail``. From
-        the other world the same holds with b, M and the worlds exchanged, and without the determinants. Squares of
+        the other world the same holds with b, M and the worlds exchanged, and without the determinants. As L₊ ≤ βA,
+        |l| ≤ βA + shift outside the tail; with ``normalization="sum"`` and a calibrated ε that is at most ε/2, as one
+        record leaves and none comes: ε'/2 + log(1 + cR²/(nΛ)), or ε/4 + ε/4. Squares of
         norms are convex too, hence Gaussian noise where ρ = 0.
         """
         problem = base.problem

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from deniable._check import FloatArray, InputError
-from deniable.curves import ApproximateTradeoff, Direction, EnvelopeTradeoff, Side, Tradeoff
+from deniable.curves import ApproximateTradeoff, Direction, EnvelopeTradeoff, Side, SmallestTradeoff, Tradeoff
 from deniable.laws.loss_law import LossLaw, in_chunks
+from deniable.laws.norm_laplace import NormLaplaceLaw
 
 
 class Typical(ABC):
@@ -184,20 +185,35 @@ class DominatedTypical(Typical):
     tail: float
 
     def advantage(self, side: Side) -> FloatArray:
-        """The bound at γ = 1."""
+        """The bound at γ = 1, never above that of the largest loss."""
         if side == "lower":
             return np.zeros_like(self.rho)
-        return np.asarray(-np.expm1(-self.shift) + np.exp(-self.shift) * self._variation() + self.tail).clip(0.0, 1.0)
+        bound = -np.expm1(-self.shift) + np.exp(-self.shift) * self._variation() + self.tail
+        pure = self.tail + (1 - self.tail) * np.tanh(self.largest_loss() / 2) * (1 + 1e-14)
+        return np.asarray(np.minimum(bound, pure)).clip(0.0, 1.0)
+
+    def largest_loss(self) -> FloatArray:
+        """Bound of |l| for each record, but for a chance of ``tail``: ρ + shift for norm-Laplace noise, as L₊ ≤ ρ."""
+        if not isinstance(self.law, NormLaplaceLaw):
+            return np.full(self.rho.shape, np.inf)
+        return (self.rho + self.shift) * (1 + 1e-14)
 
     def tpr(self, fpr: float, side: Side) -> FloatArray:
-        """Smallest of the lines H_γ + γ·fpr over γ' ≥ 1: the law's TPR at fpr·e^shift where its slope is above 1."""
+        """Smallest of the lines H_γ + γ·fpr over γ' ≥ 1: the law's TPR at fpr·e^shift where its slope is above 1.
+
+        It is never above what a largest loss ε alone allows: tail + e^ε·fpr, and 1 − e^{−ε}·(1 − tail − fpr).
+        """
         if side == "lower":
             return np.full(self.rho.shape, fpr)
         variation, at = self._variation(), fpr * np.exp(np.minimum(self.shift, 700.0))
         steep = (at <= 0.45 * (1 - variation)) & (self.rho <= self.law.largest)  # slope 1 is at (1 − TV)/2
         bound = variation + at
         bound[steep] = in_chunks(lambda r, f: self.law.tpr(r, f, "upper"), self.rho[steep], at[steep])
-        return np.asarray(bound + self.tail).clip(fpr, 1.0)
+        most = np.minimum(self.largest_loss(), 700.0)
+        rising = np.where(most < 700, self.tail + np.exp(most) * fpr, 1.0)
+        falling = np.where(most < 700, -np.expm1(-most) + np.exp(-most) * min(self.tail + fpr, 1.0), 1.0)
+        pure = np.minimum(rising, falling) * (1 + 1e-12)
+        return np.asarray(np.minimum(bound + self.tail, pure)).clip(fpr, 1.0)
 
     def epsilon(self, delta: float, side: Side) -> FloatArray:
         """The law's ε at what ``tail`` leaves of ``delta``, plus the shift."""
@@ -223,19 +239,42 @@ class DominatedTypical(Typical):
         return np.where(self.rho <= self.law.largest, mean, np.inf)
 
     def tradeoff(self, record: int) -> Tradeoff:
-        """The bound as an envelope."""
-        rho, shift = self.rho[[record]], float(self.shift[record])
-        if rho[0] > self.law.largest:
-            return ApproximateTradeoff(float("inf"), 0.0)
-        grid = np.linspace(0.0, min(float(self.law._largest_loss(rho)[0]), 60.0), 257 if rho[0] > 0 else 1)
-        bound = self.law.hockey_stick(np.full(grid.shape, rho[0]), grid, "upper") + self.tail
-        return EnvelopeTradeoff(
-            grid + shift, bound, bound, method="objective perturbation dominated by a shifted noise of known law"
-        )
+        """The bound as a curve, the same numbers as :meth:`tpr` and :meth:`advantage`."""
+        only = DominatedTypical(self.law, self.rho[[record]], self.shift[[record]], self.tail)
+        return DominatedTradeoff(only, method="objective perturbation dominated by a shifted noise of known law")
 
     def _variation(self) -> FloatArray:
         found = in_chunks(lambda r: self.law.advantage(r, "upper"), np.minimum(self.rho, self.law.largest))
         return np.where(self.rho <= self.law.largest, found, 1.0)
+
+
+@dataclass(frozen=True)
+class DominatedTradeoff(Tradeoff):
+    """The curve of one record of a :class:`DominatedTypical`."""
+
+    typical: DominatedTypical
+
+    def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
+        if side == "lower":
+            return np.maximum(-np.expm1(log_gamma), 0.0)
+        known = self.typical
+        rho, shift, tail = float(known.rho[0]), float(known.shift[0]), known.tail
+        pure = ApproximateTradeoff(float(known.largest_loss()[0]), tail)._sticks(log_gamma, direction, side)
+        if rho > known.law.largest:
+            return pure
+        moved, variation = log_gamma - shift, float(known._variation()[0])
+        left = 1 - np.exp(np.minimum(moved, 0.0)) * (1 - variation)
+        right = in_chunks(lambda s: known.law.hockey_stick(rho, s, "upper"), np.maximum(moved, 0.0))
+        return np.minimum(np.where(moved < 0, left, right) * (1 + 1e-14) + tail, pure)
+
+    def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
+        return np.array([self.typical.tpr(float(rate), side)[0] for rate in fpr])
+
+    def _largest_log_ratio(self, direction: Direction) -> float:
+        return float(self.typical.largest_loss()[0]) if self.typical.tail == 0 else float("inf")
+
+    def _least_log_ratio(self, direction: Direction) -> float:
+        return 0.0
 
 
 @dataclass(frozen=True)
@@ -268,9 +307,10 @@ class BoundedSample(Typical):
         return self.sample.mean_size()
 
     def tradeoff(self, record: int) -> Tradeoff:
-        """Whichever has the smaller advantage."""
-        both = self.bound.tradeoff(record), self.sample.tradeoff(record)
-        return min(both, key=lambda curve: curve.advantage())
+        """The smaller of both at every point; the sample's confidence is that of the whole."""
+        proved, seen = self.bound.tradeoff(record), self.sample.tradeoff(record)
+        method = f"{proved.method}, or {seen.method} where that is smaller"
+        return SmallestTradeoff((proved, seen), method=method, confidence=seen.confidence)
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,13 @@ import pandas as pd
 
 from deniable._check import InputError, number, numbers
 from deniable.accounting import tradeoff as tradeoff_of
-from deniable.curves import ApproximateTradeoff, Tradeoff
+from deniable.curves import ApproximateTradeoff, Assumptions, Tradeoff
 from deniable.integrations.dp_event import from_dp_event
 from deniable.integrations.opacus import from_opacus
 from deniable.mechanisms import Composition, Mechanism, SubsampledGaussian
 from deniable.planning.comparison import pinsker
 from deniable.report.model import Assessment
-from deniable.report.sections import NOT_COVERED, TUNING_WARNING, bound_headline, bound_section
+from deniable.report.sections import FIXED_BEFOREHAND, NOT_COVERED, TUNING_WARNING, bound_headline, bound_section
 
 
 def assess(
@@ -137,11 +137,18 @@ def _assess_mechanism(
         status="bounded",
         headline=bound_headline(bound),
         sections=(section,),
-        assumptions=bound.assumptions,
+        assumptions=_assumptions(bound, source),
         not_covered=NOT_COVERED,
         warnings=(TUNING_WARNING,),
         reproduction={"source": _python(source)} if isinstance(source, Mechanism) else {},
     )
+
+
+def _assumptions(bound: Tradeoff, source: Mechanism | Tradeoff) -> Assumptions:
+    """Those of the curve; of several steps also that nobody chose the later ones by the earlier ones."""
+    several = isinstance(source, Composition) or (isinstance(source, SubsampledGaussian) and source.steps > 1)
+    notes = (*bound.assumptions.notes, FIXED_BEFOREHAND) if several else bound.assumptions.notes
+    return replace(bound.assumptions, notes=notes)
 
 
 def _what_ran(source: Any) -> Any:

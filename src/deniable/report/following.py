@@ -42,7 +42,9 @@ class OpacusCallback:
         follow.assessment().to_html("report.html")
 
     The run is what the engine's accountant has recorded, so nothing is missed between two calls. Stopping early
-    because a bound is reached costs nothing: the bound does not depend on the data.
+    because a bound is reached costs nothing: the bound does not depend on the data. Whatever does (stopping for a
+    validation score, more noise after a look at the loss) is another matter: the bounds followed here hold for noise,
+    rates and steps that were fixed beforehand. A run that stops for what it saw has the bound of its whole schedule.
 
     Parameters
     ----------

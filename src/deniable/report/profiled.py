@@ -38,8 +38,8 @@ def profile_section(
     curve = profile.tradeoff(worst)
     law, label = "the exact law of the noise", "most exposed record, exact"
     if not isinstance(profile.mechanism, OutputPerturbation):
-        sure = "" if curve.confidence is None else f" ({100 * curve.confidence:g}\u00a0% confidence for each record)"
-        law, label = f"{curve.method}{sure}", "most exposed record, upper bound"
+        sure = f"{100 * curve.confidence:g}\u00a0% confidence for each record" if curve.confidence < 1 else "proved"
+        law, label = f"{curve.method} ({sure})", "most exposed record, upper bound"
     numbers = [
         Number("records.worst.advantage", "Most exposed record: advantage", float(advantage[worst]),
                f"Largest TPR − FPR of any attack on row {names[worst]}, over releases of this very model."),

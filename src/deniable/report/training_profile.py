@@ -12,7 +12,7 @@ from deniable._check import FloatArray, InputError, integer, number
 from deniable._optional import require
 from deniable.accounting import individual_tradeoffs, tradeoff
 from deniable.accounting.individual import IndividualTradeoffs, NormRecorder
-from deniable.curves import Tradeoff
+from deniable.curves import SmallestTradeoff, Tradeoff
 from deniable.mechanisms import Mechanism
 
 if TYPE_CHECKING:
@@ -57,11 +57,18 @@ class TrainingProfile:
         return np.argsort(-self.advantage(), kind="stable")
 
     def tradeoff(self, record: int) -> Tradeoff:
-        """The attack curve against one record."""
+        """The attack curve against one record: its own, never above the run's."""
         i = integer("record", record)
         if not -len(self) <= i < len(self):
             raise InputError(f"record must be between 0 and {len(self) - 1}, got {i}")
-        return self.curves[i]
+        own = self.curves[i]
+        return SmallestTradeoff(
+            (own, self.bound),
+            method=own.method,
+            assumptions=own.assumptions,
+            confidence=own.confidence,
+            holds_for=own.holds_for,
+        )
 
     def to_frame(self, fpr: float = 0.001) -> pd.DataFrame:
         """One row per record, most exposed first. The frame is as sensitive as the data."""
