@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,23 +13,38 @@ from deniable._check import FloatArray
 from deniable.accounting.engines.even_prior import advantage_bracket
 from deniable.accounting.engines.few_steps import DirectTradeoff
 from deniable.accounting.engines.grid import GridTradeoff
-from deniable.accounting.engines.inversion import Contour, Region, contour
+from deniable.accounting.engines.inversion import Region
 from deniable.accounting.engines.known_batches import known_batches
 from deniable.accounting.engines.likelihood import LikelihoodRatioTradeoff, Tails, back_from, stick_from, trivial_stick
-from deniable.accounting.engines.rare_steps import jump_contour
-from deniable.accounting.loss import PrivacyLoss
+from deniable.accounting.lines import Cell, Effort, Way
+from deniable.accounting.loss import EPS, PrivacyLoss
 from deniable.accounting.transform.nodes import TooSlowError
 from deniable.curves import AnyDirection, Direction, Side, Tradeoff
 
-_MOST_CONTOURS = 200
 _REGIONS: tuple[Region, ...] = ("left", "middle", "right")
 _NEGLIGIBLE = 1e-30  # hockey sticks below this need no relative accuracy
-_EFFORTS = ((1 << 10, 1.0), (1 << 13, 1.0), (1 << 18, 100.0))  # most nodes and tolerance factor: cheap lines first
 _WIDE_STICK, _WIDE_RATE = 1e-8, 1e-6  # brackets that the grid is asked to improve: absolute, relative
 _WIDE_FEW = 1e-7  # relative: that the direct convolution is asked to improve
 _FAIR = 5e-8  # relative errors that are not worth a second line
 _ROUNDING_OF_K = 1e-6  # far above the rounding of K at a million steps, and nothing to a Chernoff bound
 _ROUGH, _SKETCHED = 1e-2, 1e-3  # relative errors at which no further line is laid: in searches, for pictures
+_APART = 4.0  # cells are so many spreads wide near the middle, and
+_SCALE = 10.0  # so many times a tenth of their distance from it further out
+_WORTH = 0.1  # of the error here must that of the middle of a cell be at most for a nearer line to be laid
+_LEVELS = 5  # times that cells are halved where the law is narrow
+_MOST_KEPT = 1 << 20  # nodes of all lines kept, 160 bytes each
+
+# the rows of Tails that belong together: an error, and what it is the error of
+_ROWS = list(Tails.__dataclass_fields__)
+_PARTS = tuple(
+    (_ROWS.index(error), tuple(_ROWS.index(name) for name in names))
+    for error, names in (
+        ("out_error", ("out_above", "out_below", "out_density")),
+        ("in_error", ("in_above", "in_below", "in_density")),
+        ("stick_error", ("stick",)),
+        ("back_error", ("back",)),
+    )
+)
 
 
 @dataclass(frozen=True)
@@ -46,19 +60,17 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         The composed privacy loss.
     tolerance
         Truncation and aliasing error aimed at, relative to the natural size of the integrand.
-    patient
-        Whether lines of very many nodes may be laid: there is no other engine that would be quicker.
+    effort
+        How much one line may take.
     good
         Relative error at which no further line is laid.
     """
 
     loss: PrivacyLoss
     tolerance: float = 1e-13
-    patient: bool = True
+    effort: Effort = field(default_factory=Effort)
     good: float = 1e-8
-    _contours: list[Contour] = field(default_factory=list, repr=False, compare=False)
-    _hopeless: list[float] = field(default_factory=list, repr=False, compare=False)
-    _slow: list[tuple[str, int, float]] = field(default_factory=list, repr=False, compare=False)
+    _cells: dict[tuple[int, int], Cell] = field(default_factory=dict, repr=False, compare=False)
 
     def _largest_log_ratio(self, direction: Direction) -> float:
         return self.loss.highest if direction == "add" else -self.loss.lowest
@@ -92,7 +104,7 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         low, middle, high = (self.loss.body.cumulants(c) for c in (0.0, 0.5, 1.0))
         return low[1], middle[1], high[1], float(np.sqrt(middle[2]))
 
-    def _ways(self, threshold: float) -> tuple[Region | Literal["jumps"], ...]:
+    def _ways(self, threshold: float) -> tuple[Way, ...]:
         """Regions to try for a threshold, the best first, and where to try bulk and jumps apart."""
         at_zero, _, at_one, spread = self._landmarks
         if threshold >= at_one:  # if the right line is slow the left one is not, and may be all that is needed
@@ -102,86 +114,106 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         # in between, the left line is the cheapest: rare large losses, which make the others slow, are damped there
         return ("middle", "left", "right") if spread > 2.5 else ("left", "middle", "right")
 
-    def _lay(self, threshold: float, tried: frozenset[Region] = frozenset()) -> bool:
-        """Lay a line for a threshold in a region that has none there; remember it if no line converges."""
-        cheap = tried or not self.patient  # so must a line be that has little to add
-        for most, slack in _EFFORTS[:2] if cheap else _EFFORTS:
-            for way in self._ways(threshold):
-                if way in tried or (way == "jumps" and ("right" in tried or most > _EFFORTS[0][0])):
-                    continue
-                if any(way == slow and most == then and abs(threshold - x) < x / 2 for slow, then, x in self._slow):
-                    continue
-                try:
-                    if way == "jumps":
-                        line = jump_contour(self.loss, threshold, self.tolerance, _EFFORTS[1][0])
-                    else:
-                        line = contour(self.loss, way, threshold, slack * self.tolerance, most)
-                except TooSlowError:
-                    self._slow.append((way, most, threshold))
-                    continue
-                self._contours.append(line)
-                return True
-        self._hopeless.append(threshold)
-        return False
+    def _cell_of(self, threshold: FloatArray, level: int) -> NDArray[np.int64]:
+        """Number of the cell in which each threshold lies: cells are the wider, the further from the middle.
+
+        They depend on the mechanism alone, not on what was asked before, and so do the lines laid in them: equal
+        questions have equal answers whatever their order.
+        """
+        _, middle, _, spread = self._landmarks
+        place = _SCALE * np.arcsinh((threshold - middle) / (_SCALE * spread))
+        if math.isfinite(self.loss.lowest):  # left of the middle by ratios of the distance to the infimum
+            room = middle - self.loss.lowest
+            fall = np.log(np.maximum(threshold - self.loss.lowest, 1e-300 * room) / room)
+            place = np.where(threshold < middle, fall * max(room / spread, _APART), place)
+        number: NDArray[np.int64] = np.round(place * (2**level / _APART)).astype(np.int64)
+        return number
+
+    def _design(self, number: int, level: int) -> float:
+        """The threshold in the middle of a cell."""
+        _, middle, _, spread = self._landmarks
+        place = number * (_APART / 2**level)
+        if place < 0 and math.isfinite(self.loss.lowest):
+            room = middle - self.loss.lowest
+            return self.loss.lowest + room * math.exp(place / max(room / spread, _APART))
+        return middle + _SCALE * spread * math.sinh(place / _SCALE)
+
+    def _cell(self, number: int, level: int) -> Cell:
+        known = self._cells.get((level, number))
+        if known is None:
+            if sum(cell.size for cell in self._cells.values()) > _MOST_KEPT:
+                self._cells.clear()  # they can be laid again
+            design = self._design(number, level)
+            known = Cell(self.loss, design, self._ways(design), self.tolerance, self.effort)
+            self._cells[level, number] = known
+        return known
 
     def _tails(self, threshold: FloatArray, wanted: str = "stick", good: float = 0.0) -> Tails:
         """Tails at thresholds, from lines near enough for the ``wanted`` field to be ``good``, or as good as asked."""
         good = max(good, self.good)
         rows = Tails.below(threshold, np.ones_like(threshold), np.ones_like(threshold)).stacked()
         inside = (threshold > self.loss.lowest) & (threshold < self.loss.highest)
-        distance = np.where(inside, np.inf, 0.0)
         rows[:, ~inside] = _certain(threshold[~inside], self.loss.lowest).stacked()
-        error_of = f"{wanted.partition('_')[0]}_error"
-        value_row, error_row = (list(Tails.__dataclass_fields__).index(name) for name in (wanted, error_of))
-        if wanted in ("stick", "back"):  # no lines for what Chernoff's bound settles
-            bound = self._chernoff(threshold).stacked()
-            settled = inside & (bound[error_row] < _NEGLIGIBLE)
-            rows[:, settled], distance[settled] = bound[:, settled], 0.0
-            inside &= ~settled
-        laid = -1
-        while laid < len(self._contours):
-            laid = len(self._contours)
-            tried = self._fill(threshold, inside, distance, rows, "out" if wanted.startswith("out") else "in")
-            wide = inside & (rows[error_row] > np.maximum(good * np.abs(rows[value_row]), 1e-300))
-            fair = rows[error_row] < max(_FAIR, good) * np.abs(rows[value_row])
-            poor = wide & (tried.sum(axis=0) < len(_REGIONS)) & ~(fair & tried.any(axis=0))
-            for lost in self._hopeless:
-                poor &= np.abs(threshold - lost) > 0.2 * self._landmarks[3]
-            while poor.any() and len(self._contours) < _MOST_CONTOURS:
-                worst = np.flatnonzero(poor)[np.argmax(distance[poor])]
-                known = frozenset(r for r, near in zip(_REGIONS, tried[:, worst], strict=True) if near)
-                if self._lay(float(threshold[worst]), known):
-                    break
-                poor &= np.abs(threshold - threshold[worst]) > 0.2 * self._landmarks[3]
-        vague = np.flatnonzero(inside & (rows[error_row] > 1e-6))
-        if vague.size:
-            bound = self._chernoff(threshold[vague]).stacked()
-            better = bound[error_row] < rows[error_row, vague]
-            rows[:, vague[better]] = bound[:, better]
+        value_row, error_row = (_ROWS.index(name) for name in (wanted, f"{wanted.partition('_')[0]}_error"))
+        if wanted in ("stick", "back") and inside.any():  # no lines for what Chernoff's bound settles
+            _merge(rows, np.flatnonzero(inside), self._chernoff(threshold[inside]).stacked())
+        poor = self._poor(rows[value_row], rows[error_row], wanted, good) & inside
+        for level in range(_LEVELS):
+            places = np.flatnonzero(poor)
+            numbers = self._cell_of(threshold[places], level)
+            apart = np.zeros(threshold.shape, dtype=np.bool_)
+            for number in np.unique(numbers):
+                mine = places[numbers == number]
+                cell = self._cell(int(number), level)
+                apart[mine] = self._evaluate(cell, threshold, mine, rows, (value_row, error_row), wanted, good)
+            poor = self._poor(rows[value_row], rows[error_row], wanted, max(good, _FAIR)) & apart
+            if not poor.any():
+                break
+        vague = np.flatnonzero(inside & (rows[error_row] > 1e-2 * np.abs(rows[value_row])))
+        if vague.size and wanted not in ("stick", "back"):
+            _merge(rows, vague, self._chernoff(threshold[vague]).stacked())
         return Tails(*rows)
 
-    def _fill(
+    def _poor(self, value: FloatArray, error: FloatArray, wanted: str, good: float) -> NDArray[np.bool_]:
+        """Whether an error is too large."""
+        least = _NEGLIGIBLE if wanted in ("stick", "back") else 1e-300
+        poor: NDArray[np.bool_] = ~(error <= np.maximum(good * np.abs(value), least))
+        return poor
+
+    def _evaluate(
         self,
+        cell: Cell,
         threshold: FloatArray,
-        inside: NDArray[np.bool_],
-        distance: FloatArray,
+        places: NDArray[np.intp],
         rows: FloatArray,
-        law: Literal["out", "in"],
+        value_and_error: tuple[int, int],
+        wanted: str,
+        good: float,
     ) -> NDArray[np.bool_]:
-        """Evaluate every threshold on the line that promises the smallest error; say which regions were tried near."""
-        tried = np.zeros((len(_REGIONS), threshold.size), dtype=np.bool_)
-        if not self._contours:
-            return tried
-        apart = np.stack([np.abs(threshold - c.design) / c.width for c in self._contours])
-        promise = np.stack([c.log_error(threshold, law) for c in self._contours])
-        best = np.argmin(promise, axis=0)
-        for k in np.unique(best[inside]):
-            mine = np.flatnonzero(inside & (best == k))
-            rows[:, mine] = self._contours[k].tails(threshold[mine]).stacked()
-            distance[mine] = apart[k, mine]
-        for known, d in zip(self._contours, apart, strict=True):
-            tried[_REGIONS.index(known.region)] |= d < 0.3
-        return tried
+        """Evaluate thresholds on a cell's lines until they are good enough; say where a line nearer by may be better.
+
+        It may if the threshold lies far from the middle of the cell, where these lines have a much smaller error.
+        """
+        value_row, error_row = value_and_error
+        open_, width = places, math.inf
+        middle = np.full((rows.shape[0], 1), np.inf)
+        for k in range(len(_REGIONS)):
+            line = cell.line(k)
+            if line is None:
+                break
+            width = min(width, line.width)
+            _merge(rows, open_, line.tails(threshold[open_]).stacked())
+            still = self._poor(rows[value_row, open_], rows[error_row, open_], wanted, max(good, _FAIR))
+            open_ = open_[still]
+            if not open_.size:
+                break
+            _merge(middle, np.zeros(1, dtype=np.intp), line.tails(np.array([cell.design])).stacked())
+        far = np.abs(threshold[places] - cell.design) > 0.3 * width
+        with np.errstate(invalid="ignore", divide="ignore"):
+            here = rows[error_row, places] / np.abs(rows[value_row, places])
+            there = middle[error_row] / np.abs(middle[value_row])
+        better: NDArray[np.bool_] = far & ~(there > _WORTH * here)
+        return better
 
     def _chernoff(self, threshold: FloatArray) -> Tails:
         """What is known without a line, from Chernoff's bound on either side of the middle.
@@ -210,6 +242,19 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
 
     def _epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
         """Chernoff's bound solved for ε, corrected as at a saddle point and by Newton's method on rough lines."""
+        advantage = float(self._stick_bracket(np.zeros(1), "add")[1][0])
+        large = delta >= advantage
+        # 1 − γ ≤ H_γ ≤ 1 − γ·(1 − H_1) for γ ≤ 1, since H is convex
+        with np.errstate(divide="ignore"):
+            least = np.log1p(-np.minimum(delta, 1.0))
+            most = np.where(advantage < 1, least - np.log1p(-min(advantage, 1 - EPS)), 0.0)
+        near, step = np.where(large, (least + most) / 2, 0.0), np.where(large, (most - least) * 0.51, 1.0)
+        small = np.flatnonzero(~large)
+        if small.size:
+            near[small], step[small] = self._epsilon_above(delta[small], direction)
+        return np.where(np.isfinite(near), near, 0.0), np.where(np.isfinite(step), np.maximum(step, 1e-300), 1.0)
+
+    def _epsilon_above(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
         ways: tuple[Direction, ...] = ("add", "remove") if direction == "both" else (direction,)
         found = [self._epsilon_near_one(delta, way) for way in ways]
         near = np.max([epsilon for epsilon, _ in found], axis=0)
@@ -307,8 +352,15 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         return self._tails(threshold, wanted, _ROUGH).log_odds(direction)
 
     def _width_near(self, threshold: float) -> float:
-        nearest = min(self._contours, key=lambda c: abs(c.design - threshold), default=None)
-        return nearest.width if nearest is not None else self._landmarks[3]
+        line = self._cell(int(self._cell_of(np.array(threshold), 0)), 0).line(0)
+        return line.width if line is not None else self._landmarks[3]
+
+
+def _merge(rows: FloatArray, places: NDArray[np.intp], found: FloatArray) -> None:
+    """Replace rows at some thresholds by others wherever their errors are smaller, each quantity by itself."""
+    for error, others in _PARTS:
+        better = found[error] < rows[error, places]
+        rows[np.ix_((error, *others), places[better])] = found[(error, *others), :][:, better]
 
 
 def _certain(threshold: FloatArray, lowest: float) -> Tails:
@@ -336,10 +388,13 @@ class ComposedTradeoff(Tradeoff):
     grid: GridTradeoff
 
     @classmethod
-    def of(cls, loss: PrivacyLoss, tolerance: float, method: str) -> ComposedTradeoff:
+    def of(cls, loss: PrivacyLoss, tolerance: float, method: str, effort: Effort | None = None) -> ComposedTradeoff:
         """All engines for a loss."""
-        direct = DirectTradeoff.of(loss)
-        return cls(InvertedTradeoff(loss, tolerance, patient=direct is None), direct, GridTradeoff(loss), method=method)
+        effort = effort or Effort()
+        direct = DirectTradeoff.of(loss, most_terms=effort.convolution)
+        points = effort.grid >> max(loss.steps.size - 1, 0).bit_length()
+        grid = GridTradeoff(loss, max(points, 1 << 12))
+        return cls(InvertedTradeoff(loss, tolerance, effort), direct, grid, method=method)
 
     @cached_property
     def _told(self) -> Tradeoff:
@@ -360,10 +415,22 @@ class ComposedTradeoff(Tradeoff):
         wide = high - low > _WIDE_FEW * low
         if wide.any() and self.direct is not None:
             _intersect(low, high, wide, *self.direct._roc_bracket(fpr[wide], direction))
+            wide = high - low > _WIDE_FEW * low
+        if wide.any():
+            high[wide] = np.minimum(high[wide], self._roc_at_most(fpr[wide], direction))
         wide = high - low > _WIDE_RATE * low
         if wide.any():
             self._otherwise(low, high, wide, "_roc", fpr, direction, side)
         return high if side == "upper" else low
+
+    def _roc_at_most(self, fpr: FloatArray, direction: Direction) -> FloatArray:
+        """Bound TPR ≤ γ·FPR + H_γ at γ = 1 and wherever Chernoff's inequality bounds H_γ."""
+        advantage = self._hockey_stick(np.zeros(1), direction, "upper")[0]
+        log_gamma = np.concatenate([[0.0], np.geomspace(1e-3, 1e3, 200) * self.inverted._landmarks[3]])
+        log_gamma = log_gamma[log_gamma < 700]
+        sticks = np.minimum(self.inverted._stick_at_most(log_gamma, direction), advantage)
+        bound: FloatArray = np.min(np.multiply.outer(fpr, np.exp(log_gamma)) + sticks, axis=1) * (1 + 16 * EPS)
+        return np.clip(bound, fpr, 1.0)
 
     def _otherwise(
         self,

@@ -29,9 +29,10 @@ _CEILINGS = (10.5, 9.0, 12.0, 13.5, 16.0, 20.0, 26.0)
 TINY = 1e-300  # charged where probabilities come close to underflow
 _DIGITS = 44.0  # −log of the relative error asked of sums over u: far below rounding even after a million steps
 _MOST_POINTS = 1 << 20  # nodes of all phases together
+_MOST_A_PHASE = 1 << 15  # nodes of one phase
 _FAR = 600.0  # exponents from which −1 is nothing, and φ and r^c are only representable together
 _FADED = 9.0  # widths beyond the middle of a window at which it ends: Φ(−9) is 1e-19
-_LONG = 512  # values of t from which tables pay
+_LONG = 64  # values of t from which tables pay
 _ENTRIES = 1 << 17  # matrix entries evaluated at a time: keeps memory at a few MB
 
 
@@ -217,7 +218,8 @@ class Line:
     @classmethod
     def on(cls, loss: PrivacyLoss, c: float, grid: Nodes) -> Line:
         """Lay the nodes of a grid."""
-        if not (grid.high - grid.low) * loss.steps.size < _MOST_POINTS * grid.spacing:
+        most = min(_MOST_POINTS, _MOST_A_PHASE * max(loss.steps.size, 1))
+        if not (grid.high - grid.low) * loss.steps.size < most * grid.spacing:
             raise TooSlowError(f"the law tilted by {c:g} is too wide")
         count = int((grid.high - grid.low) / grid.spacing) + 2
         u: FloatArray = grid.low + grid.spacing * np.arange(count, dtype=np.float64)
@@ -306,10 +308,30 @@ class Line:
 
         ``spacing`` says that t is spacing·(0, 1, 2, …), which makes long sums much cheaper.
         """
+        return self.transform(t, spacing)[0]
+
+    def transform(self, t: FloatArray, spacing: float | None = None) -> tuple[ComplexArray, FloatArray]:
+        """K(c + it) − K(c) of the composed loss and a bound on the error of its exponential, from rounding and ceiling.
+
+        With errors Δ_j of single steps, |Π(M_j + Δ_j)^{T_j} − ΠM_j^{T_j}| ≤ Π|M_j|^{T_j}·(e^S − 1) where
+        S = Σ T_j·log(1 + |Δ_j|/|M_j|): all orders of Δ are in it.
+        """
         total = np.asarray(self.of.gaussian * (1j * t * (self.c - 0.5) - t**2 / 2), dtype=np.complex128)
-        for phase in range(self.of.steps.size):
-            total = total + self.of.steps[phase] * self.log_ratio_of(phase, t, spacing)
-        return total + self.log_flips(t)
+        size = np.hypot(self.c, t)
+        turned = np.abs(total)
+        doubt = (2 * EPS * self.of.gaussian * (abs(self.c) + 1) + self.of.flip_rounding) * size
+        for phase, steps in enumerate(self.of.steps):
+            one = self.log_ratio_of(phase, t, spacing)
+            total = total + steps * one
+            turned = turned + steps * np.abs(one)
+            # the errors of one step are relative to M(c): where |M(c + it)| is smaller, they weigh more
+            error = 2 * self.step_rounding[phase] * size + 4 * self.cut[phase]
+            doubt = doubt + steps * np.logaddexp(0.0, np.log(error + TINY) - one.real)
+        total = total + self.log_flips(t)
+        doubt = doubt + 4 * EPS * turned + 64 * EPS
+        with np.errstate(over="ignore"):  # an unknown transform is ∞, and its line useless
+            grown = np.exp(total.real) * np.expm1(np.minimum(doubt, 1.0))
+            return total, np.where(doubt < 1, grown, np.exp(total.real + doubt))
 
     def log_flips(self, t: FloatArray) -> ComplexArray:
         """The same of all randomised responses alone."""
@@ -330,8 +352,9 @@ class Line:
         keep = self._relevant(phase)
         if not keep.size:
             raise TooSlowError("the tilted law is lost to underflow")
-        if spacing is not None and self.shift == 0 and t.size > _LONG:
-            return complex_log1p(self._even_difference(phase, keep, spacing, t.size) / self.mgf[phase])
+        if spacing is not None and t.size > _LONG:
+            even = self._even_shifted if self.shift > 0 else self._even_difference
+            return complex_log1p(even(phase, keep, spacing, t.size) / self.mgf[phase])
         rows = max(1, _ENTRIES // keep.size)
         parts = [evaluate(phase, keep, t[k : k + rows]) for k in range(0, t.size, rows)]
         z = np.concatenate(parts) / self.mgf[phase]
@@ -362,17 +385,20 @@ class Line:
         every: ComplexArray = (far * weight) @ (1 + near).T + near @ weight
         return every.ravel()[:count]
 
-    def _shifted_difference(self, phase: int, keep: NDArray[np.intp], t: FloatArray) -> ComplexArray:
-        """The same on Im u = shift: Σ φ(u)·(r^{c+it} − 1) − (M(c) − 1)."""
-        u = np.asarray(self.u[keep] + 1j * self.shift, dtype=np.complex128)
+    def _shifted_weights(self, phase: int) -> tuple[ComplexArray, ComplexArray, NDArray[np.bool_]]:
+        """Logarithm of φ times window and spacing, the loss on Im u = shift, and where r^c may overflow."""
+        u = np.asarray(self.u + 1j * self.shift, dtype=np.complex128)
         log_weight = -(u**2) / 2 + math.log(self.density_unit)
         if self.of.window is not None:
             place, width = self.of.window
             log_weight = log_weight + log_ndtr((place[phase] - u) / width[phase])
         loss = complex_log_ratio(u, float(self.of.noise[phase]), float(self.of.rate[phase]))
         far = self.c * loss.real > _FAR
-        if self.scale[phase] > 0:
-            far = np.ones_like(far)
+        return log_weight, loss, np.ones_like(far) if self.scale[phase] > 0 else far
+
+    def _shifted_difference(self, phase: int, keep: NDArray[np.intp], t: FloatArray) -> ComplexArray:
+        """The same on Im u = shift: Σ φ(u)·(r^{c+it} − 1) − (M(c) − 1)."""
+        log_weight, loss, far = self._shifted_weights(phase)
         tilted = np.exp(log_weight[far] + self.c * loss[far] - self.scale[phase])
         whole: ComplexArray = np.exp(np.multiply.outer(1j * t, loss[far])) @ tilted - self.excess[phase]
         if self.scale[phase] > 0:
@@ -385,6 +411,21 @@ class Line:
         real = growth * (cosine**2 - sine**2) - 2 * sine**2
         small = (real + 2j * (growth + 1) * sine * cosine) @ weight
         return np.asarray(small + whole, dtype=np.complex128)
+
+    def _even_shifted(self, phase: int, keep: NDArray[np.intp], spacing: float, count: int) -> ComplexArray:
+        """The same at t = spacing·(Ba + b), 0 ≤ b < B, from r^{c+i(x+y)} − 1 = (r^{c+ix} − 1)·r^{iy} + (r^{iy} − 1)."""
+        log_weight, loss, far = self._shifted_weights(phase)
+        length = math.isqrt(count - 1) + 1
+        few, many = spacing * np.arange(length), spacing * length * np.arange(-(-count // length))
+        tilted = np.exp(log_weight[far] + self.c * loss[far] - self.scale[phase])
+        rows = np.exp(np.multiply.outer(1j * many, loss[far])) * tilted
+        every: ComplexArray = rows @ np.exp(np.multiply.outer(1j * few, loss[far])).T - self.excess[phase]
+        if self.scale[phase] == 0:
+            weight, loss = np.exp(log_weight[~far]), loss[~far]
+            near = np.expm1(np.multiply.outer(1j * few, loss))
+            rows = np.expm1(self.c * loss + np.multiply.outer(1j * many, loss)) * weight
+            every = every + (rows @ (1 + near).T + near @ weight - self.of.faded[phase])
+        return every.ravel()[:count]
 
     def log_moduli(self, t: FloatArray) -> FloatArray:
         """log |M(c + it)/M(c)| of one step, one row a phase."""
@@ -417,17 +458,6 @@ class Line:
         """P(record was in the batch | u) = q·e^a/r, which is also σ·L′(u), at the real nodes."""
         sigma, rate = self.of.noise[:, None], self.of.rate[:, None]
         return np.exp(np.log(rate) + self.u / sigma - 1 / (2 * sigma**2) - self.loss)
-
-    def doubt(self, t: FloatArray, log_transform: ComplexArray) -> FloatArray:
-        """Bound on the relative error of e^{K(c + it)} from floating point and from the ceiling.
-
-        The errors of one step are relative to M(c): where |M(c + it)| is smaller, they weigh more.
-        """
-        size = np.hypot(self.c, t)
-        total: FloatArray = (2 * EPS * self.of.gaussian * (abs(self.c) + 1) + self.of.flip_rounding) * size
-        for steps, rounding, cut in zip(self.of.steps, self.step_rounding, self.cut, strict=True):
-            total = total + steps * np.exp(-log_transform.real / steps) * (2 * rounding * size + 4 * cut)
-        return total
 
     @cached_property
     def step_rounding(self) -> FloatArray:

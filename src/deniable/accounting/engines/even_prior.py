@@ -50,10 +50,13 @@ def advantage_bracket(loss: PrivacyLoss) -> tuple[float, float]:
     t: FloatArray = spacing * np.arange(count, dtype=np.float64)
     line = loss.line(0.5, float(t[-1]))
     growth, _, _ = line.cumulants
-    log_m = line.log_transform(t, spacing)
-    terms = np.exp(growth + log_m.real) * (2 / period / (t**2 + 0.25))
-    terms[0] /= 2
-    error = terms @ (line.doubt(t, log_m) + 32 * EPS) + neglected * math.exp(growth) + 8 * EPS
+    log_m, doubt = line.transform(t, spacing)
+    weight = math.exp(growth) * (2 / period / (t**2 + 0.25))
+    weight[0] /= 2
+    terms = weight * np.exp(log_m.real)
+    error = weight @ doubt + 64 * EPS * terms.sum() + neglected * math.exp(growth) + 8 * EPS
+    if not math.isfinite(error):
+        raise TooSlowError("rounding is all there is")
     value = 1 - float(terms @ np.cos(log_m.imag)) + 2 / math.expm1(period / 2)
     return max(value - float(error) - sticks, 0.0), min(value + float(error), 1.0)
 

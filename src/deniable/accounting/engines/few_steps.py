@@ -51,7 +51,7 @@ _NOTHING = 65.0  # −log of the mass beyond the upper end
 _LARGEST = 600.0  # loss whose exponential is still a number
 _ROUND = 1e-6  # cells; more than any rounding of an argument
 _MOST_STEPS = 64
-_MOST_TERMS = 1 << 25  # terms of one convolution
+_MOST_TERMS = float(1 << 25)  # terms of one convolution: ten seconds
 _BLOCK = 1 << 18  # of them at a time
 
 
@@ -68,8 +68,8 @@ class Grid:
     height: float
 
     @classmethod
-    def of(cls, loss: PrivacyLoss) -> Grid:
-        """Choose the nodes for a loss of one phase.
+    def of(cls, loss: PrivacyLoss, most_terms: float) -> Grid:
+        """Choose the nodes for a loss of one phase; one convolution may have so many terms.
 
         Raises
         ------
@@ -85,7 +85,7 @@ class Grid:
         rise = _end(loss) - loss.lowest
         last = float(grid.outcomes(np.array(rise))) + spacing * (levels + 1) * grid.lost
         size = math.ceil((last - first) / spacing) + 1
-        if not (rise < _LARGEST and size * 2 * (last - first) / (sigma * grid.step) < _MOST_TERMS):
+        if not (rise < _LARGEST and size * 2 * (last - first) / (sigma * grid.step) < most_terms):
             raise TooSlowError("the direct convolution is too long")
         return cls(sigma, rate, steps, first, spacing, size, height)
 
@@ -366,11 +366,16 @@ class DirectTradeoff(LikelihoodRatioTradeoff):
     grid: Grid
 
     @classmethod
-    def of(cls, loss: PrivacyLoss, method: str = "direct convolution with error bounds") -> DirectTradeoff | None:
+    def of(
+        cls,
+        loss: PrivacyLoss,
+        method: str = "direct convolution with error bounds",
+        most_terms: float = _MOST_TERMS,
+    ) -> DirectTradeoff | None:
         """The trade-off of a loss made of a few equal steps and nothing else, or None."""
         few = loss.steps.size == 1 and loss.gaussian == 0 and not loss.flips and 2 <= loss.steps[0] <= _MOST_STEPS
         try:
-            return cls(loss, Grid.of(loss), method=method) if few else None
+            return cls(loss, Grid.of(loss, most_terms), method=method) if few else None
         except TooSlowError:
             return None
 

@@ -15,7 +15,7 @@ bounded by perturbing every term. The three bounds are added: every number comes
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -32,6 +32,7 @@ Region = Literal["left", "middle", "right"]  # c < 0, 0 < c < 1, c > 1
 _EDGES: dict[Region, tuple[float, float]] = {"left": (-np.inf, 0.0), "middle": (0.0, 1.0), "right": (1.0, np.inf)}
 _STEPS = np.array([0.1, 0.2, 0.4, 0.7, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 20.0])
 _MOST_NODES = 1 << 14
+_MOST_SAMPLED = 1 << 20  # terms of samples that only guess
 MOST_CUT = 1e-9  # relative error that a ceiling in the midst of the law may cause
 
 
@@ -119,6 +120,11 @@ class Contour:
             total = np.logaddexp(total, other.log_error(threshold, law))
         return total
 
+    @property
+    def size(self) -> int:
+        """Number of nodes."""
+        return self.t.size + sum(other.size for other in self.besides)
+
     @cached_property
     def _blocks(self) -> ComplexArray:
         """The coefficients of t = h·(Ba + b) as B rows of A·5: e^{−itℓ} is then a product of two short tables."""
@@ -200,47 +206,124 @@ def saddle(loss: PrivacyLoss, region: Region, threshold: float, start: float | N
     return c
 
 
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A line for thresholds near ``threshold``: where it stands, and about how much it takes to lay it."""
+
+    loss: PrivacyLoss
+    region: Region
+    threshold: float
+    c: float
+    growth: float
+    width: float
+    chernoff: FloatArray
+    log_target: float
+    period: float
+    likely: tuple[float, int]  # t at which samples are negligible, and nodes in u there: nothing is claimed of it
+
+    @classmethod
+    def of(cls, loss: PrivacyLoss, region: Region, threshold: float, tolerance: float) -> Plan:
+        """Choose line and period.
+
+        Raises
+        ------
+        TooSlowError
+            If the tilted law is out of reach.
+        """
+        loss, c = _body_if_enough(loss, region, threshold)
+        growth, _, variance = loss.cumulants(c)
+        width = math.sqrt(variance)
+        if not width * (1 + abs(c)) > 1e-12:
+            raise TooSlowError("the tilted law is an atom in double precision")
+        chernoff = _chernoff(loss, region, c, width, growth)
+        # natural sizes of the three integrals, relative to the prefactor
+        spread = min(1.0, 1 / (width * abs(c)))
+        target = math.log(tolerance) + math.log(spread) - math.log(max(1.0, abs(c - 1)))
+        period = period_for(chernoff, threshold, width, target)
+        return cls(loss, region, threshold, c, growth, width, chernoff, target, period, _likely(loss, c, width, target))
+
+    def within(self, factor: float) -> Plan:
+        """The same line with errors that may be larger by a factor."""
+        target = self.log_target + math.log(factor)
+        period = period_for(self.chernoff, self.threshold, self.width, target)
+        likely = _likely(self.loss, self.c, self.width, target)
+        return replace(self, log_target=target, period=period, likely=likely)
+
+    @property
+    def nodes(self) -> float:
+        """About how many nodes it has."""
+        return self.likely[0] * self.period / (2 * math.pi) + 1
+
+    @property
+    def work(self) -> float:
+        """About how many terms have to be summed to lay it."""
+        return self.nodes * self.likely[1]
+
+    def contour(self, most_nodes: int, work: float = math.inf) -> Contour:
+        """Lay the line.
+
+        Raises
+        ------
+        TooSlowError
+            If it takes more than ``most_nodes`` nodes or ``work`` terms.
+        """
+        loss, c, period = self.loss, self.c, self.period
+        spacing, target = 2 * math.pi / period, math.exp(self.log_target)
+        envelope = Envelope.of(loss, c, self.width, target, work / 8)
+        t_end, truncation = envelope.cut(target, spacing)
+        count = math.ceil(t_end / spacing) + 1
+        if not count <= most_nodes:
+            raise TooSlowError(f"{count} nodes")
+        t: FloatArray = spacing * np.arange(count, dtype=np.float64)
+        line = loss.line(c, float(t[-1]))
+        if not count * line.loss.size <= work:
+            raise TooSlowError(f"{count} nodes of {line.loss.size} terms")
+        log_m, doubt = line.transform(t, spacing)
+        w = c + 1j * t
+        weight = np.full(count, 2.0 / period)
+        weight[0] /= 2
+        poles = np.stack([1 / w, 1 / (w - 1), 1 / (w * (w - 1)), np.ones_like(w), np.ones_like(w)], axis=1)
+        coefficients = (weight * np.exp(log_m))[:, None] * poles
+        sizes = np.abs(coefficients)
+        rounding = np.abs(poles).T @ (weight * doubt) + 64 * EPS * sizes.sum(axis=0)
+        return Contour(
+            self.region, c, self.threshold, self.width, self.growth, period, t, coefficients, self.chernoff,
+            truncation, rounding, 4 * EPS * (sizes.T @ t), loss.dropped,
+        )  # fmt: skip
+
+
 def contour(
-    loss: PrivacyLoss, region: Region, threshold: float, tolerance: float, most_nodes: int = _MOST_NODES
+    loss: PrivacyLoss,
+    region: Region,
+    threshold: float,
+    tolerance: float,
+    most_nodes: int = _MOST_NODES,
+    work: float = math.inf,
 ) -> Contour:
-    """Choose line, period and number of nodes for thresholds near ``threshold``.
+    """Choose line, period and number of nodes for thresholds near ``threshold``, and lay the line.
 
     Raises
     ------
     TooSlowError
-        If more than ``most_nodes`` nodes would be needed.
+        If it takes more than ``most_nodes`` nodes or ``work`` terms.
     """
-    loss, c = _body_if_enough(loss, region, threshold)
-    growth, _, variance = loss.cumulants(c)
-    width = math.sqrt(variance)
-    if not width * (1 + abs(c)) > 1e-12:
-        raise TooSlowError("the tilted law is an atom in double precision")
-    chernoff = _chernoff(loss, region, c, width, growth)
-    # natural sizes of the three integrals, relative to the prefactor
-    spread = min(1.0, 1 / (width * abs(c)))
-    target = np.log(tolerance) + np.log(spread) - np.log(max(1.0, abs(c - 1)))
-    period = period_for(chernoff, threshold, width, target)
-    envelope = Envelope.of(loss, c, width, np.exp(target))
-    t_end, truncation = envelope.cut(np.exp(target), 2 * np.pi / period)
-    count = int(np.ceil(t_end * period / (2 * np.pi))) + 1
-    if not count <= most_nodes:
-        raise TooSlowError(f"{count} nodes")
-    t: FloatArray = 2 * np.pi / period * np.arange(count, dtype=np.float64)
-    line = loss.line(c, float(t[-1]))
-    log_m = line.log_transform(t, 2 * np.pi / period)
-    w = c + 1j * t
-    weight = np.full(count, 2.0 / period)
-    weight[0] /= 2
-    decay = np.exp(log_m)
-    coefficients = (weight * decay)[:, None] * np.stack(
-        [1 / w, 1 / (w - 1), 1 / (w * (w - 1)), np.ones_like(w), np.ones_like(w)], axis=1
-    )
-    sizes = np.abs(coefficients)
-    rounding = sizes.T @ (line.doubt(t, log_m) + 64 * EPS)
-    return Contour(
-        region, c, threshold, width, growth, period, t, coefficients, chernoff, truncation, rounding,
-        4 * EPS * (sizes.T @ t), loss.dropped,
-    )  # fmt: skip
+    return Plan.of(loss, region, threshold, tolerance).contour(most_nodes, work)
+
+
+def _likely(loss: PrivacyLoss, c: float, width: float, log_target: float) -> tuple[float, int]:
+    """Where samples of the transform, a factor of 2 apart, fall below the target, and terms per sample; or ∞."""
+    t: FloatArray = 0.5 / width * 2.0 ** np.arange(24.0)
+    for part in (t[:6], t[6:12], t[12:18], t[18:]):
+        try:
+            line = loss.line(c, float(part[-1]), 25.0)
+        except TooSlowError:
+            break
+        if not part.size * line.loss.size <= _MOST_SAMPLED:
+            break
+        below = np.flatnonzero(line.log_transform(part).real < log_target)
+        if below.size:
+            return float(part[below[0]]), max(line.loss.size, 1)
+    return math.inf, 1
 
 
 def _body_if_enough(loss: PrivacyLoss, region: Region, threshold: float) -> tuple[PrivacyLoss, float]:

@@ -14,14 +14,14 @@ the bulk, the others are runs whose largest step is one of a certain size. Where
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 from scipy.special import log_ndtr, ndtr
 
 from deniable._check import FloatArray
-from deniable.accounting.engines.inversion import MOST_CUT, Contour, contour, period_for
+from deniable.accounting.engines.inversion import MOST_CUT, Contour, Plan, period_for
 from deniable.accounting.loss import EPS, TINY, Line, PrivacyLoss
 from deniable.accounting.steps.ratios import ComplexArray, complex_log1p, complex_log_ratio, log_ratio
 from deniable.accounting.transform.nodes import TooSlowError
@@ -37,6 +37,7 @@ _NARROWER = 4.0  # than a single line's is the range of thresholds that several 
 _CHEAP = 1 << 10  # nodes above which the range of jumps is halved instead
 _DEPTH = 4  # halvings of the range of jumps
 _POINTS = 80
+_QUICKER = 8  # times as fast are terms of lines as terms of real transforms
 _TRIES, _GOOD = 5, 5e-8  # choices of the lowest window, and the relative error at which no other is tried
 
 
@@ -59,6 +60,11 @@ class Split:
     def window(self) -> float:
         """Width δ of the windows Φ((v − u)/δ): on the nodes they grow by at most e^{y²/(2δ²)} = e^{4.5}."""
         return _width(self.sigma)
+
+    @property
+    def size(self) -> float:
+        """About how many nodes there are."""
+        return (self.reach + 10.5) / (2 * math.pi * self.shift / 70.0)
 
     @cached_property
     def _real_u(self) -> FloatArray:
@@ -155,7 +161,8 @@ class Jumps:
         """D(c + it)·e^{−growth} = −M^T·(expm1 Σ T·log1p(−M_l/M))·e^{−growth} and what errors of M do to it.
 
         An error of M changes D by at most as much as the larger of M^T and (M − M_l)^T, relatively, times the smaller
-        of 2 and Σ T·|M_l|/max(|M|, |M − M_l|), which is a bound on their relative difference.
+        of 2 and Σ T·|M_l|/max(|M|, |M − M_l|), which is a bound on their relative difference. Errors relative to the
+        larger of M and M − M_l are carried through the T-th power in full, Π(1 + x)^T − 1.
         """
         c, spacing = line.c, float(t[1])
         exponent = np.zeros(t.shape, dtype=np.complex128)
@@ -171,13 +178,17 @@ class Jumps:
             larger = np.maximum(np.abs(1 + share), 1.0)  # max(|M|, |M − M_l|)/|M|
             apart += steps * np.abs(share) / larger
             error = 2 * line.step_rounding[phase] * np.abs(c + 1j * t) + 4 * line.cut[phase]
-            doubt += steps * error * np.exp(-log_ratio.real) / larger
+            doubt += steps * np.logaddexp(0.0, np.log(error + TINY) - log_ratio.real - np.log(larger))
         near = exponent.real < 30
         smaller = np.where(near, 0.0, log_m + exponent)
         values = np.where(
             near, -np.expm1(np.where(near, exponent, 0.0)) * np.exp(log_m), np.exp(log_m) - np.exp(smaller)
         )
-        return values, np.exp(log_m.real + np.maximum(exponent.real, 0.0)) * np.minimum(apart, 2.0) * doubt
+        larger_power = log_m.real + np.maximum(exponent.real, 0.0)
+        with np.errstate(over="ignore"):  # |Π(1 + x)^T − 1|: all orders of the errors x
+            grown = np.exp(larger_power) * np.expm1(np.minimum(doubt, 1.0))
+            changed = np.where(doubt < 1, grown, np.exp(larger_power + doubt))
+        return values, np.minimum(apart, 2.0) * changed
 
     def severed(self, c: float) -> float:
         """Bound on what the end of the nodes does to M_l, relative to M_l(c): twice the last summand."""
@@ -208,7 +219,7 @@ class Jumps:
         height = log_d - points * threshold - np.log(points * (points - 1))
         return Judged(points, log_d, np.where(np.isfinite(height), height, np.inf))
 
-    def plan(self, judged: Judged, threshold: float, tolerance: float, most_nodes: int) -> Plan:
+    def plan(self, judged: Judged, threshold: float, tolerance: float, most_nodes: int) -> JumpPlan:
         """Choose a line for D, its period and its number of nodes.
 
         Raises
@@ -240,11 +251,11 @@ class Jumps:
         if not below.size or not edges[below[0]] <= most_nodes * h:
             raise TooSlowError("the transform decays slowly")
         count = math.ceil(edges[below[0]] / h) + 1
-        return Plan(self, c, growth, chernoff, width, period, count, float(remaining[below[0]]))
+        return JumpPlan(self, c, growth, chernoff, width, period, count, float(remaining[below[0]]))
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class JumpPlan:
     """A line for D: what it takes to lay it."""
 
     jumps: Jumps
@@ -255,6 +266,11 @@ class Plan:
     period: float
     count: int
     remaining: float
+
+    @property
+    def work(self) -> float:
+        """About how many terms have to be summed to lay it."""
+        return self.count * sum(split.size for split in self.jumps.splits) + 2e3 * self.jumps.loss.steps.size
 
     def contour(self, threshold: float) -> Contour:
         """Lay it."""
@@ -309,17 +325,39 @@ class Judged:
         return float(self.points[k]), float(self.log_d[k]), float(chernoff[k])
 
 
-def jump_contour(loss: PrivacyLoss, threshold: float, tolerance: float, most_nodes: int) -> Contour:
+class Work:
+    """What may still be summed."""
+
+    def __init__(self, terms: float) -> None:
+        self.left = terms
+
+    def spend(self, terms: float) -> None:
+        """Count terms before they are evaluated.
+
+        Raises
+        ------
+        TooSlowError
+            If they are more than what is left.
+        """
+        self.left -= terms
+        if not self.left >= 0:
+            raise TooSlowError("too much work")
+
+
+def jump_contour(
+    loss: PrivacyLoss, threshold: float, tolerance: float, most_nodes: int, work: float = math.inf
+) -> Contour:
     """Lay the lines for a tail above a threshold: one contour, with others besides.
 
     Raises
     ------
     TooSlowError
-        If nothing parts bulk and jumps well, or more than ``most_nodes`` nodes would be needed on a line.
+        If nothing parts bulk and jumps well, or more than ``most_nodes`` nodes would be needed on a line, or ``work``
+        terms for all of them.
     """
     if not threshold > 0 or loss.steps.size == 0 or loss.gaussian > 0:
         raise TooSlowError("no jumps")
-    ladder = Ladder(loss, threshold, tolerance, most_nodes)
+    ladder = Ladder(loss, threshold, tolerance, most_nodes, Work(work))
     best: tuple[float, Contour] | None = None
     for low in ladder.lowest()[:_TRIES]:
         try:
@@ -345,6 +383,11 @@ class Ladder:
     threshold: float
     tolerance: float
     most_nodes: int
+    work: Work = field(default_factory=lambda: Work(math.inf))
+
+    def _judged(self, jumps: Jumps) -> Judged:
+        self.work.spend(sum(2 * _POINTS * split.size for split in jumps.splits))
+        return jumps.judged(self.threshold)
 
     def lowest(self) -> list[FloatArray]:
         """Ends of the lowest windows to try, the most promising first."""
@@ -354,7 +397,7 @@ class Ladder:
             if low.max() > _FURTHEST - 1:
                 continue
             jumps = Jumps(self.loss, low, np.full(low.size, _FURTHEST))
-            size = jumps.judged(self.threshold).size
+            size = self._judged(jumps).size
             _, bulk = self._bulk(jumps)
             # a bulk that needs no line first; then the largest windows that keep the integrands small
             found.append((bulk > size + math.log(self.tolerance), max(size, bulk), low))
@@ -365,7 +408,7 @@ class Ladder:
     def contour(self, low: FloatArray) -> Contour:
         """Lay all lines, given the ends of the lowest windows."""
         first = Jumps(self.loss, low, np.full(low.size, _FURTHEST))
-        size = first.judged(self.threshold).size
+        size = self._judged(first).size
         (theta, log_bulk), bulk = self._bulk(first)
         settled = bulk < size + math.log(self.tolerance)
         width = np.hypot(1.0, _widths(self.loss))
@@ -382,7 +425,10 @@ class Ladder:
             bounded.append((theta, log_bulk))
         else:
             bulk_law = self.loss.windowed(low, _widths(self.loss))
-            lines.append(contour(bulk_law, "right", self.threshold, self.tolerance, self.most_nodes))
+            plan = Plan.of(bulk_law, "right", self.threshold, self.tolerance)
+            self.work.spend(plan.work / _QUICKER)
+            lines.append(plan.contour(self.most_nodes, _QUICKER * self.work.left))
+        self.work.spend(sum(plan.work for plan in plans) / _QUICKER)
         lines += [plan.contour(self.threshold) for plan in plans]
         if not lines:
             raise TooSlowError("nothing is left")
@@ -394,10 +440,10 @@ class Ladder:
 
     def _rungs(
         self, low: FloatArray, high: FloatArray, size: float, depth: int
-    ) -> tuple[list[Plan], list[tuple[float, float]]]:
+    ) -> tuple[list[JumpPlan], list[tuple[float, float]]]:
         """Lines between two windows, with as many windows between them as it takes, and what needs no line."""
         jumps = Jumps(self.loss, low, high)
-        judged = jumps.judged(self.threshold)
+        judged = self._judged(jumps)
         theta, log_d, bound = judged.bound(self.threshold)
         if bound < size + math.log(_NEGLIGIBLE):
             return [], [(theta, log_d)]

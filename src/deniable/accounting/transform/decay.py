@@ -17,7 +17,7 @@ import numpy as np
 
 from deniable._check import FloatArray
 from deniable.accounting.loss import Line, PrivacyLoss
-from deniable.accounting.transform.nodes import bend, log_fade
+from deniable.accounting.transform.nodes import TooSlowError, bend, log_fade
 
 _MOST_PANELS = 400
 _BEYOND = 30  # panels past the samples
@@ -25,6 +25,7 @@ _DIGITS = 25.0  # −log of the relative error of the samples
 _FEW = 32  # steps up to which samples and their Lipschitz constants are too coarse
 _HEIGHTS = np.geomspace(0.2, 6.0, 12)
 _WIDER = 8.0  # nodes further out than those of the transform
+_MOST_PLACES = 100  # nodes tried as v
 _MOST_TURN = 1.5  # y/σ at most: the integrand above is analytic π − 1.5 further up, in units of σ
 
 
@@ -40,8 +41,14 @@ class Envelope:
     rest: float
 
     @classmethod
-    def of(cls, loss: PrivacyLoss, c: float, width: float, target: float) -> Envelope:
-        """Sample where the transform is not yet negligible, integrate by parts beyond."""
+    def of(cls, loss: PrivacyLoss, c: float, width: float, target: float, work: float = math.inf) -> Envelope:
+        """Sample where the transform is not yet negligible, integrate by parts beyond.
+
+        Raises
+        ------
+        TooSlowError
+            If more than ``work`` terms would have to be evaluated.
+        """
         base = loss.real_line(c)
         parts = ByParts.of(base)
         start = 0.5 / width
@@ -54,6 +61,8 @@ class Envelope:
         fine = _panels(start, stop, typical)
         middle, half = (fine[1:] + fine[:-1]) / 2, np.diff(fine) / 2
         line = loss.line(c, float(fine[-1]), _DIGITS)
+        if not fine.size * line.loss.size <= work:
+            raise TooSlowError("the transform decays slowly")
         beyond = fine[-1] * 1.5 ** np.arange(_BEYOND)
         log_bound = -loss.gaussian * np.concatenate([fine[:-1], beyond]) ** 2 / 2
         last = log_bound[-2:]
@@ -157,7 +166,9 @@ class ByParts:
         below = np.cumsum(weight, axis=1)
         change = np.abs(np.diff(density, axis=1, append=0.0))
         variation = 1.05 * (np.cumsum(change[:, ::-1], axis=1)[:, ::-1] + density)
-        return cls(np.concatenate([below[:, 1:], below[:, -1:]], axis=1), variation)
+        below = np.concatenate([below[:, 1:], below[:, -1:]], axis=1)
+        thin = slice(None, None, -(-below.shape[1] // _MOST_PLACES))  # any of the nodes may be v
+        return cls(below[:, thin], variation[:, thin])
 
     def __call__(self, t: FloatArray) -> FloatArray:
         """Return the logarithm of the bound, one row a phase."""

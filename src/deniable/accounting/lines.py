@@ -1,0 +1,111 @@
+"""The lines of one cell of thresholds, laid one after the other as they are needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
+
+from deniable.accounting.engines.inversion import Contour, Plan, Region
+from deniable.accounting.engines.rare_steps import jump_contour
+from deniable.accounting.loss import PrivacyLoss
+from deniable.accounting.transform.nodes import TooSlowError
+
+Way = Region | Literal["jumps"]
+_CHEAP = 1 << 10  # nodes of lines that are laid without looking for cheaper ones
+_COARSER = 1e4  # how much larger errors may be on lines that would take too long
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much one line may take, counted in nodes and in terms of sums: the same on every machine.
+
+    ``further`` is what the second and third line of a cell may take: they have little to add. ``convolution`` is for
+    one direct convolution, ``grid`` the number of points of the certified grid, shared by its phases.
+    """
+
+    nodes: int = 1 << 15
+    terms: float = float(1 << 24)
+    further: float = float(1 << 22)
+    jumps: float = float(1 << 23)
+    convolution: float = float(1 << 23)
+    grid: int = 1 << 17
+
+    @classmethod
+    def patient(cls) -> Effort:
+        """Return limits a hundred times as high, and those of the other engines."""
+        return cls(1 << 18, float(1 << 31), float(1 << 29), float(1 << 30), float(1 << 25), 1 << 20)
+
+
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """A design threshold and its lines, the most promising first."""
+
+    loss: PrivacyLoss
+    design: float
+    ways: tuple[Way, ...]
+    tolerance: float
+    effort: Effort
+    _laid: list[Contour] = field(default_factory=list)
+
+    def line(self, k: int) -> Contour | None:
+        """Line number k; None if there are no more."""
+        while len(self._laid) <= k:
+            line = next(self._lines, None)
+            if line is None:
+                return None
+            self._laid.append(line)
+        return self._laid[k]
+
+    @property
+    def size(self) -> int:
+        """Nodes of the lines that are kept."""
+        return sum(line.size for line in self._laid)
+
+    @cached_property
+    def _lines(self) -> Iterator[Contour]:
+        return self._lay()
+
+    def _lay(self) -> Iterator[Contour]:
+        """Cheap lines in the order of preference, then costly ones, and less exact ones if they would be too costly."""
+        costly: list[Plan] = []
+        right = False
+        for way in self.ways:
+            try:
+                if way == "jumps":
+                    if not right:
+                        right = True
+                        yield jump_contour(self.loss, self.design, self.tolerance, 1 << 13, self.effort.jumps)
+                    continue
+                if way == "right" and right:
+                    continue
+                plan = Plan.of(self.loss, way, self.design, self.tolerance)
+                costly.append(plan)
+                if plan.nodes < _CHEAP and plan.work < self._most:
+                    line = plan.contour(2 * _CHEAP, self._most)
+                    costly.pop()
+                    right = right or way == "right"
+                    yield line
+            except TooSlowError:
+                continue
+        costly.sort(key=lambda plan: plan.work)
+        for plan in costly:
+            try:
+                if plan.work < 2 * self._most:
+                    yield plan.contour(self.effort.nodes, self._most)
+            except TooSlowError:
+                continue
+        if self._laid:
+            return
+        for plan in costly:
+            try:
+                coarser = plan.within(_COARSER)
+                if coarser.work < 2 * self._most:
+                    yield coarser.contour(self.effort.nodes, self._most)
+            except TooSlowError:
+                continue
+
+    @property
+    def _most(self) -> float:
+        return self.effort.further if self._laid else self.effort.terms
