@@ -1,8 +1,8 @@
 """DP-EBM of interpret-core 0.7.8 with its Gaussian DP accounting, default settings.
 
-Target: its bins and its rounds are two Gaussian mechanisms with μ₁ = μ(0.1·ε, δ/2) and μ₂ = μ(0.9·ε, δ/2), so the fit is
-√(μ₁² + μ₂²)-GDP, which is less than μ(ε, δ). ε is chosen so that this sum is exactly the target's μ (δ = 1e-6): more
-than its own conversion would allow it. It is given the exact smallest and largest value of every column and of the
+Target: its bins and its rounds are two Gaussian mechanisms with μ₁ = μ(0.1·ε, δ/2) and μ₂ = μ(0.9·ε, δ/2), so the fit
+is √(μ₁² + μ₂²)-GDP, which is less than μ(ε, δ). ε is chosen so that this sum is exactly the target's μ (δ = 1e-6):
+more than its own conversion would allow it. It is given the exact smallest and largest value of every column and of the
 target, the list of categories, the number of records and, as it takes no blanks, medians of the training part to fill
 them with; it pays for none of these. It has no multiclass.
 """

@@ -1,7 +1,7 @@
 """Opacus with torch 2.13.0: (multinomial) logistic or linear regression by DP-SGD.
 
-Target: noise multipliers from deniable's exact curve of the Poisson-sampled Gaussian (results/budgets.json), which allows
-less noise than Opacus's own accountant would. Given for nothing: the range of every column (scaled to [0, 1]),
+Target: noise multipliers from deniable's exact curve of the Poisson-sampled Gaussian (results/budgets.json), which
+allows less noise than Opacus's own accountant would. Given for nothing: the range of every column (scaled to [0, 1]),
 categories, classes, the number of records (the divisor), mean and spread of a regression's target, and the choice among
 the settings below by held-out score.
 
@@ -76,8 +76,9 @@ def fit(data, train, test, advantage, parameters, seed):
     records = Records(X[train], target[train])
     batch = max(1, round(len(train) * rate))
     optimizer = torch.optim.SGD(module.parameters(), lr=step * 10, momentum=0.9 if rate == 1 else 0.0)
+    loader = DataLoader(records, batch_size=batch, shuffle=True, collate_fn=tuple)
     module, optimizer, loader = PrivacyEngine().make_private(
-        module=module, optimizer=optimizer, data_loader=DataLoader(records, batch_size=batch, shuffle=True, collate_fn=tuple),
+        module=module, optimizer=optimizer, data_loader=loader,
         noise_multiplier=BUDGETS[f"{rate:g} {steps} {advantage:g}"], max_grad_norm=1.0, poisson_sampling=rate < 1,
     )  # fmt: skip
     done = 0

@@ -12,7 +12,7 @@ import pandas as pd
 from scipy.special import ndtri
 
 from deniable._check import FloatArray
-from deniable.training import bins, ranges
+from deniable.training import bins, ranges, shapes
 from deniable.training.account import Ledger
 from deniable.training.columns import Table
 from deniable.training.encoders import Encoder, Hashed, Levels, Listed, Thermometer
@@ -21,7 +21,7 @@ from deniable.training.noise_source import IntArray, NoiseSource
 COUNT_SHARE = 0.01  # of μ²: how many records there are, for the length of the steps
 BINS_SHARE = 0.09  # of μ²: ranges and bins of all numeric columns together
 BINS = 32
-INFORMATIVE = 70.0  # records in units of a histogram's noise from which on private bins are as good as declared ones
+INFORMATIVE = 70.0  # records in units of a column's noise from which on finer looks tell more than a library of shapes
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,17 +77,24 @@ def count(look: Look, n_rows: int, mu: float) -> float:
 
 
 def number_cells(
-    look: Look, name: Any, values: FloatArray, mu: float, declared: tuple[float, float] | None
+    look: Look, name: Any, values: FloatArray, mu: float, declared: tuple[float, float] | None, n: float
 ) -> bins.NoisyCells:
-    """Return noisy cells of one numeric column, for ``mu`` in all."""
+    """Return noisy cells of one numeric column, for ``mu`` in all, of about ``n`` units.
+
+    Without a declared range: where the units are few in terms of the noise, one histogram over octaves and the shapes
+    that fit it; otherwise half of μ² for the octaves and a quarter for each of two finer looks.
+    """
     known = np.flatnonzero(~np.isnan(values))
     numbers = values[known]
     if declared is None:
-        part = mu * math.sqrt(0.5)
+        few = not n * mu >= INFORMATIVE
+        part = mu if few else mu * math.sqrt(0.5)
         cells = ranges.octave_cells(numbers)
         counts = look.histogram(
             f"range of {name}", "ranges: in which octaves a column lies", part, known, cells, ranges.CELLS
         )
+        if few:
+            return shapes.cells_from_octaves(counts, 1 / part, n)
         low, high = ranges.range_from_counts(counts, 1 / part)
         each = mu * 0.5
     else:
@@ -142,7 +149,7 @@ def encoders_for(look: Look, table: Table, declared: Declared, model: str, mu: f
             if span is not None and not n * each >= INFORMATIVE:
                 cells = bins.NoisyCells(*span, np.linspace(*span, BINS + 1)[1:-1], np.ones(BINS))
             else:
-                cells = number_cells(look, name, table.values(j), each, span)
+                cells = number_cells(look, name, table.values(j), each, span, n)
             out.append(_number_encoder(name, cells, model, span))
     return tuple(out)
 

@@ -98,7 +98,7 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
         span = None if self.target_range is None else span_of("target_range", self.target_range)
         n = count(look, table.n_rows, look.ledger.mu * math.sqrt(COUNT_SHARE))
         self._advise(n, table, declared, allowance)
-        cells = number_cells(look, "the target", values, look.ledger.mu * math.sqrt(TARGET_SHARE), span)
+        cells = number_cells(look, "the target", values, look.ledger.mu * math.sqrt(TARGET_SHARE), span, n)
         centre, spread = _location(cells, self.loss)
         loss = _loss(self.loss, n * look.ledger.left)
         if span is not None:

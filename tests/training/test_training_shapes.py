@@ -1,0 +1,91 @@
+"""Bins from a library of shapes: close where the histogram is clear, sane where it is noise, post-processing only."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from deniable.training import bins, ranges
+from deniable.training.shapes import _library, cells_from_octaves
+
+
+def octaves(values, sd, seed=0):
+    counts = np.bincount(ranges.octave_cells(np.asarray(values, dtype=float)), minlength=ranges.CELLS).astype(float)
+    return counts + np.random.default_rng(seed).normal(0, sd, ranges.CELLS)
+
+
+def filled(values, cells, parts=32):
+    """Shares of the values in the bins that the cells lead to."""
+    edges = bins.equal_mass_edges(cells, parts)
+    return np.bincount(np.searchsorted(edges, values, side="right"), minlength=edges.size + 1) / len(values)
+
+
+def test_shapes_are_laws():
+    library = _library()
+    assert library.cells.shape[0] == library.quantiles.shape[0] == library.prior.size
+    assert library.cells.min() >= 0
+    assert np.allclose(library.cells.sum(axis=1), 1, atol=1e-12)
+    assert np.exp(library.prior).sum() < 20  # a handful of kinds, each about 1
+    assert (np.diff(library.quantiles, axis=1) >= 0).all()
+
+
+def test_quantiles_belong_to_the_probabilities():
+    """Each shape's quantiles put into octaves give its probabilities, up to the 64 points."""
+    library = _library()
+    rng = np.random.default_rng(0)
+    for i in rng.choice(len(library.cells), 300, replace=False):
+        counted = np.bincount(ranges.octave_cells(library.quantiles[i]), minlength=ranges.CELLS) / 64
+        assert np.abs(np.cumsum(counted) - np.cumsum(library.cells[i])).max() < 0.04
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        stats.norm(0, 1),
+        stats.norm(40, 15),
+        stats.lognorm(0.8, scale=20),
+        stats.gamma(2, scale=1e6),
+        stats.uniform(0, 16),
+        stats.norm(-0.002, 0.001),
+        stats.expon(scale=3e-4),
+    ],
+)
+@pytest.mark.parametrize("noise", [1.0, 15.0])
+def test_bins_fit_common_columns(law, noise):
+    """No bin of 32 is empty of sense: 300 records, and noise of up to 15 on each of 121 counts."""
+    values = law.rvs(300, random_state=np.random.default_rng(3))
+    many = law.rvs(50_000, random_state=np.random.default_rng(4))
+    worst = max(filled(many, cells_from_octaves(octaves(values, noise, s), noise, 300)).max() for s in range(5))
+    assert worst < 0.3  # equal shares would be 0.03; with equal widths over the octaves found it is up to 0.9
+
+
+def test_noise_that_exceeds_the_counts_still_finds_the_size_of_a_column():
+    """300 records, noise 50: the outermost occupied octaves say nothing, the middle bins stay near the column."""
+    values = np.random.default_rng(1).lognormal(3, 0.6, 300)
+    hits = 0
+    for seed in range(20):
+        edges = bins.equal_mass_edges(cells_from_octaves(octaves(values, 50.0, seed), 50.0, 300), 32)
+        hits += np.isfinite(edges).all() and 2 < np.median(edges) < 200
+    assert hits >= 16
+
+
+def test_only_the_counts_matter():
+    counts = octaves(np.arange(100.0), 3.0)
+    one, two = cells_from_octaves(counts, 3.0, 100.0), cells_from_octaves(counts.copy(), 3.0, 100.0)
+    assert (one.low, one.high) == (two.low, two.high)
+    assert np.array_equal(one.edges, two.edges)
+
+
+@pytest.mark.parametrize("values", [np.zeros(200), np.full(200, 7.0), np.full(200, -1e12), np.full(200, 1e-300)])
+@pytest.mark.parametrize("sd", [0.5, 20.0, 1e4])
+def test_degenerate_columns_give_ordered_finite_cells(values, sd):
+    cells = cells_from_octaves(octaves(values, sd), sd, 200.0)
+    assert np.isfinite([cells.low, cells.high]).all()
+    assert cells.low < cells.high
+    assert (np.diff(cells.bounds) > 0).all()
+    assert cells.mass.size == cells.edges.size + 1
+
+
+def test_half_missing_columns_are_found():
+    values = np.random.default_rng(2).normal(50, 10, 150)
+    edges = bins.equal_mass_edges(cells_from_octaves(octaves(values, 5.0), 5.0, 300.0), 32)
+    assert 30 < np.median(edges) < 70
