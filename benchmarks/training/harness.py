@@ -55,7 +55,7 @@ def gdp_mu(epsilon: float, delta: float) -> float:
 
 # Features for rivals that need numbers.
 def encode(data: Dataset, train: np.ndarray, scaling: str) -> np.ndarray:
-    """One-hot categories, blanks filled in, scaled: with statistics of the training part that the rival gets for nothing.
+    """One-hot categories, blanks filled in, scaled: by statistics of the training part that the rival gets for free.
 
     ``scaling="standard"``: mean 0, variance 1, clipped at ±4. ``"range"``: the declared range to [0, 1].
     Categories in less than 0.5 % of the records share a column (ids and dates would be a column each).

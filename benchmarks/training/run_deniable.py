@@ -1,7 +1,7 @@
 """deniable's PrivateClassifier and PrivateRegressor, default settings.
 
-``deniable`` finds every range privately and pays for it. ``deniable_declared`` is told the ranges that every rival is told
-(the smallest and largest value of each column), so that like is compared with like.
+``deniable`` finds every range privately and pays for it. ``deniable_declared`` is told the ranges that every rival is
+told (the smallest and largest value of each column), so that like is compared with like.
 """
 
 import sys
