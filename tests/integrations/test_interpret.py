@@ -66,6 +66,14 @@ def test_both_releases_are_composed_exactly():
     assert run.steps == COLUMNS * ROUNDS
 
 
+def test_it_becomes_a_report():
+    run = dn.from_interpret(fitted(), public=KNOWN)
+    made = dn.assess(run)
+    assert made.numbers["bound.advantage"].value == run.tradeoff().advantage()
+    assert "stated to be (1, 1e-05)-DP" in made.title
+    assert any("number of records" in note for note in made.assumptions.notes)
+
+
 def test_classic_composition_is_tightened_most():
     classic, gdp = (
         dn.from_interpret(fitted(composition="classic"), public=KNOWN),

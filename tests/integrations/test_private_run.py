@@ -70,6 +70,8 @@ def test_a_whole_run_is_recorded_and_then_refuses_to_go_on():
     train(model, optimizer, loader, 3)
     run = optimizer.private_run
     assert dn.from_opacus(optimizer) == dn.from_opacus(run.engine, loader=loader) == run.mechanism
+    for source in (optimizer, run, run.engine):
+        assert dn.assess(source).numbers["bound.advantage"].value <= 0.2
     assert run.spent().advantage() == run.tradeoff().advantage() <= 0.2
     before = [p.detach().clone() for p in model.parameters()]
     with pytest.raises(BudgetSpentError, match="covers 15 steps"):

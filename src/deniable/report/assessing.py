@@ -16,7 +16,9 @@ from deniable._check import InputError, number, numbers
 from deniable.accounting import tradeoff as tradeoff_of
 from deniable.curves import ApproximateTradeoff, Assumptions, Tradeoff
 from deniable.integrations.dp_event import from_dp_event
+from deniable.integrations.interpret import DPEBM
 from deniable.integrations.opacus import from_opacus
+from deniable.integrations.private_run import PrivateRun
 from deniable.mechanisms import Composition, Mechanism, SubsampledGaussian
 from deniable.planning.comparison import pinsker
 from deniable.report.model import Assessment
@@ -124,7 +126,10 @@ def _is_private_model(source: Any) -> bool:
 def _assess_mechanism(
     source: Mechanism | Tradeoff, *, prior: float, fpr: tuple[float, ...], delta: float, title: str | None
 ) -> Assessment:
-    bound = source if isinstance(source, Tradeoff) else tradeoff_of(source)
+    if isinstance(source, DPEBM):
+        bound = source.tradeoff()  # with what has to be public
+    else:
+        bound = source if isinstance(source, Tradeoff) else tradeoff_of(source)
     comparisons = {}
     epsilon = bound.epsilon(delta)
     if not isinstance(bound, ApproximateTradeoff) and np.isfinite(epsilon):
@@ -155,7 +160,10 @@ def _what_ran(source: Any) -> Any:
     """Return the mechanism that a foreign record of a training run describes; anything else unchanged."""
     if type(source).__name__.endswith("DpEvent"):
         return from_dp_event(source)
-    recorded = isinstance(source, dict) or any(hasattr(source, name) for name in ("accountant", "history"))
+    if isinstance(source, PrivateRun):
+        return source.mechanism
+    names = ("accountant", "history", "private_run")
+    recorded = isinstance(source, dict) or any(hasattr(source, name) for name in names)
     return from_opacus(source) if recorded and not isinstance(source, pd.DataFrame) else source
 
 
@@ -167,6 +175,9 @@ def describe(mechanism: Mechanism) -> str:
         case Composition(parts) if all(isinstance(part, SubsampledGaussian) for part in parts):
             steps = sum(part.steps for part in parts if isinstance(part, SubsampledGaussian))
             return f"DP-SGD: {len(parts)} phases, {steps:,} steps"
+        case DPEBM():
+            stated = f"({mechanism.promised_epsilon:g}, {mechanism.promised_delta:g})"
+            return f"A private explainable boosting machine, stated to be {stated}-DP"
         case Composition(parts):
             return f"A composition of {len(parts)} mechanisms"
     given = ", ".join(f"{name} = {value:g}" for name, value in asdict(mechanism).items())  # type: ignore[call-overload]

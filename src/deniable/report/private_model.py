@@ -197,4 +197,4 @@ def _extremes(encoder: Any, values: Sequence[float]) -> str:
         return f"{np.linspace(encoder.low, encoder.high, len(values) - 1)[best]:.4g}"
     if isinstance(encoder, Listed):
         return str([*encoder.values, "(other)"][best])
-    return f"cell {best} of the public hash"
+    return "a text (kept as a hash)"
