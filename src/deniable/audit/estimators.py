@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable._check import InputError, choice, integer, number
+from deniable.audit.rehearsal import LEAST_SHADOWS, Scorer, plain, rehearse, strongest
 from deniable.audit.results import AttackScores
-from deniable.audit.scoring import METHODS, NEEDED, Method, Variance, score
+from deniable.audit.scoring import METHODS, NEEDED, Method, Variance
 from deniable.audit.shadow import Task, balanced_design, split_signals, train_models
 
 
@@ -18,7 +19,7 @@ def attack_estimator(
     estimator: Any,
     X: Any,
     y: ArrayLike,
-    method: Method = "lira",
+    method: Literal["auto"] | Method = "auto",
     n_shadows: int = 64,
     rng: Any = None,
     n_jobs: int | None = None,
@@ -45,7 +46,10 @@ def attack_estimator(
     X, y
         The records, an array or DataFrame, and their labels.
     method
-        "loss", "calibrated", "lira" (online), "lira-offline" or "rmia".
+        "loss", "calibrated", "lira" (online), "lira-offline" or "rmia"; "auto" lets the shadow models play the target
+        in turn and takes the strongest, LiRA also on the scale arcsin √p, which suits votes (LiRA unless another is
+        clearly stronger, or with fewer than 6 shadows). The target itself is not looked at, so the intervals of the
+        audit hold as they stand.
     n_shadows
         Number of shadow models, even.
     variance
@@ -71,14 +75,15 @@ def attack_estimator(
     Returns
     -------
     AttackScores
-        Member and nonmember scores; ``details`` holds the records' indices on both sides.
+        Member and nonmember scores; ``method`` is the one used, ``details`` holds the records' indices on both sides
+        and, under "rehearsed", how strong each attack was on the shadow models (mean TPR over log-spaced FPRs).
 
     Raises
     ------
     InputError
         For one class, NaN labels, lengths that differ, or fewer shadows than the method needs.
     """
-    choice("method", method, METHODS)
+    choice("method", method, ("auto", *METHODS))
     choice("variance", variance, ("shrunk", "fixed", "per-example"))
     choice("task", task, ("auto", "classification", "regression"))
     gamma = number("gamma", gamma, at_least=1.0)
@@ -93,22 +98,26 @@ def attack_estimator(
     member = np.concatenate([shadows, targets])
     signal = train_models(estimator, X, labels, task, member, seeds, n_jobs=n_jobs, cache=cache, progress=progress)
     inside, outside = split_signals(signal[:n_shadows], shadows)
-    scores = np.array(
-        [score(method, seen, inside, outside, task, variance=variance, gamma=gamma) for seen in signal[n_shadows:]]
-    )
+    scorer = Scorer.of(signal[:n_shadows], task, variance, gamma)
+    rehearsing = method == "auto" and n_shadows >= LEAST_SHADOWS
+    rehearsed = rehearse(signal[:n_shadows], shadows, scorer) if rehearsing else {}
+    usual = plain("lira" if method == "auto" else method, task)
+    attack = strongest(rehearsed, usual)
+    scores = np.array([scorer(attack, seen, inside, outside) for seen in signal[n_shadows:]])
     records = np.broadcast_to(np.arange(len(labels)), targets.shape)
     details = {
         "n_shadows": n_shadows,
         "n_targets": n_targets,
         "variance": variance,
+        "rehearsed": {str(one): strength for one, strength in rehearsed.items()},
         "member_records": records[targets],
         "nonmember_records": records[~targets],
     }
-    return AttackScores(scores[targets], scores[~targets], method, _name(estimator), details)
+    return AttackScores(scores[targets], scores[~targets], str(attack), _name(estimator), details)
 
 
-def _check_counts(n_shadows: int, n_targets: int, method: Method) -> tuple[int, int]:
-    least = 2 * NEEDED[method]
+def _check_counts(n_shadows: int, n_targets: int, method: str) -> tuple[int, int]:
+    least = 2 * NEEDED["lira" if method == "auto" else method]
     n_shadows = integer("n_shadows", n_shadows, at_least=least, hint=f"method {method!r} needs {least} models")
     if n_shadows % 2:
         raise InputError(f"n_shadows must be even, so that every record is in half of the models, got {n_shadows}")

@@ -2,7 +2,7 @@
 
 Arguments are the target's signal on every record, shape (n,), and those of the shadows that include (``inside``) or
 exclude (``outside``) each record, shape (models, n). For classification the signal is the log-odds of the true
-class, for regression the residual.
+class (or another increasing function of its probability), for regression the residual.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ Task = Literal["classification", "regression"]
 BoolArray = NDArray[np.bool_]
 Predict = Callable[[Any], Any]
 
-_LARGEST_LOGIT = 30.0  # probabilities are trusted to 1e-13
+LARGEST_LOGIT = 30.0  # probabilities are trusted to 1e-13
 
 
 def balanced_design(n_models: int, n_records: int, rng: np.random.Generator) -> BoolArray:
@@ -61,12 +61,15 @@ def train_models(
     return np.stack(list(track(finished, "shadow models", len(member), shown=progress)))
 
 
-def split_signals(signal: FloatArray, member: BoolArray) -> tuple[FloatArray, FloatArray]:
-    """Return the signals of the models with and without each record, shape (n_models/2, n_records) each."""
+def split_signals(signal: FloatArray, member: BoolArray, half: int | None = None) -> tuple[FloatArray, FloatArray]:
+    """Return the signals of ``half`` models (by default of half of them) with and without each record.
+
+    Each has shape (half, n_records); at least so many models must have the record, and be without it.
+    """
     order = np.argsort(~member, axis=0, kind="stable")
     sorted_signal = np.take_along_axis(signal, order, axis=0)
-    half = len(signal) // 2
-    return sorted_signal[:half], sorted_signal[half:]
+    half = len(signal) // 2 if half is None else half
+    return sorted_signal[:half], sorted_signal[len(signal) - half :]
 
 
 def signals(predict: Predict, classes: NDArray[Any] | None, X: Any, y: NDArray[Any]) -> FloatArray:
@@ -161,7 +164,7 @@ def _seeded(estimator: Any, seed: int) -> Any:
 def _clipped_logit(own: FloatArray, others: FloatArray) -> FloatArray:
     with np.errstate(divide="ignore"):
         odds = np.log(np.maximum(own, 0.0)) - np.log(np.maximum(others, 0.0))
-    return np.asarray(np.clip(odds, -_LARGEST_LOGIT, _LARGEST_LOGIT))
+    return np.asarray(np.clip(odds, -LARGEST_LOGIT, LARGEST_LOGIT))
 
 
 def _check_classes(y: NDArray[Any], member: BoolArray) -> None:

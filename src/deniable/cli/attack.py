@@ -24,7 +24,7 @@ def attack(
     data: Annotated[str, typer.Argument(help="A .csv or .parquet file, or a built-in name: breast-cancer.")],
     model: Annotated[str, typer.Option(help="What to train: sklearn:Name(option=value, …).")],
     target: Annotated[str | None, typer.Option(help="Column to predict.")] = None,
-    method: Annotated[str, typer.Option(help="loss, calibrated, lira, lira-offline or rmia.")] = "lira",
+    method: Annotated[str, typer.Option(help="auto, loss, calibrated, lira, lira-offline or rmia.")] = "auto",
     shadows: Annotated[int, typer.Option(help="Number of models to train, even.")] = 64,
     drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
     confidence: Annotated[float, typer.Option(help="Probability with which each interval holds.")] = 0.95,
@@ -52,6 +52,8 @@ def attack(
     if save_scores is not None:
         scores.save(str(save_scores))
     made = dn.assess(
-        scores.audit(confidence, command=command_line()), title=f"{method} against {model}", command=command_line()
+        scores.audit(confidence, command=command_line()),
+        title=f"{scores.method} against {model}",
+        command=command_line(),
     )
     show(made, out, as_json)

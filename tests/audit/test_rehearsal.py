@@ -1,0 +1,119 @@
+"""Signals that know the model's resolution, and the choice among attacks."""
+
+import numpy as np
+import pytest
+from scipy.special import logit
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import Ridge
+from sklearn.metrics import roc_auc_score
+
+import deniable as dn
+from deniable.audit.rehearsal import LEAST_SHADOWS, Scorer, area_under_log_roc, candidates, plain, rehearse, strongest
+from deniable.audit.resolution import half_gap, smoothed_log_odds, stabilised
+from deniable.audit.scoring import METHODS
+from deniable.audit.shadow import balanced_design, split_signals, train_models
+
+
+def clipped(p):
+    with np.errstate(divide="ignore"):
+        return np.clip(logit(np.asarray(p, float)), -30, 30)
+
+
+def test_the_resolution_of_votes_is_half_a_vote():
+    votes = clipped(np.random.default_rng(0).integers(0, 101, (4, 300)) / 100)
+    assert half_gap(votes) == pytest.approx(0.005)
+    assert smoothed_log_odds(clipped([1.0, 0.0, 0.5]), 0.005) == pytest.approx([np.log(201), -np.log(201), 0.0])
+
+
+def test_models_that_never_tell_0_or_1_are_left_alone():
+    rng = np.random.default_rng(0)
+    soft = rng.normal(0, 5, (4, 50))
+    assert half_gap(soft) == 0.0
+    assert smoothed_log_odds(soft, 0.0) is soft
+    margins = rng.normal(0, 40, (4, 50))
+    assert half_gap(margins) == 0.0
+    saturated = np.append(soft.ravel(), [30.0, -30.0])  # a logistic regression that is sure of one record
+    np.testing.assert_allclose(
+        smoothed_log_odds(saturated, half_gap(saturated))[np.abs(saturated) < 8],
+        saturated[np.abs(saturated) < 8], rtol=1e-2, atol=1e-2,
+    )  # fmt: skip
+
+
+def test_scales_are_finite_and_keep_the_order():
+    for p in (np.array([0.0, 1.0]), np.linspace(0, 1, 51), np.array([1.0, 1.0])):
+        signal = clipped(p)
+        for scaled in (smoothed_log_odds(signal, half_gap(signal)), stabilised(signal)):
+            assert np.isfinite(scaled).all()
+            assert np.all(np.diff(scaled) > 0) or p[0] == p[1]
+
+
+def test_area_under_log_roc():
+    assert area_under_log_roc(np.arange(100.0) + 100, np.arange(100.0)) == 1.0
+    same = np.arange(2000.0)
+    assert area_under_log_roc(same, same) == pytest.approx(np.mean(np.geomspace(1e-3, 1, 50)), rel=0.02)
+    assert area_under_log_roc(np.ones(5), np.ones(5)) == pytest.approx(np.mean(np.geomspace(0.2, 1, 50)))  # coins
+    assert area_under_log_roc(np.ones(0), np.ones(5)) == 0.0
+
+
+@pytest.fixture(scope="module")
+def forest(credit):
+    """Signals of 16 shadows and 3 targets: forests of 30 trees on half of 400 records."""
+    X, y = credit[0][:400], credit[1][:400]
+    rng = np.random.default_rng(0)
+    shadows, targets = balanced_design(16, 400, rng), rng.random((3, 400)) < 0.5
+    member = np.concatenate([shadows, targets])
+    model = RandomForestClassifier(n_estimators=30)
+    return train_models(model, X, y, "classification", member, list(range(19))), shadows, targets
+
+
+def test_unanimous_votes_do_not_ruin_lira(forest):
+    signal, shadows, targets = forest
+    inside, outside = split_signals(signal[:16], shadows)
+
+    def auc(scorer):
+        lira = plain("lira", "classification")
+        scores = [scorer(lira, seen, inside, outside) for seen in signal[16:]]
+        return np.mean([roc_auc_score(t, s) for t, s in zip(targets, scores, strict=True)])
+
+    knowing = auc(Scorer.of(signal[:16], "classification", "shrunk", 2.0))
+    assert knowing > 0.88
+    assert knowing > auc(Scorer("classification", "shrunk", 2.0, half=0.0)) + 0.05  # a cut at 30, for comparison
+
+
+def test_the_rehearsal_chooses_an_attack_that_is_near_the_best(forest):
+    signal, shadows, targets = forest
+    inside, outside = split_signals(signal[:16], shadows)
+    scorer = Scorer.of(signal[:16], "classification", "shrunk", 2.0)
+    rehearsed = rehearse(signal[:16], shadows, scorer)
+    assert set(rehearsed) == set(candidates(signal, "classification"))
+
+    def reached(attack):
+        each = [scorer(attack, seen, inside, outside) for seen in signal[16:]]
+        return np.mean([area_under_log_roc(s[t], s[~t]) for t, s in zip(targets, each, strict=True)])
+
+    chosen = strongest(rehearsed, plain("lira", "classification"))
+    assert reached(chosen) > max(reached(attack) for attack in rehearsed) - 0.05
+    assert chosen.method != "loss"
+
+
+def test_a_rehearsal_without_leakage_finds_none():
+    rng = np.random.default_rng(0)
+    shadows = balanced_design(12, 2000, rng)
+    signal = rng.normal(size=(12, 2000))  # knows nothing of the membership: only the design could tell
+    rehearsed = rehearse(signal, shadows, Scorer.of(signal, "classification", "shrunk", 2.0))
+    guess = np.mean(np.geomspace(1e-3, 1, 50))
+    assert all(abs(found - guess) < 0.02 for found in rehearsed.values())
+
+
+def test_auto_is_the_default_and_says_what_it_chose(credit):
+    X, y = credit[0][:200], credit[1][:200]
+    model = RandomForestClassifier(n_estimators=10)
+    scores = dn.attack_estimator(model, X, y, n_shadows=8, rng=0)
+    rehearsed = scores.details["rehearsed"]
+    assert rehearsed[scores.method] >= max(rehearsed.values()) / 1.03
+    assert set(METHODS) < set(rehearsed)
+    few = dn.attack_estimator(model, X, y, n_shadows=LEAST_SHADOWS - 2, rng=0)
+    assert few.method == "lira"
+    assert few.details["rehearsed"] == {}
+    numbers = dn.attack_estimator(Ridge(), X, X[:, 0], n_shadows=8, rng=0)
+    assert numbers.method in METHODS
