@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.random import Generator
 
 from deniable._check import InputError, choice, integer, number
+from deniable._optional import require
 from deniable.accounting.curve import ComposedTradeoff, InvertedTradeoff
 from deniable.accounting.engines.closed import OneStepTradeoff
 from deniable.accounting.engines.failure import FailureTradeoff
@@ -23,7 +24,7 @@ from deniable.curves import EVERY_CASE, ApproximateTradeoff, GaussianTradeoff, T
 from deniable.mechanisms import ApproximateDP, Composition, GaussianDP, Mechanism, PureDP
 from deniable.risks import replaced
 
-Engine = Literal["auto", "inversion", "direct", "grid", "monte-carlo"]
+Engine = Literal["auto", "inversion", "direct", "grid", "monte-carlo", "ball"]
 _SHARPEST = 0.1  # below, the two modes of a step lie too far apart for nodes on one grid
 
 
@@ -48,7 +49,8 @@ def tradeoff(
     engine
         ``"auto"``: closed form, else transform inversion, intersected with the direct convolution of a few equal steps
         or the grid where its error bound is not small. ``"inversion"``, ``"direct"``, ``"grid"``, ``"monte-carlo"``:
-        that engine alone.
+        that engine alone. ``"ball"``: interval arithmetic by python-flint (extra ``proof``), which proves every digit and
+        takes seconds.
     tolerance
         Aliasing and truncation error that the inversion aims at, relative to the size of what is integrated. The
         error that was reached, not this aim, is what separates ``side="upper"`` from ``side="lower"``.
@@ -65,7 +67,7 @@ def tradeoff(
     InputError
         For an unknown mechanism, engine or adjacency, or an engine that does not serve the mechanism.
     """
-    choice("engine", engine, ("auto", "inversion", "direct", "grid", "monte-carlo"))
+    choice("engine", engine, get_args(Engine))
     number("tolerance", tolerance, above=0.0, at_most=1e-2)
     choice("adjacency", adjacency, ("add-remove", "replace"))
     if not isinstance(mechanism, Mechanism):
@@ -91,6 +93,11 @@ def _add_or_remove(
     failure = _failure(parts)
     if failure == 1:
         return ApproximateTradeoff(math.inf, 1.0)
+    if engine == "ball":
+        require("flint", purpose="engine 'ball'")
+        from deniable.accounting.engines.ball import BallTradeoff
+
+        return BallTradeoff.of(parts)
     loss = PrivacyLoss.of(parts)
     sharp = loss.steps.size > 0 and float(loss.noise.min()) < _SHARPEST
     if sharp and engine in ("inversion", "direct", "grid"):

@@ -1,0 +1,306 @@
+"""Rigorous bounds in ball arithmetic: the oracle of the tests, and what a sceptic may run. Needs python-flint.
+
+Every number is the end of an interval that contains the truth, rounded outwards to a float: integrals, their tails,
+truncations, rounding and special functions are enclosed by Arb and by the inequalities in
+:mod:`deniable.accounting.engines.ball_transform` and :mod:`deniable.accounting.engines.ball_sticks`. Nothing numerical is
+shared with the other engines.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from flint import arb, ctx
+
+from deniable._check import FloatArray, InputError
+from deniable.accounting.engines.ball_sticks import (
+    PRECISION,
+    Bounds,
+    FiniteSticks,
+    GaussianSticks,
+    InvertedSticks,
+    OneStepSticks,
+    Sticks,
+    phases,
+)
+from deniable.accounting.engines.ball_transform import BallStep
+from deniable.curves import AnyDirection, Direction, Side, Tradeoff
+from deniable.mechanisms import ApproximateDP, GaussianDP, Mechanism, PureDP, SubsampledGaussian
+
+_FARTHEST = 700.0  # |ε| beyond which nothing is computed
+_ROUNDS = 200
+_EPSILON_GAP = 1e-10  # ε is enclosed this closely, relative to the scale of the loss
+
+
+@dataclass(frozen=True)
+class BallTradeoff(Tradeoff):
+    """Enclosed hockey sticks, and everything else from them.
+
+    With probability ``failure`` some (ε, δ)-DP part gives the world away: H = failure + (1 − failure)·H of the rest.
+    TPR(α) = min over γ of γα + H_γ: any γ gives an upper bound; convexity of H between enclosed points gives a lower one.
+    """
+
+    law: Sticks
+    failure: arb
+    largest: tuple[float, float] = (math.inf, math.inf)  # log-likelihood ratios are at most this: added, removed
+    _kept: dict[tuple[float, Direction], Bounds] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    _tested: dict[tuple[float, Direction], Bounds] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    @classmethod
+    def of(cls, parts: tuple[Mechanism, ...]) -> BallTradeoff:
+        """The composition of ``parts``.
+
+        Raises
+        ------
+        InputError
+            For parts that are not enclosed, and for laws that would take too long (see docs/accounting.md).
+        """
+        merged: Counter[tuple[float, float]] = Counter()
+        flips: Counter[float] = Counter()
+        with ctx.workprec(PRECISION):
+            squared, kept = arb(0), arb(1)
+            for part in parts:
+                if isinstance(part, GaussianDP):
+                    squared += arb(part.mu) ** 2
+                elif isinstance(part, SubsampledGaussian):
+                    if part.sample_rate == 1:
+                        squared += part.steps / arb(part.noise_multiplier) ** 2
+                    else:
+                        merged[part.noise_multiplier, part.sample_rate] += part.steps
+                elif isinstance(part, PureDP | ApproximateDP):
+                    flips[part.epsilon] += 1
+                    kept *= 1 - arb(getattr(part, "delta", 0.0))
+                else:
+                    raise InputError(
+                        f"engine 'ball' serves SubsampledGaussian, GaussianDP, PureDP and ApproximateDP, got {part!r}"
+                    )
+            failure = 1 - kept
+        steps = phases((sigma, rate, count) for (sigma, rate), count in merged.items())
+        answers = tuple((epsilon, count) for epsilon, count in flips.items() if epsilon > 0)
+        law: Sticks
+        if not steps and not answers:
+            law = GaussianSticks(squared)
+        elif not steps and squared == 0:
+            law = FiniteSticks.of(answers)
+        elif not answers and squared == 0 and len(steps) == 1 and steps[0][1] == 1:
+            law = OneStepSticks(steps[0][0])
+        else:
+            law = InvertedSticks(steps, squared, answers)
+        largest = _largest(steps, squared, answers, failure)
+        return cls(law, failure, largest, method="ball arithmetic: every bound is proven")
+
+    def _largest_log_ratio(self, direction: Direction) -> float:
+        return self.largest[direction == "remove"]
+
+    def _bounds(self, x: float, direction: Direction) -> Bounds:
+        """Both bounds on H at γ = e^x, exactly that float x."""
+        if (x, direction) not in self._kept:
+            self._kept[x, direction] = self._at(arb(x), direction)
+        return self._kept[x, direction]
+
+    def _at(self, x: arb, direction: Direction) -> Bounds:
+        with ctx.workprec(PRECISION):
+            if abs(x) > _FARTHEST:  # H falls from 1 to 0, and is at least 1 − γ
+                low, high = (arb(0), self._at(arb(_FARTHEST), direction)[1]) if x > 0 else (1 - x.exp(), arb(1))
+                return low.lower(), high.upper()
+            low, high = self.law.sticks(x, direction)
+            rest = 1 - self.failure
+            return (self.failure + rest * low).lower(), (self.failure + rest * high).upper().min(arb(1))
+
+    def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
+        found = np.empty_like(log_gamma)
+        for k, x in enumerate(log_gamma):
+            if math.isinf(x):
+                found[k] = 1.0 if x < 0 else outward(self.failure, side)
+            else:
+                found[k] = outward(self._bounds(float(x), direction)[side == "upper"], side)
+        return found
+
+    def _advantage(self, prior: FloatArray, side: Side) -> FloatArray:
+        found = np.empty_like(prior)
+        for k, pi in enumerate(prior):
+            with ctx.workprec(PRECISION):
+                one = arb(float(pi))
+                rare, direction = (one, "add") if pi <= 0.5 else (1 - one, "remove")
+                stick = self._at(((1 - rare) / rare).log(), direction)[side == "upper"]  # type: ignore[arg-type]
+                found[k] = outward(2 * rare * stick, side)
+        return found
+
+    def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
+        found = np.empty_like(fpr)
+        for k, alpha in enumerate(fpr):
+            with ctx.workprec(PRECISION):
+                low, high = self._rate(float(alpha), direction)
+                bound = outward(high if side == "upper" else low, side)
+            found[k] = min(max(bound, float(alpha)), 1.0)
+        return found
+
+    def _rate(self, alpha: float, direction: Direction) -> Bounds:
+        if (alpha, direction) not in self._tested:
+            self._tested[alpha, direction] = self._test(alpha, direction)
+        return self._tested[alpha, direction]
+
+    def _test(self, alpha: float, direction: Direction) -> Bounds:
+        rate = arb(alpha)
+        if alpha == 1:
+            return rate, rate
+        if alpha == 0 and not isinstance(self.law, FiniteSticks):  # the laws have the same null sets
+            return self.failure, self.failure
+        if isinstance(self.law, FiniteSticks):  # γα + H is piecewise linear
+            ends = [loss for loss, _ in self.law.outcomes]
+            found = [(rate * x.exp() + low, rate * x.exp() + high) for x in ends for low, high in [self._at(x, direction)]]
+            return _least([low for low, _ in found]).min(arb(1)), _least([high for _, high in found]).min(arb(1))
+        middle = self._threshold(alpha, direction)
+        low, high = rate, arb(1)
+        for widening in (1, 8, 64, 512):  # where H is known less well chords need points that lie farther apart
+            places = [arb(middle) + arb(widening * self._gap()) * k for k in (-2, -1, 1, 2)]
+            gamma = [x.exp() for x in places]
+            sticks = [self._at(x, direction) for x in places]
+            high = _least([high, *(g * rate + up for g, (_, up) in zip(gamma, sticks, strict=True))])
+            low = low.max(_lower_envelope(rate, gamma, sticks))
+            if high - low < 1e-9 * low:
+                break
+        return low, high
+
+    def _gap(self) -> float:
+        """Distance of the thresholds around the best one: second order in it is lost."""
+        smoothing = getattr(self.law, "smoothing", 0.0)
+        return max(1e-9 * self.law.scale, 0.5 * smoothing)
+
+    def _threshold(self, alpha: float, direction: Direction) -> float:
+        """The log γ at which γα + H is least, by bisection on the slope."""
+        low, high = self.law.range(math.log(min(alpha, 1 - alpha)))
+        if direction == "remove":
+            low, high = -high, -low
+        nudge = arb(self._gap())
+        for _ in range(_ROUNDS):
+            middle = (low + high) / 2
+            if not low < middle < high or high - low < 0.1 * float(nudge):
+                break
+            x = arb(middle)
+            fall = self.law.guess(x - nudge, direction) - self.law.guess(x + nudge, direction)
+            slope = alpha * ((x + nudge).exp() - (x - nudge).exp()) - (1 - self.failure) * fall
+            low, high = (low, middle) if float(slope.mid()) > 0 else (middle, high)
+        return (low + high) / 2
+
+    def _epsilon_bracket(self, delta: FloatArray, direction: AnyDirection, side: Side) -> tuple[FloatArray, FloatArray]:
+        """Floats between which δ(ε) passes ``delta`` for sure, by bisection."""
+        ways: tuple[Direction, ...] = ("add", "remove") if direction == "both" else (direction,)
+        low, high = np.empty_like(delta), np.empty_like(delta)
+        for k, wanted in enumerate(delta):
+            ends = [self._epsilon_one(float(wanted), way) for way in ways]
+            low[k], high[k] = max(end[0] for end in ends), max(end[1] for end in ends)
+        return low, high
+
+    def _epsilon_one(self, delta: float, direction: Direction) -> tuple[float, float]:
+        with ctx.workprec(PRECISION):
+            wanted = arb(delta)
+            if wanted >= 1:
+                return -math.inf, -math.inf
+            if delta <= 0 or not wanted > self.failure:
+                return 0.0, math.inf
+            start, _ = self.law.range(math.log(min(delta, 1 - delta)))
+            step = max(abs(start), 1e-3)
+            sure, high = 0.0, 0.0  # sure: δ there is above; high: δ there is at most what is wanted
+            if self._bounds(0.0, direction)[1] <= wanted:
+                sure = -step
+                while not self._bounds(sure, direction)[0] > wanted:
+                    sure, high = 2 * sure, (sure if self._bounds(sure, direction)[1] <= wanted else high)
+                    if sure < -_FARTHEST:
+                        return -math.inf, high
+            else:
+                high = step
+                while not self._bounds(high, direction)[1] <= wanted:
+                    high = 2 * high
+                    if high > _FARTHEST:
+                        return 0.0, math.inf
+            top, bottom = high, sure  # two bisections: where it is sure to be above, and sure to be at most
+            goal = _EPSILON_GAP * self.law.scale
+            upper = self._bisect(bottom, top, goal, lambda x: self._bounds(x, direction)[1] <= wanted)[1]
+            lower = self._bisect(bottom, upper, goal, lambda x: not self._bounds(x, direction)[0] > wanted)[0]
+            return lower, upper
+
+    @staticmethod
+    def _bisect(low: float, high: float, gap: float, falls: Callable[[float], bool]) -> tuple[float, float]:
+        while high - low > gap:
+            middle = (low + high) / 2
+            if not low < middle < high:
+                break
+            low, high = (low, middle) if falls(middle) else (middle, high)
+        return low, high
+
+
+def _largest(
+    steps: tuple[tuple[BallStep, int], ...], squared: arb, flips: tuple[tuple[float, int], ...], failure: arb
+) -> tuple[float, float]:
+    """Essential suprema of the loss and of its negative, rounded up."""
+    if failure > 0 or squared > 0:
+        return math.inf, math.inf
+    with ctx.workprec(PRECISION):
+        answers = sum((arb(epsilon) * count for epsilon, count in flips), arb(0))
+        removed = answers - sum((count * (-arb(step.rate)).log1p() for step, count in steps), arb(0))
+        ends = [math.nextafter(float(value.upper()), math.inf) if value > 0 else 0.0 for value in (answers, removed)]
+    return math.inf if steps else ends[0], ends[1]
+
+
+def outward(value: arb, side: Side) -> float:
+    """The float next to an enclosure of a probability on its safe side."""
+    if not value.is_finite():
+        return float(side == "upper")
+    end = value.upper() if side == "upper" else value.lower()
+    found = float(end)
+    while (arb(found) < end) if side == "upper" else (arb(found) > end):
+        found = math.nextafter(found, math.inf if side == "upper" else -math.inf)
+    return min(max(found, 0.0), 1.0)
+
+
+def _least(values: list[arb]) -> arb:
+    found = values[0]
+    for value in values[1:]:
+        found = found.min(value)
+    return found
+
+
+def _lower_envelope(rate: arb, gamma: list[arb], sticks: list[Bounds]) -> arb:
+    """A lower bound on γα + H_γ over all γ ≥ 0, from H enclosed at increasing γ and its convexity.
+
+    Outside an interval between two points H lies above the chord through them: through the lower bound at the nearer and the
+    upper bound at the farther one. Between points, where chords from both sides hold, so does any mixture of them.
+    """
+
+    def chord(near: int, far: int) -> tuple[arb, arb]:
+        """(value, slope) at gamma[near] of α·γ + the chord."""
+        slope = (sticks[near][0] - sticks[far][1]) / (gamma[near] - gamma[far])
+        return rate * gamma[near] + sticks[near][0], slope + rate
+
+    last = len(gamma) - 1
+    value, slope = chord(0, 1)  # to the left, down to γ = 0, where H = 1
+    candidates = [value.min(value - slope * gamma[0])]
+    value, slope = chord(last, last - 1)  # to the right, without end
+    candidates.append(value if slope >= 0 else rate * gamma[last])
+    for k in range(last):
+        lines = []  # (value at gamma[k], value at gamma[k + 1])
+        width = gamma[k + 1] - gamma[k]
+        if k > 0:
+            value, slope = chord(k, k - 1)
+            lines.append((value, value + slope * width))
+        if k + 2 <= last:
+            value, slope = chord(k + 1, k + 2)
+            lines.append((value - slope * width, value))
+        bounds = [a.min(b) for a, b in lines]
+        if len(lines) == 2:
+            (a, b), (c, d) = lines
+            rise, fall = float((b - a).mid()), float((d - c).mid())
+            if rise * fall < 0:  # the mixture that is level
+                share = arb(min(max(fall / (fall - rise), 0.0), 1.0))
+                bounds.append((share * a + (1 - share) * c).min(share * b + (1 - share) * d))
+        best = bounds[0]
+        for bound in bounds[1:]:
+            best = best.max(bound)
+        candidates.append(best)
+    return _least(candidates).lower().max(rate)
