@@ -49,8 +49,8 @@ def tradeoff(
     engine
         ``"auto"``: closed form, else transform inversion, intersected with the direct convolution of a few equal steps
         or the grid where its error bound is not small. ``"inversion"``, ``"direct"``, ``"grid"``, ``"monte-carlo"``:
-        that engine alone. ``"ball"``: interval arithmetic by python-flint (extra ``proof``), which proves every digit and
-        takes seconds.
+        that engine alone. ``"ball"``: interval arithmetic by python-flint (extra ``proof``), which proves every digit
+        and may take seconds.
     tolerance
         Aliasing and truncation error that the inversion aims at, relative to the size of what is integrated. The
         error that was reached, not this aim, is what separates ``side="upper"`` from ``side="lower"``.

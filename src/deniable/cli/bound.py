@@ -1,14 +1,18 @@
-"""``deniable bound``: what ε and δ mean for a membership attacker."""
+"""``deniable bound``: what ε and δ mean for a membership attacker; with ``--proof``, bounds proven a second time."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from deniable._check import InputError
 from deniable._files import to_json
-from deniable.cli._app import JsonFlag, PlotOption, PriorOption, app, examples
+from deniable.cli._app import FINE, MISSED, JsonFlag, PlotOption, PriorOption, app, examples
 from deniable.cli._picture import checked_picture, draw
+from deniable.cli._run import RUN_PANEL, Options, is_given, mechanism, run_options
+
+_PROOF_FPR, _PROOF_DELTA = 1e-3, 1e-5
 
 
 @app.command(
@@ -16,11 +20,14 @@ from deniable.cli._picture import checked_picture, draw
         "deniable bound --epsilon 2 --delta 1e-5 --prior 0.01 --fpr 0.001",
         "deniable bound --epsilon 1 --json",
         "deniable bound --epsilon 1 --plot precision.svg",
+        "deniable bound --proof --noise-multiplier 1 --sample-rate 0.01 --steps 5000 --fpr 1e-5",
     )
 )
 def bound(
-    epsilon: Annotated[float, typer.Option(help="ε of the differential privacy guarantee.")],
-    delta: Annotated[float, typer.Option(help="δ of the guarantee.")] = 0.0,
+    epsilon: Annotated[float | None, typer.Option(help="ε of the differential privacy guarantee.")] = None,
+    delta: Annotated[
+        float | None, typer.Option(help="δ of the guarantee (default 0); with a DP-SGD run, δ of its ε (default 1e-5).")
+    ] = None,
     prior: PriorOption = 0.5,
     fpr: Annotated[
         float | None,
@@ -29,13 +36,58 @@ def bound(
     baseline: Annotated[
         float, typer.Option(help="Chance of guessing a record's secret blindly: 0.001 for one of 1,000 values.")
     ] = 0.001,
+    proof: Annotated[
+        bool,
+        typer.Option(
+            "--proof",
+            help="Enclose advantage, TPR and ε rigorously by ball arithmetic and print them beside the fast bounds; "
+            "needs pip install 'deniable[proof]'. Exit code 1 if the two do not intersect.",
+        ),
+    ] = False,
+    noise_multiplier: Annotated[
+        float | None,
+        typer.Option(help="With --proof: noise standard deviation / clipping norm.", rich_help_panel=RUN_PANEL),
+    ] = None,
+    sample_rate: Annotated[
+        float | None, typer.Option(help="With --proof: expected batch size / records.", rich_help_panel=RUN_PANEL)
+    ] = None,
+    steps: Annotated[
+        float | None, typer.Option(help="With --proof: number of steps.", rich_help_panel=RUN_PANEL)
+    ] = None,
     as_json: JsonFlag = False,
     plot: PlotOption = None,
-) -> None:
+) -> int:
     """Say what an (ε, δ) guarantee means: advantage, accuracy, right accusations, secrets guessed, records replaced."""
+    run = run_options(noise_multiplier, sample_rate, steps)
+    if proof:
+        if plot is not None:
+            raise InputError("--plot draws no proof; leave out --plot or --proof")
+        return _prove(epsilon, delta, prior, fpr, run, as_json)
+    if is_given(run):
+        raise InputError("the options of a DP-SGD run need --proof; for its bounds alone use deniable assess")
+    if epsilon is None:
+        raise InputError("Missing option '--epsilon': the ε of the guarantee (or --proof and a DP-SGD run)")
     from deniable import bounds
 
     picture = checked_picture(plot)
-    found = bounds.summary(epsilon, delta=delta, prior=prior, fpr=fpr, baseline=baseline)
+    found = bounds.summary(epsilon, delta=delta or 0.0, prior=prior, fpr=fpr, baseline=baseline)
     print(to_json(found) if as_json else "\n".join(found.lines()))
     draw(found, picture)
+    return FINE
+
+
+def _prove(
+    epsilon: float | None, delta: float | None, prior: float, fpr: float | None, run: Options, as_json: bool
+) -> int:
+    import deniable as dn
+    from deniable.planning import prove
+
+    if is_given(run) == (epsilon is not None):
+        raise InputError(
+            "--proof needs either --epsilon (and --delta) or --noise-multiplier, --sample-rate and --steps"
+        )
+    what: Any = mechanism(run) if epsilon is None else dn.mechanisms.ApproximateDP(epsilon, delta or 0.0)
+    at = _PROOF_DELTA if delta is None else delta
+    found = prove(what, prior=prior, fpr=_PROOF_FPR if fpr is None else fpr, delta=at)
+    print(to_json({"agrees": found.agrees, "proof": found}) if as_json else "\n".join(found.lines()))
+    return FINE if found.agrees else MISSED

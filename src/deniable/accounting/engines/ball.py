@@ -2,8 +2,8 @@
 
 Every number is the end of an interval that contains the truth, rounded outwards to a float: integrals, their tails,
 truncations, rounding and special functions are enclosed by Arb and by the inequalities in
-:mod:`deniable.accounting.engines.ball_transform` and :mod:`deniable.accounting.engines.ball_sticks`. Nothing numerical is
-shared with the other engines.
+:mod:`deniable.accounting.engines.ball_transform` and :mod:`deniable.accounting.engines.ball_sticks`. Nothing
+numerical is shared with the other engines.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class BallTradeoff(Tradeoff):
     """Enclosed hockey sticks, and everything else from them.
 
     With probability ``failure`` some (ε, δ)-DP part gives the world away: H = failure + (1 − failure)·H of the rest.
-    TPR(α) = min over γ of γα + H_γ: any γ gives an upper bound; convexity of H between enclosed points gives a lower one.
+    TPR(α) = min over γ of γα + H_γ: any γ gives an upper bound; convexity of H between enclosed points a lower one.
     """
 
     law: Sticks
@@ -153,7 +153,9 @@ class BallTradeoff(Tradeoff):
             return self.failure, self.failure
         if isinstance(self.law, FiniteSticks):  # γα + H is piecewise linear
             ends = [loss for loss, _ in self.law.outcomes]
-            found = [(rate * x.exp() + low, rate * x.exp() + high) for x in ends for low, high in [self._at(x, direction)]]
+            found = [
+                (rate * x.exp() + low, rate * x.exp() + high) for x in ends for low, high in [self._at(x, direction)]
+            ]
             return _least([low for low, _ in found]).min(arb(1)), _least([high for _, high in found]).min(arb(1))
         middle = self._threshold(alpha, direction)
         low, high = rate, arb(1)
@@ -269,8 +271,8 @@ def _least(values: list[arb]) -> arb:
 def _lower_envelope(rate: arb, gamma: list[arb], sticks: list[Bounds]) -> arb:
     """A lower bound on γα + H_γ over all γ ≥ 0, from H enclosed at increasing γ and its convexity.
 
-    Outside an interval between two points H lies above the chord through them: through the lower bound at the nearer and the
-    upper bound at the farther one. Between points, where chords from both sides hold, so does any mixture of them.
+    Outside an interval between two points H lies above their chord: through the lower bound at the nearer and the upper
+    bound at the farther one. Between points, where chords from both sides hold, so does any mixture of them.
     """
 
     def chord(near: int, far: int) -> tuple[arb, arb]:

@@ -1,7 +1,7 @@
 """Hockey sticks enclosed in ball arithmetic: closed forms, finite laws, and the inverted transform.
 
-Each class gives ``sticks(x, direction)``: a lower and an upper bound on H at γ = e^x, as exact balls. They share no code
-with the engines in double precision.
+Each class gives ``sticks(x, direction)``: a lower and an upper bound on H at γ = e^x, as exact balls. They share no
+code with the engines in double precision.
 """
 
 from __future__ import annotations
@@ -199,8 +199,8 @@ class InvertedSticks:
 
         Σ_n B(x + nP) = (1/P)·Σ_k F(t_k)/(¼ + t_k²)·e^{−i·t_k·x},  t_k = 2πk/P.
 
-    B is known one period away but for hockey sticks that Chernoff's bound makes negligible: B(y) = e^{−y/2}·(1 − H(y)) on
-    the right and e^{y/2}·(1 − H_out‖in(−y)) on the left. Further samples are bounded by :meth:`BallStep.decay`.
+    B is known one period away but for hockey sticks that Chernoff's bound makes negligible: B(y) = e^{−y/2}·(1 − H(y))
+    on the right and e^{y/2}·(1 − H_out‖in(−y)) on the left. Further samples are bounded by :meth:`BallStep.decay`.
 
     Where |F| decays too slowly to be summed, a little Gaussian noise s is composed to the pair, U(γ) = E H(γY) with
     log Y ~ N(−s²/2, s²). As E Y = 1 and H is convex, U ≥ H; and for γ± = γ(1 ± κ) chords give
@@ -381,10 +381,10 @@ class InvertedSticks:
     def _check_cost(self) -> None:
         if self._plan[1] > min(_WIDEST_SMOOTHING, _RELATIVE_SMOOTHING * self._spread):
             raise InputError(
-                f"engine 'ball' would need more than {_MOST_PRODUCTS:.0e} products for this mechanism: its loss spreads by "
-                f"{self._spread:.1g} but for rare values up to {self._near_period / 2:.1g}, and its transform does not decay "
-                "within reach (a few steps, or a few rare ones, at these noise multipliers and sample rates); "
-                "use engine='auto'"
+                f"engine 'ball' would need more than {_MOST_PRODUCTS:.0e} products for this mechanism: its loss "
+                f"spreads by {self._spread:.1g} but for rare values up to {self._near_period / 2:.1g}, and its "
+                "transform does not decay within reach (a few steps, or a few rare ones, at these noise multipliers "
+                "and sample rates); use engine='auto'"
             )
 
     def _line(self, widest: float) -> Line:

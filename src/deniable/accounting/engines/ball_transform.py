@@ -17,12 +17,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
+from typing import TypeVar
 
 import numpy as np
 from flint import acb, acb_mat, arb
 
 from deniable._check import FloatArray
 
+Ball = TypeVar("Ball", arb, acb)
 _WIDEST = 7.0  # distances in units of the noise beyond which a strip gains nothing
 _SHARE = 1.4  # half-width of strips over σ: twice that is below π
 _BLOCK = 200_000  # entries of a matrix of powers that are held at a time
@@ -52,11 +55,11 @@ class BallStep:
     sigma: float
     rate: float
 
-    def _y(self, u: arb | acb) -> arb | acb:
+    def _y(self, u: Ball) -> Ball:
         s = arb(self.sigma)
         return arb(self.rate) * (u / s - 1 / (2 * s * s)).exp()
 
-    def _ratio(self, u: arb | acb) -> arb | acb:
+    def _ratio(self, u: Ball) -> Ball:
         return 1 - arb(self.rate) + self._y(u)
 
     def layout(self, digits: float) -> tuple[float, float, float, float]:
@@ -88,7 +91,9 @@ class BallStep:
             loss = self._ratio(u).log()
             ratio.append(acb(0, 1) * spacing * loss)
             nodes.append((loss / 2 - u * u / 2).exp() * hh / (2 * arb.pi()).sqrt())
-        error = 2 * (2 * shift**2).exp() / ((2 * arb.pi() * shift / hh).exp() - 1) + self._beyond(first, last, hh, shift)
+        error = 2 * (2 * shift**2).exp() / ((2 * arb.pi() * shift / hh).exp() - 1) + self._beyond(
+            first, last, hh, shift
+        )
         around = acb(arb(0, top(error)), arb(0, top(error)))
         small = max(1, math.isqrt(count - 1) + 1)
         large = -(-count // small)
@@ -256,7 +261,7 @@ class BallStep:
         far = end + min(0.5 / self.sigma, 30.0)
         cuts = [-end, -3.0, 0.0, 3.0, end, far] if far > end else [-end, -3.0, 0.0, 3.0, end]
         total = arb(0)
-        for low, high in zip(cuts[:-1], cuts[1:], strict=True):
+        for low, high in pairwise(cuts):
             total += acb.integral(modulus, low, high, rel_tol=arb(2) ** -60, abs_tol=arb(2) ** -200).real
         mode = 1 / (2 * arb(self.sigma))
         height = q.sqrt() * (-mode * mode / 2).exp()

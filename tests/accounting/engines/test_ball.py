@@ -1,0 +1,251 @@
+"""Ball arithmetic against closed forms, 50-digit sums, enumeration: every digit must agree."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import mpmath as mp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import deniable as dn
+from deniable import InputError
+from oracles import composed_losses as oracle
+
+pytest.importorskip("flint", reason="python-flint is in the extra 'proof'")
+from flint import arb, ctx
+
+from deniable.accounting.engines.ball_sticks import InvertedSticks
+from deniable.accounting.engines.ball_transform import BallStep
+
+S = dn.SubsampledGaussian
+# theory: independent high-resolution inversion; (σ, q, T), advantage, TPR at 0.1, 0.01, 1e-3, 1e-5
+REFERENCE = [
+    ((1.0, 0.01, 5000), 0.3508330355, (0.35862566, 0.081618635, 0.015836315, 4.7042152e-4)),
+    ((0.5, 0.001, 10000), 0.2421900607, (0.27257956, 0.059856059, 0.012933779, 6.1444746e-4)),
+    ((0.8, 0.02, 2500), 0.6295887512, (0.70064784, 0.31888637, 0.11545423, 1.0358932e-2)),
+    ((2.0, 0.05, 1000), 0.3231337531, (0.3292293, 0.06951146, 0.012615348, 3.3204265e-4)),
+    ((0.6, 1e-4, 1000000), 0.1529557064, (0.18632226, 0.02672249, 3.5700241e-3, 5.9322534e-5)),
+    ((5.0, 1.0, 500), 0.9746526813, (0.99929007, 0.98405505, 0.91649936, 0.5820908)),
+]
+
+
+def ball(mechanism):
+    return dn.tradeoff(mechanism, engine="ball")
+
+
+def encloses(low, truth, high, width=1e-13):
+    """The bracket holds the truth, and is narrow enough to say something."""
+    assert mp.mpf(float(low)) <= truth <= mp.mpf(float(high))
+    assert high - low <= width * max(abs(float(truth)), 1e-300)
+
+
+@pytest.mark.parametrize(("run", "advantage", "rates"), REFERENCE, ids=str)
+def test_reference_values(run, advantage, rates):
+    t = ball(S(*run))
+    low, high = t.advantage(side="lower"), t.advantage()
+    assert high - low < 1e-15
+    assert low == pytest.approx(advantage, abs=6e-11)
+    found = t.tpr([0.1, 0.01, 1e-3, 1e-5], side="lower"), t.tpr([0.1, 0.01, 1e-3, 1e-5])
+    assert np.all(found[0] <= found[1])
+    assert np.all(found[1] - found[0] < 1e-14 * found[1])
+    np.testing.assert_allclose(found[0], rates, rtol=2e-7)
+
+
+@pytest.mark.parametrize("mu", [0.01, 0.5, 6.0])
+def test_gaussian_closed_form(mu):
+    t = ball(dn.GaussianDP(mu))
+    with mp.workdps(40):
+        m = mp.mpf(mu)
+        encloses(t.advantage(side="lower"), 2 * mp.ncdf(m / 2) - 1, t.advantage())
+        for eps in (-1.0, 0.3, 2.0):
+            truth = mp.ncdf(m / 2 - eps / m) - mp.exp(eps) * mp.ncdf(-m / 2 - eps / m)
+            encloses(t.delta(eps, "add", "lower"), truth, t.delta(eps, "add"))
+        for alpha in (0.5, 1e-3, 1e-12):
+            place = mp.findroot(lambda x, a=alpha: mp.log(mp.ncdf(-x)) - mp.log(mp.mpf(a)), float(-_quantile(alpha)))
+            encloses(t.tpr(alpha, "lower"), mp.ncdf(m - place), t.tpr(alpha))
+
+
+def _quantile(alpha):
+    from scipy.special import ndtri
+
+    return ndtri(alpha)
+
+
+@pytest.mark.parametrize(("sigma", "rate"), [(1.0, 0.01), (0.3, 0.5), (20.0, 1e-4)])
+def test_one_step_closed_form(sigma, rate):
+    t = ball(S(sigma, rate, 1))
+    for eps in (-0.5, 0.0, 1e-5, 0.7):
+        truth = oracle.one_step(sigma, rate, eps).stick
+        found = t.delta(eps, "add", "lower"), t.delta(eps, "add")
+        assert mp.mpf(found[0]) <= truth * (1 + mp.mpf(10) ** -40) + mp.mpf(10) ** -45
+        assert truth <= mp.mpf(found[1]) * (1 + mp.mpf(10) ** -40)
+        assert found[1] - found[0] <= 1e-15 * found[1] + 1e-40
+
+
+def test_the_inversion_gives_the_closed_forms():
+    # the general engine, forced on laws for which the door chooses a closed form
+    with ctx.workprec(220):
+        gaussian = InvertedSticks((), arb(0.7) ** 2, ())
+        for x in (-2.0, 0.0, 1.5):
+            low, high = gaussian.sticks(arb(x), "add")
+            one = ball(dn.GaussianDP(0.7))
+            assert one.delta(x, "add", "lower") <= float(high)
+            assert float(low) <= one.delta(x, "add")
+            assert float(high - low) < 1e-30
+
+
+@pytest.mark.parametrize(
+    ("phases", "threshold"),
+    [(((1.0, 0.1, 40),), 0.3), (((0.8, 0.02, 300), (2.0, 0.3, 20)), -0.4), (((1.5, 0.05, 100),), 2.0)],
+)
+def test_fifty_digit_sums(phases, threshold):
+    truth = oracle.inversion(phases, threshold, digits=22).stick
+    t = ball(dn.Composition([S(*phase) for phase in phases]))
+    low, high = t.delta(threshold, "add", "lower"), t.delta(threshold, "add")
+    assert abs(float(truth) - low) <= 1e-15
+    assert high - low <= 1e-15
+
+
+def test_two_steps_by_convolution():
+    sigma, rate, threshold = 2.0, 0.3, 0.2
+    truth = oracle.two_steps(sigma, rate, threshold).stick
+    t = ball(S(sigma, rate, 2))
+    low, high = t.delta(threshold, "add", "lower"), t.delta(threshold, "add")
+    assert low <= float(truth) <= high
+    assert high - low < 2e-4 * high  # few steps: the transform decays slowly, and noise is added to make it
+
+
+def test_composed_pure_dp_is_enumerated():
+    epsilons = (0.7, 0.7, 0.2)
+    t = ball(dn.Composition([dn.PureDP(e) for e in epsilons]))
+    with mp.workdps(40):
+        law = []
+        for signs in itertools.product((1, -1), repeat=3):
+            loss = mp.fsum(s * mp.mpf(e) for s, e in zip(signs, epsilons, strict=True))
+            inside = mp.fprod(1 / (1 + mp.exp(-s * mp.mpf(e))) for s, e in zip(signs, epsilons, strict=True))
+            law.append((loss, inside, inside * mp.exp(-loss)))
+        for eps in (-0.6, 0.0, 0.9):
+            truth = mp.fsum(max(p - mp.exp(eps) * q, 0) for _, p, q in law)
+            encloses(t.delta(eps, "add", "lower"), truth, t.delta(eps, "add"))
+        for alpha in (0.0, 1e-6, 0.2, 0.9):
+            left, truth = mp.mpf(alpha), mp.mpf(0)
+            for _, p, q in sorted(law, key=lambda row: -row[0]):
+                share = min(left / q, 1)
+                truth, left = truth + share * p, left - share * q
+            if alpha > 0:
+                encloses(t.tpr(alpha, "lower"), truth, t.tpr(alpha))
+    assert t.tpr(0.0) == 0
+    assert t.epsilon(0.0) == pytest.approx(1.6)
+    assert t.epsilon(0.0) >= 1.6 - 1e-16
+
+
+def test_failures_and_mixtures_with_randomised_response():
+    plain, failing = ball(dn.GaussianDP(0.4) + dn.PureDP(0.3)), ball(dn.GaussianDP(0.4) + dn.ApproximateDP(0.3, 1e-3))
+    assert failing.advantage() == pytest.approx(1e-3 + (1 - 1e-3) * plain.advantage(), rel=1e-14)
+    assert failing.tpr(0.0) == pytest.approx(1e-3)
+    # conditioning on the answer: H of the mixture from the Gaussian's closed form
+    with mp.workdps(40):
+        mu, eps = mp.mpf(0.4), mp.mpf(0.3)
+
+        def stick(x):
+            return mp.ncdf(mu / 2 - x / mu) - mp.exp(x) * mp.ncdf(-mu / 2 - x / mu)
+
+        right = 1 / (1 + mp.exp(-eps))
+        truth = right * stick(mp.mpf(0.2) - eps) + (1 - right) * stick(mp.mpf(0.2) + eps)
+        encloses(plain.delta(0.2, "add", "lower"), truth, plain.delta(0.2, "add"))
+
+
+@settings(max_examples=12)
+@given(
+    sigma=st.floats(0.7, 3.0),
+    rate=st.floats(1e-3, 0.6),
+    steps=st.integers(60, 3000),
+    eps=st.floats(-1.0, 3.0),
+    alpha=st.floats(1e-6, 0.9),
+)
+def test_random_runs(sigma, rate, steps, eps, alpha):
+    t, fast = ball(S(sigma, rate, steps)), dn.tradeoff(S(sigma, rate, steps))
+    for way in ("add", "remove"):
+        low, high = t.delta(eps, way, "lower"), t.delta(eps, way)
+        assert low <= high
+        assert low <= fast.delta(eps, way)
+        assert fast.delta(eps, way, "lower") <= high
+    # duality and the dual of the test, within the ball's own claims
+    gamma = math.exp(eps)
+    low, high = t.delta(eps, "add", "lower"), t.delta(eps, "add")
+    back = 1 - gamma + gamma * t.delta(-eps, "remove")
+    assert low - 4e-16 * (1 + gamma) <= back
+    assert alpha <= t.tpr(alpha, "lower") <= min(gamma * alpha + high, 1.0) * (1 + 1e-15)
+    assert t.tpr(alpha, "lower") <= t.tpr(alpha)
+
+
+def test_epsilon_is_enclosed():
+    t = ball(S(1.0, 0.01, 5000))
+    for way, known in (("add", 4.201839), ("remove", 3.697774)):
+        low, high = t.epsilon(1e-5, way, "lower"), t.epsilon(1e-5, way)
+        assert low <= high <= low + 1e-9
+        assert high == pytest.approx(known, abs=2e-6)
+        assert t.delta(high, way) <= 1e-5 < t.delta(low, way)
+    assert t.epsilon(0.99, side="upper") < 0
+    assert t.epsilon(1.0) == -math.inf
+    assert ball(dn.ApproximateDP(0.1, 0.01)).epsilon(1e-3) == math.inf
+
+
+def test_transform_of_one_step_in_thirty_digits():
+    sigma, rate = 0.6, 0.03
+    with ctx.workprec(220), mp.workdps(35):
+        found = BallStep(sigma, rate).transform(arb(0.75), 30, 110.0)
+        for k in (0, 1, 13, 29):
+            s, q, w = mp.mpf(sigma), mp.mpf(rate), mp.mpc(0.5, 0.75 * k)
+
+            def f(u, s=s, q=q, w=w):
+                return mp.npdf(u) * mp.power(1 - q + q * mp.exp(u / s - 1 / (2 * s**2)), w)
+
+            truth = mp.quad(f, [-16, -8, -4, -2, 0, 1, 2, 3, 4, 6, 8, 12, 20])
+            assert abs(truth.real - mp.mpf(found[k].real.mid().str(45, radius=False))) < mp.mpf(10) ** -25
+            assert abs(truth.imag - mp.mpf(found[k].imag.mid().str(45, radius=False))) < mp.mpf(10) ** -25
+            assert found[k].real.rad() < 1e-35
+
+
+@pytest.mark.parametrize(("sigma", "rate"), [(1.0, 0.01), (0.4, 0.3), (30.0, 1e-3)])
+def test_moments_and_decay_are_bounds(sigma, rate):
+    step = BallStep(sigma, rate)
+    u = np.linspace(-40, 60, 2_000_001)
+    loss = np.log1p(rate * np.expm1(u / sigma - 0.5 / sigma**2))
+    with ctx.workprec(128):
+        for c in (-30.0, -1.0, 1.0, 2.0, 5.0):
+            size = c * loss - u**2 / 2
+            truth = math.log(np.exp(size - size.max()).sum() * (u[1] - u[0]) / math.sqrt(2 * math.pi)) + size.max()
+            assert truth - 1e-9 <= float(step.log_moment(c)) <= truth + 1e-8 * (1 + abs(truth))
+        for t in (0.5, 20.0, 300.0):
+            bound = step.decay(step.decay_guess(t)[0], arb(t))
+            for later in (t, 1.1 * t, 3 * t):
+                weight = np.exp(0.5 * loss - u**2 / 2)
+                truth = abs(np.sum(weight * np.exp(1j * later * loss))) * (u[1] - u[0]) / math.sqrt(2 * math.pi)
+                assert truth <= float(bound) + 1e-9
+
+
+def test_what_is_refused_says_why():
+    with pytest.raises(InputError, match="does not decay"):
+        ball(S(0.3, 1e-6, 20)).advantage()
+    with pytest.raises(InputError, match="100000 outcomes"):
+        ball(dn.Composition([dn.PureDP(0.1 + 0.01 * k) for k in range(20)]))
+
+
+def test_a_missing_flint_is_named(monkeypatch):
+    import deniable._optional as optional
+
+    true = optional.importlib.import_module
+
+    def absent(name, *rest):
+        if name == "flint":
+            raise ImportError("No module named 'flint'", name="flint")
+        return true(name, *rest)
+
+    monkeypatch.setattr(optional.importlib, "import_module", absent)
+    with pytest.raises(ImportError, match=r"pip install 'deniable\[proof\]'"):
+        ball(S(1.0, 0.01, 10))

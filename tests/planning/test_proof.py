@@ -1,0 +1,77 @@
+"""Fast bounds beside proven ones: the table, the verdict, and the command that prints them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+import deniable as dn
+from deniable.cli._app import run
+from deniable.planning import prove
+
+pytest.importorskip("flint", reason="python-flint is in the extra 'proof'")
+RUN = ["--noise-multiplier", "1", "--sample-rate", "0.01", "--steps", "5000"]
+
+
+def test_the_fast_brackets_meet_what_is_proven():
+    found = prove(dn.SubsampledGaussian(1.0, 0.01, 5000), prior=0.3, fpr=1e-5, delta=1e-6)
+    assert found.agrees
+    assert found.tpr.proven_lower <= found.tpr.proven_upper <= found.tpr.proven_lower * (1 + 1e-13)
+    t = dn.tradeoff(dn.SubsampledGaussian(1.0, 0.01, 5000))
+    assert found.tpr.upper == pytest.approx(t.tpr(1e-5), rel=1e-8)
+    assert found.advantage.lower == pytest.approx(t.advantage(0.3, "lower"), rel=1e-8)
+    assert "they intersect" in found.lines()[1]
+
+
+def test_a_disagreement_is_shown():
+    found = prove(dn.GaussianDP(1.0))
+    wrong = replace(found, tpr=replace(found.tpr, upper=found.tpr.proven_lower / 2, lower=0.0))
+    assert not wrong.agrees
+    assert "DO NOT INTERSECT" in wrong.lines()[2]
+
+
+def test_the_command_prints_both(capsys):
+    assert run(["bound", "--proof", *RUN, "--fpr", "1e-5"]) == 0
+    printed = capsys.readouterr().out
+    assert "0.0004704215225252857" in printed
+    assert printed.count("they intersect") == 3
+    assert run(["bound", "--proof", "--epsilon", "1", "--delta", "1e-6", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["agrees"] is True
+    assert found["proof"]["advantage"]["proven_upper"] == pytest.approx(0.46211738, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--proof"], "needs either --epsilon"),
+        (["--proof", "--epsilon", "1", *RUN], "needs either --epsilon"),
+        (["--proof", *RUN[:4]], "missing: --steps"),
+        (["--proof", *RUN, "--plot", "a.svg"], "draws no proof"),
+        ([*RUN], "need --proof"),
+        ([], "Missing option '--epsilon'"),
+        (["--proof", "--noise-multiplier", ".3", "--sample-rate", "1e-6", "--steps", "20"], "use engine='auto'"),
+    ],
+)
+def test_what_cannot_be_proven_is_one_line(capsys, words, message):
+    assert run(["bound", *words]) == 2
+    printed = capsys.readouterr()
+    assert message in printed.err
+    assert printed.out == ""
+
+
+def test_without_flint_the_install_line_is_printed(monkeypatch, capsys):
+    import deniable._optional as optional
+
+    true = optional.importlib.import_module
+
+    def absent(name, *rest):
+        if name == "flint":
+            raise ImportError("No module named 'flint'", name="flint")
+        return true(name, *rest)
+
+    monkeypatch.setattr(optional.importlib, "import_module", absent)
+    assert run(["bound", "--proof", *RUN]) == 2
+    assert "pip install 'deniable[proof]'" in capsys.readouterr().err
