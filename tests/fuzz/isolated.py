@@ -50,7 +50,8 @@ def isolated(call: Callable[[Callable[[Any], None]], Any], cpu_limit: float) -> 
     partial = [value for kind, value in reported if kind == "partial"]
     if reported and reported[-1][0] in ("done", "raised"):
         return Outcome(*reported[-1], partial, seconds, peak)
-    slow = os.WIFSIGNALED(status) and os.WTERMSIG(status) in (signal.SIGXCPU, signal.SIGKILL) and seconds >= cpu_limit
+    ended = os.WTERMSIG(status) if os.WIFSIGNALED(status) else None
+    slow = ended == signal.SIGXCPU or (ended == signal.SIGKILL and seconds >= cpu_limit)
     return Outcome("slow" if slow else "died", f"wait status {status}", partial, seconds, peak)
 
 
