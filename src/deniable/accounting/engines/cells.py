@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -18,8 +19,10 @@ from scipy.special import ndtr
 from deniable._check import FloatArray
 from deniable.accounting.loss import PrivacyLoss
 from deniable.accounting.steps.ratios import log_ratio
+from deniable.accounting.transform.nodes import TooSlowError
 
 _BLOCK = 1 << 16  # cells at a time: keeps memory at a few MB
+_MOST_CELLS = 3 << 20  # of one step: a handful of arrays of 25 MB
 _GAUSS_NODES, _GAUSS_WEIGHTS = np.polynomial.legendre.leggauss(5)
 
 
@@ -54,13 +57,14 @@ class Law(NamedTuple):
         return values
 
 
-def all_cells(loss: PrivacyLoss, spacing: float, tilt: float) -> list[Cells]:
-    """Cut every phase of a composed loss; ``tilt`` says how far out in the tail mass still matters."""
-    phases = zip(loss.noise, loss.rate, loss.steps, strict=True)
-    cells = [step_cells(float(s), float(q), float(t), spacing, tilt) for s, q, t in phases]
+def all_cells(loss: PrivacyLoss, spacing: float, tilt: float) -> Iterator[Cells]:
+    """Cut one phase of a composed loss after the other; ``tilt`` says how far out in the tail mass still matters."""
+    for sigma, rate, steps in zip(loss.noise, loss.rate, loss.steps, strict=True):
+        yield step_cells(float(sigma), float(rate), float(steps), spacing, tilt)
     if loss.gaussian > 0:
-        cells.append(step_cells(1 / math.sqrt(loss.gaussian), 1.0, 1.0, spacing, tilt))
-    return cells + [flip_cells(epsilon, count, spacing) for epsilon, count in loss.flips]
+        yield step_cells(1 / math.sqrt(loss.gaussian), 1.0, 1.0, spacing, tilt)
+    for epsilon, count in loss.flips:
+        yield flip_cells(epsilon, count, spacing)
 
 
 def widest_step(loss: PrivacyLoss, tilt: float) -> float:
@@ -79,6 +83,8 @@ def _range(sigma: float, rate: float, tilt: float) -> tuple[float, float]:
 def step_cells(sigma: float, rate: float, steps: float, spacing: float, tilt: float) -> Cells:
     """Cut one subsampled Gaussian step into cells; ``tilt`` says how far right the tail matters."""
     low, high = _range(sigma, rate, tilt)
+    if not (high - low) < _MOST_CELLS * spacing:
+        raise TooSlowError(f"{(high - low) / spacing:.3g} cells")
     count = int((high - low) / spacing) + 1
     out, inside, centre = np.empty(count), np.empty(count), np.empty(count)
     ends = (-np.inf, np.inf)
@@ -99,6 +105,8 @@ def step_cells(sigma: float, rate: float, steps: float, spacing: float, tilt: fl
 
 def flip_cells(epsilon: float, steps: float, spacing: float) -> Cells:
     """Cut randomised response: two atoms, at −ε and ε, the lower one on the lattice."""
+    if not 2 * epsilon < _MOST_CELLS * spacing:
+        raise TooSlowError(f"{2 * epsilon / spacing:.3g} cells")
     size = int(2 * epsilon / spacing) + 2
     likely, rare = 1 / (1 + math.exp(-epsilon)), math.exp(-epsilon) / (1 + math.exp(-epsilon))
     numerator, denominator, centre = np.zeros(size), np.zeros(size), np.full(size, spacing / 2)

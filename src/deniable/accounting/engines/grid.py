@@ -8,9 +8,12 @@ Chernoff's inequality, FFT rounding by a forward error bound; both are charged t
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deniable._check import FloatArray
 from deniable.accounting.engines.cells import Law, above, all_cells, below, widest_step
@@ -20,6 +23,7 @@ from deniable.accounting.transform.nodes import TooSlowError
 from deniable.curves import Direction, Side, Tradeoff
 
 _OFFSETS = np.array([0.01, 0.05, 0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0])
+_MANY_PHASES = 4  # up to which all points are used
 _MIRRORED: dict[Region, Region] = {"left": "right", "middle": "middle", "right": "left"}
 
 
@@ -147,7 +151,10 @@ class GridTradeoff(Tradeoff):
     def _lattice(self, threshold: float, direction: Direction, side: Side) -> Lattice:
         known = self._lattices.get((direction, side))
         if known is None or abs(known.design - threshold) >= 2.5 * known.width:
-            known = _compose(self.loss, threshold, direction, side, self.points)
+            phases = self.loss.steps.size + len(self.loss.flips) + (self.loss.gaussian > 0)
+            # every phase costs a transform of so many points: many phases get fewer, and a wider bracket
+            fewer = max(0, math.ceil(math.log2(phases / _MANY_PHASES)))
+            known = _compose(self.loss, threshold, direction, side, self.points >> fewer)
             self._lattices[direction, side] = known
         return known
 
@@ -180,31 +187,27 @@ def _compose(loss: PrivacyLoss, threshold: float, direction: Direction, side: Si
     low, high = low - margin, high + margin
     witnesses = (float(up[np.argmin(reach_up)]), float(down[np.argmax(reach_down)]))
     spacing = max((high - low) / points, widest_step(loss, c) / (2 * points))
-    cells = all_cells(loss, spacing, c)
     if direction == "remove":
-        cells = [part.flipped(spacing) for part in cells]
         low, c, region, witnesses = -high, 1 - c, _MIRRORED[region], (-witnesses[1], -witnesses[0])
-    if side == "upper":
-        laws, paid = [above(part, spacing) for part in cells], 0.0
-    else:
-        merged = [below(part, spacing) for part in cells]
-        laws, paid = [law for law, _ in merged], sum(cost for _, cost in merged)
-    del cells
+    steps = all_cells(loss, spacing, 1 - c if direction == "remove" else c)
+    if direction == "remove":
+        steps = (part.flipped(spacing) for part in steps)
+    laws = ((above(part, spacing), 0.0) if side == "upper" else below(part, spacing) for part in steps)
+    product = _Product.of(laws, (c, c + witnesses[0], c + witnesses[1], 0.0), spacing, points)
     # the lattice of sums starts at the sum of the first values
-    origin = sum(law.steps * law.first for law in laws)
-    start = math.floor((low - origin) / spacing)
-    first = origin + spacing * start
-    tilted, error = _convolve(laws, c, spacing, points)
-    growth = _log_mgf(laws, c, spacing)
-    last = origin + spacing * sum(law.steps * (law.log_mass.size - 1) for law in laws)
+    start = math.floor((low - product.first) / spacing)
+    first = product.first + spacing * start
+    growth, *beside, total = product.log_mgf
+    tilted, error = product.tilted(points)
     window = (first + spacing * points, first)
-    for offset, end, beyond in zip(witnesses, window, (last >= window[0], origin < first), strict=True):
+    wraps = (product.last >= window[0], product.first < first)
+    for offset, end, grown, beyond in zip(witnesses, window, beside, wraps, strict=True):
         if beyond:  # else nothing wraps around
-            error += math.exp(min(_log_mgf(laws, c + offset, spacing) - growth - offset * end, 0.0))
-    error += sum(law.steps * (64 * EPS + law.lost) for law in laws)
+            error += math.exp(min(grown - growth - offset * end, 0.0))
+    error += product.lost
     out, inside = _sums(np.roll(tilted, -(start % points)), region, c, spacing)
-    total = math.exp(min(_log_mgf(laws, 0.0, spacing), 700.0)) if side == "lower" else 1.0
-    return Lattice(region, c, threshold, width, first, spacing, growth, total, out, inside, error, paid)
+    mass = math.exp(min(total, 700.0)) if side == "lower" else 1.0
+    return Lattice(region, c, threshold, width, first, spacing, growth, mass, out, inside, error, product.paid)
 
 
 def _around(loss: PrivacyLoss, c: float) -> tuple[float, float, FloatArray, FloatArray, FloatArray, FloatArray]:
@@ -214,33 +217,50 @@ def _around(loss: PrivacyLoss, c: float) -> tuple[float, float, FloatArray, Floa
     return growth, width, *loss.log_mgf_known(c + _OFFSETS / width), *loss.log_mgf_known(c - _OFFSETS / width)
 
 
-def _log_mgf(laws: list[Law], c: float, spacing: float) -> float:
-    return sum(law.steps * _log_sum(law.log_mass + c * law.values(spacing)) for law in laws)
+class _Product(NamedTuple):
+    """The transform of a composed tilted law, made of one phase after the other so that none is kept."""
+
+    transform: NDArray[np.complex128]
+    sensitivity: FloatArray  # Σ_j |∂ product/∂ factor j|
+    log_mgf: tuple[float, ...]  # of the composed law, at each of the points asked for
+    first: float
+    last: float
+    lost: float
+    paid: float
+
+    @classmethod
+    def of(cls, laws: Iterable[tuple[Law, float]], at: tuple[float, ...], spacing: float, points: int) -> _Product:
+        """Multiply the transforms of laws tilted by ``at[0]``, modulo a window of so many points."""
+        transform = np.ones(points // 2 + 1, dtype=np.complex128)
+        sensitivity = np.zeros(points // 2 + 1)
+        log_mgf, first, last, lost, paid = np.zeros(len(at)), 0.0, 0.0, 0.0, 0.0
+        for law, cost in laws:
+            values = law.values(spacing)
+            log_mgf += law.steps * np.array([_log_sum(law.log_mass + point * values) for point in at])
+            first, last = first + law.steps * law.first, last + law.steps * (law.first + spacing * (values.size - 1))
+            lost, paid = lost + law.steps * (64 * EPS + law.lost), paid + cost
+            mass = law.log_mass + at[0] * values
+            del values
+            mass = np.exp(mass - _log_sum(mass))
+            if mass.size > points:
+                mass = np.pad(mass, (0, -mass.size % points)).reshape(-1, points).sum(axis=0)
+            factor = np.fft.rfft(mass, points)
+            del mass
+            log_size = np.log(np.maximum(np.abs(factor), 1e-300))
+            sensitivity *= np.exp(law.steps * log_size)
+            sensitivity += law.steps * np.exp((law.steps - 1) * log_size) * np.abs(transform)
+            transform *= np.exp(law.steps * (log_size + 1j * np.angle(factor)))
+        return cls(transform, sensitivity, tuple(float(value) for value in log_mgf), first, last, lost, paid)
+
+    def tilted(self, points: int) -> tuple[FloatArray, float]:
+        """Tilted law of the sum, modulo the window, and a bound on the L1 error that FFT rounding causes."""
+        rounding = 3 * EPS * math.log2(points) * (self.sensitivity + np.abs(self.transform))
+        return np.maximum(np.fft.irfft(self.transform, points), 0.0), math.sqrt(2) * float(np.linalg.norm(rounding))
 
 
 def _log_sum(exponent: FloatArray) -> float:
     top = float(np.max(exponent))
     return top + math.log(float(np.sum(np.exp(exponent - top))))
-
-
-def _convolve(laws: list[Law], c: float, spacing: float, points: int) -> tuple[FloatArray, float]:
-    """Tilted law of the sum, modulo the window, and a bound on the L1 error that FFT rounding causes."""
-    transform = np.ones(points // 2 + 1, dtype=np.complex128)
-    sensitivity = np.zeros(points // 2 + 1)  # Σ_j |∂ product/∂ factor j|
-    for law in laws:
-        mass = law.log_mass + c * law.values(spacing)
-        mass = np.exp(mass - _log_sum(mass))
-        if mass.size > points:
-            mass = np.pad(mass, (0, -mass.size % points)).reshape(-1, points).sum(axis=0)
-        factor = np.fft.rfft(mass, points)
-        del mass
-        log_size = np.log(np.maximum(np.abs(factor), 1e-300))
-        power = np.exp(law.steps * log_size)
-        slope = law.steps * np.exp((law.steps - 1) * log_size)
-        sensitivity = sensitivity * power + slope * np.abs(transform)
-        transform *= power * np.exp(1j * (law.steps * np.angle(factor)))
-    rounding = 3 * EPS * math.log2(points) * (sensitivity + np.abs(transform))
-    return np.maximum(np.fft.irfft(transform, points), 0.0), math.sqrt(2) * float(np.linalg.norm(rounding))
 
 
 def _sums(tilted: FloatArray, region: Region, c: float, spacing: float) -> tuple[FloatArray, FloatArray]:

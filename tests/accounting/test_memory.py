@@ -1,0 +1,40 @@
+"""No question takes more than 500 MB: what does not fit gets a wider bracket."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+_SCRIPT = """
+import resource
+import deniable as dn
+S, C = dn.SubsampledGaussian, dn.Composition
+t = dn.tradeoff({mechanism}, engine={engine!r})
+assert t.{question} >= 0
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+QUESTIONS = [
+    # 20 phases of little noise took 650 MB, three of them 300
+    ("C([S(.14, .001 + 1e-4 * i, 3) for i in range(20)])", "grid", "advantage()"),
+    ("C([dn.GaussianDP(2e4), S(.14, 8e-4, 21)])", "grid", "advantage()"),
+    (
+        "C([S(.03, 1., 1)] + [S(.14 * (1 + i / 3), 1e-4 * (1 + i), 20 * (1 + i)) for i in range(16)])",
+        "auto",
+        "epsilon(1e-5)",
+    ),
+    ("C([dn.PureDP(.3), dn.PureDP(.2), dn.PureDP(1.), dn.GaussianDP(.09873)])", "auto", "epsilon(1e-5)"),
+    ("C([dn.PureDP(.01)] * 3000 + [dn.PureDP(.013)] * 4000 + [dn.PureDP(.5)] * 10)", "auto", "epsilon(1e-5)"),
+    ("S(.05, .5, 10**15)", "auto", "tpr(1e-3)"),
+]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss is in kilobytes on Linux")
+@pytest.mark.parametrize(("mechanism", "engine", "question"), QUESTIONS)
+def test_no_question_takes_more_than_500_mb(mechanism, engine, question):
+    script = _SCRIPT.format(mechanism=mechanism, engine=engine, question=question)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) < 500 * 1024
