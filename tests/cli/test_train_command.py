@@ -119,6 +119,7 @@ def test_small_tables_are_no_error(tmp_path, capsys):
         (("--target", "answer", "--advantage", 0), "advantage must be"),
         (("--target", "answer", "--advantage", 0.1, "--epsilon", 1, "--delta", 1e-6), "exactly one target"),
         (("--target", "answer", "--task", "regression"), "numeric target"),
+        (("--target", "wage", "--task", "classification", "--drop", "id"), "holds fractions"),
         (("--target", "answer", "--holdout", 1), "holdout must be"),
         (("--target", "answer", "--group", "nobody"), "group 'nobody' is not a column"),
         (("--target", "answer", "--report", "report.pdf"), "--report must end in"),
@@ -129,7 +130,8 @@ def test_small_tables_are_no_error(tmp_path, capsys):
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_bad_input_is_one_line_and_no_file(people, tmp_path, capsys, monkeypatch, arguments, message):
     monkeypatch.chdir(tmp_path)
-    pd.read_csv(people).assign(constant=1).to_csv(people, index=False)
+    frame = pd.read_csv(people)
+    frame.assign(constant=1, wage=frame["wage"].fillna(1.5)).to_csv(people, index=False)
     given = dict(zip(arguments[::2], arguments[1::2], strict=True))
     outputs = {"--out": "model.skops", "--report": "report.html"} | given
     words = [part for name, value in outputs.items() for part in (name, value)]

@@ -85,7 +85,8 @@ def train_table(
     source, target, drop, ranges
         The table and how it is read: see :func:`deniable.tables.understand`.
     task
-        "classification", "regression", or "auto": regression for a numeric target with more than 20 different values.
+        "classification", "regression", or "auto": regression for a numeric target with fractions or with more than 20
+        different values.
     model
         "additive" or "linear", as in :class:`deniable.PrivateClassifier`.
     group
@@ -178,9 +179,12 @@ def _task(task: Task, aim: Any) -> Literal["classification", "regression"]:
     numeric = pd.api.types.is_numeric_dtype(aim) and not pd.api.types.is_bool_dtype(aim)
     if task == "regression" and not numeric:
         raise InputError("task 'regression' needs a numeric target; this one holds texts")
+    if task == "classification" and numeric and not np.array_equal(aim, np.floor(aim)):
+        raise InputError("task 'classification' needs classes, this target holds fractions; use task 'regression'")
     if task != "auto":
         return task
-    return "regression" if numeric and aim.nunique() > _FEW_VALUES else "classification"
+    fractions = numeric and not np.array_equal(aim, np.floor(aim))
+    return "regression" if fractions or (numeric and aim.nunique() > _FEW_VALUES) else "classification"
 
 
 def _estimator(
