@@ -157,6 +157,23 @@ def test_a_person_with_many_records_counts_as_one():
     assert len(estimator.record_tradeoffs_) == frame["patient"].nunique()
 
 
+@pytest.mark.parametrize("advantage", [0.1, 1e-5])
+def test_a_coarse_lattice_under_large_noise_is_exact_too(advantage):
+    """Persons' weights make sums large; where the noise would pass 2³⁶ lattice points the lattice gets coarser."""
+    frame, y = people(60, 14)
+    wide = pd.concat([frame[["age"]].add_suffix(str(i)) for i in range(30)], axis=1).assign(who=np.arange(60) // 2)
+    estimator = dn.PrivateClassifier(advantage=advantage, group="who")
+    recorded = Recording(15)
+    estimator._fit(wide, y, recorded)
+    assert recorded.sd["coefficients"].max() <= 2**36
+    for person in range(0, 30, 9):
+        replay = Replay(recorded)
+        keep = (wide["who"] != person).to_numpy()
+        dn.PrivateClassifier(advantage=advantage, group="who")._fit(wide[keep], y[keep], replay)
+        moved = np.sqrt(sum(squared_shift(recorded, replay).values()))
+        assert moved <= estimator.record_tradeoffs_.mu[person] * (1 + 1e-9) <= estimator.certificate_.mu * (1 + 1e-8)
+
+
 def test_exposures_are_what_leaving_moves():
     frame, y = people(80, 9)
     estimator = dn.PrivateClassifier(advantage=0.3)

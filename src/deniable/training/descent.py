@@ -34,22 +34,39 @@ class Plan:
 
 @dataclass(frozen=True, eq=False)
 class Weighted:
-    """The records' targets and whole-number weights (None: each weighs 1)."""
+    """The records' targets and whole-number weights (None: each weighs 1); a unit's weights sum to ≤ ``heaviest``.
+
+    ``coarser``, a power of ½, makes the lattice of the residuals coarser where the noise is so large that fine steps
+    would be wasted.
+    """
 
     target: FloatArray
     weights: FloatArray | None = None
+    heaviest: int = 1
+    coarser: float = 1.0
+
+    @property
+    def unit(self) -> float:
+        """Lattice points of a residual of size 1 with a unit's whole weight."""
+        return RESIDUAL * self.heaviest * self.coarser
+
+    def weighted(self, residuals: list[FloatArray], rows: slice) -> list[FloatArray]:
+        """Return the residuals times the weights on the coarser lattice, rounded towards zero."""
+        if self.weights is not None:
+            residuals = [r * self.weights[rows] for r in residuals]
+        return residuals if self.coarser == 1 else [np.trunc(r * self.coarser) for r in residuals]
 
 
 Watch = Callable[[slice, list[FloatArray]], None]
 
 
 def descend(
-    design: Design, basis: Basis, loss: Loss, data: Weighted, plan: Plan, channel: Channel, heaviest: int, watch: Watch
+    design: Design, basis: Basis, loss: Loss, data: Weighted, plan: Plan, channel: Channel, watch: Watch
 ) -> FloatArray:
     """Return the averaged coefficients, (coordinates, outputs).
 
     ``channel`` noises sums of shape (coordinates, outputs); ``watch`` sees each chunk's residuals before they are
-    summed (for the records' exposures). A person's weights add up to at most ``heaviest``.
+    weighted and summed (for the records' exposures).
     """
     shape = (basis.scale.size, loss.outputs)
     w, velocity, mean = np.zeros(shape), np.zeros(shape), np.zeros(shape)
@@ -57,7 +74,7 @@ def descend(
     scale = basis.scale[:, None]
     transposed = basis.entries.T.astype(np.int64).tocsr()
     for step in range(plan.steps):
-        g = channel(transposed @ cell_sums(design, basis, loss, data, w, watch)) * (scale / (RESIDUAL * heaviest))
+        g = channel(transposed @ cell_sums(design, basis, loss, data, w, watch)) * (scale / data.unit)
         velocity = plan.momentum * velocity + g
         w = w - plan.step * velocity
         if step >= started:
@@ -88,6 +105,4 @@ def _residuals(
     for rows in design.chunks():
         residuals = loss.residuals(design.scores(prepared, rows), data.target[rows])
         watch(rows, residuals)
-        if data.weights is not None:
-            residuals = [r * data.weights[rows] for r in residuals]
-        yield rows, residuals
+        yield rows, data.weighted(residuals, rows)

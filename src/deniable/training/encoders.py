@@ -22,12 +22,13 @@ _LEVELS = 127  # a linear feature is a whole number in −127 … 127
 
 @dataclass(frozen=True, eq=False)
 class Thermometer:
-    """A number as one ±1 per edge (above or below it); a missing value has a cell of its own and no ±1."""
+    """A number as one ±1 per edge (above or below it) beside a linear term; a missing value has a cell of its own."""
 
     name: Any
     edges: FloatArray
     low: float
     high: float
+    line: float  # share of the squared norm that the linear term has
 
     @property
     def size(self) -> int:
@@ -41,13 +42,28 @@ class Thermometer:
         return np.where(np.isnan(numbers), self.size - 1, found).astype(np.uint16)
 
     def basis(self) -> tuple[FloatArray, FloatArray]:
-        """Return the whole numbers, (cells, coordinates), and the scale of each coordinate."""
+        """Return the whole numbers, (cells, coordinates), and the scale of each coordinate.
+
+        One ±1 per edge, then the place of the bin between the outermost edges, then whether the value is missing.
+        """
         m = self.edges.size
         above = np.arange(m + 1)[:, None] > np.arange(m)[None, :]
-        rows = np.zeros((m + 2, m + 1))
+        rows = np.zeros((m + 2, m + 2))
         rows[: m + 1, :m] = np.where(above, 1.0, -1.0)
-        rows[m + 1, m] = 1.0
-        return rows, np.concatenate((np.full(m, 1 / np.sqrt(max(m, 1))), [1.0]))
+        rows[: m + 1, m] = _places(self.edges)
+        rows[m + 1, m + 1] = 1.0
+        steps, line = np.sqrt(1 - self.line), np.sqrt(self.line)
+        return rows, np.concatenate((np.full(m, steps / np.sqrt(max(m, 1))), [line / _LEVELS, 1.0]))
+
+
+def _places(edges: FloatArray) -> FloatArray:
+    """Return the middle of each bin as a whole number between −127 (below the first edge) and 127."""
+    if edges.size == 0:
+        return np.zeros(1)
+    middles = np.concatenate((edges[:1], (edges[1:] + edges[:-1]) / 2, edges[-1:]))
+    if edges.size == 1 or not np.isfinite(edges[-1] - edges[0]):
+        return np.asarray(np.trunc(np.linspace(-_LEVELS, _LEVELS, edges.size + 1)))
+    return np.asarray(np.trunc(_LEVELS * (2 * (middles - edges[0]) / (edges[-1] - edges[0]) - 1)))
 
 
 @dataclass(frozen=True, eq=False)

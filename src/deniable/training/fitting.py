@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from deniable.training.losses import RESIDUAL, Loss
 STEPS = 400
 MOMENTUM = 0.95
 _EXACT = 2**53  # whole numbers below are exact in double precision
+_LARGEST_NOISE = 2.0**36  # lattice points: the sampler's quick region
 _STABLE = 3.5  # step·n·curvature, below 2·(1 + momentum), from which on the steps would swing
 
 
@@ -60,21 +61,22 @@ def plan_for(loss: Loss, mu: float, n: float) -> Plan:
     return Plan(STEPS, min(reach * (1 - MOMENTUM) / STEPS, _STABLE / (loss.curvature * n)), MOMENTUM)
 
 
-def gradient_noise(basis: Basis, loss: Loss, plan: Plan, mu: float, heaviest: int) -> FloatArray:
+def gradient_noise(basis: Basis, loss: Loss, plan: Plan, mu: float, unit: float) -> FloatArray:
     """Return the standard deviations, (coordinates, outputs), that make ``plan.steps`` sums μ-GDP with μ ≤ ``mu``.
 
     A record's part of a sum is r·z: r has norm ≤ clip, z one basis row per block. In units of the noise its square is
-    at most clip²·Σ_blocks max_cells Σ (entry/sd)², the same in each step.
+    at most (clip·unit)²·Σ_blocks max_cells Σ (entry/sd)², the same in each step; ``unit`` is the number of lattice
+    points of a residual of size 1.
     """
     shape = 1 / basis.scale  # noise grows where a coordinate is scaled down afterwards: equal noise on equal footing
-    at_one = plan.steps * (loss.clip * RESIDUAL * heaviest) ** 2 * basis.largest_squared_norm(shape)
+    at_one = plan.steps * (loss.clip * unit) ** 2 * basis.largest_squared_norm(shape)
     sd = shape * (math.sqrt(at_one) / mu * (1 + 2.0**-40))
     return np.repeat(sd[:, None], loss.outputs, axis=1)
 
 
-def gradient_mu(basis: Basis, loss: Loss, plan: Plan, sd: FloatArray, heaviest: int) -> float:
+def gradient_mu(basis: Basis, loss: Loss, plan: Plan, sd: FloatArray, unit: float) -> float:
     """Return the Gaussian DP parameter of the sums, from the noise that they get."""
-    worst = plan.steps * (loss.clip * RESIDUAL * heaviest) ** 2 * basis.largest_squared_norm(sd[:, 0])
+    worst = plan.steps * (loss.clip * unit) ** 2 * basis.largest_squared_norm(sd[:, 0])
     return math.sqrt(worst) * (1 + 2.0**-45)
 
 
@@ -112,18 +114,20 @@ class Task:
         basis = Basis.of((*encoders, *pairs))
         design = design_of(all_codes(table, encoders, pairs), basis.sizes, table.n_rows)
         plan = plan_for(loss, mu, self.n)
-        sd = gradient_noise(basis, loss, plan, mu, units.heaviest)
-        spent = gradient_mu(basis, loss, plan, sd, units.heaviest)
+        data = Weighted(self.target, units.weights, units.heaviest)
+        largest = float(gradient_noise(basis, loss, plan, mu, data.unit).max())
+        data = replace(data, coarser=2.0 ** -max(math.ceil(math.log2(largest / _LARGEST_NOISE)), 0))
+        sd = gradient_noise(basis, loss, plan, mu, data.unit)
+        spent = gradient_mu(basis, loss, plan, sd, data.unit)
         look.ledger.spend(name, f"{plan.steps} sums of gradients for the {name}", spent)
         squares = np.zeros(table.n_rows)
 
         def watch(rows: slice, residuals: list[FloatArray]) -> None:
             for r in residuals:
-                squares[rows] += r * r
+                squares[rows] += np.square(r * data.coarser)
 
         channel = look.source.channel(name, sd, plan.steps)
-        data = Weighted(self.target, units.weights)
-        coefficients = descend(design, basis, loss, data, plan, channel, units.heaviest, watch)
+        coefficients = descend(design, basis, loss, data, plan, channel, watch)
         norms = basis.squared_norms(sd[:, 0])
         row = np.zeros(table.n_rows)
         for start, codes in zip(basis.starts, all_codes(table, encoders, pairs), strict=True):
@@ -140,7 +144,7 @@ class Task:
             interactions.levels_of(encoder, cells[start : start + encoder.size].mean(axis=1))
             for encoder, start in zip(encoders, starts, strict=False)
         ]
-        data = Weighted(self.target, look.units.weights)
+        data = Weighted(self.target, look.units.weights, look.units.heaviest)
         residuals = residuals_at(mains.design, model.basis, self.loss, data, model.coefficients)
         of_records = [level[codes] for level, codes in zip(levels, all_codes(self.table, encoders), strict=False)]
         sums = interactions.products(self.loss, residuals, of_records)

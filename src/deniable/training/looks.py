@@ -21,6 +21,7 @@ from deniable.training.noise_source import IntArray, NoiseSource
 COUNT_SHARE = 0.01  # of μ²: how many records there are, for the length of the steps
 BINS_SHARE = 0.09  # of μ²: ranges and bins of all numeric columns together
 BINS = 32
+LINE_OF_FEW, LINE_OF_MANY = 0.6, 0.1  # share of a column's linear term, by whether n is below INFORMATIVE
 INFORMATIVE = 70.0  # records in units of a column's noise from which on finer looks tell more than a library of shapes
 
 
@@ -150,13 +151,16 @@ def encoders_for(look: Look, table: Table, declared: Declared, model: str, mu: f
                 cells = bins.NoisyCells(*span, np.linspace(*span, BINS + 1)[1:-1], np.ones(BINS))
             else:
                 cells = number_cells(look, name, table.values(j), each, span, n)
-            out.append(_number_encoder(name, cells, model, span))
+            line = LINE_OF_FEW if not n * each >= INFORMATIVE else LINE_OF_MANY
+            out.append(_number_encoder(name, cells, model, span, line))
     return tuple(out)
 
 
-def _number_encoder(name: Any, cells: bins.NoisyCells, model: str, span: tuple[float, float] | None) -> Encoder:
+def _number_encoder(
+    name: Any, cells: bins.NoisyCells, model: str, span: tuple[float, float] | None, line: float
+) -> Encoder:
     if model == "additive":
-        return Thermometer(name, bins.equal_mass_edges(cells, BINS), cells.low, cells.high)
+        return Thermometer(name, bins.equal_mass_edges(cells, BINS), cells.low, cells.high, line)
     if span is not None:
         return Levels(name, *span)
     low, high = bins.quantile(cells, 0.01), bins.quantile(cells, 0.99)

@@ -83,7 +83,7 @@ class Logistic:
     outputs: int = 1
     curvature: float = 0.25
     travel: float = 3.0
-    reach: float = 10.0
+    reach: float = 3.0
 
     def residuals(self, scores: list[Scores], target: FloatArray) -> list[FloatArray]:
         """Return σ(score) − y, clipped, on the lattice."""
@@ -107,7 +107,7 @@ class Softmax:
     clip: float = 0.5
     curvature: float = 0.5
     travel: float = 3.0
-    reach: float = 10.0
+    reach: float = 3.0
 
     def residuals(self, scores: list[Scores], target: FloatArray) -> list[FloatArray]:
         """Return the clipped residual vectors, one array per class."""

@@ -12,7 +12,7 @@ from deniable.mechanisms import ApproximateDP, Composition, GaussianDP, Mechanis
 from deniable.planning import calibrate
 
 DEFAULT_ADVANTAGE = 0.1
-_BRACKET = (1e-9, 60.0)  # μ: nothing can be learned below, nothing is hidden above
+_BRACKET = (1e-6, 60.0)  # μ: nothing can be learned below, nothing is hidden above
 
 
 @dataclass(frozen=True)
