@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any
@@ -40,14 +41,13 @@ def numbers(
     hint: str = "",
 ) -> FloatArray:
     """Return ``value`` as a float64 array after checking every element; NaN fails every rule."""
-    if hasattr(value, "toarray"):
-        raise InputError(
-            f"{name} must be a dense array, got a sparse one; give {name}.toarray() if it fits into memory"
-        )
+    refuse_sparse(name, value)
     try:
-        array = _as_float64(value)
+        array = as_float64(value)
     except (TypeError, ValueError):
-        raise InputError(f"{name} must be a number or an array of numbers, got {value!r}{_tail(hint)}") from None
+        raise InputError(
+            f"{name} must be a number or an array of numbers, got {reprlib.repr(value)}{_tail(hint)}"
+        ) from None
     fine = ~np.isnan(array)
     if above is not None:
         fine &= array > above
@@ -63,14 +63,39 @@ def numbers(
     return array
 
 
-def _as_float64(value: ArrayLike) -> FloatArray:
+def refuse_sparse(name: str, value: Any) -> None:
+    """Raise ``InputError`` for a sparse matrix."""
+    if hasattr(value, "toarray"):
+        raise InputError(
+            f"{name} must be a dense array, got a sparse one; give {name}.toarray() if it fits into memory"
+        )
+
+
+def unmasked(name: str, value: Any) -> Any:
+    """Return ``value``, a masked array as a plain one; a cell that is masked out is refused."""
+    if isinstance(value, np.ma.MaskedArray):
+        if np.ma.getmaskarray(value).any():
+            raise InputError(f"{name} must not have masked cells; fill or drop them")
+        return np.asarray(value.filled())
+    return value
+
+
+def finite(name: str, value: ArrayLike) -> FloatArray:
+    """Return ``value`` as a float64 array of finite numbers."""
+    array = numbers(name, value)
+    if not np.isfinite(array).all():
+        raise InputError(f"{name} must be finite, got {float(array[~np.isfinite(array)].flat[0]):g}")
+    return array
+
+
+def as_float64(value: ArrayLike) -> FloatArray:
     """Any numbers as float64; a masked cell, pandas' NA and None become NaN, which every rule refuses."""
     if isinstance(value, np.ma.MaskedArray):
         return np.asarray(np.ma.filled(value.astype(np.float64), np.nan), dtype=np.float64)
     if hasattr(value, "to_numpy"):  # pandas: its missing value is no float
         value = value.to_numpy(dtype=np.float64, na_value=np.nan)
     array = np.asarray(value)
-    if array.dtype.kind == "c":
+    if array.dtype.kind not in "biufO":  # complex numbers, dates and texts would all be cast in silence
         raise TypeError
     return np.asarray(array, dtype=np.float64)
 

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import erfcx, ndtr, ndtri
 
-from deniable._check import FloatArray, InputError, choice, numbers
+from deniable._check import FloatArray, InputError, choice, finite, numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -478,9 +478,15 @@ class EnvelopeTradeoff(Tradeoff):
     remove: FloatArray
 
     def __post_init__(self) -> None:
-        points = numbers("log_gamma", self.log_gamma)
+        for name in ("log_gamma", "add", "remove"):
+            object.__setattr__(self, name, finite(name, getattr(self, name)))
+        points = self.log_gamma
         if points.ndim != 1 or points.size == 0 or not np.all(np.diff(points) > 0):
-            raise ValueError("log_gamma must be a non-empty increasing one-dimensional array")
+            raise InputError("log_gamma must be a non-empty increasing one-dimensional array")
+        if not self.add.shape == self.remove.shape == points.shape:
+            raise InputError(
+                f"add and remove must be as long as log_gamma, got {self.add.shape} and {self.remove.shape}"
+            )
 
     def _bounds(self, direction: Direction) -> tuple[FloatArray, FloatArray]:
         """γ and H_γ with the ends γ = 0 (H = 1) and the last known value kept for ever larger γ."""

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, hstack
 
-from deniable._check import FloatArray, InputError, integer, number, numbers
+from deniable._check import FloatArray, InputError, as_float64, integer, number, numbers, refuse_sparse
 from deniable.accounting.loss import EPS, Line, PrivacyLoss
 from deniable.accounting.steps.ratios import log_ratio
 from deniable.accounting.transform.decay import ByParts, centred, lipschitz
@@ -195,7 +195,10 @@ def _phases(mechanism: Mechanism) -> list[SubsampledGaussian]:
 
 def _norm_array(gradient_norms: ArrayLike) -> FloatArray:
     try:
-        array = np.asarray(gradient_norms, dtype=np.float64)
+        refuse_sparse("gradient_norms", gradient_norms)
+        array = as_float64(gradient_norms)  # NaN, also for a masked cell, is an unknown norm
+    except InputError:
+        raise
     except (TypeError, ValueError):
         raise InputError(f"gradient_norms must be an array of numbers, got {type(gradient_norms).__name__}") from None
     if array.ndim != 2 or array.size == 0:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import gammaln, logsumexp
 
-from deniable._check import FloatArray, InputError, choice, integer, number, numbers
+from deniable._check import FloatArray, InputError, choice, finite, integer, number, numbers
 from deniable.audit.results import AttackScores
 from deniable.mechanisms import Composition, Mechanism, SubsampledGaussian
 
@@ -90,7 +90,7 @@ def output_perturbation_scores(
 ) -> FloatArray:
     """Return the log-likelihood ratio of given releases, shape (n, d) or (d,), for the same attacker."""
     law, scale = _noise(noise), number("scale", scale, above=0.0)
-    values = np.atleast_2d(numbers("released", released))
+    values = np.atleast_2d(finite("released", released))
     inside, outside = numbers("centre_in", centre_in).ravel(), numbers("centre_out", centre_out).ravel()
     if not values.shape[1] == inside.size == outside.size:
         raise InputError(

@@ -34,8 +34,10 @@ class GaussianLaw(LossLaw):
     def _tpr(self, rho: FloatArray, fpr: FloatArray, side: Side) -> FloatArray:
         """Φ(Φ⁻¹(FPR) + ρ)."""
         quantile = ndtri(fpr)
-        nudge = 2e-15 * (1 + np.abs(quantile) + rho) * (1 if side == "upper" else -1)
-        return np.clip(np.where(np.isfinite(quantile), ndtr(quantile + rho + nudge), fpr), fpr, 1.0)
+        with np.errstate(invalid="ignore"):  # ∞ − ∞ at FPR 0 and 1, which are known
+            nudge = 2e-15 * (1 + np.abs(quantile) + rho) * (1 if side == "upper" else -1)
+            inner = ndtr(quantile + rho + nudge)
+        return np.clip(np.where(np.isfinite(quantile), inner, fpr), fpr, 1.0)
 
     def _epsilon(self, rho: FloatArray, delta: float, side: Side) -> FloatArray:
         """As for every law, but infinite at δ = 0: the loss has no largest value."""

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import solve_triangular
 from scipy.special import erf, gammaln, log_ndtr, ndtr
 
-from deniable._check import FloatArray, InputError, number, numbers
+from deniable._check import FloatArray, InputError, finite, number, numbers
 from deniable.laws.norm_laplace import hockey_stick_at_most
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -70,7 +70,7 @@ class NoiseLaw(ABC):
 
     def whiten(self, values: ArrayLike) -> FloatArray:
         """Return F⁻¹·values for values of shape (..., d)."""
-        array = np.asarray(values, dtype=np.float64)
+        array = finite("values", values)
         if self.factor.ndim == 1:
             white: FloatArray = array / self.factor
             return white

@@ -18,7 +18,7 @@ from typing import Any
 import joblib
 import numpy as np
 
-from deniable._check import FloatArray, InputError, number
+from deniable._check import FloatArray, InputError, number, unmasked
 from deniable._progress import track
 from deniable.noise.evidence import Indices, ReleaseError
 
@@ -40,6 +40,7 @@ class Population:
     def of(cls, data: Any, fraction: float) -> Population:
         """Check the data and round ``fraction`` of it to a training size k with 1 ≤ k ≤ n − 1."""
         share = number("fraction", fraction, above=0.0, below=1.0)
+        data = tuple(unmasked("data", part) for part in data) if isinstance(data, tuple) else unmasked("data", data)
         parts = data if isinstance(data, tuple) else (data,)
         sizes = {_length(part) for part in parts}
         if len(sizes) != 1:

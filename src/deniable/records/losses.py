@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, softmax
 
-from deniable._check import FloatArray, InputError, number, numbers
+from deniable._check import FloatArray, InputError, number, numbers, refuse_sparse, unmasked
 
 Margins = NDArray[Any]  # float64, or long double where the base fit sums its gradient
 
@@ -317,7 +317,10 @@ def as_loss(loss: str | Loss) -> Loss:
 
 
 def _labels(y: ArrayLike) -> NDArray[Any]:
-    labels = np.asarray(y)
+    refuse_sparse("y", y)
+    labels = np.asarray(unmasked("y", y))
+    if labels.dtype.kind == "c":
+        raise InputError("y must hold labels, got complex numbers")
     if labels.dtype == object and len({type(label) for label in labels.ravel().tolist()}) > 1:
         raise InputError("y must have labels of one type (no None among texts, for example)")
     if labels.dtype.kind == "f" and np.isnan(labels).any():

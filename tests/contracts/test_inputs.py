@@ -1,0 +1,300 @@
+"""Every public function that takes numbers: the same answer as for float64, whatever they are kept in, or InputError.
+
+Guards against results that inherit an integer type, masks that are ignored, results that depend on the memory's order,
+and arguments that are written to.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+import deniable as dn
+from deniable import bounds, unlearning
+from deniable.audit import audit_one_run, output_perturbation_scores
+from deniable.curves import EnvelopeTradeoff
+from deniable.laws.gaussian import GaussianLaw
+from deniable.laws.norm_laplace import NormLaplaceLaw
+from deniable.noise import GaussianNoise, Histogram, Mean, NormLaplaceNoise, Quantile, Ridge
+from deniable.records import OutputPerturbation, worst_case_sphere
+
+RATES = [0.0, 0.125, 0.5, 1.0]
+INNER = [0.125, 0.25, 0.5, 0.75]
+WHOLE = [0.0, 1.0, 2.0, 3.0]
+
+GAUSS, PURE = dn.tradeoff(dn.GaussianDP(1.5)), dn.tradeoff(dn.PureDP(1))
+RUN = dn.tradeoff(dn.SubsampledGaussian(1.0, 0.1, 5))
+ENVELOPE = EnvelopeTradeoff(np.array([0, 1]), np.array([0.5, 0.25]), np.array([0.5, 0.25]))
+CURVES = {"gaussian": GAUSS, "pure": PURE, "run": RUN, "envelope": ENVELOPE, "inverse": RUN.inverse()}
+
+
+def calls():
+    """name → (function of one array, values). Element by element, result of the shape of the argument."""
+    for name, t in CURVES.items():
+        for side in ("upper", "lower"):
+            yield f"{name}.tpr {side}", lambda a, t=t, s=side: t.tpr(a, side=s), RATES
+            yield f"{name}.advantage {side}", lambda a, t=t, s=side: t.advantage(a, side=s), INNER
+            yield f"{name}.accuracy {side}", lambda a, t=t, s=side: t.accuracy(a, side=s), INNER
+            yield f"{name}.hockey_stick {side}", lambda a, t=t, s=side: t.hockey_stick(a, side=s), WHOLE
+            yield f"{name}.delta {side}", lambda a, t=t, s=side: t.delta(a, side=s), WHOLE
+        yield f"{name}.precision", lambda a, t=t: t.precision(a, prior=0.25), INNER
+        yield f"{name}.epsilon", lambda a, t=t: t.epsilon(a), INNER
+    for name, t in {"gaussian": GAUSS, "run": RUN}.items():
+        yield f"{name}.reconstruction", lambda a, t=t: t.reconstruction(a), RATES
+        yield f"{name}.singling_out", lambda a, t=t: t.singling_out(1000, a), INNER
+        yield f"{name}.singling_out n", lambda a, t=t: t.singling_out(a, 0.001), [1.0, 2.0, 5.0, 100.0]
+    for name, law in {
+        "gaussian": GaussianLaw(),
+        "laplace 1": NormLaplaceLaw(1),
+        "laplace 4": NormLaplaceLaw(4),
+    }.items():
+        for side in ("upper", "lower"):
+            yield f"law {name}.epsilon {side}", lambda a, w=law, s=side: w.epsilon(a, 1e-3, s), WHOLE
+            yield f"law {name}.advantage {side}", lambda a, w=law, s=side: w.advantage(a, s), WHOLE
+            yield f"law {name}.tpr {side}", lambda a, w=law, s=side: w.tpr(2, a, s), RATES
+            yield f"law {name}.hockey_stick {side}", lambda a, w=law, s=side: w.hockey_stick(2, a, s), WHOLE
+        yield f"law {name}.mean_loss", lambda a, w=law: w.mean_loss(a), WHOLE
+        yield f"law {name}.mean_size", lambda a, w=law: w.mean_size(a), WHOLE
+    yield "bounds.advantage", bounds.advantage, WHOLE
+    yield "bounds.advantage delta", lambda a: bounds.advantage(1, delta=a), RATES
+    yield "bounds.advantage prior", lambda a: bounds.advantage(1, prior=a), INNER
+    yield "bounds.accuracy", lambda a: bounds.accuracy(a, prior=0.25), WHOLE
+    yield "bounds.positive_accuracy", lambda a: bounds.positive_accuracy(a, prior=0.25)[1], WHOLE
+    yield "bounds.negative_accuracy", lambda a: bounds.negative_accuracy(a, prior=0.25)[1], WHOLE
+    yield "bounds.positive_advantage", lambda a: bounds.positive_advantage(a, prior=0.25), WHOLE
+    yield "bounds.subsampled_epsilon", lambda a: bounds.subsampled_epsilon(a, rate=0.5), WHOLE
+    yield "bounds.epsilon_for_advantage", bounds.epsilon_for_advantage, INNER
+    yield "bounds.epsilon_for_accuracy", bounds.epsilon_for_accuracy, [0.5, 0.625, 0.75, 0.875]
+    yield "bounds.epsilon_for_mip", bounds.epsilon_for_mip, [0.125, 0.25, 0.375, 0.4375]
+    yield "bounds.tpr_from_mip", lambda a: bounds.tpr_from_mip(0.1, fpr=a), RATES
+    yield "bounds.mip_from_dp", bounds.mip_from_dp, WHOLE
+    yield "bounds.mip_eta", lambda a: bounds.mip_eta(GAUSS, prior=a), INNER
+    yield "bounds.scaled_total_variation", lambda a: bounds.scaled_total_variation(GAUSS, a), [0.5, 1.0, 2.0, 3.0]
+    yield "bounds.yeom", bounds.yeom, WHOLE
+    yield "bounds.erlingsson", bounds.erlingsson, WHOLE
+    yield "bounds.sablayrolles", bounds.sablayrolles, WHOLE
+    yield "bounds.humphries", bounds.humphries, WHOLE
+    yield "bounds.pinsker", bounds.pinsker, WHOLE
+    yield "unlearning.deletion_capacity", lambda a: unlearning.deletion_capacity(a, 0.01, 0.5), [0.5, 1.0, 2.0, 3.0]
+    yield "unlearning.sekhari_trend", unlearning.sekhari_trend, [1.0, 2.0, 100.0, 5.0]
+
+
+CALLS = {name: (function, np.array(values)) for name, function, values in calls()}
+
+
+def readonly(values):
+    made = values.copy()
+    made.setflags(write=False)
+    return made
+
+
+KEPT_IN = {
+    "list": lambda v: v.tolist(),
+    "tuple": lambda v: tuple(v.tolist()),
+    "float32": lambda v: v.astype(np.float32),
+    "float16": lambda v: v.astype(np.float16),
+    "longdouble": lambda v: v.astype(np.longdouble),
+    "big-endian": lambda v: v.astype(">f8"),
+    "object": lambda v: v.astype(object),
+    "read-only": readonly,
+    "strided": lambda v: np.repeat(v, 3)[::3],
+    "reversed twice": lambda v: v[::-1].copy()[::-1],
+    "series": lambda v: pd.Series(v, index=list("wxyz")),
+    "nullable series": lambda v: pd.Series(v, dtype="Float64"),
+    "arrow series": lambda v: pd.Series(v, dtype="double[pyarrow]"),
+    "index": pd.Index,
+    "masked, nothing hidden": lambda v: np.ma.masked_array(v, mask=[False] * 4),
+    "column": lambda v: v[:, None],
+    "Fortran": lambda v: np.asfortranarray(v.reshape(2, 2)),
+}
+WHOLE_IN = {
+    "int64": lambda v: v.astype(np.int64),
+    "int8": lambda v: v.astype(np.int8),
+    "uint8": lambda v: v.astype(np.uint8),
+    "integers": lambda v: [int(x) for x in v],
+    "nullable integers": lambda v: pd.Series(v.astype(int), dtype="Int64"),
+}
+
+
+def same(found: Any, expected: Any, given: Any) -> None:
+    assert np.shape(found) == np.shape(given)
+    found = np.asarray(found)
+    assert found.dtype in (np.float64, np.int64), found.dtype
+    np.testing.assert_allclose(found.ravel(), np.asarray(expected).ravel(), rtol=1e-12, atol=0)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_the_answer_is_that_of_float64(name):
+    function, values = CALLS[name]
+    expected = function(values.copy())
+    ways = KEPT_IN | (WHOLE_IN if np.all(values == np.round(values)) else {})
+    for way, keep in ways.items():
+        given = keep(values)
+        before = np.array(np.asarray(given, dtype=object))
+        try:
+            same(function(given), expected, given)
+        except AssertionError as error:
+            raise AssertionError(f"{name} of {way}") from error
+        np.testing.assert_array_equal(np.asarray(given, dtype=object), before)  # nobody writes to an argument
+    for i, value in enumerate(values):
+        for scalar in (float(value), np.float64(value), np.array(value), np.float32(value)):
+            found = function(scalar)
+            assert np.ndim(found) == 0
+            assert float(found) == pytest.approx(float(np.ravel(expected)[i]), rel=1e-12)
+    assert np.shape(function(np.empty(0))) == (0,)
+    assert np.shape(function(np.empty((0, 3)))) == (0, 3)
+
+
+BAD = {
+    "NaN": [0.25, np.nan],
+    "a masked cell": np.ma.masked_array([0.25, 0.5], mask=[False, True]),
+    "pandas' NA": pd.Series([0.25, None], dtype="Float64"),
+    "None": [0.25, None],
+    "words": ["low", "high"],
+    "complex": np.array([0.25 + 0j]),
+    "sparse": sparse.csr_matrix([[0.25, 0.5]]),
+    "ragged": [[0.25], [0.25, 0.5]],
+    "dates": np.array(["2024-01-01"], dtype="M8[D]"),
+    "a dictionary": {"a": 1},
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("what", BAD)
+def test_what_is_no_number_is_refused_in_words(name, what):
+    with pytest.raises(dn.InputError) as error:
+        CALLS[name][0](BAD[what])
+    assert "must be" in str(error.value)
+
+
+# -- tables of numbers ------------------------------------------------------------------------------------------------
+RNG = np.random.default_rng(0)
+N = 24
+X = np.round(RNG.normal(size=(N, 2)) * 8) / 64  # exact in float32; rows of norm below 1
+X /= 2 ** np.ceil(np.log2(np.abs(X).max() * 2))
+Y = np.where(np.arange(N) % 2, 1.0, -1.0)
+TESTING = np.random.default_rng
+
+
+def profile(X, y, **more):
+    p = dn.privacy_profile(X, y, regularization=0.1, mechanism=OutputPerturbation(scale=0.5), rng=0, **more)
+    return np.concatenate([p.advantage(), p.distance, p.privacy_loss()])
+
+
+def released(algorithm, data, **more):
+    r = dn.release(algorithm, data, eta=0.2, rng=0, insecure_testing_rng=TESTING(1), n_resamples=64, **more)
+    return np.concatenate([np.ravel(r.value), np.ravel(r.noise_scale)])
+
+
+def interval(members, others):
+    found = dn.audit_scores(members, others, rng=0)
+    return np.array([found.advantage().low, found.advantage().high, found.tpr(0.25).low, found.epsilon().low])
+
+
+@dataclass(frozen=True)
+class TableCall:
+    function: Any
+    values: np.ndarray
+
+
+TABLES = {
+    "privacy_profile X": TableCall(lambda a: profile(a, Y), X),
+    "privacy_profile y": TableCall(lambda a: profile(X, a), Y),
+    "privacy_profile weights": TableCall(lambda a: profile(X, Y, sample_weight=a), np.ones(N) + np.arange(N) % 2),
+    "privacy_profile added": TableCall(lambda a: profile(X, Y, added=(a, Y[:4])), X[:4]),
+    "worst_case_sphere X": TableCall(lambda a: worst_case_sphere(a, Y, regularization=0.1).radius, X),
+    "release Mean": TableCall(lambda a: released(Mean(), a, bound="swap"), X),
+    "release Histogram": TableCall(lambda a: released(Histogram((-1, 0, 1)), a, bound="swap"), X[:, 0]),
+    "release Quantile": TableCall(lambda a: released(Quantile(0.5), a), X[:, 0]),
+    "release Ridge": TableCall(lambda a: released(Ridge(), (a, Y)), X),
+    "release Ridge y": TableCall(lambda a: released(Ridge(), (X, a)), Y),
+    "audit_scores members": TableCall(lambda a: interval(a, Y[:20] + 0.25), np.arange(20) / 8),
+    "audit_scores others": TableCall(lambda a: interval(np.arange(20) / 8 + 1, a), np.arange(20) / 8),
+    "audit_one_run scores": TableCall(lambda a: audit_one_run(a, Y > 0, guesses=8).epsilon(0.0).low, np.arange(N) / 4),
+    "output_perturbation_scores": TableCall(lambda a: output_perturbation_scores(a, X[0], X[1], "gaussian", 0.5), X),
+    "individual_tradeoffs": TableCall(
+        lambda a: dn.individual_tradeoffs(a, 1.0, dn.SubsampledGaussian(1.0, 0.5, 4)).advantage(),
+        np.abs(np.arange(12).reshape(3, 4)) / 8,
+    ),
+    "GaussianNoise.distance": TableCall(lambda a: GaussianNoise(1.0, np.ones(2)).distance(a), X),
+    "GaussianNoise.total_variation": TableCall(lambda a: GaussianNoise(1.0, np.ones(2)).total_variation(a), X),
+    "GaussianNoise.hockey_stick": TableCall(lambda a: GaussianNoise(1.0, np.ones(2)).hockey_stick(0.5, a), X),
+    "NormLaplaceNoise.hockey_stick": TableCall(lambda a: NormLaplaceNoise(1.0, np.ones(2)).hockey_stick(2, a), X),
+    "NormLaplaceNoise.log_density": TableCall(lambda a: NormLaplaceNoise(1.0, np.ones(2)).log_density(a), X),
+    "unlearning.guarantee": TableCall(lambda a: unlearning.guarantee(1, a), np.full(5, 0.125)),
+    "EnvelopeTradeoff": TableCall(
+        lambda a: EnvelopeTradeoff(a, np.array([0.5, 0.25]), np.array([0.5, 0.25])).tpr([0.125, 0.5]),
+        np.array([0.0, 1.0]),
+    ),
+}
+TABLE_KEPT_IN = {
+    "float32": lambda v: v.astype(np.float32),
+    "read-only": readonly,
+    "Fortran": np.asfortranarray,
+    "strided": lambda v: np.repeat(v, 2, axis=0)[::2],
+    "big-endian": lambda v: v.astype(">f8"),
+    "pandas": lambda v: pd.DataFrame(v) if v.ndim == 2 else pd.Series(v),
+    "pandas with an odd index": lambda v: (pd.DataFrame if v.ndim == 2 else pd.Series)(
+        v, index=np.arange(len(v))[::-1]
+    ),
+    "masked, nothing hidden": lambda v: np.ma.masked_array(v, mask=np.zeros(v.shape, dtype=bool)),
+}
+
+
+@pytest.mark.parametrize("way", TABLE_KEPT_IN)
+@pytest.mark.parametrize("name", TABLES)
+def test_tables_of_numbers(name, way):
+    call = TABLES[name]
+    expected, given = call.function(call.values.copy()), TABLE_KEPT_IN[way](call.values)
+    before = np.array(np.asarray(given))
+    np.testing.assert_allclose(np.asarray(call.function(given)), expected, rtol=1e-9, atol=1e-15)
+    np.testing.assert_array_equal(np.asarray(given), before)
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, call in TABLES.items() if np.all(call.values == np.round(call.values))]
+)
+def test_tables_of_whole_numbers(name):
+    call = TABLES[name]
+    np.testing.assert_allclose(call.function(call.values.astype(np.int64)), call.function(call.values), rtol=1e-12)
+
+
+TABLE_BAD = {
+    "NaN": lambda v: np.where(np.arange(v.size).reshape(v.shape) == 1, np.nan, v),
+    "a masked cell": lambda v: np.ma.masked_array(v, mask=np.arange(v.size).reshape(v.shape) == 1),
+    "infinite": lambda v: np.where(np.arange(v.size).reshape(v.shape) == 1, np.inf, v),
+    "empty": lambda v: v[:0],
+    "complex": lambda v: v + 0j,
+    "words": lambda v: np.full(v.shape, "word"),
+    "one axis more": lambda v: v[None, None],
+    "sparse": lambda v: sparse.csr_matrix(np.atleast_2d(v)),
+}
+# where a NaN, an infinity or nothing at all has a meaning of its own; labels may be words
+FINE = {
+    ("individual_tradeoffs", "NaN"), ("individual_tradeoffs", "infinite"),
+    ("individual_tradeoffs", "a masked cell"),
+    ("privacy_profile y", "words"),
+    ("unlearning.guarantee", "empty"), ("unlearning.guarantee", "one axis more"),
+    ("audit_scores members", "infinite"), ("audit_scores others", "infinite"), ("audit_one_run scores", "infinite"),
+    ("GaussianNoise.distance", "empty"), ("GaussianNoise.total_variation", "empty"),
+    ("GaussianNoise.hockey_stick", "empty"), ("NormLaplaceNoise.hockey_stick", "empty"),
+    ("NormLaplaceNoise.log_density", "empty"), ("output_perturbation_scores", "empty"),
+    ("GaussianNoise.distance", "one axis more"), ("GaussianNoise.total_variation", "one axis more"),
+    ("GaussianNoise.hockey_stick", "one axis more"), ("NormLaplaceNoise.hockey_stick", "one axis more"),
+    ("NormLaplaceNoise.log_density", "one axis more"), ("output_perturbation_scores", "one axis more"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", TABLE_BAD)
+@pytest.mark.parametrize("name", TABLES)
+def test_bad_tables_are_refused_in_words(name, what):
+    if (name, what) in FINE:
+        pytest.skip("has a meaning there")
+    call = TABLES[name]
+    with pytest.raises(dn.InputError):
+        call.function(TABLE_BAD[what](call.values))
