@@ -39,9 +39,19 @@ def test_numbers_are_the_models(model):
     assert made.alert == ""
     jsonschema.validate(json.loads(made.to_json()), SCHEMA)
     rows = made.section("account").grids[0].rows
-    assert {row[0] for row in rows} >= {"gradients"}
+    assert any("coefficients" in row[1] for row in rows)
+    assert sum(row[-1] ** 2 for row in rows) == pytest.approx(model.certificate_.mu**2, rel=1e-9)
     assert len(made.section("columns") or made.section("shapes").grids[0].rows) == 3
     assert not any(key.startswith("use.") for key in numbers)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_joint_terms_stand_in_the_table():
+    X, y = data()
+    model = dn.PrivateClassifier(advantage=0.5, interactions=1, ranges={"x": (-4, 4), "z": (0, 1)}).fit(X, y)
+    names = [row[0] for row in dn.assess(model).section("shapes").grids[0].rows]
+    assert len(names) == 4
+    assert " × " in names[-1]
 
 
 def test_held_out_records_add_usefulness_that_is_not_protected(model):

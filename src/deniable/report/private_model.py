@@ -149,18 +149,22 @@ def _shapes(model: PrivateModel) -> Section:
     order = [int(j) for j in np.argsort(-spread, kind="stable")]
     numeric = [j for j in order if isinstance(fitted.encoders[j], Thermometer | Levels)][:_MOST_SHAPES]
     rows: list[list[Any]] = [[names[j], float(spread[j]), _extremes(fitted.encoders[j], blocks[j])] for j in order]
+    cells, first = fitted.cell_scores()[:, -1], len(names)
+    for j, pair in enumerate(fitted.pairs, first):  # joint terms of two columns
+        start = int(fitted.basis.starts[j])
+        rows.append([pair.name, float(np.ptp(cells[start : start + pair.size])), "a joint term of both"])
     classes: Any = getattr(model, "classes_", ())
     which = f" of class {classes[-1]}" if len(classes) else ""
     return Section(
         "shapes",
         "What the model does with each column",
-        f"The score{which} is a sum with one term a column; these are the terms, made from noisy sums only. What is "
-        "smaller than the noise means nothing.",
+        f"The score{which} is a sum of one term a column (and a pair, if asked for); these are the terms, made from "
+        "noisy sums only. What is smaller than the noise means nothing.",
         series=tuple(_shape(fitted.encoders[j], blocks[j], f"shape{i}") for i, j in enumerate(numeric)),
         grids=(
             Grid(
                 "columns",
-                f"How far each column moves the score ({min(len(rows), _MOST_COLUMNS)} of {len(rows)} columns)",
+                f"How far each column moves the score ({min(len(rows), _MOST_COLUMNS)} of {len(rows)} terms)",
                 ["column", "from lowest to highest", "highest at"],
                 rows[:_MOST_COLUMNS],
             ),
