@@ -47,8 +47,8 @@ def ask(seed: int, report: Any) -> dict[str, Any]:
     return {"seconds": seconds, "advantage": high - low, "tpr": float(width), "epsilon": epsilon}
 
 
-def measure(count: int, limit: float) -> list[dict[str, Any]]:
-    rows = []
+def measure(count: int, limit: float, label: str, out: Path | None) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
     for seed in range(FIRST_SEED, FIRST_SEED + count):
         found = isolated(lambda report, seed=seed: ask(seed, report), limit)
         row = {"seed": seed, "mechanism": shown(random_mechanism(seed)), "status": found.status}
@@ -59,6 +59,9 @@ def measure(count: int, limit: float) -> list[dict[str, Any]]:
             row |= found.partial[0] if found.partial else {"seconds": found.cpu_seconds}
             row["why"] = str(found.value)[-300:]
         rows.append(row)
+        if out:
+            found = {"label": label, "summary": summary(rows, limit), "rows": rows}
+            out.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
         print(
             f"{seed} {row['status']} {row['seconds']:.2f} s, width {row.get('tpr', float('nan')):.1e}", file=sys.stderr
         )
@@ -88,6 +91,9 @@ QUANTILES = {"median": 0.5, "95 %": 0.95, "largest": 1.0}
 
 def table(files: list[Path]) -> str:
     found = [json.loads(file.read_text()) for file in files]
+    common = set.intersection(*({row["seed"] for row in f["rows"]} for f in found))
+    for f in found:  # a run that was ended early is compared on what it has
+        f["summary"] = summary([row for row in f["rows"] if row["seed"] in common], f["summary"]["limit_seconds"])
     lines = [("", *(f["label"] for f in found)), ("---", *("---" for _ in found))]
 
     def add(name: str, pick: Any) -> None:
@@ -116,11 +122,8 @@ def main() -> None:
     if given.table:
         print(table(given.table))
         return
-    rows = measure(given.count, given.limit)
-    found = {"label": given.label, "summary": summary(rows, given.limit), "rows": rows}
-    if given.out:
-        given.out.write_text(json.dumps(found, indent=1) + "\n")
-    print(json.dumps(found["summary"], indent=1))
+    rows = measure(given.count, given.limit, given.label, given.out)
+    print(json.dumps(summary(rows, given.limit), indent=1))
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ from fuzz.isolated import isolated
 from fuzz.mechanisms import random_mechanism, shown
 
 MOST_BYTES = 500_000_000
-_CHUNK = 8
+_CHUNK = 2
 
 
 def one(seed: int, limit: float, oracle: str) -> dict[str, Any]:

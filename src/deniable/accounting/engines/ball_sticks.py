@@ -367,7 +367,9 @@ class InvertedSticks:
                 return most, 0.0
             return most, math.sqrt(2 * (self._log_decay_guess(most) - goal)) / most
         low, high = 1e-3 * most, most
-        while self._log_decay_guess(low) <= goal and low > 1e-300:
+        for _ in range(12):  # where nearly everything leaks, the transform is small from the start
+            if self._log_decay_guess(low) > goal:
+                break
             low, high = low / 10, low
         for _ in range(30):
             middle = math.sqrt(low * high)

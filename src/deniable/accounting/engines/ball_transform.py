@@ -135,6 +135,8 @@ class BallStep:
         grid = np.arange(-60.0, 60.0 + max(0.0, min(c / self.sigma, 200.0)), 0.05)
         size = c * log_ratio(grid, self.sigma, self.rate) - grid**2 / 2
         kept = grid[size > max(float(size.max()), 0.0) - digits - 12]
+        if kept.size == 0:  # the mode lies far out: too many nodes
+            return None
         low, high = min(float(kept[0]), -8.0), max(float(kept[-1]), 8.0)
         first, last = math.floor(low / h), math.ceil(high / h)
         if last - first > _MOST_NODES:
