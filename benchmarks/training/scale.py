@@ -1,0 +1,56 @@
+"""Time and memory of one fit: Adult, and 300,000 records × 40 columns; each in a process of its own.
+
+    python benchmarks/training/scale.py [adult] [large] [digits]
+
+Memory is the largest resident size of the process less what it was before the fit, beside the size of the encoded data
+(one 2-byte cell number for each record and column).
+"""
+
+import json
+import resource
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+from data import load
+
+import deniable as dn
+
+
+def table(name: str) -> tuple[pd.DataFrame, np.ndarray, dict]:
+    if name != "large":
+        data = load(name)
+        keep = np.random.default_rng(0).permutation(len(data.y))[: round(0.75 * len(data.y))]
+        return data.X.iloc[keep], data.y[keep], {"ranges": data.declared}
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300_000, 40))
+    y = (X[:, :10].sum(axis=1) + rng.logistic(size=len(X)) > 0).astype(int)
+    return pd.DataFrame(X, columns=[f"x{j}" for j in range(40)]), y, {}
+
+
+def peak() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def one(name: str) -> None:
+    X, y, options = table(name)
+    dn.PrivateClassifier().fit(X.iloc[:200], y[:200])  # imports and tables that any process needs once
+    before, start, cpu = peak(), time.perf_counter(), time.process_time()
+    dn.PrivateClassifier(advantage=0.1, **options).fit(X, y)
+    print(json.dumps({
+        "data": name, "records": len(X), "columns": X.shape[1],
+        "seconds": round(time.perf_counter() - start, 1), "cpu_seconds": round(time.process_time() - cpu, 1),
+        "megabytes_more": round(peak() - before), "frame_megabytes": round(X.memory_usage(deep=True).sum() / 2**20),
+        "encoded_megabytes": round(2 * (X.shape[1] + 1) * len(X) / 2**20, 1),
+    }), flush=True)  # fmt: skip
+
+
+if __name__ == "__main__":
+    wanted = sys.argv[1:] or ["adult", "digits", "large"]
+    if wanted[0] == "--one":
+        one(wanted[1])
+    else:
+        for name in wanted:
+            subprocess.run([sys.executable, __file__, "--one", name], check=True)
