@@ -40,7 +40,7 @@ class Records(torch.utils.data.Dataset):
         return self.X[index], self.y[index]
 
     def __getitems__(self, indices):
-        return self[torch.as_tensor(indices)]
+        return self[torch.as_tensor(indices, dtype=torch.long)]
 
 
 def settings(data: Dataset):
@@ -87,7 +87,7 @@ def fit(data, train, test, advantage, parameters, seed):
             if done == steps:
                 break
             optimizer.zero_grad()
-            loss(module(features), wanted).backward() if len(features) else None
+            loss(module(features), wanted).backward()
             optimizer.step()
             done += 1
     with torch.no_grad():
