@@ -250,6 +250,8 @@ FRAME, Y = table(100, 8)
         ({"categories": {"citi": ["Ulm"]}}, FRAME, Y, "did you mean 'city'"),
         ({"categories": {"age": ["Ulm"]}}, FRAME, Y, "not texts"),
         ({"categories": {"city": []}}, FRAME, Y, "at least one"),
+        ({"categories": {"city": range(60_000)}}, FRAME, Y, "at most 50000"),
+        ({}, pd.concat([FRAME, FRAME], axis=1), Y, "different names"),
         ({"categories": "guess"}, FRAME, Y, "one of"),
         ({"advantage": 1.0}, FRAME, Y, "advantage"),
         ({"advantage": 0.0}, FRAME, Y, "advantage"),

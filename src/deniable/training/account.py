@@ -62,12 +62,12 @@ class Certificate:
     @property
     def mu(self) -> float:
         """Gaussian DP parameter of all uses together."""
-        return total_mu(self.uses)
+        return next(part.mu for part in _parts(self.mechanism) if isinstance(part, GaussianDP))
 
     @property
     def delta(self) -> float:
         """Probability of failure of all uses together."""
-        return total_delta(self.uses)
+        return next((part.delta for part in _parts(self.mechanism) if isinstance(part, ApproximateDP)), 0.0)
 
     def shares(self) -> dict[str, float]:
         """Return each use's share of μ²."""
@@ -101,7 +101,13 @@ def _listed(names: list[str]) -> str:
 
 @dataclass
 class Ledger:
-    """Collects the uses while a fit runs and refuses to pass the budget."""
+    """Collects the uses while a fit runs and refuses to pass the budget.
+
+    What a look costs may depend on what earlier ones released (whether bins are worth a second look, for example). A
+    budget fixed beforehand that no path can pass, each cost counted before its use, is a valid filter for Gaussian DP
+    (Koskela, Tobaben & Honkela, arXiv:2209.15596). The sum along one path is not a bound by itself: the budget is what
+    a certificate states.
+    """
 
     mu: float
     delta: float = 0.0
@@ -120,9 +126,13 @@ class Ledger:
         return math.sqrt(max(self.mu**2 / _ROUNDED**2 - math.fsum(use.mu**2 for use in self.uses), 0.0)) / _ROUNDED
 
     def mechanism(self) -> Mechanism:
-        """Return the composition of everything spent."""
-        gaussian, delta = GaussianDP(total_mu(self.uses)), total_delta(self.uses)
-        return Composition((gaussian, ApproximateDP(0.0, delta))) if delta > 0 else gaussian
+        """Return what no path of the fit can spend more than: the budget."""
+        gaussian = GaussianDP(self.mu)
+        return Composition((gaussian, ApproximateDP(0.0, self.delta))) if self.delta > 0 else gaussian
+
+
+def _parts(mechanism: Mechanism) -> tuple[Mechanism, ...]:
+    return mechanism.mechanisms if isinstance(mechanism, Composition) else (mechanism,)
 
 
 def total_mu(uses: list[Use] | tuple[Use, ...]) -> float:

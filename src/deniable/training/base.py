@@ -205,6 +205,10 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
 
     def _checked(self, X: Any, *, reset: bool) -> Any:
         if isinstance(X, pd.DataFrame):
+            if not X.columns.is_unique:
+                raise InputError(
+                    f"X must have columns of different names, got {X.columns[X.columns.duplicated()][0]!r} twice"
+                )
             validate_data(self, X, reset=reset, skip_check_array=True)
             if len(X) == 0 or X.shape[1] == 0:
                 raise InputError(

@@ -16,6 +16,7 @@ from deniable.training.looks import Declared
 
 _OUTSIDE = 0.5  # share of a column's values outside its declared range that must be a mistake
 _CROWDED = 180  # texts of which more than half share one of 255 cells with another
+_MOST_LISTED = 50_000
 _WORDS = ("hash", "discover")
 
 
@@ -44,8 +45,11 @@ def declare(table: Table, ranges: Any, categories: Any, discovery_delta: float) 
             found |= {name} if choice(f"categories[{name!r}]", words, _WORDS) == "discover" else set()
             continue
         lists[name] = tuple(dict.fromkeys(str(word) for word in words))
-        if not lists[name]:
-            raise InputError(f"categories[{name!r}] must list at least one category, got {words!r}")
+        if not 0 < len(lists[name]) <= _MOST_LISTED:
+            raise InputError(
+                f"categories[{name!r}] must list at least one category and at most {_MOST_LISTED}, "
+                f"got {len(lists[name])}"
+            )
     return Declared(spans, lists, frozenset(found), discovery_delta)
 
 
