@@ -197,7 +197,8 @@ class Tradeoff(ABC):
         """Return the smallest ε for which the mechanism is (ε, ``delta``)-DP.
 
         It may be negative (nothing is floored at 0); it is ``inf`` where no ε reaches ``delta`` and ``-inf`` at
-        ``delta=1``. The upper side satisfies ``self.delta(eps) <= delta`` as computed.
+        ``delta=1``. The upper side satisfies ``delta(eps) <= delta`` (for finite ``eps``) as computed by this or any
+        other object of the same mechanism and options, whatever either of them was asked before.
         """
         d = numbers("delta", delta, at_least=0.0, at_most=1.0)
         flat = d.ravel()
@@ -290,6 +291,14 @@ class Tradeoff(ABC):
         found: FloatArray = np.max([self._sticks(epsilon, d, side) for d in _directions(direction)], axis=0)
         return found
 
+    def _delta_settled(self, epsilon: FloatArray, direction: AnyDirection, side: Side) -> FloatArray:
+        """δ(ε), on the safe side of what ``_delta`` returns for the same ε in any other array.
+
+        Sums of products may differ in their last digits between arrays of different lengths. A subclass whose numbers
+        come from such sums adds what that may change, so that ``epsilon`` keeps its promise whoever asks again.
+        """
+        return self._delta(epsilon, direction, side)
+
     def _epsilon_bracket(self, delta: FloatArray, direction: AnyDirection, side: Side) -> tuple[FloatArray, FloatArray]:
         """Bracket δ(ε) for all ``delta`` at once: δ(low) > delta ≥ δ(high), or an infinite end where none exists."""
         try:
@@ -301,8 +310,8 @@ class Tradeoff(ABC):
         step = np.where(np.isfinite(step) & (step > 0), step, 1.0)
         low, high = near - step, near + step
         for _ in range(_MOST_ROUNDS):  # far ends are costly
-            too_low = (self._delta(high, direction, side) > delta) & (high < _FARTHEST)
-            too_high = (self._delta(low, direction, side) <= delta) & (low > -_FARTHEST)
+            too_low = (self._delta_settled(high, direction, side) > delta) & (high < _FARTHEST)
+            too_high = (self._delta_settled(low, direction, side) <= delta) & (low > -_FARTHEST)
             if not (too_low.any() or too_high.any()):
                 break
             step = 1.5 * step
@@ -310,9 +319,9 @@ class Tradeoff(ABC):
                 np.where(too_low, high, np.where(too_high, low - step, low)),
                 np.where(too_high, low, np.where(too_low, high + step, high)),
             )
-        unreachable = self._delta(high, direction, side) > delta
-        always = self._delta(low, direction, side) <= delta
-        low, high = self._narrowed(delta, low, high, lambda epsilon: self._delta(epsilon, direction, side))
+        unreachable = self._delta_settled(high, direction, side) > delta
+        always = self._delta_settled(low, direction, side) <= delta
+        low, high = self._narrowed(delta, low, high, lambda epsilon: self._delta_settled(epsilon, direction, side))
         low = np.where(always | (delta >= 1), -np.inf, np.where(unreachable, high, low))
         high = np.where(always | (delta >= 1), -np.inf, np.where(unreachable, np.inf, high))
         return low, high

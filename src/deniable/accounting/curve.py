@@ -13,9 +13,16 @@ from deniable._check import FloatArray
 from deniable.accounting.engines.even_prior import advantage_bracket
 from deniable.accounting.engines.few_steps import DirectTradeoff
 from deniable.accounting.engines.grid import GridTradeoff
-from deniable.accounting.engines.inversion import Region
+from deniable.accounting.engines.inversion import ROUNDING_OF_K, Region
 from deniable.accounting.engines.known_batches import known_batches
-from deniable.accounting.engines.likelihood import LikelihoodRatioTradeoff, Tails, back_from, stick_from, trivial_stick
+from deniable.accounting.engines.likelihood import (
+    LikelihoodRatioTradeoff,
+    Tails,
+    back_from,
+    settled,
+    stick_from,
+    trivial_stick,
+)
 from deniable.accounting.lines import Cell, Effort, Way
 from deniable.accounting.loss import EPS, PrivacyLoss
 from deniable.accounting.transform.nodes import TooSlowError
@@ -26,7 +33,6 @@ _NEGLIGIBLE = 1e-30  # hockey sticks below this need no relative accuracy
 _WIDE_STICK, _WIDE_RATE = 1e-8, 1e-6  # brackets that the grid is asked to improve: absolute, relative
 _WIDE_FEW = 1e-7  # relative: that the direct convolution is asked to improve
 _FAIR = 5e-8  # relative errors that are not worth a second line
-_ROUNDING_OF_K = 1e-6  # far above the rounding of K at a million steps, and nothing to a Chernoff bound
 _ROUGH, _SKETCHED = 1e-2, 1e-3  # relative errors at which no further line is laid: in searches, for pictures
 _APART = 4.0  # cells are so many spreads wide near the middle, and
 _SCALE = 10.0  # so many times a tenth of their distance from it further out
@@ -81,16 +87,20 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         return advantage_bracket(self.loss)
 
     def _stick_bracket(self, log_gamma: FloatArray, direction: Direction) -> tuple[FloatArray, FloatArray]:
-        if log_gamma.size == 1 and log_gamma[0] == 0:
+        even = log_gamma == 0
+        if even.any():
             try:
-                low, high = self._even
-                return np.array([low]), np.array([high])
+                low, high = (np.where(even, bound, np.nan) for bound in self._even)
+                if not even.all():
+                    low[~even], high[~even] = self._stick_bracket(log_gamma[~even], direction)
+                return low, high
             except TooSlowError:
                 pass
         try:
-            return super()._stick_bracket(log_gamma, direction)
+            low, high = super()._stick_bracket(log_gamma, direction)
         except TooSlowError:
-            return trivial_stick(log_gamma)[0], np.ones_like(log_gamma)
+            low, high = trivial_stick(log_gamma)[0], np.ones_like(log_gamma)
+        return low, high
 
     def _roc_bracket(self, fpr: FloatArray, direction: Direction) -> tuple[FloatArray, FloatArray]:
         try:
@@ -228,7 +238,7 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
     def _chernoff_pair(self, threshold: FloatArray, side: int) -> tuple[FloatArray, FloatArray]:
         points, growth = self._witnesses[side]
         # K is computed, so a little is charged for its rounding; at 0 and 1 it is known to be 0
-        slack = np.where((points == 0) | (points == 1), 0.0, _ROUNDING_OF_K)
+        slack = np.where((points == 0) | (points == 1), 0.0, ROUNDING_OF_K + 64 * EPS * np.abs(growth))
         growth = np.where((points == 0) | (points == 1), 0.0, growth) + slack
         exponent = growth - np.multiply.outer(threshold, points)
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
@@ -401,14 +411,21 @@ class ComposedTradeoff(Tradeoff):
         return known_batches(self.inverted.loss)
 
     def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
+        return self._stick_bound(log_gamma, direction, side)[0]
+
+    def _stick_bound(self, log_gamma: FloatArray, direction: Direction, side: Side) -> tuple[FloatArray, FloatArray]:
+        """The bound, and what it may be in an array of another length."""
         low, high = self.inverted._stick_bracket(log_gamma, direction)
+        most = settled(low, high)
         wide = high - low > _WIDE_STICK
         if wide.any() and self.direct is not None:
             _intersect(low, high, wide, *self.direct._stick_bracket(log_gamma[wide], direction))
             wide = high - low > _WIDE_STICK
         if wide.any():
             self._otherwise(low, high, wide, "_hockey_stick", log_gamma, direction, side)
-        return high if side == "upper" else low
+        if side == "lower":
+            return low, low
+        return high, np.minimum(most, np.where(wide, settled(high, high), most))
 
     def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
         low, high = self.inverted._roc_bracket(fpr, direction)
@@ -473,6 +490,22 @@ class ComposedTradeoff(Tradeoff):
         open_ = np.flatnonzero(self.inverted._stick_at_most(epsilon, "remove") > found)
         if open_.size:
             found[open_] = np.maximum(found[open_], self._sticks(epsilon[open_], "remove", side))
+        return found
+
+    def _delta_settled(self, epsilon: FloatArray, direction: AnyDirection, side: Side) -> FloatArray:
+        if side == "lower":
+            return self._delta(epsilon, direction, side)
+        found = trivial_stick(epsilon)[1] * (1 + 4 * EPS)
+        ways: tuple[Direction, ...] = ("add", "remove") if direction == "both" else (direction,)
+        for way in ways:
+            open_ = np.flatnonzero(self.inverted._stick_at_most(epsilon, way) > found)
+            if not open_.size:
+                continue
+            try:
+                bound = self._stick_bound(epsilon[open_], way, side)[1]
+            except (ArithmeticError, MemoryError, ValueError):  # as in every bound that leaves: the trivial one
+                bound = np.ones(open_.size)
+            found[open_] = np.maximum(found[open_], np.where(np.isnan(bound), 1.0, bound))
         return found
 
 

@@ -19,6 +19,7 @@ from deniable.accounting.engines.finite import FiniteTradeoff
 from deniable.accounting.engines.grid import GridTradeoff
 from deniable.accounting.engines.known_batches import with_sharp_phases
 from deniable.accounting.engines.monte_carlo import MonteCarloTradeoff
+from deniable.accounting.lines import Effort
 from deniable.accounting.loss import EPS, PrivacyLoss
 from deniable.curves import EVERY_CASE, ApproximateTradeoff, GaussianTradeoff, Tradeoff
 from deniable.mechanisms import ApproximateDP, Composition, GaussianDP, Mechanism, PureDP
@@ -34,6 +35,7 @@ def tradeoff(
     engine: Engine = "auto",
     tolerance: float = 1e-13,
     adjacency: str = "add-remove",
+    patient: bool = False,
     samples: int = 100_000,
     confidence: float = 0.99,
     rng: Generator | int | None = None,
@@ -58,6 +60,8 @@ def tradeoff(
         ``"add-remove"`` (the default), or ``"replace"``: the data sets differ in the content of one record, and the
         curve is that of a removal followed by an addition (:func:`deniable.risks.replaced`): exactly 2μ for Gaussian
         mechanisms, attained for ``PureDP`` and ``ApproximateDP``, an upper bound otherwise.
+    patient
+        Let a hard question take a hundred times as long, and more memory, before a wider bracket is returned.
     samples, confidence, rng
         For the Monte Carlo engine: draws from either world, the probability with which all its bounds hold, and the
         source of randomness.
@@ -73,7 +77,9 @@ def tradeoff(
     if not isinstance(mechanism, Mechanism):
         raise InputError(f"mechanism must be one of deniable's mechanisms, got {mechanism!r}")
     found = replace(
-        _add_or_remove(mechanism, engine, tolerance, samples, confidence, rng),
+        _add_or_remove(
+            mechanism, engine, tolerance, Effort.patient() if patient else Effort(), samples, confidence, rng
+        ),
         holds_for=EVERY_CASE,
     )
     if adjacency == "add-remove":
@@ -85,6 +91,7 @@ def _add_or_remove(
     mechanism: Mechanism,
     engine: Engine,
     tolerance: float,
+    effort: Effort,
     samples: int,
     confidence: float,
     rng: Generator | int | None,
@@ -113,10 +120,10 @@ def _add_or_remove(
     elif engine == "direct":
         found = _direct(loss)
     elif engine == "inversion":
-        found = InvertedTradeoff(loss, tolerance, method="transform inversion")
+        found = InvertedTradeoff(loss, tolerance, effort, method="transform inversion")
     else:
         method = "transform inversion with error bounds, other certified engines where it converges slowly"
-        found = _closed_form(loss) or (_sharp(loss, tolerance, method) if sharp else _composed(loss, tolerance, method))
+        found = _closed_form(loss) or (_sharp if sharp else _composed)(loss, tolerance, method, effort)
     if failure == 0:
         return found
     if isinstance(found, ApproximateTradeoff):
@@ -124,13 +131,15 @@ def _add_or_remove(
     return FailureTradeoff(found, failure, method=found.method, confidence=found.confidence)
 
 
-def _composed(loss: PrivacyLoss, tolerance: float, method: str) -> Tradeoff:
-    return ComposedTradeoff.of(loss, tolerance, method)
+def _composed(loss: PrivacyLoss, tolerance: float, method: str, effort: Effort) -> Tradeoff:
+    return ComposedTradeoff.of(loss, tolerance, method, effort)
 
 
-def _sharp(loss: PrivacyLoss, tolerance: float, method: str) -> Tradeoff:
+def _sharp(loss: PrivacyLoss, tolerance: float, method: str, effort: Effort) -> Tradeoff:
     """Phases with next to no noise are told apart from the others, which keep their exact curve."""
-    return with_sharp_phases(loss, _SHARPEST, lambda rest: _closed_form(rest) or _composed(rest, tolerance, method))
+    return with_sharp_phases(
+        loss, _SHARPEST, lambda rest: _closed_form(rest) or _composed(rest, tolerance, method, effort)
+    )
 
 
 def _direct(loss: PrivacyLoss) -> Tradeoff:

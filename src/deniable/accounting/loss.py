@@ -133,6 +133,7 @@ class PrivacyLoss:
         if math.isinf(self.ceiling):
             return 0.0, 0.0
         fade = np.exp(log_fade(self.window, np.array([self.ceiling]))[:, 0])
+        fade = fade * (1 + 1e-9)  # for the rounding of these functions
         out, hit = fade * ndtr(-self.ceiling), fade * ndtr(1 / self.noise - self.ceiling)
         return float(np.sum(self.steps * out)), float(self.steps @ ((1 - self.rate) * out + self.rate * hit))
 

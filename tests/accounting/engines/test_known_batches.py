@@ -25,7 +25,7 @@ def told(*mechanisms):
 
 
 def inverted(loss):
-    return InvertedTradeoff(loss, patient=False)
+    return InvertedTradeoff(loss)
 
 
 def assert_brackets_agree(a, b):

@@ -16,6 +16,7 @@ import math
 import numpy as np
 
 from deniable._check import FloatArray
+from deniable.accounting.engines.inversion import ROUNDING_OF_K
 from deniable.accounting.loss import EPS, PrivacyLoss
 from deniable.accounting.transform.decay import Envelope, shifted
 from deniable.accounting.transform.nodes import TooSlowError
@@ -81,6 +82,7 @@ def _period(loss: PrivacyLoss, width: float) -> tuple[float, float]:
     """The shortest period at which the sticks at e^{mΛ} are nothing, and a bound on what they add."""
     offset = np.minimum(_OFFSETS / width, _FURTHEST)
     growth = loss.log_mgf(np.concatenate([0.5 + offset, 0.5 - offset])).reshape(2, -1)
+    growth = growth + ROUNDING_OF_K + 64 * EPS * np.abs(growth)
     outside = np.array([0.5 + offset > 1, 0.5 - offset < 0])  # no bound from between the poles
     need = np.where(outside, (growth - math.log(_TARGET)) / offset, np.inf).min(axis=1)
     period = min(float(need.max()), -2 * math.log(_TARGET))

@@ -8,7 +8,7 @@ import numpy as np
 
 from deniable._check import FloatArray
 from deniable.accounting.loss import EPS
-from deniable.curves import Direction, Side, Tradeoff
+from deniable.curves import AnyDirection, Direction, Side, Tradeoff
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,10 @@ class FailureTradeoff(Tradeoff):
 
     def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
         inner = self.of._sticks(log_gamma, direction, side)
+        return self._outward(self.failure + (1 - self.failure) * inner, side)
+
+    def _delta_settled(self, epsilon: FloatArray, direction: AnyDirection, side: Side) -> FloatArray:
+        inner = self.of._delta_settled(epsilon, direction, side)
         return self._outward(self.failure + (1 - self.failure) * inner, side)
 
     def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:

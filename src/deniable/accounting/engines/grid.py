@@ -149,12 +149,16 @@ class GridTradeoff(Tradeoff):
         return first if direction == "add" else -first
 
     def _lattice(self, threshold: float, direction: Direction, side: Side) -> Lattice:
+        """The lattice laid for the middle of the threshold's cell: it does not depend on what was asked before."""
+        _, middle, variance = self.loss.cumulants(0.5)
+        spread, centre = 20 * math.sqrt(variance), middle if direction == "add" else -middle
+        design = centre + spread * math.sinh(round(5 * math.asinh((threshold - centre) / spread)) / 5)
         known = self._lattices.get((direction, side))
-        if known is None or abs(known.design - threshold) >= 2.5 * known.width:
+        if known is None or known.design != design:
             phases = self.loss.steps.size + len(self.loss.flips) + (self.loss.gaussian > 0)
             # every phase costs a transform of so many points: many phases get fewer, and a wider bracket
             fewer = max(0, math.ceil(math.log2(phases / _MANY_PHASES)))
-            known = _compose(self.loss, threshold, direction, side, self.points >> fewer)
+            known = _compose(self.loss, design, direction, side, self.points >> fewer)
             self._lattices[direction, side] = known
         return known
 

@@ -246,7 +246,10 @@ class Jumps:
         edges = np.geomspace(h, 1e9 * h, 400)
         envelope = np.exp(np.minimum(self.decay(c, edges) - growth, 600.0))
         terms = envelope[:-1] * (np.diff(edges) + h) / edges[:-1]
-        remaining = (np.concatenate([np.cumsum(terms[::-1])[::-1], [0.0]]) + envelope[-1] * 1e3) / math.pi
+        # beyond, every e^{−t·Im L} falls by its least rate at least, and Π(1 + b)^T − 1 with it: it is convex, 0 at 0
+        least = min(float(split.large[1].imag.min()) for split in self.splits)
+        last = envelope[-1] * (1 / least + h) / edges[-1] if least > 0 else math.inf
+        remaining = (np.concatenate([np.cumsum(terms[::-1])[::-1], [0.0]]) + last) / math.pi
         below = np.flatnonzero(remaining < math.exp(target))
         if not below.size or not edges[below[0]] <= most_nodes * h:
             raise TooSlowError("the transform decays slowly")
@@ -415,7 +418,7 @@ class Ladder:
         for top in _TOPS:
             out, hit = ndtr(-top / width), ndtr((1 / self.loss.noise - top) / width)
             inside = (1 - self.loss.rate) * out + self.loss.rate * hit
-            beyond = float(self.loss.steps @ out), float(self.loss.steps @ inside)
+            beyond = float(self.loss.steps @ out) * (1 + 1e-9), float(self.loss.steps @ inside) * (1 + 1e-9)
             enough = size + math.log(_MOST_BEYOND)
             if math.log(beyond[0] + TINY) < enough and math.log(beyond[1] + TINY) < enough + self.threshold:
                 break
