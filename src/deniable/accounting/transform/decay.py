@@ -19,6 +19,7 @@ from deniable._check import FloatArray
 from deniable.accounting.loss import Line, PrivacyLoss
 from deniable.accounting.transform.nodes import TooSlowError, bend, log_fade
 
+BETWEEN_NODES = 1.25  # total variation over all u, over that between nodes: measured at most 1.04
 _MOST_PANELS = 400
 _BEYOND = 30  # panels past the samples
 _DIGITS = 25.0  # −log of the relative error of the samples
@@ -152,7 +153,7 @@ def lipschitz(weight: FloatArray, deviation: FloatArray, t: FloatArray) -> Float
 
 @dataclass(frozen=True, eq=False)
 class ByParts:
-    """min over the nodes v of P_c(u ≤ v) + (d(v) + TV of d beyond v)/t; 5 % more for what lies between nodes."""
+    """min over the nodes v of P_c(u ≤ v) + (d(v) + TV of d beyond v)/t; a quarter more for what lies between nodes."""
 
     below: FloatArray
     variation: FloatArray
@@ -165,7 +166,7 @@ class ByParts:
         density = np.minimum(weight / line.spacing, 1e300) / np.maximum(slope, 1e-300)
         below = np.cumsum(weight, axis=1)
         change = np.abs(np.diff(density, axis=1, append=0.0))
-        variation = 1.05 * (np.cumsum(change[:, ::-1], axis=1)[:, ::-1] + density)
+        variation = BETWEEN_NODES * (np.cumsum(change[:, ::-1], axis=1)[:, ::-1] + density)
         below = np.concatenate([below[:, 1:], below[:, -1:]], axis=1)
         thin = slice(None, None, -(-below.shape[1] // _MOST_PLACES))  # any of the nodes may be v
         return cls(below[:, thin], variation[:, thin])
