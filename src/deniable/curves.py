@@ -379,6 +379,9 @@ class _Inverse(Tradeoff):
     def _least_log_ratio(self, direction: Direction) -> float:
         return self.of._least_log_ratio(_OPPOSITE[direction])
 
+    def _delta_settled(self, epsilon: FloatArray, direction: AnyDirection, side: Side) -> FloatArray:
+        return self.of._delta_settled(epsilon, direction if direction == "both" else _OPPOSITE[direction], side)
+
     def _epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
         return self.of._epsilon_near(delta, direction if direction == "both" else _OPPOSITE[direction])
 

@@ -32,6 +32,7 @@ _MOST_POINTS = 1 << 20  # nodes of all phases together
 _MOST_A_PHASE = 1 << 15  # nodes of one phase
 _FAR = 600.0  # exponents from which −1 is nothing, and φ and r^c are only representable together
 _FADED = 9.0  # widths beyond the middle of a window at which it ends: Φ(−9) is 1e-19
+_LEAST = 1e-24  # of the largest weight: nodes with less are left out of sums
 _LONG = 64  # values of t from which tables pay
 _ENTRIES = 1 << 17  # matrix entries evaluated at a time: keeps memory at a few MB
 
@@ -326,7 +327,8 @@ class Line:
             total = total + steps * one
             turned = turned + steps * np.abs(one)
             # the errors of one step are relative to M(c): where |M(c + it)| is smaller, they weigh more
-            error = 2 * self.step_rounding[phase] * size + 4 * self.cut[phase]
+            left_out = 4 * _LEAST * self.u.size * (1 + (self.scale[phase] == 0) / self.mgf[phase])
+            error = 2 * self.step_rounding[phase] * size + 4 * self.cut[phase] + left_out
             doubt = doubt + steps * np.logaddexp(0.0, np.log(error + TINY) - one.real)
         total = total + self.log_flips(t)
         doubt = doubt + 4 * EPS * turned + 64 * EPS
@@ -365,7 +367,7 @@ class Line:
         if self.shift > 0:  # off the real line other nodes matter; none is laid in vain
             return np.arange(self.u.size)
         weight = np.maximum(self.tilted[phase], self.density[phase]) if self.scale[phase] == 0 else self.tilted[phase]
-        return np.flatnonzero(weight > 1e-24 * weight.max())
+        return np.flatnonzero(weight > _LEAST * weight.max())
 
     def _difference(self, phase: int, keep: NDArray[np.intp], t: FloatArray) -> ComplexArray:
         """M(c + it) − M(c) = Σ A·(e^{itL} − 1) on real nodes."""

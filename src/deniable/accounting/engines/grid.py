@@ -62,6 +62,10 @@ class Lattice:
         """Relative rounding of sums that remember 1/(decay·spacing) terms, each multiplied by a rounded factor."""
         return 4 * EPS * min(self.above_out.size, 1 / max(abs(decay) * self.spacing, 1e-300))
 
+    def holds(self, threshold: float) -> bool:
+        """Whether a threshold lies between the first and the last lattice point."""
+        return self.first <= threshold <= self.first + self.spacing * (self.above_out.size - 1)
+
     def index(self, threshold: FloatArray) -> FloatArray:
         """Index of the first lattice point above a threshold."""
         return np.clip(np.ceil((threshold - self.first) / self.spacing), 0, self.above_out.size - 1)
@@ -92,9 +96,13 @@ class GridTradeoff(Tradeoff):
     def _stick(self, log_gamma: float, direction: Direction, side: Side) -> float:
         try:
             lattice = self._lattice(log_gamma, direction, side)
+            if not lattice.holds(log_gamma):
+                lattice = self._composed(log_gamma, direction, side)
         except TooSlowError:
             return float(side == "upper")
         level = log_gamma + (lattice.paid if side == "lower" else 0.0)
+        if side == "upper" and not lattice.holds(level):  # the best test against the discrete pair is not known there
+            return 1.0
         out, inside, out_error, in_error = lattice.at(lattice.index(np.array([level])))
         with np.errstate(over="ignore", invalid="ignore"):
             gamma = np.exp(level)
@@ -155,12 +163,14 @@ class GridTradeoff(Tradeoff):
         design = centre + spread * math.sinh(round(5 * math.asinh((threshold - centre) / spread)) / 5)
         known = self._lattices.get((direction, side))
         if known is None or known.design != design:
-            phases = self.loss.steps.size + len(self.loss.flips) + (self.loss.gaussian > 0)
-            # every phase costs a transform of so many points: many phases get fewer, and a wider bracket
-            fewer = max(0, math.ceil(math.log2(phases / _MANY_PHASES)))
-            known = _compose(self.loss, design, direction, side, self.points >> fewer)
-            self._lattices[direction, side] = known
+            known = self._lattices[direction, side] = self._composed(design, direction, side)
         return known
+
+    def _composed(self, design: float, direction: Direction, side: Side) -> Lattice:
+        phases = self.loss.steps.size + len(self.loss.flips) + (self.loss.gaussian > 0)
+        # every phase costs a transform of so many points: many phases get fewer, and a wider bracket
+        fewer = max(0, math.ceil(math.log2(phases / _MANY_PHASES)))
+        return _compose(self.loss, design, direction, side, self.points >> fewer)
 
 
 def _first_at_most(lattice: Lattice, alpha: float) -> float:
