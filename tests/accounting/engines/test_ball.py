@@ -192,7 +192,10 @@ def test_epsilon_is_enclosed():
         assert t.delta(high, way) <= 1e-5 < t.delta(low, way)
     assert t.epsilon(0.99, side="upper") < 0
     assert t.epsilon(1.0) == -math.inf
-    assert ball(dn.ApproximateDP(0.1, 0.01)).epsilon(1e-3) == math.inf
+    failing = ball(dn.ApproximateDP(0.1, 0.01))
+    assert failing.epsilon(1e-3, side="lower") == failing.epsilon(1e-3) == math.inf
+    assert t.epsilon(0.9, side="lower") <= t.epsilon(0.9) < 0
+    assert t.delta(t.epsilon(0.9)) <= 0.9 < t.delta(t.epsilon(0.9, side="lower"))
 
 
 def test_transform_of_one_step_in_thirty_digits():

@@ -41,6 +41,8 @@ class BallTradeoff(Tradeoff):
     """Enclosed hockey sticks, and everything else from them.
 
     With probability ``failure`` some (ε, δ)-DP part gives the world away: H = failure + (1 − failure)·H of the rest.
+    ``advantage``, ``tpr``, ``delta`` and ``epsilon`` are proven to the last digit; ``hockey_stick`` rounds log γ first,
+    and ``accuracy`` and ``precision`` add the rounding of one or two operations.
     TPR(α) = min over γ of γα + H_γ: any γ gives an upper bound; convexity of H between enclosed points a lower one.
     """
 
@@ -204,27 +206,27 @@ class BallTradeoff(Tradeoff):
             wanted = arb(delta)
             if wanted >= 1:
                 return -math.inf, -math.inf
+            if wanted < self.failure:
+                return math.inf, math.inf
             if delta <= 0 or not wanted > self.failure:
                 return 0.0, math.inf
-            start, _ = self.law.range(math.log(min(delta, 1 - delta)))
-            step = max(abs(start), 1e-3)
-            sure, high = 0.0, 0.0  # sure: δ there is above; high: δ there is at most what is wanted
-            if self._bounds(0.0, direction)[1] <= wanted:
-                sure = -step
-                while not self._bounds(sure, direction)[0] > wanted:
-                    sure, high = 2 * sure, (sure if self._bounds(sure, direction)[1] <= wanted else high)
-                    if sure < -_FARTHEST:
-                        return -math.inf, high
-            else:
-                high = step
-                while not self._bounds(high, direction)[1] <= wanted:
-                    high = 2 * high
-                    if high > _FARTHEST:
-                        return 0.0, math.inf
-            top, bottom = high, sure  # two bisections: where it is sure to be above, and sure to be at most
+            ends = self.law.range(math.log(min(delta, 1 - delta)))
+            step = max(*map(abs, ends), 1e-9)
+            sure, high, left = 0.0, 0.0, step  # δ above what is wanted for sure; at most that for sure
+            while not self._bounds(high, direction)[1] <= wanted:
+                if high > _FARTHEST:
+                    high = math.inf
+                    break
+                high, step = high + step, 2 * step
+            while not self._bounds(sure, direction)[0] > wanted:
+                if sure < -_FARTHEST:
+                    return -math.inf, high
+                sure, left = sure - left, 2 * left
+            if math.isinf(high):
+                return sure, high
             goal = _EPSILON_GAP * self.law.scale
-            upper = self._bisect(bottom, top, goal, lambda x: self._bounds(x, direction)[1] <= wanted)[1]
-            lower = self._bisect(bottom, upper, goal, lambda x: not self._bounds(x, direction)[0] > wanted)[0]
+            upper = self._bisect(sure, high, goal, lambda x: self._bounds(x, direction)[1] <= wanted)[1]
+            lower = self._bisect(sure, upper, goal, lambda x: not self._bounds(x, direction)[0] > wanted)[0]
             return lower, upper
 
     @staticmethod

@@ -266,7 +266,7 @@ class InvertedSticks:
 
     def _least(self, x: arb) -> arb:
         """A(x) = E min(in, e^x·out) of the smoothed pair."""
-        line = self._line(abs(float(x.mid())))
+        line = self._line(float(abs(x).upper()) * (1 + 1e-12))
         step = 2 * arb.pi() / line.period
         turn = acb(0, -1) * step * x
         large = line.rows.ncols()
