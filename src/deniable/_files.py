@@ -66,6 +66,14 @@ def plain(value: Any) -> Any:
     return value
 
 
+def read_json(path: str | Path) -> Any:
+    """Return the content of a JSON file; ``ValueError`` if it is none, nested too deeply included."""
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
 def to_json(value: Any) -> str:
     """Return ``value`` as indented JSON that any parser accepts: no NaN, no Infinity."""
     return json.dumps(plain(value), indent=2, allow_nan=False, ensure_ascii=False)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from deniable._check import InputError
+from deniable._files import read_json
 
 RangesOption = Annotated[
     Path | None,
@@ -25,9 +25,7 @@ def read_ranges(path: Path | None) -> dict[str, Any] | None:
     if path is None:
         return None
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except RecursionError:
-        raise InputError(f"--ranges {str(path)!r} is nested too deeply to be read") from None
+        content = read_json(path)
     except (OSError, ValueError) as error:
         raise InputError(f"--ranges {str(path)!r} could not be read as JSON: {error}") from None
     if not isinstance(content, dict) or not all(isinstance(value, list) for value in content.values()):

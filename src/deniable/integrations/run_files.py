@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from deniable._check import InputError
+from deniable._files import read_json
 from deniable._optional import require
 from deniable.integrations.opacus import from_opacus
 from deniable.mechanisms import Mechanism
@@ -15,7 +15,7 @@ def read_history(path: str | Path) -> Mechanism:
     """Return the mechanism in a JSON file holding a list of [noise_multiplier, sample_rate, steps]."""
     file = _existing(path)
     try:
-        history = json.loads(file.read_text())
+        history = read_json(file)
     except ValueError as error:
         raise InputError(f"history file {str(path)!r} is not JSON: {error}") from None
     if not isinstance(history, list):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from deniable._check import InputError
+from deniable._files import read_json
 from deniable.curves import Assumptions
 from deniable.report.model import SCHEMA_VERSION, Assessment, Curve, Grid, Number, Section, Series
 
@@ -16,7 +16,7 @@ from deniable.report.model import SCHEMA_VERSION, Assessment, Curve, Grid, Numbe
 def read_assessment(path: str | Path) -> Assessment:
     """Return the assessment in a JSON file that deniable wrote."""
     try:
-        content = json.loads(Path(path).read_text())
+        content = read_json(path)
     except OSError:
         raise InputError(f"assessment file {str(path)!r} cannot be read: there is no such file") from None
     except ValueError as error:

@@ -1,0 +1,402 @@
+"""Hostile inputs through the command line: one clear line and code 2; no traceback, no half-written file, no guess."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from deniable.cli._app import run
+from deniable.tables import understand
+
+N = 40
+GOOD = "age,town,y\n" + "".join(f"{20 + 7 * i % 41},{'ab'[i % 3 == 0]},{('no', 'yes')[i % 2]}\n" for i in range(N))
+
+
+def _frame(**columns):
+    return pd.DataFrame({"age": 20 + 7 * np.arange(N) % 41, "y": ["no", "yes"] * (N // 2)} | columns)
+
+
+def _nested(path):
+    _frame(tags=[["a"], ["b"]] * (N // 2)).to_parquet(path)
+
+
+def _infinite(path):
+    _frame(age=[float("inf")] + list(range(N - 1))).to_parquet(path)
+
+
+# file → (its content or who writes it, what the message must say)
+FILES = {
+    "twice-y.csv": ("age,y,y\n" + "1,0,1\n2,1,0\n" * 10, "more than once"),
+    "twice-age.csv": ("age,age,y\n" + "1,2,1\n2,1,0\n" * 10, "more than once"),
+    "twice-spaces.csv": ("age, age,y\n" + "1,2,1\n2,1,0\n" * 10, "more than once"),
+    "ragged.csv": (GOOD + "1,2\n", "another number of cells"),
+    "too-wide.csv": (GOOD + "1,a,yes,9\n", "another number of cells"),
+    "decimal-unquoted.csv": ("age,y\n" + "1,5,yes\n2,5,no\n" * 10, "another number of cells"),
+    "empty.csv": ("", "empty"),
+    "blank.csv": ("\n\n \n", "empty"),
+    "header-only.csv": ("age,town,y\n", "no rows"),
+    "binary.csv": (bytes(range(256)) * 40, "no text"),
+    "utf16-no-mark.csv": (GOOD.encode("utf-16-le"), "no text"),
+    "not-gzip.csv.gz": (GOOD.encode(), "could not be read"),
+    "cut.csv.gz": (gzip.compress(GOOD.encode() * 50)[:60], "could not be read"),
+    "garbage.parquet": ("not parquet", "could not be read"),
+    "nothing.parquet": (b"", "could not be read"),
+    "garbage.feather": ("not feather", "could not be read"),
+    "garbage.xlsx": ("PK", ""),
+    "people.zip": (b"PK\x03\x04", "must end in"),
+    "people.json": ("[1, 2]", "must end in"),
+    "people.pkl": (b"\x80\x04.", "must end in"),
+    "nested.parquet": (_nested, "'tags' holds a"),
+    "infinite.parquet": (_infinite, "infinite"),
+    "no-y.csv": (GOOD.replace("y\n", "yy\n", 1), "did you mean 'yy'"),
+    "constant-y.csv": (GOOD.replace(",no\n", ",yes\n"), "constant"),
+    "gaps-in-y.csv": (GOOD.replace(",no\n", ",\n", 3), "missing"),
+    "names-as-y.csv": ("age,y\n" + "".join(f"{i % 7},Person {i}\n" for i in range(N)), "cannot be predicted"),
+    "only-ids.csv": (
+        "id,name,y\n" + "".join(f"{i},Person {i},{i % 2}\n" for i in range(N)),
+        "no column that can be used",
+    ),
+    "only-constants.csv": ("a,b,y\n" + "".join(f"1,x,{i % 2}\n" for i in range(N)), "no column that can be used"),
+    "only-y.csv": ("y\n" + "0\n1\n" * 20, "no column that can be used"),
+    "html.csv": ("<html><body>Sorry, no such page</body></html>\n" * 20, "is not a column"),
+    "folder.csv": (None, "does not exist"),
+}
+COMMANDS = {
+    "check": [],
+    "assess": ["--epsilon", "1", "--out", "made.html"],
+    "profile": ["--epsilon", "1", "--out", "made.csv"],
+    "release": ["--out", "made.skops", "--certificate", "made.json"],
+    "attack": ["--model", "sklearn:GaussianNB()", "--out", "made.json", "--shadows", "4"],
+    "train": ["--out", "made.skops", "--report", "made.html"],
+}
+# a check of a table without features is fine; an attack and a training take a target of any kind
+FINE = {("check", name) for name in ("only-ids.csv", "only-constants.csv", "only-y.csv")}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "good.csv").write_text(GOOD)
+    (tmp_path / "scores.csv").write_text("score,member\n" + "1.5,1\n0.5,0\n" * 30)
+    (tmp_path / "bad.toml").write_text("[assess\n")
+    (tmp_path / "empty.toml").write_text("")
+    (tmp_path / "deep.json").write_text("[" * 100_000 + "]" * 100_000)
+    (tmp_path / "words.json").write_text('{"age": "old"}')
+    (tmp_path / "upside-down.json").write_text('{"age": [90, 10]}')
+    (tmp_path / "unknown.json").write_text('{"aeg": [0, 120]}')
+    (tmp_path / "nan.json").write_text('{"age": [0, NaN]}')
+    (tmp_path / "list.json").write_text("[1, 2]")
+    (tmp_path / "history.json").write_text("[[1, 2]]")
+    (tmp_path / "bytes.json").write_bytes(b"\xff\xfe\x00")
+    (tmp_path / "one.csv").write_text("score,member\n1,1\n")
+    (tmp_path / "nan.csv").write_text("score,member\n" + "nan,1\n0.5,0\n" * 30)
+    (tmp_path / "words.csv").write_text("score,member\n" + "high,1\n0.5,0\n" * 30)
+    (tmp_path / "same.csv").write_text("score,member\n" + "1,1\n2,1\n" * 30)
+    return tmp_path
+
+
+def refused(arguments, folder, capsys, says=""):
+    """Run; demand code 2, one line of error, what it says, and that the folder is as it was."""
+    before = {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
+    code = run(arguments)
+    told = capsys.readouterr()
+    after = {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
+    errors = [line for line in told.err.splitlines() if line.startswith("error:")]
+    assert code == 2, f"code {code}: {told.err}"
+    assert after == before, sorted(set(after) - set(before))
+    assert "Traceback" not in told.err
+    if arguments[0] == "check" and not errors:
+        assert "problem:" in told.out
+    else:
+        assert len(errors) == 1, told.err
+        assert len(errors[0]) > 15
+        assert not told.out.strip()
+    assert says in " ".join((told.out + told.err).split()), told.err
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_hostile_tables(command, name, folder, capsys):
+    if (command, name) in FINE:
+        pytest.skip("nothing is wrong with it for a look")
+    content, says = FILES[name]
+    path = folder / name
+    if content is None:
+        path.mkdir()
+    elif callable(content):
+        content(path)
+    else:
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+    refused([command, name, "--target", "y", *COMMANDS[command]], folder, capsys, says)
+
+
+DATA = "good.csv --target y"
+LINES = [
+    "assess nowhere.csv --target y --epsilon 1",
+    "assess good.csv --epsilon 1",
+    "assess good.csv --target Y! --epsilon 1",
+    f"assess {DATA}",
+    f"assess {DATA} --epsilon 0",
+    f"assess {DATA} --epsilon -1",
+    f"assess {DATA} --epsilon nan",
+    f"assess {DATA} --epsilon inf",
+    f"assess {DATA} --epsilon one",
+    f"assess {DATA} --epsilon 1 --regularization 0",
+    f"assess {DATA} --epsilon 1 --regularization nan",
+    f"assess {DATA} --epsilon 1 --prior 0",
+    f"assess {DATA} --epsilon 1 --prior 1",
+    f"assess {DATA} --epsilon 1 --prior nan",
+    f"assess {DATA} --epsilon 1 --fpr 2",
+    f"assess {DATA} --epsilon 1 --fpr nan",
+    f"assess {DATA} --epsilon 1 --delta 0",
+    f"assess {DATA} --epsilon 1 --drop y",
+    f"assess {DATA} --epsilon 1 --drop nothing",
+    f"assess {DATA} --epsilon 1 --drop age --drop town",
+    f"assess {DATA} --epsilon 1 --seed -1",
+    f"assess {DATA} --epsilon 1 --seed 1.5",
+    f"assess {DATA} --epsilon 1 --group nothing",
+    f"assess {DATA} --epsilon 1 --attack-samples 1",
+    f"assess {DATA} --epsilon 1 --attack-samples -5",
+    f"assess {DATA} --epsilon 1 --ranges nowhere.json",
+    f"assess {DATA} --epsilon 1 --ranges deep.json",
+    f"assess {DATA} --epsilon 1 --ranges words.json",
+    f"assess {DATA} --epsilon 1 --ranges upside-down.json",
+    f"assess {DATA} --epsilon 1 --ranges unknown.json",
+    f"assess {DATA} --epsilon 1 --ranges nan.json",
+    f"assess {DATA} --epsilon 1 --ranges list.json",
+    f"assess {DATA} --epsilon 1 --ranges bytes.json",
+    f"assess {DATA} --epsilon 1 --out nowhere/report.html",
+    f"assess {DATA} --epsilon 1 --out report.pdf",
+    f"assess {DATA} --epsilon 1 --out .",
+    f"assess {DATA} --epsilon 1 --unknown",
+    f"assess {DATA} --epsilon 1 --max-advantage x",
+    f"assess {DATA} --epsilon 1 --noise-multiplier 1 --sample-rate .1 --steps 2",
+    "assess",
+    "assess --noise-multiplier 1 --sample-rate .1",
+    "assess --noise-multiplier 0 --sample-rate .1 --steps 10",
+    "assess --noise-multiplier -1 --sample-rate .1 --steps 10",
+    "assess --noise-multiplier nan --sample-rate .1 --steps 10",
+    "assess --noise-multiplier 1 --sample-rate 0 --steps 10",
+    "assess --noise-multiplier 1 --sample-rate 1.1 --steps 10",
+    "assess --noise-multiplier 1 --sample-rate .1 --steps 0",
+    "assess --noise-multiplier 1 --sample-rate .1 --steps 1.5",
+    "assess --noise-multiplier 1 --sample-rate .1 --steps inf",
+    "assess --history nowhere.json",
+    "assess --history deep.json",
+    "assess --history history.json",
+    "assess --history words.json",
+    "assess --history bytes.json",
+    "assess --history good.csv",
+    "assess --opacus nowhere.pt",
+    "assess --config nowhere.toml",
+    "assess --config bad.toml",
+    "assess --config empty.toml",
+    "assess --config",
+    "assess breast-cancer --config bytes.json",
+    f"profile {DATA} --epsilon 0",
+    f"profile {DATA} --epsilon 1 --by nothing",
+    f"profile {DATA} --epsilon 1 --top 0",
+    f"profile {DATA} --epsilon 1 --fpr 7",
+    f"profile {DATA} --epsilon 1 --tolerance -1",
+    f"profile {DATA} --epsilon 1 --regularization -1",
+    f"profile {DATA} --epsilon 1 --out made.png",
+    f"profile {DATA} --epsilon 1 --seed -3",
+    f"profile {DATA}",
+    f"release {DATA} --out made.txt",
+    f"release {DATA} --out nowhere/made.skops",
+    f"release {DATA} --out made.skops --eta 0",
+    f"release {DATA} --out made.skops --eta 0.9",
+    f"release {DATA} --out made.skops --eta nan",
+    f"release {DATA} --out made.skops --C 0",
+    f"release {DATA} --out made.skops --C nan",
+    f"release {DATA} --out made.skops --fraction 0",
+    f"release {DATA} --out made.skops --fraction 1",
+    f"release {DATA} --out made.skops --n-resamples 2",
+    f"release {DATA} --out made.skops --n-resamples -2",
+    f"release {DATA} --out made.skops --confidence 1",
+    f"release {DATA} --out made.skops --model forest",
+    f"release {DATA} --out made.skops --bound swap --model naive-bayes",
+    f"release {DATA} --out made.skops --jobs 0",
+    f"release {DATA} --out made.skops --certificate cert.txt",
+    f"release {DATA} --out made.skops --ranges unknown.json",
+    f"release {DATA}",
+    f"attack {DATA} --model sklearn:LogisticRegression(C=-1)",
+    f"attack {DATA} --model sklearn:LogisticRegression(C=",
+    f"attack {DATA} --model sklearn:LogisticRegression(D=1)",
+    f"attack {DATA} --model sklearn:Nothing()",
+    f"attack {DATA} --model sklearn:__import__('os').getcwd()",
+    f"attack {DATA} --model sklearn:Ridge()",
+    f"attack {DATA} --model LogisticRegression",
+    f"attack {DATA} --model sklearn:GaussianNB() --shadows 3",
+    f"attack {DATA} --model sklearn:GaussianNB() --shadows 0",
+    f"attack {DATA} --model sklearn:GaussianNB() --method magic",
+    f"attack {DATA} --model sklearn:GaussianNB() --confidence 1",
+    f"attack {DATA} --model sklearn:GaussianNB() --jobs 0",
+    f"attack {DATA} --model sklearn:GaussianNB() --save-scores scores.txt",
+    f"attack {DATA} --model sklearn:GaussianNB() --seed -1",
+    f"attack {DATA}",
+    "audit nowhere.csv",
+    "audit one.csv",
+    "audit nan.csv",
+    "audit words.csv",
+    "audit same.csv",
+    "audit good.csv",
+    "audit scores.csv --score nothing",
+    "audit scores.csv --member nothing",
+    "audit scores.csv --confidence 1",
+    "audit scores.csv --confidence nan",
+    "audit scores.csv --epsilon -1",
+    "audit scores.csv --epsilon 1 --mu 1",
+    "audit scores.csv --epsilon 1 --delta 2",
+    "audit scores.csv --mu nan",
+    "audit scores.csv --noise-multiplier 1",
+    "audit scores.csv --fpr 3",
+    "audit scores.csv --out made.pdf",
+    "bound --epsilon x",
+    "bound --epsilon -1",
+    "bound --epsilon nan",
+    "bound --epsilon 1 --delta 2",
+    "bound --epsilon 1 --prior 1",
+    "bound --epsilon 1 --fpr -1",
+    "bound --epsilon 1 --plot picture.gif",
+    "bound --epsilon 1 --plot nowhere/picture.svg",
+    "bound",
+    "calibrate --sample-rate .1 --steps 10",
+    "calibrate --sample-rate 0 --steps 10 --advantage .1",
+    "calibrate --sample-rate .1 --steps 0 --advantage .1",
+    "calibrate --sample-rate .1 --steps 10 --advantage 0",
+    "calibrate --sample-rate .1 --steps 10 --advantage 1.5",
+    "calibrate --sample-rate .1 --steps 10 --advantage nan",
+    "calibrate --sample-rate .1 --steps 10 --advantage .1 --accuracy .6",
+    "calibrate --sample-rate .1 --steps 10 --tpr .1",
+    "calibrate --sample-rate .1 --steps 10 --tpr .01 --fpr .1",
+    "calibrate --sample-rate .1 --steps 10 --accuracy .6 --prior 2",
+    "calibrate --sample-rate .1 --steps 10 --epsilon 1",
+    "calibrate --sample-rate .1 --steps 10 --advantage .1 --low 5 --high 1",
+    "compare 1,0.1,10 x",
+    "compare 1,0.1,10 1,0.1",
+    "compare 1,0.1,10 nowhere.json",
+    "compare 1,0.1,10 deep.json",
+    "compare 1,0.1,10 words.json",
+    "compare 1,0.1,10 0,0.1,10",
+    "compare 1,0.1,10 2,0.1,10 --prior 0",
+    "compare",
+    "plan --pool-size 0 --precision .3 --fpr .1 --batch-size 10",
+    "plan --pool-size 100 --precision 2 --fpr .1 --batch-size 10",
+    "plan --pool-size 100 --precision .3 --fpr 0 --batch-size 10",
+    "plan --pool-size 100 --precision .3 --fpr .1 --batch-size 0",
+    "plan --pool-size 100 --precision .3 --fpr .1 --batch-size 10 --rate 2",
+    "plan --pool-size nan --precision .3 --fpr .1 --batch-size 10",
+    "unlearn --epsilon 1 --pool-size 0 --confidence .8",
+    "unlearn --epsilon 1 --pool-size 100 --confidence 1",
+    "unlearn --epsilon -1 --pool-size 100 --confidence .8",
+    "unlearn --epsilon 1 --pool-size 100 --confidence .8 --training-size 1e9",
+    f"train {DATA} --advantage 0 --out made.skops",
+    f"train {DATA} --advantage 1 --out made.skops",
+    f"train {DATA} --advantage nan --out made.skops",
+    f"train {DATA} --advantage .1 --epsilon 1 --out made.skops",
+    f"train {DATA} --tpr .1 --out made.skops",
+    f"train {DATA} --out made.txt",
+    f"train {DATA} --out nowhere/made.skops",
+    f"train {DATA} --model forest --out made.skops",
+    f"train {DATA} --task sorting --out made.skops",
+    f"train {DATA} --group nothing --out made.skops",
+    f"train {DATA} --drop nothing --out made.skops",
+    f"train {DATA} --holdout 2 --out made.skops",
+    f"train {DATA} --ranges unknown.json --out made.skops",
+    f"train {DATA} --ranges words.json --out made.skops",
+    f"train {DATA} --ranges deep.json --out made.skops",
+    f"train {DATA} --seed -1 --out made.skops",
+    f"check {DATA} --drop nothing",
+    "check good.csv --target nothing",
+    f"check {DATA} --ranges list.json",
+    f"check {DATA} --ranges unknown.json",
+    "app --port 0",
+    "app --port 70000",
+    "demo --out nowhere/demo.html",
+    "nothing",
+    "--nothing",
+]
+
+
+@pytest.mark.parametrize("line", LINES)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_hostile_lines(line, folder, capsys):
+    refused(line.split(), folder, capsys)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"check {DATA}",
+        f"assess {DATA} --epsilon 1 --attack-samples 100 --out made.html",
+        f"profile {DATA} --epsilon 1 --out made.csv",
+        f"release {DATA} --eta 0.3 --n-resamples 32 --out made.skops",
+        f"attack {DATA} --model sklearn:GaussianNB() --shadows 8 --out made.json",
+        "audit scores.csv",
+        "assess --noise-multiplier 1 --sample-rate 1e-300 --steps 10",
+    ],
+)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_what_is_not_hostile_works(line, folder, capsys):
+    """The control: the same lines without the fault."""
+    assert run(line.split()) == 0, capsys.readouterr().err
+
+
+def test_there_are_at_least_two_hundred():
+    assert len(FILES) * len(COMMANDS) - len(FINE) + len(LINES) >= 200
+    assert len(set(LINES)) == len(LINES)
+
+
+# a misreading is worse than a refusal: what the cells hold, the kind that is right, and a word of what has to be said
+MISREADINGS = {
+    "? in numbers": (["?" if i % 9 == 0 else str(1.5 * i) for i in range(N)], "number", "'?' read as missing"),
+    "NA in numbers": (["NA" if i % 9 == 0 else str(1.5 * i) for i in range(N)], "number", "'NA' read as missing"),
+    "thousands": ([f"{i + 1},234,{100 + i}" for i in range(N)], "number", "thousands"),
+    "decimal commas": ([f"{i},{i % 9}" for i in range(N)], "number", "decimal commas"),
+    "either": ([f"{i + 1},{200 + i}" for i in range(N)], "number", "could be"),
+    "ISO dates": ([f"2024-02-{1 + i % 28:02d}" for i in range(N)], "date", "days since"),
+    "American dates": ([f"2/{1 + i % 28}/2024" for i in range(N)], "date", "month/day/year"),
+    "doubtful dates": ([f"{1 + i % 9}/{1 + i % 11}/2024" for i in range(N)], "dropped", "not understood"),
+    "no such day": ([f"2024-02-{3 + i % 28:02d}" for i in range(N)], "dropped", "not understood"),
+    "postal codes": ([f"0{1 + i % 5}000" for i in range(N)], "category", "code"),
+    "names": ([f"Person {i}" for i in range(N)], "dropped", "identify"),
+    "row numbers": ([str(i) for i in range(N)], "dropped", "numbers the rows"),
+    "a number and a name": ([f"P{i}" if i % 5 == 0 else str(1.5 * i) for i in range(N)], "dropped", "mixes"),
+    "per cent": ([f"{i % 30} %" for i in range(N)], "number", "%"),
+    "mixed units": ([f"{i} {'€$'[i % 2]}" for i in range(N)], "dropped", ""),
+    "yes and no": (["yes", "no"] * (N // 2), "yes/no", "yes is 1"),
+    "hexadecimal": ([f"0x{i % 7:02x}" for i in range(N)], "category", ""),
+    "underscores": ([f"{i % 7}_000" for i in range(N)], "category", ""),
+    "infinity": (["inf" if i % 9 == 0 else str(1.5 * i) for i in range(N)], "number", "'inf' read as missing"),
+    "-999": (["-999" if i % 9 == 0 else str(1.5 * i) for i in range(N)], "number", "-999"),
+    "free text": (["he came in and said that nothing of what we had tried so far was of any use " + "abcde"[i % 5]
+                   for i in range(N)], "dropped", "free text"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", MISREADINGS)
+def test_nothing_is_misread_in_silence(what, tmp_path):
+    cells, kind, said = MISREADINGS[what]
+    pd.DataFrame({"x": cells, "y": [0, 1] * (N // 2)}).to_csv(tmp_path / "t.csv", index=False)
+    (column,) = understand(tmp_path / "t.csv", "y").columns
+    assert column.kind == kind, column
+    assert said in column.line
+
+
+def test_what_nobody_foresaw_is_a_defect_and_no_verdict(monkeypatch, capsys):
+    def broken(*_, **__):
+        raise ZeroDivisionError("division by zero")
+
+    monkeypatch.setattr("deniable.bounds.summary", broken)
+    assert run(["bound", "--epsilon", "1"]) == 70
+    told = capsys.readouterr().err
+    assert "defect of deniable" in told
+    assert "--debug" in told
+    assert "Traceback" not in told
+    assert json.dumps(told).count("\\n") == 1
