@@ -299,7 +299,7 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
     def _witnesses(self) -> tuple[tuple[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]:
         """Points θ ≥ 1 with K(θ), up to where the rarest outcomes dominate, and points θ ≤ 0."""
         loss, spread = self.loss, self._landmarks[3]
-        last = 40 / spread
+        last = 40 / max(spread, 1e-150)  # squares of rates below that underflow
         left = -np.concatenate([[0.0], np.geomspace(1e-3, 1e3, 60) * last])
         if loss.steps.size:
             sigma = float(loss.noise.min())
