@@ -58,6 +58,7 @@ def test_a_raw_table_becomes_a_model_that_takes_raw_rows(people, tmp_path, capsy
     truth = pd.read_csv(people)["answer"].to_numpy()
     assert np.mean(found == truth) > 0.8
     assert loaded[-1].tradeoff_.advantage() <= 0.4
+    assert dn.assess(loaded, raw, truth).numbers["use.accuracy.private"].value == np.mean(found == truth)
     assert not hasattr(loaded[-1], "_record_tradeoffs") or loaded[-1]._record_tradeoffs is None
     page = report.read_text()
     assert "Every look at the data" in page
@@ -78,7 +79,13 @@ def test_json_holds_what_the_model_guarantees(people, capsys):
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_a_useless_model_is_said_first(people, capsys):
-    assert train(people, "--target", "answer", "--advantage", 1e-4, "--seed", 0) == 0
+    from deniable.cli.train import finish
+    from deniable.report.training_run import train_table
+
+    frame = pd.read_csv(people)
+    frame["answer"] = np.random.default_rng(1).permutation(frame["answer"])  # nothing to be learned
+    rng = np.random.default_rng(0)
+    finish(train_table(frame, target="answer", advantage=0.1, rng=0, insecure_testing_rng=rng), None, None, False)
     out = " ".join(capsys.readouterr().out.split())
     assert out.startswith("This model is no better than always naming the most frequent class")
     for advice in ("weaker target", "more records", "--ranges", "deniable plan"):

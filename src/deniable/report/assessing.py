@@ -52,8 +52,9 @@ def assess(
           perturbation, and bounded, profiled record by record and attacked;
         - a pair (X, y) with ``model=`` a scikit-learn model fitted on it and ``mechanism=`` how it is released
           (``OutputPerturbation`` or ``ObjectivePerturbation``): the same of that model;
-        - a fitted :class:`~deniable.PrivateClassifier` or ``PrivateRegressor``: its account, curve, other risks and
-          shape functions; with ``X`` and ``y``, records held out from the fit, also how useful it is;
+        - a fitted :class:`~deniable.PrivateClassifier` or ``PrivateRegressor``, or a pipeline that ends in one: its
+          account, curve, other risks and shape functions; with ``X`` and ``y``, records held out from the fit, also how
+          useful it is;
         - what :func:`deniable.release` returned: the certificate of the release;
         - what :func:`deniable.privacy_profile` returned: the exposure of every record;
         - what :func:`deniable.audit_scores` returned: the measured attack (``bound=`` a trade-off to compare with).
@@ -89,6 +90,9 @@ def assess(
     }
     reproduction = {"command": command} if command else {}
     source = _what_ran(source)
+    steps = getattr(source, "steps", None)
+    if isinstance(steps, list) and _is_private_model(steps[-1][-1]):  # a pipeline, as ``deniable train`` writes it
+        X, source = (X if X is None else source[:-1].transform(X)), source[-1]
     private = _is_private_model(source)
     if (X is not None or y is not None) and not private:
         raise InputError(f"X and y go with a fitted private model, got {type(source).__name__}")

@@ -114,7 +114,7 @@ def train_table(
     train = _kept(len(aim), persons, share, np.random.default_rng(rng))
     y = aim.to_numpy()
     X = table.frame if persons is None else table.frame.assign(**{str(group): persons})
-    if kind == "classification" and insecure_testing_rng is None and not pd.api.types.is_numeric_dtype(aim):
+    if kind == "classification" and not pd.api.types.is_numeric_dtype(aim):
         y = y.astype(str)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", TrainingWarning)

@@ -45,7 +45,8 @@ class Usefulness:
         no_ranking = self.private.second is None or self.private.second < 0.5 + self.noise
         if not self.classification:
             return not self.private.first > self.noise
-        return self.private.first <= self.guess.first and no_ranking
+        chance = 2 * (self.guess.first * (1 - self.guess.first) / self.n) ** 0.5
+        return self.private.first <= self.guess.first + chance and no_ranking
 
     @property
     def alert(self) -> str:
