@@ -314,3 +314,22 @@ def test_no_mechanism_gets_nan(mechanism, with_epsilon):
     assert t.tpr(1e-3, "lower") <= t.tpr(1e-3)
     if with_epsilon:
         assert t.epsilon(1e-5, side="lower") <= t.epsilon(1e-5)  # fails for NaN
+
+
+def test_denormal_false_positive_rates_are_bounded_too():
+    t = dn.tradeoff(dn.GaussianDP(math.sqrt(5098) / 795.9))
+    assert t.tpr(3.31345e-319) >= 3.4773e-319  # the truth in 50 digits
+    assert t.tpr(3.31345e-319, side="lower") <= 3.4773e-319
+
+
+def test_composed_curves_say_that_parameters_were_fixed_beforehand():
+    composed = [
+        dn.SubsampledGaussian(1.0, 0.1, 10),
+        dn.SubsampledGaussian(0.05, 0.1, 10),
+        dn.PureDP(1.0) + dn.PureDP(1.0),
+        dn.GaussianDP(1.0) + dn.ApproximateDP(1.0, 1e-5),
+    ]
+    for mechanism in composed:
+        assert any("fixed beforehand" in note for note in dn.tradeoff(mechanism).assumptions.notes)
+    for mechanism in (dn.PureDP(1.0), dn.GaussianDP(1.0), dn.SubsampledGaussian(1.0, 0.1, 1)):
+        assert not dn.tradeoff(mechanism).assumptions.notes

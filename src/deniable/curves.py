@@ -464,11 +464,14 @@ class GaussianTradeoff(Tradeoff):
         return np.clip(value, 0.0, 1.0), slack
 
     def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
-        quantile = ndtri(fpr)
+        # among denormal numbers nothing has relative accuracy: from above, the ROC at the first normal ones
+        quantile = ndtri(np.where(fpr > 0, np.maximum(fpr, 1e-300), 0.0) if side == "upper" else fpr)
         with np.errstate(invalid="ignore"):
             nudge = 8 * _EPS * (1 + np.abs(quantile) + self.mu) * (1 if side == "upper" else -1)
             value = ndtr(quantile + self.mu + nudge)
         value = _outward(value, 4 * _EPS * value, side)
+        if side == "lower":
+            value = np.where(fpr < 1e-300, fpr, value)
         value = np.where(fpr == 0, float(np.isinf(self.mu)), np.where(fpr == 1, 1.0, value))
         return np.maximum(value, fpr)
 
@@ -550,6 +553,17 @@ class SmallestTradeoff(Tradeoff):
     @staticmethod
     def _best(values: list[FloatArray], side: Side) -> FloatArray:
         return np.asarray(np.min(values, axis=0) if side == "upper" else np.max(values, axis=0))
+
+
+FIXED_BEFOREHAND = (
+    "Noise, rates and the number of steps of every phase were fixed beforehand. If one was chosen from what earlier "
+    "steps released (or training stopped for what the data showed), the bound of what happened to run is none."
+)
+
+
+def with_note(tradeoff: Tradeoff, note: str) -> Tradeoff:
+    """Return ``tradeoff`` with a note added to its :class:`Assumptions`."""
+    return with_assumptions(tradeoff, notes=(*tradeoff.assumptions.notes, note))
 
 
 def with_assumptions(tradeoff: Tradeoff, **changes: Any) -> Tradeoff:

@@ -98,8 +98,9 @@ class SubsampledGaussian(Mechanism):
 class Composition(Mechanism):
     """Several mechanisms run on the same data, each possibly chosen after seeing the outputs before it.
 
-    Nested compositions are flattened. The parameters (noise, rate, number of steps) are fixed beforehand; a
-    noise level that depends on earlier outputs is outside the theorem.
+    Nested compositions are flattened. The *queries* may depend on earlier outputs; the parameters (noise, rate, number
+    of steps) are fixed beforehand. A noise level, a sampling rate or a moment to stop that was chosen after looking at
+    outputs is outside the theorem: adding up what was spent in the end, without a filter, bounds nothing.
     """
 
     mechanisms: tuple[Mechanism, ...]

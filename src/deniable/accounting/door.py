@@ -21,8 +21,8 @@ from deniable.accounting.engines.known_batches import with_sharp_phases
 from deniable.accounting.engines.monte_carlo import MonteCarloTradeoff
 from deniable.accounting.lines import Effort
 from deniable.accounting.loss import EPS, PrivacyLoss
-from deniable.curves import EVERY_CASE, ApproximateTradeoff, GaussianTradeoff, Tradeoff
-from deniable.mechanisms import ApproximateDP, Composition, GaussianDP, Mechanism, PureDP
+from deniable.curves import EVERY_CASE, FIXED_BEFOREHAND, ApproximateTradeoff, GaussianTradeoff, Tradeoff, with_note
+from deniable.mechanisms import ApproximateDP, Composition, GaussianDP, Mechanism, PureDP, SubsampledGaussian
 from deniable.risks import replaced
 
 Engine = Literal["auto", "inversion", "direct", "grid", "monte-carlo", "ball"]
@@ -82,6 +82,8 @@ def tradeoff(
         ),
         holds_for=EVERY_CASE,
     )
+    if _composed_of_several(mechanism):
+        found = with_note(found, FIXED_BEFOREHAND)
     if adjacency == "add-remove":
         return found
     return replaced(found, any_mechanism=isinstance(mechanism, PureDP | ApproximateDP))
@@ -140,6 +142,12 @@ def _sharp(loss: PrivacyLoss, tolerance: float, method: str, effort: Effort) -> 
     return with_sharp_phases(
         loss, _SHARPEST, lambda rest: _closed_form(rest) or _composed(rest, tolerance, method, effort)
     )
+
+
+def _composed_of_several(mechanism: Mechanism) -> bool:
+    """Whether something could have been chosen after looking at earlier outputs."""
+    parts = mechanism.mechanisms if isinstance(mechanism, Composition) else (mechanism,)
+    return len(parts) > 1 or any(isinstance(p, SubsampledGaussian) and p.steps > 1 for p in parts)
 
 
 def _direct(loss: PrivacyLoss) -> Tradeoff:

@@ -21,10 +21,11 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import bdtrc, betaincinv, betaln, xlog1py, xlogy
+from scipy.special import betaincinv, betaln, xlog1py, xlogy
 
 from deniable._check import FloatArray
 from deniable._shown import shown
+from deniable._tails import beta_quantile, binomial_above
 from deniable.audit.families import Family, Tangent
 
 Sides = Literal["two-sided", "lower", "upper"]
@@ -135,7 +136,7 @@ def p_value(
     """
     x = np.asarray(hits, dtype=np.float64)[..., None]
     fpr, weight = _beta_rule(k, n, m, kink, error * _TAIL)
-    tail = np.where(x > 0, bdtrc(x - 1, m, ceiling(fpr)), 1.0)
+    tail = binomial_above(x - 1, m, ceiling(fpr))
     return np.asarray(np.minimum(1.0, tail @ weight + error * _TAIL))
 
 
@@ -209,8 +210,8 @@ def advantage_upper(ranking: Ranking, error: float) -> float:
 
 def clopper_pearson(hits: int, trials: int, error: float) -> tuple[float, float]:
     """Return the exact binomial limits, each with one-sided ``error`` (Clopper & Pearson 1934)."""
-    low = float(betaincinv(hits, trials - hits + 1, error)) if hits > 0 else 0.0
-    high = float(betaincinv(hits + 1, trials - hits, 1 - error)) if hits < trials else 1.0
+    low = float(beta_quantile(hits, trials - hits + 1, error, "lower")) if hits > 0 else 0.0
+    high = float(beta_quantile(hits + 1, trials - hits, 1 - error, "upper")) if hits < trials else 1.0
     return low, high
 
 
@@ -223,7 +224,7 @@ def _pointwise_upper(ranking: Ranking, error: float) -> tuple[FloatArray, FloatA
     m = ranking.m
     ks, reach = _reach(ranking.n, error / 2)
     hits = ranking.above[ks - 1]
-    high = np.where(hits < m, betaincinv(hits + 1, np.maximum(m - hits, 1), 1 - error / 2), 1.0)
+    high = np.where(hits < m, beta_quantile(hits + 1, np.maximum(m - hits, 1), 1 - error / 2, "upper"), 1.0)
     return np.concatenate([[0.0], reach]), np.concatenate([high, [1.0]])
 
 
@@ -232,7 +233,7 @@ def _reach(n: int, error: float) -> tuple[IntArray, FloatArray]:
     """Ranks k, all or about 1,200 of them, and lower limits of the false positive rate above the k-th nonmember."""
     coarse = np.concatenate([np.geomspace(1, n, 200), np.linspace(1, n, 1000)])
     ks: IntArray = np.arange(1, n + 1, dtype=np.int64) if n <= 1200 else np.unique(np.rint(coarse).astype(np.int64))
-    return ks, np.asarray(betaincinv(ks, n - ks + 1, error), dtype=np.float64)
+    return ks, beta_quantile(ks, n - ks + 1, error, "lower")
 
 
 @lru_cache(maxsize=4096)

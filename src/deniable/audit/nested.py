@@ -18,9 +18,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import bdtrc
 
 from deniable._check import FloatArray
+from deniable._tails import binomial_above
 from deniable.audit.families import Promise
 from deniable.audit.intervals import Ranking, clopper_pearson, p_value
 from deniable.audit.thresholds import candidate_ranks
@@ -53,7 +53,7 @@ class Decisions:
         rate = min(1.0, (1 + ceiling.advantage) / 2)
         if self.right == 0 or self.right - 1 < self.made * rate:
             return 1.0
-        return float(bdtrc(self.right - 1, self.made, rate))
+        return float(binomial_above(self.right - 1, self.made, rate))
 
     def advantage(self, error: float) -> float:
         """Return the largest advantage that is rejected at level ``error`` (0 if none)."""

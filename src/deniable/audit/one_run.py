@@ -12,9 +12,9 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import bdtr, bdtrc
 
 from deniable._check import InputError, choice, integer, number, numbers
+from deniable._tails import TAIL_ERROR, binomial_above
 from deniable.audit.families import EpsilonDelta, Family, Gaussian
 from deniable.audit.intervals import Interval
 
@@ -127,11 +127,12 @@ def _p_value(epsilon: float, delta: float, m: int, r: int, v: int) -> float:
     if v == 0:
         return 1.0
     q = 1 / (1 + np.exp(-epsilon))
-    value = float(bdtrc(v - 1, r, q))
+    value = float(binomial_above(v - 1, r, q))
     if delta > 0:
         i = np.arange(1, v + 1)
-        below = np.where(v - i - 1 >= 0, bdtr(np.maximum(v - i - 1, 0), r, q), 0.0)
-        value += 2 * m * delta * float(np.max((bdtr(v - 1, r, q) - below) / i))
+        # P(v − i ≤ Binomial < v), a difference of tails: the error of either is charged
+        beyond = value * (1 - 2 * TAIL_ERROR)
+        value += 2 * m * delta * float(np.max(np.maximum(binomial_above(v - i - 1, r, q) - beyond, 0.0) / i))
     return min(1.0, value)
 
 

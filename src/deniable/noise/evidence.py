@@ -17,10 +17,10 @@ from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaincinv
 
 from deniable._check import FloatArray, InputError
 from deniable._search import bisect
+from deniable._tails import beta_quantile
 from deniable.noise.laws import NoiseLaw
 
 Indices = NDArray[np.intp]
@@ -225,7 +225,7 @@ def dominating_law(distances: FloatArray, doubt: float) -> tuple[FloatArray, Flo
     n = len(distances)
     below = np.unique(np.round(np.geomspace(1, n, min(n, 14))).astype(int)) - 1  # ranks below the largest
     ranks = n - below[::-1]
-    reached = betaincinv(ranks, n - ranks + 1, doubt / len(ranks)) * (1 - 1e-12)
+    reached = beta_quantile(ranks, n - ranks + 1, doubt / len(ranks), "lower")
     reached = np.maximum.accumulate(reached)
     points = np.append(np.sort(distances)[ranks - 1], np.inf)
     return points, np.diff(np.concatenate([[0.0], reached, [1.0]]))

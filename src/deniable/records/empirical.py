@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import betaincinv
 
 from deniable._check import FloatArray, InputError, integer, number, numbers
+from deniable._tails import beta_quantile
 
 Sampler = Callable[[np.random.Generator], ArrayLike]
 
@@ -104,6 +104,6 @@ def _hits(sampler: Sampler, model: FloatArray, radius: float, samples: int, rng:
 def _clopper_pearson(hits: FloatArray, samples: int, confidence: float) -> FloatArray:
     tail = (1 - confidence) / 2
     with np.errstate(invalid="ignore"):
-        low = np.where(hits > 0, betaincinv(np.maximum(hits, 1), samples - hits + 1, tail), 0.0)
-        high = np.where(hits < samples, betaincinv(hits + 1, np.maximum(samples - hits, 1), 1 - tail), 1.0)
+        low = np.where(hits > 0, beta_quantile(np.maximum(hits, 1), samples - hits + 1, tail, "lower"), 0.0)
+        high = np.where(hits < samples, beta_quantile(hits + 1, np.maximum(samples - hits, 1), 1 - tail, "upper"), 1.0)
     return np.stack([low, high], axis=-1)

@@ -14,7 +14,7 @@ import pandas as pd
 
 from deniable._check import InputError, number, numbers
 from deniable.accounting import tradeoff as tradeoff_of
-from deniable.curves import ApproximateTradeoff, Assumptions, Tradeoff
+from deniable.curves import FIXED_BEFOREHAND, ApproximateTradeoff, Assumptions, Tradeoff
 from deniable.integrations.dp_event import from_dp_event
 from deniable.integrations.interpret import DPEBM
 from deniable.integrations.opacus import from_opacus
@@ -22,7 +22,7 @@ from deniable.integrations.private_run import PrivateRun
 from deniable.mechanisms import Composition, Mechanism, SubsampledGaussian
 from deniable.planning.comparison import pinsker
 from deniable.report.model import Assessment
-from deniable.report.sections import FIXED_BEFOREHAND, NOT_COVERED, TUNING_WARNING, bound_headline, bound_section
+from deniable.report.sections import NOT_COVERED, TUNING_WARNING, bound_headline, bound_section
 
 
 def assess(
@@ -156,7 +156,9 @@ def _assess_mechanism(
 def _assumptions(bound: Tradeoff, source: Mechanism | Tradeoff) -> Assumptions:
     """Those of the curve; of several steps also that nobody chose the later ones by the earlier ones."""
     several = isinstance(source, Composition) or (isinstance(source, SubsampledGaussian) and source.steps > 1)
-    notes = (*bound.assumptions.notes, FIXED_BEFOREHAND) if several else bound.assumptions.notes
+    notes = bound.assumptions.notes
+    if several and FIXED_BEFOREHAND not in notes:
+        notes = (*notes, FIXED_BEFOREHAND)
     return replace(bound.assumptions, notes=notes)
 
 

@@ -24,10 +24,6 @@ NOT_COVERED = (
     "and are not counted.",
 )
 
-FIXED_BEFOREHAND = (
-    "Noise, rates and the number of steps of every phase were fixed beforehand. If one was chosen from what earlier "
-    "steps released (or training stopped for what the data showed), the bound of what happened to run is none."
-)
 TUNING_WARNING = (
     "Hyperparameter tuning on the same data is not included. If several runs were tried and the best one kept, the "
     "guarantee of the whole is weaker than that of the last run."
