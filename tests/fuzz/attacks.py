@@ -1,4 +1,4 @@
-"""Attacks whose power has a closed form, in 40-digit arithmetic, and a bound that no attack passes.
+"""Attacks whose power has a closed form, in 60-digit arithmetic, and a bound that no attack passes.
 
 Nothing here imports numerics of the library: a mechanism is read as its parts.
 
@@ -15,7 +15,8 @@ import numpy as np
 
 import deniable as dn
 
-DIGITS = 40
+DIGITS = 60
+SMALLEST = 1e-35  # complements of probabilities below this have lost digits
 _MOST_LEVELS = 400  # of a binomial law
 
 

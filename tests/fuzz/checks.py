@@ -14,7 +14,7 @@ import numpy as np
 
 import deniable as dn
 from deniable import InputError
-from fuzz.attacks import DIGITS, attacks, told_the_batches
+from fuzz.attacks import DIGITS, SMALLEST, attacks, told_the_batches
 from fuzz.mechanisms import random_mechanism
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -196,9 +196,10 @@ def _attacks(
             ledger.expect(
                 "attack, TPR", point.tpr <= mp.mpf(limit), f"{point.name}, tpr({rate!r})", limit, mp.nstr(point.tpr, 20)
             )
-        missed = np.array([_up(1 - point.tpr) for point in chosen])
+        back = [point for point in chosen if 1 - point.tpr > SMALLEST]
+        missed = np.array([_up(1 - point.tpr) for point in back])
         bound = np.asarray(inverse.tpr(missed))
-        for point, rate, limit in zip(chosen, missed, bound, strict=True):
+        for point, rate, limit in zip(back, missed, bound, strict=True):
             fine = 1 - point.fpr <= mp.mpf(limit)
             ledger.expect(
                 "attack, TPR of a removed record",
