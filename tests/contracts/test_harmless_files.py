@@ -101,9 +101,10 @@ def test_release_writes_a_model_and_a_certificate_without_people(table, people, 
 def test_reports_name_no_person(table, people, suffix, capsys):
     out = table.parent / f"report{suffix}"
     words = ["assess", str(table), "--target", "y", "--epsilon", "1", "--attack-samples", "200", "--seed", "0"]
-    assert run([*words, "--out", str(out)]) == 0
+    model = table.parent / "model.skops"
+    assert run([*words, "--out", str(out), "--save-model", str(model)]) == 0
     told = capsys.readouterr()
-    for text in (content(out), told.out, told.err):
+    for text in (content(out), content(model), told.out, told.err):
         assert_harmless(text, people)
     assert "'name': dropped" in told.err
     assert "dropped" in content(out).decode()
@@ -124,6 +125,18 @@ def test_attacks_name_no_person(table, people, capsys):
     assert run([*words, "--seed", "0", "--out", str(out)]) == 0
     told = capsys.readouterr()
     for text in (content(out), told.out, told.err):
+        assert_harmless(text, people)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("model", ["additive", "linear"])
+def test_trained_models_and_their_reports_name_no_person(table, people, model, capsys):
+    folder = table.parent
+    words = ["train", str(table), "--target", "y", "--advantage", "0.3", "--model", model, "--seed", "0"]
+    assert run([*words, "--out", str(folder / "model.skops"), "--report", str(folder / "report.html")]) == 0
+    told = capsys.readouterr()
+    assert "'name': dropped" in told.out + told.err
+    for text in (content(folder / "model.skops"), content(folder / "report.html"), told.out, told.err):
         assert_harmless(text, people)
 
 
