@@ -22,6 +22,7 @@ from deniable.accounting.loss import EPS, PrivacyLoss
 from deniable.accounting.transform.nodes import TooSlowError
 from deniable.curves import Direction, Side, Tradeoff
 
+_MOST_KEPT = 1 << 22  # lattice points
 _OFFSETS = np.array([0.01, 0.05, 0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0])
 _MANY_PHASES = 4  # up to which all points are used
 _MIRRORED: dict[Region, Region] = {"left": "right", "middle": "middle", "right": "left"}
@@ -80,8 +81,8 @@ class GridTradeoff(Tradeoff):
 
     loss: PrivacyLoss
     points: int = 1 << 20
-    # the last one of each kind: they take 16 MB each
-    _lattices: dict[tuple[Direction, Side], Lattice] = field(
+    # the last ones: 16 MB for a million points
+    _lattices: dict[tuple[Direction, Side, float], Lattice] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
 
@@ -161,10 +162,15 @@ class GridTradeoff(Tradeoff):
         _, middle, variance = self.loss.cumulants(0.5)
         spread, centre = 20 * math.sqrt(variance), middle if direction == "add" else -middle
         design = centre + spread * math.sinh(round(5 * math.asinh((threshold - centre) / spread)) / 5)
-        known = self._lattices.get((direction, side))
-        if known is None or known.design != design:
-            known = self._lattices[direction, side] = self._composed(design, direction, side)
-        return known
+        key = direction, side, design
+        if key not in self._lattices:
+            while self._lattices and self._kept() > _MOST_KEPT - self.points:
+                del self._lattices[next(iter(self._lattices))]
+            self._lattices[key] = self._composed(design, direction, side)
+        return self._lattices[key]
+
+    def _kept(self) -> int:
+        return sum(lattice.above_out.size for lattice in self._lattices.values())
 
     def _composed(self, design: float, direction: Direction, side: Side) -> Lattice:
         phases = self.loss.steps.size + len(self.loss.flips) + (self.loss.gaussian > 0)
