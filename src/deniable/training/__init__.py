@@ -1,9 +1,18 @@
 """Models fitted to a membership target: noisy sums over all records, each look at the data in one account."""
 
 from deniable.training.account import Certificate, Use
+from deniable.training.attack import PrivateAttack
 from deniable.training.base import TrainingWarning
 from deniable.training.classifier import PrivateClassifier
 from deniable.training.exposure import RecordTradeoffs
 from deniable.training.regressor import PrivateRegressor
 
-__all__ = ["Certificate", "PrivateClassifier", "PrivateRegressor", "RecordTradeoffs", "TrainingWarning", "Use"]
+__all__ = [
+    "Certificate",
+    "PrivateAttack",
+    "PrivateClassifier",
+    "PrivateRegressor",
+    "RecordTradeoffs",
+    "TrainingWarning",
+    "Use",
+]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Mapping
-from typing import Any, Self
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -17,7 +17,7 @@ from deniable.accounting import tradeoff
 from deniable.curves import Tradeoff, with_assumptions
 from deniable.mechanisms import Composition, GaussianDP
 from deniable.training.account import Certificate, Ledger
-from deniable.training.columns import Table
+from deniable.training.columns import Column, Table
 from deniable.training.declared import asks_discovery, crowded_columns, declare, public_inputs
 from deniable.training.exposure import RecordTradeoffs
 from deniable.training.fitting import Additive, Task, fit_table
@@ -26,6 +26,9 @@ from deniable.training.losses import Loss
 from deniable.training.noise_source import GaussianNoise, NoiseSource
 from deniable.training.targets import Budget, budget
 from deniable.training.units import units_of
+
+if TYPE_CHECKING:
+    from deniable.training.attack import PrivateAttack
 
 FEW = 50  # records below which a warning says what can be promised
 _TARGETS = (
@@ -68,16 +71,20 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
             warnings.warn("insecure_testing_rng is set: this model protects nobody", TrainingWarning, stacklevel=2)
         return self._fit(X, y, GaussianNoise(copy.deepcopy(testing)))  # a second fit sees the same noise
 
-    def _fit(self, X: Any, y: Any, source: NoiseSource) -> Self:
-        """Fit with another source of noise: every look at the data goes through ``source``."""
-        fresh = self._fitted(X, y, source)  # everything is computed before anything is set
+    def _fit(self, X: Any, y: Any, source: NoiseSource, columns: Sequence[Column] | None = None) -> Self:
+        """Fit with another source of noise: every look at the data goes through ``source``.
+
+        ``columns`` are those of a fitted model, where they (kinds are public) should not be found out anew; values
+        that cannot be meant are not refused then.
+        """
+        fresh = self._fitted(X, y, source, columns)  # everything is computed before anything is set
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
         for name, value in fresh.items():
             setattr(self, name, value)
         return self
 
-    def _fitted(self, X: Any, y: Any, source: NoiseSource) -> dict[str, Any]:
+    def _fitted(self, X: Any, y: Any, source: NoiseSource, columns: Sequence[Column] | None) -> dict[str, Any]:
         choice("model", self.model, ("additive", "linear"))
         if integer("interactions", self.interactions, at_least=0) and self.model != "additive":
             raise InputError("interactions are for model='additive'")
@@ -87,7 +94,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         names = copy.copy(self)  # takes the names of the columns, so that self stays as it is if something is refused
         X = names._checked(X, reset=True)
         check_consistent_length(X, y)
-        table = Table(X, keep=self.categories if isinstance(self.categories, Mapping) else ())
+        table = Table(X, columns, keep=self.categories if isinstance(self.categories, Mapping) else ())
         _tell_left_out(table)
         failure = self._failure()
         if crowded := crowded_columns(table, self.categories):
@@ -98,7 +105,7 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
                 stacklevel=4,
             )
         allowance = budget({name: getattr(self, name) for name in _TARGETS}, self.mechanism, failure=failure)
-        declared = declare(table, self.ranges, self.categories, self.discovery_delta)
+        declared = declare(table, self.ranges, self.categories, self.discovery_delta, check_values=columns is None)
         units = Units() if owners is None else units_of(owners, self.records_per_person)
         out = self._learn(table, y, Look(source, Ledger(allowance.mu, allowance.delta), units), declared, allowance)
         return out | {k: v for k, v in vars(names).items() if k in ("n_features_in_", "feature_names_in_")}
@@ -150,6 +157,59 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
                 TrainingWarning,
                 stacklevel=5,
             )
+
+    def attack(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        record: Literal["worst"] | int = "worst",
+        n_trainings: int = 100,
+        noise_share: float = 1.0,
+        confidence: float = 0.95,
+        n_jobs: int | None = None,
+    ) -> PrivateAttack:
+        """Attack this kind of fit as strongly as possible: train with and without one record, many times.
+
+        The attacker knows all other records and sees everything that a fit released (the likelihood ratio of the
+        transcript, the optimal attack), or the final model only. What it reaches is at most ``tradeoff_`` if the
+        implementation is right, and nearly that for the worst canary.
+
+        Parameters
+        ----------
+        X, y
+            The data that the model was fitted to (or others with the same columns). **Not for publication**: which
+            canary is worst tells about them.
+        record
+            "worst": a record is added whose contribution stays at its bound; or the number of a row that is left out
+            (with ``group``, its person).
+        n_trainings
+            Fits with the record, and as many without.
+        noise_share
+            Share of the promised noise that is added: 1, or less for a negative control, which must be "violated".
+        confidence
+            Of intervals and verdicts.
+        n_jobs
+            Fits at a time, through joblib.
+
+        Raises
+        ------
+        InputError
+            If categories were discovered: their failure probability is no Gaussian sum.
+        """
+        from deniable.training.attack import attack_private
+
+        check_is_fitted(self)
+        return attack_private(
+            self,
+            _as_table(X),
+            y,
+            record=record,
+            n_trainings=n_trainings,
+            noise_share=noise_share,
+            confidence=confidence,
+            n_jobs=n_jobs,
+        )
 
     @property
     def replacement_tradeoff_(self) -> Tradeoff:

@@ -20,7 +20,9 @@ _MOST_LISTED = 50_000
 _WORDS = ("hash", "discover")
 
 
-def declare(table: Table, ranges: Any, categories: Any, discovery_delta: float) -> Declared:
+def declare(
+    table: Table, ranges: Any, categories: Any, discovery_delta: float, *, check_values: bool = True
+) -> Declared:
     """Return the checked declarations; refuses columns that do not exist and values that cannot be meant."""
     names = {column.name: column for column in table.columns}
     spans = {}
@@ -29,7 +31,7 @@ def declare(table: Table, ranges: Any, categories: Any, discovery_delta: float) 
         if column.kind not in ("number", "date"):
             raise InputError(f"ranges names the column {name!r}, which holds texts; give its categories instead")
         spans[name] = span_of(f"ranges[{name!r}]", span, column.kind)
-    for j, column in enumerate(table.columns):
+    for j, column in enumerate(table.columns if check_values else ()):
         _check_values(table, j, spans.get(column.name))
     if categories is None or isinstance(categories, str):
         word = choice("categories", "hash" if categories is None else categories, _WORDS)

@@ -1,0 +1,59 @@
+"""Promise: no attack on a private fit beats its curve, and the worst canary's nearly reaches it.
+
+1,000 simulated retrainings, half of them with one more record, of a model with short descents (the account is the
+same for any number of steps).
+"""
+
+import numpy as np
+import pytest
+
+import deniable as dn
+from deniable.training import fitting
+
+pytestmark = pytest.mark.filterwarnings("ignore::deniable.training.TrainingWarning")
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (60, 2))
+    return X, (X[:, 0] + 0.3 * rng.normal(size=60) > 0).astype(int)
+
+
+@pytest.fixture(scope="module")
+def fitted(table):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fitting, "STEPS", 20)
+        rng = np.random.default_rng(1)
+        model = dn.PrivateClassifier(advantage=0.5, insecure_testing_rng=rng)  # seeds for everything
+        yield model.fit(*table)
+
+
+def test_no_attack_in_1000_retrainings_beats_the_curve_and_the_best_attains_it(fitted, table):
+    attack = fitted.attack(*table, n_trainings=500)
+    curve = fitted.tradeoff_
+    for scores in (attack.transcript, attack.final):
+        audit = scores.audit(0.999)
+        assert not audit.compare(curve).violated
+        assert audit.advantage().low <= curve.advantage()
+        assert all(audit.tpr(fpr).low <= curve.tpr(fpr) for fpr in (0.01, 0.1, 0.5))
+    assert np.all(attack.path_mu <= attack.bound_mu)  # each history, not only on average
+    assert attack.path_mu.mean() > 0.95 * attack.bound_mu
+    reached, error = attack.advantage()
+    assert reached > 0.9 * curve.advantage()
+    assert reached < curve.advantage() + 4 * error
+    assert attack.transcript.audit(0.999).advantage().low > 0.3  # not uselessly weak, counted
+
+
+@pytest.mark.parametrize("record", ["worst", 0])
+def test_negative_control_a_tenth_of_the_noise_is_caught(fitted, table, record):
+    attack = fitted.attack(*table, record=record, n_trainings=50, noise_share=0.1)
+    assert attack.verdict("transcript").violated
+    if record == "worst":
+        assert attack.verdict("final").violated
+
+
+def test_a_real_record_is_harder_to_find_than_the_canary(fitted, table):
+    attack = fitted.attack(*table, record=5, n_trainings=30)
+    assert attack.path_mu.mean() < 0.9 * attack.bound_mu
+    assert not attack.verdict().violated
