@@ -2,8 +2,8 @@
 
     python benchmarks/training/scale.py [adult] [large] [digits]
 
-Memory is the largest resident size of the process less what it was before the fit, beside the size of the encoded data
-(one 2-byte cell number for each record and column).
+Memory is the largest resident size of the process less the largest before the fit (0: the fit needs less than making
+the table did), beside the size of the table and of the encoded data (one 2-byte cell number a record and column).
 """
 
 import json
