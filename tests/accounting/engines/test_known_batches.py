@@ -210,3 +210,9 @@ def test_corners_give_a_bracket_and_no_warning(sigma, rate, steps):
     ):
         assert np.all(np.asarray(lower) <= np.asarray(upper))
         assert np.all(np.asarray(upper) <= 1)
+
+
+def test_nothing_is_found_without_false_positives():
+    # found by the fuzz (seed 3000019): the rate of a test under "in" underflowed, and the lower bound at 0 was 0.99999
+    removed = dn.tradeoff(dn.SubsampledGaussian(0.04786, 0.03193, 2992728)).inverse()
+    assert removed.tpr(0.0, side="lower") == 0.0

@@ -86,7 +86,7 @@ class KnownBatchesTradeoff(Tradeoff):
 
     def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
         if side == "lower":
-            return _best([attack._rates(fpr, direction, side) for attack in self.attacks], fpr)
+            return _best_rates([attack._rates(fpr, direction, side) for attack in self.attacks], fpr)
         # TPR ≤ γα + H_γ for every γ: best where the likelihood ratio tests of all labels make α together, or at γ = 1
         never, taken = 1 - self.took, np.sqrt(self.squared)
         low, high = np.full_like(fpr, -800.0), np.full_like(fpr, 800.0)
@@ -176,7 +176,7 @@ class SharpTradeoff(Tradeoff):
                 else:
                     left = np.clip(fpr / (1 - hit) * (1 - 8 * EPS), 0.0, 1.0)
                     bounds.append((1 - false) * self.rest._rates(left, direction, side) * (1 - 8 * EPS))
-            return _best(bounds, fpr)
+            return _best_rates(bounds, fpr)
         if direction == "add":
             found = self.took + (1 - self.took) * self.rest._rates(fpr, direction, side)
             return np.minimum(told, found * (1 + 8 * EPS))
@@ -220,6 +220,11 @@ def _phases(loss: PrivacyLoss, which: NDArray[np.bool_]) -> PrivacyLoss:
 def _best(bounds: Sequence[FloatArray], trivial: FloatArray) -> FloatArray:
     found: FloatArray = np.max([trivial, *bounds], axis=0)
     return found
+
+
+def _best_rates(bounds: Sequence[FloatArray], fpr: FloatArray) -> FloatArray:
+    """The laws have the same null sets, so that nothing is found at FPR 0, where a test's rate may have underflowed."""
+    return np.where(fpr > 0, _best(bounds, fpr), 0.0)
 
 
 def _took(loss: PrivacyLoss) -> float:
