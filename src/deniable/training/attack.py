@@ -157,7 +157,8 @@ def attack_private(
     plan = _Plan(_with_classes(model), tuple(model.columns_), noise_share)
     if record == "worst":
         rest, canary = (X, y), _worst(plan, X, y)
-        words = f"a canary, like record {canary.place} with target {canary.y[0]}"
+        like = f"like record {canary.place}" if canary.place >= 0 else "every number at an end of its column"
+        words = f"a canary, {like}, with target {canary.y[0]}"
     else:
         place = integer("record", record, at_least=0)
         if place >= len(y):
@@ -239,8 +240,9 @@ def _fits(fitted: Any, canary: _Canary) -> float:
 def _worst(plan: _Plan, X: Any, y: Any) -> _Canary:
     """Return the row and target that would leave the deepest trace in one fit, sought in a fit of its own.
 
-    Each row of the data (at most 1,000, evenly spaced) is tried with every class, or with targets far outside: labels
-    against what the model says keep a contribution at its bound. A person is tried with as many records as count.
+    Each row of the data (at most 1,000, evenly spaced), and the first one with all numbers at one end of their columns,
+    is tried with every class, or with targets far outside: labels against what the model says keep a contribution at
+    its bound. A person is tried with as many records as count.
     """
     model = plan.model
     places = np.unique(np.linspace(0, len(y) - 1, min(len(y), _CANDIDATES)).astype(int))
@@ -249,15 +251,33 @@ def _worst(plan: _Plan, X: Any, y: Any) -> _Canary:
     else:
         targets = np.array([y.min() - _FAR * y.std(), y.max() + _FAR * y.std()])
         targets = np.maximum(targets, 0.0) if model.loss == "poisson" else targets
-    place, target = np.repeat(places, len(targets)), np.tile(targets, len(places))
+    rows = _joined(_rows(X, places), _corners(plan, X))
+    place, target = np.repeat([*places, -1, -1], len(targets)), np.tile(targets, len(places) + 2)
     copies = 1 if model.group is None else model.records_per_person
-    tried = _own_persons(_rows(X, np.repeat(place, copies)), X, model.group, copies)
+    tried = np.repeat(np.arange(len(rows)), len(targets) * copies)
+    tried = _own_persons(_rows(rows, tried), X, model.group, copies)
     recorded = Recorded(GaussianNoise(), 1.0)
     plan.fit(X, y, recorded)
     exposure = plan.fit(tried, np.repeat(target, copies), Followed(recorded, inside=False)).record_tradeoffs_.mu
     best = int(np.argmax(exposure))
     part = np.arange(best * copies, (best + 1) * copies)
     return _Canary(_rows(tried, part), np.repeat(target[best], copies), int(place[best]))
+
+
+def _corners(plan: _Plan, X: Any) -> Any:
+    """Return the first row twice, with every number at its column's smallest and at its largest value."""
+    corners = _rows(X, np.array([0, 0])).copy()
+    features = X if plan.model.group is None else X.drop(columns=plan.model.group)
+    for column in plan.columns:
+        if column.kind != "number":
+            continue
+        if isinstance(X, pd.DataFrame):
+            name = features.columns[column.place]
+            corners[name] = [X[name].min(), X[name].max()]
+        else:
+            values = np.asarray(features, dtype=object)[:, column.place].astype(np.float64)
+            corners[:, column.place] = [np.nanmin(values), np.nanmax(values)]
+    return corners
 
 
 def _own_persons(rows: Any, X: Any, group: Any, copies: int) -> Any:
