@@ -21,6 +21,7 @@ from deniable.training.bins import NoisyCells
 from deniable.training.ranges import CELLS, cell_ends
 
 _POINTS = 64  # quantiles that stand for a shape
+_ENDS = 6  # of 2·_POINTS equal parts beyond each end of the cells: about 5 % of the mass
 _SPREADS = (0.15, 0.3, 0.6, 1.2, 2.5)  # standard deviations of log2|x|
 _ZEROS = (0.0, 0.4, 0.8)  # shares of exact zeros
 _CENTRES = (-3.0, -2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0, 3.0)  # means in standard deviations
@@ -84,7 +85,7 @@ def _prior(sizes: FloatArray, kinds: int) -> FloatArray:
 
 
 def cells_from_octaves(counts: FloatArray, sd: float, records: float) -> NoisyCells:
-    """Return adjacent cells of equal mass under the posterior mixture of all shapes.
+    """Return adjacent cells of equal mass under the posterior mixture of all shapes, 5 % of the mass beyond each end.
 
     Parameters
     ----------
@@ -109,7 +110,8 @@ def cells_from_octaves(counts: FloatArray, sd: float, records: float) -> NoisyCe
     reached = np.cumsum(weights[order])
     at = np.searchsorted(reached / reached[-1], np.arange(1, 2 * _POINTS, 1) / (2 * _POINTS))
     found = points[order][np.minimum(at, points.size - 1)]
-    low, high, edges = found[0], found[-1], np.unique(found[1::2])
+    low, high = found[_ENDS - 1], found[-_ENDS]  # far tails of a wide mixture would leave no slope to a linear term
+    edges = np.unique(found[1::2])
     if not low < high:
         low, high = low - abs(low) / 2 - 2.0**-20, high + abs(high) / 2 + 2.0**-20
     edges = edges[(edges > low) & (edges < high)]
