@@ -44,7 +44,8 @@ diffprivlib ε = ln((1 + a)/(1 − a)).
 does without: the smallest and largest value of every column, the lists of categories, medians for blanks, the number of
 records, the range or scale of a regression's target. Opacus and diffprivlib also get their best setting for each data
 set and target, chosen by held-out score. deniable runs with its defaults. "Ranges told" is deniable with the same free
-ranges; on digits both are told the 17 grey levels. Tables say — where a tool does not take the data (DP-EBM has no multiclass) or has not been run.
+ranges; on digits both are told the 17 grey levels. Tables say — where a tool does not take the data
+(DP-EBM has no multiclass) or has not been run on all splits.
 
 """
 
