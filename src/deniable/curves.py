@@ -36,6 +36,7 @@ ONE_CASE = "the record and the data set for which it was computed"
 
 _EPS = float(np.finfo(np.float64).eps)
 _TINY = float(np.finfo(np.float64).tiny)
+_FIRST_NORMAL = 1e-300  # false positive rates below have fewer digits, or none to spare for a product
 _FARTHEST = 5e3  # |ε| beyond which exp() under- and overflows anyway
 _MOST_ROUNDS = 60  # enough to get there
 _FAILURES = (ArithmeticError, MemoryError, ValueError, np.linalg.LinAlgError)  # of an engine: its bound is trivial then
@@ -103,8 +104,15 @@ class Tradeoff(ABC):
         return _sane(lambda: self._hockey_stick(log_gamma, direction, side), floor, side)
 
     def _rates(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
-        """Largest true positive rates made safe: see :func:`_sane`."""
-        return _sane(lambda: self._roc(fpr, direction, side), fpr, side)
+        """Largest true positive rates made safe: see :func:`_sane`.
+
+        Among denormal rates nothing has relative accuracy: from above they get the bound of the first normal ones, from
+        below the trivial one.
+        """
+        denormal = (fpr > 0) & (fpr < _FIRST_NORMAL)
+        asked = np.where(denormal, _FIRST_NORMAL, fpr)
+        found = _sane(lambda: self._roc(asked, direction, side), asked, side)
+        return found if side == "upper" else np.where(denormal, fpr, found)
 
     def _ratio_bound(self, direction: Direction, side: Side) -> float:
         """Bound on the essential supremum of the log-likelihood ratio, which is at least 0."""
@@ -202,7 +210,8 @@ class Tradeoff(ABC):
         """
         d = numbers("delta", delta, at_least=0.0, at_most=1.0)
         flat = d.ravel()
-        low, high = self._epsilon_bracket(flat, direction, _side(side))
+        with np.errstate(all="ignore"):
+            low, high = self._epsilon_bracket(flat, direction, _side(side))
         certain = max(self._ratio_bound(way, side) for way in _directions(direction))
         with np.errstate(divide="ignore"):
             floor = _lower_or_higher(np.log1p(-flat), "upper")  # H_γ ≥ 1 − γ, so that ε ≥ log(1 − δ)
@@ -464,14 +473,11 @@ class GaussianTradeoff(Tradeoff):
         return np.clip(value, 0.0, 1.0), slack
 
     def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
-        # among denormal numbers nothing has relative accuracy: from above, the ROC at the first normal ones
-        quantile = ndtri(np.where(fpr > 0, np.maximum(fpr, 1e-300), 0.0) if side == "upper" else fpr)
+        quantile = ndtri(fpr)
         with np.errstate(invalid="ignore"):
             nudge = 8 * _EPS * (1 + np.abs(quantile) + self.mu) * (1 if side == "upper" else -1)
             value = ndtr(quantile + self.mu + nudge)
         value = _outward(value, 4 * _EPS * value, side)
-        if side == "lower":
-            value = np.where(fpr < 1e-300, fpr, value)
         value = np.where(fpr == 0, float(np.isinf(self.mu)), np.where(fpr == 1, 1.0, value))
         return np.maximum(value, fpr)
 

@@ -58,6 +58,10 @@ class Cell:
             self._laid.append(line)
         return self._laid[k]
 
+    def __getstate__(self) -> dict[str, object]:
+        """Lines are not pickled or copied, nor is the generator that lays them: they can be laid again."""
+        return {name: value for name, value in self.__dict__.items() if name != "_lines"} | {"_laid": []}
+
     @property
     def size(self) -> int:
         """Nodes of the lines that are kept."""
