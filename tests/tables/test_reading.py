@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import deniable as dn
@@ -41,6 +41,8 @@ def test_builtin_data_needs_no_file_and_no_target(name):
 
 
 @given(st.lists(st.floats(-1e300, 1e300) | st.just(np.nan), min_size=12, max_size=12))
+@example([0.0, 4.7e-125, *[np.nan] * 10])
+@example([1e16, 1e16 + 2, *[np.nan] * 10])
 @pytest.mark.filterwarnings("ignore::deniable.tables.TableWarning")
 def test_rows_never_exceed_norm_one_and_labels_are_signs(values):
     encoded = encode(read_table(people(12, age=values, more=np.arange(12) % 5), "ill"))

@@ -29,7 +29,7 @@ class Effort:
     terms: float = float(1 << 24)
     further: float = float(1 << 22)
     jumps: float = float(1 << 23)
-    convolution: float = float(1 << 23)
+    convolution: float = float(1 << 24)
     grid: int = 1 << 17
 
     @classmethod

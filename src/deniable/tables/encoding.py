@@ -141,7 +141,9 @@ def _gappy(table: Table) -> set[str]:
 
 def _number_range(column: str, given: Sequence[Any] | None, values: pd.Series[Any]) -> list[float]:
     if given is None:
-        return coarse_range(float(values.min()), float(values.max()))
+        low, high = coarse_range(float(values.min()), float(values.max()))
+        spare = max(_narrowest(low, high) - (high - low), 0.0)
+        return [low, high] if spare == 0 else [low - spare, high + spare]
     try:
         if isinstance(given, str):
             raise TypeError
@@ -150,7 +152,17 @@ def _number_range(column: str, given: Sequence[Any] | None, values: pd.Series[An
         raise InputError(f"ranges[{column!r}] must be [low, high], got {given!r}") from None
     if not 0 < high - low < np.inf:
         raise InputError(f"ranges[{column!r}] must be finite with low < high, got [{low:g}, {high:g}]")
+    if high - low < (least := _narrowest(low, high)):
+        raise InputError(
+            f"ranges[{column!r}] must be at least {least:.1g} wide to be told apart in floating point, got "
+            f"[{low!r}, {high!r}]; state the column in smaller units or relative to its middle"
+        )
     return [low, high]
+
+
+def _narrowest(low: float, high: float) -> float:
+    """Return the width below which scaling to [−1, 1] loses the middle, where a missing number must come to lie."""
+    return max(1e-12, 1e-9 * max(abs(low), abs(high)))
 
 
 def coarse_range(low: float, high: float) -> list[float]:
