@@ -31,7 +31,7 @@ QUESTIONS = [
 
 
 @pytest.mark.skipif(
-    sys.platform != "linux", reason="the peak is read from Linux's /proc (ru_maxrss would count the parent, too)"
+    sys.platform != "linux", reason="the peak is read from /proc: ru_maxrss counts the parent"
 )
 @pytest.mark.parametrize(("mechanism", "engine", "question"), QUESTIONS)
 def test_no_question_takes_more_than_500_mb(mechanism, engine, question):
