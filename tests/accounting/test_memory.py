@@ -30,9 +30,7 @@ QUESTIONS = [
 ]
 
 
-@pytest.mark.skipif(
-    sys.platform != "linux", reason="the peak is read from /proc: ru_maxrss counts the parent"
-)
+@pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc: ru_maxrss counts the parent")
 @pytest.mark.parametrize(("mechanism", "engine", "question"), QUESTIONS)
 def test_no_question_takes_more_than_500_mb(mechanism, engine, question):
     script = _SCRIPT.format(mechanism=mechanism, engine=engine, question=question)
