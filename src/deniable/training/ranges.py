@@ -15,6 +15,8 @@ _SMALLEST, _LARGEST = -20, 40  # 2⁻²⁰ … 2⁴⁰; what lies outside counts
 _OCTAVES = _LARGEST - _SMALLEST
 CELLS = 2 * _OCTAVES + 1
 _MISTAKEN = 0.02  # probability that noise alone makes an empty column look occupied, before the data speak
+_FAR_MISTAKEN = 1e-5  # the same for an octave far beyond the others: it would stretch the range by orders of magnitude
+_FAR = 2  # octaves beyond the others that are not far
 _WIDEST = 8  # octaves of the widest window tried where no single octave stands out
 _UNUSUAL = 0.05  # standard deviations by which a window must stand out more for each octave away from 1
 
@@ -39,11 +41,19 @@ def cell_ends(cell: int) -> tuple[float, float]:
 def range_from_counts(counts: FloatArray, sd: float) -> tuple[float, float]:
     """Return (low, high) with low < high: the hull of the octaves that stand out of the noise.
 
-    Where none does, the window of adjacent octaves with the largest count in units of its own noise, a little in
+    An octave far beyond the others must stand out clearly: chance alone would else set the scale of everything. Where
+    no octave stands out, the window of adjacent ones with the largest count in units of its own noise, a little in
     favour of numbers of ordinary size.
     """
     occupied = np.flatnonzero(counts > sd * ndtri(1 - _MISTAKEN / CELLS))
     if occupied.size:
+        octave = np.abs(occupied - _OCTAVES)
+        sure = counts[occupied] > sd * ndtri(1 - _FAR_MISTAKEN / CELLS)
+        sure[np.argmax(counts[occupied])] = True
+        reach = int(octave[sure].max())
+        for step in np.sort(octave):
+            reach = max(reach, int(step)) if step <= reach + _FAR else reach
+        occupied = occupied[octave <= reach]
         first, last = int(occupied[0]), int(occupied[-1])
     else:
         total = np.concatenate(([0.0], np.cumsum(counts)))
