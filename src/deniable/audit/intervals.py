@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv, betaln, xlog1py, xlogy
 
 from deniable._check import FloatArray
+from deniable._search import bisect
 from deniable._shown import shown
 from deniable._tails import beta_quantile, binomial_above
 from deniable.audit.families import Family, Tangent
@@ -148,13 +149,9 @@ def lower_limit(family: Family, k: int, n: int, hits: int, m: int, error: float)
         p = p_value(lambda u: family.ceiling(u, value), k, n, hits, m, kink=family.kink, error=error)
         return bool(p <= error)
 
-    low, high = 0.0, family.largest
-    if not rejected(low):
+    if not rejected(0.0):
         return 0.0
-    while high - low > 1e-7 * high:
-        middle = (low + high) / 2
-        low, high = (middle, high) if rejected(middle) else (low, middle)
-    return low
+    return float(bisect(lambda value: rejected(float(value)), 0.0, family.largest, relative=1e-7)[0])
 
 
 def tpr_lower(ranking: Ranking, fpr: float, error: float) -> float:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from deniable._check import InputError, choice, integer, number, numbers
+from deniable._search import bisect
 from deniable._tails import TAIL_ERROR, binomial_above
 from deniable.audit.families import EpsilonDelta, Family, Gaussian
 from deniable.audit.intervals import Interval
@@ -159,10 +160,6 @@ def rejects_f_dp(family: Family, value: float, m: int, r: int, v: int, error: fl
 
 def _largest(rejects: Callable[[float], bool]) -> float:
     """Return the largest rejected parameter, rounded down (0 if none)."""
-    low, high = 0.0, 64.0
-    if not rejects(low):
+    if not rejects(0.0):
         return 0.0
-    while high - low > 1e-6 * high:
-        middle = (low + high) / 2
-        low, high = (middle, high) if rejects(middle) else (low, middle)
-    return low
+    return float(bisect(lambda value: rejects(float(value)), 0.0, 64.0, relative=1e-6)[0])

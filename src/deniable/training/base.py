@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -49,7 +50,7 @@ class TrainingWarning(UserWarning):
     """The guarantee holds, but the model may be of little use; the message says what would help."""
 
 
-class PrivateModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no types
     """Base of the private estimators; see :class:`deniable.PrivateClassifier`."""
 
     _record_tradeoffs: RecordTradeoffs | None = None
@@ -110,9 +111,9 @@ class PrivateModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no 
         out = self._learn(table, y, Look(source, Ledger(allowance.mu, allowance.delta), units), declared, allowance)
         return out | {k: v for k, v in vars(names).items() if k in ("n_features_in_", "feature_names_in_")}
 
+    @abstractmethod
     def _learn(self, table: Table, y: Any, look: Look, declared: Declared, allowance: Budget) -> dict[str, Any]:
         """Check the target, spend the budget and return the fitted attributes."""
-        raise NotImplementedError
 
     def _common(
         self,
