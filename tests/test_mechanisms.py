@@ -50,3 +50,14 @@ def test_bad_input_names_parameter_rule_and_value(make, words):
     message = str(error.value)
     assert all(word in message for word in words), message
     assert "\n" not in message
+
+
+def test_every_curve_says_what_its_worlds_differ_in():
+    run = dn.SubsampledGaussian(1.0, 0.1, 10)
+    assert run.adjacency == (run + dn.PureDP(1.0)).adjacency == "add-remove"
+    assert dn.tradeoff(run).assumptions.adjacency == "add or remove one record"
+    assert dn.tradeoff(run, adjacency="replace").assumptions.adjacency == "replace one record"
+    with pytest.raises(dn.InputError, match="adjacency must be 'add-remove' for this mechanism, got 'zero-out'"):
+        dn.tradeoff(run, adjacency="zero-out")
+    with pytest.raises(dn.InputError, match="adjacency must be one of"):
+        dn.tradeoff(run, adjacency="remove")

@@ -21,8 +21,24 @@ from deniable.accounting.engines.known_batches import with_sharp_phases
 from deniable.accounting.engines.monte_carlo import MonteCarloTradeoff
 from deniable.accounting.lines import Effort
 from deniable.accounting.loss import EPS, PrivacyLoss
-from deniable.curves import EVERY_CASE, FIXED_BEFOREHAND, ApproximateTradeoff, GaussianTradeoff, Tradeoff, with_note
-from deniable.mechanisms import ApproximateDP, Composition, GaussianDP, Mechanism, PureDP, SubsampledGaussian
+from deniable.curves import (
+    EVERY_CASE,
+    FIXED_BEFOREHAND,
+    ApproximateTradeoff,
+    GaussianTradeoff,
+    Tradeoff,
+    with_assumptions,
+    with_note,
+)
+from deniable.mechanisms import (
+    ADJACENCIES,
+    ApproximateDP,
+    Composition,
+    GaussianDP,
+    Mechanism,
+    PureDP,
+    SubsampledGaussian,
+)
 from deniable.risks import replaced
 
 Engine = Literal["auto", "inversion", "direct", "grid", "monte-carlo", "ball"]
@@ -34,7 +50,7 @@ def tradeoff(
     *,
     engine: Engine = "auto",
     tolerance: float = 1e-13,
-    adjacency: str = "add-remove",
+    adjacency: str | None = None,
     patient: bool = False,
     samples: int = 100_000,
     confidence: float = 0.99,
@@ -57,9 +73,11 @@ def tradeoff(
         Aliasing and truncation error that the inversion aims at, relative to the size of what is integrated. The
         error that was reached, not this aim, is what separates ``side="upper"`` from ``side="lower"``.
     adjacency
-        ``"add-remove"`` (the default), or ``"replace"``: the data sets differ in the content of one record, and the
-        curve is that of a removal followed by an addition (:func:`deniable.risks.replaced`): exactly 2μ for Gaussian
-        mechanisms, attained for ``PureDP`` and ``ApproximateDP``, an upper bound otherwise.
+        What the two worlds differ in; by default the mechanism's own, which is ``"add-remove"`` for most and stands on
+        the curve's ``assumptions``. ``"replace"``: the content of one record; where the mechanism's own is adding or
+        removing, the curve is that of a removal followed by an addition (:func:`deniable.risks.replaced`): exactly 2μ
+        for Gaussian mechanisms, attained for ``PureDP`` and ``ApproximateDP``, an upper bound otherwise.
+        ``"zero-out"``: one record contributes 0 and everything else stays, sampling included.
     patient
         Let a hard question take a hundred times as long, and more memory, before a wider bracket is returned.
     samples, confidence, rng
@@ -73,9 +91,14 @@ def tradeoff(
     """
     choice("engine", engine, get_args(Engine))
     number("tolerance", tolerance, above=0.0, at_most=1e-2)
-    choice("adjacency", adjacency, ("add-remove", "replace"))
     if not isinstance(mechanism, Mechanism):
         raise InputError(f"mechanism must be one of deniable's mechanisms, got {mechanism!r}")
+    own = mechanism.adjacency
+    wanted = own if adjacency is None else choice("adjacency", adjacency, ADJACENCIES)
+    if wanted != own and (own, wanted) != ("add-remove", "replace"):
+        raise InputError(
+            f"adjacency must be {own!r} for this mechanism, got {wanted!r}: no bound for those two worlds is known here"
+        )
     found = replace(
         _add_or_remove(
             mechanism, engine, tolerance, Effort.patient() if patient else Effort(), samples, confidence, rng
@@ -84,8 +107,8 @@ def tradeoff(
     )
     if _composed_of_several(mechanism):
         found = with_note(found, FIXED_BEFOREHAND)
-    if adjacency == "add-remove":
-        return found
+    if wanted == own:
+        return found if own == "add-remove" else with_assumptions(found, adjacency=ADJACENCIES[own])
     return replaced(found, any_mechanism=isinstance(mechanism, PureDP | ApproximateDP))
 
 

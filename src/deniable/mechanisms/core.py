@@ -1,8 +1,4 @@
-"""What ran: the mechanisms whose leakage deniable knows how to bound.
-
-A mechanism is a frozen, validated description of a randomised algorithm seen by one record that is either in or
-out of its input. It computes nothing: ``deniable.curves`` turns it into what an attacker can do.
-"""
+"""The base of all mechanisms, guarantees known by their parameters, and the Poisson-subsampled Gaussian."""
 
 from __future__ import annotations
 
@@ -11,9 +7,21 @@ from dataclasses import dataclass
 
 from deniable._check import InputError, integer, number
 
+# what the two worlds differ in, and how a curve names it
+ADJACENCIES = {
+    "add-remove": "add or remove one record",
+    "replace": "replace one record",
+    "zero-out": "the contribution of one record becomes 0, and nothing else changes",
+}
+
 
 class Mechanism:
-    """Base of all mechanisms; ``a + b`` is the (adaptive) composition of the two."""
+    """Base of all mechanisms; ``a + b`` is the (adaptive) composition of the two.
+
+    ``adjacency`` says what the two worlds of its curve differ in: a key of :data:`ADJACENCIES`.
+    """
+
+    adjacency: str = "add-remove"
 
     def __add__(self, other: Mechanism) -> Composition:
         if not isinstance(other, Mechanism):
@@ -114,3 +122,14 @@ class Composition(Mechanism):
         if not flat:
             raise InputError("mechanisms must not be empty; a composition needs at least one mechanism")
         object.__setattr__(self, "mechanisms", tuple(flat))
+
+    @property
+    def adjacency(self) -> str:  # type: ignore[override]
+        """That of all parts."""
+        (kind, *others) = {part.adjacency for part in self.mechanisms}
+        if others:
+            raise InputError(
+                f"mechanisms must have one adjacency, got {', '.join(sorted((kind, *others)))}; bounds for different "
+                "pairs of worlds do not add up"
+            )
+        return kind

@@ -1,0 +1,25 @@
+"""What ran: the mechanisms whose leakage deniable knows how to bound.
+
+A mechanism is a frozen, validated description of a randomised algorithm seen by one record that is either in or
+out of its input. It computes nothing: ``deniable.curves`` turns it into what an attacker can do.
+"""
+
+from deniable.mechanisms.core import (
+    ADJACENCIES,
+    ApproximateDP,
+    Composition,
+    GaussianDP,
+    Mechanism,
+    PureDP,
+    SubsampledGaussian,
+)
+
+__all__ = [
+    "ADJACENCIES",
+    "ApproximateDP",
+    "Composition",
+    "GaussianDP",
+    "Mechanism",
+    "PureDP",
+    "SubsampledGaussian",
+]
