@@ -26,7 +26,7 @@ def laws(rng, count, outcomes, spread):
     return raw / raw.sum(axis=1, keepdims=True)
 
 
-def sticks(p, q, gammas):
+def hockey_sticks(p, q, gammas):
     return np.maximum(p - gammas[:, None] * q, 0.0).sum(axis=1)
 
 
@@ -39,7 +39,10 @@ class Enumerated(Tradeoff):
     def _hockey_stick(self, log_gamma, direction, side):
         order = 1 if direction == "add" else -1
         gammas = np.exp(log_gamma)
-        worst = [sticks(*pair[::-order], gammas) if order == 1 else sticks(*pair, gammas) for pair in self.pairs]
+        worst = [
+            hockey_sticks(*pair[::-order], gammas) if order == 1 else hockey_sticks(*pair, gammas)
+            for pair in self.pairs
+        ]
         return np.clip(np.max(worst, axis=0) + (1e-14 if side == "upper" else -1e-14), 0.0, 1.0)
 
     def _roc(self, fpr, direction, side):
@@ -188,8 +191,8 @@ def check_all_tests(curve, null, other):
     assert np.all(tests @ other <= curve.tpr(np.minimum(tests @ null, 1.0)) + 1e-12)
     assert np.all(tests @ null <= curve.inverse().tpr(np.minimum(tests @ other, 1.0)) + 1e-12)
     gammas = np.array([0.0, 0.1, 0.7, 1.0, 1.3, 4.0, 50.0])
-    assert np.all(sticks(other, null, gammas) <= curve.hockey_stick(gammas) + 1e-12)
-    assert np.all(sticks(null, other, gammas) <= curve.hockey_stick(gammas, "remove") + 1e-12)
+    assert np.all(hockey_sticks(other, null, gammas) <= curve.hockey_stick(gammas) + 1e-12)
+    assert np.all(hockey_sticks(null, other, gammas) <= curve.hockey_stick(gammas, "remove") + 1e-12)
 
 
 def test_gaussian_groups_and_replacing_are_exact():
@@ -219,8 +222,8 @@ def test_replacing_under_pure_dp_is_the_three_piece_curve(epsilon):
     assert curve.advantage() == pytest.approx(1 - np.exp(-epsilon), abs=1e-12)  # tanh(ε) for 2ε-DP
     assert curve.epsilon(0.0) == pytest.approx(2 * epsilon)
     gammas = np.exp(epsilon * np.array([-2.5, -1.5, -0.5, 0.0, 0.5, 1.0, 1.5, 1.9, 2.5]))
-    exact_stick = (exact[:, None] - x[:, None] * gammas).max(axis=0)
-    assert np.all(curve.hockey_stick(gammas) >= exact_stick - 1e-15)
+    exact_hockey_stick = (exact[:, None] - x[:, None] * gammas).max(axis=0)
+    assert np.all(curve.hockey_stick(gammas) >= exact_hockey_stick - 1e-15)
     gap = curve.hockey_stick(gammas) - curve.hockey_stick(gammas, side="lower")
     assert np.all((gap >= 0) & (gap <= 1e-8))
 
@@ -229,11 +232,11 @@ def test_the_three_piece_curve_is_reached_by_an_epsilon_dp_mechanism():
     epsilon, m = 1.0, 4000
     u = (np.arange(m) + 0.5) / m
     split = 1 / (1 + np.e)
-    p, back = np.where(u < split, np.e, 1 / np.e) / m, np.where(u < 1 - split, 1 / np.e, np.e) / m
+    p, dual = np.where(u < split, np.e, 1 / np.e) / m, np.where(u < 1 - split, 1 / np.e, np.e) / m
     assert np.abs(np.log(p * m)).max() <= epsilon + 1e-12
-    assert np.abs(np.log(back * m)).max() <= epsilon + 1e-12
+    assert np.abs(np.log(dual * m)).max() <= epsilon + 1e-12
     curve = dn.tradeoff(dn.PureDP(epsilon), adjacency="replace")
-    assert np.maximum(p - back, 0).sum() == pytest.approx(curve.advantage(), abs=2 / m)
+    assert np.maximum(p - dual, 0).sum() == pytest.approx(curve.advantage(), abs=2 / m)
 
 
 def test_dp_sgd_replacing_lies_between_one_direction_and_two():

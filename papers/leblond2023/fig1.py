@@ -32,7 +32,7 @@ def make(reduced):
         # Beyond the paper: the losses of objective perturbation in closed form, at models that we draw and fit.
         mechanism = dn.ObjectivePerturbation(epsilon=10.0**exponent)
         draws = 30 if reduced else 300
-        ours = dn.privacy_profile(X, y, regularization=1.0, mechanism=mechanism, draws=draws, rng=1)
+        ours = dn.privacy_profile(X, y, regularization=1.0, mechanism=mechanism, n_samples=draws, rng=1)
         ax.set_title(f"log₁₀ ε = {exponent}; worst E|l| = {ours.mean_size().max():.2g}")
         _adult.draw_clouds(ax, clouds)
         numbers[f"separation_at_1e{exponent}"] = _adult.separation(clouds)
@@ -53,7 +53,7 @@ def black_box(X, y, many):
     exact = dn.privacy_profile(X, y, regularization=1.0, mechanism=mechanism, released=model).privacy_loss()[ROW]
     inside, outside = map(iter, many)
     samplers = (lambda rng: next(inside)), [lambda rng: next(outside)]
-    found = coverage(*samplers, model, radius=0.4 * start.distance[ROW], samples=many.shape[1])
+    found = coverage(*samplers, model, radius=0.4 * start.distance[ROW], n_samples=many.shape[1])
     low, high = found.privacy_loss_interval[0]
     return {
         "coverage_loss_width": float(high - low),

@@ -98,7 +98,7 @@ class Tradeoff(ABC):
         """Lower bound on the same essential supremum; where nothing is known, 0."""
         return self._largest_log_ratio(direction)
 
-    def _sticks(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
+    def _hockey_sticks(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
         """H_γ made safe: see :func:`_sane`."""
         floor = _no_information(log_gamma, side)
         return _sane(lambda: self._hockey_stick(log_gamma, direction, side), floor, side)
@@ -129,7 +129,7 @@ class Tradeoff(ABC):
         choice("direction", direction, ("add", "remove"))
         with np.errstate(divide="ignore"):
             log_gamma = np.log(g.ravel())
-        return _shaped(g, self._sticks(_lower_or_higher(log_gamma, _side(side)), direction, side))
+        return _shaped(g, self._hockey_sticks(_lower_or_higher(log_gamma, _side(side)), direction, side))
 
     @overload
     def tpr(self, fpr: float, side: Side = ...) -> float: ...
@@ -292,12 +292,12 @@ class Tradeoff(ABC):
         out = np.empty_like(prior)
         for mask, direction in ((member_rare, _ADD), (~member_rare, _REMOVE)):
             if mask.any():
-                out[mask] = self._sticks(log_gamma[mask], direction, side)
+                out[mask] = self._hockey_sticks(log_gamma[mask], direction, side)
         gained = 2 * rare * out
         return np.where(rare == 0.5, gained, np.minimum(_outward(gained, _EPS * gained, side), 2 * rare))
 
     def _delta(self, epsilon: FloatArray, direction: AnyDirection, side: Side) -> FloatArray:
-        found: FloatArray = np.max([self._sticks(epsilon, d, side) for d in _directions(direction)], axis=0)
+        found: FloatArray = np.max([self._hockey_sticks(epsilon, d, side) for d in _directions(direction)], axis=0)
         return found
 
     def _delta_settled(self, epsilon: FloatArray, direction: AnyDirection, side: Side) -> FloatArray:
@@ -377,7 +377,7 @@ class _Inverse(Tradeoff):
     of: Tradeoff
 
     def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
-        return self.of._sticks(log_gamma, _OPPOSITE[direction], side)
+        return self.of._hockey_sticks(log_gamma, _OPPOSITE[direction], side)
 
     def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
         return self.of._rates(fpr, _OPPOSITE[direction], side)
@@ -545,7 +545,7 @@ class SmallestTradeoff(Tradeoff):
     parts: tuple[Tradeoff, ...]
 
     def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
-        return self._best([part._sticks(log_gamma, direction, side) for part in self.parts], side)
+        return self._best([part._hockey_sticks(log_gamma, direction, side) for part in self.parts], side)
 
     def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
         return self._best([part._rates(fpr, direction, side) for part in self.parts], side)

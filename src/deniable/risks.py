@@ -218,7 +218,7 @@ class ChainTradeoff(Tradeoff):
         trivial = np.maximum(-np.expm1(np.minimum(log_gamma, 0.0)), 0.0)
         walk = self._walk(direction)
         if side == "lower":
-            each = [curve._sticks(log_gamma, way, side) for curve, way in walk]
+            each = [curve._hockey_sticks(log_gamma, way, side) for curve, way in walk]
             found: FloatArray = np.max([*each, self._reached(log_gamma, direction), trivial * (1 - 4 * _EPS)], axis=0)
             return found
         bound = np.ones_like(log_gamma)
@@ -254,7 +254,7 @@ class ChainTradeoff(Tradeoff):
         total, later = np.zeros(slopes.shape[1]), np.zeros(slopes.shape[1])
         for (curve, way), slope in zip(reversed(walk), slopes[::-1], strict=True):
             with np.errstate(over="ignore", invalid="ignore"):
-                term = np.exp(later) * curve._sticks(slope, way, "upper")
+                term = np.exp(later) * curve._hockey_sticks(slope, way, "upper")
             total += np.where(np.isnan(term), np.inf, term)
             later = later + slope
         far = np.abs(slopes).sum(axis=0)

@@ -30,7 +30,7 @@ def test_transforms_of_two_steps(sigma, rate, threshold):
     for value, error, exact in (
         (found.out_above, found.out_error, truth.out),
         (found.in_above, found.in_error, truth.inside),
-        (found.stick, found.stick_error, truth.stick),
+        (found.hockey_stick, found.hockey_stick_error, truth.hockey_stick),
     ):
         assert abs(value[0] - float(exact)) <= error[0] + 1e-14
         assert error[0] < 1e-9

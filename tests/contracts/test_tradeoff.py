@@ -43,7 +43,7 @@ EXAMPLES = {
     "inversion": lambda: dn.tradeoff(RUN, engine="inversion"),
     "direct": lambda: dn.tradeoff(dn.SubsampledGaussian(1.0, 0.1, 2), engine="direct"),
     "grid": lambda: GridTradeoff(PrivacyLoss.of([RUN]), 1 << 10),
-    "monte carlo": lambda: dn.tradeoff(RUN, engine="monte-carlo", samples=2000, rng=0),
+    "monte carlo": lambda: dn.tradeoff(RUN, engine="monte-carlo", n_samples=2000, rng=0),
     "finite": lambda: dn.tradeoff(dn.PureDP(1.0) + dn.PureDP(0.3)),
     "finite, one-sided": lambda: FiniteTradeoff.of(FiniteLaw.of([0.2, 0.5, 0.3], [0.0, 0.1, 0.9])),
     "failure": lambda: dn.tradeoff(dn.ApproximateDP(1.0, 1e-3) + dn.GaussianDP(1.0)),
@@ -109,10 +109,10 @@ def test_brackets_are_ordered_in_range_and_dual(name, epsilon, alpha, prior):
     # H_γ(P‖Q) = 1 − γ + γ·H_{1/γ}(Q‖P): the two brackets meet
     if abs(epsilon) < 30:
         gamma = math.exp(epsilon)
-        back = [1 - gamma + gamma * t.delta(-epsilon, "remove", side) for side in ("lower", "upper")]
+        dual = [1 - gamma + gamma * t.delta(-epsilon, "remove", side) for side in ("lower", "upper")]
         slack = 1e-13 * (1 + gamma)
-        assert back[0] <= t.delta(epsilon, "add") + slack
-        assert t.delta(epsilon, "add", "lower") <= back[1] + slack
+        assert dual[0] <= t.delta(epsilon, "add") + slack
+        assert t.delta(epsilon, "add", "lower") <= dual[1] + slack
     assert 0 <= t.advantage(prior, "lower") <= t.advantage(prior) <= 2 * min(prior, 1 - prior)
     assert max(prior, 1 - prior) <= t.accuracy(prior, "lower") <= t.accuracy(prior) <= 1
     low, high = t.precision(alpha, prior, "lower"), t.precision(alpha, prior)

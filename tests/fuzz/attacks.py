@@ -160,8 +160,8 @@ def told_the_batches(mechanism: dn.mechanisms.Mechanism, epsilon: float) -> mp.m
             return None
         gaussian = mp.fsum(mp.mpf(part.mu) ** 2 for part in parts if isinstance(part, dn.GaussianDP))
         variance = 1 / mp.mpf(steps[0].noise_multiplier) ** 2
-        sticks = (_gaussian_stick(gaussian + k * variance, mp.mpf(epsilon)) for k in levels)
-        known = mp.fsum(weight * stick for weight, stick in zip(weights, sticks, strict=True))
+        hockey_sticks = (_gaussian_stick(gaussian + k * variance, mp.mpf(epsilon)) for k in levels)
+        known = mp.fsum(weight * hockey_stick for weight, hockey_stick in zip(weights, hockey_sticks, strict=True))
         return known + max(1 - mp.fsum(weights), mp.mpf(0))
 
 

@@ -113,24 +113,26 @@ def _sane(ledger: Ledger, name: str, found: Bracket, fpr: np.ndarray | None) -> 
 def _curves(ledger: Ledger, found: dict[str, Bracket], fpr: np.ndarray, epsilon: np.ndarray) -> None:
     gamma = np.exp(epsilon)
     add = found["delta add"]
-    back = found["delta remove"]  # at −ε, in descending order of −ε: aligned after reversal
-    mirrored = Bracket(1 - gamma + gamma * back.low[::-1], 1 - gamma + gamma * back.high[::-1])
+    dual = found["delta remove"]  # at −ε, in descending order of −ε: aligned after reversal
+    mirrored = Bracket(1 - gamma + gamma * dual.low[::-1], 1 - gamma + gamma * dual.high[::-1])
     slack = 8 * _EPS * (1 + gamma) + 4 * _EPS * np.abs(epsilon) * gamma  # of this line's own arithmetic
     meets = (mirrored.low - slack <= add.high) & (add.low <= mirrored.high + slack)
     ledger.expect("H_γ(P‖Q) = 1 − γ + γ·H_{1/γ}(Q‖P)", meets, f"ε={epsilon!r}", add, mirrored)
     ledger.expect("H_γ ≥ 1 − γ", add.high >= 1 - gamma - slack, f"ε={epsilon!r}", add.high)
     for rates, way in ((found["tpr"], "add"), (found["tpr of a removed record"], "remove")):
-        sticks = add if way == "add" else Bracket(back.low, back.high)
+        hockey_sticks = add if way == "add" else Bracket(dual.low, dual.high)
         factor = gamma if way == "add" else np.exp(-epsilon[::-1])
-        line = np.multiply.outer(fpr, factor) + sticks.high
+        line = np.multiply.outer(fpr, factor) + hockey_sticks.high
         fine = rates.low[:, None] <= line * (1 + 8 * _EPS)
-        ledger.expect("TPR(α) ≤ γα + H_γ", fine, f"{way}, fpr={fpr!r}, ε={epsilon!r}", rates.low, sticks.high)
+        ledger.expect("TPR(α) ≤ γα + H_γ", fine, f"{way}, fpr={fpr!r}, ε={epsilon!r}", rates.low, hockey_sticks.high)
         ledger.expect("concave ROC", _concave(fpr, rates), f"{way}, fpr={fpr!r}", rates.low, rates.high)
         ledger.expect("rising ROC", np.maximum.accumulate(rates.low) <= rates.high, f"{way}, fpr={fpr!r}", rates)
-        turned = Bracket(-sticks.high, -sticks.low)
-        ledger.expect("convex H", _concave(factor, turned), f"{way}, γ={factor!r}", sticks.low, sticks.high)
-        falls = np.maximum.accumulate(sticks.low[::-1])[::-1] <= sticks.high
-        ledger.expect("falling H", falls, f"{way}, γ={factor!r}", sticks.low, sticks.high)
+        turned = Bracket(-hockey_sticks.high, -hockey_sticks.low)
+        ledger.expect(
+            "convex H", _concave(factor, turned), f"{way}, γ={factor!r}", hockey_sticks.low, hockey_sticks.high
+        )
+        falls = np.maximum.accumulate(hockey_sticks.low[::-1])[::-1] <= hockey_sticks.high
+        ledger.expect("falling H", falls, f"{way}, γ={factor!r}", hockey_sticks.low, hockey_sticks.high)
     even, one = found["advantage at even prior"], int(np.flatnonzero(epsilon == 0)[0])
     same = (even.low[0] <= add.high[one]) & (add.low[one] <= even.high[0])
     ledger.expect("advantage = H_1", same, "ε=0", even, add)
@@ -196,10 +198,10 @@ def _attacks(
             ledger.expect(
                 "attack, TPR", point.tpr <= mp.mpf(limit), f"{point.name}, tpr({rate!r})", limit, mp.nstr(point.tpr, 20)
             )
-        back = [point for point in chosen if 1 - point.tpr > SMALLEST]
-        missed = np.array([_up(1 - point.tpr) for point in back])
+        dual = [point for point in chosen if 1 - point.tpr > SMALLEST]
+        missed = np.array([_up(1 - point.tpr) for point in dual])
         bound = np.asarray(inverse.tpr(missed))
-        for point, rate, limit in zip(back, missed, bound, strict=True):
+        for point, rate, limit in zip(dual, missed, bound, strict=True):
             fine = 1 - point.fpr <= mp.mpf(limit)
             ledger.expect(
                 "attack, TPR of a removed record",

@@ -15,7 +15,7 @@ class Tails(NamedTuple):
 
     out: mp.mpf
     inside: mp.mpf
-    stick: mp.mpf
+    hockey_stick: mp.mpf
 
 
 def inversion(phases, threshold, c=0.5, digits=18):
@@ -49,10 +49,10 @@ def inversion(phases, threshold, c=0.5, digits=18):
             terms = [
                 [a * b for a, b in zip(column, turn, strict=True)] for column, turn in zip(terms, turns, strict=True)
             ]
-        out, inside, stick = (2 * value / period for value in sums)
+        out, inside, hockey_stick = (2 * value / period for value in sums)
         if c < 1:
-            inside, stick = 1 + inside, (1 + stick if c > 0 else 1 - mp.exp(threshold) + stick)
-        return Tails(1 + out if c < 0 else out, inside, stick)
+            inside, hockey_stick = 1 + inside, (1 + hockey_stick if c > 0 else 1 - mp.exp(threshold) + hockey_stick)
+        return Tails(1 + out if c < 0 else out, inside, hockey_stick)
 
 
 def _column(sigma, rate, c):

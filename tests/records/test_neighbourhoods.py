@@ -33,7 +33,7 @@ def test_groups_against_refits(loss, intercept):
         unit[-1] = 0.0
     for tolerance in (1e-8, 1e300):
         p = privacy_profile(
-            X, y, regularization=0.1, loss=loss, intercept=intercept, groups=groups, mechanism=LAX, tolerance=tolerance
+            X, y, regularization=0.1, loss=loss, intercept=intercept, group=groups, mechanism=LAX, tolerance=tolerance
         )
         assert len(p) == 10
         assert p.groups[3] == "user 3"
@@ -48,7 +48,7 @@ def test_groups_against_refits(loss, intercept):
 def test_groups_of_one_row_are_the_rows():
     X, y = example("logistic")
     rows = privacy_profile(X, y, regularization=0.1, rng=0)
-    groups = privacy_profile(X, y, regularization=0.1, groups=np.arange(50), rng=0)
+    groups = privacy_profile(X, y, regularization=0.1, group=np.arange(50), rng=0)
     np.testing.assert_allclose(rows.leave_one_out(), groups.leave_one_out(), atol=1e-9)
     np.testing.assert_allclose(rows.privacy_loss(), groups.privacy_loss(), atol=1e-8)
 
@@ -93,14 +93,14 @@ def test_joining_is_leaving_seen_from_the_other_side():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"groups": np.zeros(50)}, "at least two labels"),
-        ({"groups": np.zeros(3)}, "one label per row"),
+        ({"group": np.zeros(50)}, "at least two labels"),
+        ({"group": np.zeros(3)}, "one label per row"),
         ({"added": (np.zeros((1, 2)), [1])}, "3 columns"),
         ({"added": (np.zeros((1, 3)), [7])}, "labels that y has"),
         ({"added": (np.zeros((2, 3)), [1])}, "one label per row"),
         ({"added": (np.full((1, 3), 9.0), [1])}, "row 0 has"),
-        ({"added": (np.zeros((1, 3)), [1]), "groups": np.arange(50)}, "without groups"),
-        ({"groups": np.arange(50), "mechanism": ObjectivePerturbation(epsilon=1.0)}, "row by row"),
+        ({"added": (np.zeros((1, 3)), [1]), "group": np.arange(50)}, "without group"),
+        ({"group": np.arange(50), "mechanism": ObjectivePerturbation(epsilon=1.0)}, "row by row"),
     ],
 )
 def test_bad_input(change, message):

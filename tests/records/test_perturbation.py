@@ -129,7 +129,13 @@ def test_objective_perturbation_agrees_with_histograms_of_releases(dimension, no
 def test_objective_perturbation_keeps_its_promise_and_samples_typical_models():
     X, y = small(2, n=20)
     p = privacy_profile(
-        X, y, regularization=4.0, normalization="sum", mechanism=ObjectivePerturbation(epsilon=1.0), draws=400, rng=0
+        X,
+        y,
+        regularization=4.0,
+        normalization="sum",
+        mechanism=ObjectivePerturbation(epsilon=1.0),
+        n_samples=400,
+        rng=0,
     )
     assert np.abs(p.typical.sample.losses).max() <= 1.0
     assert np.all(p.advantage("lower") <= p.advantage())
@@ -147,7 +153,7 @@ def test_objective_perturbation_keeps_its_promise_and_samples_typical_models():
     assert "mean_loss" in undrawn.to_frame()
     huber = privacy_profile(
         X, 1.0 * y, regularization=4.0, normalization="sum", loss="huber", mechanism=ObjectivePerturbation(epsilon=1.0),
-        draws=40, rng=0,
+        n_samples=40, rng=0,
     )  # fmt: skip
     assert huber.tradeoff(3).confidence == 0.95
     assert huber.tradeoff(3).tpr(0.1) == pytest.approx(huber.tpr(0.1)[3])
@@ -158,7 +164,7 @@ def test_objective_perturbation_keeps_its_promise_and_samples_typical_models():
     none = privacy_profile(
         X, 1.0 * y, regularization=4.0, loss="huber", mechanism=ObjectivePerturbation(epsilon=1.0), rng=0
     )
-    with pytest.raises(InputError, match="draws"):
+    with pytest.raises(InputError, match="n_samples"):
         _ = none.advantage()
 
 
@@ -180,7 +186,7 @@ def test_typical_values_of_objective_perturbation_hold_the_integrals_in_one_dime
     X, y = small(1, n=8, seed=3)
     rate, lam = 2.0, 0.2
     mechanism = ObjectivePerturbation(scale=1 / rate if honest else 0.5 / rate)
-    p = privacy_profile(X, y, regularization=lam, mechanism=mechanism, draws=1000, rng=1)
+    p = privacy_profile(X, y, regularization=lam, mechanism=mechanism, n_samples=1000, rng=1)
     grid = np.linspace(-30, 30, 60_001)
     held = []
     for i in range(8):
@@ -267,7 +273,7 @@ def test_certified_curves_hold_what_drawn_models_show(noise, seed, dimension, lo
     X, y = small(dimension, n=12, seed=seed)
     p = privacy_profile(
         X, y, regularization=1.0, normalization="sum",
-        mechanism=ObjectivePerturbation(scale=10**-log_rate, noise=noise), draws=150, rng=seed,
+        mechanism=ObjectivePerturbation(scale=10**-log_rate, noise=noise), n_samples=150, rng=seed,
     )  # fmt: skip
     seen = np.maximum(-np.expm1(-p.typical.sample.losses), 0)
     bound = p.typical.bound

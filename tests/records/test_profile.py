@@ -100,17 +100,17 @@ def test_coverage_of_a_black_box_agrees_with_the_density():
     """One dimension, Laplace noise: small balls have the density's ratio."""
     centres = [0.0, 1.0]
     samplers = [lambda g, c=c: c + g.laplace(scale=1.0, size=1) for c in centres]
-    found = coverage(samplers[0], samplers[1:], [-0.5], 0.2, samples=4000, rng=0)
+    found = coverage(samplers[0], samplers[1:], [-0.5], 0.2, n_samples=4000, rng=0)
     low, high = found.privacy_loss_interval[0]
     assert low <= 1.0 <= high  # l = β(|M − A(y)| − |M − A(x)|) = 1.5 − 0.5
     assert high - low < 0.5
     assert low <= found.privacy_loss[0] <= high
-    far = coverage(samplers[0], samplers[1:], [50.0], 0.1, samples=10, rng=0)
+    far = coverage(samplers[0], samplers[1:], [50.0], 0.1, n_samples=10, rng=0)
     assert far.neighbour_intervals[0][0] == 0
     assert far.neighbour_intervals[0][1] < 0.4
     assert np.all(np.isinf(far.privacy_loss_interval[0]))
     with pytest.raises(InputError, match="parameters that the sampler returns"):
-        coverage(samplers[0], samplers[1:], [0.0, 0.0], 0.1, samples=1)
+        coverage(samplers[0], samplers[1:], [0.0, 0.0], 0.1, n_samples=1)
 
 
 def test_bad_questions(profile):

@@ -27,7 +27,7 @@ def outlier_table(n=40):
 
 @pytest.fixture(scope="module")
 def report():
-    return dn.assess("breast-cancer", epsilon=1.0, prior=0.2, rng=0, n_attack=4000)
+    return dn.assess("breast-cancer", epsilon=1.0, prior=0.2, rng=0, n_samples=4000)
 
 
 def test_the_bound_is_that_of_the_guarantee(report):
@@ -60,7 +60,7 @@ def test_ten_times_too_little_noise_is_caught(monkeypatch):
     def careless(self, centre, rate, rng):
         return honest(self, centre, 10 * rate, rng)
 
-    arguments = {"epsilon": 1.0, "regularization": 0.1, "rng": 1, "n_attack": 4000}
+    arguments = {"epsilon": 1.0, "regularization": 0.1, "rng": 1, "n_samples": 4000}
     assert dn.assess(outlier_table(), **arguments).status == "consistent"
     monkeypatch.setattr(OutputPerturbation, "sample", careless)
     broken = dn.assess(outlier_table(), **arguments)
@@ -73,7 +73,7 @@ def test_json_is_valid_and_says_how_to_repeat(report):
     jsonschema.validate(made, SCHEMA)
     assert made["reproduction"]["seed"] == 0
     assert made["reproduction"]["training rows"] == 426
-    again = dn.assess("breast-cancer", epsilon=1.0, prior=0.2, rng=0, n_attack=4000)
+    again = dn.assess("breast-cancer", epsilon=1.0, prior=0.2, rng=0, n_samples=4000)
     assert again.numbers["attack.tpr@fpr=0.1"] == report.numbers["attack.tpr@fpr=0.1"]
     assert again.numbers["utility.with"] == report.numbers["utility.with"]
 
@@ -81,12 +81,12 @@ def test_json_is_valid_and_says_how_to_repeat(report):
 def test_the_report_says_that_scaling_constants_are_assumed_public(report):
     assert any("assumed public" in note for note in report.assumptions.notes)
     X, y = outlier_table()
-    given = dn.assess((X, y), epsilon=1.0, ranges={"x0": [-6, 6], "x1": [-6, 6]}, n_attack=200)
+    given = dn.assess((X, y), epsilon=1.0, ranges={"x0": [-6, 6], "x1": [-6, 6]}, n_samples=200)
     assert not any("assumed public" in note for note in given.assumptions.notes)
 
 
 def test_subgroups_are_summarised_by_any_column():
-    report = dn.assess("digits-3-8", epsilon=1.0, rng=0, n_attack=200, group="target")
+    report = dn.assess("digits-3-8", epsilon=1.0, rng=0, n_samples=200, group="target")
     grid = next(g for g in report.section("records").grids if g.key == "subgroups")
     assert [row[0] for row in grid.rows] == ["3", "8"]
     assert sum(int(row[1]) for row in grid.rows) == report.numbers["records.count"].value
@@ -94,7 +94,7 @@ def test_subgroups_are_summarised_by_any_column():
 
 def test_less_noise_keeps_more_accuracy():
     low, high = (
-        dn.assess("digits-3-8", epsilon=e, regularization=0.1, rng=0, n_attack=200).numbers["utility.with"].value
+        dn.assess("digits-3-8", epsilon=e, regularization=0.1, rng=0, n_samples=200).numbers["utility.with"].value
         for e in (0.5, 20.0)
     )
     assert high > low + 0.1
@@ -102,7 +102,13 @@ def test_less_noise_keeps_more_accuracy():
 
 def test_adult(dataset):
     report = dn.assess(
-        dataset("adult.parquet"), target="income", drop=["split"], epsilon=1.0, regularization=1e-3, rng=0, n_attack=500
+        dataset("adult.parquet"),
+        target="income",
+        drop=["split"],
+        epsilon=1.0,
+        regularization=1e-3,
+        rng=0,
+        n_samples=500,
     )
     assert report.status == "consistent"
     assert report.numbers["records.count"].value == 36631
@@ -116,7 +122,7 @@ def test_results_of_other_functions_become_reports():
     profile = dn.privacy_profile(X / 10, y, regularization=0.1, mechanism=dn.OutputPerturbation(epsilon=1.0), rng=0)
     groups = ("side", np.where(X[:, 1] > 0, "up", "down"))
     one = dn.assess(scores, bound=dn.tradeoff(dn.GaussianDP(1.0)))
-    two = dn.assess(profile, groups=groups)
+    two = dn.assess(profile, group=groups)
     assert one.status == "consistent"
     assert dn.assess(scores, bound=dn.tradeoff(dn.GaussianDP(0.1))).status == "violated"
     assert [grid.key for grid in two.section("records").grids] == ["most-exposed", "subgroups"]
@@ -140,7 +146,7 @@ def test_a_release_becomes_a_report():
         ({"epsilon": 0.0}, ["epsilon", "above 0"]),
         ({"epsilon": 1.0, "regularization": 0.0}, ["regularization", "above 0"]),
         ({"epsilon": 1.0, "group": "colour"}, ["group", "colour"]),
-        ({"epsilon": 1.0, "n_attack": 5}, ["n_attack", "at least 100"]),
+        ({"epsilon": 1.0, "n_samples": 5}, ["n_samples", "at least 100"]),
         ({"epsilon": 1.0, "test_fraction": 1.0}, ["test_fraction", "below 1"]),
     ],
 )

@@ -24,7 +24,7 @@ def model(rows):
 
 def test_bound_profile_and_attack_of_one_model(rows, model):
     mechanism = OutputPerturbation(epsilon=1.0)
-    found = dn.assess(rows, model=model, mechanism=mechanism, n_attack=1000, rng=0)
+    found = dn.assess(rows, model=model, mechanism=mechanism, n_samples=1000, rng=0)
     assert [section.key for section in found.sections] == ["bound", "records", "attack"]
     assert found.status == "consistent"
     assert found.title == "LogisticRegression on 120 records, released with ε = 1"
@@ -36,7 +36,7 @@ def test_bound_profile_and_attack_of_one_model(rows, model):
 def test_gaussian_noise_of_a_given_scale_promises_nothing_over_all_data(rows):
     fitted = Ridge(alpha=5.0).fit(*rows)
     found = dn.assess(
-        rows, model=fitted, mechanism=OutputPerturbation(scale=0.02, noise="gaussian"), n_attack=1000, rng=0
+        rows, model=fitted, mechanism=OutputPerturbation(scale=0.02, noise="gaussian"), n_samples=1000, rng=0
     )
     assert [section.key for section in found.sections] == ["records", "attack"]
     assert "for this very model" in found.headline
@@ -44,7 +44,7 @@ def test_gaussian_noise_of_a_given_scale_promises_nothing_over_all_data(rows):
 
 
 def test_objective_perturbation_is_profiled_and_not_attacked(rows, model):
-    found = dn.assess(rows, model=model, mechanism=ObjectivePerturbation(epsilon=1.0), draws=100, rng=0)
+    found = dn.assess(rows, model=model, mechanism=ObjectivePerturbation(epsilon=1.0), n_samples=100, rng=0)
     assert [section.key for section in found.sections] == ["bound", "records"]
     assert found.status == "bounded"
 
@@ -54,7 +54,7 @@ def test_a_simulator_with_too_little_noise_is_found_out(rows, model, monkeypatch
     monkeypatch.setattr(
         OutputPerturbation, "sample", lambda self, centre, rate, rng: honest(self, centre, 5 * rate, rng)
     )
-    found = dn.assess(rows, model=model, mechanism=OutputPerturbation(epsilon=1.0), n_attack=5000, rng=0)
+    found = dn.assess(rows, model=model, mechanism=OutputPerturbation(epsilon=1.0), n_samples=5000, rng=0)
     assert found.status == "violated"
 
 

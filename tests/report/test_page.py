@@ -13,7 +13,7 @@ pytestmark = pytest.mark.browser
 
 @pytest.fixture(scope="module")
 def report():
-    return dn.assess("breast-cancer", epsilon=1.0, prior=0.1, rng=0, n_attack=2000)
+    return dn.assess("breast-cancer", epsilon=1.0, prior=0.1, rng=0, n_samples=2000)
 
 
 @pytest.fixture(scope="module")

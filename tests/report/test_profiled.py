@@ -18,7 +18,7 @@ def rows():
 
 def test_objective_perturbation(rows):
     profile = dn.privacy_profile(
-        *rows, regularization=0.05, mechanism=ObjectivePerturbation(epsilon=1.0), draws=200, rng=0
+        *rows, regularization=0.05, mechanism=ObjectivePerturbation(epsilon=1.0), n_samples=200, rng=0
     )
     section = dn.assess(profile).sections[0]
     assert "95\u00a0% confidence" in section.summary

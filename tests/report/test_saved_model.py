@@ -19,7 +19,7 @@ def test_a_useless_release_is_said_first_and_training_is_offered(capsys):
     out = " ".join(capsys.readouterr().out.split())
     assert out.index("of no use") < out.index("Provable upper bound")
     assert "deniable train breast-cancer --target target --advantage 0.05" in out
-    assert dn.assess("digits-3-8", epsilon=20.0, regularization=0.1, rng=0, n_attack=200).alert == ""
+    assert dn.assess("digits-3-8", epsilon=20.0, regularization=0.1, rng=0, n_samples=200).alert == ""
 
 
 def test_the_saved_model_takes_raw_rows_and_predicts(tmp_path, capsys):

@@ -18,10 +18,10 @@ from deniable.accounting.engines.known_batches import known_batches
 from deniable.accounting.engines.likelihood import (
     LikelihoodRatioTradeoff,
     Tails,
-    back_from,
+    dual_from,
+    hockey_stick_from,
     settled,
-    stick_from,
-    trivial_stick,
+    trivial_hockey_stick,
 )
 from deniable.accounting.lines import Cell, Effort, Way
 from deniable.accounting.loss import EPS, PrivacyLoss
@@ -30,7 +30,7 @@ from deniable.curves import AnyDirection, Direction, Side, Tradeoff
 
 _REGIONS: tuple[Region, ...] = ("left", "middle", "right")
 _NEGLIGIBLE = 1e-30  # hockey sticks below this need no relative accuracy
-_WIDE_STICK, _WIDE_RATE = 1e-8, 1e-6  # brackets that the grid is asked to improve: absolute, relative
+_WIDE_HOCKEY_STICK, _WIDE_RATE = 1e-8, 1e-6  # brackets that the grid is asked to improve: absolute, relative
 _WIDE_FEW = 1e-7  # relative: that the direct convolution is asked to improve
 _FAIR = 5e-8  # relative errors that are not worth a second line
 _ROUGH, _SKETCHED = 1e-2, 1e-3  # relative errors at which no further line is laid: in searches, for pictures
@@ -40,17 +40,16 @@ _WORTH = 0.1  # of the error here must that of the middle of a cell be at most f
 _LEVELS = 5  # times that cells are halved where the law is narrow
 _MOST_KEPT = 1 << 20  # nodes of all lines kept, 160 bytes each
 
-# the rows of Tails that belong together: an error, and what it is the error of
+# the fields of Tails that belong together: an error, and what it is the error of
+_FIELDS_OF = {
+    "out_error": ("out_above", "out_below", "out_density"),
+    "in_error": ("in_above", "in_below", "in_density"),
+    "hockey_stick_error": ("hockey_stick",),
+    "dual_error": ("dual",),
+}
 _ROWS = list(Tails.__dataclass_fields__)
-_PARTS = tuple(
-    (_ROWS.index(error), tuple(_ROWS.index(name) for name in names))
-    for error, names in (
-        ("out_error", ("out_above", "out_below", "out_density")),
-        ("in_error", ("in_above", "in_below", "in_density")),
-        ("stick_error", ("stick",)),
-        ("back_error", ("back",)),
-    )
-)
+_ERROR_OF = {name: error for error, names in _FIELDS_OF.items() for name in names}
+_PARTS = tuple((_ROWS.index(error), tuple(_ROWS.index(name) for name in names)) for error, names in _FIELDS_OF.items())
 
 
 @dataclass(frozen=True)
@@ -86,20 +85,20 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         """Bracket of the advantage at prior ½."""
         return advantage_bracket(self.loss)
 
-    def _stick_bracket(self, log_gamma: FloatArray, direction: Direction) -> tuple[FloatArray, FloatArray]:
+    def _hockey_stick_bracket(self, log_gamma: FloatArray, direction: Direction) -> tuple[FloatArray, FloatArray]:
         even = log_gamma == 0
         if even.any():
             try:
                 low, high = (np.where(even, bound, np.nan) for bound in self._even)
                 if not even.all():
-                    low[~even], high[~even] = self._stick_bracket(log_gamma[~even], direction)
+                    low[~even], high[~even] = self._hockey_stick_bracket(log_gamma[~even], direction)
                 return low, high
             except TooSlowError:
                 pass
         try:
-            low, high = super()._stick_bracket(log_gamma, direction)
+            low, high = super()._hockey_stick_bracket(log_gamma, direction)
         except TooSlowError:
-            low, high = trivial_stick(log_gamma)[0], np.ones_like(log_gamma)
+            low, high = trivial_hockey_stick(log_gamma)[0], np.ones_like(log_gamma)
         return low, high
 
     def _roc_bracket(self, fpr: FloatArray, direction: Direction) -> tuple[FloatArray, FloatArray]:
@@ -111,7 +110,7 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
     @cached_property
     def _landmarks(self) -> tuple[float, float, float, float]:
         """K′ at 0, ½ and 1 (the losses at which the saddle point crosses a pole) and √K″(½)."""
-        low, middle, high = (self.loss.body.cumulants(c) for c in (0.0, 0.5, 1.0))
+        low, middle, high = (self.loss.truncation.cumulants(c) for c in (0.0, 0.5, 1.0))
         return low[1], middle[1], high[1], float(np.sqrt(middle[2]))
 
     def _ways(self, threshold: float) -> tuple[Way, ...]:
@@ -158,14 +157,14 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
             self._cells[level, number] = known
         return known
 
-    def _tails(self, threshold: FloatArray, wanted: str = "stick", good: float = 0.0) -> Tails:
+    def _tails(self, threshold: FloatArray, wanted: str = "hockey_stick", good: float = 0.0) -> Tails:
         """Tails at thresholds, from lines near enough for the ``wanted`` field to be ``good``, or as good as asked."""
         good = max(good, self.good)
         rows = Tails.below(threshold, np.ones_like(threshold), np.ones_like(threshold)).stacked()
         inside = (threshold > self.loss.lowest) & (threshold < self.loss.highest)
         rows[:, ~inside] = _certain(threshold[~inside], self.loss.lowest).stacked()
-        value_row, error_row = (_ROWS.index(name) for name in (wanted, f"{wanted.partition('_')[0]}_error"))
-        if wanted in ("stick", "back") and inside.any():  # no lines for what Chernoff's bound settles
+        value_row, error_row = _ROWS.index(wanted), _ROWS.index(_ERROR_OF[wanted])
+        if wanted in ("hockey_stick", "dual") and inside.any():  # no lines for what Chernoff's bound settles
             _merge(rows, np.flatnonzero(inside), self._chernoff(threshold[inside]).stacked())
         poor = self._poor(rows[value_row], rows[error_row], wanted, good) & inside
         for level in range(_LEVELS):
@@ -180,13 +179,13 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
             if not poor.any():
                 break
         vague = np.flatnonzero(inside & (rows[error_row] > 1e-2 * np.abs(rows[value_row])))
-        if vague.size and wanted not in ("stick", "back"):
+        if vague.size and wanted not in ("hockey_stick", "dual"):
             _merge(rows, vague, self._chernoff(threshold[vague]).stacked())
         return Tails(*rows)
 
     def _poor(self, value: FloatArray, error: FloatArray, wanted: str, good: float) -> NDArray[np.bool_]:
         """Whether an error is too large."""
-        least = _NEGLIGIBLE if wanted in ("stick", "back") else 1e-300
+        least = _NEGLIGIBLE if wanted in ("hockey_stick", "dual") else 1e-300
         poor: NDArray[np.bool_] = ~(error <= np.maximum(good * np.abs(value), least))
         return poor
 
@@ -245,14 +244,14 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
             out, inside = np.exp(exponent.min(axis=1)), np.exp((exponent + threshold[:, None]).min(axis=1))
         return np.nan_to_num(out, nan=1.0), np.nan_to_num(inside, nan=1.0)
 
-    def _stick_at_most(self, log_gamma: FloatArray, direction: Direction) -> FloatArray:
+    def _hockey_stick_at_most(self, log_gamma: FloatArray, direction: Direction) -> FloatArray:
         """Chernoff's bound on the hockey stick: that on the mass above γ in one order of the worlds or the other."""
         pair = self._chernoff_pair(log_gamma, 0) if direction == "add" else self._chernoff_pair(-log_gamma, 1)
         return np.minimum(pair[1 if direction == "add" else 0], 1.0)
 
     def _epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
         """Chernoff's bound solved for ε, corrected as at a saddle point and by Newton's method on rough lines."""
-        advantage = float(self._stick_bracket(np.zeros(1), "add")[1][0])
+        advantage = float(self._hockey_stick_bracket(np.zeros(1), "add")[1][0])
         large = delta >= advantage
         # 1 − γ ≤ H_γ ≤ 1 − γ·(1 − H_1) for γ ≤ 1, since H is convex
         with np.errstate(divide="ignore"):
@@ -284,12 +283,12 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
             epsilon = np.nan_to_num(epsilon - np.nan_to_num(np.maximum(factor, 0.0), posinf=0.0) / (c - 1))
             moved = np.full_like(epsilon, np.inf)
             for _ in range(4):
-                known = self._tails(epsilon if side == 0 else -epsilon, "back" if side else "stick", _ROUGH)
-                mass, stick = (known.in_below, known.back) if side else (known.out_above, known.stick)
+                known = self._tails(epsilon if side == 0 else -epsilon, "dual" if side else "hockey_stick", _ROUGH)
+                mass, hockey_stick = (known.in_below, known.dual) if side else (known.out_above, known.hockey_stick)
                 scale = np.exp(epsilon)
-                step = np.log(scale**side * stick / delta) * stick / (mass * scale ** (1 - side))
-                error = known.back_error if side else known.stick_error
-                step = np.where(np.isfinite(step) & (error < 0.1 * stick), step, 0.0)
+                step = np.log(scale**side * hockey_stick / delta) * hockey_stick / (mass * scale ** (1 - side))
+                error = known.dual_error if side else known.hockey_stick_error
+                step = np.where(np.isfinite(step) & (error < 0.1 * hockey_stick), step, 0.0)
                 epsilon, moved = epsilon + step, np.where(step == 0, moved, np.abs(step))
                 if np.all(moved < 1e-2 * self._landmarks[3]):
                     break
@@ -377,10 +376,22 @@ def _certain(threshold: FloatArray, lowest: float) -> Tails:
     """Tails beyond the range of the loss: everything lies on one side."""
     above = (threshold <= lowest).astype(np.float64)
     zero = np.zeros_like(above)
-    stick, stick_error = (np.where(above > 0, x, 0.0) for x in stick_from(zero, zero, threshold))
-    back, back_error = (np.where(above > 0, 0.0, x) for x in back_from(zero, zero, threshold))
+    hockey_stick, hockey_stick_error = (np.where(above > 0, x, 0.0) for x in hockey_stick_from(zero, zero, threshold))
+    dual, dual_error = (np.where(above > 0, 0.0, x) for x in dual_from(zero, zero, threshold))
     return Tails(
-        threshold, above, 1 - above, zero, zero, above, 1 - above, zero, zero, stick, back, stick_error, back_error
+        threshold,
+        above,
+        1 - above,
+        zero,
+        zero,
+        above,
+        1 - above,
+        zero,
+        zero,
+        hockey_stick,
+        dual,
+        hockey_stick_error,
+        dual_error,
     )
 
 
@@ -411,16 +422,18 @@ class ComposedTradeoff(Tradeoff):
         return known_batches(self.inverted.loss)
 
     def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
-        return self._stick_bound(log_gamma, direction, side)[0]
+        return self._hockey_stick_bound(log_gamma, direction, side)[0]
 
-    def _stick_bound(self, log_gamma: FloatArray, direction: Direction, side: Side) -> tuple[FloatArray, FloatArray]:
+    def _hockey_stick_bound(
+        self, log_gamma: FloatArray, direction: Direction, side: Side
+    ) -> tuple[FloatArray, FloatArray]:
         """The bound, and what it may be in an array of another length."""
-        low, high = self.inverted._stick_bracket(log_gamma, direction)
+        low, high = self.inverted._hockey_stick_bracket(log_gamma, direction)
         most = settled(low, high)
-        wide = high - low > _WIDE_STICK
+        wide = high - low > _WIDE_HOCKEY_STICK
         if wide.any() and self.direct is not None:
-            _intersect(low, high, wide, *self.direct._stick_bracket(log_gamma[wide], direction))
-            wide = high - low > _WIDE_STICK
+            _intersect(low, high, wide, *self.direct._hockey_stick_bracket(log_gamma[wide], direction))
+            wide = high - low > _WIDE_HOCKEY_STICK
         if wide.any():
             self._otherwise(low, high, wide, "_hockey_stick", log_gamma, direction, side)
         if side == "lower":
@@ -445,8 +458,8 @@ class ComposedTradeoff(Tradeoff):
         advantage = self._hockey_stick(np.zeros(1), direction, "upper")[0]
         log_gamma = np.concatenate([[0.0], np.geomspace(1e-3, 1e3, 200) * self.inverted._landmarks[3]])
         log_gamma = log_gamma[log_gamma < 700]
-        sticks = np.minimum(self.inverted._stick_at_most(log_gamma, direction), advantage)
-        bound: FloatArray = np.min(np.multiply.outer(fpr, np.exp(log_gamma)) + sticks, axis=1) * (1 + 16 * EPS)
+        hockey_sticks = np.minimum(self.inverted._hockey_stick_at_most(log_gamma, direction), advantage)
+        bound: FloatArray = np.min(np.multiply.outer(fpr, np.exp(log_gamma)) + hockey_sticks, axis=1) * (1 + 16 * EPS)
         return np.clip(bound, fpr, 1.0)
 
     def _otherwise(
@@ -486,23 +499,23 @@ class ComposedTradeoff(Tradeoff):
     def _delta(self, epsilon: FloatArray, direction: AnyDirection, side: Side) -> FloatArray:
         if direction != "both":
             return super()._delta(epsilon, direction, side)
-        found = self._sticks(epsilon, "add", side)
-        open_ = np.flatnonzero(self.inverted._stick_at_most(epsilon, "remove") > found)
+        found = self._hockey_sticks(epsilon, "add", side)
+        open_ = np.flatnonzero(self.inverted._hockey_stick_at_most(epsilon, "remove") > found)
         if open_.size:
-            found[open_] = np.maximum(found[open_], self._sticks(epsilon[open_], "remove", side))
+            found[open_] = np.maximum(found[open_], self._hockey_sticks(epsilon[open_], "remove", side))
         return found
 
     def _delta_settled(self, epsilon: FloatArray, direction: AnyDirection, side: Side) -> FloatArray:
         if side == "lower":
             return self._delta(epsilon, direction, side)
-        found = trivial_stick(epsilon)[1] * (1 + 4 * EPS)
+        found = trivial_hockey_stick(epsilon)[1] * (1 + 4 * EPS)
         ways: tuple[Direction, ...] = ("add", "remove") if direction == "both" else (direction,)
         for way in ways:
-            open_ = np.flatnonzero(self.inverted._stick_at_most(epsilon, way) > found)
+            open_ = np.flatnonzero(self.inverted._hockey_stick_at_most(epsilon, way) > found)
             if not open_.size:
                 continue
             try:
-                bound = self._stick_bound(epsilon[open_], way, side)[1]
+                bound = self._hockey_stick_bound(epsilon[open_], way, side)[1]
             except (ArithmeticError, MemoryError, ValueError):  # as in every bound that leaves: the trivial one
                 bound = np.ones(open_.size)
             found[open_] = np.maximum(found[open_], np.where(np.isnan(bound), 1.0, bound))

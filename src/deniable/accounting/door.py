@@ -52,7 +52,7 @@ def tradeoff(
     tolerance: float = 1e-13,
     adjacency: str | None = None,
     patient: bool = False,
-    samples: int = 100_000,
+    n_samples: int = 100_000,
     confidence: float = 0.99,
     rng: Generator | int | None = None,
 ) -> Tradeoff:
@@ -80,7 +80,7 @@ def tradeoff(
         ``"zero-out"``: one record contributes 0 and everything else stays, sampling included.
     patient
         Let a hard question take a hundred times as long, and more memory, before a wider bracket is returned.
-    samples, confidence, rng
+    n_samples, confidence, rng
         For the Monte Carlo engine: draws from either world, the probability with which all its bounds hold, and the
         source of randomness.
 
@@ -101,7 +101,7 @@ def tradeoff(
         )
     found = replace(
         _add_or_remove(
-            mechanism, engine, tolerance, Effort.patient() if patient else Effort(), samples, confidence, rng
+            mechanism, engine, tolerance, Effort.patient() if patient else Effort(), n_samples, confidence, rng
         ),
         holds_for=EVERY_CASE,
     )
@@ -117,7 +117,7 @@ def _add_or_remove(
     engine: Engine,
     tolerance: float,
     effort: Effort,
-    samples: int,
+    n_samples: int,
     confidence: float,
     rng: Generator | int | None,
 ) -> Tradeoff:
@@ -138,7 +138,10 @@ def _add_or_remove(
             "use engine='auto'"
         )
     if engine == "monte-carlo":
-        count, level = integer("samples", samples, at_least=1), number("confidence", confidence, above=0.0, below=1.0)
+        count, level = (
+            integer("n_samples", n_samples, at_least=1),
+            number("confidence", confidence, above=0.0, below=1.0),
+        )
         found: Tradeoff = MonteCarloTradeoff.sample(loss, count, level, np.random.default_rng(rng))
     elif engine == "grid":
         found = GridTradeoff(loss, method="certified grid")
@@ -197,18 +200,18 @@ def _failure(parts: tuple[Mechanism, ...]) -> float:
 
 
 def _closed_form(loss: PrivacyLoss) -> Tradeoff | None:
-    kinds = loss.steps.size, int(loss.gaussian > 0), int(sum(count for _, count in loss.flips))
+    kinds = loss.steps.size, int(loss.gaussian > 0), int(sum(count for _, count in loss.randomized_responses))
     match kinds:
         case (0, _, 0):
             return GaussianTradeoff(math.sqrt(loss.gaussian))
         case (0, 0, 1):
-            ((epsilon, _),) = loss.flips
+            ((epsilon, _),) = loss.randomized_responses
             return ApproximateTradeoff(epsilon, 0.0)
         case (1, 0, 0) if loss.steps[0] == 1:
             return OneStepTradeoff(float(loss.noise[0]), float(loss.rate[0]))
         case (0, 0, _):
             try:
-                return FiniteTradeoff.randomized_responses(loss.flips)
+                return FiniteTradeoff.randomized_responses(loss.randomized_responses)
             except MemoryError:  # hundreds of millions of parts
                 return None
         case _:

@@ -282,7 +282,7 @@ def _invert(tally: _Tally) -> IndividualTradeoffs:
     spread = np.sqrt(tally.total((weight * deviation**2).sum(axis=1)) + tally.gaussian)
     reach = _reach(tally, spread)
     log_gamma = np.tile(np.linspace(-1.0, 1.0, _POINTS), (records, 1))
-    sticks = np.zeros((2, records, _POINTS))
+    hockey_sticks = np.zeros((2, records, _POINTS))
     exposed = np.flatnonzero(spread > 0)  # a record whose gradient was always 0 leaves no trace
     octaves, member = np.unique(np.floor(np.log2([spread[exposed], reach[exposed]])), axis=1, return_inverse=True)
     for key in range(octaves.shape[1]):
@@ -290,9 +290,9 @@ def _invert(tally: _Tally) -> IndividualTradeoffs:
         widest = float(spread[group].max())
         log_gamma[group] *= min(8 * widest + widest**2, _MOST_LOG_GAMMA)
         overlap = _overlap(tally.of(group), log_gamma[group[0]], widest, float(reach[group].max()))
-        sticks[0, group] = 1 - overlap
-        sticks[1, group] = 1 - np.exp(log_gamma[group]) * overlap[:, ::-1]  # H_γ(out‖in) = 1 − γ·A(1/γ)
-    add, remove = np.clip(sticks * (1 + 8 * EPS), np.maximum(-np.expm1(log_gamma), 0.0), 1.0)
+        hockey_sticks[0, group] = 1 - overlap
+        hockey_sticks[1, group] = 1 - np.exp(log_gamma[group]) * overlap[:, ::-1]  # H_γ(out‖in) = 1 − γ·A(1/γ)
+    add, remove = np.clip(hockey_sticks * (1 + 8 * EPS), np.maximum(-np.expm1(log_gamma), 0.0), 1.0)
     return IndividualTradeoffs(log_gamma, add, remove)
 
 

@@ -20,7 +20,13 @@ from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtr
 
 from deniable._check import FloatArray, InputError
-from deniable.accounting.steps.ratios import ComplexArray, complex_log1p, complex_log_ratio, flip_cumulants, log_ratio
+from deniable.accounting.steps.ratios import (
+    ComplexArray,
+    complex_log1p,
+    complex_log_ratio,
+    log_ratio,
+    randomized_response_cumulants,
+)
 from deniable.accounting.transform.nodes import Nodes, TooSlowError, Window, bend, log_fade, nodes
 from deniable.mechanisms import ApproximateDP, GaussianDP, Mechanism, PureDP, SubsampledGaussian
 
@@ -47,7 +53,7 @@ class PrivacyLoss:
         One entry a phase with q < 1; phases with equal noise and rate are merged.
     gaussian
         μ² of everything Gaussian: ``GaussianDP`` and full-batch phases, μ² = Σ T/σ².
-    flips
+    randomized_responses
         (ε, count) of randomised responses, the worst pairs of pure DP: loss ε or −ε.
     ceiling
         Largest u of any step that is kept; the mass beyond is :attr:`dropped`.
@@ -59,7 +65,7 @@ class PrivacyLoss:
     rate: FloatArray
     steps: FloatArray
     gaussian: float
-    flips: tuple[tuple[float, float], ...] = ()
+    randomized_responses: tuple[tuple[float, float], ...] = ()
     ceiling: float = math.inf
     window: Window | None = None
     _kept: list[Line] = field(default_factory=list, init=False, repr=False)
@@ -68,13 +74,13 @@ class PrivacyLoss:
     def of(cls, mechanisms: Iterable[Mechanism]) -> PrivacyLoss:
         """Merge equal phases and fold every Gaussian part into one; of (ε, δ)-DP parts, the δ is left to the caller."""
         phases: Counter[tuple[float, float]] = Counter()
-        flips: Counter[float] = Counter()
+        randomized_responses: Counter[float] = Counter()
         squared = 0.0
         for part in mechanisms:
             if isinstance(part, GaussianDP):
                 squared += part.mu**2
             elif isinstance(part, PureDP | ApproximateDP):
-                flips[part.epsilon] += 1
+                randomized_responses[part.epsilon] += 1
             elif isinstance(part, SubsampledGaussian):
                 if part.sample_rate == 1:
                     squared += part.steps / part.noise_multiplier**2
@@ -88,20 +94,22 @@ class PrivacyLoss:
             keys[:, 1],
             np.array(list(phases.values()), dtype=np.float64),
             squared,
-            tuple((epsilon, float(count)) for epsilon, count in flips.items() if epsilon > 0),
+            tuple((epsilon, float(count)) for epsilon, count in randomized_responses.items() if epsilon > 0),
         )
 
     @cached_property
     def lowest(self) -> float:
         """Essential infimum of the composed loss: Σ T·log(1 − q), or −∞ with a Gaussian part."""
-        bounded = self.steps @ np.log1p(-self.rate) - sum(epsilon * count for epsilon, count in self.flips)
+        bounded = self.steps @ np.log1p(-self.rate) - sum(
+            epsilon * count for epsilon, count in self.randomized_responses
+        )
         return -math.inf if self.gaussian > 0 else float(bounded)
 
     @cached_property
     def highest(self) -> float:
         """Essential supremum: ∞ unless there is nothing but randomised response."""
         unbounded = self.gaussian > 0 or self.steps.size > 0
-        return math.inf if unbounded else float(sum(epsilon * count for epsilon, count in self.flips))
+        return math.inf if unbounded else float(sum(epsilon * count for epsilon, count in self.randomized_responses))
 
     def windowed(self, place: FloatArray, width: FloatArray) -> PrivacyLoss:
         """The part of the law in which every step passes a smooth window."""
@@ -117,12 +125,12 @@ class PrivacyLoss:
         return mass
 
     @cached_property
-    def body(self) -> PrivacyLoss:
+    def truncation(self) -> PrivacyLoss:
         """The same without outcomes so rare (about 1e-25) that they only make real transforms at large c explode."""
-        return self.bodies[0]
+        return self.truncations[0]
 
     @cached_property
-    def bodies(self) -> tuple[PrivacyLoss, ...]:
+    def truncations(self) -> tuple[PrivacyLoss, ...]:
         """The body and larger ones: the larger, the rarer what is left out and the larger the c that still explodes."""
         if self.steps.size == 0 or self.window is not None:
             return (self,)
@@ -139,9 +147,9 @@ class PrivacyLoss:
         return float(np.sum(self.steps * out)), float(self.steps @ ((1 - self.rate) * out + self.rate * hit))
 
     @property
-    def flip_rounding(self) -> float:
+    def randomized_response_rounding(self) -> float:
         """Bound on the relative error of the transform of all randomised responses, over |w|."""
-        return 4 * EPS * sum(epsilon * count for epsilon, count in self.flips)
+        return 4 * EPS * sum(epsilon * count for epsilon, count in self.randomized_responses)
 
     def edge(self, c: float) -> float:
         """Density left at the ceiling, relative to its largest value: 0 means that nothing is cut at real part c."""
@@ -176,8 +184,8 @@ class PrivacyLoss:
         """K at several real points."""
         line = self.real_line(float(points.min()), float(points.max()))
         total = self.gaussian * points * (points - 1) / 2
-        for epsilon, count in self.flips:
-            total = total + count * flip_cumulants(epsilon, points)[0]
+        for epsilon, count in self.randomized_responses:
+            total = total + count * randomized_response_cumulants(epsilon, points)[0]
         cut = line._at_ceiling(points)  # for an upper bound: these are Chernoff's
         for phase in range(self.steps.size):
             exponent, log_weight = np.multiply.outer(points, line.loss[phase]), line.log_weight[phase]
@@ -301,8 +309,11 @@ class Line:
             float(steps @ first) + variance * (c - 0.5),
             float(steps @ second) + variance,
         ]
-        for epsilon, count in self.of.flips:
-            k = [a + count * float(b) for a, b in zip(k, flip_cumulants(epsilon, np.asarray(c)), strict=True)]
+        for epsilon, count in self.of.randomized_responses:
+            k = [
+                a + count * float(b)
+                for a, b in zip(k, randomized_response_cumulants(epsilon, np.asarray(c)), strict=True)
+            ]
         return k[0], k[1], k[2]
 
     def log_transform(self, t: FloatArray, spacing: float | None = None) -> ComplexArray:
@@ -321,7 +332,7 @@ class Line:
         total = np.asarray(self.of.gaussian * (1j * t * (self.c - 0.5) - t**2 / 2), dtype=np.complex128)
         size = np.hypot(self.c, t)
         turned = np.abs(total)
-        doubt = (2 * EPS * self.of.gaussian * (abs(self.c) + 1) + self.of.flip_rounding) * size
+        relative_error = (2 * EPS * self.of.gaussian * (abs(self.c) + 1) + self.of.randomized_response_rounding) * size
         for phase, steps in enumerate(self.of.steps):
             one = self.log_ratio_of(phase, t, spacing)
             total = total + steps * one
@@ -329,18 +340,18 @@ class Line:
             # the errors of one step are relative to M(c): where |M(c + it)| is smaller, they weigh more
             left_out = 4 * _LEAST * self.u.size * (1 + (self.scale[phase] == 0) / self.mgf[phase])
             error = 2 * self.step_rounding[phase] * size + 4 * self.cut[phase] + left_out
-            doubt = doubt + steps * np.logaddexp(0.0, np.log(error + TINY) - one.real)
-        total = total + self.log_flips(t)
-        doubt = doubt + 4 * EPS * turned + 64 * EPS
+            relative_error = relative_error + steps * np.logaddexp(0.0, np.log(error + TINY) - one.real)
+        total = total + self.log_randomized_responses(t)
+        relative_error = relative_error + 4 * EPS * turned + 64 * EPS
         with np.errstate(over="ignore"):  # an unknown transform is ∞, and its line useless
-            grown = np.exp(total.real) * np.expm1(np.minimum(doubt, 1.0))
-            return total, np.where(doubt < 1, grown, np.exp(total.real + doubt))
+            grown = np.exp(total.real) * np.expm1(np.minimum(relative_error, 1.0))
+            return total, np.where(relative_error < 1, grown, np.exp(total.real + relative_error))
 
-    def log_flips(self, t: FloatArray) -> ComplexArray:
+    def log_randomized_responses(self, t: FloatArray) -> ComplexArray:
         """The same of all randomised responses alone."""
         total = np.zeros(t.shape, dtype=np.complex128)
-        for epsilon, count in self.of.flips:
-            slope = flip_cumulants(epsilon, np.asarray(self.c))[1] / epsilon  # tilted mean of ±1
+        for epsilon, count in self.of.randomized_responses:
+            slope = randomized_response_cumulants(epsilon, np.asarray(self.c))[1] / epsilon  # tilted mean of ±1
             total = total + count * np.log(np.cos(t * epsilon) + 1j * slope * np.sin(t * epsilon))
         return total
 

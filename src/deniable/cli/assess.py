@@ -117,7 +117,7 @@ def assess(
     if data is not None:
         options |= {
             "target": target, "epsilon": epsilon, "regularization": regularization, "drop": tuple(drop or ()),
-            "ranges": read_ranges(ranges), "group": group, "n_attack": attack_samples, "rng": seed, "progress": True,
+            "ranges": read_ranges(ranges), "group": group, "n_samples": attack_samples, "rng": seed, "progress": True,
             "save_model": save_model,
         }  # fmt: skip
         made = dn.assess(data, **options)

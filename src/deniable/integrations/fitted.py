@@ -62,7 +62,7 @@ def profile_estimator(
     gradient_tolerance
         Largest gradient norm at the fitted parameters, relative to that at 0, that still counts as converged.
     options
-        Passed on to :func:`deniable.privacy_profile`: ``released``, ``tolerance``, ``draws``, ``rng``.
+        Passed on to :func:`deniable.privacy_profile`: ``released``, ``tolerance``, ``n_samples``, ``rng``.
 
     Raises
     ------

@@ -38,7 +38,7 @@ class Coverage:
     neighbours: FloatArray
     base_interval: FloatArray
     neighbour_intervals: FloatArray
-    samples: int
+    n_samples: int
     confidence: float
 
     @property
@@ -61,7 +61,7 @@ def coverage(
     model: ArrayLike,
     radius: float,
     *,
-    samples: int = 1000,
+    n_samples: int = 1000,
     confidence: float = 0.95,
     rng: int | np.random.Generator | None = None,
 ) -> Coverage:
@@ -76,12 +76,12 @@ def coverage(
         The released parameters M.
     radius
         Cutoff c above 0. Small: close to the density ratio, but few samples land; the intervals say how few.
-    samples
+    n_samples
         Trainings per world.
     """
     point = numbers("model", model).ravel()
     cutoff = number("radius", radius, above=0.0)
-    count = integer("samples", samples, at_least=1)
+    count = integer("n_samples", n_samples, at_least=1)
     level = number("confidence", confidence, above=0.0, below=1.0)
     generators = np.random.default_rng(rng).spawn(1 + len(neighbours))
     hits = np.array(

@@ -214,7 +214,7 @@ class PrivacyProfile:
         summary.attrs["warning"] = self.warning
         return summary
 
-    def averaged_ranked_loss(self, draws: int = 100, rng: int | np.random.Generator | None = None) -> FloatArray:
+    def averaged_ranked_loss(self, n_samples: int = 100, rng: int | np.random.Generator | None = None) -> FloatArray:
         """Ranked |l| averaged over models drawn from the in-world, largest first, (n,) (LeBlond et al. Fig. 5).
 
         The k-th entry is the mean of the k-th largest |l|, whichever record has it; divide by ``rate`` for their
@@ -225,7 +225,7 @@ class PrivacyProfile:
                 "averaged_ranked_loss needs OutputPerturbation, whose models can be drawn without refitting"
             )
         total = np.zeros(len(self))
-        generators = np.random.default_rng(rng).spawn(integer("draws", draws, at_least=1))
+        generators = np.random.default_rng(rng).spawn(integer("n_samples", n_samples, at_least=1))
         step = self.optima - self.optimum
         for generator in generators:
             model = self.mechanism.sample(self.optimum, self.rate, generator)
@@ -248,7 +248,7 @@ class PrivacyProfile:
     def _known(self) -> Typical:
         if self.typical is None:
             raise InputError(
-                "typical models have no known bound under this mechanism and loss: ask privacy_profile for draws=1000"
+                "typical models have no known bound under this mechanism and loss: pass n_samples=1000"
             )
         return self.typical
 
@@ -264,10 +264,10 @@ def privacy_profile(
     intercept: Intercept = "none",
     sample_weight: ArrayLike | None = None,
     normalization: Normalization = "mean",
-    groups: ArrayLike | None = None,
+    group: ArrayLike | None = None,
     added: tuple[ArrayLike, ArrayLike] | None = None,
     tolerance: float | None = None,
-    draws: int = 0,
+    n_samples: int = 0,
     rng: int | np.random.Generator | None = None,
 ) -> PrivacyProfile:
     """Return the privacy profile of a regularised linear model: every record's exposure, certified.
@@ -292,7 +292,7 @@ def privacy_profile(
         Weights of the rows, public.
     normalization
         ``"mean"``: the penalty counts per row and shrinks with a record that leaves; ``"sum"``: it is fixed.
-    groups
+    group
         One label per row: the rows of a label (a user) leave together, and the profile has one entry per label, in
         sorted order (``profile.groups``).
     added
@@ -302,7 +302,7 @@ def privacy_profile(
         Largest certified relative error (radius/distance) before a record is iterated. By default 1e-9 where
         iterating all is cheap (rows²·columns ≤ 2e9) and 1e-2 beyond. A record whose certificate cannot get there
         (rounding) keeps the best radius found: look at ``radius``.
-    draws
+    n_samples
         For ``ObjectivePerturbation``: how many models to draw (and fit) for the quantities over typical models. They
         are read from that sample with a confidence band, and for the logistic loss also from a certified bound.
     rng
@@ -322,19 +322,19 @@ def privacy_profile(
         rate = mechanism.rate(training)
         sensitivity = mechanism.sensitivity(training) if mechanism.epsilon is not None else None
     model = None if released is None else released_model(released, problem.size)
-    count = integer("draws", draws, at_least=0)
+    count = integer("n_samples", n_samples, at_least=0)
     base = fit(problem)
     sign = 1
     labels: NDArray[np.generic] | None = None
     if added is not None:
-        if groups is not None or isinstance(mechanism, ObjectivePerturbation):
-            raise InputError("added goes with OutputPerturbation and without groups")
+        if group is not None or isinstance(mechanism, ObjectivePerturbation):
+            raise InputError("added goes with OutputPerturbation and without group")
         sign = -1
         found = _neighbours(*joined(base, *candidates(training, y, added, mechanism)), tolerance)
-    elif groups is not None:
+    elif group is not None:
         if isinstance(mechanism, ObjectivePerturbation):
-            raise InputError("groups go with OutputPerturbation: objective perturbation is profiled row by row")
-        labels, found = _left_together(base, groups, tolerance)
+            raise InputError("group goes with OutputPerturbation: objective perturbation is profiled row by row")
+        labels, found = _left_together(base, group, tolerance)
     else:
         found = _neighbours(*leave_one_out(base), tolerance)
     error = found.radius + base.radius
@@ -388,11 +388,11 @@ def _tolerance(tolerance: float | None, records: int, base: Fit) -> float:
     return number("tolerance", tolerance, above=0.0)
 
 
-def _left_together(base: Fit, groups: ArrayLike, tolerance: float | None) -> tuple[NDArray[np.generic], Neighbours]:
-    labels, codes = np.unique(np.asarray(groups), return_inverse=True)
+def _left_together(base: Fit, group: ArrayLike, tolerance: float | None) -> tuple[NDArray[np.generic], Neighbours]:
+    labels, codes = np.unique(np.asarray(group), return_inverse=True)
     n = len(base.problem.y)
     if codes.shape != (n,):
-        raise InputError(f"groups must have one label per row of X, got shape {codes.shape} for {n} rows")
+        raise InputError(f"group must have one label per row of X, got shape {codes.shape} for {n} rows")
     if len(labels) < 2:
-        raise InputError("groups must have at least two labels: without the only group nothing is left")
+        raise InputError("group must have at least two labels: without the only group nothing is left")
     return labels, leave_groups_out(base, codes, _tolerance(tolerance, len(labels), base))

@@ -128,7 +128,7 @@ class SampledTypical(Typical):
         """Smallest of H_γ + band + γ·fpr over γ = 0 and the sampled e^l, where the convex bound has its minimum."""
         if side == "lower":
             return np.full(self.losses.shape[1], fpr)
-        bound = np.min(self._sticks() + np.exp(np.minimum(self.losses, 700.0)) * fpr, axis=0) + self.band
+        bound = np.min(self._hockey_sticks() + np.exp(np.minimum(self.losses, 700.0)) * fpr, axis=0) + self.band
         return np.asarray(bound).clip(fpr, 1.0)
 
     def epsilon(self, delta: float, side: Side) -> FloatArray:
@@ -151,13 +151,13 @@ class SampledTypical(Typical):
         points, first = np.unique(self.losses[:, record], return_index=True)
         return EnvelopeTradeoff(
             points,
-            np.minimum(self._sticks()[first, record] + self.band, 1.0),
+            np.minimum(self._hockey_sticks()[first, record] + self.band, 1.0),
             np.ones(points.size),  # the out-world was not sampled
             method=f"privacy loss at {len(self.losses)} drawn models",
             confidence=self.confidence,
         )
 
-    def _sticks(self) -> FloatArray:
+    def _hockey_sticks(self) -> FloatArray:
         """Mean of (1 − γe^{−l})₊ at each γ = e^{l_k}, by running sums from the largest loss."""
         growing = self.losses[::-1]
         with np.errstate(over="ignore", invalid="ignore"):
@@ -259,7 +259,7 @@ class DominatedTradeoff(Tradeoff):
             return np.maximum(-np.expm1(log_gamma), 0.0)
         known = self.typical
         rho, shift, tail = float(known.rho[0]), float(known.shift[0]), known.tail
-        pure = ApproximateTradeoff(float(known.largest_loss()[0]), tail)._sticks(log_gamma, direction, side)
+        pure = ApproximateTradeoff(float(known.largest_loss()[0]), tail)._hockey_sticks(log_gamma, direction, side)
         if rho > known.law.largest:
             return pure
         moved, variation = log_gamma - shift, float(known._variation()[0])

@@ -42,7 +42,7 @@ def assess_data(
     drop: Sequence[str] = (),
     ranges: Ranges | None = None,
     group: str | None = None,
-    n_attack: int = 20_000,
+    n_samples: int = 20_000,
     test_fraction: float = 0.25,
     confidence: float = 0.95,
     rng: Any = None,
@@ -69,7 +69,7 @@ def assess_data(
         Λ, above 0.
     group
         Column by whose values the exposure of the records is summarised.
-    n_attack
+    n_samples
         Simulated releases in each world for the measured attack, at least 100.
     test_fraction
         Share of the records held out to measure accuracy, in (0, 1).
@@ -88,7 +88,7 @@ def assess_data(
     epsilon = number("epsilon", epsilon, above=0.0, below=np.inf)
     regularization = number("regularization", regularization, above=0.0, below=np.inf)
     test_fraction = number("test_fraction", test_fraction, above=0.0, below=1.0)
-    n_attack = integer("n_attack", n_attack, at_least=100)
+    n_samples = integer("n_samples", n_samples, at_least=100)
     table = read_table(
         _frame(source) if isinstance(source, tuple) else source,
         target or _tuple_target(source),
@@ -103,10 +103,10 @@ def assess_data(
     mechanism = OutputPerturbation(epsilon=epsilon)
     with stage(f"fitting on {len(train):,} records and leaving each one out", shown=progress):
         profile = privacy_profile(X, y, regularization=regularization, mechanism=mechanism, rng=generator)
-        records = profile_section(profile, fpr=fpr, rows=train, groups=_groups(table, group, train))
+        records = profile_section(profile, fpr=fpr, rows=train, group=_groups(table, group, train))
     bound = tradeoff_of(PureDP(epsilon))
     attack, audit, status = attack_worst_record(
-        profile, mechanism, bound, n=n_attack, confidence=confidence, fpr=fpr, rng=generator, progress=progress
+        profile, mechanism, bound, n=n_samples, confidence=confidence, fpr=fpr, rng=generator, progress=progress
     )
     utility = _utility(encoded, train, test, profile, mechanism, generator)
     parts = (bound_section(bound, prior=prior, fpr=fpr, delta=delta), records, attack, utility)

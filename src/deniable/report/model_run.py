@@ -23,8 +23,8 @@ def assess_model(
     *,
     model: Any,
     mechanism: OutputPerturbation | ObjectivePerturbation | None = None,
-    groups: tuple[str, Any] | None = None,
-    n_attack: int = 20_000,
+    group: tuple[str, Any] | None = None,
+    n_samples: int | None = None,
     confidence: float = 0.95,
     rng: Any = None,
     progress: bool = False,
@@ -45,13 +45,14 @@ def assess_model(
     mechanism
         How its parameters are, or would be, released. With an ``epsilon`` the bound over all data sets is part of
         the report; with a noise ``scale`` only what holds for this very model.
-    groups
+    group
         A column's name and values by which the exposure of the records is summarised.
-    n_attack, confidence, rng
-        Simulated releases in each world for the attack on the most exposed record (output perturbation only), at
-        least 100; the confidence of its intervals; their seed.
+    n_samples, confidence, rng
+        With output perturbation: simulated releases in each world for the attack on the most exposed record, at least
+        100 (20,000 if not given). With objective perturbation: models drawn for quantities over typical models (none
+        if not given). Then the confidence of the attack's intervals, and the seed.
     options
-        Passed on to :func:`deniable.profile_estimator`: ``sample_weight``, ``tolerance``, ``draws``.
+        Passed on to :func:`deniable.profile_estimator`: ``sample_weight``, ``tolerance``.
     """
     if mechanism is None:
         raise InputError(
@@ -59,11 +60,13 @@ def assess_model(
         )
     if not (isinstance(source, tuple) and len(source) == 2):
         raise InputError("with model=, source must be the pair (X, y) that it was fitted on")
-    n_attack = integer("n_attack", n_attack, at_least=100)
+    simulated = None if n_samples is None else integer("n_samples", n_samples, at_least=100)
+    if isinstance(mechanism, ObjectivePerturbation):
+        options["n_samples"] = simulated or 0
     generator = np.random.default_rng(rng)
     with stage("leaving each record out", shown=progress):
         profile = profile_estimator(model, *source, mechanism=mechanism, rng=generator, **options)
-        records = profile_section(profile, fpr=fpr, groups=groups)
+        records = profile_section(profile, fpr=fpr, group=group)
     guarantee = mechanism.guarantee()
     bound = None if guarantee is None else tradeoff_of(guarantee)
     sections: list[Section] = [records]
@@ -74,7 +77,14 @@ def assess_model(
     status: Status = "bounded"
     if isinstance(mechanism, OutputPerturbation):
         attack, audit, status = attack_worst_record(
-            profile, mechanism, bound, n=n_attack, confidence=confidence, fpr=fpr, rng=generator, progress=progress
+            profile,
+            mechanism,
+            bound,
+            n=simulated or 20_000,
+            confidence=confidence,
+            fpr=fpr,
+            rng=generator,
+            progress=progress,
         )
         sections.append(attack)
         proven = attacked_headline(proven, audit, status)

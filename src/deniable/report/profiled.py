@@ -26,11 +26,11 @@ def profile_section(
     *,
     fpr: Sequence[float],
     rows: NDArray[Any] | None = None,
-    groups: tuple[str, NDArray[Any]] | None = None,
+    group: tuple[str, NDArray[Any]] | None = None,
 ) -> Section:
     """Who is exposed: per-record attack curves of the fitted model, exact up to certified errors, or a bound on them.
 
-    ``rows`` are the records' numbers in the table that the reader knows; ``groups`` is a column's name and values.
+    ``rows`` are the records' numbers in the table that the reader knows; ``group`` is a column's name and values.
     """
     n = len(profile)
     names = np.arange(n) if rows is None else np.asarray(rows)
@@ -56,8 +56,8 @@ def profile_section(
                "Certified: the exact model without the record lies within this share of the distance it moves."),
     ]  # fmt: skip
     grids = [_most_exposed(profile, names)]
-    if groups is not None:
-        grids.append(_subgroups(*groups, advantage))
+    if group is not None:
+        grids.append(_subgroups(*group, advantage))
     return Section(
         key="records",
         title="Who is exposed by this very model",

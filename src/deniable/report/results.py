@@ -28,12 +28,12 @@ def assess_result(
     delta: float,
     title: str | None,
     bound: Tradeoff | None = None,
-    groups: tuple[str, Any] | None = None,
+    group: tuple[str, Any] | None = None,
     command: str | None = None,
 ) -> Assessment:
     """Return the assessment of what a function of deniable returned.
 
-    ``bound`` is the trade-off that an audit is compared with; ``groups`` a column's name and values by which the
+    ``bound`` is the trade-off that an audit is compared with; ``group`` a column's name and values by which the
     exposure of a profile is summarised.
     """
     if isinstance(source, AttackScores):
@@ -45,7 +45,7 @@ def assess_result(
     if isinstance(source, Certificate):
         return _of_certificate(source, prior=prior, fpr=fpr, delta=delta, title=title)
     if isinstance(source, PrivacyProfile):
-        return _of_profile(source, fpr=fpr, title=title, groups=groups)
+        return _of_profile(source, fpr=fpr, title=title, group=group)
     raise InputError(
         f"source must be a mechanism, a trade-off, data, or a result of deniable, got {source!r}; see help(assess)"
     )
@@ -135,9 +135,9 @@ def _of_certificate(
 
 
 def _of_profile(
-    profile: PrivacyProfile, *, fpr: tuple[float, ...], title: str | None, groups: tuple[str, Any] | None
+    profile: PrivacyProfile, *, fpr: tuple[float, ...], title: str | None, group: tuple[str, Any] | None
 ) -> Assessment:
-    section = profile_section(profile, fpr=fpr, groups=groups)
+    section = profile_section(profile, fpr=fpr, group=group)
     worst = section.numbers[0].shown
     return Assessment(
         title=title

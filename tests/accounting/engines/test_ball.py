@@ -18,7 +18,7 @@ from oracles import composed_losses as oracle
 pytest.importorskip("flint", reason="python-flint is in the extra 'proof'")
 from flint import arb, ctx
 
-from deniable.accounting.engines.ball_sticks import InvertedSticks
+from deniable.accounting.engines.ball_hockey_sticks import InvertedSticks
 from deniable.accounting.engines.ball_transform import BallStep
 
 S = dn.SubsampledGaussian
@@ -79,7 +79,7 @@ def _quantile(alpha):
 def test_one_step_closed_form(sigma, rate):
     t = ball(S(sigma, rate, 1))
     for eps in (-0.5, 0.0, 1e-5, 0.7):
-        truth = oracle.one_step(sigma, rate, eps).stick
+        truth = oracle.one_step(sigma, rate, eps).hockey_stick
         found = t.delta(eps, "add", "lower"), t.delta(eps, "add")
         assert mp.mpf(found[0]) <= truth * (1 + mp.mpf(10) ** -40) + mp.mpf(10) ** -45
         assert truth <= mp.mpf(found[1]) * (1 + mp.mpf(10) ** -40)
@@ -91,7 +91,7 @@ def test_the_inversion_gives_the_closed_forms():
     with ctx.workprec(220):
         gaussian = InvertedSticks((), arb(0.7) ** 2, ())
         for x in (-2.0, 0.0, 1.5):
-            low, high = gaussian.sticks(arb(x), "add")
+            low, high = gaussian.hockey_sticks(arb(x), "add")
             one = ball(dn.GaussianDP(0.7))
             assert one.delta(x, "add", "lower") <= float(high)
             assert float(low) <= one.delta(x, "add")
@@ -103,7 +103,7 @@ def test_the_inversion_gives_the_closed_forms():
     [(((1.0, 0.1, 40),), 0.3), (((0.8, 0.02, 300), (2.0, 0.3, 20)), -0.4), (((1.5, 0.05, 100),), 2.0)],
 )
 def test_fifty_digit_sums(phases, threshold):
-    truth = oracle.inversion(phases, threshold, digits=22).stick
+    truth = oracle.inversion(phases, threshold, digits=22).hockey_stick
     t = ball(dn.Composition([S(*phase) for phase in phases]))
     low, high = t.delta(threshold, "add", "lower"), t.delta(threshold, "add")
     assert abs(float(truth) - low) <= 1e-15
@@ -112,7 +112,7 @@ def test_fifty_digit_sums(phases, threshold):
 
 def test_two_steps_by_convolution():
     sigma, rate, threshold = 2.0, 0.3, 0.2
-    truth = oracle.two_steps(sigma, rate, threshold).stick
+    truth = oracle.two_steps(sigma, rate, threshold).hockey_stick
     t = ball(S(sigma, rate, 2))
     low, high = t.delta(threshold, "add", "lower"), t.delta(threshold, "add")
     assert low <= float(truth) <= high
@@ -151,11 +151,11 @@ def test_failures_and_mixtures_with_randomised_response():
     with mp.workdps(40):
         mu, eps = mp.mpf(0.4), mp.mpf(0.3)
 
-        def stick(x):
+        def hockey_stick(x):
             return mp.ncdf(mu / 2 - x / mu) - mp.exp(x) * mp.ncdf(-mu / 2 - x / mu)
 
         right = 1 / (1 + mp.exp(-eps))
-        truth = right * stick(mp.mpf(0.2) - eps) + (1 - right) * stick(mp.mpf(0.2) + eps)
+        truth = right * hockey_stick(mp.mpf(0.2) - eps) + (1 - right) * hockey_stick(mp.mpf(0.2) + eps)
         encloses(plain.delta(0.2, "add", "lower"), truth, plain.delta(0.2, "add"))
 
 
@@ -177,8 +177,8 @@ def test_random_runs(sigma, rate, steps, eps, alpha):
     # duality and the dual of the test, within the ball's own claims
     gamma = math.exp(eps)
     low, high = t.delta(eps, "add", "lower"), t.delta(eps, "add")
-    back = 1 - gamma + gamma * t.delta(-eps, "remove")
-    assert low - 4e-16 * (1 + gamma) <= back
+    dual = 1 - gamma + gamma * t.delta(-eps, "remove")
+    assert low - 4e-16 * (1 + gamma) <= dual
     assert alpha <= t.tpr(alpha, "lower") <= min(gamma * alpha + high, 1.0) * (1 + 1e-15)
     assert t.tpr(alpha, "lower") <= t.tpr(alpha)
 

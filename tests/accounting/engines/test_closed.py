@@ -19,13 +19,13 @@ RATES = st.floats(1e-6, 0.999)
 @given(sigma=SIGMAS, rate=RATES, threshold=st.floats(-1.0, 30.0))
 def test_hockey_stick_bracket(sigma, rate, threshold):
     trade = dn.tradeoff(dn.SubsampledGaussian(sigma, rate, 1))
-    exact = one_step(sigma, rate, threshold).stick
+    exact = one_step(sigma, rate, threshold).hockey_stick
     assert trade.delta(threshold, "add", side="lower") <= exact * (1 + 1e-15)
     assert trade.delta(threshold, "add", side="upper") >= exact * (1 - 1e-15)
     assert trade.delta(threshold, "add") - trade.delta(threshold, "add", side="lower") <= 1e-12
-    back = exact * math.exp(-threshold) - math.exp(-threshold) + 1  # H_{1/γ}(out‖in) = (H_γ − 1 + γ)/γ
-    assert trade.delta(-threshold, "remove") >= back - 1e-15
-    assert trade.delta(-threshold, "remove", side="lower") <= back + 1e-15
+    dual = exact * math.exp(-threshold) - math.exp(-threshold) + 1  # H_{1/γ}(out‖in) = (H_γ − 1 + γ)/γ
+    assert trade.delta(-threshold, "remove") >= dual - 1e-15
+    assert trade.delta(-threshold, "remove", side="lower") <= dual + 1e-15
 
 
 @given(sigma=SIGMAS, rate=RATES, power=st.floats(-12.0, -0.01))

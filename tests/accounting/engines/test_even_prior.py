@@ -24,7 +24,7 @@ from oracles.composed_losses import inversion
     "phases", [((1.0, 0.01, 5000),), ((2.0, 0.05, 1000), (1.0, 0.02, 300)), ((0.5, 0.3, 60),), ((3.0, 0.9, 40),)]
 )
 def test_fifty_digits(phases):
-    truth = float(inversion(phases, 0.0, 0.5).stick)
+    truth = float(inversion(phases, 0.0, 0.5).hockey_stick)
     low, high = advantage_bracket(PrivacyLoss.of([dn.SubsampledGaussian(*phase) for phase in phases]))
     assert low <= truth * (1 + 4e-16)
     assert truth * (1 - 4e-16) <= high
@@ -43,7 +43,9 @@ def test_the_general_engine_agrees(log_sigma, log_rate, log_steps, mu):
     loss = PrivacyLoss.of(parts)
     try:
         low, high = advantage_bracket(loss)
-        other_low, other_high = LikelihoodRatioTradeoff._stick_bracket(InvertedTradeoff(loss), np.zeros(1), "add")
+        other_low, other_high = LikelihoodRatioTradeoff._hockey_stick_bracket(
+            InvertedTradeoff(loss), np.zeros(1), "add"
+        )
     except TooSlowError:
         assume(False)
     assert low <= high

@@ -35,7 +35,7 @@ def test_two_steps_against_quadrature(sigma, rate, threshold):
     for value, error, exact in (
         (found.out_above, found.out_error, truth.out),
         (found.in_above, found.in_error, truth.inside),
-        (found.stick, found.stick_error, truth.stick),
+        (found.hockey_stick, found.hockey_stick_error, truth.hockey_stick),
     ):
         assert abs(value[0] - float(exact)) <= error[0] + 1e-14
         assert error[0] < 1e-8 * (float(exact) if upper else 1.0)
@@ -100,8 +100,8 @@ def test_left_of_everything_and_right_of_everything():
     found = of(0.5, 0.1, 3)
     ends = found.loss.lowest + np.array([-1.0, 0.0, 1e-18, 200.0])
     tails = found._tails(ends)
-    assert np.all(tails.stick - tails.stick_error <= np.array([1.0, 1.0, 1.0, 1e-12]))
-    assert np.all(tails.stick + tails.stick_error >= np.maximum(-np.expm1(ends), 0.0) - 1e-15)
+    assert np.all(tails.hockey_stick - tails.hockey_stick_error <= np.array([1.0, 1.0, 1.0, 1e-12]))
+    assert np.all(tails.hockey_stick + tails.hockey_stick_error >= np.maximum(-np.expm1(ends), 0.0) - 1e-15)
     assert found.tpr(0.0) >= 0.0
     assert math.isclose(found.tpr(1.0), 1.0)
 

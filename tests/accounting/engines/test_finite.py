@@ -37,7 +37,7 @@ def outcomes(epsilons):
         ]
 
 
-def exact_stick(pairs, gamma):
+def exact_hockey_stick(pairs, gamma):
     with mpmath.workdps(60):
         return mpmath.fsum(max(p - gamma * q, 0) for p, q in pairs)
 
@@ -60,7 +60,7 @@ EPSILONS = st.lists(st.sampled_from([0.01, 0.1, 0.3, 1.0, 1.7, 5.0]), min_size=2
 def test_composed_pure_dp_is_exact_to_rounding(epsilons, log_gamma, alpha):
     pairs, t = outcomes(epsilons), dn.tradeoff(dn.Composition([dn.PureDP(e) for e in epsilons]))
     with mpmath.workdps(60):
-        truth = exact_stick(pairs, mpmath.exp(mpmath.mpf(log_gamma)))
+        truth = exact_hockey_stick(pairs, mpmath.exp(mpmath.mpf(log_gamma)))
     for direction in ("add", "remove"):
         low, high = (t.delta(log_gamma, direction, side) for side in ("lower", "upper"))
         assert low <= truth <= high
@@ -71,7 +71,7 @@ def test_composed_pure_dp_is_exact_to_rounding(epsilons, log_gamma, alpha):
         assert low <= truth <= high
         assert high - low <= 1e-11 * high
     low, high = (t.advantage(side=side) for side in ("lower", "upper"))
-    assert low <= exact_stick(pairs, 1) <= high
+    assert low <= exact_hockey_stick(pairs, 1) <= high
     assert high - low <= 1e-12 * high + 1e-15
 
 
@@ -148,7 +148,7 @@ def test_any_two_vectors_of_probabilities(first, second):
         with mpmath.workdps(60):
             gamma = mpmath.exp(mpmath.mpf(log_gamma))
         for direction, order in (("add", pairs), ("remove", mirrored)):
-            truth = exact_stick(order, gamma)
+            truth = exact_hockey_stick(order, gamma)
             assert t.delta(log_gamma, direction, "lower") <= truth + slack
             assert truth <= t.delta(log_gamma, direction) + slack
     for alpha in (0.0, 1e-9, 0.2, 0.7):
@@ -161,7 +161,7 @@ def test_approximate_dp_composes_with_its_failure():
     t = dn.tradeoff(dn.Composition([dn.ApproximateDP(epsilon, delta)] * count))
     with mpmath.workdps(40):
         fail = 1 - (1 - mpmath.mpf(delta)) ** count
-        truth = fail + (1 - fail) * exact_stick(outcomes([epsilon] * count), mpmath.exp(1))
+        truth = fail + (1 - fail) * exact_hockey_stick(outcomes([epsilon] * count), mpmath.exp(1))
     assert t.delta(1.0, side="lower") <= truth <= t.delta(1.0)
     assert t.delta(1.0) - t.delta(1.0, side="lower") < 1e-13
     assert t.epsilon(0.0) == math.inf

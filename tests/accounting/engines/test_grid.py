@@ -51,7 +51,7 @@ def test_hopelessly_wide_cells_say_little_and_nothing_false(points, phase):
 
 @pytest.mark.parametrize("threshold", [-0.05, 0.0, 0.2])
 def test_two_steps_by_convolution(threshold):
-    exact = float(two_steps(1.0, 0.05, threshold).stick)
+    exact = float(two_steps(1.0, 0.05, threshold).hockey_stick)
     trade = dn.tradeoff(dn.SubsampledGaussian(1.0, 0.05, 2))
     low, high = (trade.hockey_stick(math.exp(threshold), side=side) for side in ("lower", "upper"))
     assert low <= exact <= high

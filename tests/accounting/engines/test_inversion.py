@@ -26,7 +26,7 @@ def assert_holds(tails, truth, tight=1e-9):
     for value, error, exact in (
         (tails.out_above, tails.out_error, truth.out),
         (tails.in_above, tails.in_error, truth.inside),
-        (tails.stick, tails.stick_error, truth.stick),
+        (tails.hockey_stick, tails.hockey_stick_error, truth.hockey_stick),
     ):
         assert abs(value[0] - float(exact)) <= error[0] + 4e-16 * abs(value[0])
         assert error[0] <= tight
@@ -74,7 +74,7 @@ def test_bracket_contains_the_truth_on_a_sweep(sigma, rate, spread, threshold):
     truth = inversion([(sigma, rate, steps)], threshold, 0.5)
     trade = dn.tradeoff(dn.SubsampledGaussian(sigma, rate, steps), engine="inversion")
     low, high = (trade.hockey_stick(math.exp(threshold), side=side) for side in ("lower", "upper"))
-    assert low <= truth.stick <= high
+    assert low <= truth.hockey_stick <= high
     assert high - low <= 1e-9
 
 
@@ -86,10 +86,12 @@ def test_coarse_sums_are_wrong_by_less_than_they_say(tolerance):
     for region in ("left", "middle", "right"):
         found = contour(loss_of(*phases), region, 0.5, tolerance)
         value = found.tails(np.array([0.5]))
-        wrong = abs(value.stick[0] - float(truth.stick))
-        assert wrong <= value.stick_error[0] <= 30 * tolerance
+        wrong = abs(value.hockey_stick[0] - float(truth.hockey_stick))
+        assert wrong <= value.hockey_stick_error[0] <= 30 * tolerance
         thinned = replace(found, period=found.period / 3, t=found.t * 3, coefficients=found.coefficients)
-        assert thinned.tails(np.array([0.5])).stick_error[0] > value.stick_error[0]  # the alias bound sees the period
+        assert (
+            thinned.tails(np.array([0.5])).hockey_stick_error[0] > value.hockey_stick_error[0]
+        )  # the alias bound sees the period
 
 
 @given(threshold=st.floats(-4.0, 4.0))

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import deniable as dn
-from deniable.accounting.engines.likelihood import back_from, stick_from, trivial_stick
+from deniable.accounting.engines.likelihood import dual_from, hockey_stick_from, trivial_hockey_stick
 from oracles.composed_losses import one_step, two_steps
 
 
@@ -18,15 +18,15 @@ from oracles.composed_losses import one_step, two_steps
     size=st.floats(-300, 0).map(lambda x: 10.0**x),
 )
 @settings(max_examples=300, deadline=None)
-def test_a_stick_and_its_back_differ_by_one_minus_gamma_up_to_the_charge(threshold, size):
+def test_a_hockey_stick_and_its_dual_differ_by_one_minus_gamma_up_to_the_charge(threshold, size):
     value, error = np.array([size]), np.zeros(1)
     with mp.workdps(60):
         fall = mp.expm1(mp.mpf(threshold))
-        back, doubt = back_from(value, error, np.array([threshold]))
-        assert abs(mp.mpf(float(back[0])) - (mp.mpf(size) + fall)) <= float(doubt[0])
-        stick, doubt = stick_from(value, error, np.array([threshold]))
-        assert abs(mp.mpf(float(stick[0])) - (mp.mpf(size) - fall)) <= float(doubt[0])
-        low, high = trivial_stick(np.array([threshold]))
+        dual, dual_error = dual_from(value, error, np.array([threshold]))
+        assert abs(mp.mpf(float(dual[0])) - (mp.mpf(size) + fall)) <= float(dual_error[0])
+        hockey_stick, other_error = hockey_stick_from(value, error, np.array([threshold]))
+        assert abs(mp.mpf(float(hockey_stick[0])) - (mp.mpf(size) - fall)) <= float(other_error[0])
+        low, high = trivial_hockey_stick(np.array([threshold]))
         assert low[0] <= min(max(-fall, 0), 1) <= high[0]
 
 
@@ -41,16 +41,16 @@ def test_one_step_contains_fifty_digit_arithmetic(sigma, rate, direction):
     for x, a, b in zip(epsilon, low, high, strict=True):
         with mp.workdps(60):
             if direction == "add":
-                truth = one_step(sigma, rate, x).stick
+                truth = one_step(sigma, rate, x).hockey_stick
             else:
-                truth = 1 - mp.exp(x) + mp.exp(x) * one_step(sigma, rate, -mp.mpf(x)).stick
+                truth = 1 - mp.exp(x) + mp.exp(x) * one_step(sigma, rate, -mp.mpf(x)).hockey_stick
         assert a - 1e-45 <= truth <= b + 1e-45  # the oracle's own rounding is 1e-50
 
 
 @pytest.mark.parametrize("threshold", [1.6666666666666669e-10, -3e-10, 1e-12, -1e-9])
 def test_a_difference_that_cancels_is_charged(threshold):
     t = dn.tradeoff(dn.SubsampledGaussian(3.0, 1e-9, 2))
-    truth = two_steps(3.0, 1e-9, threshold).stick
+    truth = two_steps(3.0, 1e-9, threshold).hockey_stick
     low, high = (t.delta(threshold, "add", side) for side in ("lower", "upper"))
     assert low <= truth <= high
     assert high - low <= 1e-8 * high

@@ -52,8 +52,8 @@ def test_hoeffding_needs_a_sixth_of_the_printed_samples():
 
 
 def test_same_seed_same_band_and_rng_by_keyword():
-    a = dn.tradeoff(MECHANISM, engine="monte-carlo", samples=500, rng=3)
-    b = dn.tradeoff(MECHANISM, engine="monte-carlo", samples=500, rng=3)
+    a = dn.tradeoff(MECHANISM, engine="monte-carlo", n_samples=500, rng=3)
+    b = dn.tradeoff(MECHANISM, engine="monte-carlo", n_samples=500, rng=3)
     assert a.advantage() == b.advantage()
     with pytest.raises(TypeError):
         dn.tradeoff(MECHANISM, 3)

@@ -26,7 +26,7 @@ def test_one_step_closed_form(phase, threshold):
     for value, error, truth in (
         (tails.out_above, tails.out_error, exact.out),
         (tails.in_above, tails.in_error, exact.inside),
-        (tails.stick, tails.stick_error, exact.stick),
+        (tails.hockey_stick, tails.hockey_stick_error, exact.hockey_stick),
     ):
         assert abs(value[0] - float(truth)) <= error[0] <= 1e-7 * value[0]
     further = one_step(*phase[:2], 1.2 * threshold)
@@ -39,7 +39,7 @@ def test_agrees_with_plain_inversion_where_both_converge(phase, threshold):
     mine = jump_contour(loss_of(*phase), threshold, 1e-13, 1 << 13).tails(at)
     plain = contour(loss_of(*phase), "right", threshold, 1e-11, 1 << 15).tails(at)
     assert abs(mine.out_above - plain.out_above) <= mine.out_error + plain.out_error
-    assert abs(mine.stick - plain.stick) <= mine.stick_error + plain.stick_error
+    assert abs(mine.hockey_stick - plain.hockey_stick) <= mine.hockey_stick_error + plain.hockey_stick_error
     assert mine.out_error < 1e-5 * mine.out_above
 
 
@@ -69,12 +69,12 @@ def test_wherever_the_windows_end_the_sum_is_the_same(phase, threshold):
             continue
     assert len(found) > 2
     assert any(line.besides for line in found)
-    for field, error in (("out_above", "out_error"), ("in_above", "in_error"), ("stick", "stick_error")):
+    for field, error in (("out_above", "out_error"), ("in_above", "in_error"), ("hockey_stick", "hockey_stick_error")):
         tails = [line.tails(np.array([threshold])) for line in found]
         low = max(float((getattr(t, field) - getattr(t, error))[0]) for t in tails)
         high = min(float((getattr(t, field) + getattr(t, error))[0]) for t in tails)
         assert low <= high
-        if field != "stick":
+        if field != "hockey_stick":
             assert high - low < 1e-7 * high
 
 

@@ -2,7 +2,7 @@
 
 Every number is the end of an interval that contains the truth, rounded outwards to a float: integrals, their tails,
 truncations, rounding and special functions are enclosed by Arb and by the inequalities in
-:mod:`deniable.accounting.engines.ball_transform` and :mod:`deniable.accounting.engines.ball_sticks`. Nothing
+:mod:`deniable.accounting.engines.ball_transform` and :mod:`deniable.accounting.engines.ball_hockey_sticks`. Nothing
 numerical is shared with the other engines.
 """
 
@@ -17,7 +17,7 @@ import numpy as np
 from flint import arb, ctx
 
 from deniable._check import FloatArray, InputError
-from deniable.accounting.engines.ball_sticks import (
+from deniable.accounting.engines.ball_hockey_sticks import (
     PRECISION,
     Bounds,
     FiniteSticks,
@@ -63,7 +63,7 @@ class BallTradeoff(Tradeoff):
             For parts that are not enclosed, and for laws that would take too long (see docs/accounting.md).
         """
         merged: Counter[tuple[float, float]] = Counter()
-        flips: Counter[float] = Counter()
+        randomized_responses: Counter[float] = Counter()
         with ctx.workprec(PRECISION):
             squared, kept = arb(0), arb(1)
             for part in parts:
@@ -75,7 +75,7 @@ class BallTradeoff(Tradeoff):
                     else:
                         merged[part.noise_multiplier, part.sample_rate] += part.steps
                 elif isinstance(part, PureDP | ApproximateDP):
-                    flips[part.epsilon] += 1
+                    randomized_responses[part.epsilon] += 1
                     kept *= 1 - arb(getattr(part, "delta", 0.0))
                 else:
                     raise InputError(
@@ -83,7 +83,7 @@ class BallTradeoff(Tradeoff):
                     )
             failure = 1 - kept
         steps = phases((sigma, rate, count) for (sigma, rate), count in merged.items())
-        answers = tuple((epsilon, count) for epsilon, count in flips.items() if epsilon > 0)
+        answers = tuple((epsilon, count) for epsilon, count in randomized_responses.items() if epsilon > 0)
         law: Sticks
         if not steps and not answers:
             law = GaussianSticks(squared)
@@ -110,7 +110,7 @@ class BallTradeoff(Tradeoff):
             if abs(x) > _FARTHEST:  # H falls from 1 to 0, and is at least 1 − γ
                 low, high = (arb(0), self._at(arb(_FARTHEST), direction)[1]) if x > 0 else (1 - x.exp(), arb(1))
                 return low.lower(), high.upper()
-            low, high = self.law.sticks(x, direction)
+            low, high = self.law.hockey_sticks(x, direction)
             rest = 1 - self.failure
             return (self.failure + rest * low).lower(), (self.failure + rest * high).upper().min(arb(1))
 
@@ -129,8 +129,8 @@ class BallTradeoff(Tradeoff):
             with ctx.workprec(PRECISION):
                 one = arb(float(pi))
                 rare, direction = (one, "add") if pi <= 0.5 else (1 - one, "remove")
-                stick = self._at(((1 - rare) / rare).log(), direction)[side == "upper"]  # type: ignore[arg-type]
-                found[k] = outward(2 * rare * stick, side)
+                hockey_stick = self._at(((1 - rare) / rare).log(), direction)[side == "upper"]  # type: ignore[arg-type]
+                found[k] = outward(2 * rare * hockey_stick, side)
         return found
 
     def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
@@ -164,9 +164,9 @@ class BallTradeoff(Tradeoff):
         for widening in (1, 8, 64, 512):  # where H is known less well chords need points that lie farther apart
             places = [arb(middle) + arb(widening * self._gap()) * k for k in (-2, -1, 1, 2)]
             gamma = [x.exp() for x in places]
-            sticks = [self._at(x, direction) for x in places]
-            high = _least([high, *(g * rate + up for g, (_, up) in zip(gamma, sticks, strict=True))])
-            low = low.max(_lower_envelope(rate, gamma, sticks))
+            hockey_sticks = [self._at(x, direction) for x in places]
+            high = _least([high, *(g * rate + up for g, (_, up) in zip(gamma, hockey_sticks, strict=True))])
+            low = low.max(_lower_envelope(rate, gamma, hockey_sticks))
             if high - low < 1e-9 * low:
                 break
         return low, high
@@ -240,13 +240,16 @@ class BallTradeoff(Tradeoff):
 
 
 def _largest(
-    steps: tuple[tuple[BallStep, int], ...], squared: arb, flips: tuple[tuple[float, int], ...], failure: arb
+    steps: tuple[tuple[BallStep, int], ...],
+    squared: arb,
+    randomized_responses: tuple[tuple[float, int], ...],
+    failure: arb,
 ) -> tuple[float, float]:
     """Essential suprema of the loss and of its negative, rounded up."""
     if failure > 0 or squared > 0:
         return math.inf, math.inf
     with ctx.workprec(PRECISION):
-        answers = sum((arb(epsilon) * count for epsilon, count in flips), arb(0))
+        answers = sum((arb(epsilon) * count for epsilon, count in randomized_responses), arb(0))
         removed = answers - sum((count * (-arb(step.rate)).log1p() for step, count in steps), arb(0))
         ends = [math.nextafter(float(value.upper()), math.inf) if value > 0 else 0.0 for value in (answers, removed)]
     return math.inf if steps else ends[0], ends[1]
@@ -270,7 +273,7 @@ def _least(values: list[arb]) -> arb:
     return found
 
 
-def _lower_envelope(rate: arb, gamma: list[arb], sticks: list[Bounds]) -> arb:
+def _lower_envelope(rate: arb, gamma: list[arb], hockey_sticks: list[Bounds]) -> arb:
     """A lower bound on γα + H_γ over all γ ≥ 0, from H enclosed at increasing γ and its convexity.
 
     Outside an interval between two points H lies above their chord: through the lower bound at the nearer and the upper
@@ -279,8 +282,8 @@ def _lower_envelope(rate: arb, gamma: list[arb], sticks: list[Bounds]) -> arb:
 
     def chord(near: int, far: int) -> tuple[arb, arb]:
         """(value, slope) at gamma[near] of α·γ + the chord."""
-        slope = (sticks[near][0] - sticks[far][1]) / (gamma[near] - gamma[far])
-        return rate * gamma[near] + sticks[near][0], slope + rate
+        slope = (hockey_sticks[near][0] - hockey_sticks[far][1]) / (gamma[near] - gamma[far])
+        return rate * gamma[near] + hockey_sticks[near][0], slope + rate
 
     last = len(gamma) - 1
     value, slope = chord(0, 1)  # to the left, down to γ = 0, where H = 1

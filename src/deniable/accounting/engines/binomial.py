@@ -16,14 +16,14 @@ _UNSEEN = (1e-300, 1e-60, 1e-30)  # mass that may be left out, the first that le
 
 
 class Binomial(NamedTuple):
-    """Probabilities of ``first``, ``first`` + 1, … successes, each wrong by at most a factor 1 ± ``doubt``.
+    """Probabilities of ``first``, ``first`` + 1, … successes, each wrong by at most a factor 1 ± ``relative_error``.
 
     ``unseen`` bounds the probability of all other numbers.
     """
 
     first: int
     mass: FloatArray
-    doubt: float
+    relative_error: float
     unseen: float
 
     @property

@@ -63,8 +63,8 @@ def all_cells(loss: PrivacyLoss, spacing: float, tilt: float) -> Iterator[Cells]
         yield step_cells(float(sigma), float(rate), float(steps), spacing, tilt)
     if loss.gaussian > 0:
         yield step_cells(1 / math.sqrt(loss.gaussian), 1.0, 1.0, spacing, tilt)
-    for epsilon, count in loss.flips:
-        yield flip_cells(epsilon, count, spacing)
+    for epsilon, count in loss.randomized_responses:
+        yield randomized_response_cells(epsilon, count, spacing)
 
 
 def widest_step(loss: PrivacyLoss, tilt: float) -> float:
@@ -103,7 +103,7 @@ def step_cells(sigma: float, rate: float, steps: float, spacing: float, tilt: fl
     return Cells(low, inside, out, centre, steps, lost)
 
 
-def flip_cells(epsilon: float, steps: float, spacing: float) -> Cells:
+def randomized_response_cells(epsilon: float, steps: float, spacing: float) -> Cells:
     """Cut randomised response: two atoms, at −ε and ε, the lower one on the lattice."""
     if not 2 * epsilon < _MOST_CELLS * spacing:
         raise TooSlowError(f"{2 * epsilon / spacing:.3g} cells")

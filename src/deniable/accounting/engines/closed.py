@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from deniable._check import FloatArray
-from deniable.accounting.engines.likelihood import LikelihoodRatioTradeoff, Tails, back_from, stick_from
+from deniable.accounting.engines.likelihood import LikelihoodRatioTradeoff, Tails, dual_from, hockey_stick_from
 from deniable.accounting.loss import EPS, TINY
 from deniable.accounting.steps.ratios import log_ratio
 from deniable.curves import Direction
@@ -28,7 +28,7 @@ class OneStepTradeoff(LikelihoodRatioTradeoff):
     def _largest_log_ratio(self, direction: Direction) -> float:
         return math.inf if direction == "add" else -math.log1p(-self.rate)
 
-    def _tails(self, threshold: FloatArray, wanted: str = "stick") -> Tails:
+    def _tails(self, threshold: FloatArray, wanted: str = "hockey_stick") -> Tails:
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             odds = np.log1p(np.expm1(np.minimum(threshold, 600.0)) / self.rate)
             large = threshold - math.log(self.rate)  # log((e^ℓ − 1 + q)/q) where 1 − q is lost beside e^ℓ
@@ -54,19 +54,22 @@ class OneStepTradeoff(LikelihoodRatioTradeoff):
             many = np.where(out_above > 0, fall * out_above, 0.0)
             few = np.where(out_below > 0, fall * out_below, 0.0)
             missed = self._missed(u, fall)
-            stick = q * (hit_above - out_above) - many
-            stick_error = wobble * (q * (hit_above + out_above) + np.abs(many)) + missed + TINY
-            back = few + q * (out_below - hit_below)
-            back_error = wobble * (q * (out_below + hit_below) + np.abs(few)) + missed + TINY
-            other_back, other_back_error = back_from(stick, stick_error, threshold)
-            other_stick, other_stick_error = stick_from(back, back_error, threshold)
+            hockey_stick = q * (hit_above - out_above) - many
+            hockey_stick_error = wobble * (q * (hit_above + out_above) + np.abs(many)) + missed + TINY
+            dual = few + q * (out_below - hit_below)
+            dual_error = wobble * (q * (out_below + hit_below) + np.abs(few)) + missed + TINY
+            other_dual, other_dual_error = dual_from(hockey_stick, hockey_stick_error, threshold)
+            other_hockey_stick, other_hockey_stick_error = hockey_stick_from(dual, dual_error, threshold)
             density = np.exp(-(u**2) / 2)
             in_density = np.where(density > 0, density * np.minimum(gamma, 1e300), 0.0)
-        above, below = stick_error <= other_stick_error, back_error <= other_back_error
-        stick, stick_error = np.where(above, stick, other_stick), np.where(above, stick_error, other_stick_error)
-        back, back_error = np.where(below, back, other_back), np.where(below, back_error, other_back_error)
+        above, below = hockey_stick_error <= other_hockey_stick_error, dual_error <= other_dual_error
+        hockey_stick, hockey_stick_error = (
+            np.where(above, hockey_stick, other_hockey_stick),
+            np.where(above, hockey_stick_error, other_hockey_stick_error),
+        )
+        dual, dual_error = np.where(below, dual, other_dual), np.where(below, dual_error, other_dual_error)
         edge = np.isneginf(u)  # every outcome is above the threshold
-        all_stick, all_error = stick_from(np.zeros_like(u), np.zeros_like(u), threshold)
+        all_hockey_stick, all_error = hockey_stick_from(np.zeros_like(u), np.zeros_like(u), threshold)
         end = np.isposinf(u)
         zero = np.zeros_like(u)
         return Tails(
@@ -79,10 +82,10 @@ class OneStepTradeoff(LikelihoodRatioTradeoff):
             in_below,
             np.where(edge, zero, in_error),
             in_density,
-            np.where(edge, all_stick, np.where(end, zero, stick)),
-            np.where(edge, zero, back),
-            np.where(edge, all_error, np.where(end, TINY, stick_error)),
-            np.where(edge, zero, back_error),
+            np.where(edge, all_hockey_stick, np.where(end, zero, hockey_stick)),
+            np.where(edge, zero, dual),
+            np.where(edge, all_error, np.where(end, TINY, hockey_stick_error)),
+            np.where(edge, zero, dual_error),
         )
 
     def _missed(self, u: FloatArray, fall: FloatArray) -> FloatArray:

@@ -42,7 +42,7 @@ def advantage_bracket(loss: PrivacyLoss) -> tuple[float, float]:
     width = math.sqrt(variance)
     if not width > 1e-9:
         raise TooSlowError("the loss is an atom in double precision")
-    period, sticks = _period(loss, width)
+    period, hockey_sticks = _period(loss, width)
     spacing = 2 * math.pi / period
     t_end, neglected = _stop(loss, width, spacing)
     count = math.ceil(t_end / spacing) + 1
@@ -51,15 +51,15 @@ def advantage_bracket(loss: PrivacyLoss) -> tuple[float, float]:
     t: FloatArray = spacing * np.arange(count, dtype=np.float64)
     line = loss.line(0.5, float(t[-1]))
     growth, _, _ = line.cumulants
-    log_m, doubt = line.transform(t, spacing)
+    log_m, transform_error = line.transform(t, spacing)
     weight = math.exp(growth) * (2 / period / (t**2 + 0.25))
     weight[0] /= 2
     terms = weight * np.exp(log_m.real)
-    error = weight @ doubt + 64 * EPS * terms.sum() + neglected * math.exp(growth) + 8 * EPS
+    error = weight @ transform_error + 64 * EPS * terms.sum() + neglected * math.exp(growth) + 8 * EPS
     if not math.isfinite(error):
         raise TooSlowError("rounding is all there is")
     value = 1 - float(terms @ np.cos(log_m.imag)) + 2 / math.expm1(period / 2)
-    return max(value - float(error) - sticks, 0.0), min(value + float(error), 1.0)
+    return max(value - float(error) - hockey_sticks, 0.0), min(value + float(error), 1.0)
 
 
 def _stop(loss: PrivacyLoss, width: float, spacing: float) -> tuple[float, float]:
@@ -86,6 +86,6 @@ def _period(loss: PrivacyLoss, width: float) -> tuple[float, float]:
     outside = np.array([0.5 + offset > 1, 0.5 - offset < 0])  # no bound from between the poles
     need = np.where(outside, (growth - math.log(_TARGET)) / offset, np.inf).min(axis=1)
     period = min(float(need.max()), -2 * math.log(_TARGET))
-    sticks = np.where(outside, np.exp(np.minimum(growth - offset * period, 0.0)), np.inf).min(axis=1)
-    unknown = np.minimum(sticks, math.exp(-period / 2)) / -np.expm1(-period / 2)
+    hockey_sticks = np.where(outside, np.exp(np.minimum(growth - offset * period, 0.0)), np.inf).min(axis=1)
+    unknown = np.minimum(hockey_sticks, math.exp(-period / 2)) / -np.expm1(-period / 2)
     return period, float(unknown.sum())

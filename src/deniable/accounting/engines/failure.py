@@ -24,7 +24,7 @@ class FailureTradeoff(Tradeoff):
     failure: float
 
     def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
-        inner = self.of._sticks(log_gamma, direction, side)
+        inner = self.of._hockey_sticks(log_gamma, direction, side)
         return self._outward(self.failure + (1 - self.failure) * inner, side)
 
     def _delta_settled(self, epsilon: FloatArray, direction: AnyDirection, side: Side) -> FloatArray:

@@ -35,7 +35,7 @@ from scipy.ndimage import maximum_filter1d
 from scipy.special import ndtr
 
 from deniable._check import FloatArray
-from deniable.accounting.engines.likelihood import LikelihoodRatioTradeoff, Tails, back_from, stick_from
+from deniable.accounting.engines.likelihood import LikelihoodRatioTradeoff, Tails, dual_from, hockey_stick_from
 from deniable.accounting.loss import EPS, PrivacyLoss
 from deniable.accounting.transform.nodes import TooSlowError
 from deniable.curves import Direction
@@ -373,7 +373,12 @@ class DirectTradeoff(LikelihoodRatioTradeoff):
         most_terms: float = _MOST_TERMS,
     ) -> DirectTradeoff | None:
         """The trade-off of a loss made of a few equal steps and nothing else, or None."""
-        few = loss.steps.size == 1 and loss.gaussian == 0 and not loss.flips and 2 <= loss.steps[0] <= _MOST_STEPS
+        few = (
+            loss.steps.size == 1
+            and loss.gaussian == 0
+            and not loss.randomized_responses
+            and 2 <= loss.steps[0] <= _MOST_STEPS
+        )
         try:
             return cls(loss, Grid.of(loss, most_terms), method=method) if few else None
         except TooSlowError:
@@ -401,23 +406,23 @@ class DirectTradeoff(LikelihoodRatioTradeoff):
         edge = math.exp(self.loss.lowest)
         with np.errstate(over="ignore"):
             level = np.expm1(np.minimum(threshold - self.loss.lowest, 700.0))  # ρ there
-            stick = edge * np.maximum(r - level * q if upper else level * q - r, 0.0)
+            hockey_stick = edge * np.maximum(r - level * q if upper else level * q - r, 0.0)
             relative = 16 * EPS * (4 + np.abs(threshold) - self.loss.lowest)
             error = edge * (dr + level * dq + relative * (r + (1 + level) * q))
             none = np.zeros_like(z)
             if upper:
-                back, doubt = back_from(stick, error, threshold)
-                return Tails(threshold, q, 1 - q, dq, none, p, 1 - p, dp, none, stick, back, error, doubt)
-            found, doubt = stick_from(stick, error, threshold)
-            return Tails(threshold, 1 - q, q, dq, none, 1 - p, p, dp, none, found, stick, doubt, error)
+                dual, dual_error = dual_from(hockey_stick, error, threshold)
+                return Tails(threshold, q, 1 - q, dq, none, p, 1 - p, dp, none, hockey_stick, dual, error, dual_error)
+            found, found_error = hockey_stick_from(hockey_stick, error, threshold)
+            return Tails(threshold, 1 - q, q, dq, none, 1 - p, p, dp, none, found, hockey_stick, found_error, error)
 
-    def _tails(self, threshold: FloatArray, wanted: str = "stick") -> Tails:
+    def _tails(self, threshold: FloatArray, wanted: str = "hockey_stick") -> Tails:
         rise = threshold - self.loss.lowest
         known = rise > 64 * EPS * (np.abs(threshold) - self.loss.lowest)
         z = self.grid.outcomes(np.where(known, rise, 1.0))
         upper, lower = (self._at(z, threshold, way).stacked() for way in (True, False))
         unknown = Tails.below(threshold, np.ones_like(z), np.ones_like(z)).stacked()
-        error = -1 if wanted == "back" else -2
+        error = -1 if wanted == "dual" else -2
         return Tails(*np.where(known, np.where(upper[error] < lower[error], upper, lower), unknown))
 
     def _tests(self, alpha: FloatArray, direction: Direction) -> Tails:

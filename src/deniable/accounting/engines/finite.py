@@ -42,7 +42,7 @@ class FiniteLaw:
     log_ratio
         log P/Q of every outcome, increasing; each wrong by at most ``shift``.
     p, q
-        Masses under either law; each wrong by at most a factor 1 ± ``doubt``.
+        Masses under either law; each wrong by at most a factor 1 ± ``relative_error``.
     only
         Mass of outcomes that only P, and that only Q can produce.
     lost
@@ -54,7 +54,7 @@ class FiniteLaw:
     log_ratio: FloatArray
     p: FloatArray
     q: FloatArray
-    doubt: float = 0.0
+    relative_error: float = 0.0
     shift: float = 0.0
     only: tuple[float, float] = (0.0, 0.0)
     lost: tuple[float, float] = (0.0, 0.0)
@@ -102,7 +102,7 @@ class FiniteLaw:
         shift = 0.0 if _product_is_exact(epsilon, count) else _EPS * epsilon * count
         log_ratio = epsilon * (2 * places - count).astype(np.float64)
         reach = (epsilon * count, epsilon * count)
-        return _kept(cls(log_ratio, p, q, law.doubt, shift, lost=(law.unseen, law.unseen), reach=reach))
+        return _kept(cls(log_ratio, p, q, law.relative_error, shift, lost=(law.unseen, law.unseen), reach=reach))
 
     @classmethod
     def bits(cls, count: int, hit: float, false: float, error: float) -> FiniteLaw:
@@ -121,9 +121,12 @@ class FiniteLaw:
         one, none = math.log(hit / false), math.log1p(-hit) - math.log1p(-false)
         log_ratio = places * one + (count - places) * none
         size = float(places[-1]) * (abs(one) + 2) + count * (abs(none) + hit)
-        doubt, unseen = max(law.doubt for law in laws) + 2 * error * steepest, max(law.unseen for law in laws)
+        relative_error, unseen = (
+            max(law.relative_error for law in laws) + 2 * error * steepest,
+            max(law.unseen for law in laws),
+        )
         shift = 8 * _EPS * size + 2 * error * steepest
-        return _kept(_sorted(cls(log_ratio, masses[0], masses[1], doubt, shift, lost=(unseen, unseen))))
+        return _kept(_sorted(cls(log_ratio, masses[0], masses[1], relative_error, shift, lost=(unseen, unseen))))
 
     def swapped(self) -> FiniteLaw:
         """Return the pair with the two laws exchanged."""
@@ -150,29 +153,29 @@ class FiniteLaw:
                 scaled[start:end] = part * np.exp(levels[start:end] - top) + after
                 end = start
             gaps = -np.expm1(levels[:-1] - levels[1:])
-            sticks = np.concatenate([np.cumsum((gaps * scaled[1:-1])[::-1])[::-1], np.zeros(1, dtype=LONG)])
+            hockey_sticks = np.concatenate([np.cumsum((gaps * scaled[1:-1])[::-1])[::-1], np.zeros(1, dtype=LONG)])
         error = (4 * levels.size + 8 * _BLOCK + 64) * LONG_EPS + 8 * _EPS
-        return np.asarray(scaled[:-1], dtype=np.float64), np.asarray(sticks, dtype=np.float64), error
+        return np.asarray(scaled[:-1], dtype=np.float64), np.asarray(hockey_sticks, dtype=np.float64), error
 
     @cached_property
     def tails(self) -> tuple[FloatArray, FloatArray, float]:
         """Mass of outcomes k, k + 1, … under P and Q for every k (and after the last), and their relative error."""
         sums = [np.cumsum(m[::-1].astype(LONG))[::-1] for m in (self.p, self.q)]
         p, q = (np.append(np.asarray(total, dtype=np.float64), 0.0) for total in sums)
-        return p, q, self.doubt + self.p.size * LONG_EPS + 4 * _EPS
+        return p, q, self.relative_error + self.p.size * LONG_EPS + 4 * _EPS
 
-    def stick(self, log_gamma: FloatArray, side: Side) -> FloatArray:
+    def hockey_stick(self, log_gamma: FloatArray, side: Side) -> FloatArray:
         """H_γ(P‖Q) of these laws, rounded to a side."""
         moved = log_gamma + (-2 * self.shift if side == "upper" else 2 * self.shift)  # twice, as sums are rounded
-        scaled, sticks, error = self.knots
+        scaled, hockey_sticks, error = self.knots
         if self.log_ratio.size:
             k = np.searchsorted(self.log_ratio, moved, side="right")
             above = np.minimum(k, self.log_ratio.size - 1)
             rise = -np.expm1(np.minimum(moved - self.log_ratio[above], 0.0)) * scaled[above]
-            value = np.where(k < self.log_ratio.size, sticks[above] + rise, 0.0)
+            value = np.where(k < self.log_ratio.size, hockey_sticks[above] + rise, 0.0)
         else:
             value = np.zeros_like(moved)
-        relative = error + self.doubt + 8 * _EPS
+        relative = error + self.relative_error + 8 * _EPS
         if side == "upper":
             return value * (1 + relative) + self.only[0] * (1 + 4 * _EPS) + self.lost[0]
         return value * (1 - relative) + self.only[0] * (1 - 4 * _EPS)
@@ -201,15 +204,17 @@ class FiniteLaw:
                     bound = np.minimum(bound, line + self._at(k))
                 else:
                     rate, hit = q[k + 1] * (1 + error) + _TINY * (self.q[k] < _SMALL), p[k + 1] * (1 - error)
-                    share = np.clip((fpr * (1 - _EPS) - rate) / (self.q[k] * (1 + self.doubt) + _TINY), 0.0, 1.0)
-                    found = (hit + share * self.p[k] * (1 - self.doubt)) * (1 - 8 * _EPS) + sure
+                    share = np.clip(
+                        (fpr * (1 - _EPS) - rate) / (self.q[k] * (1 + self.relative_error) + _TINY), 0.0, 1.0
+                    )
+                    found = (hit + share * self.p[k] * (1 - self.relative_error)) * (1 - 8 * _EPS) + sure
                     bound = np.where(rate <= fpr, np.maximum(bound, found), bound)
         return bound
 
     def _at(self, k: NDArray[np.intp]) -> FloatArray:
         """Upper bound on H at log γ = l_k + shift."""
-        _, sticks, error = self.knots
-        known: FloatArray = sticks[k] * (1 + error + self.doubt + 8 * _EPS)
+        _, hockey_sticks, error = self.knots
+        known: FloatArray = hockey_sticks[k] * (1 + error + self.relative_error + 8 * _EPS)
         return known + self.only[0] * (1 + 4 * _EPS) + self.lost[0]
 
     def composed(self, other: FiniteLaw) -> FiniteLaw:
@@ -224,7 +229,7 @@ class FiniteLaw:
             log_ratio,
             p,
             q,
-            self.doubt + other.doubt + self.doubt * other.doubt + 2 * _EPS,
+            self.relative_error + other.relative_error + self.relative_error * other.relative_error + 2 * _EPS,
             self.shift + other.shift + _EPS * largest,
             (_either(self.only[0], other.only[0]), _either(self.only[1], other.only[1])),
             (self.lost[0] + other.lost[0], self.lost[1] + other.lost[1]),
@@ -248,9 +253,13 @@ class FiniteLaw:
                 up = _placed(place, self.q * np.exp(self.log_ratio - edge), most)
                 log_ratio = low + spacing * np.arange(most) + np.where(p > q, np.log(p / down), np.log(up / q))
             keep = ((p > 0) | (q > 0)) & np.isfinite(log_ratio)
-            doubt = self.doubt + self.p.size * _EPS
-            shift = self.shift + 2 * doubt + 8 * _EPS * (1 + max(abs(low), abs(high)))
-            return _sorted(replace(self, log_ratio=log_ratio[keep], p=p[keep], q=q[keep], doubt=doubt, shift=shift))
+            relative_error = self.relative_error + self.p.size * _EPS
+            shift = self.shift + 2 * relative_error + 8 * _EPS * (1 + max(abs(low), abs(high)))
+            return _sorted(
+                replace(
+                    self, log_ratio=log_ratio[keep], p=p[keep], q=q[keep], relative_error=relative_error, shift=shift
+                )
+            )
         edges = low + spacing * np.arange(most, dtype=np.float64)
         above = np.clip(self.log_ratio - edges[place], 0.0, spacing)
         share = np.expm1(above) / np.expm1(spacing)  # of Q, to the upper end
@@ -261,8 +270,10 @@ class FiniteLaw:
         p = _placed(place, lower, most) + _placed(place + 1, upper, most)
         keep = (p > 0) | (q > 0)
         moved = 8 * _EPS * (1 + max(abs(low), abs(high)))  # of edges and of what lies above them
-        doubt = self.doubt + self.p.size * _EPS + 16 * _EPS
-        return replace(self, log_ratio=edges[keep], p=p[keep], q=q[keep], doubt=doubt, shift=self.shift + moved)
+        relative_error = self.relative_error + self.p.size * _EPS + 16 * _EPS
+        return replace(
+            self, log_ratio=edges[keep], p=p[keep], q=q[keep], relative_error=relative_error, shift=self.shift + moved
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -296,7 +307,7 @@ class FiniteTradeoff(Tradeoff):
     def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
         if direction == "remove":
             return self._swapped._hockey_stick(log_gamma, "add", side)
-        return (self.above if side == "upper" else self.below).stick(log_gamma, side)
+        return (self.above if side == "upper" else self.below).hockey_stick(log_gamma, side)
 
     def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
         if direction == "remove":
@@ -349,8 +360,10 @@ def _merged(law: FiniteLaw, near: float) -> FiniteLaw:
     first, last = law.log_ratio[start], law.log_ratio[np.append(start[1:], law.log_ratio.size) - 1]
     p, q = (np.add.reduceat(mass, start) for mass in (law.p, law.q))
     longest = int(np.max(np.diff(np.append(start, law.p.size))))
-    doubt = law.doubt + longest * _EPS
-    return replace(law, log_ratio=first, p=p, q=q, doubt=doubt, shift=law.shift + float(np.max(last - first)))
+    relative_error = law.relative_error + longest * _EPS
+    return replace(
+        law, log_ratio=first, p=p, q=q, relative_error=relative_error, shift=law.shift + float(np.max(last - first))
+    )
 
 
 def _kept(law: FiniteLaw) -> FiniteLaw:

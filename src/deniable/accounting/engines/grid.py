@@ -91,10 +91,10 @@ class GridTradeoff(Tradeoff):
         trivial = np.maximum(-np.expm1(np.minimum(log_gamma, 0.0)), 0.0)
         bound = trivial.copy()
         for k in np.flatnonzero(finite):
-            bound[k] = self._stick(float(log_gamma[k]), direction, side)
+            bound[k] = self._hockey_stick_at(float(log_gamma[k]), direction, side)
         return np.where(finite, np.clip(np.maximum(bound, trivial), 0, 1), np.where(log_gamma > 0, 0.0, 1.0))
 
-    def _stick(self, log_gamma: float, direction: Direction, side: Side) -> float:
+    def _hockey_stick_at(self, log_gamma: float, direction: Direction, side: Side) -> float:
         try:
             lattice = self._lattice(log_gamma, direction, side)
             if not lattice.holds(log_gamma):
@@ -173,7 +173,7 @@ class GridTradeoff(Tradeoff):
         return sum(lattice.above_out.size for lattice in self._lattices.values())
 
     def _composed(self, design: float, direction: Direction, side: Side) -> Lattice:
-        phases = self.loss.steps.size + len(self.loss.flips) + (self.loss.gaussian > 0)
+        phases = self.loss.steps.size + len(self.loss.randomized_responses) + (self.loss.gaussian > 0)
         # every phase costs a transform of so many points: many phases get fewer, and a wider bracket
         fewer = max(0, math.ceil(math.log2(phases / _MANY_PHASES)))
         return _compose(self.loss, design, direction, side, self.points >> fewer)

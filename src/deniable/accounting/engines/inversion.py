@@ -22,7 +22,7 @@ from typing import Literal
 import numpy as np
 
 from deniable._check import FloatArray
-from deniable.accounting.engines.likelihood import Tails, back_from, stick_from
+from deniable.accounting.engines.likelihood import Tails, dual_from, hockey_stick_from
 from deniable.accounting.loss import EPS, TINY, PrivacyLoss
 from deniable.accounting.steps.ratios import ComplexArray
 from deniable.accounting.transform.decay import Envelope
@@ -62,31 +62,31 @@ class Contour:
         """Evaluate at every threshold; far from the design the errors grow, they never lie."""
         values, errors = self._integrals(threshold)
         for other in self.besides:
-            more, doubt = other._integrals(threshold)
-            values, errors = values + more, errors + doubt
+            more, more_error = other._integrals(threshold)
+            values, errors = values + more, errors + more_error
         # below the smallest normal number nothing has relative accuracy
         (q, p, s, density, in_density), errors = values, errors[:3] + np.stack(self._missed(threshold)) + TINY
         eq, ep, es = errors
         if self.region == "left":
             out_below, in_below = -q, -p
             out_above, in_above = 1 + q, 1 + p
-            back, back_error = s, es
-            stick, stick_error = stick_from(s, es, threshold)
+            dual, dual_error = s, es
+            hockey_stick, hockey_stick_error = hockey_stick_from(s, es, threshold)
         else:
             in_below = -p if self.region == "middle" else 1 - p
             in_above = 1 + p if self.region == "middle" else p
             out_above, out_below = q, 1 - q
             # in the middle −s = E min(p, γq): H_γ = 1 + s, and γ·H_{1/γ}(out‖in) = γ + s
-            stick, stick_error = (1 + s, es + 4 * EPS) if self.region == "middle" else (s, es)
+            hockey_stick, hockey_stick_error = (1 + s, es + 4 * EPS) if self.region == "middle" else (s, es)
             if self.region == "middle":
                 with np.errstate(over="ignore"):
                     gamma = np.exp(threshold)
-                    back, back_error = gamma + s, es + 4 * EPS * (gamma + np.abs(s))
+                    dual, dual_error = gamma + s, es + 4 * EPS * (gamma + np.abs(s))
             else:
-                back, back_error = back_from(s, es, threshold)
+                dual, dual_error = dual_from(s, es, threshold)
         return Tails(
             threshold, out_above, out_below, eq, density, in_above, in_below, ep, in_density,
-            stick, back, stick_error, back_error,
+            hockey_stick, dual, hockey_stick_error, dual_error,
         )  # fmt: skip
 
     def _missed(self, threshold: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -172,8 +172,8 @@ class Contour:
         for sign in (1.0, -1.0):
             side = offset * sign > 0
             distance = np.abs(offset[side]) * self.period
-            doubt = ROUNDING_OF_K + 64 * EPS * (np.abs(log_ratio[side]) + 2 * abs(self.growth))
-            log_bound = log_ratio[side] + doubt - np.multiply.outer(threshold, offset[side]) - distance
+            relative_error = ROUNDING_OF_K + 64 * EPS * (np.abs(log_ratio[side]) + 2 * abs(self.growth))
+            log_bound = log_ratio[side] + relative_error - np.multiply.outer(threshold, offset[side]) - distance
             total += np.exp(np.min(log_bound - np.log(-np.expm1(-distance)), axis=1, initial=700.0))
         return total
 
@@ -281,14 +281,14 @@ class Plan:
         line = loss.line(c, float(t[-1]))
         if not count * line.loss.size <= work:
             raise TooSlowError(f"{count} nodes of {line.loss.size} terms")
-        log_m, doubt = line.transform(t, spacing)
+        log_m, transform_error = line.transform(t, spacing)
         w = c + 1j * t
         weight = np.full(count, 2.0 / period)
         weight[0] /= 2
         poles = np.stack([1 / w, 1 / (w - 1), 1 / (w * (w - 1)), np.ones_like(w), np.ones_like(w)], axis=1)
         coefficients = (weight * np.exp(log_m))[:, None] * poles
         sizes = np.abs(coefficients)
-        rounding = np.abs(poles).T @ (weight * doubt) + 64 * EPS * sizes.sum(axis=0)
+        rounding = np.abs(poles).T @ (weight * transform_error) + 64 * EPS * sizes.sum(axis=0)
         return Contour(
             self.region, c, self.threshold, self.width, self.growth, period, t, coefficients, self.chernoff,
             truncation, rounding, 4 * EPS * (sizes.T @ t), loss.dropped,
@@ -336,20 +336,20 @@ def _body_if_enough(loss: PrivacyLoss, region: Region, threshold: float) -> tupl
     """
     found: list[tuple[float, int, PrivacyLoss, float]] = []
     c: float | None = None
-    for body in loss.bodies:
+    for truncation in loss.truncations:
         try:
-            c = saddle(body, region, threshold, c)
-            size = body.cumulants(c)[0] - c * threshold
+            c = saddle(truncation, region, threshold, c)
+            size = truncation.cumulants(c)[0] - c * threshold
         except TooSlowError:
             continue
-        if math.log(max(body.dropped[0], 1e-300)) < size - 20:
-            edge = body.edge(c)
+        if math.log(max(truncation.dropped[0], 1e-300)) < size - 20:
+            edge = truncation.edge(c)
             if edge < 1e-19:
-                return body, c
-            found.append((edge, len(found), body, c))
+                return truncation, c
+            found.append((edge, len(found), truncation, c))
     if found and min(found)[0] * loss.steps.sum() < MOST_CUT:
-        _, _, body, c = min(found)
-        return body, c
+        _, _, truncation, c = min(found)
+        return truncation, c
     return loss, saddle(loss, region, threshold)
 
 

@@ -61,7 +61,7 @@ class KnownBatchesTradeoff(Tradeoff):
 
     def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
         if side == "lower":
-            return _best([a._sticks(log_gamma, direction, side) for a in self.attacks], np.zeros_like(log_gamma))
+            return _best([a._hockey_sticks(log_gamma, direction, side) for a in self.attacks], np.zeros_like(log_gamma))
         rise = np.expm1(log_gamma)  # γ − 1
         if direction == "add":
             steep = log_gamma - math.log(self.took) - 8 * EPS * np.abs(log_gamma)
@@ -81,7 +81,7 @@ class KnownBatchesTradeoff(Tradeoff):
         bound = np.full_like(log_gamma, self.revealed)
         for variance, share in zip(self.squared, self.weight, strict=True):
             gaussian = GaussianTradeoff(math.sqrt(variance) * (1 + 4 * EPS))
-            bound += share * gaussian._sticks(log_gamma, direction, "upper")
+            bound += share * gaussian._hockey_sticks(log_gamma, direction, "upper")
         return bound * (1 + 4 * EPS * (self.weight.size + 1))
 
     def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
@@ -105,7 +105,7 @@ class KnownBatchesTradeoff(Tradeoff):
             else:
                 log_gamma = level - np.logaddexp(math.log(self.took), level + (math.log(never) if never else -np.inf))
             line = np.where(fpr > 0, np.exp(log_gamma) * fpr * (1 + 8 * EPS), 0.0)
-            bound = np.fmin(bound, (line + self._sticks(log_gamma, direction, side)) * (1 + 4 * EPS))
+            bound = np.fmin(bound, (line + self._hockey_sticks(log_gamma, direction, side)) * (1 + 4 * EPS))
         return np.where(fpr == 1, 1.0, bound)
 
     def _least_log_ratio(self, direction: Direction) -> float:
@@ -123,7 +123,7 @@ class SharpTradeoff(Tradeoff):
 
     Attributes
     ----------
-    told
+    known_batches
         Bounds from all phases together.
     rest
         The trade-off without the sharp phases.
@@ -133,23 +133,23 @@ class SharpTradeoff(Tradeoff):
         For a few thresholds, the probability that a sharp step exceeds it, "in" rounded down and "out" up.
     """
 
-    told: KnownBatchesTradeoff
+    known_batches: KnownBatchesTradeoff
     rest: Tradeoff
     took: float
     seen: tuple[tuple[float, float], ...]
 
     def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
-        told = self.told._sticks(log_gamma, direction, side)
+        known = self.known_batches._hockey_sticks(log_gamma, direction, side)
         if side == "lower":
-            alone = self.rest._sticks(log_gamma, direction, side)
-            return _best([told, alone, *(self._seen(log_gamma, direction, *pair) for pair in self.seen)], told)
+            alone = self.rest._hockey_sticks(log_gamma, direction, side)
+            return _best([known, alone, *(self._seen(log_gamma, direction, *pair) for pair in self.seen)], known)
         never = math.log1p(-self.took) if self.took < 1 else -math.inf
         if direction == "add":
             moved = log_gamma - never - 8 * EPS * (np.abs(log_gamma) + abs(never))
-            left = (1 - self.took) * self.rest._sticks(moved, direction, side) if self.took < 1 else 0.0
-            return np.minimum(told, (self.took + left) * (1 + 8 * EPS))
+            left = (1 - self.took) * self.rest._hockey_sticks(moved, direction, side) if self.took < 1 else 0.0
+            return np.minimum(known, (self.took + left) * (1 + 8 * EPS))
         moved = log_gamma + never - 8 * EPS * (np.abs(log_gamma) + abs(never))
-        return np.minimum(told, self.rest._sticks(moved, direction, side))
+        return np.minimum(known, self.rest._hockey_sticks(moved, direction, side))
 
     def _seen(self, log_gamma: FloatArray, direction: Direction, hit: float, false: float) -> FloatArray:
         """Lower bound: any outcome above the threshold counts as one test, else the rest is looked at."""
@@ -158,16 +158,16 @@ class SharpTradeoff(Tradeoff):
         gamma = np.exp(np.minimum(log_gamma, 700.0))
         if direction == "add":
             settled = np.where(log_gamma < 700, hit - gamma * false * (1 + 4 * EPS), 0.0)
-            left = (1 - hit) * self.rest._sticks(log_gamma - none + slack, direction, "lower")
+            left = (1 - hit) * self.rest._hockey_sticks(log_gamma - none + slack, direction, "lower")
         else:
             settled = np.zeros_like(gamma)
-            left = (1 - false) * self.rest._sticks(log_gamma + none + slack, direction, "lower")
+            left = (1 - false) * self.rest._hockey_sticks(log_gamma + none + slack, direction, "lower")
         return left * (1 - 8 * EPS) + np.maximum(settled, 0.0) * (1 - 8 * EPS)
 
     def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
-        told = self.told._rates(fpr, direction, side)
+        known = self.known_batches._rates(fpr, direction, side)
         if side == "lower":
-            bounds = [told, self.rest._rates(fpr, direction, side)]
+            bounds = [known, self.rest._rates(fpr, direction, side)]
             for hit, false in self.seen:
                 if direction == "add":
                     left = np.clip((fpr - false) / (1 - false) * (1 - 8 * EPS), 0.0, 1.0)
@@ -179,9 +179,9 @@ class SharpTradeoff(Tradeoff):
             return _best_rates(bounds, fpr)
         if direction == "add":
             found = self.took + (1 - self.took) * self.rest._rates(fpr, direction, side)
-            return np.minimum(told, found * (1 + 8 * EPS))
+            return np.minimum(known, found * (1 + 8 * EPS))
         left = np.where(fpr > 0, fpr / (1 - self.took) * (1 + 8 * EPS), 0.0)
-        return np.minimum(told, self.rest._rates(np.minimum(left, 1.0), direction, side))
+        return np.minimum(known, self.rest._rates(np.minimum(left, 1.0), direction, side))
 
     def _largest_log_ratio(self, direction: Direction) -> float:
         if direction == "add" or self.took >= 1:
@@ -189,13 +189,13 @@ class SharpTradeoff(Tradeoff):
         return self.rest._largest_log_ratio(direction) - math.log1p(-self.took) * (1 + 4 * EPS)
 
     def _least_log_ratio(self, direction: Direction) -> float:
-        return max(self.told._least_log_ratio(direction), self.rest._least_log_ratio(direction))
+        return max(self.known_batches._least_log_ratio(direction), self.rest._least_log_ratio(direction))
 
 
 def known_batches(loss: PrivacyLoss, attacks: bool = False) -> KnownBatchesTradeoff:
     """Return upper bounds for a composed loss, with ``attacks`` lower ones; randomised responses reveal the record."""
     method = "told the batches: noise too small (or a leak too rare) for the engines"
-    if loss.flips:
+    if loss.randomized_responses:
         return KnownBatchesTradeoff(np.zeros(0), np.zeros(0), 1.0, method=method)
     seen = _attacks(loss) if attacks else ()
     return KnownBatchesTradeoff(*_cases(loss), *_never(loss), seen, method=method)
@@ -203,14 +203,14 @@ def known_batches(loss: PrivacyLoss, attacks: bool = False) -> KnownBatchesTrade
 
 def with_sharp_phases(loss: PrivacyLoss, sharpest: float, rest: Callable[[PrivacyLoss], Tradeoff]) -> Tradeoff:
     """Return the trade-off of a loss with phases of noise below ``sharpest``; ``rest`` gives that of the others."""
-    told = known_batches(loss, attacks=True)
+    known = known_batches(loss, attacks=True)
     sharp = loss.noise < sharpest
-    if sharp.all() and not loss.flips and loss.gaussian == 0:
-        return told
-    others, alone = _phases(loss, ~sharp), replace(_phases(loss, sharp), gaussian=0.0, flips=())
+    if sharp.all() and not loss.randomized_responses and loss.gaussian == 0:
+        return known
+    others, alone = _phases(loss, ~sharp), replace(_phases(loss, sharp), gaussian=0.0, randomized_responses=())
     pairs = (_any_above(alone, likelihood) for likelihood in _ANY_LIKELIHOODS)
     seen = tuple(pair for pair in pairs if pair is not None)
-    return SharpTradeoff(told, rest(others), _took(alone), seen, method=told.method)
+    return SharpTradeoff(known, rest(others), _took(alone), seen, method=known.method)
 
 
 def _phases(loss: PrivacyLoss, which: NDArray[np.bool_]) -> PrivacyLoss:
@@ -266,7 +266,7 @@ def _participations(steps: int, rate: float) -> tuple[FloatArray, FloatArray, fl
         beyond *= 1 + 1e-9  # rounding of an exponent of a few hundred
         taken = np.minimum(np.ceil((mean + s) * (1 + 4 * EPS)), steps)
         return taken[1:], np.maximum(beyond[:-1] - beyond[1:], 0.0), float(beyond[-1])
-    return *_rounded_up(law.successes, law.mass * (1 + law.doubt)), law.unseen
+    return *_rounded_up(law.successes, law.mass * (1 + law.relative_error)), law.unseen
 
 
 def _rounded_up(values: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -326,9 +326,9 @@ def _any_above(loss: PrivacyLoss, likelihood: float) -> tuple[float, float] | No
         step = _above(float(sigma), float(rate), likelihood)
         if step is None:
             return None
-        hit, false, doubt = step
+        hit, false, relative_error = step
         log_none_in, log_none_out = log_none_in + steps * math.log1p(-hit), log_none_out + steps * math.log1p(-false)
-        error = max(error, 2 * doubt / (1 - hit) + 16 * EPS)
+        error = max(error, 2 * relative_error / (1 - hit) + 16 * EPS)
     seen, mistaken = (
         -math.expm1(log_none_in) * (1 - error - 16 * EPS),
         -math.expm1(log_none_out) * (1 + error + 16 * EPS),

@@ -17,8 +17,8 @@ class Tails:
     """Both laws' tails at thresholds ℓ of the loss, and hockey sticks, each with an absolute error bound.
 
     ``*_above`` is the probability of L > ℓ, ``*_below`` of L ≤ ℓ, ``*_density`` the density at ℓ (for
-    Newton's method only: it carries no bound). ``stick`` is H_γ(in‖out) at γ = e^ℓ,
-    ``back`` is γ·H_{1/γ}(out‖in) = H_γ − 1 + γ. The two differ by 1 − γ, which may be far larger than either: each
+    Newton's method only: it carries no bound). ``hockey_stick`` is H_γ(in‖out) at γ = e^ℓ,
+    ``dual`` is γ·H_{1/γ}(out‖in) = H_γ − 1 + γ. The two differ by 1 − γ, which may be far larger than either: each
     has an error of its own, and whoever knows one gets the other from :func:`back_from` or :func:`stick_from`.
     """
 
@@ -31,10 +31,10 @@ class Tails:
     in_below: FloatArray
     in_error: FloatArray
     in_density: FloatArray
-    stick: FloatArray
-    back: FloatArray
-    stick_error: FloatArray
-    back_error: FloatArray
+    hockey_stick: FloatArray
+    dual: FloatArray
+    hockey_stick_error: FloatArray
+    dual_error: FloatArray
 
     def stacked(self) -> FloatArray:
         """Return all fields as the rows of one array, in order."""
@@ -44,10 +44,10 @@ class Tails:
     def below(cls, threshold: FloatArray, out: FloatArray, inside: FloatArray) -> Tails:
         """Tails of which only upper bounds on out(L > ℓ) and in(L > ℓ) are known."""
         out, inside = np.minimum(out, 1.0) / 2, np.minimum(inside, 1.0) / 2
-        back, back_error = back_from(inside, inside, threshold)
+        dual, dual_error = dual_from(inside, inside, threshold)
         none = np.zeros_like(out)
         return cls(
-            threshold, out, 1 - out, out, none, inside, 1 - inside, inside, none, inside, back, inside, back_error
+            threshold, out, 1 - out, out, none, inside, 1 - inside, inside, none, inside, dual, inside, dual_error
         )
 
     @classmethod
@@ -55,11 +55,25 @@ class Tails:
         """Tails of which only upper bounds on out(L ≤ ℓ) and in(L ≤ ℓ) are known."""
         with np.errstate(over="ignore"):
             gamma = np.exp(threshold) * (1 + 4 * EPS)
-            back = np.minimum(gamma * np.minimum(out, 1.0), 1e300) / 2
-        stick, stick_error = stick_from(back, back, threshold)
+            dual = np.minimum(gamma * np.minimum(out, 1.0), 1e300) / 2
+        hockey_stick, hockey_stick_error = hockey_stick_from(dual, dual, threshold)
         out, inside = np.minimum(out, 1.0) / 2, np.minimum(inside, 1.0) / 2
         none = np.zeros_like(out)
-        return cls(threshold, 1 - out, out, out, none, 1 - inside, inside, inside, none, stick, back, stick_error, back)
+        return cls(
+            threshold,
+            1 - out,
+            out,
+            out,
+            none,
+            1 - inside,
+            inside,
+            inside,
+            none,
+            hockey_stick,
+            dual,
+            hockey_stick_error,
+            dual,
+        )
 
     def test(self, direction: Direction) -> tuple[FloatArray, ...]:
         """False and true positive rate of the likelihood ratio test, their errors, log γ and the slope of log-odds."""
@@ -79,18 +93,18 @@ class Tails:
             return np.where(known, np.log(np.abs(rate)) - np.log(np.abs(rest)), np.nan)
 
 
-def back_from(stick: FloatArray, error: FloatArray, threshold: FloatArray) -> tuple[FloatArray, FloatArray]:
+def dual_from(hockey_stick: FloatArray, error: FloatArray, threshold: FloatArray) -> tuple[FloatArray, FloatArray]:
     """γ·H_{1/γ}(out‖in) = H_γ − (1 − γ) and its error, the rounding of the difference charged."""
     with np.errstate(over="ignore", invalid="ignore"):
         fall = np.expm1(threshold)  # γ − 1
-        return stick + fall, error + 4 * EPS * (np.abs(stick) + np.abs(fall))
+        return hockey_stick + fall, error + 4 * EPS * (np.abs(hockey_stick) + np.abs(fall))
 
 
-def stick_from(back: FloatArray, error: FloatArray, threshold: FloatArray) -> tuple[FloatArray, FloatArray]:
+def hockey_stick_from(dual: FloatArray, error: FloatArray, threshold: FloatArray) -> tuple[FloatArray, FloatArray]:
     """H_γ = (1 − γ) + γ·H_{1/γ}(out‖in) and its error, the rounding of the difference charged."""
     with np.errstate(over="ignore", invalid="ignore"):
         fall = np.expm1(threshold)
-        return back - fall, error + 4 * EPS * (np.abs(back) + np.abs(fall))
+        return dual - fall, error + 4 * EPS * (np.abs(dual) + np.abs(fall))
 
 
 def settled(low: FloatArray, high: FloatArray) -> FloatArray:
@@ -102,7 +116,7 @@ def settled(low: FloatArray, high: FloatArray) -> FloatArray:
     return moved
 
 
-def trivial_stick(log_gamma: FloatArray) -> tuple[FloatArray, FloatArray]:
+def trivial_hockey_stick(log_gamma: FloatArray) -> tuple[FloatArray, FloatArray]:
     """The bound H_γ ≥ max(1 − γ, 0) of every pair of laws, rounded down and rounded up."""
     least = np.maximum(-np.expm1(np.minimum(log_gamma, 0.0)), 0.0)
     return least * (1 - 4 * EPS), np.minimum(least * (1 + 4 * EPS), 1.0)
@@ -113,7 +127,7 @@ class LikelihoodRatioTradeoff(Tradeoff):
     """A trade-off whose engine gives the tails of the loss at thresholds and near false positive rates."""
 
     @abstractmethod
-    def _tails(self, threshold: FloatArray, wanted: str = "stick") -> Tails:
+    def _tails(self, threshold: FloatArray, wanted: str = "hockey_stick") -> Tails:
         """Tails of the loss at finite thresholds; the ``wanted`` field with relative accuracy where possible."""
 
     @abstractmethod
@@ -121,7 +135,7 @@ class LikelihoodRatioTradeoff(Tradeoff):
         """Likelihood ratio tests with false positive rates near ``alpha``; nearness matters for tightness only."""
 
     def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
-        low, high = self._stick_bracket(log_gamma, direction)
+        low, high = self._hockey_stick_bracket(log_gamma, direction)
         return high if side == "upper" else low
 
     def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
@@ -133,22 +147,22 @@ class LikelihoodRatioTradeoff(Tradeoff):
         if side == "lower":
             return found
         ways: tuple[Direction, ...] = ("add", "remove") if direction == "both" else (direction,)
-        bounds = [settled(*self._stick_bracket(epsilon, way)) for way in ways]
+        bounds = [settled(*self._hockey_stick_bracket(epsilon, way)) for way in ways]
         return np.asarray(np.max([found, *bounds], axis=0))
 
-    def _stick_bracket(self, log_gamma: FloatArray, direction: Direction) -> tuple[FloatArray, FloatArray]:
+    def _hockey_stick_bracket(self, log_gamma: FloatArray, direction: Direction) -> tuple[FloatArray, FloatArray]:
         threshold = log_gamma if direction == "add" else -log_gamma
         finite = np.isfinite(threshold)
-        tails = self._tails(np.where(finite, threshold, 0.0), "stick" if direction == "add" else "back")
+        tails = self._tails(np.where(finite, threshold, 0.0), "hockey_stick" if direction == "add" else "dual")
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             if direction == "add":
-                value, error = tails.stick, tails.stick_error
+                value, error = tails.hockey_stick, tails.hockey_stick_error
             else:  # H_{1/γ}(out‖in) = back/γ
                 scale = np.exp(np.minimum(log_gamma, 709.0))
-                value, error = scale * tails.back, scale * tails.back_error
+                value, error = scale * tails.dual, scale * tails.dual_error
             slack = error + 8 * EPS * np.abs(value)
             low, high = value - slack, value + slack
-        least, least_above = trivial_stick(log_gamma)
+        least, least_above = trivial_hockey_stick(log_gamma)
         end = np.where(log_gamma > 0, 0.0, 1.0)
         low = np.where(finite, np.clip(np.where(np.isfinite(low), low, 0.0), least, 1.0), end)
         high = np.where(finite, np.clip(np.where(np.isfinite(high), high, 1.0), least_above, 1.0), end)

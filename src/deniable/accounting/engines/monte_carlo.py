@@ -38,7 +38,7 @@ class MonteCarloTradeoff(Tradeoff):
     @classmethod
     def sample(cls, loss: PrivacyLoss, samples: int, confidence: float, rng: Generator) -> MonteCarloTradeoff:
         """Draw ``samples`` transcripts from either law; the time is proportional to samples × steps."""
-        if loss.flips:
+        if loss.randomized_responses:
             raise InputError("engine 'monte-carlo' knows SubsampledGaussian and GaussianDP only; use engine='grid'")
         in_rng, out_rng = rng.spawn(2)
         inside, out = _draw(loss, samples, True, in_rng), _draw(loss, samples, False, out_rng)
@@ -64,8 +64,8 @@ class MonteCarloTradeoff(Tradeoff):
         inside, out = (self.in_losses, self.out_losses) if direction == "add" else (-self.out_losses, -self.in_losses)
         levels = np.sort(np.concatenate([inside, out]))[:: max(1, inside.size // 200)]
         if side == "upper":
-            sticks = self._hockey_stick(levels, direction, "upper")
-            bound = np.min(np.exp(levels) * fpr[:, None] + sticks, axis=1)
+            hockey_sticks = self._hockey_stick(levels, direction, "upper")
+            bound = np.min(np.exp(levels) * fpr[:, None] + hockey_sticks, axis=1)
         else:
             inside, out = np.sort(inside), np.sort(out)
             rate = 1 - np.searchsorted(out, levels, side="right") / out.size + self.radius

@@ -127,7 +127,7 @@ class Jumps:
 
     def small(self, points: FloatArray) -> FloatArray:
         """log of the transform of "all steps small" at real points."""
-        only = PrivacyLoss(np.zeros(0), np.zeros(0), np.zeros(0), self.loss.gaussian, self.loss.flips)
+        only = PrivacyLoss(np.zeros(0), np.zeros(0), np.zeros(0), self.loss.gaussian, self.loss.randomized_responses)
         total = only.log_mgf(points)
         for split, steps in zip(self.splits, self.loss.steps, strict=True):
             total = total + steps * split.small(points)
@@ -166,8 +166,8 @@ class Jumps:
         """
         c, spacing = line.c, float(t[1])
         exponent = np.zeros(t.shape, dtype=np.complex128)
-        log_m = line.log_flips(t) + line.cumulants[0] - growth
-        apart, doubt = np.zeros(t.shape), np.zeros(t.shape)
+        log_m = line.log_randomized_responses(t) + line.cumulants[0] - growth
+        apart, relative_error = np.zeros(t.shape), np.zeros(t.shape)
         for phase, (split, steps) in enumerate(zip(self.splits, self.loss.steps, strict=True)):
             weight, loss = split.large
             large = _even_sums(weight * np.exp(c * loss), spacing * loss, t.size)
@@ -178,7 +178,7 @@ class Jumps:
             larger = np.maximum(np.abs(1 + share), 1.0)  # max(|M|, |M − M_l|)/|M|
             apart += steps * np.abs(share) / larger
             error = 2 * line.step_rounding[phase] * np.abs(c + 1j * t) + 4 * line.cut[phase]
-            doubt += steps * np.logaddexp(0.0, np.log(error + TINY) - log_ratio.real - np.log(larger))
+            relative_error += steps * np.logaddexp(0.0, np.log(error + TINY) - log_ratio.real - np.log(larger))
         near = exponent.real < 30
         smaller = np.where(near, 0.0, log_m + exponent)
         values = np.where(
@@ -186,8 +186,8 @@ class Jumps:
         )
         larger_power = log_m.real + np.maximum(exponent.real, 0.0)
         with np.errstate(over="ignore"):  # |Π(1 + x)^T − 1|: all orders of the errors x
-            grown = np.exp(larger_power) * np.expm1(np.minimum(doubt, 1.0))
-            changed = np.where(doubt < 1, grown, np.exp(larger_power + doubt))
+            grown = np.exp(larger_power) * np.expm1(np.minimum(relative_error, 1.0))
+            changed = np.where(relative_error < 1, grown, np.exp(larger_power + relative_error))
         return values, np.minimum(apart, 2.0) * changed
 
     def severed(self, c: float) -> float:
@@ -284,13 +284,13 @@ class JumpPlan:
         w = c + 1j * t
         weight = np.full(self.count, 2.0 / self.period)
         weight[0] /= 2
-        values, doubt = jumps.transform(line, t, growth)
+        values, transform_error = jumps.transform(line, t, growth)
         poles = np.stack([1 / w, 1 / (w - 1), 1 / (w * (w - 1)), w**0, w**0], axis=1)
         coefficients = (weight * values)[:, None] * poles
         sizes = np.abs(coefficients)
         noise = jumps.noise(c, np.abs(w), growth)
-        relative = 2 * jumps.severed(c) + jumps.loss.flip_rounding * np.abs(w) + 64 * EPS
-        rounding = sizes.T @ relative + np.abs(poles).T @ (weight * (doubt + noise))
+        relative = 2 * jumps.severed(c) + jumps.loss.randomized_response_rounding * np.abs(w) + 64 * EPS
+        rounding = sizes.T @ relative + np.abs(poles).T @ (weight * (transform_error + noise))
         truncation = np.array([self.remaining] * 3 + [0.0, 0.0])
         return Contour(
             "right", c, threshold, self.width, growth, self.period, t, coefficients, self.chernoff, truncation,

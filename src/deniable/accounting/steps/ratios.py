@@ -22,7 +22,7 @@ def log_ratio(u: FloatArray, sigma: FloatArray, rate: FloatArray) -> FloatArray:
     return np.where(a > 600, large, moderate)
 
 
-def flip_cumulants(epsilon: float, c: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+def randomized_response_cumulants(epsilon: float, c: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """K, K′, K″ of randomised response under "out": loss −ε with probability e^ε/(1 + e^ε), else ε."""
     x = epsilon * (c - 0.5)  # E e^{cL} = cosh(ε(c − ½))/cosh(ε/2)
     log_cosh = np.abs(x) + np.log1p(np.exp(-2 * np.abs(x)))

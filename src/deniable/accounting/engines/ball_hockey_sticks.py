@@ -31,7 +31,7 @@ _LARGEST_FINITE = 100_000
 class Sticks(Protocol):
     """A pair of laws known through its hockey sticks."""
 
-    def sticks(self, x: arb, direction: Direction) -> Bounds:
+    def hockey_sticks(self, x: arb, direction: Direction) -> Bounds:
         """Lower and upper bound on H at γ = e^x."""
         ...
 
@@ -62,7 +62,7 @@ class GaussianSticks:
 
     squared: arb
 
-    def sticks(self, x: arb, direction: Direction) -> Bounds:
+    def hockey_sticks(self, x: arb, direction: Direction) -> Bounds:
         """See :class:`Sticks`."""
         mu = self.squared.sqrt()
         if not mu > 0:
@@ -72,7 +72,7 @@ class GaussianSticks:
 
     def guess(self, x: arb, direction: Direction) -> arb:
         """See :class:`Sticks`."""
-        return self.sticks(x, direction)[0]
+        return self.hockey_sticks(x, direction)[0]
 
     @property
     def scale(self) -> float:
@@ -95,10 +95,10 @@ class OneStepSticks:
 
     step: BallStep
 
-    def sticks(self, x: arb, direction: Direction) -> Bounds:
+    def hockey_sticks(self, x: arb, direction: Direction) -> Bounds:
         """See :class:`Sticks`."""
         if direction == "remove":  # H_γ(Q‖P) = 1 − γ + γ·H_{1/γ}(P‖Q)
-            low, high = self.sticks(-x, "add")
+            low, high = self.hockey_sticks(-x, "add")
             gamma = x.exp()
             return clipped(1 - gamma + gamma * low, 1 - gamma + gamma * high, x)
         sigma, q, gamma = arb(self.step.sigma), arb(self.step.rate), x.exp()
@@ -113,7 +113,7 @@ class OneStepSticks:
 
     def guess(self, x: arb, direction: Direction) -> arb:
         """See :class:`Sticks`."""
-        return self.sticks(x, direction)[0]
+        return self.hockey_sticks(x, direction)[0]
 
     @property
     def scale(self) -> float:
@@ -137,9 +137,9 @@ class FiniteSticks:
     outcomes: tuple[tuple[arb, arb], ...]  # (loss, probability under "in"); under "out" it is e^{−loss} times that
 
     @classmethod
-    def of(cls, flips: tuple[tuple[float, int], ...]) -> FiniteSticks:
+    def of(cls, randomized_responses: tuple[tuple[float, int], ...]) -> FiniteSticks:
         """All sums of losses: ε·(n − 2k) has probability C(n, k)·p^{n−k}(1 − p)^k under "in", p = e^ε/(1 + e^ε)."""
-        size = math.prod(count + 1 for _, count in flips)
+        size = math.prod(count + 1 for _, count in randomized_responses)
         if size > _LARGEST_FINITE:
             raise InputError(
                 f"engine 'ball' enumerates compositions of PureDP and ApproximateDP up to {_LARGEST_FINITE} outcomes, "
@@ -147,7 +147,7 @@ class FiniteSticks:
             )
         with ctx.workprec(PRECISION):
             law = [(arb(0), arb(1))]
-            for epsilon, count in flips:
+            for epsilon, count in randomized_responses:
                 eps = arb(epsilon)
                 right, wrong = 1 / (1 + (-eps).exp()), 1 / (1 + eps.exp())
                 one = [(eps * (count - 2 * k), arb(count).bin(k) * right ** (count - k) * wrong**k)
@@ -155,7 +155,7 @@ class FiniteSticks:
                 law = [(a + b, p * r) for a, p in law for b, r in one]
         return cls(tuple(law))
 
-    def sticks(self, x: arb, direction: Direction) -> Bounds:
+    def hockey_sticks(self, x: arb, direction: Direction) -> Bounds:
         """See :class:`Sticks`."""
         total = arb(0)  # the law is symmetric: both directions are alike
         for loss, mass in self.outcomes:
@@ -164,7 +164,7 @@ class FiniteSticks:
 
     def guess(self, x: arb, direction: Direction) -> arb:
         """See :class:`Sticks`."""
-        return self.sticks(x, direction)[0]
+        return self.hockey_sticks(x, direction)[0]
 
     @property
     def scale(self) -> float:
@@ -209,11 +209,11 @@ class InvertedSticks:
 
     steps: tuple[tuple[BallStep, int], ...]
     squared: arb  # μ² of the Gaussian parts
-    flips: tuple[tuple[float, int], ...]
+    randomized_responses: tuple[tuple[float, int], ...]
     cut: bool = False  # never smooth: charge what is cut off instead
     _lines: list[Line] = field(default_factory=list, repr=False)
 
-    def sticks(self, x: arb, direction: Direction) -> Bounds:
+    def hockey_sticks(self, x: arb, direction: Direction) -> Bounds:
         """See :class:`Sticks`."""
         with ctx.workprec(self._bits):
             if self.smoothing == 0:
@@ -230,7 +230,7 @@ class InvertedSticks:
             low, high = clipped(low, here[1], x)
             if self._without is None:
                 return low, high
-            other = self._without.sticks(x, direction)
+            other = self._without.hockey_sticks(x, direction)
             return low.max(other[0]), high.min(other[1])
 
     @cached_property
@@ -282,7 +282,7 @@ class InvertedSticks:
     @cached_property
     def _bits(self) -> int:
         """Bits of precision: cancellation by 4/P, and errors that are multiplied by the number of steps."""
-        count = sum(count for _, count in self.steps) + sum(count for _, count in self.flips)
+        count = sum(count for _, count in self.steps) + sum(count for _, count in self.randomized_responses)
         return PRECISION + round(math.log2(count + 2) + 3 * max(0.0, -math.log2(self._near_period)))
 
     @cached_property
@@ -342,7 +342,7 @@ class InvertedSticks:
             if one is None:
                 return None
             total += count * one
-        for epsilon, count in self.flips:
+        for epsilon, count in self.randomized_responses:
             eps = arb(epsilon)
             total += count * ((((arb(c) - 1) * eps).exp() + (-arb(c) * eps).exp()) / (1 + (-eps).exp())).log()
         return top(total)
@@ -350,7 +350,7 @@ class InvertedSticks:
     @cached_property
     def _spread(self) -> float:
         """Standard deviation of the loss without its rare large values, roughly: log r to first order below u = 3."""
-        variance = float(self.squared.mid()) + sum(count * eps**2 for eps, count in self.flips)
+        variance = float(self.squared.mid()) + sum(count * eps**2 for eps, count in self.randomized_responses)
         for step, count in self.steps:
             variance += count * step.bulk_variance
         return max(math.sqrt(variance), 1e-14)
@@ -427,7 +427,7 @@ class InvertedSticks:
         for k in range(count):
             t = spacing * k
             factor = (-squared * (t * t + 0.25) / 2).exp() / (t * t + 0.25)
-            for epsilon, times in self.flips:
+            for epsilon, times in self.randomized_responses:
                 eps = arb(epsilon)
                 factor *= ((eps * t).cos() / (eps / 2).cosh()) ** times
             values[k] = values[k] * factor
