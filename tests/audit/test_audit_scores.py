@@ -20,7 +20,7 @@ def audit():
     return dn.audit_scores(*gaussian(1.0))
 
 
-def test_intervals_hold_the_truth_of_a_gaussian_samples(audit):
+def test_intervals_hold_the_truth_of_a_gaussian_attack(audit):
     for fpr in (0.001, 0.01, 0.1):
         assert ndtr(ndtri(fpr) + 1) in audit.tpr(fpr)
     assert 2 * ndtr(0.5) - 1 in audit.advantage()
