@@ -138,7 +138,7 @@ def test_gaussian_parts_are_closed_form():
         ({"adjacency": "swap"}, "adjacency must be one of"),
         ({"tolerance": 0.0}, "tolerance must be above 0"),
         ({"tolerance": math.nan}, "tolerance must be"),
-        ({"engine": "monte-carlo", "samples": 0}, "samples must be at least 1"),
+        ({"engine": "monte-carlo", "n_samples": 0}, "n_samples must be at least 1"),
         ({"engine": "monte-carlo", "confidence": 1.0}, "confidence must be above 0 and below 1"),
     ],
 )
