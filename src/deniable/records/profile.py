@@ -247,9 +247,7 @@ class PrivacyProfile:
 
     def _known(self) -> Typical:
         if self.typical is None:
-            raise InputError(
-                "typical models have no known bound under this mechanism and loss: pass n_samples=1000"
-            )
+            raise InputError("typical models have no known bound under this mechanism and loss: pass n_samples=1000")
         return self.typical
 
 
