@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import reprlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 FloatArray = NDArray[np.float64]
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class InputError(ValueError):
@@ -123,6 +127,31 @@ def choice(name: str, value: Any, known: Iterable[str]) -> str:
     if not isinstance(value, str) or value not in options:
         raise InputError(f"{name} must be one of {', '.join(map(repr, options))}, got {value!r}")
     return value
+
+
+def flag(name: str, value: Any) -> bool:
+    """Return ``value`` if it is True or False (NumPy's count); anything else is refused."""
+    if not isinstance(value, bool | np.bool_):
+        raise InputError(f"{name} must be True or False, got {value!r}")
+    return bool(value)
+
+
+def nearest_names(function: Callable[P, R]) -> Callable[P, R]:
+    """Let a function with keywords say which name was probably meant by an unknown one: a ``TypeError``, as ever."""
+    known = list(inspect.signature(function).parameters)
+
+    @functools.wraps(function)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        for name in kwargs:
+            if name not in known:
+                import difflib
+
+                near = difflib.get_close_matches(name, known, n=1)
+                meant = f"; did you mean {near[0]!r}?" if near else f"; known: {', '.join(known[1:])}"
+                raise TypeError(f"unknown argument {name!r}{meant}")
+        return function(*args, **kwargs)
+
+    return checked
 
 
 def _tail(hint: str) -> str:

@@ -9,6 +9,7 @@ import pytest
 
 import deniable as dn
 from deniable.training import fitting
+from deniable.training.spending import Spending
 
 pytestmark = pytest.mark.filterwarnings("ignore::deniable.training.TrainingWarning")
 
@@ -57,3 +58,23 @@ def test_a_real_record_is_harder_to_find_than_the_canary(fitted, table):
     attack = fitted.attack(*table, record=5, n_trainings=30)
     assert attack.path_mu.mean() < 0.9 * attack.bound_mu
     assert not attack.verdict().violated
+
+
+def test_individual_filters_keep_their_promise_and_without_leaving_it_breaks(table):
+    """With a tenth of the squared noise: the canary leaves in time; a filter from which nobody leaves is caught."""
+    for leaves in (True, False):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(fitting, "STEPS", 20)
+            patch.setattr(fitting, "STAY", 0.1)
+            if not leaves:
+                patch.setattr(Spending, "admit", lambda self, rows, residuals: residuals)
+            rng = np.random.default_rng(2)
+            model = dn.PrivateClassifier(advantage=0.5, individual_filter=True, insecure_testing_rng=rng)
+            attack = model.fit(*table).attack(*table, n_trainings=60)
+        if leaves:
+            assert np.all(attack.path_mu <= attack.bound_mu)
+            assert attack.path_mu.mean() > 0.9 * attack.bound_mu
+            assert not attack.verdict().violated
+        else:
+            assert attack.path_mu.mean() > 2 * attack.bound_mu
+            assert attack.verdict().violated

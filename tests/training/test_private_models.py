@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import pickle
 
 import numpy as np
@@ -15,7 +16,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils.estimator_checks import check_estimator
 
 import deniable as dn
-from deniable.training import TrainingWarning, fitting
+from deniable.training import TrainingWarning, fitting, targets
 from oracles.replayed_fits import Recording, Replay
 
 pytestmark = pytest.mark.filterwarnings("ignore::deniable.training.TrainingWarning")
@@ -304,3 +305,23 @@ def test_pictures(model):
     with pytest.raises(ValueError, match="did you mean 'city'"):
         fitted.plot("citi")
     plt.close("all")
+
+
+@pytest.mark.parametrize("estimator", [dn.PrivateClassifier, dn.PrivateRegressor])
+def test_a_misspelt_argument_names_the_nearest_one(estimator):
+    with pytest.raises(TypeError, match="'advantge'; did you mean 'advantage'"):
+        estimator(advantge=0.1)
+    with pytest.raises(TypeError, match=r"'zzz'; known: advantage, tpr"):
+        estimator(zzz=0.1)
+    with pytest.raises(dn.InputError, match="individual_filter must be True or False, got 'no'"):
+        estimator(individual_filter="no").fit(*table(60, 0)[:1], np.arange(60) % 2)
+    assert next(iter(inspect.signature(estimator).parameters)) == "advantage"
+
+
+def test_the_search_for_the_budget_is_done_once_for_each_target(monkeypatch):
+    asked = []
+    search = targets.calibrate
+    monkeypatch.setattr(targets, "calibrate", lambda *args, **goal: asked.append(goal) or search(*args, **goal))
+    first, second, other = (targets.budget({"advantage": a}).mu for a in (0.123456, 0.123456, 0.2345678))
+    assert first == second < other
+    assert asked == [{"advantage": 0.123456}, {"advantage": 0.2345678}]

@@ -13,7 +13,7 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from deniable._check import FloatArray, InputError, choice, integer, number
+from deniable._check import FloatArray, InputError, choice, flag, integer, number
 from deniable.accounting import tradeoff
 from deniable.curves import Tradeoff, with_assumptions
 from deniable.mechanisms import Composition, GaussianDP
@@ -87,6 +87,7 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
 
     def _fitted(self, X: Any, y: Any, source: NoiseSource, columns: Sequence[Column] | None) -> dict[str, Any]:
         choice("model", self.model, ("additive", "linear"))
+        flag("individual_filter", self.individual_filter)
         if integer("interactions", self.interactions, at_least=0) and self.model != "additive":
             raise InputError("interactions are for model='additive'")
         if y is None:
@@ -129,7 +130,12 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
         """Fit and return the attributes that every model has."""
         columns = len(table.columns)
         pairs = min(self.interactions, columns * (columns - 1) // 2)
-        outcome = fit_table(Task(look, n, table, target, loss), declared, self.model, pairs)
+        outcome = fit_table(
+            Task(look, n, table, target, loss, flag("individual_filter", self.individual_filter)),
+            declared,
+            self.model,
+            pairs,
+        )
         certificate = Certificate(
             allowance.words,
             look.units.unit,

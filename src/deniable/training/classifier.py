@@ -14,7 +14,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from deniable._check import FloatArray, InputError, choice
+from deniable._check import FloatArray, InputError, choice, nearest_names
 from deniable.mechanisms import Mechanism
 from deniable.training.base import PrivateModel
 from deniable.training.columns import Table
@@ -68,6 +68,10 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
     interactions
         Number of pairs of columns that get a joint shape function (additive model). Half of μ² then goes into finding
         and choosing them: worth it where columns act together and there are many records.
+    individual_filter
+        True: a record takes part in the sums of gradients until its own budget is spent and then leaves, so that
+        the noise is that of 80 % of the steps: same guarantee. Records that the model keeps getting wrong leave
+        first. Gains where the noise is felt, costs a little where records are many (docs/training.md has figures).
     group
         Name (for arrays: index) of the column that says whose record it is. The guarantee is then about persons with
         all their records; the column is no feature.
@@ -101,6 +105,7 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
     True
     """
 
+    @nearest_names
     def __init__(
         self,
         *,
@@ -121,6 +126,7 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         categories: Mapping[Any, Any] | str | None = None,
         discovery_delta: float = 1e-6,
         interactions: int = 0,
+        individual_filter: bool = False,
         classes: Sequence[Any] | None = None,
         group: Any = None,
         records_per_person: int = 1,
@@ -143,6 +149,7 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         self.categories = categories
         self.discovery_delta = discovery_delta
         self.interactions = interactions
+        self.individual_filter = individual_filter
         self.classes = classes
         self.group = group
         self.records_per_person = records_per_person

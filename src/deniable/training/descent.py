@@ -57,16 +57,16 @@ class Weighted:
         return residuals if self.coarser == 1 else [np.trunc(r * self.coarser) for r in residuals]
 
 
-Watch = Callable[[slice, list[FloatArray]], None]
+Admit = Callable[[slice, list[FloatArray]], list[FloatArray]]
 
 
 def descend(
-    design: Design, basis: Basis, loss: Loss, data: Weighted, plan: Plan, channel: Channel, watch: Watch
+    design: Design, basis: Basis, loss: Loss, data: Weighted, plan: Plan, channel: Channel, admit: Admit
 ) -> FloatArray:
     """Return the averaged coefficients, (coordinates, outputs).
 
-    ``channel`` noises sums of shape (coordinates, outputs); ``watch`` sees each chunk's residuals before they are
-    weighted and summed (for the records' exposures).
+    ``channel`` noises sums of shape (coordinates, outputs); ``admit`` sees each chunk's residuals before they are
+    weighted and summed, and returns those that count (:meth:`deniable.training.spending.Spending.admit`).
     """
     shape = (basis.scale.size, loss.outputs)
     w, velocity, mean = np.zeros(shape), np.zeros(shape), np.zeros(shape)
@@ -74,7 +74,7 @@ def descend(
     scale = basis.scale[:, None]
     transposed = basis.entries.T.astype(np.int64).tocsr()
     for step in range(plan.steps):
-        g = channel(transposed @ cell_sums(design, basis, loss, data, w, watch)) * (scale / data.unit)
+        g = channel(transposed @ cell_sums(design, basis, loss, data, w, admit)) * (scale / data.unit)
         velocity = plan.momentum * velocity + g
         w = w - plan.step * velocity
         if step >= started:
@@ -82,27 +82,26 @@ def descend(
     return mean / (plan.steps - started)
 
 
-def cell_sums(design: Design, basis: Basis, loss: Loss, data: Weighted, w: FloatArray, watch: Watch) -> IntArray:
+def cell_sums(design: Design, basis: Basis, loss: Loss, data: Weighted, w: FloatArray, admit: Admit) -> IntArray:
     """Return the sum of the residuals in each cell, (cells, outputs): exact, whatever the order of the records."""
     sums = design.empty(loss.outputs)
-    for rows, residuals in _residuals(design, basis, loss, data, w, watch):
+    for rows, residuals in _residuals(design, basis, loss, data, w, admit):
         design.add(sums, residuals, rows)
     return design.per_cell(sums)
 
 
 def residuals_at(design: Design, basis: Basis, loss: Loss, data: Weighted, w: FloatArray) -> list[FloatArray]:
     """Return each record's (weighted) residuals, one array an output."""
-    parts = [residuals for _, residuals in _residuals(design, basis, loss, data, w, lambda rows, residuals: None)]
+    parts = [residuals for _, residuals in _residuals(design, basis, loss, data, w, lambda rows, residuals: residuals)]
     return [np.concatenate(column) for column in zip(*parts, strict=True)]
 
 
 def _residuals(
-    design: Design, basis: Basis, loss: Loss, data: Weighted, w: FloatArray, watch: Watch
+    design: Design, basis: Basis, loss: Loss, data: Weighted, w: FloatArray, admit: Admit
 ) -> Iterator[tuple[slice, list[FloatArray]]]:
     most = 2**30 // max(len(basis.sizes), 1)
     cells = np.clip(np.rint(basis.entries @ (basis.scale[:, None] * w) * SCORE), -most, most)
     prepared = design.prepare(cells)
     for rows in design.chunks():
-        residuals = loss.residuals(design.scores(prepared, rows), data.target[rows])
-        watch(rows, residuals)
+        residuals = admit(rows, loss.residuals(design.scores(prepared, rows), data.target[rows]))
         yield rows, data.weighted(residuals, rows)

@@ -17,9 +17,11 @@ from deniable.training.encoders import Codes, Encoder
 from deniable.training.interactions import Pair
 from deniable.training.looks import BINS_SHARE, Declared, Look, Units, encoders_for
 from deniable.training.losses import RESIDUAL, Loss
+from deniable.training.spending import Spending
 
 STEPS = 400
 MOMENTUM = 0.95
+STAY = 0.8  # with individual filters: share of the steps after which a record at its bound has to leave
 _EXACT = 2**53  # whole numbers below are exact in double precision
 _LARGEST_NOISE = 2.0**36  # lattice points: the sampler's quick region
 _STABLE = 3.5  # step·n·curvature, below 2·(1 + momentum), from which on the steps would swing
@@ -61,15 +63,17 @@ def plan_for(loss: Loss, mu: float, n: float) -> Plan:
     return Plan(STEPS, min(reach * (1 - MOMENTUM) / STEPS, _STABLE / (loss.curvature * n)), MOMENTUM)
 
 
-def gradient_noise(basis: Basis, loss: Loss, plan: Plan, mu: float, unit: float) -> FloatArray:
+def gradient_noise(basis: Basis, loss: Loss, plan: Plan, mu: float, unit: float, stay: float = 1.0) -> FloatArray:
     """Return the standard deviations, (coordinates, outputs), that make ``plan.steps`` sums μ-GDP with μ ≤ ``mu``.
+
+    With ``stay`` below 1 they do so for the share ``stay`` of the steps: the rest is up to a filter.
 
     A record's part of a sum is r·z: r has norm ≤ clip, z one basis row per block. In units of the noise its square is
     at most (clip·unit)²·Σ_blocks max_cells Σ (entry/sd)², the same in each step; ``unit`` is the number of lattice
     points of a residual of size 1.
     """
     shape = 1 / basis.scale  # noise grows where a coordinate is scaled down afterwards: equal noise on equal footing
-    at_one = plan.steps * (loss.clip * unit) ** 2 * basis.largest_squared_norm(shape)
+    at_one = stay * plan.steps * (loss.clip * unit) ** 2 * basis.largest_squared_norm(shape)
     sd = shape * (math.sqrt(at_one) / mu * (1 + 2.0**-40))
     return np.repeat(sd[:, None], loss.outputs, axis=1)
 
@@ -100,13 +104,14 @@ class Outcome:
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What is fitted: a table, its target, a loss, and about how many units there are."""
+    """What is fitted: a table, its target, a loss, and about how many units there are; whether records may leave."""
 
     look: Look
     n: float
     table: Table
     target: FloatArray
     loss: Loss
+    individual_filter: bool = False
 
     def descend(self, name: str, mu: float, encoders: tuple[Encoder, ...], pairs: tuple[Pair, ...]) -> _Descent:
         """Fit the coefficients of these blocks for ``mu``."""
@@ -115,24 +120,23 @@ class Task:
         design = design_of(all_codes(table, encoders, pairs), basis.sizes, table.n_rows)
         plan = plan_for(loss, mu, self.n)
         data = Weighted(self.target, units.weights, units.heaviest)
-        largest = float(gradient_noise(basis, loss, plan, mu, data.unit).max())
+        stay = STAY if self.individual_filter else 1.0
+        largest = float(gradient_noise(basis, loss, plan, mu, data.unit, stay).max())
         data = replace(data, coarser=2.0 ** -max(math.ceil(math.log2(largest / _LARGEST_NOISE)), 0))
-        sd = gradient_noise(basis, loss, plan, mu, data.unit)
-        spent = gradient_mu(basis, loss, plan, sd, data.unit)
-        look.ledger.spend(name, f"{plan.steps} sums of gradients for the {name}", spent)
-        squares = np.zeros(table.n_rows)
-
-        def watch(rows: slice, residuals: list[FloatArray]) -> None:
-            for r in residuals:
-                squares[rows] += np.square(r * data.coarser)
-
-        channel = look.source.channel(name, sd, plan.steps)
-        coefficients = descend(design, basis, loss, data, plan, channel, watch)
-        norms = basis.squared_norms(sd[:, 0])
-        row = np.zeros(table.n_rows)
+        sd = gradient_noise(basis, loss, plan, mu, data.unit, stay)
+        norms, row = basis.squared_norms(sd[:, 0]), np.zeros(table.n_rows)
         for start, codes in zip(basis.starts, all_codes(table, encoders, pairs), strict=True):
             row += norms[start + codes.astype(np.int64)]
-        return _Descent(Additive(encoders, pairs, basis, coefficients), design, squares * row)
+        purpose = f"{plan.steps} sums of gradients for the {name}"
+        if self.individual_filter:
+            look.ledger.spend(name, f"{purpose}, which a record leaves before it would spend more", mu)
+            spending = Spending(row, data.coarser, mu, units.heaviest)
+        else:
+            look.ledger.spend(name, purpose, gradient_mu(basis, loss, plan, sd, data.unit))
+            spending = Spending(row, data.coarser)
+        channel = look.source.channel(name, sd, plan.steps)
+        coefficients = descend(design, basis, loss, data, plan, channel, spending.admit)
+        return _Descent(Additive(encoders, pairs, basis, coefficients), design, spending.squares)
 
     def choose(self, mains: _Descent, wanted: int) -> tuple[Pair, ...]:
         """Return the pairs that the residuals of a first fit ask for, by one noisy release."""

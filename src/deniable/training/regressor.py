@@ -11,7 +11,7 @@ from numpy.random import Generator
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import _check_y
 
-from deniable._check import FloatArray, InputError, choice
+from deniable._check import FloatArray, InputError, choice, nearest_names
 from deniable.mechanisms import Mechanism
 from deniable.training import bins
 from deniable.training.base import PrivateModel
@@ -34,7 +34,9 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
     ----------
     advantage, tpr, fpr, accuracy, prior, epsilon, delta, reconstruction, baseline, noise_multiplier, mechanism
         The target: at most one, ``advantage=0.1`` unless given.
-    model, ranges, categories, discovery_delta, interactions, group, records_per_person, insecure_testing_rng
+    model, ranges, categories, discovery_delta, interactions, individual_filter, group, records_per_person
+        As for the classifier.
+    insecure_testing_rng
         As for the classifier.
     loss
         "squared": residuals are clipped at ½ to 2 spreads of the target (half of what lies between 16 % and 84 %),
@@ -43,6 +45,7 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
         (low, high) of the target if it is public; otherwise its location and spread are found privately.
     """
 
+    @nearest_names
     def __init__(
         self,
         *,
@@ -64,6 +67,7 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
         categories: Mapping[Any, Any] | str | None = None,
         discovery_delta: float = 1e-6,
         interactions: int = 0,
+        individual_filter: bool = False,
         group: Any = None,
         records_per_person: int = 1,
         insecure_testing_rng: Generator | None = None,
@@ -86,6 +90,7 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
         self.categories = categories
         self.discovery_delta = discovery_delta
         self.interactions = interactions
+        self.individual_filter = individual_filter
         self.group = group
         self.records_per_person = records_per_person
         self.insecure_testing_rng = insecure_testing_rng

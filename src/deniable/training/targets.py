@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from deniable._check import InputError, number
@@ -73,8 +74,15 @@ def budget(given: dict[str, Any], mechanism: Mechanism | None = None, *, failure
             hint="epsilon and delta go together; Gaussian noise needs δ > 0",
         )
         number("epsilon", target.get("epsilon"), above=0.0, below=math.inf, hint="epsilon and delta go together")
-    mu = calibrate(lambda mu: _spent(mu, failure), _BRACKET, **target)
+    mu = _largest_mu(failure, tuple((name, number(name, value)) for name, value in sorted(target.items())))
     return Budget(mu, failure, _words(kind, given))
+
+
+@lru_cache(maxsize=64)
+def _largest_mu(failure: float, target: tuple[tuple[str, float], ...]) -> float:
+    """Return the largest μ that meets a target beside a failure probability; the search takes milliseconds."""
+    goal: dict[str, Any] = dict(target)
+    return calibrate(lambda mu: _spent(mu, failure), _BRACKET, **goal)
 
 
 _KIND = {
