@@ -16,7 +16,7 @@ from deniable.mechanisms import ApproximateDP, Composition, GaussianDP, Mechanis
 if TYPE_CHECKING:
     from deniable import bounds, unlearning
     from deniable.accounting import individual_tradeoffs, tradeoff
-    from deniable.audit import attack_estimator, audit_scores
+    from deniable.audit import SequentialAudit, attack_estimator, audit_scores
     from deniable.curves import Assumptions, Tradeoff
     from deniable.integrations.display import MembershipRocDisplay
     from deniable.integrations.dp_event import from_dp_event
@@ -42,6 +42,7 @@ _LAZY: dict[str, str] = {
     "OutputPerturbation": "deniable.records",
     "PrivateClassifier": "deniable.training",
     "PrivateRegressor": "deniable.training",
+    "SequentialAudit": "deniable.audit",
     "Tradeoff": "deniable.curves",
     "assess": "deniable.report",
     "attack_estimator": "deniable.audit",
@@ -78,6 +79,7 @@ __all__ = [
     "PrivateClassifier",
     "PrivateRegressor",
     "PureDP",
+    "SequentialAudit",
     "SubsampledGaussian",
     "Tradeoff",
     "assess",

@@ -14,6 +14,7 @@ from deniable.audit.one_run import OneRunAudit, audit_one_run
 from deniable.audit.readers import read_scores
 from deniable.audit.results import AttackScores, RepeatedRecordsWarning
 from deniable.audit.scores import ReversedScoresWarning, ScoreAudit, audit_scores
+from deniable.audit.sequential import SequentialAudit, SequentialVerdict
 from deniable.audit.verdict import Verdict
 
 __all__ = [
@@ -23,6 +24,8 @@ __all__ = [
     "RepeatedRecordsWarning",
     "ReversedScoresWarning",
     "ScoreAudit",
+    "SequentialAudit",
+    "SequentialVerdict",
     "Verdict",
     "attack_estimator",
     "attack_output_perturbation",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +51,26 @@ def read_scores(
     if values.shape != inside.shape:
         raise InputError(f"scores and membership must have one length, got {values.shape} and {inside.shape}")
     return values[inside], values[~inside]
+
+
+def each_score(lines: Iterable[str]) -> Iterator[tuple[float, bool]]:
+    """Yield score and membership from CSV lines as they come; the first line names the columns."""
+    rows = csv.DictReader(lines)
+    names = [name.strip() for name in rows.fieldnames or ()]
+    rows.fieldnames = names
+    table: dict[str, NDArray[Any]] = dict.fromkeys(names, np.zeros(0))
+    score, member = (
+        _named(table, None, usual, what) for usual, what in ((SCORE_NAMES, "score"), (MEMBER_NAMES, "member"))
+    )
+    for row in rows:
+        inside = _membership(member, {member: np.array([row[member]])})[0]
+        try:
+            value = float(row[score] or "nan")
+        except ValueError:
+            value = float("nan")
+        if np.isnan(value):
+            raise InputError(f"line {rows.line_num}: {score!r} must be a number, got {row[score]!r}")
+        yield value, bool(inside)
 
 
 def _read(path: Path) -> dict[str, NDArray[Any]]:

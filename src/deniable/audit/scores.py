@@ -15,8 +15,10 @@ from deniable._optional import require
 from deniable.audit.evidence import Evidence
 from deniable.audit.families import EpsilonDelta, Gaussian
 from deniable.audit.intervals import Interval, as_interval, tpr_lower, tpr_upper
+from deniable.audit.promises import promised_curve
 from deniable.audit.verdict import USUAL_FPRS, Verdict, judge
 from deniable.curves import Tradeoff
+from deniable.mechanisms import Mechanism
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -101,7 +103,7 @@ class ScoreAudit:
         low = self.evidence.lower(Gaussian(), self._error)
         return Interval(low, float("inf"), low, "mu (Gaussian DP)", self.confidence, sides="lower")
 
-    def compare(self, tradeoff: Tradeoff, *, command: str | None = None) -> Verdict:
+    def compare(self, tradeoff: Tradeoff | Mechanism, *, command: str | None = None) -> Verdict:
         """Judge the promise that no attack exceeds ``tradeoff`` (its upper side).
 
         Verdicts are monotone: a curve that lies below a violated one is violated. They come from the tests that give
@@ -110,13 +112,11 @@ class ScoreAudit:
         Parameters
         ----------
         tradeoff
-            What was promised, for the same game as the scores: H0 = nonmember, H1 = member.
+            What was promised, a trade-off or a mechanism, for the same game as the scores: H0 = nonmember, H1 = member.
         command
             How to repeat the measurement; printed with a violation.
         """
-        if not isinstance(tradeoff, Tradeoff):
-            raise InputError(f"tradeoff must be a Tradeoff such as dn.tradeoff(dn.PureDP(1)), got {tradeoff!r}")
-        return judge(self.evidence, tradeoff, self.confidence, command or self.command)
+        return judge(self.evidence, promised_curve(tradeoff), self.confidence, command or self.command)
 
     def to_frame(self, fprs: tuple[float, ...] = USUAL_FPRS) -> pd.DataFrame:
         """Return the usual quantities as a table, one row each."""
@@ -191,7 +191,7 @@ def audit_scores(
     """
     confidence = number("confidence", confidence, above=0.5, below=1.0, hint="0.95 is usual")
     inside, outside = _scores("member", member), _scores("nonmember", nonmember)
-    evidence = Evidence.of(inside, outside, _generator(rng, inside, outside))
+    evidence = Evidence.of(inside, outside, seeded_by(inside, outside, rng=rng))
     audit = ScoreAudit(inside, outside, confidence, evidence, command)
     if evidence.auc(1e-6)[1] < 0.5:
         warnings.warn(
@@ -203,7 +203,8 @@ def audit_scores(
     return audit
 
 
-def _generator(rng: Any, *scores: FloatArray) -> np.random.Generator:
+def seeded_by(*scores: FloatArray, rng: Any = None) -> np.random.Generator:
+    """Return a generator seeded by the scores themselves, unless ``rng`` is given."""
     if rng is not None:
         return np.random.default_rng(rng)
     digest = hashlib.sha256(b"|".join(side.tobytes() for side in scores)).digest()

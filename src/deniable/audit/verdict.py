@@ -106,7 +106,7 @@ def judge(evidence: Evidence, tradeoff: Tradeoff, confidence: float, command: st
             low = min(promised, tpr_lower(test.ranking, test.fpr, allowed))
     measured = as_interval(min(low, 1.0), 1.0, estimate, name, confidence, sides="lower")
     tests = len(evidence.tests.each)
-    return Verdict(outcome, seen, certain, tests, fpr, promised, measured, _describe(tradeoff), command)
+    return Verdict(outcome, seen, certain, tests, fpr, promised, measured, describe(tradeoff), command)
 
 
 def _a_usual_rate_contradicts(full: Ranking, tradeoff: Tradeoff, allowed: float) -> bool:
@@ -142,5 +142,6 @@ def _remembered(tpr: Callable[[FloatArray], FloatArray]) -> Callable[[FloatArray
     return remembered
 
 
-def _describe(tradeoff: Tradeoff) -> str:
+def describe(tradeoff: Tradeoff) -> str:
+    """Return a curve's kind and method in words."""
     return f"{type(tradeoff).__name__}, {tradeoff.method}"

@@ -18,6 +18,7 @@ from deniable.cli import (  # noqa: F401  (importing a command's module register
     plan,
     profile,
     release,
+    sequential,
     train,
     unlearn,
 )

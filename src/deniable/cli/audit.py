@@ -48,7 +48,7 @@ def audit(
     import deniable as dn
     from deniable.audit import read_scores
 
-    promise = _promise(epsilon, delta, mu, run_options(noise_multiplier, sample_rate, steps))
+    promise = promised(epsilon, delta, mu, run_options(noise_multiplier, sample_rate, steps))
     inside, outside = read_scores(scores, score=score, member=member)
     sign = -1.0 if reverse else 1.0
     with warnings.catch_warnings(record=True) as told:
@@ -65,7 +65,7 @@ def audit(
         raise typer.Exit(MISSED)
 
 
-def _promise(epsilon: float | None, delta: float, mu: float | None, run: Options) -> Any:
+def promised(epsilon: float | None, delta: float, mu: float | None, run: Options) -> Any:
     """Return the promised mechanism, or None if nothing was promised."""
     import deniable as dn
 

@@ -1,0 +1,25 @@
+"""What was promised, as a curve: audits take a mechanism wherever they take a trade-off."""
+
+from __future__ import annotations
+
+import importlib
+from typing import cast
+
+from deniable._check import InputError
+from deniable.curves import Tradeoff
+from deniable.mechanisms import Mechanism
+
+
+def promised_curve(promise: Mechanism | Tradeoff, name: str = "tradeoff") -> Tradeoff:
+    """Return a trade-off as it is, and a mechanism's as :func:`deniable.tradeoff` computes it.
+
+    That number is the claim that an attack is held against. No score, and nothing that is measured, depends on it.
+    """
+    if isinstance(promise, Mechanism):
+        return cast(Tradeoff, importlib.import_module("deniable").tradeoff(promise))
+    if not isinstance(promise, Tradeoff):
+        raise InputError(
+            f"{name} must be a Tradeoff such as dn.tradeoff(dn.PureDP(1)), or a mechanism such as dn.PureDP(1), "
+            f"got {promise!r}"
+        )
+    return promise

@@ -1,0 +1,290 @@
+"""An audit that may stop whenever it likes: a bettor against the promise, whose gains are the evidence.
+
+Fixed samples must be fixed: whoever looks at the verdict after every hundred trainings and stops at the first
+"violated" is wrong far more often than promised. Here the evidence is the capital of a bettor who starts with 1 and
+whose bets (:mod:`deniable.audit.betting`) gain nothing on average if the promise is true. The capital then ever reaches
+1/(1 − confidence) with probability at most 1 − confidence, however often one looks and for whatever reason it stops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from deniable._check import FloatArray, InputError, number, numbers
+from deniable._search import bisect
+from deniable._shown import shown
+from deniable.audit.betting import LOG_GAMMAS, THRESHOLDS, Bets, choose, log_gain, reference_curves
+from deniable.audit.intervals import Interval
+from deniable.audit.promises import promised_curve
+from deniable.audit.scores import seeded_by
+from deniable.audit.verdict import Outcome, describe
+from deniable.curves import ApproximateTradeoff, GaussianTradeoff, Tradeoff
+from deniable.mechanisms import Mechanism
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_FIRST = 4  # pairs that are only looked at, as nothing is known before
+_GROWTH = 1.1  # bets are chosen anew when there are so many times as many pairs
+_ROUNDING = 1e-9  # charged to logarithms of the capital
+
+
+@dataclass(frozen=True)
+class SequentialVerdict:
+    """Whether the scores so far contradict a promise.
+
+    Attributes
+    ----------
+    outcome
+        "violated": the capital once reached 1/(1 − confidence); whatever comes later, this stays.
+        "inconclusive": even a perfect attack could not have contradicted the promise in so many pairs, or the p-value
+        lies between one and two
+        times the permitted error. "consistent": nothing speaks against the promise (this does not prove it).
+    p_value
+        1 over the largest capital so far: valid whenever it is read.
+    confidence
+        1 − the permitted probability of ever calling a true promise violated; includes what the promise leaves open.
+    pairs
+        Pairs of a member's and a nonmember's score that were used.
+    wealth, largest_wealth
+        The capital now, and the largest at any time; the bettor started with 1.
+    violated_at
+        Pairs after which the promise was contradicted, if it was.
+    promise
+        The promise in words.
+    """
+
+    outcome: Outcome
+    p_value: float
+    confidence: float
+    pairs: int
+    wealth: float
+    largest_wealth: float
+    violated_at: int | None
+    promise: str
+
+    @property
+    def violated(self) -> bool:
+        """True if the promise is contradicted."""
+        return self.outcome == "violated"
+
+    def __str__(self) -> str:
+        after = (
+            f" after {self.violated_at:,} of {self.pairs:,} pairs"
+            if self.violated_at
+            else f" after {self.pairs:,} pairs"
+        )
+        return (
+            f"{self.outcome} at {100 * self.confidence:g} % confidence{after}, whenever one looks "
+            f"(wealth {shown(self.wealth, 'number', 'lower')}, p = {self.p_value:.2g}); promise: {self.promise}"
+        )
+
+
+class SequentialAudit:
+    """Judge a promise by scores as they come, and stop whenever you like.
+
+    ``update`` takes scores of fresh trainings; ``verdict`` may be asked after each. The probability that a true promise
+    is *ever* called violated is at most 1 − ``confidence``, for every rule of stopping, also one that looks at all
+    scores, and also if the attack is improved on the way by earlier scores.
+
+    Parameters
+    ----------
+    promise
+        A mechanism or a :class:`~deniable.Tradeoff`: no attack has a higher TPR at any FPR.
+    confidence
+        1 − the permitted probability of ever being wrong.
+    rng
+        Puts the scores of one call in random order (a sorted sample would be taken for one that changes with time); by
+        default it is seeded by the scores.
+
+    Notes
+    -----
+    *Why it holds.* Scores come in pairs of a member's and a nonmember's; those without a partner wait. Before each
+    pair, thresholds and stakes are fixed from earlier pairs alone. Given these, a bet's payoff has mean at most 1 for
+    any rates (FPR, TPR) under the promised curve (proof in :mod:`deniable.audit.betting`; the two scores must be
+    independent given the past). The capital, spread over three thresholds for each of some tuned bettors (half of it
+    for the promise itself, the rest for known curves), is a sum of such products: a nonnegative supermartingale from
+    1, and Ville's inequality bounds the chance that it ever reaches 1/(1 − confidence).
+
+    *All claims hold together.* Bets do not depend on the promise in whose light they are read, and a promise that
+    allows more lets them gain less. Hence ``epsilon``, ``mu``, ``advantage`` and the verdicts on any promise
+    are valid at all times with one and the same probability, and cannot contradict each other: exactly the promises of
+    ε below ``epsilon().low`` are violated, and so is every promise below a violated one.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> q = SequentialAudit(GaussianTradeoff(1.0), confidence=0.95)
+    >>> while not q.verdict().violated:
+    ...     q.update(rng.normal(2, 1, 10), rng.normal(0, 1, 10))  # ten trainings in each world: twice the promised μ
+    >>> q.pairs < 200
+    True
+    """
+
+    def __init__(self, promise: Mechanism | Tradeoff, confidence: float = 0.95, *, rng: Any = None) -> None:
+        self.confidence = number("confidence", confidence, above=0.5, below=1.0, hint="0.95 is usual")
+        self.promise = promised_curve(promise, "promise")
+        own = self.promise._sticks(LOG_GAMMAS, "add", "upper")
+        self._rng = None if rng is None else np.random.default_rng(rng)
+        self._setup(own)
+
+    def _setup(self, own: FloatArray) -> None:
+        self._own = own
+        self._references = np.vstack([own, reference_curves()])
+        others = len(self._references) - 1
+        share = np.repeat([0.5, *[0.5 / others] * others], THRESHOLDS) / THRESHOLDS
+        self._log_share: FloatArray = np.log(share)
+        self._waiting = np.zeros(0), np.zeros(0)
+        self._past = np.zeros(0), np.zeros(0)
+        self._bets = Bets.none(len(share))
+        self._next = _FIRST  # pairs at which bets are chosen anew
+        self._used: list[tuple[Bets, FloatArray, FloatArray, int]] = []  # bets, hits of members and nonmembers, pairs
+        self._capital = self._log_share  # logarithms, one a strategy, in the light of the promise
+        self._path: list[FloatArray] = [np.zeros(1)]
+        self._perfect: SequentialAudit | None = None
+
+    @property
+    def pairs(self) -> int:
+        """Pairs of scores used so far; scores without a partner wait."""
+        return len(self._past[0])
+
+    def update(self, member_scores: ArrayLike, nonmember_scores: ArrayLike) -> None:
+        """Take more scores: numbers or one-dimensional arrays of any lengths; larger says "member".
+
+        They must come from fresh trainings (or records) that are independent of all before. The attack may have been
+        changed on the strength of earlier scores, the mechanism may not.
+        """
+        sides = [
+            np.atleast_1d(numbers(f"{name} scores", value, hint="drop or repair the scores that are missing"))
+            for name, value in (("member", member_scores), ("nonmember", nonmember_scores))
+        ]
+        if any(side.ndim != 1 for side in sides):
+            raise InputError(f"scores must be one-dimensional, got shapes {sides[0].shape} and {sides[1].shape}")
+        coins = self._rng if self._rng is not None else seeded_by(*sides)
+        member, nonmember = (
+            np.append(old, coins.permutation(new)) for old, new in zip(self._waiting, sides, strict=True)
+        )
+        n = min(len(member), len(nonmember))
+        self._waiting = member[n:], nonmember[n:]
+        self._take(member[:n], nonmember[:n])
+
+    def _take(self, member: FloatArray, nonmember: FloatArray) -> None:
+        while len(member):
+            if self.pairs >= self._next:
+                self._bets = choose(np.sort(self._past[0]), np.sort(self._past[1]), self._references)
+                self._next = max(self.pairs + 1, int(np.ceil(self.pairs * _GROWTH)))
+            room = self._next - self.pairs
+            self._bet(member[:room], nonmember[:room])
+            member, nonmember = member[room:], nonmember[room:]
+
+    def _bet(self, member: FloatArray, nonmember: FloatArray) -> None:
+        """Use the present bets on some pairs; what may have been a peak of the capital becomes a time to remember."""
+        hits, false = (
+            np.cumsum(side[:, None] > self._bets.threshold, axis=0, dtype=np.int64) for side in (member, nonmember)
+        )
+        pairs = np.arange(1, len(member) + 1)[:, None]
+        capital = self._capital + log_gain(self._bets, hits, false, pairs, self._own)
+        wealth = np.logaddexp.reduce(capital, axis=1)
+        peak, last, before = int(np.argmax(wealth)), len(member) - 1, 0
+        zero = np.zeros_like(hits[0])
+        seen = zero, zero
+        for end in sorted({peak, last}):
+            self._used.append((self._bets, hits[end] - seen[0], false[end] - seen[1], end + 1 - before))
+            seen, before = (hits[end], false[end]), end + 1
+        self._capital = capital[-1]
+        self._path.append(wealth)
+        self._past = np.append(self._past[0], member), np.append(self._past[1], nonmember)
+
+    def path(self) -> FloatArray:
+        """Return the capital after 0, 1, 2, … pairs, shape (pairs + 1,)."""
+        return np.exp(np.minimum(np.concatenate(self._path), 700.0))
+
+    def wealth(self) -> float:
+        """Return the capital now; the bettor started with 1, and gains nothing on average under the promise."""
+        return float(np.exp(np.minimum(self._path[-1][-1], 700.0)))
+
+    def verdict(self) -> SequentialVerdict:
+        """Judge the promise by the scores so far."""
+        return self.compare(self.promise)
+
+    def compare(self, promise: Mechanism | Tradeoff) -> SequentialVerdict:
+        """Judge any promise by the scores so far; all verdicts hold together (see Notes)."""
+        curve = promised_curve(promise, "promise")
+        delta = self._own if curve is self.promise else curve._sticks(LOG_GAMMAS, "add", "upper")
+        wealth = self._wealth(delta)
+        pairs = np.cumsum([0, *(used[3] for used in self._used)])
+        largest, needed = float(wealth.max()) - _ROUNDING, -float(np.log1p(-self.confidence))
+        p_value = float(np.exp(-max(largest, 0.0)))
+        at: int | None = None
+        outcome: Outcome = "consistent"
+        if largest >= needed:
+            outcome, at = "violated", int(pairs[np.argmax(wealth - _ROUNDING >= needed)])
+        elif largest >= needed - np.log(2) or not self._could_refute(delta):
+            outcome = "inconclusive"
+        certain = self.confidence - (1 - curve.confidence)  # a promise that may itself fail uses up confidence
+        now, most = (float(np.exp(min(value, 700.0))) for value in (wealth[-1], max(largest, 0.0)))
+        return SequentialVerdict(outcome, p_value, certain, self.pairs, now, most, at, describe(curve))
+
+    def epsilon(self, delta: float = 0.0) -> Interval:
+        """Return a one-sided interval: no (ε, ``delta``)-DP mechanism with ε < low explains the scores so far."""
+        delta = number("delta", delta, at_least=0.0, below=1.0)
+        name = "epsilon" if delta == 0 else f"epsilon at delta {delta:g}"
+        return self._lower(lambda value: _sticks(ApproximateTradeoff(value, delta)), 0.0, 64.0, name, float("inf"))
+
+    def mu(self) -> Interval:
+        """Return a one-sided interval: no μ-GDP mechanism with μ < low explains the scores so far."""
+        return self._lower(lambda value: _sticks(GaussianTradeoff(value)), 0.0, 64.0, "mu (Gaussian DP)", float("inf"))
+
+    def advantage(self) -> Interval:
+        """Return a one-sided interval of sup(TPR − FPR)."""
+        return self._lower(lambda value: _sticks(ApproximateTradeoff(0.0, value)), 0.0, 1.0, "advantage", 1.0)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the capital over the pairs, with the line at which the promise is violated; return the axes."""
+        from deniable._plot import new_axes
+
+        axes = ax if ax is not None else new_axes()
+        wealth = self.path()
+        axes.semilogy(np.arange(len(wealth)), np.maximum(wealth, 1e-6), label="wealth")
+        axes.axhline(1 / (1 - self.confidence), linestyle="--", color="firebrick", label="promise violated")
+        axes.axhline(1.0, linestyle=":", color="grey", label="start")
+        axes.set(xlabel="pairs of scores", ylabel="wealth of a bettor against the promise")
+        axes.legend()
+        return axes
+
+    def _wealth(self, delta: FloatArray) -> FloatArray:
+        """Logarithms of the capital, for a promise with H_γ = ``delta``, at the start and at all times kept."""
+        if not self._used:
+            return np.zeros(1)
+        bets, hits, false, pairs = zip(*self._used, strict=True)
+        gains = log_gain(Bets.joined(list(bets)), np.stack(hits), np.stack(false), np.array(pairs)[:, None], delta)
+        return np.append(0.0, np.logaddexp.reduce(self._log_share + np.cumsum(gains, axis=0), axis=1))
+
+    def _lower(
+        self, sticks: Callable[[float], FloatArray], least: float, most: float, name: str, high: float
+    ) -> Interval:
+        """Return the value of a growing family below which all of it is refuted."""
+        needed = -float(np.log1p(-self.confidence)) + _ROUNDING
+        low = float(
+            bisect(lambda v: bool(self._wealth(sticks(float(v))).max() >= needed), least, most, relative=1e-6)[0]
+        )
+        return Interval(low, high, low, name, self.confidence, sides="lower", method="betting, at any time")
+
+    def _could_refute(self, delta: FloatArray) -> bool:
+        """Return whether a perfect attack would have contradicted the promise in as many pairs."""
+        if self._perfect is None:
+            self._perfect = SequentialAudit.__new__(SequentialAudit)
+            self._perfect.confidence = self.confidence
+            self._perfect._setup(self._own)
+        more = self.pairs - self._perfect.pairs
+        self._perfect._take(np.ones(more), np.zeros(more))
+        return bool(self._perfect._wealth(delta).max() - _ROUNDING >= -np.log1p(-self.confidence))
+
+
+def _sticks(curve: Tradeoff) -> FloatArray:
+    return curve._sticks(LOG_GAMMAS, "add", "upper")

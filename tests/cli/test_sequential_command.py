@@ -1,0 +1,55 @@
+"""``deniable sequential``: stops at the line that breaks the promise."""
+
+import io
+import json
+
+import numpy as np
+import pytest
+
+from deniable.cli._app import run
+
+
+def lines(mu, n, seed=0):
+    rng = np.random.default_rng(seed)
+    rows = [f"{value:.6f},{inside}" for _ in range(n) for value, inside in ((rng.normal(mu), 1), (rng.normal(), 0))]
+    return "score,member\n" + "\n".join(rows) + "\n"
+
+
+def test_a_stream_stops_where_the_promise_breaks(tmp_path, capsys, monkeypatch):
+    stream = io.StringIO(lines(2.0, 500))
+    monkeypatch.setattr("sys.stdin", stream)
+    picture = tmp_path / "wealth.svg"
+    assert run(["sequential", "-", "--mu", "1", "--plot", str(picture), "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert found["outcome"] == "violated"
+    assert found["violated_at"] == found["pairs"] < 200
+    assert stream.readline()  # the rest was not read
+    assert picture.stat().st_size > 1000
+
+
+def test_a_file_that_keeps_the_promise(tmp_path, capsys):
+    path = tmp_path / "scores.csv"
+    path.write_text(lines(0.5, 100))
+    assert run(["sequential", str(path), "--epsilon", "3"]) == 0
+    told = capsys.readouterr().out
+    assert told.startswith("consistent at 95 % confidence after 100 pairs")
+    assert "shown so far: epsilon" in told
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "message"),
+    [
+        ("score,member\n1,1\n", [], "give --epsilon"),
+        ("score\n1\n", ["--mu", "1"], "no member column"),
+        ("score,member\nhigh,1\n", ["--mu", "1"], "must be a number"),
+        ("score,member\n1,perhaps\n", ["--mu", "1"], "must say member or not"),
+    ],
+)
+def test_errors_are_one_line(tmp_path, capsys, text, words, message):
+    path = tmp_path / "scores.csv"
+    path.write_text(text)
+    assert run(["sequential", str(path), *words]) == 2
+    told = capsys.readouterr().err
+    assert message in told
+    assert told.count("\n") == 1
+    assert run(["sequential", str(tmp_path / "none.csv"), "--mu", "1"]) == 2
