@@ -7,14 +7,14 @@ import pytest
 from scipy.stats import binom
 
 import deniable as dn
-from deniable.audit.betting import LOG_GAMMAS, Bets, choose, log_gain, reference_curves
+from deniable.audit.betting import GAMMAS, Bets, choose, log_gain, reference_curves
 from deniable.curves import ApproximateTradeoff, GaussianTradeoff
 
 CURVES = [GaussianTradeoff(1.0), ApproximateTradeoff(1.0, 0.0), ApproximateTradeoff(0.5, 0.05), GaussianTradeoff(0.2)]
 
 
 def sticks(curve):
-    return curve._sticks(LOG_GAMMAS, "add", "upper")
+    return curve.hockey_stick(GAMMAS)
 
 
 def mean_payoff(bets, curve, tpr, fpr):
@@ -69,7 +69,7 @@ def test_the_capital_is_the_product_of_the_payoffs():
             bets, _, _, left = next(used)
         left -= 1
         for k in range(len(capital)):
-            gamma = np.exp(LOG_GAMMAS[bets.gamma[k]])
+            gamma = GAMMAS[bets.gamma[k]]
             p0 = delta[bets.gamma[k]] + gamma * bets.q0[k]
             factor = (1 + bets.stake[k] * ((x > bets.threshold[k]) - p0)) if bets.stake[k] * p0 < 1 else 0.0
             capital[k] *= factor * (1 - bets.stake[k] * gamma * ((y > bets.threshold[k]) - bets.q0[k]))

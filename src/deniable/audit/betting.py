@@ -31,7 +31,7 @@ from deniable.audit.thresholds import candidate_ranks
 from deniable.curves import ApproximateTradeoff, GaussianTradeoff, Tradeoff
 
 _FINE, _WIDE = np.arange(-40, 41) / 10, np.array([5.0, 6.0, 7.0, 8.0, 10.0])
-LOG_GAMMAS: FloatArray = np.concatenate([-_WIDE[::-1], _FINE, _WIDE])  # slopes of all bets
+GAMMAS: FloatArray = np.exp(np.concatenate([-_WIDE[::-1], _FINE, _WIDE]))  # slopes of all bets
 
 # what the bets whose result serves the limits of whole families are tuned against: ε, μ and the advantage
 EPSILONS = (0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0)
@@ -47,7 +47,7 @@ _LARGEST = 0.99  # of a stake, as a share of what keeps the capital above 0
 
 @dataclass(frozen=True, eq=False)
 class Bets:
-    """One bet a strategy, arrays of one shape; ``gamma`` are indices into :data:`LOG_GAMMAS`."""
+    """One bet a strategy, arrays of one shape; ``gamma`` are indices into :data:`GAMMAS`."""
 
     threshold: FloatArray
     gamma: IntArray
@@ -70,9 +70,9 @@ class Bets:
 def log_gain(bets: Bets, above: IntArray, false: IntArray, pairs: ArrayLike, delta: FloatArray) -> FloatArray:
     """Return log of the product of S (module docstring) over ``pairs`` pairs, for a promise with H_γ = ``delta``.
 
-    ``above`` and ``false`` count members and nonmembers above the threshold; ``delta`` belongs to LOG_GAMMAS.
+    ``above`` and ``false`` count members and nonmembers above the threshold; ``delta`` belongs to GAMMAS.
     """
-    slope, q0, stake = np.exp(LOG_GAMMAS)[bets.gamma], bets.q0, bets.stake
+    slope, q0, stake = GAMMAS[bets.gamma], bets.q0, bets.stake
     p0, n = delta[bets.gamma] + slope * q0, np.asarray(pairs)
     with np.errstate(divide="ignore", invalid="ignore"):
         lost = np.log1p(-np.minimum(stake * p0, 1.0))
@@ -87,7 +87,7 @@ def reference_curves() -> FloatArray:
     """Return H_γ of the curves that families' bets are tuned against, shape (curves, slopes)."""
     curves: list[Tradeoff] = [ApproximateTradeoff(e, 0.0) for e in EPSILONS] + [GaussianTradeoff(m) for m in MUS]
     curves += [ApproximateTradeoff(0.0, a) for a in ADVANTAGES]
-    return np.stack([curve._sticks(LOG_GAMMAS, "add", "upper") for curve in curves])
+    return np.stack([curve.hockey_stick(GAMMAS) for curve in curves])
 
 
 def choose(member: FloatArray, nonmember: FloatArray, references: FloatArray) -> Bets:
@@ -99,7 +99,7 @@ def choose(member: FloatArray, nonmember: FloatArray, references: FloatArray) ->
     n = len(member)
     t = _candidates(member, nonmember)
     p, q = ((n - np.searchsorted(side, t, side="right") + 0.5) / (n + 1) for side in (member, nonmember))
-    gamma = np.exp(LOG_GAMMAS)
+    gamma = GAMMAS
     error = np.sqrt((p * (1 - p))[:, None] + gamma**2 * (q * (1 - q))[:, None])
     loud = ((p[:, None] - gamma * q[:, None]) - references[:, None, :]) / error  # curves × thresholds × slopes
     slopes = loud.argmax(axis=2)

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from deniable._check import FloatArray, InputError, number, numbers
 from deniable._search import bisect
 from deniable._shown import shown
-from deniable.audit.betting import LOG_GAMMAS, THRESHOLDS, Bets, choose, log_gain, reference_curves
+from deniable.audit.betting import GAMMAS, THRESHOLDS, Bets, choose, log_gain, reference_curves
 from deniable.audit.intervals import Interval
 from deniable.audit.promises import promised_curve
 from deniable.audit.scores import seeded_by
@@ -129,7 +129,7 @@ class SequentialAudit:
     def __init__(self, promise: Mechanism | Tradeoff, confidence: float = 0.95, *, rng: Any = None) -> None:
         self.confidence = number("confidence", confidence, above=0.5, below=1.0, hint="0.95 is usual")
         self.promise = promised_curve(promise, "promise")
-        own = self.promise._sticks(LOG_GAMMAS, "add", "upper")
+        own = self.promise.hockey_stick(GAMMAS)
         self._rng = None if rng is None else np.random.default_rng(rng)
         self._setup(own)
 
@@ -215,7 +215,7 @@ class SequentialAudit:
     def compare(self, promise: Mechanism | Tradeoff) -> SequentialVerdict:
         """Judge any promise by the scores so far; all verdicts hold together (see Notes)."""
         curve = promised_curve(promise, "promise")
-        delta = self._own if curve is self.promise else curve._sticks(LOG_GAMMAS, "add", "upper")
+        delta = self._own if curve is self.promise else curve.hockey_stick(GAMMAS)
         wealth = self._wealth(delta)
         pairs = np.cumsum([0, *(used[3] for used in self._used)])
         largest, needed = float(wealth.max()) - _ROUNDING, -float(np.log1p(-self.confidence))
@@ -287,4 +287,4 @@ class SequentialAudit:
 
 
 def _sticks(curve: Tradeoff) -> FloatArray:
-    return curve._sticks(LOG_GAMMAS, "add", "upper")
+    return curve.hockey_stick(GAMMAS)
