@@ -75,6 +75,9 @@ def calls():
     yield "bounds.mip_from_dp", bounds.mip_from_dp, WHOLE
     yield "bounds.mip_eta", lambda a: bounds.mip_eta(GAUSS, prior=a), INNER
     yield "bounds.scaled_total_variation", lambda a: bounds.scaled_total_variation(GAUSS, a), [0.5, 1.0, 2.0, 3.0]
+    yield "bounds.subsampled_variation", lambda a: bounds.subsampled_variation(a, rate=0.5), RATES
+    yield "bounds.tpr_from_scaled_variation", lambda a: bounds.tpr_from_scaled_variation(0.5, scale=2, fpr=a), RATES
+    yield "bounds.jayaraman_advantage", lambda a: bounds.jayaraman_advantage(a, fpr=0.25), WHOLE
     yield "bounds.yeom", bounds.yeom, WHOLE
     yield "bounds.erlingsson", bounds.erlingsson, WHOLE
     yield "bounds.sablayrolles", bounds.sablayrolles, WHOLE

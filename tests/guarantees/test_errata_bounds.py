@@ -9,6 +9,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
+import deniable as dn
 from deniable import bounds, unlearning
 from deniable.curves import GaussianTradeoff
 
@@ -133,3 +134,64 @@ def test_e11_scaled_variation_is_not_the_hockey_stick(mu, prior):
     assert hockey - variation == pytest.approx((1 - scale) / 2, abs=1e-9)  # footnote 4 as printed sets this to 0
     # the two errata together: the advantage from the curve's own scaled variation
     assert bounds.advantage_from_scaled_variation(ours, prior=prior) == pytest.approx(t.advantage(prior), abs=1e-9)
+
+
+# --- E16: Mahloujifar et al., Appendix G, takes δ for the chance that the privacy loss passes ε --------------------
+
+
+def chance_to_pass(t, epsilon):
+    """P(log ratio > ε | in), from the slope of the hockey stick at γ = e^ε: H_γ = P(L > ε) − γ·Q(L > ε)."""
+    gamma, step = np.exp(epsilon), 1e-4
+    upper, lower = (t.hockey_stick(gamma * np.exp(s)) for s in (step, -step))
+    return t.hockey_stick(gamma) - (upper - lower) / (2 * step)  # H − γ·dH/dγ
+
+
+@pytest.mark.parametrize(
+    ("make", "times"), [(lambda: dn.GaussianDP(1 / 3.7306), 16), (lambda: dn.SubsampledGaussian(1.0, 0.01, 5000), 5)]
+)
+def test_e16_the_loss_passes_epsilon_far_more_often_than_delta(make, times):
+    t, delta = dn.tradeoff(make()), 1e-5
+    epsilon = t.epsilon(delta)
+    assert chance_to_pass(t, epsilon) / delta == pytest.approx(times, rel=0.1)
+    assert t.delta(epsilon) <= delta * (1 + 1e-9)  # and yet it is (ε, δ)-DP
+
+
+def test_e16_in_closed_form_and_played():
+    sigma, delta = 3.7306, 1e-5
+    mu = 1 / sigma
+    assert dn.tradeoff(dn.GaussianDP(mu)).epsilon(delta) == pytest.approx(1.0, abs=1e-4)
+    passes = norm.sf(1 / mu - mu / 2)  # L = μx − μ²/2 with x ~ N(μ, 1)
+    assert passes == pytest.approx(1.6e-4, rel=0.02)
+    rng = np.random.default_rng(16)
+    loss = mu * (rng.standard_normal(4_000_000) + mu) - mu**2 / 2
+    seen = np.mean(loss > 1.0)
+    assert seen == pytest.approx(passes, rel=0.2)
+    assert seen > 10 * delta  # the printed "with probability 1 − δ"
+    # what is true: it passes ε + s with probability δ/(1 − e^{−s}) at most, as H_{e^ε} ≥ (1 − e^{−s})·P(L > ε + s)
+    for s in (0.1, 0.5, 1.0):
+        assert norm.sf((1 + s) / mu - mu / 2) <= delta / -np.expm1(-s)
+
+
+# --- E18: Mahloujifar et al., Lemma 7, leaves Definition 4: see tests/test_paper_statements.py ---------------------
+
+# --- E19: Izzo et al., first version: the appendix proves another bound than Theorem 4, and (9) has another limit ---
+
+
+def test_e19_the_proof_of_theorem_4_gives_more_than_certainty():
+    """e^ε·k/n + δ(n − k)/n is above 1 from ε = ln 2 on at k = n/2; the statement is right, and attained."""
+    for epsilon, delta in ((0.1, 0.0), (1.0, 0.0), (1.0, 0.1)):
+        proven = np.exp(epsilon) / 2 + delta / 2
+        stated = 0.5 + bounds.mip_from_dp(epsilon, delta=delta)
+        law = bounds.RandomizedResponse(epsilon, delta).law(0)
+        assert stated == pytest.approx(np.maximum(law, law[::-1]).sum() / 2, abs=1e-12)
+        assert proven > stated
+    assert np.exp(1.0) / 2 > 1
+
+
+def test_e19_expression_9_tends_to_guessing_and_not_to_one():
+    """max(k/n, 1 − k/n)·[(1 − p)^k + C·(1 − (1 − p)^k)] as p → 0; were the limit 1, Theorem 5 would not follow."""
+    n, k = 6, 3
+    published = sum(1 for size in range(1, k + 1) for _ in itertools.combinations(range(n), size))  # C, non-empty sets
+    nine = [max(k / n, 1 - k / n) * ((1 - p) ** k + published * (1 - (1 - p) ** k)) for p in (1e-3, 1e-6, 1e-9)]
+    assert nine[-1] == pytest.approx(0.5, abs=1e-6)
+    assert np.all(np.diff(nine) < 0)

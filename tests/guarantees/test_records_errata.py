@@ -1,4 +1,4 @@
-"""Errata E12–E15 of LeBlond et al., each shown by a computation, and the profile's promise by simulation."""
+"""Errata E12–E15 and E17 of LeBlond et al., each shown by a computation, and the profile's promise by simulation."""
 
 from __future__ import annotations
 
@@ -85,6 +85,23 @@ def test_e15_below_the_band_the_loss_keeps_falling():
     np.testing.assert_allclose(size / beta, (size / beta)[0], rtol=2e-3)  # the plateau of the figures
     np.testing.assert_allclose(np.diff(np.log(size)) / np.diff(np.log(beta)), 1, atol=2e-3)
     np.testing.assert_allclose(mean, beta**2 * distance**2 / (2 * dimension), rtol=5e-3)
+
+
+def test_e17_the_mean_size_is_not_the_divergence():
+    """E|l| is first order in ρ and E l, the Kullback–Leibler divergence, second order: 6.4e-3 against 2.5e-5."""
+    law = NormLaplaceLaw(2)
+    size, divergence = float(law.mean_size(0.01)), float(law.mean_loss(0.01))
+    assert size == pytest.approx(6.4e-3, rel=0.01)
+    assert divergence == pytest.approx(2.5e-5, rel=0.01)
+    for rho in (0.1, 0.01, 0.001):
+        assert float(law.mean_size(rho)) / float(law.mean_loss(rho)) == pytest.approx(8 / (np.pi * rho), rel=0.05)
+    # drawn: E|l| over models around A(x), with noise of density ∝ e^{−|b|}
+    rng, rho, count = np.random.default_rng(17), 0.5, 400_000
+    radius, angle = rng.gamma(2, 1.0, count), rng.uniform(0, 2 * np.pi, count)
+    loss = np.hypot(radius * np.cos(angle) - rho, radius * np.sin(angle)) - radius
+    assert np.abs(loss).mean() == pytest.approx(float(law.mean_size(rho)), rel=0.01)
+    assert loss.mean() == pytest.approx(float(law.mean_loss(rho)), abs=4 * loss.std() / np.sqrt(count))
+    assert np.abs(loss).mean() > 4 * loss.mean()
 
 
 @pytest.mark.parametrize("honest", [True, False])

@@ -70,7 +70,9 @@ def test_two_records_are_two_shifted_laws():
         data = np.array([0.0, distance])
         found = exact_membership(mean, data, gaussian(1.0), 1)
         assert found.eta == pytest.approx((2 * ndtr(distance / 2) - 1) / 2, abs=1e-7)
-        assert found.eta == pytest.approx(bounds.mip_eta(dn.tradeoff(dn.GaussianDP(distance))), abs=1e-7)
+        assert found.eta == pytest.approx(
+            bounds.mip_eta(dn.tradeoff(dn.GaussianDP(distance)), game="independent"), abs=1e-7
+        )
         found = exact_membership(mean, data, NormLaplaceNoise(1.0, np.ones(1)), 1)
         assert found.eta == pytest.approx((1 - np.exp(-distance / 2)) / 2, abs=1e-7)
 

@@ -20,10 +20,20 @@ from deniable.bounds.mip import (
     mip_eta,
     mip_from_dp,
     scaled_total_variation,
+    subsampled_variation,
     tpr_from_mip,
+    tpr_from_scaled_variation,
 )
 from deniable.bounds.overview import BoundSummary, summary
-from deniable.bounds.prior_work import erlingsson, humphries, jayaraman, pinsker, sablayrolles, yeom
+from deniable.bounds.prior_work import (
+    erlingsson,
+    humphries,
+    jayaraman,
+    jayaraman_advantage,
+    pinsker,
+    sablayrolles,
+    yeom,
+)
 
 __all__ = [
     "BoundSummary",
@@ -39,6 +49,7 @@ __all__ = [
     "erlingsson",
     "humphries",
     "jayaraman",
+    "jayaraman_advantage",
     "mip_eta",
     "mip_from_dp",
     "negative_accuracy",
@@ -48,7 +59,9 @@ __all__ = [
     "sablayrolles",
     "scaled_total_variation",
     "subsampled_epsilon",
+    "subsampled_variation",
     "summary",
     "tpr_from_mip",
+    "tpr_from_scaled_variation",
     "yeom",
 ]

@@ -17,19 +17,48 @@ from numpy.typing import ArrayLike
 from scipy.special import expit
 
 from deniable._check import FloatArray, InputError, choice, integer, number, numbers
-from deniable.bounds._common import check_delta, check_epsilon, check_prior, check_rate, plain, raised, together
+from deniable.bounds._common import EPS, check_delta, check_epsilon, check_prior, check_rate, plain, raised, together
 from deniable.bounds.inverse import epsilon_for_advantage
 from deniable.bounds.membership import advantage
-from deniable.curves import Direction, Tradeoff
+from deniable.curves import ONE_CASE, Direction, Tradeoff
+from deniable.mechanisms.core import ADJACENCIES
+from deniable.risks import replaced
 
 
-def mip_eta(tradeoff: Tradeoff, *, prior: ArrayLike = 0.5) -> float | FloatArray:
+def mip_eta(tradeoff: Tradeoff, *, prior: ArrayLike = 0.5, game: str = "fixed size") -> float | FloatArray:
     """Return the η for which every mechanism bounded by ``tradeoff`` is η-MIP; ½·TV at ``prior=0.5``.
 
-    In general it is the Bayes accuracy minus max(π, 1 − π) (Izzo et al., Definition 1 with k/n = ``prior``). The game
-    is the trade-off's: of fixed-size subsets if its adjacency is to replace a record, of independent draws if it is
-    to add or remove one.
+    In general it is the Bayes accuracy minus max(π, 1 − π) (Izzo et al., Definition 1 with k/n = ``prior``).
+
+    Parameters
+    ----------
+    tradeoff
+        Of a mechanism, or of the two worlds "in" and "out" themselves (a release's certificate, a single pair of
+        laws), which is taken as it is.
+    prior
+        k/n, the chance of each record to be in the training set.
+    game
+        ``"fixed size"``, the paper's: the training set has k records whatever happens, so that leaving one out puts
+        another in. A mechanism's curve for adding or removing a record is then taken twice, once each way
+        (Mahloujifar et al., Remark 13; :func:`deniable.risks.replaced`). ``"independent"``: each record is drawn by
+        itself, and the curve for adding or removing one counts once. At advantage 0.2 the two are η = 0.194 and 0.1.
+
+    Raises
+    ------
+    InputError
+        For a curve that does not fit the game: one for replacing a record where records are drawn independently, or
+        one of a single record, to add or remove, where the size is fixed.
     """
+    asked = choice("game", game, ("fixed size", "independent"))
+    adjacency = tradeoff.assumptions.adjacency
+    if asked == "independent" and adjacency.startswith("replace"):
+        raise InputError(
+            'game="independent" needs a curve for adding or removing a record, got one for replacing a record; '
+            'use game="fixed size", or make the curve with adjacency="add-remove"'
+        )
+    one_pair = tradeoff.holds_for == ONE_CASE
+    if asked == "fixed size" and not one_pair and adjacency in (ADJACENCIES["add-remove"], ADJACENCIES["zero-out"]):
+        tradeoff = replaced(tradeoff)
     eta = np.asarray(tradeoff.advantage(check_prior(prior))) / 2
     return plain(eta)
 
@@ -74,10 +103,39 @@ def tpr_from_mip(eta: ArrayLike, *, fpr: ArrayLike, prior: ArrayLike = 0.5) -> f
 def scaled_total_variation(tradeoff: Tradeoff, scale: ArrayLike, direction: Direction = "remove") -> float | FloatArray:
     """Return TV_a(X, Y) = ½∫|x − a·y| = H_a(X‖Y) − (1 − a)/2, by default with X = out and Y = in.
 
-    Mahloujifar et al. (footnote 4) call it the hockey stick H_a itself (erratum E11): they agree at a = 1 only.
+    Mahloujifar et al. (footnote 4) call it the hockey stick H_a itself (erratum E11): they agree at a = 1 only. Their
+    Definition 4 has a > 0, but their Lemma 7 and Theorem 6 use it at (a + q − 1)/q, which is negative for a < 1 − q
+    (erratum E18): for a ≤ 0 the integrand never changes sign, and TV_a is (1 − a)/2 whatever the two laws are.
     """
-    a = numbers("scale", scale, at_least=0.0)
-    return plain(np.asarray(tradeoff.hockey_stick(a, direction)) - (1 - a) / 2)
+    a = numbers("scale", scale)
+    positive = np.maximum(a, 0.0)
+    return plain(np.asarray(tradeoff.hockey_stick(positive, direction)) - (1 - positive) / 2 + (positive - a) / 2)
+
+
+def subsampled_variation(variation: ArrayLike, *, rate: ArrayLike) -> float | FloatArray:
+    """Return TV_a(X', Y) = q·TV_{(a+q−1)/q}(X, Y) for X' = (1 − q)·Y + q·X, from ``variation`` = TV_{(a+q−1)/q}(X, Y).
+
+    Source: Mahloujifar et al., Lemma 7. The scale (a + q − 1)/q may be negative, see :func:`scaled_total_variation`.
+    """
+    tv, q = together(variation=numbers("variation", variation, at_least=0.0), rate=check_rate("rate", rate))
+    return plain(raised(q * tv, most=np.inf))
+
+
+def tpr_from_scaled_variation(variation: ArrayLike, *, scale: ArrayLike, fpr: ArrayLike) -> float | FloatArray:
+    """Return (2·fpr + 2·TV_a(out, in) + a − 1)/(2a), a bound on the true positive rate for every ``scale`` a > 0.
+
+    At the a for which ``fpr`` is the false positive rate of accusing where in > out/a it is the largest true positive
+    rate itself; any other a gives more, so the least over a is ``Tradeoff.tpr``.
+
+    Source: Mahloujifar et al., Propositions 9 and 10 and Corollary 11.
+    """
+    tv, a, alpha = together(
+        variation=numbers("variation", variation, at_least=0.0),
+        scale=numbers("scale", scale, above=0.0, below=np.inf),
+        fpr=check_rate("fpr", fpr),
+    )
+    rounding = 8 * EPS * (alpha + tv + np.abs(a - 1) / 2)
+    return plain(np.clip((alpha + (tv - (1 - a) / 2) + rounding) / a, 0.0, 1.0))
 
 
 def advantage_from_scaled_variation(variation: ArrayLike, *, prior: ArrayLike) -> float | FloatArray:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from deniable._check import FloatArray, numbers
-from deniable.bounds._common import check_delta, check_epsilon, check_prior, plain, raised, together
+from deniable.bounds._common import check_delta, check_epsilon, check_prior, check_rate, plain, raised, together
 from deniable.bounds.membership import advantage, positive_accuracy
 
 
@@ -44,6 +44,19 @@ def jayaraman(
     ``positive_accuracy(epsilon, prior, delta, fpr=fpr)``.
     """
     return positive_accuracy(epsilon, prior=prior, delta=delta, fpr=fpr)[1]
+
+
+def jayaraman_advantage(epsilon: ArrayLike, *, fpr: ArrayLike, delta: ArrayLike = 0.0) -> float | FloatArray:
+    """Return the largest *advantage* TPR − FPR of an attack with false positive rate ``fpr`` (Jayaraman et al. 2020).
+
+    It is min((e^ε − 1)·fpr + δ, (1 − e^{−ε})(1 − fpr) + δ·e^{−ε}, 1 − fpr); its largest value over all rates, at
+    fpr = (1 − δ)/(1 + e^ε), is ``humphries(epsilon, delta)``.
+    """
+    eps, dlt, alpha = together(epsilon=check_epsilon(epsilon), delta=check_delta(delta), fpr=check_rate("fpr", fpr))
+    with np.errstate(over="ignore", invalid="ignore"):
+        rising = np.where(alpha > 0, np.expm1(eps) * alpha, 0.0) + dlt
+    falling = -np.expm1(-eps) * (1 - alpha) + dlt * np.exp(-eps)
+    return plain(np.minimum(raised(np.minimum(rising, falling)), 1 - alpha))
 
 
 def pinsker(kl: ArrayLike) -> float | FloatArray:
