@@ -3,12 +3,12 @@ PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13 python3.14; 
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 VENV := .venv
 BIN := $(VENV)/bin
-CODE := src tests papers benchmarks examples tools
+CODE := src tests papers benchmarks examples tools docs
 PAPERS_OUT ?= out/papers
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: demo test lint docs papers fuzz architecture clean help
+.PHONY: demo test quick lint docs site papers fuzz architecture ci clean help
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -32,6 +32,9 @@ demo: $(VENV)/.base  ## fit a private model to real data and write out/demo.html
 test: $(VENV)/.dev  ## run the test suite
 	$(BIN)/pytest --numprocesses auto
 
+quick: $(VENV)/.dev  ## the fast part of the suite, for the working day
+	$(BIN)/pytest --numprocesses auto -m "not slow and not browser"
+
 lint: $(VENV)/.dev  ## style, types and the import contract
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/ruff format --check $(CODE)
@@ -40,6 +43,19 @@ lint: $(VENV)/.dev  ## style, types and the import contract
 
 docs: $(VENV)/.dev  ## run every example of README and docs and compare its output
 	$(BIN)/pytest tests/docs --override-ini 'addopts=' -q --run-docs
+
+SITE := .venv-site
+$(SITE)/.made: pyproject.toml
+	@test -n "$(PYTHON)" || { echo "error: Python 3.11 or newer is needed" >&2; exit 2; }
+	$(PYTHON) -m venv $(SITE)
+	$(SITE)/bin/pip install --quiet --disable-pip-version-check --editable '.[site]'
+	@touch $@
+
+site: $(SITE)/.made  ## build the site into docs/_build/html, in an environment of its own, warnings as errors
+	$(SITE)/bin/python -m sphinx -W --keep-going -b html docs docs/_build/html
+
+ci:  ## everything that must hold before a change lands
+	.ci/run
 
 fuzz: $(VENV)/.dev  ## random mechanisms against every check; ARGS="--minutes 60 --seed 7" (default: ten minutes)
 	PYTHONPATH=tests $(BIN)/python -m fuzz $(ARGS)
@@ -54,4 +70,4 @@ architecture: $(VENV)/.dev  ## write ARCHITECTURE.md from the imports
 	$(BIN)/python tools/architecture.py
 
 clean:  ## remove the environment and everything made
-	rm -rf $(VENV) out .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf $(VENV) $(SITE) docs/_build docs/api docs/api.rst $(addprefix docs/,architecture.md changelog.md contributing.md security.md) out .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -2,7 +2,7 @@
 
 ``>>>`` examples are doctests. In a ``console`` block a line that starts with ``$ deniable`` is run and the lines below
 it are what it must print; ``...`` stands for anything. Blocks that follow ``<!-- not run: reason -->`` are skipped; a
-block of code that is neither run nor marked so is an error.
+block of code that is neither run nor marked so is an error. The cells of a tutorial are run in order.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ import deniable.cli  # noqa: F401  (registers the commands)
 from deniable.cli._app import run
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
+COPIES = {"architecture.md", "changelog.md", "contributing.md", "security.md"}  # made for the site
+MARKDOWN = sorted(p for p in (ROOT / "docs").glob("**/*.md") if "_build" not in p.parts and p.name not in COPIES)
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *MARKDOWN]
+CELL = re.compile(r"^```\{code-cell\}[^\n]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 FENCE = re.compile(r"(?P<skip><!-- not run:[^>]*-->\s*)?^```(?P<kind>\w+)\n(?P<body>.*?)^```", re.DOTALL | re.MULTILINE)
 
@@ -80,3 +83,12 @@ def test_console_examples(page):
                 run(shlex.split(command, comments=True))
             same = doctest.OutputChecker().check_output(expected, printed.getvalue().replace("\u00a0", " "), FLAGS)
             assert same or not expected.strip(), f"{name(page)}: deniable {command} printed\n{printed.getvalue()}"
+
+
+@pytest.mark.usefixtures("_only_when_asked")
+@pytest.mark.parametrize("page", [p for p in PAGES if CELL.search(p.read_text())], ids=name)
+def test_cells_of_tutorials(page):
+    scope: dict[str, object] = {}
+    with contextlib.redirect_stdout(io.StringIO()):
+        for cell in CELL.findall(page.read_text()):
+            exec(compile(cell, str(page), "exec"), scope)

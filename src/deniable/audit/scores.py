@@ -156,8 +156,8 @@ class ScoreAudit:
 
 
 def audit_scores(
-    member: ArrayLike,
-    nonmember: ArrayLike,
+    member_scores: ArrayLike,
+    nonmember_scores: ArrayLike,
     confidence: float = 0.95,
     *,
     rng: Any = None,
@@ -167,8 +167,8 @@ def audit_scores(
 
     Parameters
     ----------
-    member, nonmember
-        Scores of independent members and nonmembers, one-dimensional; a larger score says "member". Infinities are
+    member_scores, nonmember_scores
+        Of independent members and nonmembers, one-dimensional; a larger score says "member". Infinities are
         allowed (a likelihood ratio may be infinite), NaN is not.
     confidence
         Probability with which each interval holds.
@@ -190,7 +190,7 @@ def audit_scores(
         If the members clearly score *lower*.
     """
     confidence = number("confidence", confidence, above=0.5, below=1.0, hint="0.95 is usual")
-    inside, outside = _scores("member", member), _scores("nonmember", nonmember)
+    inside, outside = _scores("member", member_scores), _scores("nonmember", nonmember_scores)
     evidence = Evidence.of(inside, outside, seeded_by(inside, outside, rng=rng))
     audit = ScoreAudit(inside, outside, confidence, evidence, command)
     if evidence.auc(1e-6)[1] < 0.5:

@@ -188,7 +188,7 @@ class SquaredHinge(_Scalar):
 
 @dataclass(frozen=True)
 class Huber(_Scalar):
-    """(t − y)²/2 up to |t − y| = ``threshold``, linear beyond."""
+    """(t − y)²/2 while t − y is at most ``threshold`` in size, linear beyond."""
 
     threshold: float = 1.35
 

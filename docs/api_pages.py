@@ -1,0 +1,56 @@
+"""One page of reference for every public name, read off the package, so that none is missing."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from typing import Any
+
+import deniable
+
+# rooms that have public names of their own, in the order in which a reader meets them
+ROOMS = {
+    "deniable.accounting": "From what ran to its curve",
+    "deniable.curves": "Curves",
+    "deniable.risks": "Other risks from a curve",
+    "deniable.planning": "Calibration and planning",
+    "deniable.bounds": "Closed forms: what ε and δ mean",
+    "deniable.unlearning": "Unlearning",
+    "deniable.training": "Models fitted to a membership target",
+    "deniable.noise": "Releases",
+    "deniable.records": "Record by record",
+    "deniable.audit": "Measured attacks",
+    "deniable.tables": "Tables",
+    "deniable.report": "Reports",
+}
+
+
+def listed(module: Any) -> list[str]:
+    """Return the public names of a module: its ``__all__``, or what it defines itself without an underscore."""
+    if hasattr(module, "__all__"):
+        return sorted(module.__all__)
+    own = (name for name, value in vars(module).items() if getattr(value, "__module__", None) == module.__name__)
+    return sorted(name for name in own if not name.startswith("_"))
+
+
+def sections() -> list[tuple[str, str, list[str]]]:
+    """Return (title, module, names): the package's own names first, then what only a room exports."""
+    top = [name for name in sorted(deniable.__all__) if not inspect.ismodule(getattr(deniable, name))]
+    found = [("The front door", "deniable", top)]
+    values = [getattr(deniable, name) for name in top]
+    for path, title in ROOMS.items():
+        module = importlib.import_module(path)
+        names = [n for n in listed(module) if not any(getattr(module, n) is value for value in values)]
+        documented = [n for n in names if inspect.isclass(getattr(module, n)) or inspect.isroutine(getattr(module, n))]
+        if documented:
+            found.append((title, path, documented))
+    return found
+
+
+def page() -> str:
+    """Return the overview page, which makes one page a name."""
+    lines = ["API reference", "=============", ""]
+    for title, module, names in sections():
+        lines += [title, "-" * len(title), "", f".. currentmodule:: {module}", "", ".. autosummary::"]
+        lines += ["   :toctree: api", "   :nosignatures:", "", *(f"   {name}" for name in names), ""]
+    return "\n".join(lines)

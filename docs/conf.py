@@ -1,0 +1,74 @@
+"""The site: ``make site`` builds it into docs/_build/html, with warnings as errors."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import deniable
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+
+import api_pages  # noqa: E402
+
+(HERE / "api.rst").write_text(api_pages.page())
+for page in ("ARCHITECTURE", "CHANGELOG", "CONTRIBUTING", "SECURITY"):  # they live beside the README
+    text = (HERE.parent / f"{page}.md").read_text().replace("](docs/", "](").replace("```mermaid", "```text")
+    (HERE / f"{page.lower()}.md").write_text(re.sub(r"\]\(([A-Z]+)\.md\)", lambda m: f"]({m[1].lower()}.md)", text))
+
+project = "deniable"
+author = "The deniable authors"
+copyright = author
+version = release = deniable.__version__
+
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+    "sphinx_copybutton",
+    "sphinx_design",
+]
+exclude_patterns = ["_build"]
+templates_path: list[str] = []
+source_suffix = {".md": "myst-nb", ".rst": "restructuredtext"}
+
+# pages are Markdown; only those with code cells are executed
+myst_enable_extensions = ["colon_fence", "deflist"]
+myst_heading_anchors = 3
+nb_execution_mode = "cache"
+nb_execution_raise_on_error = True
+nb_execution_timeout = 300
+nb_merge_streams = True
+suppress_warnings = ["myst.header"]
+
+autosummary_generate = True
+autodoc_typehints = "none"  # they stand in the signature
+autodoc_member_order = "bysource"
+autodoc_default_options = {"members": True, "show-inheritance": False}
+python_use_unqualified_type_names = True
+napoleon_google_docstring = False
+napoleon_use_rtype = False
+default_role = "any"
+
+copybutton_prompt_text = r">>> |\$ "
+copybutton_prompt_is_regexp = True
+
+html_theme = "pydata_sphinx_theme"
+html_title = "deniable"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_show_sourcelink = False
+html_copy_source = False
+html_theme_options = {
+    "navigation_with_keys": False,
+    "show_toc_level": 2,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "pygments_light_style": "tango",
+    "pygments_dark_style": "monokai",
+}
