@@ -16,7 +16,7 @@ from deniable.mechanisms import ApproximateDP, Composition, GaussianDP, Mechanis
 if TYPE_CHECKING:
     from deniable import bounds, unlearning
     from deniable.accounting import individual_tradeoffs, tradeoff
-    from deniable.audit import SequentialAudit, attack_estimator, audit_scores
+    from deniable.audit import SequentialAudit, attack_estimator, audit_scores, check_promise, promise
     from deniable.curves import Assumptions, Tradeoff
     from deniable.integrations.display import MembershipRocDisplay
     from deniable.integrations.dp_event import from_dp_event
@@ -49,6 +49,7 @@ _LAZY: dict[str, str] = {
     "audit_scores": "deniable.audit",
     "bounds": "deniable.bounds",
     "calibrate": "deniable.planning",
+    "check_promise": "deniable.audit",
     "exact_membership": "deniable.noise",
     "from_dp_event": "deniable.integrations.dp_event",
     "from_opacus": "deniable.integrations.opacus",
@@ -58,6 +59,7 @@ _LAZY: dict[str, str] = {
     "plan_subsampling": "deniable.planning",
     "privacy_profile": "deniable.records",
     "profile_estimator": "deniable.integrations.fitted",
+    "promise": "deniable.audit",
     "release": "deniable.noise",
     "tradeoff": "deniable.accounting",
     "unlearning": "deniable.unlearning",
@@ -87,6 +89,7 @@ __all__ = [
     "audit_scores",
     "bounds",
     "calibrate",
+    "check_promise",
     "exact_membership",
     "from_dp_event",
     "from_interpret",
@@ -96,6 +99,7 @@ __all__ = [
     "plan_subsampling",
     "privacy_profile",
     "profile_estimator",
+    "promise",
     "release",
     "tradeoff",
     "unlearning",

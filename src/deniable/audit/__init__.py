@@ -1,5 +1,6 @@
 """Measured attacks: games, exact intervals, verdicts. Nothing here imports the code that it audits."""
 
+from deniable.audit.checking import NothingChecked, PromiseBroken, PromiseCheck, check_promise, promise
 from deniable.audit.estimators import attack_estimator
 from deniable.audit.games import final_model_limit, play_game
 from deniable.audit.intervals import Interval
@@ -20,7 +21,10 @@ from deniable.audit.verdict import Verdict
 __all__ = [
     "AttackScores",
     "Interval",
+    "NothingChecked",
     "OneRunAudit",
+    "PromiseBroken",
+    "PromiseCheck",
     "RepeatedRecordsWarning",
     "ReversedScoresWarning",
     "ScoreAudit",
@@ -33,9 +37,11 @@ __all__ = [
     "attack_transcript",
     "audit_one_run",
     "audit_scores",
+    "check_promise",
     "final_model_limit",
     "output_perturbation_scores",
     "play_game",
+    "promise",
     "ratio_advantage",
     "read_scores",
 ]

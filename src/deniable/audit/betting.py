@@ -96,12 +96,9 @@ def choose(member: FloatArray, nonmember: FloatArray, references: FloatArray) ->
     The thresholds are the one that speaks loudest against the reference (in standard errors, over all slopes), and the
     same among those that accuse at most a tenth of the nonmembers, or spare at most a tenth of the members.
     """
-    n = len(member)
     t = _candidates(member, nonmember)
-    p, q = ((n - np.searchsorted(side, t, side="right") + 0.5) / (n + 1) for side in (member, nonmember))
-    gamma = GAMMAS
-    error = np.sqrt((p * (1 - p))[:, None] + gamma**2 * (q * (1 - q))[:, None])
-    loud = ((p[:, None] - gamma * q[:, None]) - references[:, None, :]) / error  # curves × thresholds × slopes
+    p, q = _rates(member, t), _rates(nonmember, t)
+    loud = _loudness(p, q, references)
     slopes = loud.argmax(axis=2)
     best = np.take_along_axis(loud, slopes[:, :, None], axis=2)[:, :, 0]
     groups: list[NDArray[np.bool_]] = [np.ones(len(t), dtype=bool), q <= _TAIL, 1 - p <= _TAIL]
@@ -109,8 +106,30 @@ def choose(member: FloatArray, nonmember: FloatArray, references: FloatArray) ->
     told = np.stack([np.where(g, best, -np.inf).max(axis=1) for g in groups], axis=1) > 0
     slope = np.take_along_axis(slopes, places, axis=1)
     delta = np.take_along_axis(references, slope, axis=1)
-    q0, stake = _closest(p[places], q[places], gamma[slope], delta)
+    q0, stake = _closest(p[places], q[places], GAMMAS[slope], delta)
     return Bets(t[places].ravel(), slope.ravel(), q0.ravel(), np.where(told, _SHARE * stake, 0.0).ravel())
+
+
+def loudest(member: FloatArray, nonmember: FloatArray, delta: FloatArray) -> float:
+    """Return how loudly scores speak against a promise with H_γ = ``delta``: the largest excess, in standard errors.
+
+    An estimate for choosing among attacks, without any guarantee.
+    """
+    inside, outside = np.sort(member), np.sort(nonmember)
+    t = _candidates(inside, outside)
+    return float(_loudness(_rates(inside, t), _rates(outside, t), delta[None]).max())
+
+
+def _rates(scores: FloatArray, thresholds: FloatArray) -> FloatArray:
+    """Return the shares of sorted scores above each threshold, kept away from 0 and 1."""
+    n = len(scores)
+    return np.asarray((n - np.searchsorted(scores, thresholds, side="right") + 0.5) / (n + 1))
+
+
+def _loudness(p: FloatArray, q: FloatArray, references: FloatArray) -> FloatArray:
+    """Return (p − γq − H_γ) in standard errors of one pair, shape (curves, thresholds, slopes)."""
+    error = np.sqrt((p * (1 - p))[:, None] + GAMMAS**2 * (q * (1 - q))[:, None])
+    return np.asarray(((p[:, None] - GAMMAS * q[:, None]) - references[:, None, :]) / error)
 
 
 def _candidates(member: FloatArray, nonmember: FloatArray) -> FloatArray:

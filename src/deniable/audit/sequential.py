@@ -120,7 +120,7 @@ class SequentialAudit:
     --------
     >>> rng = np.random.default_rng(0)
     >>> q = SequentialAudit(GaussianTradeoff(1.0), confidence=0.95)
-    >>> while not q.verdict().violated:
+    >>> while not q.violated:
     ...     q.update(rng.normal(2, 1, 10), rng.normal(0, 1, 10))  # ten trainings in each world: twice the promised μ
     >>> q.pairs < 200
     True
@@ -129,6 +129,7 @@ class SequentialAudit:
     def __init__(self, promise: Mechanism | Tradeoff, confidence: float = 0.95, *, rng: Any = None) -> None:
         self.confidence = number("confidence", confidence, above=0.5, below=1.0, hint="0.95 is usual")
         self.promise = promised_curve(promise, "promise")
+        self._words = _in_words(promise)
         own = self.promise.hockey_stick(GAMMAS)
         self._rng = None if rng is None else np.random.default_rng(rng)
         self._setup(own)
@@ -146,6 +147,7 @@ class SequentialAudit:
         self._used: list[tuple[Bets, FloatArray, FloatArray, int]] = []  # bets, hits of members and nonmembers, pairs
         self._capital = self._log_share  # logarithms, one a strategy, in the light of the promise
         self._path: list[FloatArray] = [np.zeros(1)]
+        self._largest = 0.0
         self._perfect: SequentialAudit | None = None
 
     @property
@@ -191,6 +193,7 @@ class SequentialAudit:
         capital = self._capital + log_gain(self._bets, hits, false, pairs, self._own)
         wealth = np.logaddexp.reduce(capital, axis=1)
         peak, last, before = int(np.argmax(wealth)), len(member) - 1, 0
+        self._largest = max(self._largest, float(wealth[peak]))
         zero = np.zeros_like(hits[0])
         seen = zero, zero
         for end in sorted({peak, last}):
@@ -208,14 +211,21 @@ class SequentialAudit:
         """Return the capital now; the bettor started with 1, and gains nothing on average under the promise."""
         return float(np.exp(np.minimum(self._path[-1][-1], 700.0)))
 
+    @property
+    def violated(self) -> bool:
+        """True once the promise is contradicted: what ``verdict().violated`` says, at no cost."""
+        return self._largest - _ROUNDING >= -float(np.log1p(-self.confidence))
+
     def verdict(self) -> SequentialVerdict:
         """Judge the promise by the scores so far."""
-        return self.compare(self.promise)
+        return self._judge(self.promise, self._own, self._words)
 
     def compare(self, promise: Mechanism | Tradeoff) -> SequentialVerdict:
         """Judge any promise by the scores so far; all verdicts hold together (see Notes)."""
         curve = promised_curve(promise, "promise")
-        delta = self._own if curve is self.promise else curve.hockey_stick(GAMMAS)
+        return self._judge(curve, curve.hockey_stick(GAMMAS), _in_words(promise))
+
+    def _judge(self, curve: Tradeoff, delta: FloatArray, words: str) -> SequentialVerdict:
         wealth = self._wealth(delta)
         pairs = np.cumsum([0, *(used[3] for used in self._used)])
         largest, needed = float(wealth.max()) - _ROUNDING, -float(np.log1p(-self.confidence))
@@ -228,7 +238,7 @@ class SequentialAudit:
             outcome = "inconclusive"
         certain = self.confidence - (1 - curve.confidence)  # a promise that may itself fail uses up confidence
         now, most = (float(np.exp(min(value, 700.0))) for value in (wealth[-1], max(largest, 0.0)))
-        return SequentialVerdict(outcome, p_value, certain, self.pairs, now, most, at, describe(curve))
+        return SequentialVerdict(outcome, p_value, certain, self.pairs, now, most, at, words)
 
     def epsilon(self, delta: float = 0.0) -> Interval:
         """Return a one-sided interval: no (ε, ``delta``)-DP mechanism with ε < low explains the scores so far."""
@@ -284,6 +294,10 @@ class SequentialAudit:
         more = self.pairs - self._perfect.pairs
         self._perfect._take(np.ones(more), np.zeros(more))
         return bool(self._perfect._wealth(delta).max() - _ROUNDING >= -np.log1p(-self.confidence))
+
+
+def _in_words(promise: Mechanism | Tradeoff) -> str:
+    return describe(promise) if isinstance(promise, Tradeoff) else repr(promise)
 
 
 def _sticks(curve: Tradeoff) -> FloatArray:

@@ -53,7 +53,7 @@ def sequential(
     with nullcontext(sys.stdin) if str(scores) == "-" else scores.open(newline="") as lines:
         for score, inside in each_score(lines):
             audit.update([score] if inside else [], [] if inside else [score])
-            if audit.wealth() * (1 - confidence) >= 1:
+            if audit.violated:
                 break
     verdict, shown = audit.verdict(), audit.epsilon()
     draw(audit, picture)

@@ -1,0 +1,245 @@
+"""Check a mechanism's promise by running it: a sequential audit with a learned attack, within a budget of time.
+
+For tests: :func:`promise` decorates a function that returns one release, with the record or without it, and makes it a
+test that fails if the releases contradict the promise. ``pytest_deniable`` adds command-line options and a summary.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+
+from deniable._check import InputError, integer, number
+from deniable._search import bisect
+from deniable.audit.betting import GAMMAS
+from deniable.audit.promises import promised_curve
+from deniable.audit.releases import learn_attack
+from deniable.audit.sequential import SequentialAudit, SequentialVerdict
+from deniable.curves import Tradeoff
+from deniable.mechanisms import Mechanism
+
+TRIALS, SECONDS, CONFIDENCE = 1000, 60.0, 0.999
+_PILOT = 0.2  # share of the budget in which the attack is learned
+_CHUNK = 10  # releases of each world between two looks at the clock and the capital
+_STRONGEST = 20.0  # largest ε of which it is said whether it had been found
+
+
+class PromiseBroken(AssertionError):  # noqa: N818  (what failed is the promise, not the program)
+    """Releases contradict the promise."""
+
+
+class NothingChecked(AssertionError):  # noqa: N818
+    """There were too few releases for even a perfect attack to contradict the promise: the check is empty."""
+
+
+@dataclass(frozen=True)
+class PromiseCheck:
+    """What a check of a promise found.
+
+    Attributes
+    ----------
+    verdict
+        Of the sequential audit.
+    attack
+        What the attack looked at; it was learned from ``pilot`` releases of each world that the verdict does not use.
+    pilot, trials
+        Releases of each world in which the attack was learned, and all.
+    seconds
+        Time taken.
+    could_have_found
+        Power: a randomised response with this ε or more breaks the promise so clearly that in as many releases it is
+        found at least about half of the time. None if not even ε = 20 would have been, or the promise is broken.
+    """
+
+    verdict: SequentialVerdict
+    attack: str
+    pilot: int
+    trials: int
+    seconds: float
+    could_have_found: float | None
+
+    def __str__(self) -> str:
+        found = f"{self.verdict}; attack: {self.attack}; {self.trials} releases in each world"
+        if self.verdict.violated:
+            return found
+        power = "nothing" if self.could_have_found is None else f"an ε of {self.could_have_found:.2g} or more"
+        return f"{found} could have found {power}"
+
+
+_limits: ContextVar[tuple[int | None, float | None]] = ContextVar("limits", default=(None, None))
+
+
+@contextmanager
+def limits(trials: int | None, seconds: float | None) -> Iterator[None]:
+    """Change the default budget of the checks within; budgets that a decorator names stay."""
+    token = _limits.set((trials, seconds))
+    try:
+        yield
+    finally:
+        _limits.reset(token)
+
+
+def check_promise(
+    release: Callable[[bool], Any],
+    mechanism: Mechanism | Tradeoff,
+    *,
+    score: Callable[[Any], float] | None = None,
+    trials: int | None = None,
+    seconds: float | None = None,
+    confidence: float = CONFIDENCE,
+) -> PromiseCheck:
+    """Run a mechanism on two neighbouring inputs, again and again, and look for a contradiction to its promise.
+
+    Parameters
+    ----------
+    release
+        Returns one fresh release: ``release(True)`` with the record, ``release(False)`` without it. Numbers or arrays
+        of one shape, or anything with a ``repr`` that is compared as it is.
+    mechanism
+        The promise, a mechanism or a trade-off.
+    score
+        The attack, if a good one is known: larger says "with the record" (best: the likelihood ratio). By default one
+        is learned in the first fifth of the budget: how often each value is released, a linear discriminant, its bins,
+        or two Gaussians, whichever speaks loudest; the verdict rests on the other releases.
+    trials
+        Releases of each world, at most (1,000).
+    seconds
+        Budget of time (60): the check ends after it, whatever is left of the trials, and at once when the promise is
+        broken.
+    confidence
+        1 − the probability with which a true promise is ever called broken (0.999: one build in a thousand).
+
+    Returns
+    -------
+    PromiseCheck
+        It never proves the promise: other neighbours or better attacks may break it.
+    """
+    curve = promised_curve(mechanism, "mechanism")
+    asked = _limits.get()
+    trials = integer("trials", trials if trials is not None else asked[0] or TRIALS, at_least=10)
+    budget = number("seconds", seconds if seconds is not None else asked[1] or SECONDS, above=0.0)
+    audit = SequentialAudit(mechanism, confidence)
+    start = time.monotonic()
+
+    def more(most: int, until: float) -> tuple[list[Any], list[Any]]:
+        """Return releases of both worlds, in turn, until there are enough or time is up; at least one of each."""
+        member: list[Any] = []
+        nonmember: list[Any] = []
+        while not member or (len(member) < most and time.monotonic() - start < until):
+            member.append(release(True))
+            nonmember.append(release(False))
+        return member, nonmember
+
+    pilot, name = 0, "the given score"
+    scored: Callable[[Sequence[Any]], Any]
+    if score is None:
+        first = more(int(_PILOT * trials), _PILOT * budget)
+        attack = learn_attack(*first, curve.hockey_stick(GAMMAS))
+        pilot, name, scored = len(first[0]), attack.name, attack.score
+    else:
+        scored = functools.partial(_each, score)
+    made = pilot
+    while made < trials and time.monotonic() - start < budget and not audit.violated:
+        member, nonmember = more(min(_CHUNK, trials - made), budget)
+        audit.update(scored(member), scored(nonmember))
+        made += len(member)
+    taken = time.monotonic() - start
+    power = None if audit.violated else _power(curve, confidence, audit.pairs)
+    return PromiseCheck(audit.verdict(), name, pilot, made, taken, power)
+
+
+def promise(
+    mechanism: Mechanism | Tradeoff,
+    *,
+    score: Callable[[Any], float] | None = None,
+    trials: int | None = None,
+    seconds: float | None = None,
+    confidence: float = CONFIDENCE,
+) -> Callable[[Callable[..., Any]], Callable[..., None]]:
+    """Turn a function that returns a release into a test of its promise; the parameters are :func:`check_promise`'s.
+
+    The function's first argument says whether the record is in; further ones are fixtures, as pytest knows them. The
+    decorated function takes the fixtures only and keeps what it found as ``deniable_check``. It fails with
+    ``PromiseBroken`` if releases contradict the promise, and with ``NothingChecked`` if there were too few releases (or
+    too little time) to contradict it by any attack.
+
+    Parameters
+    ----------
+    mechanism
+        What the function promises, a mechanism such as ``dn.PureDP(1)`` or a trade-off.
+    score, trials, seconds, confidence
+        See :func:`check_promise`; ``--deniable-trials`` and ``--deniable-seconds`` of pytest change the defaults.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from deniable.mechanisms import PureDP
+    >>> ages, noise = np.array([31, 45, 27, 62]), np.random.default_rng(0)
+    >>> @promise(PureDP(1.0), trials=300)
+    ... def test_count_of_the_old(inside):
+    ...     rows = ages if inside else ages[:-1]
+    ...     return np.sum(rows > 40) + noise.laplace(scale=1.0)
+    >>> test_count_of_the_old()
+    >>> test_count_of_the_old.deniable_check.verdict.outcome
+    'consistent'
+    """
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., None]:
+        parameters = list(inspect.signature(function).parameters.values())
+        if not parameters or parameters[0].name == "self":
+            raise InputError(
+                f"{function.__name__} must be a function whose first argument says whether the record is in; "
+                "methods cannot promise"
+            )
+
+        @functools.wraps(function)
+        def test(**fixtures: Any) -> None:
+            found = check_promise(
+                lambda inside: function(inside, **fixtures),
+                mechanism,
+                score=score,
+                trials=trials,
+                seconds=seconds,
+                confidence=confidence,
+            )
+            test.deniable_check = found  # type: ignore[attr-defined]
+            if found.verdict.violated:
+                raise PromiseBroken(str(found))
+            if found.verdict.outcome == "inconclusive" and found.verdict.p_value > 2 * (1 - confidence):
+                raise NothingChecked(f"{found}; raise trials or seconds")
+
+        test.__signature__ = inspect.Signature(parameters[1:])  # type: ignore[attr-defined]
+        test.deniable_promise = True  # type: ignore[attr-defined]
+        return test
+
+    return decorate
+
+
+def _each(score: Callable[[Any], float], releases: Sequence[Any]) -> list[float]:
+    return [float(score(release)) for release in releases]
+
+
+@functools.lru_cache(maxsize=64)
+def _power(curve: Tradeoff, confidence: float, pairs: int) -> float | None:
+    """Return the smallest ε, to 5 %, of a randomised response that ``pairs`` pairs of its typical scores give away."""
+    if pairs == 0:
+        return None
+
+    def found(epsilon: float) -> bool:
+        audit = SequentialAudit(curve, confidence)
+        even = (np.arange(pairs) * 0.6180339887498949) % 1  # evenly spread: every stretch has about its share
+        audit._take((even < expit(epsilon)).astype(float), ((even + 0.5) % 1 > expit(epsilon)).astype(float))
+        return audit.verdict().violated
+
+    if not found(_STRONGEST):
+        return None
+    return float(bisect(lambda epsilon: found(float(epsilon)), _STRONGEST, 0.0, relative=0.05)[0])
