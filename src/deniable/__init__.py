@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 from deniable._check import InputError
 from deniable._optional import missing
-from deniable.mechanisms import ApproximateDP, Composition, GaussianDP, Mechanism, PureDP, SubsampledGaussian
+from deniable.mechanisms import (
+    ApproximateDP,
+    Composition,
+    GaussianDP,
+    Mechanism,
+    PureDP,
+    RenyiDP,
+    SubsampledGaussian,
+    ZeroConcentratedDP,
+)
 
 if TYPE_CHECKING:
     from deniable import bounds, unlearning
@@ -81,9 +90,11 @@ __all__ = [
     "PrivateClassifier",
     "PrivateRegressor",
     "PureDP",
+    "RenyiDP",
     "SequentialAudit",
     "SubsampledGaussian",
     "Tradeoff",
+    "ZeroConcentratedDP",
     "assess",
     "attack_estimator",
     "audit_scores",

@@ -13,12 +13,13 @@ from deniable._check import InputError, choice, integer, number
 from deniable._optional import require
 from deniable.accounting.curve import ComposedTradeoff, InvertedTradeoff
 from deniable.accounting.engines.closed import OneStepTradeoff
-from deniable.accounting.engines.failure import FailureTradeoff
+from deniable.accounting.engines.failure import with_failure
 from deniable.accounting.engines.few_steps import DirectTradeoff
 from deniable.accounting.engines.finite import FiniteTradeoff
 from deniable.accounting.engines.grid import GridTradeoff
 from deniable.accounting.engines.known_batches import with_sharp_phases
 from deniable.accounting.engines.monte_carlo import MonteCarloTradeoff
+from deniable.accounting.guarantees import from_divergences, is_stated_in_divergences
 from deniable.accounting.lines import Effort
 from deniable.accounting.loss import EPS, PrivacyLoss
 from deniable.curves import (
@@ -61,9 +62,10 @@ def tradeoff(
     Parameters
     ----------
     mechanism
-        ``PureDP``, ``ApproximateDP``, ``GaussianDP``, ``SubsampledGaussian`` or a ``Composition`` of them. Equal
-        phases are merged, Gaussian parts (full batches included) become one, and closed forms are used where one is
-        left. (ε, δ)-DP parts enter through their worst pair, so the result holds for every such mechanism.
+        Any of ``deniable.mechanisms``, or a ``Composition`` of them. Equal phases are merged, Gaussian parts (full
+        batches included) become one, and closed forms are used where one is left. (ε, δ)-DP parts enter through their
+        worst pair, so the result holds for every such mechanism. A composition with a ``RenyiDP`` or
+        ``ZeroConcentratedDP`` part is bounded through the Rényi divergences of all parts.
     engine
         ``"auto"``: closed form, else transform inversion, intersected with the direct convolution of a few equal steps
         or the grid where its error bound is not small. ``"inversion"``, ``"direct"``, ``"grid"``, ``"monte-carlo"``:
@@ -125,6 +127,18 @@ def _add_or_remove(
     failure = _failure(parts)
     if failure == 1:
         return ApproximateTradeoff(math.inf, 1.0)
+    stated = [part for part in parts if is_stated_in_divergences(part)]
+    if stated:
+        if engine != "auto":
+            raise InputError(f"engine must be 'auto' for guarantees in Rényi divergences, got {engine!r}")
+        # failures are told apart: the rest is what happens without one
+        exact = [
+            PureDP(part.epsilon) if isinstance(part, ApproximateDP) else part for part in parts if part not in stated
+        ]
+        rest = None
+        if exact:
+            rest = _add_or_remove(Composition(exact), engine, tolerance, effort, n_samples, confidence, rng)
+        return with_failure(from_divergences(stated, exact, rest), failure)
     if engine == "ball":
         require("flint", purpose="engine 'ball'")
         from deniable.accounting.engines.ball import BallTradeoff
@@ -152,11 +166,7 @@ def _add_or_remove(
     else:
         method = "transform inversion with error bounds, other certified engines where it converges slowly"
         found = _closed_form(loss) or (_sharp if sharp else _composed)(loss, tolerance, method, effort)
-    if failure == 0:
-        return found
-    if isinstance(found, ApproximateTradeoff):
-        return ApproximateTradeoff(found.guaranteed_epsilon, failure)
-    return FailureTradeoff(found, failure, method=found.method, confidence=found.confidence)
+    return with_failure(found, failure)
 
 
 def _composed(loss: PrivacyLoss, tolerance: float, method: str, effort: Effort) -> Tradeoff:

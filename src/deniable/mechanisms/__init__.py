@@ -13,6 +13,7 @@ from deniable.mechanisms.core import (
     PureDP,
     SubsampledGaussian,
 )
+from deniable.mechanisms.guarantees import RenyiDP, ZeroConcentratedDP
 
 __all__ = [
     "ADJACENCIES",
@@ -21,5 +22,7 @@ __all__ = [
     "GaussianDP",
     "Mechanism",
     "PureDP",
+    "RenyiDP",
     "SubsampledGaussian",
+    "ZeroConcentratedDP",
 ]

@@ -8,7 +8,7 @@ import numpy as np
 
 from deniable._check import FloatArray
 from deniable.accounting.loss import EPS
-from deniable.curves import AnyDirection, Direction, Side, Tradeoff
+from deniable.curves import AnyDirection, ApproximateTradeoff, Direction, Side, Tradeoff
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,9 @@ class FailureTradeoff(Tradeoff):
         inner = self.of._hockey_sticks(log_gamma, direction, side)
         return self._outward(self.failure + (1 - self.failure) * inner, side)
 
+    def _renyi(self, order: FloatArray, direction: Direction) -> FloatArray:
+        return np.full(order.shape, np.inf)
+
     def _delta_settled(self, epsilon: FloatArray, direction: AnyDirection, side: Side) -> FloatArray:
         inner = self.of._delta_settled(epsilon, direction, side)
         return self._outward(self.failure + (1 - self.failure) * inner, side)
@@ -40,3 +43,12 @@ class FailureTradeoff(Tradeoff):
     def _outward(value: FloatArray, side: Side) -> FloatArray:
         moved: FloatArray = np.clip(value * (1 + (8 if side == "upper" else -8) * EPS), 0.0, 1.0)
         return moved
+
+
+def with_failure(tradeoff: Tradeoff, failure: float) -> Tradeoff:
+    """Return the trade-off of a mechanism that is ``tradeoff``'s but for failures of this probability."""
+    if failure == 0:
+        return tradeoff
+    if isinstance(tradeoff, ApproximateTradeoff):
+        return ApproximateTradeoff(tradeoff.guaranteed_epsilon, failure)
+    return FailureTradeoff(tradeoff, failure, method=tradeoff.method, confidence=tradeoff.confidence)

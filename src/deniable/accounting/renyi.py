@@ -1,0 +1,206 @@
+"""Rényi curves: upper bounds on D_α(P‖Q) and D_α(Q‖P) at orders α > 1, which add up under composition.
+
+``direction="add"`` is D_α(P‖Q), in against out; ``"remove"`` exchanges the two worlds. Adaptive composition adds the
+curves of the same direction (Mironov 2017, Proposition 1).
+
+Between orders: D_α never falls in α, and (α − 1)·D_α is convex (log E_Q[r^α] is), so that chords bound it.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from deniable._check import FloatArray
+from deniable.accounting.loss import EPS, PrivacyLoss
+from deniable.accounting.transform.nodes import TooSlowError
+from deniable.curves import Direction, randomized_response_divergence
+
+_LEFT_OUT = 1e-18  # relative error of one step's sum over nodes, above e^{−44}
+_DEEPEST = 1500.0  # −log of the smallest probability that matters, twice
+_RATIO = 1.12  # of neighbouring orders minus 1, where a curve is known at every order
+_LEAST = 0.01  # the smallest order is 1 + this
+
+
+class RenyiCurve(ABC):
+    """An upper bound on the Rényi divergences of a pair of worlds."""
+
+    @abstractmethod
+    def divergence(self, order: FloatArray, direction: Direction) -> FloatArray:
+        """Bounds at ``order`` > 1 (inf included), of any shape; inf where nothing is known."""
+
+    @property
+    @abstractmethod
+    def orders(self) -> FloatArray:
+        """Finite orders worth trying, increasing: the best one lies at one of them or near."""
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether both directions have the same bounds."""
+        return True
+
+
+@dataclass(frozen=True, eq=False)
+class TabulatedCurve(RenyiCurve):
+    """Bounds at some orders, with chords of (α − 1)·D_α between them."""
+
+    known: FloatArray
+    add: FloatArray
+    remove: FloatArray
+
+    def divergence(self, order: FloatArray, direction: Direction) -> FloatArray:
+        """Return the best of the next larger order's bound and the chord."""
+        values = self.add if direction == "add" else self.remove
+        values = np.minimum.accumulate(values[::-1])[::-1]  # D never falls in the order
+        above = np.searchsorted(self.known, order)
+        found = np.append(values, np.inf)[above]
+        finite = np.isfinite(self.known) & np.isfinite(values)
+        if finite.sum() > 1:
+            x, y = self.known[finite], (self.known[finite] - 1) * values[finite]
+            inside = (order >= x[0]) & (order <= x[-1])
+            with np.errstate(invalid="ignore"):
+                chord = np.interp(order, x, y) / (order - 1) * (1 + 8 * EPS)
+            found = np.where(inside & ~np.isin(order, x), np.minimum(found, chord), found)
+        return np.asarray(found)
+
+    @property
+    def orders(self) -> FloatArray:
+        """Return the finite orders at which something is known."""
+        useful = np.isfinite(self.known) & (np.isfinite(self.add) | np.isfinite(self.remove))
+        return self.known[useful]
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether both directions have the same bounds."""
+        return bool(np.array_equal(self.add, self.remove))
+
+
+@dataclass(frozen=True)
+class ConcentratedCurve(RenyiCurve):
+    """D_α ≤ ξ + ρ·α."""
+
+    rho: float
+    xi: float = 0.0
+
+    def divergence(self, order: FloatArray, direction: Direction) -> FloatArray:
+        """Return ξ + ρ·α; at order inf it is ξ where ρ is 0."""
+        if self.rho == 0:
+            return np.full(order.shape, self.xi)
+        return np.asarray((self.xi + self.rho * order) * (1 + 4 * EPS))
+
+    @property
+    def orders(self) -> FloatArray:
+        """Return orders up to the best one for the rarest event, whose log-probability is −ρ·α² or so."""
+        return _ladder(4 * math.sqrt(_DEEPEST / max(self.rho, 1e-12)) + 10)
+
+
+@dataclass(frozen=True)
+class PureCurve(RenyiCurve):
+    """``count`` randomised responses, each the worst pair of ε-DP."""
+
+    epsilon: float
+    count: float = 1.0
+
+    def divergence(self, order: FloatArray, direction: Direction) -> FloatArray:
+        """Return the exact divergence, rounded up."""
+        return randomized_response_divergence(self.epsilon, order) * self.count * (1 + EPS)
+
+    @property
+    def orders(self) -> FloatArray:
+        """Return orders up to where the divergence is ε for practical purposes."""
+        return _ladder(10 + 100 / max(self.epsilon, 1e-6))
+
+
+@dataclass(frozen=True)
+class SummedCurve(RenyiCurve):
+    """Adaptive composition: divergences of the same order and direction add up (Mironov 2017, Proposition 1)."""
+
+    parts: tuple[RenyiCurve, ...]
+
+    def divergence(self, order: FloatArray, direction: Direction) -> FloatArray:
+        """Return the sum of the parts' bounds."""
+        total: FloatArray = np.sum([part.divergence(order, direction) for part in self.parts], axis=0)
+        return total * (1 + len(self.parts) * EPS)
+
+    @property
+    def orders(self) -> FloatArray:
+        """Return the union of the parts' orders where the sum is finite, thinned to a few hundred."""
+        union = np.unique(np.concatenate([part.orders for part in self.parts]))
+        finite = np.isfinite(self.divergence(union, "add")) | np.isfinite(self.divergence(union, "remove"))
+        union = union[finite]
+        return union[:: 1 + union.size // 400] if union.size else union
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether both directions of all parts have the same bounds."""
+        return all(part.symmetric for part in self.parts)
+
+
+def composed(curves: Sequence[RenyiCurve]) -> RenyiCurve:
+    """Return the curve of the composition: ρ's add up, then everything else."""
+    lines = [curve for curve in curves if isinstance(curve, ConcentratedCurve)]
+    others = [curve for curve in curves if not isinstance(curve, ConcentratedCurve)]
+    if lines:
+        one_up = 1 + len(lines) * EPS
+        others.append(
+            ConcentratedCurve(math.fsum(c.rho for c in lines) * one_up, math.fsum(c.xi for c in lines) * one_up)
+        )
+    return others[0] if len(others) == 1 else SummedCurve(tuple(others))
+
+
+def curve_of_loss(loss: PrivacyLoss) -> RenyiCurve:
+    """Return the Rényi curve of a composed loss: exact for Gaussian and pure parts, tabulated for sampled ones."""
+    if loss.steps.size == 0:
+        parts: list[RenyiCurve] = [PureCurve(epsilon, count) for epsilon, count in loss.flips]
+        if loss.gaussian > 0 or not parts:
+            parts.append(ConcentratedCurve(loss.gaussian / 2 * (1 + 2 * EPS)))
+        return composed(parts)
+    orders = _ladder(4 * math.sqrt(_DEEPEST / max(_variance(loss), 1e-6)) + 10)
+    both = [loss_divergence(loss, orders, direction) for direction in ("add", "remove")]
+    known = np.append(orders, np.inf)
+    ends = (loss.highest, -loss.lowest)
+    add, remove = (np.append(found, end) for found, end in zip(both, ends, strict=True))
+    return TabulatedCurve(known, add, remove)
+
+
+def loss_divergence(loss: PrivacyLoss, order: FloatArray, direction: Direction) -> FloatArray:
+    """Return upper bounds on the Rényi divergences of a composed loss.
+
+    D_α(P‖Q) = K(α)/(α − 1) and D_α(Q‖P) = K(1 − α)/(α − 1) with K(w) = log E_Q[r^w]. K is a trapezoid sum over the
+    outcome whose rounding and truncation are charged as for the inversion; inf where the sum would be too long.
+    """
+    return np.array([_one(loss, float(a), direction) for a in order.ravel()]).reshape(order.shape)
+
+
+def _one(loss: PrivacyLoss, order: float, direction: Direction) -> float:
+    if math.isinf(order):
+        return max(loss.highest if direction == "add" else -loss.lowest, 0.0)
+    c = order if direction == "add" else 1 - order
+    try:
+        line = loss.line(c)
+        growth = line.cumulants[0]
+        per_step = (
+            2 * line.step_rounding * (abs(c) + 1) + 4 * line.cut + _LEFT_OUT * (1 + 1 / np.minimum(line.mgf, 1e300))
+        )
+        charged = float(loss.steps @ per_step) + 64 * EPS * (abs(growth) + loss.gaussian * c * c)
+        bound = (growth + charged + loss.flip_rounding * abs(c)) / (order - 1) * (1 + 4 * EPS)
+    except (TooSlowError, ArithmeticError, MemoryError, ValueError):
+        return math.inf
+    return max(bound, 0.0) if bound < math.inf else math.inf  # NaN is not below inf
+
+
+def _variance(loss: PrivacyLoss) -> float:
+    """About twice the ρ of the composed loss near order 1."""
+    try:
+        return loss.cumulants(0.5)[2]
+    except TooSlowError:
+        return 1.0
+
+
+def _ladder(largest: float) -> FloatArray:
+    count = max(2, math.ceil(math.log(max(largest, 2.0) / _LEAST) / math.log(_RATIO)))
+    return 1 + np.geomspace(_LEAST, max(largest, 2.0), count)
