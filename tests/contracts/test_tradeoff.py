@@ -49,6 +49,8 @@ EXAMPLES = {
     "failure": lambda: dn.tradeoff(dn.ApproximateDP(1.0, 1e-3) + dn.GaussianDP(1.0)),
     "told": lambda: dn.tradeoff(dn.SubsampledGaussian(0.05, 0.01, 50)),
     "sharp": lambda: dn.tradeoff(dn.SubsampledGaussian(0.05, 0.01, 50) + dn.GaussianDP(1.0)),
+    "rényi": lambda: dn.tradeoff(dn.RenyiDP([1.5, 2, 8], [0.1, 0.2, 0.4])),
+    "concentrated": lambda: dn.tradeoff(dn.ZeroConcentratedDP(0.3) + dn.SubsampledGaussian(1.0, 0.1, 3)),
     "replaced": lambda: dn.tradeoff(dn.GaussianDP(0.5), adjacency="replace"),
 }
 UNORDERED = {"monte carlo"}  # a confidence band: its two sides come from different samples

@@ -25,6 +25,7 @@ from deniable.accounting.engines.likelihood import (
 )
 from deniable.accounting.lines import Cell, Effort, Way
 from deniable.accounting.loss import EPS, PrivacyLoss
+from deniable.accounting.renyi import loss_divergence
 from deniable.accounting.transform.nodes import TooSlowError
 from deniable.curves import AnyDirection, Direction, Side, Tradeoff
 
@@ -79,6 +80,9 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
 
     def _largest_log_ratio(self, direction: Direction) -> float:
         return self.loss.highest if direction == "add" else -self.loss.lowest
+
+    def _renyi(self, order: FloatArray, direction: Direction) -> FloatArray:
+        return loss_divergence(self.loss, order, direction)
 
     @cached_property
     def _even(self) -> tuple[float, float]:
@@ -488,6 +492,9 @@ class ComposedTradeoff(Tradeoff):
 
     def _largest_log_ratio(self, direction: Direction) -> float:
         return self.inverted._largest_log_ratio(direction)
+
+    def _renyi(self, order: FloatArray, direction: Direction) -> FloatArray:
+        return self.inverted._renyi(order, direction)
 
     def _epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
         return self.inverted._epsilon_near(delta, direction)

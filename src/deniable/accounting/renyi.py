@@ -155,7 +155,7 @@ def composed(curves: Sequence[RenyiCurve]) -> RenyiCurve:
 def curve_of_loss(loss: PrivacyLoss) -> RenyiCurve:
     """Return the Rényi curve of a composed loss: exact for Gaussian and pure parts, tabulated for sampled ones."""
     if loss.steps.size == 0:
-        parts: list[RenyiCurve] = [PureCurve(epsilon, count) for epsilon, count in loss.flips]
+        parts: list[RenyiCurve] = [PureCurve(epsilon, count) for epsilon, count in loss.randomized_responses]
         if loss.gaussian > 0 or not parts:
             parts.append(ConcentratedCurve(loss.gaussian / 2 * (1 + 2 * EPS)))
         return composed(parts)
@@ -187,7 +187,7 @@ def _one(loss: PrivacyLoss, order: float, direction: Direction) -> float:
             2 * line.step_rounding * (abs(c) + 1) + 4 * line.cut + _LEFT_OUT * (1 + 1 / np.minimum(line.mgf, 1e300))
         )
         charged = float(loss.steps @ per_step) + 64 * EPS * (abs(growth) + loss.gaussian * c * c)
-        bound = (growth + charged + loss.flip_rounding * abs(c)) / (order - 1) * (1 + 4 * EPS)
+        bound = (growth + charged + loss.randomized_response_rounding * abs(c)) / (order - 1) * (1 + 4 * EPS)
     except (TooSlowError, ArithmeticError, MemoryError, ValueError):
         return math.inf
     return max(bound, 0.0) if bound < math.inf else math.inf  # NaN is not below inf

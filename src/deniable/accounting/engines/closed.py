@@ -10,7 +10,8 @@ from scipy.special import ndtr, ndtri
 
 from deniable._check import FloatArray
 from deniable.accounting.engines.likelihood import LikelihoodRatioTradeoff, Tails, dual_from, hockey_stick_from
-from deniable.accounting.loss import EPS, TINY
+from deniable.accounting.loss import EPS, TINY, PrivacyLoss
+from deniable.accounting.renyi import loss_divergence
 from deniable.accounting.steps.ratios import log_ratio
 from deniable.curves import Direction
 
@@ -27,6 +28,10 @@ class OneStepTradeoff(LikelihoodRatioTradeoff):
 
     def _largest_log_ratio(self, direction: Direction) -> float:
         return math.inf if direction == "add" else -math.log1p(-self.rate)
+
+    def _renyi(self, order: FloatArray, direction: Direction) -> FloatArray:
+        one = np.ones(1)
+        return loss_divergence(PrivacyLoss(self.noise * one, self.rate * one, one, 0.0), order, direction)
 
     def _tails(self, threshold: FloatArray, wanted: str = "hockey_stick") -> Tails:
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):

@@ -321,6 +321,21 @@ class FiniteTradeoff(Tradeoff):
     def _least_log_ratio(self, direction: Direction) -> float:
         return self.below.reach[0 if direction == "add" else 1] - self._slack(self.below)
 
+    def _renyi(self, order: FloatArray, direction: Direction) -> FloatArray:
+        """log E_P[r^{α−1}]/(α − 1), what was left out under P at the largest ratio."""
+        if direction == "remove":
+            return self._swapped._renyi(order, "add")
+        law = self.above
+        if law.only[0] > 0:
+            return np.full(order.shape, np.inf)
+        power = order[:, None] - 1
+        largest = law.reach[0] + self._slack(law)
+        exponent = np.where(law.p > 0, power * (law.log_ratio + law.shift) + np.log(np.maximum(law.p, _TINY)), -np.inf)
+        lost = power * largest + np.log(law.lost[0]) if law.lost[0] > 0 else np.full(power.shape, -np.inf)
+        total = np.logaddexp.reduce(np.concatenate([exponent, lost], axis=1), axis=1)
+        rounding = law.relative_error + _EPS * (64 + 4 * power[:, 0] * np.max(np.abs(law.log_ratio), initial=0.0))
+        return np.asarray(np.minimum((total + rounding) / power[:, 0] * (1 + 4 * _EPS), largest))
+
     @staticmethod
     def _slack(law: FiniteLaw) -> float:
         return law.shift + (4 * _EPS * max(x for x in (*law.reach, 0.0) if x < math.inf) if law.shift > 0 else 0.0)

@@ -1,7 +1,7 @@
-"""From Rényi divergences to the ROC: the test that an attacker uses is a pair of coins, and these obey every order.
+"""From Rényi divergences to the ROC: a test turns two worlds into two coins, and these obey every order.
 
-A test with false positive rate x and true positive rate y turns P and Q into Bern(y) and Bern(x), and a divergence never
-grows by processing. So for every order α > 1 with D_α(P‖Q) ≤ ρ, and with D_α(Q‖P) ≤ ρ′,
+A test with false positive rate x and true positive rate y turns P and Q into Bern(y) and Bern(x), and a divergence
+never grows by processing. So for every order α > 1 with D_α(P‖Q) ≤ ρ, and with D_α(Q‖P) ≤ ρ′,
 
     y^α·x^{1−α} + (1 − y)^α·(1 − x)^{1−α} ≤ e^{(α−1)ρ},    x^α·y^{1−α} + (1 − x)^α·(1 − y)^{1−α} ≤ e^{(α−1)ρ′}.
 
@@ -11,16 +11,16 @@ g_y > 0 the tangent plane gives a half-plane that contains it:
     y ≤ y₀ + (c − g(x₀, y₀))/g_y + s·(x − x₀),   s = −g_x/g_y.
 
 At x = x₀ that is the bound on the TPR; its intercept bounds H_s, and as H is convex in γ, chords between two slopes
-bound it between them. Whatever x₀, y₀ and α are, the bounds hold: the searches for good ones prove nothing. *No bound at
-one false positive rate can be smaller*: the two coins are themselves a mechanism with this guarantee. A curve that one
-mechanism attains everywhere need not exist, so nothing is claimed from below.
+bound it between them. Whatever x₀, y₀ and α are, the bounds hold: the searches for good ones prove nothing. *No bound
+at one false positive rate can be smaller*: the two coins are themselves a mechanism with this guarantee. A curve that
+one mechanism attains everywhere need not exist, so nothing is claimed from below.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,7 +71,7 @@ class RenyiRegionTradeoff(Tradeoff):
     def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
         plain = np.maximum(-np.expm1(np.minimum(log_gamma, 0.0)), 0.0)
         if side == "lower":
-            return plain if self.below is None else self.below._sticks(log_gamma, direction, side)
+            return plain if self.below is None else self.below._hockey_sticks(log_gamma, direction, side)
         found = np.ones_like(log_gamma)
         found[np.isposinf(log_gamma)] = 0.0  # a finite divergence: nothing happens under P alone
         if not self._orders.size and not np.isfinite(self._ratio_bound(direction, "upper")):
@@ -113,11 +113,12 @@ class RenyiRegionTradeoff(Tradeoff):
     def _epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
         """From the hockey sticks of the ladder's tangents."""
         near = np.full(delta.shape, -np.inf)
-        for way in ("add", "remove") if direction == "both" else (direction,):
-            lines = self._ladders[cast(Direction, way)]
-            stick = lines.y - lines.slope * _LADDER
+        ways: tuple[Direction, ...] = ("add", "remove") if direction == "both" else (direction,)
+        for way in ways:
+            lines = self._ladders[way]
+            height = lines.y - lines.slope * _LADDER
             with np.errstate(divide="ignore", invalid="ignore"):
-                x, y = np.log(stick), np.log(lines.slope)
+                x, y = np.log(height), np.log(lines.slope)
             known = np.isfinite(x) & np.isfinite(y)
             if known.any():
                 order = np.argsort(x[known])
@@ -155,7 +156,11 @@ class RenyiRegionTradeoff(Tradeoff):
             y, slope, error = _tangents(x[:, None], near, log_c, backward)
             which = np.argmin(y, axis=1)
             found = _Lines(
-                y[rows, which], slope[rows, which], error[rows, which], near[rows, which], np.full(x.size, backward)
+                y[rows, which],
+                slope[rows, which],
+                error[rows, which],
+                near[rows, which],
+                np.full(x.size, float(backward)),
             )
             better = found.y < best.y
             best = _Lines(*(np.where(better, new, old) for new, old in zip(found, best, strict=True)))
@@ -174,12 +179,10 @@ class RenyiRegionTradeoff(Tradeoff):
             rising = np.exp(np.minimum(ratio + np.log(x), 1.0)) * (1 + 2 * EPS * (ratio + 750 if ratio < 1e4 else 2))
             falling = (np.exp(-back) * x - np.expm1(-back)) * (1 + 8 * EPS)
             steep = np.exp(ratio)
-        first = rising <= falling
-        slope = np.where(first, steep, np.exp(-back))
-        none = np.minimum(rising, falling) >= 1
-        y = np.where(none, 1.0, np.minimum(rising, falling))
-        slope = np.where(none, 0.0, slope)
-        return _Lines(y, slope, np.full(x.size, 4 * EPS * (1 + min(ratio, back))), np.full(x.size, 2.0), ~first)
+        lower, none = np.minimum(rising, falling), np.minimum(rising, falling) >= 1
+        slope = np.where(none, 0.0, np.where(rising <= falling, steep, np.exp(-back)))
+        error = np.full(x.size, 4 * EPS * (1 + min(ratio, back)))
+        return _Lines(np.where(none, 1.0, lower), slope, error, np.full(x.size, 2.0), (falling < rising) * 1.0)
 
     def _stick_above(self, log_gamma: FloatArray, direction: Direction) -> FloatArray:
         """H_γ for γ ≥ 1: the test at which the ROC has the slope γ, from both sides."""

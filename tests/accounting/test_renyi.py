@@ -1,0 +1,85 @@
+"""Rényi divergences out of curves: closed forms, quadrature in 40 digits, dp-accounting, enumeration."""
+
+from __future__ import annotations
+
+import math
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+import deniable as dn
+from deniable.accounting.renyi import TabulatedCurve
+
+
+def quadrature(sigma, rate, order):
+    """D_α(P‖Q) and D_α(Q‖P) of one step by quadrature in 40 digits."""
+    mp.mp.dps = 40
+    s, q, a = mp.mpf(sigma), mp.mpf(rate), mp.mpf(order)
+
+    def moment(power):
+        def f(x):
+            ratio = 1 - q + q * mp.exp((2 * x - 1) / (2 * s**2))
+            return mp.npdf(x, 0, s) * ratio**power
+
+        return mp.quad(f, [-30 * s, -3, -1, 0, 0.5, 1, 2, order, order + 3, order + 30 * s])
+
+    return mp.log(moment(a)) / (a - 1), mp.log(moment(1 - a)) / (a - 1)
+
+
+@pytest.mark.parametrize(("sigma", "rate", "order"), [(1.0, 0.01, 1.5), (0.7, 0.3, 1.05), (2.0, 0.05, 7.25)])
+def test_sampled_gaussian_against_quadrature(sigma, rate, order):
+    add, remove = quadrature(sigma, rate, order)
+    for steps in (1, 300):
+        t = dn.tradeoff(dn.SubsampledGaussian(sigma, rate, steps))
+        for way, truth in (("add", add * steps), ("remove", remove * steps)):
+            assert truth <= t.renyi(order, way) <= truth * (1 + 1e-6) + 1e-12 * steps
+        assert t.renyi(order) == max(t.renyi(order, "add"), t.renyi(order, "remove"))
+        assert t.inverse().renyi(order, "add") == t.renyi(order, "remove")
+
+
+def test_the_figures_of_dp_accounting_at_whole_orders():
+    dp = pytest.importorskip("dp_accounting")
+    rdp = pytest.importorskip("dp_accounting.rdp")
+    orders = [2.0, 3.0, 8.0, 32.0]
+    accountant = rdp.RdpAccountant(orders)
+    accountant.compose(dp.SelfComposedDpEvent(dp.PoissonSampledDpEvent(0.02, dp.GaussianDpEvent(1.1)), 500))
+    ours = dn.tradeoff(dn.SubsampledGaussian(1.1, 0.02, 500)).renyi(orders)
+    assert ours == pytest.approx(accountant._rdp, rel=1e-9)
+    assert ours.shape == (4,)
+
+
+def test_closed_forms():
+    assert dn.tradeoff(dn.GaussianDP(0.8)).renyi(5.0) == pytest.approx(5 * 0.32, rel=1e-14)
+    p = math.exp(0.7) / (1 + math.exp(0.7))
+    order = np.array([1.01, 2.0, 30.0])
+    enumerated = np.log(p**order * (1 - p) ** (1 - order) + (1 - p) ** order * p ** (1 - order)) / (order - 1)
+    one, many = dn.tradeoff(dn.PureDP(0.7)), dn.tradeoff(dn.Composition([dn.PureDP(0.7)] * 5))
+    for t, times in ((one, 1), (many, 5)):
+        assert np.all(t.renyi(order) >= times * enumerated * (1 - 1e-12))
+        assert t.renyi(order) == pytest.approx(times * enumerated, rel=1e-10)
+        assert t.renyi(np.inf) == pytest.approx(0.7 * times, rel=1e-12)
+    assert dn.tradeoff(dn.ApproximateDP(0.7, 1e-9)).renyi(2.0) == math.inf
+    assert dn.tradeoff(dn.ApproximateDP(0.7, 1e-9) + dn.GaussianDP(1.0)).renyi(2.0) == math.inf
+
+
+def test_what_is_tabulated_holds_between_the_orders():
+    """Chords of (α − 1)·D_α lie above it, and beyond the last order nothing is known."""
+    known = np.array([1.5, 2.0, 6.0, 20.0])
+    curve = TabulatedCurve(known, known * 0.5, known * 0.5)  # ρ = ½
+    order = np.array([1.1, 1.5, 1.7, 3.0, 6.0, 19.0, 20.5, np.inf])
+    found = curve.divergence(order, "add")
+    assert np.all(found >= order * 0.5)
+    assert np.all(found[:6] <= np.array([0.75, 0.75, 1.0, 3.0, 3.0, 10.0]))
+    assert np.all(np.isinf(found[6:]))
+
+
+@pytest.mark.parametrize("order", [1.0, 0.5, math.nan])
+def test_orders_up_to_one_are_refused(order):
+    with pytest.raises(dn.InputError, match="order must be above 1"):
+        dn.tradeoff(dn.GaussianDP(1.0)).renyi(order)
+
+
+def test_curves_without_a_law_refuse():
+    with pytest.raises(dn.InputError, match="renyi is not known"):
+        dn.tradeoff(dn.PureDP(1.0), adjacency="replace").renyi(2.0)
