@@ -22,8 +22,8 @@ from deniable.curves import Direction, randomized_response_divergence
 
 _LEFT_OUT = 1e-18  # relative error of one step's sum over nodes, above e^{−44}
 _DEEPEST = 1500.0  # −log of the smallest probability that matters, twice
-_RATIO = 1.12  # of neighbouring orders minus 1, where a curve is known at every order
-_LEAST = 0.01  # the smallest order is 1 + this
+_RATIO = 1.15  # of neighbouring orders minus 1, where a curve is known at every order
+_LEAST = 1e-4  # the smallest order is 1 + this
 
 
 class RenyiCurve(ABC):

@@ -30,7 +30,7 @@ from deniable.accounting.loss import EPS
 from deniable.accounting.renyi import RenyiCurve
 from deniable.curves import _OPPOSITE, AnyDirection, Direction, Side, Tradeoff
 
-_NEWTON = 12  # steps towards the boundary
+_NEWTON = 20  # steps towards the boundary, among the first some halvings
 _NARROWED = 3  # rounds in which better orders are looked for between neighbours,
 _TRIED = 7  # so many a round
 _ROUNDS = 5  # in which the best test for a hockey stick is looked for,
@@ -248,11 +248,15 @@ def _tangents(
         top = 1 - EPS / 2
         y = np.clip(y, x, top)
         up, down = (-one_less, order) if backward else (order, -one_less)  # exponents of y and of x
-        for _ in range(_NEWTON):
+        low, high = np.broadcast_to(x, y.shape), y
+        for k in range(_NEWTON):
             a, b, _, _ = terms(y)
-            fall = up * (a / y - b / (1 - y)) / (a + b)
-            step = np.log(a + b) / fall
-            y = np.clip(np.where(np.isfinite(step) & (fall > 0), y - step, y), x, top)
+            above = np.log(a + b)  # of the boundary
+            low, high = np.where(above > 0, low, y), np.where(above > 0, y, high)
+            newton = y - above * (a + b) / (up * (a / y - b / (1 - y)))
+            middle = np.where(high > 10 * low, np.sqrt(low * high), (low + high) / 2)
+            y = np.where((newton > low) & (newton < high) & ((k % 3 != 1) | (k > 9)), newton, middle)
+            y = np.clip(y, x, top)
         a, b, wrong_a, wrong_b = terms(y)
         g_y, g_x = up * (a / y - b / (1 - y)), down * (a / x - b / (1 - x))
         wrong_y = np.abs(up) * (a / y * (wrong_a + 4 * EPS) + b / (1 - y) * (wrong_b + 4 * EPS))
