@@ -34,7 +34,7 @@ extensions = [
 ]
 exclude_patterns = ["_build"]
 templates_path: list[str] = []
-source_suffix = {".md": "myst-nb", ".rst": "restructuredtext"}
+source_suffix = {".rst": "restructuredtext", ".md": "myst-nb"}  # autosummary writes the first kind
 
 # pages are Markdown; only those with code cells are executed
 myst_enable_extensions = ["colon_fence", "deflist"]
@@ -52,6 +52,7 @@ autodoc_default_options = {"members": True, "show-inheritance": False}
 python_use_unqualified_type_names = True
 napoleon_google_docstring = False
 napoleon_use_rtype = False
+napoleon_use_ivar = True
 default_role = "any"
 
 copybutton_prompt_text = r">>> |\$ "
@@ -64,6 +65,7 @@ html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
+    "header_links_before_dropdown": 6,
     "navigation_with_keys": False,
     "show_toc_level": 2,
     "secondary_sidebar_items": ["page-toc"],
@@ -72,3 +74,22 @@ html_theme_options = {
     "pygments_light_style": "tango",
     "pygments_dark_style": "monokai",
 }
+
+
+def escape_bars(app, what, name, obj, options, lines):
+    """|x| is an absolute value here, not a substitution; code between double backticks stays as it is."""
+    for k, line in enumerate(lines):
+        parts = line.split("``")
+        parts[::2] = [part.replace("|", "\\|") for part in parts[::2]]
+        lines[k] = "``".join(parts)
+
+
+def skip_foreign(app, what, name, obj, skip, options):
+    """Leave out what scikit-learn's base classes bring: it is documented there."""
+    return True if str(getattr(obj, "__module__", "")).startswith("sklearn.") else None
+
+
+def setup(app):
+    """Register the two hooks."""
+    app.connect("autodoc-process-docstring", escape_bars)
+    app.connect("autodoc-skip-member", skip_foreign)

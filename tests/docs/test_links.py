@@ -17,3 +17,13 @@ PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", *M
 def test_links(page):
     targets = re.findall(r"\]\((?!https?://|#)([^)#\s]+)", page.read_text())
     assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+def test_every_page_of_the_site_is_in_a_table_of_contents():
+    docs = ROOT / "docs"
+    listed = {"index.md"}
+    for page in MARKDOWN:
+        for block in re.findall(r"```\{toctree\}\n(.*?)```", page.read_text(), re.DOTALL):
+            entries = [line for line in block.splitlines() if line and not line.startswith(":")]
+            listed |= {str((page.parent / f"{entry}.md").relative_to(docs)) for entry in entries}
+    assert {str(page.relative_to(docs)) for page in MARKDOWN} - listed == set()
