@@ -96,6 +96,15 @@ def equal_mass_edges(cells: NoisyCells, bins: int) -> FloatArray:
     return found[(found > cells.low) & (found < cells.high)]
 
 
+def mass_between(cells: NoisyCells, edges: FloatArray) -> FloatArray:
+    """Return the share of the mass in each bin, the outer ones included; equal shares if there is no mass."""
+    total = float(cells.mass.sum())
+    if not total > 0:
+        return np.full(edges.size + 1, 1 / (edges.size + 1))
+    reached = np.interp(edges, cells.bounds, np.concatenate(([0.0], np.cumsum(cells.mass))) / total)
+    return np.diff(reached, prepend=0.0, append=1.0)
+
+
 def quantile(cells: NoisyCells, share: float) -> float:
     """Return the point below which ``share`` of the mass lies."""
     total = float(cells.mass.sum())

@@ -29,6 +29,7 @@ class Thermometer:
     low: float
     high: float
     line: float  # share of the squared norm that the linear term has
+    mass: FloatArray | None = None  # noisy share of the records in each bin, where it is well known
 
     @property
     def size(self) -> int:

@@ -17,6 +17,7 @@ from deniable.training.encoders import Codes, Encoder
 from deniable.training.interactions import Pair
 from deniable.training.looks import BINS_SHARE, Declared, Look, Units, encoders_for
 from deniable.training.losses import RESIDUAL, Loss
+from deniable.training.shrinkage import shrunk_coefficients
 from deniable.training.spending import Spending
 
 STEPS = 400
@@ -136,6 +137,8 @@ class Task:
             spending = Spending(row, data.coarser)
         channel = look.source.channel(name, sd, plan.steps)
         coefficients = descend(design, basis, loss, data, plan, channel, spending.admit)
+        felt = float(sd[0, 0] * basis.scale[0]) / data.unit
+        coefficients = shrunk_coefficients(coefficients, encoders, basis, loss, plan, self.n, felt)
         return _Descent(Additive(encoders, pairs, basis, coefficients), design, spending.squares)
 
     def choose(self, mains: _Descent, wanted: int) -> tuple[Pair, ...]:

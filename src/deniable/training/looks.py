@@ -151,16 +151,18 @@ def encoders_for(look: Look, table: Table, declared: Declared, model: str, mu: f
                 cells = bins.NoisyCells(*span, np.linspace(*span, BINS + 1)[1:-1], np.ones(BINS))
             else:
                 cells = number_cells(look, name, table.values(j), each, span, n)
-            line = LINE_OF_FEW if not n * each >= INFORMATIVE else LINE_OF_MANY
-            out.append(_number_encoder(name, cells, model, span, line))
+            out.append(_number_encoder(name, cells, model, span, informed=n * each >= INFORMATIVE))
     return tuple(out)
 
 
 def _number_encoder(
-    name: Any, cells: bins.NoisyCells, model: str, span: tuple[float, float] | None, line: float
+    name: Any, cells: bins.NoisyCells, model: str, span: tuple[float, float] | None, *, informed: bool
 ) -> Encoder:
     if model == "additive":
-        return Thermometer(name, bins.equal_mass_edges(cells, BINS), cells.low, cells.high, line)
+        edges = bins.equal_mass_edges(cells, BINS)
+        if informed:
+            return Thermometer(name, edges, cells.low, cells.high, LINE_OF_MANY, bins.mass_between(cells, edges))
+        return Thermometer(name, edges, cells.low, cells.high, LINE_OF_FEW)
     if span is not None:
         return Levels(name, *span)
     low, high = bins.quantile(cells, 0.01), bins.quantile(cells, 0.99)

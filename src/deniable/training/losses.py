@@ -41,6 +41,14 @@ class Loss(Protocol):
         """Largest second derivative, which limits the length of a step."""
 
     @property
+    def bend(self) -> float:
+        """Usual second derivative, for scores near 0."""
+
+    @property
+    def scatter(self) -> float:
+        """Usual mean square of a residual."""
+
+    @property
     def travel(self) -> float:
         """How far the coefficients may go, in units of μ: one over the rule's implicit ridge."""
 
@@ -82,6 +90,8 @@ class Logistic:
     clip: float = 0.5
     outputs: int = 1
     curvature: float = 0.25
+    bend: float = 0.25
+    scatter: float = 0.25
     travel: float = 3.0
     reach: float = 3.0
 
@@ -109,6 +119,16 @@ class Softmax:
     travel: float = 3.0
     reach: float = 3.0
 
+    @property
+    def bend(self) -> float:
+        """Second derivative at equal probabilities."""
+        return (1 - 1 / self.outputs) / self.outputs
+
+    @property
+    def scatter(self) -> float:
+        """Mean square of one residual at equal probabilities, clipped."""
+        return min(self.bend, self.clip**2 / self.outputs)
+
     def residuals(self, scores: list[Scores], target: FloatArray) -> list[FloatArray]:
         """Return the clipped residual vectors, one array per class."""
         largest = scores[0]
@@ -134,8 +154,14 @@ class Squared:
     clip: float = 0.5
     outputs: int = 1
     curvature: float = 1.0
+    bend: float = 1.0
     travel: float = 0.75
     reach: float = 0.35
+
+    @property
+    def scatter(self) -> float:
+        """Half of the target's variance, or what the clip leaves."""
+        return min(self.clip**2, 0.5)
 
     def residuals(self, scores: list[Scores], target: FloatArray) -> list[FloatArray]:
         """Return the clipped differences; targets are in the units of the scores."""
@@ -151,6 +177,8 @@ class Poisson:
     clip: float = 0.5
     outputs: int = 1
     curvature: float = 2.0
+    bend: float = 1.0
+    scatter: float = 0.25
     travel: float = 0.75
     reach: float = 0.35
 

@@ -1,0 +1,106 @@
+"""Shrinkage of shape functions: what the noise alone explains goes, what it cannot stays."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import deniable as dn
+from deniable.training import bins, fitting
+from deniable.training.descent import Plan
+from deniable.training.shrinkage import _kept, responses
+
+pytestmark = pytest.mark.filterwarnings("ignore::deniable.training.TrainingWarning")
+
+
+def averaged(plan: Plan, curvature: float, forces: np.ndarray) -> float:
+    """The descent itself, in one dimension, on a parabola that is pushed by ``forces``: slow oracle."""
+    w = velocity = mean = 0.0
+    for step in range(plan.steps):
+        velocity = plan.momentum * velocity + curvature * w - forces[step]
+        w -= plan.step * velocity
+        mean += w * (step >= plan.steps // 2)
+    return mean / (plan.steps - plan.steps // 2)
+
+
+@pytest.mark.parametrize("plan", [Plan(40, 0.02), Plan(7, 0.1, 0.5), Plan(400, 1e-4)])
+def test_responses_are_those_of_the_descent(plan):
+    curvature = np.array([0.0, 0.3, 5.0])
+    gain, noise = responses(plan, curvature)
+    pushes = np.eye(plan.steps)
+    for k, one in enumerate(curvature):
+        weights = [averaged(plan, one, push) for push in pushes]
+        assert gain[k] == pytest.approx(averaged(plan, one, np.ones(plan.steps)), rel=1e-10)
+        assert noise[k] == pytest.approx(np.square(weights).sum(), rel=1e-10)
+
+
+def test_kept_is_the_posterior_mean_that_it_claims():
+    """Signals drawn from the law beforehand: the kept share estimates the truth better than all or nothing."""
+    rng = np.random.default_rng(0)
+    gain, variance, relative = np.full(30, 0.9), np.full(30, 0.04), np.ones(30)
+    for spread in (0.01, 0.2, 5.0):
+        errors = np.zeros(3)
+        for _ in range(100):
+            truth = rng.normal(0, spread, (30, 1))
+            seen = gain[:, None] * truth + rng.normal(0, 0.2, (30, 1))
+            kept = _kept(seen, gain, variance, relative)
+            assert ((kept >= 0) & (kept <= 1)).all()
+            best = gain * spread**2 / (gain**2 * spread**2 + variance)
+            errors += [np.square(c * seen[:, 0] - truth[:, 0]).sum() for c in (kept, np.ones(30), np.minimum(best, 1))]
+        assert errors[0] <= errors[1] * 1.001
+        assert errors[0] <= errors[2] * 1.1 + 0.03 * errors[1]  # nearly as good as knowing the spread
+
+
+def fitted(y, X, **options):
+    model = dn.PrivateClassifier(insecure_testing_rng=np.random.default_rng(0), **options)
+    return model.fit(X, y)
+
+
+def shape(model, column: int) -> np.ndarray:
+    start = model.model_.basis.starts[column]
+    return model.model_.cell_scores()[start : start + 32, 0]
+
+
+def test_a_column_that_tells_nothing_goes_and_one_that_does_stays(monkeypatch):
+    rng = np.random.default_rng(1)
+    X = rng.uniform(-1, 1, (10_000, 3))
+    y = rng.random(10_000) < 1 / (1 + np.exp(-2 * np.sin(3 * X[:, 0]) - 0.3))
+    now = fitted(y, X, advantage=0.2)
+    with monkeypatch.context() as patch:
+        patch.setattr(fitting, "shrunk_coefficients", lambda found, *rest: found)
+        raw = fitted(y, X, advantage=0.2)
+    assert np.ptp(shape(now, 0)) > 0.9 * np.ptp(shape(raw, 0))
+    for column in (1, 2):
+        assert np.ptp(shape(now, column)) < 0.3 * np.ptp(shape(raw, column))
+    assert now.predict_proba(X)[:, 1].mean() == pytest.approx(raw.predict_proba(X)[:, 1].mean(), abs=0.01)
+    assert now.certificate_.uses == raw.certificate_.uses  # costs nothing
+    truth = 2 * np.sin(3 * X[:, 0]) + 0.3
+    errors = [np.mean((model.decision_function(X) - truth) ** 2) for model in (now, raw)]
+    assert errors[0] < errors[1]
+
+
+def test_where_bins_are_not_known_nothing_is_shrunk(monkeypatch):
+    rng = np.random.default_rng(2)
+    X, y = rng.normal(size=(300, 3)), np.arange(300) % 2
+    now = fitted(y, X)
+    monkeypatch.setattr(fitting, "shrunk_coefficients", lambda found, *rest: found)
+    np.testing.assert_array_equal(now.model_.coefficients, fitted(y, X).model_.coefficients)
+
+
+def test_three_classes_and_regressions_shrink_as_well():
+    rng = np.random.default_rng(3)
+    X = rng.uniform(-1, 1, (8_000, 2))
+    y = np.digitize(X[:, 0] + 0.2 * rng.normal(size=8_000), [-0.3, 0.3])
+    classes = fitted(y, X, advantage=0.4)
+    assert np.ptp(shape(classes, 1)) < 0.1 * np.ptp(shape(classes, 0))
+    assert np.mean(classes.predict(X) == y) > 0.75
+    with pytest.warns(dn.training.TrainingWarning):
+        model = dn.PrivateRegressor(advantage=0.4, insecure_testing_rng=np.random.default_rng(0)).fit(X, 3.0 * X[:, 0])
+    assert np.ptp(shape(model, 1)) < 0.1 * np.ptp(shape(model, 0))
+
+
+def test_mass_of_bins():
+    cells = bins.NoisyCells(0.0, 4.0, np.array([1.0, 2.0]), np.array([1.0, 1.0, 2.0]))
+    np.testing.assert_allclose(bins.mass_between(cells, np.array([0.5, 2.0, 3.0])), [0.125, 0.375, 0.25, 0.25])
+    empty = bins.NoisyCells(0.0, 1.0, np.array([0.5]), np.zeros(2))
+    np.testing.assert_allclose(bins.mass_between(empty, np.array([0.1, 0.2])), [1 / 3] * 3)
