@@ -109,4 +109,4 @@ def _kept(seen: FloatArray, gain: FloatArray, variance: FloatArray, relative: Fl
     expected = gain**2 * prior + variance
     logs = -0.5 * (seen.shape[1] * np.log(expected) + np.square(seen).sum(axis=1) / expected).sum(axis=1)
     weights = np.exp(logs - logsumexp(logs))
-    return np.minimum(weights @ np.minimum(gain * prior / expected, 1.0), 1.0)
+    return np.asarray(np.minimum(weights @ np.minimum(gain * prior / expected, 1.0), 1.0))
