@@ -25,7 +25,7 @@ from deniable.mechanisms import (
 if TYPE_CHECKING:
     from deniable import bounds, unlearning
     from deniable.accounting import individual_tradeoffs, tradeoff
-    from deniable.audit import SequentialAudit, attack_estimator, audit_scores, check_promise, promise
+    from deniable.audit import SequentialAudit, attack_estimator, audit_scores, canaries, check_promise, promise
     from deniable.curves import Assumptions, Tradeoff
     from deniable.integrations.display import MembershipRocDisplay
     from deniable.integrations.dp_event import from_dp_event
@@ -58,6 +58,7 @@ _LAZY: dict[str, str] = {
     "audit_scores": "deniable.audit",
     "bounds": "deniable.bounds",
     "calibrate": "deniable.planning",
+    "canaries": "deniable.audit",
     "check_promise": "deniable.audit",
     "exact_membership": "deniable.noise",
     "from_dp_event": "deniable.integrations.dp_event",
@@ -100,6 +101,7 @@ __all__ = [
     "audit_scores",
     "bounds",
     "calibrate",
+    "canaries",
     "check_promise",
     "exact_membership",
     "from_dp_event",

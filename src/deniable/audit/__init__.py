@@ -1,5 +1,6 @@
 """Measured attacks: games, exact intervals, verdicts. Nothing here imports the code that it audits."""
 
+from deniable.audit.canary import Canaries, canaries
 from deniable.audit.checking import NothingChecked, PromiseBroken, PromiseCheck, check_promise, promise
 from deniable.audit.estimators import attack_estimator
 from deniable.audit.games import final_model_limit, play_game
@@ -20,6 +21,7 @@ from deniable.audit.verdict import Verdict
 
 __all__ = [
     "AttackScores",
+    "Canaries",
     "Interval",
     "NothingChecked",
     "OneRunAudit",
@@ -37,6 +39,7 @@ __all__ = [
     "attack_transcript",
     "audit_one_run",
     "audit_scores",
+    "canaries",
     "check_promise",
     "final_model_limit",
     "output_perturbation_scores",

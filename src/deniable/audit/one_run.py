@@ -13,13 +13,19 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deniable._check import InputError, choice, integer, number, numbers
+from deniable._check import FloatArray, InputError, choice, integer, number, numbers
 from deniable._search import bisect
 from deniable._tails import TAIL_ERROR, binomial_above
+from deniable.audit.betting import GAMMAS
 from deniable.audit.families import EpsilonDelta, Family, Gaussian
 from deniable.audit.intervals import Interval
+from deniable.audit.promises import promised_curve
+from deniable.audit.verdict import Outcome, Verdict, describe
+from deniable.curves import Tradeoff
+from deniable.mechanisms import Mechanism
 
 Bound = Literal["steinke", "f-dp"]
+_MOST_LOG = 31.0  # 1 − log of a p-value: below e⁻³⁰ they are not told apart
 
 
 @dataclass(frozen=True)
@@ -62,6 +68,47 @@ class OneRunAudit:
             "mu (Gaussian DP)",
             "f-dp",
         )
+
+    def compare(self, tradeoff: Tradeoff | Mechanism) -> Verdict:
+        """Judge a promised curve, any one: the f-DP bound with its symmetric hull.
+
+        "inconclusive": even if all guesses had been right the promise would stand, or the p-value lies between one and
+        two times the permitted error.
+
+        Parameters
+        ----------
+        tradeoff
+            The promise for each record, a mechanism or a trade-off.
+        """
+        curve = promised_curve(tradeoff)
+        family, allowed, tests = _Promised.of(curve), 1 - self.confidence, len(self.guesses)
+
+        def refuted(right: tuple[int, ...], error: float) -> list[bool]:
+            pairs = zip(self.guesses, right, strict=True)
+            return [rejects_f_dp(family, 0.0, self.canaries, r, v, error / tests) for r, v in pairs]
+
+        smallest = bisect(lambda x: any(refuted(self.right, float(np.exp(1 - x)))), 1.0, _MOST_LOG, relative=1e-3)[0]
+        p_value, now = float(np.exp(1 - smallest)), refuted(self.right, allowed)
+        outcome: Outcome = "consistent"
+        if any(now):
+            outcome, p_value = "violated", min(p_value, allowed)
+        elif p_value <= 2 * allowed or not any(refuted(self.guesses, allowed)):
+            outcome = "inconclusive"
+        deciding = now.index(True) if any(now) else tests - 1
+        r, v = self.guesses[deciding], self.right[deciding]
+        promised = self._most_right(family, r, allowed / tests) / r
+        measured = Interval(v / r, v / r, v / r, f"share of right guesses among {r}", self.confidence, sides="lower")
+        certain = self.confidence - (1 - curve.confidence)  # a promise that may itself fail uses up confidence
+        words = repr(tradeoff) if isinstance(tradeoff, Mechanism) else describe(curve)
+        return Verdict(outcome, p_value, certain, tests, None, promised, measured, words)
+
+    def _most_right(self, family: Family, r: int, error: float) -> int:
+        """Return the largest number of right guesses that does not contradict the promise."""
+        low, high = 0, r + 1  # the first does not contradict, the second would
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if rejects_f_dp(family, 0.0, self.canaries, r, middle, error) else (middle, high)
+        return low
 
     def _lower(self, rejects: Callable[[float, int, int, float], bool], name: str, method: str) -> Interval:
         error = (1 - self.confidence) / len(self.guesses)
@@ -156,6 +203,23 @@ def rejects_f_dp(family: Family, value: float, m: int, r: int, v: int, error: fl
         if r / m < R + H:
             return True
     return False
+
+
+@dataclass(frozen=True, eq=False)
+class _Promised(Family):
+    """One promised curve, made symmetric: TPR ≤ min over γ of H_γ + γ·FPR, H the larger of both directions."""
+
+    sticks: FloatArray
+
+    @classmethod
+    def of(cls, curve: Tradeoff) -> _Promised:
+        """Return the symmetric hull of a curve, from its hockey sticks at the slopes of :data:`GAMMAS`."""
+        return cls(np.maximum(curve.hockey_stick(GAMMAS), curve.hockey_stick(GAMMAS, "remove")))
+
+    def ceiling(self, fpr: FloatArray, value: float | FloatArray) -> FloatArray:
+        """Return the hull: concave, as a minimum of lines, and at least the promise; ``value`` is not used."""
+        lines = self.sticks + GAMMAS * np.asarray(fpr)[..., None]
+        return np.asarray(np.minimum(1.0, lines.min(axis=-1) * (1 + 1e-14)))
 
 
 def _largest(rejects: Callable[[float], bool]) -> float:

@@ -129,9 +129,16 @@ def _one_model(
 def _fit_and_look(estimator: Any, X: Any, y: NDArray[Any], task: Task, rows: NDArray[np.intp], seed: int) -> FloatArray:
     part = X.iloc[rows] if hasattr(X, "iloc") else X[rows]
     if not hasattr(estimator, "fit"):  # a train function
-        predict = estimator(part, y[rows], seed)
-        return signals(predict, np.unique(y) if task == "classification" else None, X, y)
-    model = _seeded(estimator, seed).fit(part, y[rows])
+        return model_signals(estimator(part, y[rows], seed), X, y, task, np.unique(y))
+    return model_signals(_seeded(estimator, seed).fit(part, y[rows]), X, y, task, np.unique(y))
+
+
+def model_signals(model: Any, X: Any, y: NDArray[Any], task: Task, classes: NDArray[Any]) -> FloatArray:
+    """Return the signals of a fitted estimator, or of a prediction function for ``classes``, on all records."""
+    if not hasattr(model, "predict"):
+        if not callable(model):
+            raise InputError(f"model must be a fitted estimator or a prediction function, got {model!r}")
+        return signals(model, classes if task == "classification" else None, X, y)
     if task == "regression":
         return signals(model.predict, None, X, y)
     if hasattr(model, "predict_proba"):

@@ -1,0 +1,161 @@
+"""Canaries: records put into a training set by the toss of a coin each, to audit the one run that was made anyway."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable._check import FloatArray, InputError, choice, integer
+from deniable.audit.one_run import OneRunAudit, audit_one_run
+from deniable.audit.scoring import loss_of
+from deniable.audit.shadow import Task, model_signals
+
+Kind = Literal["mislabelled", "shuffled", "extreme"]
+
+
+@dataclass(frozen=True, eq=False)
+class Canaries:
+    """A training set with canaries in it.
+
+    Attributes
+    ----------
+    X, y
+        The records to train on: the given ones and the canaries whose coin said "in", in random order.
+    records, labels
+        All canaries, in or out, shape (k, ...) and (k,).
+    included
+        Whether each canary is in, shape (k,): the secret that an attack guesses.
+    kind
+        How they were made.
+    """
+
+    X: Any = field(repr=False)
+    y: NDArray[Any] = field(repr=False)
+    records: Any = field(repr=False)
+    labels: NDArray[Any] = field(repr=False)
+    included: NDArray[np.bool_] = field(repr=False)
+    kind: Kind
+
+    def scores(self, model: Any) -> FloatArray:
+        """Return one score a canary, larger for "in": minus the loss of ``model`` on it.
+
+        ``model`` is what was fitted on ``X`` and ``y``: an estimator, or a prediction function (probabilities or
+        numbers).
+        """
+        task: Task = "regression" if self.labels.dtype.kind == "f" else "classification"
+        return -loss_of(model_signals(model, self.records, self.labels, task, np.unique(self.y)), task)
+
+    def audit(
+        self, model: Any, *, guesses: int | tuple[int, ...] | None = None, confidence: float = 0.95
+    ) -> OneRunAudit:
+        """Audit the one model that was trained; for the parameters see :meth:`scores` and :func:`audit_one_run`.
+
+        Scores of another attack (sums of gradients' products with a canary's, say) go to :func:`audit_one_run`, with
+        ``included``.
+        """
+        return audit_one_run(self.scores(model), self.included, guesses=guesses, confidence=confidence)
+
+
+def canaries(X: Any, y: ArrayLike, k: int = 200, kind: Kind = "mislabelled", *, rng: Any = None) -> Canaries:
+    """Make ``k`` canaries from the data, and put each into the training set by a fair coin of its own.
+
+    Train once on the returned ``X`` and ``y``, as you would have anyway, and let the attack guess the coins:
+    ``canaries(...).audit(model)`` gives lower limits of ε and μ, and judges promises. Works for any estimator, and for
+    PyTorch and Opacus runs (arrays in, arrays out).
+
+    Parameters
+    ----------
+    X, y
+        The records, an array or DataFrame, and their labels (for regression: floats).
+    k
+        How many canaries; about half of them will be in. The more, the more is shown, and the more the model suffers.
+    kind
+        "mislabelled": records of the data with another class (regression: with a target at the far end of the range),
+        which only a model that saw them believes; "shuffled": each column drawn from another record, so that a canary
+        looks plausible and belongs to nobody; "extreme": mislabelled, with every number at an end of its column's
+        range: the largest gradients.
+    rng
+        Seed or generator; by default entropy of the operating system. Whoever scores the canaries must not know it.
+
+    Raises
+    ------
+    InputError
+        For labels of one class, lengths that differ, or too few records.
+    """
+    k = integer("k", k, at_least=10)
+    choice("kind", kind, ("mislabelled", "shuffled", "extreme"))
+    labels = np.asarray(y)
+    if not hasattr(X, "iloc"):
+        X = np.asarray(X)
+    if labels.ndim != 1 or len(labels) != len(X) or len(labels) < 2:
+        raise InputError(f"y must have one label per row of X ({len(X)}, at least 2), got shape {labels.shape}")
+    if len(np.unique(labels)) < 2:
+        raise InputError("y must hold at least two different values, got one; there is nothing to learn from it")
+    generator = np.random.default_rng(rng)
+    place = generator.permutation(np.arange(max(k, len(labels))) % len(labels))[:k]
+    canary_X, canary_y = _rows(X, place), labels[place]
+    if kind == "shuffled":
+        canary_X, canary_y = _shuffled(X, k, generator), generator.choice(labels, size=k)
+    else:
+        canary_y = _other_labels(labels, canary_y, generator)
+    if kind == "extreme":
+        canary_X = _extreme(X, canary_X, generator)
+    included = generator.random(k) < 0.5
+    order = generator.permutation(len(labels) + int(included.sum()))
+    together = _joined(X, _rows(canary_X, np.flatnonzero(included)))
+    return Canaries(
+        _rows(together, order),
+        np.concatenate([labels, canary_y[included]])[order],
+        canary_X,
+        canary_y,
+        included,
+        kind,
+    )
+
+
+def _other_labels(all_labels: NDArray[Any], own: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
+    """Return a wrong label for each: another class, or the end of the range that is farther away."""
+    if all_labels.dtype.kind == "f":
+        low, high = all_labels.min(), all_labels.max()
+        return np.asarray(np.where(own - low > high - own, low, high))
+    classes = np.unique(all_labels)
+    shift = rng.integers(1, len(classes), size=len(own))
+    return np.asarray(classes[(np.searchsorted(classes, own) + shift) % len(classes)])
+
+
+def _shuffled(X: Any, k: int, rng: np.random.Generator) -> Any:
+    if not hasattr(X, "iloc"):
+        flat = X.reshape(len(X), -1)
+        picked = rng.integers(len(X), size=(k, flat.shape[1]))
+        return np.take_along_axis(flat, picked, axis=0).reshape(k, *X.shape[1:])
+    made = _rows(X, rng.integers(len(X), size=k)).reset_index(drop=True)
+    for name in X.columns:
+        made[name] = X[name].iloc[rng.integers(len(X), size=k)].to_numpy()
+    return made
+
+
+def _extreme(X: Any, made: Any, rng: np.random.Generator) -> Any:
+    """Move every number to a random end of its column's range."""
+    if not hasattr(X, "iloc"):
+        if X.dtype.kind not in "iuf":
+            raise InputError("kind 'extreme' needs numbers in X; give a DataFrame if some columns are text")
+        return np.where(rng.random(made.shape) < 0.5, X.min(axis=0), X.max(axis=0))
+    made = made.copy()
+    for name in X.select_dtypes("number").columns:
+        made[name] = np.where(rng.random(len(made)) < 0.5, X[name].min(), X[name].max())
+    return made
+
+
+def _rows(X: Any, chosen: NDArray[np.intp]) -> Any:
+    return X.iloc[chosen] if hasattr(X, "iloc") else X[chosen]
+
+
+def _joined(first: Any, second: Any) -> Any:
+    if not hasattr(first, "iloc"):
+        return np.concatenate([first, second])
+    import pandas as pd
+
+    return pd.concat([first, second], ignore_index=True)

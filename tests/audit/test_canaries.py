@@ -1,0 +1,150 @@
+"""Canaries: fair coins, models that remember are found, mechanisms with a known ε are not overstated."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.tree import DecisionTreeClassifier
+
+import deniable as dn
+from deniable.audit import audit_one_run
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 6))
+    return X, (X[:, 0] + 0.5 * rng.normal(size=400) > 0).astype(int)
+
+
+@pytest.mark.parametrize("kind", ["mislabelled", "shuffled", "extreme"])
+def test_canaries_are_put_in_by_their_coins(data, kind):
+    X, y = data
+    made = dn.canaries(X, y, 60, kind, rng=1)
+    assert made.records.shape == (60, 6)
+    assert len(made.X) == len(made.y) == 400 + made.included.sum()
+    rows = {(*row, label) for row, label in zip(made.X.tolist(), made.y.tolist(), strict=True)}
+    inside = [(*row, label) in rows for row, label in zip(made.records.tolist(), made.labels.tolist(), strict=True)]
+    assert np.all(np.array(inside)[made.included])
+    if kind != "extreme":  # corners are few: one that is out may have a twin that is in
+        np.testing.assert_array_equal(inside, made.included)
+    assert {(*row, label) for row, label in zip(X.tolist(), y.tolist(), strict=True)} <= rows  # nobody is left out
+
+
+def test_the_coins_are_fair_and_independent():
+    X, y = np.arange(40.0)[:, None], np.arange(40) % 2
+    included = np.stack([dn.canaries(X, y, 10, rng=seed).included for seed in range(2000)])
+    assert np.abs(included.mean(axis=0) - 0.5).max() < 0.06
+    assert np.abs(np.corrcoef(included.T) - np.eye(10)).max() < 0.12
+    totals = included.sum(axis=1)
+    assert stats.chisquare(np.bincount(totals, minlength=11), 2000 * stats.binom.pmf(range(11), 10, 0.5)).pvalue > 1e-4
+
+
+def test_mislabelled_means_another_class(data):
+    X, y = data
+    made = dn.canaries(X, y, 100, rng=2)
+    truth = {tuple(row): label for row, label in zip(X.tolist(), y, strict=True)}
+    assert all(truth[tuple(row)] != label for row, label in zip(made.records.tolist(), made.labels, strict=True))
+
+
+def test_extremes_are_at_the_ends(data):
+    X, y = data
+    made = dn.canaries(X, y, 30, "extreme", rng=3)
+    assert np.all((made.records == X.min(axis=0)) | (made.records == X.max(axis=0)))
+
+
+def test_a_model_that_remembers_is_found(data):
+    X, y = data
+    made = dn.canaries(X, y, 300, rng=4)
+    found = made.audit(DecisionTreeClassifier(random_state=0).fit(made.X, made.y))
+    assert found.epsilon().low > 2
+    assert found.mu().low > 1
+    assert found.compare(dn.PureDP(1.0)).violated
+    assert not found.compare(dn.PureDP(found.epsilon(bound="f-dp").low * 1.01)).violated
+
+
+def test_a_model_that_saw_no_canary_shows_nothing(data):
+    X, y = data
+    low = [
+        made.audit(LogisticRegression().fit(X, y), confidence=0.9).epsilon().low
+        for made in (dn.canaries(X, y, 100, rng=seed) for seed in range(40))
+    ]
+    assert np.mean(np.array(low) > 0) <= stats.binom.ppf(1 - 1e-4, 40, 0.1) / 40
+
+
+def test_tables_regression_and_functions_work(data):
+    X, _ = data
+    frame = pd.DataFrame({"a": X[:, 0], "b": np.where(X[:, 1] > 0, "u", "v"), "c": X[:, 2]})
+    made = dn.canaries(frame, X[:, 0] + X[:, 2], 40, "extreme", rng=5)
+    assert set(made.records["b"]) <= {"u", "v"}
+    numbers = made.X[["a", "c"]].to_numpy()
+    model = Ridge().fit(numbers, made.y)
+    scores = dn.audit.canary.Canaries(numbers, made.y, made.records[["a", "c"]].to_numpy(), made.labels,
+                                      made.included, made.kind).scores(model.predict)  # fmt: skip
+    assert scores.shape == (40,)
+    assert np.all(scores <= 0)
+
+
+def labels_by_randomised_response(made, epsilon, rng):
+    """A mechanism with exactly this ε for each canary: says for each whether it was in, by randomised response."""
+    right = rng.random(len(made.included)) < 1 / (1 + np.exp(-epsilon))
+    return np.where(right, made.included, ~made.included).astype(float)
+
+
+def test_a_known_mechanism_is_not_overstated(data):
+    X, y = data
+    promises = {"kept": dn.PureDP(1.0), "weaker": dn.ApproximateDP(0.9, 0.02), "broken": dn.PureDP(0.3)}
+    violated = dict.fromkeys(promises, 0)
+    runs = 30
+    for seed in range(runs):
+        made = dn.canaries(X, y, 400, rng=seed)
+        scores = labels_by_randomised_response(made, 1.0, np.random.default_rng(10**6 + seed))
+        found = audit_one_run(scores, made.included, guesses=400)
+        for name, promise in promises.items():
+            violated[name] += found.compare(promise).violated
+    most = stats.binom.ppf(1 - 1e-4, runs, 0.05)
+    assert violated["kept"] <= most
+    assert violated["broken"] == runs  # negative control
+
+
+def test_curves_are_judged_like_their_parameters():
+    """The symmetric hull of a family's curve refutes what the family's own recursion refutes, but for its grid."""
+    rng = np.random.default_rng(6)
+    included = rng.random(800) < 0.5
+    found = audit_one_run(rng.normal(size=800) + 2 * included, included)
+    mu, epsilon = found.mu().low, found.epsilon(1e-3, bound="f-dp").low
+    assert found.compare(dn.GaussianDP(0.98 * mu)).violated
+    assert not found.compare(dn.GaussianDP(1.001 * mu)).violated
+    assert found.compare(dn.ApproximateDP(0.97 * epsilon, 1e-3)).violated
+    assert not found.compare(dn.ApproximateDP(1.001 * epsilon, 1e-3)).violated
+    assert found.compare(dn.GaussianDP(1.5)).outcome == "consistent"
+    few = audit_one_run(np.arange(4.0), np.array([0, 0, 1, 1]))
+    assert few.compare(dn.PureDP(1.0)).outcome == "inconclusive"
+
+
+def test_an_asymmetric_promise_is_made_symmetric():
+    curve = dn.tradeoff(dn.SubsampledGaussian(1.0, 0.2, 5))
+    included = np.random.default_rng(7).random(300) < 0.5
+    perfect = audit_one_run(included.astype(float), included)
+    assert perfect.compare(curve).violated
+    verdict = perfect.compare(curve)
+    assert verdict.promised < verdict.measured.low == 1
+    assert "share of right guesses" in str(verdict)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"k": 5}, "k must be at least 10"),
+        ({"kind": "odd"}, "kind must be one of"),
+        ({"y": np.zeros(400)}, "two different values"),
+        ({"y": np.zeros(3)}, "one label per row"),
+    ],
+)
+def test_unusable_inputs_are_refused(data, change, message):
+    X, y = data
+    with pytest.raises(dn.InputError, match=message):
+        dn.canaries(**({"X": X, "y": y} | change))
+    with pytest.raises(dn.InputError, match="fitted estimator or a prediction function"):
+        dn.canaries(X, y).scores(1.0)
