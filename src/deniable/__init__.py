@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from deniable.noise import exact_membership, release
     from deniable.planning import calibrate, plan_subsampling
     from deniable.records import ObjectivePerturbation, OutputPerturbation, privacy_profile
-    from deniable.report import Assessment, OpacusCallback, assess
+    from deniable.report import Assessment, OpacusCallback, Policy, assess, compare
     from deniable.training import PrivateClassifier, PrivateRegressor
 
 # public name → the module that holds it; a module's own path stands for the module itself
@@ -49,6 +49,7 @@ _LAZY: dict[str, str] = {
     "ObjectivePerturbation": "deniable.records",
     "OpacusCallback": "deniable.report",
     "OutputPerturbation": "deniable.records",
+    "Policy": "deniable.report",
     "PrivateClassifier": "deniable.training",
     "PrivateRegressor": "deniable.training",
     "SequentialAudit": "deniable.audit",
@@ -60,6 +61,7 @@ _LAZY: dict[str, str] = {
     "calibrate": "deniable.planning",
     "canaries": "deniable.audit",
     "check_promise": "deniable.audit",
+    "compare": "deniable.report",
     "exact_membership": "deniable.noise",
     "from_dp_event": "deniable.integrations.dp_event",
     "from_opacus": "deniable.integrations.opacus",
@@ -88,6 +90,7 @@ __all__ = [
     "ObjectivePerturbation",
     "OpacusCallback",
     "OutputPerturbation",
+    "Policy",
     "PrivateClassifier",
     "PrivateRegressor",
     "PureDP",
@@ -103,6 +106,7 @@ __all__ = [
     "calibrate",
     "canaries",
     "check_promise",
+    "compare",
     "exact_membership",
     "from_dp_event",
     "from_interpret",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,8 +10,18 @@ import typer
 from deniable._check import InputError
 from deniable._files import check_writable
 from deniable._optional import require
-from deniable.cli._app import MISSED, JsonFlag, PriorOption, SeedOption, app, command_line, examples
+from deniable.cli._app import JsonFlag, PriorOption, SeedOption, app, command_line, examples
 from deniable.cli._ranges import RangesOption, read_ranges
+from deniable.cli._report import (
+    FirstRowOption,
+    FullOption,
+    LanguageOption,
+    MetaOption,
+    PolicyOption,
+    checked_policy,
+    code,
+    show,
+)
 from deniable.cli._run import RUN_PANEL, Options, mechanism, run_options
 
 DATA = "Data and model"
@@ -25,6 +34,7 @@ OUTPUT = "Output"
         "deniable assess adult.parquet --target income --drop split --epsilon 1 --prior 0.1",
         "deniable assess --noise-multiplier 1.0 --sample-rate 0.01 --steps 5000",
         "deniable assess --history history.json --max-advantage 0.2 --json",
+        "deniable assess breast-cancer --epsilon 1 --policy policy.toml --meta meta.toml --out report.html",
     )
 )
 def assess(
@@ -48,6 +58,7 @@ def assess(
     group: Annotated[
         str | None, typer.Option(help="Column by which exposure is summarised.", rich_help_panel=DATA)
     ] = None,
+    first_row: FirstRowOption = 0,
     attack_samples: Annotated[
         int, typer.Option(help="Simulated releases per world for the measured attack.", rich_help_panel=DATA)
     ] = 20_000,
@@ -84,8 +95,12 @@ def assess(
         Path | None,
         typer.Option(help="Write the released model here (.skops): fresh, hardened noise.", rich_help_panel=OUTPUT),
     ] = None,
+    policy: PolicyOption = None,
+    meta: MetaOption = None,
+    language: LanguageOption = "en",
+    full: FullOption = False,
     as_json: JsonFlag = False,
-) -> None:
+) -> int:
     """Assess a data set with a model, or a DP-SGD run: bound, record profile, measured attack, one report.
 
     Give data with --target and --epsilon, or a run by its parameters, its history or its Opacus accountant.
@@ -97,6 +112,7 @@ def assess(
         if data is None:
             raise InputError("--save-model goes with data: a training run has no model here to be saved")
         require("skops.io", purpose="writing a .skops model")
+    limits = checked_policy(policy)
     run = run_options(noise_multiplier, sample_rate, steps)
     sources = {"data": data, "--opacus": opacus, "--history": history, **run}
     given = [name for name, value in sources.items() if value is not None]
@@ -113,38 +129,22 @@ def assess(
         "delta": delta,
         "fpr": tuple(fpr) if fpr else (0.1, 0.01, 0.001),
         "command": command_line(),
+        "policy": limits,
+        "meta": meta,
     }
     if data is not None:
         options |= {
             "target": target, "epsilon": epsilon, "regularization": regularization, "drop": tuple(drop or ()),
             "ranges": read_ranges(ranges), "group": group, "n_samples": attack_samples, "rng": seed, "progress": True,
-            "save_model": save_model,
+            "save_model": save_model, "first_row": first_row,
         }  # fmt: skip
         made = dn.assess(data, **options)
     else:
         made = dn.assess(_mechanism(opacus, history, run), **options)
     if max_advantage is not None:
         made = with_limit(made, max_advantage)
-    show(made, out, as_json)
-    if made.status in ("violated", "target missed"):
-        raise typer.Exit(MISSED)
-
-
-def show(assessment: Any, out: Path | None, as_json: bool) -> None:
-    """Print an assessment and write it to ``out`` in the form that its suffix asks for."""
-    if out is not None:
-        write = {".json": assessment.to_json, ".md": assessment.to_markdown}.get(out.suffix.lower(), assessment.to_html)
-        write(out)
-    if as_json:
-        print(assessment.to_json())
-        return
-    from rich.console import Console
-
-    from deniable.report.text import renderable
-
-    Console(soft_wrap=False).print(renderable(assessment))
-    if out is not None:
-        print(f"\nreport written to {out}", file=sys.stderr)
+    show(made, out, as_json, full=full, language=language)
+    return code(made, limits)
 
 
 def _mechanism(opacus: Path | None, history: Path | None, run: Options) -> Any:

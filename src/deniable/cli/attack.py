@@ -9,8 +9,8 @@ import typer
 
 from deniable._files import check_writable
 from deniable.cli._app import JsonFlag, SeedOption, app, command_line, examples
+from deniable.cli._report import FullOption, LanguageOption, MetaOption, PolicyOption, checked_policy, code, show
 from deniable.cli._workers import start_workers
-from deniable.cli.assess import show
 
 
 @app.command(
@@ -33,13 +33,18 @@ def attack(
     save_scores: Annotated[Path | None, typer.Option(help="Also write the scores: .npz.")] = None,
     seed: SeedOption = None,
     out: Annotated[Path | None, typer.Option(help="Also write the report: .html, .json or .md.")] = None,
+    policy: PolicyOption = None,
+    meta: MetaOption = None,
+    language: LanguageOption = "en",
+    full: FullOption = False,
     as_json: JsonFlag = False,
-) -> None:
+) -> int:
     """Train shadow models on random halves of the data and measure how well they tell members from others."""
     if out is not None:
         check_writable("--out", out, suffixes=(".html", ".htm", ".json", ".md"))
     if save_scores is not None:
         check_writable("--save-scores", save_scores, suffixes=(".npz",))
+    limits = checked_policy(policy)
     import deniable as dn
     from deniable.audit.scoring import Method
     from deniable.integrations.model_spec import attackable, parse_model
@@ -55,5 +60,8 @@ def attack(
         scores.audit(confidence, command=command_line()),
         title=f"{scores.method} against {model}",
         command=command_line(),
+        policy=limits,
+        meta=meta,
     )
-    show(made, out, as_json)
+    show(made, out, as_json, full=full, language=language)
+    return code(made, limits)

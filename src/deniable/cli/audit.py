@@ -12,9 +12,9 @@ import typer
 from deniable._check import InputError
 from deniable._files import check_writable
 from deniable._progress import stage
-from deniable.cli._app import MISSED, JsonFlag, app, command_line, examples
+from deniable.cli._app import JsonFlag, app, command_line, examples
+from deniable.cli._report import FullOption, LanguageOption, MetaOption, PolicyOption, checked_policy, code, show
 from deniable.cli._run import Options, is_given, mechanism, run_options
-from deniable.cli.assess import show
 
 PROMISE = "Promise to compare with"
 
@@ -40,11 +40,16 @@ def audit(
     sample_rate: Annotated[float | None, typer.Option(help="Of a DP-SGD run.", rich_help_panel=PROMISE)] = None,
     steps: Annotated[float | None, typer.Option(help="Of a DP-SGD run.", rich_help_panel=PROMISE)] = None,
     out: Annotated[Path | None, typer.Option(help="Also write the report: .html, .json or .md.")] = None,
+    policy: PolicyOption = None,
+    meta: MetaOption = None,
+    language: LanguageOption = "en",
+    full: FullOption = False,
     as_json: JsonFlag = False,
-) -> None:
+) -> int:
     """Measure an attack from its scores, with exact intervals. Exit code 1 if a promise is violated."""
     if out is not None:
         check_writable("--out", out, suffixes=(".html", ".htm", ".json", ".md"))
+    limits = checked_policy(policy)
     import deniable as dn
     from deniable.audit import read_scores
 
@@ -59,10 +64,9 @@ def audit(
     options: dict[str, Any] = {"fpr": tuple(fpr)} if fpr else {}
     bound = None if promise is None else dn.tradeoff(promise)
     with stage(f"comparing {inside.size + outside.size:,} scores"):
-        made = dn.assess(found, bound=bound, command=command_line(), **options)
-    show(made, out, as_json)
-    if made.status == "violated":
-        raise typer.Exit(MISSED)
+        made = dn.assess(found, bound=bound, command=command_line(), policy=limits, meta=meta, **options)
+    show(made, out, as_json, full=full, language=language)
+    return code(made, limits)
 
 
 def promised(epsilon: float | None, delta: float, mu: float | None, run: Options) -> Any:

@@ -8,9 +8,11 @@ from typing import Annotated, Any
 import typer
 
 from deniable._check import InputError
-from deniable._files import to_json
-from deniable.cli._app import JsonFlag, PlotOption, PriorOption, app, examples
+from deniable._files import plain, to_json
+from deniable._shown import shown
+from deniable.cli._app import FINE, JsonFlag, PlotOption, PriorOption, app, examples
 from deniable.cli._picture import checked_picture, draw
+from deniable.cli._report import PolicyOption, checked_policy, code
 
 
 @app.command(
@@ -27,20 +29,23 @@ def compare(
     ],
     prior: PriorOption = 0.5,
     plot: PlotOption = None,
+    policy: PolicyOption = None,
     as_json: JsonFlag = False,
-) -> None:
+) -> int:
     """Put two or more runs or saved assessments side by side."""
     from deniable.report.comparing import compare as side_by_side
 
     picture = checked_picture(plot)
     if len(runs) > len(ascii_uppercase):
         raise InputError(f"at most {len(ascii_uppercase)} runs can stand side by side, got {len(runs)}")
-    made = [_assessment(run, prior) for run in runs]
-    found = side_by_side(made)
+    limits = checked_policy(policy)
+    made = [_assessment(run, prior, limits) for run in runs]
+    found = side_by_side(*made)
+    worst = max(code(one, limits) for one in made)
     draw(found, picture)
     if as_json:
-        print(to_json(found))
-        return
+        print(to_json(found) if limits is None else to_json({**plain(found), "met": worst == FINE}))
+        return worst
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -48,23 +53,33 @@ def compare(
     from deniable.report.text import SIGNS
 
     console, table = Console(), Table("number")
-    for letter, title, status in zip(ascii_uppercase, found.titles, found.statuses, strict=False):
-        console.print(Text(f"{letter}: {title} ({status})"))
+    for letter, title, status, decision in zip(
+        ascii_uppercase, found.titles, found.statuses, found.decisions, strict=False
+    ):
+        console.print(Text(f"{letter}: {title} ({status}; policy: {decision or 'not asked'})"))
         table.add_column(letter, justify="right")
     for row in found.rows:
         cells = ["–" if number is None else f"{SIGNS[number.kind]} {number.shown}" for number in row.numbers]
         table.add_row(Text(row.label), *(Text(c, style="bold" if i == row.lowest else "") for i, c in enumerate(cells)))
     console.print(table)
+    for row in found.rows:
+        for letter, difference in zip(ascii_uppercase[1:], row.differences, strict=False):
+            if difference is not None and difference.low is not None and difference.high is not None:
+                unit = next(number.unit for number in row.numbers if number is not None)
+                low, high = shown(difference.low, unit, "lower"), shown(difference.high, unit, "upper")
+                console.print(Text(f"{row.label}: {letter} − A lies between {low} and {high}"))
+    return worst
 
 
-def _assessment(run: str, prior: float) -> Any:
+def _assessment(run: str, prior: float, policy: Any) -> Any:
     import deniable as dn
 
     if run.endswith(".json"):
-        return dn.Assessment.from_json(run)
+        read = dn.Assessment.from_json(run)
+        return read if policy is None else read.decide(policy)
     parts = run.split(",")
     try:
         sigma, rate, steps = (float(part) for part in parts)
     except ValueError:
         raise InputError(f"run must be a .json file or noise_multiplier,sample_rate,steps, got {run!r}") from None
-    return dn.assess(dn.SubsampledGaussian(sigma, rate, steps), prior=prior)  # type: ignore[arg-type]
+    return dn.assess(dn.SubsampledGaussian(sigma, rate, steps), prior=prior, policy=policy)  # type: ignore[arg-type]

@@ -13,6 +13,15 @@ from deniable._progress import stage
 from deniable._shown import shown
 from deniable.cli._app import FprOption, JsonFlag, SeedOption, app, examples
 from deniable.cli._ranges import RangesOption, read_ranges
+from deniable.cli._report import (
+    FirstRowOption,
+    LanguageOption,
+    MetaOption,
+    PolicyOption,
+    checked_policy,
+    code,
+    write,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,8 +54,12 @@ def profile(
     out: Annotated[
         Path | None, typer.Option(help="Write the report (.html, .json or .md) or the whole table (.csv) here.")
     ] = None,
+    first_row: FirstRowOption = 0,
+    policy: PolicyOption = None,
+    meta: MetaOption = None,
+    language: LanguageOption = "en",
     as_json: JsonFlag = False,
-) -> None:
+) -> int:
     """Profile every training record of a logistic regression: its privacy loss, attack rates, and who is worst off.
 
     The result is as sensitive as the data: keep it with them, never publish it with the model.
@@ -56,6 +69,7 @@ def profile(
     import deniable as dn
     from deniable.tables import encode, read_table
 
+    limits = checked_policy(policy)
     public = read_ranges(ranges)
     table = read_table(data, target, drop=tuple(drop or ()), ranges=public)
     if by is not None and by not in table.features.columns:
@@ -72,10 +86,12 @@ def profile(
         )
     if out is not None and out.suffix == ".csv":
         write_atomically(out, found.to_frame(fpr).to_csv(index=False))
-    elif out is not None:
-        made = dn.assess(found, fpr=(0.1, 0.01, fpr) if fpr not in (0.1, 0.01) else (0.1, 0.01))
-        {".json": made.to_json, ".md": made.to_markdown}.get(out.suffix, made.to_html)(out)
+    rates = (0.1, 0.01, fpr) if fpr not in (0.1, 0.01) else (0.1, 0.01)
+    made = dn.assess(found, fpr=rates, policy=limits, meta=meta, first_row=first_row)
+    if out is not None and out.suffix != ".csv":
+        write(made, out, language)
     exposed = found.most_exposed(top, fpr, by="typical").drop(columns="privacy_loss")  # no release was given
+    exposed["record"] += first_row
     groups = None if by is None else found.by(table.features[by].to_numpy(), fpr)
     band = found.transition()
     if as_json:
@@ -87,20 +103,25 @@ def profile(
             "transition": {"epsilon_low": band.epsilon_low, "epsilon_high": band.epsilon_high},
             "most_exposed": exposed.to_dict(orient="records"),
             "groups": None if groups is None else groups.reset_index().to_dict(orient="records"),
+            "decision": made.decision,
             "warning": found.warning,
         }
         print(to_json(facts))
-        return
+        return code(made, limits)
     print(f"{len(found):,} records, {found.optimum.size} parameters, ε = {epsilon:g}, Λ = {regularization:g}")
     largest, median = (shown(float(of(found.advantage())), "rate", "upper") for of in (np.max, np.median))
     print(f"largest advantage {largest}, median {median}")
     first, last = (shown(end, "number", "lower", 3) for end in (band.epsilon_low, band.epsilon_high))
     print(f"the worst record's advantage passes 5 % at ε = {first} and 95 % at ε = {last}")
-    print(f"\nmost exposed with this noise:\n{_readable(exposed, fpr).to_string(index=False)}")
+    print(f"\nmost exposed with this noise (the first row is {first_row}):")
+    print(_readable(exposed, fpr).to_string(index=False))
     if groups is not None:
         groups = groups.drop(columns="largest_size_of_privacy_loss")
         print(f"\nby {by}:\n{_readable(groups, fpr).to_string()}")
     print(f"\n{found.warning}")
+    if limits is not None and made.decision is not None:
+        print(f"\n{made.decision.outcome} ({limits.name}): {made.decision.reason}")
+    return code(made, limits)
 
 
 def _readable(frame: pd.DataFrame, fpr: float) -> pd.DataFrame:

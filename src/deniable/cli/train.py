@@ -12,6 +12,7 @@ from deniable._files import check_writable, to_json, write_atomically
 from deniable._optional import require
 from deniable.cli._app import JsonFlag, SeedOption, app, command_line, examples
 from deniable.cli._ranges import RangesOption, read_ranges
+from deniable.cli._report import FullOption, LanguageOption, MetaOption, PolicyOption, checked_policy, code, written
 
 if TYPE_CHECKING:
     from deniable.report.training_run import Trained
@@ -64,8 +65,12 @@ def train(
     report: Annotated[
         Path | None, typer.Option(help="Write the report here (.html, .json or .md).", rich_help_panel=OUTPUT)
     ] = None,
+    policy: PolicyOption = None,
+    meta: MetaOption = None,
+    language: LanguageOption = "en",
+    full: FullOption = False,
     as_json: JsonFlag = False,
-) -> None:
+) -> int:
     """Fit a model from which membership in the data cannot be told, and say what that costs.
 
     The guarantee covers every look at the data. The comparison with an unprotected model is measured on held-out
@@ -76,6 +81,7 @@ def train(
         require("skops.io", purpose="writing a .skops model")
     if report is not None:
         check_writable("--report", report, suffixes=(".html", ".htm", ".json", ".md"))
+    limits = checked_policy(policy)
     goal: dict[str, Any] = {
         "advantage": advantage, "tpr": tpr, "fpr": fpr, "accuracy": accuracy, "prior": prior, "epsilon": epsilon,
         "delta": delta, "reconstruction": reconstruction, "baseline": baseline,
@@ -94,21 +100,24 @@ def train(
         rng=seed,
         progress=True,
         command=command_line(),
+        policy=limits,
+        meta=meta,
         **goal,
     )
-    finish(made, out, report, as_json)
+    finish(made, out, report, as_json, full=full, language=language)
+    return code(made.assessment, limits)
 
 
-def finish(made: Trained, out: Path | None, report: Path | None, as_json: bool) -> None:
+def finish(
+    made: Trained, out: Path | None, report: Path | None, as_json: bool, *, full: bool = False, language: str = "en"
+) -> None:
     """Write the files, complete or not at all, and print what was reached."""
     from deniable._progress import stage
 
     files: list[tuple[Path, str | bytes]] = []
     with stage("writing"):
         if report is not None:
-            kind = report.suffix.lower()
-            page = made.assessment
-            files.append((report, {".json": page.to_json, ".md": page.to_markdown}.get(kind, page.to_html)()))
+            files.append((report, written(made.assessment, report, language)))
         if out is not None:
             files.append((out, require("skops.io", purpose="writing a .skops model").dumps(made.model)))
         for path, content in files:
@@ -116,7 +125,7 @@ def finish(made: Trained, out: Path | None, report: Path | None, as_json: bool) 
     if as_json:
         print(to_json(facts(made)))
     else:
-        _show(made)
+        _show(made, full)
     for path, _ in files:
         print(f"written: {path}", file=sys.stderr)
 
@@ -147,22 +156,27 @@ def facts(made: Trained) -> dict[str, Any]:
             "no_better_than_guessing": useful.useless,
         },
         "alert": made.assessment.alert,
+        "decision": made.assessment.decision,
         "account": [{"look": u.name, "for": u.purpose, "mu": u.mu, "delta": u.delta} for u in certificate.uses],
         "public": list(certificate.public),
         "understood": list(made.told),
     }
 
 
-def _show(made: Trained) -> None:
+def _show(made: Trained, full: bool) -> None:
     from rich.console import Console
     from rich.text import Text
 
     from deniable._shown import shown
+    from deniable.report.text import head
 
     console = Console()
     curve, certificate = made.private.tradeoff_, made.private.certificate_
+    decision = made.assessment.decision
     if made.assessment.alert:
         console.print(Text(made.assessment.alert, style="bold red"))
+    if decision is not None:
+        console.print(head(decision))
     right, found = shown(curve.accuracy(), "rate", "upper"), shown(curve.tpr(0.001), "rate", "upper")
     other = shown(made.private.replacement_tradeoff_.advantage(), "rate", "upper")
     secret = shown(curve.reconstruction(0.001), "rate", "upper")
@@ -175,6 +189,8 @@ def _show(made: Trained) -> None:
     ]
     if made.usefulness is not None:
         lines += ["", *made.usefulness.lines(), "(measured without noise on records held out: not protected)"]
-    lines += ["", "Understood:", *(f"  {line}" for line in made.told)]
+    told = [line for line in made.told if full or ": dropped: " in line]
+    left = len(made.told) - len(told)
+    lines += ["", "Understood:", *(f"  {line}" for line in told), *([f"  ({left} more: --full)"] if left else [])]
     for line in lines:
         console.print(Text(line, style="bold yellow" if ": dropped: " in line else ""))

@@ -1,17 +1,42 @@
-"""Two or more assessments side by side."""
+"""Two or more assessments side by side, with intervals of their differences."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from deniable._check import InputError
 from deniable._plot import draw_curves
+from deniable.report.assessing import assess
 from deniable.report.model import Assessment, Curve, Number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True)
+class Difference:
+    """By how much a number of one assessment exceeds that of the first.
+
+    Attributes
+    ----------
+    estimate
+        The difference of the two numbers; None if one of them cannot be stated.
+    low, high
+        Where the true difference lies. From two measured intervals: the two hold together with probability at least
+        1 − 2·(1 − confidence) by the union bound. None between upper bounds: how far the truth lies below them is not
+        known.
+    """
+
+    estimate: float | None
+    low: float | None
+    high: float | None
+
+    @property
+    def clear(self) -> bool:
+        """Whether the interval excludes zero."""
+        return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
 
 
 @dataclass(frozen=True)
@@ -30,6 +55,32 @@ class Row:
             return None
         return values.index(min(values))
 
+    @property
+    def differences(self) -> tuple[Difference | None, ...]:
+        """What every further assessment has more than the first; None where one of the two lacks the number."""
+        first = self.numbers[0]
+        return tuple(
+            None if first is None or other is None else _difference(first, other) for other in self.numbers[1:]
+        )
+
+
+def _difference(first: Number, other: Number) -> Difference:
+    estimate = None if first.value is None or other.value is None else other.value - first.value
+    ends = [_ends(number) for number in (first, other)]
+    if any(end is None for end in ends):
+        return Difference(estimate, None, None)
+    (low, high), (other_low, other_high) = (end for end in ends if end is not None)
+    return Difference(estimate, other_low - high, other_high - low)
+
+
+def _ends(number: Number) -> tuple[float, float] | None:
+    """Where the truth lies, as far as the number says so on both sides."""
+    if number.low is not None and number.high is not None:
+        return number.low, number.high
+    if number.kind in ("exact", "parameter") and number.value is not None:
+        return number.value, number.value
+    return None
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -39,6 +90,14 @@ class Comparison:
     statuses: tuple[str, ...]
     rows: tuple[Row, ...]
     curves: tuple[Curve | None, ...]
+    decisions: tuple[str | None, ...] = ()
+
+    def row(self, key: str) -> Row:
+        """Return the row of one number."""
+        for row in self.rows:
+            if row.key == key:
+                return row
+        raise InputError(f"key must be one of {', '.join(row.key for row in self.rows)}; got {key!r}")
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the first ROC of every assessment into one picture and return the matplotlib axes."""
@@ -48,19 +107,43 @@ class Comparison:
         return draw_curves(found, ax=ax)
 
 
-def compare(assessments: Sequence[Assessment]) -> Comparison:
-    """Put assessments side by side: every number that at least one of them has, in order of appearance."""
-    if len(assessments) < 2:
-        raise InputError(f"assessments must be at least two to compare, got {len(assessments)}")
-    keys = dict.fromkeys(key for a in assessments for key in a.numbers)
+def compare(*sources: Any, **options: Any) -> Comparison:
+    """Put two or more assessments side by side: every number that one of them has, and the differences.
+
+    Parameters
+    ----------
+    sources
+        Assessments, or anything that :func:`deniable.assess` takes without further data (mechanisms, trade-offs,
+        releases, profiles, scores).
+    options
+        Passed on to :func:`deniable.assess` for what is not an assessment yet: ``prior``, ``fpr``, ``policy``.
+
+    Returns
+    -------
+    Comparison
+        ``rows`` with ``numbers`` and ``differences``: what each further assessment has more than the first, with an
+        interval where both numbers are measured or exact.
+
+    Raises
+    ------
+    InputError
+        For fewer than two sources, or one that cannot be assessed.
+    """
+    if len(sources) == 1 and isinstance(sources[0], Sequence) and not isinstance(sources[0], str):
+        sources = tuple(sources[0])
+    if len(sources) < 2:
+        raise InputError(f"sources must be at least two to compare, got {len(sources)}")
+    made = [source if isinstance(source, Assessment) else assess(source, **options) for source in sources]
+    keys = dict.fromkeys(key for a in made for key in a.numbers)
     rows = []
     for key in keys:
-        numbers = tuple(a.numbers.get(key) for a in assessments)
+        numbers = tuple(a.numbers.get(key) for a in made)
         label = next(number.label for number in numbers if number is not None)
         rows.append(Row(key, label, numbers))
     return Comparison(
-        titles=tuple(a.title for a in assessments),
-        statuses=tuple(a.status for a in assessments),
+        titles=tuple(a.title for a in made),
+        statuses=tuple(a.status for a in made),
         rows=tuple(rows),
-        curves=tuple(next(iter(a.curves), None) for a in assessments),
+        curves=tuple(next(iter(a.curves), None) for a in made),
+        decisions=tuple(None if a.decision is None else a.decision.outcome for a in made),
     )

@@ -23,8 +23,9 @@ from deniable.records import OutputPerturbation, PrivacyProfile, privacy_profile
 from deniable.report.measured import audit_section, utility_section
 from deniable.report.model import Assessment, Section, Status
 from deniable.report.profiled import NOT_FOR_PUBLICATION, profile_section
+from deniable.report.registry import Asked, assesses
 from deniable.report.saved_model import released_model
-from deniable.report.sections import NOT_COVERED, TUNING_WARNING, bound_headline, bound_section
+from deniable.report.sections import NOT_COVERED, TUNING_WARNING, bound_headline, bound_section, risk_section
 from deniable.tables import PUBLIC, Encoded, Table, encode, read_table
 from deniable.tables.understanding import Ranges
 
@@ -33,8 +34,10 @@ _MOST_GROUPS = 50
 _DRAWS = 200  # released models on which held-out accuracy is measured
 
 
+@assesses(str, Path, "pathlib.PosixPath", "pathlib.WindowsPath", pd.DataFrame, tuple, what="a table")
 def assess_data(
     source: str | Path | pd.DataFrame | tuple[Any, Any],
+    asked: Asked,
     *,
     target: str | None = None,
     epsilon: float | None = None,
@@ -48,10 +51,7 @@ def assess_data(
     rng: Any = None,
     progress: bool = False,
     save_model: str | Path | None = None,
-    prior: float,
-    fpr: tuple[float, ...],
-    delta: float,
-    title: str | None,
+    first_row: int = 0,
 ) -> Assessment:
     """Fit, release, bound, profile and attack a logistic regression on a table.
 
@@ -81,6 +81,8 @@ def assess_data(
     save_model
         Where to write the released model, a .skops pipeline that takes raw rows: hardened noise from fresh entropy.
         Each file that is written is one release, and several add up.
+    first_row
+        The number by which the reader calls the first row: 2 for lines of a file under a heading.
     """
     place = None if save_model is None else check_writable("save_model", save_model, suffixes=(".skops",))
     if epsilon is None:
@@ -103,18 +105,20 @@ def assess_data(
     mechanism = OutputPerturbation(epsilon=epsilon)
     with stage(f"fitting on {len(train):,} records and leaving each one out", shown=progress):
         profile = privacy_profile(X, y, regularization=regularization, mechanism=mechanism, rng=generator)
-        records = profile_section(profile, fpr=fpr, rows=train, group=_groups(table, group, train))
+        records = profile_section(
+            profile, fpr=asked.fpr, rows=train + integer("first_row", first_row), group=_groups(table, group, train)
+        )
     bound = tradeoff_of(PureDP(epsilon))
     attack, audit, status = attack_worst_record(
-        profile, mechanism, bound, n=n_samples, confidence=confidence, fpr=fpr, rng=generator, progress=progress
+        profile, mechanism, bound, n=n_samples, confidence=confidence, fpr=asked.fpr, rng=generator, progress=progress
     )
     utility = _utility(encoded, train, test, profile, mechanism, generator)
-    parts = (bound_section(bound, prior=prior, fpr=fpr, delta=delta), records, attack, utility)
+    parts = (bound_section(bound, asked), risk_section(bound, asked.baselines), records, attack, utility)
     if place is not None:
         content = released_model(table, encoded, train, profile.optimum, epsilon=epsilon, regularization=regularization)
         write_atomically(place, content)
     return Assessment(
-        title=title or f"Logistic regression on {table.name}, released with ε = {epsilon:g}",
+        title=asked.title or f"Logistic regression on {table.name}, released with ε = {epsilon:g}",
         status=status,
         headline=attacked_headline(bound_headline(bound), audit, status),
         sections=parts,
@@ -127,6 +131,7 @@ def assess_data(
             "noise scale 1/β": 2 / (len(train) * regularization * epsilon), "seed": _seed(rng),
         },
         alert=_alert(utility, table, bound, source),
+        what_ran=PureDP(epsilon),
     )  # fmt: skip
 
 

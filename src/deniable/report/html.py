@@ -9,24 +9,20 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
 from deniable._files import plain
-from deniable.report.figures import roc_figure, series_figure
+from deniable._shown import shown
+from deniable.report.decision import Decision, Rule
+from deniable.report.meta import FIELDS
 from deniable.report.model import Assessment
+from deniable.report.risk_table import risk_table
+from deniable.report.svg import roc_picture, series_picture
 from deniable.report.text import cell_text, threat_model
+from deniable.report.words import words
 
-_FINDINGS = {
-    "bounded": "Bounded by proof",
-    "consistent": "Measured attack does not contradict the bound",
-    "measured": "Measured, nothing promised: at least this much leaks",
-    "inconclusive": "Inconclusive",
-    "target missed": "Target missed",
-    "violated": "Bound violated",
-}
+TONES = {"meets": "good", "met": "good", "does not meet": "bad", "missed": "bad", "cannot be told": "open"}
 
 
-def to_html(assessment: Assessment) -> str:
-    """Return the page: inline styles, scripts and data; numbers equal those of ``to_json``."""
-    from plotly.offline import get_plotlyjs
-
+def to_html(assessment: Assessment, language: str = "en") -> str:
+    """Return the page: inline styles, drawings and data; numbers equal those of ``to_json``."""
     environment = Environment(
         loader=PackageLoader("deniable.report", "."),
         autoescape=select_autoescape(default=True, default_for_string=True),
@@ -35,21 +31,53 @@ def to_html(assessment: Assessment) -> str:
         lstrip_blocks=True,
     )
     environment.filters["cell"] = cell_text
-    figures: dict[str, Any] = {}
-    if roc := roc_figure(assessment):
-        figures["roc"] = roc
-    for section in assessment.sections:
-        figures |= {series.key: series_figure(series) for series in section.series}
-    return environment.get_template("page.html.j2").render(
+    catalogue = words(language)
+    decision = assessment.decision
+    page = environment.get_template("page.html.j2").render(
         a=assessment,
-        finding=_FINDINGS[assessment.status],
+        d=decision,
+        w=catalogue,
+        language=language,
+        tone=TONES[decision.outcome] if decision else "none",
+        rules=[shown_rule(rule, decision) for rule in decision.rules] if decision else [],
+        meta=[(FIELDS.get(key, key), value) for key, value in assessment.meta.items()],
         game=threat_model(assessment),
-        has_roc=bool(roc),
+        risks=risk_table(assessment),
+        roc=roc_picture(assessment),
+        pictures={series.key: series_picture(series) for part in assessment.sections for series in part.series},
         infinity=math.inf,
         data=_script_safe(assessment.to_dict()),
-        figures=_script_safe(figures),
-        plotly=get_plotlyjs() if figures else "",
     )
+    return page.lstrip()
+
+
+def shown_rule(rule: Rule, decision: Decision) -> dict[str, Any]:
+    """Return a rule as a person reads it: what was found on the side of the truth on which it lies."""
+    return {
+        "label": rule.label,
+        "limit": shown_limit(rule),
+        "found": shown_found(rule),
+        "outcome": rule.outcome,
+        "tone": TONES.get(rule.outcome, "none"),
+        "decides": rule.key == decision.decided_by,
+    }
+
+
+def shown_limit(rule: Rule) -> str:
+    """Return the limit of a rule: a rate in percent, a loss of usefulness as the number that it is."""
+    if rule.limit is None:
+        return "–"
+    return f"{rule.limit:g}" if rule.key == "utility_loss" else shown(rule.limit, "rate", "nearest")
+
+
+def shown_found(rule: Rule) -> str:
+    """Return what was found, with its side: an upper bound rounded up, a measured lower end rounded down."""
+    if rule.found is None:
+        return "–"
+    if rule.key == "utility_loss":
+        return f"≈ {rule.found:.3g}"
+    lower = rule.number is not None and rule.number.startswith("attack")
+    return f"{'≥' if lower else '≤'} {shown(rule.found, 'rate', 'lower' if lower else 'upper')}"
 
 
 def _script_safe(value: Any) -> str:

@@ -13,6 +13,7 @@ from deniable.report.model import Curve, Number, Section, Status
 from deniable.report.sections import SMALLEST_FPR
 
 _BAND_POINTS = 25
+POPULATION_GAME = "the attacker is given a record and says whether it was in; its scores were measured on known records"
 
 
 def audit_section(
@@ -105,3 +106,14 @@ def utility_section(
     return Section(
         "utility", "What the model is still good for", "Measured on records held out from training.", numbers
     )
+
+
+def leaks_at_least(audit: Any) -> str:
+    """What the attack shows, as a sentence: an interval of its advantage, and ε where it shows one."""
+    found, epsilon = audit.advantage(), audit.epsilon().low
+    sure = f"{100 * audit.confidence:g}\u00a0% confidence"
+    between = f"between {shown(found.low, 'rate', 'lower')} and {shown(found.high, 'rate', 'upper')}"
+    if max(found.low, epsilon) <= 0:
+        return f"This attack shows no leakage: its advantage is {between} ({sure}). Other attacks may do better."
+    shows = f"; no ε below {shown(epsilon, 'number', 'lower')} explains its scores" if epsilon > 0 else ""
+    return f"Leaks at least this, {sure}: the attack's advantage is {between}{shows}. Other attacks may do better."

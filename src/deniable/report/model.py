@@ -12,8 +12,10 @@ from deniable._check import InputError, number
 from deniable._files import check_writable, to_json, write_atomically
 from deniable._shown import Unit, shown
 from deniable.curves import Assumptions
+from deniable.report.decision import Decision
+from deniable.report.policy import Policy
 
-SCHEMA_VERSION = "1.0"
+SCHEMA_VERSION = "1.1"
 
 Kind = Literal["provable upper bound", "empirical lower bound", "measured interval", "exact", "estimate", "parameter"]
 Status = Literal["bounded", "consistent", "measured", "inconclusive", "violated", "target missed"]
@@ -27,8 +29,8 @@ _MEASURED = re.compile(r"attack\d*\.advantage")
 class Number:
     """One number of a report: what it is, on which side of the truth it lies, and what it means.
 
-    ``value`` is None where nothing can be said; ``low`` and ``high`` are set for intervals. Rates are fractions here
-    and percentages where a person reads them.
+    ``value`` is None where nothing can be said; ``low`` and ``high`` are set for intervals; ``baseline`` is what blind
+    guessing reaches. Rates are fractions here and percentages where a person reads them.
     """
 
     key: str
@@ -39,6 +41,7 @@ class Number:
     unit: Unit = "rate"
     low: float | None = None
     high: float | None = None
+    baseline: float | None = None
 
     @property
     def shown(self) -> str:
@@ -112,6 +115,8 @@ class Assessment:
     proof), "measured" (attacked, but nothing was promised: no verdict), "inconclusive", "target missed" (a limit that
     the caller set is exceeded), "violated" (an attack is provably above the proof: the implementation under test is
     broken). ``alert`` is what a person has to read before anything else, such as that a model is of no use.
+    ``decision`` holds the numbers against a policy; ``meta`` is what a person added; ``what_ran`` is not part of the
+    numbers: it serves to compute what would change the decision.
     """
 
     title: str
@@ -124,6 +129,9 @@ class Assessment:
     reproduction: dict[str, Any] = field(default_factory=dict, hash=False)
     schema_version: str = SCHEMA_VERSION
     alert: str = ""
+    decision: Decision | None = None
+    meta: dict[str, str] = field(default_factory=dict, hash=False)
+    what_ran: Any = field(default=None, compare=False, repr=False)
 
     @property
     def numbers(self) -> dict[str, Number]:
@@ -144,7 +152,7 @@ class Assessment:
         taken = {section.key for section in self.sections}
         renamed = tuple(_renamed(section, taken) for section in other.sections)
         worst = max(self, other, key=lambda a: _SEVERITY.index(a.status))
-        return replace(
+        both = replace(
             self,
             title=f"{self.title}; {other.title}",
             status=worst.status,
@@ -158,13 +166,27 @@ class Assessment:
             warnings=_union(self.warnings, other.warnings),
             reproduction={**other.reproduction, **self.reproduction},
             alert=" ".join(dict.fromkeys(text for text in (self.alert, other.alert) if text)),
+            meta={**other.meta, **self.meta},
+            what_ran=other.what_ran if self.what_ran is None else self.what_ran if other.what_ran is None else None,
         )
+        judged = self.decision or other.decision
+        return both if judged is None else both.decide(judged.policy)
+
+    def decide(self, policy: Policy) -> Assessment:
+        """Return the same numbers, held against another policy."""
+        from deniable.report.decision import decide
+        from deniable.report.remedies import changes
+
+        found = decide(self, policy)
+        return replace(self, decision=replace(found, changes=changes(found, policy, self.what_ran)))
 
     __add__ = merge
 
     def to_dict(self) -> dict[str, Any]:
         """Return the assessment as plain types, in the order of the schema."""
-        return {"schema_version": self.schema_version, **{k: v for k, v in asdict(self).items()}}
+        parts = asdict(replace(self, what_ran=None))
+        del parts["what_ran"]
+        return {"schema_version": self.schema_version, **parts}
 
     def to_json(self, path: str | Path | None = None) -> str:
         """Return JSON (no NaN, no infinity; schema in ``deniable/report/schema.json``) and write it to ``path``."""
@@ -183,11 +205,11 @@ class Assessment:
 
         return read_assessment(path)
 
-    def to_text(self) -> str:
-        """Return the report as plain text."""
+    def to_text(self, *, full: bool = True, width: int = 100) -> str:
+        """Return the report as plain text: every number, or with ``full=False`` the decision and what belongs to it."""
         from deniable.report.text import to_text
 
-        return to_text(self)
+        return to_text(self, width, full=full)
 
     def to_markdown(self, path: str | Path | None = None) -> str:
         """Return the report as Markdown and write it to ``path``."""
@@ -195,14 +217,17 @@ class Assessment:
 
         return _written("path", to_markdown(self), path, (".md",))
 
-    def to_html(self, path: str | Path | None = None) -> str:
-        """Return one self-contained offline page and write it, complete or not at all, to ``path``."""
+    def to_html(self, path: str | Path | None = None, *, language: str = "en") -> str:
+        """Return one self-contained offline page and write it, complete or not at all, to ``path``.
+
+        ``language`` is that of headings and fixed sentences: "en", "de" or "fr".
+        """
         from deniable.report.html import to_html
 
-        return _written("path", to_html(self), path, (".html", ".htm"))
+        return _written("path", to_html(self, language), path, (".html", ".htm"))
 
     def __str__(self) -> str:
-        return self.to_text()
+        return self.to_text(full=False)
 
 
 def with_limit(assessment: Assessment, max_advantage: float) -> Assessment:

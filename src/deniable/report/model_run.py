@@ -15,11 +15,14 @@ from deniable.records import ObjectivePerturbation, OutputPerturbation
 from deniable.report.data_run import attack_worst_record, attacked_headline
 from deniable.report.model import Assessment, Section, Status
 from deniable.report.profiled import NOT_FOR_PUBLICATION, profile_section
-from deniable.report.sections import NOT_COVERED, TUNING_WARNING, bound_headline, bound_section
+from deniable.report.registry import PAIR, Asked, assesses
+from deniable.report.sections import NOT_COVERED, TUNING_WARNING, bound_headline, bound_section, risk_section
 
 
+@assesses(PAIR, what="a fitted model with its training data")
 def assess_model(
     source: Any,
+    asked: Asked,
     *,
     model: Any,
     mechanism: OutputPerturbation | ObjectivePerturbation | None = None,
@@ -28,11 +31,9 @@ def assess_model(
     confidence: float = 0.95,
     rng: Any = None,
     progress: bool = False,
-    prior: float,
-    fpr: tuple[float, ...],
-    delta: float,
-    title: str | None,
-    **options: Any,
+    sample_weight: Any = None,
+    tolerance: float | None = None,
+    first_row: int = 0,
 ) -> Assessment:
     """Bound, profile and attack a fitted scikit-learn model on its own training data.
 
@@ -51,8 +52,10 @@ def assess_model(
         With output perturbation: simulated releases in each world for the attack on the most exposed record, at least
         100 (20,000 if not given). With objective perturbation: models drawn for quantities over typical models (none
         if not given). Then the confidence of the attack's intervals, and the seed.
-    options
-        Passed on to :func:`deniable.profile_estimator`: ``sample_weight``, ``tolerance``.
+    sample_weight, tolerance
+        Passed on to :func:`deniable.profile_estimator`.
+    first_row
+        The number by which the reader calls the first row.
     """
     if mechanism is None:
         raise InputError(
@@ -61,18 +64,22 @@ def assess_model(
     if not (isinstance(source, tuple) and len(source) == 2):
         raise InputError("with model=, source must be the pair (X, y) that it was fitted on")
     simulated = None if n_samples is None else integer("n_samples", n_samples, at_least=100)
+    generator = np.random.default_rng(rng)
+    given = {"sample_weight": sample_weight, "tolerance": tolerance}
+    options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     if isinstance(mechanism, ObjectivePerturbation):
         options["n_samples"] = simulated or 0
-    generator = np.random.default_rng(rng)
     with stage("leaving each record out", shown=progress):
         profile = profile_estimator(model, *source, mechanism=mechanism, rng=generator, **options)
-        records = profile_section(profile, fpr=fpr, group=group)
+        records = profile_section(
+            profile, fpr=asked.fpr, rows=np.arange(len(profile)) + integer("first_row", first_row), group=group
+        )
     guarantee = mechanism.guarantee()
     bound = None if guarantee is None else tradeoff_of(guarantee)
     sections: list[Section] = [records]
     proven = f"Provable upper bound for this very model: advantage at most {records.numbers[0].shown} for every record."
     if bound is not None:
-        sections.insert(0, bound_section(bound, prior=prior, fpr=fpr, delta=delta))
+        sections[:0] = [bound_section(bound, asked), risk_section(bound, asked.baselines)]
         proven = bound_headline(bound)
     status: Status = "bounded"
     if isinstance(mechanism, OutputPerturbation):
@@ -82,7 +89,7 @@ def assess_model(
             bound,
             n=simulated or 20_000,
             confidence=confidence,
-            fpr=fpr,
+            fpr=asked.fpr,
             rng=generator,
             progress=progress,
         )
@@ -90,7 +97,7 @@ def assess_model(
         proven = attacked_headline(proven, audit, status)
     strength = "" if mechanism.epsilon is None else f" with ε = {mechanism.epsilon:g}"
     return Assessment(
-        title=title or f"{type(model).__name__} on {len(profile):,} records, released{strength}",
+        title=asked.title or f"{type(model).__name__} on {len(profile):,} records, released{strength}",
         status=status,
         headline=proven,
         sections=tuple(sections),
@@ -100,4 +107,5 @@ def assess_model(
         not_covered=NOT_COVERED,
         warnings=(NOT_FOR_PUBLICATION, TUNING_WARNING),
         reproduction={"model": repr(model), "mechanism": repr(mechanism), "training rows": len(profile)},
+        what_ran=guarantee,
     )

@@ -7,16 +7,18 @@ from typing import Any
 
 import numpy as np
 
+from deniable._check import InputError
 from deniable._shown import shown
 from deniable.curves import Tradeoff
-from deniable.report.model import Assessment, Grid, Number, Section, Series
-from deniable.report.sections import TUNING_WARNING, bound_headline, bound_section
+from deniable.report.model import Assessment, Grid, Section, Series
+from deniable.report.registry import Asked, assesses
+from deniable.report.remedies import PrivateFit
+from deniable.report.sections import TUNING_WARNING, bound_headline, bound_section, risk_section
 from deniable.report.usefulness import Usefulness, measure
 from deniable.training.base import PrivateModel
 from deniable.training.encoders import Levels, Listed, Thermometer
 from deniable.training.plots import block
 
-_BASELINES = (0.1, 0.001, 1e-6)
 _MOST_SHAPES = 6
 _MOST_COLUMNS = 40
 _NOT_COVERED = (
@@ -27,27 +29,22 @@ _NOT_COVERED = (
 )
 
 
+@assesses("deniable.training.base.PrivateModel", what="a fitted private model")
 def assess_private(
-    model: PrivateModel,
-    X: Any = None,
-    y: Any = None,
-    *,
-    prior: float,
-    fpr: tuple[float, ...],
-    delta: float,
-    title: str | None,
-    usefulness: Usefulness | None = None,
+    model: PrivateModel, asked: Asked, *, X: Any = None, y: Any = None, usefulness: Usefulness | None = None
 ) -> Assessment:
     """Return the assessment of a fitted :class:`PrivateClassifier` or :class:`PrivateRegressor`.
 
     ``X`` and ``y``, records that the model was not fitted to, add how useful the model is; that part is not protected.
     """
+    if not hasattr(model, "tradeoff_"):
+        raise InputError(f"source must be fitted first: call fit on this {type(model).__name__}")
     if usefulness is None and X is not None and y is not None:
         usefulness = measure(model, X, y)
     curve, certificate = model.tradeoff_, model.certificate_
     sections = [
-        bound_section(curve, prior=prior, fpr=fpr, delta=delta),
-        risk_section(curve, model.replacement_tradeoff_, certificate.unit),
+        bound_section(curve, asked),
+        risk_section(curve, asked.baselines, replacing=model.replacement_tradeoff_, unit=certificate.unit),
         _account(certificate),
     ]
     headline = bound_headline(curve)
@@ -57,7 +54,7 @@ def assess_private(
     sections.append(_shapes(model))
     warnings = (TUNING_WARNING,) if usefulness is None else (usefulness.warning, TUNING_WARNING)
     return Assessment(
-        title=title
+        title=asked.title
         or f"A private {'classifier' if hasattr(model, 'classes_') else 'regression'}: {certificate.target}",
         status="bounded",
         headline=headline,
@@ -66,42 +63,7 @@ def assess_private(
         not_covered=_NOT_COVERED,
         warnings=warnings,
         alert="" if usefulness is None else usefulness.alert,
-    )
-
-
-def risk_section(curve: Tradeoff, replacing: Tradeoff, unit: str) -> Section:
-    """What the curve bounds besides membership: secrets, replaced records, groups."""
-    pair = curve.group(2)
-    numbers = [
-        Number(
-            "risk.replacing",
-            f"Advantage if a {unit} is replaced",
-            replacing.advantage(),
-            f"Telling which of two contents a {unit} had, both known to the attacker, instead of its presence.",
-        ),
-        Number(
-            "risk.group2",
-            f"Advantage for two {unit}s together",
-            pair.advantage(),
-            f"Two {unit}s that are both in or both out, such as a couple with the same address.",
-        ),
-    ]
-    numbers += [
-        Number(
-            f"risk.reconstruction@baseline={blind:g}",
-            f"Secret with {shown(1 / blind, 'count', 'nearest')} equally likely values",
-            curve.reconstruction(blind),
-            f"An attacker who knows everything else names it at most this often; blind guessing reaches "
-            f"{shown(blind, 'rate', 'nearest')}.",
-        )
-        for blind in _BASELINES
-    ]
-    return Section(
-        "risks",
-        "Other risks, from the same curve",
-        f"Provable upper bounds for every {unit} and every secret in it: reconstruction, attribute inference, linkage, "
-        "groups.",
-        tuple(numbers),
+        what_ran=PrivateFit(certificate.mu, certificate.delta),
     )
 
 

@@ -10,7 +10,11 @@ from typing import Any
 from deniable._check import InputError
 from deniable._files import read_json
 from deniable.curves import Assumptions
+from deniable.report.decision import Decision, Rule
 from deniable.report.model import SCHEMA_VERSION, Assessment, Curve, Grid, Number, Section, Series
+from deniable.report.policy import Policy
+
+_OLDER = "1.0"  # without decision, meta and baselines
 
 
 def read_assessment(path: str | Path) -> Assessment:
@@ -22,7 +26,7 @@ def read_assessment(path: str | Path) -> Assessment:
     except ValueError as error:
         raise InputError(f"assessment file {str(path)!r} is not JSON: {error}") from None
     found = content.get("schema_version") if isinstance(content, dict) else None
-    if found != SCHEMA_VERSION:
+    if found not in (SCHEMA_VERSION, _OLDER):
         raise InputError(
             f"assessment file {str(path)!r} must have schema_version {SCHEMA_VERSION!r}, got {found!r}; write it again "
             "with this version of deniable"
@@ -36,7 +40,16 @@ def read_assessment(path: str | Path) -> Assessment:
 def _assessment(content: dict[str, Any]) -> Assessment:
     parts = {**content, "assumptions": Assumptions(**_tupled(content["assumptions"], "notes"))}
     parts["sections"] = tuple(_section(section) for section in content["sections"])
+    if parts.get("decision") is not None:
+        parts["decision"] = _decision(parts["decision"])
+    parts["schema_version"] = SCHEMA_VERSION
     return Assessment(**_tupled(parts, "not_covered", "warnings"))
+
+
+def _decision(content: dict[str, Any]) -> Decision:
+    rules = tuple(Rule(**rule) for rule in content["rules"])
+    parts = {**content, "policy": Policy(**_tupled(content["policy"], "require")), "rules": rules}
+    return Decision(**_tupled(parts, "changes", "relation"))
 
 
 def _section(content: dict[str, Any]) -> Section:

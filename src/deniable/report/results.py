@@ -2,66 +2,53 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from deniable._check import InputError
+from deniable._check import integer
 from deniable._shown import shown
+from deniable.accounting import tradeoff
 from deniable.audit import AttackScores, ScoreAudit
 from deniable.curves import Assumptions, Tradeoff
+from deniable.mechanisms import Mechanism
 from deniable.noise import Certificate, Release
 from deniable.records import PrivacyProfile
-from deniable.report.measured import audit_section
+from deniable.report.measured import POPULATION_GAME, audit_section, leaks_at_least
 from deniable.report.model import Assessment, Kind, Number, Section
 from deniable.report.profiled import NOT_FOR_PUBLICATION, profile_section
-from deniable.report.sections import NOT_COVERED, TUNING_WARNING, bound_headline, bound_section
+from deniable.report.registry import Asked, assesses
+from deniable.report.sections import NOT_COVERED, OTHER_RISKS, TUNING_WARNING, bound_headline, bound_section
 
-POPULATION_GAME = "the attacker is given a record and says whether it was in; its scores were measured on known records"
 
-
-def assess_result(
-    source: Any,
-    *,
-    prior: float,
-    fpr: tuple[float, ...],
-    delta: float,
-    title: str | None,
-    bound: Tradeoff | None = None,
-    group: tuple[str, Any] | None = None,
-    command: str | None = None,
+@assesses(AttackScores, ScoreAudit, what="the scores of an attack")
+def assess_audit(
+    source: AttackScores | ScoreAudit, asked: Asked, *, bound: Tradeoff | Mechanism | None = None
 ) -> Assessment:
-    """Return the assessment of what a function of deniable returned.
+    """Return what an attack measured; ``bound`` is the promise that it is compared with."""
+    audit = source.audit() if isinstance(source, AttackScores) else source
+    promise = tradeoff(bound) if isinstance(bound, Mechanism) else bound
+    return _of_audit(audit, asked, promise)
 
-    ``bound`` is the trade-off that an audit is compared with; ``group`` a column's name and values by which the
-    exposure of a profile is summarised.
-    """
-    if isinstance(source, AttackScores):
-        source = source.audit()
-    if isinstance(source, ScoreAudit):
-        return _of_audit(source, fpr=fpr, title=title, bound=bound, command=command or source.command)
-    if isinstance(source, Release):
-        source = source.certificate
-    if isinstance(source, Certificate):
-        return _of_certificate(source, prior=prior, fpr=fpr, delta=delta, title=title)
-    if isinstance(source, PrivacyProfile):
-        return _of_profile(source, fpr=fpr, title=title, group=group)
-    raise InputError(
-        f"source must be a mechanism, a trade-off, data, or a result of deniable, got {source!r}; see help(assess)"
+
+@assesses(Release, Certificate, what="a release or its certificate")
+def assess_release(source: Release | Certificate, asked: Asked) -> Assessment:
+    """Return what the certificate of a release proves."""
+    return _of_certificate(source.certificate if isinstance(source, Release) else source, asked)
+
+
+def _of_audit(audit: ScoreAudit, asked: Asked, bound: Tradeoff | None) -> Assessment:
+    section, status = audit_section(
+        audit, fpr=asked.fpr, attack="Scores of an attack", bound=bound, command=asked.command or audit.command
     )
-
-
-def _of_audit(
-    audit: ScoreAudit, *, fpr: tuple[float, ...], title: str | None, bound: Tradeoff | None, command: str | None
-) -> Assessment:
-    section, status = audit_section(audit, fpr=fpr, attack="Scores of an attack", bound=bound, command=command)
     headline = (
         "A measured attack exceeds the promised bound: what was promised does not hold."
         if status == "violated"
-        else _leaks_at_least(audit)
+        else leaks_at_least(audit)
     )
     return Assessment(
-        title=title or "A measured attack",
+        title=asked.title or "A measured attack",
         status=status,
         headline=headline,
         sections=(section,),
@@ -75,17 +62,6 @@ def _of_audit(
     )
 
 
-def _leaks_at_least(audit: ScoreAudit) -> str:
-    """What the attack shows, as a sentence: an interval of its advantage, and ε where it shows one."""
-    found, epsilon = audit.advantage(), audit.epsilon().low
-    sure = f"{100 * audit.confidence:g}\u00a0% confidence"
-    between = f"between {shown(found.low, 'rate', 'lower')} and {shown(found.high, 'rate', 'upper')}"
-    if max(found.low, epsilon) <= 0:
-        return f"This attack shows no leakage: its advantage is {between} ({sure}). Other attacks may do better."
-    shows = f"; no ε below {shown(epsilon, 'number', 'lower')} explains its scores" if epsilon > 0 else ""
-    return f"Leaks at least this, {sure}: the attack's advantage is {between}{shows}. Other attacks may do better."
-
-
 def _certified(certificate: Certificate) -> tuple[Number, ...]:
     """The number that was certified, if there is one."""
     if np.isnan(certificate.eta):
@@ -95,14 +71,13 @@ def _certified(certificate: Certificate) -> tuple[Number, ...]:
     return (Number("release.eta", "Certified η", certificate.eta, meaning, kind),)
 
 
-def _of_certificate(
-    certificate: Certificate, *, prior: float, fpr: tuple[float, ...], delta: float, title: str | None
-) -> Assessment:
+def _of_certificate(certificate: Certificate, asked: Asked) -> Assessment:
     curve = certificate.tradeoff
     sure = shown(certificate.confidence, "rate", "lower")
     holds = "" if certificate.holds else " Nothing is proven about this release."
     certain = f" Certified with confidence {sure}." if certificate.confidence < 1 else holds
     headline = holds.strip() if np.isnan(certificate.eta) else bound_headline(curve) + certain
+    bound = bound_section(curve, asked)
     release = Section(
         key="release",
         title="The release and its noise",
@@ -119,35 +94,46 @@ def _of_certificate(
         ),
     )  # fmt: skip
     return Assessment(
-        title=title or "A release with a membership certificate",
+        title=asked.title or "A release with a membership certificate",
         status="bounded" if certificate.holds else "inconclusive",
         headline=headline,
-        sections=(bound_section(curve, prior=prior, fpr=fpr, delta=delta), release),
+        sections=(bound if certificate.holds else _estimated(bound), release),
         assumptions=Assumptions(
             game=curve.assumptions.game,
             adjacency=curve.assumptions.adjacency,
             access="the released value",
             notes=certificate.assumptions,
         ),
-        not_covered=NOT_COVERED,
+        not_covered=(OTHER_RISKS, *NOT_COVERED),
         warnings=(TUNING_WARNING,),
     )
 
 
-def _of_profile(
-    profile: PrivacyProfile, *, fpr: tuple[float, ...], title: str | None, group: tuple[str, Any] | None
+def _estimated(section: Section) -> Section:
+    """The same numbers, called what they are where a certificate proves nothing."""
+    return replace(section, numbers=tuple(replace(n, kind="estimate") for n in section.numbers))
+
+
+@assesses(PrivacyProfile, what="a record profile")
+def assess_profile(
+    profile: PrivacyProfile, asked: Asked, *, group: tuple[str, Any] | None = None, first_row: int = 0
 ) -> Assessment:
-    section = profile_section(profile, fpr=fpr, group=group)
+    """Return the exposure of every record; ``group`` is a column's name and values by which it is summarised.
+
+    ``first_row`` is the number by which the reader calls the first record: 2 for lines of a file under a heading.
+    """
+    start = integer("first_row", first_row)
+    section = profile_section(profile, fpr=asked.fpr, rows=np.arange(len(profile)) + start, group=group)
     worst = section.numbers[0].shown
     return Assessment(
-        title=title
+        title=asked.title
         or f"Record by record: {len(profile):,} records, {profile.loss} loss, Λ = {profile.regularization:g}",
         status="bounded",
         headline=f"Provable upper bound for this very model: the most exposed record gives an attacker an advantage of "
-        f"at most {worst}, the median record of at most {section.numbers[len(fpr) + 1].shown}.",
+        f"at most {worst}, the median record of at most {section.numbers[len(asked.fpr) + 1].shown}.",
         sections=(section,),
         assumptions=Assumptions(access="the released parameters of the model"),
-        not_covered=NOT_COVERED,
+        not_covered=(OTHER_RISKS, *NOT_COVERED),
         warnings=(NOT_FOR_PUBLICATION, TUNING_WARNING),
         reproduction={"Λ": profile.regularization, "loss": profile.loss, "mechanism": repr(profile.mechanism)},
     )

@@ -11,12 +11,17 @@ from deniable._check import FloatArray
 from deniable._shown import shown
 from deniable.curves import Tradeoff
 from deniable.report.model import Curve, Grid, Number, Section
+from deniable.report.registry import Asked
+from deniable.risks import replaced
 
 SMALLEST_FPR = 1e-6
 CURVE_POINTS = 181
 
+OTHER_RISKS = (
+    "Attribute inference, reconstruction and leakage about groups of records: this curve says nothing about them."
+)
 NOT_COVERED = (
-    "Attribute inference, reconstruction and leakage about groups of records or about the population as a whole.",
+    "What the result says about people in general, whoever was in the data.",
     "Anything released besides what was assessed: other models trained on the same data, statistics, logs, "
     "the training data itself, or a record profile.",
     "Mistakes in the implementation: the bound holds for the mechanism as described, with real-valued noise.",
@@ -30,15 +35,9 @@ TUNING_WARNING = (
 )
 
 
-def bound_section(
-    tradeoff: Tradeoff,
-    *,
-    prior: float = 0.5,
-    fpr: Sequence[float] = (0.1, 0.01, 0.001),
-    delta: float = 1e-5,
-    comparisons: Mapping[str, Tradeoff] | None = None,
-) -> Section:
+def bound_section(tradeoff: Tradeoff, asked: Asked, *, comparisons: Mapping[str, Tradeoff] | None = None) -> Section:
     """What any attacker can reach at most, with the ROC and the bounds that others would give."""
+    prior, fpr, delta = asked.prior, asked.fpr, asked.delta
     exact = tradeoff.confidence == 1.0
     sure = "" if exact else f", with confidence {shown(tradeoff.confidence, 'rate', 'lower')}"
     advantage = tradeoff.advantage()
@@ -48,6 +47,7 @@ def bound_section(
             "Advantage, prior 50 %",
             advantage,
             "No attack's true positive rate exceeds its false positive rate by more than this.",
+            baseline=0.0,
         ),
         Number(
             "bound.accuracy",
@@ -55,6 +55,7 @@ def bound_section(
             tradeoff.accuracy(),
             "No attacker who sees members and non-members equally often is right more often than this; guessing "
             "reaches 50 %.",
+            baseline=0.5,
         ),
     ]
     if prior != 0.5:
@@ -66,6 +67,7 @@ def bound_section(
                 tradeoff.accuracy(prior),
                 f"The same for an attacker who believes beforehand that a record was in with probability "
                 f"{shown(prior, 'rate', 'nearest')}; guessing reaches {guess}.",
+                baseline=max(prior, 1 - prior),
             )
         )
         numbers.append(
@@ -74,6 +76,7 @@ def bound_section(
                 f"Advantage, prior {shown(prior, 'rate', 'nearest')}",
                 tradeoff.advantage(prior),
                 "Twice the accuracy gained over guessing from that prior.",
+                baseline=0.0,
             )
         )
     for rate in fpr:
@@ -85,6 +88,7 @@ def bound_section(
                 tradeoff.tpr(rate),
                 f"An attacker who wrongly accuses at most {percent} of non-members finds at most this share of "
                 "members.",
+                baseline=rate,
             )
         )
     for rate in fpr:
@@ -96,6 +100,7 @@ def bound_section(
                 tradeoff.precision(rate, prior),
                 f"Of the records that such an attacker calls members, at most this share are, at a prior of "
                 f"{shown(prior, 'rate', 'nearest')}.",
+                baseline=prior,
             )
         )
     numbers.append(
@@ -117,6 +122,56 @@ def bound_section(
             *(roc_curve(f"bound.{name}", name, other) for name, other in (comparisons or {}).items()),
         ),
         grids=(plain_words(tradeoff, fpr),),
+    )
+
+
+def risk_section(
+    curve: Tradeoff, baselines: Sequence[float], *, replacing: Tradeoff | None = None, unit: str = "record"
+) -> Section:
+    """What the curve bounds besides membership: secrets, replaced records, groups.
+
+    ``curve`` has to hold for every record and every data set; ``replacing`` is its curve for replacing a record.
+    Sketches are bounds too, a little wider and much faster.
+    """
+    numbers = []
+    if replacing is None and curve.assumptions.adjacency == "add or remove one record":
+        replacing = replaced(curve).sketch()
+    if replacing is not None:
+        numbers.append(
+            Number(
+                "risks.replacing",
+                f"Advantage if a {unit} is replaced",
+                replacing.advantage(),
+                f"Telling which of two contents a {unit} had, both known to the attacker, instead of its presence.",
+                baseline=0.0,
+            )
+        )
+    numbers.append(
+        Number(
+            "risks.group2",
+            f"Advantage for two {unit}s together",
+            curve.group(2).sketch().advantage(),
+            f"Two {unit}s that are both in or both out, such as a couple with the same address.",
+            baseline=0.0,
+        )
+    )
+    numbers += [
+        Number(
+            f"risks.reconstruction@baseline={blind:g}",
+            f"Secret guessed blindly with chance {shown(blind, 'rate', 'nearest')}",
+            curve.reconstruction(blind),
+            "An attacker who knows everything else names it at most this often; "
+            f"for instance one of {shown(1 / blind, 'count', 'nearest')} equally likely values.",
+            baseline=blind,
+        )
+        for blind in baselines
+    ]
+    return Section(
+        "risks",
+        "Other risks, from the same curve",
+        f"Provable upper bounds for every {unit} and every secret in it: reconstruction, attribute inference, linkage, "
+        "groups.",
+        tuple(numbers),
     )
 
 

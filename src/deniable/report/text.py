@@ -12,39 +12,95 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from deniable.report.decision import Decision
+from deniable.report.meta import FIELDS
 from deniable.report.model import Assessment, Grid, Section
+from deniable.report.risk_table import risk_table
 
-STYLE = {
-    "bounded": "cyan",
-    "consistent": "green",
-    "measured": "yellow",
-    "inconclusive": "yellow",
-    "target missed": "red",
-    "violated": "red",
+STYLE = {"meets": "green", "does not meet": "red", "cannot be told": "yellow"}
+_HEADS = {
+    "meets": "MEETS THE POLICY",
+    "does not meet": "DOES NOT MEET THE POLICY",
+    "cannot be told": "CANNOT BE TOLD",
 }
+_MARKS = {"met": "✓", "missed": "✗", "cannot be told": "?", "not asked": "–"}
 
 
-def renderable(assessment: Assessment) -> RenderableType:
-    """Return the report for a Rich console."""
-    return Group(*_parts(assessment))
+def renderable(assessment: Assessment, *, full: bool = True) -> RenderableType:
+    """Return the report for a Rich console: every number, or the decision and what belongs to it."""
+    return Group(*(_parts(assessment) if full else _summary(assessment)))
 
 
-def to_text(assessment: Assessment, width: int = 100) -> str:
+def to_text(assessment: Assessment, width: int = 100, *, full: bool = True) -> str:
     """Return the report as plain text without colours."""
     console = Console(file=io.StringIO(), width=width, no_color=True, force_terminal=False)
-    console.print(renderable(assessment))
+    console.print(renderable(assessment, full=full))
     stream = console.file
     return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"  # type: ignore[attr-defined]
 
 
-def _parts(assessment: Assessment) -> Iterator[RenderableType]:
-    style = STYLE[assessment.status]
+def _summary(assessment: Assessment) -> Iterator[RenderableType]:
+    """The decision, the rules, what would change it, how the numbers relate."""
+    yield from _alert(assessment)
+    yield Text(assessment.title, style="bold")
+    if assessment.status in ("violated", "target missed"):
+        yield Text(assessment.headline, style="bold red")
+    decision = assessment.decision
+    if decision is None:
+        yield Text(assessment.headline)
+        return
+    yield from _decided(decision)
+
+
+def _decided(decision: Decision) -> Iterator[RenderableType]:
+    yield head(decision)
+    asked = [rule for rule in decision.rules if rule.outcome != "not asked"]
+    for rule in asked:
+        decides = " This decides." if rule.key == decision.decided_by else ""
+        yield _hanging(_MARKS[rule.outcome], rule.why + decides)
+    left = [rule.label for rule in decision.rules if rule.outcome == "not asked"]
+    if left:
+        yield _hanging(_MARKS["not asked"], f"Not part of this report: {'; '.join(left)}.")
+    if not asked or decision.decided_by is None or all(rule.key != decision.decided_by for rule in asked):
+        yield Text(decision.reason)
+    if decision.changes:
+        yield Text("What would change it:", "bold")
+        yield from (_hanging("•", change) for change in decision.changes)
+    yield Text("How the numbers relate:", "bold")
+    yield from (_hanging("•", sentence) for sentence in decision.relation)
+
+
+def head(decision: Decision) -> Text:
+    """Return the decision in one line."""
+    return Text.assemble((_HEADS[decision.outcome], f"bold {STYLE[decision.outcome]}"), f" ({decision.policy.name})")
+
+
+def _hanging(mark: str, text: str) -> RenderableType:
+    """A line with a mark in front; what does not fit is continued below the text."""
+    table = Table.grid(padding=(0, 1, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column()
+    table.add_row(Text(mark), Text(text))
+    return table
+
+
+def _alert(assessment: Assessment) -> Iterator[RenderableType]:
     if assessment.alert:
         yield Panel(Text(assessment.alert, style="bold red"), border_style="red", title="[bold]read this first[/bold]")
+
+
+def _parts(assessment: Assessment) -> Iterator[RenderableType]:
+    yield from _alert(assessment)
+    decision = assessment.decision
+    style = STYLE[decision.outcome] if decision else "cyan"
     yield Panel(
         Text(assessment.headline), title=f"[bold]{escape(assessment.title)}[/bold] · {assessment.status}",
         border_style=style, title_align="left",
     )  # fmt: skip
+    if decision is not None:
+        yield from _decided(decision)
+    for name, value in assessment.meta.items():
+        yield Text(f"{FIELDS.get(name, name)}: {value}")
     for section in assessment.sections:
         yield Text(f"\n{section.title}", style="bold")
         yield Text(section.summary)
@@ -115,7 +171,13 @@ def to_markdown(assessment: Assessment) -> str:
     """Return the report as Markdown."""
     lines = [f"# {assessment.title}", ""]
     lines += [f"**{assessment.alert}**", ""] if assessment.alert else []
+    if assessment.decision is not None:
+        lines += _markdown_decision(assessment.decision)
+    lines += [f"- **{FIELDS.get(name, name)}**: {value}" for name, value in assessment.meta.items()]
+    lines += [""] if assessment.meta else []
     lines += [f"**{assessment.status}**: {assessment.headline}", ""]
+    if (risks := risk_table(assessment)) is not None:
+        lines += [f"## {risks.title}", "", *_markdown_table(risks.columns, risks.rows)]
     for section in assessment.sections:
         lines += [f"## {section.title}", "", section.summary, ""]
         if section.numbers:
@@ -131,6 +193,15 @@ def to_markdown(assessment: Assessment) -> str:
             lines += [f"## {title}", "", *(f"- {item}" for item in items), ""]
     lines += ["## Reproduce", "", *(f"- {name}: `{value}`" for name, value in assessment.reproduction.items()), ""]
     return "\n".join(lines)
+
+
+def _markdown_decision(decision: Decision) -> list[str]:
+    rows = [["**this decides**" if r.key == decision.decided_by else "", r.outcome, r.why] for r in decision.rules]
+    lines = [f"**{decision.outcome.capitalize()}** ({decision.policy.name}): {decision.reason}", ""]
+    lines += _markdown_table(["", "outcome", "rule"], rows)
+    if decision.changes:
+        lines += ["What would change it:", "", *(f"- {change}" for change in decision.changes), ""]
+    return lines + ["How the numbers relate:", "", *(f"- {sentence}" for sentence in decision.relation), ""]
 
 
 def _markdown_table(columns: list[str], rows: list[list[str]]) -> list[str]:

@@ -72,6 +72,8 @@ def train_table(
     progress: bool = False,
     title: str | None = None,
     command: str | None = None,
+    policy: Any = None,
+    meta: Any = None,
     insecure_testing_rng: np.random.Generator | None = None,
     **goal: Any,
 ) -> Trained:
@@ -95,6 +97,8 @@ def train_table(
         Probability of being held out, in [0, 1); 0 fits to all records and measures nothing.
     rng
         Seed of the split; never of the noise.
+    policy, meta
+        See :func:`deniable.assess`.
     **goal
         The target, at most one: ``advantage=``, or ``tpr=`` with ``fpr=``, and so on, as for the estimators.
 
@@ -135,7 +139,7 @@ def train_table(
     pipeline = _published(table, estimator)
     with stage("writing the report", shown=progress):
         made = assess(
-            estimator, usefulness=useful, command=command,
+            estimator, usefulness=useful, command=command, policy=policy, meta=meta,
             title=title or f"{_name(kind)} on {table.name}: {estimator.certificate_.target}",
         )  # fmt: skip
     told = (

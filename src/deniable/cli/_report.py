@@ -1,0 +1,88 @@
+"""What every command that makes a report has in common: --policy, --meta, --language, --full, and how it is shown."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from deniable._files import write_atomically
+from deniable.cli._app import FINE, MISSED
+
+if TYPE_CHECKING:
+    from deniable.report import Assessment
+
+REPORT = "Report"
+PolicyOption = Annotated[
+    str | None,
+    typer.Option(
+        "--policy",
+        help="TOML file with the limits that decide (or: default). Exit code 1 unless the report meets them.",
+        rich_help_panel=REPORT,
+    ),
+]
+MetaOption = Annotated[
+    Path | None,
+    typer.Option("--meta", help="TOML file with date, author, data, who signs, review date.", rich_help_panel=REPORT),
+]
+LanguageOption = Annotated[
+    Literal["en", "de", "fr"],
+    typer.Option("--language", help="Headings and fixed sentences of the page.", rich_help_panel=REPORT),
+]
+FullOption = Annotated[
+    bool, typer.Option("--full", help="Print every number, not only the decision.", rich_help_panel=REPORT)
+]
+FirstRowOption = Annotated[
+    int,
+    typer.Option("--first-row", help="Number by which you call the first row (2: lines of a file).", min=0),
+]
+
+
+def checked_policy(policy: str | None) -> Any:
+    """Return the policy of --policy, read before any work; None if none was given."""
+    if policy is None:
+        return None
+    from deniable.report import Policy
+
+    return Policy.from_toml(policy)
+
+
+def show(assessment: Assessment, out: Path | None, as_json: bool, *, full: bool = False, language: str = "en") -> None:
+    """Print an assessment and write it to ``out`` in the form that its suffix asks for."""
+    if out is not None:
+        write(assessment, out, language)
+    if as_json:
+        print(assessment.to_json())
+        return
+    from rich.console import Console
+
+    from deniable.report.text import renderable
+
+    Console(soft_wrap=False).print(renderable(assessment, full=full))
+    if not full:
+        print("every number: --full; a page: --out report.html", file=sys.stderr)
+    if out is not None:
+        print(f"report written to {out}", file=sys.stderr)
+
+
+def write(assessment: Assessment, out: Path, language: str = "en") -> None:
+    """Write an assessment as .json, .md or, with any other ending, as a page."""
+    write_atomically(out, written(assessment, out, language))
+
+
+def written(assessment: Assessment, out: Path, language: str = "en") -> str:
+    """Return the content of the file ``out``, by its ending."""
+    suffix = out.suffix.lower()
+    if suffix == ".json":
+        return assessment.to_json()
+    return assessment.to_markdown() if suffix == ".md" else assessment.to_html(language=language)
+
+
+def code(assessment: Assessment, policy: Any) -> int:
+    """Return the exit code: 1 for a violated bound, a missed limit, or a given policy that is not shown to be met."""
+    if assessment.status in ("violated", "target missed"):
+        return MISSED
+    decision = assessment.decision
+    return MISSED if policy is not None and (decision is None or not decision.met) else FINE

@@ -1,0 +1,298 @@
+"""The decision: whether a report meets a policy, which number decides, and how its numbers relate."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from deniable._shown import shown
+from deniable.report.policy import Policy
+
+if TYPE_CHECKING:
+    from deniable.report.model import Assessment, Number
+
+Outcome = Literal["meets", "does not meet", "cannot be told"]
+RuleOutcome = Literal["met", "missed", "cannot be told", "not asked"]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One rule of a policy held against the report.
+
+    Attributes
+    ----------
+    key
+        Its name in :class:`~deniable.Policy`.
+    label
+        What it asks, in words.
+    limit
+        The limit.
+    outcome
+        "met", "missed", "cannot be told", or "not asked" where the report has nothing to hold against it and the policy
+        does not require it.
+    found
+        The number that was held against the limit; None if there is none.
+    number
+        Its key in the assessment.
+    why
+        One sentence.
+    """
+
+    key: str
+    label: str
+    limit: float | None
+    outcome: RuleOutcome
+    found: float | None
+    number: str | None
+    why: str
+
+    @property
+    def excess(self) -> float:
+        """How many times the limit was found; what decides is the largest."""
+        if self.found is None or self.limit is None:
+            return -1.0
+        return self.found / self.limit if self.limit > 0 else (math.inf if self.found > 0 else 0.0)
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Whether a report meets a policy, and why.
+
+    Attributes
+    ----------
+    outcome
+        "meets", "does not meet" or "cannot be told". A rule that is missed decides; after that what cannot be told.
+    policy
+        The policy.
+    reason
+        The decision in one sentence.
+    decided_by
+        The rule that decides.
+    rules
+        Every rule with what was found.
+    changes
+        What would change it: computed settings of the mechanism, where they can be computed.
+    relation
+        Three sentences: what the bound, the record profile and the attack of this report say and how they relate.
+    """
+
+    outcome: Outcome
+    policy: Policy
+    reason: str
+    decided_by: str | None
+    rules: tuple[Rule, ...]
+    changes: tuple[str, ...]
+    relation: tuple[str, str, str]
+
+    @property
+    def met(self) -> bool:
+        """Whether the policy is met; False also where it cannot be told."""
+        return self.outcome == "meets"
+
+
+def decide(assessment: Assessment, policy: Policy) -> Decision:
+    """Hold the numbers of a report against a policy.
+
+    What is asked to be proven is compared with provable upper bounds only, the worst one where there are several; a
+    measured attack can miss a limit, it can never meet one.
+    """
+    rules = tuple(_rules(assessment, policy))
+    missed = [rule for rule in rules if rule.outcome == "missed"]
+    unknown = [rule for rule in rules if rule.outcome == "cannot be told"]
+    met = [rule for rule in rules if rule.outcome == "met"]
+    relation = _relation(assessment)
+    if assessment.status == "violated":
+        reason = "A measured attack is provably above the bound: what was promised does not hold, so nothing is met."
+        return Decision("does not meet", policy, reason, "measured", rules, (), relation)
+    if missed:
+        first = max(missed, key=lambda rule: (rule.key != "utility_loss", rule.excess))
+        others = "" if len(missed) == 1 else f" {len(missed) - 1} more of {len(rules)} rules missed."
+        return Decision("does not meet", policy, first.why + others, first.key, rules, (), relation)
+    if unknown or not met:
+        first = unknown[0] if unknown else rules[0]
+        return Decision("cannot be told", policy, first.why, first.key, rules, (), relation)
+    first = max(met, key=lambda rule: rule.excess)
+    left = [rule.label for rule in rules if rule.outcome == "not asked"]
+    rest = f" Not part of this report: {', '.join(_lower(label) for label in left)}." if left else ""
+    return Decision(
+        "meets", policy, f"All {len(met)} rules that apply are met. Closest: {_lower(first.why)}{rest}",
+        first.key, rules, (), relation,
+    )  # fmt: skip
+
+
+def _lower(text: str) -> str:
+    return text[:1].lower() + text[1:] if text[1:2].islower() else text
+
+
+def _rules(a: Assessment, policy: Policy) -> Iterable[Rule]:
+    rate, blind = shown(policy.fpr, "rate", "nearest"), shown(policy.baseline, "rate", "nearest")
+    measured = _numbers(a, r"attack\d*\.advantage")
+    attacked = max((n for n in measured if n.low is not None), key=lambda n: n.low or 0.0, default=None)
+    if policy.advantage is not None:
+        yield _proven(a, policy, "advantage", "Membership advantage of every attacker", policy.advantage, attacked)
+    if policy.tpr is not None:
+        shows = max(
+            (n for n in _numbers(a, r"attack\d*\.tpr@fpr=" + re.escape(f"{policy.fpr:g}")) if n.low is not None),
+            key=lambda n: n.low or 0.0, default=None,
+        )  # fmt: skip
+        yield _proven(a, policy, "tpr", f"Members found at {rate} false accusations", policy.tpr, shows, policy.fpr)
+    if policy.reconstruction is not None:
+        yield _secret(a, policy, f"Secret guessed blindly with chance {blind}")
+    if policy.measured is not None:
+        yield _attack(policy, attacked, policy.measured)
+    elif "attack" in policy.require and not measured:
+        yield _missing("attack", "A measured attack", "The policy requires an attack, and none was run.")
+    if "records" in policy.require and not _numbers(a, r"records\d*\.worst\.advantage"):
+        yield _missing("records", "A record profile", "The policy requires a record profile, and there is none.")
+    if policy.utility_loss is not None or "utility" in policy.require:
+        yield _utility(a, policy)
+
+
+def _proven(
+    a: Assessment,
+    policy: Policy,
+    key: str,
+    label: str,
+    limit: float,
+    attacked: Number | None,
+    rate: float | None = None,
+) -> Rule:
+    """A rule on what is proven: the bound of the mechanism, or of this data set if the policy allows it."""
+    bounds, records = _upper(a, r"bound\d*", key, rate), _upper(a, r"records\d*\.worst", key, rate)
+    local = policy.scope == "this data set" and bool(records)
+    source = records if local else bounds or records
+    where = "for this data set" if local or not bounds else "for every data set"
+    if attacked is not None and (attacked.low or 0.0) > limit:
+        low = shown(attacked.low or 0.0, "rate", "lower")
+        why = f"{label}: an attack shows at least {low}; the policy allows {_percent(limit)}."
+        return Rule(key, label, limit, "missed", attacked.low, attacked.key, why)
+    if not source:
+        why = f"{label}: nothing is proven in this report; an attack never shows that others fail."
+        return Rule(key, label, limit, "cannot be told", None, None, why)
+    worst = max(source, key=_size)
+    value, held = _size(worst), f"{label}: at most {worst.shown} proven {where}; the policy allows {_percent(limit)}."
+    if not value <= limit:
+        return Rule(key, label, limit, "missed", value, worst.key, held)
+    if not local and not bounds:
+        why = (
+            f"{label}: at most {worst.shown} for this very model and these records; on other data it may be more, and "
+            "the policy asks for every data set."
+        )
+        return Rule(key, label, limit, "cannot be told", value, worst.key, why)
+    return Rule(key, label, limit, "met", value, worst.key, held)
+
+
+def _secret(a: Assessment, policy: Policy, label: str) -> Rule:
+    limit, blind = policy.reconstruction or 0.0, policy.baseline
+    found = _upper(a, r"risks\d*", "reconstruction", blind)
+    if not found or len(found) < len(_numbers(a, r"bound\d*\.advantage")):
+        why = (
+            f"{label}: nothing is proven about secrets here; only the curve of a mechanism that covers every "
+            "record and data set says something."
+        )
+        return Rule("reconstruction", label, limit, "cannot be told", None, None, why)
+    worst = max(found, key=_size)
+    value = _size(worst)
+    why = f"{label}: named with chance {worst.shown} at most, proven; the policy allows {_percent(limit)}."
+    return Rule("reconstruction", label, limit, "met" if value <= limit else "missed", value, worst.key, why)
+
+
+def _attack(policy: Policy, attacked: Number | None, limit: float) -> Rule:
+    label = "Advantage that an attack shows"
+    if attacked is None:
+        if "attack" in policy.require:
+            return _missing("measured", label, "The policy requires an attack, and none was run.", limit)
+        return Rule("measured", label, limit, "not asked", None, None, f"{label}: no attack was run.")
+    low = attacked.low or 0.0
+    why = f"{label}: at least {shown(low, 'rate', 'lower')}; the policy allows {_percent(limit)}."
+    return Rule("measured", label, limit, "met" if low <= limit else "missed", low, attacked.key, why)
+
+
+def _utility(a: Assessment, policy: Policy) -> Rule:
+    limit = policy.utility_loss
+    label = "Usefulness lost by the protection"
+    pairs = (
+        ("AUC", "use.auc.plain", "use.auc.private"),
+        ("R²", "use.r2.plain", "use.r2.private"),
+        ("accuracy", "use.accuracy.plain", "use.accuracy.private"),
+        ("accuracy", "utility.without", "utility.with"),
+    )
+    numbers = a.numbers
+    for what, plain, private in pairs:
+        if plain in numbers and private in numbers:
+            without, with_noise = numbers[plain].value, numbers[private].value
+            if without is None or with_noise is None or limit is None:
+                continue
+            lost = max(without - with_noise, 0.0)
+            why = f"{label}: {lost:.3g} of {what}, measured on held-out records; the policy allows {limit:g}."
+            return Rule("utility_loss", label, limit, "met" if lost <= limit else "missed", lost, private, why)
+    if "utility" in policy.require and not any(key.startswith(("use.", "utility.")) for key in numbers):
+        return _missing("utility_loss", label, "The policy requires usefulness, and it was not measured.", limit)
+    return Rule("utility_loss", label, limit, "not asked", None, None, f"{label}: not measured.")
+
+
+def _missing(key: str, label: str, why: str, limit: float | None = None) -> Rule:
+    return Rule(key, label, limit, "cannot be told", None, None, why)
+
+
+def _numbers(a: Assessment, pattern: str) -> list[Number]:
+    return [number for key, number in a.numbers.items() if re.fullmatch(pattern, key)]
+
+
+def _upper(a: Assessment, section: str, name: str, rate: float | None) -> list[Number]:
+    """The proven upper bound of every section; at a rate that none has, that of the next larger one, which is no less.
+
+    True positive rates and chances of guessing grow with the rate, so that the bound stays on the safe side.
+    """
+    best: dict[str, tuple[float, Number]] = {}
+    pattern = rf"({section})\.{name}" + ("" if rate is None else r"@(?:fpr|baseline)=(.+)")
+    for key, found in a.numbers.items():
+        match = re.fullmatch(pattern, key)
+        if match is None or found.kind != "provable upper bound":
+            continue
+        at = 0.0 if rate is None else float(match[2])
+        near = rate is None or at >= rate or f"{rate:g}" == match[2]
+        if near and (match[1] not in best or at < best[match[1]][0]):
+            best[match[1]] = (at, found)
+    return [found for _, found in best.values()]
+
+
+def _size(number: Number) -> float:
+    """The value of an upper bound; one that could not be stated is infinite."""
+    return math.inf if number.value is None or math.isnan(number.value) else number.value
+
+
+def _percent(limit: float) -> str:
+    return shown(limit, "rate", "nearest")
+
+
+def _relation(a: Assessment) -> tuple[str, str, str]:
+    """What the three kinds of numbers say, with this report's numbers."""
+    bounds, records = _numbers(a, r"bound\d*\.advantage"), _numbers(a, r"records\d*\.worst\.advantage")
+    attacks = _numbers(a, r"attack\d*\.advantage")
+    if bounds:
+        first = (
+            f"The bound ({max(bounds, key=_size).shown}) holds for every attacker, every record and all data that the "
+            "same procedure may meet: a promise to people rests on it."
+        )
+    else:
+        first = "There is no bound over all data here: nothing can be promised beyond what was looked at."
+    if records:
+        second = (
+            f"The record profile ({max(records, key=_size).shown} for the most exposed record) is the best attack on "
+            "this very model and these records: never above the bound, often far below, and no promise for other data."
+        )
+    else:
+        second = "No record profile was made: who of these records is most exposed is not known, only the bound is."
+    if attacks:
+        worst = max(attacks, key=lambda n: n.low or 0.0)
+        third = (
+            f"The attack (advantage {worst.shown}) is one attempt: it can show that a promise is broken, never that "
+            "nobody does better."
+        )
+    else:
+        third = "No attack was run; a proof does not need one, a test of the implementation does."
+    return first, second, third

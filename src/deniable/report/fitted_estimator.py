@@ -1,0 +1,103 @@
+"""Any fitted scikit-learn model: nothing is proven; an attack on its procedure, and what its structure gives away."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from deniable._check import InputError
+from deniable.audit import attack_estimator
+from deniable.curves import Assumptions
+from deniable.report.measured import POPULATION_GAME, audit_section, leaks_at_least
+from deniable.report.model import Assessment
+from deniable.report.registry import Asked, assesses
+from deniable.report.sections import NOT_COVERED, TUNING_WARNING
+from deniable.report.structure import structure_section
+
+NOTHING_PROVEN = "Nothing is proven about this model: it was trained without a privacy mechanism."
+
+
+@assesses("sklearn.base.BaseEstimator", "sklearn.pipeline.Pipeline", what="a fitted model")
+def assess_estimator(
+    source: Any,
+    asked: Asked,
+    *,
+    X: Any = None,
+    y: Any = None,
+    method: Any = "auto",
+    n_shadows: int = 32,
+    confidence: float = 0.95,
+    rng: Any = None,
+    n_jobs: int | None = None,
+    cache: str | Path | None = None,
+    progress: bool | None = None,
+    first_row: int = 0,
+) -> Assessment:
+    """Attack the procedure that made a fitted model, and list what the model itself gives away.
+
+    Parameters
+    ----------
+    source
+        A fitted scikit-learn classifier or regressor, or a pipeline that ends in one.
+    asked
+        What every report is asked for.
+    X, y
+        The data that it was fitted to. Shadow models are fitted to random halves of them.
+    method, n_shadows, rng, n_jobs, cache, progress
+        See :func:`deniable.attack_estimator`.
+    confidence
+        Of the measured intervals.
+    first_row
+        The number by which the reader calls the first row.
+    """
+    _check(source, X, y)
+    from sklearn.base import clone
+
+    scores = attack_estimator(
+        clone(source), X, y, method=method, n_shadows=n_shadows, rng=rng, n_jobs=n_jobs, cache=cache, progress=progress
+    )
+    audit = scores.audit(confidence)
+    section, status = audit_section(
+        audit, fpr=asked.fpr, attack=f"{scores.method} with {n_shadows} shadow models", command=asked.command
+    )
+    name = type(getattr(source, "steps", [(None, source)])[-1][1]).__name__
+    return Assessment(
+        title=asked.title or f"{name} on {len(y):,} records",
+        status=status,
+        headline=f"{NOTHING_PROVEN} {leaks_at_least(audit)}",
+        sections=(section, structure_section(source, X, y, first_row=first_row)),
+        assumptions=Assumptions(
+            game=POPULATION_GAME,
+            adjacency="members and non-members come from one population",
+            access="the predictions of the model",
+            notes=(
+                "The attack was run on models of the same kind, fitted to random halves of the data: it measures the "
+                "procedure, not this very model.",
+                "The records are independent draws from one population.",
+            ),
+        ),
+        not_covered=("Attacks other than this one: a measurement never bounds what others can reach.", *NOT_COVERED),
+        warnings=(NOTHING_PROVEN, TUNING_WARNING),
+        reproduction={
+            "model": " ".join(repr(source).split()),
+            "training rows": len(y),
+            "seed": "fresh entropy" if rng is None else str(rng),
+        },
+    )
+
+
+def _check(source: Any, X: Any, y: Any) -> None:
+    from sklearn.exceptions import NotFittedError
+    from sklearn.utils.validation import check_is_fitted
+
+    name = type(source).__name__
+    if X is None or y is None:
+        raise InputError(f"a fitted {name} is assessed with its training data: assess(model, X, y)")
+    if len(X) != len(y):
+        raise InputError(f"X and y must hold the same records, got {len(X)} and {len(y)}")
+    if not hasattr(source, "predict"):
+        raise InputError(f"source must be a classifier or a regressor, got {name}, which cannot predict")
+    try:
+        check_is_fitted(source)
+    except NotFittedError:
+        raise InputError(f"source must be fitted first: call fit on this {name}") from None

@@ -1,0 +1,64 @@
+"""What a person adds to a report: date, author, version, the data, who signs."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+from pathlib import Path
+from typing import Any
+
+from deniable._check import InputError
+from deniable.report.policy import read_toml, refuse_unknown
+
+FIELDS = {
+    "date": "Date",
+    "author": "Author",
+    "organisation": "Organisation",
+    "version": "Version of the model or release",
+    "data": "Data",
+    "data_sha256": "SHA-256 of the data",
+    "row_numbering": "How rows are numbered",
+    "purpose": "Purpose",
+    "signed_by": "Signed by",
+    "review_date": "To be reviewed on",
+    "contact": "Contact",
+}
+_BLOCK = 1 << 20
+
+
+def read_meta(source: str | Path | dict[str, Any]) -> dict[str, str]:
+    """Return the fields of a ``meta.toml`` (or of a dictionary) as texts, in the order of ``FIELDS``.
+
+    ``data_file = "people.csv"`` fills ``data_sha256`` with the hash of that file (a path relative to the TOML file).
+
+    Raises
+    ------
+    InputError
+        For a key that is not known, or a data file that cannot be read.
+    """
+    table = dict(source) if isinstance(source, dict) else read_toml("meta", source)
+    if not isinstance(source, dict):
+        table = dict(table.get("meta", table))
+    where = "meta" if isinstance(source, dict) else f"meta {str(source)!r}"
+    refuse_unknown(where, table, [*FIELDS, "data_file"])
+    file = table.pop("data_file", None)
+    if file is not None:
+        folder = Path(".") if isinstance(source, dict) else Path(source).parent
+        table["data_sha256"] = sha256(folder / str(file))
+        table.setdefault("data", str(file))
+    for key, value in table.items():
+        if not isinstance(value, str | int | float | datetime.date):
+            raise InputError(f"{where}: {key} must be a text, a number or a date, got {value!r}")
+    return {key: str(table[key]) for key in FIELDS if key in table}
+
+
+def sha256(path: Path) -> str:
+    """Return the SHA-256 of a file in hexadecimal digits."""
+    digest = hashlib.sha256()
+    try:
+        with path.open("rb") as stream:
+            while block := stream.read(_BLOCK):
+                digest.update(block)
+    except OSError:
+        raise InputError(f"data_file {str(path)!r} cannot be read") from None
+    return digest.hexdigest()

@@ -1,0 +1,128 @@
+"""Which adapter assesses which kind of source: one adapter a kind, found by the classes of the source.
+
+An adapter is a function ``adapter(source, asked, *, option=…)`` that returns an ``Assessment``; its keyword-only
+parameters are the options of :func:`deniable.assess` for that kind of source. It registers itself::
+
+    @assesses(PrivacyProfile, what="a record profile")
+    def assess_profile(source, asked, *, group=None): ...
+
+Adapters stand beside the libraries that they need and are imported when a source of theirs turns up.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from deniable._check import InputError
+from deniable.report.policy import refuse_unknown
+
+if TYPE_CHECKING:
+    from deniable.report.model import Assessment
+
+_A = TypeVar("_A", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What every report is asked for: prior, false positive rates, δ, chances of blind guessing, a title."""
+
+    prior: float
+    fpr: tuple[float, ...]
+    delta: float
+    baselines: tuple[float, ...]
+    title: str | None
+    command: str | None
+
+
+@dataclass(frozen=True)
+class Adapter:
+    """A function from a source of one kind to its assessment."""
+
+    what: str
+    make: Callable[..., Assessment]
+
+    @property
+    def options(self) -> list[str]:
+        """Names of the options of this kind of source."""
+        parameters = inspect.signature(self.make).parameters.values()
+        return [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+
+    def __call__(self, source: Any, asked: Asked, options: dict[str, Any]) -> Assessment:
+        """Return the assessment; an option that this kind of source does not have is refused."""
+        if {"X", "y"} & (set(options) - set(self.options)):
+            raise InputError(f"X and y go with a fitted model, got {self.what}")
+        refuse_unknown(f"assess of {self.what}", options, [*COMMON, *self.options])
+        return self.make(source, asked, **options)
+
+
+PAIR = "a fitted model with its training data"  # the kind of a pair (X, y) for which model= is given
+COMMON = ("prior", "fpr", "delta", "title", "command", "policy", "meta")
+_FOUND: dict[str, Adapter] = {}
+_TESTS: list[tuple[Callable[[Any], bool], Adapter]] = []
+
+# the room of a class → the module whose adapters assess its objects
+_WHERE = {
+    "deniable.mechanisms": "run",
+    "deniable.curves": "run",
+    "deniable.integrations.private_run": "run",
+    "deniable.training": "private_model",
+    "deniable.audit": "results",
+    "deniable.noise": "results",
+    "deniable.records": "results",
+    "sklearn": "fitted_estimator",
+    "builtins": "data_run",
+    "pathlib": "data_run",
+    "pandas": "data_run",
+}
+
+
+def assesses(*kinds: type | str, what: str, when: Callable[[Any], bool] | None = None) -> Callable[[_A], _A]:
+    """Register the decorated function for objects of these classes, or for what ``when`` recognises.
+
+    A class may be named by a text, ``"sklearn.base.BaseEstimator"``, so that it need not be imported.
+    """
+
+    def register(make: _A) -> _A:
+        adapter = Adapter(what, make)
+        for kind in kinds:
+            _FOUND[kind if isinstance(kind, str) else _name(kind)] = adapter
+        if when is not None:
+            _TESTS.append((when, adapter))
+        return make
+
+    return register
+
+
+def adapter_for(source: Any, *, with_model: bool = False) -> Adapter:
+    """Return the adapter of the nearest class of ``source``; ``with_model``: of the data of a fitted model.
+
+    Raises
+    ------
+    InputError
+        If there is none; the message lists what can be assessed.
+    """
+    if with_model:
+        importlib.import_module("deniable.report.model_run")
+        return _FOUND[PAIR]
+    for kind in type(source).__mro__[:-1]:
+        room = next((r for r in _WHERE if kind.__module__ == r or kind.__module__.startswith(r + ".")), None)
+        if room is not None and not isinstance(source, dict | float | int | bytes | list):
+            importlib.import_module(f"deniable.report.{_WHERE[room]}")
+        if adapter := _FOUND.get(_name(kind)):
+            return adapter
+    importlib.import_module("deniable.report.run")
+    for recognises, adapter in _TESTS:
+        if recognises(source):
+            return adapter
+    raise InputError(
+        "source must be a mechanism, a trade-off, a record of a training run, data, a fitted model, or a result of "
+        f"deniable, got {source!r}; see help(deniable.assess)"
+    )
+
+
+def _name(kind: type) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}"

@@ -1,0 +1,104 @@
+"""From what ran (a mechanism, a trade-off, a record of a training run) to an assessment: bounds on every attack."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+
+from deniable.accounting import tradeoff as tradeoff_of
+from deniable.curves import FIXED_BEFOREHAND, ApproximateTradeoff, Assumptions, Tradeoff
+from deniable.integrations.dp_event import from_dp_event
+from deniable.integrations.interpret import DPEBM
+from deniable.integrations.opacus import from_opacus
+from deniable.integrations.private_run import PrivateRun
+from deniable.mechanisms import Composition, Mechanism, SubsampledGaussian
+from deniable.planning.comparison import pinsker
+from deniable.report.model import Assessment
+from deniable.report.registry import Asked, assesses
+from deniable.report.sections import (
+    NOT_COVERED,
+    OTHER_RISKS,
+    TUNING_WARNING,
+    bound_headline,
+    bound_section,
+    risk_section,
+)
+
+
+@assesses(Mechanism, Tradeoff, what="a mechanism or a trade-off")
+def assess_mechanism(source: Mechanism | Tradeoff, asked: Asked) -> Assessment:
+    """Return the bounds on every attack, and the other risks that the curve bounds."""
+    if isinstance(source, DPEBM):
+        bound = source.tradeoff()  # with what has to be public
+    else:
+        bound = source if isinstance(source, Tradeoff) else tradeoff_of(source)
+    comparisons = {}
+    epsilon = bound.epsilon(asked.delta)
+    if not isinstance(bound, ApproximateTradeoff) and np.isfinite(epsilon):
+        promise = ApproximateTradeoff(max(epsilon, 0.0), asked.delta)
+        comparisons[f"from (ε, δ) = ({epsilon:.4g}, {asked.delta:g}) alone"] = promise
+        if isinstance(source, Mechanism) and (total := pinsker(source)) < 1:
+            comparisons["from the KL divergence alone (Pinsker)"] = ApproximateTradeoff(0.0, total)
+    sections = [bound_section(bound, asked, comparisons=comparisons)]
+    if bound.universal:
+        sections.append(risk_section(bound, asked.baselines))
+    return Assessment(
+        title=asked.title or (describe(source) if isinstance(source, Mechanism) else "A release"),
+        status="bounded",
+        headline=bound_headline(bound),
+        sections=tuple(sections),
+        assumptions=_assumptions(bound, source),
+        not_covered=NOT_COVERED if bound.universal else (OTHER_RISKS, *NOT_COVERED),
+        warnings=(TUNING_WARNING,),
+        reproduction={"source": _python(source)} if isinstance(source, Mechanism) else {},
+        what_ran=source if isinstance(source, Mechanism) else None,
+    )
+
+
+@assesses(
+    PrivateRun,
+    what="a record of a training run",
+    when=lambda source: (
+        type(source).__name__.endswith("DpEvent")
+        or isinstance(source, dict)
+        or any(hasattr(source, name) for name in ("accountant", "history", "private_run"))
+    ),
+)
+def assess_run(source: Any, asked: Asked) -> Assessment:
+    """Return the assessment of what Opacus, a DpEvent or :func:`deniable.make_private` recorded."""
+    if type(source).__name__.endswith("DpEvent"):
+        return assess_mechanism(from_dp_event(source), asked)
+    return assess_mechanism(source.mechanism if isinstance(source, PrivateRun) else from_opacus(source), asked)
+
+
+def _assumptions(bound: Tradeoff, source: Mechanism | Tradeoff) -> Assumptions:
+    """Those of the curve; of several steps also that nobody chose the later ones by the earlier ones."""
+    several = isinstance(source, Composition) or (isinstance(source, SubsampledGaussian) and source.steps > 1)
+    notes = bound.assumptions.notes
+    if several and FIXED_BEFOREHAND not in notes:
+        notes = (*notes, FIXED_BEFOREHAND)
+    return replace(bound.assumptions, notes=notes)
+
+
+def describe(mechanism: Mechanism) -> str:
+    """Return a title for a mechanism."""
+    match mechanism:
+        case SubsampledGaussian(sigma, rate, steps):
+            return f"DP-SGD: noise multiplier {sigma:g}, sample rate {rate:g}, {steps:,} steps"
+        case Composition(parts) if all(isinstance(part, SubsampledGaussian) for part in parts):
+            steps = sum(part.steps for part in parts if isinstance(part, SubsampledGaussian))
+            return f"DP-SGD: {len(parts)} phases, {steps:,} steps"
+        case DPEBM():
+            stated = f"({mechanism.promised_epsilon:g}, {mechanism.promised_delta:g})"
+            return f"A private explainable boosting machine, stated to be {stated}-DP"
+        case Composition(parts):
+            return f"A composition of {len(parts)} mechanisms"
+    given = ", ".join(f"{name} = {value:g}" for name, value in asdict(mechanism).items())  # type: ignore[call-overload]
+    return f"{type(mechanism).__name__} with {given}"
+
+
+def _python(mechanism: Mechanism) -> str:
+    text = repr(mechanism)
+    return text if len(text) < 400 else f"{type(mechanism).__name__} of {text.count('(') - 1} mechanisms"

@@ -1,0 +1,224 @@
+"""The pictures of a page as SVG: no script, colours by the page's own style (light, dark, paper)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+import numpy as np
+
+from deniable.report.model import Assessment, Curve, Grid, Series
+
+WIDTH, HEIGHT = 520.0, 340.0
+LEFT, RIGHT, TOP, BOTTOM = 58.0, 12.0, 10.0, 46.0
+_TICKS = 6  # about so many on a linear axis
+_TABLE_ROWS = 12  # of the table beside a picture
+_CAP = 3.5  # half the width of the end of an interval's bar
+
+
+@dataclass(frozen=True)
+class Picture:
+    """One picture: the drawing, its legend (style class and words) and the same numbers as a table."""
+
+    svg: str
+    legend: tuple[tuple[str, str], ...]
+    table: Grid
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """From numbers to places: ``low`` to ``high`` on ``start`` to ``end``, logarithmic or not."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+    log: bool
+
+    def at(self, value: float) -> float:
+        low, high = self._scaled(self.low), self._scaled(self.high)
+        share = (self._scaled(min(max(value, self.low), self.high)) - low) / (high - low)
+        return self.start + share * (self.end - self.start)
+
+    def _scaled(self, value: float) -> float:
+        return math.log10(value) if self.log else value
+
+    def ticks(self) -> list[float]:
+        if self.log:
+            first, last = math.ceil(math.log10(self.low) - 1e-9), math.floor(math.log10(self.high) + 1e-9)
+            if last - first >= 2:
+                return [10.0**k for k in range(first, last + 1)]
+            decades = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
+            return [m * 10.0**k for k in decades for m in (1, 2, 5) if self.low <= m * 10.0**k <= self.high]
+        step = _nice((self.high - self.low) / _TICKS)
+        first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
+        return [k * step for k in range(first, last + 1)]
+
+
+def _nice(step: float) -> float:
+    power = 10.0 ** math.floor(math.log10(step))
+    return power * next(m for m in (1, 2, 5, 10) if m * power >= step * (1 - 1e-9))
+
+
+def roc_picture(assessment: Assessment) -> Picture | None:
+    """Return the log–log ROC: bounds, measured intervals and the diagonal of guessing; None if there is no curve.
+
+    A measured interval that reaches above the bound of the mechanism is drawn up to the bound: what lies beyond it is
+    excluded by the proof. Where an attack is provably above it, the whole interval is drawn.
+    """
+    curves = assessment.curves
+    if not curves:
+        return None
+    lowest = 100 * min(min(x for x in curve.fpr if x > 0) for curve in curves)
+    x, y = _axes((lowest, 100.0), (lowest, 100.0), True, True)
+    parts = [_frame(x, y, "false positive rate (%)", "true positive rate (%)")]
+    parts.append(_path([lowest, 100.0], [lowest, 100.0], x, y, "guess"))
+    legend = [("guess", "guessing")]
+    drawn = [curve for curve in curves if curve.low is None]
+    for i, curve in reversed(list(enumerate(drawn))):
+        style = _style(i)
+        parts.append(_path(_percent(curve.fpr), _percent(curve.tpr), x, y, style))
+    legend += [(_style(i), curve.label) for i, curve in enumerate(drawn)]
+    roof = next((curve for curve in drawn if curve.key == "bound" and assessment.status != "violated"), None)
+    for curve in curves:
+        if curve.low is not None:
+            parts.append(_bars(curve, roof, x, y))
+            legend.append(("measured", curve.label))
+    return Picture(_svg(parts), tuple(legend), _roc_table(curves))
+
+
+def series_picture(series: Series) -> Picture:
+    """Return one line picture."""
+    values = [v for line in series.lines.values() for v in line if _drawable(v, series.log_y)]
+    places = [v for v in series.x if _drawable(v, series.log_x)]
+    x, y = _axes(_ends(places, series.log_x), _ends(values, series.log_y), series.log_x, series.log_y)
+    parts = [_frame(x, y, series.x_label, series.y_label)]
+    legend = []
+    for i, (name, line) in enumerate(series.lines.items()):
+        parts.append(_path(series.x, line, x, y, _style(i)))
+        legend.append((_style(i), name))
+    table = Grid(f"{series.key}-table", series.title, [series.x_label, *series.lines], _rows(series))
+    return Picture(_svg(parts), tuple(legend) if len(legend) > 1 else (), table)
+
+
+def _style(i: int) -> str:
+    return "bound" if i == 0 else f"other other{min(i, 3)}"
+
+
+def _drawable(value: float | None, log: bool) -> bool:
+    return value is not None and math.isfinite(value) and (value > 0 or not log)
+
+
+def _ends(values: Sequence[float], log: bool) -> tuple[float, float]:
+    if not values:
+        return (0.1, 1.0) if log else (0.0, 1.0)
+    low, high = min(values), max(values)
+    if low == high:
+        return (low / 2, high * 2) if log else (low - 0.5, high + 0.5)
+    return (low, high) if log else (min(low, 0.0) if low > 0 and low < 0.3 * high else low, high)
+
+
+def _axes(across: tuple[float, float], up: tuple[float, float], log_x: bool, log_y: bool) -> tuple[_Axis, _Axis]:
+    return (
+        _Axis(*across, LEFT, WIDTH - RIGHT, log_x),
+        _Axis(*up, HEIGHT - BOTTOM, TOP, log_y),
+    )
+
+
+def _frame(x: _Axis, y: _Axis, x_title: str, y_title: str) -> str:
+    """Grid lines with their numbers, and the titles of the axes."""
+    parts = []
+    for value in x.ticks():
+        at = x.at(value)
+        parts.append(f'<line class="grid" x1="{at:.1f}" x2="{at:.1f}" y1="{y.end:.1f}" y2="{y.start:.1f}"/>')
+        parts.append(f'<text x="{at:.1f}" y="{y.start + 16:.1f}" text-anchor="middle">{_tick(value)}</text>')
+    for value in y.ticks():
+        at = y.at(value)
+        parts.append(f'<line class="grid" x1="{x.start:.1f}" x2="{x.end:.1f}" y1="{at:.1f}" y2="{at:.1f}"/>')
+        parts.append(f'<text x="{x.start - 6:.1f}" y="{at + 4:.1f}" text-anchor="end">{_tick(value)}</text>')
+    middle, side = (x.start + x.end) / 2, (y.start + y.end) / 2
+    parts.append(
+        f'<text class="axis" x="{middle:.1f}" y="{HEIGHT - 8:.1f}" text-anchor="middle">{escape(x_title)}</text>'
+    )
+    parts.append(
+        f'<text class="axis" transform="translate(13 {side:.1f}) rotate(-90)" text-anchor="middle">'
+        f"{escape(y_title)}</text>"
+    )
+    return "".join(parts)
+
+
+def _tick(value: float) -> str:
+    if value != 0 and not 1e-5 <= abs(value) < 1e6:
+        return f"{value:.0e}".replace("e-0", "e-").replace("e+0", "e")
+    return f"{value:.6f}".rstrip("0").rstrip(".") if abs(value) < 1 else f"{value:,.6g}"
+
+
+def _path(xs: Sequence[float], ys: Sequence[float], x: _Axis, y: _Axis, style: str) -> str:
+    """A line through the points that can be drawn; below the axis it runs along it."""
+    points = [(a, b) for a, b in zip(xs, ys, strict=True) if _drawable(a, x.log) and b is not None and math.isfinite(b)]
+    if not points:
+        return ""
+    steps = " ".join(f"{x.at(a):.1f},{y.at(b):.1f}" for a, b in points)
+    return f'<polyline class="line {style}" points="{steps}"/>'
+
+
+def _bars(curve: Curve, roof: Curve | None, x: _Axis, y: _Axis) -> str:
+    """Intervals as bars, their lower end as a dot: the attack showed at least this."""
+    parts = []
+    for at, low, high in zip(curve.fpr, curve.low or [], curve.high or [], strict=True):
+        if not (high < 1 or low > 0):
+            continue
+        top = high if roof is None else min(high, float(np.interp(at, roof.fpr, roof.tpr)))
+        place, lower, upper = x.at(100 * at), y.at(100 * low) if low > 0 else y.start, y.at(100 * max(top, low))
+        words = f"FPR {_short(100 * at)} %: {_short(100 * low)} % to {_short(100 * high)} %"
+        parts.append(
+            f'<g class="measured"><title>{words}</title>'
+            f'<line x1="{place:.1f}" x2="{place:.1f}" y1="{lower:.1f}" y2="{upper:.1f}"/>'
+            + (f'<circle cx="{place:.1f}" cy="{lower:.1f}" r="3"/>' if low > 0 else "")
+            + (f'<line x1="{place - _CAP:.1f}" x2="{place + _CAP:.1f}" y1="{upper:.1f}" y2="{upper:.1f}"/>'
+               if top == high else "")
+            + "</g>"
+        )  # fmt: skip
+    return "".join(parts)
+
+
+def _short(value: float) -> str:
+    return f"{value:.3g}"
+
+
+def _svg(parts: list[str]) -> str:
+    return f'<svg viewBox="0 0 {WIDTH:g} {HEIGHT:g}" aria-hidden="true" focusable="false">{"".join(parts)}</svg>'
+
+
+def _percent(values: Sequence[float]) -> list[float]:
+    return [100 * value for value in values]
+
+
+def _roc_table(curves: Sequence[Curve]) -> Grid:
+    """True positive rates at powers of ten; of a bound that of the next point to the right, which is no less."""
+    lowest = min(min(x for x in curve.fpr if x > 0) for curve in curves)
+    decades = [10.0**k for k in range(math.ceil(math.log10(lowest) - 1e-9), 1)]
+    rows = [[f"{_short(100 * rate)} %", *(_cell(curve, rate) for curve in curves)] for rate in decades]
+    return Grid(
+        "roc-table", "True positive rates of the picture", ["false positive rate", *(c.label for c in curves)], rows
+    )
+
+
+def _cell(curve: Curve, rate: float) -> str:
+    if curve.low is None:
+        at = next((i for i, x in enumerate(curve.fpr) if x >= rate * (1 - 1e-12)), len(curve.fpr) - 1)
+        return f"≤ {math.ceil(1e4 * 100 * curve.tpr[at] - 1e-9) / 1e4:.4g} %"
+    near = [i for i, x in enumerate(curve.fpr) if 0.8 * rate <= x <= 1.25 * rate]
+    if not near:
+        return "–"
+    at = min(near, key=lambda i: abs(math.log(curve.fpr[i] / rate)))
+    return f"{_short(100 * curve.low[at])} to {_short(100 * (curve.high or [])[at])} %"
+
+
+def _rows(series: Series) -> list[list[str]]:
+    chosen: list[int] = (
+        np.unique(np.linspace(0, len(series.x) - 1, _TABLE_ROWS).round().astype(int)).tolist() if series.x else []
+    )
+    return [[f"{series.x[i]:.4g}", *(f"{line[i]:.4g}" for line in series.lines.values())] for i in chosen]
