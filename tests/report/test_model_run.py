@@ -25,7 +25,7 @@ def model(rows):
 def test_bound_profile_and_attack_of_one_model(rows, model):
     mechanism = OutputPerturbation(epsilon=1.0)
     found = dn.assess(rows, model=model, mechanism=mechanism, n_samples=1000, rng=0)
-    assert [section.key for section in found.sections] == ["bound", "records", "attack"]
+    assert [section.key for section in found.sections] == ["bound", "risks", "records", "attack"]
     assert found.status == "consistent"
     assert found.title == "LogisticRegression on 120 records, released with ε = 1"
     profile = dn.profile_estimator(model, *rows, mechanism=mechanism)
@@ -45,7 +45,7 @@ def test_gaussian_noise_of_a_given_scale_promises_nothing_over_all_data(rows):
 
 def test_objective_perturbation_is_profiled_and_not_attacked(rows, model):
     found = dn.assess(rows, model=model, mechanism=ObjectivePerturbation(epsilon=1.0), n_samples=100, rng=0)
-    assert [section.key for section in found.sections] == ["bound", "records"]
+    assert [section.key for section in found.sections] == ["bound", "risks", "records"]
     assert found.status == "bounded"
 
 

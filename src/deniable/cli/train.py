@@ -189,7 +189,8 @@ def _show(made: Trained, full: bool) -> None:
     ]
     if made.usefulness is not None:
         lines += ["", *made.usefulness.lines(), "(measured without noise on records held out: not protected)"]
-    told = [line for line in made.told if full or ": dropped: " in line]
+    warned = made.assessment.warnings
+    told = [line for line in made.told if full or ": dropped: " in line or line in warned]
     left = len(made.told) - len(told)
     lines += ["", "Understood:", *(f"  {line}" for line in told), *([f"  ({left} more: --full)"] if left else [])]
     for line in lines:

@@ -187,7 +187,7 @@ def _proven(
 
 def _secret(a: Assessment, policy: Policy, label: str) -> Rule:
     limit, blind = policy.reconstruction or 0.0, policy.baseline
-    found = _upper(a, r"risks\d*", "reconstruction", blind)
+    found = _upper(a, r"risk\d*", "reconstruction", blind)
     if not found or len(found) < len(_numbers(a, r"bound\d*\.advantage")):
         why = (
             f"{label}: nothing is proven about secrets here; only the curve of a mechanism that covers every "

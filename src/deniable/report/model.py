@@ -266,7 +266,8 @@ def _renamed(section: Section, taken: set[str]) -> Section:
     key = next(f"{section.key}{i}" for i in _from(2) if f"{section.key}{i}" not in taken)
 
     def moved(name: str) -> str:
-        return name.replace(section.key, key, 1)
+        head, dot, rest = name.partition(".")
+        return f"{head}{key[len(section.key) :]}{dot}{rest}"
 
     return replace(
         section,

@@ -139,7 +139,7 @@ def risk_section(
     if replacing is not None:
         numbers.append(
             Number(
-                "risks.replacing",
+                "risk.replacing",
                 f"Advantage if a {unit} is replaced",
                 replacing.advantage(),
                 f"Telling which of two contents a {unit} had, both known to the attacker, instead of its presence.",
@@ -148,7 +148,7 @@ def risk_section(
         )
     numbers.append(
         Number(
-            "risks.group2",
+            "risk.group2",
             f"Advantage for two {unit}s together",
             curve.group(2).sketch().advantage(),
             f"Two {unit}s that are both in or both out, such as a couple with the same address.",
@@ -157,7 +157,7 @@ def risk_section(
     )
     numbers += [
         Number(
-            f"risks.reconstruction@baseline={blind:g}",
+            f"risk.reconstruction@baseline={blind:g}",
             f"Secret guessed blindly with chance {shown(blind, 'rate', 'nearest')}",
             curve.reconstruction(blind),
             "An attacker who knows everything else names it at most this often; "

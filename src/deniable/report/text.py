@@ -23,6 +23,14 @@ _HEADS = {
     "does not meet": "DOES NOT MEET THE POLICY",
     "cannot be told": "CANNOT BE TOLD",
 }
+_STATUS = {
+    "bounded": "bounded, provable upper bounds and no attack",
+    "consistent": "consistent, the measured attack does not contradict the provable upper bound",
+    "measured": "measured, an attack and no promise: at least this much leaks",
+    "inconclusive": "inconclusive",
+    "target missed": "target missed",
+    "violated": "violated, an attack is provably above the bound",
+}
 _MARKS = {"met": "✓", "missed": "✗", "cannot be told": "?", "not asked": "–"}
 
 
@@ -45,11 +53,14 @@ def _summary(assessment: Assessment) -> Iterator[RenderableType]:
     yield Text(assessment.title, style="bold")
     if assessment.status in ("violated", "target missed"):
         yield Text(assessment.headline, style="bold red")
+        notes = [note for section in assessment.sections for note in section.notes]
+        yield from (Text(note) for note in notes if note.startswith("Verdict"))
     decision = assessment.decision
     if decision is None:
         yield Text(assessment.headline)
         return
     yield from _decided(decision)
+    yield Text(f"Status: {_STATUS[assessment.status]}.")
 
 
 def _decided(decision: Decision) -> Iterator[RenderableType]:

@@ -1,0 +1,237 @@
+"""The decision: a policy is met only by what is proven, missed by what is shown, and otherwise cannot be told."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from dataclasses import replace
+from importlib import resources
+
+import jsonschema
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import deniable as dn
+from deniable.report import remedies
+
+SCHEMA = json.loads(resources.files("deniable.report").joinpath("schema.json").read_text())
+ONLY_ADVANTAGE = dict.fromkeys(("tpr", "reconstruction", "measured", "utility_loss"))
+
+
+def rules(assessment):
+    return {rule.key: rule for rule in assessment.decision.rules}
+
+
+def audit(shift, n=2000):
+    grid = (np.arange(n) + 0.5) / n
+    from scipy.special import ndtri
+
+    return dn.audit_scores(ndtri(grid) + shift, ndtri(grid))
+
+
+@given(st.floats(1e-3, 5.0), st.floats(0.0, 1.0), st.floats(0.0, 1.0), st.floats(0.0, 1.0))
+def test_a_mechanism_meets_exactly_what_its_curve_meets(mu, advantage, tpr, secret):
+    policy = dn.Policy(advantage=advantage, tpr=tpr, reconstruction=secret)
+    t, found = dn.tradeoff(dn.GaussianDP(mu)), dn.assess(dn.GaussianDP(mu), policy=policy)
+    met = t.advantage() <= advantage and t.tpr(0.001) <= tpr and t.reconstruction(0.001) <= secret
+    assert found.decision.outcome == ("meets" if met else "does not meet")
+    assert found.decision.met == met
+    assert len(found.decision.relation) == 3
+    jsonschema.validate(json.loads(found.to_json()), SCHEMA)
+
+
+def test_rates_that_the_policy_asks_for_are_in_the_report():
+    policy = dn.Policy(tpr=0.5, fpr=0.0123456789, baseline=0.0322)
+    found = dn.assess(dn.GaussianDP(1.0), fpr=[0.01234567], policy=policy)
+    t = dn.tradeoff(dn.GaussianDP(1.0))
+    assert rules(found)["tpr"].found == t.tpr(0.0123456789)
+    assert rules(found)["reconstruction"].found == t.tpr(0.0322)
+
+
+def test_another_policy_later_uses_the_next_larger_rate_which_is_on_the_safe_side():
+    found = dn.assess(dn.GaussianDP(1.0), fpr=[0.1, 0.01]).decide(dn.Policy(tpr=1.0, fpr=0.005))
+    t = dn.tradeoff(dn.GaussianDP(1.0))
+    assert rules(found)["tpr"].found == t.tpr(0.01) >= t.tpr(0.005)
+    beyond = found.decide(dn.Policy(advantage=None, reconstruction=None, tpr=1.0, fpr=0.5))
+    assert rules(beyond)["tpr"].outcome == "cannot be told"
+
+
+def test_an_attack_alone_never_meets_and_can_miss():
+    weak = dn.assess(audit(0.0))
+    assert weak.decision.outcome == "cannot be told"
+    assert any("Proof" in change for change in weak.decision.changes)
+    strong = dn.assess(audit(2.0))
+    assert strong.decision.outcome == "does not meet"
+    assert rules(strong)["advantage"].found == audit(2.0).advantage().low
+
+
+def test_a_violated_bound_meets_nothing():
+    found = dn.assess(audit(2.0), bound=dn.GaussianDP(0.01), policy=dn.Policy(advantage=1.0, **ONLY_ADVANTAGE))
+    assert found.status == "violated"
+    assert found.decision.outcome == "does not meet"
+    assert dn.assess(dn.GaussianDP(0.01)).merge(found).decision.outcome == "does not meet"
+
+
+def test_a_record_profile_is_enough_only_where_the_policy_says_so():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 2)) / 10, np.arange(300) % 2
+    profile = dn.privacy_profile(X, y, regularization=1.0, mechanism=dn.OutputPerturbation(epsilon=0.5), rng=0)
+    limits = dn.Policy(advantage=0.1, **ONLY_ADVANTAGE)
+    assert profile.advantage().max() < 0.1
+    assert dn.assess(profile, policy=limits).decision.outcome == "cannot be told"
+    assert dn.assess(profile, policy=replace(limits, scope="this data set")).decision.outcome == "meets"
+    tight = replace(limits, scope="this data set", advantage=float(profile.advantage().max()) * 0.999)
+    assert dn.assess(profile, policy=tight).decision.outcome == "does not meet"
+
+
+def test_a_release_says_nothing_about_secrets_and_an_estimate_nothing_at_all():
+    data = np.random.default_rng(0).normal(size=(60, 2))
+    release = dn.release(dn.noise.Mean() if hasattr(dn, "noise") else (lambda r: r.mean(axis=0)), data, eta=0.04, rng=0)
+    found = dn.assess(release)
+    assert rules(found)["reconstruction"].outcome == "cannot be told"
+    assert not found.decision.met
+    estimate = replace(release.certificate, kind="estimate")
+    if not estimate.holds:
+        assert rules(dn.assess(estimate))["advantage"].outcome == "cannot be told"
+
+
+def test_what_is_required_and_missing_cannot_be_told():
+    for word in ("attack", "records", "utility"):
+        found = dn.assess(dn.PureDP(0.01), policy=dn.Policy(require=(word,)))
+        assert found.decision.outcome == "cannot be told"
+        assert found.decision.changes
+
+
+def test_several_bounds_the_worst_decides_and_the_order_is_no_matter():
+    weak, strong = dn.assess(dn.PureDP(0.1)), dn.assess(dn.PureDP(5.0))
+    for both in (weak + strong, strong + weak):
+        assert both.decision.outcome == "does not meet"
+        assert rules(both)["advantage"].found == dn.tradeoff(dn.PureDP(5.0)).advantage()
+    assert len({number.key for section in both.sections for number in section.numbers}) == len(both.numbers)
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        dn.SubsampledGaussian(1.0, 0.01, 5000),
+        dn.PureDP(3.0),
+        dn.ApproximateDP(2.0, 1e-6),
+        dn.GaussianDP(2.0),
+        dn.SubsampledGaussian(1.0, 0.01, 2000) + dn.SubsampledGaussian(2.0, 0.01, 300),
+    ],
+    ids=lambda m: type(m).__name__,
+)
+def test_what_would_change_it_does(mechanism, monkeypatch):
+    """Every setting that is proposed is tried: with it alone the policy is met."""
+    tried = []
+    original = remedies._met
+
+    def spy(make, old, knob, targets):
+        value = original(make, old, knob, targets)
+        if value is not None:
+            tried.append(make(value))
+        return value
+
+    monkeypatch.setattr(remedies, "_met", spy)
+    found = dn.assess(mechanism)
+    assert found.decision.outcome == "does not meet"
+    assert tried
+    assert len(tried) == len(found.decision.changes)
+    monkeypatch.undo()
+    for better in tried:
+        assert dn.assess(better).decision.outcome == "meets"
+
+
+def test_a_policy_that_nothing_meets_is_said_to_be_so():
+    found = dn.assess(dn.ApproximateDP(1.0, 0.5), policy=dn.Policy(advantage=0.1))
+    assert "No setting" in found.decision.changes[0]
+
+
+def test_a_private_model_is_fitted_again_with_what_is_proposed():
+    proposed = remedies.settings(remedies.PrivateFit(0.5, 0.0), [{"advantage": 0.05}, {"tpr": 0.002, "fpr": 0.001}])
+    goal = float(proposed[0].split("advantage=")[1].split()[0])
+    mu = dn.calibrate(dn.GaussianDP, (1e-6, 1.0), advantage=goal)
+    t = dn.tradeoff(dn.GaussianDP(mu))
+    assert t.advantage() <= 0.05
+    assert t.tpr(0.001) <= 0.002
+
+
+def test_a_policy_from_a_file(tmp_path):
+    path = tmp_path / "house.toml"
+    path.write_text("[policy]\nadvantage = 0.2\nrequire = 'attack'\n")
+    policy = dn.Policy.from_toml(path)
+    assert (policy.advantage, policy.tpr, policy.require, policy.name) == (0.2, None, ("attack",), "house")
+    path.write_text("advantage = 0.3\ntpr = false\n")
+    assert dn.Policy.from_toml(path) == dn.Policy(advantage=0.3, name="house", **ONLY_ADVANTAGE)
+    assert dn.Policy.from_toml("default") == dn.Policy()
+    for policy in (dn.Policy(), dn.Policy(require=("attack", "utility"), scope="this data set", name='a "b"')):
+        path.write_text(policy.to_toml())
+        assert dn.Policy.from_toml(path) == policy
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("advantag = 0.1", ["advantag", "did you mean 'advantage'"]),
+        ("advantage = 10", ["advantage", "at most 1", "fraction"]),
+        ("advantage = nan", ["advantage", "nan"]),
+        ("scope = 'mine'", ["scope", "every data set"]),
+        ("require = ['luck']", ["require", "attack"]),
+        ("fpr = 0.1", ["at least one rule"]),
+        ("[policy", ["not TOML"]),
+        ("[policy]\nadvantage = 0.1\n[other]\na = 1", ["one table"]),
+    ],
+)
+def test_a_wrong_policy_is_refused_in_words(tmp_path, text, words):
+    path = tmp_path / "p.toml"
+    path.write_text(text)
+    with pytest.raises(dn.InputError) as error:
+        dn.Policy.from_toml(path)
+    assert all(word in str(error.value) for word in words), str(error.value)
+
+
+def test_no_file():
+    with pytest.raises(dn.InputError, match="no such file"):
+        dn.Policy.from_toml("nowhere.toml")
+
+
+def test_what_a_person_adds_stands_in_every_form(tmp_path):
+    (tmp_path / "data.csv").write_text("a,b\n1,2\n")
+    meta = tmp_path / "meta.toml"
+    meta.write_text('author = "A. Lovelace"\ndate = 2026-01-31\nsigned_by = "B"\ndata_file = "data.csv"\n')
+    found = dn.assess(dn.PureDP(0.1), meta=meta)
+    import hashlib
+
+    assert found.meta["data_sha256"] == hashlib.sha256(b"a,b\n1,2\n").hexdigest()
+    for text in (found.to_text(), found.to_markdown(), found.to_html(), found.to_json()):
+        assert all(word in text for word in ("A. Lovelace", "2026-01-31", found.meta["data_sha256"]))
+    found.to_json(tmp_path / "a.json")
+    assert dn.Assessment.from_json(tmp_path / "a.json") == found
+    with pytest.raises(dn.InputError, match="did you mean 'author'"):
+        dn.assess(dn.PureDP(0.1), meta={"autor": "x"})
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_nothing_is_cut_in_a_narrow_terminal(width):
+    found = dn.assess(dn.SubsampledGaussian(1.0, 0.01, 5000))
+    for text in (found.to_text(full=False, width=width), found.to_text(width=width)):
+        assert "…" not in text
+        assert max(map(len, text.splitlines())) <= width
+    words = " ".join(found.to_text(full=False, width=width).split())
+    for rule in found.decision.rules:
+        assert rule.outcome == "not asked" or " ".join(rule.why.split()) in words
+
+
+def test_the_catalogue_is_complete_and_used():
+    from deniable.report.words import LANGUAGES
+
+    assert len({frozenset(catalogue) for catalogue in LANGUAGES.values()}) == 1
+    for one, other in itertools.combinations(LANGUAGES.values(), 2):
+        assert sum(one[key] == other[key] for key in one) < 5
+    found = dn.assess(dn.PureDP(0.1))
+    assert "Erfüllt die Vorgabe" in found.to_html(language="de")
+    assert 'lang="fr"' in found.to_html(language="fr")
+    with pytest.raises(dn.InputError, match="language"):
+        found.to_html(language="la")
