@@ -118,6 +118,7 @@ def test_several_bounds_the_worst_decides_and_the_order_is_no_matter():
         dn.SubsampledGaussian(1.0, 0.01, 5000),
         dn.PureDP(3.0),
         dn.ApproximateDP(2.0, 1e-6),
+        dn.ZeroConcentratedDP(1.0),
         dn.GaussianDP(2.0),
         dn.SubsampledGaussian(1.0, 0.01, 2000) + dn.SubsampledGaussian(2.0, 0.01, 300),
     ],

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from deniable._check import InputError
 from deniable.accounting import tradeoff as tradeoff_of
 from deniable.curves import FIXED_BEFOREHAND, ApproximateTradeoff, Assumptions, Tradeoff
 from deniable.integrations.dp_event import from_dp_event
@@ -39,7 +40,7 @@ def assess_mechanism(source: Mechanism | Tradeoff, asked: Asked) -> Assessment:
     if not isinstance(bound, ApproximateTradeoff) and np.isfinite(epsilon):
         promise = ApproximateTradeoff(max(epsilon, 0.0), asked.delta)
         comparisons[f"from (ε, δ) = ({epsilon:.4g}, {asked.delta:g}) alone"] = promise
-        if isinstance(source, Mechanism) and (total := pinsker(source)) < 1:
+        if isinstance(source, Mechanism) and (total := _pinsker(source)) < 1:
             comparisons["from the KL divergence alone (Pinsker)"] = ApproximateTradeoff(0.0, total)
     sections = [bound_section(bound, asked, comparisons=comparisons)]
     if bound.universal:
@@ -55,6 +56,14 @@ def assess_mechanism(source: Mechanism | Tradeoff, asked: Asked) -> Assessment:
         reproduction={"source": _python(source)} if isinstance(source, Mechanism) else {},
         what_ran=source if isinstance(source, Mechanism) else None,
     )
+
+
+def _pinsker(mechanism: Mechanism) -> float:
+    """Pinsker's bound; 1, which says nothing, where the divergence of a mechanism is not known."""
+    try:
+        return pinsker(mechanism)
+    except InputError:
+        return 1.0
 
 
 @assesses(
@@ -95,8 +104,16 @@ def describe(mechanism: Mechanism) -> str:
             return f"A private explainable boosting machine, stated to be {stated}-DP"
         case Composition(parts):
             return f"A composition of {len(parts)} mechanisms"
-    given = ", ".join(f"{name} = {value:g}" for name, value in asdict(mechanism).items())  # type: ignore[call-overload]
+    given = ", ".join(f"{name} = {_brief(value)}" for name, value in asdict(mechanism).items())  # type: ignore[call-overload]
     return f"{type(mechanism).__name__} with {given}"
+
+
+def _brief(value: Any) -> str:
+    """A parameter in a title: a number with six digits, of a long list its ends."""
+    if isinstance(value, tuple | list):
+        shown = [*value[:2], "…", value[-1]] if len(value) > 4 else list(value)
+        return f"({', '.join(_brief(item) for item in shown)})"
+    return f"{value:g}" if isinstance(value, int | float) else str(value)
 
 
 def _python(mechanism: Mechanism) -> str:
