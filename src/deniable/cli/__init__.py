@@ -14,6 +14,7 @@ from deniable.cli import (  # noqa: F401  (importing a command's module register
     compare,
     demo,
     doctor,
+    example_files,
     local_page,
     plan,
     profile,
