@@ -8,7 +8,7 @@ PAPERS_OUT ?= out/papers
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: demo test quick lint docs site papers fuzz architecture ci clean help
+.PHONY: demo test quick lint docs site bench papers fuzz architecture ci clean help
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -56,6 +56,11 @@ site: $(SITE)/.made  ## build the site into docs/_build/html, in an environment 
 
 ci:  ## everything that must hold before a change lands
 	.ci/run
+
+bench: $(VENV)/.dev  ## time and width of what is tracked, against the recorded figures; ARGS=--record keeps them
+	@mkdir -p out
+	$(BIN)/python -m pytest benchmarks/tracked --override-ini addopts= -p no:xdist -q --benchmark-json out/bench.json
+	$(BIN)/python benchmarks/tracked/compare.py out/bench.json $(ARGS)
 
 fuzz: $(VENV)/.dev  ## random mechanisms against every check; ARGS="--minutes 60 --seed 7" (default: ten minutes)
 	PYTHONPATH=tests $(BIN)/python -m fuzz $(ARGS)

@@ -1,0 +1,32 @@
+"""The comparison of tracked benchmarks sees a loss, and only a loss."""
+
+import importlib.util
+import json
+from pathlib import Path
+
+import pytest
+
+HOME = Path(__file__).resolve().parents[1] / "benchmarks" / "tracked"
+
+
+@pytest.fixture(scope="module")
+def compare():
+    spec = importlib.util.spec_from_file_location("compare", HOME / "compare.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_no_change_is_no_loss(compare):
+    recorded = json.loads(compare.RECORD.read_text())
+    assert compare.losses(recorded, recorded) == []
+    assert compare.PAGE.read_text() == compare.page(recorded)
+
+
+def test_slower_wider_or_missing_is_a_loss(compare):
+    before = {"a": {"time": 1.0, "width": 1e-9}, "b": {"time": 1.0, "width": None}}
+    assert len(compare.losses({"a": {"time": 2.1, "width": 1e-9}, "b": before["b"]}, before)) == 1
+    assert len(compare.losses({"a": {"time": 1.0, "width": 2e-9}, "b": before["b"]}, before)) == 1
+    assert len(compare.losses({"a": {"time": 1.0, "width": float("nan")}, "b": before["b"]}, before)) == 1
+    assert len(compare.losses({"a": before["a"]}, before)) == 1
+    assert compare.losses({"a": {"time": 0.1, "width": 1e-12}, "b": {"time": 1.9, "width": None}}, before) == []
