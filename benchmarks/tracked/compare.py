@@ -53,8 +53,8 @@ def page(now: dict[str, dict[str, float | None]]) -> str:
     head = (
         "# Tracked benchmarks\n\nWritten by `make bench ARGS=--record`; `make bench` compares with it and fails on a "
         f"time above {SLOWER:g} times or a width\nabove {WIDER:g} times what is recorded. Times are from scratch, as "
-        "multiples of a fixed piece of NumPy work measured in the same\nrun; widths are relative: (upper − lower)/upper "
-        "of a bound, the length of the interval of an audit.\n\n| what | time | width |\n|---|---|---|\n"
+        "multiples of a fixed piece of NumPy work measured in the same\nrun; widths are relative: (upper − "
+        "lower)/upper of a bound, the length of the interval of an audit.\n\n| what | time | width |\n|---|---|---|\n"
     )
     return head + "\n".join(rows) + "\n"
 

@@ -1,7 +1,7 @@
 """What is tracked: time from scratch, and width of the bracket where there is one.
 
-Run by ``make bench``. Times are compared as ratios to :func:`test_yardstick`, which is measured in the same run, so that a
-slower machine is no loss; see ``compare.py``.
+Run by ``make bench``. Times are compared as ratios to :func:`test_yardstick`, which is measured in the same run, so
+that a slower machine is no loss; see ``compare.py``.
 """
 
 from __future__ import annotations
