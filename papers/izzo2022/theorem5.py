@@ -5,6 +5,7 @@ Left: randomised response against Theorem 4. Right: the algorithm that tells one
 """
 
 import sys
+from math import comb
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -20,6 +21,18 @@ def simulated_accuracy(mechanism, games, rng):
     """Right guesses of the best attack on randomised response: outputs 0 and 1 speak for record 0."""
     records = rng.integers(2, size=games)
     return float(np.mean((mechanism.sample(records, rng=rng) >= 2) == records))
+
+
+def publishing(n, k, p):
+    """Exact η of publishing each training record with probability p (v1, Theorem 5), over every published set."""
+    total = 0.0
+    for size in range(k + 1):
+        chance = p**size * (1 - p) ** (k - size) / comb(n, k)
+        with_it = chance * comb(n - size, k - size)  # times the sets that contain record 0, and those that do not
+        inside, outside = comb(n - 1 - size, k - 1 - size) if size < k else 0, comb(n - 1 - size, k - size)
+        total += comb(n - 1, size - 1) * with_it if size else 0.0
+        total += comb(n - 1, size) * chance * max(inside, outside)
+    return total - max(k / n, 1 - k / n)
 
 
 def make(reduced):
@@ -38,9 +51,14 @@ def make(reduced):
         left.plot(epsilons, played, ".", color=line.get_color(), label="randomised response, played")
         exact_gap = max(exact_gap, float(np.max(np.abs(promised - attained))))
         simulated_gap = max(simulated_gap, float(np.max(np.abs(promised - played))))
-    left.set(xlabel="ε", ylabel="accuracy of the best attack", title="Theorem 4 is attained")
+    proven = np.exp(epsilons) / 2  # first version, appendix: e^ε·k/n + δ(n − k)/n, here at δ = 0
+    left.plot(epsilons[proven < 1.3], proven[proven < 1.3], "k:", label="what v1's appendix proves, δ = 0 (E19)")
+    left.set(xlabel="ε", ylabel="accuracy of the best attack", title="Theorem 4 is attained", ylim=(0.48, 1.2))
     left.legend(fontsize=7)
 
+    small, n, k = 1e-9, 6, 3  # expression (9) of v1 as p → 0
+    sets = sum(comb(n, size) for size in range(1, k + 1))
+    nine = 0.5 * ((1 - small) ** k + sets * (1 - (1 - small) ** k))
     sizes = np.arange(4, 11 if reduced else 13, 2)
     told, published = [], []
     for n in sizes:
@@ -61,6 +79,9 @@ def make(reduced):
         "theorem_4_largest_simulated_gap": simulated_gap,
         "theorem_5_largest_error": float(np.max(np.abs(formula - told))),
         "theorem_5_n_for_eta_0.01": dn.bounds.SubsetIndicator.for_eta(0.01).n,
+        "e19_proven_at_epsilon_1": float(np.exp(1.0) / 2),
+        "e19_limit_of_expression_9": float(nine),
+        "v1_theorem_5_largest_error": max(abs(publishing(6, 3, p) - p / 2) for p in (0.01, 0.3, 1.0)),
         "e2_eta_of_publishing": float(published[-1]),
         "e2_tpr_at_fpr_0_as_printed": float(published[-1]),  # FPR + η
         "e2_tpr_at_fpr_0_corrected": float(dn.bounds.tpr_from_mip(published[-1], fpr=0.0)),

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from matplotlib import colormaps
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 import _common
@@ -52,9 +53,9 @@ def separation(clouds):
 
 
 def draw_clouds(ax, clouds):
-    """Models of all rows as black crosses, those of every fifth neighbouring data set as circles."""
-    for cloud in clouds[1::5]:
-        ax.plot(*cloud.T, "o", ms=2, alpha=0.6, rasterized=True)
+    """Models of all rows as black crosses, those of the 50 neighbouring data sets as circles of their own colours."""
+    for cloud, colour in zip(clouds[1:], colormaps["turbo"](np.linspace(0, 1, len(clouds) - 1)), strict=True):
+        ax.plot(*cloud.T, "o", ms=1.5, alpha=0.5, color=colour, rasterized=True)
     ax.plot(*clouds[0].T, "kx", ms=4, rasterized=True)
     ax.title.set_fontsize(9)
     ax.tick_params(labelsize=6)

@@ -45,12 +45,9 @@ def make(reduced):
             numbers[f"our_error_{at}"] = refit_error(X, y, profile, regularization, records)
             numbers[f"our_certificate_{at}"] = float(np.max(profile.radius() / profile.distance))
             if name == "two":
-                shown = np.random.default_rng(0).choice(len(y), 400, replace=False)
-                ours, theirs = (1e5 * (p[shown] - profile.optimum).T for p in (profile.leave_one_out(), guess))
-                ax.scatter(
-                    *theirs, s=9, marker="o", facecolors="none", edgecolors="C1", lw=0.5, label="A_wc", rasterized=True
-                )
-                ax.scatter(*ours, s=3, color="C0", label="A(y), certified (ours)", rasterized=True)
+                ours, theirs = (1e5 * (p - profile.optimum).T for p in (profile.leave_one_out(), guess))
+                ax.plot(*theirs, "o", ms=3, mfc="none", mec="C1", mew=0.4, label="A_wc, all records", rasterized=True)
+                ax.plot(*ours, ".", ms=1, color="C0", label="A(y), certified (ours)", rasterized=True)
                 ax.set(title=f"Λ = {regularization:g}", xlabel="10⁵ (f₁ − A(x)₁)", ylabel="10⁵ (f₂ − A(x)₂)")
                 ax.legend(fontsize=7)
                 if regularization == 1.0:

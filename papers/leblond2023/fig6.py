@@ -14,6 +14,12 @@ import _adult
 import _common
 
 
+def first_above(level, share, beta):
+    """Where a curve first passes ``level``, between the grid's points."""
+    k = int(np.argmax(share > level))
+    return float(np.exp(np.interp(level, share[k - 1 : k + 1], np.log(beta[k - 1 : k + 1]))))
+
+
 def make(reduced):
     X, y = _adult.adult(rows=3000 if reduced else None)
     profile = dn.privacy_profile(X, y, regularization=1.0, tolerance=1e-2, mechanism=dn.OutputPerturbation(epsilon=1.0))
@@ -46,7 +52,7 @@ def make(reduced):
         ax.legend(fontsize=7)
 
     share = (scaled - scaled[0]) / (scaled[-1] - scaled[0])  # of the way from the lower plateau to the upper
-    onset, end = beta[np.argmax(share > 0.05, axis=0)], beta[np.argmax(share > 0.95, axis=0)]
+    onset, end = (np.array([first_above(level, s, beta) for s in share.T]) for level in (0.05, 0.95))
     exposed = np.interp(np.log([1 / largest, onset.min(), onset.min() / 10]), np.log(rate), band.advantage)
     return figure, {
         "lower_plateau_rank_0_over_a_decade": float(scaled[4, 0] / scaled[0, 0]),

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import expit, ndtr
 
 import deniable as dn
 
@@ -13,6 +13,16 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))
 import _common
 
 SIGMA, DELTA = 4.0412, 1e-5  # printed in §5.2.1; the gradient moves the weight by 1
+
+
+def train(with_x2, runs, rng):
+    """§5.2.1 as DP-SGD: one full-batch step of M(x) = wx from w = 10⁶ on x₁ = (10⁶, 1) and perhaps x₂ = (10⁶, 0)."""
+    w, data = 1e6, [(1e6, 1.0)] + [(1e6, 0.0)] * with_x2
+    clipped = 0.0
+    for x, label in data:
+        gradient = (expit(w * x) - label) * x  # of the cross-entropy: 0 on x₁, 10⁶ on x₂
+        clipped += gradient / max(1.0, abs(gradient))
+    return w - (clipped + SIGMA * rng.standard_normal(runs))
 
 
 def make(reduced):
@@ -34,16 +44,28 @@ def make(reduced):
         label="(1, 1e-5)-DP at this FPR",
     )
     left.set(xlabel="threshold (+1e6)", ylabel="positive accuracy", ylim=(0.49, 1.01), title="(a) no bound below 1")
-    left.legend(fontsize=8)
     right.plot(near, accuracy)
     right.axhline(curve.accuracy(0.5), ls=":", color="grey", label="ours: best of all attacks")
+    rng, runs = np.random.default_rng(4), 20_000 if reduced else 1_000_000
+    member, nonmember = (np.sort(train(with_x2, runs, rng) - 1e6) for with_x2 in (True, False))
+    tested = np.linspace(-10, 10, 21)
+    seen = 0.5 + (np.searchsorted(member, tested) - np.searchsorted(nonmember, tested)) / (2 * runs)
+    right.plot(tested, seen, "k.", label="trained models, attacked")
+    drawn = np.linspace(-15, 15, 11)
+    accused = [np.searchsorted(side, drawn) for side in (member, nonmember)]
+    left.plot(drawn, accused[0] / (accused[0] + accused[1]), "k.", label="trained models, attacked")
     right.set(xlabel="threshold (+1e6)", ylabel="accuracy", title="(b) accuracy is bounded")
+    left.legend(fontsize=8)
     right.legend(fontsize=8)
 
     epsilon = curve.epsilon(DELTA)
     least = 1 / dn.calibrate(dn.GaussianDP, bracket=(0.01, 1.0), epsilon=1.0, delta=DELTA)
     return figure, {
         "best_accuracy": float(curve.accuracy(0.5)),
+        "accuracy_on_trained_models": float(
+            0.5 + (np.searchsorted(member, -0.5) - np.searchsorted(nonmember, -0.5)) / (2 * runs)
+        ),
+        "mean_step_of_trained_models": float(member.mean() - nonmember.mean()),
         "best_threshold": float(near[np.argmax(accuracy)]),
         "accuracy_bound_of_pure_dp": float(dn.bounds.accuracy(1.0, delta=0.0, prior=0.5)),
         "positive_accuracy_at_-100": float(precision[0]),

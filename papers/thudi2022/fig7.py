@@ -22,21 +22,21 @@ def printed(size):
 def make(reduced):
     size = np.linspace(0.5, 200, 400)
     plan = dn.unlearning.plan(EPSILON, POOL, CONFIDENCE, size)
-    figure, ax = plt.subplots(figsize=(5.8, 4.2), layout="constrained")
-    ax.semilogy(size, printed(size), "--", label="as printed, e$^{-ε}$ (erratum E1)")
-    ax.step(size, np.maximum(plan.capacity, 0.7), where="post", label="corrected, e$^{+ε}$ (ours)")
-    ax.semilogy(size, dn.unlearning.sekhari_trend(size), ":", label="linear trend (Sekhari et al.)")
-    ax.set(
-        xlabel="expected training set size",
-        ylabel="deletion capacity",
-        title=f"ε = {EPSILON:g}, pool of {POOL:,}, B = {CONFIDENCE:g}",
-    )
-    ax.legend()
+    figure, axes = plt.subplots(1, 2, figsize=(9.6, 4.0), layout="constrained")
+    for ax, scale, title in zip(axes, ("linear", "log"), ("The paper's axis", "The same, logarithmic"), strict=True):
+        ax.plot(size, printed(size), "--", label="as printed, e$^{-ε}$ (erratum E1)")
+        ax.step(size, np.maximum(plan.capacity, 0.7), where="post", label="corrected, e$^{+ε}$ (ours)")
+        ax.plot(size, dn.unlearning.sekhari_trend(size), ":", label="linear trend (Sekhari et al.)")
+        ax.set(xlabel="expected training set size", ylabel="deletion capacity", title=title, yscale=scale)
+    axes[0].set_ylim(0, 13_000)
+    axes[1].legend()
+    figure.suptitle(f"ε = {EPSILON:g}, pool of {POOL:,}, B = {CONFIDENCE:g}", fontsize=10)
 
     promised = int(printed(100))
     kept = dn.unlearning.guarantee(EPSILON, np.full(promised, 100 / POOL))
     return figure, {
         "printed_at_0.5": float(printed(0.5)),
+        "printed_capacity_at_0.5": float(np.floor(printed(0.5))),
         "corrected_at_0.5": float(plan.capacity[0]),
         "printed_at_100": float(promised),
         "corrected_at_100": float(dn.unlearning.deletion_capacity(EPSILON, 100 / POOL, CONFIDENCE)),

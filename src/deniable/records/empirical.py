@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import gammaln
 
 from deniable._check import FloatArray, InputError, integer, number, numbers
 from deniable._tails import beta_quantile
@@ -107,3 +108,20 @@ def _clopper_pearson(hits: FloatArray, samples: int, confidence: float) -> Float
         low = np.where(hits > 0, beta_quantile(np.maximum(hits, 1), samples - hits + 1, tail, "lower"), 0.0)
         high = np.where(hits < samples, beta_quantile(hits + 1, np.maximum(samples - hits, 1), 1 - tail, "upper"), 1.0)
     return np.stack([low, high], axis=-1)
+
+
+def typical_self_coverage(dimension: int, rate: ArrayLike) -> tuple[float | FloatArray, float | FloatArray]:
+    """Return E C and E log C of a model's own coverage, C(x, M) = density of M at M ~ A(x), as the radius tends to 0.
+
+    For noise of density ∝ e^{−β‖b‖} in R^d, β = ``rate``, with the constant κ = β^d·Γ(d/2)/(2π^{d/2}·Γ(d)):
+    E C = κ/2^d and E log C = log κ − d. In a neighbouring world E log C(y, M) = E log C(x, M) − E l; it has its peak
+    where β·d(E l)/dβ = d, since E log C(x, M) rises like d·log β.
+
+    Source: LeBlond et al. §4.4, which calls both solvable in closed form, with the density of erratum E12; the peak is
+    what their conclusion reports as an unpublished observation.
+    """
+    d = integer("dimension", dimension, at_least=1)
+    beta = numbers("rate", rate, above=0.0, below=np.inf)
+    log_constant = d * np.log(beta) + gammaln(d / 2) - np.log(2) - d / 2 * np.log(np.pi) - gammaln(d)
+    mean, log_mean = np.exp(log_constant - d * np.log(2)), log_constant - d
+    return (float(mean), float(log_mean)) if np.ndim(beta) == 0 else (np.asarray(mean), np.asarray(log_mean))
