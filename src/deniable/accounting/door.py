@@ -43,6 +43,7 @@ from deniable.mechanisms import (
 from deniable.risks import replaced
 
 Engine = Literal["auto", "inversion", "direct", "grid", "monte-carlo", "ball"]
+_CONVOLUTION = 1 << 19  # cells of the composed loss
 _SHARPEST = 0.1  # below, the two modes of a step lie too far apart for nodes on one grid
 
 
@@ -145,6 +146,8 @@ def _add_or_remove(
 
         return BallTradeoff.of(parts)
     loss = PrivacyLoss.of(parts)
+    if loss.others and engine not in ("auto", "grid"):
+        raise InputError(f"engine {engine!r} knows Gaussian steps and randomised response only; use engine='auto'")
     sharp = loss.steps.size > 0 and float(loss.noise.min()) < _SHARPEST
     if sharp and engine in ("inversion", "direct", "grid"):
         raise InputError(
@@ -157,6 +160,10 @@ def _add_or_remove(
             number("confidence", confidence, above=0.0, below=1.0),
         )
         found: Tradeoff = MonteCarloTradeoff.sample(loss, count, level, np.random.default_rng(rng))
+    elif loss.others:
+        found = (_one_step(loss) if engine == "auto" else None) or GridTradeoff(
+            loss, _CONVOLUTION, method="certified convolution of privacy losses"
+        )
     elif engine == "grid":
         found = GridTradeoff(loss, method="certified grid")
     elif engine == "direct":
@@ -167,6 +174,13 @@ def _add_or_remove(
         method = "transform inversion with error bounds, other certified engines where it converges slowly"
         found = _closed_form(loss) or (_sharp if sharp else _composed)(loss, tolerance, method, effort)
     return with_failure(found, failure)
+
+
+def _one_step(loss: PrivacyLoss) -> Tradeoff | None:
+    """The closed form of a single step of another law, if there is nothing else."""
+    ((step, count), *rest) = loss.others
+    alone = not rest and count == 1 and loss.steps.size == 0 and loss.gaussian == 0 and not loss.randomized_responses
+    return step.one_step() if alone else None
 
 
 def _composed(loss: PrivacyLoss, tolerance: float, method: str, effort: Effort) -> Tradeoff:
@@ -183,7 +197,7 @@ def _sharp(loss: PrivacyLoss, tolerance: float, method: str, effort: Effort) -> 
 def _composed_of_several(mechanism: Mechanism) -> bool:
     """Whether something could have been chosen after looking at earlier outputs."""
     parts = mechanism.mechanisms if isinstance(mechanism, Composition) else (mechanism,)
-    return len(parts) > 1 or any(isinstance(p, SubsampledGaussian) and p.steps > 1 for p in parts)
+    return len(parts) > 1 or any(getattr(part, "steps", 1) > 1 for part in parts)
 
 
 def _direct(loss: PrivacyLoss) -> Tradeoff:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtr
 
 from deniable._check import FloatArray, InputError
+from deniable.accounting.steps.base import Step
 from deniable.accounting.steps.ratios import (
     ComplexArray,
     complex_log1p,
@@ -27,6 +28,7 @@ from deniable.accounting.steps.ratios import (
     log_ratio,
     randomized_response_cumulants,
 )
+from deniable.accounting.steps.registry import step_of
 from deniable.accounting.transform.nodes import Nodes, TooSlowError, Window, bend, log_fade, nodes
 from deniable.mechanisms import ApproximateDP, GaussianDP, Mechanism, PureDP, SubsampledGaussian
 
@@ -55,6 +57,8 @@ class PrivacyLoss:
         μ² of everything Gaussian: ``GaussianDP`` and full-batch phases, μ² = Σ T/σ².
     randomized_responses
         (ε, count) of randomised responses, the worst pairs of pure DP: loss ε or −ε.
+    others
+        (step, count) of every other law of one step.
     ceiling
         Largest u of any step that is kept; the mass beyond is :attr:`dropped`.
     window
@@ -66,6 +70,7 @@ class PrivacyLoss:
     steps: FloatArray
     gaussian: float
     randomized_responses: tuple[tuple[float, float], ...] = ()
+    others: tuple[tuple[Step, int], ...] = ()
     ceiling: float = math.inf
     window: Window | None = None
     _kept: list[Line] = field(default_factory=list, init=False, repr=False)
@@ -75,6 +80,7 @@ class PrivacyLoss:
         """Merge equal phases and fold every Gaussian part into one; of (ε, δ)-DP parts, the δ is left to the caller."""
         phases: Counter[tuple[float, float]] = Counter()
         randomized_responses: Counter[float] = Counter()
+        others: Counter[Step] = Counter()
         squared = 0.0
         for part in mechanisms:
             if isinstance(part, GaussianDP):
@@ -86,8 +92,13 @@ class PrivacyLoss:
                     squared += part.steps / part.noise_multiplier**2
                 else:
                     phases[part.noise_multiplier, part.sample_rate] += part.steps
+            elif (known := step_of(part)) is not None:
+                step, count = known
+                others[step] += count
             else:
-                raise InputError(f"mechanism must be made of deniable's mechanisms, got {part!r}")
+                raise InputError(
+                    f"mechanism must be made of deniable's mechanisms or your own subclasses of Step, got {part!r}"
+                )
         keys = np.array(list(phases), dtype=np.float64).reshape(-1, 2)
         return cls(
             keys[:, 0],
@@ -95,6 +106,7 @@ class PrivacyLoss:
             np.array(list(phases.values()), dtype=np.float64),
             squared,
             tuple((epsilon, float(count)) for epsilon, count in randomized_responses.items() if epsilon > 0),
+            tuple(others.items()),
         )
 
     @cached_property
@@ -103,13 +115,16 @@ class PrivacyLoss:
         bounded = self.steps @ np.log1p(-self.rate) - sum(
             epsilon * count for epsilon, count in self.randomized_responses
         )
+        bounded += sum(step.lowest * count for step, count in self.others)
         return -math.inf if self.gaussian > 0 else float(bounded)
 
     @cached_property
     def highest(self) -> float:
-        """Essential supremum: ∞ unless there is nothing but randomised response."""
-        unbounded = self.gaussian > 0 or self.steps.size > 0
-        return math.inf if unbounded else float(sum(epsilon * count for epsilon, count in self.randomized_responses))
+        """Essential supremum: ∞ with any Gaussian part."""
+        if self.gaussian > 0 or self.steps.size > 0:
+            return math.inf
+        bounded = sum(epsilon * count for epsilon, count in self.randomized_responses)
+        return float(bounded + sum(step.highest * count for step, count in self.others))
 
     def windowed(self, place: FloatArray, width: FloatArray) -> PrivacyLoss:
         """The part of the law in which every step passes a smooth window."""
@@ -178,7 +193,11 @@ class PrivacyLoss:
 
     def cumulants(self, c: float) -> tuple[float, float, float]:
         """K(c), K′(c) and K″(c) of the composed loss under "out", for real c."""
-        return self.real_line(c).cumulants
+        k, first, second = self.real_line(c).cumulants
+        for step, count in self.others:
+            more = step.cumulants(c)
+            k, first, second = k + count * more[0], first + count * more[1], second + count * more[2]
+        return k, first, second
 
     def log_mgf(self, points: FloatArray) -> FloatArray:
         """K at several real points."""
@@ -196,6 +215,8 @@ class PrivacyLoss:
                 size = np.sum(np.exp(exponent[k] + log_weight - top[k])) * line.density_unit
                 value[k] = top[k] + np.log(size + cut[phase, k] * np.exp(-top[k]))
             total = total + self.steps[phase] * value
+        for step, count in self.others:
+            total = total + count * step.log_mgf(points)
         return total
 
     def log_mgf_known(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -14,12 +14,15 @@ from deniable.mechanisms.core import (
     SubsampledGaussian,
 )
 from deniable.mechanisms.guarantees import RenyiDP, ZeroConcentratedDP
+from deniable.mechanisms.laws import BoundedRange, Laplace
 
 __all__ = [
     "ADJACENCIES",
     "ApproximateDP",
+    "BoundedRange",
     "Composition",
     "GaussianDP",
+    "Laplace",
     "Mechanism",
     "PureDP",
     "RenyiDP",

@@ -69,11 +69,12 @@ def all_cells(loss: PrivacyLoss, spacing: float, tilt: float) -> Iterator[Cells]
 
 def widest_step(loss: PrivacyLoss, tilt: float) -> float:
     """Return the longest range of losses that one step's cells cover."""
-    ranges = [_range(float(s), float(q), tilt) for s, q in zip(loss.noise, loss.rate, strict=True)]
+    ranges = [loss_range(float(s), float(q), tilt) for s, q in zip(loss.noise, loss.rate, strict=True)]
     return max((high - low for low, high in ranges), default=0.0)
 
 
-def _range(sigma: float, rate: float, tilt: float) -> tuple[float, float]:
+def loss_range(sigma: float, rate: float, tilt: float) -> tuple[float, float]:
+    """Return losses of one step between which the law tilted by e^{tilt·L} has all its mass, about."""
     top = max(tilt, 1.0) / sigma + 13.0
     high = float(log_ratio(np.array(top), np.array(sigma), np.array(rate)))
     low = math.log1p(-rate) if rate < 1 else (-13.0 + min(tilt, 0.0) / sigma) / sigma - 1 / (2 * sigma**2)
@@ -82,7 +83,7 @@ def _range(sigma: float, rate: float, tilt: float) -> tuple[float, float]:
 
 def step_cells(sigma: float, rate: float, steps: float, spacing: float, tilt: float) -> Cells:
     """Cut one subsampled Gaussian step into cells; ``tilt`` says how far right the tail matters."""
-    low, high = _range(sigma, rate, tilt)
+    low, high = loss_range(sigma, rate, tilt)
     if not (high - low) < _MOST_CELLS * spacing:
         raise TooSlowError(f"{(high - low) / spacing:.3g} cells")
     count = int((high - low) / spacing) + 1

@@ -17,12 +17,16 @@ from numpy.typing import NDArray
 
 from deniable._check import FloatArray
 from deniable.accounting.engines.cells import Law, above, all_cells, below, widest_step
+from deniable.accounting.engines.convolution import composed, counted, totals
 from deniable.accounting.engines.inversion import Region, saddle
 from deniable.accounting.loss import EPS, PrivacyLoss
 from deniable.accounting.transform.nodes import TooSlowError
 from deniable.curves import Direction, Side, Tradeoff
 
 _MOST_KEPT = 1 << 22  # lattice points
+_STEEPEST = 1000.0  # tilts beyond, in units of the law's width, serve rates below e^{−1000}
+_EXTENT = 20.0  # widths of a law that its window has, about
+_NEAR = 32  # lattice points around a threshold at which tests are tried
 _OFFSETS = np.array([0.01, 0.05, 0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0])
 _MANY_PHASES = 4  # up to which all points are used
 _MIRRORED: dict[Region, Region] = {"left": "right", "middle": "middle", "right": "left"}
@@ -39,11 +43,14 @@ class Lattice:
     first: float
     spacing: float
     growth: float  # log Σ denominator·e^{cv} of the composed law
-    denominator_total: float  # Σ denominator, 1 unless losses were moved to midpoints
+    denominator_total: float  # Σ denominator, 1 unless losses were moved to midpoints or some are −∞
     above_out: FloatArray  # cumulative sums relative to the prefactor at each lattice point, see _sums
     above_in: FloatArray
     error: float  # L1 error of the tilted law
     paid: float  # shift of the loss that the lower side pays
+    numerator_total: float = 1.0  # mass on outcomes that both can produce; the rest shows what happened
+    lost: float = 0.0  # mass of either law that is charged wherever it lies
+    bias: float = 0.0  # about how far merged losses lie above their lattice points: thresholds move down by it
 
     def at(self, index: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Denominator and numerator mass at lattice points ≥ index, with absolute errors."""
@@ -56,7 +63,9 @@ class Lattice:
             out_error = scale * self.error + self._rounding(self.c) * out
             in_error = scale_in * self.error + self._rounding(self.c - 1) * inside
         out = self.denominator_total - out if self.region == "left" else out
-        inside = inside if self.region == "right" else 1 - inside
+        inside = inside if self.region == "right" else self.numerator_total - inside
+        inside = inside + (1 - self.numerator_total)  # what only the numerator can produce lies above every threshold
+        out_error, in_error = out_error + self.lost, in_error + self.lost
         return out, inside, out_error + 64 * EPS * np.abs(out), in_error + 64 * EPS * np.abs(inside)
 
     def _rounding(self, decay: float) -> float:
@@ -69,7 +78,7 @@ class Lattice:
 
     def index(self, threshold: FloatArray) -> FloatArray:
         """Index of the first lattice point above a threshold."""
-        return np.clip(np.ceil((threshold - self.first) / self.spacing), 0, self.above_out.size - 1)
+        return np.clip(np.ceil((threshold - self.bias - self.first) / self.spacing), 0, self.above_out.size - 1)
 
 
 @dataclass(frozen=True)
@@ -90,9 +99,24 @@ class GridTradeoff(Tradeoff):
         finite = np.isfinite(log_gamma)
         trivial = np.maximum(-np.expm1(np.minimum(log_gamma, 0.0)), 0.0)
         bound = trivial.copy()
-        for k in np.flatnonzero(finite):
+        above, below = self.loss.highest, self.loss.lowest
+        if direction == "remove":
+            above, below = -below, -above
+        # beyond the range of the loss nothing is left but what only one world produces
+        sure, missing = self._only(direction, side)
+        beyond, before = log_gamma > above + 1e-12 * abs(above), log_gamma < below - 1e-12 * abs(below)
+        bound[beyond] = np.maximum(bound[beyond], sure)
+        bound[before] += np.exp(log_gamma[before]) * missing * (1 + (4 if side == "upper" else -4) * EPS)
+        for k in np.flatnonzero(finite & ~beyond & ~before):
             bound[k] = self._hockey_stick_at(float(log_gamma[k]), direction, side)
-        return np.where(finite, np.clip(np.maximum(bound, trivial), 0, 1), np.where(log_gamma > 0, 0.0, 1.0))
+        return np.where(finite, np.clip(np.maximum(bound, trivial), 0, 1), np.where(log_gamma > 0, sure, 1.0))
+
+    def _only(self, direction: Direction, side: Side) -> tuple[float, float]:
+        """Mass of outcomes that only the numerator, and that only the denominator produces, rounded to a side."""
+        sure, missing = (1 - total for total in totals(self.loss, direction))
+        slack = 64 * EPS if side == "upper" else -64 * EPS
+        first, second = (max(mass * (1 + slack) + slack, 0.0) if mass > 0 else 0.0 for mass in (sure, missing))
+        return first, second
 
     def _hockey_stick_at(self, log_gamma: float, direction: Direction, side: Side) -> float:
         try:
@@ -104,22 +128,41 @@ class GridTradeoff(Tradeoff):
         level = log_gamma + (lattice.paid if side == "lower" else 0.0)
         if side == "upper" and not lattice.holds(level):  # the best test against the discrete pair is not known there
             return 1.0
-        out, inside, out_error, in_error = lattice.at(lattice.index(np.array([level])))
+        index = lattice.index(np.array([level]))
+        if lattice.bias:  # merged losses are known about: the best test near there
+            index = index + np.arange(-_NEAR, _NEAR + 1.0)
+        out, inside, out_error, in_error = lattice.at(index)
         with np.errstate(over="ignore", invalid="ignore"):
             gamma = np.exp(level)
             error = in_error + gamma * out_error
             value = inside - gamma * out + (error if side == "upper" else -error)
-        return float(value[0]) if np.isfinite(value[0]) else float(side == "upper")
+        best = float(np.max(value))
+        return best if np.isfinite(best) else float(side == "upper")
 
     def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
         inside = np.flatnonzero((fpr > 0) & (fpr < 1))
-        bound = fpr.copy()
+        bound = np.maximum(fpr, self._only(direction, side)[0])
         for k in inside:
             try:
                 bound[k] = self._rate(float(fpr[k]), direction, side)
             except TooSlowError:
                 bound[k] = float(side == "upper")
+        if side == "upper":
+            bound = np.minimum(bound, self._range_bound(fpr, direction))
         return np.clip(bound, fpr, 1.0)
+
+    def _range_bound(self, fpr: FloatArray, direction: Direction) -> FloatArray:
+        """Bound TPR by the range of the loss: P(S) ≤ e^{sup L}·Q(S) and P(not S) ≥ e^{inf L}·Q(not S)."""
+        sure, missing = self._only(direction, "upper")
+        above, below = self.loss.highest, self.loss.lowest
+        if direction == "remove":
+            above, below = -below, -above
+        slack = 64 * EPS * (1 + np.abs([above, below]))
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            steep = np.exp(above + np.log(fpr)) * (1 + 1600 * EPS + slack[0])
+            rest = np.exp(below) * (1 - np.minimum(slack[1], 1.0)) * np.maximum(1 - fpr - missing - 4 * EPS, 0.0)
+            bound = np.fmin(steep + sure, 1 - rest + 4 * EPS)
+        return np.where(np.isfinite(bound), bound, 1.0)
 
     def _rate(self, alpha: float, direction: Direction, side: Side) -> float:
         """Improve the threshold until the tilt fits the false positive rate; every threshold gives a sound bound."""
@@ -151,7 +194,17 @@ class GridTradeoff(Tradeoff):
         return float(np.clip(mixed, alpha, 1.0)) if np.isfinite(mixed) else alpha
 
     def _largest_log_ratio(self, direction: Direction) -> float:
-        return self.loss.highest if direction == "add" else -self.loss.lowest
+        if self._only(direction, "upper")[0] > 0:
+            return math.inf
+        bound = self.loss.highest if direction == "add" else -self.loss.lowest
+        return bound * (1 + 64 * EPS) if self.loss.others else bound
+
+    def _least_log_ratio(self, direction: Direction) -> float:
+        known = all(step.attained for step, _ in self.loss.others)
+        bound = self._largest_log_ratio(direction)
+        if not self.loss.others:
+            return bound
+        return bound * (1 - 256 * EPS) if known else 0.0
 
     def _start(self, direction: Direction) -> float:
         first = self.loss.cumulants(0.0 if direction == "add" else 1.0)[1]
@@ -173,6 +226,8 @@ class GridTradeoff(Tradeoff):
         return sum(lattice.above_out.size for lattice in self._lattices.values())
 
     def _composed(self, design: float, direction: Direction, side: Side) -> Lattice:
+        if self.loss.others:
+            return _convolved(self.loss, design, direction, side, self.points)
         phases = self.loss.steps.size + len(self.loss.randomized_responses) + (self.loss.gaussian > 0)
         # every phase costs a transform of so many points: many phases get fewer, and a wider bracket
         fewer = max(0, math.ceil(math.log2(phases / _MANY_PHASES)))
@@ -228,6 +283,48 @@ def _compose(loss: PrivacyLoss, threshold: float, direction: Direction, side: Si
     out, inside = _sums(np.roll(tilted, -(start % points)), region, c, spacing)
     mass = math.exp(min(total, 700.0)) if side == "lower" else 1.0
     return Lattice(region, c, threshold, width, first, spacing, growth, mass, out, inside, error, product.paid)
+
+
+def _convolved(loss: PrivacyLoss, threshold: float, direction: Direction, side: Side, points: int) -> Lattice:
+    """The same for a loss with other steps: see :mod:`deniable.accounting.engines.convolution`."""
+    added = threshold if direction == "add" else -threshold
+    slope_at_zero, slope_at_one = loss.cumulants(0.0)[1], loss.cumulants(1.0)[1]
+    region: Region = "right" if added >= slope_at_one else "left" if added <= slope_at_zero else "middle"
+    spread = math.sqrt(loss.cumulants(0.5)[2])
+    try:
+        c = saddle(loss, region, added)
+        c = min(max(c, 0.5 - _STEEPEST / spread), 0.5 + _STEEPEST / spread)
+        width = math.sqrt(max(loss.cumulants(c)[2], (spread / _STEEPEST) ** 2))
+    except TooSlowError:
+        region, c, width = "middle", 0.5, spread
+    if direction == "remove":
+        c, region = 1 - c, _MIRRORED[region]
+    extent = min(_EXTENT * width, loss.highest - loss.lowest)
+    found = composed(counted(loss), c, width, extent, direction, side, points)
+    law, (numerator, denominator) = found.law, totals(loss, direction)
+    out, inside = _sums(law.weight[0], region, c, law.spacing)
+    bias = 0.0
+    if len(law.weight) > 1:
+        inside = _sums(law.weight[1], region, c, law.spacing)[1] * math.exp(law.log_size[1] - law.log_size[0])
+        middle = int(np.argmax(law.weight[0]))
+        bias = float(np.log(law.weight[1][middle] / law.weight[0][middle]) + law.log_size[1] - law.log_size[0])
+    return Lattice(
+        region,
+        c,
+        threshold,
+        width,
+        law.first,
+        law.spacing,
+        float(law.log_size[0]),
+        denominator,
+        out,
+        inside,
+        law.error,
+        0.0,
+        numerator,
+        found.lost,
+        bias,
+    )
 
 
 def _around(loss: PrivacyLoss, c: float) -> tuple[float, float, FloatArray, FloatArray, FloatArray, FloatArray]:

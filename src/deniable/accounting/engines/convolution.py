@@ -1,0 +1,339 @@
+"""Any steps, composed by repeated squaring of their laws in cells of the loss.
+
+From above every cell's mass is split onto its two ends so that both laws' masses are kept: merging undoes it. From
+below the attacker is shown the cells only, and of composed steps the sum of their indices: a post-processing. Both
+cost a variance of the order of the cell's square, a step. Cells are therefore fine for one step and become coarser, by
+the same two operations, while squaring widens the law: T steps cost what log T steps would.
+
+Laws are kept tilted by e^{cL}, which keeps relative accuracy in tails. The law of n steps is kept in a window; what
+lies outside, or wraps around in an FFT of the window's length, is bounded by Chernoff's inequality from moments of the
+discretised law itself; FFT rounding by a forward error bound. All is charged where the sums are read.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from scipy.fft import irfft, next_fast_len, rfft
+
+from deniable._check import FloatArray
+from deniable.accounting.engines.cells import loss_range, step_cells
+from deniable.accounting.loss import PrivacyLoss
+from deniable.accounting.steps.base import EPS, LossCells, Step, atoms, divides
+from deniable.accounting.transform.nodes import TooSlowError
+from deniable.curves import Direction, Side
+
+_BEYOND = 44.0  # −log of the tilted mass that a window leaves out on either side: far below rounding
+_MOST_CELLS = 1 << 21  # of one law
+_MOST_OF_ONE = 1 << 20  # of one step
+_MOST_PARTS = 64  # of the least lattice, in a search for a common one
+
+
+class Counted(NamedTuple):
+    """A step and how often it is made."""
+
+    step: Step
+    count: int
+
+
+@dataclass(frozen=True)
+class _Tilt:
+    c: float
+    width: float  # about the standard deviation of the composed tilted law
+    most: int  # the largest count: the law of one step may be that many times narrower, squared
+    direction: Direction
+    side: Side
+
+    @property
+    def own(self) -> float:
+        """The tilt in the step's own direction."""
+        return self.c if self.direction == "add" else 1 - self.c
+
+    @cached_property
+    def offsets(self) -> FloatArray:
+        """Tilts beside c, up and down, at which moments are kept."""
+        beside = np.exp2(np.arange(-2.0, 5.0 + math.log2(self.most) / 2)) / self.width
+        return np.concatenate([beside, -beside])
+
+    @property
+    def of_rows(self) -> FloatArray:
+        """The tilt of each row of a law: that of P, where it has a row of its own, is c − 1."""
+        return np.array([self.c] if self.side == "upper" else [self.c, self.c - 1])
+
+
+@dataclass(frozen=True, eq=False)
+class Law:
+    """Steps on the lattice v_i = origin + spacing·(start + i), tilted.
+
+    Attributes
+    ----------
+    origin, start, spacing
+        Where the outcomes lie.
+    weight
+        One row: q_i·e^{c·v_i} over its sum, and p_i = q_i·e^{v_i}. Two rows: P has its own, tilted by c − 1.
+    log_size
+        Logarithm of the sums, one entry a row.
+    moments
+        Bounds on the logarithm of Σ q_i·e^{(c + offset)·v_i}, one row a row and one column an offset.
+    error
+        Bound on the L1 error of every row.
+    """
+
+    origin: float
+    start: int
+    spacing: float
+    weight: FloatArray
+    log_size: FloatArray
+    moments: FloatArray
+    error: float
+
+    @property
+    def first(self) -> float:
+        """Loss of the first outcome."""
+        return self.origin + self.spacing * self.start
+
+
+class Composed(NamedTuple):
+    """The law of all steps, and a bound on the mass of either law that is missing from it wherever it lies."""
+
+    law: Law
+    lost: float
+
+
+def composed(
+    parts: Sequence[Counted], c: float, width: float, extent: float, direction: Direction, side: Side, points: int
+) -> Composed:
+    """Compose steps under the tilt ``c``, in cells of about ``extent``/``points`` or on their common lattice.
+
+    ``width`` is about the standard deviation of the tilted law, ``extent`` the length of what is seen of it.
+    """
+    own = c if direction == "add" else 1 - c
+    spacing, exact = _spacing(parts, own, extent, points)
+    most = max(part.count for part in parts)
+    # where nothing is split one law serves both sides
+    tilt = _Tilt(c, width, most, direction, "upper" if exact else side)
+    total: Law | None = None
+    lost = 0.0
+    for part in parts:
+        levels = 0 if exact else _levels(part)
+        cells = _cells(part.step, tilt, spacing / 2**levels)
+        law = _power(_one(cells, tilt, spacing / 2**levels), part.count, tilt, levels)
+        total = law if total is None else _convolved(total, law, tilt)
+        lost += part.count * sum(cells.lost)
+    if total is None:
+        raise TooSlowError("nothing to compose")
+    return Composed(total, lost)
+
+
+def counted(loss: PrivacyLoss) -> list[Counted]:
+    """Return everything that a loss is made of as steps."""
+    parts = [
+        Counted(PhaseStep(float(sigma), float(rate)), int(count))
+        for sigma, rate, count in zip(loss.noise, loss.rate, loss.steps, strict=True)
+    ]
+    if loss.gaussian > 0:
+        parts.append(Counted(PhaseStep(1 / math.sqrt(loss.gaussian), 1.0), 1))
+    parts += [Counted(ResponseStep(epsilon), int(count)) for epsilon, count in loss.randomized_responses]
+    return parts + [Counted(step, count) for step, count in loss.others]
+
+
+def totals(loss: PrivacyLoss, direction: Direction) -> tuple[float, float]:
+    """Return the mass of P, and of Q, on outcomes that both can produce; the other way round for "remove"."""
+    p = q = 1.0
+    for step, count in loss.others:
+        for k, only in enumerate(step.only):
+            none = math.exp(count * math.log1p(-only)) if only < 1 else 0.0
+            p, q = (p * none, q) if k == 0 else (p, q * none)
+    return (p, q) if direction == "add" else (q, p)
+
+
+@dataclass(frozen=True)
+class PhaseStep(Step):
+    """A subsampled Gaussian step, or with rate 1 a Gaussian one, as cells."""
+
+    noise: float
+    rate: float
+
+    @property
+    def lowest(self) -> float:
+        return math.log1p(-self.rate) if self.rate < 1 else -math.inf
+
+    @property
+    def highest(self) -> float:
+        return math.inf
+
+    def range(self, tilt: float) -> tuple[float, float]:
+        return loss_range(self.noise, self.rate, tilt)
+
+    def cells(self, spacing: float, tilt: float) -> LossCells:
+        found = step_cells(self.noise, self.rate, 1.0, spacing, tilt)
+        wobble = 16 * EPS * (1 + abs(found.first) + spacing * found.centre.size)
+        return LossCells(
+            found.first,
+            found.numerator,
+            found.denominator,
+            found.centre,
+            centre_error=wobble,
+            lost=(found.lost, found.lost),
+        )
+
+
+@dataclass(frozen=True)
+class ResponseStep(Step):
+    """Randomised response, the worst pair of ε-DP, as two cells."""
+
+    epsilon: float
+
+    @property
+    def lowest(self) -> float:
+        return -self.epsilon
+
+    @property
+    def highest(self) -> float:
+        return self.epsilon
+
+    @property
+    def lattice(self) -> tuple[float, float]:
+        return -self.epsilon, 2 * self.epsilon
+
+    def cells(self, spacing: float, tilt: float) -> LossCells:
+        rare = math.exp(-self.epsilon) / (1 + math.exp(-self.epsilon))
+        likely = 1 / (1 + math.exp(-self.epsilon))
+        value, p, q = np.array([-self.epsilon, self.epsilon]), np.array([rare, likely]), np.array([likely, rare])
+        return atoms(value, p, q, spacing, lattice=self.lattice)
+
+
+def _spacing(parts: Sequence[Counted], tilt: float, extent: float, points: int) -> tuple[float, bool]:
+    """Length of a cell of the composed loss, and whether it is that of a lattice on which all losses lie."""
+    unit = _unit([part.step.pitch for part in parts if part.step.pitch > 0])
+    if unit > 0 and all(part.step.lattice is not None for part in parts) and extent < 2 * points * unit:
+        return unit, True
+    # one step's cells, too, must not be too many
+    longest = max((high - low) * 2 ** _levels(part) for part in parts for low, high in [part.step.range(tilt)])
+    wanted = max(extent / points, longest / _MOST_OF_ONE)
+    return (unit / math.ceil(unit / wanted), False) if unit > wanted else (wanted, False)
+
+
+def _levels(part: Counted) -> int:
+    """How often cells are made twice as long while the steps are composed: after every second squaring."""
+    return (part.count.bit_length() - 1) // 2
+
+
+def _unit(spacings: Sequence[float]) -> float:
+    """The largest spacing of which all are whole multiples; 0 if there is none that is not much smaller."""
+    for parts in range(1, _MOST_PARTS + 1) if spacings else ():
+        unit = min(spacings) / parts
+        if all(divides(unit, spacing) for spacing in spacings):
+            return unit
+    return 0.0
+
+
+def _cells(step: Step, tilt: _Tilt, spacing: float) -> LossCells:
+    cells = step.cells(spacing, tilt.own)
+    return cells.swapped(spacing) if tilt.direction == "remove" else cells
+
+
+def _one(cells: LossCells, tilt: _Tilt, spacing: float) -> Law:
+    """One step's law, from above or from below."""
+    if tilt.side == "upper":
+        share = np.expm1(cells.centre) / np.expm1(spacing)  # of the mass of Q, to the upper end
+        mass = np.zeros((1, cells.q.size + 1))
+        mass[0, :-1] = cells.q * (1 - share)
+        mass[0, 1:] += cells.q * share
+    else:
+        mass = np.stack([cells.q, cells.p])
+    value = cells.first + spacing * np.arange(mass.shape[1])
+    with np.errstate(divide="ignore", under="ignore"):
+        exponent = np.log(mass) + np.multiply.outer(tilt.of_rows, value)
+    log_size = np.array([_log_sum(row) for row in exponent])
+    moments = np.array([[_log_sum(row + offset * value) for offset in tilt.offsets] for row in exponent])
+    largest = max(abs(float(value[0])), abs(float(value[-1])))
+    error = cells.relative_error + 4 * cells.centre_error + EPS * (64 + 4 * (abs(tilt.c) + 1) * largest)
+    with np.errstate(under="ignore"):
+        weight = np.exp(exponent - log_size[:, None])
+    return Law(cells.first, 0, spacing, weight, log_size, moments + 64 * EPS, error)
+
+
+def _log_sum(exponent: FloatArray) -> float:
+    top = float(np.max(exponent))
+    return top + math.log(float(np.sum(np.exp(exponent - top))))
+
+
+def _power(one: Law, count: int, tilt: _Tilt, levels: int) -> Law:
+    """``count`` equal steps: one squaring for every binary digit but the first, coarser cells after every second."""
+    law = one
+    for k, digit in enumerate(bin(count)[3:], start=1):
+        law = _convolved(law, law, tilt)
+        if digit == "1":
+            law = _convolved(law, one, tilt)
+        if k % 2 == 0 and k // 2 <= levels:
+            law, one = _coarser(law, tilt), _coarser(one, tilt)
+    return law
+
+
+def _convolved(a: Law, b: Law, tilt: _Tilt) -> Law:
+    """The sum of independent losses, in a window that leaves out next to nothing."""
+    moments, log_size = a.moments + b.moments, a.log_size + b.log_size
+    origin, start = a.origin + b.origin, a.start + b.start
+    whole = a.weight.shape[1] + b.weight.shape[1] - 1
+    # P(L ≥ v) ≤ e^{moment − offset·v} under the tilted law: the values of v at which it is e^{−_BEYOND}
+    reach = (moments - log_size[:, None] + _BEYOND) / tilt.offsets
+    up = tilt.offsets > 0
+    ends = np.array([reach[:, ~up].max(axis=1).min(), reach[:, up].min(axis=1).max()])
+    places = (ends - origin) / a.spacing - start
+    low, high = max(math.floor(places[0]), 0), min(math.ceil(places[1]), whole - 1)
+    size = high - low + 1
+    if not 0 < size < 4 * _MOST_CELLS:
+        raise TooSlowError(f"a window of {size} cells")
+    length = next_fast_len(size, real=True)
+    first = rfft(_folded(a.weight, length), length)
+    second = first if a is b else rfft(_folded(b.weight, length), length)
+    found = np.maximum(irfft(first * second, length), 0.0)
+    kept = np.roll(found, -(low % length), axis=1)[:, :size]
+    norm = [float(np.max(np.linalg.norm(x, axis=1))) for x in (a.weight, b.weight, found)]
+    rounding = 4 * EPS * math.log2(2 * length) * math.sqrt(length) * sum(norm)
+    error = a.error + b.error + a.error * b.error + 4 * math.exp(-_BEYOND) + rounding
+    return Law(origin, start + low, a.spacing, kept, log_size, moments, error)
+
+
+def _folded(weight: FloatArray, length: int) -> FloatArray:
+    """The same modulo so many places."""
+    rows, size = weight.shape
+    if size <= length:
+        return weight
+    padded = np.pad(weight, ((0, 0), (0, -size % length)))
+    folded: FloatArray = padded.reshape(rows, -1, length).sum(axis=1)
+    return folded
+
+
+def _coarser(law: Law, tilt: _Tilt) -> Law:
+    """Cells twice as long: every second outcome is split onto its neighbours, or merged into the one below."""
+    odd = law.start % 2
+    padded = np.pad(law.weight, ((0, 0), (odd, (law.weight.shape[1] + odd) % 2)))
+    even, between = padded[:, ::2], padded[:, 1::2]
+    h = law.spacing
+    if tilt.side == "upper":
+        share = 1 / (1 + math.exp(-h))  # kept by the lower end: (e^{2h} − e^h)/(e^{2h} − 1)
+        weight = np.pad(even, ((0, 0), (0, 1)))
+        weight[:, :-1] += between * (share * math.exp(-tilt.c * h))
+        weight[:, 1:] += between * ((1 - share) * math.exp(tilt.c * h))
+    else:
+        weight = even + between * np.exp(-tilt.of_rows * h)[:, None]
+    size = weight.sum(axis=1)
+    # no outcome moves by more than h
+    moments = law.moments + np.abs(np.add.outer(tilt.of_rows, tilt.offsets)) * h + 64 * EPS
+    growth = math.exp(float(np.max(np.abs(tilt.of_rows))) * h) / float(size.min())
+    return Law(
+        law.origin,
+        (law.start - odd) // 2,
+        2 * h,
+        weight / size[:, None],
+        law.log_size + np.log(size),
+        moments,
+        law.error * growth + 64 * EPS,
+    )

@@ -1,0 +1,263 @@
+"""The interface of one step: two laws, P (the record is in) and Q (it is out), known through the loss L = log dP/dQ.
+
+A mechanism is one subclass of :class:`Step` with all its formulas. What it must give are the masses of both laws in
+cells of the loss; that alone makes every composition computable with certified bounds. Everything else is optional and
+makes it faster or sharper.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from deniable._check import FloatArray, InputError, integer
+from deniable.mechanisms import Mechanism
+
+if TYPE_CHECKING:
+    from deniable.accounting.engines.finite import FiniteLaw
+    from deniable.curves import Tradeoff
+
+EPS = float(np.finfo(np.float64).eps)
+_COARSE = 4096  # cells of the law from which guides are taken
+
+
+class LossCells(NamedTuple):
+    """Masses of one step's two laws in consecutive cells of the loss, [first + iη, first + (i + 1)η).
+
+    Attributes
+    ----------
+    first
+        Lower edge of the first cell.
+    p, q
+        Mass of every cell under P and under Q.
+    centre
+        log(p/q) minus the lower edge, in [0, η]: 0 for an atom on the edge. Of empty cells it does not matter.
+    relative_error
+        Every mass above an edge, under either law, is known up to this factor.
+    centre_error
+        Every ``centre``, and every edge, is known up to this.
+    lost
+        Bounds on the mass of P, and of Q, with a finite loss that is in no cell.
+    """
+
+    first: float
+    p: FloatArray
+    q: FloatArray
+    centre: FloatArray
+    relative_error: float = 64 * EPS
+    centre_error: float = 64 * EPS
+    lost: tuple[float, float] = (0.0, 0.0)
+
+    def swapped(self, spacing: float) -> LossCells:
+        """Return the same cells with the two laws exchanged: losses change sign."""
+        top = self.first + spacing * self.p.size
+        return self._replace(
+            first=-top,
+            p=self.q[::-1],
+            q=self.p[::-1],
+            centre=spacing - self.centre[::-1],
+            centre_error=self.centre_error + 4 * EPS * (abs(self.first) + abs(top)),
+            lost=self.lost[::-1],
+        )
+
+
+@dataclass(frozen=True)
+class Step(Mechanism, ABC):
+    """One step of a mechanism: a pair of laws that holds for every record and every rest of the data.
+
+    A subclass is a frozen dataclass: steps that compare equal are merged and counted. It is a mechanism itself:
+    ``dn.tradeoff(step)``, ``step + dn.GaussianDP(1.0)`` and ``step.times(1000)`` work. The step may depend on what
+    earlier steps released, as long as its pair is at least as easy to tell apart as every one that might run.
+    """
+
+    @abstractmethod
+    def cells(self, spacing: float, tilt: float) -> LossCells:
+        """Return the masses of both laws in cells of the given spacing.
+
+        Everything that is rounded, truncated or left out is charged in the cells' own fields. ``tilt`` says how far
+        out mass matters: the law of the loss under Q, multiplied by e^{tilt·L}, is what is going to be summed.
+        """
+
+    @property
+    @abstractmethod
+    def lowest(self) -> float:
+        """Lower bound of the loss where it is finite; −∞ if there is none."""
+
+    @property
+    @abstractmethod
+    def highest(self) -> float:
+        """Upper bound of the loss where it is finite; ∞ if there is none."""
+
+    @property
+    def only(self) -> tuple[float, float]:
+        """Mass of outcomes that only P can produce, and of those that only Q can: their losses are ∞ and −∞."""
+        return 0.0, 0.0
+
+    @property
+    def attained(self) -> bool:
+        """Whether ``lowest`` and ``highest`` are the essential infimum and supremum, up to rounding."""
+        return False
+
+    @property
+    def lattice(self) -> tuple[float, float] | None:
+        """Origin and spacing of a lattice that holds every loss, if there is one: no cell then needs to be split.
+
+        ``cells`` asked for that spacing, or for a whole fraction of it, must put losses on lower edges.
+        """
+        return None
+
+    @property
+    def pitch(self) -> float:
+        """Distance of which all atoms are a whole number apart, 0 if there is none: cells are laid to fit.
+
+        ``cells`` asked for a whole fraction of it must put the atoms on lower edges.
+        """
+        return 0.0 if self.lattice is None else self.lattice[1]
+
+    def range(self, tilt: float) -> tuple[float, float]:
+        """Return losses between which the law tilted by e^{tilt·L} has all but 1e-17 of its mass."""
+        low, high = self.lowest, self.highest
+        if math.isinf(low) or math.isinf(high):
+            raise NotImplementedError(f"{type(self).__name__} has unbounded losses and must define range()")
+        return low, high
+
+    def support(self) -> FiniteLaw | None:
+        """Return the exact law where there are few outcomes: a few steps are then composed outcome by outcome."""
+        return None
+
+    def one_step(self) -> Tradeoff | None:
+        """Return the trade-off of this step alone, where it has a closed form."""
+        return None
+
+    def cumulants(self, c: float) -> tuple[float, float, float]:
+        """Return about K(c), K′(c) and K″(c), K(c) = log E_Q e^{cL}: a guide to where sums are taken, never a bound."""
+        key = 8 * round(c / 8)
+        low, high = self.range(c)
+        kept = self._guides.get(key)
+        if kept is None:
+            spacing = max((high - low) / _COARSE, 1e-300)
+            cells = self.cells(spacing, c)
+            value = cells.first + spacing * np.arange(cells.q.size) + np.clip(cells.centre, 0, spacing)
+            seen = cells.q > 0
+            kept = self._guides[key] = (value[seen], np.log(cells.q[seen]))
+        return tilted_moments(*kept, c)
+
+    def log_mgf(self, points: FloatArray) -> FloatArray:
+        """Return about K at several points."""
+        return np.array([self.cumulants(float(point))[0] for point in points], dtype=np.float64)
+
+    def times(self, count: int) -> Repeated:
+        """Return ``count`` steps of this kind, one after the other."""
+        return Repeated(self, count)
+
+    @property
+    def _guides(self) -> dict[int, tuple[FloatArray, FloatArray]]:
+        kept: dict[int, tuple[FloatArray, FloatArray]] = self.__dict__.setdefault("_guides_kept", {})
+        return kept
+
+
+@dataclass(frozen=True)
+class Repeated(Mechanism):
+    """The same step ``count`` times, adaptively: made by :meth:`Step.times`."""
+
+    step: Step
+    count: int
+    adjacency: str = field(init=False, default="add-remove")
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.step, Step):
+            raise InputError(f"step must be a Step, got {self.step!r}")
+        object.__setattr__(self, "count", integer("count", self.count, at_least=1))
+        object.__setattr__(self, "adjacency", self.step.adjacency)
+
+
+def tilted_moments(value: FloatArray, log_mass: FloatArray, c: float) -> tuple[float, float, float]:
+    """Logarithm of the total, mean and variance of atoms with masses e^{log_mass}, tilted by e^{c·value}."""
+    exponent = log_mass + c * value
+    top = float(exponent.max())
+    weight = np.exp(exponent - top)
+    total = float(weight.sum())
+    mean = float(weight @ value) / total
+    return top + math.log(total), mean, float(weight @ (value - mean) ** 2) / total
+
+
+def atoms(
+    log_ratio: FloatArray,
+    p: FloatArray,
+    q: FloatArray,
+    spacing: float,
+    *,
+    lattice: tuple[float, float] | None = None,
+    shift: float | None = None,
+    **charged: float | tuple[float, float],
+) -> LossCells:
+    """Return cells of finitely many outcomes.
+
+    Parameters
+    ----------
+    log_ratio, p, q
+        log P/Q, and the mass under P and under Q, of every outcome, in any order.
+    spacing
+        Length of the cells.
+    lattice
+        Origin and spacing of a lattice on which all log-ratios lie, up to rounding: if its spacing is a multiple of
+        ``spacing``, every outcome comes to lie on a lower edge.
+    shift
+        Bound on the error of log-ratios; by default a few roundings.
+    charged
+        Other fields of :class:`LossCells`.
+    """
+    largest = float(np.max(np.abs(log_ratio), initial=0.0))
+    shift = 8 * EPS * (1 + largest) if shift is None else shift
+    low = float(np.min(log_ratio))
+    on_lattice = lattice is not None and divides(spacing, lattice[1])
+    if lattice is not None and on_lattice:
+        first = lattice[0] + lattice[1] * round((low - lattice[0]) / lattice[1])
+        place = np.rint((log_ratio - first) / spacing).astype(np.intp)
+        rise = np.zeros_like(log_ratio)
+    else:
+        first = low
+        place = np.floor((log_ratio - first) / spacing).astype(np.intp)
+        rise = np.clip(log_ratio - (first + spacing * place), 0.0, spacing)
+    size = int(place.max()) + 1
+    whole, inside = np.bincount(place, q, size), np.bincount(place, p, size)
+    above = np.bincount(place, q * np.expm1(rise), size)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        centre = np.where(whole > 0, np.log1p(above / whole), 0.0)
+    error = shift + 8 * EPS * (1 + largest)
+    fields: dict[str, object] = {"relative_error": 64 * EPS, "centre_error": error, **charged}
+    return LossCells(first, inside, whole, np.clip(centre, 0.0, spacing), **fields)  # type: ignore[arg-type]
+
+
+def joined(one: LossCells, other: LossCells, spacing: float) -> LossCells:
+    """Return the sum of two sets of cells whose first edges lie a whole number of spacings apart."""
+    first = min(one.first, other.first)
+    starts = [round((cells.first - first) / spacing) for cells in (one, other)]
+    size = max(start + cells.q.size for start, cells in zip(starts, (one, other), strict=True))
+    p, q, rise = np.zeros(size), np.zeros(size), np.zeros(size)
+    for start, cells in zip(starts, (one, other), strict=True):
+        part = slice(start, start + cells.q.size)
+        p[part] += cells.p
+        q[part] += cells.q
+        rise[part] += cells.q * np.expm1(cells.centre)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        centre = np.where(q > 0, np.log1p(rise / q), 0.0)
+    return LossCells(
+        first,
+        p,
+        q,
+        np.clip(centre, 0.0, spacing),
+        max(one.relative_error, other.relative_error) + 4 * EPS,
+        max(one.centre_error, other.centre_error) + 8 * EPS * (1 + abs(first) + spacing * size),
+        (one.lost[0] + other.lost[0], one.lost[1] + other.lost[1]),
+    )
+
+
+def divides(spacing: float, multiple: float) -> bool:
+    """Whether one spacing is a whole number of times another, up to rounding."""
+    times = multiple / spacing
+    return times > 0.5 and abs(times - round(times)) <= 16 * EPS * times

@@ -1,0 +1,170 @@
+"""What every Step keeps, against laws written down a second time: masses, brackets, and an attack that is played out."""
+
+from __future__ import annotations
+
+import math
+import pickle
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from oracles.one_step_laws import LAWS
+
+import deniable as dn
+from deniable.accounting.engines.convolution import PhaseStep, ResponseStep, counted
+from deniable.accounting.loss import PrivacyLoss
+from deniable.accounting.steps.base import LossCells, Step, atoms
+from deniable.accounting.steps.registry import STEPS, step_of
+
+ONE = {name: law.mechanism for name, law in LAWS.items()}
+laws = pytest.mark.parametrize("name", LAWS)
+
+
+def step(name):
+    return step_of(ONE[name])[0]
+
+
+def test_every_mechanism_of_the_registry_is_tried():
+    tried = {type(mechanism) for mechanism in ONE.values()}
+    elsewhere = {"Repeated"}  # the last test of this file
+    assert {kind.__name__ for kind in set(STEPS) - tried} <= elsewhere
+
+
+@laws
+@pytest.mark.parametrize("tilt", [0.5, -2.0, 3.0])
+def test_cells_hold_both_laws(name, tilt):
+    one = step(name)
+    low, high = one.range(tilt)
+    spacing = (high - low) / 1000
+    cells = one.cells(spacing, tilt)
+    for mass, k in ((cells.p, 0), (cells.q, 1)):
+        assert np.all(mass >= 0)
+        assert abs(math.fsum(mass) + one.only[k] - 1) <= 1e-9 + cells.lost[k]
+    edges = cells.first + spacing * np.arange(cells.q.size)
+    seen = cells.q > 1e-250
+    slack = cells.centre_error + 1e-11
+    ratio = np.log(cells.p[seen] / cells.q[seen]) - edges[seen]
+    np.testing.assert_allclose(ratio, cells.centre[seen], atol=spacing * 1e-3 + slack)
+    assert np.all((cells.centre >= 0) & (cells.centre <= spacing))
+    assert one.lowest <= edges[seen][0] + spacing + slack
+    assert edges[seen][-1] <= one.highest + slack
+
+
+@laws
+def test_two_steps_match_a_convolution_that_is_written_down(name):
+    """H of two steps is the mean of one step's H, moved by the other's loss: an integral over the one-step law."""
+    law = LAWS[name]
+    twice = dn.tradeoff(dn.Composition([ONE[name], ONE[name]]))
+    for log_gamma in (-0.3 * law.scale, 0.0, 0.4 * law.scale):
+        for direction in ("add", "remove"):
+            truth = law.two_steps(log_gamma, direction)
+            low, high = (twice.delta(log_gamma, direction, side) for side in ("lower", "upper"))
+            assert low - 1e-12 <= truth <= high + 1e-12
+            assert high - low < 1e-7 * law.scale
+
+
+@laws
+@pytest.mark.parametrize("direction", ["add", "remove"])
+def test_an_attack_that_is_played_out_stays_within_the_bracket(name, direction):
+    """The likelihood ratio attack on five steps, its losses from densities, not from cells."""
+    law, steps, size = LAWS[name], 5, 20_000
+    rng = np.random.default_rng(17)
+    t = dn.tradeoff(dn.Composition([ONE[name]] * steps))
+    inside, out = (law.sample(rng, world, (size, steps)).sum(axis=1) for world in (True, False))
+    if direction == "remove":
+        inside, out, t = -out, -inside, t.inverse()
+    for threshold in np.quantile(out, [0.5, 0.9, 0.99]):
+        fpr, hit = np.mean(out >= threshold), np.mean(inside >= threshold)
+        spread = 5 * math.sqrt(0.25 / size)
+        assert hit <= t.tpr(min(fpr + spread, 1.0)) + spread
+        assert hit >= t.tpr(max(fpr - spread, 0.0), "lower") - spread
+
+
+@laws
+def test_a_weaker_mechanism_does_not_contain_the_attack(name):
+    """Negative control: the same attack breaks the curve of far fewer steps."""
+    law, rng, size = LAWS[name], np.random.default_rng(3), 20_000
+    steps = max(round((3 / law.scale) ** 2), 20)
+    inside, out = (law.sample(rng, world, (size, steps)).sum(axis=1) for world in (True, False))
+    assert np.mean(inside > 0) - np.mean(out > 0) > dn.tradeoff(ONE[name]).advantage() + 0.05
+
+
+@laws
+def test_guides_are_near_the_moments(name):
+    one, law = step(name), LAWS[name]
+    for c in (0.0, 0.5, 1.0):
+        k, first, second = one.cumulants(c)
+        truth = law.moments(c)
+        assert k == pytest.approx(truth[0], abs=2e-3)
+        assert first == pytest.approx(truth[1], abs=1e-2 * law.scale)
+        assert second == pytest.approx(truth[2], rel=2e-2)
+
+
+@laws
+def test_a_step_is_a_value(name):
+    one = step(name)
+    assert one == step(name)
+    assert hash(one) == hash(step(name))
+    assert pickle.loads(pickle.dumps(one)) == one
+    assert counted(PrivacyLoss.of([one, one]))[-1].count == 2
+
+
+@dataclass(frozen=True)
+class Abstains(Step):
+    """A user's own mechanism: a bit that is silent half of the time, and else right with odds e^ε."""
+
+    epsilon: float
+
+    @property
+    def lowest(self):
+        return -self.epsilon
+
+    @property
+    def highest(self):
+        return self.epsilon
+
+    @property
+    def lattice(self):
+        return -self.epsilon, self.epsilon
+
+    def cells(self, spacing: float, tilt: float) -> LossCells:
+        right = 0.5 / (1 + math.exp(-self.epsilon))
+        wrong = 0.5 - right
+        losses = np.array([-self.epsilon, 0.0, self.epsilon])
+        return atoms(losses, np.array([wrong, 0.5, right]), np.array([right, 0.5, wrong]), spacing, lattice=self.lattice)
+
+
+def test_a_users_own_step_works():
+    """Against the mixture over how often it spoke: k of n answers, each randomised response."""
+    n, eps = 30, 0.4
+    t = dn.tradeoff(Abstains(eps).times(n))
+    spoke = [math.comb(n, k) / 2**n for k in range(n + 1)]
+    for log_gamma in (0.0, 0.7):
+        truth = spoke[0] * max(0.0, 1 - math.exp(log_gamma))
+        truth += sum(
+            share * dn.tradeoff(dn.Composition([dn.PureDP(eps)] * k)).delta(log_gamma)
+            for k, share in enumerate(spoke)
+            if k
+        )
+        assert t.delta(log_gamma, side="lower") <= truth <= t.delta(log_gamma)
+        assert t.delta(log_gamma) - t.delta(log_gamma, side="lower") < 1e-8
+    both = dn.tradeoff(Abstains(eps) + dn.GaussianDP(1.0) + dn.ApproximateDP(0.5, 1e-3))
+    assert dn.tradeoff(dn.GaussianDP(1.0)).advantage() < both.advantage(side="lower")
+
+
+@pytest.mark.parametrize(
+    "parts", [(PhaseStep(1.0, 0.1), dn.SubsampledGaussian(1.0, 0.1, 1)), (ResponseStep(0.7), dn.PureDP(0.7))]
+)
+def test_known_phases_as_steps_agree_with_their_own_engines(parts):
+    as_step, mechanism = parts
+    t, known = dn.tradeoff(as_step.times(8)), dn.tradeoff(dn.Composition([mechanism] * 8))
+    for epsilon in (-0.5, 0.0, 0.8):
+        for direction in ("add", "remove"):
+            assert t.delta(epsilon, direction, "lower") <= known.delta(epsilon, direction)
+            assert known.delta(epsilon, direction, "lower") <= t.delta(epsilon, direction)
+    assert t.advantage() - t.advantage(side="lower") < 1e-9
+
+
+def test_wrong_counts_are_refused():
+    with pytest.raises(dn.InputError, match="count"):
+        ResponseStep(1.0).times(0)

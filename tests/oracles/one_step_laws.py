@@ -1,0 +1,158 @@
+"""One-step laws written down a second time, by outcomes and densities: nothing here comes from the accounting.
+
+Hockey sticks of two steps are the mean of one step's closed form, H_γ(P², Q²) = E_P[H_{γ/r}(P, Q)] with r the other
+step's likelihood ratio: a sum over atoms, and an integral over outcomes where the law is continuous.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.integrate import quad
+
+from deniable import mechanisms
+
+
+@dataclass(frozen=True, eq=False)
+class OneStepLaw:
+    """P and Q: atoms (log p/q, p, q), and a density part on outcomes x in an interval."""
+
+    mechanism: mechanisms.Mechanism
+    sample: Callable  # (rng, inside, shape) -> losses of that many draws
+    atoms: list = field(default_factory=list)
+    interval: tuple = (0.0, 0.0)
+    p: Callable = None
+    q: Callable = None
+    kinks: Callable = lambda log_gamma: []  # outcomes at which one step's H at γ/r(x) has a kink
+    one_step: Callable = None  # (log γ, direction) -> H in closed form, where the law is not discrete
+
+    def _expected(self, weight, value, points=()):
+        """Σ weight·value(log p/q): ``weight`` is 0 for P and 1 for Q."""
+        total = math.fsum(atom[1 + weight] * value(atom[0]) for atom in self.atoms)
+        low, high = self.interval
+        if high > low:
+            density = self.q if weight else self.p
+            ends = [low, *sorted(x for x in points if low < x < high), high]
+            for a, b in zip(ends[:-1], ends[1:], strict=True):
+                found = quad(
+                    lambda x: density(x) * value(math.log(self.p(x) / self.q(x))), a, b, epsabs=1e-14, epsrel=1e-13
+                )
+                total += found[0]
+        return total
+
+    def hockey_stick(self, log_gamma, direction):
+        if self.one_step is not None:
+            return self.one_step(log_gamma, direction)
+        gamma = math.exp(log_gamma)
+        pairs = [(p, q) if direction == "add" else (q, p) for _, p, q in self.atoms]
+        return math.fsum(max(p - gamma * q, 0.0) for p, q in pairs)
+
+    def two_steps(self, log_gamma, direction):
+        sign, weight = (1, 0) if direction == "add" else (-1, 1)
+        return self._expected(
+            weight, lambda loss: self.hockey_stick(log_gamma - sign * loss, direction), self.kinks(sign * log_gamma)
+        )
+
+    def moments(self, c):
+        """K, K′ and K″ at c."""
+        total, mean, square = (self._expected(1, lambda x, k=k: math.exp(c * x) * x**k) for k in range(3))
+        return math.log(total), mean / total, square / total - (mean / total) ** 2
+
+    @property
+    def scale(self):
+        """Standard deviation of the loss."""
+        return math.sqrt(self.moments(0.0)[2])
+
+
+def _sampled(plain, rate):
+    """H of a step that is made at a rate, from H of the step: P = (1 − q)·Q + q·P₁."""
+
+    def hockey_stick(log_gamma, direction):
+        gamma = math.exp(log_gamma)
+        if direction == "remove":  # H_γ(Q‖P) = 1 − γ + γ·H_{1/γ}(P‖Q)
+            return 1 - gamma + gamma * hockey_stick(-log_gamma, "add")
+        moved = (gamma - 1 + rate) / rate
+        return rate * plain(math.log(moved)) if moved > 0 else 1 - gamma
+
+    return hockey_stick
+
+
+def _laplace(scale, sensitivity, rate):
+    eps = sensitivity / scale
+
+    def plain(log_gamma):
+        if log_gamma >= eps:
+            return 0.0
+        return 1 - math.exp(log_gamma) if log_gamma <= -eps else 1 - math.exp((log_gamma - eps) / 2)
+
+    def out(x):
+        return math.exp(-abs(x) / scale) / (2 * scale)
+
+    def inside(x):
+        return (1 - rate) * out(x) + rate * math.exp(-abs(x - sensitivity) / scale) / (2 * scale)
+
+    def sample(rng, world, shape):
+        x = rng.laplace(0, scale, shape)
+        if world:
+            x = x + sensitivity * (rng.random(shape) < rate)
+        return np.log(1 - rate + rate * np.exp((np.abs(x) - np.abs(x - sensitivity)) / scale))
+
+    ends = [math.log(1 - rate + rate * math.exp(e)) for e in (-eps, eps)]
+    masses = [0.5, math.exp(-eps) / 2]
+    atoms = [(loss, q * math.exp(loss), q) for loss, q in zip(ends, masses, strict=True)]
+
+    def kinks(log_gamma):
+        found = []
+        for end in ends:  # one step's H has kinks at its largest and smallest loss
+            plain_loss = (math.exp(log_gamma - end) - 1 + rate) / rate
+            if plain_loss > 0:
+                found.append((scale * math.log(plain_loss) + sensitivity) / 2)
+        return found
+
+    return OneStepLaw(
+        mechanisms.Laplace(scale, sensitivity, sample_rate=rate),
+        sample,
+        atoms,
+        (0.0, sensitivity),
+        inside,
+        out,
+        kinks,
+        _sampled(plain, rate),
+    )
+
+
+def _bounded_range(eps):
+    """Losses ℓ in (−ε, ε) with density ½·e^{−ε/2 − ℓ/2}/(1 − e^{−ε}) under Q: x is the loss."""
+    size = -math.expm1(-eps)
+
+    def plain(log_gamma):
+        if log_gamma >= eps:
+            return 0.0
+        return 1 - math.exp(log_gamma) if log_gamma <= -eps else (1 - math.exp((log_gamma - eps) / 2)) ** 2 / size
+
+    def sample(rng, world, shape):  # under P the density is ½·e^{−ε/2 + ℓ/2}/(1 − e^{−ε})
+        u = rng.random(shape)
+        loss = -eps - 2 * np.log1p(-u * size)
+        return -loss if world else loss
+
+    return OneStepLaw(
+        mechanisms.BoundedRange(eps),
+        sample,
+        [],
+        (-eps, eps),
+        lambda x: math.exp((x - eps) / 2) / (2 * size),
+        lambda x: math.exp((-x - eps) / 2) / (2 * size),
+        lambda log_gamma: [log_gamma - eps, log_gamma + eps],
+        _sampled(plain, 1.0),
+    )
+
+
+LAWS = {
+    "laplace": _laplace(2.0, 1.0, 1.0),
+    "laplace, little noise": _laplace(0.4, 1.0, 1.0),
+    "laplace, sampled": _laplace(1.0, 1.0, 0.2),
+    "bounded range": _bounded_range(0.8),
+}
