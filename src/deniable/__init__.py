@@ -13,8 +13,10 @@ from deniable._check import InputError
 from deniable._optional import missing
 from deniable.mechanisms import (
     ApproximateDP,
+    BoundedRange,
     Composition,
     GaussianDP,
+    Laplace,
     Mechanism,
     PureDP,
     RenyiDP,
@@ -81,9 +83,11 @@ __all__ = [
     "ApproximateDP",
     "Assessment",
     "Assumptions",
+    "BoundedRange",
     "Composition",
     "GaussianDP",
     "InputError",
+    "Laplace",
     "Mechanism",
     "MembershipPrivate",
     "MembershipRocDisplay",

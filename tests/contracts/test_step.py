@@ -1,4 +1,4 @@
-"""What every Step keeps, against laws written down a second time: masses, brackets, and an attack that is played out."""
+"""What every Step keeps, against laws written down a second time: masses, brackets, an attack that is played out."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from oracles.one_step_laws import LAWS
 
 import deniable as dn
 from deniable.accounting.engines.convolution import PhaseStep, ResponseStep, counted
 from deniable.accounting.loss import PrivacyLoss
 from deniable.accounting.steps.base import LossCells, Step, atoms
 from deniable.accounting.steps.registry import STEPS, step_of
+from oracles.one_step_laws import LAWS
 
 ONE = {name: law.mechanism for name, law in LAWS.items()}
 laws = pytest.mark.parametrize("name", LAWS)
@@ -106,7 +106,7 @@ def test_a_step_is_a_value(name):
     assert one == step(name)
     assert hash(one) == hash(step(name))
     assert pickle.loads(pickle.dumps(one)) == one
-    assert counted(PrivacyLoss.of([one, one]))[-1].count == 2
+    assert counted(PrivacyLoss.of([one, one]))[-1].times == 2
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,9 @@ class Abstains(Step):
         right = 0.5 / (1 + math.exp(-self.epsilon))
         wrong = 0.5 - right
         losses = np.array([-self.epsilon, 0.0, self.epsilon])
-        return atoms(losses, np.array([wrong, 0.5, right]), np.array([right, 0.5, wrong]), spacing, lattice=self.lattice)
+        return atoms(
+            losses, np.array([wrong, 0.5, right]), np.array([right, 0.5, wrong]), spacing, lattice=self.lattice
+        )
 
 
 def test_a_users_own_step_works():

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import deniable
 import deniable as dn
 from deniable.accounting.engines.binomial import binomial
+from deniable.accounting.engines.convolution import ResponseStep
 from deniable.accounting.engines.finite import FiniteLaw, FiniteTradeoff
 from deniable.accounting.engines.grid import GridTradeoff
 from deniable.accounting.loss import PrivacyLoss
@@ -46,6 +47,9 @@ EXAMPLES = {
     "monte carlo": lambda: dn.tradeoff(RUN, engine="monte-carlo", n_samples=2000, rng=0),
     "finite": lambda: dn.tradeoff(dn.PureDP(1.0) + dn.PureDP(0.3)),
     "finite, one-sided": lambda: FiniteTradeoff.of(FiniteLaw.of([0.2, 0.5, 0.3], [0.0, 0.1, 0.9])),
+    "laplace": lambda: dn.tradeoff(dn.Laplace(1.5)),
+    "laplace, composed": lambda: GridTradeoff(PrivacyLoss.of([dn.Laplace(1.5, steps=3)]), 1 << 12),
+    "lattice": lambda: dn.tradeoff(ResponseStep(0.5).times(4)),
     "failure": lambda: dn.tradeoff(dn.ApproximateDP(1.0, 1e-3) + dn.GaussianDP(1.0)),
     "told": lambda: dn.tradeoff(dn.SubsampledGaussian(0.05, 0.01, 50)),
     "sharp": lambda: dn.tradeoff(dn.SubsampledGaussian(0.05, 0.01, 50) + dn.GaussianDP(1.0)),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 from scipy.integrate import quad
@@ -36,7 +37,7 @@ class OneStepLaw:
         if high > low:
             density = self.q if weight else self.p
             ends = [low, *sorted(x for x in points if low < x < high), high]
-            for a, b in zip(ends[:-1], ends[1:], strict=True):
+            for a, b in pairwise(ends):
                 found = quad(
                     lambda x: density(x) * value(math.log(self.p(x) / self.q(x))), a, b, epsabs=1e-14, epsrel=1e-13
                 )

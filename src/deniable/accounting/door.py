@@ -38,7 +38,6 @@ from deniable.mechanisms import (
     GaussianDP,
     Mechanism,
     PureDP,
-    SubsampledGaussian,
 )
 from deniable.risks import replaced
 

@@ -38,7 +38,7 @@ class Counted(NamedTuple):
     """A step and how often it is made."""
 
     step: Step
-    count: int
+    times: int
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def composed(
     """
     own = c if direction == "add" else 1 - c
     spacing, exact = _spacing(parts, own, extent, points)
-    most = max(part.count for part in parts)
+    most = max(part.times for part in parts)
     # where nothing is split one law serves both sides
     tilt = _Tilt(c, width, most, direction, "upper" if exact else side)
     total: Law | None = None
@@ -122,9 +122,9 @@ def composed(
     for part in parts:
         levels = 0 if exact else _levels(part)
         cells = _cells(part.step, tilt, spacing / 2**levels)
-        law = _power(_one(cells, tilt, spacing / 2**levels), part.count, tilt, levels)
+        law = _power(_one(cells, tilt, spacing / 2**levels), part.times, tilt, levels)
         total = law if total is None else _convolved(total, law, tilt)
-        lost += part.count * sum(cells.lost)
+        lost += part.times * sum(cells.lost)
     if total is None:
         raise TooSlowError("nothing to compose")
     return Composed(total, lost)
@@ -221,7 +221,7 @@ def _spacing(parts: Sequence[Counted], tilt: float, extent: float, points: int) 
 
 def _levels(part: Counted) -> int:
     """How often cells are made twice as long while the steps are composed: after every second squaring."""
-    return (part.count.bit_length() - 1) // 2
+    return (part.times.bit_length() - 1) // 2
 
 
 def _unit(spacings: Sequence[float]) -> float:

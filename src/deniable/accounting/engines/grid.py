@@ -104,7 +104,7 @@ class GridTradeoff(Tradeoff):
             above, below = -below, -above
         # beyond the range of the loss nothing is left but what only one world produces
         sure, missing = self._only(direction, side)
-        beyond, before = log_gamma > above + 1e-12 * abs(above), log_gamma < below - 1e-12 * abs(below)
+        beyond, before = log_gamma > above + 32 * EPS * abs(above), log_gamma < below - 32 * EPS * abs(below)
         bound[beyond] = np.maximum(bound[beyond], sure)
         bound[before] += np.exp(log_gamma[before]) * missing * (1 + (4 if side == "upper" else -4) * EPS)
         for k in np.flatnonzero(finite & ~beyond & ~before):

@@ -1,1 +1,5 @@
-"""Laws of one step: one file a mechanism."""
+"""Laws of one step: one file a mechanism. A mechanism of your own is a subclass of :class:`Step`."""
+
+from deniable.accounting.steps.base import LossCells, Repeated, Step, atoms, joined
+
+__all__ = ["LossCells", "Repeated", "Step", "atoms", "joined"]

@@ -141,10 +141,11 @@ class Step(Mechanism, ABC):
         if kept is None:
             spacing = max((high - low) / _COARSE, 1e-300)
             cells = self.cells(spacing, c)
-            value = cells.first + spacing * np.arange(cells.q.size) + np.clip(cells.centre, 0, spacing)
+            value: FloatArray = cells.first + spacing * np.arange(cells.q.size, dtype=np.float64) + cells.centre
             seen = cells.q > 0
-            kept = self._guides[key] = (value[seen], np.log(cells.q[seen]))
-        return tilted_moments(*kept, c)
+            log_mass: FloatArray = np.log(cells.q[seen])
+            kept = self._guides[key] = value[seen], log_mass
+        return tilted_moments(kept[0], kept[1], c)
 
     def log_mgf(self, points: FloatArray) -> FloatArray:
         """Return about K at several points."""
