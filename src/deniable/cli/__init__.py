@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from deniable.cli import (  # noqa: F401  (importing a command's module registers it)
+    annex,
     assess,
     attack,
     audit,

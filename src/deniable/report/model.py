@@ -226,6 +226,15 @@ class Assessment:
 
         return _written("path", to_html(self, language), path, (".html", ".htm"))
 
+    def annex(self, kind: str) -> str:
+        """Return the fields of a document filled from these numbers, the rest marked "to be filled by you".
+
+        ``kind`` is "dpia", "cnil", "ico", "nist-800-226", "sacro", "model-card" (Markdown) or "dp-registry" (JSON).
+        """
+        from deniable.report.annexing import annex
+
+        return annex(self, kind)
+
     def __str__(self) -> str:
         return self.to_text(full=False)
 

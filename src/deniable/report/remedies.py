@@ -17,6 +17,7 @@ from deniable.report.policy import Policy
 
 _TOLERANCE = 1e-4  # relative; what is found is on the side that meets the policy
 _FAR = 1e4  # parameters are searched up to this factor away from what ran
+_HOPELESS = ("No setting of a single parameter of this mechanism meets the policy within a factor of 10,000.",)
 _MOST_PHASES = 12  # a composition of more is not searched
 
 
@@ -70,9 +71,8 @@ def changes(decision: Decision, policy: Policy, mechanism: Mechanism | PrivateFi
     said: list[str] = []
     targets = [target for key, target in _targets(policy).items() if key in missed]
     if targets and mechanism is not None:
-        said += settings(mechanism, targets) or [
-            "No setting of a single parameter of this mechanism meets the policy within a factor of 10,000."
-        ]
+        found = settings(mechanism, targets)
+        said += found or (_HOPELESS if found is not None else ())
     if "utility_loss" in missed:
         said.append("Usefulness: more records, fewer columns, public ranges of the columns, or a weaker promise.")
     unknown = {rule.key for rule in decision.rules if rule.outcome == "cannot be told"}
@@ -110,23 +110,25 @@ class PrivateFit:
         return GaussianDP(mu) + ApproximateDP(0.0, self.delta) if self.delta > 0 else GaussianDP(mu)
 
 
-def settings(mechanism: Mechanism | PrivateFit, targets: list[dict[str, float]]) -> list[str]:
-    """Return a sentence for each parameter of ``mechanism`` that meets all ``targets`` when it alone is changed."""
+def settings(mechanism: Mechanism | PrivateFit, targets: list[dict[str, float]]) -> list[str] | None:
+    """Return a sentence for each parameter of ``mechanism`` that meets all ``targets`` when it alone is changed.
+
+    None if it has no parameter that could be searched.
+    """
     if isinstance(mechanism, PrivateFit):
         return _fit_again(mechanism, targets)
     if isinstance(mechanism, Composition):
         return _together(mechanism, targets)
     what: Any = mechanism  # a frozen dataclass, as all are that describe themselves by their parameters
     names = {field.name for field in fields(what)} if is_dataclass(what) else set()
+    knobs = [knob for knob in _KNOBS if knob.field in names]
     said = []
-    for knob in _KNOBS:
-        if knob.field not in names:
-            continue
+    for knob in knobs:
         old = getattr(what, knob.field)
         new = _met(partial(_with, what, knob.field), old, knob, targets)
         if new is not None:
             said.append(knob.words(old, new))
-    return said
+    return said if knobs else None
 
 
 def _with(mechanism: Any, name: str, value: Any) -> Mechanism:
@@ -134,11 +136,11 @@ def _with(mechanism: Any, name: str, value: Any) -> Mechanism:
     return changed
 
 
-def _together(mechanism: Composition, targets: list[dict[str, float]]) -> list[str]:
+def _together(mechanism: Composition, targets: list[dict[str, float]]) -> list[str] | None:
     """The factor on the noise of all phases of a DP-SGD run."""
     parts = mechanism.mechanisms
     if len(parts) > _MOST_PHASES or not all(isinstance(part, SubsampledGaussian) for part in parts):
-        return []
+        return None
     phases = [part for part in parts if isinstance(part, SubsampledGaussian)]
 
     def scaled(factor: float) -> Mechanism:

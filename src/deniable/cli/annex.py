@@ -1,0 +1,48 @@
+"""``deniable annex``: a report in the fields of the documents that others ask for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from deniable._files import check_writable, write_atomically
+from deniable.cli._app import app, examples
+from deniable.cli._report import MetaOption
+
+Kind = Literal["dpia", "cnil", "ico", "nist-800-226", "sacro", "model-card", "dp-registry"]
+
+
+@app.command(
+    epilog=examples(
+        "deniable annex report.json --kind dpia --out dpia.md",
+        "deniable annex report.json --kind dp-registry --meta meta.toml",
+    )
+)
+def annex(
+    report: Annotated[Path, typer.Argument(help="A report as .json, written with --out or --report.")],
+    kind: Annotated[Kind, typer.Option(help="The document that it goes with.")],
+    meta: MetaOption = None,
+    out: Annotated[Path | None, typer.Option(help="Write it here: .md, or .json for dp-registry.")] = None,
+) -> None:
+    """Fill the fields of a document from a report's numbers; the rest is marked "to be filled by you".
+
+    Documents: a data protection impact assessment by GDPR article 35, by the CNIL's or the ICO's steps, an evaluation
+    along NIST SP 800-226, a check for output checkers, a model card, an entry of a registry of deployments.
+    """
+    if out is not None:
+        check_writable("--out", out, suffixes=(".json",) if kind == "dp-registry" else (".md",))
+    from dataclasses import replace
+
+    from deniable.report import Assessment
+    from deniable.report.meta import read_meta
+
+    made = Assessment.from_json(report)
+    if meta is not None:
+        made = replace(made, meta={**made.meta, **read_meta(meta)})
+    text = made.annex(kind)
+    if out is not None:
+        write_atomically(out, text)
+    else:
+        print(text, end="" if text.endswith("\n") else "\n")

@@ -1,0 +1,68 @@
+"""Annexes: every document has fields, what is filled comes from the numbers, and nothing private is published."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import deniable as dn
+from deniable.cli._app import run
+from deniable.report.annexing import FILLERS, KINDS, PUBLISHED, TO_FILL, document
+
+
+@pytest.fixture(scope="module")
+def report():
+    made = dn.assess("breast-cancer", epsilon=1.0, rng=0, n_samples=500)
+    return made
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_field_is_filled_from_numbers_or_left_to_a_person(report, kind):
+    layout = document(kind)
+    assert all(field.get("fill", "title") in FILLERS for field in layout["field"])
+    assert {"title", "document", "url", "checked"} <= set(layout)
+    text = report.annex(kind).replace("\u00a0", " ")
+    assert TO_FILL in text
+    assert "46.22 %" in text  # the proven advantage
+    for field in layout["field"]:
+        assert field["name"] in text
+
+
+@pytest.mark.parametrize("kind", ["model-card", "dp-registry"])
+def test_what_is_published_holds_nothing_that_was_computed_without_noise(report, kind):
+    text = report.annex(kind)
+    assert document(kind)["public"]
+    for key, number in report.numbers.items():
+        if not key.startswith(("bound", "risk")) and len(number.shown) > 5 and number.kind != "exact":
+            assert number.shown not in text, key
+    assert set(PUBLISHED) <= set(FILLERS)
+
+
+def test_the_registry_entry_is_json_and_the_card_has_a_metadata_block(report):
+    entry = json.loads(report.annex("dp-registry"))
+    assert entry["privacy_loss"]["privacy_unit"] == report.assumptions.adjacency
+    assert report.annex("model-card").startswith("---\ntags:\n- membership-privacy\n- differential-privacy\n---\n")
+
+
+def test_an_attack_alone_proves_nothing_in_an_annex():
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    text = dn.assess(dn.audit_scores(rng.normal(1, 1, 300), rng.normal(0, 1, 300))).annex("dpia")
+    assert "Nothing is proven" in text
+    assert "differential-privacy" not in text
+
+
+def test_the_command(tmp_path, capsys):
+    path, meta = tmp_path / "a.json", tmp_path / "meta.toml"
+    dn.assess(dn.GaussianDP(0.2)).to_json(path)
+    meta.write_text('signed_by = "the board"\n')
+    assert run(["annex", str(path), "--kind", "ico", "--meta", str(meta), "--out", str(tmp_path / "a.md")]) == 0
+    assert "the board" in (tmp_path / "a.md").read_text()
+    assert run(["annex", str(path), "--kind", "dp-registry"]) == 0
+    assert json.loads(capsys.readouterr().out)["deployment"]
+    assert run(["annex", str(path), "--kind", "dpai"]) == 2
+    assert run(["annex", "nowhere.json", "--kind", "dpia"]) == 2
+    with pytest.raises(dn.InputError, match="kind must be one of"):
+        dn.assess(dn.PureDP(1.0)).annex("gdpr")

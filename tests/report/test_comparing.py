@@ -1,0 +1,44 @@
+"""Side by side: differences of measured numbers have intervals that hold; differences of bounds have none."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import deniable as dn
+
+
+def scores(shift, seed, n=400):
+    rng = np.random.default_rng(seed)
+    return dn.audit_scores(rng.normal(shift, 1, n), rng.normal(0, 1, n))
+
+
+def test_intervals_of_the_difference_hold_and_tell_clear_cases():
+    found = dn.compare(scores(0.0, 0), scores(2.0, 1)).row("attack.advantage")
+    difference = found.differences[0]
+    truth = 2 * 0.8413447460685429 - 1  # TV of N(0, 1) and N(2, 1) is 2Φ(1) − 1; of equal laws 0
+    assert difference.low <= truth <= difference.high
+    assert difference.clear
+    first, other = found.numbers
+    assert (difference.low, difference.high) == (other.low - first.high, other.high - first.low)
+    assert not dn.compare(scores(1.0, 0), scores(1.0, 1)).row("attack.advantage").differences[0].clear
+
+
+def test_bounds_have_a_difference_but_no_interval():
+    found = dn.compare(dn.PureDP(0.5), dn.PureDP(1.0), dn.PureDP(0.5))
+    row = found.row("bound.advantage")
+    assert len(row.differences) == 2
+    assert row.differences[0].estimate > 0
+    assert row.differences[0].low is None
+    assert not row.differences[0].clear
+    assert row.differences[1].estimate == 0.0
+    assert found.decisions[0] == "does not meet"
+
+
+def test_what_only_one_has_and_bad_input():
+    found = dn.compare(dn.assess(dn.PureDP(1.0)), scores(1.0, 0))
+    assert found.row("bound.advantage").differences == (None,)
+    with pytest.raises(dn.InputError, match="at least two"):
+        dn.compare(dn.PureDP(1.0))
+    with pytest.raises(dn.InputError, match="key must be one of"):
+        found.row("advantage")
