@@ -13,7 +13,7 @@ from deniable.report.annexing import FILLERS, KINDS, PUBLISHED, TO_FILL, documen
 
 @pytest.fixture(scope="module")
 def report():
-    made = dn.assess("breast-cancer", epsilon=1.0, rng=0, n_samples=500)
+    made = dn.assess("breast-cancer", epsilon=1.0, rng=0, n_samples=100)
     return made
 
 

@@ -8,7 +8,7 @@ import pytest
 import deniable as dn
 
 
-def scores(shift, seed, n=400):
+def scores(shift, seed, n=150):
     rng = np.random.default_rng(seed)
     return dn.audit_scores(rng.normal(shift, 1, n), rng.normal(0, 1, n))
 

@@ -7,6 +7,7 @@ profiles, counts of rows.
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Callable, Iterable
 from importlib import resources
@@ -38,10 +39,8 @@ def annex(assessment: Assessment, kind: str) -> str:
         For an unknown kind.
     """
     layout = document(kind)
-    filled = [
-        (field["section"], field["name"], _filled(assessment, field, layout.get("public", False)))
-        for field in layout["field"]
-    ]
+    public = bool(layout.get("public", False))
+    filled = [(field["section"], field["name"], _filled(assessment, field, public)) for field in layout["field"]]
     if layout.get("form") == "json":
         return _json(layout, filled)
     return _markdown(assessment, layout, filled)
@@ -96,8 +95,9 @@ def _front_matter(assessment: Assessment) -> list[str]:
 
 
 def _bounded(assessment: Assessment) -> bool:
-    epsilon = [n.value for key, n in assessment.numbers.items() if key.startswith("bound") and ".epsilon@" in key]
-    return any(value is not None and value != float("inf") for value in epsilon)
+    found = [n for key, n in assessment.numbers.items() if key.startswith("bound") and ".epsilon@" in key]
+    proven = [n.value for n in found if n.kind == "provable upper bound" and n.value is not None]
+    return any(math.isfinite(value) for value in proven)
 
 
 def _number(number: Number) -> str:
@@ -123,7 +123,7 @@ def _risks(a: Assessment) -> list[str]:
     table = risk_table(a)
     if table is None:
         return ["Nothing is proven about this release."]
-    return [f"{risk}: {bound} proven; blind guessing reaches {blind}" for risk, blind, bound, _ in table.rows]
+    return [f"{risk}: {bound}; blind guessing reaches {blind}" for risk, blind, bound, _ in table.rows]
 
 
 def _epsilon(a: Assessment) -> list[str]:
