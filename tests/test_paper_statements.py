@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.optimize import minimize_scalar
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import maximum_bipartite_matching
 from scipy.stats import laplace, norm
 
 import deniable as dn
@@ -296,3 +298,75 @@ def test_mahloujifar_propositions_15_and_16_and_corollary_17_by_enumeration():
         assert max(yig, yfm, ofm) <= oig + 1e-12  # Corollary 17
         tightest = min(tightest, oig - ofm)
     assert tightest < 0.05
+
+
+# --- Izzo et al.: the lemmas, and the game of equation 1 --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("n", "k"), [(4, 2), (5, 3), (6, 3), (6, 5)])
+def test_izzo_lemma_12_every_set_without_the_record_has_a_partner_with_it(n, k):
+    """For k ≥ n/2 there is an injection that swaps one element for x*; for k = n/2 a bijection; for less none."""
+
+    def matched(size):
+        inside = [s for s in map(frozenset, itertools.combinations(range(n), size)) if 0 in s]
+        outside = [s for s in map(frozenset, itertools.combinations(range(n), size)) if 0 not in s]
+        edges = csr_array([[int(len(s & t) == size - 1) for t in inside] for s in outside])
+        assert set(edges.sum(axis=1)) == {size}  # (k, n − k)-biregular
+        assert set(edges.sum(axis=0)) == {n - size}
+        return np.all(maximum_bipartite_matching(edges, perm_type="column") >= 0), len(outside), len(inside)
+
+    covers, without, with_it = matched(k)
+    assert covers
+    assert without == with_it * (n - k) / k
+    if n - k < k:
+        assert not matched(n - k)[0]  # negative control: below n/2 the sets without the record are too many
+
+
+def test_izzo_lemma_13_the_generalised_chebyshev_inequality():
+    """P(‖X − EX‖ > tσ) ≤ t^{−k} for σ^k ≥ E‖X − EX‖^k: in every norm, and attained by a two-point law."""
+    x = np.random.default_rng(13).standard_t(7, size=(20_000, 4))
+    for order in (1, 2, np.inf):
+        size = np.linalg.norm(x - x.mean(axis=0), order, axis=1)
+        for k in (2, 4, 6):
+            sigma = np.mean(size**k) ** (1 / k)
+            for t in (1.5, 3.0):
+                assert np.mean(size > t * sigma) <= t**-k
+    p, k = 0.04, 2.0  # ‖X‖ is 1 with probability p and 0 otherwise
+    assert p == pytest.approx((1 / p ** (1 / k)) ** -k)
+
+
+def test_izzo_equation_1_and_the_blood_pressure_example():
+    """A model that is any use names its population; whether a person of that population trained is another question."""
+    rng, d, train, runs = np.random.default_rng(14), 3, 400, 300
+    theta = {0: np.array([1.0, 0.0, 0.0]), 1: np.array([0.0, 1.0, 0.5])}  # without and with the disease
+
+    def people(count, y):
+        x = rng.standard_normal((count, d))
+        return x, x @ theta[y] + 0.3 * rng.standard_normal(count)
+
+    residuals = {"member": [], "same population": [], "others": []}
+    for _ in range(runs):
+        x, z = people(train, 1)
+        fitted = np.linalg.lstsq(x, z, rcond=None)[0]
+        asked = {"member": (x[:20], z[:20]), "same population": people(20, 1), "others": people(20, 0)}
+        for name, (u, v) in asked.items():
+            residuals[name].extend(np.abs(v - u @ fitted))
+    scores = {name: -np.array(values) for name, values in residuals.items()}
+
+    def advantage(nonmember):
+        both = np.concatenate([scores["member"], scores[nonmember]])
+        tried = np.quantile(both, np.linspace(0, 1, 101))
+        return max(np.mean(scores["member"] > t) - np.mean(scores[nonmember] > t) for t in tried)
+
+    assert advantage("others") > 0.4  # no noise that leaves the model useful prevents it
+    assert advantage("same population") < 0.05  # equation 1: bounded by the curve for replacing a record, below
+
+
+def test_izzo_equation_1_is_bounded_by_the_curve_for_replacing_a_record():
+    """A member of the training set against a fresh draw: Yeom's game, at most what replacing a record can tell."""
+    rng = np.random.default_rng(15)
+    for _ in range(20):
+        weights, size = rng.dirichlet(np.ones(3)), 3
+        laws, _ = random_learner(rng, range(3), size)
+        everything = np.eye(5)
+        assert yeom(laws, everything, weights, size) <= chosen(laws, everything, size, range(3)) + 1e-12
