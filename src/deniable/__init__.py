@@ -27,7 +27,15 @@ from deniable.mechanisms import (
 if TYPE_CHECKING:
     from deniable import bounds, unlearning
     from deniable.accounting import individual_tradeoffs, tradeoff
-    from deniable.audit import SequentialAudit, attack_estimator, audit_scores, canaries, check_promise, promise
+    from deniable.audit import (
+        SequentialAudit,
+        attack_estimator,
+        attack_synthetic,
+        audit_scores,
+        canaries,
+        check_promise,
+        promise,
+    )
     from deniable.curves import Assumptions, Tradeoff
     from deniable.integrations.display import MembershipRocDisplay
     from deniable.integrations.dp_event import from_dp_event
@@ -58,6 +66,7 @@ _LAZY: dict[str, str] = {
     "Tradeoff": "deniable.curves",
     "assess": "deniable.report",
     "attack_estimator": "deniable.audit",
+    "attack_synthetic": "deniable.audit",
     "audit_scores": "deniable.audit",
     "bounds": "deniable.bounds",
     "calibrate": "deniable.planning",
@@ -105,6 +114,7 @@ __all__ = [
     "ZeroConcentratedDP",
     "assess",
     "attack_estimator",
+    "attack_synthetic",
     "audit_scores",
     "bounds",
     "calibrate",

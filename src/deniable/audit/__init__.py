@@ -17,6 +17,7 @@ from deniable.audit.readers import read_scores
 from deniable.audit.results import AttackScores, RepeatedRecordsWarning
 from deniable.audit.scores import ReversedScoresWarning, ScoreAudit, audit_scores
 from deniable.audit.sequential import SequentialAudit, SequentialVerdict
+from deniable.audit.synthetic import attack_synthetic, marginal_ratio, synthetic_scores
 from deniable.audit.verdict import Verdict
 
 __all__ = [
@@ -36,15 +37,18 @@ __all__ = [
     "attack_estimator",
     "attack_output_perturbation",
     "attack_random_subset",
+    "attack_synthetic",
     "attack_transcript",
     "audit_one_run",
     "audit_scores",
     "canaries",
     "check_promise",
     "final_model_limit",
+    "marginal_ratio",
     "output_perturbation_scores",
     "play_game",
     "promise",
     "ratio_advantage",
     "read_scores",
+    "synthetic_scores",
 ]

@@ -153,7 +153,7 @@ def check_promise(
         audit.update(scored(member), scored(nonmember))
         made += len(member)
     taken = time.monotonic() - start
-    power = None if audit.violated else _power(curve, confidence, audit.pairs)
+    power = None if audit.violated else _power(audit, audit.pairs)
     return PromiseCheck(audit.verdict(), name, pilot, made, taken, power)
 
 
@@ -228,17 +228,16 @@ def _each(score: Callable[[Any], float], releases: Sequence[Any]) -> list[float]
     return [float(score(release)) for release in releases]
 
 
-@functools.lru_cache(maxsize=64)
-def _power(curve: Tradeoff, confidence: float, pairs: int) -> float | None:
+def _power(blank: SequentialAudit, pairs: int) -> float | None:
     """Return the smallest ε, to 5 %, of a randomised response that ``pairs`` pairs of its typical scores give away."""
     if pairs == 0:
         return None
 
     def found(epsilon: float) -> bool:
-        audit = SequentialAudit(curve, confidence)
+        audit = blank._afresh()
         even = (np.arange(pairs) * 0.6180339887498949) % 1  # evenly spread: every stretch has about its share
         audit._take((even < expit(epsilon)).astype(float), ((even + 0.5) % 1 > expit(epsilon)).astype(float))
-        return audit.verdict().violated
+        return audit.violated
 
     if not found(_STRONGEST):
         return None

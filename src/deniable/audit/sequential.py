@@ -150,6 +150,13 @@ class SequentialAudit:
         self._largest = 0.0
         self._perfect: SequentialAudit | None = None
 
+    def _afresh(self) -> SequentialAudit:
+        """Return an audit of the same promise that has seen nothing."""
+        other = SequentialAudit.__new__(SequentialAudit)
+        other.confidence, other.promise, other._words, other._rng = self.confidence, self.promise, self._words, None
+        other._setup(self._own)
+        return other
+
     @property
     def pairs(self) -> int:
         """Pairs of scores used so far; scores without a partner wait."""
@@ -288,9 +295,7 @@ class SequentialAudit:
     def _could_refute(self, delta: FloatArray) -> bool:
         """Return whether a perfect attack would have contradicted the promise in as many pairs."""
         if self._perfect is None:
-            self._perfect = SequentialAudit.__new__(SequentialAudit)
-            self._perfect.confidence = self.confidence
-            self._perfect._setup(self._own)
+            self._perfect = self._afresh()
         more = self.pairs - self._perfect.pairs
         self._perfect._take(np.ones(more), np.zeros(more))
         return bool(self._perfect._wealth(delta).max() - _ROUNDING >= -np.log1p(-self.confidence))

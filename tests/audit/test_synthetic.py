@@ -1,0 +1,161 @@
+"""Attacks on released tables: copies are found, honest samples show nothing, marginals are tested optimally."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+import deniable as dn
+from deniable.audit import AttackScores, marginal_ratio, ratio_advantage, synthetic_scores
+
+METHODS = ("nearest", "density", "marginals")
+
+
+def population(n, rng):
+    age = rng.normal(45, 15, n).round()
+    region = rng.choice(["north", "south", "east"], n, p=[0.6, 0.3, 0.1])
+    income = np.exp(rng.normal(10 + age / 100, 0.5))
+    return pd.DataFrame({"age": age, "region": region, "income": income, "ill": rng.random(n) < age / 200})
+
+
+@pytest.fixture(scope="module")
+def tables():
+    rng = np.random.default_rng(0)
+    return {name: population(n, rng) for name, n in (("members", 600), ("nonmembers", 500), ("reference", 800))}
+
+
+def noisy_copy(table, share, rng):
+    """A generator that overfits: rows of the data, with numbers moved by a share of their spread."""
+    rows = table.iloc[rng.integers(len(table), size=1200)].reset_index(drop=True)
+    return rows.assign(income=rows["income"] * np.exp(share * rng.normal(size=len(rows))))
+
+
+@pytest.mark.parametrize("method", ["auto", *METHODS])
+def test_an_overfitted_table_is_found(tables, method):
+    released = noisy_copy(tables["members"], 0.01, np.random.default_rng(1))
+    found = dn.attack_synthetic(released, **tables, method=method, rng=0).audit()
+    assert found.advantage().low > {"marginals": 0.01, "density": 0.1}.get(method, 0.4)
+
+
+@pytest.mark.parametrize("method", ["auto", *METHODS])
+def test_an_independent_table_shows_nothing(tables, method):
+    rng = np.random.default_rng(2)
+    shown = [
+        dn.attack_synthetic(population(1200, rng), **tables, method=method, rng=seed).audit().epsilon().low > 0
+        for seed in range(12)
+    ]
+    assert np.sum(shown) <= stats.binom.ppf(1 - 1e-3, 12, 0.05)
+
+
+def test_auto_scores_other_records_than_it_chose_on(tables):
+    found = dn.attack_synthetic(noisy_copy(tables["members"], 0.01, np.random.default_rng(3)), **tables, rng=0)
+    assert (len(found.member_scores), len(found.nonmember_scores)) == (480, 400)
+    assert found.method.startswith(("nearest", "density"))
+    alone = dn.attack_synthetic(tables["members"], tables["members"], tables["nonmembers"])
+    assert alone.method.startswith("nearest")
+    assert alone.audit().advantage().low > 0.8
+
+
+def test_a_reference_helps_where_records_differ_in_rarity():
+    rng = np.random.default_rng(4)
+    members, others, known = (rng.standard_t(2, size=(n, 3)) for n in (600, 600, 2000))
+    released = members[rng.integers(600, size=1200)] + 0.2 * rng.normal(size=(1200, 3))
+    auc = {}
+    for name, reference in (("alone", None), ("compared", known)):
+        scores = [synthetic_scores(released, side, reference) for side in (members, others)]
+        auc[name] = stats.mannwhitneyu(*scores).statistic
+    assert auc["compared"] > auc["alone"]
+
+
+def test_nearest_is_what_its_definition_says():
+    rng = np.random.default_rng(5)
+    table, records = rng.normal(size=(50, 3)), rng.normal(size=(20, 3))
+    spread = np.concatenate([table, records]).std(axis=0)
+    slow = [-np.log(min(np.linalg.norm((r - t) / spread) for t in table)) for r in records]
+    np.testing.assert_allclose(synthetic_scores(table, records), slow)
+
+
+def test_pairs_are_counted():
+    table = np.array([[0, 0], [0, 0], [1, 1]])
+    reference = np.array([[0, 0], [1, 1], [1, 1], [1, 0]])
+    expected = [np.log(2.5 / 3.5) - np.log(1.5 / 4.5), np.log(0.5 / 3.5) - np.log(1.5 / 4.5)]
+    found = synthetic_scores(table, np.array([[0, 0], [1, 0]]), reference, "marginals")
+    np.testing.assert_allclose(found, expected)
+
+
+def marginals(table):
+    return [np.bincount(table[:, i], minlength=4).astype(float) for i in range(table.shape[1])]
+
+
+@pytest.fixture(scope="module")
+def counted():
+    rows = np.random.default_rng(6).integers(4, size=(200, 5))
+    return rows, rows[-1]
+
+
+def released_marginals(rows, sd, rng):
+    exact = {True: marginals(rows), False: marginals(rows[:-1])}
+    return lambda inside: [counts + rng.normal(scale=sd, size=4) for counts in exact[inside]]
+
+
+def test_the_marginal_test_is_optimal(counted):
+    """Its advantage is that of the Gaussian trade-off with μ = √5/sd, which no test exceeds."""
+    rows, record = counted
+    sd, rng = 2.0, np.random.default_rng(7)
+    release, without = released_marginals(rows, sd, rng), marginals(rows[:-1])
+    sides = [[marginal_ratio(release(inside), without, record, sd) for _ in range(4000)] for inside in (True, False)]
+    scores = AttackScores(*map(np.array, sides), "likelihood ratio", "marginals", {"exact_ratio": True})
+    value, error = ratio_advantage(scores)
+    assert value == pytest.approx(dn.tradeoff(dn.GaussianDP(np.sqrt(5) / sd)).advantage(), abs=4 * error)
+
+
+@pytest.mark.parametrize(("share", "violated"), [(1.0, False), (0.1, True)])
+def test_a_zcdp_promise_is_judged(counted, share, violated):
+    """Five counts with noise sd are 5/(2·sd²)-zCDP; a tenth of the noise breaks that promise."""
+    rows, record = counted
+    sd = 2.0
+    release, without = released_marginals(rows, share * sd, np.random.default_rng(8)), marginals(rows[:-1])
+    found = dn.check_promise(
+        release,
+        dn.ZeroConcentratedDP(5 / (2 * sd**2)),
+        score=lambda noisy: marginal_ratio(noisy, without, record, sd),
+        trials=600,
+    )
+    assert found.verdict.violated == violated
+    assert found.verdict.outcome != "inconclusive"
+
+
+def test_a_generator_is_judged_by_many_releases():
+    """A generator that copies rows, asked with and without one record, by its nearest neighbour."""
+    rng = np.random.default_rng(9)
+    rows = rng.normal(size=(30, 2))
+
+    def generate(inside):
+        kept = rows if inside else rows[:-1]
+        return kept[rng.integers(len(kept), size=30)] + 0.01 * rng.normal(size=(30, 2))
+
+    found = dn.check_promise(
+        generate, dn.PureDP(1.0), score=lambda table: float(synthetic_scores(table, rows[-1:])[0]), trials=300
+    )
+    assert found.verdict.violated
+
+
+def test_names_serve_as_well_as_order():
+    noisy, exact = {"a": [3.0, 1.0], "b": [[1.0]]}, {"a": [2.0, 1.0], "b": [[0.0]]}
+    assert marginal_ratio(noisy, exact, {"a": 0, "b": (0, 0)}, 1.0) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"synthetic": np.zeros((3, 2))}, "same columns"),
+        ({"members": np.zeros((0, 4))}, "at least one record"),
+        ({"method": "magic"}, "method must be one of"),
+        ({"method": "density", "reference": None}, "needs reference"),
+    ],
+)
+def test_unusable_inputs_are_refused(tables, change, message):
+    with pytest.raises(dn.InputError, match=message):
+        dn.attack_synthetic(**({"synthetic": tables["members"]} | tables | change))
+    with pytest.raises(dn.InputError, match="same cells"):
+        marginal_ratio([[1.0, 2.0]], [[1.0]], [0], 1.0)
