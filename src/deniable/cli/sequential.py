@@ -20,6 +20,7 @@ from deniable.cli.audit import PROMISE, promised
 @app.command(
     epilog=examples(
         "deniable sequential scores.csv --epsilon 2 --plot wealth.svg",
+        "deniable sequential - --mu 0.5 --json",
         "python train_and_attack.py | deniable sequential - --noise-multiplier 1 --sample-rate 0.01 --steps 5000",
     )
 )

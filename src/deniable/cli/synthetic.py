@@ -11,7 +11,7 @@ import typer
 from deniable._check import InputError
 from deniable._files import check_writable
 from deniable.cli._app import JsonFlag, SeedOption, app, command_line, examples
-from deniable.cli.assess import show
+from deniable.cli._report import FullOption, LanguageOption, show
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,6 +32,8 @@ def synthetic(
     confidence: Annotated[float, typer.Option(help="Probability with which each interval holds.")] = 0.95,
     seed: SeedOption = None,
     out: Annotated[Path | None, typer.Option(help="Also write the report: .html, .json or .md.")] = None,
+    language: LanguageOption = "en",
+    full: FullOption = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Attack a synthetic table: nearest neighbours, densities and marginals, with exact intervals."""
@@ -53,7 +55,7 @@ def synthetic(
         title=f"{found.method}: {table.name}",
         command=command_line(),
     )
-    show(made, out, as_json)
+    show(made, out, as_json, full=full, language=language)
 
 
 def _frame(path: Path) -> pd.DataFrame:
