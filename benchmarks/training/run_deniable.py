@@ -3,7 +3,8 @@
 ``deniable`` finds every range privately and pays for it (the digits' 17 grey levels are declared: nobody has to look at
 data to know them). ``deniable_declared`` (``--declared``) is told the ranges that every rival is told, the smallest and
 largest value of each column, so that like is compared with like; ``deniable_linear`` (``--linear``) likewise, with
-``model="linear"``.
+``model="linear"``. Ranges are found privately with ``--filter`` (``individual_filter=True``), ``--pairs``
+(``interactions=5``) and ``--tune`` (``tune=True``).
 """
 
 import sys
@@ -12,16 +13,31 @@ from harness import run
 
 import deniable as dn
 
-LINEAR = "--linear" in sys.argv
+VARIANTS = {  # option of the command line: method, options of the estimator
+    "--declared": ("deniable_declared", {}),
+    "--linear": ("deniable_linear", {"model": "linear"}),
+    "--filter": ("deniable_filter", {"individual_filter": True}),
+    "--pairs": ("deniable_pairs", {"interactions": 5}),
+    "--tune": ("deniable_tuned", {"tune": True}),
+}
+CHOSEN = next((name for name in VARIANTS if name in sys.argv), None)
+METHOD, OPTIONS = VARIANTS.get(CHOSEN, ("deniable", {}))
+TOLD = CHOSEN in ("--declared", "--linear")
 
 
-def fit(data, train, test, advantage, declared, seed):
+def settings(data):
+    if TOLD:
+        return {"ranges as for rivals": None}
+    return {"ranges known to all" if data.declared else "private ranges": None}
+
+
+def fit(data, train, test, advantage, parameters, seed):
     ranges = data.declared
-    if declared == "all" and ranges is None:
+    if TOLD and ranges is None:
         ranges = {name: span for name, span in data.ranges.items() if span[0] < span[1]}
-    options = {"advantage": advantage, "ranges": ranges, "model": "linear" if LINEAR else "additive"}
+    options = {"advantage": advantage, "ranges": ranges, **OPTIONS}
     if data.task == "regression":
-        if declared == "all":
+        if TOLD:
             options["target_range"] = (float(data.y.min()), float(data.y.max()))
         model = dn.PrivateRegressor(**options).fit(data.X.iloc[train], data.y[train])
         return model.predict(data.X.iloc[test]), None, None
@@ -30,10 +46,4 @@ def fit(data, train, test, advantage, declared, seed):
 
 
 if __name__ == "__main__":
-    rest = [a for a in sys.argv[1:] if a not in ("--declared", "--linear")]
-    if LINEAR:
-        run("deniable_linear", lambda data: {"ranges as for rivals": "all"}, fit, rest)
-    elif "--declared" in sys.argv:
-        run("deniable_declared", lambda data: {"ranges as for rivals": "all"}, fit, rest)
-    else:
-        run("deniable", lambda data: {"ranges known to all" if data.declared else "private ranges": "known"}, fit, rest)
+    run(METHOD, settings, fit, [a for a in sys.argv[1:] if a not in VARIANTS])

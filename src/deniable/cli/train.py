@@ -37,6 +37,9 @@ def train(
     model: Annotated[
         Literal["additive", "linear"], typer.Option(help="A shape function per column, or one coefficient.")
     ] = "additive",
+    tune: Annotated[
+        bool, typer.Option("--tune", help="Try the additive model, one with pairs and the linear one; pay for it.")
+    ] = False,
     advantage: Annotated[
         float | None, typer.Option(help="Largest membership advantage: 0.1 means right 55 %.", rich_help_panel=TARGET)
     ] = None,
@@ -93,6 +96,7 @@ def train(
         target=target,
         task=task,
         model=model,
+        tune=tune,
         ranges=read_ranges(ranges),
         drop=tuple(drop or ()),
         group=group,

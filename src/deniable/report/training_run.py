@@ -64,6 +64,7 @@ def train_table(
     target: str | None = None,
     task: Task = "auto",
     model: str = "additive",
+    tune: bool = False,
     ranges: Ranges | None = None,
     drop: Sequence[str] = (),
     group: str | None = None,
@@ -89,8 +90,8 @@ def train_table(
     task
         "classification", "regression", or "auto": regression for a numeric target with fractions or with more than 20
         different values.
-    model
-        "additive" or "linear", as in :class:`deniable.PrivateClassifier`.
+    model, tune
+        "additive" or "linear", or ``tune=True``: as in :class:`deniable.PrivateClassifier`.
     group
         Column that says whose record it is.
     holdout
@@ -114,6 +115,7 @@ def train_table(
     table = understand_any(source, target, drop=left_out, ranges=ranges, strict=False)
     aim = _checked(table)
     kind = _task(task, aim)
+    goal |= {"tune": tune}
     estimator = _estimator(kind, model, table, ranges, group, goal, insecure_testing_rng)
     train = _kept(len(aim), persons, share, np.random.default_rng(rng))
     y = aim.to_numpy()

@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from deniable._check import FloatArray, InputError, choice, integer, number
 from deniable.audit import AttackScores, Verdict, ratio_advantage
@@ -91,6 +92,7 @@ class Recorded:
     def __init__(self, source: NoiseSource, share: float = 1.0) -> None:
         self._source, self._share = source, share
         self.channels: list[tuple[str, FloatArray, list[IntArray], list[IntArray]]] = []
+        self.tossed: dict[str, NDArray[np.bool_]] = {}
 
     def channel(self, label: str, sd: FloatArray, times: int) -> Channel:
         """Open a channel with ``share`` of the noise that was asked for."""
@@ -107,12 +109,18 @@ class Recorded:
 
         return answer
 
+    def coins(self, label: str, n: int, chance: float) -> NDArray[np.bool_]:
+        """Toss the other source's coins."""
+        self.tossed[label] = self._source.coins(label, n, chance)
+        return self.tossed[label]
+
 
 class Followed:
     """Gives recorded answers to a fit on one record and adds up the log-likelihood ratio of its presence."""
 
     def __init__(self, recorded: Recorded, inside: bool) -> None:
         self._left = iter(recorded.channels)
+        self._tossed = recorded.tossed
         self._inside = inside
         self.log_ratio = 0.0
         self.squared_mu = 0.0
@@ -132,6 +140,10 @@ class Followed:
             return released
 
         return answer
+
+    def coins(self, label: str, n: int, chance: float) -> NDArray[np.bool_]:
+        """Return the coin that was tossed for the record, which stands last, or fresh ones if it was not there."""
+        return self._tossed[label][-n:] if self._inside else np.random.default_rng().random(n) < chance
 
 
 def attack_private(

@@ -26,6 +26,7 @@ from deniable.training.looks import Declared, Look, Units
 from deniable.training.losses import Loss
 from deniable.training.noise_source import GaussianNoise, NoiseSource
 from deniable.training.targets import Budget, budget
+from deniable.training.tuning import fit_tuned
 from deniable.training.units import units_of
 
 if TYPE_CHECKING:
@@ -88,6 +89,10 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
     def _fitted(self, X: Any, y: Any, source: NoiseSource, columns: Sequence[Column] | None) -> dict[str, Any]:
         choice("model", self.model, ("additive", "linear"))
         flag("individual_filter", self.individual_filter)
+        if flag("tune", self.tune) and (self.interactions or self.model != "additive"):
+            raise InputError(
+                "tune=True chooses between the models itself: leave model and interactions at their defaults"
+            )
         if integer("interactions", self.interactions, at_least=0) and self.model != "additive":
             raise InputError("interactions are for model='additive'")
         if y is None:
@@ -130,12 +135,8 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
         """Fit and return the attributes that every model has."""
         columns = len(table.columns)
         pairs = min(self.interactions, columns * (columns - 1) // 2)
-        outcome = fit_table(
-            Task(look, n, table, target, loss, flag("individual_filter", self.individual_filter)),
-            declared,
-            self.model,
-            pairs,
-        )
+        task = Task(look, n, table, target, loss, self.individual_filter)
+        outcome = fit_tuned(task, declared) if self.tune else fit_table(task, declared, self.model, pairs)
         certificate = Certificate(
             allowance.words,
             look.units.unit,
@@ -147,6 +148,7 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
         exposure = RecordTradeoffs(np.minimum(outcome.exposure, mu), mu, look.units.labels)
         adjacency = f"add or remove one {look.units.unit}" + " with all its records" * (look.units.unit == "person")
         return {
+            **({"trials_": outcome.trials} if self.tune else {}),
             "model_": outcome.model,
             "columns_": table.columns,
             "certificate_": certificate,

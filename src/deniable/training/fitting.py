@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,7 +15,7 @@ from deniable.training.descent import Plan, Weighted, descend, residuals_at
 from deniable.training.design import Basis, Design, design_of
 from deniable.training.encoders import Codes, Encoder
 from deniable.training.interactions import Pair
-from deniable.training.looks import BINS_SHARE, Declared, Look, Units, encoders_for
+from deniable.training.looks import BINS_SHARE, Declared, Look, encoders_for
 from deniable.training.losses import RESIDUAL, Loss
 from deniable.training.shrinkage import shrunk_coefficients
 from deniable.training.spending import Spending
@@ -95,17 +95,40 @@ def all_codes(table: Table, encoders: tuple[Encoder, ...], pairs: tuple[Pair, ..
     yield np.zeros(table.n_rows, dtype=np.uint16)
 
 
+@dataclass(frozen=True)
+class Trial:
+    """One kind of model that was tried: its noisy mean error on held-out records, between 0 and 1; whether it won."""
+
+    model: str
+    error: float
+    chosen: bool
+
+
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """A fitted model and, for the owner of the data only, each unit's own Gaussian DP parameter."""
+    """A fitted model and, for the owner of the data only, each unit's own Gaussian DP parameter; paid trials."""
 
     model: Additive
     exposure: FloatArray
+    trials: tuple[Trial, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Descent:
+    """A fitted model with what later looks at the same records need: their cells, and what they contributed."""
+
+    model: Additive
+    design: Design
+    squares: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What is fitted: a table, its target, a loss, and about how many units there are; whether records may leave."""
+    """What is fitted: a table, its target, a loss, about how many units there are; whether records may leave.
+
+    ``part`` is 1 for the records that take part and 0 for others (None: all take part). Nothing here is paid for: the
+    caller spends ``mu`` beforehand.
+    """
 
     look: Look
     n: float
@@ -113,86 +136,98 @@ class Task:
     target: FloatArray
     loss: Loss
     individual_filter: bool = False
+    part: FloatArray | None = None
 
-    def descend(self, name: str, mu: float, encoders: tuple[Encoder, ...], pairs: tuple[Pair, ...]) -> _Descent:
-        """Fit the coefficients of these blocks for ``mu``."""
+    @property
+    def data(self) -> Weighted:
+        """Targets and weights of the records that take part."""
+        units = self.look.units
+        weights = units.weights if self.part is None else self.part * (1.0 if units.weights is None else units.weights)
+        return Weighted(self.target, weights, units.heaviest)
+
+    def descend(self, name: str, mu: float, encoders: tuple[Encoder, ...], pairs: tuple[Pair, ...]) -> Descent:
+        """Fit the coefficients of these blocks: sums of gradients that are together ``mu``-GDP."""
         look, table, loss, units = self.look, self.table, self.loss, self.look.units
         basis = Basis.of((*encoders, *pairs))
         design = design_of(all_codes(table, encoders, pairs), basis.sizes, table.n_rows)
-        plan = plan_for(loss, mu, self.n)
-        data = Weighted(self.target, units.weights, units.heaviest)
+        plan, data = plan_for(loss, mu, self.n), self.data
         stay = STAY if self.individual_filter else 1.0
         largest = float(gradient_noise(basis, loss, plan, mu, data.unit, stay).max())
         data = replace(data, coarser=2.0 ** -max(math.ceil(math.log2(largest / _LARGEST_NOISE)), 0))
         sd = gradient_noise(basis, loss, plan, mu, data.unit, stay)
+        if not (self.individual_filter or gradient_mu(basis, loss, plan, sd, data.unit) <= mu):
+            raise RuntimeError("the noise of a descent does not cover its budget")
         norms, row = basis.squared_norms(sd[:, 0]), np.zeros(table.n_rows)
         for start, codes in zip(basis.starts, all_codes(table, encoders, pairs), strict=True):
             row += norms[start + codes.astype(np.int64)]
-        purpose = f"{plan.steps} sums of gradients for the {name}"
-        if self.individual_filter:
-            look.ledger.spend(name, f"{purpose}, which a record leaves before it would spend more", mu)
-            spending = Spending(row, data.coarser, mu, units.heaviest)
-        else:
-            look.ledger.spend(name, purpose, gradient_mu(basis, loss, plan, sd, data.unit))
-            spending = Spending(row, data.coarser)
+        spending = Spending(row, data.coarser, mu if self.individual_filter else None, units.heaviest)
         channel = look.source.channel(name, sd, plan.steps)
         coefficients = descend(design, basis, loss, data, plan, channel, spending.admit)
         felt = float(sd[0, 0] * basis.scale[0]) / data.unit
         coefficients = shrunk_coefficients(coefficients, encoders, basis, loss, plan, self.n, felt)
-        return _Descent(Additive(encoders, pairs, basis, coefficients), design, spending.squares)
+        return Descent(Additive(encoders, pairs, basis, coefficients), design, spending.squares)
 
-    def choose(self, mains: _Descent, wanted: int) -> tuple[Pair, ...]:
-        """Return the pairs that the residuals of a first fit ask for, by one noisy release."""
+    def residuals(self, descent: Descent, data: Weighted) -> list[FloatArray]:
+        """Return what a fitted model leaves of each record, weighted: one array an output."""
+        model = descent.model
+        return residuals_at(descent.design, model.basis, self.loss, data, model.coefficients)
+
+    def choose(self, name: str, mu: float, mains: Descent, wanted: int) -> tuple[Pair, ...]:
+        """Return the pairs that the residuals of a first fit ask for, by one ``mu``-GDP release."""
         look, model, encoders = self.look, mains.model, mains.model.encoders
-        mu = look.ledger.mu * math.sqrt(interactions.CHOICE_SHARE)
-        look.ledger.spend("pairs", "which pairs of columns act together", mu)
         cells, starts = model.cell_scores(), model.basis.starts
         levels = [
             interactions.levels_of(encoder, cells[start : start + encoder.size].mean(axis=1))
             for encoder, start in zip(encoders, starts, strict=False)
         ]
-        data = Weighted(self.target, look.units.weights, look.units.heaviest)
-        residuals = residuals_at(mains.design, model.basis, self.loss, data, model.coefficients)
+        residuals = self.residuals(mains, self.data)
         of_records = [level[codes] for level, codes in zip(levels, all_codes(self.table, encoders), strict=False)]
         sums = interactions.products(self.loss, residuals, of_records)
         sd = interactions.products_noise(self.loss, len(encoders), mu, look.units.heaviest)
-        released = look.source.channel("pairs", np.full(sums.shape, sd), 1)(sums)
+        released = look.source.channel(name, np.full(sums.shape, sd), 1)(sums)
         chosen = interactions.strongest(released.astype(np.float64), len(encoders), wanted)
         return tuple(Pair(a, b, (encoders[a].name, encoders[b].name), levels[a], levels[b]) for a, b in chosen)
 
+    def pay_and_descend(
+        self, name: str, mu: float, encoders: tuple[Encoder, ...], pairs: tuple[Pair, ...] = ()
+    ) -> Descent:
+        """Pay ``mu`` for a descent and make it."""
+        leaves = ", which a record leaves before it would spend more" * self.individual_filter
+        self.look.ledger.spend(name, f"{STEPS} sums of gradients for the {name}{leaves}", mu)
+        return self.descend(name, mu, encoders, pairs)
 
-@dataclass(frozen=True, eq=False)
-class _Descent:
-    model: Additive
-    design: Design
-    squares: FloatArray
+
+def encoders_of(task: Task, declared: Declared, models: Sequence[str]) -> list[tuple[Encoder, ...]]:
+    """Look at the columns; the ledger may have been charged for the count and the target already."""
+    look, table = task.look, task.table
+    if not look.units.total(table.n_rows) * RESIDUAL < _EXACT:
+        raise InputError(f"X must have few enough rows for exact sums in double precision, got {table.n_rows}")
+    return encoders_for(look, table, declared, models, look.ledger.mu * math.sqrt(BINS_SHARE), task.n)
 
 
 def fit_table(task: Task, declared: Declared, model: str, pairs: int) -> Outcome:
-    """Fit ``model`` with ``pairs`` joint shape functions; the ledger may have been charged for the target already."""
-    look, table = task.look, task.table
-    ledger, units = look.ledger, look.units
-    if not units.total(table.n_rows) * RESIDUAL < _EXACT:
-        raise InputError(f"X must have few enough rows for exact sums in double precision, got {table.n_rows}")
-    encoders = encoders_for(look, table, declared, model, ledger.mu * math.sqrt(BINS_SHARE), task.n)
+    """Fit ``model`` with ``pairs`` joint shape functions."""
+    ledger = task.look.ledger
+    (encoders,) = encoders_of(task, declared, (model,))
     if not pairs:
-        last = task.descend("coefficients", ledger.left, encoders, ())
-        squares = last.squares
-    else:
-        mains = task.descend("first fit", ledger.mu * math.sqrt(interactions.MAINS_SHARE), encoders, ())
-        chosen = task.choose(mains, pairs)
-        last = task.descend("coefficients", ledger.left, encoders, chosen)
-        squares = mains.squares + last.squares
-    beside = math.fsum(use.mu**2 for use in ledger.uses if use.name not in ("first fit", "coefficients"))
-    return Outcome(last.model, _exposures(squares, units, beside))
+        last = task.pay_and_descend("coefficients", ledger.left, encoders)
+        return Outcome(last.model, exposures(task.look, {"coefficients": last.squares}))
+    mains = task.pay_and_descend("first fit", ledger.mu * math.sqrt(interactions.MAINS_SHARE), encoders)
+    mu = ledger.mu * math.sqrt(interactions.CHOICE_SHARE)
+    ledger.spend("pairs", "which pairs of columns act together", mu)
+    chosen = task.choose("pairs", mu, mains, pairs)
+    last = task.pay_and_descend("coefficients", ledger.left, encoders, chosen)
+    return Outcome(last.model, exposures(task.look, {"first fit": mains.squares, "coefficients": last.squares}))
 
 
-def _exposures(squares: FloatArray, units: Units, beside: float) -> FloatArray:
-    """Return each unit's μ: gradients along this fit's path, count and bins at their full price.
+def exposures(look: Look, squares: Mapping[str, FloatArray]) -> FloatArray:
+    """Return each unit's μ: gradients (by the names of their uses) along this fit's path, all else at its full price.
 
     A person's is at most the weighted sum of its records' (Minkowski's inequality over the steps).
     """
+    units, whole = look.units, np.sum(list(squares.values()), axis=0)
+    beside = math.fsum(use.mu**2 for use in look.ledger.uses if use.name not in squares)
     if units.weights is None or units.owners is None:
-        return np.sqrt(squares + beside)
-    per_person = np.bincount(units.owners, units.weights * np.sqrt(squares))
+        return np.asarray(np.sqrt(whole + beside))
+    per_person = np.bincount(units.owners, units.weights * np.sqrt(whole))
     return np.asarray(np.sqrt(per_person**2 + beside))

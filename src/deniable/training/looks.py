@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -130,29 +130,34 @@ def discovered(look: Look, name: Any, values: Any, mu: float, declared: Declared
     return tuple(sorted(str(word) for word, passed in zip(words, noised > threshold, strict=True) if passed))
 
 
-def encoders_for(look: Look, table: Table, declared: Declared, model: str, mu: float, n: float) -> tuple[Encoder, ...]:
-    """Return one encoder a column; numeric ones share ``mu`` among them."""
+def encoders_for(
+    look: Look, table: Table, declared: Declared, models: Sequence[str], mu: float, n: float
+) -> list[tuple[Encoder, ...]]:
+    """Return for each of the ``models`` one encoder a column, all from the same looks; numeric ones share ``mu``."""
     looked = [c for c in table.columns if c.kind in ("number", "date") or c.name in declared.discover]
     each = mu / math.sqrt(max(len(looked), 1)) * (1 - 2.0**-40)
-    out: list[Encoder] = []
+    out: list[list[Encoder]] = []
     for j, column in enumerate(table.columns):
         name = column.name
         if column.kind == "yes/no":
-            out.append(Listed(name, ("False", "True")))
+            out.append([Listed(name, ("False", "True"))] * len(models))
         elif column.kind == "category":
             words = declared.categories.get(name)
+            found: Encoder
             if name in declared.discover:
-                out.append(Listed(name, discovered(look, name, table.values(j), each, declared)))
+                found = Listed(name, discovered(look, name, table.values(j), each, declared))
             else:
-                out.append(Hashed(name, declared.hash_cells) if words is None else Listed(name, tuple(words)))
+                found = Hashed(name, declared.hash_cells) if words is None else Listed(name, tuple(words))
+            out.append([found] * len(models))
         else:
             span = declared.ranges.get(name)
             if span is not None and not n * each >= INFORMATIVE:
                 cells = bins.NoisyCells(*span, np.linspace(*span, BINS + 1)[1:-1], np.ones(BINS))
             else:
                 cells = number_cells(look, name, table.values(j), each, span, n)
-            out.append(_number_encoder(name, cells, model, span, informed=n * each >= INFORMATIVE))
-    return tuple(out)
+            informed = n * each >= INFORMATIVE
+            out.append([_number_encoder(name, cells, model, span, informed=informed) for model in models])
+    return [tuple(encoders) for encoders in zip(*out, strict=True)]
 
 
 def _number_encoder(

@@ -35,6 +35,10 @@ class NoiseSource(Protocol):
         """Open a channel for ``times`` questions whose answers get noise N(0, sd²), rounded, element by element."""
         ...
 
+    def coins(self, label: str, n: int, chance: float) -> NDArray[np.bool_]:
+        """Toss a coin for each of ``n`` units that is heads with probability ``chance``, whatever the data are."""
+        ...
+
 
 class GaussianNoise:
     """Rounded Gaussian noise from the operating system's entropy, or from ``testing``, which protects nobody."""
@@ -45,6 +49,10 @@ class GaussianNoise:
     def channel(self, label: str, sd: FloatArray, times: int) -> Channel:
         """Open a channel; noise is drawn in blocks of many questions, which is quicker."""
         return _Drawn(np.asarray(sd, dtype=np.float64), times, self._testing)
+
+    def coins(self, label: str, n: int, chance: float) -> NDArray[np.bool_]:
+        """Toss a coin for each of ``n`` units; no secret, the guarantee holds for any that ignore the data."""
+        return (self._testing or np.random.default_rng()).random(n) < chance
 
 
 class _Drawn:

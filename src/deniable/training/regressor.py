@@ -34,7 +34,7 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
     ----------
     advantage, tpr, fpr, accuracy, prior, epsilon, delta, reconstruction, baseline, noise_multiplier, mechanism
         The target: at most one, ``advantage=0.1`` unless given.
-    model, ranges, categories, discovery_delta, interactions, individual_filter, group, records_per_person
+    model, ranges, categories, discovery_delta, interactions, individual_filter, tune, group, records_per_person
         As for the classifier.
     insecure_testing_rng
         As for the classifier.
@@ -68,6 +68,7 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
         discovery_delta: float = 1e-6,
         interactions: int = 0,
         individual_filter: bool = False,
+        tune: bool = False,
         group: Any = None,
         records_per_person: int = 1,
         insecure_testing_rng: Generator | None = None,
@@ -91,6 +92,7 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
         self.discovery_delta = discovery_delta
         self.interactions = interactions
         self.individual_filter = individual_filter
+        self.tune = tune
         self.group = group
         self.records_per_person = records_per_person
         self.insecure_testing_rng = insecure_testing_rng
