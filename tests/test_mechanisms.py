@@ -58,6 +58,11 @@ def test_every_curve_says_what_its_worlds_differ_in():
     assert dn.tradeoff(run).assumptions.adjacency == "add or remove one record"
     assert dn.tradeoff(run, adjacency="replace").assumptions.adjacency == "replace one record"
     with pytest.raises(dn.InputError, match="adjacency must be 'add-remove' for this mechanism, got 'zero-out'"):
-        dn.tradeoff(run, adjacency="zero-out")
+        dn.tradeoff(dn.PureDP(1.0), adjacency="zero-out")
+    zeroed = dn.tradeoff(run, adjacency="zero-out")
+    assert zeroed.advantage() == dn.tradeoff(run).advantage()
+    assert "contribution of one record" in zeroed.assumptions.adjacency
+    with pytest.raises(dn.InputError, match="one adjacency, got add-remove, zero-out"):
+        dn.tradeoff(dn.PureDP(1.0) + dn.ShuffledBatches(1.0, 10))
     with pytest.raises(dn.InputError, match="adjacency must be one of"):
         dn.tradeoff(run, adjacency="remove")

@@ -604,6 +604,32 @@ class SmallestTradeoff(Tradeoff):
         return np.asarray(np.min(values, axis=0) if side == "upper" else np.max(values, axis=0))
 
 
+@dataclass(frozen=True)
+class BracketTradeoff(Tradeoff):
+    """A trade-off known between two others: its upper side is ``above``'s, its lower side ``below``'s."""
+
+    above: Tradeoff
+    below: Tradeoff
+
+    def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
+        return self._on(side)._hockey_sticks(log_gamma, direction, side)
+
+    def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
+        return self._on(side)._rates(fpr, direction, side)
+
+    def _largest_log_ratio(self, direction: Direction) -> float:
+        return self.above._ratio_bound(direction, "upper")
+
+    def _least_log_ratio(self, direction: Direction) -> float:
+        return self.below._ratio_bound(direction, "lower")
+
+    def _renyi(self, order: FloatArray, direction: Direction) -> FloatArray:
+        return self.above._renyi(order, direction)
+
+    def _on(self, side: Side) -> Tradeoff:
+        return self.above if side == "upper" else self.below
+
+
 FIXED_BEFOREHAND = (
     "Noise, rates and the number of steps of every phase were fixed beforehand. If one was chosen from what earlier "
     "steps released (or training stopped for what the data showed), the bound of what happened to run is none."

@@ -23,6 +23,7 @@ from deniable.curves import (
     EVERY_CASE,
     AnyDirection,
     ApproximateTradeoff,
+    BracketTradeoff,
     Direction,
     GaussianTradeoff,
     Side,
@@ -141,13 +142,19 @@ def group(tradeoff: Tradeoff, k: int) -> Tradeoff:
     count = integer("k", k, at_least=1, hint="it is the number of records of the group")
     if count == 1:
         return tradeoff
-    many = {"add or remove one record": f"add or remove a group of {count} records"}
+    many = {
+        "add or remove one record": f"add or remove a group of {count} records",
+        "replace one record": f"replace a group of {count} records",
+    }
     told = replace(
         tradeoff.assumptions,
         adjacency=many.get(tradeoff.assumptions.adjacency, f"{count} times: {tradeoff.assumptions.adjacency}"),
     )
     if isinstance(tradeoff, GaussianTradeoff):
         return replace(tradeoff, mu=_up(count * tradeoff.mu), assumptions=told)
+    if isinstance(tradeoff, BracketTradeoff):
+        above = group(replace(tradeoff.above, holds_for=EVERY_CASE), count)
+        return replace(tradeoff, above=above, assumptions=told)
     return ChainTradeoff(
         ((tradeoff, "add"),) * count,
         method=f"{tradeoff.method}; composed {count} times for a group",
@@ -174,6 +181,9 @@ def replaced(tradeoff: Tradeoff, *, any_mechanism: bool = False) -> Tradeoff:
     told = replace(tradeoff.assumptions, adjacency="replace one record")
     if isinstance(tradeoff, GaussianTradeoff):
         return replace(tradeoff, mu=2 * tradeoff.mu, assumptions=told)
+    if isinstance(tradeoff, BracketTradeoff):
+        above = replaced(replace(tradeoff.above, holds_for=EVERY_CASE))
+        return replace(tradeoff, above=above, assumptions=told)
     return ChainTradeoff(
         ((tradeoff, "remove"), (tradeoff, "add")),
         any_mechanism,

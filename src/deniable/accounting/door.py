@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal, get_args
 
@@ -19,14 +20,18 @@ from deniable.accounting.engines.finite import FiniteTradeoff
 from deniable.accounting.engines.grid import GridTradeoff
 from deniable.accounting.engines.known_batches import with_sharp_phases
 from deniable.accounting.engines.monte_carlo import MonteCarloTradeoff
+from deniable.accounting.engines.shuffled import shuffled_attack, shuffled_cap
 from deniable.accounting.guarantees import from_divergences, is_stated_in_divergences
 from deniable.accounting.lines import Effort
 from deniable.accounting.loss import EPS, PrivacyLoss
+from deniable.accounting.reductions import reduced
 from deniable.curves import (
     EVERY_CASE,
     FIXED_BEFOREHAND,
     ApproximateTradeoff,
+    BracketTradeoff,
     GaussianTradeoff,
+    SmallestTradeoff,
     Tradeoff,
     with_assumptions,
     with_note,
@@ -38,6 +43,8 @@ from deniable.mechanisms import (
     GaussianDP,
     Mechanism,
     PureDP,
+    ShuffledBatches,
+    SubsampledGaussian,
 )
 from deniable.risks import replaced
 
@@ -97,7 +104,8 @@ def tradeoff(
         raise InputError(f"mechanism must be one of deniable's mechanisms, got {mechanism!r}")
     own = mechanism.adjacency
     wanted = own if adjacency is None else choice("adjacency", adjacency, ADJACENCIES)
-    if wanted != own and (own, wanted) != ("add-remove", "replace"):
+    same = wanted in (own, *mechanism.also)
+    if not same and wanted != "replace":
         raise InputError(
             f"adjacency must be {own!r} for this mechanism, got {wanted!r}: no bound for those two worlds is known here"
         )
@@ -109,8 +117,8 @@ def tradeoff(
     )
     if _composed_of_several(mechanism):
         found = with_note(found, FIXED_BEFOREHAND)
-    if wanted == own:
-        return found if own == "add-remove" else with_assumptions(found, adjacency=ADJACENCIES[own])
+    if same:
+        return found if wanted == "add-remove" else with_assumptions(found, adjacency=ADJACENCIES[wanted])
     return replaced(found, any_mechanism=isinstance(mechanism, PureDP | ApproximateDP))
 
 
@@ -124,6 +132,20 @@ def _add_or_remove(
     rng: Generator | int | None,
 ) -> Tradeoff:
     parts = mechanism.mechanisms if isinstance(mechanism, Composition) else (mechanism,)
+    parts = tuple(reduced(part) for part in parts)
+
+    def of(some: Sequence[Mechanism]) -> Tradeoff:
+        return _add_or_remove(Composition(some), engine, tolerance, effort, n_samples, confidence, rng)
+
+    shuffled = [part for part in parts if isinstance(part, ShuffledBatches)]
+    if shuffled:
+        others = [part for part in parts if part not in shuffled]
+        attacks = [*map(shuffled_attack, shuffled), *([of(others)] if others else [])]
+        return BracketTradeoff(
+            of([*others, *map(shuffled_cap, shuffled)]),
+            SmallestTradeoff(tuple(attacks)),
+            method="between the best of several attacks and the attacker who is told the permutations",
+        )
     failure = _failure(parts)
     if failure == 1:
         return ApproximateTradeoff(math.inf, 1.0)
@@ -135,9 +157,7 @@ def _add_or_remove(
         exact = [
             PureDP(part.epsilon) if isinstance(part, ApproximateDP) else part for part in parts if part not in stated
         ]
-        rest = None
-        if exact:
-            rest = _add_or_remove(Composition(exact), engine, tolerance, effort, n_samples, confidence, rng)
+        rest = of(exact) if exact else None
         return with_failure(from_divergences(stated, exact, rest), failure)
     if engine == "ball":
         require("flint", purpose="engine 'ball'")

@@ -43,6 +43,11 @@ class RenyiCurve(ABC):
         """Whether both directions have the same bounds."""
         return True
 
+    @property
+    def known_between(self) -> bool:
+        """Whether orders between those of :attr:`orders` can say more than these."""
+        return True
+
 
 @dataclass(frozen=True, eq=False)
 class TabulatedCurve(RenyiCurve):
@@ -77,6 +82,11 @@ class TabulatedCurve(RenyiCurve):
     def symmetric(self) -> bool:
         """Whether both directions have the same bounds."""
         return bool(np.array_equal(self.add, self.remove))
+
+    @property
+    def known_between(self) -> bool:
+        """Return False: chords follow from their ends."""
+        return False
 
 
 @dataclass(frozen=True)

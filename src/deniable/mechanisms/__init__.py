@@ -13,8 +13,11 @@ from deniable.mechanisms.core import (
     PureDP,
     SubsampledGaussian,
 )
+from deniable.mechanisms.descent import NoisyGradientDescent
 from deniable.mechanisms.guarantees import RenyiDP, ZeroConcentratedDP
 from deniable.mechanisms.laws import BoundedRange, Laplace
+from deniable.mechanisms.loaders import ShuffledBatches
+from deniable.mechanisms.matrix import MatrixMechanism
 
 __all__ = [
     "ADJACENCIES",
@@ -23,9 +26,12 @@ __all__ = [
     "Composition",
     "GaussianDP",
     "Laplace",
+    "MatrixMechanism",
     "Mechanism",
+    "NoisyGradientDescent",
     "PureDP",
     "RenyiDP",
+    "ShuffledBatches",
     "SubsampledGaussian",
     "ZeroConcentratedDP",
 ]

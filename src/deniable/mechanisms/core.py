@@ -18,10 +18,12 @@ ADJACENCIES = {
 class Mechanism:
     """Base of all mechanisms; ``a + b`` is the (adaptive) composition of the two.
 
-    ``adjacency`` says what the two worlds of its curve differ in: a key of :data:`ADJACENCIES`.
+    ``adjacency`` says what the two worlds of its curve differ in: a key of :data:`ADJACENCIES`. The same curve also
+    holds for the worlds in ``also``.
     """
 
     adjacency: str = "add-remove"
+    also: tuple[str, ...] = ()
 
     def __add__(self, other: Mechanism) -> Composition:
         if not isinstance(other, Mechanism):
@@ -84,6 +86,8 @@ class SubsampledGaussian(Mechanism):
     sample_rate: float
     steps: int
 
+    also = ("zero-out",)  # a record that contributes 0 to sums is as good as absent
+
     def __post_init__(self) -> None:
         sigma = number(
             "noise_multiplier", self.noise_multiplier, above=0.0, hint="training without noise has no membership bound"
@@ -125,11 +129,21 @@ class Composition(Mechanism):
 
     @property
     def adjacency(self) -> str:  # type: ignore[override]
-        """That of all parts."""
-        (kind, *others) = {part.adjacency for part in self.mechanisms}
-        if others:
+        """The first that all parts have in common."""
+        return self._adjacencies[0]
+
+    @property
+    def also(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Others that all parts have in common."""
+        return self._adjacencies[1:]
+
+    @property
+    def _adjacencies(self) -> tuple[str, ...]:
+        each = [(part.adjacency, *part.also) for part in self.mechanisms]
+        common = tuple(kind for kind in each[0] if all(kind in kinds for kinds in each))
+        if not common:
+            found = ", ".join(sorted({kinds[0] for kinds in each}))
             raise InputError(
-                f"mechanisms must have one adjacency, got {', '.join(sorted((kind, *others)))}; bounds for different "
-                "pairs of worlds do not add up"
+                f"mechanisms must have one adjacency, got {found}: bounds for different pairs of worlds do not add up"
             )
-        return kind
+        return common

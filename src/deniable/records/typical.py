@@ -9,7 +9,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from deniable._check import FloatArray, InputError
-from deniable.curves import ApproximateTradeoff, Direction, EnvelopeTradeoff, Side, SmallestTradeoff, Tradeoff
+from deniable.curves import (
+    ApproximateTradeoff,
+    BracketTradeoff,
+    Direction,
+    EnvelopeTradeoff,
+    Side,
+    SmallestTradeoff,
+    Tradeoff,
+)
 from deniable.laws.loss_law import LossLaw, in_chunks
 from deniable.laws.norm_laplace import NormLaplaceLaw
 
@@ -311,23 +319,3 @@ class BoundedSample(Typical):
         proved, seen = self.bound.tradeoff(record), self.sample.tradeoff(record)
         method = f"{proved.method}, or {seen.method} where that is smaller"
         return SmallestTradeoff((proved, seen), method=method, confidence=seen.confidence)
-
-
-@dataclass(frozen=True)
-class BracketTradeoff(Tradeoff):
-    """A trade-off known between two others: its upper side is ``above``'s, its lower side ``below``'s."""
-
-    above: Tradeoff
-    below: Tradeoff
-
-    def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
-        return self._on(side)._hockey_stick(log_gamma, direction, side)
-
-    def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
-        return self._on(side)._roc(fpr, direction, side)
-
-    def _largest_log_ratio(self, direction: Direction) -> float:
-        return self.above._largest_log_ratio(direction)
-
-    def _on(self, side: Side) -> Tradeoff:
-        return self.above if side == "upper" else self.below

@@ -33,9 +33,9 @@ from deniable.curves import _OPPOSITE, AnyDirection, Direction, Side, Tradeoff
 _NEWTON = 20  # steps towards the boundary, among the first some halvings
 _NARROWED = 3  # rounds in which better orders are looked for between neighbours,
 _TRIED = 7  # so many a round
-_ROUNDS = 5  # in which the best test for a hockey stick is looked for,
-_PARTS = 9  # so many at a time
-_WINDOW = 6  # orders kept around the best ones of neighbouring tests
+_ROUNDS = 4  # in which the best test for a hockey stick is looked for,
+_PARTS = 7  # so many at a time
+_WINDOW = 4  # orders kept around the best ones of neighbouring tests
 _LADDER = np.concatenate(  # false positive rates from which the search for the best test starts
     [np.exp(-np.geomspace(700.0, 5.0, 60)), 1 / (1 + np.exp(np.linspace(4.9, -6.0, 60)))]
 )
@@ -151,7 +151,7 @@ class RenyiRegionTradeoff(Tradeoff):
     def _searched(self, x: FloatArray, near: FloatArray, way: Direction, backward: bool, best: _Lines) -> _Lines:
         """Improve the best lines with those of orders near the given ones."""
         rows = np.arange(x.size)
-        for _ in range(1 + _NARROWED):
+        for _ in range(1 + _NARROWED * self.curve.known_between):
             log_c = (near - 1) * self.curve.divergence(near, way)
             y, slope, error = _tangents(x[:, None], near, log_c, backward)
             which = np.argmin(y, axis=1)
@@ -254,6 +254,8 @@ def _tangents(
             above = np.log(a + b)  # of the boundary
             low, high = np.where(above > 0, low, y), np.where(above > 0, y, high)
             newton = y - above * (a + b) / (up * (a / y - b / (1 - y)))
+            if k > 1 and np.all(np.abs(newton - y) <= 16 * EPS * y):
+                break
             middle = np.where(high > 10 * low, np.sqrt(low * high), (low + high) / 2)
             y = np.where((newton > low) & (newton < high) & ((k % 3 != 1) | (k > 9)), newton, middle)
             y = np.clip(y, x, top)

@@ -1,0 +1,43 @@
+"""Batches as loaders draw them without Poisson sampling."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from deniable._check import integer, number
+from deniable.mechanisms.core import Mechanism
+
+
+@dataclass(frozen=True)
+class ShuffledBatches(Mechanism):
+    """Training on shuffled data: every epoch a fresh permutation, cut into ``batches`` noisy sums of clipped gradients.
+
+    Parameters
+    ----------
+    noise_multiplier
+        Standard deviation of the noise on a batch's sum divided by the clipping norm; above 0 and finite.
+    batches
+        Batches an epoch.
+    epochs
+        Passes over the data.
+
+    Notes
+    -----
+    Its curve is a bracket, not a value: no tight pair is known. The two worlds differ in **what one record
+    contributes** (``"zero-out"``): it takes its place in the permutation and contributes a gradient of 0, or its own.
+    Removing it from the data is another question, since every batch behind it shifts: that bound is refused.
+    ``adjacency="replace"`` is served.
+    """
+
+    noise_multiplier: float
+    batches: int
+    epochs: int = 1
+
+    adjacency = "zero-out"
+
+    def __post_init__(self) -> None:
+        sigma = number("noise_multiplier", self.noise_multiplier, above=0.0, below=math.inf)
+        object.__setattr__(self, "noise_multiplier", sigma)
+        for name in ("batches", "epochs"):
+            object.__setattr__(self, name, integer(name, getattr(self, name), at_least=1))

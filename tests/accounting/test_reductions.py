@@ -1,0 +1,186 @@
+"""The last iterate and matrix mechanisms: exact propagation, enumeration of patterns, attacks that are played out."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import mpmath as mp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import deniable as dn
+from deniable.accounting.reductions import last_iterate_mu, matrix_sensitivity
+
+
+def propagated(descent):
+    """μ between two quadratics with curvature m or M whose gradients differ by s everywhere, in 40 digits."""
+    mp.mp.dps = 40
+    found = []
+    for curvature in (descent.strong_convexity, descent.smoothness):
+        c = 1 - mp.mpf(descent.step_size) * mp.mpf(curvature)
+        powers = [abs(c) ** k for k in range(descent.steps)]  # the sign of s alternates where c < 0
+        found.append(sum(powers) / mp.sqrt(sum(p**2 for p in powers)) / mp.mpf(descent.noise_multiplier))
+    return max(found)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    steps=st.integers(1, 60),
+    m=st.floats(1e-6, 1.0),
+    condition=st.floats(1.0, 50.0),
+    share=st.floats(0.001, 0.999),
+    sigma=st.floats(0.1, 50.0),
+)
+def test_the_last_iterate_is_exact_on_quadratics(steps, m, condition, share, sigma):
+    descent = dn.NoisyGradientDescent(sigma, steps, m, m * condition, share * 2 / (m * condition))
+    truth = propagated(descent)
+    assert truth <= last_iterate_mu(descent) <= truth * (1 + 1e-9)
+
+
+def test_the_last_iterate_stays_bounded_and_never_exceeds_all_iterates():
+    def make(steps):
+        return dn.NoisyGradientDescent(10.0, steps, 0.1, 2.0, 0.5)
+
+    values = [dn.tradeoff(make(steps)).advantage() for steps in (1, 10, 100, 10**4, 10**9)]
+    assert values == sorted(values)
+    assert values[-1] < dn.tradeoff(dn.GaussianDP(math.sqrt((2 - 0.05) / 0.05) / 10)).advantage() * (1 + 1e-9)
+    assert values[1] < dn.tradeoff(dn.SubsampledGaussian(10.0, 1.0, 10)).advantage()
+    assert values[0] == pytest.approx(dn.tradeoff(dn.GaussianDP(0.1)).advantage(), rel=1e-12)
+
+
+def test_without_strong_convexity_the_bound_would_be_wrong():
+    """Negative control: along a flat direction the last iterate tells √t times as much."""
+    flat = math.sqrt(1000) / 10  # sum of 1000 equal shifts over √1000 deviations
+    assert flat > 2 * last_iterate_mu(dn.NoisyGradientDescent(10.0, 1000, 0.1, 2.0, 0.5))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((1.0, 10, 0.0, 1.0, 0.5), "strong_convexity must be above 0.*penalise every weight"),
+        ((1.0, 10, 0.5, 0.1, 0.5), "smoothness must be at least strong_convexity"),
+        ((1.0, 10, 0.5, 1.0, 2.0), "step_size must be below 2/smoothness"),
+        ((0.0, 10, 0.5, 1.0, 0.5), "noise_multiplier"),
+        ((1.0, 0, 0.5, 1.0, 0.5), "steps"),
+        ((1.0, 10, math.nan, 1.0, 0.5), "strong_convexity"),
+    ],
+)
+def test_conditions_of_the_theorem_are_refused_by_name(arguments, words):
+    with pytest.raises(dn.InputError, match=words):
+        dn.NoisyGradientDescent(*arguments)
+
+
+def largest(strategy, participations, separation):
+    """The largest ‖Σ ±C_i‖ over all patterns and signs, by enumeration: what scalar contributions reach."""
+    steps, best = len(strategy), 0.0
+    for count in range(1, participations + 1):
+        for pattern in itertools.combinations(range(steps), count):
+            if all(b - a >= separation for a, b in itertools.pairwise(pattern)):
+                for signs in itertools.product((1, -1), repeat=count):
+                    best = max(best, float(np.linalg.norm(strategy[:, pattern] @ np.array(signs))))
+    return best
+
+
+@pytest.mark.parametrize(("participations", "separation"), [(1, 1), (2, 3), (3, 2), (7, 1)])
+def test_sensitivity_is_never_below_what_a_record_can_do(participations, separation):
+    rng = np.random.default_rng(participations)
+    for positive in (True, False):
+        for _ in range(6):
+            strategy = np.tril(rng.normal(size=(7, 7)))
+            strategy = np.abs(strategy) if positive else strategy
+            truth, bound = (
+                largest(strategy, participations, separation),
+                matrix_sensitivity(strategy, participations, separation),
+            )
+            assert truth <= bound <= 1.8 * truth
+            if participations == 1 or (positive and participations == 7):
+                assert bound == pytest.approx(truth, rel=1e-12)
+    falling = np.tril(np.power(0.5, np.subtract.outer(np.arange(7), np.arange(7)).clip(0)))
+    assert matrix_sensitivity(falling, participations, separation) <= 1.05 * largest(
+        falling, participations, separation
+    )
+
+
+def test_matrix_without_sampling_is_gaussian():
+    prefix = np.tril(np.ones((8, 8)))
+    identity = dn.MatrixMechanism(2.0, np.eye(8))
+    assert dn.tradeoff(identity).advantage() == pytest.approx(dn.tradeoff(dn.GaussianDP(0.5)).advantage(), rel=1e-12)
+    every = dn.MatrixMechanism(2.0, np.eye(8), participations=8)
+    assert dn.tradeoff(every).advantage() == pytest.approx(
+        dn.tradeoff(dn.GaussianDP(math.sqrt(8) / 2)).advantage(), rel=1e-12
+    )
+    given_ = dn.MatrixMechanism(2.0, sensitivity=math.sqrt(8))
+    found = dn.tradeoff(dn.MatrixMechanism(2.0, prefix))
+    assert found.advantage() == pytest.approx(dn.tradeoff(given_).advantage(), rel=1e-12)
+    assert found.assumptions.adjacency.startswith("the contribution of one record")
+    swapped = dn.tradeoff(given_, adjacency="replace").advantage()
+    assert swapped == pytest.approx(dn.tradeoff(dn.GaussianDP(math.sqrt(8))).advantage())
+
+
+def test_banded_noise_with_cyclic_sampling_is_attacked_as_promised():
+    """The likelihood ratio attack on the real matrix reaches the curve, and no more."""
+    rng, n, sigma, rate, steps, width = np.random.default_rng(2), 20_000, 0.8, 0.1, 30, 3
+    strategy = np.tril(np.triu(rng.uniform(0.2, 1, (steps, steps)), -(width - 1)).T[::-1, ::-1])
+    strategy = np.tril(strategy) * (np.subtract.outer(np.arange(steps), np.arange(steps)) < width)
+    strategy /= np.linalg.norm(strategy, axis=0)
+    mechanism = dn.MatrixMechanism(sigma, strategy, sample_rate=rate)
+    t = dn.tradeoff(mechanism)
+    same = dn.tradeoff(dn.SubsampledGaussian(sigma, rate, steps // width))
+    assert t.advantage() == pytest.approx(same.advantage(), rel=1e-9)
+    assert t.assumptions.adjacency == "add or remove one record"
+    mine = np.arange(0, steps, width)  # the steps of the record's group
+
+    def ratios(member, sampled):
+        taken = np.zeros((n, steps))
+        taken[:, sampled] = member * (rng.random((n, len(sampled))) < rate)
+        seen = taken @ strategy.T + rng.normal(0, sigma, (n, steps))
+        along = seen @ strategy[:, sampled]
+        return np.log1p(rate * np.expm1((2 * along - 1) / (2 * sigma**2))).sum(axis=1)
+
+    advantage = [
+        np.mean(np.maximum(-np.expm1(-ratios(1, mine)), 0)),
+        np.mean(np.maximum(-np.expm1(ratios(0, mine)), 0)),
+    ]
+    assert np.mean(advantage) == pytest.approx(t.advantage(), abs=0.01)
+    # negative control: sampled afresh in every step, not only in those of one group, the same matrix leaks more
+    every = np.arange(steps)
+    hits, false = (float(np.mean(ratios(member, every) > 0)) for member in (1, 0))
+    assert hits - false > t.advantage() + 0.02
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: dn.MatrixMechanism(1.0), "either strategy or sensitivity"),
+        (lambda: dn.MatrixMechanism(1.0, np.eye(2), sensitivity=1.0), "either strategy or sensitivity"),
+        (lambda: dn.MatrixMechanism(1.0, np.ones((2, 3))), "square"),
+        (lambda: dn.MatrixMechanism(1.0, np.zeros((2, 2))), "must not be 0"),
+        (lambda: dn.MatrixMechanism(1.0, [[1.0, math.nan], [0.0, 1.0]]), "strategy"),
+        (lambda: dn.MatrixMechanism(1.0, np.ones((3, 3)), sample_rate=0.1), "fewer bands"),
+        (lambda: dn.MatrixMechanism(1.0, np.tril(np.ones((3, 3))), sample_rate=0.1), "fewer bands"),
+        (lambda: dn.MatrixMechanism(1.0, np.eye(3), sample_rate=0.1, participations=2), "not used with sample_rate"),
+        (lambda: dn.MatrixMechanism(1.0, sensitivity=1.0, sample_rate=0.1), "needs the strategy"),
+        (lambda: dn.MatrixMechanism(0.0, np.eye(3)), "noise_multiplier"),
+    ],
+)
+def test_what_has_no_bound_is_refused(make, words):
+    with pytest.raises(dn.InputError, match=words):
+        make()
+
+
+def test_reports_and_comparisons_know_them():
+    for mechanism in (
+        dn.MatrixMechanism(2.0, np.eye(4)),
+        dn.NoisyGradientDescent(10.0, 100, 0.1, 2.0, 0.5),
+        dn.ShuffledBatches(2.0, 10, 2),
+        dn.ZeroConcentratedDP(0.1),
+        dn.RenyiDP([2.0, 4.0], [0.1, 0.3]),
+    ):
+        report = dn.assess(mechanism)
+        assert report.status == "bounded"
+        assert str(report)
+    noise = dn.calibrate(lambda s: dn.NoisyGradientDescent(s, 100, 0.1, 2.0, 0.5), bracket=(0.1, 1000), advantage=0.1)
+    assert dn.tradeoff(dn.NoisyGradientDescent(noise, 100, 0.1, 2.0, 0.5)).advantage() <= 0.1
