@@ -104,12 +104,15 @@ def describe(mechanism: Mechanism) -> str:
             return f"A private explainable boosting machine, stated to be {stated}-DP"
         case Composition(parts):
             return f"A composition of {len(parts)} mechanisms"
-    given = ", ".join(f"{name} = {_brief(value)}" for name, value in asdict(mechanism).items())  # type: ignore[call-overload]
+    fields = asdict(mechanism).items()  # type: ignore[call-overload]
+    given = ", ".join(f"{name} = {_brief(value)}" for name, value in fields if value is not None)
     return f"{type(mechanism).__name__} with {given}"
 
 
 def _brief(value: Any) -> str:
     """A parameter in a title: a number with six digits, of a long list its ends."""
+    if isinstance(value, np.ndarray):
+        return f"a matrix of {' × '.join(map(str, value.shape))}"
     if isinstance(value, tuple | list):
         shown = [*value[:2], "…", value[-1]] if len(value) > 4 else list(value)
         return f"({', '.join(_brief(item) for item in shown)})"

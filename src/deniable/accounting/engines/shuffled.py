@@ -10,7 +10,7 @@ from scipy.special import ndtr
 
 from deniable._check import FloatArray
 from deniable._search import bisect
-from deniable.accounting.loss import EPS
+from deniable.accounting.loss import EPS, TINY
 from deniable.curves import Direction, GaussianTradeoff, Side, SmallestTradeoff, Tradeoff
 from deniable.mechanisms import GaussianDP, ShuffledBatches
 
@@ -79,9 +79,9 @@ class LargestOutcomeTradeoff(Tradeoff):
         if direction == "add":  # accuse above the threshold
             below_out = _log_power(u, many, "lower")
             below_in = _log_power(u, many - few, "upper") + _log_power(apart, few, "upper")
-            return -np.expm1(below_out) * (1 + 8 * EPS), -np.expm1(below_in) * (1 - 8 * EPS)
+            return -np.expm1(below_out) * (1 + 8 * EPS) + TINY, -np.expm1(below_in) * (1 - 8 * EPS)
         below_in = _log_power(u, many - few, "upper") + _log_power(apart, few, "upper")
-        return np.exp(below_in) * (1 + 8 * EPS), np.exp(_log_power(u, many, "lower")) * (1 - 8 * EPS)
+        return np.exp(below_in) * (1 + 8 * EPS) + TINY, np.exp(_log_power(u, many, "lower")) * (1 - 8 * EPS)
 
 
 def _log_power(u: FloatArray, count: int, side: Side) -> FloatArray:
