@@ -44,7 +44,6 @@ from deniable.mechanisms import (
     Mechanism,
     PureDP,
     ShuffledBatches,
-    SubsampledGaussian,
 )
 from deniable.risks import replaced
 

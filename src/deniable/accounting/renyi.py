@@ -11,12 +11,13 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from deniable._check import FloatArray
+from deniable._check import FloatArray, InputError
 from deniable.accounting.loss import EPS, PrivacyLoss
+from deniable.accounting.steps.base import Step
 from deniable.accounting.transform.nodes import TooSlowError
 from deniable.curves import Direction, randomized_response_divergence
 
@@ -163,7 +164,18 @@ def composed(curves: Sequence[RenyiCurve]) -> RenyiCurve:
 
 
 def curve_of_loss(loss: PrivacyLoss) -> RenyiCurve:
-    """Return the Rényi curve of a composed loss: exact for Gaussian and pure parts, tabulated for sampled ones."""
+    """Return the Rényi curve of a composed loss: exact for Gaussian and pure parts, tabulated for sampled ones.
+
+    Steps of another law enter as pure DP.
+
+    Raises
+    ------
+    InputError
+        If the loss of such a step is unbounded.
+    """
+    if loss.others:
+        pure = [PureCurve(_bounded(step), count) for step, count in loss.others]
+        return composed([curve_of_loss(replace(loss, others=())), *pure])
     if loss.steps.size == 0:
         parts: list[RenyiCurve] = [PureCurve(epsilon, count) for epsilon, count in loss.randomized_responses]
         if loss.gaussian > 0 or not parts:
@@ -177,12 +189,21 @@ def curve_of_loss(loss: PrivacyLoss) -> RenyiCurve:
     return TabulatedCurve(known, add, remove)
 
 
+def _bounded(step: Step) -> float:
+    epsilon = max(step.highest, -step.lowest, 0.0)
+    if not epsilon < math.inf or max(step.only) > 0:
+        raise InputError(f"divergences of {step!r} are not known here: its privacy loss is unbounded")
+    return epsilon
+
+
 def loss_divergence(loss: PrivacyLoss, order: FloatArray, direction: Direction) -> FloatArray:
     """Return upper bounds on the Rényi divergences of a composed loss.
 
     D_α(P‖Q) = K(α)/(α − 1) and D_α(Q‖P) = K(1 − α)/(α − 1) with K(w) = log E_Q[r^w]. K is a trapezoid sum over the
     outcome whose rounding and truncation are charged as for the inversion; inf where the sum would be too long.
     """
+    if loss.others:
+        return curve_of_loss(loss).divergence(order, direction)
     return np.array([_one(loss, float(a), direction) for a in order.ravel()]).reshape(order.shape)
 
 

@@ -72,6 +72,7 @@ def test_divergences_of_known_mechanisms_bound_their_curves():
         dn.GaussianDP(1.3): dn.ZeroConcentratedDP(1.3**2 / 2),
         run: dn.RenyiDP(orders, dn.tradeoff(run).renyi(orders)),
         run + dn.GaussianDP(0.5): dn.ZeroConcentratedDP(0.125) + run,
+        dn.Laplace(2.0, steps=3) + dn.GaussianDP(0.5): dn.ZeroConcentratedDP(0.125) + dn.Laplace(2.0, steps=3),
         dn.PureDP(0.8): dn.RenyiDP(orders, dn.tradeoff(dn.PureDP(0.8)).renyi(orders)),
     }
     for exact, stated in cases.items():
