@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 import deniable
 import deniable as dn
 from deniable.accounting.engines.binomial import binomial
-from deniable.accounting.engines.convolution import ResponseStep
 from deniable.accounting.engines.finite import FiniteLaw, FiniteTradeoff
 from deniable.accounting.engines.grid import GridTradeoff
 from deniable.accounting.engines.shuffled import LargestOutcomeTradeoff
@@ -50,7 +49,7 @@ EXAMPLES = {
     "finite, one-sided": lambda: FiniteTradeoff.of(FiniteLaw.of([0.2, 0.5, 0.3], [0.0, 0.1, 0.9])),
     "laplace": lambda: dn.tradeoff(dn.Laplace(1.5)),
     "laplace, composed": lambda: GridTradeoff(PrivacyLoss.of([dn.Laplace(1.5, steps=3)]), 1 << 12),
-    "lattice": lambda: dn.tradeoff(ResponseStep(0.5).times(4)),
+    "lattice": lambda: dn.tradeoff(dn.RandomizedResponse(0.5, 3, steps=4)),
     "failure": lambda: dn.tradeoff(dn.ApproximateDP(1.0, 1e-3) + dn.GaussianDP(1.0)),
     "told": lambda: dn.tradeoff(dn.SubsampledGaussian(0.05, 0.01, 50)),
     "sharp": lambda: dn.tradeoff(dn.SubsampledGaussian(0.05, 0.01, 50) + dn.GaussianDP(1.0)),

@@ -151,9 +151,52 @@ def _bounded_range(eps):
     )
 
 
+def _discrete(mechanism, p, q):
+    """Masses of the same outcomes."""
+    p, q = np.asarray(p), np.asarray(q)
+    loss = np.log(p) - np.log(q)
+
+    def sample(rng, world, shape):
+        mass = p if world else q
+        return rng.choice(loss, size=shape, p=mass / mass.sum())
+
+    return OneStepLaw(mechanism, sample, list(zip(loss, p, q, strict=True)))
+
+
+def _on_integers(mechanism, log_mass, moved, rate):
+    """Noise on the integers from −80 to 80, moved, at a rate."""
+    x = np.arange(-80, 81)
+    mass = np.exp([log_mass(k) for k in range(-80 - moved, 81)])
+    mass /= math.fsum(mass)
+    q, shifted = mass[moved:], mass[: x.size]
+    keep = (q > 1e-200) & (shifted > 1e-200)
+    return _discrete(mechanism, ((1 - rate) * q + rate * shifted)[keep], q[keep])
+
+
+def _response(eps, categories):
+    mass = np.full(categories, 1.0)
+    mass[0] = math.exp(eps)
+    mass /= mass.sum()
+    return _discrete(mechanisms.RandomizedResponse(eps, categories), mass, np.roll(mass, 1))
+
+
 LAWS = {
     "laplace": _laplace(2.0, 1.0, 1.0),
     "laplace, little noise": _laplace(0.4, 1.0, 1.0),
     "laplace, sampled": _laplace(1.0, 1.0, 0.2),
     "bounded range": _bounded_range(0.8),
+    "bit": _response(0.7, 2),
+    "category": _response(1.1, 5),
+    "discrete laplace": _on_integers(mechanisms.DiscreteLaplace(1.5, 2), lambda x: -abs(x) / 1.5, 2, 1.0),
+    "discrete laplace, sampled": _on_integers(
+        mechanisms.DiscreteLaplace(0.8, 1, sample_rate=0.3), lambda x: -abs(x) / 0.8, 1, 0.3
+    ),
+    "discrete gaussian": _on_integers(mechanisms.DiscreteGaussian(2.0), lambda x: -(x**2) / 8, 1, 1.0),
+    "discrete gaussian, little noise": _on_integers(mechanisms.DiscreteGaussian(0.4), lambda x: -(x**2) / 0.32, 1, 1.0),
+    "discrete gaussian, sampled": _on_integers(
+        mechanisms.DiscreteGaussian(1.5, 2, sample_rate=0.4), lambda x: -(x**2) / 4.5, 2, 0.4
+    ),
+    "finite pair": _discrete(
+        mechanisms.FinitePair([0.2, 0.5, 0.3], [0.3, 0.55, 0.15]), [0.2, 0.5, 0.3], [0.3, 0.55, 0.15]
+    ),
 }

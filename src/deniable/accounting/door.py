@@ -16,7 +16,7 @@ from deniable.accounting.curve import ComposedTradeoff, InvertedTradeoff
 from deniable.accounting.engines.closed import OneStepTradeoff
 from deniable.accounting.engines.failure import with_failure
 from deniable.accounting.engines.few_steps import DirectTradeoff
-from deniable.accounting.engines.finite import FiniteTradeoff
+from deniable.accounting.engines.finite import FiniteLaw, FiniteTradeoff
 from deniable.accounting.engines.grid import GridTradeoff
 from deniable.accounting.engines.known_batches import with_sharp_phases
 from deniable.accounting.engines.monte_carlo import MonteCarloTradeoff
@@ -49,6 +49,7 @@ from deniable.risks import replaced
 
 Engine = Literal["auto", "inversion", "direct", "grid", "monte-carlo", "ball"]
 _CONVOLUTION = 1 << 19  # cells of the composed loss
+_MOST_OUTCOMES = 1 << 15  # of a composition that is listed outcome by outcome
 _SHARPEST = 0.1  # below, the two modes of a step lie too far apart for nodes on one grid
 
 
@@ -179,7 +180,7 @@ def _add_or_remove(
         )
         found: Tradeoff = MonteCarloTradeoff.sample(loss, count, level, np.random.default_rng(rng))
     elif loss.others:
-        found = (_one_step(loss) if engine == "auto" else None) or GridTradeoff(
+        found = (_outcome_by_outcome(loss) if engine == "auto" else None) or GridTradeoff(
             loss, _CONVOLUTION, method="certified convolution of privacy losses"
         )
     elif engine == "grid":
@@ -194,11 +195,25 @@ def _add_or_remove(
     return with_failure(found, failure)
 
 
-def _one_step(loss: PrivacyLoss) -> Tradeoff | None:
-    """The closed form of a single step of another law, if there is nothing else."""
+def _outcome_by_outcome(loss: PrivacyLoss) -> Tradeoff | None:
+    """The closed form of a single step, or a composition of few outcomes, where there is nothing else."""
+    if loss.steps.size or loss.gaussian > 0:
+        return None
     ((step, count), *rest) = loss.others
-    alone = not rest and count == 1 and loss.steps.size == 0 and loss.gaussian == 0 and not loss.randomized_responses
-    return step.one_step() if alone else None
+    alone = step.one_step() if not rest and count == 1 and not loss.randomized_responses else None
+    if alone is not None:
+        return alone
+    laws = [(step.support(), count) for step, count in loss.others]
+    laws += [(FiniteLaw.randomized_responses(e, 1), round(count)) for e, count in loss.randomized_responses]
+    found: FiniteLaw | None = None
+    outcomes = 1.0
+    for law, times in laws:
+        outcomes *= float(max(law.p.size, 1)) ** min(times, 60) if law is not None else math.inf
+        if law is None or not outcomes <= _MOST_OUTCOMES:
+            return None
+        for _ in range(times):
+            found = law if found is None else found.composed(law)
+    return None if found is None else FiniteTradeoff.of(found)
 
 
 def _composed(loss: PrivacyLoss, tolerance: float, method: str, effort: Effort) -> Tradeoff:

@@ -15,7 +15,14 @@ from deniable.mechanisms.core import (
 )
 from deniable.mechanisms.descent import NoisyGradientDescent
 from deniable.mechanisms.guarantees import RenyiDP, ZeroConcentratedDP
-from deniable.mechanisms.laws import BoundedRange, Laplace
+from deniable.mechanisms.laws import (
+    BoundedRange,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    FinitePair,
+    Laplace,
+    RandomizedResponse,
+)
 from deniable.mechanisms.loaders import ShuffledBatches
 from deniable.mechanisms.matrix import MatrixMechanism
 
@@ -24,12 +31,16 @@ __all__ = [
     "ApproximateDP",
     "BoundedRange",
     "Composition",
+    "DiscreteGaussian",
+    "DiscreteLaplace",
+    "FinitePair",
     "GaussianDP",
     "Laplace",
     "MatrixMechanism",
     "Mechanism",
     "NoisyGradientDescent",
     "PureDP",
+    "RandomizedResponse",
     "RenyiDP",
     "ShuffledBatches",
     "SubsampledGaussian",

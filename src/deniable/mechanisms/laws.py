@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
-from deniable._check import integer, number
+from deniable._check import InputError, integer, number, numbers
 from deniable.mechanisms.core import Mechanism
 
 _RATE_HINT = "it is the probability with which a record enters a step; 1 means every step"
+_MOST_MOVED = 100_000  # integers by which discrete noise is moved: as many outcomes are kept
 _LARGEST = 700.0  # nats of a single step: beyond, its likelihood ratio is no double
 
 
@@ -78,3 +80,141 @@ class BoundedRange(Mechanism):
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", number("epsilon", self.epsilon, above=0.0, at_most=_LARGEST))
         object.__setattr__(self, "steps", integer("steps", self.steps, at_least=1))
+
+
+@dataclass(frozen=True)
+class RandomizedResponse(Mechanism):
+    """Each person reports the true category with odds e^``epsilon`` against every other one.
+
+    Parameters
+    ----------
+    epsilon
+        Logarithm of the odds, which is the ε of differential privacy.
+    categories
+        Number of categories, at least 2.
+    steps
+        Number of questions, each possibly chosen after seeing the answers to those before it.
+
+    Notes
+    -----
+    The two worlds differ in what the person answered from; somebody who is out still gives an answer, drawn from any
+    other category (or from a mixture of them), so that nobody's absence shows. With two categories it is the worst pair
+    of ``PureDP(epsilon)``, with more it leaks less.
+    """
+
+    epsilon: float
+    categories: int = 2
+    steps: int = 1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", number("epsilon", self.epsilon, above=0.0, at_most=_LARGEST))
+        object.__setattr__(self, "categories", integer("categories", self.categories, at_least=2))
+        object.__setattr__(self, "steps", integer("steps", self.steps, at_least=1))
+
+
+@dataclass(frozen=True)
+class DiscreteLaplace(Mechanism):
+    """Discrete Laplace (two-sided geometric) noise on a whole number.
+
+    Parameters
+    ----------
+    scale
+        b of the masses proportional to e^{−|x|/b} on the integers; above 0 and finite.
+    sensitivity
+        How far one record moves the number: a whole number of at least 1.
+    steps, sample_rate
+        As for :class:`Laplace`.
+    """
+
+    scale: float
+    sensitivity: int = 1
+    steps: int = 1
+    sample_rate: float = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", number("scale", self.scale, above=0.0, below=float("inf")))
+        _check_discrete(self)
+        number(
+            "sensitivity/scale",
+            self.sensitivity / self.scale,
+            above=0.0,
+            at_most=_LARGEST,
+            hint="less noise than that hides nothing",
+        )
+
+
+@dataclass(frozen=True)
+class DiscreteGaussian(Mechanism):
+    """Discrete Gaussian noise on a whole number (Canonne, Kamath & Steinke 2020).
+
+    Parameters
+    ----------
+    sigma
+        σ of the masses proportional to e^{−x²/(2σ²)} on the integers (about the standard deviation), from 0.05 to 1e5.
+    sensitivity
+        How far one record moves the number: a whole number of at least 1 and at most 1e5.
+    steps, sample_rate
+        As for :class:`Laplace`.
+    """
+
+    sigma: float
+    sensitivity: int = 1
+    steps: int = 1
+    sample_rate: float = 1.0
+
+    def __post_init__(self) -> None:
+        sigma = number(
+            "sigma",
+            self.sigma,
+            at_least=0.05,
+            at_most=1e5,
+            hint="with less noise nearly every release shows the number; with more, GaussianDP is as good",
+        )
+        object.__setattr__(self, "sigma", sigma)
+        _check_discrete(self)
+
+
+@dataclass(frozen=True)
+class FinitePair(Mechanism):
+    """Any mechanism with finitely many outcomes whose probabilities in both worlds are known.
+
+    Parameters
+    ----------
+    p
+        Probabilities of the outcomes if the record is in; they are taken as exact and must sum to 1.
+    q
+        Probabilities of the same outcomes if it is out; one that only the other world produces has 0.
+    steps
+        Number of releases, each possibly chosen after seeing those before it.
+
+    Notes
+    -----
+    The pair must hold for every record and every rest of the data, or be at least as easy to tell apart.
+    """
+
+    p: tuple[float, ...]
+    q: tuple[float, ...]
+    steps: int = 1
+
+    def __post_init__(self) -> None:
+        for name in ("p", "q"):
+            vector = numbers(name, getattr(self, name), at_least=0.0, at_most=1.0)
+            if vector.ndim != 1 or vector.size == 0:
+                raise InputError(f"{name} must be a vector of probabilities, got shape {vector.shape}")
+            total = math.fsum(vector)
+            if not abs(total - 1) <= 1e-9:
+                raise InputError(f"{name} must sum to 1, got {total:.12g}; divide it by its sum")
+            object.__setattr__(self, name, tuple(float(x) for x in vector))
+        if len(self.p) != len(self.q):
+            raise InputError(f"p and q must be equally long, got {len(self.p)} and {len(self.q)} probabilities")
+        object.__setattr__(self, "steps", integer("steps", self.steps, at_least=1))
+
+
+def _check_discrete(mechanism: DiscreteLaplace | DiscreteGaussian) -> None:
+    moved = integer("sensitivity", mechanism.sensitivity, at_least=1, hint="the noise lies on the integers")
+    if moved > _MOST_MOVED:
+        raise InputError(f"sensitivity must be at most {_MOST_MOVED:,}, got {moved:,}; count in larger units")
+    object.__setattr__(mechanism, "sensitivity", moved)
+    object.__setattr__(mechanism, "steps", integer("steps", mechanism.steps, at_least=1))
+    rate = number("sample_rate", mechanism.sample_rate, above=0.0, at_most=1.0, hint=_RATE_HINT)
+    object.__setattr__(mechanism, "sample_rate", rate)

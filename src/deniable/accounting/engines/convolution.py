@@ -24,7 +24,8 @@ from scipy.fft import irfft, next_fast_len, rfft
 from deniable._check import FloatArray
 from deniable.accounting.engines.cells import loss_range, step_cells
 from deniable.accounting.loss import PrivacyLoss
-from deniable.accounting.steps.base import EPS, LossCells, Step, atoms, divides
+from deniable.accounting.steps.base import EPS, LossCells, Step, divides
+from deniable.accounting.steps.discrete import ResponseStep
 from deniable.accounting.transform.nodes import TooSlowError
 from deniable.curves import Direction, Side
 
@@ -138,7 +139,7 @@ def counted(loss: PrivacyLoss) -> list[Counted]:
     ]
     if loss.gaussian > 0:
         parts.append(Counted(PhaseStep(1 / math.sqrt(loss.gaussian), 1.0), 1))
-    parts += [Counted(ResponseStep(epsilon), int(count)) for epsilon, count in loss.randomized_responses]
+    parts += [Counted(ResponseStep(epsilon, 2), int(count)) for epsilon, count in loss.randomized_responses]
     return parts + [Counted(step, count) for step, count in loss.others]
 
 
@@ -181,31 +182,6 @@ class PhaseStep(Step):
             centre_error=wobble,
             lost=(found.lost, found.lost),
         )
-
-
-@dataclass(frozen=True)
-class ResponseStep(Step):
-    """Randomised response, the worst pair of ε-DP, as two cells."""
-
-    epsilon: float
-
-    @property
-    def lowest(self) -> float:
-        return -self.epsilon
-
-    @property
-    def highest(self) -> float:
-        return self.epsilon
-
-    @property
-    def lattice(self) -> tuple[float, float]:
-        return -self.epsilon, 2 * self.epsilon
-
-    def cells(self, spacing: float, tilt: float) -> LossCells:
-        rare = math.exp(-self.epsilon) / (1 + math.exp(-self.epsilon))
-        likely = 1 / (1 + math.exp(-self.epsilon))
-        value, p, q = np.array([-self.epsilon, self.epsilon]), np.array([rare, likely]), np.array([likely, rare])
-        return atoms(value, p, q, spacing, lattice=self.lattice)
 
 
 def _spacing(parts: Sequence[Counted], tilt: float, extent: float, points: int) -> tuple[float, bool]:

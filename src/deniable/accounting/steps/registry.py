@@ -6,12 +6,30 @@ from collections.abc import Callable
 from typing import Any
 
 from deniable.accounting.steps.base import Repeated, Step
+from deniable.accounting.steps.discrete import (
+    DiscreteGaussianStep,
+    DiscreteLaplaceStep,
+    FinitePairStep,
+    ResponseStep,
+)
 from deniable.accounting.steps.laplace import BoundedRangeStep, LaplaceStep
-from deniable.mechanisms import BoundedRange, Laplace, Mechanism
+from deniable.mechanisms import (
+    BoundedRange,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    FinitePair,
+    Laplace,
+    Mechanism,
+    RandomizedResponse,
+)
 
 STEPS: dict[type[Mechanism], Callable[[Any], tuple[Step, int]]] = {
     Laplace: lambda m: (LaplaceStep(m.sensitivity / m.scale, m.sample_rate), m.steps),
     BoundedRange: lambda m: (BoundedRangeStep(m.epsilon), m.steps),
+    DiscreteGaussian: lambda m: (DiscreteGaussianStep(m.sigma, m.sensitivity, m.sample_rate), m.steps),
+    DiscreteLaplace: lambda m: (DiscreteLaplaceStep(m.scale, m.sensitivity, m.sample_rate), m.steps),
+    FinitePair: lambda m: (FinitePairStep(m.p, m.q), m.steps),
+    RandomizedResponse: lambda m: (ResponseStep(m.epsilon, m.categories), m.steps),
     Repeated: lambda m: (m.step, m.count),
 }
 
