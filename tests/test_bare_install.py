@@ -37,7 +37,8 @@ def test_the_core_works_without_any_extra():
 @pytest.mark.parametrize(
     ("call", "extra"),
     [
-        ("dn.assess", "records"),
+        ("dn.assess(dn.PureDP(1)).to_html()", "report"),
+        ("print(dn.assess(dn.PureDP(1)))", "cli"),
         ("dn.MembershipPrivate", "training"),
         ("dn.release", "training"),
         ("dn.profile_estimator", "training"),

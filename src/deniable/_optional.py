@@ -16,7 +16,7 @@ EXTRA_OF = {
     "opacus": "torch",
     "opendp": "release",
     "pandas": "records",
-    "plotly": "report",
+    "plotly": "app",
     "pyarrow": "records",
     "rich": "cli",
     "sklearn": "training",

@@ -48,14 +48,19 @@ def test_a_plan_is_printed_on_the_safe_side(capsys):
     assert run([*PLAN, "--delta", "1e-6", *(word for rate in rates for word in ("--rate", str(rate)))]) == 0
     head, *lines = capsys.readouterr().out.splitlines()
     plan = dn.plan_subsampling(1000, 0.3, 1e-3, batch_size=1000, epochs=10, rates=rates, delta=1e-6)
-    for index, line in enumerate(lines):
+    headings = {"noise_multiplier": "noise", "precision_without_thinning": "even", "precision_from_dp": "from_ε",
+                "epsilon": "ε", "pool_epsilon": "pool_ε"}  # fmt: skip
+    for index, line in enumerate(lines[: len(rates)]):
         printed = dict(zip(head.split(), line.split(), strict=True))
-        assert float(printed["rate"]) == rates[index]
-        assert float(printed["precision"]) <= 0.3
-        for name in ("noise_multiplier", "precision_without_thinning", "precision_from_dp", "epsilon", "pool_epsilon"):
+        assert float(printed["T"]) == rates[index]
+        assert float(printed["right"]) <= 0.3
+        for name, heading in headings.items():
             exact = getattr(plan, name)[index]
-            assert exact <= float(printed[name]) <= exact * 1.001, name
-        assert plan.sample_rate[index] * (1 - 1e-5) <= float(printed["sample_rate"]) <= plan.sample_rate[index]
+            assert exact <= float(printed[heading]) <= exact * 1.001, name
+        assert plan.sample_rate[index] * (1 - 1e-5) <= float(printed["q"]) <= plan.sample_rate[index]
+    explained = {line.split()[0] for line in lines[len(rates) :]}
+    assert explained == set(head.split())  # every column is explained
+    assert max(map(len, [head, *lines])) <= 80
 
 
 def test_a_plan_without_any_answer_is_exit_code_1(capsys):

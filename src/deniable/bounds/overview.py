@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Range = tuple[float, float]
+_RATES = (0.1, 0.01, 0.001)  # false positive rates at which the summary states true positive rates
 
 
 @dataclass(frozen=True)
@@ -27,8 +28,9 @@ class BoundSummary:
     ``positive_accuracy`` and ``negative_accuracy`` are (lower, upper). For δ > 0 without a stated ``fpr`` they are
     None: there is no bound. ``reconstruction`` is the largest chance of guessing a record's secret that blind guessing
     finds with chance ``baseline``; ``advantage_replacing`` the advantage where records are replaced, not added or
-    removed. ``prior_work`` holds older bounds by author: accuracies at prior ½ (Yeom, Erlingsson), the
-    advantage (Humphries) and the positive accuracy (Sablayrolles); those for pure DP only where δ = 0.
+    removed; ``tpr`` pairs of a false positive rate and the largest true positive rate. ``prior_work`` holds older
+    bounds by author: accuracies at prior ½ (Yeom, Erlingsson), the advantage (Humphries) and the positive accuracy
+    (Sablayrolles); those for pure DP only where δ = 0.
     """
 
     epsilon: float
@@ -43,14 +45,11 @@ class BoundSummary:
     baseline: float = 0.001
     reconstruction: float = 1.0
     prior_work: dict[str, float] = field(default_factory=dict, hash=False)
+    tpr: tuple[tuple[float, float], ...] = ()
 
     def lines(self) -> list[str]:
         """Return the summary in words, one fact a line."""
-        where = (
-            "for any attack"
-            if self.fpr is None
-            else f"for an attack with a false positive rate of {_percent(self.fpr, 'nearest')}"
-        )
+        where = "for any attack" if self.fpr is None else f"at FPR {_percent(self.fpr, 'nearest')}"
         facts = [
             f"advantage at even odds        at most {_percent(self.advantage)}",
             f"accuracy at prior {_percent(self.prior, 'nearest'):<11} at most {_percent(self.accuracy)}",
@@ -63,6 +62,9 @@ class BoundSummary:
             for word, (low, high) in (("in", self.positive_accuracy), ("out", self.negative_accuracy)):
                 claim = f"right when it says '{word}'"
                 facts.append(f"{claim:<29} between {_percent(low, 'lower')} and {_percent(high)}, {where}")
+        for rate, found in self.tpr:
+            claim = f"TPR at FPR {_percent(rate, 'nearest')}"
+            facts.append(f"{claim:<29} at most {_percent(found)}")
         secret = f"secret, blind guess {_percent(self.baseline, 'nearest')}"
         facts += [
             f"advantage, record replaced    at most {_percent(self.advantage_replacing)}",
@@ -118,6 +120,9 @@ def summary(
         advantage_replacing=replaced(worst, any_mechanism=True).advantage(),
         baseline=blind,
         reconstruction=worst.reconstruction(blind),
+        tpr=tuple(
+            (rate, float(worst.tpr(rate))) for rate in dict.fromkeys((*_RATES, *(() if fpr is None else (fpr,))))
+        ),
         prior_work={author: float(value) for author, value in older.items()},
     )
 

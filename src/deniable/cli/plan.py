@@ -58,9 +58,32 @@ def plan(
     if as_json:
         print(to_json({"precision": precision, "fpr": fpr, "points": frame.to_dict("records")}))
     else:
-        print(frame.apply(_cells).to_string(index=False))
+        print(_readable(frame).to_string(index=False))
+        print("\n".join(f"{short:<9} {words}" for short, words in _COLUMNS.values()))
     draw(found, picture)
     return 0 if found.feasible.any() else MISSED
+
+
+_COLUMNS = {
+    "rate": ("T", "share of the pool that trains, drawn in secret"),
+    "expected_size": ("size", "expected number of training records"),
+    "noise_multiplier": ("noise", "least noise multiplier that keeps the target"),
+    "sample_rate": ("q", "sampling rate of a step: batch size / size"),
+    "steps": ("steps", "number of steps"),
+    "precision": ("right", "an attack that accuses is right at most this often"),
+    "precision_without_thinning": ("even", "the same if it were known beforehand that every second record was in"),
+    "precision_from_dp": ("from_ε", "what ε at δ alone would promise for the same run"),
+    "epsilon": ("ε", "of the steps at δ, towards the training set"),
+    "pool_epsilon": ("pool_ε", "was the record in the pool? another question, not to be multiplied in"),
+    "efficient": ("efficient", "no other rate has as much data with less noise"),
+}
+
+
+def _readable(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the table as a person reads it, with short headings; _COLUMNS says what they are."""
+    made: pd.DataFrame = frame.apply(_cells)
+    made.columns = [_COLUMNS[str(name)][0] for name in frame.columns]
+    return made
 
 
 _SETTINGS = ("rate", "expected_size", "sample_rate")
@@ -70,6 +93,8 @@ def _cells(column: pd.Series[Any]) -> list[str]:
     """Return a column as a person reads it: bounds and noise rounded up, what may be copied as a setting down."""
     if column.name in _SETTINGS:
         return [shown(value, "number", "lower", 6) for value in column]
-    if column.name in ("steps", "efficient"):
+    if column.name == "efficient":
+        return ["yes" if value else "no" for value in column]
+    if column.name == "steps":
         return [f"{value:g}" if isinstance(value, float) else str(value) for value in column]
     return [shown(value, "number", "upper") if math.isfinite(value) else "-" for value in column]

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from deniable._check import InputError, number
 from deniable._files import check_writable, to_json, write_atomically
+from deniable._optional import require
 from deniable._shown import Unit, shown
 from deniable.curves import Assumptions
 from deniable.report.decision import Decision
@@ -207,12 +208,14 @@ class Assessment:
 
     def to_text(self, *, full: bool = True, width: int = 100) -> str:
         """Return the report as plain text: every number, or with ``full=False`` the decision and what belongs to it."""
+        require("rich", purpose="A report as text")
         from deniable.report.text import to_text
 
         return to_text(self, width, full=full)
 
     def to_markdown(self, path: str | Path | None = None) -> str:
         """Return the report as Markdown and write it to ``path``."""
+        require("rich", purpose="A report as text")
         from deniable.report.text import to_markdown
 
         return _written("path", to_markdown(self), path, (".md",))
@@ -222,6 +225,7 @@ class Assessment:
 
         ``language`` is that of headings and fixed sentences: "en", "de" or "fr".
         """
+        require("jinja2", purpose="A page")
         from deniable.report.html import to_html
 
         return _written("path", to_html(self, language), path, (".html", ".htm"))
