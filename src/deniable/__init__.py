@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from deniable.audit import (
         SequentialAudit,
         attack_estimator,
+        attack_model,
         attack_synthetic,
         audit_scores,
         canaries,
@@ -73,6 +74,7 @@ _LAZY: dict[str, str] = {
     "Tradeoff": "deniable.curves",
     "assess": "deniable.report",
     "attack_estimator": "deniable.audit",
+    "attack_model": "deniable.audit",
     "attack_synthetic": "deniable.audit",
     "audit_scores": "deniable.audit",
     "bounds": "deniable.bounds",
@@ -128,6 +130,7 @@ __all__ = [
     "ZeroConcentratedDP",
     "assess",
     "attack_estimator",
+    "attack_model",
     "attack_synthetic",
     "audit_scores",
     "bounds",

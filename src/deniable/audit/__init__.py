@@ -2,7 +2,8 @@
 
 from deniable.audit.canary import Canaries, canaries
 from deniable.audit.checking import NothingChecked, PromiseBroken, PromiseCheck, check_promise, promise
-from deniable.audit.estimators import attack_estimator
+from deniable.audit.estimators import attack_estimator, attack_model
+from deniable.audit.exposure import RecordExposure
 from deniable.audit.games import final_model_limit, play_game
 from deniable.audit.intervals import Interval
 from deniable.audit.known import (
@@ -28,6 +29,7 @@ __all__ = [
     "OneRunAudit",
     "PromiseBroken",
     "PromiseCheck",
+    "RecordExposure",
     "RepeatedRecordsWarning",
     "ReversedScoresWarning",
     "ScoreAudit",
@@ -35,6 +37,7 @@ __all__ = [
     "SequentialVerdict",
     "Verdict",
     "attack_estimator",
+    "attack_model",
     "attack_output_perturbation",
     "attack_random_subset",
     "attack_synthetic",

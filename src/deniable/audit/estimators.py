@@ -8,11 +8,12 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable._check import InputError, choice, integer, number
+from deniable._check import FloatArray, InputError, choice, integer, number
 from deniable.audit.rehearsal import LEAST_SHADOWS, Scorer, plain, rehearse, strongest
 from deniable.audit.results import AttackScores
 from deniable.audit.scoring import METHODS, NEEDED, Method, Variance
-from deniable.audit.shadow import Task, balanced_design, split_signals, train_models
+from deniable.audit.shadow import BoolArray, Task, balanced_design, model_signals, split_signals, train_models
+from deniable.audit.shadowless import WITHOUT_SHADOWS, score_without_shadows
 
 
 def attack_estimator(
@@ -92,11 +93,101 @@ def attack_estimator(
         X = np.asarray(X)
     labels, task = _check_labels(estimator, X, y, task)
     design_rng, target_rng, seed_rng = np.random.default_rng(rng).spawn(3)
-    shadows = balanced_design(n_shadows, len(labels), design_rng)
     targets = target_rng.random((n_targets, len(labels))) < 0.5
     seeds = [int(seed) for seed in seed_rng.integers(2**31 - 1, size=n_shadows + n_targets)]
+    shadows = balanced_design(n_shadows, len(labels), design_rng)
     member = np.concatenate([shadows, targets])
     signal = train_models(estimator, X, labels, task, member, seeds, n_jobs=n_jobs, cache=cache, progress=progress)
+    return _scored(signal, shadows, targets, method, task, variance, gamma, _name(estimator))
+
+
+def attack_model(
+    model: Any,
+    X: Any,
+    y: ArrayLike,
+    member: ArrayLike,
+    method: Literal["auto", "quantile", "label-only"] | Method = "auto",
+    n_shadows: int = 64,
+    rng: Any = None,
+    n_jobs: int | None = None,
+    *,
+    estimator: Any = None,
+    variance: Variance = "shrunk",
+    gamma: float = 2.0,
+    task: Literal["auto"] | Task = "auto",
+    cache: str | Path | None = None,
+    progress: bool | None = None,
+) -> AttackScores:
+    """Attack a model that is already trained: whose records were in its training data?
+
+    Parameters
+    ----------
+    model
+        The fitted estimator.
+    X, y
+        The attacked records: those it was trained on and others of the same population.
+    member
+        Which of them it was trained on, one boolean a record. That it was a random part of them is what makes the
+        intervals speak about membership: if members and others differ anyway, the attack measures that, too.
+    method
+        As in :func:`attack_estimator`, with shadow models at the side; or without any: "quantile" learns from a random
+        half of the nonmembers how well records like this one are fitted by a model that did not see them (Bertran et
+        al. 2023; that half is not scored); "label-only" sees predicted classes alone, of the record and of copies with
+        a little noise (numbers only).
+    n_shadows, n_jobs, variance, gamma, task, cache, progress
+        As in :func:`attack_estimator`.
+    estimator
+        What the shadow models are; by default an unfitted clone of ``model``.
+    rng
+        Seed or generator of the shadows' halves and seeds, or of the half of the nonmembers that teaches.
+
+    Raises
+    ------
+    InputError
+        If ``member`` does not have both kinds, or the method cannot be used with the model.
+    """
+    choice("method", method, ("auto", *METHODS, *WITHOUT_SHADOWS))
+    if not hasattr(X, "iloc"):
+        X = np.asarray(X)
+    labels, task = _check_labels(model, X, y, task)
+    inside = np.asarray(member)
+    if inside.shape != labels.shape or not np.isin(inside, (0, 1)).all() or len(np.unique(inside)) < 2:
+        raise InputError("member must say True or False for every record of X, and both must occur")
+    inside = inside.astype(bool)
+    if method in WITHOUT_SHADOWS:
+        seen = model_signals(model, X, labels, task, np.unique(labels)) if method == "quantile" else np.zeros(0)
+        coins = np.random.default_rng(rng).spawn(1)[0]  # not the stream that may have drawn the members
+        found, kept = score_without_shadows(method, model, X, labels, inside, task, seen, coins)
+        details = {
+            "n_targets": 1,
+            "member_records": np.flatnonzero(kept & inside),
+            "nonmember_records": np.flatnonzero(kept & ~inside),
+        }
+        return AttackScores(found[kept & inside], found[kept & ~inside], method, _name(model), details)
+    gamma = number("gamma", gamma, at_least=1.0)
+    n_shadows, _ = _check_counts(integer("n_shadows", n_shadows, at_least=2), 1, method)
+    design_rng, seed_rng = np.random.default_rng(rng).spawn(2)
+    shadows = balanced_design(n_shadows, len(labels), design_rng)
+    seeds = [int(seed) for seed in seed_rng.integers(2**31 - 1, size=n_shadows)]
+    kind = model if estimator is None else estimator
+    signal = train_models(kind, X, labels, task, shadows, seeds, n_jobs=n_jobs, cache=cache, progress=progress)
+    target = model_signals(model, X, labels, task, np.unique(labels))
+    both = np.concatenate([signal, target[None]])
+    return _scored(both, shadows, inside[None], cast(Any, method), task, variance, gamma, _name(model))
+
+
+def _scored(
+    signal: FloatArray,
+    shadows: BoolArray,
+    targets: BoolArray,
+    method: Literal["auto"] | Method,
+    task: Task,
+    variance: Variance,
+    gamma: float,
+    target: str,
+) -> AttackScores:
+    """Score the last rows of ``signal``, those of ``targets``, with the others, those of ``shadows``."""
+    n_shadows = len(shadows)
     inside, outside = split_signals(signal[:n_shadows], shadows)
     scorer = Scorer.of(signal[:n_shadows], task, variance, gamma)
     rehearsing = method == "auto" and n_shadows >= LEAST_SHADOWS
@@ -104,16 +195,16 @@ def attack_estimator(
     usual = plain("lira" if method == "auto" else method, task)
     attack = strongest(rehearsed, usual)
     scores = np.array([scorer(attack, seen, inside, outside) for seen in signal[n_shadows:]])
-    records = np.broadcast_to(np.arange(len(labels)), targets.shape)
+    records = np.broadcast_to(np.arange(targets.shape[1]), targets.shape)
     details = {
         "n_shadows": n_shadows,
-        "n_targets": n_targets,
+        "n_targets": len(targets),
         "variance": variance,
         "rehearsed": {str(one): strength for one, strength in rehearsed.items()},
         "member_records": records[targets],
         "nonmember_records": records[~targets],
     }
-    return AttackScores(scores[targets], scores[~targets], str(attack), _name(estimator), details)
+    return AttackScores(scores[targets], scores[~targets], str(attack), target, details)
 
 
 def _check_counts(n_shadows: int, n_targets: int, method: str) -> tuple[int, int]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from deniable._check import FloatArray
+from deniable.audit.exposure import RecordExposure, record_exposure
 from deniable.audit.scores import ScoreAudit, audit_scores
 
 
@@ -49,6 +50,26 @@ class AttackScores:
                 stacklevel=2,
             )
         return audit_scores(self.member_scores, self.nonmember_scores, confidence, **options)
+
+    def most_exposed(self, k: int = 10, *, confidence: float = 0.95) -> RecordExposure:
+        """Return the records about which the attack was right most often, over several targets.
+
+        Whether a record is in a target is a fair coin, so that each target is one more independent trial for it
+        (given the shadow models, which all targets share: the limits are about attacks with these).
+
+        Parameters
+        ----------
+        k
+            Number of records.
+        confidence
+            Probability with which the limits of all records hold together.
+
+        Raises
+        ------
+        InputError
+            If there was only one target: attack with ``n_targets`` of 8 or more.
+        """
+        return record_exposure(self.member_scores, self.nonmember_scores, self.details, k, confidence)
 
     def advantage_at(self, threshold: float = 0.0) -> float:
         """Return TPR − FPR of accusing above ``threshold``: an estimate, unbiased for a threshold fixed beforehand."""

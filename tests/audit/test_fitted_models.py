@@ -1,0 +1,129 @@
+"""Attacks on a model that is already trained, with shadows or without, and the records that are exposed most."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.tree import DecisionTreeRegressor
+
+import deniable as dn
+from deniable.audit import AttackScores
+
+
+@pytest.fixture(scope="module")
+def trained(credit):
+    X, y = credit
+    member = np.random.default_rng(0).random(len(y)) < 0.5
+    return RandomForestClassifier(50, random_state=0).fit(X[member], y[member]), X, y, member
+
+
+@pytest.mark.parametrize(("method", "least"), [("lira", 0.5), ("quantile", 0.3), ("label-only", 0.1), ("loss", 0.3)])
+def test_a_forest_is_found_out(trained, method, least):
+    scores = dn.attack_model(*trained, method=method, n_shadows=8, rng=0)
+    assert scores.audit().advantage().low > least
+    assert scores.method.startswith(method)
+    assert set(scores.details["member_records"]) <= set(np.flatnonzero(trained[3]))
+
+
+def test_shadows_are_what_the_attack_on_an_estimator_uses(trained):
+    """The same shadows, and a target of one's own: the scores are those of the definition."""
+    model, X, y, member = trained
+    own = dn.attack_model(model, X, y, member, method="calibrated", n_shadows=8, rng=1)
+    other = dn.attack_model(model, X, y, member, method="calibrated", n_shadows=8, rng=1, estimator=model)
+    np.testing.assert_array_equal(own.member_scores, other.member_scores)
+    auto = dn.attack_model(model, X, y, member, n_shadows=8, rng=1)
+    assert set(auto.details["rehearsed"]) >= {"lira", "rmia"}
+
+
+@pytest.mark.parametrize("method", ["lira", "quantile", "label-only"])
+def test_a_model_that_saw_nobody_shows_nothing(method):
+    rng, shown = np.random.default_rng(2), []
+    for seed in range(10):
+        X = rng.normal(size=(500, 4))
+        y = (X[:, 0] + rng.normal(size=500) > 0).astype(int)
+        member = rng.random(300) < 0.5  # a claim about records that the model never saw
+        model = LogisticRegression().fit(X[300:], y[300:])
+        scores = dn.attack_model(model, X[:300], y[:300], member, method=method, n_shadows=4, rng=seed)
+        shown.append(scores.audit().epsilon().low > 0)
+    assert np.sum(shown) <= stats.binom.ppf(1 - 1e-3, 10, 0.05)
+
+
+def test_label_only_never_asks_for_probabilities(trained):
+    model, X, y, member = trained
+
+    class Hard:
+        predict, fit, classes_ = model.predict, None, model.classes_
+
+    scores = dn.attack_model(Hard(), X, y, member, method="label-only", rng=0, task="classification")
+    assert scores.audit().advantage().low > 0.1
+
+
+def test_regression_and_tables(trained):
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame({"a": rng.normal(size=400), "b": rng.normal(size=400)})
+    target = frame["a"] + rng.normal(size=400)
+    member = rng.random(400) < 0.5
+    model = DecisionTreeRegressor(min_samples_leaf=2, random_state=0).fit(frame[member], target[member])
+    scores = dn.attack_model(model, frame, target, member, method="quantile", rng=0)
+    assert scores.audit().advantage().low > 0.1
+    named = frame.assign(label=(target > 0).astype(int))
+    near = KNeighborsClassifier(1).fit(named.loc[member, ["a", "b"]], named.loc[member, "label"])
+    assert dn.attack_model(
+        near, frame, named["label"], member, method="label-only", rng=0, task="classification"
+    ).audit().advantage().low > 0.1  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"member": np.ones(1000)}, "both must occur"),
+        ({"member": np.ones(3)}, "every record"),
+        ({"method": "magic"}, "method must be one of"),
+        ({"member": np.arange(1000) < 950, "method": "quantile"}, "at least 100 nonmembers"),
+    ],
+)
+def test_unusable_inputs_are_refused(trained, change, message):
+    given = dict(zip(("model", "X", "y", "member"), trained, strict=True))
+    with pytest.raises(dn.InputError, match=message):
+        dn.attack_model(**(given | change))
+
+
+def simulated(n_records, n_targets, exposed, rng):
+    """Scores of records of which ``exposed`` are always found and the others never."""
+    member = rng.random((n_targets, n_records)) < 0.5
+    scores = rng.normal(size=member.shape) + np.where(np.isin(np.arange(n_records), exposed), 8.0, 0.0) * (member - 0.5)
+    records = np.broadcast_to(np.arange(n_records), member.shape)
+    details = {"n_targets": n_targets, "member_records": records[member], "nonmember_records": records[~member]}
+    return AttackScores(scores[member], scores[~member], "made up", "nothing", details)
+
+
+def test_the_most_exposed_are_found_with_limits_for_all():
+    exposed = [3, 44, 90]
+    found = simulated(100, 24, exposed, np.random.default_rng(4)).most_exposed(5)
+    assert set(found.record[:3]) == set(exposed)
+    assert np.all(found.low[:3] > 0.5)
+    assert np.all(found.low[3:] < 0.5)
+    assert np.all(found.targets == 24)
+    frame = found.to_frame()
+    assert frame.index.name == "record"
+    assert list(frame.columns) == ["right", "targets", "low", "high"]
+
+
+def test_limits_hold_for_all_records_together():
+    wrong, uncorrected = 0, 0
+    for seed in range(60):
+        found = simulated(60, 16, [], np.random.default_rng(seed)).most_exposed(60)
+        wrong += found.low.max() > 0.5
+        uncorrected += stats.binomtest(int(found.right.max()), 16).proportion_ci(0.9).low > 0.5
+    assert wrong <= stats.binom.ppf(1 - 1e-3, 60, 0.05)
+    assert uncorrected > 40  # negative control: the interval of the luckiest record alone
+
+
+def test_one_target_says_too_little(trained):
+    with pytest.raises(dn.InputError, match="n_targets of 8 or more"):
+        dn.attack_model(*trained, method="loss", n_shadows=4, rng=0).most_exposed()
+    several = dn.attack_estimator(KNeighborsClassifier(), *trained[1:3], "loss", 4, 0, n_targets=3)
+    assert len(several.most_exposed(4).record) == 4
