@@ -1,88 +1,255 @@
-"""DpEvent in: from a tree of dp-accounting's events to the mechanism that it describes, exactly or not at all."""
+"""DpEvent in: from a tree of dp-accounting's events to the mechanism that it describes, or to one that bounds it."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, Literal, NamedTuple
 
 from deniable._check import InputError, integer, number
-from deniable.mechanisms import Composition, Mechanism, SubsampledGaussian
+from deniable.mechanisms import (
+    ApproximateDP,
+    Composition,
+    GaussianDP,
+    Laplace,
+    MatrixMechanism,
+    Mechanism,
+    PureDP,
+    SubsampledGaussian,
+    ZeroConcentratedDP,
+)
 
 _EPS = 2.0**-52
+_MOST = 100_000  # equal guarantees that are listed one by one
+
+
+class Known(NamedTuple):
+    """What is made of an event: ``status`` says how the curve relates to the event's own."""
+
+    status: Literal["tight", "upper bound", "refused"]
+    what: str
+
+
+# every event of dp-accounting 0.6, and those that exist on its main branch only, by class name: the table of the docs
+EVENTS: dict[str, Known] = {
+    "NoOpDpEvent": Known("tight", "nothing leaks"),
+    "NonPrivateDpEvent": Known("tight", "everything leaks: advantage 1, times the rate of a Poisson sample around it"),
+    "GaussianDpEvent": Known("tight", "`SubsampledGaussian` at rate 1"),
+    "LaplaceDpEvent": Known("tight", "`Laplace`; of a vector, all its L1 sensitivity in one coordinate"),
+    "SelfComposedDpEvent": Known("tight", "composition of its parts, as tight as they are"),
+    "ComposedDpEvent": Known("tight", "composition of its parts, as tight as they are"),
+    "PoissonSampledDpEvent": Known(
+        "tight",
+        "Gaussians (several from one sample are one), one Laplace, and a Poisson sample of these: rates multiply; an "
+        "upper bound around (ε, δ) events, amplified; else refused",
+    ),
+    "ZCDpEvent": Known("upper bound", "`ZeroConcentratedDP`, the best that follows from every order"),
+    "EpsilonDeltaDpEvent": Known("upper bound", "`ApproximateDP`, exact for the worst mechanism with that guarantee"),
+    "RandomizedResponseDpEvent": Known("upper bound", "`PureDP` with ε = log(1 + k(1 − p)/p)"),
+    "DiscreteLaplaceDpEvent": Known("upper bound", "`PureDP` with ε = parameter × sensitivity"),
+    "MixtureOfGaussiansDpEvent": Known(
+        "tight", "`SubsampledGaussian` where the sensitivities are 0 and one other; others refused"
+    ),
+    "SingleEpochTreeAggregationDpEvent": Known(
+        "tight", "`MatrixMechanism` with sensitivity √(nodes above a record); for zeroing one record out"
+    ),
+    "SampledWithoutReplacementDpEvent": Known("refused", "another adjacency (replace), no pair that composes here"),
+    "SampledWithReplacementDpEvent": Known("refused", "a record may enter a batch several times; no pair is proven"),
+    "TruncatedSubsampledGaussianDpEvent": Known("refused", "describe the run by a mechanism of deniable's"),
+    "RepeatAndSelectDpEvent": Known("refused", "describe the run by a mechanism of deniable's"),
+    "UnsupportedDpEvent": Known("refused", "nobody says what ran"),
+}
 
 
 def from_dp_event(event: Any) -> Mechanism:
-    """Return the mechanism that a ``dp_accounting.DpEvent`` tree describes.
+    """Return the mechanism that a ``dp_accounting.DpEvent`` tree describes, or one whose curve bounds it.
 
-    Known are ``GaussianDpEvent``, ``PoissonSampledDpEvent`` of Gaussian events, and ``ComposedDpEvent`` and
-    ``SelfComposedDpEvent`` of these. Everything else is refused by name: nothing is approximated.
+    Which event becomes what, and whether its curve is then tight, an upper bound, or refused and why: see ``EVENTS`` in
+    ``deniable.integrations.dp_event``, which the documentation prints. Events that exist on dp-accounting's main branch
+    only are recognised by class name. Nothing is approximated: what is not tight lies on the safe side.
 
     Parameters
     ----------
     event
-        The root of the tree. Neighbouring data sets differ by adding or removing one record.
+        The root of the tree. Neighbouring data sets differ by adding or removing one record, but for tree aggregation,
+        whose record is zeroed out (``mechanism.adjacency`` says so).
 
     Returns
     -------
     Mechanism
-        A :class:`SubsampledGaussian`, or a :class:`Composition` of them. Releases with equal parameters are merged
-        into one phase wherever they stand in the tree: the composed bound does not depend on their order.
+        One mechanism, or a :class:`Composition`. Releases with equal parameters are merged into one phase wherever
+        they stand in the tree: the composed bound does not depend on their order.
 
     Raises
     ------
     InputError
-        For any other event, for an empty tree, and for parameters without a bound (noise or sampling rate 0).
+        For an event that is refused, for an empty tree, and for parameters without a bound (noise or sampling rate 0).
 
     Notes
     -----
     Several Gaussian releases from the *same* Poisson sample are one release with
     1/σ² = Σ 1/σᵢ²: every test between N(0, σᵢ²) and N(1, σᵢ²) side by side depends on the data through one
     Gaussian sufficient statistic, and sampling acts on that pair as a whole (Zhu, Dong & Wang 2022, Theorem 11). The
-    merged σ is rounded down.
+    merged σ is rounded down. A Poisson sample of a Poisson sample keeps each record with the product of the rates. An
+    (ε, δ) event inside a Poisson sample of rate q is (log(1 + q(e^ε − 1)), qδ)-DP (Balle, Barthe & Gaboardi 2018).
     """
-    steps: dict[tuple[float, float], int] = {}
-    for leaf, count in _flatten(event, ("PoissonSampledDpEvent", "GaussianDpEvent")):
-        sigma, rate = _release(leaf)
-        steps[sigma, rate] = steps.get((sigma, rate), 0) + count
-    if not steps:
-        raise InputError("event must contain at least one Gaussian release, got an empty composition")
-    phases = [SubsampledGaussian(sigma, rate, count) for (sigma, rate), count in steps.items()]
-    return phases[0] if len(phases) == 1 else Composition(phases)
+    counts: dict[Any, int] = {}
+    for leaf, count in _flatten(event):
+        mechanism = _leaf(leaf, 1.0)
+        counts[mechanism] = counts.get(mechanism, 0) + count
+    if not counts:
+        raise InputError("event must contain at least one release, got an empty composition")
+    # what leaks nothing is left out, unless there is nothing else
+    leaking = {mechanism: count for mechanism, count in counts.items() if mechanism != PureDP(0.0)}
+    parts = [part for mechanism, count in (leaking or {PureDP(0.0): 1}).items() for part in _repeated(mechanism, count)]
+    return parts[0] if len(parts) == 1 else Composition(parts)
 
 
-def _flatten(root: Any, leaves: tuple[str, ...], inside: str = "") -> Iterator[tuple[Any, int]]:
+def _flatten(root: Any, inside: str = "") -> Iterator[tuple[Any, int]]:
     """The leaves of nested compositions with how often each is run; an explicit stack, since trees can be deep."""
     stack = [(root, 1)]
     while stack:
         event, count = stack.pop()
         name = _name(event)
-        if name in leaves:
-            yield event, count
-        elif name == "ComposedDpEvent":
+        if name == "ComposedDpEvent":
             stack.extend((part, count) for part in reversed(event.events))
         elif name == "SelfComposedDpEvent":
             times = integer("SelfComposedDpEvent.count", event.count, at_least=1)
             stack.append((event.event, count * times))
+        elif EVENTS.get(name, Known("refused", "")).status == "refused":
+            why = EVENTS[name].what if name in EVENTS else "it is not an event that is known here"
+            raise InputError(f"event must be one of {', '.join(_served())}, got {name}{inside}; {why}")
         else:
-            raise InputError(
-                f"event must consist of ComposedDpEvent, SelfComposedDpEvent, PoissonSampledDpEvent and "
-                f"GaussianDpEvent, got {name}{inside}; no exact bound for it is known here"
-            )
+            yield event, count
 
 
-def _release(event: Any) -> tuple[float, float]:
-    """(noise_multiplier, sample_rate) of one release: a Gaussian, or Gaussians from one Poisson sample."""
-    if _name(event) == "GaussianDpEvent":
-        return _sigma(event), 1.0
-    parts = list(_flatten(event.event, ("GaussianDpEvent",), inside=" inside PoissonSampledDpEvent"))
+def _served() -> list[str]:
+    return [name for name, known in EVENTS.items() if known.status != "refused"]
+
+
+def _leaf(event: Any, rate: float) -> Mechanism:
+    """The mechanism of one release from a Poisson sample of the given rate (1: from all records)."""
+    name = _name(event)
+    if name == "PoissonSampledDpEvent":
+        return _sampled(event, rate)
+    if name == "GaussianDpEvent":
+        return SubsampledGaussian(_sigma(event), rate, 1)
+    if name == "LaplaceDpEvent":
+        scale = number("LaplaceDpEvent.noise_multiplier", event.noise_multiplier, above=0.0, below=math.inf)
+        return Laplace(scale, sample_rate=rate)
+    if name == "MixtureOfGaussiansDpEvent":
+        return _mixture(event, rate)
+    if rate == 1:
+        return _GUARANTEES[name](event)
+    return _amplified(_GUARANTEES[name](event), rate, name)
+
+
+def _sampled(event: Any, rate: float) -> Mechanism:
+    """One Poisson sample: of a single release, or of several Gaussians, which are one."""
+    mine = number("PoissonSampledDpEvent.sampling_probability", event.sampling_probability, above=0.0, at_most=1.0)
+    parts = list(_flatten(event.event, inside=" inside PoissonSampledDpEvent"))
     if not parts:
-        raise InputError("PoissonSampledDpEvent must contain a Gaussian release, got an empty composition")
-    rate = number("PoissonSampledDpEvent.sampling_probability", event.sampling_probability, above=0.0, at_most=1.0)
+        raise InputError("PoissonSampledDpEvent must contain a release, got an empty composition")
     if len(parts) == 1 and parts[0][1] == 1:
-        return _sigma(parts[0][0]), rate
+        # the product of two rates, rounded up
+        product = rate * mine if 1 in (rate, mine) else min(rate * mine * (1 + _EPS), 1.0)
+        return _leaf(parts[0][0], product)
+    if any(_name(part) != "GaussianDpEvent" for part, _ in parts):
+        names = ", ".join(sorted({_name(part) for part, _ in parts}))
+        raise InputError(
+            f"event must be Gaussians, or a single release, where several share one sample, got {names} inside "
+            "PoissonSampledDpEvent; no pair is known for that"
+        )
     precision = math.fsum(count / _sigma(part) / _sigma(part) for part, count in parts)
-    return (1 - 4 * _EPS) / math.sqrt(precision), rate
+    product = rate * mine if 1 in (rate, mine) else min(rate * mine * (1 + _EPS), 1.0)
+    return SubsampledGaussian((1 - 4 * _EPS) / math.sqrt(precision), product, 1)
+
+
+def _mixture(event: Any, rate: float) -> Mechanism:
+    deviation = number("MixtureOfGaussiansDpEvent.standard_deviation", event.standard_deviation, above=0.0)
+    weights = {float(c): 0.0 for c in event.sensitivities}
+    for sensitivity, weight in zip(event.sensitivities, event.sampling_probs, strict=True):
+        weights[float(sensitivity)] += number("MixtureOfGaussiansDpEvent.sampling_probs", weight, at_least=0.0)
+    moved = [c for c, weight in weights.items() if c != 0 and weight > 0]
+    if not moved:
+        return PureDP(0.0)
+    if len(moved) > 1:
+        raise InputError(
+            f"MixtureOfGaussiansDpEvent must have one sensitivity besides 0, got {moved}; no curve is known for that"
+        )
+    share = min(weights[moved[0]] * rate * (1 + 2 * _EPS), 1.0) if weights[moved[0]] * rate < 1 else 1.0
+    return SubsampledGaussian(deviation / abs(moved[0]) * (1 - 2 * _EPS), share, 1)
+
+
+def _pure_of_response(event: Any) -> Mechanism:
+    """The largest log-ratio of k-ary randomised response: the input's bucket against any other."""
+    p = number("RandomizedResponseDpEvent.noise_parameter", event.noise_parameter, at_least=0.0, at_most=1.0)
+    k = integer("RandomizedResponseDpEvent.num_buckets", event.num_buckets, at_least=1)
+    if k == 1 or p == 1:
+        return PureDP(0.0)
+    return PureDP(math.inf if p == 0 else math.log1p(k * (1 - p) / p) * (1 + 8 * _EPS))
+
+
+def _pure_of_discrete_laplace(event: Any) -> Mechanism:
+    a = number("DiscreteLaplaceDpEvent.noise_parameter", event.noise_parameter, above=0.0, below=math.inf)
+    moved = integer("DiscreteLaplaceDpEvent.sensitivity", event.sensitivity, at_least=0)
+    return PureDP(a * moved * (1 + 2 * _EPS))
+
+
+def _tree(event: Any) -> Mechanism:
+    """A record lies below one node a level of the tree that holds it: as many as the number of steps has bits."""
+    counts = event.step_counts if isinstance(event.step_counts, list | tuple) else [event.step_counts]
+    steps = max((integer("SingleEpochTreeAggregationDpEvent.step_counts", c, at_least=1) for c in counts), default=0)
+    if steps == 0:
+        return PureDP(0.0)
+    noise = number("SingleEpochTreeAggregationDpEvent.noise_multiplier", event.noise_multiplier, above=0.0)
+    return MatrixMechanism(noise, sensitivity=math.sqrt(steps.bit_length()) * (1 + _EPS))
+
+
+# events that are one guarantee or one mechanism, whatever their parameters
+_GUARANTEES: dict[str, Callable[[Any], Mechanism]] = {
+    "NoOpDpEvent": lambda event: PureDP(0.0),
+    "NonPrivateDpEvent": lambda event: ApproximateDP(0.0, 1.0),
+    "ZCDpEvent": lambda event: ZeroConcentratedDP(event.rho, event.xi),
+    "EpsilonDeltaDpEvent": lambda event: ApproximateDP(event.epsilon, event.delta),
+    "RandomizedResponseDpEvent": _pure_of_response,
+    "DiscreteLaplaceDpEvent": _pure_of_discrete_laplace,
+    "SingleEpochTreeAggregationDpEvent": _tree,
+}
+
+
+def _amplified(mechanism: Mechanism, rate: float, name: str) -> Mechanism:
+    """An (ε, δ) guarantee for a Poisson sample."""
+    if isinstance(mechanism, PureDP | ApproximateDP) and mechanism.epsilon < 700:
+        epsilon = min(math.log1p(rate * math.expm1(mechanism.epsilon)) * (1 + 8 * _EPS), mechanism.epsilon)
+        if isinstance(mechanism, PureDP):
+            return PureDP(epsilon)
+        return ApproximateDP(epsilon, min(mechanism.delta * rate * (1 + 2 * _EPS), mechanism.delta))
+    raise InputError(
+        f"event must be Gaussian, Laplace or an (ε, δ) guarantee inside a Poisson sample, got {name} inside "
+        "PoissonSampledDpEvent; what sampling does to it is not known"
+    )
+
+
+def _repeated(mechanism: Any, count: int) -> list[Mechanism]:
+    """``count`` times the same mechanism."""
+    if count == 1:
+        return [mechanism]
+    if isinstance(mechanism, SubsampledGaussian):
+        return [SubsampledGaussian(mechanism.noise_multiplier, mechanism.sample_rate, count)]
+    if isinstance(mechanism, Laplace):
+        return [Laplace(mechanism.scale, mechanism.sensitivity, count, mechanism.sample_rate)]
+    more = 1 + 4 * _EPS
+    if isinstance(mechanism, GaussianDP):
+        return [GaussianDP(mechanism.mu * math.sqrt(count) * more)]
+    if isinstance(mechanism, ZeroConcentratedDP):
+        return [ZeroConcentratedDP(mechanism.rho * count * more, mechanism.xi * count * more)]
+    if isinstance(mechanism, MatrixMechanism) and mechanism.sensitivity is not None:
+        widened = mechanism.sensitivity * math.sqrt(count) * more
+        return [MatrixMechanism(mechanism.noise_multiplier, sensitivity=widened)]
+    if count > _MOST:
+        raise InputError(f"event must repeat a guarantee at most {_MOST:,} times, got {count:,} of {mechanism!r}")
+    return [mechanism] * count
 
 
 def _sigma(event: Any) -> float:
