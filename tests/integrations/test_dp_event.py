@@ -82,7 +82,11 @@ def test_events_without_a_sampler():
     response = dn.from_dp_event(dp_event.RandomizedResponseDpEvent(0.5, 4))
     assert response.epsilon == pytest.approx(math.log((0.5 + 0.125) / 0.125))
     noise = dn.from_dp_event(dp_event.DiscreteLaplaceDpEvent(0.3, 2))
-    assert noise.epsilon == pytest.approx(0.6)
+    assert (noise.sensitivity, noise.steps) == (2, 1)
+    assert noise.scale == pytest.approx(1 / 0.3, rel=1e-14)
+    many = dn.from_dp_event(dp.SelfComposedDpEvent(dp_event.RandomizedResponseDpEvent(0.5, 4), 12))
+    assert (many.categories, many.steps) == (4, 12)
+    assert curve(dp_event.RandomizedResponseDpEvent(0.0, 4)).advantage() == 1
 
 
 def test_a_sample_of_a_sample_multiplies_the_rates():
@@ -137,7 +141,7 @@ def test_mixtures_with_one_sensitivity_are_sampled_gaussians():
 
 @pytest.mark.parametrize("steps", [1, 2, 3, 4, 7, 8, 100])
 def test_tree_aggregation_has_the_figures_of_dp_accounting(steps):
-    accountant = rdp.RdpAccountant([2.0, 8.0], rdp.NeighboringRelation.REPLACE_SPECIAL)
+    accountant = rdp.RdpAccountant([2.0, 8.0], dp.NeighboringRelation.REPLACE_SPECIAL)
     event = dp.SingleEpochTreeAggregationDpEvent(2.0, steps)
     accountant.compose(event)
     mechanism = dn.from_dp_event(event)

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 from deniable._check import InputError, integer, number
 from deniable.mechanisms import (
     ApproximateDP,
     Composition,
-    GaussianDP,
+    DiscreteLaplace,
     Laplace,
     MatrixMechanism,
     Mechanism,
     PureDP,
+    RandomizedResponse,
     SubsampledGaussian,
     ZeroConcentratedDP,
 )
@@ -40,13 +42,13 @@ EVENTS: dict[str, Known] = {
     "ComposedDpEvent": Known("tight", "composition of its parts, as tight as they are"),
     "PoissonSampledDpEvent": Known(
         "tight",
-        "Gaussians (several from one sample are one), one Laplace, and a Poisson sample of these: rates multiply; an "
-        "upper bound around (ε, δ) events, amplified; else refused",
+        "Gaussians (several from one sample are one), one Laplace or discrete Laplace, a Poisson sample of these (rates "
+        "multiply); an upper bound around (ε, δ) and randomised response, amplified; else refused",
     ),
     "ZCDpEvent": Known("upper bound", "`ZeroConcentratedDP`, the best that follows from every order"),
     "EpsilonDeltaDpEvent": Known("upper bound", "`ApproximateDP`, exact for the worst mechanism with that guarantee"),
-    "RandomizedResponseDpEvent": Known("upper bound", "`PureDP` with ε = log(1 + k(1 − p)/p)"),
-    "DiscreteLaplaceDpEvent": Known("upper bound", "`PureDP` with ε = parameter × sensitivity"),
+    "RandomizedResponseDpEvent": Known("tight", "`RandomizedResponse` with ε = log(1 + k(1 − p)/p)"),
+    "DiscreteLaplaceDpEvent": Known("tight", "`DiscreteLaplace` with scale 1/parameter"),
     "MixtureOfGaussiansDpEvent": Known(
         "tight", "`SubsampledGaussian` where the sensitivities are 0 and one other; others refused"
     ),
@@ -137,6 +139,8 @@ def _leaf(event: Any, rate: float) -> Mechanism:
     if name == "LaplaceDpEvent":
         scale = number("LaplaceDpEvent.noise_multiplier", event.noise_multiplier, above=0.0, below=math.inf)
         return Laplace(scale, sample_rate=rate)
+    if name == "DiscreteLaplaceDpEvent":
+        return _discrete_laplace(event, rate)
     if name == "MixtureOfGaussiansDpEvent":
         return _mixture(event, rate)
     if rate == 1:
@@ -181,19 +185,19 @@ def _mixture(event: Any, rate: float) -> Mechanism:
     return SubsampledGaussian(deviation / abs(moved[0]) * (1 - 2 * _EPS), share, 1)
 
 
-def _pure_of_response(event: Any) -> Mechanism:
-    """The largest log-ratio of k-ary randomised response: the input's bucket against any other."""
+def _response(event: Any) -> Mechanism:
+    """k-ary randomised response; ε, the log-ratio of the input's bucket against any other, is rounded up."""
     p = number("RandomizedResponseDpEvent.noise_parameter", event.noise_parameter, at_least=0.0, at_most=1.0)
     k = integer("RandomizedResponseDpEvent.num_buckets", event.num_buckets, at_least=1)
     if k == 1 or p == 1:
         return PureDP(0.0)
-    return PureDP(math.inf if p == 0 else math.log1p(k * (1 - p) / p) * (1 + 8 * _EPS))
+    return RandomizedResponse(math.log1p(k * (1 - p) / p) * (1 + 8 * _EPS), k) if p > 0 else ApproximateDP(0.0, 1.0)
 
 
-def _pure_of_discrete_laplace(event: Any) -> Mechanism:
+def _discrete_laplace(event: Any, rate: float) -> Mechanism:
     a = number("DiscreteLaplaceDpEvent.noise_parameter", event.noise_parameter, above=0.0, below=math.inf)
     moved = integer("DiscreteLaplaceDpEvent.sensitivity", event.sensitivity, at_least=0)
-    return PureDP(a * moved * (1 + 2 * _EPS))
+    return DiscreteLaplace((1 - 2 * _EPS) / a, moved, sample_rate=rate) if moved else PureDP(0.0)
 
 
 def _tree(event: Any) -> Mechanism:
@@ -212,14 +216,15 @@ _GUARANTEES: dict[str, Callable[[Any], Mechanism]] = {
     "NonPrivateDpEvent": lambda event: ApproximateDP(0.0, 1.0),
     "ZCDpEvent": lambda event: ZeroConcentratedDP(event.rho, event.xi),
     "EpsilonDeltaDpEvent": lambda event: ApproximateDP(event.epsilon, event.delta),
-    "RandomizedResponseDpEvent": _pure_of_response,
-    "DiscreteLaplaceDpEvent": _pure_of_discrete_laplace,
+    "RandomizedResponseDpEvent": _response,
     "SingleEpochTreeAggregationDpEvent": _tree,
 }
 
 
 def _amplified(mechanism: Mechanism, rate: float, name: str) -> Mechanism:
     """An (ε, δ) guarantee for a Poisson sample."""
+    if isinstance(mechanism, RandomizedResponse):
+        mechanism = PureDP(mechanism.epsilon)
     if isinstance(mechanism, PureDP | ApproximateDP) and mechanism.epsilon < 700:
         epsilon = min(math.log1p(rate * math.expm1(mechanism.epsilon)) * (1 + 8 * _EPS), mechanism.epsilon)
         if isinstance(mechanism, PureDP):
@@ -235,13 +240,9 @@ def _repeated(mechanism: Any, count: int) -> list[Mechanism]:
     """``count`` times the same mechanism."""
     if count == 1:
         return [mechanism]
-    if isinstance(mechanism, SubsampledGaussian):
-        return [SubsampledGaussian(mechanism.noise_multiplier, mechanism.sample_rate, count)]
-    if isinstance(mechanism, Laplace):
-        return [Laplace(mechanism.scale, mechanism.sensitivity, count, mechanism.sample_rate)]
+    if isinstance(mechanism, SubsampledGaussian | Laplace | DiscreteLaplace | RandomizedResponse):
+        return [replace(mechanism, steps=count)]
     more = 1 + 4 * _EPS
-    if isinstance(mechanism, GaussianDP):
-        return [GaussianDP(mechanism.mu * math.sqrt(count) * more)]
     if isinstance(mechanism, ZeroConcentratedDP):
         return [ZeroConcentratedDP(mechanism.rho * count * more, mechanism.xi * count * more)]
     if isinstance(mechanism, MatrixMechanism) and mechanism.sensitivity is not None:
