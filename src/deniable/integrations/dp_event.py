@@ -42,8 +42,8 @@ EVENTS: dict[str, Known] = {
     "ComposedDpEvent": Known("tight", "composition of its parts, as tight as they are"),
     "PoissonSampledDpEvent": Known(
         "tight",
-        "Gaussians (several from one sample are one), one Laplace or discrete Laplace, a Poisson sample of these (rates "
-        "multiply); an upper bound around (ε, δ) and randomised response, amplified; else refused",
+        "Gaussians (several from one sample are one), one Laplace or discrete Laplace, a Poisson sample of these "
+        "(rates multiply); an upper bound around (ε, δ) and randomised response, amplified; else refused",
     ),
     "ZCDpEvent": Known("upper bound", "`ZeroConcentratedDP`, the best that follows from every order"),
     "EpsilonDeltaDpEvent": Known("upper bound", "`ApproximateDP`, exact for the worst mechanism with that guarantee"),
