@@ -9,7 +9,8 @@ import numpy as np
 
 from deniable._check import number
 from deniable._shown import shown
-from deniable.bounds.membership import accuracy, advantage, negative_accuracy, positive_accuracy
+from deniable.bounds.membership import accuracy, advantage, negative_accuracy, positive_accuracy, positive_advantage
+from deniable.bounds.mip import mip_from_dp
 from deniable.bounds.prior_work import erlingsson, humphries, sablayrolles, yeom
 from deniable.curves import EVERY_CASE, ApproximateTradeoff
 from deniable.risks import replaced
@@ -28,9 +29,10 @@ class BoundSummary:
     ``positive_accuracy`` and ``negative_accuracy`` are (lower, upper). For δ > 0 without a stated ``fpr`` they are
     None: there is no bound. ``reconstruction`` is the largest chance of guessing a record's secret that blind guessing
     finds with chance ``baseline``; ``advantage_replacing`` the advantage where records are replaced, not added or
-    removed; ``tpr`` pairs of a false positive rate and the largest true positive rate. ``prior_work`` holds older
-    bounds by author: accuracies at prior ½ (Yeom, Erlingsson), the advantage (Humphries) and the positive accuracy
-    (Sablayrolles); those for pure DP only where δ = 0.
+    removed; ``tpr`` pairs of a false positive rate and the largest true positive rate. ``eta`` is that of membership
+    inference privacy (Izzo et al.) if the guarantee is for replacing a record, ``positive_advantage`` 2·(precision −
+    prior), for pure DP. ``prior_work`` holds older bounds by author: accuracies at prior ½ (Yeom, Erlingsson), the
+    advantage (Humphries) and the positive accuracy (Sablayrolles); those for pure DP only where δ = 0.
     """
 
     epsilon: float
@@ -46,6 +48,8 @@ class BoundSummary:
     reconstruction: float = 1.0
     prior_work: dict[str, float] = field(default_factory=dict, hash=False)
     tpr: tuple[tuple[float, float], ...] = ()
+    eta: float = 0.5
+    positive_advantage: float | None = None
 
     def lines(self) -> list[str]:
         """Return the summary in words, one fact a line."""
@@ -65,6 +69,9 @@ class BoundSummary:
         for rate, found in self.tpr:
             claim = f"TPR at FPR {_percent(rate, 'nearest')}"
             facts.append(f"{claim:<29} at most {_percent(found)}")
+        facts.append(f"gain over guessing, η (MIP)   at most {_percent(self.eta)}, if ε is for replacing a record")
+        if self.positive_advantage is not None:
+            facts.append(f"positive advantage            at most {_percent(self.positive_advantage)}")
         secret = f"secret, blind guess {_percent(self.baseline, 'nearest')}"
         facts += [
             f"advantage, record replaced    at most {_percent(self.advantage_replacing)}",
@@ -124,6 +131,8 @@ def summary(
             (rate, float(worst.tpr(rate))) for rate in dict.fromkeys((*_RATES, *(() if fpr is None else (fpr,))))
         ),
         prior_work={author: float(value) for author, value in older.items()},
+        eta=float(mip_from_dp(eps, delta=dlt)),
+        positive_advantage=float(positive_advantage(eps, prior=pi)) if dlt == 0 else None,
     )
 
 

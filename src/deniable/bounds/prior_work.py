@@ -25,9 +25,17 @@ def erlingsson(epsilon: ArrayLike, *, delta: ArrayLike = 0.0) -> float | FloatAr
 
 
 def sablayrolles(epsilon: ArrayLike, *, prior: ArrayLike = 0.5) -> float | FloatArray:
-    """Return prior + ε/4, a bound on the *positive accuracy* of pure ε-DP (Sablayrolles et al. 2019)."""
+    """Return prior + ε/4, a bound on the *positive accuracy* of pure ε-DP (Sablayrolles et al. 2019).
+
+    The sum is rounded up only where it is not exact: at prior ½ and ε = 1 it is 0.75.
+    """
     eps, pi = together(epsilon=check_epsilon(epsilon), prior=check_prior(prior))
-    return plain(raised(pi + eps / 4))
+    quarter = eps / 4
+    value = pi + quarter
+    with np.errstate(invalid="ignore"):
+        back = value - pi
+        lost = (pi - (value - back)) + (quarter - back)  # what rounding left out, exactly (Knuth's two-sum)
+    return plain(np.minimum(np.where(lost > 0, np.nextafter(value, np.inf), value), 1.0))
 
 
 def humphries(epsilon: ArrayLike, *, delta: ArrayLike = 0.0) -> float | FloatArray:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
 from deniable._check import InputError
 from deniable._files import to_json
+from deniable._shown import shown
 from deniable.cli._app import FINE, MISSED, JsonFlag, PlotOption, PriorOption, app, examples
 from deniable.cli._picture import checked_picture, draw
 from deniable.cli._run import RUN_PANEL, Options, is_given, mechanism, run_options
 
+Target = Literal["advantage", "accuracy", "precision", "eta"]
 _PROOF_FPR, _PROOF_DELTA = 1e-3, 1e-5
 
 
@@ -19,12 +21,21 @@ _PROOF_FPR, _PROOF_DELTA = 1e-3, 1e-5
     epilog=examples(
         "deniable bound --epsilon 2 --delta 1e-5 --prior 0.01 --fpr 0.001",
         "deniable bound --epsilon 1 --json",
+        "deniable bound --largest-for eta --at-most 0.1 --delta 1e-5",
         "deniable bound --epsilon 1 --plot precision.svg",
         "deniable bound --proof --noise-multiplier 1 --sample-rate 0.01 --steps 5000 --fpr 1e-5",
     )
 )
 def bound(
     epsilon: Annotated[float | None, typer.Option(help="ε of the differential privacy guarantee.")] = None,
+    target: Annotated[
+        Target | None,
+        typer.Option(
+            "--largest-for",
+            help="Instead of --epsilon: find the largest ε that keeps --at-most of this (eta: Izzo's η-MIP).",
+        ),
+    ] = None,
+    at_most: Annotated[float | None, typer.Option(help="With --largest-for: 0.1 means 10 %.")] = None,
     delta: Annotated[
         float | None, typer.Option(help="δ of the guarantee (default 0); with a DP-SGD run, δ of its ε (default 1e-5).")
     ] = None,
@@ -65,15 +76,39 @@ def bound(
         return _prove(epsilon, delta, prior, fpr, run, as_json)
     if is_given(run):
         raise InputError("the options of a DP-SGD run need --proof; for its bounds alone use deniable assess")
+    if target is not None or at_most is not None:
+        epsilon = _largest(epsilon, target, at_most, delta or 0.0, prior, fpr)
     if epsilon is None:
-        raise InputError("Missing option '--epsilon': the ε of the guarantee (or --proof and a DP-SGD run)")
+        raise InputError(
+            "Missing option '--epsilon': the ε of the guarantee (or --largest-for and --at-most, or --proof and a "
+            "DP-SGD run)"
+        )
     from deniable import bounds
 
     picture = checked_picture(plot)
     found = bounds.summary(epsilon, delta=delta or 0.0, prior=prior, fpr=fpr, baseline=baseline)
+    if target is not None and not as_json:
+        print(f"{'largest ε':<29} {shown(epsilon, 'number', 'lower', 7)}")
     print(to_json(found) if as_json else "\n".join(found.lines()))
     draw(found, picture)
     return FINE
+
+
+def _largest(
+    epsilon: float | None, target: Target | None, at_most: float | None, delta: float, prior: float, fpr: float | None
+) -> float:
+    """The largest ε that keeps the target."""
+    from deniable import bounds
+
+    if epsilon is not None or target is None or at_most is None:
+        raise InputError("--largest-for and --at-most go together, and without --epsilon, which they find")
+    finders = {
+        "advantage": lambda: bounds.epsilon_for_advantage(at_most, delta=delta),
+        "accuracy": lambda: bounds.epsilon_for_accuracy(at_most, delta=delta, prior=prior),
+        "precision": lambda: bounds.epsilon_for_positive_accuracy(at_most, prior=prior, delta=delta, fpr=fpr),
+        "eta": lambda: bounds.epsilon_for_mip(at_most, delta=delta),
+    }
+    return float(finders[target]())
 
 
 def _prove(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 import typer
@@ -26,6 +26,9 @@ from deniable.cli._report import (
 if TYPE_CHECKING:
     import pandas as pd
 
+Perturb = Literal["output", "objective"]
+Noise = Literal["laplace", "gaussian"]
+
 
 @app.command(
     epilog=examples(
@@ -33,15 +36,22 @@ if TYPE_CHECKING:
         "deniable profile adult.parquet --target income --drop split --epsilon 1 --regularization 1e-3 "
         "--out profile.html",
         "deniable profile adult.parquet --target income --drop split --epsilon 1 --by race --json",
+        "deniable profile breast-cancer --epsilon 1 --noise gaussian --delta 1e-5",
+        "deniable profile breast-cancer --epsilon 1 --perturb objective",
     )
 )
 def profile(
     data: Annotated[
         str, typer.Argument(help="A .csv or .parquet file, or a built-in name: breast-cancer, digits-3-8.")
     ],
-    epsilon: Annotated[float, typer.Option(help="ε of the output perturbation that releases the model.")],
+    epsilon: Annotated[float, typer.Option(help="ε of the perturbation that releases the model.")],
     target: Annotated[str | None, typer.Option(help="Column to predict; it has two values.")] = None,
     regularization: Annotated[float, typer.Option(help="Λ in mean loss + Λ/2‖f‖²; larger means less noise.")] = 1e-2,
+    perturb: Annotated[
+        Perturb, typer.Option(help="What the noise is added to: the optimum (output) or the objective.")
+    ] = "output",
+    noise: Annotated[Noise, typer.Option(help="Law of the noise; gaussian needs --delta.")] = "laplace",
+    delta: Annotated[float | None, typer.Option(help="δ of Gaussian noise.")] = None,
     drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
     by: Annotated[str | None, typer.Option(help="Column by whose values exposure is summarised.")] = None,
     top: Annotated[int, typer.Option(help="How many of the most exposed records to print.")] = 10,
@@ -70,6 +80,13 @@ def profile(
     from deniable.tables import encode, read_table
 
     limits = checked_policy(policy)
+    if perturb == "objective" and (noise, delta) != ("laplace", None):
+        raise dn.InputError("--perturb objective has Laplace noise and no --delta: leave out --noise and --delta")
+    mechanism: Any = (
+        dn.ObjectivePerturbation(epsilon=epsilon)
+        if perturb == "objective"
+        else dn.OutputPerturbation(epsilon=epsilon, noise=noise, delta=delta)
+    )
     public = read_ranges(ranges)
     table = read_table(data, target, drop=tuple(drop or ()), ranges=public)
     if by is not None and by not in table.features.columns:
@@ -80,7 +97,7 @@ def profile(
             encoded.X,
             encoded.y,
             regularization=regularization,
-            mechanism=dn.OutputPerturbation(epsilon=epsilon),
+            mechanism=mechanism,
             tolerance=tolerance,
             rng=seed,
         )
@@ -93,14 +110,14 @@ def profile(
     exposed = found.most_exposed(top, fpr, by="typical").drop(columns="privacy_loss")  # no release was given
     exposed["record"] += first_row
     groups = None if by is None else found.by(table.features[by].to_numpy(), fpr)
-    band = found.transition()
+    band = found.transition() if perturb == "output" else None  # along a known law only
     if as_json:
         facts = {
             "records": len(found),
             "largest_advantage": float(found.advantage().max()),
             "median_advantage": float(np.median(found.advantage())),
             "largest_relative_error": float(np.max(found.radius() / found.distance)),
-            "transition": {"epsilon_low": band.epsilon_low, "epsilon_high": band.epsilon_high},
+            "transition": band and {"epsilon_low": band.epsilon_low, "epsilon_high": band.epsilon_high},
             "most_exposed": exposed.to_dict(orient="records"),
             "groups": None if groups is None else groups.reset_index().to_dict(orient="records"),
             "decision": made.decision,
@@ -111,8 +128,9 @@ def profile(
     print(f"{len(found):,} records, {found.optimum.size} parameters, ε = {epsilon:g}, Λ = {regularization:g}")
     largest, median = (shown(float(of(found.advantage())), "rate", "upper") for of in (np.max, np.median))
     print(f"largest advantage {largest}, median {median}")
-    first, last = (shown(end, "number", "lower", 3) for end in (band.epsilon_low, band.epsilon_high))
-    print(f"the worst record's advantage passes 5 % at ε = {first} and 95 % at ε = {last}")
+    if band is not None:
+        first, last = (shown(end, "number", "lower", 3) for end in (band.epsilon_low, band.epsilon_high))
+        print(f"the worst record's advantage passes 5 % at ε = {first} and 95 % at ε = {last}")
     print(f"\nmost exposed with this noise (the first row is {first_row}):")
     print(_readable(exposed, fpr).to_string(index=False))
     if groups is not None:

@@ -1,0 +1,121 @@
+"""What the papers offer, from the command line: inverses, η, exact membership, games, coverage, other perturbations."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import deniable as dn
+from deniable.cli._app import run
+from deniable.noise import GaussianNoise
+
+
+def told(capsys, *line):
+    assert run([*line, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(
+    ("target", "line", "expected"),
+    [
+        ("advantage", ["--delta", "1e-5"], lambda: dn.bounds.epsilon_for_advantage(0.6, delta=1e-5)),
+        ("accuracy", ["--prior", "0.4"], lambda: dn.bounds.epsilon_for_accuracy(0.6, prior=0.4)),
+        ("precision", ["--prior", "0.1"], lambda: dn.bounds.epsilon_for_positive_accuracy(0.6, prior=0.1)),
+        ("precision", ["--delta", "1e-5", "--fpr", "0.01"],
+         lambda: dn.bounds.epsilon_for_positive_accuracy(0.6, prior=0.5, delta=1e-5, fpr=0.01)),
+    ],
+)  # fmt: skip
+def test_bound_finds_the_largest_epsilon(capsys, target, line, expected):
+    found = told(capsys, "bound", "--largest-for", target, "--at-most", "0.6", *line)
+    assert found["epsilon"] == expected()
+    assert found["epsilon"] > 0
+
+
+def test_bound_of_eta_and_back(capsys):
+    found = told(capsys, "bound", "--largest-for", "eta", "--at-most", "0.1", "--delta", "1e-5")
+    assert found["epsilon"] == dn.bounds.epsilon_for_mip(0.1, delta=1e-5)
+    assert found["eta"] == dn.bounds.mip_from_dp(found["epsilon"], delta=1e-5) <= 0.1
+    assert run(["bound", "--largest-for", "eta", "--at-most", "0.1"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.splitlines()[0].split() == ["largest", "ε", "0.4054651"]  # ln(1.2/0.8), rounded down
+    assert "gain over guessing, η (MIP)   at most 10 %" in printed
+
+
+def test_bound_says_positive_advantage_and_sablayrolles_is_exact(capsys):
+    found = told(capsys, "bound", "--epsilon", "1")
+    assert found["positive_advantage"] == dn.bounds.positive_advantage(1.0, prior=0.5)
+    assert found["prior_work"]["sablayrolles"] == 0.75
+    assert run(["bound", "--epsilon", "1"]) == 0
+    assert "Sablayrolles                  75 %\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        ["--epsilon", "1", "--largest-for", "eta", "--at-most", "0.1"],
+        ["--largest-for", "eta"],
+        ["--at-most", "0.1"],
+        ["--largest-for", "eta", "--at-most", "0.6"],
+        ["--largest-for", "accuracy", "--at-most", "0.4"],
+    ],
+)
+def test_bound_refuses_what_does_not_go_together(capsys, line):
+    assert run(["bound", *line]) == 2
+    assert capsys.readouterr().err.startswith("error: ")
+
+
+def test_exact_is_exact_membership(capsys):
+    values = [1.2, 0.4, -0.3, 2.1, 0.0, -1.0, 0.7, 5.0]
+    found = told(capsys, "exact", "--scale", "2", "1.2", "0.4", "2.1", "0", "0.7", "5", "0.3", "1")
+    expected = dn.exact_membership(
+        np.mean, np.array([1.2, 0.4, 2.1, 0, 0.7, 5, 0.3, 1]), GaussianNoise(2.0, np.ones(1))
+    )
+    assert found["eta"] == pytest.approx(expected.eta.tolist())
+    assert run(["exact", "--scale", "2", "--", *map(str, values)]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 2 + len(values)
+    assert run(["exact", "1", "2", "3", "4", "--noise", "none", "--statistic", "max", "--train", "1"]) == 0
+    assert run(["exact", "1"]) == 2
+    assert run(["exact", "1", "2", "--scale", "0"]) == 2
+
+
+GAME = ["game", "--noise-multiplier", "1", "--sample-rate", "0.1", "--steps", "50", "--games", "2000", "--seed", "0"]
+
+
+def test_game_sets_an_attack_beside_the_bound(capsys):
+    found = told(capsys, *GAME)
+    bound = dn.tradeoff(dn.SubsampledGaussian(1.0, 0.1, 50)).advantage()
+    assert found["bound"] == bound
+    assert found["attack"]["low"] <= bound <= found["attack"]["high"]
+    assert not found["beaten"]
+    assert run([*GAME, "--game", "YFM", "--attack", "FMA", "--dimension", "2000"]) == 0
+    assert "bound on every attack" in capsys.readouterr().out
+    assert run([*GAME, "--game", "YFM", "--attack", "LR"]) == 2  # the ratio needs the intermediate models
+
+
+def test_coverage_from_a_file_of_models(tmp_path, capsys):
+    rng, path = np.random.default_rng(0), tmp_path / "models.npz"
+    base, others = rng.normal(size=(4000, 2)), rng.normal(size=(2, 4000, 2)) + np.array([[[0.0, 0]], [[1.5, 0]]])
+    np.savez(path, base=base, neighbours=others, model=np.zeros(2))
+    found = told(capsys, "coverage", str(path), "--radius", "0.5")
+    assert found["base"] == np.mean(np.linalg.norm(base, axis=1) < 0.5)
+    assert run(["coverage", str(path), "--radius", "0.5"]) == 0
+    first, second = capsys.readouterr().out.splitlines()[1:]
+    assert float(first.split()[5]) < 0 < float(first.split()[7])
+    assert float(second.split()[5]) > 0.5  # the log ratio of the densities at 0 is 1.125
+    assert run(["coverage", str(tmp_path / "none.npz"), "--radius", "0.5"]) == 2
+    np.savez(path, base=base, neighbours=others[0], model=np.zeros(2))
+    assert run(["coverage", str(path), "--radius", "0.5"]) == 2
+
+
+def test_profile_with_other_perturbations(capsys):
+    line = ["profile", "breast-cancer", "--epsilon", "1", "--seed", "0"]
+    output = told(capsys, *line)
+    gaussian = told(capsys, *line, "--noise", "gaussian", "--delta", "1e-5")
+    assert gaussian["largest_advantage"] != output["largest_advantage"]
+    objective = told(capsys, *line, "--perturb", "objective")
+    assert objective["transition"] is None
+    assert 0 < objective["largest_advantage"] <= 1
+    assert run([*line, "--noise", "gaussian"]) == 2
+    assert run([*line, "--perturb", "objective", "--delta", "1e-5"]) == 2
