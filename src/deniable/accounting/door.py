@@ -13,6 +13,7 @@ from numpy.random import Generator
 from deniable._check import InputError, choice, integer, number
 from deniable._optional import require
 from deniable.accounting.curve import ComposedTradeoff, InvertedTradeoff
+from deniable.accounting.engines.allocation import allocated
 from deniable.accounting.engines.closed import OneStepTradeoff
 from deniable.accounting.engines.failure import with_failure
 from deniable.accounting.engines.few_steps import DirectTradeoff
@@ -43,6 +44,7 @@ from deniable.mechanisms import (
     GaussianDP,
     Mechanism,
     PureDP,
+    RandomAllocation,
     ShuffledBatches,
 )
 from deniable.risks import replaced
@@ -151,6 +153,8 @@ def _add_or_remove(
         return ApproximateTradeoff(math.inf, 1.0)
     stated = [part for part in parts if is_stated_in_divergences(part)]
     if stated:
+        if any(isinstance(part, RandomAllocation) for part in parts):
+            raise InputError("mechanism must not compose RandomAllocation with guarantees in Rényi divergences")
         if engine != "auto":
             raise InputError(f"engine must be 'auto' for guarantees in Rényi divergences, got {engine!r}")
         # failures are told apart: the rest is what happens without one
@@ -159,6 +163,19 @@ def _add_or_remove(
         ]
         rest = of(exact) if exact else None
         return with_failure(from_divergences(stated, exact, rest), failure)
+    random = [part for part in parts if isinstance(part, RandomAllocation)]
+    if random:
+        if engine not in ("auto", "grid"):
+            raise InputError(f"engine must be 'auto' or 'grid' for random allocation, got {engine!r}")
+        known = [part for part in parts if not isinstance(part, RandomAllocation)]
+        return with_failure(
+            allocated(
+                random,
+                [PureDP(part.epsilon) if isinstance(part, ApproximateDP) else part for part in known],
+                lambda these: _add_or_remove(Composition(these), "auto", tolerance, effort, n_samples, confidence, rng),
+            ),
+            failure,
+        )
     if engine == "ball":
         require("flint", purpose="engine 'ball'")
         from deniable.accounting.engines.ball import BallTradeoff
@@ -230,7 +247,7 @@ def _sharp(loss: PrivacyLoss, tolerance: float, method: str, effort: Effort) -> 
 def _composed_of_several(mechanism: Mechanism) -> bool:
     """Whether something could have been chosen after looking at earlier outputs."""
     parts = mechanism.mechanisms if isinstance(mechanism, Composition) else (mechanism,)
-    return len(parts) > 1 or any(getattr(part, "steps", 1) > 1 for part in parts)
+    return len(parts) > 1 or any(isinstance(part, RandomAllocation) or getattr(part, "steps", 1) > 1 for part in parts)
 
 
 def _direct(loss: PrivacyLoss) -> Tradeoff:

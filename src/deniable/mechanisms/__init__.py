@@ -4,6 +4,7 @@ A mechanism is a frozen, validated description of a randomised algorithm seen by
 out of its input. It computes nothing: ``deniable.curves`` turns it into what an attacker can do.
 """
 
+from deniable.mechanisms.allocation import RandomAllocation
 from deniable.mechanisms.core import (
     ADJACENCIES,
     ApproximateDP,
@@ -40,6 +41,7 @@ __all__ = [
     "Mechanism",
     "NoisyGradientDescent",
     "PureDP",
+    "RandomAllocation",
     "RandomizedResponse",
     "RenyiDP",
     "ShuffledBatches",

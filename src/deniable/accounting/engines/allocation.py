@@ -1,0 +1,353 @@
+"""Epochs of random allocation, composed with each other and with everything else, on a certified lattice.
+
+The one-epoch law of S = dP/dQ comes from :mod:`deniable.accounting.steps.allocation`, once larger and once smaller in
+convex order. Both are brought onto a lattice of log S in the same way, so that log-ratios of independent parts add on
+one lattice; the composition is that of :mod:`deniable.accounting.engines.grid`. What a law has lost is charged to its
+tilted law: with L1 errors a under "out" and b under "in" the law tilted by e^{cL}, 0 ≤ c ≤ 1, is wrong by at most
+a^{1−c}·b^c ≤ max(a, b), over its size M(c).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from scipy.special import log_ndtr
+
+from deniable._check import FloatArray
+from deniable.accounting.engines.cells import Cells, Law, above, all_cells, below, widest_step
+from deniable.accounting.engines.convex_order import EPS, Atoms
+from deniable.accounting.engines.convex_order import above as larger
+from deniable.accounting.engines.convex_order import below as smaller
+from deniable.accounting.engines.failure import with_failure
+from deniable.accounting.engines.finite import FiniteLaw, FiniteTradeoff
+from deniable.accounting.engines.grid import _MIRRORED, GridTradeoff, Lattice, _around, _log_sum, _Product, _sums
+from deniable.accounting.engines.inversion import Region
+from deniable.accounting.loss import PrivacyLoss
+from deniable.accounting.steps.allocation import SHARPEST, Allocation, Sums
+from deniable.curves import BracketTradeoff, Direction, Side, SmallestTradeoff, Tradeoff
+from deniable.mechanisms import GaussianDP, Mechanism, RandomAllocation, SubsampledGaussian
+
+METHOD = "law of an epoch bracketed in convex order, composed on a certified grid"
+_BRACKETED = "the upper bound is of a stronger attacker, the lower one of what some attackers reach"
+_THRESHOLDS = (0.5, 0.65, 0.8, 1.0)  # for the largest batch, in units of a contribution
+POINTS = 1 << 18  # of the composed lattice
+_MOST_NODES = 1 << 19  # of one epoch
+_TRIMMED = 0.05  # of the error of a law: what its ends may weigh that are left out
+_OCTAVE = 4  # spacings an octave: neighbouring thresholds share the laws laid on them
+_BISECTIONS = 40  # of the tilt: only the width depends on how near it comes
+
+
+def _trimmed(sums: Sums) -> tuple[Atoms, float, float]:
+    """The whole law without ends that weigh no more than its error, and what was left out, in mass and mass times sum.
+
+    Rounding stands there; divided by a small sum, or raised to a power, it would look like more.
+    """
+    atoms = sums.up_to(len(sums.classes))
+    mass, moment = np.cumsum(atoms.mass), np.cumsum((atoms.mass * atoms.point)[::-1])[::-1]
+    first = int(np.searchsorted(mass, _TRIMMED * sums.lost))
+    last = int(np.searchsorted(-moment, -_TRIMMED * sums.moved))
+    left, right = atoms.mass[:first], atoms.mass[last:]
+    lost, moved = left.sum() + right.sum(), left @ atoms.point[:first] + right @ atoms.point[last:]
+    return Atoms(atoms.point[first:last], atoms.mass[first:last]), float(lost), float(moved)
+
+
+class _Guide:
+    """Cumulants of log S from a coarse picture of its law: they lay out lattices and bound nothing."""
+
+    def __init__(self, sums: Sums, batches: int) -> None:
+        atoms, _, _ = _trimmed(sums)
+        every = np.geomspace(atoms.point[0], atoms.point[-1], 1 << 12)
+        cuts = np.unique(np.searchsorted(atoms.point, every[:-1]))
+        mass = np.add.reduceat(atoms.mass, cuts)
+        mean = np.add.reduceat(atoms.mass * atoms.point, cuts) / mass / batches
+        self.log_mass, self.loss = np.log(mass), np.log(mean)
+        self.ends = float(np.log(atoms.point[0] / batches)), float(np.log(atoms.point[-1] / batches))
+
+    def cumulants(self, c: float) -> tuple[float, float, float]:
+        """K, K′ and K″ at c."""
+        exponent = self.log_mass + c * self.loss
+        top = float(exponent.max())
+        weight = np.exp(exponent - top)
+        total = float(weight.sum())
+        first = float(weight @ self.loss) / total
+        return top + math.log(total), first, float(weight @ (self.loss - first) ** 2) / total
+
+    def log_mgf(self, points: FloatArray) -> FloatArray:
+        """K at several points."""
+        return np.array([self.cumulants(float(c))[0] for c in points])
+
+
+@dataclass(frozen=True)
+class Epochs:
+    """``count`` epochs of one allocation."""
+
+    step: Allocation
+    count: int
+    _laws: dict[tuple[Side, float], tuple[Law, float]] = field(default_factory=dict, repr=False, compare=False)
+
+    @cached_property
+    def guide(self) -> _Guide:
+        """What lays out the lattices."""
+        return _Guide(self.step.above, self.step.batches)
+
+    def law(self, spacing: float, side: Side) -> tuple[Law, float]:
+        """One epoch on a lattice of log S, and the L1 error under either world."""
+        if (side, spacing) not in self._laws:
+            if len(self._laws) > 16:
+                self._laws.clear()
+            self._laws[side, spacing] = self._lay(spacing, side)
+        return self._laws[side, spacing]
+
+    def _lay(self, spacing: float, side: Side) -> tuple[Law, float]:
+        sums = self.step.above if side == "upper" else self.step.below
+        atoms, left_out, left_moved = _trimmed(sums)
+        batches = self.step.batches
+        atoms = atoms._replace(point=atoms.point / batches)
+        low, high = math.log(atoms.point[0]), math.log(atoms.point[-1])
+        first = low - 1.5 * spacing
+        values = first + spacing * np.arange(math.ceil((high - first) / spacing) + 3)
+        spread = (larger if side == "upper" else smaller)(atoms, np.exp(values))
+        inside = float(np.max(np.abs(values))) + 8  # rounding of exp, of values and of points: relative, of S
+        lost = sums.lost + left_out + spread.error + 16 * EPS
+        moved = (sums.moved + left_moved) / batches + spread.moment_error + self.step.shift + 2 * EPS * inside
+        keep = np.flatnonzero(spread.mass > 0)
+        part = slice(int(keep[0]), int(keep[-1]) + 1)
+        with np.errstate(divide="ignore"):
+            log_mass = np.log(spread.mass[part])
+        return Law(float(values[part.start]), log_mass, float(self.count), 0.0), max(lost, moved) * (1 + 1e-9)
+
+
+@dataclass(frozen=True, eq=False)
+class AllocatedLoss(PrivacyLoss):
+    """A composed loss with epochs of random allocation in it."""
+
+    epochs: tuple[Epochs, ...] = ()
+
+    @classmethod
+    def with_epochs(cls, rest: PrivacyLoss, epochs: tuple[Epochs, ...]) -> AllocatedLoss:
+        """Add epochs to a loss."""
+        return cls(
+            rest.noise, rest.rate, rest.steps, rest.gaussian, rest.randomized_responses, rest.others, epochs=epochs
+        )
+
+    @property
+    def _alone(self) -> bool:
+        return self.steps.size == 0 and self.gaussian == 0 and not (self.randomized_responses or self.others)
+
+    @cached_property
+    def lowest(self) -> float:
+        """−∞: the largest and the least term are unbounded."""
+        return -math.inf
+
+    @cached_property
+    def highest(self) -> float:
+        """∞, likewise."""
+        return math.inf
+
+    def cumulants(self, c: float) -> tuple[float, float, float]:
+        """Those of the rest and, as a guide, those of the epochs."""
+        found = np.zeros(3) if self._alone else np.array(super().cumulants(c))
+        for part in self.epochs:
+            found = found + part.count * np.array(part.guide.cumulants(c))
+        return float(found[0]), float(found[1]), float(found[2])
+
+    def log_mgf(self, points: FloatArray) -> FloatArray:
+        """K at several points, likewise."""
+        found = np.zeros(points.shape) if self._alone else super().log_mgf(points)
+        return found + sum(part.count * part.guide.log_mgf(points) for part in self.epochs)
+
+    def reach(self) -> tuple[float, float]:
+        """Least and largest loss of one epoch."""
+        ends = [part.guide.ends for part in self.epochs]
+        return min(low for low, _ in ends), max(high for _, high in ends)
+
+
+@dataclass(frozen=True)
+class AllocationTradeoff(GridTradeoff):
+    """Two-sided bounds on a composition with epochs of random allocation in it."""
+
+    loss: AllocatedLoss
+    points: int = POINTS
+
+    def _hockey_stick_at(self, log_gamma: float, direction: Direction, side: Side) -> float:
+        """Beyond a lattice: H_γ falls with γ, and H_γ − (1 − γ), the hockey stick of the other order, rises."""
+        lattice = self._lattice(log_gamma, direction, side)
+        if side == "upper" and not lattice.holds(log_gamma):
+            last = lattice.first + lattice.spacing * (lattice.above_out.size - 2)
+            if log_gamma > last:
+                return super()._hockey_stick_at(last, direction, side)
+            least = lattice.first + lattice.spacing
+            known = super()._hockey_stick_at(least, direction, side)
+            return min(known + (math.exp(least) - math.exp(log_gamma)) * (1 + 8 * EPS), 1.0)
+        return super()._hockey_stick_at(log_gamma, direction, side)
+
+    def _lattice(self, threshold: float, direction: Direction, side: Side) -> Lattice:
+        """Tilts stop at 0 and 1: all thresholds beyond share a lattice."""
+        low, high = self._typical
+        if direction == "remove":
+            low, high = -high, -low
+        return super()._lattice(min(max(threshold, low), high), direction, side)
+
+    @cached_property
+    def _typical(self) -> tuple[float, float]:
+        return self.loss.cumulants(0.0)[1], self.loss.cumulants(1.0)[1]
+
+    def _composed(self, design: float, direction: Direction, side: Side) -> Lattice:
+        return _composed(self.loss, design, direction, side, self.points)
+
+
+def _tilt(loss: AllocatedLoss, threshold: float) -> tuple[Region, float]:
+    """Region and tilt in [0, 1] at which a threshold is typical, or the nearest."""
+    if threshold >= loss.cumulants(1.0)[1]:
+        return "right", 1.0
+    if threshold <= loss.cumulants(0.0)[1]:
+        return "left", 0.0
+    low, high = 0.0, 1.0
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if loss.cumulants(middle)[1] < threshold else (low, middle)
+        if high - low < 1e-3:
+            break
+    return "middle", (low + high) / 2
+
+
+def _composed(loss: AllocatedLoss, threshold: float, direction: Direction, side: Side, points: int) -> Lattice:
+    """Build the tilted composed law around a threshold."""
+    region, c = _tilt(loss, threshold if direction == "add" else -threshold)
+    growth, width, above_c, log_up, below_c, log_down = _around(loss, c)
+    up, down = above_c - c, below_c - c
+    reach_up, reach_down = (log_up - growth + 39.0) / up, (log_down - growth + 39.0) / down
+    high, low = float(reach_up.min()), float(reach_down.max())
+    margin = 0.02 * (high - low)
+    low, high = low - margin, high + margin
+    witnesses = (float(up[np.argmin(reach_up)]), float(down[np.argmax(reach_down)]))
+    least, largest = loss.reach()
+    widest = max(largest - least, 0.0 if loss._alone else widest_step(loss, c))
+    widest = max([widest, *(end - start for start, end in (step.range(c) for step, _ in loss.others))])
+    spacing = max((high - low) / (points - 8), widest / _MOST_NODES)
+    spacing = 2 ** (math.ceil(_OCTAVE * math.log2(spacing)) / _OCTAVE)
+    if direction == "remove":
+        low, c, region, witnesses = -high, 1 - c, _MIRRORED[region], (-witnesses[1], -witnesses[0])
+    errors: list[float] = []
+    laws = _laws(loss, spacing, c, direction, side, errors)
+    product = _Product.of(laws, (c, c + witnesses[0], c + witnesses[1], 0.0), spacing, points)
+    start = math.floor((low - product.first) / spacing)
+    first = product.first + spacing * start
+    growth, *beside, total = product.log_mgf
+    tilted, error = product.tilted(points)
+    window = (first + spacing * points, first)
+    wraps = (product.last >= window[0], product.first < first)
+    for offset, end, grown, beyond in zip(witnesses, window, beside, wraps, strict=True):
+        if beyond:
+            error += math.exp(min(grown - growth - offset * end, 0.0))
+    error += product.lost + sum(errors)
+    out, inside = _sums(np.roll(tilted, -(start % points)), region, c, spacing)
+    mass = math.exp(min(total, 700.0)) if side == "lower" else 1.0
+    return Lattice(region, c, threshold, width, first, spacing, growth, mass, out, inside, error, product.paid)
+
+
+def _laws(
+    loss: AllocatedLoss, spacing: float, c: float, direction: Direction, side: Side, errors: list[float]
+) -> Iterator[tuple[Law, float]]:
+    """Every part on the lattice; errors of the epochs' tilted laws are added to ``errors``."""
+    if not loss._alone:
+        tilt = 1 - c if direction == "remove" else c
+        for part in all_cells(loss, spacing, tilt):
+            cells = part.flipped(spacing) if direction == "remove" else part
+            yield (above(cells, spacing), 0.0) if side == "upper" else below(cells, spacing)
+    for step, count in loss.others:
+        found = step.cells(spacing, 1 - c if direction == "remove" else c)
+        # masses above an edge are known up to a factor: of single cells the errors add up
+        tails = max(float(np.cumsum(mass[::-1]).sum()) for mass in (found.p, found.q))
+        lost = max(found.lost) + 2 * found.relative_error * tails + found.centre_error
+        lost += max(1 - float(found.p.sum()), 1 - float(found.q.sum()), 0.0)  # what one world alone produces, too
+        part = Cells(found.first, found.p, found.q, found.centre, float(count), 0.0)
+        cells = part.flipped(spacing) if direction == "remove" else part
+        law, cost = (above(cells, spacing), 0.0) if side == "upper" else below(cells, spacing)
+        errors.append(count * lost / math.exp(_log_sum(law.log_mass + c * law.values(spacing))))
+        yield law, cost
+    for epochs in loss.epochs:
+        law, error = epochs.law(spacing, side)
+        if direction == "remove":
+            values = law.values(spacing)
+            law = Law(-float(values[-1]), (law.log_mass + values)[::-1], law.steps, law.lost)
+        size = math.exp(_log_sum(law.log_mass + c * law.values(spacing)))
+        errors.append(epochs.count * error / size)
+        yield law, 0.0
+
+
+def allocated(
+    parts: Sequence[RandomAllocation], rest: Sequence[Mechanism], others: Callable[[list[Mechanism]], Tradeoff]
+) -> Tradeoff:
+    """Return the trade-off of epochs of random allocation and the ``rest``; ``others`` gives that of Gaussian parts.
+
+    k of t batches, from above: a random partition of the batches into r = t mod k groups of ⌊t/k⌋ + 1 and k − r of
+    ⌊t/k⌋, told, with one batch a group, is a uniform choice of k batches; all partitions give the same curve, and H is
+    jointly convex. From below: the sum of an epoch's batches is N(0, tσ²) against N(k, tσ²), and whether the largest
+    exceeds a threshold is one bit an epoch. Noise so small that terms overflow is bounded in the same way, from above
+    by telling the batches.
+    """
+    upper, exact, loose, told = Counter[Allocation](), Counter[Allocation](), 0.0, 0.0
+    full = 0.0
+    wide = []
+    for part in parts:
+        sigma, t, k, epochs = part.noise_multiplier, part.batches, part.batches_per_record, part.epochs
+        if k == t:
+            full += epochs * t / sigma**2
+            continue
+        if sigma < SHARPEST:
+            told += epochs * k / sigma**2
+        else:
+            size, larger_groups = divmod(t, k)
+            upper[Allocation(sigma, size + 1)] += larger_groups * epochs
+            upper[Allocation(sigma, size)] += (k - larger_groups) * epochs
+        if k == 1 and sigma >= SHARPEST:
+            exact[Allocation(sigma, t)] += epochs
+        else:
+            wide.append(part)
+            loose += epochs * k * (k / t) / sigma**2
+    told += sum(count / step.sigma**2 for step, count in upper.items() if step.batches == 1)
+    steps = [Epochs(step, count) for step, count in upper.items() if step.batches > 1 and count > 0]
+    known = {epochs.step: epochs for epochs in steps}
+    gentle = [m for m in rest if not _is_sharp(m)]
+    found = _composition(gentle, tuple(steps), (full + told) * (1 + 16 * EPS), others)
+    sharp = [m for m in rest if isinstance(m, SubsampledGaussian) and _is_sharp(m)]
+    if not (wide or sharp):
+        return found
+    never = math.fsum(m.steps * math.log1p(-m.sample_rate) for m in sharp)
+    above_all = with_failure(found, min(-math.expm1(never) * (1 + 16 * EPS), 1.0))
+    ours = tuple(known.get(step, Epochs(step, count)) for step, count in exact.items())
+    reached = [_composition(gentle, ours, (full + loose) * (1 - 16 * EPS), others)]
+    for part in wide:
+        reached += [bit for bit in (_largest_batch(part, level) for level in _THRESHOLDS) if bit is not None]
+    return BracketTradeoff(above_all, SmallestTradeoff(tuple(reached)), method=f"{METHOD}; {_BRACKETED}")
+
+
+def _is_sharp(mechanism: Mechanism) -> bool:
+    return isinstance(mechanism, SubsampledGaussian) and mechanism.noise_multiplier < 0.1 and mechanism.sample_rate < 1
+
+
+def _composition(
+    rest: Sequence[Mechanism], epochs: tuple[Epochs, ...], squared: float, others: Callable[[list[Mechanism]], Tradeoff]
+) -> Tradeoff:
+    parts = [*rest, GaussianDP(math.sqrt(squared))] if squared > 0 or not (rest or epochs) else list(rest)
+    if not epochs:
+        return others(parts)
+    return AllocationTradeoff(AllocatedLoss.with_epochs(PrivacyLoss.of(parts), epochs), method=METHOD)
+
+
+def _largest_batch(part: RandomAllocation, level: float) -> Tradeoff | None:
+    """The attacker who counts the epochs in which some batch exceeds ``level``."""
+    sigma, t, k = part.noise_multiplier, part.batches, part.batches_per_record
+    log_false = float(log_ndtr(level / sigma))
+    false = -math.expm1(t * log_false)
+    hit = -math.expm1((t - k) * log_false + k * float(log_ndtr((level - 1) / sigma)))
+    if not 1e-12 < false < hit < 1 - 1e-12:
+        return None
+    error = 1e-11  # of either probability, and of its complement: t·log Φ is good to 1e-13 of itself
+    return FiniteTradeoff.of(FiniteLaw.bits(part.epochs, hit, false, error))

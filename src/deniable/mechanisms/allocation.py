@@ -1,0 +1,59 @@
+"""Random allocation: every record enters a fixed number of batches an epoch, chosen at random."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from deniable._check import InputError, integer, number
+from deniable.mechanisms.core import Mechanism
+
+
+@dataclass(frozen=True)
+class RandomAllocation(Mechanism):
+    """DP-SGD in which each record goes into ``batches_per_record`` of ``batches`` batches in every epoch.
+
+    Also known as balls in bins. The batches are chosen uniformly, freshly in every epoch, for each record by itself;
+    the sizes of the batches vary, and sums of clipped gradients are divided by a public constant.
+
+    Parameters
+    ----------
+    noise_multiplier
+        Standard deviation of the noise divided by the clipping norm; above 0 and finite.
+    batches
+        Number t of batches in an epoch, a whole number of at least 1.
+    epochs
+        Number of epochs, at least 1.
+    batches_per_record
+        How many different batches of an epoch a record enters, from 1 to ``batches``.
+
+    Notes
+    -----
+    The record is *added or removed*: out, an epoch releases N(0, σ²I_t); in, the mixture of N(Σ_{i∈A} e_i, σ²I_t) over
+    all sets A of ``batches_per_record`` batches. For one batch a record both bounds are certified and close; for more,
+    the upper bound is that of a random partition of the batches into as many groups, one batch a group, which is told
+    (joint convexity), and the lower one is what the sum of all batches, or the largest, reveals. Shuffling a data set
+    and cutting it into batches of equal size is *not* this mechanism: there a removal moves other records.
+    Source: Chua et al. 2024 (arXiv 2412.16802), Feldman and Shenfeld 2025 (arXiv 2502.08202).
+    """
+
+    noise_multiplier: float
+    batches: int
+    epochs: int = 1
+    batches_per_record: int = 1
+
+    def __post_init__(self) -> None:
+        sigma = number(
+            "noise_multiplier", self.noise_multiplier, above=0.0, hint="training without noise has no membership bound"
+        )
+        if sigma == float("inf"):
+            raise InputError("noise_multiplier must be finite, got inf; a release of pure noise needs no bound")
+        object.__setattr__(self, "noise_multiplier", sigma)
+        object.__setattr__(self, "batches", integer("batches", self.batches, at_least=1))
+        object.__setattr__(self, "epochs", integer("epochs", self.epochs, at_least=1))
+        per_record = integer("batches_per_record", self.batches_per_record, at_least=1)
+        if per_record > self.batches:
+            raise InputError(
+                f"batches_per_record must be at most batches={self.batches}, got {per_record}: "
+                "a record enters a batch once"
+            )
+        object.__setattr__(self, "batches_per_record", per_record)

@@ -1,0 +1,126 @@
+"""Random allocation against quadrature, played-out attacks, other mechanisms and its own order."""
+
+import math
+
+import numpy as np
+import pytest
+
+import deniable as dn
+from oracles.allocation import hockey_stick, two_of_three, with_gaussian
+
+
+@pytest.mark.parametrize(("sigma", "batches"), [(0.5, 2), (1.0, 2), (3.0, 2), (0.7, 3), (2.0, 3)])
+def test_brackets_contain_quadrature(sigma, batches):
+    t = dn.tradeoff(dn.RandomAllocation(sigma, batches))
+    for gamma in (0.2, 0.7, 1.0, 1.3, 2.5, 6.0):
+        truth = hockey_stick(sigma, batches, gamma)
+        dual = truth - 1 + gamma  # γ·H_{1/γ} with the worlds exchanged
+        low, high = (t.hockey_stick(gamma, "add", side) for side in ("lower", "upper"))
+        assert low - 1e-12 <= truth <= high + 1e-12
+        assert high - low < 1e-6
+        low, high = (gamma * t.hockey_stick(1 / gamma, "remove", side) for side in ("lower", "upper"))
+        assert low - 1e-12 <= dual <= high + 1e-12
+
+
+@pytest.mark.parametrize(("sigma", "mu"), [(1.0, 0.5), (0.6, 1.5)])
+def test_composition_with_a_gaussian(sigma, mu):
+    t = dn.tradeoff(dn.RandomAllocation(sigma, 2) + dn.GaussianDP(mu))
+    for gamma in (0.5, 1.0, 3.0):
+        low, high = (t.hockey_stick(gamma, "add", side) for side in ("lower", "upper"))
+        assert low - 1e-12 <= with_gaussian(sigma, mu, gamma) <= high + 1e-12
+        assert high - low < 1e-5
+
+
+def log_ratios(rng, sigma, batches, epochs, n, present):
+    found = np.zeros(n)
+    for _ in range(epochs):
+        x = sigma * rng.standard_normal((n, batches))
+        if present:
+            x[np.arange(n), rng.integers(batches, size=n)] += 1
+        found += np.log(np.mean(np.exp((2 * x - 1) / (2 * sigma**2)), axis=1))
+    return found
+
+
+@pytest.mark.parametrize(("sigma", "batches", "epochs"), [(1.0, 60, 4), (0.6, 20, 3)])
+def test_the_attack_played_out_reaches_the_curve_and_half_the_noise_breaks_it(sigma, batches, epochs):
+    rng, n = np.random.default_rng(5), 20_000
+    absent, present = (log_ratios(rng, sigma, batches, epochs, n, world) for world in (False, True))
+    t = dn.tradeoff(dn.RandomAllocation(sigma, batches, epochs))
+    slack = 4 / math.sqrt(n)
+    reached = np.mean(present > 0) - np.mean(absent > 0)
+    assert t.advantage(side="lower") - slack <= reached <= t.advantage() + slack
+    threshold = np.quantile(absent, 0.95)
+    assert t.tpr(0.05, "lower") - 2 * slack <= np.mean(present > threshold) <= t.tpr(0.05) + 2 * slack
+    absent, present = (log_ratios(rng, sigma / 2, batches, epochs, n, world) for world in (False, True))
+    assert np.mean(present > 0) - np.mean(absent > 0) > t.advantage() + 2 * slack
+
+
+@pytest.mark.parametrize("run", [(1.0, 100, 5), (0.8, 50, 1), (1.0, 1000, 20), (5.0, 300, 50), (0.4, 30, 2)])
+def test_brackets_are_narrow_and_ordered(run):
+    t = dn.tradeoff(dn.RandomAllocation(*run))
+    low, high = t.advantage(side="lower"), t.advantage()
+    assert 0 <= high - low <= 1e-6
+    fpr = np.array([1e-6, 1e-4, 1e-2, 0.3])
+    assert np.all(t.tpr(fpr, "lower") <= t.tpr(fpr))
+    assert t.epsilon(1e-5, side="lower") <= t.epsilon(1e-5)
+    assert t.delta(t.epsilon(1e-5)) <= 1e-5
+
+
+def test_never_worse_than_full_knowledge_nor_better_than_the_sum():
+    for sigma, batches, epochs in ((0.5, 40, 3), (2.0, 500, 10)):
+        t = dn.tradeoff(dn.RandomAllocation(sigma, batches, epochs))
+        told = dn.tradeoff(dn.GaussianDP(math.sqrt(epochs) / sigma))
+        summed = dn.tradeoff(dn.GaussianDP(math.sqrt(epochs / batches) / sigma))
+        assert t.advantage() <= told.advantage()
+        assert t.advantage(side="lower") >= summed.advantage()
+
+
+def test_one_batch_and_all_batches_are_gaussian():
+    assert dn.tradeoff(dn.RandomAllocation(2.0, 1, 9)).advantage() == pytest.approx(
+        dn.tradeoff(dn.GaussianDP(1.5)).advantage(), rel=1e-13
+    )
+    assert dn.tradeoff(dn.RandomAllocation(2.0, 4, 9, 4)).advantage() == pytest.approx(
+        dn.tradeoff(dn.GaussianDP(3.0)).advantage(), rel=1e-13
+    )
+
+
+@pytest.mark.parametrize("sigma", [0.7, 1.5])
+def test_two_of_three_batches_lie_in_the_bracket(sigma):
+    t = dn.tradeoff(dn.RandomAllocation(sigma, 3, 1, 2))
+    for gamma in (0.6, 1.0, 2.0):
+        truth = two_of_three(sigma, gamma)
+        assert t.hockey_stick(gamma, "add", "lower") <= truth + 1e-5
+        assert truth <= t.hockey_stick(gamma, "add", "upper") + 1e-5
+
+
+def test_little_noise_is_bracketed():
+    t = dn.tradeoff(dn.RandomAllocation(0.1, 1000))
+    assert 0.99 < t.advantage(side="lower") <= t.advantage() <= 1
+
+
+def test_a_sharp_phase_beside_costs_what_it_leaks():
+    allocation = dn.RandomAllocation(1.0, 100)
+    t = dn.tradeoff(allocation + dn.SubsampledGaussian(0.05, 1e-5, 10))
+    alone = dn.tradeoff(allocation)
+    assert alone.advantage() - 1e-6 <= t.advantage() <= alone.advantage() + 1.1e-4
+    assert t.advantage(side="lower") >= alone.advantage(side="lower") - 1e-6
+
+
+def test_refusals():
+    with pytest.raises(dn.InputError, match="batches_per_record must be at most batches=3"):
+        dn.RandomAllocation(1.0, 3, 1, 4)
+    with pytest.raises(dn.InputError, match="noise_multiplier"):
+        dn.RandomAllocation(0.0, 3)
+    with pytest.raises(dn.InputError, match="engine must be 'auto' or 'grid'"):
+        dn.tradeoff(dn.RandomAllocation(1.0, 3), engine="ball")
+    with pytest.raises(dn.InputError, match="Rényi"):
+        dn.tradeoff(dn.RandomAllocation(1.0, 3) + dn.ZeroConcentratedDP(0.1))
+
+
+def test_composition_with_other_laws_costs_at_least_either_and_at_most_both():
+    allocation, other = dn.RandomAllocation(1.0, 50), dn.Laplace(2.0)
+    t, first, second = (dn.tradeoff(m) for m in (allocation + other, allocation, other))
+    for gamma in (0.7, 1.0, 2.0):
+        assert t.hockey_stick(gamma) >= max(first.hockey_stick(gamma, "add", "lower"), second.hockey_stick(gamma))
+        assert t.hockey_stick(gamma, "add", "lower") <= first.hockey_stick(1.0) + second.hockey_stick(gamma)
+    assert 0 <= t.advantage() - t.advantage(side="lower") < 1e-4

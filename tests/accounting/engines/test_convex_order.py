@@ -1,0 +1,72 @@
+"""Convex order of discretised measures: masses and means stay, potentials lie on their side."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deniable.accounting.engines.convex_order import Atoms, above, below, first_group, merged
+
+
+def potential(point, mass, at):
+    return np.maximum(np.subtract.outer(at, point) * -1, 0) @ mass
+
+
+def measure(seed, size, kind):
+    rng = np.random.default_rng(seed)
+    point = np.sort(rng.uniform(1.0, 2.0, size)) if kind == "even" else np.exp(np.sort(rng.normal(0, 1, size)))
+    mass = rng.uniform(0.5, 1.5, size) if kind == "even" else rng.exponential(1.0, size) ** 3
+    return Atoms(point, mass / mass.sum())
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.integers(0, 10**6), st.integers(100, 400), st.integers(4, 60), st.sampled_from(["even", "uneven"]), st.booleans()
+)
+def test_potentials_on_either_side(seed, size, cells, kind, geometric):
+    atoms = measure(seed, size, kind)
+    low, high = atoms.point[0] * 0.9, atoms.point[-1] * 1.05
+    nodes = np.geomspace(low, high, cells) if geometric else np.linspace(low, high, cells)
+    at = np.union1d(np.concatenate([nodes, atoms.point]), np.linspace(low / 2, high * 1.1, 500))
+    truth = potential(*atoms, at)
+    upper, (lower, error, _) = above(atoms, nodes).mass, below(atoms, nodes)
+    if error >= 1:  # so few nodes that no smaller law exists: nothing is claimed
+        assert cells < 40
+        lower = upper
+        truth = np.maximum(truth, potential(nodes, lower, at))
+    assert (upper >= 0).all()
+    assert (lower >= 0).all()
+    assert np.all(potential(nodes, upper, at) >= potential(*atoms, at) - 1e-13)
+    assert np.all(potential(nodes, lower, at) <= truth + 1e-13)
+    for mass in (upper, lower):
+        assert mass.sum() == pytest.approx(1, abs=1e-12)
+        assert mass @ nodes == pytest.approx(atoms.mass @ atoms.point, rel=1e-12)
+
+
+def test_the_lower_side_without_depth_would_be_wrong():
+    atoms = measure(1, 300, "even")
+    nodes = np.linspace(0.9, 2.1, 20)
+    split = above(atoms, nodes).mass
+    at = np.linspace(0.9, 2.1, 400)
+    assert np.max(potential(nodes, split, at) - potential(*atoms, at)) > 1e-4
+
+
+def test_both_sides_close_in_with_the_square_of_the_cells():
+    atoms = measure(2, 200_000, "even")
+    widths = []
+    for cells in (50, 100):
+        nodes = np.linspace(0.9, 2.1, cells)
+        at = np.array([1.4])
+        upper, lower = (potential(nodes, side(atoms, nodes).mass, at)[0] for side in (above, below))
+        widths.append(upper - lower)
+    assert widths[1] < 0.35 * widths[0]
+
+
+def test_a_group_is_merged_into_its_mean():
+    atoms = Atoms(np.array([1.0, 1.1, 1.2, 5.0]), np.array([0.2, 0.2, 0.2, 0.4]))
+    count, mean = first_group(atoms, 0.5)
+    assert count == 3
+    assert mean == pytest.approx(1.1)
+    together = merged(atoms, count, mean)
+    assert together.point.tolist() == [mean, 5.0]
+    assert together.mass.tolist() == pytest.approx([0.6, 0.4])
