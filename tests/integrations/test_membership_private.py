@@ -20,7 +20,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import check_estimator
 
 from deniable import InputError, MembershipPrivate
-from deniable.noise import mechanism
+from deniable.noise import methods
 
 X, Y = load_breast_cancer(return_X_y=True)
 X = StandardScaler().fit_transform(X)[:, :6]
@@ -148,9 +148,9 @@ CHECKED = [
 @pytest.mark.parametrize(("estimator", "bound"), CHECKED, ids=lambda v: v if isinstance(v, str) else type(v).__name__)
 def test_check_estimator(estimator, bound, monkeypatch):
     """Every check of scikit-learn passes; one is skipped without the environment variable SCIPY_ARRAY_API."""
-    monkeypatch.setattr(mechanism, "_LARGEST_ENUMERATION", 100)  # the checks have many small data sets
+    monkeypatch.setattr(methods, "_LARGEST_ENUMERATION", 100)  # the checks have many small data sets
     # scores are checked, too, so regressions need enough resamples for little noise; logistic fits are slow
-    enough = {"n_resamples": 8, "confidence": 0.8} if is_classifier(estimator) else {"n_resamples": 16}
+    enough = {"n_resamples": 8, "confidence": 0.8} if is_classifier(estimator) else {"n_resamples": 32}
     enough |= {"bound": bound, "allow_estimate": bound == "swap"}  # the checks hand in several targets and classes
     model = MembershipPrivate(estimator, eta=0.45, random_state=0, insecure_testing_seed=0, **enough)
     with warnings.catch_warnings():

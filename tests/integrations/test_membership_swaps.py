@@ -14,7 +14,7 @@ from sklearn.svm import LinearSVC
 from deniable import InputError, MembershipPrivate, exact_membership
 from deniable.integrations.sklearn_parameters import codec_for
 from deniable.integrations.sklearn_swaps import ClosedForm, closed_form
-from deniable.noise import GaussianNoise, mechanism
+from deniable.noise import GaussianNoise, methods
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(60, 3)) * [1.0, 3.0, 0.5] + [0.0, 2.0, -1.0]
@@ -105,7 +105,7 @@ THREE = np.digitize(T, np.quantile(T, [0.3, 0.6]))
 )
 def test_everything_else_is_refused_and_says_why(estimator, target, reason):
     model = MembershipPrivate(estimator, **QUICK | {"n_resamples": 24, "eta": 0.4})
-    with pytest.raises(InputError, match=rf"use bound='centre'.*here because.*{re.escape(reason)}"):
+    with pytest.raises(InputError, match=rf"use bound='auto'.*here because.*{re.escape(reason)}"):
         model.fit(X, target)
     with pytest.warns(UserWarning, match="no guarantee"):
         model.set_params(allow_estimate=True).fit(X, target)
@@ -159,7 +159,7 @@ SMALL_TARGET = SMALL[:, 0] + np.random.default_rng(9).normal(size=10)
 )
 def test_the_optimal_attack_stays_below_the_certificate(estimator, target, monkeypatch):
     """The release must not enumerate the training sets here, as it would with so few records; the oracle does."""
-    monkeypatch.setattr(mechanism, "_LARGEST_ENUMERATION", 0)
+    monkeypatch.setattr(methods, "_LARGEST_ENUMERATION", 0)
     eta, rows = 0.2, SMALL if target is not None else SMALL[:8]
     model = MembershipPrivate(estimator, **QUICK | {"eta": eta, "n_resamples": 256}).fit(rows, target)
     assert "closed form" in model.certificate_.coupling

@@ -132,7 +132,7 @@ def test_results_of_other_functions_become_reports():
 
 def test_a_release_becomes_a_report():
     data = np.random.default_rng(0).normal(size=(60, 2))
-    released = dn.release(lambda rows: rows.mean(axis=0), data, eta=0.1, rng=0)
+    released = dn.release(lambda rows: rows.mean(axis=0), data, eta=0.1, bound="centre", rng=0)
     made = dn.assess(released)
     assert made.numbers["release.eta"].value == released.certificate.eta
     assert made.numbers["bound.advantage"].value == released.certificate.tradeoff.advantage()

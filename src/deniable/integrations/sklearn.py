@@ -70,7 +70,8 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         "centre" covers every record for any estimator. "swap" needs much less noise; it covers every record for
         ``Ridge``, ``LinearRegression``, two-class ``LogisticRegression`` with its l2 penalty, ``EmpiricalCovariance``
         and ``PCA``, whose parameters then are the exact minimum (solver and tolerance do not matter). For all others,
-        and for options without a closed form, it is refused, with the reason.
+        and for options without a closed form, it is refused, with the reason. "auto" takes the better of the two where
+        both serve; "direct" is for estimators with at most three parameters and needs ``n_resamples`` of thousands.
     allow_estimate
         As in :func:`deniable.release`: "swap" also where nothing is proven, without a guarantee and with a warning.
     get_parameters, set_parameters
@@ -265,7 +266,7 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         self, rows: FloatArray, target: Any, classes: NDArray[Any] | None, n_train: int
     ) -> ClosedForm | str | None:
         """Return the closed form of a swap, the reason why there is none, or None if it was not asked for."""
-        if self.bound != "swap" or self.noise == "published":
+        if self.bound not in ("swap", "auto") or self.noise == "published":
             return None
         if self.get_parameters is not None:
             return "an estimator given by two functions has no swap bound in closed form"

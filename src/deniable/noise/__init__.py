@@ -1,6 +1,6 @@
 """Release with a membership guarantee: couplings, noise laws, certificates."""
 
-from deniable.noise.certificate import Certificate, Release
+from deniable.noise.certificate import Alternative, Certificate, Release, ReleaseWarning
 from deniable.noise.evidence import ReleaseError
 from deniable.noise.exact import ExactMembership, exact_membership
 from deniable.noise.laws import GaussianNoise, NormLaplaceNoise, PublishedNoise
@@ -9,6 +9,7 @@ from deniable.noise.regression import LogisticRegression, Ridge
 from deniable.noise.statistics import Covariance, Histogram, Mean, Quantile, SecondMoment
 
 __all__ = [
+    "Alternative",
     "Certificate",
     "Covariance",
     "ExactMembership",
@@ -21,6 +22,7 @@ __all__ = [
     "Quantile",
     "Release",
     "ReleaseError",
+    "ReleaseWarning",
     "Ridge",
     "SecondMoment",
     "exact_membership",

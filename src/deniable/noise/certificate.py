@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+from scipy.special import ndtri
 
-from deniable._check import FloatArray
+from deniable._check import FloatArray, choice, number
 from deniable._files import write_atomically
+from deniable._optional import require
 from deniable._shown import shown
 from deniable.curves import Tradeoff
 
@@ -21,7 +23,15 @@ GAME = (
     "the data set and the algorithm are known to the attacker; the training set is a uniform random subset of the "
     "stated size, drawn with fresh entropy; the attacker sees the released value and names one record's membership"
 )
+PRIVATE_GAME = (
+    "all records are used; the attacker knows the algorithm, its bounds, the number of records and all of them but "
+    "one, which is either the one in question or another, and names which after seeing the released value"
+)
 _FPRS = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
+
+
+class ReleaseWarning(UserWarning):
+    """What was released is safe and next to useless; the message says why and what to do."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +67,10 @@ class Certificate:
         Standard deviation of the noise on each coordinate, in the shape of the value.
     assumptions
         What has to be true for the number to hold.
+    bound
+        The way it was proved: "direct", "swap", "centre", "dp" or "published".
+    warning
+        What makes the value useless and what to do, or None.
     """
 
     eta: float
@@ -75,6 +89,13 @@ class Certificate:
     noise_scale: FloatArray = field(repr=False)
     records: tuple[int, ...] | None = None
     assumptions: tuple[str, ...] = ()
+    bound: str = "centre"
+    warning: str | None = None
+
+    @property
+    def floor(self) -> float:
+        """TPR that cannot be excluded at any FPR, however low; from a sampled certificate it shrinks with more runs."""
+        return float(self.tradeoff.tpr(1e-15))
 
     @property
     def holds(self) -> bool:
@@ -112,12 +133,21 @@ class Certificate:
         claim = f"no attack names a record's membership with accuracy above {accuracy}"
         lines = [
             f"η ≤ {shown(self.eta, 'number', 'upper')} ({self.kind}, confidence {self.confidence:.4g}): {claim}",
-            f"TPR at 0.1 % FPR ≤ {shown(self.tradeoff.tpr(1e-3), 'number', 'upper')}",
+            f"TPR at 0.1 % FPR ≤ {shown(self.tradeoff.tpr(1e-3), 'number', 'upper')}{self._floor()}",
             f"{self.noise} noise, root mean square {spread:.4g} a coordinate; {self.sampler}",
             f"coupling: {self.coupling}; training set {self.n_train} of {self.n_records}; "
             f"{self.n_resamples} resamples, {self.algorithm_runs} runs",
         ]
+        if self.warning is not None:
+            lines.insert(0, f"WARNING: {self.warning}")
         return "\n".join([*lines, *(f"assumes: {text}" for text in self.assumptions)])
+
+    def _floor(self) -> str:
+        """What the number of runs leaves open at the lowest FPR, and what would mend it."""
+        if self.kind != "sampled" or self.floor >= 1:
+            return ""
+        least = shown(self.floor, "number", "upper")
+        return f"; at no FPR is less than {least} certified, as far as {self.n_resamples} resamples go: more lower it"
 
     def _without_promise(self, spread: float) -> str:
         """What can be said where nothing is proven."""
@@ -127,6 +157,35 @@ class Certificate:
             f"{self.noise} noise, root mean square {spread:.4g} a coordinate; {self.sampler}",
         ]
         return "\n".join([*lines, *(f"note: {text}" for text in self.assumptions)])
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """One line of the comparison behind ``bound="auto"``; root mean squares over the coordinates, in the value's units.
+
+    Attributes
+    ----------
+    bound, kind
+        The way, and whether its certificate is exact or sampled.
+    noise
+        Standard deviation of the noise it needs for the η asked for.
+    sampling
+        Standard deviation of the value over training parts: what training on a part costs; 0 if all records are used.
+    error
+        Both together: expected error against the value on all records.
+    relative_noise
+        Noise in units of ``sampling``, coordinate by coordinate; None if that is not known.
+    chosen
+        Whether it was taken.
+    """
+
+    bound: str
+    kind: Kind
+    noise: float
+    sampling: float | None
+    error: float | None
+    relative_noise: float | None
+    chosen: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,8 +200,86 @@ class Release:
         Standard deviation of the noise on each coordinate, in the shape of ``value``.
     certificate
         What was promised, and under which assumptions.
+    sampling_error
+        Standard deviation of the value over random training parts, from the whole data set, so it tells nothing of who
+        trained; 0 where all records are used (``bound="dp"``), None where nothing is known.
+    alternatives
+        What ``bound="auto"`` compared; empty otherwise.
+    names
+        Names of the coordinates, if the algorithm has them.
     """
 
     value: FloatArray
     noise_scale: FloatArray
     certificate: Certificate
+    sampling_error: FloatArray | None = None
+    alternatives: tuple[Alternative, ...] = ()
+    names: tuple[str, ...] | None = None
+
+    @property
+    def standard_error(self) -> FloatArray:
+        """Standard error of each coordinate against the value on *all* records of the data set: noise and sampling."""
+        if self.sampling_error is None:
+            return self.noise_scale
+        return np.hypot(self.noise_scale, self.sampling_error)
+
+    @property
+    def population_error(self) -> FloatArray:
+        """Standard error against the population that the records were drawn from independently: k records trained.
+
+        NaN for ``bound="dp"``, where the spread of the records was not read off the data.
+        """
+        share = self.certificate.n_train / self.certificate.n_records
+        if self.sampling_error is None or share >= 1:
+            return np.full(self.value.shape, np.nan)
+        return np.hypot(self.noise_scale, self.sampling_error / math.sqrt(1 - share))
+
+    def interval(self, confidence: float = 0.95, *, of: Literal["data", "population"] = "data") -> FloatArray:
+        """Return approximate confidence limits, shape (2, *value.shape), from the normal law.
+
+        ``of="data"``: for the value on all records; ``of="population"``: for the law that they were drawn from.
+        """
+        level = number("confidence", confidence, above=0.0, below=1.0)
+        choice("of", of, ("data", "population"))
+        error = self.standard_error if of == "data" else self.population_error
+        half = float(ndtri(0.5 + level / 2)) * error
+        return np.stack([self.value - half, self.value + half])
+
+    def to_frame(self) -> Any:
+        """Return a pandas table with one row for each coordinate: value, noise, standard error, 95 % interval."""
+        pandas: Any = require("pandas", purpose="a table of the released values")
+        low, high = self.interval()
+        columns = {
+            "value": self.value,
+            "noise": self.noise_scale,
+            "standard_error": self.standard_error,
+            "low": low,
+            "high": high,
+        }
+        return pandas.DataFrame({name: np.ravel(part) for name, part in columns.items()}, index=list(self._labels()))
+
+    def plot(self) -> Any:
+        """Return a Plotly figure of the released values with their 95 % intervals (noise and sampling)."""
+        go: Any = require("plotly.graph_objects", purpose="a picture of the released values")
+        half = np.ravel(self.interval()[1] - self.value)
+        figure = go.Figure(
+            go.Scatter(
+                x=np.ravel(self.value),
+                y=list(self._labels()),
+                error_x={"type": "data", "array": half},
+                mode="markers",
+                name="released, 95 % interval",
+            )
+        )
+        accuracy = max(self.certificate.prior, 1 - self.certificate.prior) + self.certificate.eta
+        title = f"No attack names a record's membership with accuracy above {shown(accuracy, 'number', 'upper')}"
+        figure.update_layout(
+            title=title if self.certificate.holds else "NOT a guarantee", yaxis={"autorange": "reversed"}
+        )
+        return figure
+
+    def _labels(self) -> tuple[str, ...]:
+        if self.names is not None:
+            return self.names
+        shape = self.value.shape
+        return tuple("value" if not shape else ", ".join(map(str, index)) for index in np.ndindex(shape))

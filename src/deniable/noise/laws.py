@@ -106,6 +106,20 @@ class NoiseLaw(ABC):
     def log_density(self, x: ArrayLike) -> FloatArray:
         """Return the log density of the noise at x of shape (..., d)."""
 
+    @abstractmethod
+    def radial(self, distance: FloatArray) -> FloatArray:
+        """Return log density at ρ = ``distance`` minus log density at 0."""
+
+    @property
+    @abstractmethod
+    def curvature(self) -> float:
+        """‖φ''‖, the total variation of φ', of the one-dimensional density at scale 1."""
+
+    @property
+    @abstractmethod
+    def reach(self) -> float:
+        """Distance beyond which a one-dimensional copy has less than 1e-8 of its mass."""
+
     @property
     @abstractmethod
     def standard_deviation(self) -> FloatArray:
@@ -171,6 +185,20 @@ class GaussianNoise(NoiseLaw):
             slack = _EPS * (8 + 4 * np.minimum((rho / 2 + ratio) ** 2, 1e6)) * upper
         return np.where(np.isinf(rho), 1.0, np.where(rho > 0, np.clip(value + slack, 0.0, 1.0), 0.0))
 
+    def radial(self, distance: FloatArray) -> FloatArray:
+        """−ρ²/2."""
+        return np.asarray(-(distance**2) / 2)
+
+    @property
+    def curvature(self) -> float:
+        """∫|x² − 1|φ(x)dx = 4φ(1)."""
+        return 4 / math.sqrt(2 * math.pi * math.e)
+
+    @property
+    def reach(self) -> float:
+        """2Φ(−6.5) = 8e-11."""
+        return 6.5
+
     def log_density(self, x: ArrayLike) -> FloatArray:
         """Return the log density at x of shape (..., d)."""
         return np.asarray(-(self.distance(x) ** 2) / 2 - self.dimension / 2 * np.log(2 * np.pi) - self._log_volume())
@@ -208,6 +236,20 @@ class NormLaplaceNoise(NoiseLaw):
         if self.dimension > 1:
             rho = np.where(rho > 0, rho + np.sqrt(self.dimension) * 2.0**-_GRID_BITS, 0.0)
         return hockey_stick_at_most(self.dimension, log_gamma, rho)
+
+    def radial(self, distance: FloatArray) -> FloatArray:
+        """−ρ."""
+        return -np.asarray(distance, dtype=np.float64)
+
+    @property
+    def curvature(self) -> float:
+        """φ = e^{−|x|}/2: 1 from φ'' and 1 from the jump of φ' at 0."""
+        return 2.0
+
+    @property
+    def reach(self) -> float:
+        """e^{−20} = 2e-9."""
+        return 20.0
 
     def log_density(self, x: ArrayLike) -> FloatArray:
         """Return the log density at x of shape (..., d)."""
@@ -271,6 +313,20 @@ class PublishedNoise(NoiseLaw):
         if self.dimension > 1:
             return np.ones_like(distance)
         return NormLaplaceNoise(self.scale, self.factor).leakage(log_gamma, distance)
+
+    def radial(self, distance: FloatArray) -> FloatArray:
+        """As for Laplace noise; meaningless for d > 1, where nothing is certified."""
+        return NormLaplaceNoise(self.scale, self.factor).radial(distance)
+
+    @property
+    def curvature(self) -> float:
+        """As for Laplace noise."""
+        return NormLaplaceNoise(self.scale, self.factor).curvature
+
+    @property
+    def reach(self) -> float:
+        """As for Laplace noise."""
+        return NormLaplaceNoise(self.scale, self.factor).reach
 
     def log_density(self, x: ArrayLike) -> FloatArray:
         """Return the log density at x of shape (..., d); it is +∞ at 0 when d > 1."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from math import comb
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
@@ -13,15 +12,12 @@ from numpy.typing import ArrayLike
 
 from deniable._check import FloatArray, InputError, choice, integer, number
 from deniable.curves import Assumptions, EnvelopeTradeoff, Tradeoff
-from deniable.noise import plans
-from deniable.noise.certificate import GAME, Certificate, Release
-from deniable.noise.evidence import ExactRows, NoGuaranteeError, ReleaseError
-from deniable.noise.laws import NoiseLaw
-from deniable.noise.plans import ROUNDING, Game, Plan, Shaper
+from deniable.noise.certificate import GAME, PRIVATE_GAME, Alternative, Certificate, Release, ReleaseWarning
+from deniable.noise.evidence import Indices, ReleaseError
+from deniable.noise.methods import BOUNDS, Settled, Task, choose, settle
+from deniable.noise.plans import ROUNDING, Game, Shaper
 from deniable.noise.resampling import Algorithm, Population, Runner, cache_label, evaluate
-from deniable.noise.statistics import ExactSwap, ResampledSwap
 
-_LARGEST_ENUMERATION = 1000  # training sets; up to so many are all run (twice), and nothing is sampled
 _LOG_GAMMAS = np.concatenate([np.linspace(0.0, 1.0, 11), np.geomspace(1.2, 24.0, 22)])
 
 
@@ -31,14 +27,15 @@ def release(
     *,
     eta: float,
     noise: Literal["gaussian", "norm-laplace", "laplace", "published"] = "gaussian",
-    bound: Literal["centre", "swap"] = "centre",
+    bound: Literal["auto", "direct", "swap", "centre", "dp"] = "auto",
     covariance: Literal["diagonal", "full"] = "diagonal",
     fraction: float = 0.5,
-    n_resamples: int = 256,
+    n_resamples: int | None = None,
     confidence: float = 0.99,
     known_std: ArrayLike | None = None,
     swap_records: int = 8,
     allow_estimate: bool = False,
+    max_seconds: float = 120.0,
     moment: float = 2.0,
     reproduce: bool = False,
     rng: int | np.random.Generator | None = None,
@@ -67,10 +64,14 @@ def release(
         "gaussian"; "norm-laplace" (density e^{−‖x‖/c}, radius Gamma(d, c)); "laplace" (one-dimensional values);
         "published" (Izzo Corollary 10 as printed, no guarantee beyond one dimension, needs ``reproduce=True``).
     bound
-        "centre" covers every record at once for any algorithm: it pairs the outputs of two opposite training sets,
-        which is never worse than comparing each output with a fixed centre. "swap" pairs training sets that differ
-        in one record and takes the worst record: much less noise, but proved only where the swap distances are known
-        in closed form, or when there are at most 1,000 training sets (then all are run); otherwise it is refused.
+        How the noise is bounded. "auto" compares those that can serve by expected error and takes the least; the table
+        is ``alternatives``. "direct" compares the laws of the output with and without each record as they are, on
+        thousands of random training sets: any algorithm whose value has at most three numbers that vary, every record
+        at once, by far the least noise for medians, ratios and other functions without a closed form. "swap" pairs
+        training sets that differ in one record and takes the worst record; proved where the swap distances are known in
+        closed form, or when there are at most 1,000 training sets (then all are run); otherwise it is refused. "centre"
+        pairs opposite training sets: any algorithm, any dimension, every record, most noise. "dp" is plain differential
+        privacy on *all* records for a statistic with public bounds: "out" then means replaced by another record.
     allow_estimate
         Whether "swap" may shape the noise by what it finds on ``swap_records`` random records where nothing is proven.
         The other records were seen at four to five times the η asked for, so ``certificate.eta`` is then NaN, the
@@ -80,7 +81,11 @@ def release(
     fraction
         Share of the records that trains.
     n_resamples
-        Random resamples of the whole data set behind a sampled certificate; a quarter of them shapes the noise.
+        Random resamples of the whole data set behind a sampled certificate. None: for "direct" between 4,096 and
+        32,768, the smaller ``eta`` the more (64 further ones shape the noise), else 256 (a quarter shapes the noise).
+    max_seconds
+        Time that the runs of "direct" may take, unless ``n_resamples`` is given; the first 64 are timed. The
+        certificate says what decided their number.
     confidence
         Probability, over the resampling, that the certificate holds.
     known_std
@@ -103,7 +108,13 @@ def release(
     Returns
     -------
     Release
-        With ``value``, ``noise_scale`` (standard deviation of each coordinate) and ``certificate``.
+        With ``value``, ``noise_scale`` (standard deviation of each coordinate), ``standard_error``, ``interval()``,
+        ``to_frame()``, ``plot()``, ``certificate`` and ``alternatives``.
+
+    Warns
+    -----
+    ReleaseWarning
+        Where the noise is larger than the value and than its spread over training parts: such a value answers nothing.
 
     Raises
     ------
@@ -118,57 +129,30 @@ def release(
     membership; coordinates that always agree (a symmetric matrix) share one draw of noise.
     """
     choice("noise", noise, ("gaussian", "norm-laplace", "laplace", "published"))
-    choice("bound", bound, ("centre", "swap"))
+    choice("bound", bound, BOUNDS)
     choice("covariance", covariance, ("diagonal", "full"))
     if not callable(algorithm):
         raise InputError(f"algorithm must be callable with a part of the data, got {algorithm!r}")
     population = Population.of(data, fraction)
     certain = number("confidence", confidence, above=0.0, below=1.0)
-    game = Game(population, _valid_eta(eta, population), bound, certain)
-    shaper = Shaper(noise, covariance)
-    resamples = integer("n_resamples", n_resamples, at_least=8)
+    resamples = None if n_resamples is None else integer("n_resamples", n_resamples, at_least=8)
     label = cache_label(algorithm, population, bound, noise, covariance, resamples, swap_records)
-    runner = _runner(rng, n_jobs, progress, cache_dir, label)
-    if noise == "published":
-        game = Game(population, game.eta, "centre", certain)
-        return _published(algorithm, runner, game, resamples, moment, reproduce, insecure_testing_rng)
-
-    if known_std is not None:
-        plan = plans.plan_from_bound(game, shaper, known_std)
-    elif bound == "swap" and isinstance(algorithm, ExactSwap):
-        plan = plans.plan_from_closed_form(algorithm, game, shaper)
-    elif (found := _enumerated(algorithm, game, shaper)) is not None:
-        plan = found
-    elif bound == "centre":
-        plan = plans.plan_by_pairs(algorithm, runner, game, shaper, resamples)
-    elif isinstance(algorithm, ResampledSwap):
-        plan = plans.plan_by_known_swaps(algorithm, runner, game, shaper, resamples)
-    else:
-        if not allow_estimate:
-            raise NoGuaranteeError(
-                "bound='swap' is proven for the closed forms of deniable.noise and for at most 1,000 training sets, "
-                "not for this algorithm; use bound='centre', which covers every record of any algorithm (or "
-                "allow_estimate=True for a value without a guarantee)"
-            )
-        warnings.warn(
-            "this release has no guarantee: its noise follows from a few random records, others may be exposed; "
-            "bound='centre' covers all",
-            UserWarning,
-            stacklevel=2,
-        )
-        watched = integer("swap_records", swap_records, at_least=1)
-        plan = plans.plan_by_swaps(algorithm, runner, game, shaper, resamples, watched)
-
-    if plan.law is None:
-        return _constant(game, plan)
-    law = plan.law.with_scale(plan.evidence.least_scale(plan.law, game.level, game.log_gamma))
-    reached = game.eta
-    if plan.kind == "estimate":
-        reached = float("nan")
-    elif isinstance(plan.evidence, ExactRows):
-        worst = game.rare * game.inflation * plan.evidence.worst(law, game.log_gamma)
-        reached = min(game.eta, worst * (1 + ROUNDING))
-    return _carry_out(algorithm, game, plan, law, reached, noise, insecure_testing_rng)
+    task = Task(
+        algorithm,
+        Game(population, _valid_eta(eta, population), "", certain),
+        Shaper(noise, covariance),
+        _runner(rng, n_jobs, progress, cache_dir, label),
+        resamples,
+        known_std,
+        integer("swap_records", swap_records, at_least=1),
+        allow_estimate,
+        number("max_seconds", max_seconds, above=0.0),
+        moment,
+        reproduce,
+    )
+    way: str = "published" if noise == "published" else bound
+    found, alternatives = choose(task) if way == "auto" else (settle(task, way), ())
+    return _carry_out(found, alternatives, task, insecure_testing_rng)
 
 
 def _valid_eta(eta: Any, population: Population) -> float:
@@ -192,52 +176,88 @@ def _runner(
     return Runner(entropy, n_jobs, progress, None if cache_dir is None else Path(cache_dir), label)
 
 
-def _enumerated(algorithm: Algorithm, game: Game, shaper: Shaper) -> Plan | None:
-    n, k = game.population.n_records, game.population.n_train
-    if n > 16 or comb(n, k) > _LARGEST_ENUMERATION:
-        return None
-    return plans.plan_by_enumeration(algorithm, game, shaper)
-
-
 def _carry_out(
-    algorithm: Algorithm,
-    game: Game,
-    plan: Plan,
-    law: NoiseLaw,
-    eta: float,
-    noise: str,
+    found: Settled,
+    alternatives: tuple[Alternative, ...],
+    task: Task,
     insecure_testing_rng: np.random.Generator | None,
 ) -> Release:
-    """Draw the training part, run, add noise: the only place where the released value is touched."""
+    """Draw the training part, run, add noise: the only place where the released value is touched.
+
+    If nothing varies, the constant is published: it is known from the whole data set, so it says nothing on membership.
+    """
+    game, plan, law = found.game, found.plan, found.law
     population, coordinates = game.population, plan.coordinates
-    tradeoff = _certified_curve(game, plan, law, eta)
-    value = _on_training_part(algorithm, population, coordinates.shape, insecure_testing_rng)
-    noised = law.perturb(value.ravel()[coordinates.free], insecure_testing_rng=insecure_testing_rng)
-    sampler = law.sampler
-    if insecure_testing_rng is not None:
-        sampler = "INSECURE: reproducible noise and training part, for tests only"
-    return _packed(
-        game,
-        plan,
-        coordinates.expand(noised, coordinates.constants),
-        coordinates.expand(law.standard_deviation, 0.0),
-        eta=eta,
-        noise=noise,
-        sampler=sampler,
+    everyone = np.arange(population.n_records) if found.bound == "dp" else None
+    tradeoff = _certified_curve(found)
+    sampler = "no noise was drawn"
+    released = np.zeros(0)
+    if law is not None:
+        rows = population.secret_subset(insecure_testing_rng) if everyone is None else everyone
+        value = _on_training_part(task.algorithm, population, rows, coordinates.shape)
+        released = law.perturb(value.ravel()[coordinates.free], insecure_testing_rng=insecure_testing_rng)
+        sampler = law.sampler
+        if insecure_testing_rng is not None:
+            sampler = "INSECURE: reproducible noise and training part, for tests only"
+    warning = _useless(found)
+    if warning is not None:
+        warnings.warn(warning, ReleaseWarning, stacklevel=3)
+    certificate = Certificate(
+        eta=found.eta,
+        target=game.eta,
+        kind=plan.kind,
+        confidence=plan.evidence.confidence,
         tradeoff=tradeoff,
+        coupling=plan.coupling,
+        prior=population.prior if everyone is None else 0.5,
+        n_records=population.n_records,
+        n_train=population.n_train if everyone is None else population.n_records,
+        n_resamples=plan.resamples,
+        algorithm_runs=plan.runs,
+        noise=task.shaper.noise if law is not None else "none",
+        sampler=sampler,
+        noise_scale=found.noise,
+        records=plan.records,
+        assumptions=(GAME if everyone is None else PRIVATE_GAME, *plan.assumptions),
+        bound=found.bound,
+        warning=warning,
+    )
+    names = getattr(task.algorithm, "names", None)
+    return Release(
+        coordinates.expand(released, coordinates.constants),
+        found.noise,
+        certificate,
+        plan.deviation,
+        alternatives,
+        tuple(names) if names else None,
+    )
+
+
+def _useless(found: Settled) -> str | None:
+    """Say so where the noise drowns the answer: larger than the value itself and than its spread over training parts.
+
+    Judged on the whole data set, which the game takes as known; never for plain privacy, which keeps it secret.
+    """
+    plan = found.plan
+    if found.law is None or found.bound == "dp" or plan.typical is None or plan.deviation is None:
+        return None
+    noise, where = found.noise, found.noise > 0
+    size = np.maximum(np.abs(plan.typical), plan.deviation)
+    if not np.median(noise[where] / np.maximum(size[where], 1e-300)) > 1:
+        return None
+    return (
+        f"this answers next to nothing: the noise (standard deviation {np.median(noise[where]):.3g}) is larger than "
+        f"the value itself (about {np.median(np.abs(plan.typical)[where]):.3g}); release fewer numbers, give public "
+        "bounds (as in Mean(bounds=...)), raise eta, or use more records"
     )
 
 
 def _on_training_part(
-    algorithm: Algorithm,
-    population: Population,
-    shape: tuple[int, ...],
-    insecure_testing_rng: np.random.Generator | None,
+    algorithm: Algorithm, population: Population, rows: Indices, shape: tuple[int, ...]
 ) -> FloatArray:
     """Run on the secret part. A failure is an output like any other: what was certified on the resamples covers that
     it happens (a pair with one failure would have counted as told apart), but its words must not describe the part.
     """
-    rows = population.secret_subset(insecure_testing_rng)
     try:
         value = evaluate(algorithm, population, rows, "on the training part")
     except ReleaseError:
@@ -250,95 +270,41 @@ def _on_training_part(
     return value
 
 
-def _constant(game: Game, plan: Plan) -> Release:
-    """Publish what every training set gives: it is known from the whole data set, so it says nothing on membership."""
-    coordinates = plan.coordinates
-    nothing = np.zeros(0)
-    perfect = _curve(game, np.zeros_like(_LOG_GAMMAS), _LOG_GAMMAS, "constant", 1.0)
-    value = coordinates.expand(nothing, coordinates.constants)
-    spread = coordinates.expand(nothing, 0.0)
-    return _packed(game, plan, value, spread, eta=0.0, noise="none", sampler="no noise was drawn", tradeoff=perfect)
-
-
-def _packed(
-    game: Game,
-    plan: Plan,
-    value: FloatArray,
-    spread: FloatArray,
-    *,
-    eta: float,
-    noise: str,
-    sampler: str,
-    tradeoff: Tradeoff,
-) -> Release:
-    population = game.population
-    certificate = Certificate(
-        eta=eta,
-        target=game.eta,
-        kind=plan.kind,
-        confidence=plan.evidence.confidence,
-        tradeoff=tradeoff,
-        coupling=plan.coupling,
-        prior=population.prior,
-        n_records=population.n_records,
-        n_train=population.n_train,
-        n_resamples=plan.resamples,
-        algorithm_runs=plan.runs,
-        noise=noise,
-        sampler=sampler,
-        noise_scale=spread,
-        records=plan.records,
-        assumptions=(GAME, *plan.assumptions),
-    )
-    return Release(value, spread, certificate)
-
-
-def _certified_curve(game: Game, plan: Plan, law: NoiseLaw, eta: float) -> Tradeoff:
+def _certified_curve(found: Settled) -> Tradeoff:
     """Return the certified ROC: H_γ at a grid of γ ≥ 1, which η itself bounds from its own γ on; trivial without η."""
+    game, plan, law, eta = found.game, found.plan, found.law, found.eta
+    if law is None:
+        return _curve(found, np.zeros_like(_LOG_GAMMAS), _LOG_GAMMAS)
     if np.isnan(eta):
-        return _curve(game, np.ones_like(_LOG_GAMMAS), _LOG_GAMMAS, plan.coupling, plan.evidence.confidence)
+        return _curve(found, np.ones_like(_LOG_GAMMAS), _LOG_GAMMAS)
     log_gammas = np.unique(np.append(_LOG_GAMMAS, game.log_gamma))
     bound = np.minimum(game.inflation * plan.evidence.curve(law, log_gammas), 1.0)
     bound[log_gammas >= game.log_gamma] = np.minimum(
         bound[log_gammas >= game.log_gamma], eta * (1 - ROUNDING) / game.rare
     )
-    return _curve(game, np.minimum.accumulate(bound), log_gammas, plan.coupling, plan.evidence.confidence)
+    return _curve(found, np.minimum.accumulate(bound), log_gammas)
 
 
-def _curve(game: Game, bound: FloatArray, log_gammas: FloatArray, method: str, confidence: float) -> Tradeoff:
+def _curve(found: Settled, bound: FloatArray, log_gammas: FloatArray) -> Tradeoff:
     """Extend bounds at γ ≥ 1, equal in both directions, by H_γ(P‖Q) = 1 − γ + γ·H_{1/γ}(Q‖P)."""
     small = np.exp(-log_gammas[:0:-1])
     both = np.concatenate([np.minimum(1 - small + small * bound[:0:-1] + 1e-15, 1.0), bound])
     points = np.concatenate([-log_gammas[:0:-1], log_gammas])
+    population = found.game.population
+    drawn = f"a uniform {population.n_train} of {population.n_records} records, with or without one"
     assumptions = Assumptions(
-        game=GAME,
-        adjacency=f"a uniform {game.population.n_train} of {game.population.n_records} records, with or without one",
+        game=PRIVATE_GAME if found.bound == "dp" else GAME,
+        adjacency="one record replaced by another within the public bounds" if found.bound == "dp" else drawn,
         access="the released value",
     )
     return EnvelopeTradeoff(
         points,
         both,
         both,
-        method=method,
+        method=found.plan.coupling,
         assumptions=assumptions,
-        confidence=confidence,
-        holds_for="which records of one data set were drawn (a release certificate)",
+        confidence=found.plan.evidence.confidence,
+        holds_for=f"{drawn} (a release certificate)"
+        if found.bound != "dp"
+        else "one record replaced (a release certificate)",
     )
-
-
-def _published(
-    algorithm: Algorithm,
-    runner: Runner,
-    game: Game,
-    resamples: int,
-    moment: float,
-    reproduce: bool,
-    insecure_testing_rng: np.random.Generator | None,
-) -> Release:
-    """Release with the paper's sampler at its scale c = (6.16/η)^{1+2/M}; nothing is claimed beyond d = 1."""
-    plan = plans.plan_as_published(algorithm, runner, game, resamples, moment, reproduce)
-    if plan.law is None:
-        return _constant(game, plan)
-    law = plan.law.with_scale((6.16 / game.eta) ** (1 + 2 / moment))
-    eta = game.eta if law.dimension == 1 else game.rare
-    return _carry_out(algorithm, game, plan, law, eta, "published", insecure_testing_rng)

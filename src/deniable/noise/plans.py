@@ -18,9 +18,9 @@ from numpy.typing import ArrayLike
 from deniable._check import FloatArray, InputError, numbers
 from deniable.noise.certificate import Kind
 from deniable.noise.evidence import Evidence, ExactRows, Indices, ReleaseError, SampledRows, needed_resamples
-from deniable.noise.laws import GaussianNoise, NoiseLaw, NormLaplaceNoise, PublishedNoise
+from deniable.noise.kinds import ExactSwap, ResampledSwap
+from deniable.noise.laws import GaussianNoise, NoiseLaw, NormLaplaceNoise
 from deniable.noise.resampling import Algorithm, Outputs, Population, Runner, evaluate, every_output
-from deniable.noise.statistics import ExactSwap, ResampledSwap
 
 ROUNDING = 1e-13  # relative, kept between what is certified and what is computed
 _SELECTION = 0.25  # share of the resamples that fixes the shape of the noise; the others certify
@@ -34,7 +34,8 @@ class Game:
     """What is to be shown, and how the coupling turns it into a bound on E H_γ(N_a‖N_b).
 
     centre: given x* in one of an opposite pair, H_γ(P_in‖P_out) ≤ E H_γ(N_a‖N_b)/(2·min(π, 1−π)) by symmetry.
-    swap: H_γ(P_in‖P_out) ≤ E H_γ(N_a‖N_b) for record x*. In both, η = min(π, 1−π)·H at γ = max(π, 1−π)/min(π, 1−π).
+    swap: H_γ(P_in‖P_out) ≤ E H_γ(N_a‖N_b) for record x*. direct: H_γ itself. In all three, η = min(π, 1−π)·H at
+    γ = max(π, 1−π)/min(π, 1−π). dp: in or replaced, at even prior, all records training.
     """
 
     population: Population
@@ -45,6 +46,8 @@ class Game:
     @property
     def rare(self) -> float:
         """min(π, 1 − π)."""
+        if self.bound == "dp":
+            return 0.5
         return min(self.population.prior, 1 - self.population.prior)
 
     @property
@@ -100,25 +103,48 @@ class Shaper:
     def law(self, deviations: FloatArray) -> NoiseLaw:
         """Return the law at scale 1 for draws of shape (draws, coordinates) of the centred or differenced value.
 
-        Variances ∝ the spreads σᵢ minimise the total variance Σwᵢ at a given Σσᵢ²/wᵢ; in matrix form W = Σ^{1/2}.
-        The mean absolute deviation is the spread: one huge output does not drown the others.
+        Each coordinate's noise is in proportion to its own spread, which minimises Σ(noise/spread)² at a given
+        Σ(spread/noise)²: the error in units of the spread, so that nothing depends on the units of a column. In matrix
+        form W is the root of the correlation matrix in those units. The mean absolute deviation is the spread: one
+        huge output does not drown the others.
         """
         spread = np.abs(deviations).mean(axis=0)
         spread = np.maximum(spread, 1e-9 * spread.max(initial=0.0))
-        if self.noise == "laplace" and spread.size > 1:
-            raise InputError(
-                f"noise='laplace' needs a one-dimensional value, got {spread.size} varying coordinates; "
-                "use 'gaussian' or 'norm-laplace'"
-            )
-        factor: FloatArray = np.sqrt(spread)
+        self.one_dimensional(spread.size)
         if self.covariance == "full" and spread.size > 1:
             scaled = deviations / spread
             correlation = scaled.T @ scaled / len(scaled)
             correlation = 0.9 * correlation + 0.1 * np.diag(np.diag(correlation))  # any shape is safe, singular is not
-            values, vectors = np.linalg.eigh(correlation * np.outer(spread, spread))
+            values, vectors = np.linalg.eigh(correlation)
             root = (vectors * np.sqrt(np.maximum(values, 1e-12 * values[-1]))) @ vectors.T
-            factor = np.linalg.cholesky(root)
+            return self.family(spread[:, None] * np.linalg.cholesky(root))
+        return self.family(spread)
+
+    def laws(self, influence: FloatArray, units: FloatArray) -> list[NoiseLaw]:
+        """Return shapes to choose from where that is free: equal in ``units``, by the mean or by the largest influence.
+
+        By the mean the average record is served best, by the largest the worst one; which shape costs least noise
+        depends on who the worst record is (a rare bin of a histogram, an outlier in one column).
+        """
+        if self.covariance == "full" and units.size > 1:
+            return [self.law(influence)]
+        self.one_dimensional(units.size)
+        size = np.abs(influence) / units
+        sizes = np.stack([np.ones(units.size), size.mean(axis=0), size.max(axis=0)])
+        sizes = np.maximum(sizes, 1e-9 * sizes.max(axis=1, keepdims=True))
+        return [self.family(units * np.sqrt(one)) for one in sizes[: 3 if units.size > 1 else 1]]
+
+    def family(self, factor: FloatArray) -> NoiseLaw:
+        """Return the law of the chosen family with this shape."""
         return (GaussianNoise if self.noise == "gaussian" else NormLaplaceNoise)(1.0, factor)
+
+    def one_dimensional(self, size: int) -> None:
+        """Refuse Laplace noise for more than one number that varies."""
+        if self.noise == "laplace" and size > 1:
+            raise InputError(
+                f"noise='laplace' needs a one-dimensional value, got {size} varying coordinates; "
+                "use 'gaussian' or 'norm-laplace'"
+            )
 
 
 @dataclass(frozen=True)
@@ -134,6 +160,16 @@ class Plan:
     runs: int = 0
     records: tuple[int, ...] | None = None
     assumptions: tuple[str, ...] = ()
+    deviation: FloatArray | None = None  # standard deviation of the value over training parts, in its shape
+    typical: FloatArray | None = None  # mean of the value over training parts
+
+    def with_outputs(self, values: FloatArray) -> Plan:
+        """Add mean and standard deviation over training parts, from outputs of the free coordinates (draws, free)."""
+        return replace(
+            self,
+            deviation=self.coordinates.expand(values.std(axis=0, ddof=1), 0.0),
+            typical=self.coordinates.expand(values.mean(axis=0), self.coordinates.constants),
+        )
 
 
 def plan_from_bound(game: Game, shaper: Shaper, known_std: ArrayLike) -> Plan:
@@ -156,6 +192,7 @@ def plan_from_bound(game: Game, shaper: Shaper, known_std: ArrayLike) -> Plan:
             "known_std bounds the standard deviation of every coordinate over random training sets",
             "the algorithm returns a value on every training set",
         ),
+        deviation=std,
     )
 
 
@@ -167,9 +204,27 @@ def plan_from_closed_form(algorithm: ExactSwap, game: Game, shaper: Shaper) -> P
     coordinates = replace(coordinates, constants=whole.ravel())
     if coordinates.free.size == 0:
         return nothing_varies(coordinates)
-    law = shaper.law(algorithm.influence(game.population)[:, coordinates.free])
-    rows = algorithm.swap_rows(game.population, law, coordinates.free)
-    return Plan(coordinates, law, rows, "exact", "one record swapped, in closed form; worst record")
+    influence = algorithm.influence(game.population)[:, coordinates.free]
+    units = algorithm.units(influence)
+    best: tuple[float, NoiseLaw, ExactRows] | None = None
+    for law in shaper.laws(influence, units):  # nothing is sampled, so the choice is free
+        rows = algorithm.swap_rows(game.population, law, coordinates.free)
+        noise = law.with_scale(rows.least_scale(law, game.level, game.log_gamma)).standard_deviation
+        cost = float(np.sum((noise / units) ** 2))
+        if best is None or cost < best[0]:
+            best = cost, law, rows
+    assert best is not None  # for the type checker: there is at least one shape
+    n, k = game.population.n_records, game.population.n_train
+    deviation = np.sqrt(np.mean(influence**2, axis=0) * (1 / k) * (1 - k / n))
+    return Plan(
+        coordinates,
+        best[1],
+        best[2],
+        "exact",
+        "one record swapped, in closed form; worst record",
+        deviation=coordinates.expand(deviation, 0.0),
+        typical=whole,
+    )
 
 
 def plan_by_enumeration(algorithm: Algorithm, game: Game, shaper: Shaper) -> Plan | None:
@@ -200,7 +255,7 @@ def plan_by_enumeration(algorithm: Algorithm, game: Game, shaper: Shaper) -> Pla
         resamples=len(sets),
         runs=2 * len(sets),
         assumptions=("the algorithm is a function of its data (each training set was run twice, with equal bits)",),
-    )
+    ).with_outputs(values)
 
 
 def plan_by_pairs(algorithm: Algorithm, runner: Runner, game: Game, shaper: Shaper, resamples: int) -> Plan:
@@ -222,7 +277,7 @@ def plan_by_pairs(algorithm: Algorithm, runner: Runner, game: Game, shaper: Shap
         "opposite training sets; every record at once",
         resamples=resamples,
         runs=2 * resamples,
-    )
+    ).with_outputs(pairs[:chosen].reshape(2 * chosen, -1))
 
 
 def plan_by_known_swaps(algorithm: ResampledSwap, runner: Runner, game: Game, shaper: Shaper, resamples: int) -> Plan:
@@ -246,7 +301,7 @@ def plan_by_known_swaps(algorithm: ResampledSwap, runner: Runner, game: Game, sh
         "one record swapped, change in closed form; worst of all records",
         resamples=resamples,
         runs=chosen + resamples,
-    )
+    ).with_outputs(values)
 
 
 def plan_by_swaps(
@@ -277,45 +332,9 @@ def plan_by_swaps(
         runs=resamples * (1 + n_watched),
         records=tuple(int(i) for i in watched),
         assumptions=(
-            "an estimate, no guarantee: records other than those listed may be exposed; bound='centre' covers all",
+            "an estimate, no guarantee: records other than those listed may be exposed; bound='auto' covers all",
         ),
-    )
-
-
-def plan_as_published(
-    algorithm: Algorithm, runner: Runner, game: Game, resamples: int, moment: float, reproduce: bool
-) -> Plan:
-    """Izzo Corollary 10 as printed, at scale 1, with σᵢ = (E|θᵢ − Eθᵢ|^M)^{1/M} over training sets.
-
-    The spread comes from training sets drawn from the whole data set: Algorithm 1 takes it from halves of the
-    training set, which leaks, and measures another law (erratum E5).
-    """
-    PublishedNoise(1.0, np.ones(1), moment, reproduce)  # refuses before anything runs
-    outputs = runner.map(Outputs(algorithm, game.population, game.population.opposite_pair), resamples)
-    values = outputs.reshape(2 * resamples, -1)
-    coordinates = Coordinates.of(values, outputs.shape[2:])
-    if coordinates.free.size == 0:
-        return nothing_varies(coordinates, resamples, 2 * resamples)
-    pairs = values[:, coordinates.free].reshape(resamples, 2, -1)
-    deviations = np.abs(pairs - pairs.mean(axis=(0, 1)))
-    largest = deviations.max(axis=(0, 1))
-    spread = largest * np.mean((deviations / largest) ** moment, axis=(0, 1)) ** (1 / moment)
-    law = PublishedNoise(1.0, spread, moment, reproduce)
-    distances = law.distance(pairs[:, 0], pairs[:, 1])[:, None, None]
-    if law.dimension == 1:
-        note = "the published sampler holds for d = 1 only, which this is, and if σ (here estimated) is an upper bound"
-    else:
-        note = f"the published sampler holds for d = 1 only; here d = {law.dimension}, so nothing at all is certified"
-    return Plan(
-        coordinates,
-        law,
-        SampledRows(distances, distances, 1 - game.confidence),
-        "published",
-        "Izzo et al., Corollary 10 as printed",
-        resamples=resamples,
-        runs=2 * resamples,
-        assumptions=(note,),
-    )
+    ).with_outputs(base)
 
 
 def nothing_varies(coordinates: Coordinates, resamples: int = 0, runs: int = 0) -> Plan:

@@ -24,10 +24,11 @@ import numpy as np
 
 from deniable._check import FloatArray, InputError, number
 from deniable.noise.evidence import Indices
+from deniable.noise.kinds import ResampledSwap
 from deniable.noise.laws import NoiseLaw
 from deniable.noise.newton import CONDITION, TOLERANCE, Objective, minimise, minimise_swapped
 from deniable.noise.resampling import Population
-from deniable.noise.statistics import ResampledSwap, finite, swap_partners
+from deniable.noise.statistics import finite, swap_partners
 
 _ROUGH = 0.3  # relative error of the one-step change above which a swap takes more steps
 

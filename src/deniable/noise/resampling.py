@@ -116,10 +116,11 @@ class Runner:
     cache_dir: Path | None = None
     cache_label: tuple[str, ...] = ()
 
-    def map(self, task: Callable[[np.random.Generator, str], FloatArray], draws: int) -> FloatArray:
-        """Return the results of ``task`` for resamples 0 … draws − 1, stacked; the first failure is raised."""
+    def map(self, task: Callable[[np.random.Generator, str], FloatArray], draws: int, start: int = 0) -> FloatArray:
+        """Return the results of ``task`` for ``draws`` resamples from ``start`` on, stacked; a failure is raised."""
         self._claim_cache()
-        missing = [i for i in range(draws) if self.cache_dir is None or not self._file(i).exists()]
+        wanted = range(start, start + draws)
+        missing = [i for i in wanted if self.cache_dir is None or not self._file(i).exists()]
         found: dict[int, FloatArray] = {}
         for i, result in zip(missing, self._shown(self._results(task, missing), len(missing)), strict=True):
             if isinstance(result, ReleaseError):
@@ -129,7 +130,11 @@ class Runner:
                 partial_file = self._file(i).with_suffix(".part.npy")
                 np.save(partial_file, result)
                 partial_file.replace(self._file(i))  # a file is either whole or not there
-        return stack([found[i] if i in found else np.load(self._file(i)) for i in range(draws)])
+        return stack([found[i] if i in found else np.load(self._file(i)) for i in wanted])
+
+    def generator(self, index: int) -> np.random.Generator:
+        """Return the generator of resample ``index``."""
+        return np.random.default_rng(np.random.SeedSequence(self.entropy, spawn_key=(index,)))
 
     def _results(
         self, task: Callable[[np.random.Generator, str], FloatArray], indices: Sequence[int]

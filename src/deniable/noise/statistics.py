@@ -8,7 +8,7 @@ each resample.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,56 +17,13 @@ from scipy.spatial.distance import cdist
 
 from deniable._check import FloatArray, InputError, integer, number, numbers
 from deniable.noise.evidence import ExactRows, Indices
+from deniable.noise.kinds import BoundedStatistic, ExactSwap, ResampledSwap, Sensitivity
 from deniable.noise.laws import NoiseLaw
 from deniable.noise.resampling import Population
 
 _ENTRIES = 2_000_000  # distances kept for the records that stand out most; the others are bounded together
 _SLACK = 1 + 1e-9
 _EPS = float(np.finfo(np.float64).eps)
-
-
-class ExactSwap(ABC):
-    """An algorithm whose swap distances are known, or bounded on average, without any resampling."""
-
-    @abstractmethod
-    def __call__(self, data: Any) -> FloatArray:
-        """Return the statistic of ``data``."""
-
-    @abstractmethod
-    def signature(self, data: Any) -> FloatArray:
-        """Return an array (m, size) in which a column is constant, or equals another, only where the value's is too."""
-
-    @abstractmethod
-    def influence(self, population: Population) -> FloatArray:
-        """Return the size of each record's influence on each coordinate, (n, size), to shape the noise by."""
-
-    @abstractmethod
-    def swap_rows(self, population: Population, law: NoiseLaw, coordinates: Indices) -> ExactRows:
-        """Return the swap distances of every record under ``law`` (scale 1), on these coordinates of the value."""
-
-
-class ResampledSwap(ABC):
-    """An algorithm whose swap distances are known in closed form given the rest of the training set."""
-
-    @abstractmethod
-    def __call__(self, data: Any) -> FloatArray:
-        """Return the statistic of ``data``."""
-
-    @abstractmethod
-    def swap_distances(
-        self,
-        population: Population,
-        inside: Indices,
-        law: NoiseLaw,
-        coordinates: Indices,
-        partners: int,
-        rng: np.random.Generator,
-    ) -> FloatArray:
-        """Return upper bounds on swap distances, shape (n, partners), around the training set ``inside``.
-
-        Record i in the set leaves for a random outsider; record i outside enters for a random insider. Both are
-        draws from the coupling of record i, because ``inside`` is a uniform subset.
-        """
 
 
 class LinearStatistic(ExactSwap):
@@ -110,12 +67,41 @@ class LinearStatistic(ExactSwap):
 
 
 @dataclass(frozen=True)
-class Mean(LinearStatistic):
-    """Mean of each column (of the single column of one-dimensional data)."""
+class Mean(LinearStatistic, BoundedStatistic):
+    """Mean of each column (of the single column of one-dimensional data).
+
+    ``bounds`` (low, high), numbers or one for each column, are public limits to which every value is clipped first: an
+    outlier then costs no more than the limits allow, and plain differential privacy becomes possible. They must not be
+    read off the data.
+    """
+
+    bounds: tuple[Any, Any] | None = None
+
+    def __post_init__(self) -> None:
+        if self.bounds is not None:
+            object.__setattr__(self, "bounds", _limits("bounds", self.bounds))
 
     def features(self, data: Any) -> FloatArray:
-        """Return the records themselves."""
-        return _table(data)
+        """Return the records themselves, within the bounds."""
+        table = _table(data)
+        return table if self.bounds is None else np.asarray(np.clip(table, *self._limits(table)))
+
+    def sensitivity(self, data: Any, n: int) -> Sensitivity | None:
+        """Each column changes by (high − low)/n at most, so with noise in proportion the distance is √d."""
+        if self.bounds is None:
+            return None
+        table = _table(data)
+        low, high = (np.broadcast_to(end, table.shape[1:]).ravel() for end in self._limits(table))
+        width = high - low
+        relative = 2 * n * (n + 8) * _EPS * np.maximum(np.abs(low), np.abs(high)) / width  # rounding of two sums
+        distance = float(np.linalg.norm(1 + relative))
+        return Sensitivity(table.shape[1:], width / n, distance, width)
+
+    def _limits(self, table: FloatArray) -> tuple[FloatArray, FloatArray]:
+        low, high = (np.asarray(end, dtype=np.float64) for end in self.bounds or (-np.inf, np.inf))
+        if low.ndim and low.shape != table.shape[1:]:
+            raise InputError(f"bounds must be two numbers, or one pair for each column, got {self.bounds!r}")
+        return low, high
 
 
 @dataclass(frozen=True)
@@ -134,7 +120,7 @@ class SecondMoment(LinearStatistic):
 
 
 @dataclass(frozen=True)
-class Histogram(LinearStatistic):
+class Histogram(LinearStatistic, BoundedStatistic):
     """Share of the records in each bin [edge, next edge), the last bin closed; outsiders count in no bin."""
 
     edges: tuple[float, ...]
@@ -151,6 +137,16 @@ class Histogram(LinearStatistic):
         edges = np.array(self.edges)
         cell = np.where(x == edges[-1], len(edges) - 2, np.searchsorted(edges, x, side="right") - 1)
         return np.asarray(cell[:, None] == np.arange(len(edges) - 1), dtype=np.float64)
+
+    def units(self, influence: FloatArray) -> FloatArray:
+        """All bins count in the same unit, a share of the records."""
+        return np.full(influence.shape[1], float(np.sqrt(np.mean(influence**2))))
+
+    def sensitivity(self, data: Any, n: int) -> Sensitivity:
+        """A replaced record leaves one bin and enters another: 1/n each, so √2/n in all."""
+        bins = len(self.edges) - 1
+        distance = float(np.sqrt(min(bins, 2))) * (1 + 4 * n * _EPS)  # counts are exact, only the quotient is rounded
+        return Sensitivity((bins,), np.full(bins, 1 / n), distance, np.ones(bins))
 
 
 @dataclass(frozen=True)
@@ -300,6 +296,19 @@ class Quantile(ResampledSwap):
 
     def _rank(self, size: int) -> int:
         return min(max(int(np.ceil(self.q * size - 1e-9)), 1), size) - 1
+
+
+def _limits(name: str, pair: Any) -> tuple[Any, Any]:
+    """Return (low, high) as numbers or tuples of numbers, with low < high."""
+    try:
+        low, high = pair
+    except (TypeError, ValueError):
+        raise InputError(f"{name} must be a pair (low, high), got {pair!r}") from None
+    ends = tuple(numbers(name, end) for end in (low, high))
+    if not (np.all(np.isfinite(ends[0])) and np.all(np.isfinite(ends[1])) and np.all(ends[0] < ends[1])):
+        raise InputError(f"{name} must be finite with low < high, got {pair!r}")
+    plain = tuple(float(end) if end.ndim == 0 else tuple(end.ravel().tolist()) for end in ends)
+    return plain[0], plain[1]
 
 
 def finite(name: str, data: Any) -> FloatArray:

@@ -1,0 +1,98 @@
+"""What may be known of a statistic beforehand: how far a swap moves it, or what replacing any record can do."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from deniable._check import FloatArray
+from deniable.noise.evidence import ExactRows, Indices
+from deniable.noise.laws import NoiseLaw
+from deniable.noise.resampling import Population
+
+
+class ExactSwap(ABC):
+    """An algorithm whose swap distances are known, or bounded on average, without any resampling."""
+
+    @abstractmethod
+    def __call__(self, data: Any) -> FloatArray:
+        """Return the statistic of ``data``."""
+
+    @abstractmethod
+    def signature(self, data: Any) -> FloatArray:
+        """Return an array (m, size) in which a column is constant, or equals another, only where the value's is too."""
+
+    @abstractmethod
+    def influence(self, population: Population) -> FloatArray:
+        """Return the size of each record's influence on each coordinate, (n, size), to shape the noise by."""
+
+    def units(self, influence: FloatArray) -> FloatArray:
+        """Return the unit in which an error of each coordinate counts: by default its own spread over the records."""
+        spread = np.sqrt(np.mean(influence**2, axis=0))
+        return np.asarray(np.maximum(spread, 1e-9 * spread.max(initial=0.0)))
+
+    @abstractmethod
+    def swap_rows(self, population: Population, law: NoiseLaw, coordinates: Indices) -> ExactRows:
+        """Return the swap distances of every record under ``law`` (scale 1), on these coordinates of the value."""
+
+
+class ResampledSwap(ABC):
+    """An algorithm whose swap distances are known in closed form given the rest of the training set."""
+
+    @abstractmethod
+    def __call__(self, data: Any) -> FloatArray:
+        """Return the statistic of ``data``."""
+
+    @abstractmethod
+    def swap_distances(
+        self,
+        population: Population,
+        inside: Indices,
+        law: NoiseLaw,
+        coordinates: Indices,
+        partners: int,
+        rng: np.random.Generator,
+    ) -> FloatArray:
+        """Return upper bounds on swap distances, shape (n, partners), around the training set ``inside``.
+
+        Record i in the set leaves for a random outsider; record i outside enters for a random insider. Both are
+        draws from the coupling of record i, because ``inside`` is a uniform subset.
+        """
+
+
+@dataclass(frozen=True, eq=False)
+class Sensitivity:
+    """What replacing one record can do.
+
+    Attributes
+    ----------
+    shape
+        Shape of the value.
+    factor
+        Shape of the noise, (size,), in the units of the value.
+    distance
+        Largest ‖F⁻¹(v − w)‖ between the values, as they are computed in floating point, of two data sets of the same
+        size that differ in one record.
+    width
+        Width of the public range of each coordinate's terms, (size,): only a guess at errors uses it.
+    """
+
+    shape: tuple[int, ...]
+    factor: FloatArray
+    distance: float
+    width: FloatArray
+
+
+class BoundedStatistic(ABC):
+    """A statistic that may know a public bound on what one record changes."""
+
+    @abstractmethod
+    def __call__(self, data: Any) -> FloatArray:
+        """Return the statistic of ``data``."""
+
+    @abstractmethod
+    def sensitivity(self, data: Any, n: int) -> Sensitivity | None:
+        """Return what replacing one of ``n`` records can do, by public bounds and the number of columns alone."""

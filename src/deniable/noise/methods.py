@@ -1,0 +1,246 @@
+"""How a release is bounded: every way as one function from what is asked to a proven scale, and the choice among them.
+
+A way first makes a plan (what was run, what is known); :func:`settle` turns any plan into the least scale of its noise.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import comb
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from deniable._check import FloatArray, InputError
+from deniable.noise import plans
+from deniable.noise.certificate import Alternative
+from deniable.noise.direct import direct_share, plan_by_all_sets, plan_by_direct
+from deniable.noise.evidence import ExactRows, NoGuaranteeError, ReleaseError
+from deniable.noise.kinds import BoundedStatistic, ExactSwap, ResampledSwap
+from deniable.noise.laws import NoiseLaw
+from deniable.noise.plans import ROUNDING, Game, Plan, Shaper
+from deniable.noise.private import plain_privacy_is_better, plan_by_privacy
+from deniable.noise.published import plan_as_published
+from deniable.noise.resampling import Algorithm, Runner
+
+BOUNDS = ("auto", "direct", "swap", "centre", "dp")
+_LARGEST_ENUMERATION = 1000  # training sets; up to so many are all run (twice), and nothing is sampled
+_RESAMPLES = 256
+_NEGLIGIBLE = 0.3  # noise below this share of the spread over training parts adds 4 % to the error: nothing to gain
+_WORTH_RUNNING = 0.5  # largest share of η that the number of runs may cost the direct bound for "auto" to try it
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is asked for, checked."""
+
+    algorithm: Algorithm
+    game: Game
+    shaper: Shaper
+    runner: Runner
+    n_resamples: int | None = None
+    known_std: ArrayLike | None = None
+    swap_records: int = 8
+    allow_estimate: bool = False
+    max_seconds: float = 120.0
+    moment: float = 2.0
+    reproduce: bool = False
+
+    @property
+    def resamples(self) -> int:
+        """Resamples of the two bounds that average over couplings."""
+        return _RESAMPLES if self.n_resamples is None else self.n_resamples
+
+    @property
+    def small(self) -> bool:
+        """Whether all training sets can be run."""
+        n, k = self.game.population.n_records, self.game.population.n_train
+        return n <= 16 and comb(n, k) <= _LARGEST_ENUMERATION
+
+
+@dataclass(frozen=True, eq=False)
+class Settled:
+    """A plan with the scale of its noise; ``law`` is None if nothing varies."""
+
+    bound: str
+    game: Game
+    plan: Plan
+    law: NoiseLaw | None
+    eta: float
+
+    @property
+    def noise(self) -> FloatArray:
+        """Standard deviation of the noise on each coordinate, in the shape of the value."""
+        spread: FloatArray | float = 0.0 if self.law is None else self.law.standard_deviation
+        return self.plan.coordinates.expand(np.asarray(spread), 0.0)
+
+
+def settle(task: Task, bound: str) -> Settled:
+    """Plan by one way and find the least scale of noise that it proves."""
+    game = replace(task.game, bound=bound)
+    if bound == "published":
+        game = replace(game, bound="centre")
+    plan = _WAYS[bound](replace(task, game=game))
+    if plan.law is None:
+        return Settled(bound, game, plan, None, 0.0)
+    if bound == "published":
+        law = plan.law.with_scale((6.16 / game.eta) ** (1 + 2 / task.moment))
+        return Settled(bound, game, plan, law, game.eta if law.dimension == 1 else game.rare)
+    law = plan.law.with_scale(plan.evidence.least_scale(plan.law, game.level, game.log_gamma))
+    reached = game.eta
+    if plan.kind == "estimate":
+        reached = float("nan")
+    elif isinstance(plan.evidence, ExactRows):
+        worst = game.rare * game.inflation * plan.evidence.worst(law, game.log_gamma)
+        reached = min(game.eta, worst * (1 + ROUNDING))
+    return Settled(bound, game, plan, law, reached)
+
+
+def choose(task: Task) -> tuple[Settled, tuple[Alternative, ...]]:
+    """Return the way with the least expected error, and the table of those compared.
+
+    Plain differential privacy trains on all records and hides whether a record was *replaced*; its guarantee holds for
+    every data set, so whether it is taken must not depend on the data: that is decided by n, η and the public bounds
+    alone (:func:`deniable.noise.private.plain_privacy_is_better`), and then nothing else is run. The other ways share
+    one game, in which the whole data set is known, so comparing them on it is free; what costs is to choose by the
+    *draws* of sampled certificates: with two of them in the race each gets half of the doubt (union bound). All of them
+    lose the same by training on a part, so the least noise has the least error.
+    """
+    private = task.algorithm if isinstance(task.algorithm, BoundedStatistic) else None
+    if private is not None and task.known_std is None and plain_privacy_is_better(private, task.game, task.shaper):
+        found = settle(task, "dp")
+        return found, (_row(found, True),)
+    if task.known_std is not None:
+        ways: tuple[str, ...] = ("centre",)
+    elif task.small:
+        ways = ("swap", "direct", "centre")
+    else:
+        any_algorithm = "direct" if direct_share(task.game, task.n_resamples) <= _WORTH_RUNNING else "centre"
+        closed = isinstance(task.algorithm, ExactSwap | ResampledSwap)
+        ways = ("swap", any_algorithm) if closed else (any_algorithm,)
+    sampled = len(ways) - isinstance(task.algorithm, ExactSwap)
+    if not task.small and sampled > 1:
+        doubt = (1 - task.game.confidence) / sampled
+        task = replace(task, game=replace(task.game, confidence=1 - doubt))
+    settled: list[Settled] = []
+    for way in ways:
+        settled += _attempt(task, way, required=not settled and way == ways[-1])
+        if settled and _enough(settled[-1]):
+            break
+    best = min(settled, key=lambda one: (_relative(one), one.plan.kind != "exact"))
+    return best, tuple(_row(one, one is best) for one in settled)
+
+
+def _attempt(task: Task, way: str, required: bool) -> list[Settled]:
+    """The way's result, nothing if it cannot serve; "direct" hands over to "centre" where it cannot."""
+    try:
+        return [settle(task, way)]
+    except NoGuaranteeError:
+        if way == "direct":
+            return _attempt(task, "centre", required)
+        if required:
+            raise
+    except ReleaseError:
+        if required:
+            raise
+    return []
+
+
+def _enough(found: Settled) -> bool:
+    return found.law is None or _relative(found) <= _NEGLIGIBLE
+
+
+def _relative(found: Settled) -> float:
+    """Root mean square over the coordinates of noise in units of the value's spread over training parts."""
+    where = found.noise > 0
+    if not where.any():
+        return 0.0
+    spread = found.plan.deviation
+    if spread is None:
+        return float("inf")
+    spread = np.broadcast_to(spread, found.noise.shape)
+    with np.errstate(divide="ignore"):
+        return float(np.sqrt(np.mean((found.noise[where] / spread[where]) ** 2)))
+
+
+def _row(found: Settled, chosen: bool) -> Alternative:
+    noise, spread = found.noise, found.plan.deviation
+    error = None if spread is None else _rms(np.hypot(noise, spread))
+    return Alternative(
+        bound=found.bound,
+        kind=found.plan.kind,
+        noise=_rms(noise),
+        sampling=None if spread is None else _rms(np.asarray(spread)),
+        error=error,
+        relative_noise=_relative(found) if spread is not None else None,
+        chosen=chosen,
+    )
+
+
+def _rms(values: FloatArray) -> float:
+    return float(np.sqrt(np.mean(np.square(values)))) if values.size else 0.0
+
+
+def _by_centre(task: Task) -> Plan:
+    if task.known_std is not None:
+        return plans.plan_from_bound(task.game, task.shaper, task.known_std)
+    found = plans.plan_by_enumeration(task.algorithm, task.game, task.shaper) if task.small else None
+    if found is not None:
+        return found
+    return plans.plan_by_pairs(task.algorithm, task.runner, task.game, task.shaper, task.resamples)
+
+
+def _by_direct(task: Task) -> Plan:
+    found = plan_by_all_sets(task.algorithm, task.game, task.shaper) if task.small else None
+    if found is not None:
+        return found
+    return plan_by_direct(task.algorithm, task.runner, task.game, task.shaper, task.n_resamples, task.max_seconds)
+
+
+def _by_swap(task: Task) -> Plan:
+    if task.known_std is not None:
+        return plans.plan_from_bound(task.game, task.shaper, task.known_std)  # which says that it needs "centre"
+    if isinstance(task.algorithm, ExactSwap):
+        return plans.plan_from_closed_form(task.algorithm, task.game, task.shaper)
+    found = plans.plan_by_enumeration(task.algorithm, task.game, task.shaper) if task.small else None
+    if found is not None:
+        return found
+    if isinstance(task.algorithm, ResampledSwap):
+        return plans.plan_by_known_swaps(task.algorithm, task.runner, task.game, task.shaper, task.resamples)
+    if not task.allow_estimate:
+        raise NoGuaranteeError(
+            "bound='swap' is proven for the closed forms of deniable.noise and for at most 1,000 training sets, "
+            "not for this algorithm; use bound='auto', 'direct' or 'centre', which cover every record of any algorithm "
+            "(or allow_estimate=True for a value without a guarantee)"
+        )
+    warnings.warn(
+        "this release has no guarantee: its noise follows from a few random records, others may be exposed; "
+        "bound='auto' covers all",
+        UserWarning,
+        stacklevel=5,
+    )
+    return plans.plan_by_swaps(task.algorithm, task.runner, task.game, task.shaper, task.resamples, task.swap_records)
+
+
+def _by_privacy(task: Task) -> Plan:
+    if not isinstance(task.algorithm, BoundedStatistic):
+        raise InputError(
+            "bound='dp' needs a statistic with public bounds, such as Mean(bounds=(0, 100)) or Histogram(edges), "
+            f"got {task.algorithm!r}; use bound='auto'"
+        )
+    return plan_by_privacy(task.algorithm, task.game, task.shaper)
+
+
+def _as_published(task: Task) -> Plan:
+    return plan_as_published(task.algorithm, task.runner, task.game, task.resamples, task.moment, task.reproduce)
+
+
+_WAYS: dict[str, Callable[[Task], Plan]] = {
+    "centre": _by_centre,
+    "direct": _by_direct,
+    "swap": _by_swap,
+    "dp": _by_privacy,
+    "published": _as_published,
+}

@@ -1,0 +1,241 @@
+"""The direct certificate: the two mixtures, "record in" and "record out", compared as they are, not pair by pair.
+
+Draw m training sets S_j and outputs θ_j, independent of each other and of the release. For record i let P̂ be the mean
+over all m of the noise density around θ_j where i is in S_j (0 elsewhere), and Q̂ the same where i is not. Then
+E P̂ = π·p_in and E Q̂ = (1 − π)·p_out. Fix the *one* record and the one test h that tell most: Σ_j h(θ_j) is a sum of
+independent bounded terms, and the supremum over all tests is computed from the draws. Hence no union over the records.
+
+Accuracy (Hoeffding, given in which draws that record was): with P̂ and Q̂ brought to the masses π and 1 − π,
+η ≤ max_i [½∫|P̂ − Q̂| + ½ − max(π, 1−π)] + √(ln(1/β)/(2m)), the root a little larger where a record was in more or fewer
+draws than expected. Both sides shrink when noise is
+added to noise (Gaussian, Laplace and Euclidean norm-Laplace laws of a larger scale are those of a smaller one convolved
+with some law), so the least scale may be searched on the same draws: a scale that is too small is accepted only if the
+bound is wrong at the true threshold, which is one fixed scale.
+
+Hockey sticks: for λ, κ > 0 with (1−π)(e^κ − 1) = γπ(1 − e^{−λ}), E exp(Σ_j[κ·h(θ_j)1[out] − λ·h(θ_j)1[in]]) ≤
+exp(−mπ(1 − e^{−λ})(P_in(h) − γP_out(h))), so by Markov H_γ ≤ [∫(λP̂ − κQ̂)₊ + ln(1/β)/m]/(π(1 − e^{−λ})): an error of
+order 1/m where few outputs tell anything, against 1/√m for Hoeffding's. λ and the form are fixed before the draws are
+seen. The scale is not, so this is claimed together at all scales s₀·1.2^k of a window around a pilot's, and a release
+takes the next one below its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from deniable._check import FloatArray
+from deniable._search import bisect
+from deniable.curves import GaussianTradeoff
+from deniable.noise.evidence import Evidence, Indices, ReleaseError
+from deniable.noise.integration import Form, integrals
+from deniable.noise.laws import NoiseLaw
+
+MOST_DIMENSIONS = 3
+_STEP_UP = 1.015  # factor between these scales
+_TOLERANCE = 5e-3  # relative width of the final bracket of the scale
+_TRIES = 8  # final checks of a scale by fresh Monte Carlo points, each with its share of the doubt
+_GAMMAS = np.array([0.0, 0.2, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.5, 8.0])  # log γ at which the curve is claimed
+_WINDOW = 1.2 ** np.arange(-30, 27)  # scales at which the curve is claimed, in units of the pilot's spread
+_RATES = np.geomspace(1e-3, 4.0, 60)  # λ to choose from
+
+
+@dataclass(frozen=True, eq=False)
+class MixtureEvidence(Evidence):
+    """Outputs on random training sets, and which records were in each.
+
+    Attributes
+    ----------
+    outputs
+        Free coordinates of the outputs, shape (m, d), d at most 3.
+    members
+        Bits, shape (n, ⌈m/8⌉): whether record i was in training set j (``numpy.packbits`` along the draws).
+    prior
+        π, share of the records in training.
+    doubt
+        1 − confidence: half of it for η, half for the curve. 0 if the draws are *all* training sets.
+    spread
+        The pilot's idea of the scale, which knows nothing of the draws.
+    eta
+        The target, which decides (before the draws) how the curve is bounded.
+    entropy
+        Seeds the Monte Carlo integration for d > 1.
+    """
+
+    outputs: FloatArray
+    members: NDArray[np.uint8]
+    prior: float
+    doubt: float
+    spread: float
+    eta: float
+    entropy: int = 0
+    _inside: FloatArray = field(init=False, repr=False)  # in how many draws each record was
+
+    def __post_init__(self) -> None:
+        counts = [int(np.unpackbits(row, count=len(self.outputs)).sum()) for row in self.members]
+        object.__setattr__(self, "_inside", np.array(counts, dtype=np.float64))
+
+    @property
+    def confidence(self) -> float:
+        """Probability with which η and the whole curve hold together."""
+        return 1 - self.doubt
+
+    @property
+    def draws(self) -> int:
+        """Number m of training sets."""
+        return len(self.outputs)
+
+    @property
+    def slack(self) -> float:
+        """What the number of draws adds to η: √(ln(1/β)/(2m))."""
+        return hoeffding_slack(self.doubt, self.draws)
+
+    def least_scale(self, law: NoiseLaw, level: float, log_gamma: float) -> float:
+        """Return the least scale at which η ≤ ``level``·min(π, 1 − π) is certified for every record.
+
+        ``log_gamma`` must be that of η: γ = max(π, 1−π)/min(π, 1−π). Bisects on the few records that look worst and
+        then asks all. For d > 1 the points of the search are then replaced by fresh ones, whose error is charged.
+        """
+        target = level * min(self.prior, 1 - self.prior)
+        if not self.slack < target:
+            raise ReleaseError(
+                f"eta={target:.4g} is out of reach of {self.draws} runs, whose number alone adds "
+                f"{self.slack:.4g}; use n_resamples of at least {runs_for(target / 2, self.doubt)}"
+            )
+        everyone = np.arange(len(self.members))
+        exact = law.dimension == 1
+
+        def failing(scale: float, records: Indices, attempt: int = 0) -> NDArray[np.bool_]:
+            doubt = self._integration_doubt / 2 / _TRIES if attempt else None
+            return np.asarray(~(self.gain(law.with_scale(scale), records, attempt, doubt) <= target))
+
+        def passing(records: Indices, scale: float) -> bool:
+            return not failing(scale, records).any()
+
+        rough = self.gain(law.with_scale(self.spread), everyone)
+        order = np.argsort(-rough)
+        active = order[:8]
+        scale = self._least(partial(passing, active), self.spread)
+        for _ in range(50):
+            bad = np.flatnonzero(failing(scale, order)) if len(order) > len(active) else np.array([], int)
+            fresh = np.setdiff1d(order[bad], active)
+            if fresh.size == 0:
+                break
+            active = np.concatenate([active, fresh[:64]])
+            scale = self._least(partial(passing, active), scale)
+        if exact:
+            return scale
+        for attempt in range(1, _TRIES + 1):
+            scale *= _STEP_UP
+            if not failing(scale, order, attempt).any():
+                return scale
+        raise ReleaseError("the integration over the released value was too rough for this target; raise eta")
+
+    def gain(self, law: NoiseLaw, records: Indices, attempt: int = 0, doubt: float | None = None) -> FloatArray:
+        """Return upper bounds on η of these records under ``law``, shape (records,); rough for d > 1, no ``doubt``."""
+        form = Form(1.0, 1.0, extra=0.5 - max(self.prior, 1 - self.prior), log_term=hoeffding_term(self.doubt))
+        found = self._integrals(law, records, [form], attempt, doubt)[:, 0]
+        return form.bound(found, self._inside[records], self.draws, self.prior)
+
+    def curve(self, law: NoiseLaw, log_gammas: FloatArray) -> FloatArray:
+        """Return upper bounds on max over records of H_γ, both directions, for γ ≥ 1, all together, under ``law``."""
+        if self.doubt > 0:
+            below = _WINDOW[self.spread * _WINDOW <= law.scale]
+            if below.size == 0:
+                return np.ones_like(log_gammas)
+            law = law.with_scale(float(self.spread * below[-1]))
+        forms = [self._form(float(g), flipped) for flipped in (False, True) for g in _GAMMAS]
+        everyone = np.arange(len(self.members))
+        found = self._integrals(law, everyone, forms, _TRIES + 1, self._integration_doubt / 2 / len(forms))
+        bounds = np.array(
+            [np.max(form.bound(found[:, j], self._inside, self.draws, self.prior)) for j, form in enumerate(forms)]
+        )
+        worst = np.clip(bounds.reshape(2, -1).max(axis=0), 0.0, 1.0)
+        worst = np.minimum.accumulate(worst)
+        # H_γ is convex in γ, so chords bound it; beyond the last γ it stays below its value there
+        return np.asarray(np.interp(np.exp(log_gammas), np.exp(_GAMMAS), worst) * (1 + 1e-12)).clip(0.0, 1.0)
+
+    @property
+    def _integration_doubt(self) -> float:
+        """What Monte Carlo integration may spend (d > 1): a tenth of the doubt."""
+        return self.doubt / 10 if self.doubt > 0 else 1e-6
+
+    def _form(self, log_gamma: float, flipped: bool) -> Form:
+        """Choose, before the draws are looked at, how H_γ is bounded: by a guess at what the ROC will be.
+
+        ``flipped`` exchanges the roles of "in" and "out".
+        """
+        gamma, share = float(np.exp(log_gamma)), 1 - self.prior if flipped else self.prior
+        if self.doubt == 0:
+            return Form(1 / share, gamma / (1 - share), True, flipped, 1.0, 0.0)
+        loss = np.log(2 * 2 * len(_GAMMAS) * len(_WINDOW) / self.doubt)  # half the doubt, over γ, directions, scales
+        guess = GaussianTradeoff(guessed_mu(self.eta))
+        slack = float(np.sqrt(loss / (2 * self.draws) * (1 / share + gamma**2 / (1 - share))))
+        best = Form(1 / share, gamma / (1 - share), False, flipped, 1.0, (1 - gamma) / 2, loss)
+        promised = float(guess.delta(log_gamma)) + slack
+        for rate in _RATES:
+            kept = share * float(-np.expm1(-rate))
+            other = float(np.log1p(gamma * kept / (1 - share)))
+            ratio = float(np.log(other * (1 - share) / (rate * share)))
+            value = (rate * share * float(guess.delta(ratio)) + loss / self.draws) / kept
+            if value < promised:
+                promised, best = (
+                    value,
+                    Form(float(rate), other, True, flipped, 1 / kept, float(loss / self.draws / kept)),
+                )
+        return best
+
+    def _least(self, passes: Callable[[float], bool], start: float) -> float:
+        high = start
+        for _ in range(200):
+            if passes(high):
+                break
+            high *= 2
+        else:
+            raise ReleaseError(
+                f"no finite noise certifies the target from {self.draws} runs; use more (n_resamples), or look for "
+                "outputs that are infinitely far apart"
+            )
+        low = high / 2
+        while passes(low):
+            if low < 1e-280:
+                return low
+            low, high = low / 2, low
+        return float(bisect(lambda s: passes(float(s)), high, low, relative=_TOLERANCE)[0])
+
+    def _integrals(
+        self, law: NoiseLaw, records: Indices, forms: Sequence[Form], attempt: int, doubt: float | None
+    ) -> FloatArray:
+        rng = np.random.default_rng(np.random.SeedSequence(self.entropy, spawn_key=(2**31, attempt)))
+        inside = self._inside[records]
+        with np.errstate(divide="ignore"):
+            balance = np.column_stack(
+                [self.prior * self.draws / inside, (1 - self.prior) * self.draws / (self.draws - inside)]
+            )
+        balance = np.where(np.isfinite(balance), balance, 1.0)  # such a record's slack is infinite anyway
+        return integrals(self.outputs, self.members, records, law, forms, balance, rng=rng, doubt=doubt)
+
+
+def hoeffding_term(doubt: float) -> float:
+    """ln(1/β), β being two fifths of the doubt: half of it is the curve's, a tenth pays for integration; 0 without."""
+    return float(np.log(1 / (0.4 * doubt))) if doubt > 0 else 0.0
+
+
+def hoeffding_slack(doubt: float, draws: int) -> float:
+    """√(ln(1/β)/(2m)): what the number of draws adds to η."""
+    return float(np.sqrt(hoeffding_term(doubt) / (2 * draws)))
+
+
+def runs_for(slack: float, doubt: float) -> int:
+    """Number of draws at which :func:`hoeffding_slack` is at most ``slack``."""
+    return int(np.ceil(hoeffding_term(doubt) / (2 * slack**2)))
+
+
+def guessed_mu(eta: float) -> float:
+    """μ of the Gaussian trade-off whose even-prior gain is ``eta``: only a guess that steers choices."""
+    return float(2 * ndtri(0.5 + min(eta, 0.49)))

@@ -1,0 +1,67 @@
+"""Plain differential privacy as one of the ways to bound a release: all records are used, one may have been replaced.
+
+In a game of fixed size "out" means replaced, so the sensitivity is that of replacing a record: for a mean of n records
+in [low, high] it is (high − low)/n, not half of it. Gaussian noise then gives η = Φ(μ/2) − ½ with μ = distance/scale,
+for every data set and every record, whatever the attacker knows of the others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from deniable._check import InputError
+from deniable.noise.evidence import ExactRows
+from deniable.noise.kinds import BoundedStatistic
+from deniable.noise.plans import Coordinates, Game, Plan, Shaper
+
+_TYPICAL = 1 / 6  # standard deviation of a column over the width of its public range, guessed: ±3 standard deviations
+
+
+def plan_by_privacy(algorithm: Any, game: Game, shaper: Shaper) -> Plan:
+    """All records, noise for the replacement of one."""
+    n = game.population.n_records
+    known = algorithm.sensitivity(game.population.data, n)
+    if known is None:
+        raise InputError(
+            f"bound='dp' needs public bounds, which {algorithm!r} lacks; give them, as in Mean(bounds=(0, 100)), from "
+            "what is known without the data, or use bound='auto'"
+        )
+    size = known.factor.size
+    everything = np.arange(size)
+    coordinates = Coordinates(known.shape, everything, everything, np.zeros(size))
+    shaper.one_dimensional(size)
+    law = shaper.family(known.factor)
+    return Plan(
+        coordinates,
+        law,
+        ExactRows(np.array([[known.distance * (1 + 1e-12)]])),
+        "exact",
+        "differential privacy on all records: one record replaced by any other within the public bounds",
+        assumptions=(
+            "all records are used; the bounds and the number of records are public, nothing else was read off the data",
+            "out means replaced by another record within the bounds; the prior is 1/2",
+        ),
+        deviation=np.zeros(known.shape),
+    )
+
+
+def plain_privacy_is_better(algorithm: BoundedStatistic, game: Game, shaper: Shaper) -> bool:
+    """Decide for plain privacy by public numbers alone: its noise against what training on a part is expected to cost.
+
+    That cost is guessed from the public ranges, a sixth of which stands for the standard deviation of a column. Data
+    have no say, for otherwise the choice itself would tell something about them that plain privacy promises to hide.
+    """
+    population, game = game.population, replace(game, bound="dp")
+    known = algorithm.sensitivity(population.data, population.n_records)
+    if known is None:
+        return False
+    plan = plan_by_privacy(algorithm, game, shaper)
+    if plan.law is None:
+        return False
+    noise = plan.law.with_scale(plan.evidence.least_scale(plan.law, game.level, game.log_gamma)).standard_deviation
+    k = population.n_train
+    part = known.width * _TYPICAL * np.sqrt((1 / k) * (1 - k / population.n_records))
+    return bool(np.mean((noise / part) ** 2) <= 1)

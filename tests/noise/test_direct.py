@@ -1,0 +1,164 @@
+"""``bound="direct"``: against the exact optimal attack, and against brute-force integration of the same draws."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import deniable as dn
+from deniable.noise import GaussianNoise, NormLaplaceNoise, ReleaseError, exact_membership
+from deniable.noise.integration import Form, integrals
+from deniable.noise.mixture import MixtureEvidence, hoeffding_slack, runs_for
+
+RNG = np.random.default_rng(5)
+NORMAL = RNG.normal(size=14)
+OUTLIER = np.append(RNG.normal(size=13), 1e3)
+TWINS = np.repeat(RNG.normal(size=7), 2)
+
+
+SETS = np.array(list(itertools.combinations(range(14), 7)))
+MEMBER = np.stack([(record == SETS).any(axis=1) for record in range(14)])
+
+
+def optimal_gain(outputs, scale):
+    """η of the optimal attack on each of 14 records, by a fine sum over equal cells around all 3,432 outputs."""
+    values, which = np.unique(np.round(outputs / (scale / 50)) * (scale / 50), return_inverse=True)
+    x = np.unique(np.concatenate([np.round(values / (scale / 10)) + k for k in range(-70, 71)])) * (scale / 10)
+    kernel = np.exp(-((x[:, None] - values) ** 2) / (2 * scale**2)) / (scale * np.sqrt(2 * np.pi)) * (scale / 10)
+    worst = 0.0
+    for member in MEMBER:
+        p, q = (np.bincount(which[m], minlength=len(values)) / m.sum() for m in (member, ~member))
+        worst = max(worst, float(np.abs(kernel @ (p - q)).sum()) / 4)
+    return worst
+
+
+@pytest.mark.parametrize("column", [NORMAL, OUTLIER, TWINS], ids=["normal", "outlier", "twins"])
+@pytest.mark.parametrize("algorithm", [np.mean, np.median])
+def test_direct_is_safe_and_within_its_slack_of_the_optimal_attack(column, algorithm):
+    """3,432 training sets: sampled, not enumerated, and the optimal attack is computed from all of them."""
+    r = dn.release(algorithm, column, eta=0.1, bound="direct", n_resamples=2048, rng=0)
+    outputs = algorithm(column[SETS], axis=1)
+    best = optimal_gain(outputs, float(r.noise_scale))
+    slack = hoeffding_slack(0.01, r.certificate.n_resamples)
+    assert r.certificate.kind == "sampled"
+    assert 0.1 - 2 * slack <= best <= r.certificate.eta <= 0.1
+    # negative control: a tenth of the noise breaks the promise
+    assert optimal_gain(outputs, float(r.noise_scale) / 10) > 0.1
+
+
+@pytest.mark.parametrize("fraction", [0.35, 0.5])
+def test_the_certified_curve_holds_against_the_likelihood_ratio_attack(fraction):
+    column = NORMAL[:13] if fraction < 0.5 else NORMAL
+    r = dn.release(np.median, column, eta=0.15, bound="direct", fraction=fraction, n_resamples=2048, rng=1)
+    s, k = float(r.noise_scale), r.certificate.n_train
+    sets = np.array(list(itertools.combinations(range(len(column)), k)))
+    if len(sets) <= 1000:
+        assert r.certificate.kind == "exact"
+    outputs = np.median(column[sets], axis=1)
+    x = np.linspace(outputs.min() - 8 * s, outputs.max() + 8 * s, 8_001)
+    values, counts_of = np.unique(outputs, return_inverse=True)
+    kernel = np.exp(-((x[:, None] - values) ** 2) / (2 * s**2)) / (s * np.sqrt(2 * np.pi)) * (x[1] - x[0])
+    for record in range(len(column)):
+        member = (sets == record).any(axis=1)
+        p, q = (kernel @ (np.bincount(counts_of[m], minlength=len(values)) / m.sum()) for m in (member, ~member))
+        for world_in, world_out in ((p, q), (q, p)):
+            order = np.argsort(-world_in / np.maximum(world_out, 1e-300))
+            fpr, tpr = np.cumsum(world_out[order]), np.cumsum(world_in[order])
+            chosen = np.searchsorted(fpr, [1e-4, 1e-3, 0.01, 0.1, 0.5])
+            assert np.all(tpr[chosen] <= r.certificate.tradeoff.tpr(fpr[chosen].clip(0, 1)) + 1e-6)
+
+
+def test_small_data_are_enumerated_and_the_target_is_met_exactly():
+    r = dn.release(np.median, NORMAL[:9], eta=0.1, bound="direct", noise="laplace")
+    law = NormLaplaceNoise(float(r.noise_scale) / np.sqrt(2), np.ones(1))
+    best = exact_membership(np.median, NORMAL[:9], law, r.certificate.n_train).worst
+    assert r.certificate.kind == "exact"
+    assert r.certificate.confidence == 1
+    assert 0.098 <= best <= 0.1
+
+
+@pytest.mark.parametrize(
+    "law", [GaussianNoise(0.3, np.ones(1)), NormLaplaceNoise(0.3, np.ones(1))], ids=["gauss", "laplace"]
+)
+def test_lattice_integrals_are_above_a_fine_sum_and_close(law):
+    outputs = np.append(RNG.normal(size=63), 40.0)[:, None]  # the last one is a run of its own
+    inside = RNG.random((5, 64)) < 0.4
+    forms = [Form(1.0, 1.0), Form(0.7, 2.0, True), Form(1.5, 0.4, True, True)]
+    got = integrals(
+        outputs, np.packbits(inside, axis=1), np.arange(5), law, forms, np.ones((5, 2)), rng=RNG, doubt=0.01
+    )
+    x = np.concatenate([np.linspace(-12, 12, 48_001), np.linspace(28, 52, 48_001)])
+    density = np.exp(law.log_density(x[:, None, None] - outputs[None])) / 64 * (x[1] - x[0])
+    for i in range(5):
+        p, q = density[:, inside[i]].sum(axis=1), density[:, ~inside[i]].sum(axis=1)
+        truth = np.array([form.integrand(p[None], q[None], np.ones((1, 2))).sum() for form in forms])
+        assert np.all(truth <= got[i])
+        assert np.all(got[i] <= truth + 4e-3)
+
+
+def test_monte_carlo_integrals_are_above_a_fine_sum_and_close():
+    law = GaussianNoise(0.5, np.ones(2))
+    outputs = RNG.normal(size=(48, 2))
+    inside = RNG.random((3, 48)) < 0.5
+    forms = [Form(1.0, 1.0), Form(0.7, 2.0, True)]
+    got = integrals(
+        outputs, np.packbits(inside, axis=1), np.arange(3), law, forms, np.ones((3, 2)), rng=RNG, doubt=1e-4
+    )
+    axis = np.linspace(-7, 7, 281)
+    x = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 1, 2)
+    density = np.exp(law.log_density(x - outputs)) / 48 * (axis[1] - axis[0]) ** 2
+    for i in range(3):
+        p, q = density[:, inside[i]].sum(axis=1), density[:, ~inside[i]].sum(axis=1)
+        truth = np.array([form.integrand(p[None], q[None], np.ones((1, 2))).sum() for form in forms])
+        assert np.all(truth <= got[i])
+        assert np.all(got[i] <= truth + 0.03)
+
+
+def test_two_outputs_are_certified_together():
+    def both(part):
+        return np.array([part.mean(), part.std()])
+
+    r = dn.release(both, NORMAL, eta=0.25, bound="direct", n_resamples=512, rng=0)
+    outputs = np.column_stack([NORMAL[SETS].mean(axis=1), NORMAL[SETS].std(axis=1)]) / r.noise_scale
+    x = outputs[RNG.integers(len(SETS), size=2000)] + RNG.normal(size=(2000, 2))
+    density = np.exp(-((x[:, None] - outputs) ** 2).sum(axis=2) / 2)
+    best = max(np.mean(np.abs(density @ (2.0 * m - 1)) / density.sum(axis=1)) / 2 for m in MEMBER)
+    assert best <= 0.25
+    assert r.certificate.kind == "sampled"
+
+
+def test_more_runs_lower_the_floor_and_the_certificate_says_so():
+    few, many = (dn.release(np.mean, NORMAL, eta=0.2, bound="direct", n_resamples=n, rng=0) for n in (512, 4096))
+    assert many.certificate.floor < few.certificate.floor < 0.2
+    assert "at no FPR is less than" in str(few.certificate)
+    assert "as asked for" in str(few.certificate)
+
+
+def test_time_limits_the_number_of_runs_and_the_certificate_says_so():
+    import time
+
+    def slow(part):
+        time.sleep(2e-3)
+        return part.mean()
+
+    r = dn.release(slow, NORMAL, eta=0.3, bound="direct", max_seconds=0.8, rng=0)
+    assert r.certificate.n_resamples < 500
+    assert "as many as fit into 0.8 s" in str(r.certificate)
+
+
+def test_what_direct_cannot_do_is_refused_in_one_line():
+    with pytest.raises(ReleaseError, match="at most 3 numbers that vary, got 5"):
+        dn.release(lambda part: part.mean(axis=0), RNG.normal(size=(40, 5)), eta=0.1, bound="direct", rng=0)
+    with pytest.raises(ReleaseError, match="n_resamples of at least") as caught:
+        dn.release(np.mean, NORMAL, eta=0.02, bound="direct", n_resamples=1024, rng=0)
+    enough = int(str(caught.value).split()[-1])
+    assert hoeffding_slack(0.01, enough) <= 0.01
+    assert runs_for(hoeffding_slack(0.01, 4096), 0.01) <= 4097
+
+
+def test_outputs_that_are_infinitely_far_apart_tell_everything():
+    bits = np.packbits(RNG.random((4, 32)) < 0.5, axis=1)
+    evidence = MixtureEvidence(np.append(np.zeros(31), 1e200)[:, None], bits, 0.5, 0.01, 1.0, 0.1)
+    law = GaussianNoise(1.0, np.ones(1))
+    assert evidence.gain(law, np.arange(4)).min() >= 0.5
+    assert evidence.curve(law, np.array([0.0, 1.0])).min() == 1
