@@ -6,8 +6,9 @@ Started by ``deniable app``, which binds it to 127.0.0.1 and switches Streamlit'
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,14 +20,20 @@ from streamlit.delta_generator import DeltaGenerator
 
 import deniable as dn
 from deniable._check import FloatArray
+from deniable._optional import require
 from deniable._shown import shown
+from deniable.report.annexing import KINDS
 from deniable.report.figures import roc_figure, series_figure
 from deniable.report.model import Assessment, Section
 from deniable.report.sections import plain_words
 from deniable.report.text import cell_text, threat_model
+from deniable.report.training_run import Trained, train_table
+from deniable.tables.reading import understand_any
+from deniable.tables.understanding import Understood
 
 _T = TypeVar("_T")
 _FPR = np.geomspace(1e-6, 1.0, 121)
+_TABLES = ["csv", "tsv", "gz", "parquet", "feather", "xlsx"]
 _TARGETS = {
     "advantage": "advantage at most (%)",
     "tpr": "TPR at the chosen FPR at most (%)",
@@ -38,11 +45,13 @@ def main() -> None:
     """Draw the page."""
     st.set_page_config(page_title="deniable", layout="wide")
     st.header("Could an attacker tell whether a record was in the training data?")
-    run, data = st.tabs(["A DP-SGD run", "A table of records"])
+    run, data, train = st.tabs(["A DP-SGD run", "A table of records", "A private model"])
     with run:
         _run_page()
     with data:
         _data_page()
+    with train:
+        _train_page()
 
 
 @st.fragment  # a moved slider redraws this page only
@@ -195,6 +204,107 @@ def _roc(tpr: FloatArray) -> go.Figure:
 
 
 @st.fragment
+def _train_page() -> None:
+    """From a table to a private model: what was understood, a target, the decision, everything to download."""
+    st.write("The table stays on this machine. You get a model from which nobody can tell who was in the table.")
+    upload = st.file_uploader("the table", type=_TABLES, key="train-file")
+    if upload is None:
+        return
+    try:
+        table = _understood(upload.name, upload.getvalue())
+    except Exception as error:  # whatever a stranger's file does, the page stays and says what happened
+        st.error(_words(error))
+        return
+    st.write(f"**What was understood**: {len(table.frame):,} rows, {len(table.columns)} columns")
+    st.dataframe(
+        [{"column": c.name, "kind": c.kind, "missing": f"{100 * c.missing:.2g} %" if c.missing else "",
+          "what was understood": c.reason or "; ".join(c.notes)} for c in table.columns],
+        hide_index=True,
+    )  # fmt: skip
+    for problem in table.problems:
+        st.error(problem)
+    names = [c.name for c in table.columns]
+    target = st.selectbox("what to predict", names, index=len(names) - 1, key="train-target")
+    advantage = st.slider("largest advantage of any attacker (%)", 1, 50, 10, key="train-advantage") / 100
+    st.write(f"Nobody will be right about anybody's presence more often than {50 + 50 * advantage:g} % of the time.")
+    if st.button("Train", key="train-button"):
+        st.session_state.pop("trained", None)
+        try:
+            with st.spinner("fitting, measuring on held-out records, writing the report", show_time=True):
+                st.session_state["trained"] = _train_upload(upload, target, advantage)
+        except Exception as error:  # as above
+            st.error(_words(error))
+    if made := st.session_state.get("trained"):
+        _trained(made)
+
+
+def _trained(made: Trained) -> None:
+    """The decision, usefulness and the downloads of a fit."""
+    _decision(made.assessment)
+    if made.usefulness is not None:
+        st.code("\n".join(made.usefulness.lines()), language=None)
+    _downloads(lambda: made.assessment, "trained")
+    model, annex = st.columns(2)
+    model.download_button(
+        "Download the model (skops)", lambda: _model_file(made), "model.skops", "application/octet-stream",
+        key="trained-model", on_click="ignore",
+    )  # fmt: skip
+    kind = annex.selectbox("annex for", KINDS, key="trained-kind")
+    annex.download_button(
+        "Download the annex", lambda: made.assessment.annex(kind),
+        f"{kind}.json" if kind == "dp-registry" else f"{kind}.md", "text/plain", key="trained-annex", on_click="ignore",
+    )  # fmt: skip
+
+
+def _decision(made: Assessment) -> None:
+    """What the policy says, in its colour, with every rule and what would change it."""
+    decision = made.decision
+    if decision is None:
+        return
+    box = {"meets": st.success, "does not meet": st.error}.get(decision.outcome, st.warning)
+    box(f"**{decision.outcome.capitalize()}** ({decision.policy.name}). {decision.reason}")
+    rows = [
+        f"- {'→ ' if rule.key == decision.decided_by else ''}*{rule.outcome}*: {rule.why}" for rule in decision.rules
+    ]
+    st.write("\n".join(rows))
+    if decision.changes:
+        st.write("**What would change it**\n" + "\n".join(f"- {change}" for change in decision.changes))
+    st.write("**How the numbers relate**\n" + "\n".join(f"- {sentence}" for sentence in decision.relation))
+
+
+def _words(error: Exception) -> str:
+    return str(error) if isinstance(error, dn.InputError) else f"{type(error).__name__}: {error}"
+
+
+@st.cache_data(max_entries=4, show_spinner="reading the table")
+def _understood(name: str, content: bytes) -> Understood:
+    with _written(name, content) as path:
+        return understand_any(path, None, strict=False)
+
+
+def _train_upload(upload: Any, target: str, advantage: float) -> Trained:
+    with _written(upload.name, upload.getvalue()) as path:
+        return train_table(
+            path, target=target, advantage=advantage, title=f"A private model of {target} on {upload.name}"
+        )
+
+
+def _model_file(made: Trained) -> bytes:
+    skops: Any = require("skops.io", purpose="writing a .skops model")
+    return bytes(skops.dumps(made.model))
+
+
+@contextmanager
+def _written(name: str, content: bytes) -> Iterator[Path]:
+    """An uploaded file in a folder of its own, for as long as it is read."""
+    suffix = "".join(Path(name).suffixes[-2:]) or ".csv"
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"upload{suffix}"
+        path.write_bytes(content)
+        yield path
+
+
+@st.fragment
 def _data_page() -> None:
     """A table in, a profile out; whatever is uploaded, the page stays."""
     st.write("The table stays on this machine. It needs a column with two values to predict.")
@@ -205,18 +315,23 @@ def _data_page() -> None:
     regularization = 10.0 ** st.select_slider("regularization Λ", range(-4, 1), -2, format_func="1e{}".format)
     if st.button("Assess", disabled=upload is None):
         st.session_state.pop("table", None)
+        st.session_state.pop("table-error", None)
         try:
             with st.spinner("fitting, profiling and attacking"):
                 st.session_state["table"] = _assess_upload(upload, target, drop, epsilon, regularization)
         except Exception as error:  # whatever a stranger's file does, the page stays and says what happened
-            st.error(str(error) if isinstance(error, dn.InputError) else f"{type(error).__name__}: {error}")
+            st.session_state["table-error"] = upload.name if upload else "", _words(error)
+    name, words = st.session_state.get("table-error", ("", ""))
+    if words and upload is not None and upload.name == name:  # until another file or another press
+        st.error(words)
     if made := st.session_state.get("table"):
         _assessment(made)
 
 
 def _assessment(made: Assessment) -> None:
     st.subheader(made.title)
-    (st.success if made.status == "consistent" else st.warning)(made.headline)
+    _decision(made)
+    st.write(made.headline)
     _downloads(lambda: made, "table")
     if roc := roc_figure(made):
         st.plotly_chart(go.Figure(roc), width="stretch", key="table-roc")
@@ -243,10 +358,7 @@ def _section(section: Section) -> None:
 
 
 def _assess_upload(upload: Any, target: str, drop: str, epsilon: float, regularization: float) -> Assessment:
-    suffix = "".join(Path(upload.name).suffixes[-2:]) or ".csv"
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / f"upload{suffix}"
-        path.write_bytes(upload.getvalue())
+    with _written(upload.name, upload.getvalue()) as path:
         columns = tuple(name.strip() for name in drop.split(",") if name.strip())
         made: Assessment = dn.assess(
             path, target=target or None, drop=columns, epsilon=epsilon, regularization=regularization,

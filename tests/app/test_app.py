@@ -84,6 +84,19 @@ def test_a_good_table_gives_a_report():
     assert app._assess_upload(upload, "y", "", 1.0, 0.1).numbers["records.count"].value == 30
 
 
+def test_a_table_becomes_a_private_model_with_a_decision():
+    from deniable import app
+
+    rows = "".join(f"{i % 2},{i % 7},{i * i % 11}\n" for i in range(400))
+    upload = io.BytesIO(("y,a,b\n" + rows).encode())
+    upload.name = "people.csv"
+    assert [c.name for c in app._understood("people.csv", upload.getvalue()).columns] == ["y", "a", "b"]
+    made = app._train_upload(upload, "y", 0.2)
+    assert made.assessment.numbers["bound.advantage"].value <= 0.2
+    assert made.assessment.decision.outcome == "does not meet"
+    assert app._model_file(made)
+
+
 def test_a_port_that_is_taken_is_refused_in_one_line(capsys):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

@@ -195,6 +195,31 @@ def test_bad_uploads_are_explained_and_a_good_one_then_gives_a_profile(page, axe
     assert page.get_by_text("The 10 most exposed records").is_visible()  # a download does not clear the page
 
 
+def test_the_whole_way_from_a_table_to_a_decision(page, axe_violations):
+    page.get_by_role("tab", name="A private model").click()
+    place = page.get_by_role("tabpanel", name="A private model")
+    place.locator("input[type=file]").set_input_files(
+        {"name": "people.csv", "mimeType": "text/csv", "buffer": PEOPLE.encode()}
+    )
+    place.get_by_text("What was understood").first.wait_for()
+    settled(page)
+    place.get_by_role("combobox").first.click()
+    page.get_by_role("option", name="ill").click()
+    settled(page)
+    place.get_by_role("button", name="Train").click()
+    place.get_by_text("default policy of deniable").wait_for(timeout=60_000)
+    settled(page)
+    assert axe_violations(page) == []
+    with page.expect_download() as download:
+        place.get_by_role("button", name="Download the numbers (JSON)").click()
+    made = json.loads(Path(download.value.path()).read_text())
+    assert made["decision"]["outcome"] in ("meets", "does not meet", "cannot be told")
+    for name in ("Download the model (skops)", "Download the annex"):
+        with page.expect_download() as download:
+            place.get_by_role("button", name=name).click()
+        assert Path(download.value.path()).stat().st_size > 500
+
+
 def test_light_dark_and_phone_are_accessible(page, axe_violations):
     for scheme, width in (("light", 1300), ("dark", 1300), ("light", 390)):
         page.emulate_media(color_scheme=scheme)

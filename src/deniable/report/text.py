@@ -67,7 +67,8 @@ def _decided(decision: Decision) -> Iterator[RenderableType]:
     yield head(decision)
     asked = [rule for rule in decision.rules if rule.outcome != "not asked"]
     for rule in asked:
-        decides = " This decides." if rule.key == decision.decided_by else ""
+        here = rule.key == decision.decided_by
+        decides = "" if not here else " Closest to its limit." if decision.met else " This decides."
         yield _hanging(_MARKS[rule.outcome], rule.why + decides)
     left = [rule.label for rule in decision.rules if rule.outcome == "not asked"]
     if left:
