@@ -29,6 +29,7 @@ from deniable.mechanisms import (
     RenyiDP,
     ShuffledBatches,
     SubsampledGaussian,
+    TruncatedPoisson,
     ZeroConcentratedDP,
 )
 
@@ -129,6 +130,7 @@ __all__ = [
     "ShuffledBatches",
     "SubsampledGaussian",
     "Tradeoff",
+    "TruncatedPoisson",
     "ZeroConcentratedDP",
     "assess",
     "attack_estimator",

@@ -188,8 +188,8 @@ def individual_tradeoffs(
 def _phases(mechanism: Mechanism) -> list[SubsampledGaussian]:
     parts = mechanism.mechanisms if isinstance(mechanism, Composition) else (mechanism,)
     for part in parts:
-        if not isinstance(part, SubsampledGaussian):
-            raise InputError(f"mechanism must consist of SubsampledGaussian phases, got {part!r}")
+        if not isinstance(part, SubsampledGaussian) or part.records_per_person != 1:
+            raise InputError(f"mechanism must consist of SubsampledGaussian phases of one record, got {part!r}")
     return [part for part in parts if isinstance(part, SubsampledGaussian)]
 
 

@@ -87,9 +87,9 @@ class PrivacyLoss:
                 squared += part.mu**2
             elif isinstance(part, PureDP | ApproximateDP):
                 randomized_responses[part.epsilon] += 1
-            elif isinstance(part, SubsampledGaussian):
+            elif isinstance(part, SubsampledGaussian) and (part.records_per_person == 1 or part.sample_rate == 1):
                 if part.sample_rate == 1:
-                    squared += part.steps / part.noise_multiplier**2
+                    squared += part.steps * (part.records_per_person / part.noise_multiplier) ** 2
                 else:
                     phases[part.noise_multiplier, part.sample_rate] += part.steps
             elif (known := step_of(part)) is not None:

@@ -111,8 +111,8 @@ def attack_transcript(mechanism: Mechanism, *, n: int = 10_000, rng: Any = None)
     generator = np.random.default_rng(rng)
     member, nonmember = np.zeros(n), np.zeros(n)
     for phase in phases:
-        if not isinstance(phase, SubsampledGaussian):
-            raise InputError(f"mechanism must consist of SubsampledGaussian phases, got {phase!r}")
+        if not isinstance(phase, SubsampledGaussian) or phase.records_per_person != 1:
+            raise InputError(f"mechanism must consist of SubsampledGaussian phases of one record, got {phase!r}")
         sigma, q = phase.noise_multiplier, phase.sample_rate
         for steps in _blocks(phase.steps, max(1, _CHUNK // n)):
             x = sigma * generator.standard_normal((n, steps))

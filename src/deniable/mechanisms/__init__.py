@@ -26,6 +26,7 @@ from deniable.mechanisms.laws import (
 )
 from deniable.mechanisms.loaders import ShuffledBatches
 from deniable.mechanisms.matrix import MatrixMechanism
+from deniable.mechanisms.truncated import TruncatedPoisson
 
 __all__ = [
     "ADJACENCIES",
@@ -46,5 +47,6 @@ __all__ = [
     "RenyiDP",
     "ShuffledBatches",
     "SubsampledGaussian",
+    "TruncatedPoisson",
     "ZeroConcentratedDP",
 ]

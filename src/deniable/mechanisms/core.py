@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from deniable._check import InputError, integer, number
 
+_MOST_RECORDS = 1000  # of a person: as many terms has the likelihood ratio
+
 # what the two worlds differ in, and how a curve names it
 ADJACENCIES = {
     "add-remove": "add or remove one record",
@@ -75,16 +77,20 @@ class SubsampledGaussian(Mechanism):
         Probability with which each record enters each step, in (0, 1]; 1 means full batch.
     steps
         Number of steps, a whole number of at least 1.
+    records_per_person
+        Number k of records that are added or removed together: those of one person, each drawn and clipped by itself.
 
     Notes
     -----
     The record is *added or removed*: out, a step releases N(0, σ²); in, (1−q)·N(0, σ²) + q·N(1, σ²)
-    (Mahloujifar et al., Theorem 6). Batches of a fixed size, or drawn by shuffling, are not this mechanism.
+    (Mahloujifar et al., Theorem 6). For a person of k records it is Σ_j Bin(k, q)(j)·N(j, σ²) (Ganesh 2024).
+    Batches of a fixed size, or drawn by shuffling, are not this mechanism.
     """
 
     noise_multiplier: float
     sample_rate: float
     steps: int
+    records_per_person: int = 1
 
     also = ("zero-out",)  # a record that contributes 0 to sums is as good as absent
 
@@ -104,6 +110,10 @@ class SubsampledGaussian(Mechanism):
         )
         object.__setattr__(self, "sample_rate", rate)
         object.__setattr__(self, "steps", integer("steps", self.steps, at_least=1))
+        count = integer("records_per_person", self.records_per_person, at_least=1)
+        if count > _MOST_RECORDS:
+            raise InputError(f"records_per_person must be at most {_MOST_RECORDS:,}, got {count:,}; use t.group(k)")
+        object.__setattr__(self, "records_per_person", count)
 
 
 @dataclass(frozen=True)

@@ -83,7 +83,7 @@ def kl_divergence(mechanism: Mechanism, direction: Direction = "add") -> float:
     match mechanism:
         case Composition(mechanisms):
             return math.fsum(kl_divergence(part, direction) for part in mechanisms) * (1 + _ROUNDING)
-        case SubsampledGaussian(sigma, rate, steps):
+        case SubsampledGaussian(sigma, rate, steps, 1):
             return steps * _step_divergence(sigma, rate, direction)
         case GaussianDP(mu):
             return mu**2 / 2 * (1 + _ROUNDING)
@@ -97,6 +97,8 @@ def kl_divergence(mechanism: Mechanism, direction: Direction = "add") -> float:
             return min(epsilons)  # D_1 ≤ D_α
         case ZeroConcentratedDP(rho, xi):
             return rho + xi
+        case SubsampledGaussian():
+            raise InputError("mechanism must be of one record a person: no divergence of several is known here")
         case NoisyGradientDescent() | MatrixMechanism():
             return kl_divergence(reduced(mechanism), direction)
         case _:
@@ -175,7 +177,7 @@ def gdp_clt(mechanism: Mechanism) -> GaussianApproximation:
 
 def _clt_square(mechanism: Mechanism) -> float:
     match mechanism:
-        case SubsampledGaussian(sigma, rate, steps):
+        case SubsampledGaussian(sigma, rate, steps, 1):
             with np.errstate(over="ignore"):
                 return float(steps * rate**2 * np.expm1(1 / np.float64(sigma) ** 2))
         case GaussianDP(mu):

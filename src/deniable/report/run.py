@@ -94,8 +94,9 @@ def _assumptions(bound: Tradeoff, source: Mechanism | Tradeoff) -> Assumptions:
 def describe(mechanism: Mechanism) -> str:
     """Return a title for a mechanism."""
     match mechanism:
-        case SubsampledGaussian(sigma, rate, steps):
-            return f"DP-SGD: noise multiplier {sigma:g}, sample rate {rate:g}, {steps:,} steps"
+        case SubsampledGaussian(sigma, rate, steps, person):
+            whose = "" if person == 1 else f", persons of {person} records"
+            return f"DP-SGD: noise multiplier {sigma:g}, sample rate {rate:g}, {steps:,} steps{whose}"
         case Composition(parts) if all(isinstance(part, SubsampledGaussian) for part in parts):
             steps = sum(part.steps for part in parts if isinstance(part, SubsampledGaussian))
             return f"DP-SGD: {len(parts)} phases, {steps:,} steps"

@@ -111,7 +111,7 @@ def _given(mechanism: Any, failure: float) -> Budget:
         if isinstance(part, GaussianDP):
             total += part.mu**2
         elif isinstance(part, SubsampledGaussian) and part.sample_rate == 1:
-            total += part.steps / part.noise_multiplier**2
+            total += part.steps * (part.records_per_person / part.noise_multiplier) ** 2
         else:
             raise InputError(
                 "mechanism must be full-batch Gaussian (GaussianDP, SubsampledGaussian with sample_rate 1, or both), "

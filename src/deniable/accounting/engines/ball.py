@@ -69,7 +69,7 @@ class BallTradeoff(Tradeoff):
             for part in parts:
                 if isinstance(part, GaussianDP):
                     squared += arb(part.mu) ** 2
-                elif isinstance(part, SubsampledGaussian):
+                elif isinstance(part, SubsampledGaussian) and part.records_per_person == 1:
                     if part.sample_rate == 1:
                         squared += part.steps / arb(part.noise_multiplier) ** 2
                     else:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -26,6 +27,7 @@ from deniable.curves import Direction, Side, Tradeoff
 _MOST_KEPT = 1 << 22  # lattice points
 _STEEPEST = 1000.0  # tilts beyond, in units of the law's width, serve rates below e^{−1000}
 _EXTENT = 20.0  # widths of a law that its window has, about
+_TAIL = 0.05  # rates below are looked for in the tail
 _NEAR = 32  # lattice points around a threshold at which tests are tried
 _OFFSETS = np.array([0.01, 0.05, 0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0])
 _MANY_PHASES = 4  # up to which all points are used
@@ -166,7 +168,7 @@ class GridTradeoff(Tradeoff):
 
     def _rate(self, alpha: float, direction: Direction, side: Side) -> float:
         """Improve the threshold until the tilt fits the false positive rate; every threshold gives a sound bound."""
-        threshold = self._start(direction)
+        threshold = self._start(direction, alpha)
         for _ in range(12):
             lattice = self._lattice(threshold, direction, side)
             index = _first_at_most(lattice, alpha)
@@ -206,9 +208,19 @@ class GridTradeoff(Tradeoff):
             return bound
         return bound * (1 - 256 * EPS) if known else 0.0
 
-    def _start(self, direction: Direction) -> float:
-        first = self.loss.cumulants(0.0 if direction == "add" else 1.0)[1]
-        return first if direction == "add" else -first
+    def _start(self, direction: Direction, alpha: float) -> float:
+        """Where to look first: the mean or, of other steps in the tail, where Chernoff's inequality allows the rate."""
+        mean = self.loss.cumulants(0.0 if direction == "add" else 1.0)[1]
+        first = mean if direction == "add" else -mean
+        if not self.loss.others or alpha > _TAIL:
+            return first
+        growth = [(c, self.loss.cumulants(c if direction == "add" else 1 - c)[0]) for c in self._orders]
+        return max(first, min((k - math.log(alpha)) / c for c, k in growth))
+
+    @cached_property
+    def _orders(self) -> list[float]:
+        width = math.sqrt(self.loss.cumulants(0.5)[2])
+        return [c / width for c in (0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 9.0, 14.0)]
 
     def _lattice(self, threshold: float, direction: Direction, side: Side) -> Lattice:
         """The lattice laid for the middle of the threshold's cell: it does not depend on what was asked before."""

@@ -12,6 +12,7 @@ from deniable.accounting.steps.discrete import (
     FinitePairStep,
     ResponseStep,
 )
+from deniable.accounting.steps.gaussian_mixture import several_records, truncated_poisson
 from deniable.accounting.steps.laplace import BoundedRangeStep, LaplaceStep
 from deniable.mechanisms import (
     BoundedRange,
@@ -21,6 +22,8 @@ from deniable.mechanisms import (
     Laplace,
     Mechanism,
     RandomizedResponse,
+    SubsampledGaussian,
+    TruncatedPoisson,
 )
 
 STEPS: dict[type[Mechanism], Callable[[Any], tuple[Step, int]]] = {
@@ -30,6 +33,8 @@ STEPS: dict[type[Mechanism], Callable[[Any], tuple[Step, int]]] = {
     DiscreteLaplace: lambda m: (DiscreteLaplaceStep(m.scale, m.sensitivity, m.sample_rate), m.steps),
     FinitePair: lambda m: (FinitePairStep(m.p, m.q), m.steps),
     RandomizedResponse: lambda m: (ResponseStep(m.epsilon, m.categories), m.steps),
+    SubsampledGaussian: lambda m: (several_records(m), m.steps),  # of one record: the loss's own phases
+    TruncatedPoisson: lambda m: (truncated_poisson(m), m.steps),
     Repeated: lambda m: (m.step, m.count),
 }
 

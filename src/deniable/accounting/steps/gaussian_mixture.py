@@ -1,0 +1,240 @@
+"""Gaussian steps to which a person adds a random number of records: several records, and truncated batches.
+
+Q = N(0, 1) in units of the noise, and P = Σ_j w_j·N(j/σ, 1). The likelihood ratio Σ_j w_j·e^{ju/σ − j²/(2σ²)} is
+increasing in u, and its logarithm convex, so that cells of the loss are intervals of u. A label that is the same in
+both worlds may be shown with every step: the cells of its cases are added, each with the label's probability.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from scipy.special import ndtr
+
+from deniable._check import FloatArray
+from deniable.accounting.engines.binomial import binomial
+from deniable.accounting.steps.base import EPS, LossCells, Step, joined, tilted_moments
+
+_DEEP = 90.0  # nats below the largest density at which a law ends
+_MOST_TERMS = 1 << 16
+_LEAST = 1e-60  # weights below are left out, and charged
+_BLOCK = 1 << 14  # cells at a time
+_NARROW = 0.03  # cells shorter than that, in units of 1 and of σ, are integrated by five nodes: error 1e-15
+_GAUSS_NODES, _GAUSS_WEIGHTS = np.polynomial.legendre.leggauss(5)
+
+
+@dataclass(frozen=True)
+class Case:
+    """With this probability, P = Σ weight·N(records/σ, 1): ``records`` increase from 0."""
+
+    probability: float
+    records: tuple[float, ...]
+    weight: tuple[float, ...]
+    lost: float = 0.0  # weight that was left out
+
+
+@dataclass(frozen=True)
+class GaussianMixtureStep(Step):
+    """A labelled mixture of Gaussian mixtures; weights and probabilities are known up to a factor 1 ± ``error``."""
+
+    noise: float
+    cases: tuple[Case, ...]
+    error: float
+
+    @property
+    def lowest(self) -> float:
+        return min(math.log(case.weight[0]) for case in self.cases)
+
+    @property
+    def highest(self) -> float:
+        return math.inf
+
+    @property
+    def attained(self) -> bool:
+        return self.error < 4 * EPS
+
+    def range(self, tilt: float) -> tuple[float, float]:
+        tops = [self._loss(case, np.array([self._span(case, tilt)[1]]))[0] for case in self.cases]
+        return self.lowest, float(max(tops))
+
+    def _loss(self, case: Case, u: FloatArray) -> FloatArray:
+        """L(u), to full relative precision near 0 and wherever the ratio is far from 1."""
+        j, w = np.array(case.records) / self.noise, np.array(case.weight)
+        exponent = np.multiply.outer(u, j) - j**2 / 2
+        found = _log_dot(exponent, w)
+        near = np.abs(found) < 0.5
+        found[near] = np.log1p(np.expm1(exponent[near]) @ w)
+        return found
+
+    def _slope(self, case: Case, u: FloatArray) -> FloatArray:
+        j, w = np.array(case.records) / self.noise, np.array(case.weight)
+        exponent = np.multiply.outer(u, j) - j**2 / 2 + np.log(w)
+        share = np.exp(exponent - exponent.max(axis=-1, keepdims=True))
+        slope: FloatArray = (share @ j) / share.sum(axis=-1)
+        return slope
+
+    def _span(self, case: Case, tilt: float) -> tuple[float, float]:
+        """Outcomes between which the densities tilted by 0, by 1 and by ``tilt`` have all but e^{−90} of their mass."""
+        reach = max(abs(tilt), 1.0) * case.records[-1] / self.noise + 14.0
+        u = np.linspace(-reach, reach, 4001)
+        loss = self._loss(case, u)
+        ends = []
+        for c in {0.0, 1.0, tilt}:
+            density = c * loss - u**2 / 2
+            seen = np.flatnonzero(density > density.max() - _DEEP)
+            ends += [float(u[max(seen[0] - 1, 0)]), float(u[min(seen[-1] + 1, u.size - 1)])]
+        return min(ends), max(ends)
+
+    def cumulants(self, c: float) -> tuple[float, float, float]:
+        value, log_mass = [], []
+        for case in self.cases:
+            u = np.linspace(*self._span(case, c), 1001)
+            value.append(self._loss(case, u))
+            spacing = float(u[1] - u[0])
+            log_mass.append(math.log(case.probability * spacing / math.sqrt(2 * math.pi)) - u**2 / 2)
+        return tilted_moments(np.concatenate(value), np.concatenate(log_mass), c)
+
+    def cells(self, spacing: float, tilt: float) -> LossCells:
+        found = None
+        for case in self.cases:
+            one = self._cells(case, spacing, tilt)
+            found = one if found is None else joined(found, one, spacing)
+        assert found is not None  # a step has at least one case
+        return found
+
+    def _cells(self, case: Case, spacing: float, tilt: float) -> LossCells:
+        start = math.floor((math.log(case.weight[0]) - self.lowest) / spacing)
+        first = self.lowest + spacing * start
+        _, top = self._span(case, tilt)
+        count = int((float(self._loss(case, np.array([top]))[0]) - first) / spacing) + 1
+        table = np.linspace(-14.0 - 1 / self.noise, top + 1.0, 20_001)
+        known = self._loss(case, table)
+        p, q, centre = np.empty(count), np.empty(count), np.empty(count)
+        missed, last = 0.0, -math.inf
+        for k in range(0, count, _BLOCK):
+            part = slice(k, min(k + _BLOCK, count))
+            edges: FloatArray = first + spacing * np.arange(k, part.stop + 1, dtype=np.float64)
+            u = self._outcomes(case, edges, table, known)
+            finite = np.isfinite(u)
+            missed = max(missed, float(np.max(np.abs(self._loss(case, u[finite]) - edges[finite]), initial=0.0)))
+            last = float(u[-1])
+            q[part] = _masses(u)
+            hit = sum(w * _masses(u - j / self.noise) for j, w in zip(case.records, case.weight, strict=True))
+            p[part] = hit
+            centre[part] = self._centres(case, u, edges, p[part], q[part], spacing)
+        beyond = sum(w * float(ndtr(j / self.noise - last)) for j, w in zip(case.records, case.weight, strict=True))
+        share = case.probability
+        size = max(abs(top), 14.0) * case.records[-1] / self.noise + (case.records[-1] / self.noise) ** 2
+        wobble = missed + 16 * EPS * (1 + size) + self.error
+        return LossCells(
+            first,
+            p * share,
+            q * share,
+            np.clip(centre, 0.0, spacing),
+            64 * EPS + 2 * self.error,
+            wobble,
+            lost=(share * (beyond + case.lost), share * float(ndtr(-last))),
+        )
+
+    def _outcomes(self, case: Case, edges: FloatArray, table: FloatArray, known: FloatArray) -> FloatArray:
+        """The u of every edge, increasing: −∞ where the edge is not above the infimum. Newton's method, L is convex."""
+        inside = edges > math.log(case.weight[0]) + 4 * EPS * abs(edges[0])
+        u: FloatArray = np.interp(edges, known, table)
+        for _ in range(2):
+            with np.errstate(divide="ignore", invalid="ignore"):
+                moved = u - (self._loss(case, u) - edges) / self._slope(case, u)
+            u = np.where(np.isfinite(moved), np.clip(moved, u - 1.0, u + 1.0), u)
+        u = np.maximum.accumulate(np.where(inside & (u > table[0]), u, -np.inf))
+        return u
+
+    def _centres(
+        self, case: Case, u: FloatArray, edges: FloatArray, p: FloatArray, q: FloatArray, spacing: float
+    ) -> FloatArray:
+        """log(P/Q) of every cell above its lower edge."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            coarse = np.log(p / q) - edges[:-1]
+        coarse = np.where(np.isfinite(coarse), coarse, spacing / 2)
+        half = np.diff(u) / 2
+        narrow = np.flatnonzero(half < _NARROW * min(1.0, self.noise))
+        middle = (u[1:] + u[:-1])[narrow] / 2
+        weight = mean = np.zeros(narrow.size)
+        for node, share in zip(_GAUSS_NODES, _GAUSS_WEIGHTS, strict=True):
+            offset = half[narrow] * node
+            density = share * np.exp(-offset * (middle + offset / 2))
+            rise = self._loss(case, middle + offset) - edges[narrow]
+            weight, mean = weight + density, mean + density * np.expm1(rise)
+        coarse[narrow] = np.log1p(mean / weight)
+        return coarse
+
+
+def _log_dot(exponent: FloatArray, weight: FloatArray) -> FloatArray:
+    """log Σ weight·e^exponent of every row, without overflow; weights are far above e^{−700}."""
+    excess = np.maximum(exponent.max(axis=1) - 600.0, 0.0)
+    with np.errstate(under="ignore"):
+        shifted = exponent - excess[:, None] if excess.any() else exponent
+        found: FloatArray = np.log(np.exp(shifted) @ weight) + excess
+    return found
+
+
+def _masses(u: FloatArray) -> FloatArray:
+    """Standard normal mass between consecutive points, each tail from its own side."""
+    lower, upper = ndtr(u), ndtr(-u)
+    return np.maximum(np.where(u[1:] <= 0, lower[1:] - lower[:-1], upper[:-1] - upper[1:]), 0.0)
+
+
+class _Run(Protocol):
+    noise_multiplier: float
+    sample_rate: float
+    records_per_person: int
+
+
+class _TruncatedRun(Protocol):
+    noise_multiplier: float
+    sample_rate: float
+    max_batch: int
+    n_records: int
+
+
+def several_records(run: _Run) -> GaussianMixtureStep:
+    """Return the step of a person whose k records are drawn independently: w_j = P(Bin(k, q) = j).
+
+    Source: Ganesh 2024 (arXiv:2401.10294): this pair dominates vectors of norm at most 1 a record, in both directions.
+    """
+    law = binomial(run.records_per_person, run.sample_rate, _MOST_TERMS)
+    keep = law.mass > _LEAST
+    if law.first > 0 or not keep[0]:
+        raise MemoryError("a person of so many records takes part in every step")
+    records, weight = law.successes[keep], law.mass[keep]
+    lost = float(law.mass[~keep].sum()) + law.unseen
+    case = Case(1.0, tuple(map(float, records)), tuple(map(float, weight)), lost)
+    return GaussianMixtureStep(run.noise_multiplier, (case,), law.relative_error)
+
+
+def truncated_poisson(run: _TruncatedRun) -> GaussianMixtureStep:
+    """Return the step of Poisson batches of which more than B records are cut down to B at random.
+
+    *Proof.* Whether at least B of the n − 1 other records were drawn, of probability p = P(Bin(n − 1, q) ≥ B), has the
+    same law in both worlds and may be told. If not, nothing is cut: (1 − q)·N(0) + q·N(1). If so, the record enters
+    with probability q·E[B/(K + 1) | K ≥ B] = (B/n)·P(Bin(n, q) > B)/p, K being the number of others, and then takes
+    another's place, which moves the sum by at most 2. Joint convexity over the batch, and adaptive composition, do the
+    rest.
+    """
+    n, rate, most = run.n_records, run.sample_rate, run.max_batch
+    plain = Case(1.0, (0.0, 1.0), (1 - rate, rate))
+    if most >= n or rate == 1:
+        raise MemoryError("no batch is cut, or every batch is")
+    others, everybody = (binomial(size, rate, 1 << 22) for size in (n - 1, n))
+    full = math.fsum(others.mass[others.successes >= most])
+    over = math.fsum(everybody.mass[everybody.successes > most])
+    error = 8 * (others.relative_error + everybody.relative_error + 16 * EPS)
+    if full < _LEAST or over < _LEAST**2:
+        return GaussianMixtureStep(run.noise_multiplier, (Case(1.0, plain.records, plain.weight, full),), error)
+    taken = min(most / n * over / full, 1 - EPS)
+    cases = (
+        Case(1 - full, plain.records, plain.weight),
+        Case(full, (0.0, 2.0), (1 - taken, taken)),
+    )
+    return GaussianMixtureStep(run.noise_multiplier, cases, error)

@@ -1,0 +1,133 @@
+"""Several records a person and truncated batches: against quadrature, enumeration, and the plain mechanism."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.optimize import brentq
+from scipy.stats import binom, norm
+
+import deniable as dn
+from deniable.accounting.engines.grid import GridTradeoff
+from deniable.accounting.loss import PrivacyLoss
+from deniable.accounting.steps.gaussian_mixture import several_records, truncated_poisson
+
+POINTS = 1 << 13
+
+
+def coarse(*mechanisms):
+    return GridTradeoff(PrivacyLoss.of(mechanisms), POINTS)
+
+
+def mixture(weights, sigma):
+    """Density ratio of Σ w_j N(j, σ²) to N(0, σ²), its inverse, and H of one step in either direction."""
+    j = np.arange(len(weights))
+
+    def ratio(x):
+        return float(np.sum(weights * np.exp((j * x - j**2 / 2) / sigma**2)))
+
+    def hockey_stick(log_gamma, direction):
+        gamma = math.exp(log_gamma)
+        if direction == "remove":
+            return 1 - gamma + gamma * hockey_stick(-log_gamma, "add")
+        if gamma <= weights[0]:
+            return 1 - gamma
+        x = brentq(lambda x: math.log(ratio(x)) - log_gamma, -60 * sigma, 60 * sigma, xtol=1e-14)
+        return float(weights @ norm.sf((x - j) / sigma)) - gamma * norm.sf(x / sigma)
+
+    return ratio, hockey_stick
+
+
+@pytest.mark.parametrize(("sigma", "rate", "records"), [(1.0, 0.1, 3), (0.7, 0.4, 2), (2.0, 0.05, 8)])
+def test_a_person_of_several_records_against_quadrature(sigma, rate, records):
+    weights = binom.pmf(np.arange(records + 1), records, rate)
+    ratio, one_step = mixture(weights, sigma)
+    run = dn.SubsampledGaussian(sigma, rate, 1, records_per_person=records)
+    one, two = coarse(run), coarse(run, run)
+    for log_gamma, direction in ((0.0, "add"), (0.3, "add"), (0.2, "remove")):
+        truth = one_step(log_gamma, direction)
+        assert one.delta(log_gamma, direction, "lower") <= truth + 1e-12
+        assert truth <= one.delta(log_gamma, direction) + 1e-12
+        sign = 1 if direction == "add" else -1
+
+        def moved(x, log_gamma=log_gamma, direction=direction, sign=sign):
+            weight = norm.pdf(x, scale=sigma) * (ratio(x) if direction == "add" else 1.0)
+            return weight * one_step(log_gamma - sign * math.log(ratio(x)), direction)
+
+        found = quad(moved, -9 * sigma, 9 * sigma + records, limit=200, epsabs=1e-9)[0]
+        low, high = (two.delta(log_gamma, direction, side) for side in ("lower", "upper"))
+        assert low - 2e-9 <= found <= high + 2e-9
+        assert high - low < 1e-4
+
+
+def test_one_record_is_the_plain_mechanism():
+    run = dn.SubsampledGaussian(0.8, 0.02, 30)
+    known, found = dn.tradeoff(run), GridTradeoff(PrivacyLoss.of([several_records(run).times(30)]), POINTS)
+    for fpr in (1e-5, 0.1):
+        assert found.tpr(fpr, "lower") <= known.tpr(fpr)
+        assert known.tpr(fpr, "lower") <= found.tpr(fpr)
+    assert found.advantage(side="lower") <= known.advantage()
+    assert known.advantage(side="lower") <= found.advantage()
+
+
+def test_full_batches_of_a_person_are_one_larger_gaussian():
+    found = dn.tradeoff(dn.SubsampledGaussian(5.0, 1.0, 3, records_per_person=4))
+    assert found.advantage() == pytest.approx(dn.tradeoff(dn.GaussianDP(0.8 * math.sqrt(3))).advantage(), rel=1e-13)
+
+
+def test_more_records_tell_more_and_less_than_any_group():
+    one, several = (coarse(dn.SubsampledGaussian(1.0, 0.05, 8, k)) for k in (1, 3))
+    assert one.advantage() < several.advantage(side="lower")
+    assert several.advantage() < dn.tradeoff(dn.SubsampledGaussian(1.0, 0.05, 8)).group(3).advantage()
+
+
+def batches(n, rate, most, values):
+    """Sums over a truncated batch of records with these values, and their probabilities, by enumeration."""
+    sums: dict[float, float] = {}
+    for drawn in itertools.product((0, 1), repeat=n):
+        chance = math.prod(rate if d else 1 - rate for d in drawn)
+        members = [i for i, d in enumerate(drawn) if d]
+        cuts = list(itertools.combinations(members, min(most, len(members))))
+        for cut in cuts:
+            total = sum(values[i] for i in cut)
+            sums[total] = sums.get(total, 0.0) + chance / len(cuts)
+    return sums
+
+
+@pytest.mark.parametrize(("n", "rate", "most", "sigma"), [(4, 0.5, 1, 1.0), (5, 0.3, 2, 0.7), (5, 0.8, 3, 1.5)])
+def test_truncated_batches_are_dominated_whatever_the_others_contribute(n, rate, most, sigma):
+    t = coarse(dn.TruncatedPoisson(sigma, rate, 1, most, n))
+    x = np.linspace(-12, 12, 4001)
+    for others in itertools.combinations_with_replacement((-1, 0, 1), n - 1):
+        worlds = []
+        for size, values in ((n, (1, *others)), (n - 1, others)):
+            law = batches(size, rate, most, values)
+            worlds.append(sum(w * norm.pdf(x, s, sigma) for s, w in law.items()) * (x[1] - x[0]))
+        for log_gamma in (0.0, 0.2):
+            gamma = math.exp(log_gamma)
+            assert np.maximum(worlds[0] - gamma * worlds[1], 0).sum() <= t.delta(log_gamma, "add") + 1e-9
+            assert np.maximum(worlds[1] - gamma * worlds[0], 0).sum() <= t.delta(log_gamma, "remove") + 1e-9
+
+
+def test_truncation_that_cuts_often_is_another_curve_and_one_that_never_does_is_not():
+    """Negative control of the last test: where batches are cut, the plain curve is too small."""
+    law = [batches(k, 0.9, 1, values) for k, values in ((2, (1, -1)), (1, (-1,)))]
+    x = np.linspace(-8, 8, 4001)
+    inside, out = (sum(w * norm.pdf(x, s, 0.3) for s, w in world.items()) * (x[1] - x[0]) for world in law)
+    attack = np.maximum(out - math.exp(1.5) * inside, 0).sum()
+    assert attack <= coarse(dn.TruncatedPoisson(0.3, 0.9, 1, 1, 2)).delta(1.5, "remove") + 1e-9
+    rare = truncated_poisson(dn.TruncatedPoisson(1.0, 0.01, 1, 900, 1000))
+    assert len(rare.cases) == 1
+
+
+def test_wrong_parameters_are_refused():
+    with pytest.raises(dn.InputError, match="max_batch"):
+        dn.TruncatedPoisson(1.0, 0.1, 10, 100, 100)
+    with pytest.raises(dn.InputError, match="records_per_person"):
+        dn.SubsampledGaussian(1.0, 0.1, 10, 0)
+    with pytest.raises(dn.InputError, match="one record"):
+        dn.individual_tradeoffs(np.ones((2, 10)), 1.0, dn.SubsampledGaussian(1.0, 0.1, 10, 2))
