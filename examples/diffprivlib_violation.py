@@ -4,6 +4,9 @@
     python examples/diffprivlib_violation.py train scores.npz         # there: trains, writes scores
     python examples/diffprivlib_violation.py audit scores.npz         # where deniable is installed
 
+    # or, without choosing the number of trainings beforehand: stop at the first one that breaks the promise
+    python examples/diffprivlib_violation.py stream 100 | deniable sequential - --epsilon 2
+
 The model is ``LogisticRegression(epsilon=2, data_norm=R, fit_intercept=False)`` with everything else at its default.
 Neighbouring data sets: three rows, of which one is replaced. Two rows are zero and carry both classes; the third is
 (R, 0) with label 1 ("member") or (0, R) with label 0 ("nonmember").
@@ -49,22 +52,38 @@ def log_density(theta: np.ndarray, norm: float, member: bool) -> np.ndarray:
     return np.linalg.slogdet(curvature)[1] - np.linalg.norm(b, axis=1) / scale
 
 
-def train(path: str) -> None:
-    """Train diffprivlib's model many times in both worlds and write the attack's scores."""
+def fit(norm: float, member: bool, runs: int) -> np.ndarray:
+    """Train in one world and return the attack's scores, shape (runs,)."""
     from diffprivlib.models import LogisticRegression
 
+    X, y = data(norm, member)
+    theta = np.empty((runs, 2))
+    for run in range(runs):
+        model = LogisticRegression(epsilon=EPSILON, data_norm=norm, fit_intercept=False)
+        theta[run] = model.fit(X, y).coef_[0]
+    return np.round(log_density(theta, norm, True) - log_density(theta, norm, False), 6)
+
+
+def stream(norm: str) -> None:
+    """Train in both worlds in turn and print a line a training, until nobody reads any more."""
+    warnings.simplefilter("ignore")
+    try:
+        print("score,member", flush=True)
+        while True:
+            for member in (True, False):
+                print(f"{fit(float(norm), member, 1)[0]},{int(member)}", flush=True)
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader has seen enough
+
+
+def train(path: str) -> None:
+    """Train diffprivlib's model many times in both worlds and write the attack's scores."""
     warnings.simplefilter("ignore")
     scores = {}
     for norm, runs in RUNS.items():
         start = time.perf_counter()
         for member in (True, False):
-            X, y = data(norm, member)
-            theta = np.empty((runs, 2))
-            for run in range(runs):
-                model = LogisticRegression(epsilon=EPSILON, data_norm=norm, fit_intercept=False)
-                theta[run] = model.fit(X, y).coef_[0]
-            ratio = log_density(theta, norm, True) - log_density(theta, norm, False)
-            scores[f"{'member' if member else 'nonmember'}_{norm:g}"] = np.round(ratio, 6)
+            scores[f"{'member' if member else 'nonmember'}_{norm:g}"] = fit(norm, member, runs)
         print(f"data_norm {norm:g}: {2 * runs} trainings in {time.perf_counter() - start:.0f} s", flush=True)
     np.savez(path, **scores)
 
@@ -84,4 +103,4 @@ def audit(path: str) -> None:
 
 
 if __name__ == "__main__":
-    {"train": train, "audit": audit}[sys.argv[1]](sys.argv[2])
+    {"train": train, "audit": audit, "stream": stream}[sys.argv[1]](sys.argv[2])
