@@ -3,9 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse
 from scipy import stats
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import MultinomialNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeRegressor
 
@@ -89,6 +91,32 @@ def test_unusable_inputs_are_refused(trained, change, message):
     given = dict(zip(("model", "X", "y", "member"), trained, strict=True))
     with pytest.raises(dn.InputError, match=message):
         dn.attack_model(**(given | change))
+
+
+def test_sparse_records_are_attacked_like_dense_ones():
+    rng = np.random.default_rng(5)
+    X = np.where(rng.random((120, 30)) < 0.1, 1.0, 0.0)
+    y = (X.sum(axis=1) + rng.normal(size=120) > 3).astype(int)
+    model = MultinomialNB()
+    dense, sparse = (dn.attack_estimator(model, Z, y, "lira", 8, rng=0) for Z in (X, scipy.sparse.coo_array(X)))
+    np.testing.assert_allclose(dense.member_scores, sparse.member_scores)
+    fitted = model.fit(X[:60], y[:60])
+    own = [dn.attack_model(fitted, Z, y, np.arange(120) < 60, "rmia", 8, rng=0) for Z in (X, scipy.sparse.csr_array(X))]
+    np.testing.assert_allclose(own[0].nonmember_scores, own[1].nonmember_scores)
+    for refused in ("quantile", "label-only"):
+        with pytest.raises(dn.InputError, match="dense array"):
+            dn.attack_model(fitted, scipy.sparse.csr_array(X), y, np.arange(120) < 60, refused)
+    with pytest.raises(dn.InputError, match="dense array"):
+        dn.canaries(scipy.sparse.csr_array(X), y)
+
+
+def test_few_of_a_class_are_attacked_too():
+    """Five in a hundred of the rare class: every half must hold some, and the attack finds the forest."""
+    rng = np.random.default_rng(6)
+    X = rng.normal(size=(400, 5))
+    y = (rng.random(400) < 0.05).astype(int)
+    scores = dn.attack_estimator(RandomForestClassifier(20), X, y, n_shadows=8, rng=0)
+    assert scores.audit().advantage().low > 0.02
 
 
 def simulated(n_records, n_targets, exposed, rng):

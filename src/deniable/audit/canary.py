@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable._check import FloatArray, InputError, choice, integer
+from deniable._check import FloatArray, InputError, choice, integer, refuse_sparse
 from deniable.audit.one_run import OneRunAudit, audit_one_run
 from deniable.audit.scoring import loss_of
 from deniable.audit.shadow import Task, model_signals
@@ -87,6 +87,7 @@ def canaries(X: Any, y: ArrayLike, k: int = 200, kind: Kind = "mislabelled", *, 
     """
     k = integer("k", k, at_least=10)
     choice("kind", kind, ("mislabelled", "shuffled", "extreme"))
+    refuse_sparse("X", X)
     labels = np.asarray(y)
     if not hasattr(X, "iloc"):
         X = np.asarray(X)

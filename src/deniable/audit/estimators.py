@@ -45,7 +45,7 @@ def attack_estimator(
         ``train(X, y, seed)`` that returns a prediction function: probabilities, shape (n, n_classes) in sorted order
         of the classes, or predictions, shape (n,), for regression; arrays or tensors. PyTorch models come in this way.
     X, y
-        The records, an array or DataFrame, and their labels.
+        The records, an array, sparse matrix or DataFrame, and their labels.
     method
         "loss", "calibrated", "lira" (online), "lira-offline" or "rmia"; "auto" lets the shadow models play the target
         in turn and takes the strongest, LiRA also on the scale arcsin √p, which suits votes (LiRA unless another is
@@ -89,8 +89,7 @@ def attack_estimator(
     choice("task", task, ("auto", "classification", "regression"))
     gamma = number("gamma", gamma, at_least=1.0)
     n_shadows, n_targets = _check_counts(n_shadows, n_targets, method)
-    if not hasattr(X, "iloc"):
-        X = np.asarray(X)
+    X = _records(X)
     labels, task = _check_labels(estimator, X, y, task)
     design_rng, target_rng, seed_rng = np.random.default_rng(rng).spawn(3)
     targets = target_rng.random((n_targets, len(labels))) < 0.5
@@ -147,8 +146,7 @@ def attack_model(
         If ``member`` does not have both kinds, or the method cannot be used with the model.
     """
     choice("method", method, ("auto", *METHODS, *WITHOUT_SHADOWS))
-    if not hasattr(X, "iloc"):
-        X = np.asarray(X)
+    X = _records(X)
     labels, task = _check_labels(model, X, y, task)
     inside = np.asarray(member)
     if inside.shape != labels.shape or not np.isin(inside, (0, 1)).all() or len(np.unique(inside)) < 2:
@@ -217,9 +215,9 @@ def _check_counts(n_shadows: int, n_targets: int, method: str) -> tuple[int, int
 
 def _check_labels(estimator: Any, X: Any, y: ArrayLike, task: str) -> tuple[NDArray[Any], Task]:
     labels = np.asarray(y)
-    if labels.ndim != 1 or len(labels) != len(X) or len(labels) < 4:
+    if labels.ndim != 1 or len(labels) != X.shape[0] or len(labels) < 4:
         raise InputError(
-            f"y must be one-dimensional with one label per row of X ({len(X)}, at least 4), got shape {labels.shape}"
+            f"y must be one-dimensional, one label per row of X ({X.shape[0]}, at least 4), got shape {labels.shape}"
         )
     if labels.dtype.kind == "f" and np.isnan(labels).any():
         raise InputError("y must not hold NaN; drop the records without a label")
@@ -235,6 +233,13 @@ def _check_labels(estimator: Any, X: Any, y: ArrayLike, task: str) -> tuple[NDAr
     if task == "classification" and len(np.unique(labels)) < 2:
         raise InputError("y must hold at least two classes, got one; there is nothing to learn from it")
     return labels, cast(Task, task)
+
+
+def _records(X: Any) -> Any:
+    """Return records whose rows can be taken: a DataFrame, a sparse matrix by rows, or an array."""
+    if hasattr(X, "tocsr"):
+        return X.tocsr()
+    return X if hasattr(X, "iloc") else np.asarray(X)
 
 
 def _name(estimator: Any) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable._check import FloatArray, InputError
+from deniable._check import FloatArray, InputError, refuse_sparse
 from deniable.audit.shadow import BoolArray, Task
 
 WITHOUT_SHADOWS = ("quantile", "label-only")
@@ -31,7 +31,9 @@ def score_without_shadows(
     if method == "label-only":
         if task != "classification":
             raise InputError("method 'label-only' is about predicted classes; use 'quantile' for regression")
+        refuse_sparse("X", X)
         return _label_only(model, X, y, rng), np.ones(len(y), dtype=bool)
+    refuse_sparse("X", X)
     teaching = ~member & (rng.random(len(y)) < 0.5)
     if teaching.sum() < _LEAST:
         raise InputError(
