@@ -7,7 +7,7 @@ import time
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable.noise.evidence import NoGuaranteeError, ReleaseError
+from deniable.noise.evidence import NoGuaranteeError
 from deniable.noise.mixture import MOST_DIMENSIONS, MixtureEvidence, hoeffding_slack, runs_for
 from deniable.noise.plans import Coordinates, Game, Plan, Shaper, nothing_varies
 from deniable.noise.resampling import Algorithm, Outputs, Population, Runner, every_output
@@ -56,7 +56,7 @@ def plan_by_direct(
     slack = hoeffding_slack(doubt, number)
     if not slack < _LARGEST_SHARE * game.eta:
         needed = runs_for(0.5 * game.eta, doubt)
-        raise ReleaseError(
+        raise NoGuaranteeError(
             f"eta={game.eta:g} cannot be certified directly from {number} runs ({limit}), whose number alone adds "
             f"{slack:.3g}; use n_resamples of at least {needed}"
         )

@@ -120,8 +120,8 @@ def choose(task: Task) -> tuple[Settled, tuple[Alternative, ...]]:
         any_algorithm = "direct" if direct_share(task.game, task.n_resamples) <= _WORTH_RUNNING else "centre"
         closed = isinstance(task.algorithm, ExactSwap | ResampledSwap)
         ways = ("swap", any_algorithm) if closed else (any_algorithm,)
-    sampled = len(ways) - isinstance(task.algorithm, ExactSwap)
-    if not task.small and sampled > 1:
+    sampled = len(ways) - isinstance(task.algorithm, ExactSwap)  # at most: small data need none if nothing is random
+    if sampled > 1:
         doubt = (1 - task.game.confidence) / sampled
         task = replace(task, game=replace(task.game, confidence=1 - doubt))
     settled: list[Settled] = []

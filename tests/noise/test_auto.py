@@ -1,0 +1,186 @@
+"""``bound="auto"``, plain privacy as one of the ways, shapes without units, errors, and membership games played out."""
+
+import numpy as np
+import pytest
+from scipy.special import ndtr, ndtri
+
+import deniable as dn
+from deniable.noise import Covariance, Histogram, Mean, ReleaseWarning, exact_membership
+from deniable.noise.laws import GaussianNoise
+
+RNG = np.random.default_rng(8)
+X = RNG.normal(size=(400, 2)) + [10.0, -3.0]
+
+
+def test_auto_takes_the_least_noise_and_shows_the_table():
+    r = dn.release(Mean(), X, eta=0.1, rng=0)
+    assert r.certificate.bound == "swap"  # exact, and less than a third of the spread over halves: nothing to gain
+    assert [row.bound for row in r.alternatives if row.chosen] == ["swap"]
+    heavy = np.append(RNG.normal(size=99), 60.0)  # one outlier decides the swap noise of a mean
+    r = dn.release(Mean(), heavy, eta=0.1, rng=0)
+    assert {row.bound for row in r.alternatives} == {"swap", "direct"}
+    chosen = [row for row in r.alternatives if row.chosen]
+    assert chosen[0].noise == min(row.noise for row in r.alternatives)
+    assert chosen[0].noise == pytest.approx(float(r.noise_scale))
+    assert r.certificate.eta <= 0.1
+
+
+def test_auto_is_never_above_any_single_way():
+    column = RNG.normal(size=9)
+    r = dn.release(np.median, column, eta=0.1)
+    for bound in ("direct", "swap", "centre"):
+        assert r.noise_scale <= dn.release(np.median, column, eta=0.1, bound=bound).noise_scale * (1 + 1e-9)
+    assert r.certificate.kind == "exact"
+    assert exact_membership(np.median, column, GaussianNoise(float(r.noise_scale), np.ones(1)), 4).worst <= 0.1
+
+
+def test_a_random_algorithm_on_small_data_pays_for_the_choice_between_its_certificates():
+    noise = np.random.default_rng(0)
+    r = dn.release(lambda part: part.mean() + noise.normal(), RNG.normal(size=9), eta=0.2, rng=0, n_resamples=512)
+    assert r.certificate.kind == "sampled"
+    assert r.certificate.confidence == pytest.approx(1 - 0.01 / 3)
+
+
+def test_auto_falls_back_to_centre_for_many_outputs():
+    r = dn.release(lambda part: np.quantile(part, np.linspace(0.1, 0.9, 5)), X[:, 0], eta=0.1, rng=0)
+    assert r.certificate.bound == "centre"
+
+
+class TestPlainPrivacy:
+    def test_noise_is_that_of_replacing_a_record(self):
+        """μ = 2Φ⁻¹(½ + η); one column changes by (high − low)/n at most: not half of it."""
+        r = dn.release(Mean(bounds=(0, 20)), X[:, 0], eta=0.1, bound="dp")
+        assert float(r.noise_scale) == pytest.approx(20 / 400 / (2 * ndtri(0.6)), rel=1e-6)
+        assert r.certificate.eta == pytest.approx(0.1, abs=1e-9)
+        assert r.certificate.n_train == 400
+        assert r.certificate.tradeoff.advantage() <= 0.2
+        assert r.certificate.tradeoff.tpr(1e-3) == pytest.approx(ndtr(ndtri(1e-3) + 2 * ndtri(0.6)), rel=0.02)
+        assert np.all(r.sampling_error == 0)
+
+    def test_histogram_has_sensitivity_root_two(self):
+        r = dn.release(Histogram((0.0, 9.0, 11.0, 20.0)), X[:, 0], eta=0.1, bound="dp")
+        np.testing.assert_allclose(r.noise_scale, np.sqrt(2) / 400 / (2 * ndtri(0.6)), rtol=1e-6)
+
+    def test_sensitivity_is_reached_and_never_passed(self):
+        statistic = Mean(bounds=((0.0, -5.0), (20.0, 5.0)))
+        known = statistic.sensitivity(X, 400)
+        for value in ([-1e9, 1e9], [1e9, -1e9], [3.0, 0.0]):
+            other = X.copy()
+            other[7] = value
+            moved = np.linalg.norm((statistic(other) - statistic(X)) / known.factor)
+            assert moved <= known.distance
+        extreme = np.full((400, 2), [0.0, -5.0])
+        last = extreme.copy()
+        last[0] = [20.0, 5.0]
+        moved = np.linalg.norm((statistic(last) - statistic(extreme)) / known.factor)
+        assert moved == pytest.approx(known.distance, rel=1e-9)
+
+    def test_auto_decides_by_public_numbers_alone(self):
+        bounds = (0.0, 20.0)
+        taken = {
+            dn.release(Mean(bounds=bounds), data, eta=0.1, rng=0).certificate.bound
+            for data in (X[:, 0], np.full(400, 10.0) + 1e-6 * X[:, 0], np.repeat([0.0, 20.0], 200))
+        }
+        assert taken == {"dp"}
+        few = dn.release(Mean(bounds=bounds), X[:30, 0], eta=0.1, rng=0)
+        assert few.certificate.bound != "dp"
+
+    def test_without_public_bounds_it_is_refused(self):
+        with pytest.raises(dn.InputError, match=r"public bounds.*Mean\(bounds"):
+            dn.release(Mean(), X, eta=0.1, bound="dp")
+        with pytest.raises(dn.InputError, match=r"bound='dp' needs a statistic with public bounds"):
+            dn.release(np.mean, X, eta=0.1, bound="dp")
+
+    @pytest.mark.parametrize("bounds", [(1, 0), (0, np.inf), 3, (0, 1, 2), ("a", "b")])
+    def test_bounds(self, bounds):
+        with pytest.raises(dn.InputError, match="bounds"):
+            Mean(bounds=bounds)
+
+
+@pytest.mark.parametrize("bound", ["swap", "centre"])
+def test_units_do_not_matter(bound):
+    """A column times 100 gets the same noise in its standard deviations, and so does the other."""
+    plain, scaled = (dn.release(Mean(), X * [1.0, c], eta=0.1, bound=bound, rng=0).noise_scale for c in (1.0, 100.0))
+    np.testing.assert_allclose(scaled, plain * [1.0, 100.0], rtol=1e-6)
+    products = np.outer([1.0, 100.0], [1.0, 100.0])
+    small, large = (
+        dn.release(Covariance(), X * [1.0, c], eta=0.1, bound=bound, rng=0).noise_scale for c in (1.0, 100.0)
+    )
+    np.testing.assert_allclose(large, small * products, rtol=1e-6)
+
+
+def test_a_rare_bin_does_not_set_the_noise_of_a_histogram():
+    """The best of three shapes: the shape by the mean spread alone needs several times the noise."""
+    values = np.append(RNG.normal(size=1999), 9.0)
+    edges = (-10.0, -2.0, -1.0, 0.0, 1.0, 2.0, 8.0, 10.0)
+    r = dn.release(Histogram(edges), values, eta=0.1, bound="swap")
+    in_counts = float(np.sqrt(np.mean(r.noise_scale**2))) * 1000
+    assert in_counts < 4.0
+
+
+def test_errors_intervals_and_table():
+    r = dn.release(Mean(), X, eta=0.1, bound="swap")
+    expected = X.std(axis=0) / np.sqrt(400)  # of a half, without replacement
+    np.testing.assert_allclose(r.sampling_error, expected, rtol=1e-6)
+    np.testing.assert_allclose(r.standard_error, np.hypot(r.noise_scale, expected), rtol=1e-9)
+    np.testing.assert_allclose(r.population_error, np.hypot(r.noise_scale, expected * np.sqrt(2)), rtol=1e-6)
+    low, high = r.interval(0.9)
+    np.testing.assert_allclose((high - low) / 2, 1.6448536 * r.standard_error, rtol=1e-6)
+    frame = r.to_frame()
+    assert list(frame.columns) == ["value", "noise", "standard_error", "low", "high"]
+    np.testing.assert_array_equal(frame["value"], r.value)
+    assert len(r.plot().data[0].x) == 2
+    with pytest.raises(dn.InputError, match="'data', 'population'"):
+        r.interval(of="world")
+
+
+def test_intervals_cover_the_value_on_all_records():
+    covered = [
+        np.all((lo <= X.mean(axis=0)) & (X.mean(axis=0) <= hi))
+        for lo, hi in (
+            dn.release(Mean(), X, eta=0.1, bound="swap", insecure_testing_rng=np.random.default_rng(i)).interval(0.975)
+            for i in range(30)
+        )
+    ]
+    assert np.mean(covered) > 0.85
+
+
+def test_useless_noise_is_said_first():
+    with pytest.warns(ReleaseWarning, match="answers next to nothing"):
+        r = dn.release(np.mean, np.append(RNG.normal(size=99), 1e4), eta=0.01, bound="centre", n_resamples=2048, rng=0)
+    assert str(r.certificate).startswith("WARNING: this answers next to nothing")
+
+
+@pytest.mark.parametrize("kind", ["outlier", "duplicates", "heavy tails"])
+@pytest.mark.parametrize("bound", ["direct", "swap", "centre"])
+def test_membership_games_are_not_won_by_more_than_promised(kind, bound):
+    """The attacker of each record knows the law of the mean with and without it from 20,000 halves of his own and plays
+    4,000 fresh games; with a tenth of the noise he wins more than was promised."""
+    column = {
+        "outlier": np.append(RNG.normal(size=39), 12.0),
+        "duplicates": np.repeat(RNG.normal(size=20), 2),
+        "heavy tails": np.random.default_rng(3).standard_t(2, size=40),
+    }[kind]
+    eta, n = 0.1, len(column)
+    r = dn.release(Mean(), column, eta=eta, bound=bound, rng=0, n_resamples=2048 if bound == "direct" else None)
+    rng = np.random.default_rng(1)
+
+    def play(games, scale):
+        member = np.argsort(rng.random((games, n)), axis=1) < n // 2
+        return member, member @ column / (n // 2) + scale * rng.normal(size=games)
+
+    def gain(scale):
+        worst = 0.0
+        known, seen = play(20_000, scale)
+        member, released = play(4_000, scale)
+        edges = np.quantile(seen, np.linspace(0, 1, 41)[1:-1])
+        cells, asked = np.searchsorted(edges, seen), np.searchsorted(edges, released)
+        for record in range(n):
+            balance = np.bincount(cells, weights=np.where(known[:, record], 1.0, -1.0), minlength=40)
+            worst = max(worst, float(np.mean((balance[asked] > 0) == member[:, record])) - 0.5)
+        return worst
+
+    luck = 4 * 0.5 / np.sqrt(4_000)
+    assert gain(float(r.noise_scale)) <= eta + luck
+    if bound != "centre":  # whose noise is several times what it needs
+        assert gain(float(r.noise_scale) / 10) > eta
