@@ -3,6 +3,7 @@
 from deniable.noise.certificate import Alternative, Certificate, Release, ReleaseWarning
 from deniable.noise.evidence import ReleaseError
 from deniable.noise.exact import ExactMembership, exact_membership
+from deniable.noise.generator import GaussianGenerator, release_generator
 from deniable.noise.laws import GaussianNoise, NormLaplaceNoise, PublishedNoise
 from deniable.noise.mechanism import release
 from deniable.noise.regression import LogisticRegression, Ridge
@@ -13,6 +14,7 @@ __all__ = [
     "Certificate",
     "Covariance",
     "ExactMembership",
+    "GaussianGenerator",
     "GaussianNoise",
     "Histogram",
     "LogisticRegression",
@@ -27,4 +29,5 @@ __all__ = [
     "SecondMoment",
     "exact_membership",
     "release",
+    "release_generator",
 ]
