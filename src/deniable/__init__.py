@@ -35,7 +35,7 @@ from deniable.mechanisms import (
 
 if TYPE_CHECKING:
     from deniable import bounds, unlearning
-    from deniable.accounting import individual_tradeoffs, tradeoff
+    from deniable.accounting import GaussianFilter, RenyiFilter, individual_tradeoffs, tradeoff
     from deniable.audit import (
         SequentialAudit,
         attack_estimator,
@@ -64,6 +64,7 @@ if TYPE_CHECKING:
 _LAZY: dict[str, str] = {
     "Assessment": "deniable.report",
     "Assumptions": "deniable.curves",
+    "GaussianFilter": "deniable.accounting",
     "MembershipPrivate": "deniable.integrations.sklearn",
     "MembershipRocDisplay": "deniable.integrations.display",
     "ObjectivePerturbation": "deniable.records",
@@ -73,6 +74,7 @@ _LAZY: dict[str, str] = {
     "PrivateClassifier": "deniable.training",
     "PrivateRegressor": "deniable.training",
     "SequentialAudit": "deniable.audit",
+    "RenyiFilter": "deniable.accounting",
     "Tradeoff": "deniable.curves",
     "assess": "deniable.report",
     "attack_estimator": "deniable.audit",
@@ -109,6 +111,7 @@ __all__ = [
     "DiscreteLaplace",
     "FinitePair",
     "GaussianDP",
+    "GaussianFilter",
     "InputError",
     "Laplace",
     "MatrixMechanism",
@@ -126,6 +129,7 @@ __all__ = [
     "RandomAllocation",
     "RandomizedResponse",
     "RenyiDP",
+    "RenyiFilter",
     "SequentialAudit",
     "ShuffledBatches",
     "SubsampledGaussian",

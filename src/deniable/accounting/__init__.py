@@ -1,6 +1,15 @@
 """Composed privacy losses: from a mechanism to its trade-off."""
 
 from deniable.accounting.door import tradeoff
+from deniable.accounting.filters import BudgetSpentError, GaussianFilter, RenyiFilter
 from deniable.accounting.individual import IndividualTradeoffs, NormRecorder, individual_tradeoffs
 
-__all__ = ["IndividualTradeoffs", "NormRecorder", "individual_tradeoffs", "tradeoff"]
+__all__ = [
+    "BudgetSpentError",
+    "GaussianFilter",
+    "IndividualTradeoffs",
+    "NormRecorder",
+    "RenyiFilter",
+    "individual_tradeoffs",
+    "tradeoff",
+]

@@ -1,0 +1,122 @@
+"""Filters keep their budget under adversarial schedules; the natural filter of trade-off curves does not."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import deniable as dn
+from deniable.accounting import BudgetSpentError
+
+
+def test_gaussian_filter_counts_squares_and_refuses_before_the_step():
+    budget = dn.GaussianFilter(1.0)
+    assert budget.remaining() == pytest.approx(1.0)
+    budget.spend(0.6)
+    assert budget.remaining() == pytest.approx(0.8)
+    assert 0.36 + budget.remaining() ** 2 <= 1
+    budget.spend(dn.GaussianDP(0.3))
+    budget.spend(dn.SubsampledGaussian(10.0, 1.0, 4))
+    left = budget.remaining()
+    assert left == pytest.approx(math.sqrt(1 - 0.36 - 0.09 - 0.04))
+    with pytest.raises(BudgetSpentError, match="do not run it"):
+        budget.spend(left * (1 + 1e-9))
+    assert budget.remaining() == left
+    budget.spend(left)
+    assert budget.remaining() < 1e-6
+    assert budget.tradeoff().advantage() == dn.tradeoff(dn.GaussianDP(1.0)).advantage()
+    with pytest.raises(BudgetSpentError):
+        budget.spend(0.1, times=3)
+
+
+def test_renyi_filter_keeps_every_order():
+    orders = [2.0, 8.0, 32.0]
+    budget = dn.RenyiFilter(orders, [2.0, 8.0, 90.0])
+    step = dn.SubsampledGaussian(1.5, 0.05, 10)
+    cost = dn.tradeoff(step).renyi(orders)
+    count = int(np.min(np.array([2.0, 8.0, 90.0]) // cost))
+    for _ in range(count):
+        budget.spend(step)
+    with pytest.raises(BudgetSpentError, match="of order"):
+        budget.spend(step)
+    assert np.all(count * cost <= [2.0, 8.0, 90.0])
+    assert np.any((count + 1) * cost > [2.0, 8.0, 90.0])
+    assert budget.remaining() == pytest.approx(np.array([2.0, 8.0, 90.0]) - count * cost, abs=1e-12)
+    assert dn.tradeoff(dn.SubsampledGaussian(1.5, 0.05, 10 * count)).advantage() <= budget.tradeoff().advantage()
+    budget = dn.RenyiFilter([2.0], [0.5])
+    budget.spend([0.25])
+    assert budget.remaining() == pytest.approx([0.25])
+
+
+def test_a_gaussian_filter_holds_against_a_schedule_that_looks_at_the_ratio():
+    """Played out: each step's noise depends on the attacker's own ratio; 40,000 runs a world."""
+    rng, n, mu = np.random.default_rng(7), 40_000, 1.2
+    bound = dn.tradeoff(dn.GaussianDP(mu)).advantage()
+    for greedy in (0.3, 0.7):
+        loss = {}
+        for member in (0, 1):
+            total, left = np.zeros(n), np.full(n, mu**2)
+            for _ in range(12):
+                wanted = np.where(np.abs(total) < 0.5, greedy, 0.02)  # much where undecided, little elsewhere
+                square = np.minimum(wanted * mu**2, left)
+                left -= square
+                step = np.sqrt(square)
+                seen = step * member + rng.normal(size=n)
+                total += step * seen - square / 2
+            loss[member] = total
+        advantage = np.mean(np.maximum(-np.expm1(-loss[1]), 0)) / 2 + np.mean(np.maximum(-np.expm1(loss[0]), 0)) / 2
+        assert advantage <= bound + 4 / math.sqrt(n)
+
+
+def hockey_stick(p, q, gamma):
+    return float(np.maximum(p - gamma * q, 0).sum())
+
+
+def test_the_natural_filter_is_broken_by_a_schedule_and_the_renyi_filter_is_not():
+    """Negative control, enumerated: first a response, then one of two mirrored steps, chosen by the first answer.
+
+    On either path the realised composition keeps the budget curve; what was run does not.
+    """
+    first = np.array([0.6, 0.4]), np.array([0.4, 0.6])
+    telling_in = np.array([0.9, 0.1]), np.array([0.99, 0.01])
+    telling_out = telling_in[::-1]
+
+    def composed(after):
+        pairs = [(first[0][k] * second[0], first[1][k] * second[1]) for k, second in enumerate(after)]
+        return tuple(np.concatenate([pair[world] for pair in pairs]) for world in (0, 1))
+
+    paths = [composed([second, second]) for second in (telling_in, telling_out)]
+    ran = composed([telling_out, telling_in])  # "in" likelier: look for signs of "out", and the reverse
+    budget = max(hockey_stick(*path, 1.0) for path in paths)
+    assert hockey_stick(*ran, 1.0) > budget + 0.03
+
+    orders = np.array([1.5, 2.0, 4.0, 8.0])
+    steps = [dn.FinitePair(tuple(p), tuple(q)) for p, q in (first, telling_in, telling_out)]
+    costs = [dn.tradeoff(step).renyi(orders) for step in steps]
+    kept = dn.RenyiFilter(orders, (costs[0] + np.maximum(costs[1], costs[2])) * (1 + 1e-12))
+    kept.spend(steps[0])
+    kept.spend(steps[2])
+    curve = kept.tradeoff()
+    for gamma in (0.3, 0.7, 1.0, 1.5, 4.0):
+        assert hockey_stick(*ran, gamma) <= curve.hockey_stick(gamma)
+        assert hockey_stick(*ran[::-1], gamma) <= curve.hockey_stick(gamma, "remove")
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: dn.GaussianFilter(0.0), "mu must be above 0"),
+        (lambda: dn.GaussianFilter(1.0).spend(-0.1), "step must be at least 0"),
+        (lambda: dn.GaussianFilter(1.0).spend(math.nan), "step"),
+        (lambda: dn.GaussianFilter(1.0).spend(dn.SubsampledGaussian(1.0, 0.1, 2)), "RenyiFilter serves"),
+        (lambda: dn.GaussianFilter(1.0).spend(dn.MatrixMechanism(9.0, np.eye(2))), "adjacency 'zero-out'"),
+        (lambda: dn.RenyiFilter([2.0], [1.0]).spend([0.1, 0.1]), "one divergence an order"),
+        (lambda: dn.RenyiFilter([2.0], [1.0]).spend(dn.ApproximateDP(0.1, 1e-9)), "do not run it"),
+        (lambda: dn.RenyiFilter([0.5], [1.0]), "orders must be above 1"),
+    ],
+)
+def test_bad_input_is_refused(make, words):
+    with pytest.raises(dn.InputError, match=words):
+        make()
