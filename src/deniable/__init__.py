@@ -31,6 +31,7 @@ from deniable.mechanisms import (
     SubsampledGaussian,
     TruncatedPoisson,
     ZeroConcentratedDP,
+    tuned,
 )
 
 if TYPE_CHECKING:
@@ -158,6 +159,7 @@ __all__ = [
     "promise",
     "release",
     "tradeoff",
+    "tuned",
     "unlearning",
 ]
 

@@ -89,6 +89,13 @@ def test_events_without_a_sampler():
     assert curve(dp_event.RandomizedResponseDpEvent(0.0, 4)).advantage() == 1
 
 
+def test_repeat_and_select_is_tuning():
+    event = dp_event.RepeatAndSelectDpEvent(dp.SelfComposedDpEvent(STEP, 10), 5.0, 1.0)
+    assert dn.from_dp_event(event) == dn.tuned(dn.SubsampledGaussian(1.5, 0.04, 10), trials=5.0)
+    poisson = dp_event.RepeatAndSelectDpEvent(GAUSS, 0.5, math.inf)
+    assert dn.from_dp_event(poisson) == dn.tuned(dn.SubsampledGaussian(1.5, 1.0, 1), trials=0.5, shape=math.inf)
+
+
 def test_a_sample_of_a_sample_multiplies_the_rates():
     nested = dn.from_dp_event(dp.PoissonSampledDpEvent(0.1, dp.PoissonSampledDpEvent(0.3, GAUSS)))
     assert nested.sample_rate == pytest.approx(0.03, rel=1e-14)

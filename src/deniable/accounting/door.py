@@ -162,7 +162,7 @@ def _add_or_remove(
             PureDP(part.epsilon) if isinstance(part, ApproximateDP) else part for part in parts if part not in stated
         ]
         rest = of(exact) if exact else None
-        return with_failure(from_divergences(stated, exact, rest), failure)
+        return with_failure(from_divergences(stated, exact, rest, lambda run: of([run])), failure)
     random = [part for part in parts if isinstance(part, RandomAllocation)]
     if random:
         if engine not in ("auto", "grid"):

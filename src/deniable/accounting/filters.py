@@ -77,8 +77,8 @@ class GaussianFilter:
         square = integer("times", times, at_least=1) * mu**2 * (1 + 4 * EPS)
         if not math.fsum([*self._squares, square]) <= self.mu**2:
             raise BudgetSpentError(
-                f"step must have at most mu = {self.remaining():.6g}, what is left of {self.mu:g}, got {mu:g} × {times};"
-                " do not run it"
+                f"step must have at most mu = {self.remaining():.6g}, what is left of {self.mu:g}, got {mu:g} × {times}"
+                "; do not run it"
             )
         self._squares.append(square)
 

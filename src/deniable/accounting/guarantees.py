@@ -2,35 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
 from deniable.accounting.engines.renyi_region import RenyiRegionTradeoff
 from deniable.accounting.loss import PrivacyLoss
 from deniable.accounting.renyi import ConcentratedCurve, RenyiCurve, TabulatedCurve, composed, curve_of_loss
+from deniable.accounting.tuning import tuned_curve
 from deniable.curves import Tradeoff
-from deniable.mechanisms import Mechanism, RenyiDP, ZeroConcentratedDP
+from deniable.mechanisms import Mechanism, RenyiDP, Tuned, ZeroConcentratedDP
 
 
 def is_stated_in_divergences(mechanism: Mechanism) -> bool:
     """Whether all that is known of a mechanism are Rényi divergences."""
-    return isinstance(mechanism, RenyiDP | ZeroConcentratedDP)
+    return isinstance(mechanism, RenyiDP | ZeroConcentratedDP | Tuned)
 
 
-def from_divergences(stated: Sequence[Mechanism], exact: Iterable[Mechanism], below: Tradeoff | None) -> Tradeoff:
+def from_divergences(
+    stated: Sequence[Mechanism],
+    exact: Iterable[Mechanism],
+    below: Tradeoff | None,
+    of: Callable[[Mechanism], Tradeoff],
+) -> Tradeoff:
     """Return what Rényi divergences say of a composition: those ``stated`` and those of ``exact`` laws.
 
-    ``below`` is the trade-off of the exact ones alone, which an attacker reaches who ignores the others' outputs.
+    ``of`` gives the trade-off of one run of a tuned mechanism. ``below`` is the trade-off of the exact ones alone, as
+    an attacker may ignore the outputs of the others.
     """
-    curves = [_stated_curve(part) for part in stated]
+    curves = [_stated_curve(part, of) for part in stated]
     known = list(exact)
     if known:
         curves.append(curve_of_loss(PrivacyLoss.of(known)))
     return RenyiRegionTradeoff(composed(curves), below, method="Rényi divergences of every order, intersected")
 
 
-def _stated_curve(mechanism: Mechanism) -> RenyiCurve:
+def _stated_curve(mechanism: Mechanism, of: Callable[[Mechanism], Tradeoff]) -> RenyiCurve:
+    if isinstance(mechanism, Tuned):
+        return tuned_curve(mechanism, of(mechanism.mechanism))
     if isinstance(mechanism, ZeroConcentratedDP):
         return ConcentratedCurve(mechanism.rho, mechanism.xi)
     assert isinstance(mechanism, RenyiDP)

@@ -19,6 +19,7 @@ from deniable.mechanisms import (
     RandomizedResponse,
     SubsampledGaussian,
     ZeroConcentratedDP,
+    tuned,
 )
 
 _EPS = 2.0**-52
@@ -58,7 +59,7 @@ EVENTS: dict[str, Known] = {
     "SampledWithoutReplacementDpEvent": Known("refused", "another adjacency (replace), no pair that composes here"),
     "SampledWithReplacementDpEvent": Known("refused", "a record may enter a batch several times; no pair is proven"),
     "TruncatedSubsampledGaussianDpEvent": Known("refused", "describe the run by a mechanism of deniable's"),
-    "RepeatAndSelectDpEvent": Known("refused", "describe the run by a mechanism of deniable's"),
+    "RepeatAndSelectDpEvent": Known("upper bound", "`tuned`, from both Rényi directions of a run"),
     "UnsupportedDpEvent": Known("refused", "nobody says what ran"),
 }
 
@@ -218,6 +219,7 @@ _GUARANTEES: dict[str, Callable[[Any], Mechanism]] = {
     "EpsilonDeltaDpEvent": lambda event: ApproximateDP(event.epsilon, event.delta),
     "RandomizedResponseDpEvent": _response,
     "SingleEpochTreeAggregationDpEvent": _tree,
+    "RepeatAndSelectDpEvent": lambda event: tuned(from_dp_event(event.event), trials=event.mean, shape=event.shape),
 }
 
 

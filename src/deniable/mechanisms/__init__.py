@@ -27,6 +27,7 @@ from deniable.mechanisms.laws import (
 from deniable.mechanisms.loaders import ShuffledBatches
 from deniable.mechanisms.matrix import MatrixMechanism
 from deniable.mechanisms.truncated import TruncatedPoisson
+from deniable.mechanisms.tuning import Tuned, tuned
 
 __all__ = [
     "ADJACENCIES",
@@ -48,5 +49,7 @@ __all__ = [
     "ShuffledBatches",
     "SubsampledGaussian",
     "TruncatedPoisson",
+    "Tuned",
     "ZeroConcentratedDP",
+    "tuned",
 ]

@@ -28,6 +28,7 @@ from deniable.mechanisms import (
     RenyiDP,
     ShuffledBatches,
     SubsampledGaussian,
+    Tuned,
     ZeroConcentratedDP,
 )
 
@@ -99,6 +100,8 @@ def kl_divergence(mechanism: Mechanism, direction: Direction = "add") -> float:
             return rho + xi
         case SubsampledGaussian():
             raise InputError("mechanism must be of one record a person: no divergence of several is known here")
+        case Tuned():
+            return float(np.min(tradeoff(mechanism).renyi([1.1, 1.5, 2.0, 4.0], direction)))
         case NoisyGradientDescent() | MatrixMechanism():
             return kl_divergence(reduced(mechanism), direction)
         case _:

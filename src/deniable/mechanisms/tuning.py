@@ -1,0 +1,96 @@
+"""Tuning counted in: a mechanism that is run a random number of times, of which the best output is kept."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from deniable._check import InputError, number
+from deniable.mechanisms.core import Mechanism
+
+
+@dataclass(frozen=True)
+class Tuned(Mechanism):
+    """``mechanism`` run a random number K of times, of which only the best output is released: see :func:`tuned`."""
+
+    mechanism: Mechanism
+    trials: float
+    shape: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.mechanism, Mechanism):
+            raise InputError(f"mechanism must be one of deniable's mechanisms, got {self.mechanism!r}")
+        shape = number("shape", self.shape, above=-1.0, hint="1 is geometric, 0 logarithmic, inf Poisson")
+        least = 0.0 if math.isinf(shape) else 1.0
+        trials = number("trials", self.trials, above=least, below=math.inf, hint="it is the mean number of runs")
+        object.__setattr__(self, "shape", shape)
+        object.__setattr__(self, "trials", trials)
+
+    @property
+    def adjacency(self) -> str:  # type: ignore[override]
+        """That of the mechanism."""
+        return self.mechanism.adjacency
+
+    @property
+    def also(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Those of the mechanism."""
+        return self.mechanism.also
+
+    @property
+    def stop(self) -> float:
+        """γ of the truncated negative binomial law with this mean and shape: 1/trials for the geometric one."""
+        if math.isinf(self.shape):
+            raise InputError("stop belongs to the truncated negative binomial laws; a Poisson law has its mean")
+        low, high = -690.0, 0.0  # log γ; the mean falls from ∞ to 1
+        for _ in range(200):
+            middle = (low + high) / 2
+            low, high = (middle, high) if _mean(middle, self.shape) > self.trials else (low, middle)
+        return math.exp(low)
+
+
+def tuned(mechanism: Mechanism, *, trials: float, shape: float = 1.0) -> Tuned:
+    """Return the mechanism "run this a random number of times and release the best output": tuning, counted in.
+
+    Draw K, run ``mechanism`` K times with fresh randomness (each run with a setting drawn at random from a public list,
+    if settings are tuned), and release the one output that scores best. Neither K, nor the other outputs, nor their
+    scores may be seen; the score of a run must be part of its private output or computed from that and public data.
+
+    Parameters
+    ----------
+    mechanism
+        One run, whichever setting is drawn: its curve must hold for all of them.
+    trials
+        Mean of K: above 1, above 0 for a Poisson law.
+    shape
+        η of the truncated negative binomial law of K: 1 (the default) is geometric, 0 logarithmic; it is heavier in the
+        tail and costs less the smaller it is (above −1). inf is a Poisson law, under which K = 0 releases nothing.
+
+    Returns
+    -------
+    Tuned
+        A mechanism: ``dn.tradeoff`` gives its curve, which is an upper bound.
+
+    Notes
+    -----
+    Papernot & Steinke 2022 (arXiv:2110.03620), with the two Rényi directions kept apart. *Proof.* Let f be the
+    probability generating function of K, Q and Q′ the laws of a run in two worlds, with ties broken by an independent
+    uniform. The output y is released with density Q(y)·f′(q), q the probability under Q of scoring below y; so
+    E[(A/A′)^λ] ≤ e^{(λ−1)D_λ(Q‖Q′)}·sup f′(q)^λ·f′(q′)^{1−λ}, the supremum over the probabilities of one event.
+    Truncated negative binomial: f′(q) = E[K]·(γ/p)^{η+1}, p = 1 − (1−γ)q ≥ γ, and p, p′ are again probabilities of one
+    event: p′ ≤ (e^{ρ̂}p)^{1−1/λ̂} for every order λ̂ with D_λ̂(Q′‖Q) ≤ ρ̂. Hence
+
+        D_λ(A‖A′) ≤ D_λ(Q‖Q′) + (1 + η)·[(1 − 1/λ̂)·D_λ̂(Q′‖Q) + log(1/γ)/λ̂] + log E[K]/(λ − 1).
+
+    Poisson: f′(q) = μ·e^{μ(q−1)}, and (λ − 1)(1 − q′) − λ(1 − q) ≤ (λ − 1)·H_{λ/(λ−1)}(Q′‖Q), so that D_λ(Q‖Q′) +
+    μ·H_{λ/(λ−1)}(Q′‖Q) + log μ/(λ − 1) takes that place; K = 0 adds e^{−μ} to the moment.
+    """
+    return Tuned(mechanism, trials, shape)
+
+
+def _mean(log_stop: float, shape: float) -> float:
+    """E[K] of the truncated negative binomial law: η(1 − γ)/(γ(1 − γ^η)), (1 − γ)/(γ·log 1/γ) at η = 0."""
+    if log_stop == 0:
+        return 1.0
+    missed = -math.expm1(log_stop)
+    over = -log_stop if shape == 0 else -math.expm1(min(shape * log_stop, 700.0)) / shape
+    return missed / over * math.exp(-log_stop)
