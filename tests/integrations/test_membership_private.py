@@ -245,3 +245,26 @@ def test_a_class_too_rare_for_every_training_part():
     labels[0] = 2
     with pytest.raises(InputError, match="class"):
         MembershipPrivate(GaussianNB(), **QUICK).fit(X, labels)
+
+
+@pytest.mark.parametrize(
+    ("name", "way"),
+    [
+        ("RandomForestClassifier", r"PrivateClassifier\(model='additive'\)"),
+        ("HistGradientBoostingRegressor", r"PrivateRegressor\(model='additive'\)"),
+        ("KNeighborsClassifier", "use deniable.PrivateClassifier"),
+        ("RidgeCV", "wrap Ridge"),
+        ("LogisticRegressionCV", "wrap LogisticRegression"),
+        ("MinMaxScaler", "use StandardScaler"),
+        ("GaussianMixture", "use KMeans"),
+        ("SVC", "use LinearSVC"),
+        ("MLPClassifier", "PrivateClassifier"),
+    ],
+)
+def test_what_cannot_be_released_by_its_parameters_names_the_way_out(name, way):
+    from sklearn.utils import all_estimators
+
+    estimator = dict(all_estimators())[name]()
+    data, target = np.random.default_rng(0).normal(size=(20, 2)), np.arange(20) % 2
+    with pytest.raises(InputError, match=rf"estimator={name} cannot be released by its parameters: .*{way}"):
+        MembershipPrivate(estimator).fit(data, target)

@@ -411,3 +411,23 @@ def test_numpy_global_state_is_left_alone():
 def test_progress_is_shown_when_asked(capfd):
     dn.release(column_mean, X, eta=0.1, bound="centre", n_resamples=64, progress=True)
     assert "resampling" in capfd.readouterr().err
+
+
+class Shipped:
+    """A mean that counts in this process how often it, and so the data beside it, is sent to a worker."""
+
+    times = 0
+
+    def __call__(self, part):
+        return part.mean(axis=0)
+
+    def __getstate__(self):
+        Shipped.times += 1
+        return {}
+
+
+def test_data_are_not_shipped_with_each_resample():
+    together = dn.release(Shipped(), X, eta=0.1, bound="centre", rng=3, n_jobs=2)
+    assert 0 < Shipped.times <= 16
+    alone = dn.release(column_mean, X, eta=0.1, bound="centre", rng=3)
+    np.testing.assert_array_equal(together.noise_scale, alone.noise_scale)

@@ -250,10 +250,44 @@ def codec_for(estimator: BaseEstimator) -> Codec:
             return codec
     if type(estimator).__name__ in _LINEAR:
         return Attributes(("coef_", "intercept_"))
+    name = type(estimator).__name__
+    if name in _WAYS_OUT:
+        raise InputError(f"estimator={name} cannot be released by its parameters: {_WAYS_OUT[name]}")
     raise InputError(
-        f"estimator={type(estimator).__name__} is not known; give get_parameters (fitted estimator → array) and "
+        f"estimator={name} is not known; give get_parameters (fitted estimator → array) and "
         "set_parameters (fresh estimator, array → None)"
     )
+
+
+_TREES = "its trees repeat training records; use deniable.{private}(model='additive'), which has shapes of its own"
+_SEARCH = "its choice of the penalty looks at the training part again and again; fix the penalty and wrap {plain}"
+_RANGES = "{what} are single training records; use StandardScaler, or fix the limits before (public bounds)"
+_NEIGHBOURS = "it answers with training records; use deniable.{private}"
+# what people try, why it cannot be, and what to use
+_WAYS_OUT = {
+    **{
+        f"{kind}{task}": _TREES.format(private=private)
+        for kind in ("DecisionTree", "RandomForest", "ExtraTrees", "GradientBoosting", "HistGradientBoosting")
+        for task, private in (("Classifier", "PrivateClassifier"), ("Regressor", "PrivateRegressor"))
+    },
+    "KNeighborsClassifier": _NEIGHBOURS.format(private="PrivateClassifier"),
+    "KNeighborsRegressor": _NEIGHBOURS.format(private="PrivateRegressor"),
+    "SVC": "its support vectors are training records; use LinearSVC or deniable.PrivateClassifier",
+    "SVR": "its support vectors are training records; use LinearSVR or deniable.PrivateRegressor",
+    "RidgeCV": _SEARCH.format(plain="Ridge"),
+    "LassoCV": _SEARCH.format(plain="Lasso"),
+    "ElasticNetCV": _SEARCH.format(plain="ElasticNet"),
+    "LogisticRegressionCV": _SEARCH.format(plain="LogisticRegression"),
+    "GridSearchCV": "its search looks at the training part again and again; choose the settings on public data",
+    "MinMaxScaler": _RANGES.format(what="its smallest and largest values"),
+    "MaxAbsScaler": _RANGES.format(what="its largest values"),
+    "RobustScaler": "its quantiles have no swap bound here; use StandardScaler, or release(Quantile()) and scale",
+    "ColumnTransformer": "it is no single fit; put the transformers that learn nothing before it, or use "
+    "deniable.PrivateClassifier, which takes tables with categories as they are",
+    "GaussianMixture": "its components change places between training parts; use KMeans",
+    "MLPClassifier": "its weights mean something else on every training part; use deniable.PrivateClassifier",
+    "MLPRegressor": "its weights mean something else on every training part; use deniable.PrivateRegressor",
+}
 
 
 # estimators that predict from coef_ and intercept_ (and classes_) alone

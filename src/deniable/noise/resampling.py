@@ -23,6 +23,7 @@ from deniable._progress import track
 from deniable.noise.evidence import Indices, ReleaseError
 
 Algorithm = Callable[[Any], Any]
+_ROUNDS = 4  # parts into which the resamples of each worker are cut: progress is seen, and stored, after each
 
 
 @dataclass(frozen=True)
@@ -144,10 +145,13 @@ class Runner:
             if workers == 1:
                 yield from (_run(task, self.entropy, i) for i in indices)
                 return
-            batch = 8 * workers  # results are stored, and a failure is seen, after each batch
-            for start in range(0, len(indices), batch):
-                some = indices[start : start + batch]
-                yield from parallel(joblib.delayed(_run)(task, self.entropy, i) for i in some)
+            # each call ships the data, so a worker gets many resamples at once; results are stored after each round
+            size = -(-len(indices) // (_ROUNDS * workers))
+            chunks = [indices[start : start + size] for start in range(0, len(indices), max(size, 1))]
+            for start in range(0, len(chunks), workers):
+                calls = (joblib.delayed(_run_all)(task, self.entropy, some) for some in chunks[start : start + workers])
+                for results in parallel(calls):
+                    yield from results
 
     def _shown(self, results: Iterator[Any], total: int) -> Iterator[Any]:
         return track(results, "resampling", total, shown=self.progress)
@@ -216,6 +220,18 @@ def _run(task: Callable[[np.random.Generator, str], FloatArray], entropy: int, i
         return task(rng, f"on resample {index} (seed: SeedSequence({entropy}, spawn_key=({index},)))")
     except ReleaseError as error:
         return ReleaseError(str(error))
+
+
+def _run_all(
+    task: Callable[[np.random.Generator, str], FloatArray], entropy: int, indices: Sequence[int]
+) -> list[FloatArray | ReleaseError]:
+    """Run several resamples, up to the first that fails."""
+    results: list[FloatArray | ReleaseError] = []
+    for index in indices:
+        results.append(_run(task, entropy, index))
+        if isinstance(results[-1], ReleaseError):
+            break
+    return results
 
 
 def _length(part: Any) -> int:
