@@ -344,12 +344,13 @@ class Tradeoff(ABC):
                 near, step = self._epsilon_near(delta, direction)
         except _FAILURES:
             near, step = np.zeros_like(delta), np.ones_like(delta)
-        near = np.clip(np.nan_to_num(near), -_FARTHEST, _FARTHEST)
+        near = np.nan_to_num(near, posinf=0.0, neginf=0.0)
+        farthest = np.maximum(_FARTHEST, 2 * np.abs(near))  # a subclass may know of larger ones
         step = np.where(np.isfinite(step) & (step > 0), step, 1.0)
         low, high = near - step, near + step
         for _ in range(_MOST_ROUNDS):  # far ends are costly
-            too_low = (self._delta_settled(high, direction, side) > delta) & (high < _FARTHEST)
-            too_high = (self._delta_settled(low, direction, side) <= delta) & (low > -_FARTHEST)
+            too_low = (self._delta_settled(high, direction, side) > delta) & (high < farthest)
+            too_high = (self._delta_settled(low, direction, side) <= delta) & (low > -farthest)
             if not (too_low.any() or too_high.any()):
                 break
             step = 1.5 * step
@@ -520,6 +521,13 @@ class GaussianTradeoff(Tradeoff):
 
     def _largest_log_ratio(self, direction: Direction) -> float:
         return float("inf") if self.mu > 0 else 0.0
+
+    def _epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
+        """P(L > ε) = Φ(μ/2 − ε/μ) is about δ, or a little more."""
+        if not 0 < self.mu < 1e150:
+            return super()._epsilon_near(delta, direction)
+        near = self.mu * (self.mu / 2 - ndtri(np.clip(delta, 1e-300, 1 - _EPS)))
+        return near, np.full(delta.shape, max(self.mu, 1e-9))
 
     def _renyi(self, order: FloatArray, direction: Direction) -> FloatArray:
         return np.asarray(order * (self.mu**2 / 2 * (1 + 4 * _EPS)))  # Mironov 2017, Proposition 7

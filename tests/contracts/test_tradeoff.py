@@ -59,6 +59,7 @@ EXAMPLES = {
     "largest outcome": lambda: LargestOutcomeTradeoff(0.5, 4, 2),
     "last iterate": lambda: dn.tradeoff(dn.NoisyGradientDescent(5.0, 100, 0.1, 2.0, 0.5)),
     "matrix": lambda: dn.tradeoff(dn.MatrixMechanism(2.0, np.eye(6), sample_rate=0.2)),
+    "gaussian mixture": lambda: dn.tradeoff(dn.GaussianDP(0.7) + dn.PureDP(0.5)),
     "allocation": lambda: dn.tradeoff(dn.RandomAllocation(1.0, 20, 2)),
     "allocation, bracketed": lambda: dn.tradeoff(dn.RandomAllocation(2.0, 10, 2, 3)),
     "replaced": lambda: dn.tradeoff(dn.GaussianDP(0.5), adjacency="replace"),

@@ -18,6 +18,7 @@ from deniable.accounting.engines.closed import OneStepTradeoff
 from deniable.accounting.engines.failure import with_failure
 from deniable.accounting.engines.few_steps import DirectTradeoff
 from deniable.accounting.engines.finite import FiniteLaw, FiniteTradeoff
+from deniable.accounting.engines.gaussian_mixture import GaussianMixtureTradeoff
 from deniable.accounting.engines.grid import GridTradeoff
 from deniable.accounting.engines.known_batches import with_sharp_phases
 from deniable.accounting.engines.monte_carlo import MonteCarloTradeoff
@@ -214,10 +215,11 @@ def _add_or_remove(
 
 def _outcome_by_outcome(loss: PrivacyLoss) -> Tradeoff | None:
     """The closed form of a single step, or a composition of few outcomes, where there is nothing else."""
-    if loss.steps.size or loss.gaussian > 0:
+    if loss.steps.size:
         return None
     ((step, count), *rest) = loss.others
-    alone = step.one_step() if not rest and count == 1 and not loss.randomized_responses else None
+    single = not rest and count == 1 and not loss.randomized_responses and loss.gaussian == 0
+    alone = step.one_step() if single else None
     if alone is not None:
         return alone
     laws = [(step.support(), count) for step, count in loss.others]
@@ -230,7 +232,10 @@ def _outcome_by_outcome(loss: PrivacyLoss) -> Tradeoff | None:
             return None
         for _ in range(times):
             found = law if found is None else found.composed(law)
-    return None if found is None else FiniteTradeoff.of(found)
+    if found is None:
+        return None
+    finite = FiniteTradeoff.of(found)
+    return GaussianMixtureTradeoff.of(finite, math.sqrt(loss.gaussian)) if loss.gaussian > 0 else finite
 
 
 def _composed(loss: PrivacyLoss, tolerance: float, method: str, effort: Effort) -> Tradeoff:
@@ -288,5 +293,11 @@ def _closed_form(loss: PrivacyLoss) -> Tradeoff | None:
                 return FiniteTradeoff.randomized_responses(loss.randomized_responses)
             except MemoryError:  # hundreds of millions of parts
                 return None
+        case (0, 1, _):
+            try:
+                finite = FiniteTradeoff.randomized_responses(loss.randomized_responses)
+            except MemoryError:
+                return None
+            return GaussianMixtureTradeoff.of(finite, math.sqrt(loss.gaussian))
         case _:
             return None

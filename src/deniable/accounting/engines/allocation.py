@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -88,12 +88,14 @@ class Epochs:
 
     step: Allocation
     count: int
+    _guides: dict[Side, _Guide] = field(default_factory=dict, repr=False, compare=False)
     _laws: dict[tuple[Side, float], tuple[Law, float]] = field(default_factory=dict, repr=False, compare=False)
 
-    @cached_property
-    def guide(self) -> _Guide:
-        """What lays out the lattices."""
-        return _Guide(self.step.above, self.step.batches)
+    def guide(self, side: Side) -> _Guide:
+        """What lays out the lattices of one side."""
+        if side not in self._guides:
+            self._guides[side] = _Guide(self.step.above if side == "upper" else self.step.below, self.step.batches)
+        return self._guides[side]
 
     def law(self, spacing: float, side: Side) -> tuple[Law, float]:
         """One epoch on a lattice of log S, and the L1 error under either world."""
@@ -127,6 +129,12 @@ class AllocatedLoss(PrivacyLoss):
     """A composed loss with epochs of random allocation in it."""
 
     epochs: tuple[Epochs, ...] = ()
+    side: Side = "upper"
+
+    @cached_property
+    def lower(self) -> AllocatedLoss:
+        """The same with cumulants of the laws that bound from below."""
+        return replace(self, side="lower")
 
     @classmethod
     def with_epochs(cls, rest: PrivacyLoss, epochs: tuple[Epochs, ...]) -> AllocatedLoss:
@@ -153,17 +161,17 @@ class AllocatedLoss(PrivacyLoss):
         """Those of the rest and, as a guide, those of the epochs."""
         found = np.zeros(3) if self._alone else np.array(super().cumulants(c))
         for part in self.epochs:
-            found = found + part.count * np.array(part.guide.cumulants(c))
+            found = found + part.count * np.array(part.guide(self.side).cumulants(c))
         return float(found[0]), float(found[1]), float(found[2])
 
     def log_mgf(self, points: FloatArray) -> FloatArray:
         """K at several points, likewise."""
         found = np.zeros(points.shape) if self._alone else super().log_mgf(points)
-        return found + sum(part.count * part.guide.log_mgf(points) for part in self.epochs)
+        return found + sum(part.count * part.guide(self.side).log_mgf(points) for part in self.epochs)
 
     def reach(self) -> tuple[float, float]:
         """Least and largest loss of one epoch."""
-        ends = [part.guide.ends for part in self.epochs]
+        ends = [part.guide(self.side).ends for part in self.epochs]
         return min(low for low, _ in ends), max(high for _, high in ends)
 
 
@@ -198,7 +206,8 @@ class AllocationTradeoff(GridTradeoff):
         return self.loss.cumulants(0.0)[1], self.loss.cumulants(1.0)[1]
 
     def _composed(self, design: float, direction: Direction, side: Side) -> Lattice:
-        return _composed(self.loss, design, direction, side, self.points)
+        loss = self.loss if side == "upper" else self.loss.lower
+        return _composed(loss, design, direction, side, self.points)
 
 
 def _tilt(loss: AllocatedLoss, threshold: float) -> tuple[Region, float]:

@@ -48,7 +48,7 @@ _OUTSIDE = -36.0  # log of the mass that may wrap around a lattice
 _LONG_EPS = float(np.finfo(np.longdouble).eps)
 _MASS = 12 * EPS  # relative rounding of masses of one term, on average over its law
 _NOISE = 8 * EPS  # of the largest mass: what is smaller is rounding, and left out
-_LEAST = -60.0  # log of the size of frequencies that are left out
+_LEAST = -110.0  # log of the size of frequencies that are left out
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(3)
 
 
@@ -222,6 +222,9 @@ def _class(parts: list[tuple[Sums, int]], j: int, side: Side, points: int) -> _F
         return _Found(Atoms(np.zeros(0), np.zeros(0)), 0.0, 0.0)
     points >>= 0 if j < 2 else 1 if j < 4 else 2  # the law of large terms is smooth on their scale
     low, high, tilts = _window([(part.up_to(j), count) for part, count in parts])
+    # splitting adds bounded noise to every term: 6·√terms spacings hold all but e^{−72} of it (Hoeffding)
+    margin = 6 * math.sqrt(sum(count for _, count in parts)) * (high - low) / points
+    low, high = max(low - margin, sum(count * float(part.up_to(j).point[0]) for part, count in parts)), high + margin
     spacing = (high - low) / (points - 8)
     lost = moved = 0.0
     laid = []

@@ -1,0 +1,84 @@
+"""A Gaussian beside finite laws: against mpmath, the certified grid, a played-out test and its own limits."""
+
+import math
+
+import mpmath as mp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import deniable as dn
+
+
+def exact(mu, epsilon, gamma):
+    """H_γ of N(0, 1) against N(μ, 1) beside randomised response, to 40 digits."""
+    with mp.workdps(40):
+        mu, epsilon, gamma = (mp.mpf(x) for x in (mu, epsilon, gamma))
+        total = mp.mpf(0)
+        for sign in (1, -1):
+            mass, level = 1 / (1 + mp.exp(-sign * epsilon)), mp.log(gamma) - sign * epsilon
+            total += mass * (mp.ncdf(mu / 2 - level / mu) - mp.exp(level) * mp.ncdf(-mu / 2 - level / mu))
+        return total
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.floats(0.01, 8), st.floats(0.01, 6), st.floats(-6, 8))
+def test_brackets_hold_to_forty_digits(mu, epsilon, log_gamma):
+    t = dn.tradeoff(dn.GaussianDP(mu) + dn.PureDP(epsilon))
+    gamma = math.exp(log_gamma)
+    truth = exact(mu, epsilon, gamma)
+    for direction in ("add", "remove"):
+        low, high = (t.hockey_stick(gamma, direction, side) for side in ("lower", "upper"))
+        assert low <= truth <= high
+        assert high - low <= 1e-11 * high + 1e-300
+
+
+@pytest.mark.parametrize("mechanism", [dn.GaussianDP(1) + dn.PureDP(0.5), dn.GaussianDP(0.2) + dn.PureDP(3)])
+def test_the_two_sides_of_the_roc_meet(mechanism):
+    t = dn.tradeoff(mechanism)
+    fpr = np.array([1e-15, 1e-9, 1e-4, 0.03, 0.5, 0.97])
+    for curve in (t, t.inverse()):
+        low, high = curve.tpr(fpr, "lower"), curve.tpr(fpr)
+        assert np.all(low <= high)
+        assert np.all(high - low <= 1e-11 * high)
+
+
+def test_agrees_with_the_grid_which_knows_nothing_of_it():
+    mechanism = dn.Composition([dn.PureDP(0.1)] * 30 + [dn.PureDP(0.7), dn.GaussianDP(0.5)])
+    t, grid = dn.tradeoff(mechanism), dn.tradeoff(mechanism, engine="grid")
+    assert grid.advantage(side="lower") <= t.advantage()
+    assert t.advantage(side="lower") <= grid.advantage()
+    assert grid.tpr(0.01, "lower") <= t.tpr(0.01)
+    assert t.tpr(0.01, "lower") <= grid.tpr(0.01)
+
+
+def test_the_best_test_played_out():
+    rng, n, mu, epsilon = np.random.default_rng(3), 200_000, 0.8, 1.0
+    likely = 1 / (1 + math.exp(-epsilon))
+    losses = []
+    for present in (False, True):
+        x = rng.standard_normal(n) + mu * present
+        bit = np.where(rng.random(n) < (likely if present else 1 - likely), 1, -1)
+        losses.append(mu * x - mu**2 / 2 + epsilon * bit)
+    reached = np.mean(losses[1] > 0) - np.mean(losses[0] > 0)
+    t = dn.tradeoff(dn.GaussianDP(mu) + dn.PureDP(epsilon))
+    assert reached == pytest.approx(t.advantage(), abs=4 / math.sqrt(n))
+    assert reached > dn.tradeoff(dn.GaussianDP(mu)).advantage() + 0.05  # the Gaussian alone tells less
+
+
+def test_failures_and_finite_laws_beside():
+    failing = dn.tradeoff(dn.GaussianDP(1) + dn.ApproximateDP(0.5, 1e-3))
+    sound = dn.tradeoff(dn.GaussianDP(1) + dn.PureDP(0.5))
+    assert failing.advantage() == pytest.approx(1e-3 + (1 - 1e-3) * sound.advantage(), rel=1e-12)
+    categories = dn.tradeoff(dn.GaussianDP(1) + dn.RandomizedResponse(0.5, 2))
+    assert categories.advantage() == pytest.approx(sound.advantage(), rel=1e-10)
+
+
+@pytest.mark.parametrize("mechanism", [dn.GaussianDP(150), dn.GaussianDP(150) + dn.PureDP(1)])
+def test_large_epsilons_are_found(mechanism):
+    t = dn.tradeoff(mechanism)
+    epsilon = t.epsilon(1e-5)
+    assert 11_000 < epsilon < 13_000
+    assert t.delta(epsilon) <= 1e-5
+    assert t.delta(epsilon * (1 - 1e-9)) > 1e-5
