@@ -55,7 +55,9 @@ def test_the_attack_played_out_reaches_the_curve_and_half_the_noise_breaks_it(si
     assert np.mean(present > 0) - np.mean(absent > 0) > t.advantage() + 2 * slack
 
 
-@pytest.mark.parametrize("run", [(1.0, 100, 5), (0.8, 50, 1), (1.0, 1000, 20), (5.0, 300, 50), (0.4, 30, 2), (0.6, 273, 472)])
+@pytest.mark.parametrize(
+    "run", [(1.0, 100, 5), (0.8, 50, 1), (1.0, 1000, 20), (5.0, 300, 50), (0.4, 30, 2), (0.6, 273, 472)]
+)
 def test_brackets_are_narrow_and_ordered(run):
     t = dn.tradeoff(dn.RandomAllocation(*run))
     low, high = t.advantage(side="lower"), t.advantage()
