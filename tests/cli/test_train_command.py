@@ -167,3 +167,11 @@ def test_the_split_leaves_each_record_out_by_itself():
     assert np.all(persons == persons[:, :1])
     with pytest.raises(dn.InputError, match="no record is left"):
         _kept(10, None, 0.999999, np.random.default_rng(0))
+
+
+def test_trials_are_in_the_account(people, capsys):
+    assert train(people, "--target", "answer", "--advantage", 0.9, "--tune", "--seed", 1, "--json") == 0
+    looks = [use["look"] for use in json.loads(capsys.readouterr().out)["account"]]
+    assert [look for look in looks if "trial" in look] == [
+        *("trial: additive", "trial: additive with pairs", "trial: linear")
+    ]

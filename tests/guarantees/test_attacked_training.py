@@ -70,7 +70,7 @@ def test_individual_filters_keep_their_promise_and_without_leaving_it_breaks(tab
                 patch.setattr(Spending, "admit", lambda self, rows, residuals: residuals)
             rng = np.random.default_rng(2)
             model = dn.PrivateClassifier(advantage=0.5, individual_filter=True, insecure_testing_rng=rng)
-            attack = model.fit(*table).attack(*table, n_trainings=60)
+            attack = model.fit(*table).attack(*table, n_trainings=40)
         if leaves:
             assert np.all(attack.path_mu <= attack.bound_mu)
             assert attack.path_mu.mean() > 0.9 * attack.bound_mu
