@@ -82,7 +82,7 @@ def test_the_capital_is_the_product_of_the_payoffs():
 def test_bets_are_made_before_the_scores_are_seen():
     """The future changes nothing that was decided: the capital after n pairs depends on n pairs alone."""
     rng = np.random.default_rng(3)
-    member, nonmember = rng.normal(1, 1, 90), rng.normal(0, 1, 90)
+    member, nonmember = rng.normal(1.5, 1, 200), rng.normal(0, 1, 200)
     whole, part, one_by_one = (dn.SequentialAudit(dn.PureDP(0.5)) for _ in range(3))
     whole._take(member, nonmember)
     part._take(member[:37], nonmember[:37])
@@ -91,6 +91,19 @@ def test_bets_are_made_before_the_scores_are_seen():
         one_by_one.update([], y)
     np.testing.assert_array_equal(whole.path()[:38], part.path())
     np.testing.assert_allclose(whole.path(), one_by_one.path(), rtol=1e-12)
+    assert one_by_one.verdict().largest_wealth == pytest.approx(whole.verdict().largest_wealth)
+    assert one_by_one.verdict().violated_at == whole.verdict().violated_at is not None
+    assert one_by_one.epsilon().low == pytest.approx(whole.epsilon().low, rel=0.2)
+
+
+def test_a_long_stream_is_kept_in_few_numbers():
+    rng = np.random.default_rng(10)
+    q = dn.SequentialAudit(dn.GaussianDP(0.5))
+    for _ in range(1500):
+        q.update(rng.normal(0.7, 1), rng.normal())
+    assert q.pairs == len(q.path()) - 1 == 1500
+    assert len(q._used) < 200  # a few times each time that bets were chosen anew, and new peaks
+    assert q.verdict().largest_wealth == pytest.approx(q.path().max())
 
 
 def sampled(kind, rng, n):

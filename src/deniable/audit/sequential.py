@@ -19,7 +19,7 @@ from deniable._check import FloatArray, InputError, number, numbers
 from deniable._search import bisect
 from deniable._shown import shown
 from deniable.audit.betting import GAMMAS, THRESHOLDS, Bets, choose, log_gain, reference_curves
-from deniable.audit.intervals import Interval
+from deniable.audit.intervals import IntArray, Interval
 from deniable.audit.promises import promised_curve
 from deniable.audit.scores import seeded_by
 from deniable.audit.verdict import Outcome, describe
@@ -141,13 +141,17 @@ class SequentialAudit:
         share = np.repeat([0.5, *[0.5 / others] * others], THRESHOLDS) / THRESHOLDS
         self._log_share: FloatArray = np.log(share)
         self._waiting = np.zeros(0), np.zeros(0)
-        self._past = np.zeros(0), np.zeros(0)
+        self._past: list[tuple[FloatArray, FloatArray]] = []
+        self._pairs = 0
         self._bets = Bets.none(len(share))
         self._next = _FIRST  # pairs at which bets are chosen anew
-        self._used: list[tuple[Bets, FloatArray, FloatArray, int]] = []  # bets, hits of members and nonmembers, pairs
+        self._used: list[tuple[Bets, IntArray, IntArray, int]] = []  # bets, hits of members and nonmembers, pairs
         self._capital = self._log_share  # logarithms, one a strategy, in the light of the promise
         self._path: list[FloatArray] = [np.zeros(1)]
-        self._largest = 0.0
+        self._largest = 0.0  # logarithm of the capital at its peak
+        self._needed = -float(np.log1p(-self.confidence)) + _ROUNDING
+        self._crossed = False
+        self._last = 0.0, False  # capital at the last time kept, and whether the promise broke there
         self._perfect: SequentialAudit | None = None
 
     def _afresh(self) -> SequentialAudit:
@@ -160,7 +164,7 @@ class SequentialAudit:
     @property
     def pairs(self) -> int:
         """Pairs of scores used so far; scores without a partner wait."""
-        return len(self._past[0])
+        return self._pairs
 
     def update(self, member_scores: ArrayLike, nonmember_scores: ArrayLike) -> None:
         """Take more scores: numbers or one-dimensional arrays of any lengths; larger says "member".
@@ -185,7 +189,9 @@ class SequentialAudit:
     def _take(self, member: FloatArray, nonmember: FloatArray) -> None:
         while len(member):
             if self.pairs >= self._next:
-                self._bets = choose(np.sort(self._past[0]), np.sort(self._past[1]), self._references)
+                inside, outside = (np.sort(np.concatenate(side)) for side in zip(*self._past, strict=True))
+                self._past = [(inside, outside)]
+                self._bets = choose(inside, outside, self._references)
                 self._next = max(self.pairs + 1, int(np.ceil(self.pairs * _GROWTH)))
             room = self._next - self.pairs
             self._bet(member[:room], nonmember[:room])
@@ -203,12 +209,31 @@ class SequentialAudit:
         self._largest = max(self._largest, float(wealth[peak]))
         zero = np.zeros_like(hits[0])
         seen = zero, zero
-        for end in sorted({peak, last}):
-            self._used.append((self._bets, hits[end] - seen[0], false[end] - seen[1], end + 1 - before))
+        ends = {peak, last}
+        if not self._crossed and wealth[peak] >= self._needed:
+            ends.add(int(np.argmax(wealth >= self._needed)))
+        for end in sorted(ends):
+            self._keep(hits[end] - seen[0], false[end] - seen[1], end + 1 - before, float(wealth[end]))
             seen, before = (hits[end], false[end]), end + 1
         self._capital = capital[-1]
         self._path.append(wealth)
-        self._past = np.append(self._past[0], member), np.append(self._past[1], nonmember)
+        self._past.append((member, nonmember))
+        self._pairs += len(member)
+
+    def _keep(self, hits: IntArray, false: IntArray, pairs: int, wealth: float) -> None:
+        """Remember a time at which limits are computed; of those with the same bets the last, the peak, the violation.
+
+        The time before is forgotten (its pairs are not) unless it was one of the latter two: limits from fewer times
+        are no higher, and what is said about the promise itself stays the same.
+        """
+        before, violation = self._last
+        if self._used and self._used[-1][0] is self._bets and not violation and before < self._largest:
+            _, old_hits, old_false, old_pairs = self._used.pop()
+            hits, false, pairs = hits + old_hits, false + old_false, pairs + old_pairs
+        self._used.append((self._bets, hits, false, pairs))
+        crossed = wealth >= self._needed and not self._crossed
+        self._crossed = self._crossed or crossed
+        self._last = wealth, crossed
 
     def path(self) -> FloatArray:
         """Return the capital after 0, 1, 2, … pairs, shape (pairs + 1,)."""
@@ -221,7 +246,7 @@ class SequentialAudit:
     @property
     def violated(self) -> bool:
         """True once the promise is contradicted: what ``verdict().violated`` says, at no cost."""
-        return self._largest - _ROUNDING >= -float(np.log1p(-self.confidence))
+        return self._largest >= self._needed
 
     def verdict(self) -> SequentialVerdict:
         """Judge the promise by the scores so far."""
@@ -235,12 +260,12 @@ class SequentialAudit:
     def _judge(self, curve: Tradeoff, delta: FloatArray, words: str) -> SequentialVerdict:
         wealth = self._wealth(delta)
         pairs = np.cumsum([0, *(used[3] for used in self._used)])
-        largest, needed = float(wealth.max()) - _ROUNDING, -float(np.log1p(-self.confidence))
-        p_value = float(np.exp(-max(largest, 0.0)))
+        largest, needed = float(wealth.max()), self._needed
+        p_value = float(np.exp(-max(largest - _ROUNDING, 0.0)))
         at: int | None = None
         outcome: Outcome = "consistent"
         if largest >= needed:
-            outcome, at = "violated", int(pairs[np.argmax(wealth - _ROUNDING >= needed)])
+            outcome, at = "violated", int(pairs[np.argmax(wealth >= needed)])
         elif largest >= needed - np.log(2) or not self._could_refute(delta):
             outcome = "inconclusive"
         certain = self.confidence - (1 - curve.confidence)  # a promise that may itself fail uses up confidence
@@ -286,9 +311,8 @@ class SequentialAudit:
         self, sticks: Callable[[float], FloatArray], least: float, most: float, name: str, high: float
     ) -> Interval:
         """Return the value of a growing family below which all of it is refuted."""
-        needed = -float(np.log1p(-self.confidence)) + _ROUNDING
         low = float(
-            bisect(lambda v: bool(self._wealth(sticks(float(v))).max() >= needed), least, most, relative=1e-6)[0]
+            bisect(lambda v: bool(self._wealth(sticks(float(v))).max() >= self._needed), least, most, relative=1e-6)[0]
         )
         return Interval(low, high, low, name, self.confidence, sides="lower", method="betting, at any time")
 
@@ -298,7 +322,7 @@ class SequentialAudit:
             self._perfect = self._afresh()
         more = self.pairs - self._perfect.pairs
         self._perfect._take(np.ones(more), np.zeros(more))
-        return bool(self._perfect._wealth(delta).max() - _ROUNDING >= -np.log1p(-self.confidence))
+        return bool(self._perfect._wealth(delta).max() >= self._needed)
 
 
 def _in_words(promise: Mechanism | Tradeoff) -> str:
