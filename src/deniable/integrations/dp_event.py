@@ -58,7 +58,9 @@ EVENTS: dict[str, Known] = {
     ),
     "SampledWithoutReplacementDpEvent": Known("refused", "another adjacency (replace), no pair that composes here"),
     "SampledWithReplacementDpEvent": Known("refused", "a record may enter a batch several times; no pair is proven"),
-    "TruncatedSubsampledGaussianDpEvent": Known("refused", "describe the run by a mechanism of deniable's"),
+    "TruncatedSubsampledGaussianDpEvent": Known(
+        "refused", "it does not say whether its size counts the record in question: use `TruncatedPoisson`"
+    ),
     "RepeatAndSelectDpEvent": Known("upper bound", "`tuned`, from both Rényi directions of a run"),
     "UnsupportedDpEvent": Known("refused", "nobody says what ran"),
 }

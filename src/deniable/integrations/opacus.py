@@ -12,16 +12,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deniable._check import InputError, integer
+from deniable._check import InputError, choice, integer
 from deniable.accounting import NormRecorder
-from deniable.mechanisms import Composition, Mechanism, SubsampledGaussian
+from deniable.mechanisms import Composition, Mechanism, ShuffledBatches, SubsampledGaussian
 
 # all three record the same thing, Poisson-subsampled Gaussian steps, and differ only in how they bound ε
 _ACCOUNTANTS = ("rdp", "prv", "gdp")
 _CHECKPOINT_KEY = "privacy_accountant_state_dict"
 
 
-def from_opacus(accountant: Any, *, loader: Any = None) -> Mechanism:
+def from_opacus(accountant: Any, *, loader: Any = None, sampling: str = "poisson") -> Mechanism:
     """Return the mechanism that an Opacus accountant has recorded.
 
     Parameters
@@ -38,6 +38,11 @@ def from_opacus(accountant: Any, *, loader: Any = None) -> Mechanism:
     loader
         The data loader that the run drew its batches from. If it is given and is not one that samples as Opacus's
         ``DPDataLoader`` does, the run is refused: its curve is another one.
+
+    sampling
+        How batches were drawn: ``"poisson"``, or ``"shuffled"`` (``poisson_sampling=False``), whose curve is another,
+        and known as a bracket for zeroing one record out: :class:`~deniable.ShuffledBatches`, in whole epochs.
+        With it ``loader`` may be a shuffling one.
 
     Returns
     -------
@@ -62,7 +67,11 @@ def from_opacus(accountant: Any, *, loader: Any = None) -> Mechanism:
     the same, but the curve of what happened to run is then **no bound**: attacks were seen at an advantage of 0.51 on
     runs for which it says 0.38. Fix a schedule and use the curve of the whole of it, however early training stops.
     """
-    require_poisson(loader)
+    shuffled = choice("sampling", sampling, ("poisson", "shuffled")) == "shuffled"
+    if shuffled:
+        _require_shuffled(loader)
+    else:
+        require_poisson(loader)
     phases = [_phase(index, row) for index, row in enumerate(_history(accountant))]
     if not phases:
         raise InputError("accountant must have recorded at least one step; its history is empty")
@@ -70,7 +79,36 @@ def from_opacus(accountant: Any, *, loader: Any = None) -> Mechanism:
         SubsampledGaussian(sigma, rate, sum(phase.steps for phase in run))
         for (sigma, rate), run in groupby(phases, key=lambda phase: (phase.noise_multiplier, phase.sample_rate))
     ]
-    return merged[0] if len(merged) == 1 else Composition(merged)
+    found = [_shuffled(phase) for phase in merged] if shuffled else merged
+    return found[0] if len(found) == 1 else Composition(found)
+
+
+def _shuffled(phase: SubsampledGaussian) -> ShuffledBatches:
+    """The phase as epochs of 1/rate batches each, which is what Opacus records of a loader that shuffles."""
+    batches = round(1 / phase.sample_rate)
+    if abs(batches * phase.sample_rate - 1) > 1e-9:
+        raise InputError(
+            f"sample_rate must be 1/(batches an epoch) for shuffled batches, as Opacus records it, got "
+            f"{phase.sample_rate:g}"
+        )
+    if phase.steps % batches:
+        raise InputError(
+            f"steps must be whole epochs of {batches} shuffled batches, got {phase.steps}; describe the run by "
+            "deniable.ShuffledBatches with the last epoch counted in full"
+        )
+    return ShuffledBatches(phase.noise_multiplier, batches, phase.steps // batches)
+
+
+def _require_shuffled(loader: Any) -> None:
+    """Raise ``InputError`` if ``loader`` is given and visibly does not go through shuffled data once an epoch."""
+    sampler = type(getattr(loader, "sampler", None)).__name__
+    replaced = bool(getattr(getattr(loader, "sampler", None), "replacement", False))
+    if loader is not None and (sampler not in ("RandomSampler", "DistributedSampler") or replaced):
+        raise InputError(
+            f"loader must shuffle the data once an epoch (DataLoader(shuffle=True)) for sampling='shuffled', got the "
+            f"sampler {sampler}{' with replacement' if replaced else ''}; weighted draws give some records a higher "
+            "rate, for which no bound is known here"
+        )
 
 
 def require_poisson(loader: Any) -> None:
@@ -84,7 +122,7 @@ def require_poisson(loader: Any) -> None:
     how = (
         "weighted draws give some records a higher rate than the accountant recorded"
         if weighted
-        else "shuffled batches are another mechanism, whose curve can lie above"
+        else "shuffled batches are another mechanism, whose curve can lie above: say sampling='shuffled'"
     )
     raise InputError(
         f"loader must be the DPDataLoader that make_private returns with poisson_sampling=True, got "
