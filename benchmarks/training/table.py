@@ -204,8 +204,15 @@ def draw(found, names) -> None:
     handles = {}
     for axis in axes.flat:
         handles |= dict(zip(*reversed(axis.get_legend_handles_labels()), strict=True))
-    figure.legend(handles.values(), handles.keys(), loc="lower center", ncols=3, frameon=False, fontsize=9)
-    figure.tight_layout(rect=(0, 0.13, 1, 1))
+    figure.legend(
+        handles.values(),
+        [label.replace("`", "") for label in handles],
+        loc="lower center",
+        ncols=3,
+        frameon=False,
+        fontsize=9,
+    )
+    figure.tight_layout(rect=(0, 0.17, 1, 1))
     PICTURE.parent.mkdir(exist_ok=True)
     figure.savefig(PICTURE, metadata={"Date": None})
     plt.close(figure)
