@@ -607,6 +607,15 @@ class SmallestTradeoff(Tradeoff):
     def _renyi(self, order: FloatArray, direction: Direction) -> FloatArray:
         return np.asarray(np.min([part._renyi(order, direction) for part in self.parts], axis=0))
 
+    def _delta_settled(self, epsilon: FloatArray, direction: AnyDirection, side: Side) -> FloatArray:
+        if side == "lower":
+            return self._delta(epsilon, direction, side)
+        found = [
+            self._best([part._delta_settled(epsilon, way, side) for part in self.parts], side)
+            for way in _directions(direction)
+        ]
+        return np.asarray(np.max(found, axis=0))
+
     @staticmethod
     def _best(values: list[FloatArray], side: Side) -> FloatArray:
         return np.asarray(np.min(values, axis=0) if side == "upper" else np.max(values, axis=0))
@@ -633,6 +642,12 @@ class BracketTradeoff(Tradeoff):
 
     def _renyi(self, order: FloatArray, direction: Direction) -> FloatArray:
         return self.above._renyi(order, direction)
+
+    def _delta_settled(self, epsilon: FloatArray, direction: AnyDirection, side: Side) -> FloatArray:
+        return self._on(side)._delta_settled(epsilon, direction, side)
+
+    def _epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
+        return self.above._epsilon_near(delta, direction)
 
     def _on(self, side: Side) -> Tradeoff:
         return self.above if side == "upper" else self.below

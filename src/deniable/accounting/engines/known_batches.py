@@ -24,7 +24,7 @@ from deniable._check import FloatArray
 from deniable.accounting.engines.binomial import binomial
 from deniable.accounting.engines.finite import FiniteLaw, FiniteTradeoff
 from deniable.accounting.loss import EPS, PrivacyLoss
-from deniable.curves import Direction, GaussianTradeoff, Side, Tradeoff
+from deniable.curves import AnyDirection, Direction, GaussianTradeoff, Side, Tradeoff
 
 _LEVELS = 256  # values of V told apart; those in between are rounded up
 _MOST = 1 << 16  # numbers of participations of one phase
@@ -34,6 +34,7 @@ _DEVIATIONS = np.concatenate([np.linspace(-8.0, 8.0, 129), np.geomspace(8.5, 60.
 _BISECTIONS = 40  # of log γ for a false positive rate: only the width of the bound depends on how near it comes
 _LIKELIHOODS = (0.3, 1.5, 4.0, 8.0, 14.0, 24.0, 45.0, 90.0, 180.0, 350.0)  # of a step's outcome that counts as a one
 _ANY_LIKELIHOODS = (1.5, 6.0, 20.0)  # the same where one such outcome settles the matter
+_ANEW = 64 * EPS  # what elementary functions may change between arrays of different lengths, relatively
 _NORMAL_ERROR = 64 * EPS  # relative error of Φ(x) over 1 + x²: see benchmarks/accounting/special_functions.py
 
 
@@ -108,6 +109,10 @@ class KnownBatchesTradeoff(Tradeoff):
             bound = np.fmin(bound, (line + self._hockey_sticks(log_gamma, direction, side)) * (1 + 4 * EPS))
         return np.where(fpr == 1, 1.0, bound)
 
+    def _delta_settled(self, epsilon: FloatArray, direction: AnyDirection, side: Side) -> FloatArray:
+        found = self._delta(epsilon, direction, side)
+        return np.minimum(found * (1 + _ANEW), 1.0) if side == "upper" else found
+
     def _least_log_ratio(self, direction: Direction) -> float:
         return max((attack._least_log_ratio(direction) for attack in self.attacks), default=0.0)
 
@@ -150,6 +155,23 @@ class SharpTradeoff(Tradeoff):
             return np.minimum(known, (self.took + left) * (1 + 8 * EPS))
         moved = log_gamma + never - 8 * EPS * (np.abs(log_gamma) + abs(never))
         return np.minimum(known, self.rest._hockey_sticks(moved, direction, side))
+
+    def _delta_settled(self, epsilon: FloatArray, direction: AnyDirection, side: Side) -> FloatArray:
+        """The same bounds from what the parts may be in any array."""
+        if side == "lower":
+            return self._delta(epsilon, direction, side)
+        found = np.maximum(-np.expm1(epsilon), 0.0)
+        for way in ("add", "remove") if direction == "both" else (direction,):
+            if way == "add" and self.took == 1:
+                rest = np.ones_like(epsilon)
+            else:
+                never = math.log1p(-self.took) if self.took < 1 else -math.inf
+                moved = epsilon + (-never if way == "add" else never) - 8 * EPS * (np.abs(epsilon) + abs(never))
+                rest = self.rest._delta_settled(moved, way, side)
+                rest = self.took + (1 - self.took) * rest if way == "add" else rest
+            known = self.known_batches._delta_settled(epsilon, way, side)
+            found = np.maximum(found, np.minimum(known, rest * (1 + _ANEW)))
+        return np.minimum(found * (1 + _ANEW), 1.0)
 
     def _seen(self, log_gamma: FloatArray, direction: Direction, hit: float, false: float) -> FloatArray:
         """Lower bound: any outcome above the threshold counts as one test, else the rest is looked at."""
