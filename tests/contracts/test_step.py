@@ -183,6 +183,12 @@ def test_outcomes_that_only_one_world_produces(engine):
     assert t.epsilon(0.0) == math.inf
 
 
+@pytest.mark.parametrize("mechanism", [dn.DiscreteGaussian(1e4, 1, 100), dn.FinitePair([1.0], [1.0], 10**6)])
+def test_many_outcomes_and_many_steps(mechanism):
+    t = dn.tradeoff(mechanism)
+    assert 0 <= t.advantage(side="lower") <= t.advantage() < 0.01
+
+
 def test_wrong_counts_are_refused():
     with pytest.raises(dn.InputError, match="count"):
         ResponseStep(1.0, 2).times(0)

@@ -225,10 +225,10 @@ def _outcome_by_outcome(loss: PrivacyLoss) -> Tradeoff | None:
     laws = [(step.support(), count) for step, count in loss.others]
     laws += [(FiniteLaw.randomized_responses(e, 1), round(count)) for e, count in loss.randomized_responses]
     found: FiniteLaw | None = None
-    outcomes = 1.0
+    log_outcomes = 0.0
     for law, times in laws:
-        outcomes *= float(max(law.p.size, 1)) ** min(times, 60) if law is not None else math.inf
-        if law is None or not outcomes <= _MOST_OUTCOMES:
+        log_outcomes += times * math.log(max(law.p.size, 1)) if law is not None else math.inf
+        if law is None or not log_outcomes <= math.log(_MOST_OUTCOMES) or times > _MOST_OUTCOMES:
             return None
         for _ in range(times):
             found = law if found is None else found.composed(law)

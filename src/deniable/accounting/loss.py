@@ -94,7 +94,8 @@ class PrivacyLoss:
                     phases[part.noise_multiplier, part.sample_rate] += part.steps
             elif (known := step_of(part)) is not None:
                 step, count = known
-                others[step] += count
+                if step.lowest < step.highest or any(step.only):  # else the two laws are the same
+                    others[step] += count
             else:
                 raise InputError(
                     f"mechanism must be made of deniable's mechanisms or your own subclasses of Step, got {part!r}"

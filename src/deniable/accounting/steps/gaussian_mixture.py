@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 from scipy.special import ndtr
 
-from deniable._check import FloatArray
+from deniable._check import FloatArray, InputError
 from deniable.accounting.engines.binomial import binomial
 from deniable.accounting.steps.base import EPS, LossCells, Step, joined, tilted_moments
 
@@ -206,7 +206,10 @@ def several_records(run: _Run) -> GaussianMixtureStep:
     law = binomial(run.records_per_person, run.sample_rate, _MOST_TERMS)
     keep = law.mass > _LEAST
     if law.first > 0 or not keep[0]:
-        raise MemoryError("a person of so many records takes part in every step")
+        raise InputError(
+            f"records_per_person must be smaller at sample_rate {run.sample_rate:g}, got {run.records_per_person}: such a "
+            "person takes part in every step; count them as full batches (sample_rate 1)"
+        )
     records, weight = law.successes[keep], law.mass[keep]
     lost = float(law.mass[~keep].sum()) + law.unseen
     case = Case(1.0, tuple(map(float, records)), tuple(map(float, weight)), lost)
@@ -224,8 +227,6 @@ def truncated_poisson(run: _TruncatedRun) -> GaussianMixtureStep:
     """
     n, rate, most = run.n_records, run.sample_rate, run.max_batch
     plain = Case(1.0, (0.0, 1.0), (1 - rate, rate))
-    if most >= n or rate == 1:
-        raise MemoryError("no batch is cut, or every batch is")
     others, everybody = (binomial(size, rate, 1 << 22) for size in (n - 1, n))
     full = math.fsum(others.mass[others.successes >= most])
     over = math.fsum(everybody.mass[everybody.successes > most])
