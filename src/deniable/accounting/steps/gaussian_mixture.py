@@ -207,8 +207,8 @@ def several_records(run: _Run) -> GaussianMixtureStep:
     keep = law.mass > _LEAST
     if law.first > 0 or not keep[0]:
         raise InputError(
-            f"records_per_person must be smaller at sample_rate {run.sample_rate:g}, got {run.records_per_person}: such a "
-            "person takes part in every step; count them as full batches (sample_rate 1)"
+            f"records_per_person must be smaller at sample_rate {run.sample_rate:g}, got {run.records_per_person}: "
+            "such a person takes part in every step; count them as full batches (sample_rate 1)"
         )
     records, weight = law.successes[keep], law.mass[keep]
     lost = float(law.mass[~keep].sum()) + law.unseen
