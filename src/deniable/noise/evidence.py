@@ -82,6 +82,10 @@ class ExactRows(Evidence):
         """1: nothing was sampled."""
         return 1.0
 
+    def rough(self) -> ExactRows:
+        """Return the same, long rows rounded up to 256 equally likely distances: to compare shapes with."""
+        return ExactRows(_coarsen(self.distances, 256), self.rest, self.averaged)
+
     def worst(self, law: NoiseLaw, log_gamma: float) -> float:
         """Return an upper bound on max over records of E H_γ(N_a‖N_b)."""
         seen = float(self._leaks(law, log_gamma, self.distances).max(initial=0.0))

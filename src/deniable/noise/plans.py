@@ -80,8 +80,9 @@ class Coordinates:
         """Find constants and copies among the columns of (draws, size) outputs of the whole data set."""
         low, high = values.min(axis=0), values.max(axis=0)
         constant = high - low <= _CONSTANT * np.maximum(np.abs(low), np.abs(high))
-        _, first, group = np.unique(values, axis=1, return_index=True, return_inverse=True)
-        free, place = np.unique(first[group.ravel()][~constant], return_inverse=True)
+        seen: dict[bytes, int] = {}
+        first = [seen.setdefault((column + 0.0).tobytes(), i) for i, column in enumerate(values.T)]  # −0 equals 0
+        free, place = np.unique(np.array(first, dtype=np.intp)[~constant], return_inverse=True)
         source = np.full(values.shape[1], -1, dtype=np.intp)
         source[~constant] = place
         return cls(shape, free, source, values[0])
@@ -209,7 +210,7 @@ def plan_from_closed_form(algorithm: ExactSwap, game: Game, shaper: Shaper) -> P
     best: tuple[float, NoiseLaw, ExactRows] | None = None
     for law in shaper.laws(influence, units):  # nothing is sampled, so the choice is free
         rows = algorithm.swap_rows(game.population, law, coordinates.free)
-        noise = law.with_scale(rows.least_scale(law, game.level, game.log_gamma)).standard_deviation
+        noise = law.with_scale(rows.rough().least_scale(law, game.level, game.log_gamma)).standard_deviation
         cost = float(np.sum((noise / units) ** 2))
         if best is None or cost < best[0]:
             best = cost, law, rows
