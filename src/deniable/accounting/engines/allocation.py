@@ -38,6 +38,7 @@ _THRESHOLDS = (0.5, 0.65, 0.8, 1.0)  # for the largest batch, in units of a cont
 POINTS = 1 << 18  # of the composed lattice
 _MOST_NODES = 1 << 19  # of one epoch
 _TRIMMED = 0.05  # of the error of a law: what its ends may weigh that are left out
+_LITTLE = 1e-6  # and of the whole law, where the error is large
 _OCTAVE = 4  # spacings an octave: neighbouring thresholds share the laws laid on them
 _BISECTIONS = 40  # of the tilt: only the width depends on how near it comes
 
@@ -49,8 +50,8 @@ def _trimmed(sums: Sums) -> tuple[Atoms, float, float]:
     """
     atoms = sums.up_to(len(sums.classes))
     mass, moment = np.cumsum(atoms.mass), np.cumsum((atoms.mass * atoms.point)[::-1])[::-1]
-    first = int(np.searchsorted(mass, _TRIMMED * sums.lost))
-    last = int(np.searchsorted(-moment, -_TRIMMED * sums.moved))
+    first = int(np.searchsorted(mass, min(_TRIMMED * sums.lost, _LITTLE * mass[-1])))
+    last = int(np.searchsorted(-moment, -min(_TRIMMED * sums.moved, _LITTLE * moment[0])))
     left, right = atoms.mass[:first], atoms.mass[last:]
     lost, moved = left.sum() + right.sum(), left @ atoms.point[:first] + right @ atoms.point[last:]
     return Atoms(atoms.point[first:last], atoms.mass[first:last]), float(lost), float(moved)
