@@ -68,6 +68,12 @@ def test_brackets_are_narrow_and_ordered(run):
     assert t.delta(t.epsilon(1e-5)) <= 1e-5
 
 
+@pytest.mark.parametrize("run", [(0.187, 1301, 30), (0.21, 3, 1)])
+def test_little_noise_and_rare_large_terms(run):
+    t = dn.tradeoff(dn.RandomAllocation(*run))
+    assert 0 <= t.advantage() - t.advantage(side="lower") < 1e-5
+
+
 def test_never_worse_than_full_knowledge_nor_better_than_the_sum():
     for sigma, batches, epochs in ((0.5, 40, 3), (2.0, 500, 10)):
         t = dn.tradeoff(dn.RandomAllocation(sigma, batches, epochs))

@@ -320,20 +320,29 @@ def _on_lattice(sums: Sums, j: int, spacing: float, side: Side, count: int) -> t
     fewer = sums.up_to(j - 1) if j > 0 else Atoms(np.zeros(0), np.zeros(0))
     own = sums.classes[j]
     lowest = fewer if fewer.point.size else own
-    first = float(lowest.point[0])
-    if side == "lower":
-        merge, first = first_group(lowest, spacing)
-        lowest = merged(lowest, merge, first)
-    last = max(float(own.point[-1]) if own.point.size else first, float(lowest.point[-1]))
+    found = _laid(fewer, own, *((0, float(lowest.point[0])) if side == "upper" else first_group(lowest, spacing)),
+        spacing, side, count)  # fmt: skip
+    if side == "upper" or found[1] < 1e-3 * float(lowest.mass.sum()) or not fewer.point.size:
+        return found
+    # too few points among the lower classes for a polygon below them: they are merged into their mean
+    mean = float(lowest.point @ lowest.mass / lowest.mass.sum())
+    return _laid(fewer, own, lowest.point.size, mean, spacing, side, count)
+
+
+def _laid(
+    fewer: Atoms, own: Atoms, merge: int, first: float, spacing: float, side: Side, count: int
+) -> tuple[_Laid, float, float]:
+    """Both measures on first + spacing·(0, 1, …), after the first atoms are merged there."""
+    if merge:
+        fewer, own = (merged(fewer, merge, first), own) if fewer.point.size else (fewer, merged(own, merge, first))
+    last = max(float(atoms.point[-1]) for atoms in (fewer, own) if atoms.point.size)
     nodes = first + spacing * np.arange(math.ceil((last - first) / spacing) + 3, dtype=np.float64)
-    fewer, own = (lowest, own) if fewer.point.size else (fewer, lowest)
     rows, error, moment_error = [], 0.0, 0.0
     for atoms in (fewer, own):
         row = np.zeros(nodes.size)
         if atoms.point.size:
-            start = (
-                max(int(np.searchsorted(nodes, atoms.point[0], side="right")) - 3, 0) if atoms.point[0] > first else 0
-            )
+            inside = atoms.point[0] > first
+            start = max(int(np.searchsorted(nodes, atoms.point[0], side="right")) - 3, 0) if inside else 0
             spread = (above if side == "upper" else below)(atoms, nodes[start:])
             row[start:] = spread.mass
             error, moment_error = error + spread.error, moment_error + spread.moment_error
