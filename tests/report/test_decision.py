@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import deniable as dn
 from deniable.report import remedies
+from deniable.report.results import _estimated
 
 SCHEMA = json.loads(resources.files("deniable.report").joinpath("schema.json").read_text())
 ONLY_ADVANTAGE = dict.fromkeys(("tpr", "reconstruction", "measured", "utility_loss"))
@@ -86,15 +87,33 @@ def test_a_record_profile_is_enough_only_where_the_policy_says_so():
     assert dn.assess(profile, policy=tight).decision.outcome == "does not meet"
 
 
-def test_a_release_says_nothing_about_secrets_and_an_estimate_nothing_at_all():
-    data = np.random.default_rng(0).normal(size=(60, 2))
-    release = dn.release(dn.noise.Mean() if hasattr(dn, "noise") else (lambda r: r.mean(axis=0)), data, eta=0.04, rng=0)
-    found = dn.assess(release)
-    assert rules(found)["reconstruction"].outcome == "cannot be told"
-    assert not found.decision.met
-    estimate = replace(release.certificate, kind="estimate")
-    if not estimate.holds:
-        assert rules(dn.assess(estimate))["advantage"].outcome == "cannot be told"
+def test_a_curve_of_one_record_promises_nothing_to_others():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 2)) / 10, np.arange(300) % 2
+    profile = dn.privacy_profile(X, y, regularization=1.0, mechanism=dn.OutputPerturbation(epsilon=0.5), rng=0)
+    one = profile.tradeoff(3)
+    assert one.advantage() < 0.1
+    for scope in ("every data set", "this data set"):
+        found = dn.assess(one, policy=dn.Policy(advantage=0.1, scope=scope, **ONLY_ADVANTAGE))
+        assert found.decision.outcome == "cannot be told"
+        assert "all data that the same procedure" not in found.decision.relation[0]
+
+
+def test_a_certificate_of_a_release_holds_for_its_own_data_and_says_nothing_about_secrets():
+    curve = replace(dn.tradeoff(dn.GaussianDP(0.1)), holds_for="a secret half (a release certificate)", confidence=0.99)
+    limits = dn.Policy(advantage=0.09, **ONLY_ADVANTAGE)
+    assert dn.assess(curve, policy=limits).decision.outcome == "cannot be told"
+    mine = dn.assess(curve, policy=replace(limits, scope="this data set"))
+    assert mine.decision.outcome == "meets"
+    assert "with confidence 99" in mine.decision.reason
+    assert rules(dn.assess(curve))["reconstruction"].outcome == "cannot be told"
+
+
+def test_what_is_only_estimated_proves_nothing():
+    made = dn.assess(dn.GaussianDP(0.1))
+    guessed = replace(made, sections=tuple(_estimated(section) for section in made.sections))
+    found = guessed.decide(dn.Policy())
+    assert rules(found)["advantage"].outcome == rules(found)["reconstruction"].outcome == "cannot be told"
 
 
 def test_what_is_required_and_missing_cannot_be_told():

@@ -113,7 +113,7 @@ def assess_data(
         profile, mechanism, bound, n=n_samples, confidence=confidence, fpr=asked.fpr, rng=generator, progress=progress
     )
     utility = _utility(encoded, train, test, profile, mechanism, generator)
-    parts = (bound_section(bound, asked), risk_section(bound, asked.baselines), records, attack, utility)
+    parts = (bound_section(bound, asked), risk_section(bound, asked.baselines, n=len(train)), records, attack, utility)
     if place is not None:
         content = released_model(table, encoded, train, profile.optimum, epsilon=epsilon, regularization=regularization)
         write_atomically(place, content)

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from deniable._shown import shown
+from deniable.curves import EVERY_CASE
 from deniable.report.policy import Policy
 
 if TYPE_CHECKING:
-    from deniable.report.model import Assessment, Number
+    from deniable.report.model import Assessment, Number, Section
 
 Outcome = Literal["meets", "does not meet", "cannot be told"]
 RuleOutcome = Literal["met", "missed", "cannot be told", "not asked"]
@@ -164,7 +165,6 @@ def _proven(
     bounds, records = _upper(a, r"bound\d*", key, rate), _upper(a, r"records\d*\.worst", key, rate)
     local = policy.scope == "this data set" and bool(records)
     source = records if local else bounds or records
-    where = "for this data set" if local or not bounds else "for every data set"
     if attacked is not None and (attacked.low or 0.0) > limit:
         low = shown(attacked.low or 0.0, "rate", "lower")
         why = f"{label}: an attack shows at least {low}; the policy allows {_percent(limit)}."
@@ -173,16 +173,45 @@ def _proven(
         why = f"{label}: nothing is proven in this report; an attack never shows that others fail."
         return Rule(key, label, limit, "cannot be told", None, None, why)
     worst = max(source, key=_size)
-    value, held = _size(worst), f"{label}: at most {worst.shown} proven {where}; the policy allows {_percent(limit)}."
+    value, held = (
+        _size(worst),
+        f"{label}: at most {worst.shown} proven {_for(a, worst)}; the policy allows {_percent(limit)}.",
+    )
     if not value <= limit:
         return Rule(key, label, limit, "missed", value, worst.key, held)
-    if not local and not bounds:
-        why = (
-            f"{label}: at most {worst.shown} for this very model and these records; on other data it may be more, and "
-            "the policy asks for every data set."
-        )
-        return Rule(key, label, limit, "cannot be told", value, worst.key, why)
+    narrow = next((number for number in source if not _covers(a, number, policy)), None)
+    if narrow is not None:
+        why = f"{label}: at most {narrow.shown} {_for(a, narrow)} only; the policy asks for {policy.scope}."
+        return Rule(key, label, limit, "cannot be told", _size(narrow), narrow.key, why)
     return Rule(key, label, limit, "met", value, worst.key, held)
+
+
+def _section_of(a: Assessment, number: Number) -> Section:
+    return next(section for section in a.sections if number in section.numbers)
+
+
+def _covers(a: Assessment, number: Number, policy: Policy) -> bool:
+    """Whether what a number bounds is as much as the policy asks for."""
+    if number.key.startswith("records"):
+        return policy.scope == "this data set"
+    held = _section_of(a, number).holds_for
+    return held == EVERY_CASE or (policy.scope == "this data set" and held.endswith(_CERTIFICATE))
+
+
+_CERTIFICATE = "(a release certificate)"  # ends what a certificate of a release holds for: all records of its data
+
+
+def _for(a: Assessment, number: Number) -> str:
+    """For which data a number holds, and how surely where that is not certain."""
+    section = _section_of(a, number)
+    sure = "" if section.confidence == 1 else f" with confidence {shown(section.confidence, 'rate', 'lower')}"
+    if number.key.startswith("records"):
+        return f"for this very model and these records{sure}"
+    return (
+        f"for every data set{sure}"
+        if section.holds_for == EVERY_CASE
+        else f"for {section.holds_for or 'one case'}{sure}"
+    )
 
 
 def _secret(a: Assessment, policy: Policy, label: str) -> Rule:
@@ -273,7 +302,11 @@ def _relation(a: Assessment) -> tuple[str, str, str]:
     """What the three kinds of numbers say, with this report's numbers."""
     bounds, records = _numbers(a, r"bound\d*\.advantage"), _numbers(a, r"records\d*\.worst\.advantage")
     attacks = _numbers(a, r"attack\d*\.advantage")
-    if bounds:
+    narrow = [number for number in bounds if _section_of(a, number).holds_for != EVERY_CASE]
+    if narrow:
+        worst = max(narrow, key=_size)
+        first = f"The bound ({worst.shown}) holds for every attacker, but {_for(a, worst)}: no more can be promised."
+    elif bounds:
         first = (
             f"The bound ({max(bounds, key=_size).shown}) holds for every attacker, every record and all data that the "
             "same procedure may meet: a promise to people rests on it."
@@ -288,9 +321,9 @@ def _relation(a: Assessment) -> tuple[str, str, str]:
     else:
         second = "No record profile was made: who of these records is most exposed is not known, only the bound is."
     if attacks:
-        worst = max(attacks, key=lambda n: n.low or 0.0)
+        seen = max(attacks, key=lambda n: n.low or 0.0)
         third = (
-            f"The attack (advantage {worst.shown}) is one attempt: it can show that a promise is broken, never that "
+            f"The attack (advantage {seen.shown}) is one attempt: it can show that a promise is broken, never that "
             "nobody does better."
         )
     else:

@@ -96,7 +96,11 @@ class Grid:
 
 @dataclass(frozen=True)
 class Section:
-    """One part of the report: bound, records, attack, utility, release."""
+    """One part of the report: bound, records, attack, utility, release.
+
+    ``holds_for`` says for which records and data a bound holds (``deniable.curves.EVERY_CASE`` for a mechanism's), and
+    ``confidence`` with which probability.
+    """
 
     key: str
     title: str
@@ -106,6 +110,8 @@ class Section:
     series: tuple[Series, ...] = ()
     grids: tuple[Grid, ...] = ()
     notes: tuple[str, ...] = ()
+    holds_for: str = ""
+    confidence: float = 1.0
 
 
 @dataclass(frozen=True)

@@ -122,15 +122,23 @@ def bound_section(tradeoff: Tradeoff, asked: Asked, *, comparisons: Mapping[str,
             *(roc_curve(f"bound.{name}", name, other) for name, other in (comparisons or {}).items()),
         ),
         grids=(plain_words(tradeoff, fpr),),
+        holds_for=tradeoff.holds_for,
+        confidence=tradeoff.confidence,
     )
 
 
 def risk_section(
-    curve: Tradeoff, baselines: Sequence[float], *, replacing: Tradeoff | None = None, unit: str = "record"
+    curve: Tradeoff,
+    baselines: Sequence[float],
+    *,
+    replacing: Tradeoff | None = None,
+    unit: str = "record",
+    n: int | None = None,
 ) -> Section:
     """What the curve bounds besides membership: secrets, replaced records, groups.
 
     ``curve`` has to hold for every record and every data set; ``replacing`` is its curve for replacing a record.
+    With ``n``, the public number of records, also singling out.
     Sketches are bounds too, a little wider and much faster.
     """
     numbers = []
@@ -166,12 +174,29 @@ def risk_section(
         )
         for blind in baselines
     ]
+    if n is not None:
+        numbers.append(_singled_out(curve, n, unit))
     return Section(
         "risks",
         "Other risks, from the same curve",
         f"Provable upper bounds for every {unit} and every secret in it: reconstruction, attribute inference, linkage, "
         "groups.",
         tuple(numbers),
+    )
+
+
+_RARE = 100  # a predicate that is expected to match one in 100 times as many people as there are records
+
+
+def _singled_out(curve: Tradeoff, n: int, unit: str) -> Number:
+    weight = 1 / (_RARE * n)
+    return Number(
+        f"risk.singling_out@weight={weight:g}",
+        f"One {unit} singled out by a rare predicate",
+        float(curve.singling_out(n, weight)),
+        f"A description read off the result that fits one in {_RARE * n:,} people fits exactly one of the {n:,} "
+        f"{unit}s, if they were drawn independently.",
+        baseline=n * weight * (1 - weight) ** (n - 1),
     )
 
 
