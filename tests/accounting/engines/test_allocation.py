@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import deniable as dn
+from deniable.accounting.steps.allocation import Allocation
 from oracles.allocation import hockey_stick, two_of_three, with_gaussian
 
 
@@ -68,10 +69,11 @@ def test_brackets_are_narrow_and_ordered(run):
     assert t.delta(t.epsilon(1e-5)) <= 1e-5
 
 
-@pytest.mark.parametrize("run", [(0.187, 1301, 30), (0.21, 3, 1)])
+@pytest.mark.parametrize("run", [(0.187, 1301, 30), (0.21, 3, 1), (0.1704, 72, 1)])
 def test_little_noise_and_rare_large_terms(run):
     t = dn.tradeoff(dn.RandomAllocation(*run))
     assert 0 <= t.advantage() - t.advantage(side="lower") < 1e-5
+    assert 0 <= t.tpr(1e-6) - t.tpr(1e-6, "lower") < 1e-5
 
 
 def test_never_worse_than_full_knowledge_nor_better_than_the_sum():
@@ -132,3 +134,11 @@ def test_composition_with_other_laws_costs_at_least_either_and_at_most_both():
         assert t.hockey_stick(gamma) >= max(first.hockey_stick(gamma, "add", "lower"), second.hockey_stick(gamma))
         assert t.hockey_stick(gamma, "add", "lower") <= first.hockey_stick(1.0) + second.hockey_stick(gamma)
     assert 0 <= t.advantage() - t.advantage(side="lower") < 1e-4
+
+
+@pytest.mark.parametrize(("sigma", "batches"), [(0.1704, 72), (0.4, 1000), (1.0, 30), (6.0, 5000)])
+def test_nothing_is_lost_but_what_is_charged(sigma, batches):
+    for law in (Allocation(sigma, batches).above, Allocation(sigma, batches).below):
+        atoms = law.up_to(len(law.classes))
+        assert abs(atoms.mass.sum() - 1) <= law.lost
+        assert abs(atoms.mass @ atoms.point - batches) <= law.moved

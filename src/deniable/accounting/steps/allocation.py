@@ -281,7 +281,7 @@ def _transform(laid: list[_Laid], j: int, points: int) -> tuple[ComplexArray, fl
         if j > 0:
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                 log_base += part.terms * _log(small)
-                growth += part.terms * np.log1p(new / small)
+                growth += part.terms * _log1p(new / small)
     whole = np.exp(log_whole)
     if j == 0:
         found, rounded = whole, np.abs(whole)
@@ -289,7 +289,7 @@ def _transform(laid: list[_Laid], j: int, points: int) -> tuple[ComplexArray, fl
         base = np.exp(log_base)
         near = np.abs(growth) < 1
         with np.errstate(invalid="ignore"):
-            found = np.where(near, base * np.expm1(np.where(near, growth, 0.0)), whole - base)
+            found = np.where(near, base * _expm1(np.where(near, growth, 0.0)), whole - base)
         rounded = np.where(near, np.abs(found), np.abs(whole) + np.abs(base))
     evaluated = rounded.astype(np.float64) * (4 * _LONG_EPS * (turned + 1) + EPS + _fft_error(points, EPS))
     error += math.sqrt(2) * float(np.linalg.norm(evaluated))
@@ -305,6 +305,20 @@ def _fft_error(points: int, eps: float) -> float:
 
 def _log(z: NDArray[np.clongdouble]) -> NDArray[np.clongdouble]:
     found: NDArray[np.clongdouble] = np.log(np.where(z == 0, 1e-300, z))
+    return found
+
+
+def _log1p(z: NDArray[np.clongdouble]) -> NDArray[np.clongdouble]:
+    """log(1 + z) to relative precision: NumPy's own loses the real part of small arguments."""
+    real = np.log1p(z.real * (2 + z.real) + z.imag**2) / 2
+    found: NDArray[np.clongdouble] = real + 1j * np.arctan2(z.imag, 1 + z.real)
+    return found
+
+
+def _expm1(z: NDArray[np.clongdouble]) -> NDArray[np.clongdouble]:
+    """e^z − 1 to relative precision: NumPy's own loses the real part of small arguments."""
+    real = np.expm1(z.real) * np.cos(z.imag) - 2 * np.sin(z.imag / 2) ** 2
+    found: NDArray[np.clongdouble] = real + 1j * np.exp(z.real) * np.sin(z.imag)
     return found
 
 
