@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from deniable._files import check_writable, write_atomically
-from deniable.cli._app import app, examples
+from deniable._files import check_writable, to_json, write_atomically
+from deniable.cli._app import JsonFlag, app, examples
 from deniable.cli._report import MetaOption
 
 Kind = Literal["dpia", "cnil", "ico", "nist-800-226", "sacro", "model-card", "dp-registry"]
@@ -25,6 +25,7 @@ def annex(
     kind: Annotated[Kind, typer.Option(help="The document that it goes with.")],
     meta: MetaOption = None,
     out: Annotated[Path | None, typer.Option(help="Write it here: .md, or .json for dp-registry.")] = None,
+    as_json: JsonFlag = False,
 ) -> None:
     """Fill the fields of a document from a report's numbers; the rest is marked "to be filled by you".
 
@@ -44,5 +45,7 @@ def annex(
     text = made.annex(kind)
     if out is not None:
         write_atomically(out, text)
-    else:
+    if as_json:
+        print(to_json({"kind": kind, "text": text, "written_to": None if out is None else str(out)}))
+    elif out is None:
         print(text, end="" if text.endswith("\n") else "\n")

@@ -148,7 +148,7 @@ class Shaper:
             )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Plan:
     """Everything that is decided before the training part is drawn; none of it depends on who trains."""
 

@@ -82,3 +82,10 @@ def test_large_epsilons_are_found(mechanism):
     assert 11_000 < epsilon < 13_000
     assert t.delta(epsilon) <= 1e-5
     assert t.delta(epsilon * (1 - 1e-9)) > 1e-5
+
+
+def test_renyi_divergences_add_up():
+    t = dn.tradeoff(dn.GaussianDP(1.0) + dn.PureDP(0.5))
+    likely = math.exp(0.5) / (1 + math.exp(0.5))
+    exact = 1.0 + math.log(likely**2 / (1 - likely) + (1 - likely) ** 2 / likely)  # α = 2: αμ²/2 and log Σ p²/q
+    assert exact <= t.renyi(2.0) <= exact * (1 + 1e-12)

@@ -111,6 +111,11 @@ class GaussianMixtureTradeoff(Tradeoff):
                 low[part], high[part] = np.where(above, middle, low[part]), np.where(above, high[part], middle)
         return high
 
+    def _renyi(self, order: FloatArray, direction: Direction) -> FloatArray:
+        """Divergences of independent pairs add up."""
+        finite = FiniteTradeoff(self.above, self.below, method=self.method)
+        return (finite._renyi(order, direction) + self._gaussian._renyi(order, direction)) * (1 + 4 * EPS)
+
     def _largest_log_ratio(self, direction: Direction) -> float:
         return float("inf")
 
