@@ -30,6 +30,7 @@ from deniable.mechanisms import (
     ShuffledBatches,
     SubsampledGaussian,
     TruncatedPoisson,
+    WithoutReplacement,
     ZeroConcentratedDP,
     tuned,
 )
@@ -136,6 +137,7 @@ __all__ = [
     "SubsampledGaussian",
     "Tradeoff",
     "TruncatedPoisson",
+    "WithoutReplacement",
     "ZeroConcentratedDP",
     "assess",
     "attack_estimator",

@@ -89,6 +89,34 @@ def test_events_without_a_sampler():
     assert curve(dp_event.RandomizedResponseDpEvent(0.0, 4)).advantage() == 1
 
 
+def test_batches_of_a_fixed_size():
+    event = dp.SampledWithoutReplacementDpEvent(100, 10, GAUSS)
+    assert dn.from_dp_event(event) == dn.WithoutReplacement(1.5, 10, 100)
+    run = dn.from_dp_event(dp.SelfComposedDpEvent(event, 30))
+    assert run == dn.WithoutReplacement(1.5, 10, 100, steps=30)
+    assert run.adjacency == "replace"
+    both = dn.from_dp_event(dp.SampledWithoutReplacementDpEvent(100, 10, dp.SelfComposedDpEvent(GAUSS, 4)))
+    assert 0.75 * (1 - 1e-14) < both.noise_multiplier <= 0.75
+
+
+@pytest.mark.parametrize(
+    ("event", "words"),
+    [
+        (dp.SampledWithoutReplacementDpEvent(100, 10, dp.LaplaceDpEvent(1.0)), "got LaplaceDpEvent inside Sampled"),
+        (dp.SampledWithoutReplacementDpEvent(100, 10, dp.ComposedDpEvent([])), "got nothing inside Sampled"),
+        (dp.SampledWithoutReplacementDpEvent(10, 100, GAUSS), "batch must be at most n_records, got 100 and 10"),
+        (dp.SampledWithoutReplacementDpEvent(10, 0, GAUSS), r"SampledWithoutReplacementDpEvent\.sample_size"),
+        (
+            dp.PoissonSampledDpEvent(0.1, dp.SampledWithoutReplacementDpEvent(100, 10, GAUSS)),
+            "got SampledWithoutReplacementDpEvent inside PoissonSampledDpEvent",
+        ),
+    ],
+)
+def test_batches_of_a_fixed_size_that_have_no_pair_are_refused(event, words):
+    with pytest.raises(dn.InputError, match=words):
+        dn.from_dp_event(event)
+
+
 def test_repeat_and_select_is_tuning():
     event = dp_event.RepeatAndSelectDpEvent(dp.SelfComposedDpEvent(STEP, 10), 5.0, 1.0)
     assert dn.from_dp_event(event) == dn.tuned(dn.SubsampledGaussian(1.5, 0.04, 10), trials=5.0)

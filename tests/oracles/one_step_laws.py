@@ -13,6 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 from scipy.integrate import quad
+from scipy.special import ndtr, ndtri
 
 from deniable import mechanisms
 
@@ -180,6 +181,50 @@ def _response(eps, categories):
     return _discrete(mechanisms.RandomizedResponse(eps, categories), mass, np.roll(mass, 1))
 
 
+def _without_replacement(sigma, batch, n_records):
+    """Symmetric: P₀ = (1 − q)·N(0) + q·N(μ) against N(0) where u = μ/2 + |x| and x > 0, exchanged where x < 0."""
+    mu, rate = 2 / sigma, batch / n_records
+    nobody = float(ndtr(-mu / 2))  # of N(0), where the loss is positive
+    same = (1 - rate) * (1 - 2 * nobody)
+
+    def ratio(u):
+        return 1 - rate + rate * np.exp(mu * u - mu**2 / 2)
+
+    def out(x):
+        u = mu / 2 + abs(x)
+        return math.exp(-(u**2) / 2) / math.sqrt(2 * math.pi) * (1.0 if x > 0 else float(ratio(u)))
+
+    def sample(rng, world, shape):
+        share, uniform = rng.random(shape), rng.random(shape)
+        parts = np.cumsum([nobody, (1 - rate) * nobody, rate * (1 - nobody)])
+        u = -ndtri(uniform * nobody)  # N(0) beyond μ/2
+        u = np.where(share >= parts[1], mu - ndtri(uniform * (1 - nobody)), u)
+        loss = np.where(share < parts[2], np.log(ratio(u)) * np.where(share < parts[0], 1, -1), 0.0)
+        return -loss if world else loss
+
+    def place(log_gamma):
+        return math.log1p(math.expm1(log_gamma) / rate) / mu + mu / 2
+
+    def hockey_stick(log_gamma, direction):
+        gamma = math.exp(log_gamma)
+        if log_gamma < 0:
+            return 1 - gamma + gamma * hockey_stick(-log_gamma, direction)
+        u = place(log_gamma)
+        return float((1 - rate) * ndtr(-u) + rate * ndtr(mu - u) - gamma * ndtr(-u))
+
+    reach = 9 + mu / 2
+    return OneStepLaw(
+        mechanisms.WithoutReplacement(sigma, batch, n_records),
+        sample,
+        [(0.0, same, same)],
+        (-reach, reach),
+        lambda x: out(-x),
+        out,
+        lambda log_gamma: [0.0, math.copysign(place(abs(log_gamma)) - mu / 2, log_gamma)],
+        hockey_stick,
+    )
+
+
 LAWS = {
     "laplace": _laplace(2.0, 1.0, 1.0),
     "laplace, little noise": _laplace(0.4, 1.0, 1.0),
@@ -196,6 +241,7 @@ LAWS = {
     "discrete gaussian, sampled": _on_integers(
         mechanisms.DiscreteGaussian(1.5, 2, sample_rate=0.4), lambda x: -(x**2) / 4.5, 2, 0.4
     ),
+    "without replacement": _without_replacement(1.5, 2, 5),
     "finite pair": _discrete(
         mechanisms.FinitePair([0.2, 0.5, 0.3], [0.3, 0.55, 0.15]), [0.2, 0.5, 0.3], [0.3, 0.55, 0.15]
     ),

@@ -8,7 +8,14 @@ import numpy as np
 
 from deniable._check import FloatArray
 from deniable.accounting.loss import EPS
-from deniable.mechanisms import GaussianDP, MatrixMechanism, Mechanism, NoisyGradientDescent, SubsampledGaussian
+from deniable.mechanisms import (
+    GaussianDP,
+    MatrixMechanism,
+    Mechanism,
+    NoisyGradientDescent,
+    SubsampledGaussian,
+    WithoutReplacement,
+)
 from deniable.mechanisms.matrix import bands
 
 
@@ -18,6 +25,8 @@ def reduced(mechanism: Mechanism) -> Mechanism:
         return GaussianDP(last_iterate_mu(mechanism))
     if isinstance(mechanism, MatrixMechanism):
         return _matrix(mechanism)
+    if isinstance(mechanism, WithoutReplacement) and mechanism.batch == mechanism.n_records:
+        return GaussianDP(2 * math.sqrt(mechanism.steps) / mechanism.noise_multiplier * (1 + 4 * EPS))
     return mechanism
 
 

@@ -18,6 +18,7 @@ from deniable.mechanisms import (
     PureDP,
     RandomizedResponse,
     SubsampledGaussian,
+    WithoutReplacement,
     ZeroConcentratedDP,
     tuned,
 )
@@ -56,7 +57,11 @@ EVENTS: dict[str, Known] = {
     "SingleEpochTreeAggregationDpEvent": Known(
         "tight", "`MatrixMechanism` with sensitivity √(nodes above a record); for zeroing one record out"
     ),
-    "SampledWithoutReplacementDpEvent": Known("refused", "another adjacency (replace), no pair that composes here"),
+    "SampledWithoutReplacementDpEvent": Known(
+        "upper bound",
+        "`WithoutReplacement` around Gaussians (several from one sample are one), for replacing a record; noise counts "
+        "in norms of one record, so that a replacement moves 2; else refused",
+    ),
     "SampledWithReplacementDpEvent": Known("refused", "a record may enter a batch several times; no pair is proven"),
     "TruncatedSubsampledGaussianDpEvent": Known(
         "refused", "it does not say whether its size counts the record in question: use `TruncatedPoisson`"
@@ -77,7 +82,7 @@ def from_dp_event(event: Any) -> Mechanism:
     ----------
     event
         The root of the tree. Neighbouring data sets differ by adding or removing one record, but for tree aggregation,
-        whose record is zeroed out (``mechanism.adjacency`` says so).
+        whose record is zeroed out, and sampling without replacement, where it is replaced (``mechanism.adjacency``).
 
     Returns
     -------
@@ -167,9 +172,30 @@ def _sampled(event: Any, rate: float) -> Mechanism:
             f"event must be Gaussians, or a single release, where several share one sample, got {names} inside "
             "PoissonSampledDpEvent; no pair is known for that"
         )
-    precision = math.fsum(count / _sigma(part) / _sigma(part) for part, count in parts)
     product = rate * mine if 1 in (rate, mine) else min(rate * mine * (1 + _EPS), 1.0)
-    return SubsampledGaussian((1 - 4 * _EPS) / math.sqrt(precision), product, 1)
+    return SubsampledGaussian(_merged(parts), product, 1)
+
+
+def _merged(gaussians: list[tuple[Any, int]]) -> float:
+    """σ of several Gaussian releases from one sample, rounded down."""
+    precision = math.fsum(count / _sigma(part) / _sigma(part) for part, count in gaussians)
+    return (1 - 4 * _EPS) / math.sqrt(precision)
+
+
+def _fixed_size(event: Any) -> WithoutReplacement:
+    """Gaussian releases from one batch of a fixed size."""
+    parts = list(_flatten(event.event, inside=" inside SampledWithoutReplacementDpEvent"))
+    others = sorted({_name(part) for part, _ in parts} - {"GaussianDpEvent"})
+    if others or not parts:
+        raise InputError(
+            f"event must be Gaussians inside SampledWithoutReplacementDpEvent, got {', '.join(others) or 'nothing'} "
+            "inside SampledWithoutReplacementDpEvent; no pair is known for that"
+        )
+    ((first, count), *rest) = parts
+    sigma = _sigma(first) if count == 1 and not rest else _merged(parts)
+    size = integer("SampledWithoutReplacementDpEvent.sample_size", event.sample_size, at_least=1)
+    records = integer("SampledWithoutReplacementDpEvent.source_dataset_size", event.source_dataset_size, at_least=1)
+    return WithoutReplacement(sigma, size, records)
 
 
 def _mixture(event: Any, rate: float) -> Mechanism:
@@ -221,6 +247,7 @@ _GUARANTEES: dict[str, Callable[[Any], Mechanism]] = {
     "EpsilonDeltaDpEvent": lambda event: ApproximateDP(event.epsilon, event.delta),
     "RandomizedResponseDpEvent": _response,
     "SingleEpochTreeAggregationDpEvent": _tree,
+    "SampledWithoutReplacementDpEvent": _fixed_size,
     "RepeatAndSelectDpEvent": lambda event: tuned(from_dp_event(event.event), trials=event.mean, shape=event.shape),
 }
 
@@ -244,7 +271,7 @@ def _repeated(mechanism: Any, count: int) -> list[Mechanism]:
     """``count`` times the same mechanism."""
     if count == 1:
         return [mechanism]
-    if isinstance(mechanism, SubsampledGaussian | Laplace | DiscreteLaplace | RandomizedResponse):
+    if isinstance(mechanism, SubsampledGaussian | Laplace | DiscreteLaplace | RandomizedResponse | WithoutReplacement):
         return [replace(mechanism, steps=count)]
     more = 1 + 4 * _EPS
     if isinstance(mechanism, ZeroConcentratedDP):

@@ -26,6 +26,7 @@ from deniable.mechanisms.laws import (
 )
 from deniable.mechanisms.loaders import ShuffledBatches
 from deniable.mechanisms.matrix import MatrixMechanism
+from deniable.mechanisms.replacement import WithoutReplacement
 from deniable.mechanisms.truncated import TruncatedPoisson
 from deniable.mechanisms.tuning import Tuned, tuned
 
@@ -50,6 +51,7 @@ __all__ = [
     "SubsampledGaussian",
     "TruncatedPoisson",
     "Tuned",
+    "WithoutReplacement",
     "ZeroConcentratedDP",
     "tuned",
 ]

@@ -121,8 +121,8 @@ class GaussianMixtureStep(Step):
             finite = np.isfinite(u)
             missed = max(missed, float(np.max(np.abs(self._loss(case, u[finite]) - edges[finite]), initial=0.0)))
             last = float(u[-1])
-            q[part] = _masses(u)
-            hit = sum(w * _masses(u - j / self.noise) for j, w in zip(case.records, case.weight, strict=True))
+            q[part] = normal_masses(u)
+            hit = sum(w * normal_masses(u - j / self.noise) for j, w in zip(case.records, case.weight, strict=True))
             p[part] = hit
             centre[part] = self._centres(case, u, edges, p[part], q[part], spacing)
         beyond = sum(w * float(ndtr(j / self.noise - last)) for j, w in zip(case.records, case.weight, strict=True))
@@ -179,7 +179,7 @@ def _log_dot(exponent: FloatArray, weight: FloatArray) -> FloatArray:
     return found
 
 
-def _masses(u: FloatArray) -> FloatArray:
+def normal_masses(u: FloatArray) -> FloatArray:
     """Standard normal mass between consecutive points, each tail from its own side."""
     lower, upper = ndtr(u), ndtr(-u)
     return np.maximum(np.where(u[1:] <= 0, lower[1:] - lower[:-1], upper[:-1] - upper[1:]), 0.0)

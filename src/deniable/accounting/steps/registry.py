@@ -14,6 +14,7 @@ from deniable.accounting.steps.discrete import (
 )
 from deniable.accounting.steps.gaussian_mixture import several_records, truncated_poisson
 from deniable.accounting.steps.laplace import BoundedRangeStep, LaplaceStep
+from deniable.accounting.steps.without_replacement import without_replacement
 from deniable.mechanisms import (
     BoundedRange,
     DiscreteGaussian,
@@ -24,6 +25,7 @@ from deniable.mechanisms import (
     RandomizedResponse,
     SubsampledGaussian,
     TruncatedPoisson,
+    WithoutReplacement,
 )
 
 STEPS: dict[type[Mechanism], Callable[[Any], tuple[Step, int]]] = {
@@ -35,6 +37,7 @@ STEPS: dict[type[Mechanism], Callable[[Any], tuple[Step, int]]] = {
     RandomizedResponse: lambda m: (ResponseStep(m.epsilon, m.categories), m.steps),
     SubsampledGaussian: lambda m: (several_records(m), m.steps),  # of one record: the loss's own phases
     TruncatedPoisson: lambda m: (truncated_poisson(m), m.steps),
+    WithoutReplacement: lambda m: (without_replacement(m), m.steps),
     Repeated: lambda m: (m.step, m.count),
 }
 

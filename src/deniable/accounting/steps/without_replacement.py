@@ -1,0 +1,138 @@
+"""Batches of a fixed size drawn without replacement, one record replaced: the sampled Gaussian pair made symmetric.
+
+Dong, Roth & Su 2022 (subsampling theorem): if a step on a full batch has trade-off f, then on a uniformly drawn share q
+of the records it has at least C_q(f) = min{f_q, f_q⁻¹}**, f_q = q·f + (1 − q)·Id. Replacing a record moves a sum of
+clipped gradients by at most 2, hence f = G_μ with μ = 2/σ. In hockey sticks C_q is the larger of the two directions of
+Q₀ = N(0, 1), P₀ = (1 − q)·N(0, 1) + q·N(μ, 1): for γ ≥ 1 that of P₀ against Q₀, whose loss ℓ(u) is positive for
+u > μ/2. The symmetric pair with these hockey sticks has
+
+    at ℓ > 0 the masses of P₀ and Q₀,   at −ℓ those of Q₀ and P₀,   and at 0 the rest, (1 − q)·(Φ(μ/2) − Φ(−μ/2)).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from scipy.special import erf, ndtr
+
+from deniable._check import FloatArray
+from deniable.accounting.steps.base import EPS, LossCells, Step, joined, tilted_moments
+from deniable.accounting.steps.gaussian_mixture import normal_masses
+from deniable.accounting.steps.ratios import log_ratio
+
+_REACH = 14.0  # deviations beyond which a normal law has 1e-44
+_NARROW = 0.03  # cells shorter than that, in units of 1 and of 1/μ, are integrated by five nodes: error 1e-15
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(5)
+_POINTS = 2001  # of a guide
+_STEEP = 600.0  # losses from which e^ℓ is too large
+
+
+@dataclass(frozen=True)
+class ReplacedStep(Step):
+    """One step on a share ``rate`` < 1 of the records; ``noise`` is σ/2, in units of what a replacement moves."""
+
+    noise: float
+    rate: float
+
+    adjacency = "replace"
+
+    @property
+    def lowest(self) -> float:
+        return -math.inf
+
+    @property
+    def highest(self) -> float:
+        return math.inf
+
+    @property
+    def unchanged(self) -> float:
+        """Mass of the atom at loss 0."""
+        return (1 - self.rate) * float(erf(1 / (2 * self.noise) / math.sqrt(2)))
+
+    def range(self, tilt: float) -> tuple[float, float]:
+        low, high = (float(self._loss(np.array([self._farthest(c)]))[0]) for c in (1 - tilt, tilt))
+        return -low, high
+
+    def _farthest(self, tilt: float) -> float:
+        """The u beyond which the densities tilted by 0, by 1 and by ``tilt`` have next to nothing."""
+        return max(tilt, 1.0) / self.noise + _REACH
+
+    def _loss(self, u: FloatArray) -> FloatArray:
+        return log_ratio(u, np.array(self.noise), np.array(self.rate))
+
+    def cells(self, spacing: float, tilt: float) -> LossCells:
+        above = self._above(spacing, tilt)
+        # tilted by e^{−cL}, the mirrored masses of P are those of Q tilted by 1 − c
+        below = self._above(spacing, 1 - tilt).swapped(spacing)
+        middle = np.array([self.unchanged])
+        return joined(joined(below, above, spacing), LossCells(0.0, middle, middle, np.zeros(1)), spacing)
+
+    def _above(self, spacing: float, tilt: float) -> LossCells:
+        """Cells of the sampled pair from loss 0 on."""
+        rate, mu = self.rate, 1 / self.noise
+        top = float(self._loss(np.array([self._farthest(tilt)]))[0])
+        edges: FloatArray = spacing * np.arange(int(top / spacing) + 2, dtype=np.float64)
+        with np.errstate(over="ignore"):
+            plain = np.log1p(np.expm1(np.minimum(edges, _STEEP)) / rate)  # loss of a step that takes the record
+        steep = edges > _STEEP
+        plain[steep] = edges[steep] - math.log(rate)  # up to e^{−600}
+        u = plain * self.noise + mu / 2
+        q = normal_masses(u)
+        p = (1 - rate) * q + rate * normal_masses(u - mu)
+        end = float(u[-1])
+        beyond = float(ndtr(-end))
+        return LossCells(
+            0.0,
+            p,
+            q,
+            self._centres(u, edges, p, q, spacing),
+            64 * EPS,
+            32 * EPS * (1 + mu * (end + mu)),
+            (beyond + float(ndtr(mu - end)), beyond),
+        )
+
+    def _centres(self, u: FloatArray, edges: FloatArray, p: FloatArray, q: FloatArray, spacing: float) -> FloatArray:
+        """log(P/Q) of every cell above its lower edge: Gauss–Legendre where it is narrow in u, else the masses."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = np.log(p / q) - edges[:-1]
+        found = np.where(np.isfinite(found), found, spacing / 2)
+        half = np.diff(u) / 2
+        narrow = np.flatnonzero(half < _NARROW * min(1.0, self.noise))
+        middle = (u[1:] + u[:-1])[narrow] / 2
+        weight = mean = np.zeros(narrow.size)
+        for node, share in zip(_NODES, _WEIGHTS, strict=True):
+            offset = half[narrow] * node
+            density = share * np.exp(-offset * (middle + offset / 2))
+            rise = self._loss(middle + offset) - edges[narrow]
+            weight, mean = weight + density, mean + density * np.expm1(rise)
+        found[narrow] = np.log1p(mean / weight)
+        return np.clip(found, 0.0, spacing)
+
+    def cumulants(self, c: float) -> tuple[float, float, float]:
+        u = np.linspace(1 / (2 * self.noise), self._farthest(max(c, 1 - c)), _POINTS)
+        loss = self._loss(u)
+        share = np.full(u.size, float(u[1] - u[0]) / math.sqrt(2 * math.pi))
+        share[[0, -1]] /= 2
+        log_mass = np.log(share) - u**2 / 2
+        return tilted_moments(
+            np.concatenate([-loss, [0.0], loss]),
+            np.concatenate([log_mass + loss, [math.log(self.unchanged)], log_mass]),
+            c,
+        )
+
+
+class _Run(Protocol):
+    noise_multiplier: float
+    batch: int
+    n_records: int
+
+
+def without_replacement(run: _Run) -> ReplacedStep:
+    """Return the step of batches of a fixed size; of full batches, see :func:`deniable.accounting.reductions.reduced`.
+
+    The quotient batch/n_records is rounded, by less than the cells' own errors say.
+    """
+    return ReplacedStep(run.noise_multiplier / 2, run.batch / run.n_records)

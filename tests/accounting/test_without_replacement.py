@@ -1,0 +1,114 @@
+"""Batches of a fixed size: against enumerated batches, the definition of C_q, full batches, and an attack."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+import deniable as dn
+
+X = np.linspace(-14, 14, 5601)
+SPACING = float(X[1] - X[0])
+
+
+def batch_law(values, batch, sigma):
+    """Masses on X of the noisy sum of a batch drawn without replacement, set by set."""
+    drawn = list(itertools.combinations(values, batch))
+    return sum(norm.pdf(X, sum(values), sigma) for values in drawn) * (SPACING / len(drawn))
+
+
+@pytest.mark.parametrize(("n", "batch", "sigma"), [(4, 2, 1.0), (4, 1, 0.7), (5, 3, 2.0)])
+def test_enumerated_batches_are_dominated_whatever_the_others_contribute(n, batch, sigma):
+    t = dn.tradeoff(dn.WithoutReplacement(sigma, batch, n))
+    gammas = np.array([0.0, 0.1, 0.4])
+    bound = t.delta(gammas)
+    largest = np.zeros(gammas.size)
+    for others in itertools.combinations_with_replacement((-1, 0, 1), n - 1):
+        inside, replaced = (batch_law((mine, *others), batch, sigma) for mine in (1, -1))
+        for one, other in ((inside, replaced), (replaced, inside)):
+            stick = np.array([np.maximum(one - g * other, 0).sum() for g in np.exp(gammas)])
+            assert np.all(stick <= bound + 2e-6)  # sums on X
+            largest = np.maximum(largest, stick)
+    # attained at γ = 1 where the others contribute nothing, so that nothing smaller would do
+    assert largest[0] == pytest.approx(bound[0], abs=2e-6)
+
+
+@pytest.mark.parametrize(("sigma", "batch", "n"), [(1.0, 1, 4), (0.6, 3, 5)])
+def test_one_step_is_the_larger_of_both_directions(sigma, batch, n):
+    """The conjugate of min{f_q, f_q⁻¹} is the maximum of the conjugates; densities on a grid."""
+    rate, mu = batch / n, 2 / sigma
+    u = np.linspace(-12, 12 + mu, 200_001)
+    out = norm.pdf(u) * (u[1] - u[0])
+    inside = (1 - rate) * out + rate * norm.pdf(u - mu) * (u[1] - u[0])
+    t = dn.tradeoff(dn.WithoutReplacement(sigma, batch, n))
+    for log_gamma in (-0.8, -0.1, 0.0, 0.3, 1.2):
+        gamma = math.exp(log_gamma)
+        truth = max(np.maximum(inside - gamma * out, 0).sum(), np.maximum(out - gamma * inside, 0).sum())
+        for way in ("add", "remove"):
+            assert t.delta(log_gamma, way, "lower") - 1e-8 <= truth <= t.delta(log_gamma, way) + 1e-8
+
+
+def test_a_run_that_is_played_out_stays_below_and_exceeds_what_is_too_small():
+    """Four records, batches of two, three steps: +1 or −1, told apart by the exact likelihood ratio."""
+    sigma, steps, size = 1.0, 3, 20_000
+    rng = np.random.default_rng(174)
+
+    def losses(mine):
+        taken = np.argsort(rng.random((size, steps, 4)), axis=2)[:, :, :2]  # two of four, record 0 is ours
+        seen = mine * np.any(taken == 0, axis=2) + sigma * rng.normal(size=(size, steps))
+        odds = [np.exp((seen * value - 0.5) / sigma**2) for value in (1, -1)]
+        return (np.log1p(odds[0]) - np.log1p(odds[1])).sum(axis=1)
+
+    inside, replaced = losses(1), losses(-1)
+    t = dn.tradeoff(dn.WithoutReplacement(sigma, 2, 4, steps))
+    poisson = dn.tradeoff(dn.SubsampledGaussian(sigma, 0.5, steps))
+    halved = dn.tradeoff(dn.WithoutReplacement(2 * sigma, 2, 4, steps))  # as if a replacement moved 1
+    spread = 5 * math.sqrt(0.25 / size)
+    for threshold in np.quantile(replaced, [0.5, 0.8, 0.95]):
+        false, true = np.mean(replaced >= threshold), np.mean(inside >= threshold)
+        assert true <= t.tpr(false + spread) + spread
+        # negative controls: adding or removing is another question, and so is half of the sensitivity
+        assert true > poisson.tpr(max(false - spread, 0.0)) + spread
+        assert true > halved.tpr(max(false - spread, 0.0)) + spread
+
+
+def test_full_batches_are_gaussian():
+    t = dn.tradeoff(dn.WithoutReplacement(4.0, 7, 7, 9))
+    assert t.advantage() == pytest.approx(dn.tradeoff(dn.GaussianDP(1.5)).advantage(), rel=1e-12)
+    assert t.assumptions.adjacency == "replace one record"
+    nearly = dn.tradeoff(dn.WithoutReplacement(4.0, 999_999, 1_000_000, 9))
+    assert nearly.advantage(side="lower") <= t.advantage()
+    assert nearly.advantage() == pytest.approx(t.advantage(), abs=1e-5)
+
+
+def test_it_composes_and_is_symmetric():
+    first, second = dn.WithoutReplacement(2.0, 2, 4, 3), dn.WithoutReplacement(3.0, 4, 4)
+    t = dn.tradeoff(first + second)
+    assert dn.tradeoff(first).advantage() < t.advantage(side="lower")
+    assert dn.tradeoff(second).advantage() < t.advantage(side="lower")
+    assert t.tpr(0.01, "lower") <= t.inverse().tpr(0.01)
+    assert t.inverse().tpr(0.01, "lower") <= t.tpr(0.01)
+    assert t.advantage() - t.advantage(side="lower") < 1e-6
+    with pytest.raises(dn.InputError, match="one adjacency, got add-remove, replace"):
+        dn.tradeoff(first + dn.GaussianDP(1.0))
+    with pytest.raises(dn.InputError, match="adjacency must be 'replace' for this mechanism"):
+        dn.tradeoff(first, adjacency="add-remove")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((0.0, 2, 4), "noise_multiplier must be above 0"),
+        ((1.0, 0, 4), "batch must be"),
+        ((1.0, 5, 4), "batch must be at most n_records, got 5 and 4"),
+        ((1.0, 2, 4.5), "n_records must be"),
+        ((1.0, 2, 4, 0), "steps must be"),
+    ],
+)
+def test_what_has_no_bound_is_refused(arguments, words):
+    with pytest.raises(dn.InputError, match=words):
+        dn.WithoutReplacement(*arguments)
