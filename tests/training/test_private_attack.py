@@ -7,7 +7,7 @@ import pytest
 import deniable as dn
 from deniable.training import PrivateAttack, fitting
 from deniable.training.attack import Followed, Recorded
-from deniable.training.noise_source import GaussianNoise
+from deniable.training.noise_source import SumNoise
 from oracles.replayed_fits import Recording, Replay
 
 pytestmark = pytest.mark.filterwarnings("ignore::deniable.training.TrainingWarning")
@@ -30,7 +30,7 @@ def test_the_ratio_is_that_of_two_whole_fits(inside):
     X, y = table()
     model = dn.PrivateClassifier(advantage=0.3, classes=["ill", "well"])
     worlds = [(X, y), (X.iloc[1:], y[1:])]
-    recorded = Recorded(GaussianNoise(np.random.default_rng(3)))
+    recorded = Recorded(SumNoise(np.random.default_rng(3)))
     model._fit(*worlds[0 if inside else 1], recorded)
     followed = Followed(recorded, inside)
     model._fit(X.iloc[:1], y[:1], followed, model.columns_)

@@ -7,13 +7,13 @@ import pytest
 
 import deniable as dn
 from deniable.training import bins, fitting
-from deniable.training.descent import Plan
+from deniable.training.descent import DescentPlan
 from deniable.training.shrinkage import _kept, responses
 
 pytestmark = pytest.mark.filterwarnings("ignore::deniable.training.TrainingWarning")
 
 
-def averaged(plan: Plan, curvature: float, forces: np.ndarray) -> float:
+def averaged(plan: DescentPlan, curvature: float, forces: np.ndarray) -> float:
     """The descent itself, in one dimension, on a parabola that is pushed by ``forces``: slow oracle."""
     w = velocity = mean = 0.0
     for step in range(plan.steps):
@@ -23,7 +23,7 @@ def averaged(plan: Plan, curvature: float, forces: np.ndarray) -> float:
     return mean / (plan.steps - plan.steps // 2)
 
 
-@pytest.mark.parametrize("plan", [Plan(40, 0.02), Plan(7, 0.1, 0.5), Plan(400, 1e-4)])
+@pytest.mark.parametrize("plan", [DescentPlan(40, 0.02), DescentPlan(7, 0.1, 0.5), DescentPlan(400, 1e-4)])
 def test_responses_are_those_of_the_descent(plan):
     curvature = np.array([0.0, 0.3, 5.0])
     gain, noise = responses(plan, curvature)

@@ -281,12 +281,12 @@ def test_discovery_adds_its_failure_probability():
 def test_a_text_of_one_person_passes_the_threshold_as_rarely_as_promised():
     from deniable.training.account import Ledger
     from deniable.training.looks import Declared, Look, Units, discovered
-    from deniable.training.noise_source import GaussianNoise
+    from deniable.training.noise_source import SumNoise
 
     shown, delta = 0, 0.05
     words = np.array(["common"] * 500 + ["only me"], dtype=object)
     for seed in range(2000):
-        look = Look(GaussianNoise(np.random.default_rng(seed)), Ledger(1.0, 0.1), Units())
+        look = Look(SumNoise(np.random.default_rng(seed)), Ledger(1.0, 0.1), Units())
         declared = Declared(discover=frozenset({"job"}), discovery_delta=delta)
         shown += "only me" in discovered(look, "job", words, 0.5, declared)
     assert shown / 2000 <= delta + 3 * np.sqrt(delta / 2000)

@@ -24,7 +24,7 @@ _PIPELINE_NOTE = (
 
 
 @dataclass(frozen=True)
-class Training:
+class FittedTraining:
     """What an estimator minimises, in the terms of :func:`deniable.privacy_profile`."""
 
     loss: str
@@ -103,7 +103,7 @@ def _unwrap(estimator: Any, X: ArrayLike) -> tuple[Any, FloatArray, tuple[str, .
     return estimator, np.asarray(dense, dtype=np.float64), notes
 
 
-def _describe(estimator: Any) -> Training:
+def _describe(estimator: Any) -> FittedTraining:
     for kind, describe in _MAPPED.items():
         if type(estimator) is kind:
             return describe(estimator)
@@ -111,7 +111,7 @@ def _describe(estimator: Any) -> Training:
     raise InputError(f"estimator must be one of {known} or a Pipeline that ends in one, got {type(estimator).__name__}")
 
 
-def _logistic(estimator: Any) -> Training:
+def _logistic(estimator: Any) -> FittedTraining:
     penalty = estimator.penalty
     if penalty not in ("deprecated", "l2", None) or estimator.l1_ratio not in (0, 0.0, None):
         raise InputError("LogisticRegression must have an L2 penalty or none: an L1 penalty has no leave-one-out step")
@@ -125,30 +125,34 @@ def _logistic(estimator: Any) -> Training:
         loss == "softmax" and estimator.fit_intercept,
         "LogisticRegression of three classes or more must have fit_intercept=False: its intercepts are not unique",
     )
-    return Training(loss, 0.0 if penalty is None else 1 / estimator.C, "sum", intercept)
+    return FittedTraining(loss, 0.0 if penalty is None else 1 / estimator.C, "sum", intercept)
 
 
-def _ridge(estimator: Any) -> Training:
+def _ridge(estimator: Any) -> FittedTraining:
     _refuse(np.ndim(estimator.alpha) > 0 or np.ndim(estimator.coef_) > 1, "Ridge must have one target and one alpha")
     _refuse(estimator.positive, "Ridge must have positive=False: a constrained optimum has no Newton step")
-    return Training("squared", float(estimator.alpha), "sum", "unregularized" if estimator.fit_intercept else "none")
+    return FittedTraining(
+        "squared", float(estimator.alpha), "sum", "unregularized" if estimator.fit_intercept else "none"
+    )
 
 
-def _linear_svc(estimator: Any) -> Training:
+def _linear_svc(estimator: Any) -> FittedTraining:
     _refuse(
         estimator.loss != "squared_hinge" or estimator.penalty != "l2",
         "LinearSVC must have loss='squared_hinge' and penalty='l2': the hinge and L1 have no second derivative",
     )
     _refuse(len(estimator.classes_) > 2, "LinearSVC must have two classes: one-vs-rest fits are several models")
     _refuse(estimator.fit_intercept and estimator.intercept_scaling != 1, "LinearSVC must have intercept_scaling=1")
-    return Training("squared_hinge", 1 / estimator.C, "sum", "regularized" if estimator.fit_intercept else "none")
+    return FittedTraining("squared_hinge", 1 / estimator.C, "sum", "regularized" if estimator.fit_intercept else "none")
 
 
-def _poisson(estimator: Any) -> Training:
-    return Training("poisson", float(estimator.alpha), "mean", "unregularized" if estimator.fit_intercept else "none")
+def _poisson(estimator: Any) -> FittedTraining:
+    return FittedTraining(
+        "poisson", float(estimator.alpha), "mean", "unregularized" if estimator.fit_intercept else "none"
+    )
 
 
-def _sgd(estimator: Any) -> Training:
+def _sgd(estimator: Any) -> FittedTraining:
     losses = {"log_loss": "logistic", "squared_hinge": "squared_hinge"}
     _refuse(
         estimator.loss not in losses or estimator.penalty != "l2",
@@ -156,10 +160,10 @@ def _sgd(estimator: Any) -> Training:
     )
     _refuse(len(estimator.classes_) > 2, "SGDClassifier must have two classes: one-vs-rest fits are several models")
     intercept = "unregularized" if estimator.fit_intercept else "none"
-    return Training(losses[estimator.loss], float(estimator.alpha), "mean", intercept)
+    return FittedTraining(losses[estimator.loss], float(estimator.alpha), "mean", intercept)
 
 
-_MAPPED: dict[type, Callable[[Any], Training]] = {
+_MAPPED: dict[type, Callable[[Any], FittedTraining]] = {
     LogisticRegression: _logistic,
     Ridge: _ridge,
     LinearSVC: _linear_svc,
@@ -189,7 +193,7 @@ def _weights(estimator: Any, y: Any, sample_weight: ArrayLike | None) -> FloatAr
 
 
 def _check_converged(
-    estimator: Any, training: Training, X: FloatArray, y: Any, weights: FloatArray | None, tolerance: float
+    estimator: Any, training: FittedTraining, X: FloatArray, y: Any, weights: FloatArray | None, tolerance: float
 ) -> None:
     """Compare the gradient norm at the fitted parameters with that at 0."""
     loss = as_loss(training.loss)

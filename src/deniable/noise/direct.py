@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from deniable.noise.evidence import NoGuaranteeError
 from deniable.noise.mixture import MOST_DIMENSIONS, MixtureEvidence, hoeffding_slack, runs_for
-from deniable.noise.plans import Coordinates, Game, Plan, Shaper, nothing_varies
+from deniable.noise.plans import Coordinates, Game, NoisePlan, Shaper, nothing_varies
 from deniable.noise.resampling import Algorithm, Outputs, Population, Runner, every_output
 
 FEWEST_RUNS = 4096
@@ -25,7 +25,7 @@ _LARGEST_SHARE = 0.9  # of η; beyond, no noise could certify the rest
 
 def plan_by_direct(
     algorithm: Algorithm, runner: Runner, game: Game, shaper: Shaper, runs: int | None, seconds: float
-) -> Plan:
+) -> NoisePlan:
     """Independent random training sets, each record's two mixtures compared directly (:mod:`deniable.noise.mixture`).
 
     The first 64 runs are a pilot: they fix the coordinates, the shape of the noise and the time of a run, hence the
@@ -68,7 +68,7 @@ def plan_by_direct(
     evidence = MixtureEvidence(
         outputs, _membership(runner, population, number), population.prior, doubt, spread, game.eta, runner.entropy
     )
-    return Plan(
+    return NoisePlan(
         coordinates,
         law,
         evidence,
@@ -80,7 +80,7 @@ def plan_by_direct(
     ).with_outputs(values)
 
 
-def plan_by_all_sets(algorithm: Algorithm, game: Game, shaper: Shaper) -> Plan | None:
+def plan_by_all_sets(algorithm: Algorithm, game: Game, shaper: Shaper) -> NoisePlan | None:
     """All training sets of a small data set; None if the algorithm is random or has more than one output."""
     found = every_output(algorithm, game.population)
     if found is None:
@@ -106,7 +106,7 @@ def plan_by_all_sets(algorithm: Algorithm, game: Game, shaper: Shaper) -> Plan |
         float(white.std()),
         game.eta,
     )
-    return Plan(
+    return NoisePlan(
         coordinates,
         law,
         evidence,

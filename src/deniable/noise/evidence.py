@@ -39,7 +39,7 @@ class NoGuaranteeError(ReleaseError):
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence(ABC):
+class ResampledEvidence(ABC):
     """What is known about the distances of coupled outputs, measured by a law of noise at scale 1."""
 
     @property
@@ -57,7 +57,7 @@ class Evidence(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class ExactRows(Evidence):
+class ExactRows(ResampledEvidence):
     """The whole law of the distance, record by record: no confidence is spent.
 
     Attributes
@@ -132,7 +132,7 @@ class ExactRows(Evidence):
 
 
 @dataclass(frozen=True, eq=False)
-class SampledRows(Evidence):
+class SampledRows(ResampledEvidence):
     """Independent resamples; each gives every record a few exchangeable distances. Half of the doubt goes to η.
 
     Attributes

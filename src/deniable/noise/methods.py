@@ -20,7 +20,7 @@ from deniable.noise.direct import direct_share, plan_by_all_sets, plan_by_direct
 from deniable.noise.evidence import ExactRows, NoGuaranteeError, ReleaseError
 from deniable.noise.kinds import BoundedStatistic, ExactSwap, ResampledSwap
 from deniable.noise.laws import NoiseLaw
-from deniable.noise.plans import ROUNDING, Game, Plan, Shaper
+from deniable.noise.plans import ROUNDING, Game, NoisePlan, Shaper
 from deniable.noise.private import plain_privacy_is_better, plan_by_privacy
 from deniable.noise.published import plan_as_published
 from deniable.noise.resampling import Algorithm, Runner
@@ -66,7 +66,7 @@ class Settled:
 
     bound: str
     game: Game
-    plan: Plan
+    plan: NoisePlan
     law: NoiseLaw | None
     eta: float
 
@@ -183,7 +183,7 @@ def _rms(values: FloatArray) -> float:
     return float(np.sqrt(np.mean(np.square(values)))) if values.size else 0.0
 
 
-def _by_centre(task: Task) -> Plan:
+def _by_centre(task: Task) -> NoisePlan:
     if task.known_std is not None:
         return plans.plan_from_bound(task.game, task.shaper, task.known_std)
     found = plans.plan_by_enumeration(task.algorithm, task.game, task.shaper) if task.small else None
@@ -192,14 +192,14 @@ def _by_centre(task: Task) -> Plan:
     return plans.plan_by_pairs(task.algorithm, task.runner, task.game, task.shaper, task.resamples)
 
 
-def _by_direct(task: Task) -> Plan:
+def _by_direct(task: Task) -> NoisePlan:
     found = plan_by_all_sets(task.algorithm, task.game, task.shaper) if task.small else None
     if found is not None:
         return found
     return plan_by_direct(task.algorithm, task.runner, task.game, task.shaper, task.n_resamples, task.max_seconds)
 
 
-def _by_swap(task: Task) -> Plan:
+def _by_swap(task: Task) -> NoisePlan:
     if task.known_std is not None:
         return plans.plan_from_bound(task.game, task.shaper, task.known_std)  # which says that it needs "centre"
     if isinstance(task.algorithm, ExactSwap):
@@ -224,7 +224,7 @@ def _by_swap(task: Task) -> Plan:
     return plans.plan_by_swaps(task.algorithm, task.runner, task.game, task.shaper, task.resamples, task.swap_records)
 
 
-def _by_privacy(task: Task) -> Plan:
+def _by_privacy(task: Task) -> NoisePlan:
     if not isinstance(task.algorithm, BoundedStatistic):
         raise InputError(
             "bound='dp' needs a statistic with public bounds, such as Mean(bounds=(0, 100)) or Histogram(edges), "
@@ -233,11 +233,11 @@ def _by_privacy(task: Task) -> Plan:
     return plan_by_privacy(task.algorithm, task.game, task.shaper)
 
 
-def _as_published(task: Task) -> Plan:
+def _as_published(task: Task) -> NoisePlan:
     return plan_as_published(task.algorithm, task.runner, task.game, task.resamples, task.moment, task.reproduce)
 
 
-_WAYS: dict[str, Callable[[Task], Plan]] = {
+_WAYS: dict[str, Callable[[Task], NoisePlan]] = {
     "centre": _by_centre,
     "direct": _by_direct,
     "swap": _by_swap,

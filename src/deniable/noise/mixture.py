@@ -32,7 +32,7 @@ from scipy.special import ndtri
 from deniable._check import FloatArray
 from deniable._search import bisect
 from deniable.curves import GaussianTradeoff
-from deniable.noise.evidence import Evidence, Indices, ReleaseError
+from deniable.noise.evidence import Indices, ReleaseError, ResampledEvidence
 from deniable.noise.integration import Form, integrals
 from deniable.noise.laws import NoiseLaw
 
@@ -46,7 +46,7 @@ _RATES = np.geomspace(1e-3, 4.0, 60)  # λ to choose from
 
 
 @dataclass(frozen=True, eq=False)
-class MixtureEvidence(Evidence):
+class MixtureEvidence(ResampledEvidence):
     """Outputs on random training sets, and which records were in each.
 
     Attributes

@@ -48,7 +48,7 @@ class Objective(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
+class NewtonFit:
     """A minimum: θ, the Hessian there and its inverse.
 
     Attributes
@@ -74,7 +74,7 @@ class Fit:
         return float(np.sqrt(self.theta @ self.hessian @ self.theta))
 
 
-def minimise(objective: Objective, X: FloatArray, y: FloatArray) -> Fit:
+def minimise(objective: Objective, X: FloatArray, y: FloatArray) -> NewtonFit:
     """Return the minimum, or raise if there is none that floating point can tell from others."""
     penalty = objective.penalties(X.shape[1])
     theta = np.zeros(X.shape[1])
@@ -217,7 +217,7 @@ def _unknown(theta: FloatArray) -> SwappedFits:
     return SwappedFits(theta, np.zeros((swaps, d, d)), nothing, nothing)
 
 
-def _fit_at(theta: FloatArray, hessian: FloatArray) -> Fit:
+def _fit_at(theta: FloatArray, hessian: FloatArray) -> NewtonFit:
     """Invert the Hessian, scaled to a unit diagonal."""
     root = np.sqrt(np.diag(hessian))
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -228,7 +228,7 @@ def _fit_at(theta: FloatArray, hessian: FloatArray) -> Fit:
     if values[0] * CONDITION <= values[-1]:
         raise ReleaseError(f"the regression has no unique solution on a training set; {_REMEDY}")
     inverse: FloatArray = (vectors / values) @ vectors.T / np.outer(root, root)
-    return Fit(theta, hessian, inverse, float(values[-1] / values[0]))
+    return NewtonFit(theta, hessian, inverse, float(values[-1] / values[0]))
 
 
 def _gradient_rounding(
@@ -244,7 +244,7 @@ def _gradient_rounding(
     return np.asarray(each.T @ X + 4 * _EPS * penalty * theta)
 
 
-def _hessian_rounding(X: FloatArray, weight: FloatArray, fit: Fit) -> float:
+def _hessian_rounding(X: FloatArray, weight: FloatArray, fit: NewtonFit) -> float:
     """Bound ‖H^{−½}·error of the summed Hessian·H^{−½}‖ by the Perron root of |H⁻¹|·(bound on the error)."""
     X = np.abs(X)
     error = (len(X) / 2 + 8) * _EPS * (X.T @ (weight[:, None] * X))

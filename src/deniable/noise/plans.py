@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from deniable._check import FloatArray, InputError, numbers
 from deniable.noise.certificate import Kind
-from deniable.noise.evidence import Evidence, ExactRows, Indices, ReleaseError, SampledRows, needed_resamples
+from deniable.noise.evidence import ExactRows, Indices, ReleaseError, ResampledEvidence, SampledRows, needed_resamples
 from deniable.noise.kinds import ExactSwap, ResampledSwap
 from deniable.noise.laws import GaussianNoise, NoiseLaw, NormLaplaceNoise
 from deniable.noise.resampling import Algorithm, Outputs, Population, Runner, evaluate, every_output
@@ -149,12 +149,12 @@ class Shaper:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class NoisePlan:
     """Everything that is decided before the training part is drawn; none of it depends on who trains."""
 
     coordinates: Coordinates
     law: NoiseLaw | None  # None: nothing varies
-    evidence: Evidence
+    evidence: ResampledEvidence
     kind: Kind
     coupling: str
     resamples: int = 0
@@ -164,7 +164,7 @@ class Plan:
     deviation: FloatArray | None = None  # standard deviation of the value over training parts, in its shape
     typical: FloatArray | None = None  # mean of the value over training parts
 
-    def with_outputs(self, values: FloatArray) -> Plan:
+    def with_outputs(self, values: FloatArray) -> NoisePlan:
         """Add mean and standard deviation over training parts, from outputs of the free coordinates (draws, free)."""
         return replace(
             self,
@@ -173,7 +173,7 @@ class Plan:
         )
 
 
-def plan_from_bound(game: Game, shaper: Shaper, known_std: ArrayLike) -> Plan:
+def plan_from_bound(game: Game, shaper: Shaper, known_std: ArrayLike) -> NoisePlan:
     """Standard deviations σ proven by the caller: E‖a − b‖ ≤ 2·√(Σσᵢ²/wᵢ) for any two coupled outputs."""
     std = numbers("known_std", known_std, above=0.0, below=np.inf)
     if game.bound == "swap":
@@ -183,7 +183,7 @@ def plan_from_bound(game: Game, shaper: Shaper, known_std: ArrayLike) -> Plan:
     coordinates = Coordinates(std.shape, everything, everything, np.zeros(flat.size))
     law = replace(shaper, covariance="diagonal").law(flat[None, :])
     rest = 2 * float(law.distance(flat)) * (1 + 1e-12)
-    return Plan(
+    return NoisePlan(
         coordinates,
         law,
         ExactRows(np.zeros((1, 1)), rest=rest, averaged=True),
@@ -197,7 +197,7 @@ def plan_from_bound(game: Game, shaper: Shaper, known_std: ArrayLike) -> Plan:
     )
 
 
-def plan_from_closed_form(algorithm: ExactSwap, game: Game, shaper: Shaper) -> Plan:
+def plan_from_closed_form(algorithm: ExactSwap, game: Game, shaper: Shaper) -> NoisePlan:
     """Swap distances in closed form: nothing is run but the release itself."""
     everyone = np.arange(game.population.n_records)
     whole = evaluate(algorithm, game.population, everyone, "on the whole data set")
@@ -217,7 +217,7 @@ def plan_from_closed_form(algorithm: ExactSwap, game: Game, shaper: Shaper) -> P
     assert best is not None  # for the type checker: there is at least one shape
     n, k = game.population.n_records, game.population.n_train
     deviation = np.sqrt(np.mean(influence**2, axis=0) * (1 / k) * (1 - k / n))
-    return Plan(
+    return NoisePlan(
         coordinates,
         best[1],
         best[2],
@@ -228,7 +228,7 @@ def plan_from_closed_form(algorithm: ExactSwap, game: Game, shaper: Shaper) -> P
     )
 
 
-def plan_by_enumeration(algorithm: Algorithm, game: Game, shaper: Shaper) -> Plan | None:
+def plan_by_enumeration(algorithm: Algorithm, game: Game, shaper: Shaper) -> NoisePlan | None:
     """All training sets of a small data set, each run twice; None if the algorithm is random."""
     found = every_output(algorithm, game.population)
     if found is None:
@@ -247,7 +247,7 @@ def plan_by_enumeration(algorithm: Algorithm, game: Game, shaper: Shaper) -> Pla
     )
     distances = law.distance(values[pairs[..., 0]], values[pairs[..., 1]])
     how = "one record swapped; worst record" if game.bound == "swap" else "opposite training sets"
-    return Plan(
+    return NoisePlan(
         coordinates,
         law,
         ExactRows(distances),
@@ -259,7 +259,7 @@ def plan_by_enumeration(algorithm: Algorithm, game: Game, shaper: Shaper) -> Pla
     ).with_outputs(values)
 
 
-def plan_by_pairs(algorithm: Algorithm, runner: Runner, game: Game, shaper: Shaper, resamples: int) -> Plan:
+def plan_by_pairs(algorithm: Algorithm, runner: Runner, game: Game, shaper: Shaper, resamples: int) -> NoisePlan:
     """Opposite training sets at random: any algorithm, all records."""
     chosen = _split(resamples, game, records=1)
     outputs = runner.map(Outputs(algorithm, game.population, game.population.opposite_pair), resamples)
@@ -270,7 +270,7 @@ def plan_by_pairs(algorithm: Algorithm, runner: Runner, game: Game, shaper: Shap
     pairs = values[:, coordinates.free].reshape(resamples, 2, -1)
     law = shaper.law(pairs[:chosen, 0] - pairs[:chosen, 1])
     distances = law.distance(pairs[:, 0], pairs[:, 1])[:, None, None]
-    return Plan(
+    return NoisePlan(
         coordinates,
         law,
         SampledRows(distances[:chosen], distances[chosen:], 1 - game.confidence),
@@ -281,7 +281,9 @@ def plan_by_pairs(algorithm: Algorithm, runner: Runner, game: Game, shaper: Shap
     ).with_outputs(pairs[:chosen].reshape(2 * chosen, -1))
 
 
-def plan_by_known_swaps(algorithm: ResampledSwap, runner: Runner, game: Game, shaper: Shaper, resamples: int) -> Plan:
+def plan_by_known_swaps(
+    algorithm: ResampledSwap, runner: Runner, game: Game, shaper: Shaper, resamples: int
+) -> NoisePlan:
     """Swap distances of every record around random training sets, from the algorithm's closed form."""
     population = game.population
     chosen = _split(resamples, game, records=population.n_records)
@@ -294,7 +296,7 @@ def plan_by_known_swaps(algorithm: ResampledSwap, runner: Runner, game: Game, sh
     law = shaper.law(values - values.mean(axis=0))
     partners = max(1, min(_PARTNERS, _SWAP_DISTANCES // (resamples * population.n_records)))
     distances = runner.map(_KnownSwaps(algorithm, population, law, coordinates.free, partners), resamples)
-    return Plan(
+    return NoisePlan(
         coordinates,
         law,
         SampledRows(distances[:chosen], distances[chosen:], 1 - game.confidence),
@@ -307,7 +309,7 @@ def plan_by_known_swaps(algorithm: ResampledSwap, runner: Runner, game: Game, sh
 
 def plan_by_swaps(
     algorithm: Algorithm, runner: Runner, game: Game, shaper: Shaper, resamples: int, n_watched: int
-) -> Plan:
+) -> NoisePlan:
     """Swaps of a few records around random training sets: says nothing about the other records."""
     population = game.population
     n_watched = min(n_watched, population.n_records)
@@ -323,7 +325,7 @@ def plan_by_swaps(
     base = values[:chosen, 0]
     law = shaper.law(base - base.mean(axis=0))
     distances = law.distance(values[:, 1:], values[:, :1])[..., None]
-    return Plan(
+    return NoisePlan(
         coordinates,
         law,
         SampledRows(distances[:chosen], distances[chosen:], 1 - game.confidence),
@@ -338,9 +340,9 @@ def plan_by_swaps(
     ).with_outputs(base)
 
 
-def nothing_varies(coordinates: Coordinates, resamples: int = 0, runs: int = 0) -> Plan:
+def nothing_varies(coordinates: Coordinates, resamples: int = 0, runs: int = 0) -> NoisePlan:
     """Return the plan that publishes a constant of the data set: it does not depend on who trains."""
-    return Plan(
+    return NoisePlan(
         coordinates,
         None,
         ExactRows(np.zeros((1, 1))),

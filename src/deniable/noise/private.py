@@ -15,12 +15,12 @@ import numpy as np
 from deniable._check import InputError
 from deniable.noise.evidence import ExactRows
 from deniable.noise.kinds import BoundedStatistic
-from deniable.noise.plans import Coordinates, Game, Plan, Shaper
+from deniable.noise.plans import Coordinates, Game, NoisePlan, Shaper
 
 _TYPICAL = 1 / 6  # standard deviation of a column over the width of its public range, guessed: ±3 standard deviations
 
 
-def plan_by_privacy(algorithm: Any, game: Game, shaper: Shaper) -> Plan:
+def plan_by_privacy(algorithm: Any, game: Game, shaper: Shaper) -> NoisePlan:
     """All records, noise for the replacement of one."""
     n = game.population.n_records
     known = algorithm.sensitivity(game.population.data, n)
@@ -34,7 +34,7 @@ def plan_by_privacy(algorithm: Any, game: Game, shaper: Shaper) -> Plan:
     coordinates = Coordinates(known.shape, everything, everything, np.zeros(size))
     shaper.one_dimensional(size)
     law = shaper.family(known.factor)
-    return Plan(
+    return NoisePlan(
         coordinates,
         law,
         ExactRows(np.array([[known.distance * (1 + 1e-12)]])),

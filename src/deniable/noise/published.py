@@ -6,13 +6,13 @@ import numpy as np
 
 from deniable.noise.evidence import SampledRows
 from deniable.noise.laws import PublishedNoise
-from deniable.noise.plans import Coordinates, Game, Plan, nothing_varies
+from deniable.noise.plans import Coordinates, Game, NoisePlan, nothing_varies
 from deniable.noise.resampling import Algorithm, Outputs, Runner
 
 
 def plan_as_published(
     algorithm: Algorithm, runner: Runner, game: Game, resamples: int, moment: float, reproduce: bool
-) -> Plan:
+) -> NoisePlan:
     """Izzo Corollary 10 as printed, at scale 1, with σᵢ = (E|θᵢ − Eθᵢ|^M)^{1/M} over training sets.
 
     The spread comes from training sets drawn from the whole data set: Algorithm 1 takes it from halves of the
@@ -34,7 +34,7 @@ def plan_as_published(
         note = "the published sampler holds for d = 1 only, which this is, and if σ (here estimated) is an upper bound"
     else:
         note = f"the published sampler holds for d = 1 only; here d = {law.dimension}, so nothing at all is certified"
-    return Plan(
+    return NoisePlan(
         coordinates,
         law,
         SampledRows(distances, distances, 1 - game.confidence),

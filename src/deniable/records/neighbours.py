@@ -147,7 +147,7 @@ def one_pass(pivot: Pivot, changes: Changes) -> Neighbours:
     n = changes.X.shape[0]
     step = np.empty((n, pivot.fit.problem.size))
     radius = np.empty(n)
-    bound = Certificate.of(pivot, changes)
+    bound = RadiusCertificate.of(pivot, changes)
     for start in range(0, n, ROWS):
         rows = slice(start, start + ROWS)
         block = LowRank.of(pivot, changes[rows])
@@ -279,7 +279,7 @@ class LowRank:
 
 
 @dataclass(frozen=True, eq=False)
-class Certificate:
+class RadiusCertificate:
     """Radii from what is the same for every record: the loss's constants, row norms and sorted kinks."""
 
     pivot: Pivot
@@ -289,7 +289,7 @@ class Certificate:
     moment: FloatArray = field(repr=False)
 
     @classmethod
-    def of(cls, pivot: Pivot, changes: Changes) -> Certificate:
+    def of(cls, pivot: Pivot, changes: Changes) -> RadiusCertificate:
         """Sort the kinks once, or note the self-concordance; rows that join count among the rows."""
         problem, margins = pivot.fit.problem, pivot.fit.margins
         concordance = problem.loss.self_concordance

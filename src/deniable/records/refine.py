@@ -6,7 +6,7 @@ import numpy as np
 
 from deniable._check import FloatArray
 from deniable.records.fit import ROWS, UNIT, change_error, hessian_at, local_bound
-from deniable.records.neighbours import Certificate, Changes, Indices, LowRank, Neighbours, Pivot
+from deniable.records.neighbours import Changes, Indices, LowRank, Neighbours, Pivot, RadiusCertificate
 
 _BATCH = 256  # records iterated together
 _ROUNDS = 60
@@ -19,7 +19,7 @@ def refine(pivot: Pivot, changes: Changes, found: Neighbours, tolerance: float, 
     Hessian is an excellent preconditioner; a record that it does not serve gets true Newton steps.
     """
     step, radius = found.step.copy(), found.radius.copy()
-    bound = Certificate.of(pivot, changes)
+    bound = RadiusCertificate.of(pivot, changes)
     rounds = 0
     for start in range(0, len(where), _BATCH):
         batch = where[start : start + _BATCH]
@@ -32,7 +32,7 @@ def refine(pivot: Pivot, changes: Changes, found: Neighbours, tolerance: float, 
 
 
 def _refine_batch(
-    pivot: Pivot, changes: Changes, step: FloatArray, bound: Certificate, tolerance: float
+    pivot: Pivot, changes: Changes, step: FloatArray, bound: RadiusCertificate, tolerance: float
 ) -> tuple[FloatArray, FloatArray, int]:
     """Newton steps, shortened until the gradient norm falls: that it must, along a true Newton direction."""
     problem, block = pivot.fit.problem, LowRank.of(pivot, changes)

@@ -28,7 +28,7 @@ from deniable._check import FloatArray, InputError
 from deniable.records.fit import ROWS, fit
 from deniable.records.inputs import make_problem
 from deniable.records.losses import Loss, as_loss
-from deniable.records.neighbours import Certificate, Changes, LowRank, make_pivot
+from deniable.records.neighbours import Changes, LowRank, RadiusCertificate, make_pivot
 
 _ROUNDS = 30  # of the half-space; every one is valid
 
@@ -85,7 +85,7 @@ def worst_case_sphere(X: ArrayLike, y: ArrayLike, *, regularization: float, loss
     ridge = left.min(axis=1)
     changes = Changes(problem.X, problem.y, problem.weights, base.margins)
     pivot = make_pivot(base, changes)
-    certificate = Certificate.of(pivot, changes)
+    certificate = RadiusCertificate.of(pivot, changes)
     step, radius, reach = np.empty(left.shape), np.empty(len(ridge)), np.ones(len(ridge))
     for start in range(0, len(ridge), ROWS):
         rows = slice(start, start + ROWS)

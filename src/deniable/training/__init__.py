@@ -1,6 +1,6 @@
 """Models fitted to a membership target: noisy sums over all records, each look at the data in one account."""
 
-from deniable.training.account import Certificate, Use
+from deniable.training.account import FitCertificate, Use
 from deniable.training.attack import PrivateAttack
 from deniable.training.base import TrainingWarning
 from deniable.training.classifier import PrivateClassifier
@@ -8,7 +8,7 @@ from deniable.training.exposure import RecordTradeoffs
 from deniable.training.regressor import PrivateRegressor
 
 __all__ = [
-    "Certificate",
+    "FitCertificate",
     "PrivateAttack",
     "PrivateClassifier",
     "PrivateRegressor",

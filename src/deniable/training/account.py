@@ -36,7 +36,7 @@ class Use:
 
 
 @dataclass(frozen=True)
-class Certificate:
+class FitCertificate:
     """What a fit guarantees and for what it spent it; ``print`` gives it in words.
 
     Attributes

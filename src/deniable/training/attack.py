@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from deniable._check import FloatArray, InputError, choice, integer, number
 from deniable.audit import AttackScores, Verdict, ratio_advantage
 from deniable.curves import Tradeoff
-from deniable.training.columns import Column
-from deniable.training.noise_source import Channel, GaussianNoise, IntArray, NoiseSource
+from deniable.training.columns import FeatureColumn
+from deniable.training.noise_source import Channel, IntArray, NoiseSource, SumNoise
 
 _CANDIDATES = 1000  # rows among which the worst canary is sought
 _FAR = 10.0  # standard deviations by which the target of a canary in a regression lies outside
@@ -214,7 +214,7 @@ class _Plan:
     """An unfitted model with the public facts (classes, kinds of columns) that both data sets share."""
 
     model: Any
-    columns: tuple[Column, ...]
+    columns: tuple[FeatureColumn, ...]
     noise_share: float
 
     def fit(self, X: Any, y: Any, source: NoiseSource) -> Any:
@@ -230,7 +230,7 @@ def _one_fit(
 ) -> tuple[float, float, float]:
     """Fit once and return the log-likelihood ratio, how well the final model fits the canary, and the squared μ."""
     testing = None if seed is None else np.random.default_rng(seed)
-    recorded = Recorded(GaussianNoise(testing), plan.noise_share)
+    recorded = Recorded(SumNoise(testing), plan.noise_share)
     fitted = plan.fit(X, y, recorded)
     followed = Followed(recorded, inside)
     plan.fit(canary.X, canary.y, followed)
@@ -268,7 +268,7 @@ def _worst(plan: _Plan, X: Any, y: Any) -> _Canary:
     copies = 1 if model.group is None else model.records_per_person
     tried = np.repeat(np.arange(len(rows)), len(targets) * copies)
     tried = _own_persons(_rows(rows, tried), X, model.group, copies)
-    recorded = Recorded(GaussianNoise(), 1.0)
+    recorded = Recorded(SumNoise(), 1.0)
     plan.fit(X, y, recorded)
     exposure = plan.fit(tried, np.repeat(target, copies), Followed(recorded, inside=False)).record_tradeoffs_.mu
     best = int(np.argmax(exposure))

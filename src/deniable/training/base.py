@@ -17,14 +17,14 @@ from deniable._check import FloatArray, InputError, choice, flag, integer, numbe
 from deniable.accounting import tradeoff
 from deniable.curves import Tradeoff, with_assumptions
 from deniable.mechanisms import Composition, GaussianDP
-from deniable.training.account import Certificate, Ledger
-from deniable.training.columns import Column, Table
+from deniable.training.account import FitCertificate, Ledger
+from deniable.training.columns import FeatureColumn, FeatureTable
 from deniable.training.declared import asks_discovery, crowded_columns, declare, public_inputs
 from deniable.training.exposure import RecordTradeoffs
 from deniable.training.fitting import Additive, Task, fit_table
 from deniable.training.looks import Declared, Look, Units
-from deniable.training.losses import Loss
-from deniable.training.noise_source import GaussianNoise, NoiseSource
+from deniable.training.losses import ClippedLoss
+from deniable.training.noise_source import NoiseSource, SumNoise
 from deniable.training.targets import Budget, budget
 from deniable.training.tuning import fit_tuned
 from deniable.training.units import units_of
@@ -71,9 +71,9 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
             raise InputError(f"insecure_testing_rng must be a NumPy Generator, got {testing!r}")
         if testing is not None:
             warnings.warn("insecure_testing_rng is set: this model protects nobody", TrainingWarning, stacklevel=2)
-        return self._fit(X, y, GaussianNoise(copy.deepcopy(testing)))  # a second fit sees the same noise
+        return self._fit(X, y, SumNoise(copy.deepcopy(testing)))  # a second fit sees the same noise
 
-    def _fit(self, X: Any, y: Any, source: NoiseSource, columns: Sequence[Column] | None = None) -> Self:
+    def _fit(self, X: Any, y: Any, source: NoiseSource, columns: Sequence[FeatureColumn] | None = None) -> Self:
         """Fit with another source of noise: every look at the data goes through ``source``.
 
         ``columns`` are those of a fitted model, where they (kinds are public) should not be found out anew; values
@@ -86,7 +86,7 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
             setattr(self, name, value)
         return self
 
-    def _fitted(self, X: Any, y: Any, source: NoiseSource, columns: Sequence[Column] | None) -> dict[str, Any]:
+    def _fitted(self, X: Any, y: Any, source: NoiseSource, columns: Sequence[FeatureColumn] | None) -> dict[str, Any]:
         choice("model", self.model, ("additive", "linear"))
         flag("individual_filter", self.individual_filter)
         if flag("tune", self.tune) and (self.interactions or self.model != "additive"):
@@ -101,7 +101,7 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
         names = copy.copy(self)  # takes the names of the columns, so that self stays as it is if something is refused
         X = names._checked(X, reset=True)
         check_consistent_length(X, y)
-        table = Table(X, columns, keep=self.categories if isinstance(self.categories, Mapping) else ())
+        table = FeatureTable(X, columns, keep=self.categories if isinstance(self.categories, Mapping) else ())
         _tell_left_out(table)
         failure = self._failure()
         if crowded := crowded_columns(table, self.categories):
@@ -118,14 +118,14 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
         return out | {k: v for k, v in vars(names).items() if k in ("n_features_in_", "feature_names_in_")}
 
     @abstractmethod
-    def _learn(self, table: Table, y: Any, look: Look, declared: Declared, allowance: Budget) -> dict[str, Any]:
+    def _learn(self, table: FeatureTable, y: Any, look: Look, declared: Declared, allowance: Budget) -> dict[str, Any]:
         """Check the target, spend the budget and return the fitted attributes."""
 
     def _common(
         self,
-        table: Table,
+        table: FeatureTable,
         target: FloatArray,
-        loss: Loss,
+        loss: ClippedLoss,
         look: Look,
         n: float,
         declared: Declared,
@@ -137,7 +137,7 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
         pairs = min(self.interactions, columns * (columns - 1) // 2)
         task = Task(look, n, table, target, loss, self.individual_filter)
         outcome = fit_tuned(task, declared) if self.tune else fit_table(task, declared, self.model, pairs)
-        certificate = Certificate(
+        certificate = FitCertificate(
             allowance.words,
             look.units.unit,
             tuple(look.ledger.uses),
@@ -156,7 +156,7 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
             "_record_tradeoffs": exposure,
         }
 
-    def _advise(self, n: float, table: Table, declared: Declared, allowance: Budget) -> None:
+    def _advise(self, n: float, table: FeatureTable, declared: Declared, allowance: Budget) -> None:
         """Warn, from noisy numbers only, where the noise will be felt."""
         if n < FEW:
             warnings.warn(
@@ -270,7 +270,7 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
         check_is_fitted(self)
         X, _ = self._without_group(_as_table(X), fitting=False)
         model: Additive = self.model_
-        return model.scores(Table(self._checked(X, reset=False), self.columns_))
+        return model.scores(FeatureTable(self._checked(X, reset=False), self.columns_))
 
     def _checked(self, X: Any, *, reset: bool) -> Any:
         if isinstance(X, pd.DataFrame):
@@ -315,7 +315,7 @@ def _as_table(X: Any) -> Any:
     return X
 
 
-def _tell_left_out(table: Table) -> None:
+def _tell_left_out(table: FeatureTable) -> None:
     if table.left_out:
         names = ", ".join(repr(column.name) for column in table.left_out)
         warnings.warn(

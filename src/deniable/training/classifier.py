@@ -17,9 +17,9 @@ from sklearn.utils.validation import column_or_1d
 from deniable._check import FloatArray, InputError, choice, nearest_names
 from deniable.mechanisms import Mechanism
 from deniable.training.base import PrivateModel
-from deniable.training.columns import Table
+from deniable.training.columns import FeatureTable
 from deniable.training.looks import COUNT_SHARE, Declared, Look, count
-from deniable.training.losses import Logistic, Loss, Softmax
+from deniable.training.losses import ClippedLogistic, ClippedLoss, ClippedSoftmax
 from deniable.training.targets import Budget
 
 
@@ -164,7 +164,7 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         self.records_per_person = records_per_person
         self.insecure_testing_rng = insecure_testing_rng
 
-    def _learn(self, table: Table, y: Any, look: Look, declared: Declared, allowance: Budget) -> dict[str, Any]:
+    def _learn(self, table: FeatureTable, y: Any, look: Look, declared: Declared, allowance: Budget) -> dict[str, Any]:
         classes, codes = self._classes(y)
         loss = self._loss(len(classes))
         n = count(look, table.n_rows, look.ledger.mu * math.sqrt(COUNT_SHARE))
@@ -187,11 +187,11 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
             raise InputError(f"y must have at least two classes, got one class: {classes.tolist()}")
         return classes, codes.astype(np.float64)
 
-    def _loss(self, k: int) -> Loss:
+    def _loss(self, k: int) -> ClippedLoss:
         choice("loss", self.loss, ("auto", "logistic", "softmax"))
         if self.loss == "logistic" and k > 2:
             raise InputError(f"loss='logistic' is for two classes, got {k}; use loss='softmax'")
-        return Logistic() if k == 2 and self.loss != "softmax" else Softmax(k)
+        return ClippedLogistic() if k == 2 and self.loss != "softmax" else ClippedSoftmax(k)
 
     def decision_function(self, X: Any) -> FloatArray:
         """Return the scores: (rows,) for two classes, positive for the second; (rows, classes) otherwise."""
@@ -209,7 +209,7 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probability of each class, (rows, classes)."""
         scores = self._scores(X)
-        if isinstance(self.loss_, Logistic):
+        if isinstance(self.loss_, ClippedLogistic):
             p = self.loss_.probabilities(scores[:, 0])
             return np.column_stack((1 - p, p))
         return np.asarray(softmax(scores, axis=1))
@@ -217,7 +217,7 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Return the logarithms of the probabilities."""
         scores = self._scores(X)
-        if isinstance(self.loss_, Logistic):
+        if isinstance(self.loss_, ClippedLogistic):
             with np.errstate(divide="ignore"):
                 return np.log(self.predict_proba(X))
         return np.asarray(log_softmax(scores, axis=1))

@@ -20,7 +20,7 @@ _DATES = ("datetime64", "datetime", "date")
 
 
 @dataclass(frozen=True)
-class Column:
+class FeatureColumn:
     """Name, kind ("number", "yes/no", "date", "category" or "identifier") and place of a column in the data."""
 
     name: Any
@@ -28,21 +28,21 @@ class Column:
     place: int
 
 
-class Table:
+class FeatureTable:
     """The columns of an array or data frame, read one at a time so that no second copy of the data is made.
 
     Without ``columns`` (those of a fitted model) kinds are found out, and texts that are nearly all different are
     ``left_out``: they identify people and teach nothing. Names in ``keep`` stay.
     """
 
-    def __init__(self, X: Any, columns: Sequence[Column] | None = None, keep: Collection[Any] = ()) -> None:
+    def __init__(self, X: Any, columns: Sequence[FeatureColumn] | None = None, keep: Collection[Any] = ()) -> None:
         self._X = X
         self._frame = isinstance(X, pd.DataFrame)
         self.n_rows = len(X)
-        self.left_out: tuple[Column, ...] = ()
+        self.left_out: tuple[FeatureColumn, ...] = ()
         if columns is None:
             names = list(X.columns) if self._frame else list(range(X.shape[1]))
-            found = [Column(name, _kind(self._raw(j)), j) for j, name in enumerate(names)]
+            found = [FeatureColumn(name, _kind(self._raw(j)), j) for j, name in enumerate(names)]
             found = [replace(c, kind="category") if c.name in keep and c.kind == "identifier" else c for c in found]
             self.left_out = tuple(c for c in found if c.kind == "identifier")
             columns = [c for c in found if c.kind != "identifier"]

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from deniable._check import InputError, choice
-from deniable.training.columns import Column, Table, days
+from deniable.training.columns import FeatureColumn, FeatureTable, days
 from deniable.training.looks import Declared
 
 _OUTSIDE = 0.5  # share of a column's values outside its declared range that must be a mistake
@@ -21,7 +21,7 @@ _WORDS = ("hash", "discover")
 
 
 def declare(
-    table: Table, ranges: Any, categories: Any, discovery_delta: float, *, check_values: bool = True
+    table: FeatureTable, ranges: Any, categories: Any, discovery_delta: float, *, check_values: bool = True
 ) -> Declared:
     """Return the checked declarations; refuses columns that do not exist and values that cannot be meant."""
     names = {column.name: column for column in table.columns}
@@ -61,7 +61,7 @@ def asks_discovery(categories: Any) -> bool:
     return any(isinstance(word, str) and word == "discover" for word in words)
 
 
-def crowded_columns(table: Table, categories: Any) -> list[Any]:
+def crowded_columns(table: FeatureTable, categories: Any) -> list[Any]:
     """Return the hashed columns with so many texts that most share their cell."""
     if isinstance(categories, str) and categories == "discover":
         return []
@@ -87,7 +87,7 @@ def span_of(option: str, span: Any, kind: str = "number") -> tuple[float, float]
     return low, high
 
 
-def public_inputs(table: Table, declared: Declared) -> tuple[str, ...]:
+def public_inputs(table: FeatureTable, declared: Declared) -> tuple[str, ...]:
     """Return in words what a certificate takes as known to everybody."""
     lines = ["names, kinds and order of the columns"]
     if table.left_out:
@@ -100,7 +100,7 @@ def public_inputs(table: Table, declared: Declared) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _known(option: str, name: Any, names: Mapping[Any, Column]) -> Column:
+def _known(option: str, name: Any, names: Mapping[Any, FeatureColumn]) -> FeatureColumn:
     if name in names:
         return names[name]
     near = difflib.get_close_matches(str(name), [str(n) for n in names], n=1)
@@ -108,7 +108,7 @@ def _known(option: str, name: Any, names: Mapping[Any, Column]) -> Column:
     raise InputError(f"{option} names the column {name!r}, which X does not have{hint}")
 
 
-def _check_values(table: Table, j: int, span: tuple[float, float] | None) -> None:
+def _check_values(table: FeatureTable, j: int, span: tuple[float, float] | None) -> None:
     """Refuse what cannot be meant: a column without a value, a range beside the data."""
     column, values = table.columns[j], table.values(j)
     missing = np.asarray(pd.isna(values))

@@ -9,12 +9,12 @@ import numpy as np
 
 from deniable._check import FloatArray
 from deniable.training.design import Basis, Design
-from deniable.training.losses import RESIDUAL, SCORE, Loss
+from deniable.training.losses import RESIDUAL, SCORE, ClippedLoss
 from deniable.training.noise_source import Channel, IntArray
 
 
 @dataclass(frozen=True)
-class Plan:
+class DescentPlan:
     """Numbers fixed before the first step, from public and noised quantities only.
 
     Attributes
@@ -61,7 +61,7 @@ Admit = Callable[[slice, list[FloatArray]], list[FloatArray]]
 
 
 def descend(
-    design: Design, basis: Basis, loss: Loss, data: Weighted, plan: Plan, channel: Channel, admit: Admit
+    design: Design, basis: Basis, loss: ClippedLoss, data: Weighted, plan: DescentPlan, channel: Channel, admit: Admit
 ) -> FloatArray:
     """Return the averaged coefficients, (coordinates, outputs).
 
@@ -82,7 +82,7 @@ def descend(
     return mean / (plan.steps - started)
 
 
-def cell_sums(design: Design, basis: Basis, loss: Loss, data: Weighted, w: FloatArray, admit: Admit) -> IntArray:
+def cell_sums(design: Design, basis: Basis, loss: ClippedLoss, data: Weighted, w: FloatArray, admit: Admit) -> IntArray:
     """Return the sum of the residuals in each cell, (cells, outputs): exact, whatever the order of the records."""
     sums = design.empty(loss.outputs)
     for rows, residuals in _residuals(design, basis, loss, data, w, admit):
@@ -90,14 +90,14 @@ def cell_sums(design: Design, basis: Basis, loss: Loss, data: Weighted, w: Float
     return design.per_cell(sums)
 
 
-def residuals_at(design: Design, basis: Basis, loss: Loss, data: Weighted, w: FloatArray) -> list[FloatArray]:
+def residuals_at(design: Design, basis: Basis, loss: ClippedLoss, data: Weighted, w: FloatArray) -> list[FloatArray]:
     """Return each record's (weighted) residuals, one array an output."""
     parts = [residuals for _, residuals in _residuals(design, basis, loss, data, w, lambda rows, residuals: residuals)]
     return [np.concatenate(column) for column in zip(*parts, strict=True)]
 
 
 def _residuals(
-    design: Design, basis: Basis, loss: Loss, data: Weighted, w: FloatArray, admit: Admit
+    design: Design, basis: Basis, loss: ClippedLoss, data: Weighted, w: FloatArray, admit: Admit
 ) -> Iterator[tuple[slice, list[FloatArray]]]:
     most = 2**30 // max(len(basis.sizes), 1)
     cells = np.clip(np.rint(basis.entries @ (basis.scale[:, None] * w) * SCORE), -most, most)

@@ -10,13 +10,13 @@ import numpy as np
 
 from deniable._check import FloatArray, InputError
 from deniable.training import interactions
-from deniable.training.columns import Table
-from deniable.training.descent import Plan, Weighted, descend, residuals_at
+from deniable.training.columns import FeatureTable
+from deniable.training.descent import DescentPlan, Weighted, descend, residuals_at
 from deniable.training.design import Basis, Design, design_of
 from deniable.training.encoders import Codes, Encoder
 from deniable.training.interactions import Pair
 from deniable.training.looks import BINS_SHARE, Declared, Look, encoders_for
-from deniable.training.losses import RESIDUAL, Loss
+from deniable.training.losses import RESIDUAL, ClippedLoss
 from deniable.training.shrinkage import shrunk_coefficients
 from deniable.training.spending import Spending
 
@@ -46,7 +46,7 @@ class Additive:
         """Return what each cell adds to the scores, (cells, outputs); the intercept is the last cell."""
         return np.asarray(self.basis.entries @ (self.basis.scale[:, None] * self.coefficients))
 
-    def scores(self, table: Table) -> FloatArray:
+    def scores(self, table: FeatureTable) -> FloatArray:
         """Return the scores of a table's rows, (rows, outputs)."""
         cells, starts = self.cell_scores(), self.basis.starts
         out = np.zeros((table.n_rows, cells.shape[1]))
@@ -55,16 +55,18 @@ class Additive:
         return out
 
 
-def plan_for(loss: Loss, mu: float, n: float) -> Plan:
+def plan_for(loss: ClippedLoss, mu: float, n: float) -> DescentPlan:
     """Return the number and length of the steps from the gradients' budget and the noisy number of records.
 
     One over step·T/(1 − momentum) is an implicit ridge; T matters for convergence only.
     """
     reach = min(loss.travel * mu, loss.reach)
-    return Plan(STEPS, min(reach * (1 - MOMENTUM) / STEPS, _STABLE / (loss.curvature * n)), MOMENTUM)
+    return DescentPlan(STEPS, min(reach * (1 - MOMENTUM) / STEPS, _STABLE / (loss.curvature * n)), MOMENTUM)
 
 
-def gradient_noise(basis: Basis, loss: Loss, plan: Plan, mu: float, unit: float, stay: float = 1.0) -> FloatArray:
+def gradient_noise(
+    basis: Basis, loss: ClippedLoss, plan: DescentPlan, mu: float, unit: float, stay: float = 1.0
+) -> FloatArray:
     """Return the standard deviations, (coordinates, outputs), that make ``plan.steps`` sums μ-GDP with μ ≤ ``mu``.
 
     With ``stay`` below 1 they do so for the share ``stay`` of the steps: the rest is up to a filter.
@@ -79,13 +81,13 @@ def gradient_noise(basis: Basis, loss: Loss, plan: Plan, mu: float, unit: float,
     return np.repeat(sd[:, None], loss.outputs, axis=1)
 
 
-def gradient_mu(basis: Basis, loss: Loss, plan: Plan, sd: FloatArray, unit: float) -> float:
+def gradient_mu(basis: Basis, loss: ClippedLoss, plan: DescentPlan, sd: FloatArray, unit: float) -> float:
     """Return the Gaussian DP parameter of the sums, from the noise that they get."""
     worst = plan.steps * (loss.clip * unit) ** 2 * basis.largest_squared_norm(sd[:, 0])
     return math.sqrt(worst) * (1 + 2.0**-45)
 
 
-def all_codes(table: Table, encoders: tuple[Encoder, ...], pairs: tuple[Pair, ...] = ()) -> Iterator[Codes]:
+def all_codes(table: FeatureTable, encoders: tuple[Encoder, ...], pairs: tuple[Pair, ...] = ()) -> Iterator[Codes]:
     """Return each block's cells in turn: columns, pairs, the intercept."""
     for j, encoder in enumerate(encoders):
         yield encoder.codes(table.values(j))
@@ -132,9 +134,9 @@ class Task:
 
     look: Look
     n: float
-    table: Table
+    table: FeatureTable
     target: FloatArray
-    loss: Loss
+    loss: ClippedLoss
     individual_filter: bool = False
     part: FloatArray | None = None
 

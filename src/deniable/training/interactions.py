@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from deniable._check import FloatArray
 from deniable.training.design import CHUNK
 from deniable.training.encoders import Codes, Encoder, Levels, Thermometer
-from deniable.training.losses import RESIDUAL, Loss
+from deniable.training.losses import RESIDUAL, ClippedLoss
 from deniable.training.noise_source import IntArray
 
 MAINS_SHARE = 0.30  # of μ²: the first fit, whose residuals show what is missing
@@ -71,7 +71,7 @@ def levels_of(encoder: Encoder, effects: FloatArray) -> NDArray[np.uint16]:
     return np.append(order * LEVELS // cells, LEVELS).astype(np.uint16)
 
 
-def products(loss: Loss, residuals: Sequence[FloatArray], levels: Sequence[NDArray[np.uint16]]) -> IntArray:
+def products(loss: ClippedLoss, residuals: Sequence[FloatArray], levels: Sequence[NDArray[np.uint16]]) -> IntArray:
     """Return Σ residual · sign · sign, (pairs · 4, outputs), exact; ``levels`` has the level of each record."""
     columns, n = len(levels), levels[0].size
     total = np.zeros((loss.outputs, 2 * columns, 2 * columns))
@@ -85,7 +85,7 @@ def products(loss: Loss, residuals: Sequence[FloatArray], levels: Sequence[NDArr
     return np.concatenate(blocks, axis=1).T.astype(np.int64)
 
 
-def products_noise(loss: Loss, columns: int, mu: float, heaviest: int) -> float:
+def products_noise(loss: ClippedLoss, columns: int, mu: float, heaviest: int) -> float:
     """Return the standard deviation for μ-GDP: a record moves each product by at most its residual."""
     count = 4 * math.comb(columns, 2)
     return loss.clip * RESIDUAL * heaviest * math.sqrt(count) / mu * (1 + 2.0**-40)

@@ -14,7 +14,7 @@ from scipy.special import ndtri
 from deniable._check import FloatArray
 from deniable.training import bins, ranges, shapes
 from deniable.training.account import Ledger
-from deniable.training.columns import Table
+from deniable.training.columns import FeatureTable
 from deniable.training.encoders import Encoder, Hashed, Levels, Listed, Thermometer
 from deniable.training.noise_source import IntArray, NoiseSource
 
@@ -131,7 +131,7 @@ def discovered(look: Look, name: Any, values: Any, mu: float, declared: Declared
 
 
 def encoders_for(
-    look: Look, table: Table, declared: Declared, models: Sequence[str], mu: float, n: float
+    look: Look, table: FeatureTable, declared: Declared, models: Sequence[str], mu: float, n: float
 ) -> list[tuple[Encoder, ...]]:
     """Return for each of the ``models`` one encoder a column, all from the same looks; numeric ones share ``mu``."""
     looked = [c for c in table.columns if c.kind in ("number", "date") or c.name in declared.discover]

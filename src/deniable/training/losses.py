@@ -25,7 +25,7 @@ _COARSE = 4  # neighbouring scores that share an entry of a table
 Scores = NDArray[np.int32]
 
 
-class Loss(Protocol):
+class ClippedLoss(Protocol):
     """The gradient of a loss with respect to the scores, clipped and rounded towards zero."""
 
     @property
@@ -84,7 +84,7 @@ def _exponential_table() -> FloatArray:
 
 
 @dataclass(frozen=True)
-class Logistic:
+class ClippedLogistic:
     """Two classes, σ(score) − y clipped at ½: the gradient of a convex, Huberised logistic loss."""
 
     clip: float = 0.5
@@ -110,7 +110,7 @@ class Logistic:
 
 
 @dataclass(frozen=True)
-class Softmax:
+class ClippedSoftmax:
     """Several classes: softmax minus indicator, the vector clipped to Euclidean norm ``clip``."""
 
     outputs: int
@@ -148,7 +148,7 @@ class Softmax:
 
 
 @dataclass(frozen=True)
-class Squared:
+class ClippedSquared:
     """Prediction minus target, clipped at ``clip`` target units: squared loss near, absolute loss far."""
 
     clip: float = 0.5
@@ -171,7 +171,7 @@ class Squared:
 
 
 @dataclass(frozen=True)
-class Poisson:
+class ClippedPoisson:
     """exp(score) minus a count in units of its typical size, clipped at ``clip``."""
 
     clip: float = 0.5

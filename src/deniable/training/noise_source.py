@@ -40,7 +40,7 @@ class NoiseSource(Protocol):
         ...
 
 
-class GaussianNoise:
+class SumNoise:
     """Rounded Gaussian noise from the operating system's entropy, or from ``testing``, which protects nobody."""
 
     def __init__(self, testing: Generator | None = None) -> None:

@@ -15,10 +15,10 @@ from deniable._check import FloatArray, InputError, choice, nearest_names
 from deniable.mechanisms import Mechanism
 from deniable.training import bins
 from deniable.training.base import PrivateModel
-from deniable.training.columns import Table
+from deniable.training.columns import FeatureTable
 from deniable.training.declared import span_of
 from deniable.training.looks import COUNT_SHARE, Declared, Look, count, number_cells
-from deniable.training.losses import Loss, Poisson, Squared
+from deniable.training.losses import ClippedLoss, ClippedPoisson, ClippedSquared
 from deniable.training.targets import Budget
 
 TARGET_SHARE = 0.05  # of μ²: location and spread of the target
@@ -97,7 +97,7 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
         self.records_per_person = records_per_person
         self.insecure_testing_rng = insecure_testing_rng
 
-    def _learn(self, table: Table, y: Any, look: Look, declared: Declared, allowance: Budget) -> dict[str, Any]:
+    def _learn(self, table: FeatureTable, y: Any, look: Look, declared: Declared, allowance: Budget) -> dict[str, Any]:
         choice("loss", self.loss, ("squared", "huber", "poisson"))
         values = np.asarray(_check_y(y, y_numeric=True, estimator=self), dtype=np.float64)
         if self.loss == "poisson" and (values < 0).any():
@@ -127,12 +127,12 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
         return tags
 
 
-def _loss(name: str, strength: float) -> Loss:
+def _loss(name: str, strength: float) -> ClippedLoss:
     """Return the loss whose clip and travel grow with the number of records in units of the noise."""
     if name == "poisson":
-        return Poisson()
+        return ClippedPoisson()
     wider = min(max(math.sqrt(strength / _MANY), 1.0), _WIDEST)
-    return Squared(_CLIP * wider if name == "squared" else _CLIP, travel=0.75 * wider)
+    return ClippedSquared(_CLIP * wider if name == "squared" else _CLIP, travel=0.75 * wider)
 
 
 def _location(cells: bins.NoisyCells, loss: str) -> tuple[float, float]:

@@ -15,10 +15,10 @@ import numpy as np
 from scipy.special import logsumexp
 
 from deniable._check import FloatArray
-from deniable.training.descent import Plan
+from deniable.training.descent import DescentPlan
 from deniable.training.design import Basis
 from deniable.training.encoders import Encoder, Thermometer
-from deniable.training.losses import Loss
+from deniable.training.losses import ClippedLoss
 
 _VARIANCES = np.concatenate(([0.0], np.logspace(-4, 3, 36)))  # of coefficients, beforehand: all that occur
 _SMOOTHNESS = (0.0, 1.0)  # powers of the curvature by which rough directions are rarer
@@ -26,7 +26,13 @@ _FLAT = 1e-9  # of the largest curvature, below which a direction is none
 
 
 def shrunk_coefficients(
-    coefficients: FloatArray, encoders: Sequence[Encoder], basis: Basis, loss: Loss, plan: Plan, n: float, sd: float
+    coefficients: FloatArray,
+    encoders: Sequence[Encoder],
+    basis: Basis,
+    loss: ClippedLoss,
+    plan: DescentPlan,
+    n: float,
+    sd: float,
 ) -> FloatArray:
     """Return the coefficients, (coordinates, outputs), with those of the known columns shrunk.
 
@@ -59,7 +65,7 @@ def shrunk_coefficients(
     return out
 
 
-def responses(plan: Plan, curvature: FloatArray) -> tuple[FloatArray, FloatArray]:
+def responses(plan: DescentPlan, curvature: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return what the averaged descent makes of a constant force and of noise, for each curvature of a parabola.
 
     The answer is linear in what the steps are given: a force of 1 in every step gives ``gain``, independent noise of

@@ -78,7 +78,7 @@ def test_the_error_of_a_coarse_sum_is_real_and_charged(monkeypatch):
 def test_the_error_of_a_coarse_interpolation_is_real_and_charged(monkeypatch):
     """The normal density on nodes 0.44 apart: the polynomials are wrong by 1e-6, and say so."""
     monkeypatch.setattr(few_steps, "_DISC", 9)
-    grid = few_steps.Grid(5.0, 0.1, 2, -13.0, 4.0 / 9, 60, 4.0)
+    grid = few_steps.DensityGrid(5.0, 0.1, 2, -13.0, 4.0 / 9, 60, 4.0)
     normal = few_steps._single(grid)
     cell = np.arange(10, 45)
     for position in (-0.4, 0.0, 0.3):

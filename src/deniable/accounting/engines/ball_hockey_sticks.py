@@ -178,7 +178,7 @@ class FiniteSticks:
 
 
 @dataclass(frozen=True, eq=False)
-class Line:
+class BallLine:
     """Samples of the transform and what they leave out, for thresholds |x| ≤ ``widest``."""
 
     widest: float
@@ -211,7 +211,7 @@ class InvertedSticks:
     squared: arb  # μ² of the Gaussian parts
     randomized_responses: tuple[tuple[float, int], ...]
     cut: bool = False  # never smooth: charge what is cut off instead
-    _lines: list[Line] = field(default_factory=list, repr=False)
+    _lines: list[BallLine] = field(default_factory=list, repr=False)
 
     def hockey_sticks(self, x: arb, direction: Direction) -> Bounds:
         """See :class:`Sticks`."""
@@ -389,7 +389,7 @@ class InvertedSticks:
                 "and sample rates); use engine='auto'"
             )
 
-    def _line(self, widest: float) -> Line:
+    def _line(self, widest: float) -> BallLine:
         """A line for thresholds up to ``widest``, one that is laid already if possible."""
         for line in self._lines:
             if widest <= line.widest:
@@ -398,7 +398,7 @@ class InvertedSticks:
         self._lines.append(line)
         return line
 
-    def _lay(self, widest: float) -> Line:
+    def _lay(self, widest: float) -> BallLine:
         last, s = self._plan[0], arb(self.smoothing)
         squared = self.squared + s * s
         orders = self._orders(widest)
@@ -417,7 +417,7 @@ class InvertedSticks:
         large = -(-count // small)
         values += [acb(0)] * (small * large - count)
         rows = acb_mat([[values[a + small * b] for b in range(large)] for a in range(small)])
-        return Line(widest, period, rows, small, values[0].real, missing, late)
+        return BallLine(widest, period, rows, small, values[0].real, missing, late)
 
     def _samples(self, spacing: arb, count: int, squared: arb) -> list[acb]:
         values = [acb(1)] * count

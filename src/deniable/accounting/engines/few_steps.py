@@ -56,7 +56,7 @@ _BLOCK = 1 << 18  # of them at a time
 
 
 @dataclass(frozen=True, eq=False)
-class Grid:
+class DensityGrid:
     """Nodes first + h·i for f_1, …, f_k, and the strip |Im z| ≤ height in which they are bounded."""
 
     sigma: float
@@ -68,7 +68,7 @@ class Grid:
     height: float
 
     @classmethod
-    def of(cls, loss: PrivacyLoss, most_terms: float) -> Grid:
+    def of(cls, loss: PrivacyLoss, most_terms: float) -> DensityGrid:
         """Choose the nodes for a loss of one phase; one convolution may have so many terms.
 
         Raises
@@ -155,7 +155,7 @@ class Grid:
 class Density:
     """A positive function on the grid's first cells: values at nodes, their errors, bounds G on cells."""
 
-    grid: Grid
+    grid: DensityGrid
     values: FloatArray
     errors: FloatArray
     bounds: FloatArray  # one fewer than values
@@ -210,7 +210,7 @@ class Density:
 
 
 @dataclass(frozen=True, eq=False)
-class Law:
+class StepLaw:
     """Tails of a density between two nodes, given bounds on the masses outside them."""
 
     density: Density
@@ -261,7 +261,7 @@ class Law:
         return z
 
 
-def density(grid: Grid) -> Density:
+def density(grid: DensityGrid) -> Density:
     """f_k of all steps."""
     known = {1: _single(grid)}
 
@@ -273,7 +273,7 @@ def density(grid: Grid) -> Density:
     return of(grid.steps)
 
 
-def _single(grid: Grid) -> Density:
+def _single(grid: DensityGrid) -> Density:
     values = np.exp(-(grid.z**2) / 2) / math.sqrt(2 * math.pi)
     nearest = np.where(grid.z[:-1] > 0, grid.z[:-1], np.minimum(grid.z[1:], 0.0))
     bounds = np.exp((grid.height**2 - nearest**2) / 2) / math.sqrt(2 * math.pi)
@@ -363,7 +363,7 @@ class DirectTradeoff(LikelihoodRatioTradeoff):
 
     loss: PrivacyLoss
 
-    grid: Grid
+    grid: DensityGrid
 
     @classmethod
     def of(
@@ -380,12 +380,12 @@ class DirectTradeoff(LikelihoodRatioTradeoff):
             and 2 <= loss.steps[0] <= _MOST_STEPS
         )
         try:
-            return cls(loss, Grid.of(loss, most_terms), method=method) if few else None
+            return cls(loss, DensityGrid.of(loss, most_terms), method=method) if few else None
         except TooSlowError:
             return None
 
     @cached_property
-    def _laws(self) -> tuple[Law, Law, Law]:
+    def _laws(self) -> tuple[StepLaw, StepLaw, StepLaw]:
         """Densities of Z under "out", the same times ρ, and under "in"."""
         grid = self.grid
         out = density(grid)
@@ -395,10 +395,10 @@ class DirectTradeoff(LikelihoodRatioTradeoff):
         points, growth = _witnesses(self.loss)
         below, above = float(ndtr(low)) ** grid.steps, math.exp(float(np.min(growth - points * high)))
         up, inside = (
-            Law(out.times(factor), first, last, below * math.exp(factor[first]), above * math.exp(high - shift))
+            StepLaw(out.times(factor), first, last, below * math.exp(factor[first]), above * math.exp(high - shift))
             for factor, shift in ((grid.log_odds(grid.z), self.loss.lowest), (rise + self.loss.lowest, 0.0))
         )
-        return Law(out, first, last, below, above), up, inside
+        return StepLaw(out, first, last, below, above), up, inside
 
     def _at(self, z: FloatArray, threshold: FloatArray, upper: bool) -> Tails:
         """Tails at outcomes, accurate above or below them."""
