@@ -58,7 +58,7 @@ def test_direct_and_inversion_bracket_the_same_truth(log_sigma, log_rate, steps)
     mine, other = of(*phase), InvertedTradeoff(PrivacyLoss.of([dn.SubsampledGaussian(*phase)]))
     log_gamma = np.array([-3.0, -0.1, 0.0, 0.01, 0.3, 2.0])
     for way in ("add", "remove"):
-        for bracket, points in (("_roc_bracket", FPR), ("_stick_bracket", log_gamma)):
+        for bracket, points in (("_roc_bracket", FPR), ("_hockey_stick_bracket", log_gamma)):
             low, high = getattr(mine, bracket)(points, way)
             other_low, other_high = getattr(other, bracket)(points, way)
             assert np.all(low <= other_high * (1 + 1e-14))
