@@ -112,3 +112,12 @@ def test_it_composes_and_is_symmetric():
 def test_what_has_no_bound_is_refused(arguments, words):
     with pytest.raises(dn.InputError, match=words):
         dn.WithoutReplacement(*arguments)
+
+
+def test_rare_records_in_many_steps_have_a_bracket():
+    """Above one direction of the sampled pair, below its chain with the other one: both are known by other engines."""
+    t = dn.tradeoff(dn.WithoutReplacement(1.0, 100, 1_000_000, 1000))
+    one = dn.SubsampledGaussian(0.5, 1e-4, 1000)
+    assert dn.tradeoff(one).advantage(side="lower") <= t.advantage()
+    assert t.advantage(side="lower") <= dn.tradeoff(one, adjacency="replace").advantage()
+    assert t.advantage() - t.advantage(side="lower") < 1e-4

@@ -58,7 +58,9 @@ class _Tilt:
     @cached_property
     def offsets(self) -> FloatArray:
         """Tilts beside c, up and down, at which moments are kept."""
-        beside = np.exp2(np.arange(-2.0, 5.0 + math.log2(self.most) / 2)) / self.width
+        # of rare large losses the tail is that of one of them, not of the whole law's width: offsets down to about 1/2
+        least = min(-2.0, math.floor(math.log2(self.width)) - 1.0)
+        beside = np.exp2(np.arange(least, 5.0 + math.log2(self.most) / 2)) / self.width
         return np.concatenate([beside, -beside])
 
     @property
