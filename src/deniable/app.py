@@ -61,14 +61,15 @@ def _run_page() -> None:
         noise = _dial("noise multiplier", "noise", 0.2, 100.0, 1.0)
         rate = _dial("sampling rate", "rate", 1e-6, 1.0, 0.01)
         steps = int(st.number_input("steps", 1, 10_000_000, 5000, step=500))
+        person = int(st.number_input("records of a person, in or out together", 1, 1000, 1, key="person"))
         prior = st.slider("prior: how likely the record was in, before any attack (%)", 1, 99, 50) / 100
         fpr = _dial("false positive rate (%)", "fpr", 1e-4, 50.0, 1.0) / 100
         delta = 10.0 ** st.select_slider("δ", range(-12, -1), -5, format_func="1e{}".format)
-        _calibration(rate, steps, fpr, delta)
+        _calibration(rate, steps, person, fpr, delta)
     with right:
-        mechanism = dn.SubsampledGaussian(noise, rate, steps)
+        mechanism = dn.SubsampledGaussian(noise, rate, steps, person)
         try:
-            _numbers(_worker(noise, rate, steps), prior, fpr, delta)
+            _numbers(_worker(noise, rate, steps, person), person, prior, fpr, delta)
         except dn.InputError as error:
             st.error(str(error))
         _downloads(lambda: dn.assess(mechanism, prior=prior, fpr=[fpr], delta=delta), "run")
@@ -113,11 +114,12 @@ class _Worker:
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def _worker(noise: float, rate: float, steps: int) -> _Worker:
-    return _Worker(dn.tradeoff(dn.SubsampledGaussian(noise, rate, steps)), ThreadPoolExecutor(max_workers=1))
+def _worker(noise: float, rate: float, steps: int, person: int) -> _Worker:
+    curve = dn.tradeoff(dn.SubsampledGaussian(noise, rate, steps, person))
+    return _Worker(curve, ThreadPoolExecutor(max_workers=1))
 
 
-def _calibration(rate: float, steps: int, fpr: float, delta: float) -> None:
+def _calibration(rate: float, steps: int, person: int, fpr: float, delta: float) -> None:
     """Set a target and get the noise."""
     st.subheader("Noise for a target")
     kind = st.selectbox("target", list(_TARGETS), format_func=_TARGETS.__getitem__)
@@ -129,7 +131,7 @@ def _calibration(rate: float, steps: int, fpr: float, delta: float) -> None:
         asked: dict[str, Any] = {kind: target}
         asked |= {"fpr": fpr} if kind == "tpr" else {"delta": delta} if kind == "epsilon" else {}
         try:
-            noise = dn.calibrate(lambda s: dn.SubsampledGaussian(s, rate, steps), (0.2, 100.0), **asked)
+            noise = dn.calibrate(lambda s: dn.SubsampledGaussian(s, rate, steps, person), (0.2, 100.0), **asked)
         except dn.InputError as error:
             st.session_state["calibration"] = str(error)
             return
@@ -142,7 +144,7 @@ def _calibration(rate: float, steps: int, fpr: float, delta: float) -> None:
         st.info(message)
 
 
-def _numbers(worker: _Worker, prior: float, fpr: float, delta: float) -> None:
+def _numbers(worker: _Worker, person: int, prior: float, fpr: float, delta: float) -> None:
     """The numbers, each on the page as soon as it is known, then the ROC; ε may come after it where it is slow."""
     cells = [column.empty() for column in st.columns(5)]
     chart, words = st.empty(), st.empty()
@@ -167,8 +169,9 @@ def _numbers(worker: _Worker, prior: float, fpr: float, delta: float) -> None:
     if ready:
         show_epsilon()
     chart.plotly_chart(_roc(curve), width="stretch")
+    unit = "one record" if person == 1 else f"a person with all of {person} records"
     words.write(
-        "Provable upper bounds, each rounded up, for adding or removing one record; the attacker sees every step of "
+        f"Provable upper bounds, each rounded up, for adding or removing {unit}; the attacker sees every step of "
         f"the training. In plain words: an attacker who wrongly accuses {accused} non-members finds {found} members."
     )
     if not ready:

@@ -1,31 +1,72 @@
-"""A DP-SGD run named by three options."""
+"""A DP-SGD run named by three options, and the number of records that a person has in it."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from deniable._check import InputError, integer
 
 RUN_PANEL = "DP-SGD run"
+PERSON = "--records-per-person"
 Options = dict[str, float | None]
+PersonOption = Annotated[
+    float | None,
+    typer.Option(
+        PERSON,
+        help="Records of one person, added or removed together, each drawn by itself. [default: 1]",
+        rich_help_panel=RUN_PANEL,
+    ),
+]
 
 
-def run_options(noise_multiplier: float | None, sample_rate: float | None, steps: float | None) -> Options:
-    """Return the three options by the names that a person typed."""
-    return {"--noise-multiplier": noise_multiplier, "--sample-rate": sample_rate, "--steps": steps}
+def run_options(
+    noise_multiplier: float | None, sample_rate: float | None, steps: float | None, records_per_person: float | None
+) -> Options:
+    """Return the options by the names that a person typed."""
+    return {
+        "--noise-multiplier": noise_multiplier,
+        "--sample-rate": sample_rate,
+        "--steps": steps,
+        PERSON: records_per_person,
+    }
 
 
 def is_given(run: Options) -> bool:
-    """Return whether any of the three was given."""
+    """Return whether any of the options was given."""
     return any(value is not None for value in run.values())
 
 
+def person(records: float | None) -> int:
+    """Return the number of records of a person, 1 if none was given."""
+    return 1 if records is None else integer("records_per_person", records, at_least=1)
+
+
 def mechanism(run: Options) -> Any:
-    """Return the run as a mechanism; all three options are needed."""
+    """Return the run as a mechanism; all options but the last are needed."""
     import deniable as dn
 
-    sigma, rate, steps = run.values()
+    sigma, rate, steps, records = run.values()
     if sigma is None or rate is None or steps is None:
-        missing = ", ".join(name for name, value in run.items() if value is None)
+        missing = ", ".join(name for name, value in run.items() if value is None and name != PERSON)
         raise InputError(f"a DP-SGD run needs --noise-multiplier, --sample-rate and --steps; missing: {missing}")
-    return dn.SubsampledGaussian(sigma, rate, integer("steps", steps, at_least=1))
+    return dn.SubsampledGaussian(sigma, rate, integer("steps", steps, at_least=1), person(records))
+
+
+def of_persons(recorded: Any, records: float | None) -> Any:
+    """Return a run that was read from a file for persons of so many records; refuse what is not Poisson sampling."""
+    import deniable as dn
+
+    count = person(records)
+    if count == 1:
+        return recorded
+    parts: Any = recorded.mechanisms if isinstance(recorded, dn.Composition) else (recorded,)
+    for part in parts:
+        if not isinstance(part, dn.SubsampledGaussian):
+            raise InputError(
+                f"{PERSON} must be 1 for {type(part).__name__}: several records of a person are served for "
+                "Poisson-sampled steps only; in Python, t.group(k) bounds any other curve"
+            )
+    phases = [dn.SubsampledGaussian(p.noise_multiplier, p.sample_rate, p.steps, count) for p in parts]
+    return phases[0] if len(phases) == 1 else dn.Composition(phases)

@@ -22,7 +22,7 @@ from deniable.cli._report import (
     code,
     show,
 )
-from deniable.cli._run import RUN_PANEL, Options, mechanism, run_options
+from deniable.cli._run import PERSON, RUN_PANEL, Options, PersonOption, mechanism, of_persons, run_options
 
 DATA = "Data and model"
 OUTPUT = "Output"
@@ -69,6 +69,7 @@ def assess(
         float | None, typer.Option(help="Probability that a record enters a step.", rich_help_panel=RUN_PANEL)
     ] = None,
     steps: Annotated[float | None, typer.Option(help="Number of steps.", rich_help_panel=RUN_PANEL)] = None,
+    records_per_person: PersonOption = None,
     opacus: Annotated[
         Path | None,
         typer.Option(help="File of an Opacus accountant's state_dict or of a checkpoint.", rich_help_panel=RUN_PANEL),
@@ -113,14 +114,16 @@ def assess(
             raise InputError("--save-model goes with data: a training run has no model here to be saved")
         require("skops.io", purpose="writing a .skops model")
     limits = checked_policy(policy)
-    run = run_options(noise_multiplier, sample_rate, steps)
+    run = run_options(noise_multiplier, sample_rate, steps, records_per_person)
     sources = {"data": data, "--opacus": opacus, "--history": history, **run}
-    given = [name for name, value in sources.items() if value is not None]
+    given = [name for name, value in sources.items() if value is not None and name != PERSON]
     if len([name for name in given if name not in run]) + bool(set(given) & set(run)) != 1:
         raise InputError(
             "give exactly one thing to assess: data with --target and --epsilon; or --noise-multiplier, --sample-rate "
             f"and --steps; or --history; or --opacus (got: {', '.join(given) or 'nothing'})"
         )
+    if data is not None and records_per_person is not None:
+        raise InputError(f"{PERSON} goes with a DP-SGD run, --history or --opacus, not with data")
     import deniable as dn
     from deniable.report import with_limit
 
@@ -151,7 +154,7 @@ def _mechanism(opacus: Path | None, history: Path | None, run: Options) -> Any:
     from deniable.integrations.run_files import read_history, read_opacus
 
     if opacus is not None:
-        return read_opacus(opacus)
+        return of_persons(read_opacus(opacus), run[PERSON])
     if history is not None:
-        return read_history(history)
+        return of_persons(read_history(history), run[PERSON])
     return mechanism(run)

@@ -14,7 +14,7 @@ from deniable._files import check_writable
 from deniable._progress import stage
 from deniable.cli._app import JsonFlag, app, command_line, examples
 from deniable.cli._report import FullOption, LanguageOption, MetaOption, PolicyOption, checked_policy, code, show
-from deniable.cli._run import Options, is_given, mechanism, run_options
+from deniable.cli._run import PERSON, Options, PersonOption, is_given, mechanism, run_options
 
 PROMISE = "Promise to compare with"
 
@@ -39,6 +39,7 @@ def audit(
     noise_multiplier: Annotated[float | None, typer.Option(help="Of a DP-SGD run.", rich_help_panel=PROMISE)] = None,
     sample_rate: Annotated[float | None, typer.Option(help="Of a DP-SGD run.", rich_help_panel=PROMISE)] = None,
     steps: Annotated[float | None, typer.Option(help="Of a DP-SGD run.", rich_help_panel=PROMISE)] = None,
+    records_per_person: PersonOption = None,
     out: Annotated[Path | None, typer.Option(help="Also write the report: .html, .json or .md.")] = None,
     policy: PolicyOption = None,
     meta: MetaOption = None,
@@ -53,7 +54,7 @@ def audit(
     import deniable as dn
     from deniable.audit import read_scores
 
-    promise = promised(epsilon, delta, mu, run_options(noise_multiplier, sample_rate, steps))
+    promise = promised(epsilon, delta, mu, run_options(noise_multiplier, sample_rate, steps, records_per_person))
     inside, outside = read_scores(scores, score=score, member=member)
     sign = -1.0 if reverse else 1.0
     with warnings.catch_warnings(record=True) as told:
@@ -74,7 +75,8 @@ def promised(epsilon: float | None, delta: float, mu: float | None, run: Options
     import deniable as dn
 
     if (epsilon is not None) + (mu is not None) + is_given(run) > 1:
-        raise InputError("give one promise: --epsilon with --delta, or --mu, or a DP-SGD run")
+        hint = f"; {PERSON} belongs to a DP-SGD run" if run[PERSON] is not None else ""
+        raise InputError(f"give one promise: --epsilon with --delta, or --mu, or a DP-SGD run{hint}")
     if epsilon is not None:
         return dn.ApproximateDP(epsilon, delta)
     if mu is not None:

@@ -11,7 +11,7 @@ from deniable._files import to_json
 from deniable._shown import shown
 from deniable.cli._app import FINE, MISSED, JsonFlag, PlotOption, PriorOption, app, examples
 from deniable.cli._picture import checked_picture, draw
-from deniable.cli._run import RUN_PANEL, Options, is_given, mechanism, run_options
+from deniable.cli._run import RUN_PANEL, Options, PersonOption, is_given, mechanism, run_options
 
 Target = Literal["advantage", "accuracy", "precision", "eta"]
 _PROOF_FPR, _PROOF_DELTA = 1e-3, 1e-5
@@ -65,11 +65,12 @@ def bound(
     steps: Annotated[
         float | None, typer.Option(help="With --proof: number of steps.", rich_help_panel=RUN_PANEL)
     ] = None,
+    records_per_person: PersonOption = None,
     as_json: JsonFlag = False,
     plot: PlotOption = None,
 ) -> int:
     """Say what an (ε, δ) guarantee means: advantage, accuracy, right accusations, secrets guessed, records replaced."""
-    run = run_options(noise_multiplier, sample_rate, steps)
+    run = run_options(noise_multiplier, sample_rate, steps, records_per_person)
     if proof:
         if plot is not None:
             raise InputError("--plot draws no proof; leave out --plot or --proof")

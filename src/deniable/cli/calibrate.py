@@ -10,6 +10,7 @@ from deniable._check import InputError, integer
 from deniable._files import to_json
 from deniable._progress import stage
 from deniable.cli._app import JsonFlag, app, examples
+from deniable.cli._run import PersonOption, person
 
 
 @app.command(
@@ -17,11 +18,13 @@ from deniable.cli._app import JsonFlag, app, examples
         "deniable calibrate --sample-rate 0.01 --steps 5000 --advantage 0.1",
         "deniable calibrate --sample-rate 0.01 --steps 5000 --tpr 1e-4 --fpr 1e-5 --json",
         "deniable calibrate --sample-rate 0.01 --steps 5000 --reconstruction 0.01 --baseline 0.001",
+        "deniable calibrate --sample-rate 0.01 --steps 500 --advantage 0.1 --records-per-person 4",
     )
 )
 def calibrate(
     sample_rate: Annotated[float, typer.Option(help="Probability with which a record enters a step, in (0, 1].")],
     steps: Annotated[float, typer.Option(help="Number of DP-SGD steps.")],
+    records_per_person: PersonOption = None,
     advantage: Annotated[float | None, typer.Option(help="Target: advantage at a prior of one half.")] = None,
     tpr: Annotated[float | None, typer.Option(help="Target: true positive rate at --fpr.")] = None,
     fpr: Annotated[float | None, typer.Option(help="False positive rate at which --tpr is asked for.")] = None,
@@ -55,16 +58,16 @@ def calibrate(
             "no target given; add --advantage, --tpr with --fpr, --accuracy with --prior, --epsilon with --delta, or "
             "--reconstruction with --baseline"
         )
-    n_steps = integer("steps", steps, at_least=1)
+    n_steps, records = integer("steps", steps, at_least=1), person(records_per_person)
     adjacency = "replace" if replace else "add-remove"
     with stage(f"looking for the noise of {n_steps:,} steps"):
         noise = dn.calibrate(
-            lambda sigma: dn.SubsampledGaussian(sigma, sample_rate, n_steps),
+            lambda sigma: dn.SubsampledGaussian(sigma, sample_rate, n_steps, records),
             bracket=(low, high),
             adjacency=adjacency,
             **target,
         )
-        reached = dn.tradeoff(dn.SubsampledGaussian(noise, sample_rate, n_steps), adjacency=adjacency)
+        reached = dn.tradeoff(dn.SubsampledGaussian(noise, sample_rate, n_steps, records), adjacency=adjacency)
         facts = _reached(reached, target)
     if as_json:
         found = {"noise_multiplier": noise, "advantage": reached.advantage(), "target": target}

@@ -7,12 +7,13 @@ from typing import Annotated, Any
 
 import typer
 
-from deniable._check import InputError
+from deniable._check import InputError, integer
 from deniable._files import plain, to_json
 from deniable._shown import shown
 from deniable.cli._app import FINE, JsonFlag, PlotOption, PriorOption, app, examples
 from deniable.cli._picture import checked_picture, draw
 from deniable.cli._report import PolicyOption, checked_policy, code
+from deniable.cli._run import PERSON, PersonOption, person
 
 
 @app.command(
@@ -27,6 +28,7 @@ def compare(
         list[str],
         typer.Argument(help="Two or more: an assessment's .json, or noise_multiplier,sample_rate,steps."),
     ],
+    records_per_person: PersonOption = None,
     prior: PriorOption = 0.5,
     plot: PlotOption = None,
     policy: PolicyOption = None,
@@ -39,7 +41,7 @@ def compare(
     if len(runs) > len(ascii_uppercase):
         raise InputError(f"at most {len(ascii_uppercase)} runs can stand side by side, got {len(runs)}")
     limits = checked_policy(policy)
-    made = [_assessment(run, prior, limits) for run in runs]
+    made = [_assessment(run, records_per_person, prior, limits) for run in runs]
     found = side_by_side(*made)
     worst = max(code(one, limits) for one in made)
     draw(found, picture)
@@ -71,10 +73,12 @@ def compare(
     return worst
 
 
-def _assessment(run: str, prior: float, policy: Any) -> Any:
+def _assessment(run: str, records_per_person: float | None, prior: float, policy: Any) -> Any:
     import deniable as dn
 
     if run.endswith(".json"):
+        if records_per_person is not None:
+            raise InputError(f"{PERSON} goes with runs given as numbers; {run!r} was assessed for persons of its own")
         read = dn.Assessment.from_json(run)
         return read if policy is None else read.decide(policy)
     parts = run.split(",")
@@ -82,4 +86,5 @@ def _assessment(run: str, prior: float, policy: Any) -> Any:
         sigma, rate, steps = (float(part) for part in parts)
     except ValueError:
         raise InputError(f"run must be a .json file or noise_multiplier,sample_rate,steps, got {run!r}") from None
-    return dn.assess(dn.SubsampledGaussian(sigma, rate, steps), prior=prior, policy=policy)  # type: ignore[arg-type]
+    ran = dn.SubsampledGaussian(sigma, rate, integer("steps", steps, at_least=1), person(records_per_person))
+    return dn.assess(ran, prior=prior, policy=policy)

@@ -12,6 +12,7 @@ from deniable._progress import stage
 from deniable._shown import shown
 from deniable.cli._app import MISSED, FprOption, JsonFlag, PlotOption, app, examples
 from deniable.cli._picture import checked_picture, draw
+from deniable.cli._run import PersonOption, person
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,6 +30,7 @@ def plan(
     fpr: FprOption,
     batch_size: Annotated[float, typer.Option(help="Expected batch size of DP-SGD.")],
     epochs: Annotated[float, typer.Option(help="Passes over the training set.")] = 1.0,
+    records_per_person: PersonOption = None,
     rate: Annotated[
         list[float] | None,
         typer.Option(help="Rate at which to thin the pool; may be repeated [default: twelve below the target]."),
@@ -53,6 +55,7 @@ def plan(
             rates=rate,
             noise_multipliers=(low, high),
             delta=delta,
+            records_per_person=person(records_per_person),
         )
     frame = found.to_frame()
     if as_json:

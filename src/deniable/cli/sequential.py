@@ -13,7 +13,7 @@ from deniable._check import InputError
 from deniable._files import to_json
 from deniable.cli._app import MISSED, JsonFlag, PlotOption, app, examples
 from deniable.cli._picture import checked_picture, draw
-from deniable.cli._run import run_options
+from deniable.cli._run import PersonOption, run_options
 from deniable.cli.audit import PROMISE, promised
 
 
@@ -33,6 +33,7 @@ def sequential(
     noise_multiplier: Annotated[float | None, typer.Option(help="Of a DP-SGD run.", rich_help_panel=PROMISE)] = None,
     sample_rate: Annotated[float | None, typer.Option(help="Of a DP-SGD run.", rich_help_panel=PROMISE)] = None,
     steps: Annotated[float | None, typer.Option(help="Of a DP-SGD run.", rich_help_panel=PROMISE)] = None,
+    records_per_person: PersonOption = None,
     plot: PlotOption = None,
     as_json: JsonFlag = False,
 ) -> None:
@@ -42,7 +43,7 @@ def sequential(
     However often one looks, a true promise is called violated with probability at most 1 − confidence.
     """
     picture = checked_picture(plot)
-    promise = promised(epsilon, delta, mu, run_options(noise_multiplier, sample_rate, steps))
+    promise = promised(epsilon, delta, mu, run_options(noise_multiplier, sample_rate, steps, records_per_person))
     if promise is None:
         raise InputError("a sequential audit judges a promise: give --epsilon, --mu or a DP-SGD run")
     import deniable as dn

@@ -183,6 +183,11 @@ def _clt_square(mechanism: Mechanism) -> float:
         case SubsampledGaussian(sigma, rate, steps, 1):
             with np.errstate(over="ignore"):
                 return float(steps * rate**2 * np.expm1(1 / np.float64(sigma) ** 2))
+        case SubsampledGaussian():
+            raise InputError(
+                "mechanism must be of one record a person (records_per_person=1): the limit theorem is for those, got "
+                f"{mechanism!r}"
+            )
         case GaussianDP(mu):
             return mu**2
         case _:

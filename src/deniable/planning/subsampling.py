@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deniable._check import FloatArray, InputError, number, numbers
+from deniable._check import FloatArray, InputError, integer, number, numbers
 from deniable._optional import require
 from deniable.accounting.door import tradeoff
 from deniable.curves import ApproximateTradeoff
@@ -129,6 +129,7 @@ def plan_subsampling(
     rates: ArrayLike | None = None,
     noise_multipliers: tuple[float, float] = (0.3, 100.0),
     delta: float | None = None,
+    records_per_person: int = 1,
 ) -> SubsamplingPlan:
     """Return, for each rate at which the pool may be thinned, the least noise that keeps a precision target.
 
@@ -151,6 +152,9 @@ def plan_subsampling(
         Range (low, high) in which to look for the noise multiplier.
     delta
         If given, ε at this δ is reported as well, and what it says about precision.
+    records_per_person
+        If above 1, the pool is thinned by persons: all of at most so many records of a person are held back or none,
+        the record asked about is a person, and batches draw that person's records one by one.
 
     Notes
     -----
@@ -166,6 +170,7 @@ def plan_subsampling(
     if delta is not None:
         number("delta", delta, above=0.0, below=1.0)
     tried = target * np.geomspace(0.02, 0.8, 12) if rates is None else rates
+    person = integer("records_per_person", records_per_person, at_least=1)
     thinning = np.unique(numbers("rates", tried, above=0.0, below=1.0, hint="the whole pool has no secret prior"))
     if not np.any(thinning < target):
         raise InputError(
@@ -175,7 +180,7 @@ def plan_subsampling(
     sample_rate = np.minimum(batch / (thinning * pool), 1.0)
     steps = np.ceil(passes / sample_rate * (1 - 1e-12))
     rows = [
-        _row(float(t), float(q), int(n), target, alpha, (low, high), delta)
+        _row(float(t), float(q), int(n), target, alpha, (low, high), delta, person)
         for t, q, n in zip(thinning, sample_rate, steps, strict=True)
     ]
     noise, kept, even, from_dp, epsilon = (np.array(column) for column in zip(*rows, strict=True))
@@ -209,6 +214,7 @@ def _row(
     fpr: float,
     noise_multipliers: tuple[float, float],
     delta: float | None,
+    records_per_person: int,
 ) -> tuple[float, float, float, float, float]:
     """Least noise, precision at prior T and ½, precision from (ε, δ), ε; (∞, NaN, …) if nothing in range will do."""
     nothing = (math.inf, math.nan, math.nan, math.nan, math.nan)
@@ -218,7 +224,7 @@ def _row(
         return nothing
 
     def make(sigma: float) -> SubsampledGaussian:
-        return SubsampledGaussian(sigma, sample_rate, steps)
+        return SubsampledGaussian(sigma, sample_rate, steps, records_per_person)
 
     low, high = noise_multipliers
     limit = min(allowed * (1 - 1e-12), 1.0)

@@ -16,6 +16,7 @@ from deniable.report.decision import Decision
 from deniable.report.policy import Policy
 
 _TOLERANCE = 1e-4  # relative; what is found is on the side that meets the policy
+_COARSE = 0.02  # the same for persons of several records, whose curves take seconds each
 _FAR = 1e4  # parameters are searched up to this factor away from what ran
 _HOPELESS = ("No setting of a single parameter of this mechanism meets the policy within a factor of 10,000.",)
 _MOST_PHASES = 12  # a composition of more is not searched
@@ -121,11 +122,11 @@ def settings(mechanism: Mechanism | PrivateFit, targets: list[dict[str, float]])
         return _together(mechanism, targets)
     what: Any = mechanism  # a frozen dataclass, as all are that describe themselves by their parameters
     names = {field.name for field in fields(what)} if is_dataclass(what) else set()
-    knobs = [knob for knob in _KNOBS if knob.field in names]
+    knobs = [knob for knob in _KNOBS if knob.field in names][: 1 if _is_slow(mechanism) else None]
     said = []
     for knob in knobs:
         old = getattr(what, knob.field)
-        new = _met(partial(_with, what, knob.field), old, knob, targets)
+        new = _met(partial(_with, what, knob.field), old, knob, targets, _tolerance(mechanism))
         if new is not None:
             said.append(knob.words(old, new))
     return said if knobs else None
@@ -146,7 +147,8 @@ def _together(mechanism: Composition, targets: list[dict[str, float]]) -> list[s
     def scaled(factor: float) -> Mechanism:
         return Composition([replace(part, noise_multiplier=factor * part.noise_multiplier) for part in phases])
 
-    factor = _met(scaled, 1.0, _Knob("noise", True, _noise("")), targets)
+    tolerance = max(map(_tolerance, phases))
+    factor = _met(scaled, 1.0, _Knob("noise", True, _noise("")), targets, tolerance)
     times = "" if factor is None else shown(factor, "number", "upper", 5)
     return [] if factor is None else [f"Noise: {times} times the noise in every phase."]
 
@@ -160,7 +162,22 @@ def _fit_again(fit: PrivateFit, targets: list[dict[str, float]]) -> list[str]:
     return [f"Promise: fit again with advantage={goal} (--advantage {goal}); more records keep the model useful."]
 
 
-def _met(make: Callable[[Any], Mechanism], old: Any, knob: _Knob, targets: list[dict[str, float]]) -> Any:
+def _is_slow(mechanism: Mechanism) -> bool:
+    """Whether curves take so long that only the noise is searched, and coarsely: persons of several records."""
+    return isinstance(mechanism, SubsampledGaussian) and mechanism.records_per_person > 1
+
+
+def _tolerance(mechanism: Mechanism) -> float:
+    return _COARSE if _is_slow(mechanism) else _TOLERANCE
+
+
+def _met(
+    make: Callable[[Any], Mechanism],
+    old: Any,
+    knob: _Knob,
+    targets: list[dict[str, float]],
+    tolerance: float = _TOLERANCE,
+) -> Any:
     """The value of a parameter, as near to ``old`` as possible, that meets all targets, or None."""
     if not old > 0 or old == float("inf") or (knob.integer and old <= 1):
         return None
@@ -170,7 +187,7 @@ def _met(make: Callable[[Any], Mechanism], old: Any, knob: _Knob, targets: list[
         best: Any = old
         for one in targets:
             if not _leak(tradeoff(make(best)), one) <= _limit(one):
-                best = calibrate(make, bracket, integer=knob.integer, tolerance=_TOLERANCE, **one)  # type: ignore[arg-type]
+                best = calibrate(make, bracket, integer=knob.integer, tolerance=tolerance, **one)  # type: ignore[arg-type]
                 bracket = (best, bracket[1]) if knob.more_is_safer else (bracket[0], best)
         curve = tradeoff(make(best))
         return best if all(_leak(curve, one) <= _limit(one) for one in targets) else None

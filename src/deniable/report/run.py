@@ -82,12 +82,21 @@ def assess_run(source: Any, asked: Asked) -> Assessment:
     return assess_mechanism(source.mechanism if isinstance(source, PrivateRun) else from_opacus(source), asked)
 
 
+_PERSONS = (
+    "A record stands for a person: all records of a person (records_per_person in what ran) are added or removed "
+    "together, and each is drawn and clipped by itself."
+)
+
+
 def _assumptions(bound: Tradeoff, source: Mechanism | Tradeoff) -> Assumptions:
     """Those of the curve; of several steps also that nobody chose the later ones by the earlier ones."""
     several = isinstance(source, Composition) or (isinstance(source, SubsampledGaussian) and source.steps > 1)
     notes = bound.assumptions.notes
     if several and FIXED_BEFOREHAND not in notes:
         notes = (*notes, FIXED_BEFOREHAND)
+    parts = source.mechanisms if isinstance(source, Composition) else (source,)
+    if any(isinstance(part, SubsampledGaussian) and part.records_per_person > 1 for part in parts):
+        notes = (*notes, _PERSONS)
     return replace(bound.assumptions, notes=notes)
 
 
@@ -99,7 +108,9 @@ def describe(mechanism: Mechanism) -> str:
             return f"DP-SGD: noise multiplier {sigma:g}, sample rate {rate:g}, {steps:,} steps{whose}"
         case Composition(parts) if all(isinstance(part, SubsampledGaussian) for part in parts):
             steps = sum(part.steps for part in parts if isinstance(part, SubsampledGaussian))
-            return f"DP-SGD: {len(parts)} phases, {steps:,} steps"
+            several = {part.records_per_person for part in parts if isinstance(part, SubsampledGaussian)}
+            whose = "" if several == {1} else f", persons of up to {max(several)} records"
+            return f"DP-SGD: {len(parts)} phases, {steps:,} steps{whose}"
         case DPEBM():
             stated = f"({mechanism.promised_epsilon:g}, {mechanism.promised_delta:g})"
             return f"A private explainable boosting machine, stated to be {stated}-DP"

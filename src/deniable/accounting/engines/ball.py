@@ -69,14 +69,19 @@ class BallTradeoff(Tradeoff):
             for part in parts:
                 if isinstance(part, GaussianDP):
                     squared += arb(part.mu) ** 2
-                elif isinstance(part, SubsampledGaussian) and part.records_per_person == 1:
+                elif isinstance(part, SubsampledGaussian) and (part.records_per_person == 1 or part.sample_rate == 1):
                     if part.sample_rate == 1:
-                        squared += part.steps / arb(part.noise_multiplier) ** 2
+                        squared += part.steps * (part.records_per_person / arb(part.noise_multiplier)) ** 2
                     else:
                         merged[part.noise_multiplier, part.sample_rate] += part.steps
                 elif isinstance(part, PureDP | ApproximateDP):
                     randomized_responses[part.epsilon] += 1
                     kept *= 1 - arb(getattr(part, "delta", 0.0))
+                elif isinstance(part, SubsampledGaussian):
+                    raise InputError(
+                        "engine 'ball' serves persons of one record: records_per_person must be 1 where sample_rate "
+                        f"is below 1, got {part.records_per_person}; leave out engine (or --proof)"
+                    )
                 else:
                     raise InputError(
                         f"engine 'ball' serves SubsampledGaussian, GaussianDP, PureDP and ApproximateDP, got {part!r}"
