@@ -301,3 +301,56 @@ def test_bad_tables_are_refused_in_words(name, what):
     call = TABLES[name]
     with pytest.raises(dn.InputError):
         call.function(TABLE_BAD[what](call.values))
+
+
+# -- what ran ---------------------------------------------------------------------------------------------------------
+RAN = {
+    dn.mechanisms.Laplace: {"scale": 1.0, "sensitivity": 1.0, "steps": 2, "sample_rate": 0.5},
+    dn.mechanisms.DiscreteLaplace: {"scale": 1.0, "sensitivity": 1, "steps": 2, "sample_rate": 0.5},
+    dn.mechanisms.DiscreteGaussian: {"sigma": 1.0, "sensitivity": 1, "steps": 2, "sample_rate": 0.5},
+    dn.mechanisms.RandomizedResponse: {"epsilon": 1.0, "categories": 3, "steps": 2},
+    dn.mechanisms.BoundedRange: {"epsilon": 1.0, "steps": 2},
+    dn.mechanisms.TruncatedPoisson: {
+        "noise_multiplier": 1.0, "sample_rate": 0.5, "steps": 2, "max_batch": 5, "n_records": 8,
+    },
+    dn.mechanisms.ShuffledBatches: {"noise_multiplier": 1.0, "batches": 2, "epochs": 2},
+    dn.mechanisms.RandomAllocation: {"noise_multiplier": 1.0, "batches": 2, "epochs": 2, "batches_per_record": 1},
+    dn.mechanisms.NoisyGradientDescent: {
+        "noise_multiplier": 1.0, "steps": 2, "strong_convexity": 0.5, "smoothness": 1.0, "step_size": 0.5,
+    },
+    dn.mechanisms.ZeroConcentratedDP: {"rho": 0.5, "xi": 0.25},
+    dn.SubsampledGaussian: {"noise_multiplier": 1.0, "sample_rate": 0.5, "steps": 2, "records_per_person": 2},
+    dn.GaussianFilter: {"mu": 1.0},
+}  # fmt: skip
+NO_NUMBER = [np.nan, -1.0, -np.inf, np.inf, "1", None, True, 1j, [1.0], np.array([1.0]), pd.NA, pd.Series([1.0])]
+
+
+@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, given in RAN.items() for name in given])
+def test_parameters_of_what_ran(kind, name):
+    given = RAN[kind]
+    for bad in NO_NUMBER:
+        with pytest.raises(dn.InputError) as error:
+            kind(**given | {name: bad})
+        assert "must be" in str(error.value)
+    value = given[name]
+    if kind is not dn.GaussianFilter:
+        for kept in (np.float32(value), np.float64(value)):
+            assert kind(**given | {name: kept}) == kind(**given)
+            assert type(getattr(kind(**given | {name: kept}), name)) is type(value)
+
+
+VECTORS = {
+    "FinitePair p": lambda a: dn.mechanisms.FinitePair(a, [0.5, 0.5]),
+    "FinitePair q": lambda a: dn.mechanisms.FinitePair([0.5, 0.5], a),
+    "RenyiDP epsilons": lambda a: dn.mechanisms.RenyiDP([2.0, 4.0], a),
+}
+
+
+@pytest.mark.parametrize("name", VECTORS)
+def test_vectors_of_what_ran(name):
+    make, values = VECTORS[name], np.array([0.25, 0.75])
+    for keep in (np.asarray, list, tuple, pd.Series, readonly, np.float32):
+        assert make(keep(values)) == make(values)
+    for bad in ([np.nan, 1.0], [-0.5, 1.5], ["a", "b"], [0.25, None], [], [[0.25, 0.75]], [1.0], None, 1j):
+        with pytest.raises(dn.InputError):
+            make(bad)
