@@ -24,7 +24,7 @@ class Outcome:
     """What became of a call.
 
     ``status`` is "done", "slow" (ended at the CPU limit), "raised" (``value`` is the traceback) or "died".
-    ``partial`` holds what the call had reported by then.
+    ``partial`` holds what the call had reported by then, ``peak_bytes`` what it needed beyond what the parent held.
     """
 
     status: str
@@ -50,7 +50,9 @@ def isolated(call: Callable[[Callable[[Any], None]], Any], cpu_limit: float) -> 
         _, status, usage = os.wait4(child, 0)
         file.seek(0)
         reported = list(_records(file))
-    seconds, peak = usage.ru_utime + usage.ru_stime, usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    before = next((value for kind, value in reported if kind == "start"), 0)
+    unit = 1 if sys.platform == "darwin" else 1024
+    seconds, peak = usage.ru_utime + usage.ru_stime, max(usage.ru_maxrss - before, 0) * unit
     partial = [value for kind, value in reported if kind == "partial"]
     if reported and reported[-1][0] in ("done", "raised"):
         return Outcome(*reported[-1], partial, seconds, peak)
@@ -76,6 +78,7 @@ def _child(call: Callable[[Callable[[Any], None]], Any], cpu_limit: float, file:
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
     resource.setrlimit(resource.RLIMIT_AS, (_ADDRESSES, _ADDRESSES))
     signal.signal(signal.SIGXCPU, signal.SIG_DFL)
+    write("start", used.ru_maxrss)
     try:
         write("done", call(lambda value: write("partial", value)))
     except BaseException:

@@ -224,7 +224,7 @@ def test_two_fits_differ_and_keep_their_noise_scale():
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (MembershipPrivate(DecisionTreeClassifier(), eta=0.1), "get_parameters"),
+        (MembershipPrivate(DecisionTreeClassifier(), eta=0.1), "PrivateClassifier"),
         (MembershipPrivate(Ridge(), eta=0.0), "eta"),
         (MembershipPrivate(Ridge(), eta=0.1, noise="cauchy"), "noise"),
         (MembershipPrivate(Ridge(), eta=0.1, clip=(1.0,)), "clip"),

@@ -63,7 +63,8 @@ class GaussianMixtureTradeoff(Tradeoff):
             found[k : k + rows] = np.sum(sticks * law.p, axis=1)
         error = law.relative_error + 64 * EPS
         extra = law.only[0] * (1 + sign * 8 * EPS) + (law.lost[0] if side == "upper" else 0.0)
-        return found * (1 + sign * error) + extra
+        found = found * (1 + sign * error) + extra
+        return np.nextafter(found, np.inf) if side == "upper" else found  # products may have underflowed
 
     def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
         if direction == "remove":

@@ -120,16 +120,20 @@ class GridTradeoff(Tradeoff):
         first, second = (max(mass * (1 + slack) + slack, 0.0) if mass > 0 else 0.0 for mass in (sure, missing))
         return first, second
 
+    def _unknown_at(self, log_gamma: float, direction: Direction) -> float:
+        """Upper bound without a lattice of its own: H falls with γ, so that H_1 bounds it on the right of 1."""
+        return self._hockey_stick_at(0.0, direction, "upper") if log_gamma > 0 else 1.0
+
     def _hockey_stick_at(self, log_gamma: float, direction: Direction, side: Side) -> float:
         try:
             lattice = self._lattice(log_gamma, direction, side)
             if not lattice.holds(log_gamma):
                 lattice = self._composed(log_gamma, direction, side)
         except TooSlowError:
-            return float(side == "upper")
+            return self._unknown_at(log_gamma, direction) if side == "upper" else 0.0
         level = log_gamma + (lattice.paid if side == "lower" else 0.0)
         if side == "upper" and not lattice.holds(level):  # the best test against the discrete pair is not known there
-            return 1.0
+            return self._unknown_at(log_gamma, direction)
         index = lattice.index(np.array([level]))
         if lattice.bias:  # merged losses are known about: the best test near there
             index = index + np.arange(-_NEAR, _NEAR + 1.0)

@@ -17,6 +17,7 @@ from scipy.special import ndtr
 from deniable._check import FloatArray, InputError
 from deniable.accounting.engines.binomial import binomial
 from deniable.accounting.steps.base import EPS, LossCells, Step, joined, tilted_moments
+from deniable.accounting.transform.nodes import TooSlowError
 
 _DEEP = 90.0  # nats below the largest density at which a law ends
 _MOST_TERMS = 1 << 16
@@ -85,6 +86,8 @@ class GaussianMixtureStep(Step):
         for c in {0.0, 1.0, tilt}:
             density = c * loss - u**2 / 2
             seen = np.flatnonzero(density > density.max() - _DEEP)
+            if seen.size == 0:  # so far out that neighbouring densities cannot be told in floating point
+                raise TooSlowError(f"the law tilted by {tilt:g} is too far out")
             ends += [float(u[max(seen[0] - 1, 0)]), float(u[min(seen[-1] + 1, u.size - 1)])]
         return min(ends), max(ends)
 
