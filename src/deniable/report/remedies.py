@@ -30,6 +30,7 @@ class _Knob:
     more_is_safer: bool
     words: Callable[[Any, Any], str]
     integer: bool = False
+    tolerance: float = _TOLERANCE
 
 
 def _noise(name: str) -> Callable[[Any, Any], str]:
@@ -126,7 +127,8 @@ def settings(mechanism: Mechanism | PrivateFit, targets: list[dict[str, float]])
     said = []
     for knob in knobs:
         old = getattr(what, knob.field)
-        new = _met(partial(_with, what, knob.field), old, knob, targets, _tolerance(mechanism))
+        turned = replace(knob, tolerance=_tolerance(mechanism))
+        new = _met(partial(_with, what, knob.field), old, turned, targets)
         if new is not None:
             said.append(knob.words(old, new))
     return said if knobs else None
@@ -147,8 +149,8 @@ def _together(mechanism: Composition, targets: list[dict[str, float]]) -> list[s
     def scaled(factor: float) -> Mechanism:
         return Composition([replace(part, noise_multiplier=factor * part.noise_multiplier) for part in phases])
 
-    tolerance = max(map(_tolerance, phases))
-    factor = _met(scaled, 1.0, _Knob("noise", True, _noise("")), targets, tolerance)
+    knob = _Knob("noise", True, _noise(""), tolerance=max(map(_tolerance, phases)))
+    factor = _met(scaled, 1.0, knob, targets)
     times = "" if factor is None else shown(factor, "number", "upper", 5)
     return [] if factor is None else [f"Noise: {times} times the noise in every phase."]
 
@@ -171,13 +173,7 @@ def _tolerance(mechanism: Mechanism) -> float:
     return _COARSE if _is_slow(mechanism) else _TOLERANCE
 
 
-def _met(
-    make: Callable[[Any], Mechanism],
-    old: Any,
-    knob: _Knob,
-    targets: list[dict[str, float]],
-    tolerance: float = _TOLERANCE,
-) -> Any:
+def _met(make: Callable[[Any], Mechanism], old: Any, knob: _Knob, targets: list[dict[str, float]]) -> Any:
     """The value of a parameter, as near to ``old`` as possible, that meets all targets, or None."""
     if not old > 0 or old == float("inf") or (knob.integer and old <= 1):
         return None
@@ -187,7 +183,7 @@ def _met(
         best: Any = old
         for one in targets:
             if not _leak(tradeoff(make(best)), one) <= _limit(one):
-                best = calibrate(make, bracket, integer=knob.integer, tolerance=tolerance, **one)  # type: ignore[arg-type]
+                best = calibrate(make, bracket, integer=knob.integer, tolerance=knob.tolerance, **one)  # type: ignore[arg-type]
                 bracket = (best, bracket[1]) if knob.more_is_safer else (bracket[0], best)
         curve = tradeoff(make(best))
         return best if all(_leak(curve, one) <= _limit(one) for one in targets) else None
