@@ -19,6 +19,14 @@ settings.load_profile("deniable")
 ROOT = Path(__file__).resolve().parents[1]
 
 
+def pytest_collection_modifyitems(items):
+    """Mark the files that `make quick` leaves out."""
+    slow = {line for line in (ROOT / "tests" / "slow_files.txt").read_text().splitlines() if not line.startswith("#")}
+    for item in items:
+        if item.path.is_relative_to(ROOT / "tests") and str(item.path.relative_to(ROOT / "tests")) in slow:
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture(scope="session")
 def dataset():
     """Return a function from a file name to its path in the data folder; skips the test if it is absent."""
