@@ -235,7 +235,7 @@ class Release:
         return np.hypot(self.noise_scale, self.sampling_error / math.sqrt(1 - share))
 
     def interval(self, confidence: float = 0.95, *, of: Literal["data", "population"] = "data") -> FloatArray:
-        """Return approximate confidence limits, shape (2, *value.shape), from the normal law.
+        """Return approximate confidence limits, shape ``(2, *value.shape)``, from the normal law.
 
         ``of="data"``: for the value on all records; ``of="population"``: for the law that they were drawn from.
         """
