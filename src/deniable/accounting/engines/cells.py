@@ -18,12 +18,12 @@ from scipy.special import ndtr
 
 from deniable._check import FloatArray
 from deniable.accounting.loss import PrivacyLoss
+from deniable.accounting.steps.normal_cells import normal_centres, normal_masses
 from deniable.accounting.steps.ratios import log_ratio
 from deniable.accounting.transform.nodes import TooSlowError
 
 _BLOCK = 1 << 16  # cells at a time: keeps memory at a few MB
 _MOST_CELLS = 3 << 20  # of one step: a handful of arrays of 25 MB
-_GAUSS_NODES, _GAUSS_WEIGHTS = np.polynomial.legendre.leggauss(5)
 
 
 class Cells(NamedTuple):
@@ -86,6 +86,7 @@ def step_cells(sigma: float, rate: float, steps: float, spacing: float, tilt: fl
     low, high = loss_range(sigma, rate, tilt)
     if not (high - low) < _MOST_CELLS * spacing:
         raise TooSlowError(f"{(high - low) / spacing:.3g} cells")
+    scale, share = np.array(sigma), np.array(rate)
     count = int((high - low) / spacing) + 1
     out, inside, centre = np.empty(count), np.empty(count), np.empty(count)
     ends = (-np.inf, np.inf)
@@ -97,9 +98,11 @@ def step_cells(sigma: float, rate: float, steps: float, spacing: float, tilt: fl
         if rate < 1 and k == 0:
             u[0] = -np.inf
         ends = (u[0] if k == 0 else ends[0], u[-1])
-        out[part] = _masses(u)
-        inside[part] = (1 - rate) * out[part] + rate * _masses(u - 1 / sigma)
-        centre[part] = _centres(u, edges, inside[part], out[part], sigma, rate, spacing)
+        out[part] = normal_masses(u)
+        inside[part] = (1 - rate) * out[part] + rate * normal_masses(u - 1 / sigma)
+        centre[part] = normal_centres(
+            lambda u: log_ratio(u, scale, share), u, edges, inside[part], out[part], spacing, sigma
+        )
     lost = float(ndtr(-ends[1]) + ndtr(1 / sigma - ends[1]) + (ndtr(ends[0]) if rate == 1 else 0.0))
     return Cells(low, inside, out, centre, steps, lost)
 
@@ -117,32 +120,6 @@ def randomized_response_cells(epsilon: float, steps: float, spacing: float) -> C
     denominator[place] += rare
     centre[place] = 2 * epsilon - place * spacing
     return Cells(-epsilon, numerator, denominator, centre, steps, 0.0)
-
-
-def _masses(u: FloatArray) -> FloatArray:
-    """Standard normal mass between consecutive points, each tail from its own side."""
-    lower, upper = ndtr(u), ndtr(-u)
-    return np.maximum(np.where(u[1:] <= 0, lower[1:] - lower[:-1], upper[:-1] - upper[1:]), 0.0)
-
-
-def _centres(
-    u: FloatArray, edges: FloatArray, inside: FloatArray, out: FloatArray, sigma: float, rate: float, spacing: float
-) -> FloatArray:
-    """log(P/Q) of every cell above its lower edge: Gauss–Legendre where the cell is narrow in u, else the masses."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        coarse = np.log(inside / out) - edges[:-1]
-    coarse = np.where(np.isfinite(coarse), coarse, spacing / 2)
-    half = np.diff(u) / 2
-    narrow = np.flatnonzero(half < 0.03 * min(1.0, sigma))
-    middle = (u[1:] + u[:-1])[narrow] / 2
-    weight = mean = np.zeros(narrow.size)
-    for node, share in zip(_GAUSS_NODES, _GAUSS_WEIGHTS, strict=True):
-        offset = half[narrow] * node
-        density = share * np.exp(-offset * (middle + offset / 2))
-        rise = log_ratio(middle + offset, np.array(sigma), np.array(rate)) - edges[narrow]
-        weight, mean = weight + density, mean + density * np.expm1(rise)
-    coarse[narrow] = np.log1p(mean / weight)
-    return np.clip(coarse, 0.0, spacing)
 
 
 def above(cells: Cells, spacing: float) -> Law:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -17,14 +18,13 @@ from scipy.special import ndtr
 from deniable._check import FloatArray, InputError
 from deniable.accounting.engines.binomial import binomial
 from deniable.accounting.steps.base import EPS, LossCells, Step, joined, tilted_moments
+from deniable.accounting.steps.normal_cells import normal_centres, normal_masses
 from deniable.accounting.transform.nodes import TooSlowError
 
 _DEEP = 90.0  # nats below the largest density at which a law ends
 _MOST_TERMS = 1 << 16
 _LEAST = 1e-60  # weights below are left out, and charged
 _BLOCK = 1 << 14  # cells at a time
-_NARROW = 0.03  # cells shorter than that, in units of 1 and of σ, are integrated by five nodes: error 1e-15
-_GAUSS_NODES, _GAUSS_WEIGHTS = np.polynomial.legendre.leggauss(5)
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,8 @@ class GaussianMixtureStep(Step):
         _, top = self._span(case, tilt)
         count = int((float(self._loss(case, np.array([top]))[0]) - first) / spacing) + 1
         table = np.linspace(-14.0 - 1 / self.noise, top + 1.0, 20_001)
-        known = self._loss(case, table)
+        loss = partial(self._loss, case)
+        known = loss(table)
         p, q, centre = np.empty(count), np.empty(count), np.empty(count)
         missed, last = 0.0, -math.inf
         for k in range(0, count, _BLOCK):
@@ -127,7 +128,7 @@ class GaussianMixtureStep(Step):
             q[part] = normal_masses(u)
             hit = sum(w * normal_masses(u - j / self.noise) for j, w in zip(case.records, case.weight, strict=True))
             p[part] = hit
-            centre[part] = self._centres(case, u, edges, p[part], q[part], spacing)
+            centre[part] = normal_centres(loss, u, edges, p[part], q[part], spacing, self.noise)
         beyond = sum(w * float(ndtr(j / self.noise - last)) for j, w in zip(case.records, case.weight, strict=True))
         share = case.probability
         size = max(abs(top), 14.0) * case.records[-1] / self.noise + (case.records[-1] / self.noise) ** 2
@@ -136,7 +137,7 @@ class GaussianMixtureStep(Step):
             first,
             p * share,
             q * share,
-            np.clip(centre, 0.0, spacing),
+            centre,
             64 * EPS + 2 * self.error,
             wobble,
             lost=(share * (beyond + case.lost), share * float(ndtr(-last))),
@@ -153,25 +154,6 @@ class GaussianMixtureStep(Step):
         u = np.maximum.accumulate(np.where(inside & (u > table[0]), u, -np.inf))
         return u
 
-    def _centres(
-        self, case: Case, u: FloatArray, edges: FloatArray, p: FloatArray, q: FloatArray, spacing: float
-    ) -> FloatArray:
-        """log(P/Q) of every cell above its lower edge."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            coarse = np.log(p / q) - edges[:-1]
-        coarse = np.where(np.isfinite(coarse), coarse, spacing / 2)
-        half = np.diff(u) / 2
-        narrow = np.flatnonzero(half < _NARROW * min(1.0, self.noise))
-        middle = (u[1:] + u[:-1])[narrow] / 2
-        weight = mean = np.zeros(narrow.size)
-        for node, share in zip(_GAUSS_NODES, _GAUSS_WEIGHTS, strict=True):
-            offset = half[narrow] * node
-            density = share * np.exp(-offset * (middle + offset / 2))
-            rise = self._loss(case, middle + offset) - edges[narrow]
-            weight, mean = weight + density, mean + density * np.expm1(rise)
-        coarse[narrow] = np.log1p(mean / weight)
-        return coarse
-
 
 def _log_dot(exponent: FloatArray, weight: FloatArray) -> FloatArray:
     """log Σ weight·e^exponent of every row, without overflow; weights are far above e^{−700}."""
@@ -180,12 +162,6 @@ def _log_dot(exponent: FloatArray, weight: FloatArray) -> FloatArray:
         shifted = exponent - excess[:, None] if excess.any() else exponent
         found: FloatArray = np.log(np.exp(shifted) @ weight) + excess
     return found
-
-
-def normal_masses(u: FloatArray) -> FloatArray:
-    """Standard normal mass between consecutive points, each tail from its own side."""
-    lower, upper = ndtr(u), ndtr(-u)
-    return np.maximum(np.where(u[1:] <= 0, lower[1:] - lower[:-1], upper[:-1] - upper[1:]), 0.0)
 
 
 class _Run(Protocol):

@@ -20,12 +20,10 @@ from scipy.special import erf, ndtr
 
 from deniable._check import FloatArray
 from deniable.accounting.steps.base import EPS, LossCells, Step, joined, tilted_moments
-from deniable.accounting.steps.gaussian_mixture import normal_masses
+from deniable.accounting.steps.normal_cells import normal_centres, normal_masses
 from deniable.accounting.steps.ratios import log_ratio
 
 _REACH = 14.0  # deviations beyond which a normal law has 1e-44
-_NARROW = 0.03  # cells shorter than that, in units of 1 and of 1/μ, are integrated by five nodes: error 1e-15
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(5)
 _POINTS = 2001  # of a guide
 _STEEP = 600.0  # losses from which e^ℓ is too large
 
@@ -88,28 +86,11 @@ class ReplacedStep(Step):
             0.0,
             p,
             q,
-            self._centres(u, edges, p, q, spacing),
+            normal_centres(self._loss, u, edges, p, q, spacing, self.noise),
             64 * EPS,
             32 * EPS * (1 + mu * (end + mu)),
             (beyond + float(ndtr(mu - end)), beyond),
         )
-
-    def _centres(self, u: FloatArray, edges: FloatArray, p: FloatArray, q: FloatArray, spacing: float) -> FloatArray:
-        """log(P/Q) of every cell above its lower edge: Gauss–Legendre where it is narrow in u, else the masses."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            found = np.log(p / q) - edges[:-1]
-        found = np.where(np.isfinite(found), found, spacing / 2)
-        half = np.diff(u) / 2
-        narrow = np.flatnonzero(half < _NARROW * min(1.0, self.noise))
-        middle = (u[1:] + u[:-1])[narrow] / 2
-        weight = mean = np.zeros(narrow.size)
-        for node, share in zip(_NODES, _WEIGHTS, strict=True):
-            offset = half[narrow] * node
-            density = share * np.exp(-offset * (middle + offset / 2))
-            rise = self._loss(middle + offset) - edges[narrow]
-            weight, mean = weight + density, mean + density * np.expm1(rise)
-        found[narrow] = np.log1p(mean / weight)
-        return np.clip(found, 0.0, spacing)
 
     def cumulants(self, c: float) -> tuple[float, float, float]:
         u = np.linspace(1 / (2 * self.noise), self._farthest(max(c, 1 - c)), _POINTS)
