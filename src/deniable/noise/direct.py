@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from deniable.noise.evidence import NoGuaranteeError
 from deniable.noise.mixture import MOST_DIMENSIONS, MixtureEvidence, hoeffding_slack, runs_for
-from deniable.noise.plans import Coordinates, Game, NoisePlan, Shaper, nothing_varies
-from deniable.noise.resampling import Algorithm, Outputs, Population, Runner, every_output
+from deniable.noise.plans import Coordinates, Enumeration, Game, NoisePlan, Shaper, nothing_varies
+from deniable.noise.resampling import Algorithm, Outputs, Population, Runner
 
 FEWEST_RUNS = 4096
 _MOST_RUNS = 32768
@@ -80,14 +80,11 @@ def plan_by_direct(
     ).with_outputs(values)
 
 
-def plan_by_all_sets(algorithm: Algorithm, game: Game, shaper: Shaper) -> NoisePlan | None:
+def plan_by_all_sets(every: Enumeration, game: Game, shaper: Shaper) -> NoisePlan | None:
     """All training sets of a small data set; None if the algorithm is random or has more than one output."""
-    found = every_output(algorithm, game.population)
-    if found is None:
+    if every.found is None:
         return None
-    sets, outputs = found
-    values = outputs.reshape(len(sets), -1)
-    coordinates = Coordinates.of(values, outputs.shape[1:])
+    sets, values, coordinates = every.found
     if coordinates.free.size == 0:
         return nothing_varies(coordinates)
     if coordinates.free.size > 1:

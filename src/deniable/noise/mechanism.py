@@ -15,7 +15,7 @@ from deniable.curves import Assumptions, EnvelopeTradeoff, Tradeoff
 from deniable.noise.certificate import GAME, PRIVATE_GAME, Alternative, Certificate, Release, ReleaseWarning
 from deniable.noise.evidence import Indices, ReleaseError
 from deniable.noise.methods import BOUNDS, Settled, Task, choose, settle
-from deniable.noise.plans import ROUNDING, Game, Shaper
+from deniable.noise.plans import ROUNDING, Enumeration, Game, Shaper
 from deniable.noise.resampling import Algorithm, Population, Runner, cache_label, evaluate
 
 _LOG_GAMMAS = np.concatenate([np.linspace(0.0, 1.0, 11), np.geomspace(1.2, 24.0, 22)])
@@ -142,6 +142,7 @@ def release(
         Game(population, _valid_eta(eta, population), "", certain),
         Shaper(noise, covariance),
         _runner(rng, n_jobs, progress, cache_dir, label),
+        Enumeration(algorithm, population),
         resamples,
         known_std,
         integer("swap_records", swap_records, at_least=1),

@@ -40,6 +40,7 @@ class Task:
     game: Game
     shaper: Shaper
     runner: Runner
+    every: plans.Enumeration  # shared by the copies of a task for other bounds
     n_resamples: int | None = None
     known_std: ArrayLike | None = None
     swap_records: int = 8
@@ -186,14 +187,14 @@ def _rms(values: FloatArray) -> float:
 def _by_centre(task: Task) -> NoisePlan:
     if task.known_std is not None:
         return plans.plan_from_bound(task.game, task.shaper, task.known_std)
-    found = plans.plan_by_enumeration(task.algorithm, task.game, task.shaper) if task.small else None
+    found = plans.plan_by_enumeration(task.every, task.game, task.shaper) if task.small else None
     if found is not None:
         return found
     return plans.plan_by_pairs(task.algorithm, task.runner, task.game, task.shaper, task.resamples)
 
 
 def _by_direct(task: Task) -> NoisePlan:
-    found = plan_by_all_sets(task.algorithm, task.game, task.shaper) if task.small else None
+    found = plan_by_all_sets(task.every, task.game, task.shaper) if task.small else None
     if found is not None:
         return found
     return plan_by_direct(task.algorithm, task.runner, task.game, task.shaper, task.n_resamples, task.max_seconds)
@@ -204,7 +205,7 @@ def _by_swap(task: Task) -> NoisePlan:
         return plans.plan_from_bound(task.game, task.shaper, task.known_std)  # which says that it needs "centre"
     if isinstance(task.algorithm, ExactSwap):
         return plans.plan_from_closed_form(task.algorithm, task.game, task.shaper)
-    found = plans.plan_by_enumeration(task.algorithm, task.game, task.shaper) if task.small else None
+    found = plans.plan_by_enumeration(task.every, task.game, task.shaper) if task.small else None
     if found is not None:
         return found
     if isinstance(task.algorithm, ResampledSwap):

@@ -10,7 +10,7 @@ E TV(N_θ, N_c) around any fixed centre c.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -228,14 +228,29 @@ def plan_from_closed_form(algorithm: ExactSwap, game: Game, shaper: Shaper) -> N
     )
 
 
-def plan_by_enumeration(algorithm: Algorithm, game: Game, shaper: Shaper) -> NoisePlan | None:
+@dataclass(frozen=True, eq=False)
+class Enumeration:
+    """All training sets of a small data set and their outputs: run when first asked for, and once for all bounds."""
+
+    algorithm: Algorithm
+    population: Population
+
+    @cached_property
+    def found(self) -> tuple[list[tuple[int, ...]], FloatArray, Coordinates] | None:
+        """The sets, their flattened outputs and what varies among these; None if the algorithm is random."""
+        found = every_output(self.algorithm, self.population)
+        if found is None:
+            return None
+        sets, outputs = found
+        values = outputs.reshape(len(sets), -1)
+        return sets, values, Coordinates.of(values, outputs.shape[1:])
+
+
+def plan_by_enumeration(every: Enumeration, game: Game, shaper: Shaper) -> NoisePlan | None:
     """All training sets of a small data set, each run twice; None if the algorithm is random."""
-    found = every_output(algorithm, game.population)
-    if found is None:
+    if every.found is None:
         return None
-    sets, outputs = found
-    values = outputs.reshape(len(sets), -1)
-    coordinates = Coordinates.of(values, outputs.shape[1:])
+    sets, values, coordinates = every.found
     if coordinates.free.size == 0:
         return nothing_varies(coordinates)
     values = values[:, coordinates.free]
