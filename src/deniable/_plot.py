@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from deniable._check import FloatArray
+from deniable._check import FloatArray, InputError
 from deniable._optional import require
 
 if TYPE_CHECKING:
@@ -29,8 +29,45 @@ def draw_roc(
     smallest_fpr: float = 1e-6,
 ) -> Axes:
     """Draw a true positive rate against the false positive rate, both in percent, on log–log axes."""
+    return draw_rocs([tpr], [label or ""], ax=ax, smallest_fpr=smallest_fpr)
+
+
+def draw_rocs(
+    tprs: Sequence[Callable[[FloatArray], FloatArray]],
+    labels: Sequence[str],
+    *,
+    ax: Axes | None = None,
+    smallest_fpr: float = 1e-6,
+) -> Axes:
+    """Draw several true positive rates against the false positive rate, as :func:`draw_roc` does one."""
     fpr = np.geomspace(smallest_fpr, 1.0, 400)
-    return draw_curves([(label or "", fpr.tolist(), tpr(fpr).tolist())], ax=ax)
+    drawn = [(label, fpr.tolist(), tpr(fpr).tolist()) for label, tpr in zip(labels, tprs, strict=True)]
+    return draw_curves(drawn, ax=ax)
+
+
+def draw_side_by_side(
+    given: Sequence[Any], ax: Axes | None, label: str | Sequence[str] | None, *, kind: type[Any]
+) -> Axes:
+    """Draw the curves of ``kind`` among ``given`` with their labels; an axes among them is where to draw."""
+    curves = [one for one in given if isinstance(one, kind)]
+    places = [one for one in given if one is not None and not isinstance(one, kind)]
+    wrong = next((type(place).__name__ for place in places if not hasattr(place, "loglog")), None)
+    if wrong is not None:
+        raise InputError(f"curves to draw must be trade-offs, got {wrong}; deniable.tradeoff(mechanism) makes one")
+    if len(places) + (ax is not None) > 1:
+        raise InputError("ax must be given once: the curves of one picture are drawn on the same axes")
+    return draw_rocs([curve.tpr for curve in curves], _labels(curves, label), ax=places[0] if places else ax)
+
+
+def _labels(curves: Sequence[Any], label: str | Sequence[str] | None) -> list[str]:
+    """A name for each curve: what was given, or its method, numbered where two are the same."""
+    if label is None:
+        methods = [str(curve.method) for curve in curves]
+        return [f"{i}: {m}" if methods.count(m) > 1 else m for i, m in enumerate(methods, 1)]
+    labels = [label] if isinstance(label, str) else list(label)
+    if len(labels) != len(curves):
+        raise InputError(f"label must hold one text for each of the {len(curves)} curves, got {len(labels)}")
+    return labels
 
 
 def draw_curves(curves: Sequence[tuple[str, Sequence[float], Sequence[float]]], *, ax: Axes | None = None) -> Axes:

@@ -14,7 +14,7 @@ Directions. ``"add"`` is the hockey stick of in against out, H_γ(P‖Q), and th
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
@@ -307,11 +307,36 @@ class Tradeoff(ABC):
         """Return bounds for a picture: as sound, but they may be wider by about 0.1 % where that is quicker."""
         return self
 
-    def plot(self, ax: Axes | None = None, *, label: str | None = None) -> Axes:
-        """Draw the upper ROC on log–log axes (in percent) and return the matplotlib axes."""
-        from deniable._plot import draw_roc
+    def plot(
+        self,
+        *beside: Tradeoff | Axes | None,
+        ax: Axes | None = None,
+        label: str | Sequence[str] | None = None,
+    ) -> Axes:
+        """Draw the upper ROC, and those of other curves ``beside`` it, on log–log axes; return the matplotlib axes.
 
-        return draw_roc(self.tpr, ax=ax, label=label or self.method)
+        Parameters
+        ----------
+        beside
+            Other curves: ``t.plot(u, v)``. Axes among them are where to draw.
+        ax
+            Where to draw; fresh axes if None.
+        label
+            What the legend calls the curves: a text for one, as many texts as curves for several. By default the
+            methods, numbered where two are the same.
+        """
+        from deniable._plot import draw_side_by_side
+
+        return draw_side_by_side([self, *beside], ax, label, kind=Tradeoff)
+
+    def _repr_html_(self) -> str:
+        from deniable._notebook import curve_rows, panel
+
+        sure = [] if self.confidence == 1 else [f"confidence {self.confidence:g}"]
+        a = self.assumptions
+        return panel(
+            "What any attacker can reach", curve_rows(self), [f"Method: {self.method}", *sure, a.game, a.adjacency]
+        )
 
     def _advantage(self, prior: FloatArray, side: Side) -> FloatArray:
         """2·min(π, 1−π)·H_γ with γ ≥ 1, in the direction that keeps relative precision (theory: Bayes accuracy)."""

@@ -139,3 +139,28 @@ def test_synthesize_writes_records_and_a_certificate(tmp_path, capsys):
     pd.DataFrame({"a": data[:60, 0], "b": data[:60, 1], "t": ["x", "y", "z"] * 20}).to_csv(table, index=False)
     assert run(line) == 2
     assert "leave them out with --drop" in capsys.readouterr().err
+
+
+def test_sphere_says_what_the_library_says(capsys, tmp_path):
+    from deniable.records import changed_sphere, worst_case_sphere
+    from deniable.tables import encode, read_table
+
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=60), "b": rng.normal(size=60)})
+    frame["ill"] = (frame["a"] + rng.normal(size=60) > 0).astype(int)
+    path = tmp_path / "people.csv"
+    frame.to_csv(path, index=False)
+    table = encode(read_table(path, "ill"))
+    line = ["sphere", str(path), "--target", "ill", "--regularization", "0.1", "--first-row", "2"]
+    found = told(capsys, *line)
+    alone = worst_case_sphere(table.X, table.y, regularization=0.1)
+    assert found["largest_distance"] == alone.largest_distance.tolist()
+    moved = told(capsys, *line, "--removed", "5", "--removed", "6")
+    together = changed_sphere(table.X, table.y, regularization=0.1, removed=[3, 4])
+    assert moved["largest_distance"] == together.largest_distance.tolist()
+    assert moved["removed"] == [5, 6]
+    assert run(line) == 0
+    first = capsys.readouterr().out.splitlines()[2]
+    assert first.startswith(f"  row {int(np.argmax(alone.largest_distance)) + 2}: at most ")
+    assert run([*line, "--removed", "1"]) == 2
+    assert "rows from 2 to 61, got 1" in capsys.readouterr().err

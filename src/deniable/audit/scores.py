@@ -138,6 +138,13 @@ class ScoreAudit:
         head = f"attack scores of {self.evidence.full.m} members and {self.evidence.full.n} nonmembers"
         return "\n  ".join([head, *map(str, lines)])
 
+    def _repr_html_(self) -> str:
+        from deniable._notebook import panel
+
+        head, *rows = str(self).splitlines()
+        pairs = [line.strip().partition(": ")[::2] for line in rows]
+        return panel("Measured attack", [(name, value) for name, value in pairs], [head.capitalize()])
+
     def plot(self, ax: Axes | None = None, *, label: str = "measured attack") -> Axes:
         """Draw the measured ROC with its pointwise intervals on log–log axes and return the matplotlib axes."""
         from deniable._plot import draw_roc

@@ -28,6 +28,7 @@ PRIVATE_GAME = (
     "one, which is either the one in question or another, and names which after seeing the released value"
 )
 _FPRS = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
+_SHOWN = 12  # coordinates that a notebook lists
 
 
 class ReleaseWarning(UserWarning):
@@ -141,6 +142,15 @@ class Certificate:
         if self.warning is not None:
             lines.insert(0, f"WARNING: {self.warning}")
         return "\n".join([*lines, *(f"assumes: {text}" for text in self.assumptions)])
+
+    def _repr_html_(self) -> str:
+        from deniable._notebook import curve_rows, panel
+
+        if math.isnan(self.eta):
+            rows, tone = [], "bad"
+        else:
+            rows, tone = [("η", f"≤ {shown(self.eta, 'number', 'upper')}"), *curve_rows(self.tradeoff)], "none"
+        return panel("Certificate of a release", rows, str(self).splitlines(), headline=self.warning or "", tone=tone)
 
     def _floor(self) -> str:
         """What the number of runs leaves open at the lowest FPR, and what would mend it."""
@@ -277,6 +287,18 @@ class Release:
             title=title if self.certificate.holds else "NOT a guarantee", yaxis={"autorange": "reversed"}
         )
         return figure
+
+    def _repr_html_(self) -> str:
+        from deniable._notebook import panel
+
+        values, errors = np.ravel(self.value), np.ravel(self.standard_error)
+        rows = [
+            (name, f"{value:.6g} ± {error:.2g}")
+            for name, value, error in zip(self._labels(), values, errors, strict=True)
+        ]
+        left = [f"… and {len(rows) - _SHOWN:,} more"] if len(rows) > _SHOWN else []
+        notes = [*left, "± is a standard error: noise and sampling together."]
+        return panel("Released value", rows[:_SHOWN], notes) + self.certificate._repr_html_()
 
     def _labels(self) -> tuple[str, ...]:
         if self.names is not None:

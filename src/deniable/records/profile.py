@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable._check import FloatArray, InputError, choice, integer, number, numbers
 from deniable._optional import require
+from deniable._shown import shown
 from deniable.curves import Side, Tradeoff
 from deniable.records.fit import Fit, Normalization, fit
 from deniable.records.groups import leave_groups_out
@@ -90,6 +91,15 @@ class PrivacyProfile:
 
     def __len__(self) -> int:
         return len(self.distance)
+
+    def _repr_html_(self) -> str:
+        from deniable._notebook import panel
+
+        rows = [("Records", f"{len(self):,}")]
+        if self.typical is not None:
+            worst, median = (shown(float(of(self.advantage())), "rate", "upper") for of in (np.max, np.median))
+            rows += [("Largest advantage", f"≤ {worst}"), ("Median advantage", f"≤ {median}")]
+        return panel("Privacy profile", rows, self.notes, headline=self.warning, tone="bad")
 
     def leave_one_out(self) -> FloatArray:
         """Parameters of the model trained without record i, (n, parameters); for softmax (d, classes), flattened."""

@@ -248,6 +248,11 @@ class Assessment:
     def __str__(self) -> str:
         return self.to_text(full=False)
 
+    def _repr_html_(self) -> str:
+        from deniable.report.text import to_panel
+
+        return to_panel(self)
+
 
 def with_limit(assessment: Assessment, max_advantage: float) -> Assessment:
     """Return the assessment with status "target missed" if an advantage in it exceeds ``max_advantage``.

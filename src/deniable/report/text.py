@@ -12,6 +12,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from deniable._notebook import panel
 from deniable.report.decision import Decision
 from deniable.report.meta import FIELDS
 from deniable.report.model import Assessment, Grid, Section
@@ -45,6 +46,20 @@ def to_text(assessment: Assessment, width: int = 100, *, full: bool = True) -> s
     console.print(renderable(assessment, full=full))
     stream = console.file
     return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"  # type: ignore[attr-defined]
+
+
+def to_panel(assessment: Assessment) -> str:
+    """Return what a notebook shows: the decision with its rules, what would change it, how the numbers relate."""
+    decision = assessment.decision
+    alert = [assessment.alert] if assessment.alert else []
+    if decision is None:
+        return panel(assessment.title, [], [*alert, assessment.headline])
+    rules = [(f"{_MARKS[rule.outcome]} {rule.label}", rule.why) for rule in decision.rules]
+    tone = {"meets": "good", "does not meet": "bad", "cannot be told": "open"}[decision.outcome]
+    notes = [*alert, *decision.changes, *decision.relation]
+    return panel(
+        assessment.title, rules, notes, headline=f"{_HEADS[decision.outcome]} ({decision.policy.name})", tone=tone
+    )
 
 
 def _summary(assessment: Assessment) -> Iterator[RenderableType]:

@@ -94,6 +94,12 @@ class FitCertificate:
         ]
         return "\n".join(lines)
 
+    def _repr_html_(self) -> str:
+        from deniable._notebook import panel
+
+        first, promise, *rest = str(self).splitlines()
+        return panel("Certificate of a fit", [], rest, headline=f"{first} {promise}")
+
 
 def _listed(names: list[str]) -> str:
     return names[0] if len(names) == 1 else f"{len(names)} looks, from {names[0]!r} to {names[-1]!r}"

@@ -247,6 +247,15 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
         state.pop("_record_tradeoffs", None)
         return state
 
+    def _html_repr(self) -> str:  # what a notebook shows: the promise of a fitted model above scikit-learn's diagram
+        from deniable._notebook import curve_rows, panel
+
+        diagram = str(super()._html_repr())
+        if not self.__sklearn_is_fitted__():
+            return diagram
+        notes = [f"Target: {self.certificate_.target}.", "print(model.certificate_) lists every look at the data."]
+        return panel(f"Fitted {type(self).__name__}", curve_rows(self.tradeoff_), notes) + diagram
+
     def __sklearn_is_fitted__(self) -> bool:
         return "model_" in vars(self)
 

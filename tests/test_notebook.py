@@ -1,0 +1,137 @@
+"""What a notebook shows: the numbers of the result, and nothing of a text that is not escaped."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import deniable as dn
+from deniable._notebook import panel
+from deniable._shown import shown
+from deniable.curves import with_note
+
+BAD = '<img src=x onerror="alert(1)">&'
+
+
+class Reader(HTMLParser):
+    """Collects tags and text, and checks that what is opened is closed."""
+
+    def __init__(self):
+        super().__init__()
+        self.tags, self.open, self.text = [], [], ""
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def read(html):
+    reader = Reader()
+    reader.feed(html)
+    assert reader.open == []
+    assert set(reader.tags) <= {"div", "strong", "table", "tbody", "tr", "th", "td"}
+    return reader.text
+
+
+def test_every_text_of_a_panel_is_escaped():
+    text = read(panel(BAD, [(BAD, BAD)], [BAD], headline=BAD))
+    assert text.count(BAD) == 5
+
+
+def test_a_curve_shows_its_upper_bounds():
+    t = dn.tradeoff(dn.GaussianDP(1.0))
+    text = read(t._repr_html_())
+    for value in (t.advantage(), *t.tpr(np.array([0.1, 0.01, 0.001]))):
+        assert shown(float(value), "rate", "upper") in text
+    hostile = with_note(t, BAD)
+    assert "<img" not in hostile._repr_html_()
+
+
+def test_certificate_and_release():
+    rows = np.random.default_rng(0).normal(size=(200, 1))
+    r = dn.release(lambda part: part.mean(axis=0), rows, eta=0.2, rng=0)
+    text = read(r._repr_html_())
+    assert f"{float(r.value.ravel()[0]):.6g}" in text
+    assert shown(r.certificate.eta, "number", "upper") in text
+    assert read(r.certificate._repr_html_()) in text
+
+
+def test_an_estimate_is_no_promise_in_a_notebook_either():
+    rows = np.random.default_rng(0).normal(size=(60, 2))
+    wish = {"eta": 0.2, "noise": "norm-laplace", "bound": "swap", "n_resamples": 60, "rng": 0, "allow_estimate": True}
+    with pytest.warns(UserWarning, match="this release has no guarantee"):
+        r = dn.release(lambda part: part.mean(axis=0), rows, **wish)
+    assert "NOT a guarantee" in read(r._repr_html_())
+
+
+def test_names_of_columns_reach_a_notebook_escaped():
+    frame = pd.DataFrame({BAD: np.linspace(0, 1, 200)})
+    from deniable.noise import Mean
+
+    r = dn.release(Mean(bounds=(0, 1)), frame, eta=0.2, rng=0)
+    assert "<img" not in r._repr_html_()
+
+
+def test_a_private_model_shows_its_promise_above_the_diagram():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=300), BAD: rng.normal(size=300)})
+    model = dn.PrivateClassifier(advantage=0.3, ranges={"a": (-4, 4), BAD: (-4, 4)})
+    assert "TPR at FPR" not in model._repr_mimebundle_()["text/html"]
+    model.fit(frame, frame["a"] > 0)
+    html = model._repr_mimebundle_()["text/html"]
+    assert shown(model.tradeoff_.advantage(), "rate", "upper") in html
+    assert "sk-top-container" in html
+    assert "<img src=x" not in html
+    assert "Certificate of a fit" in read(model.certificate_._repr_html_())
+
+
+def test_assessment_audit_and_profile():
+    a = dn.assess(dn.GaussianDP(1.0), title=BAD)
+    text = read(a._repr_html_())
+    assert BAD in text
+    assert "DOES NOT MEET THE POLICY" in text
+    assert all(rule.why in text for rule in a.decision.rules)
+    rng = np.random.default_rng(0)
+    audit = dn.audit_scores(rng.normal(1, 1, 200), rng.normal(0, 1, 200))
+    assert str(audit.advantage()).partition(": ")[2] in read(audit._repr_html_())
+    X = rng.normal(size=(40, 2)) / 10
+    y, mechanism = np.where(rng.random(40) > 0.5, 1, -1), dn.OutputPerturbation(epsilon=1.0)
+    p = dn.privacy_profile(X, y, regularization=0.1, mechanism=mechanism)
+    shows = read(p._repr_html_())
+    assert p.warning in shows
+    assert shown(float(p.advantage().max()), "rate", "upper") in shows
+
+
+def test_several_curves_in_one_picture():
+    one, two = dn.tradeoff(dn.GaussianDP(0.5)), dn.tradeoff(dn.GaussianDP(1.0))
+    axes = one.plot(two, label=["μ = 0.5", "μ = 1"])
+    named = {line.get_label(): line for line in axes.lines}
+    assert list(named) == ["μ = 0.5", "μ = 1", "guessing"]
+    fpr, tpr = (np.asarray(part) / 100 for part in named["μ = 1"].get_data())
+    np.testing.assert_allclose(tpr, two.tpr(fpr), rtol=1e-9)
+    assert two.plot(axes) is axes  # as before: axes by position
+    assert two.plot(ax=axes) is axes
+    unnamed = [line.get_label() for line in one.plot(two).lines]
+    assert len(set(unnamed)) == 3  # equal methods are numbered
+
+
+@pytest.mark.parametrize(
+    ("call", "why"),
+    [
+        (lambda t: t.plot(dn.GaussianDP(1.0)), "must be trade-offs, got GaussianDP"),
+        (lambda t: t.plot(t, label="one"), "one text for each of the 2 curves, got 1"),
+        (lambda t: t.plot(t.plot(), ax=t.plot()), "ax must be given once"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(call, why):
+    with pytest.raises(dn.InputError, match=why):
+        call(dn.tradeoff(dn.GaussianDP(1.0)))
