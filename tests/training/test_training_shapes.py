@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from deniable.training import bins, ranges
+from deniable.laws.octaves import CELLS, octave_cells
+from deniable.training import bins
 from deniable.training.shapes import _library, cells_from_octaves
 
 
 def octaves(values, sd, seed=0):
-    counts = np.bincount(ranges.octave_cells(np.asarray(values, dtype=float)), minlength=ranges.CELLS).astype(float)
-    return counts + np.random.default_rng(seed).normal(0, sd, ranges.CELLS)
+    counts = np.bincount(octave_cells(np.asarray(values, dtype=float)), minlength=CELLS).astype(float)
+    return counts + np.random.default_rng(seed).normal(0, sd, CELLS)
 
 
 def filled(values, cells, parts=32):
@@ -33,7 +34,7 @@ def test_quantiles_belong_to_the_probabilities():
     library = _library()
     rng = np.random.default_rng(0)
     for i in rng.choice(len(library.cells), 300, replace=False):
-        counted = np.bincount(ranges.octave_cells(library.quantiles[i]), minlength=ranges.CELLS) / 64
+        counted = np.bincount(octave_cells(library.quantiles[i]), minlength=CELLS) / 64
         assert np.abs(np.cumsum(counted) - np.cumsum(library.cells[i])).max() < 0.04
 
 

@@ -12,7 +12,8 @@ import pandas as pd
 from scipy.special import ndtri
 
 from deniable._check import FloatArray
-from deniable.training import bins, ranges, shapes
+from deniable.laws import octaves
+from deniable.training import bins, shapes
 from deniable.training.account import Ledger
 from deniable.training.columns import FeatureTable
 from deniable.training.encoders import Encoder, Hashed, Levels, Listed, Thermometer
@@ -90,13 +91,13 @@ def number_cells(
     if declared is None:
         few = not n * mu >= INFORMATIVE
         part = mu if few else mu * math.sqrt(0.5)
-        cells = ranges.octave_cells(numbers)
+        cells = octaves.octave_cells(numbers)
         counts = look.histogram(
-            f"range of {name}", "ranges: in which octaves a column lies", part, known, cells, ranges.CELLS
+            f"range of {name}", "ranges: in which octaves a column lies", part, known, cells, octaves.CELLS
         )
         if few:
             return shapes.cells_from_octaves(counts, 1 / part, n)
-        low, high = ranges.range_from_counts(counts, 1 / part)
+        low, high = octaves.range_from_counts(counts, 1 / part)
         each = mu * 0.5
     else:
         low, high = declared

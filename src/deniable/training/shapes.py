@@ -17,8 +17,8 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from deniable._check import FloatArray
+from deniable.laws.octaves import CELLS, cell_ends
 from deniable.training.bins import NoisyCells
-from deniable.training.ranges import CELLS, cell_ends
 
 _POINTS = 64  # quantiles that stand for a shape
 _ENDS = 6  # of 2·_POINTS equal parts beyond each end of the cells: about 5 % of the mass
@@ -90,7 +90,7 @@ def cells_from_octaves(counts: FloatArray, sd: float, records: float) -> NoisyCe
     Parameters
     ----------
     counts
-        Noisy counts of the octave cells (``ranges.octave_cells``).
+        Noisy counts of the octave cells (``octaves.octave_cells``).
     sd
         Standard deviation of their noise.
     records

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from deniable._check import FloatArray
-from deniable.training.noise_source import IntArray
+from deniable.laws.rounded_gaussian import IntArray
 
 _SMALLEST, _LARGEST = -20, 40  # 2⁻²⁰ … 2⁴⁰; what lies outside counts in the outermost cells
 _OCTAVES = _LARGEST - _SMALLEST

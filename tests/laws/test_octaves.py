@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from deniable.training.ranges import CELLS, octave_cells, range_from_counts
+from deniable.laws.octaves import CELLS, octave_cells, range_from_counts
 
 SD = 20.0
 
