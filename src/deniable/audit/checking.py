@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -58,6 +58,8 @@ class PromiseCheck:
     could_have_found
         Power: a randomised response with this ε or more breaks the promise so clearly that in as many releases it is
         found at least about half of the time. None if not even ε = 20 would have been, or the promise is broken.
+    audit
+        The sequential audit: other promises, lower limits, the picture of the wealth.
     """
 
     verdict: SequentialVerdict
@@ -66,6 +68,7 @@ class PromiseCheck:
     trials: int
     seconds: float
     could_have_found: float | None
+    audit: SequentialAudit = field(repr=False, compare=False)
 
     def __str__(self) -> str:
         found = f"{self.verdict}; attack: {self.attack}; {self.trials} releases in each world"
@@ -154,7 +157,7 @@ def check_promise(
         made += len(member)
     taken = time.monotonic() - start
     power = None if audit.violated else _power(audit, audit.pairs)
-    return PromiseCheck(audit.verdict(), name, pilot, made, taken, power)
+    return PromiseCheck(audit.verdict(), name, pilot, made, taken, power, audit)
 
 
 def promise(

@@ -17,7 +17,7 @@ from deniable._check import FloatArray, InputError, choice, integer, number, num
 from deniable._search import bisect
 from deniable._tails import TAIL_ERROR, binomial_above
 from deniable.audit.betting import GAMMAS
-from deniable.audit.families import EpsilonDelta, Family, Gaussian
+from deniable.audit.families import EpsilonDelta, Family, Gaussian, Shift
 from deniable.audit.intervals import Interval
 from deniable.audit.promises import promised_curve
 from deniable.audit.verdict import Outcome, Verdict, describe
@@ -69,6 +69,17 @@ class OneRunAudit:
             "f-dp",
         )
 
+    def advantage(self) -> Interval:
+        """Return the one-sided interval of the advantage, from the f-DP bound.
+
+        It stays near 1 − ``confidence`` however well the canaries are told: a mechanism that leaks everything about
+        all of them at once, with that probability, promises as small an advantage for each.
+        """
+        family = Shift()
+        return self._lower(
+            lambda value, r, v, error: rejects_f_dp(family, value, self.canaries, r, v, error), "advantage", "f-dp", 1.0
+        )
+
     def compare(self, tradeoff: Tradeoff | Mechanism) -> Verdict:
         """Judge a promised curve, any one: the f-DP bound with its symmetric hull.
 
@@ -97,7 +108,8 @@ class OneRunAudit:
         deciding = now.index(True) if any(now) else tests - 1
         r, v = self.guesses[deciding], self.right[deciding]
         promised = self._most_right(family, r, allowed / tests) / r
-        measured = Interval(v / r, v / r, v / r, f"share of right guesses among {r}", self.confidence, sides="lower")
+        share = f"share of right guesses among {r}"
+        measured = Interval(v / r, v / r, v / r, share, self.confidence, sides="lower", method="one run, f-dp")
         certain = self.confidence - (1 - curve.confidence)  # a promise that may itself fail uses up confidence
         words = repr(tradeoff) if isinstance(tradeoff, Mechanism) else describe(curve)
         return Verdict(outcome, p_value, certain, tests, None, promised, measured, words)
@@ -110,14 +122,16 @@ class OneRunAudit:
             low, high = (low, middle) if rejects_f_dp(family, 0.0, self.canaries, r, middle, error) else (middle, high)
         return low
 
-    def _lower(self, rejects: Callable[[float, int, int, float], bool], name: str, method: str) -> Interval:
+    def _lower(
+        self, rejects: Callable[[float, int, int, float], bool], name: str, method: str, most: float = float("inf")
+    ) -> Interval:
         error = (1 - self.confidence) / len(self.guesses)
         limits = [
             _largest(lambda value, r=r, v=v: rejects(value, r, v, error))  # type: ignore[misc]
             for r, v in zip(self.guesses, self.right, strict=True)
         ]
         low = max(limits)
-        return Interval(low, float("inf"), low, name, self.confidence, sides="lower", method=f"one run, {method}")
+        return Interval(low, most, low, name, self.confidence, sides="lower", method=f"one run, {method}")
 
 
 def audit_one_run(

@@ -60,10 +60,17 @@ class Verdict:
         """True if the promise is contradicted."""
         return self.outcome == "violated"
 
+    @property
+    def of_one_run(self) -> bool:
+        """True if the guesses about the canaries of one run were judged."""
+        return self.measured.method.startswith("one run")
+
     def __str__(self) -> str:
+        again = "audit_one_run(scores, included)" if self.of_one_run else "audit_scores(member, nonmember)"
+        chosen = "numbers of guesses fixed beforehand" if self.of_one_run else "thresholds chosen on other scores"
         head = (
             f"{self.outcome} at {100 * self.confidence:g} % confidence "
-            f"(p = {self.p_value:.2g}; {self.tests} tests, thresholds chosen on other scores)"
+            f"(p = {self.p_value:.2g}; {self.tests} tests, {chosen})"
         )
         if not self.violated:
             return f"{head}; promise: {self.promise}"
@@ -72,7 +79,7 @@ class Verdict:
                 head,
                 f"  promised: {self.measured.of}: at most {shown(self.promised, 'number', 'upper')} ({self.promise})",
                 f"  measured: {self.measured}",
-                f"  repeat:   {self.command or 'audit_scores(member, nonmember).compare(tradeoff) on the same scores'}",
+                f"  repeat:   {self.command or f'{again}.compare(tradeoff) on the same scores'}",
             ]
         )
 

@@ -10,16 +10,17 @@ from typing import Annotated
 import typer
 
 from deniable._check import InputError
-from deniable._files import to_json
-from deniable.cli._app import MISSED, JsonFlag, PlotOption, app, examples
+from deniable._files import check_writable, to_json
+from deniable.cli._app import MISSED, JsonFlag, PlotOption, app, command_line, examples
 from deniable.cli._picture import checked_picture, draw
+from deniable.cli._report import write
 from deniable.cli._run import PersonOption, run_options
 from deniable.cli.audit import PROMISE, promised
 
 
 @app.command(
     epilog=examples(
-        "deniable sequential scores.csv --epsilon 2 --plot wealth.svg",
+        "deniable sequential scores.csv --epsilon 2 --plot wealth.svg --out audit.html",
         "deniable sequential - --mu 0.5 --json",
         "python train_and_attack.py | deniable sequential - --noise-multiplier 1 --sample-rate 0.01 --steps 5000",
     )
@@ -35,6 +36,7 @@ def sequential(
     steps: Annotated[float | None, typer.Option(help="Of a DP-SGD run.", rich_help_panel=PROMISE)] = None,
     records_per_person: PersonOption = None,
     plot: PlotOption = None,
+    out: Annotated[Path | None, typer.Option(help="Also write a report: .html, .json or .md.")] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Read scores line by line and stop at the first line that contradicts the promise, with exit code 1.
@@ -43,6 +45,8 @@ def sequential(
     However often one looks, a true promise is called violated with probability at most 1 − confidence.
     """
     picture = checked_picture(plot)
+    if out is not None:
+        check_writable("--out", out, suffixes=(".html", ".htm", ".json", ".md"))
     promise = promised(epsilon, delta, mu, run_options(noise_multiplier, sample_rate, steps, records_per_person))
     if promise is None:
         raise InputError("a sequential audit judges a promise: give --epsilon, --mu or a DP-SGD run")
@@ -59,6 +63,8 @@ def sequential(
                 break
     verdict, shown = audit.verdict(), audit.epsilon()
     draw(audit, picture)
+    if out is not None:
+        write(dn.assess(audit, command=command_line()), out)
     if as_json:
         print(to_json({**vars(verdict), "epsilon": shown.low}))
     else:

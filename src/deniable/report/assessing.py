@@ -22,12 +22,13 @@ from deniable.report.registry import Asked, adapter_for
 if TYPE_CHECKING:
     import pandas as pd
 
-    from deniable.audit import AttackScores, ScoreAudit
+    from deniable.audit import AttackScores, OneRunAudit, PromiseCheck, ScoreAudit, SequentialAudit
     from deniable.audit.scoring import Method
     from deniable.noise import Certificate, Release
     from deniable.records import ObjectivePerturbation, OutputPerturbation, PrivacyProfile
     from deniable.report.usefulness import Usefulness
     from deniable.tables.understanding import Ranges
+    from deniable.training.attack import PrivateAttack
     from deniable.training.base import PrivateModel
 
 _BASELINES = (0.1, 0.001, 1e-6)  # chances of blind guessing at which secrets are reported
@@ -94,7 +95,7 @@ def assess(
 ) -> Assessment: ...
 @overload
 def assess(
-    source: AttackScores | ScoreAudit,
+    source: AttackScores | ScoreAudit | OneRunAudit,
     *,
     prior: float = ...,
     fpr: Sequence[float] = ...,
@@ -107,7 +108,7 @@ def assess(
 ) -> Assessment: ...
 @overload
 def assess(
-    source: Release | Certificate,
+    source: Release | Certificate | SequentialAudit | PromiseCheck | PrivateAttack,
     *,
     prior: float = ...,
     fpr: Sequence[float] = ...,
@@ -204,7 +205,10 @@ def assess(
           useful it is;
         - what :func:`deniable.release` returned: the certificate of the release;
         - what :func:`deniable.privacy_profile` returned: the exposure of every record;
-        - what :func:`deniable.audit_scores` returned: the measured attack (``bound=`` a trade-off to compare with).
+        - what :func:`deniable.audit_scores` returned, or an audit of one run: the measured attack (``bound=`` a
+          trade-off to compare with);
+        - a :class:`~deniable.SequentialAudit`, what :func:`deniable.check_promise` or a private model's ``attack``
+          returned: the same with the verdict on its own promise.
     X, y
         For a fitted private model: held-out records. What is measured on them is not protected. For any other fitted
         model: the data that it was fitted to.

@@ -64,12 +64,16 @@ COMMON = ("prior", "fpr", "delta", "title", "command", "policy", "meta")
 _FOUND: dict[str, Adapter] = {}
 _TESTS: list[tuple[Callable[[Any], bool], Adapter]] = []
 
-# the room of a class → the module whose adapters assess its objects
+# the room of a class → the module whose adapters assess its objects; the first that fits
 _WHERE = {
     "deniable.mechanisms": "run",
     "deniable.curves": "run",
     "deniable.integrations.private_run": "run",
+    "deniable.training.attack": "audited",
     "deniable.training": "private_model",
+    "deniable.audit.sequential": "audited",
+    "deniable.audit.checking": "audited",
+    "deniable.audit.one_run": "audited",
     "deniable.audit": "results",
     "deniable.noise": "results",
     "deniable.records": "results",

@@ -1,0 +1,219 @@
+"""Audits with a promise of their own: sequential, a checked promise, one run with canaries, an attacked private fit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, cast
+
+import numpy as np
+
+from deniable._shown import shown
+from deniable.audit import Interval, OneRunAudit, PromiseCheck, SequentialAudit
+from deniable.curves import Assumptions, Tradeoff
+from deniable.mechanisms import Mechanism
+from deniable.report.measured import audit_section
+from deniable.report.model import Assessment, Kind, Number, Section, Series, Status
+from deniable.report.registry import Asked, assesses
+from deniable.report.sections import NOT_COVERED
+
+_POINTS = 200  # of the picture of the wealth
+_LEAST_WEALTH = 1e-6
+_TWO_WORLDS = "two neighbouring inputs are fixed; the attacker is given a fresh release of one and says of which"
+_OTHERS = "Attacks other than this one: a measurement never bounds what others can reach."
+_OUTCOMES = {
+    "violated": "A measured attack exceeds the promised bound: what was promised does not hold.",
+    "consistent": "This attack does not contradict the promise.",
+    "inconclusive": "This attack cannot contradict the promise yet: what was seen is too little, or just not enough.",
+}
+
+
+@assesses(SequentialAudit, what="a sequential audit")
+def assess_sequential(source: SequentialAudit, asked: Asked) -> Assessment:
+    """Return what a sequential audit shows by now, its verdict, and the picture of the wealth."""
+    return _against_a_promise(source, asked, "Scores as they came", "A sequential audit")
+
+
+@assesses(PromiseCheck, what="a checked promise")
+def assess_check(source: PromiseCheck, asked: Asked) -> Assessment:
+    """Return what a check of a promise found, and what it could have found."""
+    found = _against_a_promise(source.audit, asked, f"Attack: {source.attack}", "A checked promise")
+    made: tuple[Number, ...] = (
+        Number("attack.trials", "Releases of each world", float(source.trials),
+               f"Fresh runs with the record, and as many without; {source.pilot:,} of them taught the attack.",
+               "exact", unit="count"),
+    )  # fmt: skip
+    if not source.verdict.violated:
+        made += (
+            Number("attack.power", "ε that could have been found", source.could_have_found,
+                   "A randomised response with this ε or more breaks the promise so clearly that as many releases find "
+                   "it at least about half of the time.", "estimate", unit="number"),
+        )  # fmt: skip
+    section = found.sections[0]
+    return replace(found, sections=(replace(section, numbers=section.numbers + made), *found.sections[1:]))
+
+
+@assesses(OneRunAudit, what="an audit of one run")
+def assess_one_run(source: OneRunAudit, asked: Asked, *, bound: Tradeoff | Mechanism | None = None) -> Assessment:
+    """Return what the canaries of one training run show; ``bound`` is the promise that they are compared with."""
+    sure = _sure(source.confidence)
+    guesses = "Most of the guesses right that was reached"
+    best = max(range(len(source.guesses)), key=lambda i: source.right[i] / source.guesses[i])
+    numbers = (
+        _shown_advantage(source.advantage(), sure),
+        _shown_epsilon(source.epsilon(), sure),
+        _at_delta(source.epsilon(asked.delta, bound="f-dp"), asked.delta, sure),
+        _shown_mu(source.mu(), sure),
+        Number("attack.right", "Right guesses", source.right[best] / source.guesses[best],
+               f"{guesses}: {source.right[best]:,} of {source.guesses[best]:,}; ½ is guessing.", "exact"),
+        Number("attack.canaries", "Canaries", float(source.canaries),
+               "Records put into the training set by the toss of a fair coin each.", "exact", unit="count"),
+    )  # fmt: skip
+    status: Status = "measured"
+    notes = [f"{source.canaries:,} canaries; {sure}. Limits of several numbers of guesses are paid for."]
+    low = source.epsilon().low
+    headline = (
+        f"Leaks at least this, {sure}: no ε below {shown(low, 'number', 'lower')} explains how many canaries were told."
+        if low > 0
+        else f"The guesses about {source.canaries:,} canaries show no leakage ({sure}). Other canaries may."
+    )
+    if bound is not None:
+        verdict = source.compare(bound)
+        status, headline = verdict.outcome, _OUTCOMES[verdict.outcome]
+        notes.append(f"Verdict: {verdict}")
+    return Assessment(
+        title=asked.title or "An audit of one training run",
+        status=status,
+        headline=headline,
+        sections=(_section(numbers, sure, notes),),
+        assumptions=Assumptions(
+            game="each canary is in by a fair coin tossed before the one training; the attacker guesses the coins",
+            adjacency="add or remove one canary",
+            access="whatever the attack that made the scores was given",
+            notes=("The coins are fair, independent, and not known to whoever scores the canaries.",),
+        ),
+        not_covered=(
+            _OTHERS,
+            "Rare disasters: a mechanism that seldom leaks everything about all records at once promises a small "
+            "advantage for each, and one run cannot tell it from a harmless one. That is why the limit of the "
+            "advantage is low.",
+            *NOT_COVERED,
+        ),
+    )
+
+
+@assesses("deniable.training.attack.PrivateAttack", what="an attack on a private model")
+def assess_attack(source: Any, asked: Asked) -> Assessment:
+    """Return what the optimal attack on the whole history of a private fit shows, and one on the final model."""
+    sections, outcomes = [], []
+    for scores, name in ((source.transcript, "The whole history of the fit"), (source.final, "The final model")):
+        section, status = audit_section(
+            scores.audit(source.confidence),
+            fpr=asked.fpr,
+            attack=f"{name}, {scores.method}; attacked: {source.canary}",
+            bound=source.promise,
+            command=asked.command,
+        )
+        sections.append(replace(section, title=f"What an attacker sees: {name[0].lower()}{name[1:]}"))
+        outcomes.append(status)
+    whole = _assessment(sections[0], outcomes[0], asked, "An attack on a private model", "every noisy sum of the fit")
+    final = _assessment(sections[1], outcomes[1], asked, "An attack on a private model", "the final model")
+    return replace(whole + final, title=whole.title)
+
+
+def _against_a_promise(audit: SequentialAudit, asked: Asked, attack: str, title: str) -> Assessment:
+    verdict, sure = audit.verdict(), _sure(audit.confidence)
+    numbers = (
+        _shown_advantage(audit.advantage(), sure),
+        _shown_epsilon(audit.epsilon(), sure),
+        _at_delta(audit.epsilon(asked.delta), asked.delta, sure),
+        _shown_mu(audit.mu(), sure),
+        Number("attack.p", "p-value, valid at any time", verdict.p_value,
+               "Under the promise, the probability that it is ever as small as this is at most this.", "exact",
+               unit="number"),
+        Number("attack.pairs", "Pairs of scores", float(verdict.pairs),
+               "Of a member's and a nonmember's score, each of a fresh training.", "exact", unit="count"),
+    )  # fmt: skip
+    notes = [f"{attack}; {sure}.", f"Verdict: {verdict}"]
+    section = _section(numbers, sure, notes, wealth=_wealth(audit))
+    return _assessment(section, verdict.outcome, asked, title, "whatever the attack that made the scores was given")
+
+
+def _assessment(section: Section, status: str, asked: Asked, title: str, access: str) -> Assessment:
+    return Assessment(
+        title=asked.title or title,
+        status=cast(Status, status),
+        headline=_OUTCOMES[status],
+        sections=(section,),
+        assumptions=Assumptions(
+            game=_TWO_WORLDS,
+            adjacency="the two neighbouring inputs that were run, and no others",
+            access=access,
+            notes=("Every release is a fresh run, independent of all others.",),
+        ),
+        not_covered=(_OTHERS, "Other neighbouring inputs: a promise covers all of them.", *NOT_COVERED),
+    )
+
+
+def _section(numbers: tuple[Number, ...], sure: str, notes: list[str], *, wealth: Series | None = None) -> Section:
+    return Section(
+        key="attack",
+        title="What an attack measured",
+        summary=f"Empirical lower bounds, {sure}. An attack never proves safety: it shows at least this.",
+        numbers=numbers,
+        series=() if wealth is None else (wealth,),
+        notes=tuple(notes),
+    )
+
+
+def _sure(confidence: float) -> str:
+    return f"{100 * confidence:g}\u00a0% confidence"
+
+
+def _shown_advantage(found: Interval, sure: str) -> Number:
+    meaning = f"No mechanism whose best attack has a smaller advantage explains these scores ({sure})."
+    kind: Kind = "empirical lower bound"
+    return Number("attack.advantage", "Advantage shown by the attack", found.low, meaning, kind, low=found.low)
+
+
+def _shown_epsilon(found: Interval, sure: str) -> Number:
+    meaning = f"No mechanism with a smaller ε explains these scores ({sure})."
+    return Number("attack.epsilon", "ε shown by the attack", found.low, meaning, "empirical lower bound", "number")
+
+
+def _at_delta(found: Interval, delta: float, sure: str) -> Number:
+    meaning = f"No (ε, {delta:g})-DP mechanism with a smaller ε explains them ({sure})."
+    key, label = f"attack.epsilon@delta={delta:g}", f"ε shown at δ = {delta:g}"
+    return Number(key, label, found.low, meaning, "empirical lower bound", "number")
+
+
+def _shown_mu(found: Interval, sure: str) -> Number:
+    meaning = f"No Gaussian DP mechanism with a smaller μ explains them ({sure})."
+    return Number("attack.mu", "μ shown by the attack", found.low, meaning, "empirical lower bound", "number")
+
+
+def _wealth(audit: SequentialAudit) -> Series | None:
+    """The capital over the pairs: evenly spaced points, and those where it is largest or first reaches the line."""
+    path = audit.path()
+    if len(path) < 2:
+        return None
+    line = 1 / (1 - audit.confidence)
+    kept = {
+        *np.linspace(0, len(path) - 1, _POINTS).astype(int).tolist(),
+        int(path.argmax()),
+        int(np.argmax(path >= line)),
+    }
+    x = sorted(kept)
+    return Series(
+        "wealth",
+        "The wealth of a bettor against the promise, who started with 1 and gains nothing on average if it is true.",
+        "pairs of scores",
+        "wealth",
+        [float(i) for i in x],
+        {
+            "wealth": [float(max(path[i], _LEAST_WEALTH)) for i in x],
+            "promise violated": [line] * len(x),
+        },
+        log_y=True,
+        alt=f"Wealth after {len(path) - 1:,} pairs: {path[-1]:.3g}; largest {path.max():.3g}; "
+        f"the promise is violated at {line:.3g}.",
+    )

@@ -1,0 +1,120 @@
+"""Audits with a promise of their own become pages: their numbers, verdicts and pictures, and they add up."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import deniable as dn
+from deniable.audit import AttackScores, attack_transcript, audit_one_run
+
+
+def sequential(shift=2.0, pairs=100, promise=None):
+    rng = np.random.default_rng(0)
+    audit = dn.SequentialAudit(dn.GaussianDP(1.0) if promise is None else promise)
+    audit.update(rng.normal(shift, 1, pairs), rng.normal(0, 1, pairs))
+    return audit
+
+
+def one_run(shift=2.0, k=600):
+    rng = np.random.default_rng(0)
+    included = rng.random(k) < 0.5
+    return audit_one_run(rng.normal(size=k) + shift * included, included)
+
+
+def test_a_sequential_audit_on_a_page():
+    audit = sequential()
+    found = dn.assess(audit, delta=1e-3)
+    assert found.status == audit.verdict().outcome == "violated"
+    numbers = found.numbers
+    assert numbers["attack.epsilon"].value == audit.epsilon().low
+    assert numbers["attack.epsilon@delta=0.001"].value == audit.epsilon(1e-3).low
+    assert numbers["attack.mu"].value == audit.mu().low > 1
+    assert numbers["attack.advantage"].low == audit.advantage().low
+    assert numbers["attack.p"].value == audit.verdict().p_value
+    (picture,) = found.section("attack").series
+    assert max(picture.lines["wealth"]) == audit.path().max()
+    assert len(picture.x) <= 202
+    assert picture.lines["promise violated"][0] == pytest.approx(20)
+    page = found.to_html()
+    assert "wealth" in page
+    assert "what was promised does not hold" in page
+
+
+def test_status_follows_the_verdict():
+    assert dn.assess(sequential(shift=0.5)).status == "consistent"
+    few = dn.assess(sequential(pairs=2))
+    assert few.status == "inconclusive"
+    assert "cannot contradict" in few.headline
+    empty = dn.assess(dn.SequentialAudit(dn.PureDP(1.0)))
+    assert empty.status == "inconclusive"
+    assert empty.section("attack").series == ()
+
+
+def test_a_measured_advantage_counts_against_the_policy():
+    assert dn.assess(sequential()).decision.outcome == "does not meet"
+    small = dn.assess(sequential(shift=1.5, pairs=150, promise=dn.GaussianDP(3.0)))
+    assert small.status == "consistent"
+    assert small.decision.outcome == "does not meet"
+    assert not dn.assess(sequential(shift=0.0)).decision.met  # an attack never meets a limit
+
+
+def test_a_checked_promise_says_what_could_have_been_found():
+    rng = np.random.default_rng(0)
+    check = dn.check_promise(lambda inside: inside + rng.laplace(), dn.PureDP(1.0), trials=100)
+    found = dn.assess(check)
+    assert found.status == check.verdict.outcome
+    assert found.numbers["attack.power"].value == check.could_have_found
+    assert found.numbers["attack.trials"].value == check.trials
+    broken = dn.check_promise(lambda inside: inside + rng.laplace() / 10, dn.PureDP(1.0), trials=100)
+    assert dn.assess(broken).status == "violated"
+    assert "attack.power" not in dn.assess(broken).numbers
+
+
+def test_one_run_with_and_without_a_promise():
+    run = one_run()
+    alone = dn.assess(run)
+    assert alone.status == "measured"
+    assert alone.numbers["attack.epsilon"].value == run.epsilon().low > 2
+    assert alone.numbers["attack.advantage"].low == run.advantage().low
+    assert dn.assess(run, bound=dn.GaussianDP(0.3)).status == "violated"
+    assert dn.assess(run, bound=dn.tradeoff(dn.GaussianDP(2.0))).status == run.compare(dn.GaussianDP(2.0)).outcome
+    silent = dn.assess(one_run(shift=0.0))
+    assert "no leakage" in silent.headline
+
+
+def test_one_run_never_claims_a_large_advantage():
+    """Everything leaks with probability a, else nothing: advantage a for each canary, and all guesses right."""
+    rng = np.random.default_rng(1)
+    limits = []
+    for _ in range(100):
+        included = rng.random(50) < 0.5
+        scores = included.astype(float) if rng.random() < 0.06 else rng.random(50)
+        limits.append(audit_one_run(scores, included, guesses=50).advantage().low)
+    assert np.sum(np.array(limits) > 0.06) <= 13  # Binomial(100, 0.05) exceeds it with probability 5e-4
+    assert 0 < audit_one_run([1.0] * 50 + [0.0] * 50, [1] * 50 + [0] * 50, guesses=100).advantage().low < 0.05
+
+
+def test_an_attack_on_a_private_model():
+    from deniable.training.attack import PrivateAttack
+
+    whole = attack_transcript(dn.SubsampledGaussian(2.0, 1.0, 1), n=400, rng=0)
+    final = AttackScores(whole.member_scores / 2, whole.nonmember_scores / 2, "fit of the final model", "model")
+    attack = PrivateAttack(whole, final, dn.tradeoff(dn.GaussianDP(0.5)), "record 3", np.full(800, 0.5), 0.5, 0.95)
+    found = dn.assess(attack)
+    assert [section.key for section in found.sections] == ["attack", "attack2"]
+    assert found.numbers["attack.advantage"].low == whole.audit().advantage().low
+    assert found.status == "consistent"
+    assert any("record 3" in note for note in found.section("attack").notes)
+    broken = PrivateAttack(whole, final, dn.tradeoff(dn.GaussianDP(0.05)), "record 3", np.full(800, 0.5), 0.05, 0.95)
+    assert dn.assess(broken).status == broken.verdict().outcome == "violated"
+
+
+def test_they_add_up_to_one_page(tmp_path):
+    whole = dn.assess(dn.GaussianDP(1.0)) + dn.assess(sequential()) + dn.assess(one_run(), bound=dn.GaussianDP(5.0))
+    assert whole.status == "violated"
+    assert whole.decision.outcome == "does not meet"
+    whole.to_json(tmp_path / "a.json")
+    assert dn.report.Assessment.from_json(tmp_path / "a.json") == whole
+    with pytest.raises(dn.InputError, match="'bound'"):
+        dn.assess(sequential(), bound=dn.PureDP(1.0))
