@@ -164,3 +164,28 @@ def test_worst_record_scores_come_from_the_mechanism():
     worst = profile.ranking("typical")[0]
     assert advantage.low <= profile.advantage()[worst]
     assert profile.advantage("lower")[worst] <= advantage.high
+
+
+@pytest.mark.parametrize("kind", ["classification", "regression"])
+def test_several_classes_and_numbers_get_a_private_model_with_the_same_epsilon(kind, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 3))
+    y = np.digitize(X[:, 0], [-0.5, 0.5]) if kind == "classification" else X[:, 0] + rng.normal(size=400)
+    ranges = {f"x{i}": (-4.0, 4.0) for i in range(3)}
+    model = tmp_path / "model.skops"
+    found = dn.assess((X, y), epsilon=1.0, delta=1e-6, ranges=ranges, rng=0, fpr=[0.05], save_model=model)
+    jsonschema.validate(json.loads(found.to_json()), SCHEMA)
+    promised = dn.tradeoff(dn.ApproximateDP(1.0, 1e-6)).tpr(0.05)
+    assert found.numbers["bound.tpr@fpr=0.05"].value <= promised  # whatever is (1, 1e-6)-DP is below that curve
+    assert found.numbers["bound.epsilon@delta=1e-06"].value <= 1.0
+    assert any("two classes" in note and kind in note for note in found.assumptions.notes)
+    assert found.section("attack") is None
+    assert ("use.accuracy.private" if kind == "classification" else "use.r2.private") in found.numbers
+    assert model.stat().st_size > 0
+    with pytest.raises(dn.InputError, match=r"regularization= goes with a target of two classes"):
+        dn.assess((X, y), epsilon=1.0, regularization=0.1)
+
+
+def test_a_target_of_one_value_is_refused():
+    with pytest.raises(dn.InputError, match="must have exactly 2 values, got 1"):
+        dn.assess((np.random.default_rng(0).normal(size=(30, 2)), np.zeros(30)), epsilon=1.0)

@@ -96,3 +96,29 @@ def test_what_cannot_be_assessed_is_said(data, call, words):
     with pytest.raises(dn.InputError) as error:
         call(*data)
     assert all(word in str(error.value) for word in words), str(error.value)
+
+
+def test_vulnerable_records_are_those_that_the_attack_finds(data):
+    X, y = data
+    model = DecisionTreeClassifier(random_state=0).fit(X, y)
+    found = dn.assess(model, X, y, n_shadows=16, n_targets=24, rng=0, first_row=2)
+    grid = found.section("vulnerable").grids[0].rows
+    scores = dn.attack_estimator(DecisionTreeClassifier(random_state=0), X, y, n_shadows=16, n_targets=24, rng=0)
+    exposed = scores.most_exposed(10).to_frame()
+    assert [int(row[0]) - 2 for row in grid] == exposed.index.tolist()
+    assert [row[1] for row in grid] == [f"{right} of 24" for right in exposed["right"]]
+    worst = found.numbers["vulnerable.worst"]
+    assert worst.low > 0.5
+    assert worst.low <= worst.value <= worst.high
+    assert found.numbers["vulnerable.records"].value >= 1
+    once = dn.assess(model, X, y, n_shadows=16, n_targets=1, rng=0)
+    assert once.section("vulnerable") is None
+    for name in ("attack.advantage", "attack.tpr@fpr=0.1"):  # the audit is that of the first target alone
+        assert found.numbers[name] == once.numbers[name]
+
+
+def test_nobody_is_vulnerable_in_a_model_that_learns_nothing(data):
+    X, y = data
+    calm = dn.assess(LogisticRegression(C=1e-9).fit(X, y), X, y, n_shadows=8, n_targets=24, rng=1, method="loss")
+    assert calm.numbers["vulnerable.records"].value == 0
+    assert calm.numbers["vulnerable.worst"].low <= 0.5

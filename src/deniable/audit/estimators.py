@@ -199,6 +199,7 @@ def _scored(
         "n_targets": len(targets),
         "variance": variance,
         "rehearsed": {str(one): strength for one, strength in rehearsed.items()},
+        "members_of_targets": targets.sum(axis=1).tolist(),
         "member_records": records[targets],
         "nonmember_records": records[~targets],
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -70,6 +70,25 @@ class AttackScores:
             If there was only one target: attack with ``n_targets`` of 8 or more.
         """
         return record_exposure(self.member_scores, self.nonmember_scores, self.details, k, confidence)
+
+    def first_target(self) -> AttackScores:
+        """Return the scores of the first target alone: of different records, so that intervals hold as they stand."""
+        if self.details.get("n_targets", 1) == 1:
+            return self
+        n = len(np.unique(np.concatenate([self.details["member_records"], self.details["nonmember_records"]])))
+        inside = int(self.details["members_of_targets"][0])
+        kept = self.details | {
+            "n_targets": 1,
+            "members_of_targets": [inside],
+            "member_records": self.details["member_records"][:inside],
+            "nonmember_records": self.details["nonmember_records"][: n - inside],
+        }
+        return replace(
+            self,
+            member_scores=self.member_scores[:inside],
+            nonmember_scores=self.nonmember_scores[: n - inside],
+            details=kept,
+        )
 
     def advantage_at(self, threshold: float = 0.0) -> float:
         """Return TPR − FPR of accusing above ``threshold``: an estimate, unbiased for a threshold fixed beforehand."""

@@ -162,6 +162,7 @@ def assess(
     meta: str | Path | dict[str, Any] | None = ...,
     method: Method | str = ...,
     n_shadows: int = ...,
+    n_targets: int = ...,
     confidence: float = ...,
     rng: Any = ...,
     n_jobs: int | None = ...,

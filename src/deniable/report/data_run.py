@@ -22,11 +22,13 @@ from deniable.mechanisms import PureDP
 from deniable.records import OutputPerturbation, PrivacyProfile, privacy_profile
 from deniable.report.measured import audit_section, utility_section
 from deniable.report.model import Assessment, Section, Status
+from deniable.report.other_targets import assess_other_target
 from deniable.report.profiled import NOT_FOR_PUBLICATION, profile_section
 from deniable.report.registry import Asked, assesses
 from deniable.report.saved_model import released_model
 from deniable.report.sections import NOT_COVERED, TUNING_WARNING, bound_headline, bound_section, risk_section
 from deniable.tables import PUBLIC, Encoded, Table, encode, read_table
+from deniable.tables.reading import NotTwoClasses
 from deniable.tables.understanding import Ranges
 
 _SAMPLER_CONFIDENCE = 0.99999
@@ -53,7 +55,10 @@ def assess_data(
     save_model: str | Path | None = None,
     first_row: int = 0,
 ) -> Assessment:
-    """Fit, release, bound, profile and attack a logistic regression on a table.
+    """Fit, release, bound, profile and attack a logistic regression on a table whose target has two classes.
+
+    A target of several classes, or a numeric one, gets a private model with the same ε and the report's δ instead:
+    bound, other risks, usefulness on held-out records (:mod:`deniable.report.other_targets`).
 
     The model minimises mean logistic loss + ``regularization``/2·‖f‖² on rows scaled to norm at most 1 and is released
     with noise of density ∝ exp(−β‖b‖), β = nΛε/2 (output perturbation: ε-DP for adding or removing a record while
@@ -91,12 +96,16 @@ def assess_data(
     regularization = number("regularization", regularization, above=0.0, below=np.inf)
     test_fraction = number("test_fraction", test_fraction, above=0.0, below=1.0)
     n_samples = integer("n_samples", n_samples, at_least=100)
-    table = read_table(
-        _frame(source) if isinstance(source, tuple) else source,
-        target or _tuple_target(source),
-        drop=drop,
-        ranges=ranges,
-    )
+    data, target = _frame(source) if isinstance(source, tuple) else source, target or _tuple_target(source)
+    try:
+        table = read_table(data, target, drop=drop, ranges=ranges)
+    except NotTwoClasses:
+        given = {"regularization": (regularization, 1e-2), "group": (group, None), "n_samples": (n_samples, 20_000)}
+        return assess_other_target(
+            data, asked, target=target, epsilon=epsilon, drop=drop, ranges=ranges, holdout=test_fraction, rng=rng,
+            progress=progress, save_model=place,
+            only_for_two_classes={name: value for name, (value, usual) in given.items() if value != usual},
+        )  # fmt: skip
     encoded = encode(table, ranges=ranges)
     generator = np.random.default_rng(rng)
     train, test = _split(encoded.y, test_fraction, generator)

@@ -5,14 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from deniable._check import InputError
-from deniable.audit import attack_estimator
+import numpy as np
+
+from deniable._check import InputError, integer
+from deniable._shown import shown
+from deniable.audit import AttackScores, attack_estimator
 from deniable.curves import Assumptions
 from deniable.report.measured import POPULATION_GAME, audit_section, leaks_at_least
-from deniable.report.model import Assessment
+from deniable.report.model import Assessment, Grid, Number, Section
 from deniable.report.registry import Asked, assesses
 from deniable.report.sections import NOT_COVERED, TUNING_WARNING
 from deniable.report.structure import structure_section
+
+_NAMED = 10  # records that are named
 
 NOTHING_PROVEN = "Nothing is proven about this model: it was trained without a privacy mechanism."
 
@@ -26,6 +31,7 @@ def assess_estimator(
     y: Any = None,
     method: Any = "auto",
     n_shadows: int = 32,
+    n_targets: int = 16,
     confidence: float = 0.95,
     rng: Any = None,
     n_jobs: int | None = None,
@@ -45,18 +51,24 @@ def assess_estimator(
         The data that it was fitted to. Shadow models are fitted to random halves of them.
     method, n_shadows, rng, n_jobs, cache, progress
         See :func:`deniable.attack_estimator`.
+    n_targets
+        Models that are attacked in turn, each fitted to a random half. The first one gives the measured attack; how
+        often the attack is right about a record over all of them is its vulnerability. 1: no such table.
     confidence
-        Of the measured intervals.
+        Of the measured intervals; those of all records hold together.
     first_row
         The number by which the reader calls the first row.
     """
     _check(source, X, y)
     from sklearn.base import clone
 
+    n_targets, first_row = integer("n_targets", n_targets, at_least=1), integer("first_row", first_row)
     scores = attack_estimator(
-        clone(source), X, y, method=method, n_shadows=n_shadows, rng=rng, n_jobs=n_jobs, cache=cache, progress=progress
-    )
-    audit = scores.audit(confidence)
+        clone(source), X, y, method=method, n_shadows=n_shadows, rng=rng, n_jobs=n_jobs, cache=cache,
+        n_targets=n_targets, progress=progress,
+    )  # fmt: skip
+    audit = scores.first_target().audit(confidence)
+    vulnerable = (vulnerable_section(scores, confidence, first_row),) if n_targets > 1 else ()
     section, status = audit_section(
         audit, fpr=asked.fpr, attack=f"{scores.method} with {n_shadows} shadow models", command=asked.command
     )
@@ -65,7 +77,7 @@ def assess_estimator(
         title=asked.title or f"{name} on {len(y):,} records",
         status=status,
         headline=f"{NOTHING_PROVEN} {leaks_at_least(audit)}",
-        sections=(section, structure_section(source, X, y, first_row=first_row)),
+        sections=(section, *vulnerable, structure_section(source, X, y, first_row=first_row)),
         assumptions=Assumptions(
             game=POPULATION_GAME,
             adjacency="members and non-members come from one population",
@@ -83,6 +95,41 @@ def assess_estimator(
             "training rows": len(y),
             "seed": "fresh entropy" if rng is None else str(rng),
         },
+    )
+
+
+def vulnerable_section(scores: AttackScores, confidence: float, first_row: int) -> Section:
+    """How often the attack was right about each record, over targets drawn anew: the records found most often."""
+    every = scores.most_exposed(len(scores.member_scores) + len(scores.nonmember_scores), confidence=confidence)
+    n, targets = len(every.record), scores.details["n_targets"]
+    found = int(np.sum(every.low > 0.5))
+    worst = Number(
+        "vulnerable.worst", "Most vulnerable record: attack is right", float(every.right[0] / every.targets[0]),
+        f"Chance that the attack is right about row {int(every.record[0]) + first_row} in a fresh model; guessing "
+        "reaches 50 %.", "measured interval", low=float(every.low[0]), high=float(every.high[0]), baseline=0.5,
+    )  # fmt: skip
+    count = Number(
+        "vulnerable.records", "Records that the attack finds", float(found),
+        f"Of {n:,}: about these it is right more often than guessing, shown for all of them together.",
+        "empirical lower bound", "count",
+    )  # fmt: skip
+    rows = [
+        [
+            str(int(every.record[i]) + first_row),
+            f"{int(every.right[i])} of {int(every.targets[i])}",
+            f"{shown(float(every.low[i]), 'rate', 'lower')} to {shown(float(every.high[i]), 'rate', 'upper')}",
+        ]
+        for i in range(min(_NAMED, n))
+    ]
+    title = f"The {len(rows)} most vulnerable records"
+    return Section(
+        "vulnerable",
+        "Which records the attack finds",
+        f"Over {targets} models, each fitted to a random half of the records: how often the attack was right about a "
+        f"record. All intervals hold together with {100 * confidence:g}\u00a0% confidence.",
+        (worst, count),
+        grids=(Grid("vulnerable", title, ["row", "right", "chance of being right"], rows),),
+        notes=("The intervals are about attacks with these shadow models; another attack may find other records.",),
     )
 
 

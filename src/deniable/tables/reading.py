@@ -17,6 +17,10 @@ from deniable.tables.understanding import Ranges, Understood, understand
 MIN_ROWS = 10
 
 
+class NotTwoClasses(InputError):  # noqa: N818  (named for what it says)
+    """The target has other than two values, and nothing else is wrong with the table."""
+
+
 @dataclass(frozen=True, eq=False)
 class Table:
     """A data set with a binary target: columns of known kinds, no infinite number, no constant or identifying column.
@@ -94,7 +98,7 @@ def read_table(
     Raises
     ------
     InputError
-        With all problems of the table in one message.
+        With all problems of the table in one message; ``NotTwoClasses`` if the only one is a target of more values.
 
     Warns
     -----
@@ -102,19 +106,20 @@ def read_table(
         For columns that were dropped.
     """
     found = understand_any(source, target, drop=drop, ranges=ranges, strict=False)
-    problems = list(found.problems)
+    problems, classes = list(found.problems), []
     if found.target_name is None:
         names = [column.name for column in found.columns]
         problems.append(f"target is missing; name the column to predict, one of: {listed(names)}")
     if 0 < len(found.frame) < MIN_ROWS:
         problems.append(f"it must have at least {MIN_ROWS} rows, got {len(found.frame)}")
     if found.target is not None:
-        problems += _two_classes(found.target, str(found.target_name))
+        classes = _two_classes(found.target, str(found.target_name))
         if not found.kept:
             dropped = f": {'; '.join(column.line for column in found.dropped)}" if found.dropped else ""
             problems.append(f"it has no column that can be used besides the target {found.target_name!r}{dropped}")
-    if problems or found.target is None:
-        raise InputError(f"{found.name} cannot be used: {'; '.join(problems)}")
+    if problems or classes or found.target is None:
+        kind = InputError if problems or found.target is None or found.target.nunique() <= 2 else NotTwoClasses
+        raise kind(f"{found.name} cannot be used: {'; '.join([*problems, *classes])}")
     found.warn()
     return Table(found.name, found.frame, found.target, str(found.target_name), found.kept, found.told, found)
 
