@@ -48,6 +48,14 @@ class LossLaw(ABC):
         """Total variation distance for each ρ."""
         return _each(lambda r: self._advantage(r, _side(side)), _rho(rho))
 
+    def advantages(self, rho: FloatArray, side: Side) -> FloatArray:
+        """:meth:`advantage` of any number of records, (n,): from a table where that pays, rounded to the side."""
+        return in_chunks(lambda r: self.advantage(r, side), rho)
+
+    def rates(self, rho: FloatArray, fpr: float, side: Side) -> FloatArray:
+        """:meth:`tpr` of any number of records at one FPR, (n,): from a table where that pays, rounded to the side."""
+        return in_chunks(lambda r: self.tpr(r, fpr, side), rho)
+
     def epsilon(self, rho: ArrayLike, delta: float, side: Side) -> FloatArray:
         """Smallest ε ≥ 0 with H_{e^ε} ≤ δ for each ρ, by bisection; the end on the safe side.
 

@@ -26,6 +26,7 @@ from scipy.special import kve, ndtri
 from deniable._check import FloatArray, integer, number
 from deniable.curves import Direction, Side, Tradeoff
 from deniable.laws.loss_law import LossLaw, in_chunks
+from deniable.laws.tabulated import Table
 
 # the quadrature agrees with 25-digit integrals to better than this (tests: d up to 10⁴, ρ up to 10⁴)
 _RELATIVE = 2e-11
@@ -45,6 +46,27 @@ class NormLaplaceLaw(LossLaw):
     def tradeoff(self, rho: float) -> Tradeoff:
         """See :class:`NormLaplaceTradeoff`."""
         return NormLaplaceTradeoff(rho, self.dimension)
+
+    def advantages(self, rho: FloatArray, side: Side) -> FloatArray:
+        """From a table (:mod:`deniable.laws.tabulated`) for many records; at most 2e-5 wider than :meth:`advantage`."""
+        few = super().advantages
+        return self._tabulated(lambda r: few(r, side), None, rho, side)
+
+    def rates(self, rho: FloatArray, fpr: float, side: Side) -> FloatArray:
+        """From a table (:mod:`deniable.laws.tabulated`) for many records; at most 5e-5 wider than :meth:`tpr`."""
+        few = super().rates
+        return self._tabulated(lambda r: few(r, fpr, side), float(fpr), rho, side)
+
+    def _tabulated(
+        self, few: Callable[[FloatArray], FloatArray], fpr: float | None, rho: FloatArray, side: Side
+    ) -> FloatArray:
+        if self.dimension == 1 or rho.size <= 2 * _MANY or fpr in (0.0, 1.0):
+            return few(rho)
+        value = np.zeros(rho.shape) if fpr is None else np.full(rho.shape, fpr)
+        inner = (rho > 1e-12) & (rho <= self.largest)
+        value[inner] = _table_of_rates(self, fpr)(rho[inner], side)
+        value[~inner] = few(rho[~inner])
+        return np.clip(value, 0.0 if fpr is None else fpr, 1.0)
 
     def _hockey_stick(self, rho: FloatArray, log_gamma: FloatArray, side: Side) -> FloatArray:
         """∫(p − γq)₊, one positive integrand; 1 − γ or 0 outside |log γ| < ρ."""
@@ -190,6 +212,22 @@ class Angles:
         with np.errstate(divide="ignore"):
             power = (self.dimension - 2) * np.log(sine / np.sin(mode)) if self.dimension > 2 else 0.0
         return np.asarray(fall + power + np.log1p(sine**2 * self.bend[:, None]))
+
+
+@lru_cache(maxsize=64)
+def _table_of_rates(law: NormLaplaceLaw, fpr: float | None) -> Table:
+    """The total variation, or the TPR at ``fpr``, as a function of ρ.
+
+    With p ∝ e^{−r} in d ≥ 2 dimensions ∂²p = p·(cos²θ − sin²θ/r), where E cos²θ = 1/d, E sin²θ = 1 − 1/d and, r being
+    Gamma(d), E 1/r = 1/(d−1): ½∫|∂²p| ≤ 1/d.
+    """
+
+    def values(rho: FloatArray, side: Side) -> FloatArray:
+        if fpr is None:
+            return law.advantage(rho, side)
+        return in_chunks(lambda r: law.tpr(r, fpr, side), rho)
+
+    return Table.of(values, 1 / law.dimension, law.largest)
 
 
 _LARGEST_DIMENSION = 10_000  # as far as the quadrature was tested

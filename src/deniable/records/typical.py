@@ -66,12 +66,11 @@ class ExactTypical(Typical):
 
     def advantage(self, side: Side) -> FloatArray:
         """Exact at the upper or lower end of ρ_i."""
-        return self._safely(side, 1.0, lambda r: in_chunks(lambda rho: self.law.advantage(rho, side), r))
+        return self._safely(side, 1.0, lambda r: self.law.advantages(r, side))
 
     def tpr(self, fpr: float, side: Side) -> FloatArray:
         """Exact at the upper or lower end of ρ_i."""
-        rates = lambda rho: self.law.tpr(rho, np.full(rho.shape, fpr), side)  # noqa: E731
-        return self._safely(side, 1.0, lambda r: in_chunks(rates, r))
+        return self._safely(side, 1.0, lambda r: self.law.rates(r, fpr, side))
 
     def epsilon(self, delta: float, side: Side) -> FloatArray:
         """Exact at the upper or lower end of ρ_i."""
@@ -252,7 +251,7 @@ class DominatedTypical(Typical):
         return DominatedTradeoff(only, method="objective perturbation dominated by a shifted noise of known law")
 
     def _variation(self) -> FloatArray:
-        found = in_chunks(lambda r: self.law.advantage(r, "upper"), np.minimum(self.rho, self.law.largest))
+        found = self.law.advantages(np.minimum(self.rho, self.law.largest), "upper")
         return np.where(self.rho <= self.law.largest, found, 1.0)
 
 

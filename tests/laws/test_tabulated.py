@@ -1,0 +1,80 @@
+"""Tables of laws: sound at every ρ, a little wider than the law, and the same whoever else is asked for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deniable.laws.norm_laplace import NormLaplaceLaw
+from deniable.laws.tabulated import Table
+from oracles.norm_laplace import tail
+
+DIMENSIONS = (2, 3, 20, 2000)
+
+
+def _many(dimension: int, count: int = 2500) -> np.ndarray:
+    rng = np.random.default_rng(dimension)
+    rho = np.exp(rng.uniform(np.log(1e-4), np.log(12.0), count)) * np.sqrt(dimension)
+    return np.concatenate([[0.0, 1e-13, 1e4, 9999.0], rho])
+
+
+@pytest.mark.parametrize("dimension", DIMENSIONS)
+@pytest.mark.parametrize("fpr", [None, 1e-3, 0.4])
+def test_a_table_brackets_the_law_and_stays_close_to_it(dimension, fpr):
+    law, rho = NormLaplaceLaw(dimension), _many(dimension)
+    shown = np.arange(0, len(rho), 9)  # few enough at a time for the law's own exact quantiles
+
+    def table(side):
+        return law.advantages(rho, side) if fpr is None else law.rates(rho, fpr, side)
+
+    def exact(side):
+        return law.advantage(rho[shown], side) if fpr is None else law.tpr(rho[shown], fpr, side)
+
+    upper, lower = table("upper"), table("lower")
+    assert np.all(upper[shown] >= exact("lower"))
+    assert np.all(lower[shown] <= exact("upper"))
+    assert np.all(upper[shown] - exact("upper") <= 2e-5)
+    assert np.all(exact("lower") - lower[shown] <= 5e-5)
+    small = (rho[shown] > 1e-6) & (rho[shown] < 0.1 * np.sqrt(dimension))
+    assert np.all(upper[shown][small] <= exact("upper")[small] * (1 + 1e-4))
+
+
+def test_against_integrals_of_twenty_five_digits():
+    law, rho = NormLaplaceLaw(7), _many(7)
+    upper, lower = law.advantages(rho, "upper"), law.advantages(rho, "lower")
+    for i in range(10, 14):
+        truth = tail(rho[i], 7, 0.0) - tail(rho[i], 7, 0.0, world="out")
+        assert lower[i] <= truth <= upper[i]
+
+
+@pytest.mark.parametrize("side", ["upper", "lower"])
+def test_one_record_is_read_the_same_whoever_else_is_asked_for(side):
+    law, rho = NormLaplaceLaw(5), _many(5, 6000)
+    whole = law.rates(rho, 0.01, side)
+    halves = np.concatenate([law.rates(rho[:3000], 0.01, side), law.rates(rho[3000:], 0.01, side)])
+    np.testing.assert_array_equal(whole, halves)
+    moved = law.rates(rho * (1 + 1e-12), 0.01, "upper")
+    np.testing.assert_allclose(moved, law.rates(rho, 0.01, "upper"), rtol=1e-9)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 2**32))
+def test_any_maximum_of_functions_that_bend_no_more_than_stated(seed):
+    """Here shifted logistic curves, whose second derivative is at least −1/(6√3); without the bend the bound fails."""
+    rng = np.random.default_rng(seed)
+    starts, heights = rng.uniform(-1.0, 2.0, 6), rng.uniform(0.3, 1.0, 6)
+
+    def truth(rho, side="upper"):
+        return np.max(heights / (1 + np.exp(starts - rho[:, None])), axis=1)
+
+    rho = rng.uniform(3.0, 6.0, 1000)
+    exact = truth(rho)
+    table = Table.of(truth, 1 / (6 * np.sqrt(3)), 10.0)
+    assert np.all(table(rho, "upper") >= exact)
+    assert np.all(table(rho, "lower") <= exact)
+    assert np.ptp(table(rho, "upper") - table(rho, "lower")) <= 1e-4
+    straight = Table.of(truth, 0.0, 10.0)
+    assert np.any(straight(rho, "upper") < exact)
+    assert np.any(straight(rho, "lower") > exact)
