@@ -11,17 +11,14 @@ from deniable.laws.norm_laplace import NormLaplaceLaw
 from deniable.laws.tabulated import Table
 from oracles.norm_laplace import tail
 
-DIMENSIONS = (2, 3, 20, 2000)
 
-
-def _many(dimension: int, count: int = 2500) -> np.ndarray:
+def _many(dimension: int, least: float = 0.02) -> np.ndarray:
     rng = np.random.default_rng(dimension)
-    rho = np.exp(rng.uniform(np.log(1e-4), np.log(12.0), count)) * np.sqrt(dimension)
-    return np.concatenate([[0.0, 1e-13, 1e4, 9999.0], rho])
+    rho = np.exp(rng.uniform(np.log(least), np.log(6.0), 2500)) * np.sqrt(dimension)
+    return np.concatenate([[0.0, 1e-13, 1e4], rho])
 
 
-@pytest.mark.parametrize("dimension", DIMENSIONS)
-@pytest.mark.parametrize("fpr", [None, 1e-3, 0.4])
+@pytest.mark.parametrize(("dimension", "fpr"), [(2, None), (20, None), (3, 1e-3), (60, 0.4)])
 def test_a_table_brackets_the_law_and_stays_close_to_it(dimension, fpr):
     law, rho = NormLaplaceLaw(dimension), _many(dimension)
     shown = np.arange(0, len(rho), 9)  # few enough at a time for the law's own exact quantiles
@@ -37,12 +34,12 @@ def test_a_table_brackets_the_law_and_stays_close_to_it(dimension, fpr):
     assert np.all(lower[shown] <= exact("upper"))
     assert np.all(upper[shown] - exact("upper") <= 2e-5)
     assert np.all(exact("lower") - lower[shown] <= 5e-5)
-    small = (rho[shown] > 1e-6) & (rho[shown] < 0.1 * np.sqrt(dimension))
+    small = (rho[shown] > 1e-6) & (rho[shown] < 0.3 * np.sqrt(dimension))
     assert np.all(upper[shown][small] <= exact("upper")[small] * (1 + 1e-4))
 
 
 def test_against_integrals_of_twenty_five_digits():
-    law, rho = NormLaplaceLaw(7), _many(7)
+    law, rho = NormLaplaceLaw(7), _many(7, least=1.0)
     upper, lower = law.advantages(rho, "upper"), law.advantages(rho, "lower")
     for i in range(10, 14):
         truth = tail(rho[i], 7, 0.0) - tail(rho[i], 7, 0.0, world="out")
@@ -51,9 +48,9 @@ def test_against_integrals_of_twenty_five_digits():
 
 @pytest.mark.parametrize("side", ["upper", "lower"])
 def test_one_record_is_read_the_same_whoever_else_is_asked_for(side):
-    law, rho = NormLaplaceLaw(5), _many(5, 6000)
+    law, rho = NormLaplaceLaw(5), np.tile(_many(5, least=1.0), 2)
     whole = law.rates(rho, 0.01, side)
-    halves = np.concatenate([law.rates(rho[:3000], 0.01, side), law.rates(rho[3000:], 0.01, side)])
+    halves = np.concatenate([law.rates(part, 0.01, side) for part in (rho[:2300], rho[2300:])])
     np.testing.assert_array_equal(whole, halves)
     moved = law.rates(rho * (1 + 1e-12), 0.01, "upper")
     np.testing.assert_allclose(moved, law.rates(rho, 0.01, "upper"), rtol=1e-9)

@@ -20,9 +20,11 @@ from numpy.typing import NDArray
 
 from deniable._check import FloatArray
 from deniable.curves import Side
+from deniable.laws.loss_law import in_chunks
 
 _STEP = 2.0**-10  # relative distance of two nodes: (step·ρ)²/(8d) is 1e-6 at ρ = 3√d, where the curves bend most
 _TOGETHER = 512  # nodes that are computed at a time, aligned: a node's value is the same whoever asks
+_READ = 65_536  # ρ that are read at a time, to bound the memory
 _ROUNDING = 1e-13  # of the few operations between nodes, relative to numbers of at most 1
 
 
@@ -51,8 +53,9 @@ class Table:
 
     def __call__(self, rho: FloatArray, side: Side) -> FloatArray:
         """Bounds of T at each ρ > 0, at most ``largest``; (n,)."""
-        if not rho.size:
-            return np.zeros(0)
+        return in_chunks(lambda some: self._read(some, side), rho, rows=_READ)
+
+    def _read(self, rho: FloatArray, side: Side) -> FloatArray:
         cell = np.floor(np.log(rho) / _STEP).astype(np.int64)
         cell = np.where(_node(cell) > rho, cell - 1, np.where(_node(cell + 1) < rho, cell + 1, cell))
         first = int(cell.min()) - 1
