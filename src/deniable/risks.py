@@ -21,17 +21,20 @@ from numpy.typing import ArrayLike
 from deniable._check import FloatArray, InputError, integer, numbers
 from deniable.curves import (
     EVERY_CASE,
+    OPPOSITE,
     AnyDirection,
     ApproximateTradeoff,
     BracketTradeoff,
+    Charged,
     Direction,
     GaussianTradeoff,
+    Question,
     Side,
     Tradeoff,
 )
+from deniable.curves.answer import bound_of
 
 _EPS = float(np.finfo(np.float64).eps)
-_OPPOSITE: dict[Direction, Direction] = {"add": "remove", "remove": "add"}
 _LADDER = 1 / (1 + np.exp(-np.sinh(np.linspace(-np.arcsinh(92.0), np.arcsinh(20.0), 129))))  # rates from 1e-40 on
 _TRIED = np.linspace(-1.0, 1.0, 9)
 _ROUNDS = 6  # each narrows the search for slopes fourfold
@@ -210,9 +213,18 @@ class ChainTradeoff(Tradeoff):
     links: tuple[tuple[Tradeoff, Direction], ...]
     attained: bool = False
 
+    def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
+        if question == "hockey stick":  # of every link at a slope of its own
+            return Charged(self.method)
+        engines, rate = [], at
+        for curve, way in self._walk(direction):
+            engines.append(curve._charged(question, rate, way).engine if 0 < rate < 1 else curve.method)
+            rate = bound_of(curve, question, rate, way, "upper")
+        return Charged(f"a chain of curves: {', '.join(dict.fromkeys(engines))}")
+
     def _walk(self, direction: Direction) -> tuple[tuple[Tradeoff, Direction], ...]:
         """The links from the null world of ``direction`` on."""
-        return self.links if direction == "add" else tuple((t, _OPPOSITE[d]) for t, d in reversed(self.links))
+        return self.links if direction == "add" else tuple((t, OPPOSITE[d]) for t, d in reversed(self.links))
 
     def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
         walk = self._walk(direction)
@@ -240,7 +252,7 @@ class ChainTradeoff(Tradeoff):
         below = inside & (log_gamma < 0)  # H_γ = 1 − γ + γ·H_{1/γ} with the worlds exchanged
         if below.any():
             gamma = np.exp(log_gamma[below])
-            value = -np.expm1(log_gamma[below]) + gamma * self._searched(-log_gamma[below], _OPPOSITE[direction])
+            value = -np.expm1(log_gamma[below]) + gamma * self._searched(-log_gamma[below], OPPOSITE[direction])
             bound[below] = value * (1 + 8 * _EPS)
         return np.clip(bound, trivial, 1.0)
 

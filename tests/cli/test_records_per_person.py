@@ -126,7 +126,7 @@ def test_a_proof_serves_full_batches_and_refuses_the_rest(capsys):
     found = answered(capsys, "bound", "--proof", *full, *PERSON)
     assert found["agrees"]
     assert found["proof"]["advantage"]["upper"] == pytest.approx(dn.tradeoff(dn.GaussianDP(1.0)).advantage(), rel=1e-9)
-    assert "need --proof" in refused(capsys, "bound", "--epsilon", "1", *PERSON)
+    assert "need --explain or --proof" in refused(capsys, "bound", "--epsilon", "1", *PERSON)
 
 
 def test_a_game_is_played_for_one_record(capsys):
@@ -176,3 +176,17 @@ def test_what_would_change_a_decision_keeps_the_persons(run_of, monkeypatch):
     parts = [part for m in seen for part in getattr(m, "mechanisms", (m,))]
     persons = [part.records_per_person for part in getattr(run_of, "mechanisms", (run_of,))]
     assert {part.records_per_person for part in parts} == set(persons)
+
+
+def test_explain_prints_what_the_curve_explains(capsys):
+    full = ["--noise-multiplier", "6", "--sample-rate", "1", "--steps", "4"]
+    curve = dn.tradeoff(dn.GaussianDP(1.0))
+    found = answered(capsys, "bound", "--explain", *full, *PERSON, "--fpr", "0.01", "--delta", "1e-6")
+    assert [answer["engine"] for answer in found] == ["closed form"] * 3
+    assert [answer["high"] for answer in found[:2]] == [curve.advantage(), curve.tpr(0.01)]
+    assert found[2]["high"] == pytest.approx(1e-6, rel=1e-9)
+    assert "--explain and --proof" in refused(capsys, "bound", "--explain", "--proof", "--epsilon", "1")
+    assert "needs either --epsilon" in refused(capsys, "bound", "--explain")
+    assert "even priors" in refused(capsys, "bound", "--explain", "--epsilon", "1", "--prior", "0.1")
+    assert run(["bound", "--explain", "--epsilon", "1", "--delta", "1e-5"]) == 0
+    assert capsys.readouterr().out.count("answered by: closed form") == 3

@@ -174,6 +174,109 @@ def test_a_curve_is_a_value(name):
 
 
 @names
+def test_an_answer_has_the_bounds_of_the_curve_and_charges_that_account_for_them(name):
+    t = example(name)
+    epsilon, alpha = 0.4, 0.013
+    told = {
+        t.explain(fpr=alpha): (t.tpr(alpha, "lower"), t.tpr(alpha)),
+        t.inverse().explain(fpr=alpha): (t.inverse().tpr(alpha, "lower"), t.inverse().tpr(alpha)),
+        t.explain(epsilon=epsilon): (t.delta(epsilon, side="lower"), t.delta(epsilon)),
+        t.explain(epsilon=epsilon, direction="add"): (t.delta(epsilon, "add", "lower"), t.delta(epsilon, "add")),
+        t.explain(gamma=1.7, direction="remove"): (
+            t.hockey_stick(1.7, "remove", "lower"),
+            t.hockey_stick(1.7, "remove"),
+        ),
+        t.explain(gamma=0.0): (1.0, 1.0),
+        t.explain(fpr=0.0): (t.tpr(0.0, "lower"), t.tpr(0.0)),
+        t.explain(fpr=1.0): (t.tpr(1.0, "lower"), t.tpr(1.0)),
+        t.explain(): (t.advantage(side="lower"), t.advantage()),
+    }
+    for answer, (low, high) in told.items():
+        assert (answer.low, answer.high) == (low, high), answer.question
+        assert answer.engine
+        assert answer.lower_engine
+        assert (answer.method, answer.confidence) == (t.method, t.confidence)
+        charges = (answer.aliasing, answer.truncation, answer.rounding, answer.other)
+        assert all(charge >= 0 and math.isfinite(charge) for charge in charges)  # fails for NaN
+        # they account for the distance of the sides, and are not larger than an engine's own error bound can be
+        assert answer.width <= 2 * sum(charges) * (1 + 1e-9)
+        if name not in UNORDERED and low > 1e-12 and high < 1:
+            assert sum(charges[:3]) <= answer.width * (1 + 1e-6) + 1e-13
+        assert len(answer.lines()) == 3
+
+
+WHO = {  # mechanism and point: who must have answered, from above and from below
+    "inversion": (lambda: dn.tradeoff(RUN), {"fpr": 1e-3}, "transform inversion", "transform inversion"),
+    "closed form": (lambda: dn.tradeoff(dn.GaussianDP(1.0)), {"fpr": 1e-3}, "closed form", "closed form"),
+    "told": (
+        lambda: dn.tradeoff(dn.SubsampledGaussian(0.05, 0.01, 50)),
+        {"fpr": 1e-3},
+        "an attacker who is told the batches",
+        "attackers who see one bit a step",
+    ),
+    "failure": (
+        lambda: dn.tradeoff(dn.ApproximateDP(1.0, 1e-3) + dn.GaussianDP(1.0)),
+        {},
+        "finite law beside a Gaussian",
+        "finite law beside a Gaussian",
+    ),
+    "grid": (lambda: dn.tradeoff(RUN, engine="grid"), {"epsilon": 1.0}, "certified grid", "certified grid"),
+    "random allocation": (
+        lambda: dn.tradeoff(dn.RandomAllocation(1.0, 20)),
+        {"fpr": 1e-3},
+        "law of an epoch",
+        "law of an epoch",
+    ),
+    "replaced": (
+        lambda: dn.tradeoff(RUN, adjacency="replace"),
+        {"fpr": 1e-3},
+        "a chain of curves: transform inversion",
+        "a chain of curves: transform inversion",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WHO)
+def test_an_answer_names_who_answered(name):
+    make, point, above, below = WHO[name]
+    answer = make().explain(**point)
+    assert answer.engine.startswith(above)
+    assert answer.lower_engine.startswith(below)
+
+
+def test_where_inversion_is_not_sharp_the_engine_that_is_gets_the_credit():
+    t = dn.tradeoff(dn.SubsampledGaussian(0.2, 0.3, 2))
+    engines = {t.explain(fpr=rate).engine for rate in (1e-2, 1e-4)} | {t.explain(epsilon=3.0).engine}
+    assert any("direct" in engine for engine in engines)
+    for rate in (1e-2, 1e-4):
+        answer = t.explain(fpr=rate)
+        if answer.engine == t.direct.method:
+            assert t.direct.tpr(rate) == answer.high
+
+
+def test_charges_of_an_inversion_grow_with_its_tolerance():
+    fine, coarse = (dn.tradeoff(RUN, engine="inversion", tolerance=aim).explain(epsilon=1.0) for aim in (1e-13, 1e-4))
+    assert coarse.aliasing + coarse.truncation > 1e3 * (fine.aliasing + fine.truncation)
+    assert coarse.low <= fine.high
+    assert fine.low <= coarse.high
+
+
+def test_an_answer_is_about_one_point():
+    t = dn.tradeoff(dn.GaussianDP(1.0))
+    for call in (
+        lambda: t.explain(fpr=0.1, epsilon=1.0),
+        lambda: t.explain(fpr=0.1, direction="add"),
+        lambda: t.explain(direction="add"),
+        lambda: t.explain(fpr=[0.1, 0.2]),
+        lambda: t.explain(fpr=math.nan),
+        lambda: t.explain(epsilon=1.0, direction="sideways"),
+        lambda: t.explain(gamma=2.0, direction="both"),
+    ):
+        with pytest.raises(dn.InputError):
+            call()
+
+
+@names
 def test_wrong_arguments_are_refused_in_words(name):
     t = example(name)
     for call in (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable._check import FloatArray
-from deniable.accounting.engines.even_prior import advantage_bracket
+from deniable.accounting.engines.even_prior import EvenPrior, advantage_bracket
 from deniable.accounting.engines.few_steps import DirectTradeoff
 from deniable.accounting.engines.grid import GridTradeoff
 from deniable.accounting.engines.inversion import ROUNDING_OF_K, Region
@@ -27,8 +28,10 @@ from deniable.accounting.lines import Cell, Effort, Way
 from deniable.accounting.loss import EPS, PrivacyLoss
 from deniable.accounting.renyi import loss_divergence
 from deniable.accounting.transform.nodes import TooSlowError
-from deniable.curves import AnyDirection, Direction, Side, Tradeoff
+from deniable.curves import AnyDirection, Charged, Direction, Question, Side, Tradeoff
+from deniable.curves.answer import bound_of
 
+_SIDES: tuple[Side, ...] = ("upper", "lower")
 _REGIONS: tuple[Region, ...] = ("left", "middle", "right")
 _NEGLIGIBLE = 1e-30  # hockey sticks below this need no relative accuracy
 _WIDE_HOCKEY_STICK, _WIDE_RATE = 1e-8, 1e-6  # brackets that the grid is asked to improve: absolute, relative
@@ -48,6 +51,7 @@ _FIELDS_OF = {
     "hockey_stick_error": ("hockey_stick",),
     "dual_error": ("dual",),
 }
+_QUANTITY = {"out_error": 0, "in_error": 1, "hockey_stick_error": 2, "dual_error": 2}  # see Contour
 _ROWS = list(Tails.__dataclass_fields__)
 _ERROR_OF = {name: error for error, names in _FIELDS_OF.items() for name in names}
 _PARTS = tuple((_ROWS.index(error), tuple(_ROWS.index(name) for name in names)) for error, names in _FIELDS_OF.items())
@@ -76,6 +80,7 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
     tolerance: float = 1e-13
     effort: Effort = field(default_factory=Effort)
     good: float = 1e-8
+    method: str = field(default="transform inversion", kw_only=True)
     _cells: dict[tuple[int, int], Cell] = field(default_factory=dict, repr=False, compare=False)
 
     def _largest_log_ratio(self, direction: Direction) -> float:
@@ -85,15 +90,15 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         return loss_divergence(self.loss, order, direction)
 
     @cached_property
-    def _even(self) -> tuple[float, float]:
-        """Bracket of the advantage at prior ½."""
+    def _even(self) -> EvenPrior:
+        """Bracket of the advantage at prior ½, and what was charged."""
         return advantage_bracket(self.loss)
 
     def _hockey_stick_bracket(self, log_gamma: FloatArray, direction: Direction) -> tuple[FloatArray, FloatArray]:
         even = log_gamma == 0
         if even.any():
             try:
-                low, high = (np.where(even, bound, np.nan) for bound in self._even)
+                low, high = (np.where(even, bound, np.nan) for bound in self._even[:2])
                 if not even.all():
                     low[~even], high[~even] = self._hockey_stick_bracket(log_gamma[~even], direction)
                 return low, high
@@ -186,6 +191,44 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         if vague.size and wanted not in ("hockey_stick", "dual"):
             _merge(rows, vague, self._chernoff(threshold[vague]).stacked())
         return Tails(*rows)
+
+    def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
+        """Which line, or else which bound, has the error with which the bracket was made."""
+        if question == "hockey stick":
+            if at == 0:
+                try:
+                    even = self._even
+                    return Charged(f"{self.method}, one sum on the line Re w = 1/2", "", *even[2:])
+                except TooSlowError:
+                    pass
+            threshold, scale = (at, 1.0) if direction == "add" else (-at, math.exp(min(at, 709.0)))
+            wanted = "hockey_stick" if direction == "add" else "dual"
+            return self._source(threshold, wanted, self._tails(np.array([threshold]), wanted)).scaled(scale)
+        tails = self._tests(np.array([at]), direction)
+        threshold = float(tails.threshold[0])
+        rate, tpr = ("out_above", "in_above") if direction == "add" else ("in_below", "out_below")
+        hit, false = self._source(threshold, tpr, tails), self._source(threshold, rate, tails)
+        false = false.scaled(math.exp(min(threshold if direction == "add" else -threshold, 709.0)))
+        return hit._replace(
+            aliasing=hit.aliasing + false.aliasing,
+            truncation=hit.truncation + false.truncation,
+            rounding=hit.rounding + false.rounding,
+        )
+
+    def _source(self, threshold: float, wanted: str, tails: Tails) -> Charged:
+        """The line among those that were laid whose error this is, and its charges."""
+        if not self.loss.lowest < threshold < self.loss.highest:
+            return Charged("range of the loss", exact=True)
+        name = _ERROR_OF[wanted]
+        error, at = float(getattr(tails, name)[0]), np.array([threshold])
+        for level in range(_LEVELS):
+            cell = self._cells.get((level, int(self._cell_of(at, level)[0])))
+            for line in cell.laid if cell is not None else ():
+                if float(getattr(line.tails(at), name)[0]) == error:
+                    aliasing, truncation = line.charged(threshold, _QUANTITY[name])
+                    engine = self.method + (", rare large steps apart" if line.besides or line.bounded else "")
+                    return Charged(engine, "", aliasing, truncation, max(error - aliasing - truncation, 0.0))
+        return Charged("Chernoff's bound")
 
     def _poor(self, value: FloatArray, error: FloatArray, wanted: str, good: float) -> NDArray[np.bool_]:
         """Whether an error is too large."""
@@ -411,15 +454,18 @@ class ComposedTradeoff(Tradeoff):
     inverted: InvertedTradeoff
     direct: DirectTradeoff | None
     grid: GridTradeoff
+    method: str = field(
+        default="transform inversion with error bounds, other certified engines where it converges slowly", kw_only=True
+    )
 
     @classmethod
-    def of(cls, loss: PrivacyLoss, tolerance: float, method: str, effort: Effort | None = None) -> ComposedTradeoff:
+    def of(cls, loss: PrivacyLoss, tolerance: float, effort: Effort | None = None) -> ComposedTradeoff:
         """All engines for a loss."""
         effort = effort or Effort()
         direct = DirectTradeoff.of(loss, most_terms=effort.convolution)
         points = effort.grid >> max(loss.steps.size - 1, 0).bit_length()
         grid = GridTradeoff(loss, max(points, 1 << 12))
-        return cls(InvertedTradeoff(loss, tolerance, effort), direct, grid, method=method)
+        return cls(InvertedTradeoff(loss, tolerance, effort), direct, grid)
 
     @cached_property
     def _told(self) -> Tradeoff:
@@ -489,6 +535,27 @@ class ComposedTradeoff(Tradeoff):
         else:
             below = found
         _intersect(low, high, wide, below, above)
+
+    def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
+        """The cheapest engine whose bound is the one that was returned, on either side."""
+        high, low = (bound_of(self, question, at, direction, side) for side in _SIDES)
+        above = next(self._suppliers(question, at, direction, "upper", high))
+        below = next(self._suppliers(question, at, direction, "lower", low))
+        return above._replace(lower_engine=below.lower_engine or below.engine)
+
+    def _suppliers(
+        self, question: Question, at: float, direction: Direction, side: Side, bound: float
+    ) -> Iterator[Charged]:
+        for name in ("inverted", "direct", "_told", "grid"):
+            if (
+                name == "_told"
+                and question == "roc"
+                and float(self._roc_at_most(np.array([at]), direction)[0]) == bound
+            ):
+                yield Charged("Chernoff's bound, and TPR ≤ FPR + advantage")
+            if (engine := getattr(self, name)) is not None and bound_of(engine, question, at, direction, side) == bound:
+                yield engine._charged(question, at, direction)
+        yield Charged("trivial bound: no engine is in reach")
 
     def _largest_log_ratio(self, direction: Direction) -> float:
         return self.inverted._largest_log_ratio(direction)

@@ -202,14 +202,13 @@ def _add_or_remove(
             loss, _CONVOLUTION, method="certified convolution of privacy losses"
         )
     elif engine == "grid":
-        found = GridTradeoff(loss, method="certified grid")
+        found = GridTradeoff(loss)
     elif engine == "direct":
         found = _direct(loss)
     elif engine == "inversion":
-        found = InvertedTradeoff(loss, tolerance, effort, method="transform inversion")
+        found = InvertedTradeoff(loss, tolerance, effort)
     else:
-        method = "transform inversion with error bounds, other certified engines where it converges slowly"
-        found = _closed_form(loss) or (_sharp if sharp else _composed)(loss, tolerance, method, effort)
+        found = _closed_form(loss) or (_sharp if sharp else ComposedTradeoff.of)(loss, tolerance, effort)
     return with_failure(found, failure)
 
 
@@ -238,14 +237,10 @@ def _outcome_by_outcome(loss: PrivacyLoss) -> Tradeoff | None:
     return GaussianMixtureTradeoff.of(finite, math.sqrt(loss.gaussian)) if loss.gaussian > 0 else finite
 
 
-def _composed(loss: PrivacyLoss, tolerance: float, method: str, effort: Effort) -> Tradeoff:
-    return ComposedTradeoff.of(loss, tolerance, method, effort)
-
-
-def _sharp(loss: PrivacyLoss, tolerance: float, method: str, effort: Effort) -> Tradeoff:
+def _sharp(loss: PrivacyLoss, tolerance: float, effort: Effort) -> Tradeoff:
     """Phases with next to no noise are told apart from the others, which keep their exact curve."""
     return with_sharp_phases(
-        loss, _SHARPEST, lambda rest: _closed_form(rest) or _composed(rest, tolerance, method, effort)
+        loss, _SHARPEST, lambda rest: _closed_form(rest) or ComposedTradeoff.of(rest, tolerance, effort)
     )
 
 

@@ -34,7 +34,7 @@ def from_divergences(
     known = list(exact)
     if known:
         curves.append(curve_of_loss(PrivacyLoss.of(known)))
-    return RenyiRegionTradeoff(composed(curves), below, method="Rényi divergences of every order, intersected")
+    return RenyiRegionTradeoff(composed(curves), below)
 
 
 def _stated_curve(mechanism: Mechanism, of: Callable[[Mechanism], Tradeoff]) -> RenyiCurve:

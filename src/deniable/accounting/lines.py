@@ -58,6 +58,11 @@ class Cell:
             self._laid.append(line)
         return self._laid[k]
 
+    @property
+    def laid(self) -> tuple[Contour, ...]:
+        """The lines that have been laid so far."""
+        return tuple(self._laid)
+
     def __getstate__(self) -> dict[str, object]:
         """Lines are not pickled or copied, nor is the generator that lays them: they can be laid again."""
         return {name: value for name, value in self.__dict__.items() if name != "_lines"} | {"_laid": []}

@@ -9,7 +9,7 @@ import numpy as np
 from deniable._check import FloatArray, InputError
 from deniable.accounting.loss import EPS
 from deniable.accounting.renyi import TabulatedCurve
-from deniable.curves import _OPPOSITE, Direction, Tradeoff
+from deniable.curves import OPPOSITE, Direction, Tradeoff
 from deniable.mechanisms import Tuned
 
 _ORDERS = np.concatenate([1 + np.geomspace(0.01, 1000.0, 70), [np.inf]])
@@ -35,7 +35,7 @@ def tuned_curve(mechanism: Tuned, one_run: Tradeoff) -> TabulatedCurve:
 
 
 def _bound(mechanism: Tuned, one_run: Tradeoff, known: dict[Direction, FloatArray], way: Direction) -> FloatArray:
-    other, mean = _OPPOSITE[way], mechanism.trials * (1 + 4 * EPS)
+    other, mean = OPPOSITE[way], mechanism.trials * (1 + 4 * EPS)
     less = _ORDERS - 1
     if math.isinf(mechanism.shape):
         with np.errstate(invalid="ignore", over="ignore"):

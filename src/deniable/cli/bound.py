@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Any, Literal
 
 import typer
@@ -23,6 +24,7 @@ _PROOF_FPR, _PROOF_DELTA = 1e-3, 1e-5
         "deniable bound --epsilon 1 --json",
         "deniable bound --largest-for eta --at-most 0.1 --delta 1e-5",
         "deniable bound --epsilon 1 --plot precision.svg",
+        "deniable bound --explain --noise-multiplier 1 --sample-rate 0.01 --steps 5000 --fpr 1e-5",
         "deniable bound --proof --noise-multiplier 1 --sample-rate 0.01 --steps 5000 --fpr 1e-5",
     )
 )
@@ -55,15 +57,26 @@ def bound(
             "needs pip install 'deniable[proof]'. Exit code 1 if the two do not intersect.",
         ),
     ] = False,
+    explain: Annotated[
+        bool,
+        typer.Option(
+            "--explain",
+            help="Print advantage, TPR and δ with both bounds, the engine that supplied them, and what it charged for "
+            "aliasing, truncation and rounding.",
+        ),
+    ] = False,
     noise_multiplier: Annotated[
         float | None,
-        typer.Option(help="With --proof: noise standard deviation / clipping norm.", rich_help_panel=RUN_PANEL),
+        typer.Option(
+            help="With --explain or --proof: noise standard deviation / clipping norm.", rich_help_panel=RUN_PANEL
+        ),
     ] = None,
     sample_rate: Annotated[
-        float | None, typer.Option(help="With --proof: expected batch size / records.", rich_help_panel=RUN_PANEL)
+        float | None,
+        typer.Option(help="With --explain or --proof: expected batch size / records.", rich_help_panel=RUN_PANEL),
     ] = None,
     steps: Annotated[
-        float | None, typer.Option(help="With --proof: number of steps.", rich_help_panel=RUN_PANEL)
+        float | None, typer.Option(help="With --explain or --proof: number of steps.", rich_help_panel=RUN_PANEL)
     ] = None,
     records_per_person: PersonOption = None,
     as_json: JsonFlag = False,
@@ -71,12 +84,21 @@ def bound(
 ) -> int:
     """Say what an (ε, δ) guarantee means: advantage, accuracy, right accusations, secrets guessed, records replaced."""
     run = run_options(noise_multiplier, sample_rate, steps, records_per_person)
-    if proof:
+    if proof or explain:
+        if proof and explain:
+            raise InputError("--explain and --proof are two outputs; leave out one of them")
+        name = "--proof" if proof else "--explain"
         if plot is not None:
-            raise InputError("--plot draws no proof; leave out --plot or --proof")
-        return _prove(epsilon, delta, prior, fpr, run, as_json)
+            raise InputError(f"--plot does not go with {name}; leave out one of them")
+        if is_given(run) == (epsilon is not None):
+            raise InputError(
+                f"{name} needs either --epsilon (and --delta) or --noise-multiplier, --sample-rate and --steps"
+            )
+        return (_prove if proof else _explain)(epsilon, delta, prior, fpr, run, as_json)
     if is_given(run):
-        raise InputError("the options of a DP-SGD run need --proof; for its bounds alone use deniable assess")
+        raise InputError(
+            "the options of a DP-SGD run need --explain or --proof; for its bounds alone use deniable assess"
+        )
     if target is not None or at_most is not None:
         epsilon = _largest(epsilon, target, at_most, delta or 0.0, prior, fpr)
     if epsilon is None:
@@ -118,12 +140,26 @@ def _prove(
     import deniable as dn
     from deniable.planning import prove
 
-    if is_given(run) == (epsilon is not None):
-        raise InputError(
-            "--proof needs either --epsilon (and --delta) or --noise-multiplier, --sample-rate and --steps"
-        )
     what: Any = mechanism(run) if epsilon is None else dn.mechanisms.ApproximateDP(epsilon, delta or 0.0)
     at = _PROOF_DELTA if delta is None else delta
     found = prove(what, prior=prior, fpr=_PROOF_FPR if fpr is None else fpr, delta=at)
     print(to_json({"agrees": found.agrees, "proof": found}) if as_json else "\n".join(found.lines()))
     return FINE if found.agrees else MISSED
+
+
+def _explain(
+    epsilon: float | None, delta: float | None, prior: float, fpr: float | None, run: Options, as_json: bool
+) -> int:
+    import deniable as dn
+
+    if prior != 0.5:
+        raise InputError(f"--explain answers at even priors, got --prior {prior:g}; leave it out")
+    if epsilon is None:
+        curve = dn.tradeoff(mechanism(run))
+        at = curve.epsilon(_PROOF_DELTA if delta is None else delta)
+    else:
+        curve, at = dn.tradeoff(dn.ApproximateDP(epsilon, delta or 0.0)), epsilon
+    answers = [curve.explain(), curve.explain(fpr=_PROOF_FPR if fpr is None else fpr)]
+    answers += [curve.explain(epsilon=at)] if math.isfinite(at) else []
+    print(to_json(answers) if as_json else "\n".join(line for answer in answers for line in answer.lines()))
+    return FINE

@@ -17,7 +17,7 @@ So the upper side at an upper bound of ρ, and the lower side at a lower bound, 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 
 import numpy as np
@@ -287,6 +287,7 @@ class NormLaplaceTradeoff(Tradeoff):
 
     rho: float
     dimension: int
+    method: str = field(default="quadrature of the exact law of the loss", kw_only=True)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rho", number("rho", self.rho, at_least=0.0, below=float("inf")))

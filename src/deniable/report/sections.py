@@ -115,7 +115,7 @@ def bound_section(tradeoff: Tradeoff, asked: Asked, *, comparisons: Mapping[str,
     return Section(
         key="bound",
         title="What any attacker can reach",
-        summary=f"Provable upper bound under the assumptions stated{sure}. Method: {tradeoff.method}.",
+        summary=f"Provable upper bound under the assumptions stated{sure}. Method: {_method(tradeoff)}.",
         numbers=tuple(numbers),
         curves=(
             roc_curve("bound", "provable upper bound", tradeoff),
@@ -125,6 +125,13 @@ def bound_section(tradeoff: Tradeoff, asked: Asked, *, comparisons: Mapping[str,
         holds_for=tradeoff.holds_for,
         confidence=tradeoff.confidence,
     )
+
+
+def _method(tradeoff: Tradeoff) -> str:
+    """The curve's method, and who supplied the advantage where that is another engine."""
+    engine = tradeoff.explain().engine
+    other = "" if engine.split(",")[0] in tradeoff.method else f"; the advantage comes from: {engine}"
+    return f"{tradeoff.method}{other}"
 
 
 def risk_section(

@@ -13,7 +13,7 @@ from deniable.accounting.engines.likelihood import LikelihoodRatioTradeoff, Tail
 from deniable.accounting.loss import EPS, TINY, PrivacyLoss
 from deniable.accounting.renyi import loss_divergence
 from deniable.accounting.steps.ratios import log_ratio
-from deniable.curves import Direction
+from deniable.curves import Charged, Direction, Question
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,9 @@ class OneStepTradeoff(LikelihoodRatioTradeoff):
     def _renyi(self, order: FloatArray, direction: Direction) -> FloatArray:
         one = np.ones(1)
         return loss_divergence(PrivacyLoss(self.noise * one, self.rate * one, one, 0.0), order, direction)
+
+    def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
+        return Charged(self.method, exact=True)
 
     def _tails(self, threshold: FloatArray, wanted: str = "hockey_stick") -> Tails:
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):

@@ -12,6 +12,7 @@ sharp enough where the noise is not little.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,7 +31,17 @@ _LIFTS = math.sqrt(66.0) * np.array([0.6, 0.9])  # heights y tried, over √T: e
 _LOUD, _MOST_PHASES = 0.75, 4  # noise multipliers and phases for which that bound is tried
 
 
-def advantage_bracket(loss: PrivacyLoss) -> tuple[float, float]:
+class EvenPrior(NamedTuple):
+    """The advantage at prior ½: a lower and an upper bound, and what was charged."""
+
+    low: float
+    high: float
+    aliasing: float  # from below only: from above the aliases are known up to hockey sticks, which are positive
+    truncation: float
+    rounding: float
+
+
+def advantage_bracket(loss: PrivacyLoss) -> EvenPrior:
     """Lower and upper bound on H_1, the advantage at prior ½.
 
     Raises
@@ -59,7 +70,9 @@ def advantage_bracket(loss: PrivacyLoss) -> tuple[float, float]:
     if not math.isfinite(error):
         raise TooSlowError("rounding is all there is")
     value = 1 - float(terms @ np.cos(log_m.imag)) + 2 / math.expm1(period / 2)
-    return max(value - float(error) - hockey_sticks, 0.0), min(value + float(error), 1.0)
+    low, high = max(value - float(error) - hockey_sticks, 0.0), min(value + float(error), 1.0)
+    truncation = neglected * math.exp(growth)
+    return EvenPrior(low, high, hockey_sticks, truncation, float(error) - truncation)
 
 
 def _stop(loss: PrivacyLoss, width: float, spacing: float) -> tuple[float, float]:

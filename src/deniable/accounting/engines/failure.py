@@ -8,7 +8,7 @@ import numpy as np
 
 from deniable._check import FloatArray
 from deniable.accounting.loss import EPS
-from deniable.curves import AnyDirection, ApproximateTradeoff, Direction, Side, Tradeoff
+from deniable.curves import AnyDirection, ApproximateTradeoff, Charged, Direction, Question, Side, Tradeoff
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,11 @@ class FailureTradeoff(Tradeoff):
         nudged = fpr / (1 - self.failure) * (1 + (4 if side == "upper" else -4) * EPS)
         inner = self.of._rates(np.clip(nudged, 0.0, 1.0), direction, side)
         return np.clip(self._outward(self.failure + (1 - self.failure) * inner, side), fpr, 1.0)
+
+    def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
+        left = 1 - self.failure
+        inner = self.of._charged(question, at if question == "hockey stick" else min(at / left, 1.0), direction)
+        return inner.scaled(left, f"; fails with probability {self.failure:.3g}")
 
     @staticmethod
     def _outward(value: FloatArray, side: Side) -> FloatArray:

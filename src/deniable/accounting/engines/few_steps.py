@@ -25,7 +25,7 @@ below −8: one of the two arguments of every product runs at half speed or fast
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, lru_cache
 
@@ -362,14 +362,13 @@ class DirectTradeoff(LikelihoodRatioTradeoff):
     """Composition of a few equal steps by direct convolution: every bound is a sum of positive terms ± its error."""
 
     loss: PrivacyLoss
-
     grid: DensityGrid
+    method: str = field(default="direct convolution", kw_only=True)
 
     @classmethod
     def of(
         cls,
         loss: PrivacyLoss,
-        method: str = "direct convolution with error bounds",
         most_terms: float = _MOST_TERMS,
     ) -> DirectTradeoff | None:
         """The trade-off of a loss made of a few equal steps and nothing else, or None."""
@@ -380,7 +379,7 @@ class DirectTradeoff(LikelihoodRatioTradeoff):
             and 2 <= loss.steps[0] <= _MOST_STEPS
         )
         try:
-            return cls(loss, DensityGrid.of(loss, most_terms), method=method) if few else None
+            return cls(loss, DensityGrid.of(loss, most_terms)) if few else None
         except TooSlowError:
             return None
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 
 import numpy as np
@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable._check import FloatArray, InputError, numbers
 from deniable.accounting.engines.binomial import LONG, LONG_EPS, binomial
-from deniable.curves import Direction, Side, Tradeoff
+from deniable.curves import Charged, Direction, Question, Side, Tradeoff
 
 _EPS = float(np.finfo(np.float64).eps)
 _TINY = 1e-300  # charged where masses come close to underflow, below _SMALL
@@ -285,6 +285,7 @@ class FiniteTradeoff(Tradeoff):
 
     above: FiniteLaw
     below: FiniteLaw
+    method: str = field(default="finite law, composed exactly", kw_only=True)
 
     @classmethod
     def of(cls, law: FiniteLaw, method: str = "finite law, composed exactly") -> FiniteTradeoff:
@@ -335,6 +336,9 @@ class FiniteTradeoff(Tradeoff):
         total = np.logaddexp.reduce(np.concatenate([exponent, lost], axis=1), axis=1)
         rounding = law.relative_error + _EPS * (64 + 4 * power[:, 0] * np.max(np.abs(law.log_ratio), initial=0.0))
         return np.asarray(np.minimum((total + rounding) / power[:, 0] * (1 + 4 * _EPS), largest))
+
+    def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
+        return Charged(self.method, exact=self.above is self.below)
 
     @staticmethod
     def _slack(law: FiniteLaw) -> float:

@@ -9,7 +9,7 @@ rates a_b give TPR = Σ_b P_b·TPR^G(a_b). From below any a_b with Σ Q_b·a_b �
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -32,12 +32,13 @@ class GaussianMixtureTradeoff(Tradeoff):
     above: FiniteLaw
     below: FiniteLaw
     mu: float
+    method: str = field(default="finite law beside a Gaussian, summed outcome by outcome", kw_only=True)
 
     @classmethod
     def of(cls, finite: FiniteTradeoff, mu: float) -> GaussianMixtureTradeoff:
         """Put a Gaussian pair beside a finite law."""
         above, below = finite.above.coarse(_MOST, "upper"), finite.below.coarse(_MOST, "lower")
-        return cls(above, below, mu, method="finite law beside a Gaussian, summed outcome by outcome")
+        return cls(above, below, mu)
 
     @cached_property
     def _swapped(self) -> GaussianMixtureTradeoff:

@@ -22,7 +22,7 @@ from deniable.accounting.engines.convolution import composed, counted, totals
 from deniable.accounting.engines.inversion import Region, saddle
 from deniable.accounting.loss import EPS, PrivacyLoss
 from deniable.accounting.transform.nodes import TooSlowError
-from deniable.curves import Direction, Side, Tradeoff
+from deniable.curves import Charged, Direction, Question, Side, Tradeoff
 
 _MOST_KEPT = 1 << 22  # lattice points
 _STEEPEST = 1000.0  # tilts beyond, in units of the law's width, serve rates below e^{−1000}
@@ -53,6 +53,8 @@ class Lattice:
     numerator_total: float = 1.0  # mass on outcomes that both can produce; the rest shows what happened
     lost: float = 0.0  # mass of either law that is charged wherever it lies
     bias: float = 0.0  # about how far merged losses lie above their lattice points: thresholds move down by it
+    # of the error what wraps around and what was left out; the rest is rounding. None: not told apart
+    parts: tuple[float, float] | None = None
 
     def at(self, index: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Denominator and numerator mass at lattice points ≥ index, with absolute errors."""
@@ -74,6 +76,20 @@ class Lattice:
         """Relative rounding of sums that remember 1/(decay·spacing) terms, each multiplied by a rounded factor."""
         return 4 * EPS * min(self.above_out.size, 1 / max(abs(decay) * self.spacing, 1e-300))
 
+    def charged(self, index: float, log_gamma: float, engine: str) -> Charged:
+        """What was charged at a lattice point on either law's tail, the out-law's times γ."""
+        if self.parts is None:
+            return Charged(engine)
+        place = np.array([index])
+        value = self.first + self.spacing * np.clip(place, 0, self.above_out.size - 1)
+        _, _, out_error, in_error = self.at(place)
+        gamma = math.exp(min(log_gamma, 700.0))
+        total = float((in_error + gamma * out_error)[0])
+        scale = np.exp(self.growth - (self.c - 1) * value) + gamma * np.exp(self.growth - self.c * value)
+        wrapped, left_out = (float(scale[0]) * part for part in self.parts)
+        left_out += (1 + gamma) * self.lost
+        return Charged(engine, "", wrapped, left_out, max(total - wrapped - left_out, 0.0))
+
     def holds(self, threshold: float) -> bool:
         """Whether a threshold lies between the first and the last lattice point."""
         return self.first <= threshold <= self.first + self.spacing * (self.above_out.size - 1)
@@ -92,6 +108,7 @@ class GridTradeoff(Tradeoff):
 
     loss: PrivacyLoss
     points: int = 1 << 20
+    method: str = field(default="certified grid", kw_only=True)
     # the last ones: 16 MB for a million points
     _lattices: dict[tuple[Direction, Side, float], Lattice] = field(
         default_factory=dict, init=False, repr=False, compare=False
@@ -172,14 +189,7 @@ class GridTradeoff(Tradeoff):
 
     def _rate(self, alpha: float, direction: Direction, side: Side) -> float:
         """Improve the threshold until the tilt fits the false positive rate; every threshold gives a sound bound."""
-        threshold = self._start(direction, alpha)
-        for _ in range(12):
-            lattice = self._lattice(threshold, direction, side)
-            index = _first_at_most(lattice, alpha)
-            found = lattice.first + lattice.spacing * index
-            if abs(found - threshold) < 2 * lattice.width and lattice is self._lattice(found, direction, side):
-                break
-            threshold = float(np.clip(found, threshold - 4 * lattice.width, threshold + 4 * lattice.width))
+        lattice, index = self._test(alpha, direction, side)
         near = index + np.array([-1.0, 0.0, 1.0])
         out, tpr, out_error, in_error = lattice.at(near)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -198,6 +208,32 @@ class GridTradeoff(Tradeoff):
                     share = (alpha - high[b]) / (high[a] - high[b])
                     mixed = max(mixed, (low[b] + share * (low[a] - low[b])) * (1 - 8 * EPS))
         return float(np.clip(mixed, alpha, 1.0)) if np.isfinite(mixed) else alpha
+
+    def _test(self, alpha: float, direction: Direction, side: Side) -> tuple[Lattice, float]:
+        """A lattice and its point near the threshold of the best test."""
+        threshold = self._start(direction, alpha)
+        for _ in range(12):
+            lattice = self._lattice(threshold, direction, side)
+            index = _first_at_most(lattice, alpha)
+            found = lattice.first + lattice.spacing * index
+            if abs(found - threshold) < 2 * lattice.width and lattice is self._lattice(found, direction, side):
+                break
+            threshold = float(np.clip(found, threshold - 4 * lattice.width, threshold + 4 * lattice.width))
+        return lattice, index
+
+    def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
+        try:
+            if question == "roc":
+                lattice, index = self._test(at, direction, "upper")
+                return lattice.charged(index, lattice.first + lattice.spacing * index, self.method)
+            lattice = self._lattice(at, direction, "upper")
+            if not lattice.holds(at):
+                lattice = self._composed(at, direction, "upper")
+        except TooSlowError:
+            return Charged("trivial bound: no tilt of the law is in reach")
+        if not lattice.holds(at):  # H falls with γ
+            return Charged(self.method)
+        return lattice.charged(float(lattice.index(np.array([at]))[0]), at, self.method)
 
     def _largest_log_ratio(self, direction: Direction) -> float:
         if self._only(direction, "upper")[0] > 0:
@@ -289,16 +325,19 @@ def _compose(loss: PrivacyLoss, threshold: float, direction: Direction, side: Si
     start = math.floor((low - product.first) / spacing)
     first = product.first + spacing * start
     growth, *beside, total = product.log_mgf
-    tilted, error = product.tilted(points)
+    tilted, rounded = product.tilted(points)
+    error = rounded
     window = (first + spacing * points, first)
     wraps = (product.last >= window[0], product.first < first)
     for offset, end, grown, beyond in zip(witnesses, window, beside, wraps, strict=True):
         if beyond:  # else nothing wraps around
             error += math.exp(min(grown - growth - offset * end, 0.0))
+    wrapped = error - rounded
     error += product.lost
     out, inside = _sums(np.roll(tilted, -(start % points)), region, c, spacing)
     mass = math.exp(min(total, 700.0)) if side == "lower" else 1.0
-    return Lattice(region, c, threshold, width, first, spacing, growth, mass, out, inside, error, product.paid)
+    paid, parts = product.paid, (wrapped, product.lost)
+    return Lattice(region, c, threshold, width, first, spacing, growth, mass, out, inside, error, paid, parts=parts)
 
 
 def _convolved(loss: PrivacyLoss, threshold: float, direction: Direction, side: Side, points: int) -> Lattice:

@@ -122,6 +122,20 @@ class Contour:
             total = np.logaddexp(total, other.log_error(threshold, law))
         return total
 
+    def charged(self, threshold: float, row: int) -> tuple[float, float]:
+        """What the error of one quantity (0: out, 1: in, 2: hockey stick) holds for aliasing and for truncation.
+
+        Outcomes that were left out count as truncated; the rest of the error is rounding.
+        """
+        at = np.array([threshold])
+        aliasing, truncation = 0.0, float(self._missed(at)[row][0])
+        for line in (self, *self.besides):
+            with np.errstate(over="ignore"):
+                prefactor = float(np.exp(line.growth - (line.c - (row > 0)) * threshold))
+            aliasing += prefactor * float(line._aliases(at)[0])
+            truncation += prefactor * float(line.truncation[row])
+        return aliasing, truncation
+
     @property
     def size(self) -> int:
         """Number of nodes."""

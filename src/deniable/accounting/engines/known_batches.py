@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,8 @@ from deniable._check import FloatArray
 from deniable.accounting.engines.binomial import binomial
 from deniable.accounting.engines.finite import FiniteLaw, FiniteTradeoff
 from deniable.accounting.loss import EPS, PrivacyLoss
-from deniable.curves import AnyDirection, Direction, GaussianTradeoff, Side, Tradeoff
+from deniable.curves import AnyDirection, Charged, Direction, GaussianTradeoff, Question, Side, Tradeoff
+from deniable.curves.answer import supplier
 
 _LEVELS = 256  # values of V told apart; those in between are rounded up
 _MOST = 1 << 16  # numbers of participations of one phase
@@ -35,6 +36,8 @@ _BISECTIONS = 40  # of log γ for a false positive rate: only the width of the b
 _LIKELIHOODS = (0.3, 1.5, 4.0, 8.0, 14.0, 24.0, 45.0, 90.0, 180.0, 350.0)  # of a step's outcome that counts as a one
 _ANY_LIKELIHOODS = (1.5, 6.0, 20.0)  # the same where one such outcome settles the matter
 _ANEW = 64 * EPS  # what elementary functions may change between arrays of different lengths, relatively
+_SIDES: tuple[Side, ...] = ("upper", "lower")
+_KNOWN = "an attacker who is told the batches"
 _NORMAL_ERROR = 64 * EPS  # relative error of Φ(x) over 1 + x²: see benchmarks/accounting/special_functions.py
 
 
@@ -59,6 +62,7 @@ class KnownBatchesTradeoff(Tradeoff):
     revealed: float
     took: float = 1.0
     attacks: tuple[Tradeoff, ...] = ()
+    method: str = field(default=_KNOWN, kw_only=True)
 
     def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
         if side == "lower":
@@ -109,6 +113,9 @@ class KnownBatchesTradeoff(Tradeoff):
             bound = np.fmin(bound, (line + self._hockey_sticks(log_gamma, direction, side)) * (1 + 4 * EPS))
         return np.where(fpr == 1, 1.0, bound)
 
+    def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
+        return Charged(self.method, "attackers who see one bit a step" if self.attacks else "trivial bound")
+
     def _delta_settled(self, epsilon: FloatArray, direction: AnyDirection, side: Side) -> FloatArray:
         found = self._delta(epsilon, direction, side)
         return np.minimum(found * (1 + _ANEW), 1.0) if side == "upper" else found
@@ -142,6 +149,7 @@ class SharpTradeoff(Tradeoff):
     rest: Tradeoff
     took: float
     seen: tuple[tuple[float, float], ...]
+    method: str = field(default="phases with next to no noise apart from the others", kw_only=True)
 
     def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
         known = self.known_batches._hockey_sticks(log_gamma, direction, side)
@@ -155,6 +163,15 @@ class SharpTradeoff(Tradeoff):
             return np.minimum(known, (self.took + left) * (1 + 8 * EPS))
         moved = log_gamma + never - 8 * EPS * (np.abs(log_gamma) + abs(never))
         return np.minimum(known, self.rest._hockey_sticks(moved, direction, side))
+
+    def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
+        told = self.known_batches._charged(question, at, direction)
+        candidates = (("told", self.known_batches), ("apart", self))
+        above, below = (supplier(candidates, question, at, direction, side)[0] for side in _SIDES)
+        rest = self.rest._charged(question, at, direction)
+        apart = f"phases with next to no noise apart; the others: {rest.engine}"
+        lower = f"phases with next to no noise apart; the others: {rest.lower_engine or rest.engine}"
+        return Charged(told.engine if above == "told" else apart, told.lower_engine if below == "told" else lower)
 
     def _delta_settled(self, epsilon: FloatArray, direction: AnyDirection, side: Side) -> FloatArray:
         """The same bounds from what the parts may be in any array."""
@@ -216,11 +233,10 @@ class SharpTradeoff(Tradeoff):
 
 def known_batches(loss: PrivacyLoss, attacks: bool = False) -> KnownBatchesTradeoff:
     """Return upper bounds for a composed loss, with ``attacks`` lower ones; randomised responses reveal the record."""
-    method = "told the batches: noise too small (or a leak too rare) for the engines"
     if loss.randomized_responses:
-        return KnownBatchesTradeoff(np.zeros(0), np.zeros(0), 1.0, method=method)
+        return KnownBatchesTradeoff(np.zeros(0), np.zeros(0), 1.0)
     seen = _attacks(loss) if attacks else ()
-    return KnownBatchesTradeoff(*_cases(loss), *_never(loss), seen, method=method)
+    return KnownBatchesTradeoff(*_cases(loss), *_never(loss), seen)
 
 
 def with_sharp_phases(loss: PrivacyLoss, sharpest: float, rest: Callable[[PrivacyLoss], Tradeoff]) -> Tradeoff:
@@ -232,7 +248,7 @@ def with_sharp_phases(loss: PrivacyLoss, sharpest: float, rest: Callable[[Privac
     others, alone = _phases(loss, ~sharp), replace(_phases(loss, sharp), gaussian=0.0, randomized_responses=())
     pairs = (_any_above(alone, likelihood) for likelihood in _ANY_LIKELIHOODS)
     seen = tuple(pair for pair in pairs if pair is not None)
-    return SharpTradeoff(known, rest(others), _took(alone), seen, method=known.method)
+    return SharpTradeoff(known, rest(others), _took(alone), seen)
 
 
 def _phases(loss: PrivacyLoss, which: NDArray[np.bool_]) -> PrivacyLoss:

@@ -18,7 +18,7 @@ one mechanism attains everywhere need not exist, so nothing is claimed from belo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from deniable._check import FloatArray
 from deniable.accounting.loss import EPS
 from deniable.accounting.renyi import RenyiCurve
-from deniable.curves import _OPPOSITE, AnyDirection, Direction, Side, Tradeoff
+from deniable.curves import OPPOSITE, AnyDirection, Charged, Direction, Question, Side, Tradeoff
 
 _NEWTON = 20  # steps towards the boundary, among the first some halvings
 _NARROWED = 3  # rounds in which better orders are looked for between neighbours,
@@ -67,6 +67,7 @@ class RenyiRegionTradeoff(Tradeoff):
 
     curve: RenyiCurve
     below: Tradeoff | None = None
+    method: str = field(default="Rényi divergences of every order, intersected", kw_only=True)
 
     def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
         plain = np.maximum(-np.expm1(np.minimum(log_gamma, 0.0)), 0.0)
@@ -82,7 +83,7 @@ class RenyiRegionTradeoff(Tradeoff):
         below = (log_gamma < 0) & np.isfinite(log_gamma)
         if below.any():  # H_γ = 1 − γ + γ·H_{1/γ} with the worlds exchanged
             gamma = np.exp(log_gamma[below])
-            mirrored = gamma * self._stick_above(-log_gamma[below], _OPPOSITE[direction])
+            mirrored = gamma * self._stick_above(-log_gamma[below], OPPOSITE[direction])
             found[below] = (plain[below] + mirrored) * (1 + 8 * EPS)
         return found
 
@@ -96,6 +97,12 @@ class RenyiRegionTradeoff(Tradeoff):
         if inside.any():
             found[inside] = self._lines(fpr[inside], direction).y
         return found
+
+    def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
+        if self.below is None:
+            return Charged(self.method, "trivial bound")
+        known = self.below._charged(question, at, direction)
+        return Charged(self.method, known.lower_engine or known.engine)
 
     def _largest_log_ratio(self, direction: Direction) -> float:
         return float(self.curve.divergence(np.array([np.inf]), direction)[0])
@@ -142,7 +149,7 @@ class RenyiRegionTradeoff(Tradeoff):
             return _Lines(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
         near = np.broadcast_to(self._orders, (x.size, self._orders.size)) if orders is None else orders
         best = self._ratio_lines(x, direction)
-        for backward, way in enumerate((direction, _OPPOSITE[direction])):
+        for backward, way in enumerate((direction, OPPOSITE[direction])):
             if not near.size:
                 continue
             best = self._searched(x, near, way, bool(backward), best)
@@ -174,7 +181,7 @@ class RenyiRegionTradeoff(Tradeoff):
 
     def _ratio_lines(self, x: FloatArray, direction: Direction) -> _Lines:
         """Lines of order inf, pure DP: y ≤ e^ε·x, and 1 − y ≥ e^{−ε′}·(1 − x) with the ε′ of the other direction."""
-        ratio, back = (self._ratio_bound(way, "upper") for way in (direction, _OPPOSITE[direction]))
+        ratio, back = (self._ratio_bound(way, "upper") for way in (direction, OPPOSITE[direction]))
         with np.errstate(over="ignore"):
             rising = np.exp(np.minimum(ratio + np.log(x), 1.0)) * (1 + 2 * EPS * (ratio + 750 if ratio < 1e4 else 2))
             falling = (np.exp(-back) * x - np.expm1(-back)) * (1 + 8 * EPS)

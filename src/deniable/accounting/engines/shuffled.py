@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.special import ndtr
@@ -50,6 +50,7 @@ class LargestOutcomeTradeoff(Tradeoff):
     noise_multiplier: float
     batches: int
     epochs: int
+    method: str = field(default="a test of the largest outcome", kw_only=True)
 
     def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
         if side == "upper":

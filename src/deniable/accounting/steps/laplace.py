@@ -14,7 +14,7 @@ import numpy as np
 
 from deniable._check import FloatArray
 from deniable.accounting.steps.base import EPS, LossCells, Step, atoms, joined, tilted_moments
-from deniable.curves import Direction, Side, Tradeoff
+from deniable.curves import Charged, Direction, Question, Side, Tradeoff
 
 
 @dataclass(frozen=True)
@@ -167,3 +167,6 @@ class LaplaceTradeoff(Tradeoff):
 
     def _largest_log_ratio(self, direction: Direction) -> float:
         return self.distance
+
+    def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
+        return Charged(self.method, exact=True)

@@ -1,0 +1,48 @@
+"""What an attacker can do: the trade-off between true and false positives of any membership attack.
+
+Two worlds: H0, the record was *out* (law Q of the release), and H1, it was *in* (law P). An attack is a test;
+its false positive rate is Q(S), its true positive rate P(S). Everything deniable knows about leakage is a
+:class:`Tradeoff`: upper bounds on what every attack reaches and, where known, lower bounds on what the best one does.
+
+Every public number passes through :func:`sane`: whatever an engine does inside (NaN, overflow, no memory), what leaves
+is in range and on its side, or it is the trivial bound.
+
+Directions. ``"add"`` is the hockey stick of in against out, H_γ(P‖Q), and the ROC with out as the null hypothesis;
+``"remove"`` exchanges the two worlds. ``"both"`` (the meaning in DP) is the larger of the two.
+"""
+
+from deniable.curves.answer import Answer, Charged, Question
+from deniable.curves.base import EVERY_CASE, ONE_CASE, Assumptions, Tradeoff
+from deniable.curves.closed import ApproximateTradeoff, GaussianTradeoff, randomized_response_divergence
+from deniable.curves.combined import (
+    FIXED_BEFOREHAND,
+    BracketTradeoff,
+    EnvelopeTradeoff,
+    SmallestTradeoff,
+    with_assumptions,
+    with_note,
+)
+from deniable.curves.safe import OPPOSITE, AnyDirection, Direction, Side
+
+__all__ = [
+    "EVERY_CASE",
+    "FIXED_BEFOREHAND",
+    "ONE_CASE",
+    "OPPOSITE",
+    "Answer",
+    "AnyDirection",
+    "ApproximateTradeoff",
+    "Assumptions",
+    "BracketTradeoff",
+    "Charged",
+    "Direction",
+    "EnvelopeTradeoff",
+    "GaussianTradeoff",
+    "Question",
+    "Side",
+    "SmallestTradeoff",
+    "Tradeoff",
+    "randomized_response_divergence",
+    "with_assumptions",
+    "with_note",
+]

@@ -1,0 +1,202 @@
+"""A bracket and where it comes from: which engine supplied either side, and what it charged for its errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NamedTuple, cast
+
+import numpy as np
+
+from deniable._check import FloatArray, InputError, number
+from deniable._shown import shown
+from deniable.curves.safe import FAILURES, AnyDirection, Direction, Side, directions, lower_or_higher
+
+if TYPE_CHECKING:
+    from deniable.curves.base import Assumptions, Tradeoff
+
+Question = Literal["hockey stick", "roc"]
+_LEAST = 1e-300  # false positive rates below are answered as this one
+
+
+class Charged(NamedTuple):
+    """Who supplied a bound and what was charged for errors on its upper side, in units of the answer.
+
+    ``exact`` says that whatever else separates the two sides is rounding: a closed form.
+    """
+
+    engine: str
+    lower_engine: str = ""  # empty: the same
+    aliasing: float = 0.0
+    truncation: float = 0.0
+    rounding: float = 0.0
+    exact: bool = False
+
+    def scaled(self, factor: float, note: str = "") -> Charged:
+        """Return the same with charges multiplied by a factor and a note added to the engines."""
+        return self._replace(
+            engine=self.engine + note,
+            lower_engine=self.lower_engine and self.lower_engine + note,
+            aliasing=factor * self.aliasing,
+            truncation=factor * self.truncation,
+            rounding=factor * self.rounding,
+        )
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a curve knows at one point: made by :meth:`deniable.curves.Tradeoff.explain`.
+
+    The charges are absolute amounts in units of the answer. What was computed lies between the two sides: the upper
+    bound is at most its value plus the four charges, the lower one at least its value less the four, or what is known
+    without computing (a probability is at least 0).
+
+    Attributes
+    ----------
+    question
+        What was asked, in words.
+    low, high
+        The bounds: equal to what the methods of the curve return on either side.
+    engine, lower_engine
+        Which computation supplied the upper and the lower bound.
+    aliasing
+        Charged for sampling a transform: copies of the law that the trapezoid rule or a Fourier transform adds.
+    truncation
+        Charged for what was left out: integrands beyond the last node, outcomes too rare to be kept.
+    rounding
+        Charged for floating-point arithmetic.
+    other
+        What else separates the two sides: cells of a grid, interpolation, sampling, a bound that no attack attains, or
+        errors that the engine does not tell apart.
+    method, assumptions, confidence
+        Those of the curve.
+    """
+
+    question: str
+    low: float
+    high: float
+    engine: str
+    lower_engine: str
+    aliasing: float
+    truncation: float
+    rounding: float
+    other: float
+    method: str
+    assumptions: Assumptions
+    confidence: float
+
+    @property
+    def width(self) -> float:
+        """Distance between the two sides."""
+        return self.high - self.low
+
+    def lines(self) -> list[str]:
+        """Return the answer as lines of text."""
+        both = self.engine if self.engine == self.lower_engine else f"{self.engine} (from below: {self.lower_engine})"
+        charges = f"aliasing {self.aliasing:.2g}, truncation {self.truncation:.2g}, rounding {self.rounding:.2g}"
+        return [
+            f"{self.question}: between {shown(self.low, 'number', 'lower', 10)} and "
+            f"{shown(self.high, 'number', 'upper', 10)}",
+            f"  answered by: {both}",
+            f"  charged: {charges}, other {self.other:.2g}",
+        ]
+
+
+def explained(
+    curve: Tradeoff, fpr: float | None, epsilon: float | None, gamma: float | None, direction: AnyDirection | None
+) -> Answer:
+    """Return what a curve knows at one point and how: see :meth:`deniable.curves.Tradeoff.explain`."""
+    given = [name for name, value in (("fpr", fpr), ("epsilon", epsilon), ("gamma", gamma)) if value is not None]
+    if len(given) > 1:
+        raise InputError(
+            f"explain needs one of fpr, epsilon and gamma, or none of them for the advantage, got {' and '.join(given)}"
+        )
+    if direction is not None and given not in (["epsilon"], ["gamma"]):
+        raise InputError("direction belongs to epsilon or gamma; for the ROC with the worlds exchanged ask inverse()")
+    if fpr is not None:
+        at = number("fpr", fpr, at_least=0.0, at_most=1.0, hint="it is a rate, not a percentage")
+        found = curve._charged("roc", max(at, _LEAST), "add") if 0 < at < 1 else Charged("definition", exact=True)
+        if at == 0:  # engines know the limit, the essential supremum of the loss, without a sum
+            found = Charged(curve.method, exact=True)
+        return _answer(curve, f"TPR at FPR {at:g}", curve.tpr(at, "lower"), curve.tpr(at), found)
+    if epsilon is not None:
+        at = number("epsilon", epsilon)
+        way: AnyDirection = "both" if direction is None else direction
+        low, high = curve.delta(at, way, "lower"), curve.delta(at, way)
+        name = f"δ at ε = {at:g}" + ("" if way == "both" else f", {way}")
+        return _answer(curve, name, low, high, _of_the_larger(curve, lambda _: at, directions(way)))
+    if gamma is not None:
+        at = number("gamma", gamma, at_least=0.0)
+        one = cast(Direction, direction or "add")
+        low, high = curve.hockey_stick(at, one, "lower"), curve.hockey_stick(at, one)
+        with np.errstate(divide="ignore"):
+            log_gamma = np.log(np.array([at]))
+
+        def rounded(side: Side) -> float:
+            return float(lower_or_higher(log_gamma, side)[0])
+
+        return _answer(curve, f"H at γ = {at:g}, {one}", low, high, _of_the_larger(curve, rounded, (one,)))
+    low, high = curve.advantage(side="lower"), curve.advantage()
+    return _answer(curve, "advantage at prior 0.5", low, high, _of_the_larger(curve, lambda _: 0.0, ("add",)))
+
+
+def _of_the_larger(curve: Tradeoff, at: Callable[[Side], float], ways: tuple[Direction, ...]) -> Charged:
+    """Who supplied the larger upper bound of the ways, and who the larger lower one."""
+    if not np.isfinite(at("upper")):
+        return Charged("definition", exact=True)
+
+    def largest(side: Side) -> Direction:
+        return max(ways, key=lambda way: float(curve._hockey_sticks(np.array([at(side)]), way, side)[0]))
+
+    upper, lower = largest("upper"), largest("lower")
+    found = curve._charged("hockey stick", at("upper"), upper)
+    if upper == lower:
+        return found
+    below = curve._charged("hockey stick", at("lower"), lower)
+    return found._replace(lower_engine=below.lower_engine or below.engine)
+
+
+def _answer(curve: Tradeoff, question: str, low: float, high: float, found: Charged) -> Answer:
+    half = max(high - low, 0.0) / 2
+    known = found.aliasing + found.truncation + found.rounding
+    rest = max(half - known, 0.0)
+    return Answer(
+        question,
+        low,
+        high,
+        found.engine,
+        found.lower_engine or found.engine,
+        found.aliasing,
+        found.truncation,
+        found.rounding + (rest if found.exact else 0.0),
+        0.0 if found.exact else rest,
+        curve.method,
+        curve.assumptions,
+        curve.confidence,
+    )
+
+
+def supplier(
+    candidates: tuple[tuple[str, Tradeoff], ...], question: Question, at: float, direction: Direction, side: Side
+) -> tuple[str, Tradeoff]:
+    """Return the first of several curves, each with a note, that has the best bound of all on this side."""
+    values = [bound_of(curve, question, at, direction, side) for _, curve in candidates]
+    return candidates[int(np.argmin(values) if side == "upper" else np.argmax(values))]
+
+
+def bound_of(curve: Tradeoff, question: Question, at: float, direction: Direction, side: Side) -> float:
+    """Return one bound of a curve."""
+    point: FloatArray = np.array([at])
+    ask = curve._hockey_sticks if question == "hockey stick" else curve._rates
+    return float(ask(point, direction, side)[0])
+
+
+def charged_by(curve: Tradeoff, question: Question, at: float, direction: Direction) -> Charged:
+    """Ask a curve who answers; an engine that fails leaves the trivial bound."""
+    try:
+        with np.errstate(all="ignore"):
+            return curve._supplied(question, at, direction)
+    except InputError:
+        raise
+    except FAILURES:
+        return Charged("trivial bound: the engine failed")

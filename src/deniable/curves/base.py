@@ -1,0 +1,465 @@
+"""The interface of every trade-off: two primitives of an engine, and all that is asked of a curve."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, overload
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from deniable._check import FloatArray, InputError, choice, numbers
+from deniable.curves.answer import Answer, Charged, Question, charged_by, explained
+from deniable.curves.safe import (
+    ADD,
+    EPS,
+    FAILURES,
+    REMOVE,
+    TINY,
+    AnyDirection,
+    Direction,
+    Side,
+    directions,
+    lower_or_higher,
+    no_information,
+    outward,
+    sane,
+    shaped,
+    valid_prior,
+    valid_side,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+EVERY_CASE = "every record and every rest of the data"  # what a curve must hold for to bound other risks
+ONE_CASE = "the record and the data set for which it was computed"
+
+_FIRST_NORMAL = 1e-300  # false positive rates below have fewer digits, or none to spare for a product
+_FARTHEST = 5e3  # |ε| beyond which exp() under- and overflows anyway
+_MOST_ROUNDS = 60  # enough to get there
+
+
+@dataclass(frozen=True)
+class Assumptions:
+    """The game in which a number holds: read it before quoting the number."""
+
+    game: str = "the attacker knows the whole training set but for one record, and tests whether that record was in"
+    adjacency: str = "add or remove one record"
+    access: str = "everything that the mechanism outputs, intermediate steps included"
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Tradeoff(ABC):
+    """Bounds on every membership attack against one mechanism.
+
+    All methods are vectorised: they return a float for scalar arguments and an array of the broadcast shape
+    otherwise. ``side="upper"`` (the default) is never below the truth, ``side="lower"`` never above it.
+
+    Subclasses give two primitives, ``_hockey_stick`` and ``_roc``, on one-dimensional arrays. Whoever needs a bound
+    calls ``_sticks`` and ``_rates``, which return the same made safe: no NaN, H_γ ≥ (1 − γ)₊, TPR ≥ FPR, at most 1, and
+    the trivial bound where the primitive fails.
+
+    Attributes
+    ----------
+    method
+        How the numbers were computed.
+    assumptions
+        Game, adjacency and access under which they hold.
+    confidence
+        Probability with which the bounds hold: 1 for a proof, less for a Monte Carlo or sampled certificate.
+    holds_for
+        The data sets and records for which it holds: ``EVERY_CASE`` on curves of mechanisms (:func:`deniable.tradeoff`
+        sets it), otherwise words that say which. Risks that vary the record's content need the former and raise
+        without it; that is the default, so that a subclass from elsewhere is refused until it claims more.
+    """
+
+    method: str = field(default="closed form", kw_only=True)
+    assumptions: Assumptions = field(default_factory=Assumptions, kw_only=True)
+    confidence: float = field(default=1.0, kw_only=True)
+    holds_for: str = field(default=ONE_CASE, kw_only=True)
+
+    @abstractmethod
+    def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
+        """H_γ at γ = exp(log_gamma), in [0, 1]; log_gamma may be ±inf."""
+
+    @abstractmethod
+    def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
+        """Largest true positive rate at each false positive rate in [0, 1]."""
+
+    def _largest_log_ratio(self, direction: Direction) -> float:
+        """Upper bound on the log-likelihood ratio: ε at δ = 0, and log TPR/FPR as FPR → 0 (∞ unless known)."""
+        return float("inf")
+
+    def _least_log_ratio(self, direction: Direction) -> float:
+        """Lower bound on the same essential supremum; where nothing is known, 0."""
+        return self._largest_log_ratio(direction)
+
+    def _hockey_sticks(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
+        """H_γ made safe: see :func:`sane`."""
+        floor = no_information(log_gamma, side)
+        return sane(lambda: self._hockey_stick(log_gamma, direction, side), floor, side)
+
+    def _rates(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
+        """Largest true positive rates made safe: see :func:`sane`.
+
+        Among denormal rates nothing has relative accuracy: from above they get the bound of the first normal ones, from
+        below the trivial one.
+        """
+        denormal = (fpr > 0) & (fpr < _FIRST_NORMAL)
+        asked = np.where(denormal, _FIRST_NORMAL, fpr)
+        found = sane(lambda: self._roc(asked, direction, side), asked, side)
+        return found if side == "upper" else np.where(denormal, fpr, found)
+
+    def _ratio_bound(self, direction: Direction, side: Side) -> float:
+        """Bound on the essential supremum of the log-likelihood ratio, which is at least 0."""
+        known = self._largest_log_ratio(direction) if side == "upper" else self._least_log_ratio(direction)
+        return max(known, 0.0) if not np.isnan(known) else (float("inf") if side == "upper" else 0.0)
+
+    @overload
+    def hockey_stick(self, gamma: float, direction: Direction = ..., side: Side = ...) -> float: ...
+    @overload
+    def hockey_stick(self, gamma: ArrayLike, direction: Direction = ..., side: Side = ...) -> FloatArray: ...
+    def hockey_stick(self, gamma: ArrayLike, direction: Direction = "add", side: Side = "upper") -> float | FloatArray:
+        """Return H_γ = sup over tests S of P(S) − γ·Q(S), for γ ≥ 0 (``direction="remove"`` exchanges P and Q)."""
+        g = numbers("gamma", gamma, at_least=0.0)
+        choice("direction", direction, ("add", "remove"))
+        with np.errstate(divide="ignore"):
+            log_gamma = np.log(g.ravel())
+        return shaped(g, self._hockey_sticks(lower_or_higher(log_gamma, valid_side(side)), direction, side))
+
+    @overload
+    def tpr(self, fpr: float, side: Side = ...) -> float: ...
+    @overload
+    def tpr(self, fpr: ArrayLike, side: Side = ...) -> FloatArray: ...
+    def tpr(self, fpr: ArrayLike, side: Side = "upper") -> float | FloatArray:
+        """Return the largest true positive rate of any attack whose false positive rate is at most ``fpr``."""
+        a = numbers("fpr", fpr, at_least=0.0, at_most=1.0, hint="it is a rate, not a percentage")
+        return shaped(a, self._rates(a.ravel(), "add", valid_side(side)))
+
+    @overload
+    def advantage(self, prior: float = ..., side: Side = ...) -> float: ...
+    @overload
+    def advantage(self, prior: ArrayLike, side: Side = ...) -> FloatArray: ...
+    def advantage(self, prior: ArrayLike = 0.5, side: Side = "upper") -> float | FloatArray:
+        """Return 2·(accuracy − max(prior, 1 − prior)): what the release adds to guessing from the prior.
+
+        At ``prior=0.5`` this is sup(TPR − FPR), the total variation distance of the two worlds.
+        """
+        pi = valid_prior(prior)
+        return shaped(pi, self._advantage(pi.ravel(), valid_side(side)))
+
+    @overload
+    def accuracy(self, prior: float = ..., side: Side = ...) -> float: ...
+    @overload
+    def accuracy(self, prior: ArrayLike, side: Side = ...) -> FloatArray: ...
+    def accuracy(self, prior: ArrayLike = 0.5, side: Side = "upper") -> float | FloatArray:
+        """Return the accuracy of the Bayes-optimal attacker who believes beforehand P(in) = ``prior``."""
+        pi = valid_prior(prior)
+        flat = pi.ravel()
+        best_guess, gained = np.maximum(flat, 1 - flat), self._advantage(flat, valid_side(side)) / 2
+        return shaped(pi, np.clip(outward(best_guess + gained, 2 * EPS * gained, side), best_guess, 1.0))
+
+    @overload
+    def precision(self, fpr: float, prior: float = ..., side: Side = ...) -> float: ...
+    @overload
+    def precision(self, fpr: ArrayLike, prior: ArrayLike = ..., side: Side = ...) -> FloatArray: ...
+    def precision(self, fpr: ArrayLike, prior: ArrayLike = 0.5, side: Side = "upper") -> float | FloatArray:
+        """Return the largest P(in | attack says in) of an attack with false positive rate exactly ``fpr``.
+
+        At ``fpr=0`` it is the limit of ever rarer accusations: 1 unless the likelihood ratio is bounded.
+        Source: Thudi et al. §3 ("positive accuracy"), at a stated FPR because for δ > 0 it has no other bound.
+        """
+        a = numbers("fpr", fpr, at_least=0.0, at_most=1.0, hint="it is a rate, not a percentage")
+        pi = valid_prior(prior)
+        a, pi = np.broadcast_arrays(a, pi)
+        flat = a.ravel()
+        rate = self._rates(flat, "add", valid_side(side))
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            steepest = np.exp(self._ratio_bound("add", side)) * (1 + (EPS if side == "upper" else -EPS))
+            ratio = np.where(flat > 0, rate / flat, np.where(rate > 0, np.inf, steepest))
+            p = pi.ravel()
+            value = 1 / (1 + (1 - p) / p / ratio)
+        # a rate is at least fpr, so that the precision is at least the prior; 1 − value shrinks by a few roundings
+        moved = 1 - (1 - value) * (1 - 8 * EPS) if side == "upper" else value * (1 - 8 * EPS)
+        bound = np.clip(np.where(np.isfinite(ratio), moved, 1.0), p, 1.0)
+        return shaped(a, np.where(np.isnan(value), 1.0 if side == "upper" else p, bound))
+
+    @overload
+    def delta(self, epsilon: float, direction: AnyDirection = ..., side: Side = ...) -> float: ...
+    @overload
+    def delta(self, epsilon: ArrayLike, direction: AnyDirection = ..., side: Side = ...) -> FloatArray: ...
+    def delta(self, epsilon: ArrayLike, direction: AnyDirection = "both", side: Side = "upper") -> float | FloatArray:
+        """Return the smallest δ for which the mechanism is (``epsilon``, δ)-DP; ``epsilon`` may be negative."""
+        eps = numbers("epsilon", epsilon)
+        return shaped(eps, self._delta(eps.ravel(), direction, valid_side(side)))
+
+    @overload
+    def epsilon(self, delta: float, direction: AnyDirection = ..., side: Side = ...) -> float: ...
+    @overload
+    def epsilon(self, delta: ArrayLike, direction: AnyDirection = ..., side: Side = ...) -> FloatArray: ...
+    def epsilon(self, delta: ArrayLike, direction: AnyDirection = "both", side: Side = "upper") -> float | FloatArray:
+        """Return the smallest ε for which the mechanism is (ε, ``delta``)-DP.
+
+        It may be negative (nothing is floored at 0); it is ``inf`` where no ε reaches ``delta`` and ``-inf`` at
+        ``delta=1``. The upper side satisfies ``delta(eps) <= delta`` (for finite ``eps``) as computed by this or any
+        other object of the same mechanism and options, whatever either of them was asked before.
+        """
+        d = numbers("delta", delta, at_least=0.0, at_most=1.0)
+        flat = d.ravel()
+        with np.errstate(all="ignore"):
+            low, high = self._epsilon_bracket(flat, direction, valid_side(side))
+        certain = max(self._ratio_bound(way, side) for way in directions(direction))
+        with np.errstate(divide="ignore"):
+            floor = lower_or_higher(np.log1p(-flat), "upper")  # H_γ ≥ 1 − γ, so that ε ≥ log(1 − δ)
+        bound = np.where(flat == 0, certain, np.maximum(high if side == "upper" else low, floor))
+        return shaped(d, np.where(np.isnan(bound), np.inf if side == "upper" else floor, bound))
+
+    @property
+    def universal(self) -> bool:
+        """Whether the curve holds for every content of the record and every rest of the data."""
+        return self.holds_for == EVERY_CASE
+
+    @overload
+    def reconstruction(self, baseline: float, side: Side = ...) -> float: ...
+    @overload
+    def reconstruction(self, baseline: ArrayLike, side: Side = ...) -> FloatArray: ...
+    def reconstruction(self, baseline: ArrayLike, side: Side = "upper") -> float | FloatArray:
+        """Return the largest chance of guessing a record's secret that blind guessing finds with chance ``baseline``.
+
+        See :func:`deniable.risks.reconstruction`, also for what the lower side means.
+        """
+        from deniable import risks
+
+        return risks.reconstruction(self, baseline, side)
+
+    def attribute(self, prior: ArrayLike, weights: ArrayLike | None = None, side: Side = "upper") -> float:
+        """Return the largest chance of naming an attribute; ``prior`` has a row for all that the attacker may know.
+
+        See :func:`deniable.risks.attribute`.
+        """
+        from deniable import risks
+
+        return risks.attribute(self, prior, weights, side)
+
+    @overload
+    def singling_out(self, n: float, weight: float, side: Side = ...) -> float: ...
+    @overload
+    def singling_out(self, n: ArrayLike, weight: ArrayLike, side: Side = ...) -> FloatArray: ...
+    def singling_out(self, n: ArrayLike, weight: ArrayLike, side: Side = "upper") -> float | FloatArray:
+        """Return the largest chance that a predicate of ``weight`` matches exactly one of ``n`` independent records.
+
+        See :func:`deniable.risks.singling_out`; the lower side is what a predicate fixed beforehand reaches.
+        """
+        from deniable import risks
+
+        return risks.singling_out(self, n, weight, side)
+
+    def group(self, k: int) -> Tradeoff:
+        """Return the curve for ``k`` records that are in or out together: see :func:`deniable.risks.group`."""
+        from deniable import risks
+
+        return risks.group(self, k)
+
+    @overload
+    def renyi(self, order: float, direction: AnyDirection = ...) -> float: ...
+    @overload
+    def renyi(self, order: ArrayLike, direction: AnyDirection = ...) -> FloatArray: ...
+    def renyi(self, order: ArrayLike, direction: AnyDirection = "both") -> float | FloatArray:
+        """Return an upper bound on the Rényi divergence of an ``order`` above 1, for other accountants.
+
+        ``"add"`` is D_α(P‖Q), ``"remove"`` D_α(Q‖P), ``"both"`` (what Rényi DP asks for) the larger; order inf is ε at
+        δ = 0. It is ``inf`` where the divergence is (an (ε, δ) guarantee with δ > 0) or no bound is known.
+
+        Raises
+        ------
+        InputError
+            For a kind of curve whose divergences are not known: a grid, a Monte Carlo band, a certificate, a chain.
+        """
+        alpha = numbers("order", order, above=1.0, hint="an order just above 1 stands for the KL divergence")
+        flat = alpha.ravel()
+        with np.errstate(all="ignore"):
+            found = np.max([self._renyi(flat, way) for way in directions(direction)], axis=0)
+        found = np.where(np.isinf(flat), max(self._ratio_bound(way, "upper") for way in directions(direction)), found)
+        return shaped(alpha, np.where(np.isnan(found), np.inf, np.maximum(found, 0.0)))
+
+    def _renyi(self, order: FloatArray, direction: Direction) -> FloatArray:
+        """Upper bounds on the Rényi divergence; those at order inf are not used."""
+        raise InputError(
+            f"renyi is not known for curves computed by {self.method!r} ({type(self).__name__}); ask the default curve "
+            "of the mechanism, or use its (ε, δ)"
+        )
+
+    def explain(
+        self,
+        *,
+        fpr: float | None = None,
+        epsilon: float | None = None,
+        gamma: float | None = None,
+        direction: AnyDirection | None = None,
+    ) -> Answer:
+        """Return one point of the curve with both bounds, the engine that supplied them, and what it charged.
+
+        Parameters
+        ----------
+        fpr
+            A false positive rate: the answer is about ``tpr(fpr)``.
+        epsilon
+            The answer is about ``delta(epsilon)``, in the larger of both directions unless ``direction`` says which.
+        gamma
+            The answer is about ``hockey_stick(gamma)``, in the direction ``"add"`` unless ``direction`` says otherwise.
+        direction
+            With ``epsilon``: ``"add"``, ``"remove"`` or ``"both"``; with ``gamma``: ``"add"`` or ``"remove"``.
+
+        Without any of them the answer is about ``advantage()``.
+
+        Raises
+        ------
+        InputError
+            If more than one point is given, or a direction without ``epsilon`` or ``gamma``.
+        """
+        return explained(self, fpr, epsilon, gamma, direction)
+
+    def _charged(self, question: Question, at: float, direction: Direction) -> Charged:
+        """Who supplies the bounds at a log γ or a false positive rate inside (0, 1), and what was charged."""
+        return charged_by(self, question, at, direction)
+
+    def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
+        """The same, by a subclass that knows more than its method; it may raise what an engine raises."""
+        return Charged(self.method)
+
+    def inverse(self) -> Tradeoff:
+        """Return the trade-off with the two worlds exchanged: H0 = in, H1 = out."""
+        from deniable.curves.combined import _Inverse
+
+        return _Inverse(
+            self,
+            method=self.method,
+            assumptions=self.assumptions,
+            confidence=self.confidence,
+            holds_for="the two worlds exchanged (H0 = in)",
+        )
+
+    def sketch(self) -> Tradeoff:
+        """Return bounds for a picture: as sound, but they may be wider by about 0.1 % where that is quicker."""
+        return self
+
+    def plot(
+        self,
+        *beside: Tradeoff | Axes | None,
+        ax: Axes | None = None,
+        label: str | Sequence[str] | None = None,
+    ) -> Axes:
+        """Draw the upper ROC, and those of other curves ``beside`` it, on log–log axes; return the matplotlib axes.
+
+        Parameters
+        ----------
+        beside
+            Other curves: ``t.plot(u, v)``. Axes among them are where to draw.
+        ax
+            Where to draw; fresh axes if None.
+        label
+            What the legend calls the curves: a text for one, as many texts as curves for several. By default the
+            methods, numbered where two are the same.
+        """
+        from deniable._plot import draw_side_by_side
+
+        return draw_side_by_side([self, *beside], ax, label, kind=Tradeoff)
+
+    def _repr_html_(self) -> str:
+        from deniable._notebook import curve_rows, panel
+
+        sure = [] if self.confidence == 1 else [f"confidence {self.confidence:g}"]
+        a = self.assumptions
+        return panel(
+            "What any attacker can reach", curve_rows(self), [f"Method: {self.method}", *sure, a.game, a.adjacency]
+        )
+
+    def _advantage(self, prior: FloatArray, side: Side) -> FloatArray:
+        """2·min(π, 1−π)·H_γ with γ ≥ 1, in the direction that keeps relative precision (theory: Bayes accuracy)."""
+        rare = np.minimum(prior, 1 - prior)
+        log_gamma = lower_or_higher(np.log1p((1 - 2 * rare) / rare), side)
+        member_rare = prior <= 0.5
+        out = np.empty_like(prior)
+        for mask, direction in ((member_rare, ADD), (~member_rare, REMOVE)):
+            if mask.any():
+                out[mask] = self._hockey_sticks(log_gamma[mask], direction, side)
+        gained = 2 * rare * out
+        return np.where(rare == 0.5, gained, np.minimum(outward(gained, EPS * gained, side), 2 * rare))
+
+    def _delta(self, epsilon: FloatArray, direction: AnyDirection, side: Side) -> FloatArray:
+        found: FloatArray = np.max([self._hockey_sticks(epsilon, d, side) for d in directions(direction)], axis=0)
+        return found
+
+    def _delta_settled(self, epsilon: FloatArray, direction: AnyDirection, side: Side) -> FloatArray:
+        """δ(ε), on the safe side of what ``_delta`` returns for the same ε in any other array.
+
+        Sums of products may differ in their last digits between arrays of different lengths. A subclass whose numbers
+        come from such sums adds what that may change, so that ``epsilon`` keeps its promise whoever asks again.
+        """
+        return self._delta(epsilon, direction, side)
+
+    def _epsilon_bracket(self, delta: FloatArray, direction: AnyDirection, side: Side) -> tuple[FloatArray, FloatArray]:
+        """Bracket δ(ε) for all ``delta`` at once: δ(low) > delta ≥ δ(high), or an infinite end where none exists."""
+        try:
+            with np.errstate(all="ignore"):
+                near, step = self._epsilon_near(delta, direction)
+        except FAILURES:
+            near, step = np.zeros_like(delta), np.ones_like(delta)
+        near = np.nan_to_num(near, posinf=0.0, neginf=0.0)
+        farthest = np.maximum(_FARTHEST, 2 * np.abs(near))  # a subclass may know of larger ones
+        step = np.where(np.isfinite(step) & (step > 0), step, 1.0)
+        low, high = near - step, near + step
+        for _ in range(_MOST_ROUNDS):  # far ends are costly
+            too_low = (self._delta_settled(high, direction, side) > delta) & (high < farthest)
+            too_high = (self._delta_settled(low, direction, side) <= delta) & (low > -farthest)
+            if not (too_low.any() or too_high.any()):
+                break
+            step = 1.5 * step
+            low, high = (
+                np.where(too_low, high, np.where(too_high, low - step, low)),
+                np.where(too_high, low, np.where(too_low, high + step, high)),
+            )
+        unreachable = self._delta_settled(high, direction, side) > delta
+        always = self._delta_settled(low, direction, side) <= delta
+        low, high = self._narrowed(delta, low, high, lambda epsilon: self._delta_settled(epsilon, direction, side))
+        low = np.where(always | (delta >= 1), -np.inf, np.where(unreachable, high, low))
+        high = np.where(always | (delta >= 1), -np.inf, np.where(unreachable, np.inf, high))
+        return low, high
+
+    def _epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
+        """Where to look for ε first, and how far around; a bad guess costs time, no more."""
+        return np.zeros_like(delta), np.ones_like(delta)
+
+    @staticmethod
+    def _narrowed(
+        delta: FloatArray, low: FloatArray, high: FloatArray, at: Callable[[FloatArray], FloatArray]
+    ) -> tuple[FloatArray, FloatArray]:
+        """Narrow δ(low) > delta ≥ δ(high) down to neighbouring numbers.
+
+        Each round looks at both sides of the secant of log δ, closer and closer to it, and at the middle, which alone
+        would be bisection. Only comparisons of computed values move an end, whatever the secant is worth.
+        """
+        with np.errstate(divide="ignore", invalid="ignore"):
+            target = np.log(np.maximum(delta, TINY))
+            f_low, f_high = (np.log(np.maximum(at(end), TINY)) - target for end in (low, high))
+            reach = np.full(delta.shape, 0.1)
+            for _ in range(200):
+                width, middle = high - low, (low + high) / 2
+                if not np.any((middle > low) & (middle < high)):
+                    break
+                guess = low + width * f_low / (f_low - f_high)
+                guess = np.where(np.isfinite(guess), guess, middle)
+                step = np.maximum(reach * width, np.spacing(np.abs(guess)))
+                points = np.sort(np.clip([guess - step, middle, guess + step], low, high), axis=0)
+                found = at(points.ravel()).reshape(points.shape)
+                for x, value in zip(points, found, strict=True):
+                    f = np.log(np.maximum(value, TINY)) - target
+                    rises, falls = (value > delta) & (x > low) & (x < high), (value <= delta) & (x > low) & (x < high)
+                    low, f_low = np.where(rises, x, low), np.where(rises, f, f_low)
+                    high, f_high = np.where(falls, x, high), np.where(falls, f, f_high)
+                reach = np.clip((high - low) / width, 1e-6, 0.1)
+        return low, high

@@ -1,0 +1,202 @@
+"""Curves made of other curves or of points: exchanged worlds, envelopes, the smallest of several, brackets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from deniable._check import FloatArray, InputError, finite
+from deniable.curves.answer import Charged, Question, supplier
+from deniable.curves.base import Tradeoff
+from deniable.curves.safe import EPS, OPPOSITE, AnyDirection, Direction, Side, directions
+
+_SIDES: tuple[Side, ...] = ("upper", "lower")
+
+
+@dataclass(frozen=True)
+class _Inverse(Tradeoff):
+    """The same pair of laws with the roles of the two worlds exchanged."""
+
+    of: Tradeoff
+
+    def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
+        return self.of._hockey_sticks(log_gamma, OPPOSITE[direction], side)
+
+    def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
+        return self.of._rates(fpr, OPPOSITE[direction], side)
+
+    def _largest_log_ratio(self, direction: Direction) -> float:
+        return self.of._largest_log_ratio(OPPOSITE[direction])
+
+    def _least_log_ratio(self, direction: Direction) -> float:
+        return self.of._least_log_ratio(OPPOSITE[direction])
+
+    def _renyi(self, order: FloatArray, direction: Direction) -> FloatArray:
+        return self.of._renyi(order, OPPOSITE[direction])
+
+    def _delta_settled(self, epsilon: FloatArray, direction: AnyDirection, side: Side) -> FloatArray:
+        return self.of._delta_settled(epsilon, direction if direction == "both" else OPPOSITE[direction], side)
+
+    def _epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
+        return self.of._epsilon_near(delta, direction if direction == "both" else OPPOSITE[direction])
+
+    def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
+        return self.of._charged(question, at, OPPOSITE[direction])
+
+    def inverse(self) -> Tradeoff:
+        return self.of
+
+    def sketch(self) -> Tradeoff:
+        return self.of.sketch().inverse()
+
+
+@dataclass(frozen=True, eq=False)
+class EnvelopeTradeoff(Tradeoff):
+    """Upper bounds known only as hockey sticks at some γ, in both directions: a sampled or numerical certificate.
+
+    ``log_gamma`` is increasing; ``add`` and ``remove`` hold upper bounds on H_γ there. Between the points H is
+    bounded by convexity in γ (linear interpolation), and TPR ≤ min over the points of γ·FPR + H_γ. The lower side
+    is the trivial one: it knows nothing.
+    """
+
+    log_gamma: FloatArray
+    add: FloatArray
+    remove: FloatArray
+    method: str = field(default="bounds known at some points, joined by convexity", kw_only=True)
+
+    def __post_init__(self) -> None:
+        for name in ("log_gamma", "add", "remove"):
+            object.__setattr__(self, name, finite(name, getattr(self, name)))
+        points = self.log_gamma
+        if points.ndim != 1 or points.size == 0 or not np.all(np.diff(points) > 0):
+            raise InputError("log_gamma must be a non-empty increasing one-dimensional array")
+        if not self.add.shape == self.remove.shape == points.shape:
+            raise InputError(
+                f"add and remove must be as long as log_gamma, got {self.add.shape} and {self.remove.shape}"
+            )
+
+    def _bounds(self, direction: Direction) -> tuple[FloatArray, FloatArray]:
+        """γ and H_γ with the ends γ = 0 (H = 1) and the last known value kept for ever larger γ."""
+        values = self.add if direction == "add" else self.remove
+        return np.concatenate([[0.0], np.exp(self.log_gamma)]), np.concatenate([[1.0], np.clip(values, 0.0, 1.0)])
+
+    def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
+        with np.errstate(over="ignore"):
+            gamma = np.exp(log_gamma)
+        trivial: FloatArray = np.maximum(1 - gamma, 0.0)
+        if side == "lower":
+            return trivial
+        points, values = self._bounds(direction)
+        value = np.interp(gamma, points, values)
+        # γ is rounded, and H falls: look a little to the left, but at the points themselves the values are known
+        between = np.interp(gamma * (1 - 4 * EPS), points, values) * (1 + 8 * EPS)
+        bound: FloatArray = np.where(np.isin(gamma, points), value, np.maximum(value, between))
+        return np.maximum(np.clip(bound, 0.0, 1.0), trivial)
+
+    def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
+        if side == "lower":
+            return fpr.copy()
+        points, values = self._bounds(direction)
+        bound: FloatArray = np.clip(np.min(points * fpr[:, None] + values, axis=1) * (1 + 4 * EPS), fpr, 1.0)
+        return bound
+
+    def _least_log_ratio(self, direction: Direction) -> float:
+        return 0.0
+
+
+@dataclass(frozen=True)
+class SmallestTradeoff(Tradeoff):
+    """Several upper bounds on one pair of worlds: the smallest holds, point by point; of lower sides the largest."""
+
+    parts: tuple[Tradeoff, ...]
+    method: str = field(default="the best of several bounds", kw_only=True)
+
+    def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
+        return self._best([part._hockey_sticks(log_gamma, direction, side) for part in self.parts], side)
+
+    def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
+        return self._best([part._rates(fpr, direction, side) for part in self.parts], side)
+
+    def _largest_log_ratio(self, direction: Direction) -> float:
+        return min(part._ratio_bound(direction, "upper") for part in self.parts)
+
+    def _least_log_ratio(self, direction: Direction) -> float:
+        return max(part._ratio_bound(direction, "lower") for part in self.parts)
+
+    def _renyi(self, order: FloatArray, direction: Direction) -> FloatArray:
+        return np.asarray(np.min([part._renyi(order, direction) for part in self.parts], axis=0))
+
+    def _delta_settled(self, epsilon: FloatArray, direction: AnyDirection, side: Side) -> FloatArray:
+        if side == "lower":
+            return self._delta(epsilon, direction, side)
+        found = [
+            self._best([part._delta_settled(epsilon, way, side) for part in self.parts], side)
+            for way in directions(direction)
+        ]
+        return np.asarray(np.max(found, axis=0))
+
+    def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
+        named = tuple(("", part) for part in self.parts)
+        above, below = (supplier(named, question, at, direction, side)[1] for side in _SIDES)
+        found = above._charged(question, at, direction)
+        lower = found if below is above else below._charged(question, at, direction)
+        return found._replace(lower_engine=lower.lower_engine or lower.engine)
+
+    @staticmethod
+    def _best(values: list[FloatArray], side: Side) -> FloatArray:
+        return np.asarray(np.min(values, axis=0) if side == "upper" else np.max(values, axis=0))
+
+
+@dataclass(frozen=True)
+class BracketTradeoff(Tradeoff):
+    """A trade-off known between two others: its upper side is ``above``'s, its lower side ``below``'s."""
+
+    above: Tradeoff
+    below: Tradeoff
+    method: str = field(default="between two bounds", kw_only=True)
+
+    def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
+        return self._on(side)._hockey_sticks(log_gamma, direction, side)
+
+    def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
+        return self._on(side)._rates(fpr, direction, side)
+
+    def _largest_log_ratio(self, direction: Direction) -> float:
+        return self.above._ratio_bound(direction, "upper")
+
+    def _least_log_ratio(self, direction: Direction) -> float:
+        return self.below._ratio_bound(direction, "lower")
+
+    def _renyi(self, order: FloatArray, direction: Direction) -> FloatArray:
+        return self.above._renyi(order, direction)
+
+    def _delta_settled(self, epsilon: FloatArray, direction: AnyDirection, side: Side) -> FloatArray:
+        return self._on(side)._delta_settled(epsilon, direction, side)
+
+    def _epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
+        return self.above._epsilon_near(delta, direction)
+
+    def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
+        above, below = (curve._charged(question, at, direction) for curve in (self.above, self.below))
+        return above._replace(lower_engine=below.lower_engine or below.engine)
+
+    def _on(self, side: Side) -> Tradeoff:
+        return self.above if side == "upper" else self.below
+
+
+FIXED_BEFOREHAND = (
+    "Noise, rates and the number of steps of every phase were fixed beforehand. If one was chosen from what earlier "
+    "steps released (or training stopped for what the data showed), the bound of what happened to run is none."
+)
+
+
+def with_note(tradeoff: Tradeoff, note: str) -> Tradeoff:
+    """Return ``tradeoff`` with a note added to its :class:`Assumptions`."""
+    return with_assumptions(tradeoff, notes=(*tradeoff.assumptions.notes, note))
+
+
+def with_assumptions(tradeoff: Tradeoff, **changes: Any) -> Tradeoff:
+    """Return ``tradeoff`` with fields of its :class:`Assumptions` replaced."""
+    return replace(tradeoff, assumptions=replace(tradeoff.assumptions, **changes))

@@ -1,0 +1,79 @@
+"""Every number that leaves a curve passes here: in range and on its side, or the trivial bound."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from deniable._check import FloatArray, InputError, choice, numbers
+
+Side = Literal["upper", "lower"]
+Direction = Literal["add", "remove"]
+AnyDirection = Literal["add", "remove", "both"]
+
+EPS = float(np.finfo(np.float64).eps)
+TINY = float(np.finfo(np.float64).tiny)
+FAILURES = (ArithmeticError, MemoryError, ValueError, np.linalg.LinAlgError)  # of an engine: its bound is trivial then
+ADD: Direction = "add"
+REMOVE: Direction = "remove"
+OPPOSITE: dict[Direction, Direction] = {"add": "remove", "remove": "add"}
+
+
+def directions(direction: str) -> tuple[Direction, ...]:
+    """Return the directions that one word stands for."""
+    choice("direction", direction, ("add", "remove", "both"))
+    return ("add", "remove") if direction == "both" else (cast(Direction, direction),)
+
+
+def valid_side(side: str) -> Side:
+    """Return the side, checked."""
+    return cast(Side, choice("side", side, ("upper", "lower")))
+
+
+def valid_prior(prior: ArrayLike) -> FloatArray:
+    """Return priors as an array, checked: strictly between 0 and 1."""
+    return numbers(
+        "prior", prior, above=0.0, below=1.0, hint="a prior of 0 or 1 is certainty: no attack can add anything to it"
+    )
+
+
+def lower_or_higher(log_gamma: FloatArray, side: Side) -> FloatArray:
+    """Move a rounded logarithm of γ to where H_γ is on its side: H falls in γ. 0 is exact."""
+    slack = 4 * EPS * np.where(np.isfinite(log_gamma), np.abs(log_gamma), 0.0)
+    return log_gamma - slack if side == "upper" else log_gamma + slack
+
+
+def no_information(log_gamma: FloatArray, side: Side) -> FloatArray:
+    """(1 − γ)₊, the hockey stick of two equal laws and a lower bound on every other, rounded to its side."""
+    plain = np.maximum(-np.expm1(np.minimum(log_gamma, 0.0)), 0.0)
+    return np.where(np.isneginf(log_gamma), 1.0, outward(plain, 4 * EPS * plain, side))
+
+
+def sane(compute: Callable[[], FloatArray], floor: FloatArray, side: Side) -> FloatArray:
+    """Return what ``compute`` finds as bounds on something in [``floor``, 1]: the one place where bounds are checked.
+
+    NaN and infinities are not bounds: they, and an engine that fails (no memory, overflow), give the trivial bound,
+    which is 1 from above and ``floor`` from below. What the caller did wrong (:class:`InputError`) is still raised.
+    """
+    try:
+        with np.errstate(all="ignore"):
+            found = np.asarray(compute(), dtype=np.float64)
+    except InputError:
+        raise
+    except FAILURES:
+        found = np.full(floor.shape, np.nan)
+    trivial = np.ones_like(floor) if side == "upper" else floor
+    return np.where(np.isfinite(found), np.clip(found, floor, 1.0), trivial)
+
+
+def outward(value: FloatArray, slack: FloatArray, side: Side) -> FloatArray:
+    """Move a probability to its safe side by ``slack``, staying in [0, 1]."""
+    return np.clip(value + slack if side == "upper" else value - slack, 0.0, 1.0)
+
+
+def shaped(like: FloatArray, flat: FloatArray) -> float | FloatArray:
+    """Return a flat array in the shape of what was asked: a float for a scalar."""
+    return float(flat[0]) if like.ndim == 0 else flat.reshape(like.shape)
