@@ -40,6 +40,15 @@ FirstRowOption = Annotated[
 ]
 
 
+EarlierOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--earlier", help="JSON of an earlier report, for its history; may be repeated, the oldest first.",
+        rich_help_panel=REPORT,
+    ),
+]  # fmt: skip
+
+
 def checked_policy(policy: str | None) -> Any:
     """Return the policy of --policy, read before any work; None if none was given."""
     if policy is None:

@@ -13,6 +13,7 @@ from deniable._optional import require
 from deniable.cli._app import JsonFlag, PriorOption, SeedOption, app, command_line, examples
 from deniable.cli._ranges import RangesOption, read_ranges
 from deniable.cli._report import (
+    EarlierOption,
     FirstRowOption,
     FullOption,
     LanguageOption,
@@ -98,6 +99,7 @@ def assess(
     ] = None,
     policy: PolicyOption = None,
     meta: MetaOption = None,
+    earlier: EarlierOption = None,
     language: LanguageOption = "en",
     full: FullOption = False,
     as_json: JsonFlag = False,
@@ -106,6 +108,8 @@ def assess(
 
     Give data with --target and --epsilon, or a run by its parameters, its history or its Opacus accountant.
     """
+    import deniable as dn
+
     if out is not None:
         check_writable("--out", out, suffixes=(".html", ".htm", ".json", ".md"))
     if save_model is not None:
@@ -114,6 +118,7 @@ def assess(
             raise InputError("--save-model goes with data: a training run has no model here to be saved")
         require("skops.io", purpose="writing a .skops model")
     limits = checked_policy(policy)
+    before = [dn.Assessment.from_json(path) for path in earlier or ()]
     run = run_options(noise_multiplier, sample_rate, steps, records_per_person)
     sources = {"data": data, "--opacus": opacus, "--history": history, **run}
     given = [name for name, value in sources.items() if value is not None and name != PERSON]
@@ -124,7 +129,6 @@ def assess(
         )
     if data is not None and records_per_person is not None:
         raise InputError(f"{PERSON} goes with a DP-SGD run, --history or --opacus, not with data")
-    import deniable as dn
     from deniable.report import with_limit
 
     options: dict[str, Any] = {
@@ -146,6 +150,8 @@ def assess(
         made = dn.assess(_mechanism(opacus, history, run), **options)
     if max_advantage is not None:
         made = with_limit(made, max_advantage)
+    if before:
+        made = made.with_history(*before)
     show(made, out, as_json, full=full, language=language)
     return code(made, limits)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -12,7 +13,16 @@ from deniable._files import check_writable, to_json, write_atomically
 from deniable._optional import require
 from deniable.cli._app import JsonFlag, SeedOption, app, command_line, examples
 from deniable.cli._ranges import RangesOption, read_ranges
-from deniable.cli._report import FullOption, LanguageOption, MetaOption, PolicyOption, checked_policy, code, written
+from deniable.cli._report import (
+    EarlierOption,
+    FullOption,
+    LanguageOption,
+    MetaOption,
+    PolicyOption,
+    checked_policy,
+    code,
+    written,
+)
 
 if TYPE_CHECKING:
     from deniable.report.training_run import Trained
@@ -70,6 +80,7 @@ def train(
     ] = None,
     policy: PolicyOption = None,
     meta: MetaOption = None,
+    earlier: EarlierOption = None,
     language: LanguageOption = "en",
     full: FullOption = False,
     as_json: JsonFlag = False,
@@ -79,12 +90,15 @@ def train(
     The guarantee covers every look at the data. The comparison with an unprotected model is measured on held-out
     records and is not protected: it is for the owner of the data.
     """
+    import deniable as dn
+
     if out is not None:
         check_writable("--out", out, suffixes=(".skops",))
         require("skops.io", purpose="writing a .skops model")
     if report is not None:
         check_writable("--report", report, suffixes=(".html", ".htm", ".json", ".md"))
     limits = checked_policy(policy)
+    before = [dn.Assessment.from_json(path) for path in earlier or ()]
     goal: dict[str, Any] = {
         "advantage": advantage, "tpr": tpr, "fpr": fpr, "accuracy": accuracy, "prior": prior, "epsilon": epsilon,
         "delta": delta, "reconstruction": reconstruction, "baseline": baseline,
@@ -108,6 +122,8 @@ def train(
         meta=meta,
         **goal,
     )
+    if before:
+        made = replace(made, assessment=made.assessment.with_history(*before))
     finish(made, out, report, as_json, full=full, language=language)
     return code(made.assessment, limits)
 

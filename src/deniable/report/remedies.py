@@ -10,13 +10,23 @@ from typing import Any
 from deniable._check import InputError
 from deniable._shown import shown
 from deniable.accounting import tradeoff
-from deniable.mechanisms import ApproximateDP, Composition, GaussianDP, Mechanism, SubsampledGaussian
+from deniable.mechanisms import (
+    ApproximateDP,
+    Composition,
+    GaussianDP,
+    Mechanism,
+    RandomAllocation,
+    RenyiDP,
+    SubsampledGaussian,
+    TruncatedPoisson,
+    WithoutReplacement,
+)
 from deniable.planning import calibrate
 from deniable.report.decision import Decision
 from deniable.report.policy import Policy
 
 _TOLERANCE = 1e-4  # relative; what is found is on the side that meets the policy
-_COARSE = 0.02  # the same for persons of several records, whose curves take seconds each
+_COARSE = 0.02  # the same for mechanisms whose curves take seconds each
 _FAR = 1e4  # parameters are searched up to this factor away from what ran
 _HOPELESS = ("No setting of a single parameter of this mechanism meets the policy within a factor of 10,000.",)
 _MOST_PHASES = 12  # a composition of more is not searched
@@ -121,6 +131,8 @@ def settings(mechanism: Mechanism | PrivateFit, targets: list[dict[str, float]])
         return _fit_again(mechanism, targets)
     if isinstance(mechanism, Composition):
         return _together(mechanism, targets)
+    if isinstance(mechanism, RenyiDP):
+        return _all_orders(mechanism, targets)
     what: Any = mechanism  # a frozen dataclass, as all are that describe themselves by their parameters
     names = {field.name for field in fields(what)} if is_dataclass(what) else set()
     knobs = [knob for knob in _KNOBS if knob.field in names][: 1 if _is_slow(mechanism) else None]
@@ -155,6 +167,21 @@ def _together(mechanism: Composition, targets: list[dict[str, float]]) -> list[s
     return [] if factor is None else [f"Noise: {times} times the noise in every phase."]
 
 
+def _all_orders(mechanism: RenyiDP, targets: list[dict[str, float]]) -> list[str]:
+    """The share of every Rényi divergence that may remain."""
+
+    def scaled(share: float) -> Mechanism:
+        return replace(mechanism, epsilons=tuple(share * epsilon for epsilon in mechanism.epsilons))
+
+    share = _met(scaled, 1.0, _Knob("epsilons", False, _less("ε"), tolerance=_COARSE), targets)
+    if share is None:
+        return []
+    part, times = shown(share, "number", "lower", 3), shown(share**-0.5, "number", "upper", 3)
+    return [
+        f"Rényi ε: at every order at most {part} times what it is (if it comes from Gaussian noise: {times} times the noise)."
+    ]
+
+
 def _fit_again(fit: PrivateFit, targets: list[dict[str, float]]) -> list[str]:
     """The target with which a private model is to be fitted again."""
     mu = _met(fit.mechanism, fit.mu, _Knob("mu", False, _less("μ")), targets)
@@ -165,7 +192,9 @@ def _fit_again(fit: PrivateFit, targets: list[dict[str, float]]) -> list[str]:
 
 
 def _is_slow(mechanism: Mechanism) -> bool:
-    """Whether curves take so long that only the noise is searched, and coarsely: persons of several records."""
+    """Whether curves take a second and more, so that only the noise is searched, and coarsely."""
+    if isinstance(mechanism, RandomAllocation | TruncatedPoisson | WithoutReplacement):
+        return True
     return isinstance(mechanism, SubsampledGaussian) and mechanism.records_per_person > 1
 
 
