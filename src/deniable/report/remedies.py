@@ -178,7 +178,8 @@ def _all_orders(mechanism: RenyiDP, targets: list[dict[str, float]]) -> list[str
         return []
     part, times = shown(share, "number", "lower", 3), shown(share**-0.5, "number", "upper", 3)
     return [
-        f"Rényi ε: at every order at most {part} times what it is (if it comes from Gaussian noise: {times} times the noise)."
+        f"Rényi ε: at every order at most {part} times what it is (if that comes from Gaussian noise: {times} times "
+        "the noise)."
     ]
 
 
