@@ -125,3 +125,12 @@ def test_bad_questions(profile):
     ]:
         with pytest.raises(InputError, match=message):
             question()
+
+
+def test_models_without_some_records_are_those_of_all(profile):
+    whole = profile.leave_one_out()
+    np.testing.assert_allclose(profile.leave_one_out([5, -1, 5]), whole[[5, 199, 5]], rtol=1e-12)
+    assert profile.leave_one_out(7).shape == (3,)
+    np.testing.assert_allclose(np.linalg.norm(whole - profile.optimum, axis=1), profile.distance, rtol=1e-9)
+    with pytest.raises(InputError, match="below 200"):
+        profile.leave_one_out(200)

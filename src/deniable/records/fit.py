@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 
 from deniable._check import FloatArray, InputError
-from deniable.records.losses import Loss
+from deniable.records.losses import Loss, Margins
 
 Normalization = Literal["mean", "sum"]
 ROWS = 1024  # rows per block: bounds the memory, and the length over which sums round
@@ -17,6 +17,27 @@ ROWS = 1024  # rows per block: bounds the memory, and the length over which sums
 UNIT = float(np.finfo(np.float64).eps) / 2
 _LONG = np.longdouble
 _UNIT_LONG = float(np.finfo(_LONG).eps) / 2
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Consecutive rows of a problem, the first of them number ``start``."""
+
+    start: int
+    X: FloatArray
+    y: FloatArray
+    weights: FloatArray
+    norms: FloatArray
+
+    @property
+    def rows(self) -> slice:
+        """Where the rows stand among all."""
+        return slice(self.start, self.start + len(self.y))
+
+
+def norms_of(X: FloatArray) -> FloatArray:
+    """Upper bounds of the rows' norms."""
+    return np.asarray(np.sqrt(np.einsum("ij,ij->i", X, X)) * (1 + 4e-16 * X.shape[1]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,19 +60,147 @@ class Problem:
     norms: FloatArray = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(
-            self, "norms", np.sqrt(np.einsum("ij,ij->i", self.X, self.X)) * (1 + 4e-16 * self.X.shape[1])
-        )
+        object.__setattr__(self, "norms", norms_of(self.X))
 
     @property
     def size(self) -> int:
         """Number of parameters."""
         return int(self.X.shape[1]) * self.classes
 
+    @property
+    def count(self) -> int:
+        """Number of rows."""
+        return int(self.X.shape[0])
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether ``X`` holds the rows."""
+        return True
+
+    @property
+    def longest(self) -> float:
+        """Upper bound of the rows' norms."""
+        return float(self.norms.max(initial=0.0))
+
+    @property
+    def typical_weight(self) -> float:
+        """Median sample weight."""
+        return float(np.median(self.weights))
+
     def blocks(self, rows: int = ROWS) -> Iterator[slice]:
         """Row blocks."""
         for start in range(0, self.X.shape[0], rows):
             yield slice(start, start + rows)
+
+    def parts(self) -> Iterator[Part]:
+        """All rows, ``ROWS`` at a time."""
+        for rows in self.blocks():
+            yield Part(rows.start, self.X[rows], self.y[rows], self.weights[rows], self.norms[rows])
+
+    def sums(self, centre: FloatArray, margins: FloatArray | None = None, *, precise: bool = True) -> Sums:
+        """What the objective's derivatives at ``centre`` need of the rows; :func:`add_up`."""
+        return add_up(self, self.parts(), centre, margins, precise=precise)
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """Sums over rows at one centre; those of several parts add up, in any grouping up to rounding.
+
+    ``gradient`` is Σ s_j φ'_j x_j in extended precision, wrong by at most ``error`` of its units beside what adding
+    ``slices`` parts of total norm ``size`` rounds; ``hessian`` is Σ s_j (x_j x_jᵀ) ⊗ φ''_j, of trace at most ``mass``;
+    ``scale`` is Σ s_j‖x_j‖.
+    """
+
+    gradient: Margins
+    error: float
+    size: float
+    hessian: FloatArray
+    mass: float
+    value: float
+    scale: float
+    largest_margin: float
+    slices: int
+
+    def __add__(self, other: Sums) -> Sums:
+        return Sums(
+            self.gradient + other.gradient,
+            self.error + other.error,
+            self.size + other.size,
+            self.hessian + other.hessian,
+            self.mass + other.mass,
+            self.value + other.value,
+            self.scale + other.scale,
+            max(self.largest_margin, other.largest_margin),
+            self.slices + other.slices,
+        )
+
+    def objective(self, problem: Problem, centre: FloatArray) -> float:
+        """The objective itself."""
+        return float(self.value + problem.penalty @ centre**2 / 2 + np.sum(problem.tilt * centre))
+
+    def total_gradient(self, problem: Problem, centre: FloatArray) -> tuple[FloatArray, float]:
+        """The objective's gradient and a bound of its rounding error (of a precise sum)."""
+        total = self.gradient + (problem.penalty.astype(_LONG) * centre + problem.tilt)
+        gradient = total.astype(np.float64)
+        # adding a slice rounds by a unit of at most what all hold together
+        error = self.error + self.slices * self.size + 2 * float(np.linalg.norm(problem.penalty * centre))
+        return gradient, 2 * _UNIT_LONG * error + 2 * UNIT * float(np.linalg.norm(gradient))
+
+    @property
+    def hessian_error(self) -> float:
+        """Bound, in spectral norm, of the rounding error of ``hessian``."""
+        return float(2 * UNIT * (ROWS + self.slices + 20 + 2 * self.largest_margin) * self.mass)
+
+
+def add_up(
+    problem: Problem, parts: Iterable[Part], centre: FloatArray, margins: FloatArray | None, *, precise: bool
+) -> Sums:
+    """Return the sums over ``parts``, leaving their margins in ``margins``; ``precise`` ones in extended precision."""
+    number = _LONG if precise else np.float64
+    d, k = int(problem.X.shape[1]), problem.classes
+    F: Margins = centre.reshape(-1, k).astype(number)
+    centre_norm = float(np.linalg.norm(centre))
+    gradient, H = np.zeros(problem.size, dtype=_LONG), np.zeros((d, k, d, k))
+    error = size = mass = value = scale = largest = 0.0
+    slices = 0
+    for part in parts:
+        X: Margins = part.X.astype(number, copy=False)
+        t = X @ F
+        t64 = t.astype(np.float64, copy=False)
+        if margins is not None:
+            margins[part.rows] = t64
+        slope = problem.loss.slope(t, part.y) * part.weights[:, None]
+        gradient += (X.T @ slope).ravel()
+        A = problem.loss.curvature(t64, part.y) * part.weights[:, None, None]
+        add_curvature(H, part.X, A)
+        steep = np.abs(A).max(axis=(1, 2))
+        own = float(np.linalg.norm(slope.astype(np.float64), axis=1) @ part.norms)
+        size += own
+        error += (ROWS + 64 + len(part.y)) * own + 8 * float(steep @ part.norms)
+        error += (d + 4) * centre_norm * float(steep @ part.norms**2)
+        mass += float(np.einsum("ijj->i", A) @ part.norms**2)
+        with np.errstate(over="ignore"):
+            value += float(problem.loss.value(t64, part.y) @ part.weights)
+        scale += float(part.weights @ part.norms)
+        largest = max(largest, float(np.max(np.abs(t64), initial=0.0)))
+        slices += 1
+    for a in range(k):
+        for b in range(a):
+            H[:, a, :, b] = H[:, b, :, a].T
+    flat = H.reshape(d * k, d * k)
+    return Sums(gradient, error, size, (flat + flat.T) / 2, mass, value, scale, largest, slices)
+
+
+def add_curvature(H: FloatArray, X: FloatArray, A: FloatArray) -> None:
+    """Add Σ_j (x_j x_jᵀ) ⊗ A_j to H (d, k, d, k), in the blocks on and above the diagonal."""
+    k = A.shape[1]
+    for a in range(k):
+        for b in range(a, k):
+            if a == b:  # half the work: the product of a matrix with itself
+                root = np.sqrt(A[:, a, a, None]) * X
+                H[:, a, :, a] += root.T @ root
+            else:
+                H[:, a, :, b] += X.T @ (A[:, a, b, None] * X)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,19 +209,30 @@ class Fit:
 
     ``gradient`` is the true gradient at ``centre`` up to ``gradient_error`` (in norm): it need not be zero, because
     the leave-one-out pass subtracts it. ``radius`` bounds the distance of ``centre`` to the exact optimum.
+    ``hessian`` is that of the rows, without the penalty. ``margins`` is ``None`` where the rows are not in memory.
     """
 
     problem: Problem
     centre: FloatArray
-    margins: FloatArray = field(repr=False)
+    margins: FloatArray | None = field(repr=False)
     gradient: FloatArray
     gradient_error: float
     radius: float
     iterations: int
+    hessian: FloatArray = field(repr=False)
+    hessian_error: float
+    largest_margin: float
+
+    def held_margins(self) -> FloatArray:
+        """The margins of all rows, which must be in memory."""
+        assert self.margins is not None
+        return self.margins
 
 
 def fit(problem: Problem, start: FloatArray | None = None, *, max_iterations: int = 200) -> Fit:
     """Return the optimum by damped Newton steps, to the precision of floating-point numbers.
+
+    Sums are plain until a step changes the centre by less than a millionth, and in extended precision from then on.
 
     Raises
     ------
@@ -80,29 +240,31 @@ def fit(problem: Problem, start: FloatArray | None = None, *, max_iterations: in
         if the steps do not converge, as on separable data without regularisation.
     """
     centre = np.zeros(problem.size) if start is None else start.astype(np.float64)
-    value = _value(problem, centre)
-    best = np.inf
-    stalled = 0
+    margins = np.empty((problem.X.shape[0], problem.classes)) if problem.in_memory else None
+    precise = False
+    sums = problem.sums(centre, precise=precise)
+    best, stalled = np.inf, 0
     for iteration in range(max_iterations):
-        margins, gradient, error = gradient_at(problem, centre)
+        gradient = sums.total_gradient(problem, centre)[0]
         size = float(np.linalg.norm(gradient))
         stalled = 0 if size < 0.5 * best else stalled + 1
         best = min(best, size)
-        H = hessian_at(problem, margins, problem.penalty)
-        step = _newton_step(H, gradient)
-        tiny = float(np.linalg.norm(step)) <= 4 * UNIT * float(np.linalg.norm(centre))
-        scale = float(np.sum(problem.weights * problem.norms)) or 1.0
-        if size == 0 or tiny or (stalled >= 2 and size <= 1e-11 * scale):
-            return _finished(problem, centre, margins, gradient, error, iteration)
-        rate = 1.0
+        step = _newton_step(sums.hessian + np.diag(problem.penalty), gradient)
+        moved, length = float(np.linalg.norm(step)), float(np.linalg.norm(centre))
+        if precise and (size == 0 or moved <= 4 * UNIT * length or (stalled >= 2 and size <= 1e-11 * sums.scale)):
+            return _finished(problem, centre, margins, sums, iteration)
+        if not precise and (moved <= 1e-6 * length or size == 0 or stalled >= 2):
+            precise, best, stalled = True, np.inf, 0
+        rate, value = 1.0, sums.objective(problem, centre)
         while rate > 1e-10:
             trial = centre + rate * step
-            new = _value(problem, trial)
+            sums = problem.sums(trial, margins, precise=precise)
+            new = sums.objective(problem, trial)
             if new <= value + 1e-4 * rate * float(gradient @ step) or abs(new - value) <= 1e-12 * abs(value):
                 break
             rate /= 2
-        centre, value = trial, new
-        if not np.all(np.isfinite(centre)) or float(np.max(np.abs(margins))) > 1e6:
+        centre = trial
+        if not np.all(np.isfinite(centre)) or sums.largest_margin > 1e6:
             break
     raise InputError(
         f"the fit does not converge (gradient norm {size:.3g} after {iteration + 1} Newton steps); "
@@ -110,23 +272,38 @@ def fit(problem: Problem, start: FloatArray | None = None, *, max_iterations: in
     )
 
 
-def _finished(
-    problem: Problem, centre: FloatArray, margins: FloatArray, gradient: FloatArray, error: float, iterations: int
-) -> Fit:
+def fit_at(problem: Problem, centre: FloatArray) -> Fit:
+    """What a :class:`Fit` says, at a point that is not the optimum (``radius`` is infinite)."""
+    margins = np.empty((problem.X.shape[0], problem.classes))
+    sums = problem.sums(centre, margins)
+    gradient, error = sums.total_gradient(problem, centre)
+    return Fit(
+        problem, centre, margins, gradient, error, np.inf, 0, sums.hessian, sums.hessian_error, sums.largest_margin
+    )
+
+
+def _finished(problem: Problem, centre: FloatArray, margins: FloatArray | None, sums: Sums, iterations: int) -> Fit:
+    gradient, error = sums.total_gradient(problem, centre)
     size = float(np.linalg.norm(gradient)) + error
     ridge = float(problem.penalty.min())
+    H = sums.hessian + np.diag(problem.penalty)
     if problem.loss.self_concordance is None:
-        H = hessian_at(problem, margins, problem.penalty)
+        assert margins is not None
         radius = size / ridge if ridge > 0 else local_bound(problem, margins, H, size)
     else:
-        radius = distance_bound(problem, smallest_eigenvalue(problem, margins, problem.penalty), size)
+        values = np.linalg.eigvalsh(H)
+        smallest = max(float(values[0]) - sums.hessian_error - 8 * UNIT * len(H) * float(values[-1]), ridge)
+        radius = distance_bound(problem, smallest, size)
         radius = min(radius, size / ridge) if ridge > 0 else radius
-    separated = float(np.max(np.abs(margins))) > 30 and float(problem.penalty.max()) == 0
+    separated = sums.largest_margin > 30 and float(problem.penalty.max()) == 0
     if separated and problem.loss.name in ("logistic", "softmax", "poisson"):
         raise InputError(
             "regularization=0 and the data are separable: the optimum lies at infinity; give a regularization above 0"
         )
-    return Fit(problem, centre, margins, gradient, error, radius, iterations)
+    return Fit(
+        problem, centre, margins, gradient, error, radius, iterations,
+        sums.hessian, sums.hessian_error, sums.largest_margin,
+    )  # fmt: skip
 
 
 def distance_bound(problem: Problem, curvature: float, gradient_norm: float) -> float:
@@ -136,7 +313,7 @@ def distance_bound(problem: Problem, curvature: float, gradient_norm: float) -> 
     """
     if curvature <= 0 or problem.loss.self_concordance is None:
         return float("inf")
-    reach = problem.loss.self_concordance * float(problem.norms.max())
+    reach = problem.loss.self_concordance * problem.longest
     q = reach * gradient_norm / curvature
     if reach == 0:
         return float(gradient_norm / curvature)
@@ -162,37 +339,12 @@ def local_bound(problem: Problem, margins: FloatArray, H: FloatArray, gradient_n
     return radius if lost <= m / 2 else float("inf")
 
 
-def gradient_at(problem: Problem, centre: FloatArray) -> tuple[FloatArray, FloatArray, float]:
-    """Return margins, gradient and a bound of the gradient's rounding error, all summed in extended precision."""
-    F = centre.reshape(-1, problem.classes).astype(_LONG)
-    total = problem.penalty.astype(_LONG) * centre + problem.tilt
-    margins = np.empty((problem.X.shape[0], problem.classes))
-    error = float(np.linalg.norm(np.abs(problem.penalty * centre)))
-    centre_norm = float(np.linalg.norm(centre))
-    for rows in problem.blocks():
-        X = problem.X[rows].astype(_LONG)
-        t = X @ F
-        slope = problem.loss.slope(t, problem.y[rows]) * problem.weights[rows, None]
-        total = total + (X.T @ slope).ravel()
-        margins[rows] = t
-        steep = problem.weights[rows] * np.abs(problem.loss.curvature(margins[rows], problem.y[rows])).max(axis=(1, 2))
-        size = np.linalg.norm(slope.astype(np.float64), axis=1) @ problem.norms[rows]
-        error += (ROWS + 64 + X.shape[0]) * float(size) + 8 * float(steep @ problem.norms[rows])
-        error += (X.shape[1] + 4) * centre_norm * float(steep @ problem.norms[rows] ** 2)
-    gradient = total.astype(np.float64)
-    return margins, gradient, 2 * _UNIT_LONG * error + 2 * UNIT * float(np.linalg.norm(gradient))
-
-
 def hessian_at(problem: Problem, margins: FloatArray, penalty: FloatArray) -> FloatArray:
     """Σ_j s_j·(x_j x_jᵀ) ⊗ φ''(t_j) + diag(penalty)."""
     d, k = problem.X.shape[1], problem.classes
     H = np.zeros((d, k, d, k))
-    for rows in problem.blocks():
-        X = problem.X[rows]
-        A = problem.loss.curvature(margins[rows], problem.y[rows]) * problem.weights[rows, None, None]
-        for a in range(k):
-            for b in range(a, k):
-                H[:, a, :, b] += X.T @ (A[:, a, b, None] * X)
+    for part in problem.parts():
+        add_curvature(H, part.X, problem.loss.curvature(margins[part.rows], part.y) * part.weights[:, None, None])
     for a in range(k):
         for b in range(a):
             H[:, a, :, b] = H[:, b, :, a].T
@@ -215,22 +367,7 @@ def hessian_error(problem: Problem, margins: FloatArray) -> float:
         A = problem.loss.curvature(margins[rows], problem.y[rows]) * problem.weights[rows, None, None]
         mass += float(np.einsum("ijj->i", A) @ problem.norms[rows] ** 2)
     largest = float(np.max(np.abs(margins), initial=0.0))
-    return float(2 * UNIT * (ROWS + problem.X.shape[0] / ROWS + 16 + 2 * largest) * mass)
-
-
-def smallest_eigenvalue(problem: Problem, margins: FloatArray, penalty: FloatArray) -> float:
-    """Lower bound of the Hessian's smallest eigenvalue, at least the smallest penalty."""
-    H = hessian_at(problem, margins, penalty)
-    values = np.linalg.eigvalsh(H)
-    rounding = hessian_error(problem, margins) + 8 * UNIT * H.shape[0] * float(values[-1])
-    return float(max(values[0] - rounding, penalty.min()))
-
-
-def _value(problem: Problem, centre: FloatArray) -> float:
-    margins = problem.X @ centre.reshape(-1, problem.classes)
-    with np.errstate(over="ignore"):
-        loss = float(problem.loss.value(margins, problem.y) @ problem.weights)
-    return float(loss + problem.penalty @ centre**2 / 2 + np.sum(problem.tilt * centre))
+    return float(2 * UNIT * (ROWS + problem.X.shape[0] / ROWS + 20 + 2 * largest) * mass)
 
 
 def _newton_step(H: FloatArray, gradient: FloatArray) -> FloatArray:

@@ -6,13 +6,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable._check import FloatArray
-from deniable.records.fit import UNIT, Fit, change_error, hessian_at, hessian_error, local_bound
-from deniable.records.neighbours import Indices, Neighbours, gradient_radius, newton_radius
+from deniable.records.fit import UNIT, Fit, change_error, hessian_at, local_bound
+from deniable.records.neighbours import (
+    Changes,
+    Indices,
+    Neighbours,
+    gradient_radius,
+    lengths,
+    make_pivot,
+    newton_radius,
+)
 
 _ROUNDS = 60
 
 
-def leave_groups_out(base: Fit, groups: NDArray[np.intp], tolerance: float) -> Neighbours:
+def leave_groups_out(base: Fit, groups: NDArray[np.intp], tolerance: float, direction: FloatArray) -> Neighbours:
     """Optima without each group of rows (``groups`` numbers them 0, 1, …), certified to ``tolerance`` where possible.
 
     One Newton step per group, O(parameters³) each, with the certificates of :mod:`deniable.records.neighbours`; a
@@ -21,14 +29,16 @@ def leave_groups_out(base: Fit, groups: NDArray[np.intp], tolerance: float) -> N
     problem = base.problem
     order = np.argsort(groups, kind="stable")
     members = np.split(order, np.cumsum(np.bincount(groups))[:-1])
-    H = hessian_at(problem, base.margins, problem.penalty)
-    rounding = hessian_error(problem, base.margins)
+    H = base.hessian + np.diag(problem.penalty)
+    rounding = base.hessian_error
     step, radius = np.empty((len(members), problem.size)), np.empty(len(members))
     rounds = 0
     for g, rows in enumerate(members):
         step[g], radius[g], used = _leave_out(base, H, rounding, rows, tolerance)
         rounds = max(rounds, used)
-    return Neighbours(base, step, radius, rounds)
+    changes = Changes(problem.X[:0], problem.y[:0], problem.weights[:0], base.held_margins()[:0])
+    pivot = make_pivot(base, 1, 0.0)
+    return Neighbours(pivot, changes, lengths(step), step @ direction, radius, np.arange(len(members)), step, rounds)
 
 
 def _leave_out(
@@ -94,7 +104,7 @@ def _gradient_radius(base: Fit, step: FloatArray, curved: FloatArray, size: floa
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             found = float(np.fmin(found, gradient_radius(reach, length, np.array([size]), np.array([m]))[0]))
     if not np.isfinite(found):
-        found = local_bound(problem, base.margins + _margins(base, step), curved, size)
+        found = local_bound(problem, base.held_margins() + _margins(base, step), curved, size)
     return found * (1 + 1e-10) + _float_error(base)
 
 
@@ -108,13 +118,13 @@ def _margins(base: Fit, step: FloatArray) -> FloatArray:
 
 def _own_gradient(base: Fit, rows: Indices) -> FloatArray:
     problem = base.problem
-    slope = problem.loss.slope(base.margins[rows], problem.y[rows]) * problem.weights[rows, None]
+    slope = problem.loss.slope(base.held_margins()[rows], problem.y[rows]) * problem.weights[rows, None]
     return np.asarray((problem.X[rows].T @ slope).ravel())
 
 
 def _own_hessian(base: Fit, rows: Indices, step: FloatArray) -> FloatArray:
     problem = base.problem
-    margins = base.margins[rows] + problem.X[rows] @ step.reshape(-1, problem.classes)
+    margins = base.held_margins()[rows] + problem.X[rows] @ step.reshape(-1, problem.classes)
     A = problem.loss.curvature(margins, problem.y[rows]) * problem.weights[rows, None, None]
     own = np.einsum("id,iab,ie->daeb", problem.X[rows], A, problem.X[rows])
     return np.asarray(own.reshape(problem.size, problem.size))
@@ -122,7 +132,7 @@ def _own_hessian(base: Fit, rows: Indices, step: FloatArray) -> FloatArray:
 
 def _slope_units(base: Fit, rows: Indices) -> float:
     """Rounding, in units, of the group's own gradient."""
-    problem, margins = base.problem, base.margins[rows]
+    problem, margins = base.problem, base.held_margins()[rows]
     slopes = np.linalg.norm(problem.loss.slope(margins, problem.y[rows]), axis=1)
     curved = np.abs(problem.loss.curvature(margins, problem.y[rows])).max(axis=(1, 2))
     if problem.loss.self_concordance is None:
@@ -132,7 +142,9 @@ def _slope_units(base: Fit, rows: Indices) -> float:
 
 
 def _hessian(base: Fit, rows: Indices, step: FloatArray, penalty: FloatArray) -> FloatArray:
-    return hessian_at(base.problem, base.margins + _margins(base, step), penalty) - _own_hessian(base, rows, step)
+    return hessian_at(base.problem, base.held_margins() + _margins(base, step), penalty) - _own_hessian(
+        base, rows, step
+    )
 
 
 def _gradient(
@@ -141,14 +153,14 @@ def _gradient(
     """∇F without the group at f + step, from the change of the slopes, and a bound of its rounding error."""
     problem = base.problem
     dt = _margins(base, step)
-    change = problem.loss.change(base.margins, dt, problem.y) * problem.weights[:, None]
+    change = problem.loss.change(base.held_margins(), dt, problem.y) * problem.weights[:, None]
     change[rows] = 0.0
     gradient = (problem.X.T @ change).ravel() + penalty * step - pull
     moved = float(problem.norms @ np.abs(change).sum(axis=1))
     length = float(np.linalg.norm(step))
-    units = len(problem.y) + 8 * problem.X.shape[1] + 64 + 4 * float(np.abs(base.margins).max(initial=0.0))
-    mass = (problem.weights * problem.norms**2) @ problem.loss.largest_curvature(base.margins + dt)
+    units = len(problem.y) + 8 * problem.X.shape[1] + 64 + 4 * float(np.abs(base.held_margins()).max(initial=0.0))
+    mass = (problem.weights * problem.norms**2) @ problem.loss.largest_curvature(base.held_margins() + dt)
     stray = problem.X.shape[1] * length * float(mass)
-    stray += change_error(problem, base.margins) + _slope_units(base, rows)
+    stray += change_error(problem, base.held_margins()) + _slope_units(base, rows)
     scale = float(np.linalg.norm(pull) + np.linalg.norm(penalty * step)) * (16 + len(rows))
     return gradient, UNIT * (units * moved + stray + scale) + base.gradient_error

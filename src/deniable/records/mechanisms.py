@@ -115,18 +115,16 @@ class OutputPerturbation:
         return np.asarray(centre + radius * direction / np.linalg.norm(direction))
 
     def privacy_loss(
-        self, centre: FloatArray, step: FloatArray, radius: FloatArray, released: FloatArray, rate: float
+        self, size: float, distance: FloatArray, along: FloatArray, radius: FloatArray, parameters: int, rate: float
     ) -> tuple[FloatArray, FloatArray]:
-        """log of the densities' ratio, in over out, at ``released`` for centres ``centre`` and ``centre + step``.
+        """log of the densities' ratio, in over out, at centre + noise for the two centres, ``distance`` apart.
 
-        Returns the losses and a bound of the error that the steps' ``radius`` causes.
+        ``size`` is ‖noise‖ and ``along`` step·noise. Returns the losses and a bound of the error that the steps'
+        ``radius`` causes.
         """
-        noise = released - centre
-        size = float(np.linalg.norm(noise))
-        length_squared = np.einsum("ij,ij->i", step, step)
-        gap = length_squared - 2 * (step @ noise)  # ‖M − A(y)‖² − ‖M − A(x)‖² without cancellation
+        gap = distance**2 - 2 * along  # ‖M − A(y)‖² − ‖M − A(x)‖² without cancellation
         other = np.sqrt(np.maximum(size**2 + gap, 0.0))
-        error = radius + 4 * step.shape[1] * UNIT * np.sqrt(length_squared)
+        error = radius + 4 * parameters * UNIT * distance
         if self.noise == "gaussian":
             return gap * rate**2 / 2, rate**2 * error * (size + other + error)
         with np.errstate(invalid="ignore"):

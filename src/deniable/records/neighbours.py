@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable._check import FloatArray, InputError
-from deniable.records.fit import ROWS, UNIT, Fit, hessian_at, hessian_error
+from deniable.records.fit import ROWS, UNIT, Fit
 
 Indices = NDArray[np.intp]
 
@@ -77,46 +77,73 @@ class Pivot:
 
 @dataclass(frozen=True, eq=False)
 class Neighbours:
-    """Optima of all neighbouring problems, as displacements from the centre, with certified radii."""
+    """How far the optimum moves for each change, with certified radii; where to, for the asking.
 
-    fit: Fit
-    step: FloatArray = field(repr=False)
+    ``distance`` is ‖step‖ and ``along`` step·direction for the direction that the pass was given, (n,). Steps are
+    computed again when asked for, but for the changes ``kept_at``, whose steps are ``kept``.
+    """
+
+    pivot: Pivot = field(repr=False)
+    changes: Changes = field(repr=False)
+    distance: FloatArray = field(repr=False)
+    along: FloatArray = field(repr=False)
     radius: FloatArray = field(repr=False)
+    kept_at: Indices = field(default_factory=lambda: np.empty(0, dtype=np.intp), repr=False)
+    kept: FloatArray | None = field(default=None, repr=False)
     iterations: int = 0
+
+    def steps(self, records: slice | Indices) -> FloatArray:
+        """Displacements from the centre, (records, parameters)."""
+        at = np.arange(len(self.distance))[records]
+        found = np.empty((len(at), self.pivot.fit.centre.size))
+        place = np.searchsorted(self.kept_at, at)
+        known = np.zeros(len(at), dtype=bool)
+        if self.kept is not None and len(self.kept_at):
+            known = self.kept_at[np.minimum(place, len(self.kept_at) - 1)] == at
+            found[known] = self.kept[place[known]]
+        rest = np.flatnonzero(~known)
+        for start in range(0, len(rest), ROWS):
+            some = rest[start : start + ROWS]
+            found[some] = LowRank.of(self.pivot, self.changes[at[some]]).newton()[0]
+        return found
+
+    def onto(self, directions: FloatArray) -> FloatArray:
+        """step·direction for each column of ``directions`` (parameters, k): (n, k)."""
+        found = np.empty((len(self.distance), directions.shape[1]))
+        for start in range(0, len(found), ROWS):
+            rows = slice(start, start + ROWS)
+            found[rows] = self.steps(rows) @ directions
+        return found
 
     @property
     def optima(self) -> FloatArray:
         """Parameters of every neighbour, (n, parameters)."""
-        return self.fit.centre + self.step
-
-    @property
-    def distance(self) -> FloatArray:
-        """‖centre − neighbour‖."""
-        return np.asarray(np.sqrt(np.einsum("ij,ij->i", self.step, self.step)))
+        return self.pivot.fit.centre + self.steps(slice(None))
 
 
-def leave_one_out(base: Fit) -> tuple[Pivot, Changes, Neighbours]:
+def leave_one_out(base: Fit, direction: FloatArray | None = None) -> tuple[Pivot, Changes, Neighbours]:
     """Optima without each record of ``base.problem``, by one blocked pass of Newton steps."""
     problem = base.problem
-    changes = Changes(problem.X, problem.y, problem.weights, base.margins)
-    pivot = make_pivot(base, changes)
-    return pivot, changes, one_pass(pivot, changes)
+    changes = Changes(problem.X, problem.y, problem.weights, base.held_margins())
+    pivot = make_pivot(base, 1, problem.typical_weight)
+    return pivot, changes, one_pass(pivot, changes, direction)
 
 
-def joined(base: Fit, X: FloatArray, y: FloatArray) -> tuple[Pivot, Changes, Neighbours]:
+def joined(
+    base: Fit, X: FloatArray, y: FloatArray, direction: FloatArray | None = None
+) -> tuple[Pivot, Changes, Neighbours]:
     """Optima with each of the rows ``X``, ``y`` (encoded) added, one at a time, by the same pass."""
     margins = X @ base.centre.reshape(-1, base.problem.classes)
     changes = Changes(X, y, np.ones(len(y)), margins, sign=-1)
-    pivot = make_pivot(base, changes)
-    return pivot, changes, one_pass(pivot, changes)
+    pivot = make_pivot(base, -1, 1.0)
+    return pivot, changes, one_pass(pivot, changes, direction)
 
 
-def make_pivot(base: Fit, changes: Changes) -> Pivot:
-    """Factorise the matrix that the neighbours share."""
+def make_pivot(base: Fit, sign: int, typical: float) -> Pivot:
+    """Factorise the matrix that the neighbours share: records of weight ``typical`` leave (+1) or join (−1)."""
     problem = base.problem
-    typical = float(np.median(changes.weights))
-    penalty = problem.penalty - changes.sign * typical * problem.relief
-    H = hessian_at(problem, base.margins, penalty)
+    penalty = problem.penalty - sign * typical * problem.relief
+    H = base.hessian + np.diag(penalty)
     values = np.linalg.eigvalsh(H)
     if not values[0] > 0:
         raise InputError(
@@ -124,12 +151,12 @@ def make_pivot(base: Fit, changes: Changes) -> Pivot:
         )
     inverse = np.linalg.inv(H)
     inverse = (inverse + inverse.T) / 2
-    rounding = hessian_error(problem, base.margins) + 8 * UNIT * problem.size * float(values[-1])
+    rounding = base.hessian_error + 8 * UNIT * problem.size * float(values[-1])
     residual = float(np.linalg.norm(H @ inverse - np.eye(problem.size)))
     inverse_error = residual + 4 * UNIT * problem.size * float(np.linalg.norm(H) * np.linalg.norm(inverse))
     return Pivot(
         fit=base,
-        sign=changes.sign,
+        sign=sign,
         typical=typical,
         penalty=penalty,
         inverse=inverse,
@@ -142,18 +169,25 @@ def make_pivot(base: Fit, changes: Changes) -> Pivot:
     )
 
 
-def one_pass(pivot: Pivot, changes: Changes) -> Neighbours:
+def one_pass(pivot: Pivot, changes: Changes, direction: FloatArray | None = None) -> Neighbours:
     """One Newton step for every change, with its certificate, in O(records · parameters²)."""
     n = changes.X.shape[0]
-    step = np.empty((n, pivot.fit.problem.size))
-    radius = np.empty(n)
+    distance, along, radius = np.empty(n), np.zeros(n), np.empty(n)
     bound = RadiusCertificate.of(pivot, changes)
     for start in range(0, n, ROWS):
         rows = slice(start, start + ROWS)
         block = LowRank.of(pivot, changes[rows])
-        step[rows], coefficients = block.newton()
-        radius[rows] = bound.after_newton(block, step[rows], coefficients)
-    return Neighbours(pivot.fit, step, radius)
+        step, coefficients = block.newton()
+        radius[rows] = bound.after_newton(block, step, coefficients)
+        distance[rows] = lengths(step)
+        if direction is not None:
+            along[rows] = step @ direction
+    return Neighbours(pivot, changes, distance, along, radius)
+
+
+def lengths(step: FloatArray) -> FloatArray:
+    """‖step_i‖."""
+    return np.asarray(np.sqrt(np.einsum("ij,ij->i", step, step)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -291,17 +325,18 @@ class RadiusCertificate:
     @classmethod
     def of(cls, pivot: Pivot, changes: Changes) -> RadiusCertificate:
         """Sort the kinks once, or note the self-concordance; rows that join count among the rows."""
-        problem, margins = pivot.fit.problem, pivot.fit.margins
+        problem = pivot.fit.problem
         concordance = problem.loss.self_concordance
         kinks = np.empty(0)
         weight = np.empty(0)
         if concordance is None:
+            margins = pivot.fit.held_margins()
             with np.errstate(divide="ignore", invalid="ignore"):
                 at = np.where(problem.norms > 0, problem.loss.kink(margins, problem.y) / problem.norms, np.inf)
             order = np.argsort(at)
             kinks, weight = at[order], (problem.weights * problem.norms**2)[order]
         finite = np.where(np.isfinite(kinks), kinks, 0.0)
-        longest = float(problem.norms.max(initial=0.0))
+        longest = problem.longest
         if changes.sign < 0:
             longest = max(longest, float(np.linalg.norm(changes.X, axis=1).max()) * (1 + 1e-12))
         return cls(

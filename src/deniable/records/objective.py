@@ -12,7 +12,7 @@ from deniable._check import FloatArray, InputError, choice, number
 from deniable.laws.gaussian import GaussianLaw
 from deniable.laws.norm_laplace import NormLaplaceLaw
 from deniable.mechanisms import PureDP
-from deniable.records.fit import ROWS, UNIT, Fit, Problem, fit, gradient_at, hessian_at
+from deniable.records.fit import ROWS, UNIT, Fit, Problem, fit, fit_at
 from deniable.records.losses import Logistic
 from deniable.records.mechanisms import Training, largest_row
 from deniable.records.neighbours import Changes, LowRank, make_pivot
@@ -142,12 +142,11 @@ class ObjectivePerturbation:
         unequal = float(np.ptp(problem.weights)) > 0 and float(problem.relief.max()) > 0
         if unequal:
             raise InputError("ObjectivePerturbation with sample_weight needs normalization='sum'")
-        margins, gradient, error = gradient_at(problem, released)
-        at = Fit(problem, released, margins, gradient, error, np.inf, 0)
-        changes = Changes(problem.X, problem.y, problem.weights, margins)
-        pivot = make_pivot(at, changes)
-        H_in = hessian_at(problem, margins, problem.penalty)
-        H_left = hessian_at(problem, margins, pivot.penalty)
+        at = fit_at(problem, released)
+        gradient, error = at.gradient, at.gradient_error
+        changes = Changes(problem.X, problem.y, problem.weights, at.held_margins())
+        pivot = make_pivot(at, 1, problem.typical_weight)
+        H_in, H_left = at.hessian + np.diag(problem.penalty), at.hessian + np.diag(pivot.penalty)
         common = np.linalg.slogdet(H_in)[1] - np.linalg.slogdet(H_left)[1]
         n = len(problem.y)
         loss, slack = np.empty(n), np.empty(n)

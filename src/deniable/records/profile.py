@@ -13,17 +13,12 @@ from deniable._check import FloatArray, InputError, choice, integer, number, num
 from deniable._optional import require
 from deniable._shown import shown
 from deniable.curves import Side, Tradeoff
-from deniable.records.fit import Fit, Normalization, fit
-from deniable.records.groups import leave_groups_out
-from deniable.records.inputs import Intercept, candidates, make_problem, released_model
-from deniable.records.losses import Loss, as_loss
 from deniable.records.mechanisms import OutputPerturbation
-from deniable.records.neighbours import Changes, Neighbours, Pivot, default_tolerance, joined, leave_one_out
+from deniable.records.neighbours import Neighbours
 from deniable.records.objective import ObjectivePerturbation
 from deniable.records.plots import draw_advantages, draw_curves, draw_ranked
-from deniable.records.refine import refine
 from deniable.records.transition import Transition, find_transition
-from deniable.records.typical import BoundedSample, ExactTypical, SampledTypical, Typical
+from deniable.records.typical import Typical
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +26,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-_CONFIDENCE = 0.95
+_AT_A_TIME = 16  # models whose losses are computed together
 Ranking = Literal["release", "typical"]
 
 WARNING = (
@@ -52,8 +47,8 @@ class PrivacyProfile:
     ----------
     optimum
         Parameters of the model trained on all rows, without noise, (parameters,).
-    optima, radii
-        What :meth:`leave_one_out` and :meth:`radius` return.
+    radii
+        What :meth:`radius` returns.
     distance
         ‖Δ_i‖, distance of ``leave_one_out()[i]`` from ``optimum``, (n,). It is exact up to ``distance_error``.
     released
@@ -63,6 +58,8 @@ class PrivacyProfile:
         What :meth:`privacy_loss` returns, and a bound of its error.
     rate
         β (norm-Laplace) or 1/s (Gaussian). Under output perturbation ρ_i = rate·distance_i sets the law of l_i.
+    neighbours
+        Where the optimum goes without each record; :meth:`leave_one_out` reads it.
     typical
         Attack curves over models drawn from the in-world; ``advantage``, ``tpr`` and the rest read it.
     sensitivity
@@ -71,7 +68,6 @@ class PrivacyProfile:
     """
 
     optimum: FloatArray
-    optima: FloatArray = field(repr=False)
     radii: FloatArray = field(repr=False)
     distance: FloatArray = field(repr=False)
     distance_error: FloatArray = field(repr=False)
@@ -85,6 +81,7 @@ class PrivacyProfile:
     regularization: float
     loss: str
     iterations: int
+    neighbours: Neighbours = field(repr=False)
     groups: NDArray[np.generic] | None = field(default=None, repr=False)
     notes: tuple[str, ...] = ()
     warning: str = WARNING
@@ -101,9 +98,18 @@ class PrivacyProfile:
             rows += [("Largest advantage", f"≤ {worst}"), ("Median advantage", f"≤ {median}")]
         return panel("Privacy profile", rows, self.notes, headline=self.warning, tone="bad")
 
-    def leave_one_out(self) -> FloatArray:
-        """Parameters of the model trained without record i, (n, parameters); for softmax (d, classes), flattened."""
-        return self.optima
+    def leave_one_out(self, records: ArrayLike | None = None) -> FloatArray:
+        """Parameters of the model trained without record i, (n, parameters); for softmax (d, classes), flattened.
+
+        With ``records``, row numbers or one of them, only those. They are computed when asked for, not held.
+        """
+        if records is None:
+            return self.optimum + self.neighbours.steps(np.arange(len(self)))
+        chosen = np.asarray(records)
+        if chosen.dtype.kind not in "iu" or not np.all((chosen >= -len(self)) & (chosen < len(self))):
+            raise InputError(f"records must be row numbers below {len(self)}, got {records!r}")
+        found = self.optimum + self.neighbours.steps(np.atleast_1d(chosen) % len(self))
+        return found.reshape(*chosen.shape, -1)
 
     def radius(self) -> FloatArray:
         """Certified bound of ‖leave_one_out()[i] − exact optimum without record i‖, (n,)."""
@@ -236,11 +242,16 @@ class PrivacyProfile:
             )
         total = np.zeros(len(self))
         generators = np.random.default_rng(rng).spawn(integer("n_samples", n_samples, at_least=1))
-        step = self.optima - self.optimum
-        for generator in generators:
-            model = self.mechanism.sample(self.optimum, self.rate, generator)
-            loss = self.mechanism.privacy_loss(self.optimum, step, self.radii, model, self.rate)[0]
-            total += np.sort(np.abs(loss))[::-1]
+        for some in (generators[i : i + _AT_A_TIME] for i in range(0, len(generators), _AT_A_TIME)):
+            noise = np.stack(
+                [self.mechanism.sample(self.optimum, self.rate, one) - self.optimum for one in some], axis=1
+            )
+            along = self.neighbours.onto(noise)
+            for j in range(len(some)):
+                loss = self.mechanism.privacy_loss(
+                    float(np.linalg.norm(noise[:, j])), self.distance, along[:, j], self.radii, len(noise), self.rate
+                )[0]
+                total += np.sort(np.abs(loss))[::-1]
         return total / len(generators)
 
     def plot_ranked(self, ax: Axes | None = None) -> Axes:
@@ -259,148 +270,3 @@ class PrivacyProfile:
         if self.typical is None:
             raise InputError("typical models have no known bound under this mechanism and loss: pass n_samples=1000")
         return self.typical
-
-
-def privacy_profile(
-    X: ArrayLike,
-    y: ArrayLike,
-    *,
-    regularization: float,
-    mechanism: OutputPerturbation | ObjectivePerturbation | None = None,
-    loss: str | Loss = "logistic",
-    released: ArrayLike | None = None,
-    intercept: Intercept = "none",
-    sample_weight: ArrayLike | None = None,
-    normalization: Normalization = "mean",
-    group: ArrayLike | None = None,
-    added: tuple[ArrayLike, ArrayLike] | None = None,
-    tolerance: float | None = None,
-    n_samples: int = 0,
-    rng: int | np.random.Generator | None = None,
-) -> PrivacyProfile:
-    """Return the privacy profile of a regularised linear model: every record's exposure, certified.
-
-    The model minimises (1/n)Σ φ(x_jᵀf, y_j) + (Λ/2)‖f‖² over the rows that are in.
-
-    Parameters
-    ----------
-    X, y
-        Rows (n, d) and labels or responses (n,). For ``"logistic"`` and ``"squared_hinge"`` any two labels.
-    regularization
-        Λ. With ``normalization="sum"`` the *total* penalty, as in minimise Σ φ + (Λ/2)‖f‖².
-    mechanism
-        How the model is released; ``OutputPerturbation(epsilon=1.0)`` if not given.
-    loss
-        ``"logistic"``, ``"squared"``, ``"squared_hinge"``, ``"huber"``, ``"poisson"``, ``"softmax"`` or a ``Loss``.
-    released
-        The parameters that were released. If not given, one release is simulated.
-    intercept
-        ``"none"``, ``"regularized"`` or ``"unregularized"``: a column of ones at the end.
-    sample_weight
-        Weights of the rows, public.
-    normalization
-        ``"mean"``: the penalty counts per row and shrinks with a record that leaves; ``"sum"``: it is fixed.
-    group
-        One label per row: the rows of a label (a user) leave together, and the profile has one entry per label, in
-        sorted order (``profile.groups``).
-    added
-        Rows and labels ``(Z, z)`` of candidates: the profile is theirs. In: the model was trained on all rows and
-        this candidate; out: on the rows only. ``released`` then defaults to a release without any of them.
-    tolerance
-        Largest certified relative error (radius/distance) before a record is iterated. By default 1e-9 where
-        iterating all is cheap (rows²·columns ≤ 2e9) and 1e-2 beyond. A record whose certificate cannot get there
-        (rounding) keeps the best radius found: look at ``radius``.
-    n_samples
-        For ``ObjectivePerturbation``: how many models to draw (and fit) for the quantities over typical models. They
-        are read from that sample with a confidence band, and for the logistic loss also from a certified bound.
-    rng
-        Only for reproducing simulated draws; by default fresh entropy.
-
-    Raises
-    ------
-    InputError
-        for arrays that do not fit or are not finite, rows longer than the mechanism allows, a fit without optimum.
-    """
-    mechanism = OutputPerturbation(epsilon=1.0) if mechanism is None else mechanism
-    problem, training = make_problem(X, y, regularization, as_loss(loss), intercept, sample_weight, normalization)
-    if isinstance(mechanism, ObjectivePerturbation):
-        problem, rate = mechanism.prepare(training)
-        sensitivity = None
-    else:
-        rate = mechanism.rate(training)
-        sensitivity = mechanism.sensitivity(training) if mechanism.epsilon is not None else None
-    model = None if released is None else released_model(released, problem.size)
-    count = integer("n_samples", n_samples, at_least=0)
-    base = fit(problem)
-    sign = 1
-    labels: NDArray[np.generic] | None = None
-    if added is not None:
-        if group is not None or isinstance(mechanism, ObjectivePerturbation):
-            raise InputError("added goes with OutputPerturbation and without group")
-        sign = -1
-        found = _neighbours(*joined(base, *candidates(training, y, added, mechanism)), tolerance)
-    elif group is not None:
-        if isinstance(mechanism, ObjectivePerturbation):
-            raise InputError("group goes with OutputPerturbation: objective perturbation is profiled row by row")
-        labels, found = _left_together(base, group, tolerance)
-    else:
-        found = _neighbours(*leave_one_out(base), tolerance)
-    error = found.radius + base.radius
-    generator = np.random.default_rng(rng)
-    typical: Typical | None
-    if isinstance(mechanism, ObjectivePerturbation):
-        if model is None:
-            model = mechanism.sample(problem, rate, generator, base.centre)
-        losses, loss_error = mechanism.privacy_loss(problem, model, rate)
-        drawn = [mechanism.sample(problem, rate, g, base.centre) for g in generator.spawn(count)]
-        sample = [mechanism.privacy_loss(problem, M, rate)[0] for M in drawn]
-        bound = mechanism.dominated(base, rate)
-        seen = SampledTypical(np.sort(sample, axis=0), _CONFIDENCE) if count else None
-        typical = BoundedSample(bound, seen) if bound and seen else bound or seen
-    else:
-        if model is None:
-            model = mechanism.sample(base.centre, rate, generator)
-        losses, loss_error = mechanism.privacy_loss(base.centre, found.step, error, model, rate)
-        losses = sign * losses
-        typical = ExactTypical(mechanism.law(problem.size), rate, found.distance, error)
-    return PrivacyProfile(
-        optimum=base.centre,
-        optima=found.optima,
-        radii=found.radius,
-        distance=found.distance,
-        distance_error=error,
-        released=model,
-        losses=losses,
-        loss_errors=loss_error,
-        mechanism=mechanism,
-        rate=rate,
-        typical=typical,
-        sensitivity=sensitivity,
-        regularization=float(regularization),
-        loss=problem.loss.name,
-        iterations=found.iterations,
-        groups=labels,
-    )
-
-
-def _neighbours(pivot: Pivot, changes: Changes, found: Neighbours, tolerance: float | None) -> Neighbours:
-    """Iterate the records of one pass whose certificate is too wide."""
-    limit = _tolerance(tolerance, len(changes.y), pivot.fit)
-    wide = np.flatnonzero(~(found.radius <= limit * found.distance))
-    return refine(pivot, changes, found, limit, wide) if wide.size else found
-
-
-def _tolerance(tolerance: float | None, records: int, base: Fit) -> float:
-    if tolerance is None:
-        return default_tolerance(max(records, len(base.problem.y)), base.problem.size)
-    return number("tolerance", tolerance, above=0.0)
-
-
-def _left_together(base: Fit, group: ArrayLike, tolerance: float | None) -> tuple[NDArray[np.generic], Neighbours]:
-    labels, codes = np.unique(np.asarray(group), return_inverse=True)
-    n = len(base.problem.y)
-    if codes.shape != (n,):
-        raise InputError(f"group must have one label per row of X, got shape {codes.shape} for {n} rows")
-    if len(labels) < 2:
-        raise InputError("group must have at least two labels: without the only group nothing is left")
-    return labels, leave_groups_out(base, codes, _tolerance(tolerance, len(labels), base))

@@ -6,29 +6,42 @@ import numpy as np
 
 from deniable._check import FloatArray
 from deniable.records.fit import ROWS, UNIT, change_error, hessian_at, local_bound
-from deniable.records.neighbours import Changes, Indices, LowRank, Neighbours, Pivot, RadiusCertificate
+from deniable.records.neighbours import Changes, Indices, LowRank, Neighbours, Pivot, RadiusCertificate, lengths
 
 _BATCH = 256  # records iterated together
 _ROUNDS = 60
 
 
-def refine(pivot: Pivot, changes: Changes, found: Neighbours, tolerance: float, where: Indices) -> Neighbours:
+def refine(
+    pivot: Pivot,
+    changes: Changes,
+    found: Neighbours,
+    tolerance: float,
+    where: Indices,
+    direction: FloatArray | None = None,
+) -> Neighbours:
     """Iterate the records at indices ``where`` until their radius is at most ``tolerance`` × their distance.
 
     Each round costs one pass over the data for a batch of records. Near the base optimum the neighbour's base-point
     Hessian is an excellent preconditioner; a record that it does not serve gets true Newton steps.
     """
-    step, radius = found.step.copy(), found.radius.copy()
+    where = np.sort(where)
+    radius, distance, along = found.radius.copy(), found.distance.copy(), found.along.copy()
+    kept = np.empty((len(where), pivot.fit.centre.size))
     bound = RadiusCertificate.of(pivot, changes)
     rounds = 0
     for start in range(0, len(where), _BATCH):
-        batch = where[start : start + _BATCH]
+        batch, here = where[start : start + _BATCH], slice(start, start + _BATCH)
+        kept[here] = found.steps(batch)
         with np.errstate(over="ignore", invalid="ignore"):  # a step that is too long is noticed and shortened
-            new, new_radius, used = _refine_batch(pivot, changes[batch], step[batch], bound, tolerance)
+            new, new_radius, used = _refine_batch(pivot, changes[batch], kept[here], bound, tolerance)
         better = new_radius < radius[batch]
-        step[batch[better]], radius[batch[better]] = new[better], new_radius[better]
+        kept[here][better], radius[batch[better]] = new[better], new_radius[better]
+        distance[batch] = lengths(kept[here])
+        if direction is not None:
+            along[batch] = kept[here] @ direction
         rounds = max(rounds, used)
-    return Neighbours(found.fit, step, radius, rounds)
+    return Neighbours(pivot, changes, distance, along, radius, where, kept, rounds)
 
 
 def _refine_batch(
@@ -80,26 +93,24 @@ def gradient_after(block: LowRank, step: FloatArray) -> tuple[FloatArray, FloatA
     columns = block.shape(step).transpose(1, 0, 2).reshape(d, -1)  # d × (records·classes)
     total = np.zeros((d, columns.shape[1]))
     moved, mass = np.zeros(len(step)), np.zeros(len(step))
-    for rows in problem.blocks():
-        X = problem.X[rows]
-        dt = (X @ columns).reshape(len(X), -1, k)
-        change = problem.loss.change(pivot.fit.margins[rows, None], dt, problem.y[rows, None])
-        change = change * problem.weights[rows, None, None]
-        total += X.T @ change.reshape(len(X), -1)
-        moved += problem.norms[rows] @ np.abs(change).sum(axis=2)
-        mass += (problem.weights * problem.norms**2)[rows] @ problem.loss.largest_curvature(
-            pivot.fit.margins[rows, None] + dt
-        )
+    margins = pivot.fit.held_margins()
+    for part in problem.parts():
+        dt = (part.X @ columns).reshape(len(part.y), -1, k)
+        change = problem.loss.change(margins[part.rows, None], dt, part.y[:, None])
+        change = change * part.weights[:, None, None]
+        total += part.X.T @ change.reshape(len(part.y), -1)
+        moved += part.norms @ np.abs(change).sum(axis=2)
+        mass += (part.weights * part.norms**2) @ problem.loss.largest_curvature(margins[part.rows, None] + dt)
     flat = total.reshape(d, -1, k).transpose(1, 0, 2).reshape(len(step), -1)
     own_change = problem.loss.change(block.changes.margins, block.project(step), block.changes.y)
     own = np.einsum("id,ic->idc", block.changes.X, own_change * (block.pivot.sign * block.changes.weights)[:, None])
     pull, penalised = block.pull(), block.left_penalty() * step
     gradient = flat - own.reshape(len(step), -1) + penalised - pull
-    steepest = float(np.abs(pivot.fit.margins).max(initial=0.0))
-    units = ROWS + len(problem.y) / ROWS + 4 * d + 64 + 4 * steepest
+    steepest = pivot.fit.largest_margin
+    units = ROWS + problem.count / ROWS + 4 * d + 64 + 4 * steepest
     scale = np.linalg.norm(pull, axis=1) + np.linalg.norm(penalised, axis=1)
     length = np.linalg.norm(step, axis=1)
-    stray = d * length * mass + change_error(problem, pivot.fit.margins)
+    stray = d * length * mass + change_error(problem, margins)
     rounding = UNIT * (units * moved + 16 * scale + stray) + block.slope_error()
     return gradient, rounding + pivot.fit.gradient_error
 
@@ -108,7 +119,7 @@ def _curved(block: LowRank, i: int, step: FloatArray) -> tuple[FloatArray, Float
     """Margins of all rows at f + step, and the Hessian there without record i."""
     problem, x = block.pivot.fit.problem, block.changes.X[i]
     F = step.reshape(-1, problem.classes)
-    margins = block.pivot.fit.margins + problem.X @ F
+    margins = block.pivot.fit.held_margins() + problem.X @ F
     H = hessian_at(problem, margins, block.left_penalty()[i])
     A = problem.loss.curvature(block.changes.margins[i] + x @ F, block.changes.y[i])
     own = np.einsum("d,ab,e->daeb", x, A * block.changes.weights[i], x)

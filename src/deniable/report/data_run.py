@@ -199,7 +199,7 @@ def worst_record_scores(
     that publishes; the attacker's densities are the audit's own.
     """
     worst = int(profile.ranking("typical")[0])
-    centres = profile.optimum, profile.leave_one_out()[worst]
+    centres = profile.optimum, profile.leave_one_out(worst)
     noise: Noise = "norm-laplace" if mechanism.noise == "laplace" else "gaussian"
     inside, outside = (
         output_perturbation_scores(

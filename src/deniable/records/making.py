@@ -1,0 +1,172 @@
+"""From rows and labels to a privacy profile."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deniable._check import FloatArray, InputError, integer, number
+from deniable.records.fit import Fit, Normalization, fit
+from deniable.records.groups import leave_groups_out
+from deniable.records.inputs import Intercept, candidates, make_problem, released_model
+from deniable.records.losses import Loss, as_loss
+from deniable.records.mechanisms import OutputPerturbation
+from deniable.records.neighbours import Changes, Neighbours, Pivot, default_tolerance, joined, leave_one_out
+from deniable.records.objective import ObjectivePerturbation
+from deniable.records.profile import PrivacyProfile
+from deniable.records.refine import refine
+from deniable.records.typical import BoundedSample, ExactTypical, SampledTypical, Typical
+
+_CONFIDENCE = 0.95
+
+
+def privacy_profile(
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    regularization: float,
+    mechanism: OutputPerturbation | ObjectivePerturbation | None = None,
+    loss: str | Loss = "logistic",
+    released: ArrayLike | None = None,
+    intercept: Intercept = "none",
+    sample_weight: ArrayLike | None = None,
+    normalization: Normalization = "mean",
+    group: ArrayLike | None = None,
+    added: tuple[ArrayLike, ArrayLike] | None = None,
+    tolerance: float | None = None,
+    n_samples: int = 0,
+    rng: int | np.random.Generator | None = None,
+) -> PrivacyProfile:
+    """Return the privacy profile of a regularised linear model: every record's exposure, certified.
+
+    The model minimises (1/n)Σ φ(x_jᵀf, y_j) + (Λ/2)‖f‖² over the rows that are in.
+
+    Parameters
+    ----------
+    X, y
+        Rows (n, d) and labels or responses (n,). For ``"logistic"`` and ``"squared_hinge"`` any two labels.
+    regularization
+        Λ. With ``normalization="sum"`` the *total* penalty, as in minimise Σ φ + (Λ/2)‖f‖².
+    mechanism
+        How the model is released; ``OutputPerturbation(epsilon=1.0)`` if not given.
+    loss
+        ``"logistic"``, ``"squared"``, ``"squared_hinge"``, ``"huber"``, ``"poisson"``, ``"softmax"`` or a ``Loss``.
+    released
+        The parameters that were released. If not given, one release is simulated.
+    intercept
+        ``"none"``, ``"regularized"`` or ``"unregularized"``: a column of ones at the end.
+    sample_weight
+        Weights of the rows, public.
+    normalization
+        ``"mean"``: the penalty counts per row and shrinks with a record that leaves; ``"sum"``: it is fixed.
+    group
+        One label per row: the rows of a label (a user) leave together, and the profile has one entry per label, in
+        sorted order (``profile.groups``).
+    added
+        Rows and labels ``(Z, z)`` of candidates: the profile is theirs. In: the model was trained on all rows and
+        this candidate; out: on the rows only. ``released`` then defaults to a release without any of them.
+    tolerance
+        Largest certified relative error (radius/distance) before a record is iterated. By default 1e-9 where
+        iterating all is cheap (rows²·columns ≤ 2e9) and 1e-2 beyond. A record whose certificate cannot get there
+        (rounding) keeps the best radius found: look at ``radius``.
+    n_samples
+        For ``ObjectivePerturbation``: how many models to draw (and fit) for the quantities over typical models. They
+        are read from that sample with a confidence band, and for the logistic loss also from a certified bound.
+    rng
+        Only for reproducing simulated draws; by default fresh entropy.
+
+    Raises
+    ------
+    InputError
+        for arrays that do not fit or are not finite, rows longer than the mechanism allows, a fit without optimum.
+    """
+    mechanism = OutputPerturbation(epsilon=1.0) if mechanism is None else mechanism
+    problem, training = make_problem(X, y, regularization, as_loss(loss), intercept, sample_weight, normalization)
+    if isinstance(mechanism, ObjectivePerturbation):
+        problem, rate = mechanism.prepare(training)
+        sensitivity = None
+    else:
+        rate = mechanism.rate(training)
+        sensitivity = mechanism.sensitivity(training) if mechanism.epsilon is not None else None
+    model = None if released is None else released_model(released, problem.size)
+    count = integer("n_samples", n_samples, at_least=0)
+    base = fit(problem)
+    generator = np.random.default_rng(rng)
+    if model is None and isinstance(mechanism, OutputPerturbation):
+        model = mechanism.sample(base.centre, rate, generator)
+    noise = np.zeros_like(base.centre) if model is None else model - base.centre
+    sign = 1
+    labels: NDArray[np.generic] | None = None
+    if added is not None:
+        if group is not None or isinstance(mechanism, ObjectivePerturbation):
+            raise InputError("added goes with OutputPerturbation and without group")
+        sign = -1
+        found = _iterated(*joined(base, *candidates(training, y, added, mechanism), noise), tolerance, noise)
+    elif group is not None:
+        if isinstance(mechanism, ObjectivePerturbation):
+            raise InputError("group goes with OutputPerturbation: objective perturbation is profiled row by row")
+        labels, found = _left_together(base, group, tolerance, noise)
+    else:
+        found = _iterated(*leave_one_out(base, noise), tolerance, noise)
+    error = found.radius + base.radius
+    typical: Typical | None
+    if isinstance(mechanism, ObjectivePerturbation):
+        if model is None:
+            model = mechanism.sample(problem, rate, generator, base.centre)
+        losses, loss_error = mechanism.privacy_loss(problem, model, rate)
+        models = [mechanism.sample(problem, rate, g, base.centre) for g in generator.spawn(count)]
+        sample = [mechanism.privacy_loss(problem, M, rate)[0] for M in models]
+        bound = mechanism.dominated(base, rate)
+        seen = SampledTypical(np.sort(sample, axis=0), _CONFIDENCE) if count else None
+        typical = BoundedSample(bound, seen) if bound and seen else bound or seen
+    else:
+        assert model is not None  # drawn above
+        size = float(np.linalg.norm(noise))
+        losses, loss_error = mechanism.privacy_loss(size, found.distance, found.along, error, problem.size, rate)
+        losses = sign * losses
+        typical = ExactTypical(mechanism.law(problem.size), rate, found.distance, error)
+    return PrivacyProfile(
+        optimum=base.centre,
+        radii=found.radius,
+        distance=found.distance,
+        distance_error=error,
+        released=model,
+        losses=losses,
+        loss_errors=loss_error,
+        mechanism=mechanism,
+        rate=rate,
+        typical=typical,
+        sensitivity=sensitivity,
+        regularization=float(regularization),
+        loss=problem.loss.name,
+        iterations=found.iterations,
+        neighbours=found,
+        groups=labels,
+    )
+
+
+def _iterated(
+    pivot: Pivot, changes: Changes, found: Neighbours, tolerance: float | None, noise: FloatArray
+) -> Neighbours:
+    """Iterate the records of one pass whose certificate is too wide."""
+    limit = _tolerance(tolerance, len(changes.y), pivot.fit)
+    wide = np.flatnonzero(~(found.radius <= limit * found.distance))
+    return refine(pivot, changes, found, limit, wide, noise) if wide.size else found
+
+
+def _tolerance(tolerance: float | None, records: int, base: Fit) -> float:
+    if tolerance is None:
+        return default_tolerance(max(records, len(base.problem.y)), base.problem.size)
+    return number("tolerance", tolerance, above=0.0)
+
+
+def _left_together(
+    base: Fit, group: ArrayLike, tolerance: float | None, noise: FloatArray
+) -> tuple[NDArray[np.generic], Neighbours]:
+    labels, codes = np.unique(np.asarray(group), return_inverse=True)
+    n = len(base.problem.y)
+    if codes.shape != (n,):
+        raise InputError(f"group must have one label per row of X, got shape {codes.shape} for {n} rows")
+    if len(labels) < 2:
+        raise InputError("group must have at least two labels: without the only group nothing is left")
+    return labels, leave_groups_out(base, codes, _tolerance(tolerance, len(labels), base), noise)
