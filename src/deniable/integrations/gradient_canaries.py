@@ -1,0 +1,143 @@
+"""Gradient canaries in an Opacus run: the strongest canaries that DP-SGD admits, and the optimal attack on them.
+
+A canary here is not a row but what a row can do at worst: whenever it is drawn it adds a gradient of exactly the
+clipping norm, in a direction of its own (one coordinate of the parameters). An attacker who sees every noisy gradient,
+and knows what the other records added, sees of each canary an independent subsampled Gaussian: what the accountant
+bounds. Neither torch nor Opacus is imported.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable._check import FloatArray, InputError, integer, number
+from deniable.audit import OneRunAudit, audit_one_run
+from deniable.mechanisms import Composition, Mechanism, SubsampledGaussian
+
+_OPTIMIZERS = ("DPOptimizer", "DPOptimizerFastGradientClipping")  # flat clipping: one norm for the whole gradient
+
+
+class GradientCanaries:
+    """Puts canaries into an Opacus run by the toss of a coin each, and scores them while training goes on.
+
+    Create it after ``make_private``, train as you would have anyway, and audit the one run::
+
+        canaries = GradientCanaries(optimizer, k=1000, sample_rate=loader.sample_rate)
+        ...                                                            # train
+        run = canaries.audit()
+        run.mu(), run.compare(canaries.mechanism())
+
+    Included canaries move the parameters at their coordinates as records do: a model with canaries in it is for
+    auditing, not for use.
+
+    Parameters
+    ----------
+    optimizer
+        Opacus's ``DPOptimizer`` or its ghost-clipping counterpart (flat clipping, one process).
+    k
+        Canaries; about half of them will be in. At most as many as there are trainable parameters.
+    sample_rate
+        With which chance each step draws a canary: that of the records, ``loader.sample_rate`` of Opacus's loader.
+    rng
+        Seed or generator of coins, coordinates and draws; by default entropy of the operating system.
+
+    Attributes
+    ----------
+    included
+        Whether each canary is in, shape (k,): the secret that the scores guess.
+    scores
+        Log-likelihood ratio of each canary's presence in what the steps so far released, shape (k,).
+    steps
+        Logical steps so far.
+
+    Raises
+    ------
+    InputError
+        For another optimizer, or more canaries than parameters.
+    """
+
+    def __init__(self, optimizer: Any, k: int, sample_rate: float, *, rng: Any = None) -> None:
+        if type(optimizer).__name__ not in _OPTIMIZERS:
+            raise InputError(
+                f"optimizer must be one of Opacus's {', '.join(_OPTIMIZERS)} (flat clipping, one process), got "
+                f"{type(optimizer).__name__}"
+            )
+        self._rate = number("sample_rate", sample_rate, above=0.0, at_most=1.0)
+        sizes = [int(np.prod(p.shape)) for p in optimizer.params]
+        k = integer("k", k, at_least=1)
+        if k > sum(sizes):
+            raise InputError(f"k must be at most the number of trainable parameters, {sum(sizes):,}, got {k:,}")
+        self._rng = np.random.default_rng(rng)
+        self._places = _places(np.sort(self._rng.choice(sum(sizes), size=k, replace=False)), sizes)
+        self.included: NDArray[np.bool_] = self._rng.random(k) < 0.5
+        self.scores: FloatArray = np.zeros(k)
+        self._phases: list[list[Any]] = []  # noise multiplier and steps
+        add_noise = optimizer.add_noise
+
+        def add_noise_with_canaries() -> None:
+            known = self._insert(optimizer)
+            add_noise()
+            self._look(optimizer, known)
+
+        optimizer.add_noise = add_noise_with_canaries
+
+    @property
+    def steps(self) -> int:
+        """Logical steps so far."""
+        return sum(steps for _, steps in self._phases)
+
+    def mechanism(self) -> Mechanism:
+        """Return what the steps so far are for one canary: the claim that the audit holds them against."""
+        if not self._phases:
+            raise InputError("canaries must have been trained with: no step was taken yet")
+        runs = [SubsampledGaussian(noise, self._rate, steps) for noise, steps in self._phases]
+        return runs[0] if len(runs) == 1 else Composition(runs)
+
+    def audit(self, *, guesses: int | tuple[int, ...] | None = None, confidence: float = 0.95) -> OneRunAudit:
+        """Audit the run so far; for the parameters see :func:`deniable.audit.audit_one_run`."""
+        if not self._phases:
+            raise InputError("canaries must have been trained with: no step was taken yet")
+        return audit_one_run(self.scores, self.included, guesses=guesses, confidence=confidence)
+
+    def _insert(self, optimizer: Any) -> FloatArray:
+        """Add the drawn canaries to the clipped sums; return what the records alone made of the coordinates."""
+        drawn = self.included & (self._rng.random(len(self.included)) < self._rate)
+        known = np.empty(len(drawn))
+        for parameter, (canary, inside) in zip(optimizer.params, self._places, strict=True):
+            if not len(canary):
+                continue
+            parameter.summed_grad = parameter.summed_grad.contiguous()
+            flat = parameter.summed_grad.reshape(-1)
+            known[canary] = _numbers(flat[inside])
+            flat[inside[drawn[canary]]] += optimizer.max_grad_norm
+        return known
+
+    def _look(self, optimizer: Any, known: FloatArray) -> None:
+        noise = float(optimizer.noise_multiplier)
+        seen = np.empty(len(known))
+        for parameter, (canary, inside) in zip(optimizer.params, self._places, strict=True):
+            if len(canary):
+                seen[canary] = _numbers(parameter.grad.reshape(-1)[inside])
+        x = (seen - known) / float(optimizer.max_grad_norm)
+        if self._phases and self._phases[-1][0] == noise:
+            self._phases[-1][1] += 1
+        else:
+            self._phases.append([noise, 1])
+        shift = (2 * x - 1) / (2 * noise**2)  # log ratio of N(1, σ²) and N(0, σ²)
+        rest = np.log1p(-self._rate) if self._rate < 1 else -np.inf
+        self.scores = self.scores + np.logaddexp(rest, np.log(self._rate) + shift)
+
+
+def _places(chosen: NDArray[np.intp], sizes: list[int]) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """Return for each parameter the canaries in it and their places in the flattened parameter."""
+    ends = np.cumsum(sizes)
+    parts = np.searchsorted(ends, chosen, side="right")
+    starts = ends - sizes
+    return [(np.flatnonzero(parts == i), chosen[parts == i] - starts[i]) for i in range(len(sizes))]
+
+
+def _numbers(values: Any) -> FloatArray:
+    return np.asarray(values.detach().cpu().numpy(), dtype=np.float64)
