@@ -112,3 +112,39 @@ def test_delta_weakens_the_claim():
 def test_bad_input(scores, included, options, message):
     with pytest.raises(dn.InputError, match=message):
         audit_one_run(scores, included, **options)
+
+
+def test_a_fifth_chooses_the_guesses_and_the_others_are_tested():
+    rng = np.random.default_rng(0)
+    included = rng.random(1000) < 0.5
+    telling = np.where(included & (rng.random(1000) < 0.2), 5.0, 0.0) + rng.normal(size=1000)
+    run = audit_one_run(telling, included)
+    assert (run.canaries, run.pilot, len(run.guesses)) == (800, 200, 1)
+    assert run.guesses[0] < 200  # only the top tells anything
+    assert run.mu().low > 2 * audit_one_run(telling, included, guesses=(1000, 500, 250, 100)).mu().low
+    assert run == audit_one_run(telling, included)  # repeatable
+    assert audit_one_run(telling[:49], included[:49]).pilot == 0
+
+
+def test_what_the_pilot_chooses_is_not_overstated():
+    limits = []
+    for seed in range(120):
+        scores, included = randomised_response(1.0, 200, np.random.default_rng(seed))
+        limits.append(
+            audit_one_run(scores + 0.1 * np.random.default_rng(seed).normal(size=200), included).epsilon().low
+        )
+    assert np.mean(np.array(limits) > 1.0) <= stats.binom.ppf(1 - 1e-5, 120, 0.05) / 120
+    assert np.median(limits) > 0.4
+
+
+def test_gaussian_epsilon_is_that_of_mu():
+    rng = np.random.default_rng(0)
+    included = rng.random(2000) < 0.5
+    run = audit_one_run(rng.normal(size=2000) + 2 * included, included)
+    curve = dn.tradeoff(dn.GaussianDP(run.mu().low))
+    found = run.epsilon(1e-5, bound="gaussian").low
+    assert found == pytest.approx(curve.epsilon(1e-5), rel=1e-6)
+    assert found <= curve.epsilon(1e-5)
+    assert found > run.epsilon(1e-5, bound="f-dp").low
+    with pytest.raises(dn.InputError, match="delta must be above 0"):
+        run.epsilon(bound="gaussian")

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from deniable._check import FloatArray, InputError, choice, integer, number, numbers
 from deniable._search import bisect
@@ -20,11 +20,19 @@ from deniable.audit.betting import GAMMAS
 from deniable.audit.families import EpsilonDelta, Family, Gaussian, Shift
 from deniable.audit.intervals import Interval
 from deniable.audit.promises import promised_curve
+from deniable.audit.scores import seeded_by
 from deniable.audit.verdict import Outcome, Verdict, describe
-from deniable.curves import Tradeoff
+from deniable.curves import GaussianTradeoff, Tradeoff
 from deniable.mechanisms import Mechanism
 
-Bound = Literal["steinke", "f-dp"]
+Bound = Literal["steinke", "f-dp", "gaussian"]
+_PILOT = 5  # a fifth of the canaries chooses how many of the others are guessed
+_LEAST_PILOT = 10  # canaries in it; with fewer several numbers of guesses are tried
+# shares of the canaries that are guessed "in" (from the top) and "out" (from the bottom)
+_SHARES = tuple((1 / k, 1 / k) for k in (2, 3, 4, 6, 10, 20, 40, 80)) + tuple(
+    (1 / k, 0.0) for k in (2, 4, 10, 20, 40, 80)
+)
+_COARSE = 400  # guesses: as many are enough to compare shares
 _MOST_LOG = 31.0  # 1 − log of a p-value: below e⁻³⁰ they are not told apart
 
 
@@ -33,23 +41,32 @@ class OneRunAudit:
     """How many of the confident guesses about coin-flipped canaries were right, and what that proves.
 
     The limits hold for the run that was made, with probability ``confidence`` over the coins and the training.
-    Each entry of ``guesses`` and ``right`` is one strategy (the most confident r guesses); trying several is paid for
-    by dividing the permitted error.
+    Each entry of ``guesses`` and ``right`` is one strategy (r guesses); trying several is paid for by dividing the
+    permitted error. ``canaries`` are those that were tested; ``pilot`` others chose how many of them to guess.
     """
 
     canaries: int
     guesses: tuple[int, ...]
     right: tuple[int, ...]
     confidence: float = field(default=0.95)
+    pilot: int = 0
 
     def epsilon(self, delta: float = 0.0, *, bound: Bound = "steinke") -> Interval:
         """Return the one-sided interval of ε at ``delta``.
 
         ``bound`` is "steinke" (Steinke, Nasr & Jagielski 2023, Theorem 5.2) or "f-dp" (Mahloujifar, Melis & Chaudhuri
-        2024, with the curve of (ε, δ)-DP; often better for δ > 0).
+        2024, with the curve of (ε, δ)-DP; often better for δ > 0). "gaussian" is what the code of the latter's authors
+        calls ε: that of the smallest Gaussian DP curve that explains the guesses. It refutes Gaussian curves with less,
+        not every (ε, δ)-DP mechanism.
         """
         delta = number("delta", delta, at_least=0.0, below=1.0)
-        choice("bound", bound, ("steinke", "f-dp"))
+        choice("bound", bound, ("steinke", "f-dp", "gaussian"))
+        if bound == "gaussian":
+            if delta == 0:
+                raise InputError("delta must be above 0 for bound='gaussian': its ε is unbounded at 0")
+            low = max(0.0, GaussianTradeoff(self.mu().low).epsilon(delta) * (1 - 1e-9))
+            of = f"epsilon at delta {delta:g}, of a Gaussian curve"
+            return Interval(low, float("inf"), low, of, self.confidence, sides="lower", method="one run, gaussian")
         family = EpsilonDelta(delta)
 
         def rejects(value: float, r: int, v: int, error: float) -> bool:
@@ -140,6 +157,7 @@ def audit_one_run(
     *,
     guesses: int | tuple[int, ...] | None = None,
     confidence: float = 0.95,
+    rng: Any = None,
 ) -> OneRunAudit:
     """Audit one training run into which canaries were inserted by independent fair coins.
 
@@ -152,7 +170,11 @@ def audit_one_run(
         a fixed number of included canaries is another game.
     guesses
         How many canaries to guess about: the most extreme half of them "in" at the top, "out" at the bottom. Several
-        numbers are tried with a correction; by default m, m/2, m/4 and m/10. Choose them before seeing the scores.
+        numbers are tried with a correction. Choose them before seeing the scores. By default a random fifth of the
+        canaries chooses, among both ends and the top alone, and the others are tested (with fewer than 50 canaries:
+        m, m/2, m/4 and m/10 are tried).
+    rng
+        Draws that fifth; by default it is seeded by the scores.
 
     Raises
     ------
@@ -169,15 +191,51 @@ def audit_one_run(
     if not np.isin(inside, (0, 1)).all():
         raise InputError("included must hold True or False for every canary")
     m = values.size
+    confidence = number("confidence", confidence, above=0.5, below=1.0, hint="0.95 is usual")
+    if guesses is None and m >= _PILOT * _LEAST_PILOT:
+        return _with_pilot(values, inside.astype(bool), confidence, seeded_by(values, rng=rng))
     wanted = (m, m // 2, m // 4, m // 10) if guesses is None else np.atleast_1d(np.asarray(guesses)).tolist()
     counts = tuple(sorted({integer("guesses", r, at_least=1) for r in wanted if guesses is not None or r >= 1}))
     if max(counts) > m:
         raise InputError(f"guesses must be at most the number of canaries, {m}, got {max(counts)}")
     order = np.argsort(values, kind="stable")
     truth = inside.astype(bool)[order]
-    right = tuple(int(truth[m - (r + 1) // 2 :].sum() + (~truth[: r // 2]).sum()) for r in counts)
-    confidence = number("confidence", confidence, above=0.5, below=1.0, hint="0.95 is usual")
+    right = tuple(_right(truth, (r + 1) // 2, r // 2) for r in counts)
     return OneRunAudit(m, counts, right, confidence)
+
+
+def _with_pilot(
+    scores: FloatArray, inside: NDArray[np.bool_], confidence: float, rng: np.random.Generator
+) -> OneRunAudit:
+    """Let a random fifth of the canaries choose the guesses about the others.
+
+    Given the coins of the fifth, those of the others are still fair and independent, and the run promises them as much.
+    """
+    order = rng.permutation(len(scores))
+    pilot, tested = np.sort(order[: len(order) // _PILOT]), np.sort(order[len(order) // _PILOT :])
+    seen, truth = (inside[part][np.argsort(scores[part], kind="stable")] for part in (pilot, tested))
+    m, family = len(tested), Gaussian()
+
+    def promising(share: tuple[float, float]) -> float:
+        """Return the μ that would be shown if the others were guessed as well as the pilot; at a smaller scale."""
+        top, bottom = (int(part * len(seen)) for part in share)
+        if top == 0:
+            return -1.0
+        r = sum(int(part * m) for part in share)
+        scale = max(1.0, r / _COARSE)
+        right = (_right(seen, top, bottom) + 0.5) / (top + bottom + 1) * r
+        return _largest(
+            lambda mu: rejects_f_dp(family, mu, int(m / scale), int(r / scale), int(right / scale), 1 - confidence)
+        )
+
+    best = max(_SHARES, key=promising)
+    top, bottom = (int(part * m) for part in best)
+    return OneRunAudit(m, (top + bottom,), (_right(truth, top, bottom),), confidence, len(pilot))
+
+
+def _right(truth: NDArray[np.bool_], top: int, bottom: int) -> int:
+    """Count right guesses: "in" for the last ``top`` of the canaries by score, "out" for the first ``bottom``."""
+    return int(truth[len(truth) - top :].sum() + (~truth[:bottom]).sum())
 
 
 def _p_value(epsilon: float, delta: float, m: int, r: int, v: int) -> float:
@@ -212,10 +270,13 @@ def rejects_f_dp(family: Family, value: float, m: int, r: int, v: int, error: fl
     for j in range(v, 0, -1):
         # f̄⁻¹(R) = 1 − f̄(1 − R) for a symmetric trade-off
         needed = max(H, 1 - float(family.ceiling(np.asarray(1 - R), value)))
+        used = needed > H
         R += (j - 1) / (r - j + 1) * (needed - H)
         H = needed
         if r / m < R + H:
             return True
+        if not used:  # nor will anything change further down
+            return False
     return False
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable._check import FloatArray, InputError, integer, number
-from deniable.audit import OneRunAudit, audit_one_run
+from deniable.audit import AttackScores, OneRunAudit, audit_one_run
 from deniable.mechanisms import Composition, Mechanism, SubsampledGaussian
 
 _OPTIMIZERS = ("DPOptimizer", "DPOptimizerFastGradientClipping")  # flat clipping: one norm for the whole gradient
@@ -29,6 +29,7 @@ class GradientCanaries:
         ...                                                            # train
         run = canaries.audit()
         run.mu(), run.compare(canaries.mechanism())
+        canaries.attack().audit().compare(canaries.mechanism())        # if the coordinates' noise is independent
 
     Included canaries move the parameters at their coordinates as records do: a model with canaries in it is for
     auditing, not for use.
@@ -101,6 +102,21 @@ class GradientCanaries:
         if not self._phases:
             raise InputError("canaries must have been trained with: no step was taken yet")
         return audit_one_run(self.scores, self.included, guesses=guesses, confidence=confidence)
+
+    def attack(self) -> AttackScores:
+        """Return the scores of both sides, for intervals as of independent trainings; sharper than :meth:`audit`.
+
+        They are independent if noise is drawn independently for each coordinate, as Opacus does; :meth:`audit` needs no
+        such assumption.
+        """
+        details = {"exact_ratio": True, "canaries": len(self.scores)}
+        return AttackScores(
+            self.scores[self.included],
+            self.scores[~self.included],
+            "likelihood ratio of every noisy gradient",
+            f"an Opacus run with gradient canaries: {self.mechanism()!r}",
+            details,
+        )
 
     def _insert(self, optimizer: Any) -> FloatArray:
         """Add the drawn canaries to the clipped sums; return what the records alone made of the coordinates."""
