@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from deniable.integrations.opacus import from_opacus
     from deniable.integrations.private_run import make_private
     from deniable.integrations.sklearn import MembershipPrivate
-    from deniable.noise import exact_membership, release
+    from deniable.noise import exact_membership, release, release_statistics
     from deniable.planning import calibrate, plan_subsampling
     from deniable.records import ObjectivePerturbation, OutputPerturbation, privacy_profile
     from deniable.report import Assessment, OpacusCallback, Policy, assess, compare
@@ -99,6 +99,7 @@ _LAZY: dict[str, str] = {
     "profile_estimator": "deniable.integrations.fitted",
     "promise": "deniable.audit",
     "release": "deniable.noise",
+    "release_statistics": "deniable.noise",
     "tradeoff": "deniable.accounting",
     "unlearning": "deniable.unlearning",
 }
@@ -160,6 +161,7 @@ __all__ = [
     "profile_estimator",
     "promise",
     "release",
+    "release_statistics",
     "tradeoff",
     "tuned",
     "unlearning",

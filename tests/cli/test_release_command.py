@@ -70,3 +70,39 @@ def test_bad_input_writes_nothing(table, more, message, capsys):
     assert message in capsys.readouterr().err
     assert not (table.parent / "model.skops").exists()
     assert not (table.parent / "cert.json").exists()
+
+
+def test_statistics_are_written_with_their_certificate(table, capsys):
+    folder = table.parent
+    words = ["release", str(table), "--statistic", "mean(age) by town", "--statistic", "count() by town, y"]
+    words += ["--range", "age=18:80", "--categories", "town=a,b", "--eta", "0.2"]
+    files = {name: folder / name for name in ("t.csv", "t.svg", "cert.json")}
+    done = run(
+        [*words, "--out", str(files["t.csv"]), "--plot", str(files["t.svg"]), "--certificate", str(files["cert.json"])]
+    )
+    assert done == 0
+    frame = pd.read_csv(files["t.csv"])
+    assert frame["statistic"].value_counts().to_dict() == {"mean(age) by town": 2, "count() by town, y": 4}
+    assert frame["value"].iloc[:2].between(18, 80).all()
+    assert json.loads(files["cert.json"].read_text())["eta"] <= 0.2
+    assert files["t.svg"].read_text().startswith("<?xml")
+    assert "of the budget" in capsys.readouterr().out
+    assert run([*words, "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["statistics"]) == 6
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--statistic", "maen(age)"], "did you mean 'mean'"),
+        (["--statistic", "mean(age)", "--target", "y"], "--target goes with a model"),
+        (["--statistic", "mean(age)", "--range", "age=18"], "NAME=LOW:HIGH"),
+        (["--statistic", "mean(age)", "--categories", "=a"], "NAME=LABEL"),
+        (["--statistic", "mean(age)", "--out", "t.txt"], ".csv or .json"),
+        (["--plot", "t.svg"], "--plot goes with --statistic"),
+        ([], "--out is missing"),
+    ],
+)
+def test_bad_statistics_are_one_line(table, more, message, capsys):
+    assert run(["release", str(table), *more]) == 2
+    assert message in capsys.readouterr().err

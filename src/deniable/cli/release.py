@@ -1,4 +1,4 @@
-"""``deniable release``: train on a secret half, release the model with a membership guarantee."""
+"""``deniable release``: a model trained on a secret half, or statistics, with a membership guarantee."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from deniable._files import check_writable, to_json, write_atomically
 from deniable._optional import require
 from deniable.cli._app import JsonFlag, SeedOption, app, examples
 from deniable.cli._ranges import RangesOption, read_ranges
+from deniable.cli._statistics import release_table
 from deniable.cli._workers import start_workers
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 Model = Literal["logistic", "linear-svm", "naive-bayes"]
 Bound = Literal["centre", "swap"]
+STATISTICS = "Statistics"
 _ENCODING = (
     "the encoding of the columns and the classes are published with the model: ranges rounded outward to a coarse "
     "grid, texts of at least 3 rows; read off the whole table where --ranges does not give them, they say nothing "
@@ -31,11 +33,47 @@ _ENCODING = (
     epilog=examples(
         "deniable release data.csv --target y --model logistic --eta 0.05 --out model.skops --certificate cert.json",
         "deniable release breast-cancer --eta 0.1 --out model.skops --json",
+        'deniable release table.csv --statistic "mean(income) by region" --statistic "count() by region, sex" '
+        "--range income=0:200000 --categories region=N,S --eta 0.1 --out table.csv --plot table.svg",
     )
 )
 def release(
     data: Annotated[str, typer.Argument(help="A .csv, .tsv or .parquet file, or breast-cancer or digits-3-8.")],
-    out: Annotated[Path, typer.Option(help="Where the released model goes: a file ending in .skops.")],
+    out: Annotated[
+        Path | None, typer.Option(help="Where the released model (.skops) or the statistics (.csv, .json) go.")
+    ] = None,
+    statistic: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--statistic",
+            help='Release this statistic of all records, not a model: "mean(income) by region"; may be repeated, they '
+            "share the budget. Functions: count, share, sum, mean, variance, sd, histogram, median, quantile, "
+            "trimmed_mean, ecdf, covariance, correlation, regression, survival.",
+            rich_help_panel=STATISTICS,
+        ),
+    ] = None,
+    given_range: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--range",
+            help="Public range of a column, income=0:200000; may be repeated. Without: found privately.",
+            rich_help_panel=STATISTICS,
+        ),
+    ] = None,
+    categories: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Public categories of a column, region=N,S,E,W; may be repeated. Without: found privately.",
+            rich_help_panel=STATISTICS,
+        ),
+    ] = None,
+    suppress_below: Annotated[
+        float, typer.Option(help="Withhold counts whose noisy value is below.", rich_help_panel=STATISTICS)
+    ] = 0.0,
+    plot: Annotated[
+        Path | None,
+        typer.Option(help="Draw the statistics: a file ending in .svg or .png.", rich_help_panel=STATISTICS),
+    ] = None,
     target: Annotated[str | None, typer.Option(help="Column to predict: exactly two values.")] = None,
     model: Annotated[Model, typer.Option(help="What to train.")] = "logistic",
     eta: Annotated[float, typer.Option(help="Largest gain of any membership attack over guessing.")] = 0.1,
@@ -55,9 +93,32 @@ def release(
 ) -> None:
     """Train on a secret random part of a table and write the model with a certified membership guarantee.
 
+    With --statistic: release statistics of all records instead, with error bars, under one budget.
+
     The written model is a scikit-learn pipeline: it takes rows as in the table and encodes them itself. Columns whose
     cells were read otherwise than they stand there (dates, decimal commas; see the certificate) must come read alike.
     """
+    if statistic:
+        if target is not None:
+            raise InputError("--target goes with a model, not with --statistic; give one of them")
+        return release_table(
+            data,
+            statistic,
+            eta=eta,
+            out=out,
+            plot=plot,
+            certificate=certificate,
+            ranges=ranges,
+            given_ranges=given_range or (),
+            given_categories=categories or (),
+            suppress_below=suppress_below,
+            as_json=as_json,
+        )
+    for name, given in (("--range", given_range), ("--categories", categories), ("--plot", plot)):
+        if given:
+            raise InputError(f"{name} goes with --statistic; a model takes its public knowledge from --ranges FILE")
+    if out is None:
+        raise InputError("--out is missing: where the released model goes, a file ending in .skops")
     check_writable("--out", out, suffixes=(".skops",))
     if certificate is not None:
         check_writable("--certificate", certificate, suffixes=(".json",))

@@ -8,6 +8,7 @@ from deniable.noise.laws import GaussianNoise, NormLaplaceNoise, PublishedNoise
 from deniable.noise.mechanism import release
 from deniable.noise.regression import LogisticRegression, Ridge
 from deniable.noise.statistics import Covariance, Histogram, Mean, Quantile, SecondMoment
+from deniable.noise.tabulation import Statistic, StatisticsRelease, release_statistics
 
 __all__ = [
     "Alternative",
@@ -27,7 +28,10 @@ __all__ = [
     "ReleaseWarning",
     "Ridge",
     "SecondMoment",
+    "Statistic",
+    "StatisticsRelease",
     "exact_membership",
     "release",
     "release_generator",
+    "release_statistics",
 ]

@@ -1,0 +1,141 @@
+"""Which columns the statistics need, of which kind they are, and what is publicly known of each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from deniable._check import FloatArray, InputError
+from deniable.noise.tabulation.grammar import Statistic, nearest
+from deniable.noise.tabulation.records import Categories
+
+if TYPE_CHECKING:
+    from deniable.tables import Understood
+
+MISSING = "(missing)"
+
+
+@dataclass(frozen=True)
+class Given:
+    """The columns that are needed, with what is known of them without the data.
+
+    Attributes
+    ----------
+    numbers, groups
+        Numeric columns, and those whose categories make groups.
+    limits, labels
+        Ranges and categories that were given (0 and 1, no and yes, of a yes/no column).
+    yes
+        For a yes/no column its labels in the order 0, 1.
+    ranged
+        Numeric columns whose range matters; the others are cut at given edges, or are events.
+    """
+
+    numbers: tuple[str, ...]
+    groups: tuple[str, ...]
+    limits: Mapping[str, tuple[float, float]]
+    labels: Mapping[str, tuple[str, ...]]
+    yes: Mapping[str, tuple[str, str]]
+    ranged: frozenset[str]
+
+    @property
+    def unknown_numbers(self) -> tuple[str, ...]:
+        """Numeric columns without a range."""
+        return tuple(column for column in self.numbers if column not in self.limits)
+
+    @property
+    def unknown_categories(self) -> tuple[str, ...]:
+        """Grouping columns without categories."""
+        return tuple(column for column in self.groups if column not in self.labels)
+
+    @classmethod
+    def of(cls, table: Understood, statistics: Sequence[Statistic], ranges: Mapping[str, Sequence[Any]]) -> Given:
+        """Collect the columns of all statistics and check their kinds."""
+        kinds = {column.name: column for column in table.columns}
+        numbers: dict[str, None] = {}
+        groups: dict[str, None] = {}
+        limits: dict[str, tuple[float, float]] = {}
+        labels: dict[str, tuple[str, ...]] = {}
+        yes: dict[str, tuple[str, str]] = {}
+        ranged: set[str] = set()
+        for statistic in statistics:
+            categorical = statistic.columns if statistic.function == "share" else ()
+            for name in (*statistic.columns, *statistic.by):
+                grouping = name in statistic.by or name in categorical
+                if name not in kinds:
+                    raise InputError(f"{statistic}: the table has no column {name!r}{nearest(name, kinds)}")
+                column = kinds[name]
+                if column.kind == "dropped":
+                    raise InputError(
+                        f"{statistic}: column {name!r} is not used: {column.reason}; if its values are known publicly, "
+                        "give them as its range or categories"
+                    )
+                _check_kind(statistic, name, column.kind, grouping)
+                (groups if grouping else numbers)[name] = None
+                if column.kind == "yes/no":
+                    yes[name] = ("no", "yes")
+                    labels[name], limits[name] = yes[name], (0.0, 1.0)
+                elif name in ranges:
+                    if grouping:
+                        labels[name] = _labels(name, ranges[name])
+                    else:
+                        limits[name] = _limits(name, ranges[name])
+            needed = statistic.columns[: 1 if statistic.function == "survival" else None]
+            ranged |= set() if categorical or statistic.option("edges", ()) else set(needed)
+        free = {name: (0.0, 1.0) for name in numbers if name not in ranged and name not in limits}
+        return cls(tuple(numbers), tuple(groups), limits | free, labels, yes, frozenset(ranged))
+
+
+def _check_kind(statistic: Statistic, name: str, kind: str, grouping: bool) -> None:
+    if grouping and kind in ("number", "date"):
+        raise InputError(
+            f"{statistic}: column {name!r} holds numbers; to group by it, list its categories as texts, as in "
+            f"ranges={{{name!r}: ['1', '2']}}, or cut it with histogram({name})"
+        )
+    if not grouping and kind == "category":
+        raise InputError(f"{statistic}: column {name!r} holds categories, not numbers; use it after 'by' or in share()")
+
+
+def _limits(name: str, pair: Sequence[Any]) -> tuple[float, float]:
+    try:
+        low, high = (float(end) for end in pair)
+    except (TypeError, ValueError):
+        raise InputError(f"the range of {name!r} must be two numbers (low, high), got {pair!r}") from None
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise InputError(f"the range of {name!r} must be finite with low < high, got {pair!r}")
+    return low, high
+
+
+def _labels(name: str, values: Sequence[Any]) -> tuple[str, ...]:
+    labels = tuple(str(value) for value in values)
+    if isinstance(values, str) or not labels or len(set(labels)) < len(labels):
+        raise InputError(f"the categories of {name!r} must be a list of different texts, got {values!r}")
+    return labels
+
+
+def numeric(column: Any) -> FloatArray:
+    """Return a column of numbers; missing cells are NaN."""
+    return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
+
+
+def labelled(column: Any, labels: tuple[str, ...], yes: tuple[str, str] | None, found: bool) -> Categories:
+    """Return the records' categories; (missing) is one where the column has missing cells, which is public.
+
+    Where the categories were ``found``, the last of them takes all records of others.
+    """
+    absent = column.isna().to_numpy()
+    if yes is not None:
+        codes = np.where(absent, -1, np.nan_to_num(numeric(column)) > 0).astype(np.int64)
+    else:
+        places = {label: place for place, label in enumerate(labels)}
+        rest = len(labels) - 1 if found else -1
+        codes = column.map(lambda text: places.get(text, rest)).to_numpy(dtype=np.float64, na_value=-1.0)
+        codes = codes.astype(np.int64)
+    if absent.any():
+        codes[absent] = len(labels)
+        labels = (*labels, MISSING)
+    return Categories(labels, codes)

@@ -1,0 +1,213 @@
+"""From noisy sums to the statistics that were asked for, each number with the errors of noise and of sampling."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import partial
+from itertools import pairwise
+
+import numpy as np
+
+from deniable._check import FloatArray
+from deniable.noise.tabulation.answers import TOO_FEW, Answer, Limits, Row, carried, withheld
+from deniable.noise.tabulation.distribution import FEW
+from deniable.noise.tabulation.records import Scale
+
+
+def counts(answer: Answer, items: tuple[str, ...], n: int, limits: Limits) -> list[Row]:
+    """Return counts of cells; the population's is n times the probability of the cell."""
+    rows = []
+    for group, numbers in zip(answer.labels, answer.sums, strict=True):
+        for item, value, noise in zip(items, numbers, answer.noise, strict=True):
+            share = min(max(value / n, 0.0), 1.0)
+            sampling = math.sqrt(n * share * (1 - share)) if noise > 0 else math.nan
+            rows.append(limits.row(group, item, float(value), float(noise), sampling, within=(0.0, math.inf)))
+    return rows
+
+
+def shares(answer: Answer, labels: tuple[str, ...], n: int | None, limits: Limits) -> list[Row]:
+    """Return the share of each category, the last of the grouping columns, within the groups of the others.
+
+    ``n``: of all records; None: of those in the group's categories, whose counts are added up.
+    """
+    rows = []
+    size = len(labels)
+    noise = float(answer.noise[0])
+    for begin in range(0, len(answer.labels), size):
+        group = answer.labels[begin][:-1]
+        cells = answer.sums[begin : begin + size, 0]
+        total, total_noise = (float(n), 0.0) if n is not None else (float(cells.sum()), noise * math.sqrt(size))
+        for label, cell in zip(labels, cells, strict=True):
+            if not total > max(TOO_FEW * total_noise, 0.0):
+                rows.append(withheld(group, label, FEW))
+                continue
+            p = float(cell) / total
+            within = (1 - p) ** 2 + p * p * (size - 1) if n is None else 1.0
+            inside = min(max(p, 0.0), 1.0)
+            sampling = math.sqrt(inside * (1 - inside) / total)
+            rows.append(limits.row(group, label, p, noise * math.sqrt(within) / total, sampling, within=(0.0, 1.0)))
+    return rows
+
+
+def moments(answer: Answer, function: str, scale: Scale, limits: Limits) -> list[Row]:
+    """Return sum, mean, variance or standard deviation of a column in each group."""
+    rows = []
+    for group, numbers in zip(answer.labels, answer.sums, strict=True):
+        if function == "sum":
+            value, noise = _natural_sum(numbers, answer.noise, scale)
+            rows.append(limits.row(group, "", value, noise))
+            continue
+        if not numbers[0] > max(TOO_FEW * float(answer.noise[0]), 1.0):
+            rows.append(withheld(group, "", FEW))
+            continue
+        value = float(_moment(function, numbers, scale)[0])
+        noise = float(carried(lambda x: _moment(function, x, scale), numbers, answer.noise)[0])
+        if function == "mean":
+            spread = float(_moment("variance", numbers, scale)[0])
+            sampling = math.sqrt(max(spread, 0.0) / numbers[0])
+            rows.append(limits.row(group, "", value, noise, sampling, within=(scale.low, scale.high)))
+        elif value <= 0:
+            rows.append(withheld(group, "", "not above zero in the noise"))
+        else:
+            rows.append(limits.row(group, "", value, noise, within=(0.0, math.inf)))
+    return rows
+
+
+def _natural_sum(numbers: FloatArray, noise: FloatArray, scale: Scale) -> tuple[float, float]:
+    value = scale.centre * numbers[0] + scale.half * numbers[1]
+    return float(value), math.hypot(scale.centre * float(noise[0]), scale.half * float(noise[1]))
+
+
+def _moment(function: str, x: FloatArray, scale: Scale) -> FloatArray:
+    """Mean, variance or standard deviation from (count, Σu, Σ(u² − ½))."""
+    mean = x[1] / x[0]
+    if function == "mean":
+        return np.array([scale.centre + scale.half * mean])
+    spread = (x[2] / x[0] + 0.5 - mean**2) * x[0] / max(x[0] - 1, 1.0) * scale.half**2
+    return np.array([spread if function == "variance" else math.sqrt(max(spread, 0.0))])
+
+
+def covariances(
+    answer: Answer, function: str, columns: tuple[str, ...], scales: list[Scale], limits: Limits
+) -> list[Row]:
+    """Return covariances (variances included) or correlations, by pairs of columns; sampling as for normal records."""
+    rows = []
+    d = len(columns)
+    i, j = np.triu_indices(d, 1 if function == "correlation" else 0)
+    items = [f"{columns[a]}, {columns[b]}" for a, b in zip(i, j, strict=True)]
+    halves = np.array([scale.half for scale in scales])
+
+    def wanted(x: FloatArray) -> FloatArray:
+        matrix = _covariance(x, d)
+        if function == "covariance":
+            return np.asarray((matrix * np.outer(halves, halves))[i, j])
+        size = np.sqrt(np.maximum(np.diag(matrix), 1e-300))
+        return np.asarray(matrix[i, j] / size[i] / size[j])
+
+    for group, numbers in zip(answer.labels, answer.sums, strict=True):
+        matrix = _covariance(numbers, d) if numbers[0] > max(TOO_FEW * float(answer.noise[0]), 1.0) else None
+        flat = matrix is not None and np.any(np.diag(matrix) <= TOO_FEW * answer.noise.max() / numbers[0])
+        if matrix is None or (flat and function == "correlation"):
+            rows += [withheld(group, item, FEW) for item in items]
+            continue
+        values, noise = wanted(numbers), carried(wanted, numbers, answer.noise)
+        if function == "correlation":
+            sampling = (1 - np.clip(values, -1, 1) ** 2) / math.sqrt(numbers[0])
+        else:
+            full = matrix * np.outer(halves, halves)
+            square = np.maximum(full[i, i] * full[j, j], 0.0) + full[i, j] ** 2
+            sampling = np.sqrt(square / numbers[0])
+        within = (-1.0, 1.0) if function == "correlation" else (-math.inf, math.inf)
+        for item, value, off, own in zip(items, values, noise, sampling, strict=True):
+            rows.append(limits.row(group, item, float(value), float(off), float(own), within=within))
+    return rows
+
+
+def _covariance(x: FloatArray, d: int) -> FloatArray:
+    """Covariance matrix of the units (divisor n − 1) from (count, Σu, Σuᵢuⱼ for i ≤ j)."""
+    matrix = np.zeros((d, d))
+    matrix[np.triu_indices(d)] = x[1 + d :]
+    matrix = matrix + np.triu(matrix, 1).T
+    mean = x[1 : 1 + d] / x[0]
+    return np.asarray((matrix / x[0] - np.outer(mean, mean)) * (x[0] / max(x[0] - 1, 1.0)))
+
+
+def regression(answer: Answer, columns: tuple[str, ...], known: Mapping[str, Scale], limits: Limits) -> list[Row]:
+    """Return the coefficients of least squares of the first column on the others, with an intercept.
+
+    ``known`` has the scales in the order of the sums. ``noise`` is that of the coefficients to first order;
+    ``sampling`` is √(σ²(XᵀX)⁻¹) for errors of one variance.
+    """
+    rows = []
+    d = len(columns)
+    items = ["intercept", *columns[1:]]
+    places = np.array([list(known).index(column) for column in columns])
+    scales = [known[column] for column in columns]
+    centres, halves = np.array([s.centre for s in scales]), np.array([s.half for s in scales])
+
+    def centred(x: FloatArray) -> FloatArray:
+        return np.asarray(_covariance(x, d)[np.ix_(places, places)])
+
+    def coefficients(x: FloatArray) -> FloatArray:
+        matrix = centred(x)
+        slopes = np.linalg.solve(matrix[1:, 1:], matrix[1:, 0]) * halves[0] / halves[1:]
+        means = centres + halves * x[1 : 1 + d][places] / x[0]
+        return np.concatenate([[means[0] - slopes @ means[1:]], slopes])
+
+    for group, numbers in zip(answer.labels, answer.sums, strict=True):
+        usable = numbers[0] > max(TOO_FEW * float(answer.noise[0]), d + 1)
+        matrix = centred(numbers) if usable else np.eye(d)
+        least = TOO_FEW * math.sqrt(d) * float(answer.noise.max()) / max(numbers[0], 1.0)
+        if not usable or np.linalg.eigvalsh(matrix[1:, 1:])[0] <= least:
+            note = FEW if not usable else "the predictors vary too little for the noise, or depend on one another"
+            rows += [withheld(group, item, note) for item in items]
+            continue
+        values, noise = coefficients(numbers), carried(coefficients, numbers, answer.noise)
+        slopes = np.linalg.solve(matrix[1:, 1:], matrix[1:, 0])
+        rest = max(float(matrix[0, 0] - slopes @ matrix[1:, 0]), 0.0) * (numbers[0] - 1) / (numbers[0] - d)
+        inverse = np.linalg.inv(matrix[1:, 1:]) / (numbers[0] - 1)
+        at_zero = (centres / halves + numbers[1 : 1 + d][places] / numbers[0])[1:]  # the means, in units from 0
+        own = np.concatenate([[1 / numbers[0] + at_zero @ inverse @ at_zero], np.diag(inverse) / halves[1:] ** 2])
+        sampling = np.sqrt(rest * own) * halves[0]
+        for item, value, off, spread in zip(items, values, noise, sampling, strict=True):
+            rows.append(limits.row(group, item, float(value), float(off), float(spread)))
+    return rows
+
+
+def survival(answer: Answer, edges: tuple[float, ...], limits: Limits) -> list[Row]:
+    """Return the Kaplan–Meier estimate at the end of each interval, times rounded up to the ends of their intervals.
+
+    Who is censored within an interval is at risk in it. The curve ends where fewer are at risk than the noise shows.
+    """
+    rows = []
+    for group, numbers in zip(answer.labels, answer.sums, strict=True):
+        risk = _at_risk(numbers)
+        risk_noise = answer.noise[0] * np.sqrt(2.0 * np.arange(len(risk), 0, -1))
+        last = int(np.cumprod(risk > np.maximum(TOO_FEW * risk_noise, 1.0)).sum())
+        raw = _log_survival(numbers, last)
+        value = np.exp(np.minimum.accumulate(np.minimum(raw, 0.0)))
+        noise = value * carried(partial(_log_survival, last=last), numbers, answer.noise)
+        events = np.clip(numbers[1 : 2 * last : 2], 0.0, None)
+        left = np.maximum(risk[:last] - events, 1e-9)
+        sampling = value * np.sqrt(np.cumsum(events / (risk[:last] * left)))  # Greenwood's formula
+        for step, (_, end) in enumerate(pairwise(edges)):
+            item = f"{end:.6g}"
+            if step >= last:
+                rows.append(withheld(group, item, "too few at risk for the noise"))
+                continue
+            errors = float(noise[step]), float(sampling[step])
+            rows.append(limits.row(group, item, float(value[step]), *errors, within=(0.0, 1.0)))
+    return rows
+
+
+def _at_risk(cells: FloatArray) -> FloatArray:
+    """Number at risk in each interval: all whose time is not before it. Cells are (censored, event) in turn."""
+    gone = cells[0::2] + cells[1::2]
+    return np.asarray(np.cumsum(gone[::-1])[::-1])
+
+
+def _log_survival(cells: FloatArray, last: int) -> FloatArray:
+    """Σ log(1 − events/at risk) over the first ``last`` intervals, one value for the end of each."""
+    hazard = cells[1 : 2 * last : 2] / _at_risk(cells)[:last]
+    return np.asarray(np.cumsum(np.log1p(-np.minimum(hazard, 1 - 1e-9))))

@@ -1,0 +1,271 @@
+"""What a person asks for in one line, ``mean(income) by region, sex``, as an object.
+
+    statistic  =  function "(" [argument {"," argument}] ")" ["by" column {"," column}]
+    argument   =  column | number | name "=" number {":" number}      quantile(income, 0.1, 0.9), histogram(age, bins=9)
+    regression =  "regression" "(" column "~" column {"+" column} ")" ["by" …]
+
+A column whose name is not made of letters, digits, ``_`` and ``.`` alone stands in double quotes or backticks.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NoReturn
+
+from deniable._check import InputError
+
+_TOKEN = re.compile(
+    r"""\s*(?:(?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w.]))|(?P<quoted>"[^"]+"|`[^`]+`)"""
+    r"""|(?P<word>[^\W\d][\w.]*)|(?P<sign>[(),=:~+]))"""
+)
+_MOST_POINTS = 256  # leaves of the tree behind distribution functions
+
+
+@dataclass(frozen=True)
+class Function:
+    """What a function takes: how many columns, how many numbers, which options (``name=number`` or ``a:b:c``)."""
+
+    summary: str
+    columns: tuple[int, int]
+    numbers: tuple[int, int] = (0, 0)
+    options: tuple[str, ...] = ()
+
+
+_MANY = 24  # columns of one covariance matrix or regression: the noise grows with their number
+FUNCTIONS: dict[str, Function] = {
+    "count": Function("number of records", (0, 0)),
+    "share": Function("share of each category of a column", (1, 1)),
+    "sum": Function("sum of a column", (1, 1)),
+    "mean": Function("mean of a column, its values clipped to the column's range", (1, 1)),
+    "variance": Function("variance of a column (divisor n − 1)", (1, 1)),
+    "sd": Function("standard deviation of a column", (1, 1)),
+    "histogram": Function("counts between edges", (1, 1), (0, 0), ("bins", "edges")),
+    "median": Function("median of a column", (1, 1)),
+    "quantile": Function("quantiles of a column", (1, 1), (1, 99)),
+    "trimmed_mean": Function("mean without the given share at each end", (1, 1), (1, 1)),
+    "ecdf": Function("distribution function at even points of the range", (1, 1), (0, 0), ("points",)),
+    "covariance": Function("covariances of columns", (2, _MANY)),
+    "correlation": Function("correlations of columns", (2, _MANY)),
+    "regression": Function("least squares: target ~ predictor + predictor", (2, _MANY)),
+    "survival": Function("Kaplan–Meier curve of (time, event 0/1), by intervals", (2, 2), (0, 0), ("bins", "edges")),
+}
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """One statistic of a table, for each combination of the categories of the columns ``by``.
+
+    Attributes
+    ----------
+    function
+        A key of :data:`FUNCTIONS`.
+    columns
+        What it is computed from; of a regression first the target, then the predictors.
+    by
+        Columns of categories; empty for all records together.
+    numbers
+        Probabilities of ``quantile``, the share cut off at each end by ``trimmed_mean``.
+    options
+        (name, numbers) of what was given by name: ``bins``, ``edges``, ``points``.
+
+    Raises
+    ------
+    InputError
+        For an unknown function or option (with the nearest name) and for what the function does not take.
+    """
+
+    function: str
+    columns: tuple[str, ...] = ()
+    by: tuple[str, ...] = ()
+    numbers: tuple[float, ...] = ()
+    options: tuple[tuple[str, tuple[float, ...]], ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.function not in FUNCTIONS:
+            raise InputError(f"unknown statistic {self.function!r}{nearest(self.function, FUNCTIONS)}")
+        rule = FUNCTIONS[self.function]
+        self._within("columns", len(self.columns), rule.columns)
+        self._within("numbers", len(self.numbers), rule.numbers)
+        for name, values in (("columns", self.columns), ("by", self.by)):
+            if len(set(values)) < len(values):
+                raise InputError(f"{name} of {self} must be different columns, got {', '.join(values)}")
+        for name, _ in self.options:
+            if name not in rule.options:
+                raise InputError(f"{self.function} has no option {name!r}{nearest(name, rule.options)}")
+        self._check_numbers()
+
+    def _within(self, what: str, found: int, limits: tuple[int, int]) -> None:
+        low, high = limits
+        if not low <= found <= high:
+            allowed = str(low) if low == high else f"{low} to {high}"
+            raise InputError(f"{self.function} takes {allowed} {what}, got {found}: {self}")
+
+    def _check_numbers(self) -> None:
+        if self.function == "quantile" and not all(0 < p < 1 for p in self.numbers):
+            raise InputError(f"probabilities of quantile must be above 0 and below 1, got {self}")
+        if self.function == "trimmed_mean" and not 0 < self.numbers[0] < 0.5:
+            raise InputError(f"the share that trimmed_mean cuts off must be above 0 and below 0.5, got {self}")
+        if {"bins", "edges"} <= {name for name, _ in self.options}:
+            raise InputError(f"give bins or edges, not both: {self}")
+        edges = self.option("edges", (0.0, 1.0))
+        if len(edges) < 2 or not all(a < b for a, b in pairwise(edges)):
+            raise InputError(f"edges must be increasing numbers, as in edges=0:18:65, got {self}")
+        for name, most in (("bins", 1000), ("points", _MOST_POINTS)):
+            value = self.option(name, (2.0,))
+            if len(value) != 1 or not (2 <= value[0] <= most and value[0] == int(value[0])):
+                raise InputError(f"{name} must be a whole number from 2 to {most}, got {self}")
+        points = int(self.option("points", (2.0,))[0])
+        if points & (points - 1):
+            raise InputError(f"points must be a power of two (2, 4, …, {_MOST_POINTS}), got {self}")
+
+    def option(self, name: str, default: tuple[float, ...]) -> tuple[float, ...]:
+        """Return the numbers given as ``name``, or ``default``."""
+        return dict(self.options).get(name, default)
+
+    def __str__(self) -> str:
+        joined = " + ".join(map(_written, self.columns[1:]))
+        if self.function == "regression" and joined:
+            inside = [f"{_written(self.columns[0])} ~ {joined}"]
+        else:
+            inside = list(map(_written, self.columns))
+        inside += [f"{value:g}" for value in self.numbers]
+        inside += [f"{name}={':'.join(f'{v:g}' for v in values)}" for name, values in self.options]
+        by = f" by {', '.join(map(_written, self.by))}" if self.by else ""
+        return f"{self.function}({', '.join(inside)}){by}"
+
+
+def nearest(word: str, known: object) -> str:
+    """Return "; did you mean …?", or the list of what is known."""
+    names = [str(name) for name in known]  # type: ignore[attr-defined]
+    near = difflib.get_close_matches(word, names, n=1)
+    if near:
+        return f"; did you mean {near[0]!r}?"
+    return f"; known: {', '.join(names)}" if names else "; it takes none"
+
+
+def parse(text: str | Statistic) -> Statistic:
+    """Return the statistic that ``text`` asks for, such as ``"mean(income) by region, sex"``.
+
+    Raises
+    ------
+    InputError
+        Where the text is not of the grammar, with what was expected there; and as :class:`Statistic`.
+    """
+    if isinstance(text, Statistic):
+        return text
+    if not isinstance(text, str):
+        raise InputError(f"a statistic must be a text such as 'mean(income) by region', got {text!r}")
+    return _Parser(text).statistic()
+
+
+def _written(column: str) -> str:
+    plain = re.fullmatch(r"[^\W\d][\w.]*", column) and column != "by"
+    return column if plain else f'"{column}"' if '"' not in column else f"`{column}`"
+
+
+class _Parser:
+    """Reads one statistic from left to right."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._tokens = list(_tokens(text))
+        self._at = 0
+
+    def statistic(self) -> Statistic:
+        function = self._take("word", "a function, such as mean or count")
+        if function not in FUNCTIONS:
+            raise InputError(f"unknown statistic {function!r} in {self._text!r}{nearest(function, FUNCTIONS)}")
+        self._sign("(")
+        columns: list[str] = []
+        numbers: list[float] = []
+        options: list[tuple[str, tuple[float, ...]]] = []
+        while not self._is(")"):
+            if columns or numbers or options:
+                self._sign(",")
+            self._argument(function, columns, numbers, options)
+        self._sign(")")
+        by = self._by()
+        return Statistic(function, tuple(columns), by, tuple(numbers), tuple(options))
+
+    def _argument(
+        self, function: str, columns: list[str], numbers: list[float], options: list[tuple[str, tuple[float, ...]]]
+    ) -> None:
+        kind = self._kind()
+        if kind == "number":
+            numbers.append(float(self._take("number", "a number")))
+            return
+        name = self._column()
+        if self._is("="):
+            self._sign("=")
+            values = [float(self._take("number", f"a number after {name}="))]
+            while self._is(":"):
+                self._sign(":")
+                values.append(float(self._take("number", "a number after ':'")))
+            options.append((name, tuple(values)))
+            return
+        columns.append(name)
+        if function == "regression" and len(columns) == 1:
+            self._sign("~")
+            columns.append(self._column())
+            while self._is("+"):
+                self._sign("+")
+                columns.append(self._column())
+
+    def _by(self) -> tuple[str, ...]:
+        if self._kind() == "end":
+            return ()
+        if (self._kind(), self._word()) != ("word", "by"):
+            self._fail("'by' and columns, or the end")
+        self._at += 1
+        by = [self._column()]
+        while self._is(","):
+            self._sign(",")
+            by.append(self._column())
+        if self._kind() != "end":
+            self._fail("',' or the end")
+        return tuple(by)
+
+    def _column(self) -> str:
+        if self._kind() == "quoted":
+            return self._take("quoted", "")[1:-1]
+        return self._take("word", "the name of a column")
+
+    def _kind(self) -> str:
+        return self._tokens[self._at][0] if self._at < len(self._tokens) else "end"
+
+    def _word(self) -> str:
+        return self._tokens[self._at][1] if self._at < len(self._tokens) else ""
+
+    def _is(self, sign: str) -> bool:
+        return (self._kind(), self._word()) == ("sign", sign)
+
+    def _sign(self, sign: str) -> None:
+        if not self._is(sign):
+            self._fail(repr(sign))
+        self._at += 1
+
+    def _take(self, kind: str, what: str) -> str:
+        if self._kind() != kind:
+            self._fail(what)
+        self._at += 1
+        return self._tokens[self._at - 1][1]
+
+    def _fail(self, expected: str) -> NoReturn:
+        found = repr(self._word()) if self._kind() != "end" else "the end"
+        raise InputError(f"statistic {self._text!r}: expected {expected}, found {found}")
+
+
+def _tokens(text: str) -> Iterator[tuple[str, str]]:
+    at, end = 0, len(text.rstrip())
+    while at < end:
+        found = _TOKEN.match(text, at)
+        if found is None or found.lastgroup is None:
+            raise InputError(
+                f"statistic {text!r}: {text[at:].strip()!r} cannot be read; put names of other signs in double quotes"
+            )
+        yield found.lastgroup, found.group(found.lastgroup)
+        at = found.end()

@@ -1,0 +1,210 @@
+"""What a release of statistics hands over: rows with error bars, a certificate, what each look at the data cost."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from deniable._check import InputError
+from deniable._files import plain, to_json, write_atomically
+from deniable._optional import require
+from deniable._shown import shown
+from deniable.noise.certificate import Certificate
+from deniable.noise.tabulation.answers import Row
+from deniable.noise.tabulation.grammar import Statistic, parse
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_NUMBERS = ("value", "noise", "low", "high", "population_error", "population_low", "population_high")
+_CURVES = ("ecdf", "survival")
+_MOST_DRAWN = 40  # rows of one panel
+
+
+@dataclass(frozen=True)
+class Look:
+    """One look at the records and its price.
+
+    Attributes
+    ----------
+    name
+        What was asked: sums for statistics, the octaves of a column, its categories.
+    serves
+        The statistics that are computed from it.
+    mu
+        Gaussian DP parameter, for the replacement of one record.
+    delta
+        Probability that this look gives a record away (categories found in the data only).
+    """
+
+    name: str
+    serves: tuple[str, ...]
+    mu: float
+    delta: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class StatisticsRelease:
+    """Released statistics; everything here is covered by ``certificate``.
+
+    Attributes
+    ----------
+    statistics
+        What was asked for, in that order.
+    rows
+        For each statistic its rows.
+    certificate
+        The membership guarantee of all of them together.
+    account
+        Each look at the records; their μ² add up.
+    ranges
+        The range of each numeric column and the categories of each grouping column, as given or as found.
+    found
+        Columns whose ranges or categories were found in the data, privately.
+    confidence
+        Of the limits ``low``, ``high``, ``population_low`` and ``population_high``.
+    """
+
+    statistics: tuple[Statistic, ...]
+    rows: tuple[tuple[Row, ...], ...]
+    certificate: Certificate = field(repr=False)
+    account: tuple[Look, ...] = field(repr=False)
+    ranges: Mapping[str, tuple[Any, ...]] = field(repr=False)
+    found: tuple[str, ...]
+    confidence: float
+
+    def __getitem__(self, statistic: str | Statistic) -> tuple[Row, ...]:
+        """Return the rows of one statistic, named as it was asked for."""
+        wanted = parse(statistic)
+        if wanted not in self.statistics:
+            raise InputError(f"{wanted} was not released; released: {'; '.join(map(str, self.statistics))}")
+        return self.rows[self.statistics.index(wanted)]
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """Yield each number as a dictionary: statistic, categories, item, value, its errors and limits, note."""
+        by = list(dict.fromkeys(column for statistic in self.statistics for column in statistic.by))
+        for statistic, rows in zip(self.statistics, self.rows, strict=True):
+            for row in rows:
+                group = dict(zip(statistic.by, row.group, strict=True))
+                labels = {_clear(column): group.get(column) for column in by}
+                numbers = {name: getattr(row, name) for name in _NUMBERS}
+                yield {"statistic": str(statistic), **labels, "item": row.item, **numbers, "note": row.note}
+
+    def to_frame(self) -> Any:
+        """Return a pandas table, a row for each number; NaN where a value was withheld (``note`` says why)."""
+        pandas: Any = require("pandas", purpose="a table of the released values")
+        return pandas.DataFrame(list(self.records()))
+
+    def to_csv(self, path: str | Path | None = None) -> str:
+        """Return the table as CSV, withheld numbers empty, and write it to ``path`` if given."""
+        lines = list(self.records())
+        text = io.StringIO()
+        writer = csv.DictWriter(text, list(lines[0]), lineterminator="\n")
+        writer.writeheader()
+        for line in lines:
+            missing = {name for name, value in line.items() if isinstance(value, float) and math.isnan(value)}
+            writer.writerow({name: "" if name in missing or value is None else value for name, value in line.items()})
+        if path is not None:
+            write_atomically(path, text.getvalue())
+        return text.getvalue()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain Python types: numbers, certificate, account, ranges."""
+        return {
+            "statistics": [plain(line) for line in self.records()],
+            "confidence_of_limits": self.confidence,
+            "certificate": plain(self.certificate.to_dict()),
+            "account": [plain(look) for look in self.account],
+            "ranges": {name: plain(values) for name, values in self.ranges.items()},
+            "found_privately": list(self.found),
+        }
+
+    def to_json(self, path: str | Path | None = None) -> str:
+        """Return everything as JSON and write it to ``path`` if given."""
+        text = to_json(self.to_dict())
+        if path is not None:
+            write_atomically(path, text + "\n")
+        return text
+
+    def __str__(self) -> str:
+        promise = self.certificate
+        whole = sum(look.mu**2 for look in self.account) or 1.0
+        lines = [
+            f"η ≤ {shown(promise.eta, 'number', 'upper')} ({promise.kind}) for everything released here together: no "
+            f"attack tells a record from another in its place with accuracy above "
+            f"{shown(0.5 + promise.eta, 'number', 'upper')}",
+            f"TPR at 0.1 % FPR ≤ {shown(promise.tradeoff.tpr(1e-3), 'number', 'upper')}",
+            *(f"  {look.mu**2 / whole:6.1%} of the budget  {look.name}" for look in self.account),
+        ]
+        for statistic, rows in zip(self.statistics, self.rows, strict=True):
+            lines += ["", str(statistic), *(_line(row) for row in rows[:_MOST_DRAWN])]
+            lines += [f"  … {len(rows) - _MOST_DRAWN} more rows"] * (len(rows) > _MOST_DRAWN)
+        return "\n".join(lines)
+
+    def plot(self) -> Figure:
+        """Return a matplotlib figure, one panel a statistic: values with limits against noise and of the population.
+
+        Distribution functions and survival curves are lines with bands, everything else points with bars. Panels show
+        the first 40 rows.
+        """
+        drawing: Any = require("matplotlib.figure", purpose="a picture of the released values")
+        heights = [1.2 + 0.22 * min(len(rows), _MOST_DRAWN) for rows in self.rows]
+        figure: Figure = drawing.Figure(figsize=(7.0, sum(heights)), layout="constrained")
+        panels = figure.subplots(len(self.rows), 1, squeeze=False, gridspec_kw={"height_ratios": heights})[:, 0]
+        for axes, statistic, rows in zip(panels, self.statistics, self.rows, strict=True):
+            (_draw_curves if statistic.function in _CURVES else _draw_points)(axes, statistic, rows)
+            axes.set_title(str(statistic), loc="left", fontsize="medium")
+        panels[0].legend(loc="best", fontsize="small")
+        return figure
+
+
+def _clear(column: str) -> str:
+    """Name a column of categories so that it does not collide with the columns of the result."""
+    return f"by {column}" if column in ("statistic", "item", "note", *_NUMBERS) else column
+
+
+def _label(row: Row) -> str:
+    return ", ".join(word for word in (*row.group, row.item) if word) or "all records"
+
+
+def _line(row: Row) -> str:
+    if math.isnan(row.value):
+        return f"  {_label(row)}: withheld ({row.note})"
+    noise = "exact" if row.noise == 0 else f"{row.low:.6g} to {row.high:.6g}"
+    return f"  {_label(row)}: {row.value:.6g} ({noise})"
+
+
+def _draw_points(axes: Axes, statistic: Statistic, rows: tuple[Row, ...]) -> None:
+    kept = [row for row in rows[:_MOST_DRAWN] if not math.isnan(row.value)]
+    places = list(range(len(kept)))
+    wide = [row for row in kept if not math.isnan(row.population_low)]
+    axes.hlines(
+        [kept.index(row) for row in wide],
+        [row.population_low for row in wide],
+        [row.population_high for row in wide],
+        colors="#9db8d2",
+        linewidth=5,
+        label="population",
+    )
+    axes.hlines(places, [r.low for r in kept], [r.high for r in kept], colors="#1f4e79", linewidth=1.5, label="noise")
+    axes.plot([row.value for row in kept], places, "o", color="#1f4e79", markersize=4)
+    axes.set_yticks(places, [_label(row) for row in kept])
+    axes.invert_yaxis()
+    axes.set_xlabel(statistic.columns[0] if len(statistic.columns) == 1 else statistic.function)
+
+
+def _draw_curves(axes: Axes, statistic: Statistic, rows: tuple[Row, ...]) -> None:
+    for group in dict.fromkeys(row.group for row in rows):
+        kept = [row for row in rows if row.group == group and not math.isnan(row.value)]
+        x = [float(row.item) for row in kept]
+        (line,) = axes.plot(x, [row.value for row in kept], label=", ".join(group) or "all records")
+        low, high = [row.population_low for row in kept], [row.population_high for row in kept]
+        axes.fill_between(x, low, high, color=line.get_color(), alpha=0.2)
+    axes.set_xlabel(statistic.columns[0])
+    axes.set_ylim(0, 1)
