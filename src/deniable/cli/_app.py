@@ -72,6 +72,11 @@ def command_line() -> str:
     return _line.get()
 
 
+def suggest(*words: str) -> None:
+    """Say on stderr which command usually comes next, as it can be pasted into a shell."""
+    print(f"next: deniable {shlex.join(words)}", file=sys.stderr)
+
+
 def run(arguments: list[str]) -> int:
     """Run one command line and return its exit code; an error is one line on stderr unless --debug is given."""
     _line.set("deniable " + shlex.join(arguments))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from deniable._files import write_atomically
-from deniable.cli._app import FINE, MISSED
+from deniable.cli._app import FINE, MISSED, suggest
 
 if TYPE_CHECKING:
     from deniable.report import Assessment
@@ -74,6 +74,13 @@ def show(assessment: Assessment, out: Path | None, as_json: bool, *, full: bool 
         print("every number: --full; a page: --out report.html", file=sys.stderr)
     if out is not None:
         print(f"report written to {out}", file=sys.stderr)
+        suggest_annex(out)
+
+
+def suggest_annex(out: Path) -> None:
+    """Say how a report that was written as JSON becomes an annex."""
+    if out.suffix.lower() == ".json":
+        suggest("annex", str(out), "--kind", "dpia")
 
 
 def write(assessment: Assessment, out: Path, language: str = "en") -> None:

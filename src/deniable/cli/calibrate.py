@@ -9,8 +9,8 @@ import typer
 from deniable._check import InputError, integer
 from deniable._files import to_json
 from deniable._progress import stage
-from deniable.cli._app import JsonFlag, app, examples
-from deniable.cli._run import PersonOption, person
+from deniable.cli._app import JsonFlag, app, examples, suggest
+from deniable.cli._run import PERSON, PersonOption, person
 
 
 @app.command(
@@ -79,7 +79,12 @@ def calibrate(
             f"{words} at most {shown(value, 'number' if name == 'epsilon' else 'rate', 'upper')}"
             for name, words, value in facts
         )
-        print(f"noise multiplier {shown(noise, 'number', 'upper', 7)}: {leaks}")
+        enough = shown(noise, "number", "upper", 7)
+        print(f"noise multiplier {enough}: {leaks}")
+        given = ("--noise-multiplier", enough, "--sample-rate", repr(float(sample_rate)), "--steps", str(n_steps))
+        persons = () if records == 1 else (PERSON, str(records))
+        if not replace:
+            suggest("assess", *given, *persons, "--out", "report.html")
 
 
 def _reached(curve: Any, target: dict[str, Any]) -> list[tuple[str, str, float]]:

@@ -21,6 +21,7 @@ from deniable.cli._report import (
     PolicyOption,
     checked_policy,
     code,
+    suggest_annex,
     written,
 )
 
@@ -148,6 +149,8 @@ def finish(
         _show(made, full)
     for path, _ in files:
         print(f"written: {path}", file=sys.stderr)
+    if report is not None and not as_json:
+        suggest_annex(report)
 
 
 def facts(made: Trained) -> dict[str, Any]:
