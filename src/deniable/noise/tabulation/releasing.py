@@ -14,6 +14,7 @@ from deniable._check import FloatArray, InputError, number
 from deniable.accounting import tradeoff
 from deniable.curves import Tradeoff, with_assumptions
 from deniable.laws import add_rounded_gaussian, octaves
+from deniable.laws.rounded_gaussian import LARGEST_SCALE
 from deniable.mechanisms import ApproximateDP, Composition, GaussianDP, Mechanism
 from deniable.noise.certificate import PRIVATE_GAME, Certificate
 from deniable.noise.tabulation.answers import Answer, Limits, Row, hide_small
@@ -101,7 +102,7 @@ def release_statistics(
     given = Given.of(table, asked, ranges or {})
     wanted_delta = min(_DELTA, target / 10) if given.unknown_categories else 0.0
     mu, curve = _budget(target, wanted_delta)
-    spending = _Spending(mu, wanted_delta, insecure_testing_rng)
+    spending = _Spending(target, mu, wanted_delta, insecure_testing_rng)
     records = _found(table.frame, given, spending)
     queries = _shared([query_of(statistic, records) for statistic in asked], records)
     each = spending.left(len(set(queries)))
@@ -149,6 +150,7 @@ def _budget(eta: float, delta: float) -> tuple[float, Tradeoff]:
 class _Spending:
     """The budget, each look with its price, and the only place where noise is added."""
 
+    eta: float
     mu: float
     delta: float
     testing: np.random.Generator | None
@@ -178,6 +180,8 @@ class _Spending:
         """Return the noisy sums of a query; a query of public numbers alone costs nothing."""
         weights, sensitivity = query.weights(records), query.sensitivity(records)
         sd = weights * (sensitivity / mu * (1 + 2.0**-40))
+        if not sd.max() * query.unit <= LARGEST_SCALE:
+            raise InputError(f"eta = {self.eta:g} leaves too little for {_named(query)}: raise it or ask for less")
         self.looks.append(Look(_named(query), serves, mu if weights.any() else 0.0))
         sums = self.noised(query.sums(records), sd * query.unit)
         return Answer(sums / query.unit, sd, records.labels(query.by), query.fixed(records))
