@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import deniable as dn
-from deniable.accounting.curve import InvertedTradeoff
 from deniable.accounting.engines.inversion import contour
+from deniable.accounting.engines.inverted import InvertedTradeoff
 from deniable.accounting.loss import PrivacyLoss
 from deniable.accounting.transform.nodes import TooSlowError
 from oracles.composed_losses import two_steps

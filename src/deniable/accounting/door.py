@@ -12,7 +12,7 @@ from numpy.random import Generator
 
 from deniable._check import InputError, choice, integer, number
 from deniable._optional import require
-from deniable.accounting.curve import ComposedTradeoff, InvertedTradeoff
+from deniable.accounting.curve import ComposedTradeoff
 from deniable.accounting.engines.allocation import allocated
 from deniable.accounting.engines.closed import OneStepTradeoff
 from deniable.accounting.engines.failure import with_failure
@@ -20,6 +20,7 @@ from deniable.accounting.engines.few_steps import DirectTradeoff
 from deniable.accounting.engines.finite import FiniteLaw, FiniteTradeoff
 from deniable.accounting.engines.gaussian_mixture import GaussianMixtureTradeoff
 from deniable.accounting.engines.grid import GridTradeoff
+from deniable.accounting.engines.inverted import InvertedTradeoff
 from deniable.accounting.engines.known_batches import with_sharp_phases
 from deniable.accounting.engines.monte_carlo import MonteCarloTradeoff
 from deniable.accounting.engines.shuffled import shuffled_attack, shuffled_cap

@@ -16,33 +16,24 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import log_ndtr, ndtr
+from scipy.special import ndtr
 
 from deniable._check import FloatArray, InputError
 from deniable.accounting.steps.base import Step
 from deniable.accounting.steps.ratios import (
-    ComplexArray,
-    complex_log1p,
-    complex_log_ratio,
     log_ratio,
     randomized_response_cumulants,
 )
 from deniable.accounting.steps.registry import step_of
-from deniable.accounting.transform.nodes import Nodes, TooSlowError, Window, bend, log_fade, nodes
+from deniable.accounting.transform.line import EPS, TINY, Line, increments
+from deniable.accounting.transform.nodes import Nodes, TooSlowError, Window, log_fade, nodes
 from deniable.mechanisms import ApproximateDP, GaussianDP, Mechanism, PureDP, SubsampledGaussian
 
-EPS = float(np.finfo(np.float64).eps)
+__all__ = ["EPS", "TINY", "Line", "PrivacyLoss"]
+
 _CEILINGS = (10.5, 9.0, 12.0, 13.5, 16.0, 20.0, 26.0)
-TINY = 1e-300  # charged where probabilities come close to underflow
 _DIGITS = 44.0  # −log of the relative error asked of sums over u: far below rounding even after a million steps
-_MOST_POINTS = 1 << 20  # nodes of all phases together
-_MOST_A_PHASE = 1 << 15  # nodes of one phase
-_FAR = 600.0  # exponents from which −1 is nothing, and φ and r^c are only representable together
 _FADED = 9.0  # widths beyond the middle of a window at which it ends: Φ(−9) is 1e-19
-_LEAST = 1e-24  # of the largest weight: nodes with less are left out of sums
-_LONG = 64  # values of t from which tables pay
-_ENTRIES = 1 << 17  # matrix entries evaluated at a time: keeps memory at a few MB
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,7 +201,7 @@ class PrivacyLoss:
         for phase in range(self.steps.size):
             exponent, log_weight = np.multiply.outer(points, line.loss[phase]), line.log_weight[phase]
             top = np.max(exponent + log_weight, axis=1)
-            rise = _increments(exponent, log_weight, line.density_unit).sum(axis=1) - self.faded[phase]
+            rise = increments(exponent, log_weight, line.density_unit).sum(axis=1) - self.faded[phase]
             value = np.log1p(rise + cut[phase])
             for k in np.flatnonzero(top > 30):
                 size = np.sum(np.exp(exponent[k] + log_weight - top[k])) * line.density_unit
@@ -228,296 +219,3 @@ class PrivacyLoss:
             except TooSlowError:
                 points = points[: 7 * points.size // 8]
         return points, self.log_mgf(points)
-
-
-@dataclass(frozen=True, eq=False)
-class Line:
-    """Nodes in u for the transform on the vertical line Re w = c, for all phases at once.
-
-    With ``shift`` y > 0 the nodes lie on Im u = y, where e^{itL} decays instead of oscillating: fewer for large t.
-    """
-
-    of: PrivacyLoss
-    c: float
-    u: FloatArray
-    spacing: float
-    shift: float
-    amplification: float  # how much larger the weights on shifted nodes are
-    log_weight: FloatArray  # −u²/2 and the logarithm of the window at the real nodes, one row a phase
-    density: FloatArray  # normal density times window times spacing, one row a phase
-    loss: FloatArray  # L at the real nodes, one row a phase
-
-    @classmethod
-    def on(cls, loss: PrivacyLoss, c: float, grid: Nodes) -> Line:
-        """Lay the nodes of a grid."""
-        most = min(_MOST_POINTS, _MOST_A_PHASE * max(loss.steps.size, 1))
-        if not (grid.high - grid.low) * loss.steps.size < most * grid.spacing:
-            raise TooSlowError(f"the law tilted by {c:g} is too wide")
-        count = int((grid.high - grid.low) / grid.spacing) + 2
-        u: FloatArray = grid.low + grid.spacing * np.arange(count, dtype=np.float64)
-        if grid.high >= loss.ceiling:  # every line must cut at the same place: half a spacing beyond the last node
-            u += loss.ceiling - (u[-1] + grid.spacing / 2)
-        log_weight = np.broadcast_to(log_fade(loss.window, u) - u**2 / 2, (loss.steps.size, u.size))
-        density = np.exp(log_weight) * (grid.spacing / np.sqrt(2 * np.pi))
-        ratio = log_ratio(u, loss.noise[:, None], loss.rate[:, None])
-        return cls(loss, c, u, grid.spacing, grid.shift, grid.amplification, log_weight, density, ratio)
-
-    @property
-    def lift(self) -> float:
-        """How much larger φ and the window may be on the shifted nodes."""
-        return math.exp(self.shift**2 / 2 * bend(self.of.window))
-
-    @property
-    def density_unit(self) -> float:
-        """Spacing over √(2π): what turns e^{−u²/2} into a summand."""
-        return self.spacing / math.sqrt(2 * math.pi)
-
-    @cached_property
-    def scale(self) -> FloatArray:
-        """Per phase, a power of e that keeps r^c·φ representable (0 in all ordinary cases)."""
-        top = (self.c * self.loss + self.log_weight).max(axis=1, initial=-np.inf)
-        return np.where(top > 30, top, 0.0)
-
-    @cached_property
-    def _increments(self) -> FloatArray:
-        return _increments(self.c * self.loss, self.log_weight, self.density_unit)
-
-    @cached_property
-    def tilted(self) -> FloatArray:
-        """φ·r^c·e^{−scale} at the nodes: the tilted law before normalisation."""
-        if not self.scale.any():
-            return self.density + self._increments
-        exponent = self.c * self.loss + self.log_weight - self.scale[:, None]
-        return np.exp(np.maximum(exponent, -745.0)) * self.density_unit
-
-    @cached_property
-    def excess(self) -> FloatArray:
-        """M(c) − 1 per phase where the scale is 0 (else M·e^{−scale}), free of cancellation."""
-        plain: FloatArray = self._increments.sum(axis=1) - self.of.faded
-        return np.where(self.scale > 0, self.tilted.sum(axis=1), plain)
-
-    @cached_property
-    def mgf(self) -> FloatArray:
-        """M(c)·e^{−scale} per phase."""
-        return np.where(self.scale > 0, self.excess, 1 + self.excess)
-
-    @cached_property
-    def cut(self) -> FloatArray:
-        """Bound, relative to M(c), on what a ceiling in the midst of the tilted law does to one step's sums."""
-        bound: FloatArray = self._at_ceiling(np.array([self.c]))[:, 0] * np.exp(-self.scale) / self.mgf
-        return bound
-
-    def _at_ceiling(self, points: FloatArray) -> FloatArray:
-        """Twice the summand at the ceiling: bound on the error of sums of φ·r^c cut there, (phases, points)."""
-        v = self.of.ceiling
-        if self.u[-1] + self.spacing < v:
-            return np.zeros((self.of.steps.size, points.size))
-        end = np.array([v])
-        height = log_ratio(end, self.of.noise[:, None], self.of.rate[:, None]) * points - v**2 / 2
-        height = height + log_fade(self.of.window, end)
-        return 2 * self.density_unit * np.exp(np.minimum(height, 700.0))
-
-    @cached_property
-    def cumulants(self) -> tuple[float, float, float]:
-        """K, K′ and K″ of the composed loss at the real point c."""
-        large = self.scale > 0
-        log_m = np.log1p(np.where(large, 0.0, self.excess)) + self.scale + np.log(np.where(large, self.mgf, 1.0))
-        weighted = self.tilted * self.loss
-        first = weighted.sum(axis=1) / self.mgf
-        second = (self.tilted * (self.loss - first[:, None]) ** 2).sum(axis=1) / self.mgf
-        c, variance, steps = self.c, self.of.gaussian, self.of.steps
-        k = [
-            float(steps @ log_m) + variance * c * (c - 1) / 2,
-            float(steps @ first) + variance * (c - 0.5),
-            float(steps @ second) + variance,
-        ]
-        for epsilon, count in self.of.randomized_responses:
-            k = [
-                a + count * float(b)
-                for a, b in zip(k, randomized_response_cumulants(epsilon, np.asarray(c)), strict=True)
-            ]
-        return k[0], k[1], k[2]
-
-    def log_transform(self, t: FloatArray, spacing: float | None = None) -> ComplexArray:
-        """K(c + it) − K(c) of the composed loss, as an array like ``t`` (imaginary part modulo 2π·steps).
-
-        ``spacing`` says that t is spacing·(0, 1, 2, …), which makes long sums much cheaper.
-        """
-        return self.transform(t, spacing)[0]
-
-    def transform(self, t: FloatArray, spacing: float | None = None) -> tuple[ComplexArray, FloatArray]:
-        """K(c + it) − K(c) of the composed loss and a bound on the error of its exponential, from rounding and ceiling.
-
-        With errors Δ_j of single steps, |Π(M_j + Δ_j)^{T_j} − ΠM_j^{T_j}| ≤ Π|M_j|^{T_j}·(e^S − 1) where
-        S = Σ T_j·log(1 + |Δ_j|/|M_j|): all orders of Δ are in it.
-        """
-        total = np.asarray(self.of.gaussian * (1j * t * (self.c - 0.5) - t**2 / 2), dtype=np.complex128)
-        size = np.hypot(self.c, t)
-        turned = np.abs(total)
-        relative_error = (2 * EPS * self.of.gaussian * (abs(self.c) + 1) + self.of.randomized_response_rounding) * size
-        for phase, steps in enumerate(self.of.steps):
-            one = self.log_ratio_of(phase, t, spacing)
-            total = total + steps * one
-            turned = turned + steps * np.abs(one)
-            # the errors of one step are relative to M(c): where |M(c + it)| is smaller, they weigh more
-            left_out = 4 * _LEAST * self.u.size * (1 + (self.scale[phase] == 0) / self.mgf[phase])
-            error = 2 * self.step_rounding[phase] * size + 4 * self.cut[phase] + left_out
-            relative_error = relative_error + steps * np.logaddexp(0.0, np.log(error + TINY) - one.real)
-        total = total + self.log_randomized_responses(t)
-        relative_error = relative_error + 4 * EPS * turned + 64 * EPS
-        with np.errstate(over="ignore"):  # an unknown transform is ∞, and its line useless
-            grown = np.exp(total.real) * np.expm1(np.minimum(relative_error, 1.0))
-            return total, np.where(relative_error < 1, grown, np.exp(total.real + relative_error))
-
-    def log_randomized_responses(self, t: FloatArray) -> ComplexArray:
-        """The same of all randomised responses alone."""
-        total = np.zeros(t.shape, dtype=np.complex128)
-        for epsilon, count in self.of.randomized_responses:
-            slope = randomized_response_cumulants(epsilon, np.asarray(self.c))[1] / epsilon  # tilted mean of ±1
-            total = total + count * np.log(np.cos(t * epsilon) + 1j * slope * np.sin(t * epsilon))
-        return total
-
-    def log_mgf_of(self, phase: int) -> float:
-        """log M(c) of one step of one phase."""
-        return math.log(self.mgf[phase]) + float(self.scale[phase])
-
-    def log_ratio_of(self, phase: int, t: FloatArray, spacing: float | None = None) -> ComplexArray:
-        """log M(c + it)/M(c) of one step of one phase; ``spacing`` as above."""
-        # from the difference, so that nothing cancels
-        evaluate = self._shifted_difference if self.shift > 0 else self._difference
-        keep = self._relevant(phase)
-        if not keep.size:
-            raise TooSlowError("the tilted law is lost to underflow")
-        if spacing is not None and t.size > _LONG:
-            even = self._even_shifted if self.shift > 0 else self._even_difference
-            return complex_log1p(even(phase, keep, spacing, t.size) / self.mgf[phase])
-        rows = max(1, _ENTRIES // keep.size)
-        parts = [evaluate(phase, keep, t[k : k + rows]) for k in range(0, t.size, rows)]
-        z = np.concatenate(parts) / self.mgf[phase]
-        return complex_log1p(z)
-
-    def _relevant(self, phase: int) -> NDArray[np.intp]:
-        if self.shift > 0:  # off the real line other nodes matter; none is laid in vain
-            return np.arange(self.u.size)
-        weight = np.maximum(self.tilted[phase], self.density[phase]) if self.scale[phase] == 0 else self.tilted[phase]
-        return np.flatnonzero(weight > _LEAST * weight.max())
-
-    def _difference(self, phase: int, keep: NDArray[np.intp], t: FloatArray) -> ComplexArray:
-        """M(c + it) − M(c) = Σ A·(e^{itL} − 1) on real nodes."""
-        half = np.multiply.outer(t / 2, self.loss[phase, keep])
-        sine, cosine = np.sin(half), np.cos(half)
-        weight = 2 * self.tilted[phase, keep]
-        cosine *= sine
-        sine *= sine
-        difference: ComplexArray = -(sine @ weight) + 1j * (cosine @ weight)
-        return difference
-
-    def _even_difference(self, phase: int, keep: NDArray[np.intp], spacing: float, count: int) -> ComplexArray:
-        """The same at t = spacing·(Ba + b), 0 ≤ b < B: e^{i(x+y)} − 1 = (e^{ix} − 1)·e^{iy} + (e^{iy} − 1)."""
-        length = math.isqrt(count - 1) + 1
-        turn = spacing * self.loss[phase, keep]
-        near, far = (_turned(np.multiply.outer(n, turn)) for n in (np.arange(length), length * np.arange(length)))
-        weight = self.tilted[phase, keep]
-        every: ComplexArray = (far * weight) @ (1 + near).T + near @ weight
-        return every.ravel()[:count]
-
-    def _shifted_weights(self, phase: int) -> tuple[ComplexArray, ComplexArray, NDArray[np.bool_]]:
-        """Logarithm of φ times window and spacing, the loss on Im u = shift, and where r^c may overflow."""
-        u = np.asarray(self.u + 1j * self.shift, dtype=np.complex128)
-        log_weight = -(u**2) / 2 + math.log(self.density_unit)
-        if self.of.window is not None:
-            place, width = self.of.window
-            log_weight = log_weight + log_ndtr((place[phase] - u) / width[phase])
-        loss = complex_log_ratio(u, float(self.of.noise[phase]), float(self.of.rate[phase]))
-        far = self.c * loss.real > _FAR
-        return log_weight, loss, np.ones_like(far) if self.scale[phase] > 0 else far
-
-    def _shifted_difference(self, phase: int, keep: NDArray[np.intp], t: FloatArray) -> ComplexArray:
-        """The same on Im u = shift: Σ φ(u)·(r^{c+it} − 1) − (M(c) − 1)."""
-        log_weight, loss, far = self._shifted_weights(phase)
-        tilted = np.exp(log_weight[far] + self.c * loss[far] - self.scale[phase])
-        whole: ComplexArray = np.exp(np.multiply.outer(1j * t, loss[far])) @ tilted - self.excess[phase]
-        if self.scale[phase] > 0:
-            return whole
-        whole, weight, loss = whole - self.of.faded[phase], np.exp(log_weight[~far]), loss[~far]
-        x = self.c * loss.real - np.multiply.outer(t, loss.imag)
-        half = (self.c * loss.imag + np.multiply.outer(t, loss.real)) / 2
-        sine, cosine = np.sin(half), np.cos(half)
-        growth = np.expm1(x)
-        real = growth * (cosine**2 - sine**2) - 2 * sine**2
-        small = (real + 2j * (growth + 1) * sine * cosine) @ weight
-        return np.asarray(small + whole, dtype=np.complex128)
-
-    def _even_shifted(self, phase: int, keep: NDArray[np.intp], spacing: float, count: int) -> ComplexArray:
-        """The same at t = spacing·(Ba + b), 0 ≤ b < B, from r^{c+i(x+y)} − 1 = (r^{c+ix} − 1)·r^{iy} + (r^{iy} − 1)."""
-        log_weight, loss, far = self._shifted_weights(phase)
-        length = math.isqrt(count - 1) + 1
-        few, many = spacing * np.arange(length), spacing * length * np.arange(-(-count // length))
-        tilted = np.exp(log_weight[far] + self.c * loss[far] - self.scale[phase])
-        rows = np.exp(np.multiply.outer(1j * many, loss[far])) * tilted
-        every: ComplexArray = rows @ np.exp(np.multiply.outer(1j * few, loss[far])).T - self.excess[phase]
-        if self.scale[phase] == 0:
-            weight, loss = np.exp(log_weight[~far]), loss[~far]
-            near = np.expm1(np.multiply.outer(1j * few, loss))
-            rows = np.expm1(self.c * loss + np.multiply.outer(1j * many, loss)) * weight
-            every = every + (rows @ (1 + near).T + near @ weight - self.of.faded[phase])
-        return every.ravel()[:count]
-
-    def log_moduli(self, t: FloatArray) -> FloatArray:
-        """log |M(c + it)/M(c)| of one step, one row a phase."""
-        return self.log_ratios(t).real
-
-    def log_ratios(self, t: FloatArray) -> ComplexArray:
-        """log M(c + it)/M(c) of one step, one row a phase."""
-        rows = [self.log_ratio_of(phase, t) for phase in range(self.of.steps.size)]
-        return np.array(rows, dtype=np.complex128).reshape(len(rows), t.size)
-
-    def log_slopes(self, a: FloatArray, b: FloatArray) -> FloatArray:
-        """Bound |dψ/d log t| on every [a, b], one row a phase: only for shifted nodes, where e^{itL} decays.
-
-        Up to a phase factor ψ(t) is the mean of e^{itX}, X = L − log(1 − q), and |t·X·e^{itX}| ≤ b|X|·e^{−a·Im X}.
-        """
-        rows = []
-        u = self.u + 1j * self.shift
-        phases = zip(self.of.noise, self.of.rate, self.log_weight, self.scale, self.mgf, strict=True)
-        for sigma, rate, log_weight, scale, mgf in phases:
-            odds = np.exp(np.minimum((u / sigma).real - 1 / (2 * sigma**2), 600.0) + 1j * u.imag / sigma)
-            rise = complex_log1p(odds * (rate / (1 - rate)))
-            exponent = log_weight + self.c * (rise.real + np.log1p(-rate)) - scale
-            weight = self.density_unit * np.exp(np.minimum(exponent, 700.0))
-            decay = np.exp(-np.multiply.outer(a, rise.imag))
-            rows.append(self.lift * b * (decay @ (weight * np.abs(rise))) / mgf)
-        return np.stack(rows)
-
-    @cached_property
-    def posterior(self) -> FloatArray:
-        """P(record was in the batch | u) = q·e^a/r, which is also σ·L′(u), at the real nodes."""
-        sigma, rate = self.of.noise[:, None], self.of.rate[:, None]
-        return np.exp(np.log(rate) + self.u / sigma - 1 / (2 * sigma**2) - self.loss)
-
-    @cached_property
-    def step_rounding(self) -> FloatArray:
-        """Bound on |ΔM(c + it)|/(M(c)·|w|) from floating point, by perturbing every term of the sums over u."""
-        sigma = self.of.noise[:, None]
-        argument = np.abs(self.loss) * (8 + self.u**2) + self.posterior * (np.abs(self.u) / sigma + 1 / sigma**2)
-        plain = np.where(self.scale[:, None] > 0, 0.0, self.density)
-        bound: FloatArray = 4 * EPS * ((self.tilted + plain) * argument).sum(axis=1) / self.mgf * self.amplification
-        return bound
-
-
-def _increments(exponent: FloatArray, log_weight: FloatArray, unit: float) -> FloatArray:
-    """weight·(e^x − 1) times the spacing: free of cancellation for small x, and of overflow for large x far out."""
-    with np.errstate(under="ignore"):
-        found = np.expm1(np.minimum(exponent, _FAR)) * (np.exp(log_weight) * unit)
-        far = exponent > _FAR
-        if far.any():
-            found = np.where(far, np.exp(np.minimum(exponent + log_weight, 700.0)) * unit, found)
-    return found
-
-
-def _turned(angle: FloatArray) -> ComplexArray:
-    """e^{ix} − 1 without cancellation."""
-    half = angle / 2
-    sine = np.sin(half)
-    turned: ComplexArray = 2 * sine * (1j * np.cos(half) - sine)
-    return turned

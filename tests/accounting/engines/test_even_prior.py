@@ -10,9 +10,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import deniable as dn
-from deniable.accounting.curve import InvertedTradeoff
 from deniable.accounting.engines import even_prior
 from deniable.accounting.engines.even_prior import advantage_bracket
+from deniable.accounting.engines.inverted import InvertedTradeoff
 from deniable.accounting.engines.likelihood import LikelihoodRatioTradeoff
 from deniable.accounting.loss import PrivacyLoss
 from deniable.accounting.transform.decay import shifted

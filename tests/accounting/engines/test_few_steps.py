@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import deniable as dn
-from deniable.accounting.curve import InvertedTradeoff
 from deniable.accounting.engines import few_steps
 from deniable.accounting.engines.few_steps import DirectTradeoff
+from deniable.accounting.engines.inverted import InvertedTradeoff
 from deniable.accounting.loss import PrivacyLoss
 from oracles.composed_losses import two_steps
 

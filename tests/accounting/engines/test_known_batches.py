@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import deniable as dn
-from deniable.accounting.curve import InvertedTradeoff
 from deniable.accounting.engines.binomial import binomial
+from deniable.accounting.engines.inverted import InvertedTradeoff
 from deniable.accounting.engines.known_batches import known_batches, with_sharp_phases
 from deniable.accounting.loss import PrivacyLoss
 

@@ -15,15 +15,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 import numpy as np
-from scipy.special import log_ndtr, ndtr
+from scipy.special import ndtr
 
 from deniable._check import FloatArray
-from deniable.accounting.engines.inversion import MOST_CUT, Contour, Plan, period_for
-from deniable.accounting.loss import EPS, TINY, Line, PrivacyLoss
-from deniable.accounting.steps.ratios import ComplexArray, complex_log1p, complex_log_ratio, log_ratio
+from deniable.accounting.engines.inversion import Contour, Plan
+from deniable.accounting.engines.jumps import POINTS, Judged, JumpPlan, Jumps, widths
+from deniable.accounting.loss import TINY, PrivacyLoss
 from deniable.accounting.transform.nodes import TooSlowError
 
 _LEVELS = (0.7, 0.5, 0.35, 0.25, 0.18, 0.12, 0.07, 0.04, 0.02)  # of the lowest window, as shares of the threshold
@@ -32,300 +31,11 @@ _FURTHEST = 10.5
 _MOST_BEYOND = 1e-11  # mass beyond it, relative to the integrand
 _NEGLIGIBLE = 1e-10  # likewise, of runs that need no line
 _NEARLY = 2.0  # logarithms of integrands that are nearly as small as the smallest
-_BESIDE = 6.0  # logarithm of how much larger than at the saddle point an integrand may be
 _NARROWER = 4.0  # than a single line's is the range of thresholds that several serve together
 _CHEAP = 1 << 10  # nodes above which the range of jumps is halved instead
 _DEPTH = 4  # halvings of the range of jumps
-_POINTS = 80
 _QUICKER = 8  # times as fast are terms of lines as terms of real transforms
 _TRIES, _GOOD = 5, 5e-8  # choices of the lowest window, and the relative error at which no other is tried
-
-
-@dataclass(frozen=True, eq=False)
-class Split:
-    """One phase on nodes with Im u = shift: windows that end at ``low`` and at ``high``, and what is between them."""
-
-    sigma: float
-    rate: float
-    low: float
-    high: float
-    reach: float  # nodes run up to this u
-
-    @cached_property
-    def shift(self) -> float:
-        """Height of the nodes above the real line."""
-        return 3 * self.window
-
-    @cached_property
-    def window(self) -> float:
-        """Width δ of the windows Φ((v − u)/δ): on the nodes they grow by at most e^{y²/(2δ²)} = e^{4.5}."""
-        return _width(self.sigma)
-
-    @property
-    def size(self) -> float:
-        """About how many nodes there are."""
-        return (self.reach + 10.5) / (2 * math.pi * self.shift / 70.0)
-
-    @cached_property
-    def _real_u(self) -> FloatArray:
-        spacing = 2 * math.pi * self.shift / 70.0  # e^{−70 + 19}, e^{19} being the growth on Im u = 2·shift
-        u: FloatArray = np.arange(-10.5, self.reach, spacing)
-        return u
-
-    @cached_property
-    def real(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Logarithms of the weights under the lower window and between the two, and the loss, at real nodes."""
-        u = self._real_u
-        log_weight = -(u**2) / 2 + math.log((u[1] - u[0]) / math.sqrt(2 * math.pi))
-        low, high = (self.low - u) / self.window, (self.high - u) / self.window
-        right = u > (self.low + self.high) / 2  # Φ(a) − Φ(b) = Φ(−b) − Φ(−a)
-        a, b = np.where(right, high, -low), np.where(right, low, -high)
-        between = log_ndtr(a) + np.log(-np.expm1(log_ndtr(b) - log_ndtr(a)))
-        loss = log_ratio(u, np.array(self.sigma), np.array(self.rate))
-        return log_weight + log_ndtr(low), log_weight + between, loss
-
-    def small(self, points: FloatArray) -> FloatArray:
-        """log M_s of one step."""
-        log_weight, _, loss = self.real
-        return np.log(_sum_of_exp(np.multiply.outer(points, loss) + log_weight))
-
-    def rest(self, points: FloatArray) -> FloatArray:
-        """M_l of one step."""
-        _, log_weight, loss = self.real
-        return _sum_of_exp(np.multiply.outer(points, loss) + log_weight)
-
-    @cached_property
-    def large(self) -> tuple[ComplexArray, ComplexArray]:
-        """Weights between the windows and the loss, at shifted nodes."""
-        keep = self._real_u > self.low - 11 * self.window  # below e^{−60} before that
-        u = np.asarray(self._real_u[keep] + 1j * self.shift, dtype=np.complex128)
-        low, high = (self.low - u) / self.window, (self.high - u) / self.window
-        right = u.real > (self.low + self.high) / 2
-        between = ndtr(np.where(right, high, -low)) - ndtr(np.where(right, low, -high))
-        weight = np.exp(-(u**2) / 2) * ((u[1] - u[0]).real / math.sqrt(2 * math.pi)) * between
-        return weight, complex_log_ratio(u, self.sigma, self.rate)
-
-
-@dataclass(frozen=True, eq=False)
-class Jumps:
-    """Runs whose largest step lies between two windows: D = M_{j+1}^T − M_j^T."""
-
-    loss: PrivacyLoss
-    low: FloatArray  # ends of the windows in u, one a phase
-    high: FloatArray
-
-    @cached_property
-    def whole(self) -> PrivacyLoss:
-        """The law under the upper windows."""
-        return self.loss.windowed(self.high, _widths(self.loss))
-
-    @cached_property
-    def splits(self) -> tuple[Split, ...]:
-        """Every phase."""
-        rows = np.stack([self.loss.noise, self.loss.rate, self.low, self.high], axis=1).tolist()
-        return tuple(Split(sigma, rate, low, high, self.whole.ceiling) for sigma, rate, low, high in rows)
-
-    def small(self, points: FloatArray) -> FloatArray:
-        """log of the transform of "all steps small" at real points."""
-        only = PrivacyLoss(np.zeros(0), np.zeros(0), np.zeros(0), self.loss.gaussian, self.loss.randomized_responses)
-        total = only.log_mgf(points)
-        for split, steps in zip(self.splits, self.loss.steps, strict=True):
-            total = total + steps * split.small(points)
-        return total
-
-    def remainder(self, points: FloatArray) -> FloatArray:
-        """log D at real points."""
-        ratio = np.zeros_like(points)
-        with np.errstate(invalid="ignore"):  # ∞·0 where a transform is too large to be known
-            for split, steps in zip(self.splits, self.loss.steps, strict=True):
-                ratio = ratio + steps * np.log1p(split.rest(points) * np.exp(-split.small(points)))
-            grown = np.where(ratio > 30, ratio, np.log(np.expm1(np.minimum(ratio, 30.0))))
-        return self.small(points) + np.where(np.isnan(grown), np.inf, grown)
-
-    def decay(self, c: float, t: FloatArray) -> FloatArray:
-        """Bound on log |D(c + it)|, decreasing in t."""
-        point = np.array([c])
-        growth = np.zeros_like(t)
-        for split, steps in zip(self.splits, self.loss.steps, strict=True):
-            weight, loss = split.large
-            with np.errstate(over="ignore", invalid="ignore"):  # what is not finite becomes an infinite error bound
-                size = np.abs(weight) * np.exp(c * loss.real)
-                bound = np.exp(-np.multiply.outer(t, loss.imag)) @ size
-                growth = growth + steps * np.log1p(bound / math.exp(float(split.small(point)[0])))
-        with np.errstate(divide="ignore"):
-            grown = np.where(growth > 600, growth, np.log(np.expm1(np.minimum(growth, 600.0))))
-        bound_: FloatArray = self.small(point)[0] + grown
-        return bound_
-
-    def transform(self, line: Line, t: FloatArray, growth: float) -> tuple[ComplexArray, FloatArray]:
-        """D(c + it)·e^{−growth} = −M^T·(expm1 Σ T·log1p(−M_l/M))·e^{−growth} and what errors of M do to it.
-
-        An error of M changes D by at most as much as the larger of M^T and (M − M_l)^T, relatively, times the smaller
-        of 2 and Σ T·|M_l|/max(|M|, |M − M_l|), which is a bound on their relative difference. Errors relative to the
-        larger of M and M − M_l are carried through the T-th power in full, Π(1 + x)^T − 1.
-        """
-        c, spacing = line.c, float(t[1])
-        exponent = np.zeros(t.shape, dtype=np.complex128)
-        log_m = line.log_randomized_responses(t) + line.cumulants[0] - growth
-        apart, relative_error = np.zeros(t.shape), np.zeros(t.shape)
-        for phase, (split, steps) in enumerate(zip(self.splits, self.loss.steps, strict=True)):
-            weight, loss = split.large
-            large = _even_sums(weight * np.exp(c * loss), spacing * loss, t.size)
-            log_ratio = line.log_ratio_of(phase, t, spacing)
-            share = -large * np.exp(-log_ratio - line.log_mgf_of(phase))
-            exponent += steps * complex_log1p(share)
-            log_m += steps * log_ratio
-            larger = np.maximum(np.abs(1 + share), 1.0)  # max(|M|, |M − M_l|)/|M|
-            apart += steps * np.abs(share) / larger
-            error = 2 * line.step_rounding[phase] * np.abs(c + 1j * t) + 4 * line.cut[phase]
-            relative_error += steps * np.logaddexp(0.0, np.log(error + TINY) - log_ratio.real - np.log(larger))
-        near = exponent.real < 30
-        smaller = np.where(near, 0.0, log_m + exponent)
-        values = np.where(
-            near, -np.expm1(np.where(near, exponent, 0.0)) * np.exp(log_m), np.exp(log_m) - np.exp(smaller)
-        )
-        larger_power = log_m.real + np.maximum(exponent.real, 0.0)
-        with np.errstate(over="ignore"):  # |Π(1 + x)^T − 1|: all orders of the errors x
-            grown = np.exp(larger_power) * np.expm1(np.minimum(relative_error, 1.0))
-            changed = np.where(relative_error < 1, grown, np.exp(larger_power + relative_error))
-        return values, np.minimum(apart, 2.0) * changed
-
-    def severed(self, c: float) -> float:
-        """Bound on what the end of the nodes does to M_l, relative to M_l(c): twice the last summand."""
-        ends = []
-        for split in self.splits:
-            _, log_weight, loss = split.real
-            ends.append(log_weight[-1] + c * loss[-1] - math.log(float(split.rest(np.array([c]))[0]) + TINY))
-        return 2 * math.exp(min(max(ends), 0.0))
-
-    def noise(self, c: float, w: FloatArray, growth: float) -> FloatArray:
-        """Bound on the rounding of Σ T·log1p(−M_l/M) carried into D·e^{−growth}, by perturbing every term of M_l."""
-        total = np.zeros_like(w)
-        for split, steps in zip(self.splits, self.loss.steps, strict=True):
-            _, log_weight, loss = split.real
-            u, sigma = split._real_u, split.sigma
-            size = np.exp(np.minimum(c * loss + log_weight, 600.0))
-            plain = size @ (64 + u**2)
-            posterior = -np.expm1(math.log1p(-split.rate) - loss)
-            turned = size @ (4 * np.abs(loss) + 4 * posterior * (np.abs(u) / sigma + 1 / sigma**2))
-            total += steps * (plain + w * turned) / math.exp(float(split.small(np.array([c]))[0]))
-        return 120 * EPS * total * math.exp(min(float(self.small(np.array([c]))[0]) - growth, 600.0))
-
-    def judged(self, threshold: float) -> Judged:
-        """Real transforms for thresholds near this one."""
-        scale = max(15 * float(self.loss.noise.max()) + 5, 60 / threshold)
-        points = 1 + np.geomspace(0.02, scale, _POINTS)
-        log_d = self.remainder(points)
-        height = log_d - points * threshold - np.log(points * (points - 1))
-        return Judged(points, log_d, np.where(np.isfinite(height), height, np.inf))
-
-    def plan(self, judged: Judged, threshold: float, tolerance: float, most_nodes: int) -> JumpPlan:
-        """Choose a line for D, its period and its number of nodes.
-
-        Raises
-        ------
-        TooSlowError
-            If there is no saddle point, or more than ``most_nodes`` nodes would be needed.
-        """
-        points, log_d, best = judged.points, judged.log_d, judged.best
-        if not judged.inside:
-            raise TooSlowError("no saddle point")
-        while (
-            not max(float(self.loss.steps.sum()) * self.whole.edge(points[best]), self.severed(points[best])) < MOST_CUT
-        ):
-            best -= 1  # beside the saddle point the integrand is larger, but less of it lies beyond the windows
-            if best == 0 or judged.height[best] > judged.height[judged.best] + _BESIDE:
-                raise TooSlowError("outcomes beyond the windows would matter")
-        c, growth = float(points[best]), float(log_d[best])
-        fine = np.isfinite(log_d)
-        chernoff = np.stack([points - c, log_d - growth])[:, fine & (points != c)]
-        width = math.sqrt(max(_curvature(points, log_d, best), 1e-300))
-        target = math.log(tolerance) - math.log(c * max(1.0, c - 1))
-        period = period_for(chernoff, threshold, width, target)
-        h = 2 * math.pi / period
-        edges = np.geomspace(h, 1e9 * h, 400)
-        envelope = np.exp(np.minimum(self.decay(c, edges) - growth, 600.0))
-        terms = envelope[:-1] * (np.diff(edges) + h) / edges[:-1]
-        # beyond, every e^{−t·Im L} falls by its least rate at least, and Π(1 + b)^T − 1 with it: it is convex, 0 at 0
-        least = min(float(split.large[1].imag.min()) for split in self.splits)
-        last = envelope[-1] * (1 / least + h) / edges[-1] if least > 0 else math.inf
-        remaining = (np.concatenate([np.cumsum(terms[::-1])[::-1], [0.0]]) + last) / math.pi
-        below = np.flatnonzero(remaining < math.exp(target))
-        if not below.size or not edges[below[0]] <= most_nodes * h:
-            raise TooSlowError("the transform decays slowly")
-        count = math.ceil(edges[below[0]] / h) + 1
-        return JumpPlan(self, c, growth, chernoff, width, period, count, float(remaining[below[0]]))
-
-
-@dataclass(frozen=True, eq=False)
-class JumpPlan:
-    """A line for D: what it takes to lay it."""
-
-    jumps: Jumps
-    c: float
-    growth: float
-    chernoff: FloatArray
-    width: float
-    period: float
-    count: int
-    remaining: float
-
-    @property
-    def work(self) -> float:
-        """About how many terms have to be summed to lay it."""
-        return self.count * sum(split.size for split in self.jumps.splits) + 2e3 * self.jumps.loss.steps.size
-
-    def contour(self, threshold: float) -> Contour:
-        """Lay it."""
-        c, growth, jumps = self.c, self.growth, self.jumps
-        h = 2 * math.pi / self.period
-        t: FloatArray = h * np.arange(self.count, dtype=np.float64)
-        line = jumps.whole.line(c, float(t[-1]))
-        w = c + 1j * t
-        weight = np.full(self.count, 2.0 / self.period)
-        weight[0] /= 2
-        values, transform_error = jumps.transform(line, t, growth)
-        poles = np.stack([1 / w, 1 / (w - 1), 1 / (w * (w - 1)), w**0, w**0], axis=1)
-        coefficients = (weight * values)[:, None] * poles
-        sizes = np.abs(coefficients)
-        noise = jumps.noise(c, np.abs(w), growth)
-        relative = 2 * jumps.severed(c) + jumps.loss.randomized_response_rounding * np.abs(w) + 64 * EPS
-        rounding = sizes.T @ relative + np.abs(poles).T @ (weight * (transform_error + noise))
-        truncation = np.array([self.remaining] * 3 + [0.0, 0.0])
-        return Contour(
-            "right", c, threshold, self.width, growth, self.period, t, coefficients, self.chernoff, truncation,
-            rounding, 4 * EPS * (sizes.T @ t), jumps.whole.dropped,
-        )  # fmt: skip
-
-
-@dataclass(frozen=True, eq=False)
-class Judged:
-    """log D(θ) at real points, and the logarithm of the hockey stick's integrand: it is least at the saddle point."""
-
-    points: FloatArray
-    log_d: FloatArray
-    height: FloatArray
-
-    @property
-    def best(self) -> int:
-        """Where the saddle point is."""
-        return int(np.argmin(self.height))
-
-    @property
-    def inside(self) -> bool:
-        """Whether it is surrounded by points."""
-        return 0 < self.best < self.points.size - 1 and math.isfinite(self.height[self.best + 1])
-
-    @property
-    def size(self) -> float:
-        """Logarithm of the integrand for out(L > ℓ) there."""
-        return float(self.height[self.best] + np.log(self.points[self.best] - 1))
-
-    def bound(self, threshold: float) -> tuple[float, float, float]:
-        """θ and log D(θ) of Chernoff's best bound on the mass above a threshold under "in", and the bound's log."""
-        chernoff = np.where(np.isfinite(self.log_d), self.log_d - (self.points - 1) * threshold, np.inf)
-        k = int(np.argmin(chernoff))
-        return float(self.points[k]), float(self.log_d[k]), float(chernoff[k])
 
 
 class Work:
@@ -389,7 +99,7 @@ class Ladder:
     work: Work = field(default_factory=lambda: Work(math.inf))
 
     def _judged(self, jumps: Jumps) -> Judged:
-        self.work.spend(sum(2 * _POINTS * split.size for split in jumps.splits))
+        self.work.spend(sum(2 * POINTS * split.size for split in jumps.splits))
         return jumps.judged(self.threshold)
 
     def lowest(self) -> list[FloatArray]:
@@ -414,7 +124,7 @@ class Ladder:
         size = self._judged(first).size
         (theta, log_bulk), bulk = self._bulk(first)
         settled = bulk < size + math.log(self.tolerance)
-        width = np.hypot(1.0, _widths(self.loss))
+        width = np.hypot(1.0, widths(self.loss))
         for top in _TOPS:
             out, hit = ndtr(-top / width), ndtr((1 / self.loss.noise - top) / width)
             inside = (1 - self.loss.rate) * out + self.loss.rate * hit
@@ -427,7 +137,7 @@ class Ladder:
         if settled:
             bounded.append((theta, log_bulk))
         else:
-            bulk_law = self.loss.windowed(low, _widths(self.loss))
+            bulk_law = self.loss.windowed(low, widths(self.loss))
             plan = Plan.of(bulk_law, "right", self.threshold, self.tolerance)
             self.work.spend(plan.work / _QUICKER)
             lines.append(plan.contour(self.most_nodes, _QUICKER * self.work.left))
@@ -484,32 +194,3 @@ class Ladder:
         sigma, rate = self.loss.noise, self.loss.rate
         odds = np.log1p(math.expm1(min(level, 600.0)) / rate)
         return sigma * np.maximum(odds, level - 1) + 0.5 / sigma  # the maximum only matters far out
-
-
-def _width(sigma: float) -> float:
-    return min(0.5 * sigma, 0.7) / 3
-
-
-def _widths(loss: PrivacyLoss) -> FloatArray:
-    return np.array([_width(float(sigma)) for sigma in loss.noise])
-
-
-def _curvature(points: FloatArray, values: FloatArray, k: int) -> float:
-    a, b, c = points[k - 1 : k + 2]
-    x, y, z = values[k - 1 : k + 2]
-    return float(2 * (x / ((a - b) * (a - c)) + y / ((b - a) * (b - c)) + z / ((c - a) * (c - b))))
-
-
-def _even_sums(weight: ComplexArray, turn: ComplexArray, count: int) -> ComplexArray:
-    """Σ weight·e^{ikx} for k = 0, …, count − 1, with k = Ba + b from two short tables."""
-    length = math.isqrt(count - 1) + 1
-    near = np.exp(1j * np.multiply.outer(np.arange(length), turn))
-    far = np.exp(1j * length * np.multiply.outer(np.arange(-(-count // length)), turn))
-    sums: ComplexArray = ((far * weight) @ near.T).ravel()[:count]
-    return sums
-
-
-def _sum_of_exp(exponent: FloatArray) -> FloatArray:
-    """Row sums of exponentials, ∞ where they would overflow: an unknown transform must never look small."""
-    sums: FloatArray = np.exp(np.minimum(exponent, 600.0)).sum(axis=1)
-    return np.where(exponent.max(axis=1) < 600, sums, np.inf)

@@ -1,0 +1,432 @@
+"""Trade-offs by transform inversion alone: lines are laid where they are needed, and kept."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable._check import FloatArray
+from deniable.accounting.engines.even_prior import EvenPrior, advantage_bracket
+from deniable.accounting.engines.inversion import ROUNDING_OF_K, Region
+from deniable.accounting.engines.likelihood import (
+    LikelihoodRatioTradeoff,
+    Tails,
+    dual_from,
+    hockey_stick_from,
+    trivial_hockey_stick,
+)
+from deniable.accounting.lines import Cell, Effort, Way
+from deniable.accounting.loss import EPS, PrivacyLoss
+from deniable.accounting.renyi import loss_divergence
+from deniable.accounting.transform.nodes import TooSlowError
+from deniable.curves import AnyDirection, Charged, Direction, Question
+
+_REGIONS: tuple[Region, ...] = ("left", "middle", "right")
+_NEGLIGIBLE = 1e-30  # hockey sticks below this need no relative accuracy
+_FAIR = 5e-8  # relative errors that are not worth a second line
+_ROUGH, SKETCHED = 1e-2, 1e-3  # relative errors at which no further line is laid: in searches, for pictures
+_APART = 4.0  # cells are so many spreads wide near the middle, and
+_SCALE = 10.0  # so many times a tenth of their distance from it further out
+_WORTH = 0.1  # of the error here must that of the middle of a cell be at most for a nearer line to be laid
+_LEVELS = 5  # times that cells are halved where the law is narrow
+_MOST_KEPT = 1 << 20  # nodes of all lines kept, 160 bytes each
+# the fields of Tails that belong together: an error, and what it is the error of
+_FIELDS_OF = {
+    "out_error": ("out_above", "out_below", "out_density"),
+    "in_error": ("in_above", "in_below", "in_density"),
+    "hockey_stick_error": ("hockey_stick",),
+    "dual_error": ("dual",),
+}
+_QUANTITY = {"out_error": 0, "in_error": 1, "hockey_stick_error": 2, "dual_error": 2}  # see Contour
+_ROWS = list(Tails.__dataclass_fields__)
+_ERROR_OF = {name: error for error, names in _FIELDS_OF.items() for name in names}
+_PARTS = tuple((_ROWS.index(error), tuple(_ROWS.index(name) for name in names)) for error, names in _FIELDS_OF.items())
+
+
+@dataclass(frozen=True)
+class InvertedTradeoff(LikelihoodRatioTradeoff):
+    """Exact composition up to a stated error: every bound is a transform inversion ± its error bound.
+
+    Lines are laid where they are needed and kept, so that a whole curve or a search over ε costs a few of them. Where
+    none converges the bracket is trivial, not wrong.
+
+    Attributes
+    ----------
+    loss
+        The composed privacy loss.
+    tolerance
+        Truncation and aliasing error aimed at, relative to the natural size of the integrand.
+    effort
+        How much one line may take.
+    good
+        Relative error at which no further line is laid.
+    """
+
+    loss: PrivacyLoss
+    tolerance: float = 1e-13
+    effort: Effort = field(default_factory=Effort)
+    good: float = 1e-8
+    method: str = field(default="transform inversion", kw_only=True)
+    _cells: dict[tuple[int, int], Cell] = field(default_factory=dict, repr=False, compare=False)
+
+    def _largest_log_ratio(self, direction: Direction) -> float:
+        return self.loss.highest if direction == "add" else -self.loss.lowest
+
+    def _renyi(self, order: FloatArray, direction: Direction) -> FloatArray:
+        return loss_divergence(self.loss, order, direction)
+
+    @cached_property
+    def _even(self) -> EvenPrior:
+        """Bracket of the advantage at prior ½, and what was charged."""
+        return advantage_bracket(self.loss)
+
+    def _hockey_stick_bracket(self, log_gamma: FloatArray, direction: Direction) -> tuple[FloatArray, FloatArray]:
+        even = log_gamma == 0
+        if even.any():
+            try:
+                low, high = (np.where(even, bound, np.nan) for bound in self._even[:2])
+                if not even.all():
+                    low[~even], high[~even] = self._hockey_stick_bracket(log_gamma[~even], direction)
+                return low, high
+            except TooSlowError:
+                pass
+        try:
+            low, high = super()._hockey_stick_bracket(log_gamma, direction)
+        except TooSlowError:
+            low, high = trivial_hockey_stick(log_gamma)[0], np.ones_like(log_gamma)
+        return low, high
+
+    def _roc_bracket(self, fpr: FloatArray, direction: Direction) -> tuple[FloatArray, FloatArray]:
+        try:
+            return super()._roc_bracket(fpr, direction)
+        except TooSlowError:
+            return fpr.copy(), np.ones_like(fpr)
+
+    @cached_property
+    def _landmarks(self) -> tuple[float, float, float, float]:
+        """K′ at 0, ½ and 1 (the losses at which the saddle point crosses a pole) and √K″(½)."""
+        low, middle, high = (self.loss.truncation.cumulants(c) for c in (0.0, 0.5, 1.0))
+        return low[1], middle[1], high[1], float(np.sqrt(middle[2]))
+
+    def _ways(self, threshold: float) -> tuple[Way, ...]:
+        """Regions to try for a threshold, the best first, and where to try bulk and jumps apart."""
+        at_zero, _, at_one, spread = self._landmarks
+        if threshold >= at_one:  # if the right line is slow the left one is not, and may be all that is needed
+            return ("right", "left", "jumps", "middle")
+        if threshold <= at_zero:
+            return ("left", "middle", "right")
+        # in between, the left line is the cheapest: rare large losses, which make the others slow, are damped there
+        return ("middle", "left", "right") if spread > 2.5 else ("left", "middle", "right")
+
+    def _cell_of(self, threshold: FloatArray, level: int) -> NDArray[np.int64]:
+        """Number of the cell in which each threshold lies: cells are the wider, the further from the middle.
+
+        They depend on the mechanism alone, not on what was asked before, and so do the lines laid in them: equal
+        questions have equal answers whatever their order.
+        """
+        _, middle, _, spread = self._landmarks
+        place = _SCALE * np.arcsinh((threshold - middle) / (_SCALE * spread))
+        if math.isfinite(self.loss.lowest):  # left of the middle by ratios of the distance to the infimum
+            room = middle - self.loss.lowest
+            fall = np.log(np.maximum(threshold - self.loss.lowest, 1e-300 * room) / room)
+            place = np.where(threshold < middle, fall * max(room / spread, _APART), place)
+        number: NDArray[np.int64] = np.round(place * (2**level / _APART)).astype(np.int64)
+        return number
+
+    def _design(self, number: int, level: int) -> float:
+        """The threshold in the middle of a cell."""
+        _, middle, _, spread = self._landmarks
+        place = number * (_APART / 2**level)
+        if place < 0 and math.isfinite(self.loss.lowest):
+            room = middle - self.loss.lowest
+            return self.loss.lowest + room * math.exp(place / max(room / spread, _APART))
+        return middle + _SCALE * spread * math.sinh(place / _SCALE)
+
+    def _cell(self, number: int, level: int) -> Cell:
+        known = self._cells.get((level, number))
+        if known is None:
+            if sum(cell.size for cell in self._cells.values()) > _MOST_KEPT:
+                self._cells.clear()  # they can be laid again
+            design = self._design(number, level)
+            known = Cell(self.loss, design, self._ways(design), self.tolerance, self.effort)
+            self._cells[level, number] = known
+        return known
+
+    def _tails(self, threshold: FloatArray, wanted: str = "hockey_stick", good: float = 0.0) -> Tails:
+        """Tails at thresholds, from lines near enough for the ``wanted`` field to be ``good``, or as good as asked."""
+        good = max(good, self.good)
+        rows = Tails.below(threshold, np.ones_like(threshold), np.ones_like(threshold)).stacked()
+        inside = (threshold > self.loss.lowest) & (threshold < self.loss.highest)
+        rows[:, ~inside] = _certain(threshold[~inside], self.loss.lowest).stacked()
+        value_row, error_row = _ROWS.index(wanted), _ROWS.index(_ERROR_OF[wanted])
+        if wanted in ("hockey_stick", "dual") and inside.any():  # no lines for what Chernoff's bound settles
+            _merge(rows, np.flatnonzero(inside), self._chernoff(threshold[inside]).stacked())
+        poor = self._poor(rows[value_row], rows[error_row], wanted, good) & inside
+        for level in range(_LEVELS):
+            places = np.flatnonzero(poor)
+            numbers = self._cell_of(threshold[places], level)
+            apart = np.zeros(threshold.shape, dtype=np.bool_)
+            for number in np.unique(numbers):
+                mine = places[numbers == number]
+                cell = self._cell(int(number), level)
+                apart[mine] = self._evaluate(cell, threshold, mine, rows, (value_row, error_row), wanted, good)
+            poor = self._poor(rows[value_row], rows[error_row], wanted, max(good, _FAIR)) & apart
+            if not poor.any():
+                break
+        vague = np.flatnonzero(inside & (rows[error_row] > 1e-2 * np.abs(rows[value_row])))
+        if vague.size and wanted not in ("hockey_stick", "dual"):
+            _merge(rows, vague, self._chernoff(threshold[vague]).stacked())
+        return Tails(*rows)
+
+    def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
+        """Which line, or else which bound, has the error with which the bracket was made."""
+        if question == "hockey stick":
+            if at == 0:
+                try:
+                    even = self._even
+                    return Charged(f"{self.method}, one sum on the line Re w = 1/2", "", *even[2:])
+                except TooSlowError:
+                    pass
+            threshold, scale = (at, 1.0) if direction == "add" else (-at, math.exp(min(at, 709.0)))
+            wanted = "hockey_stick" if direction == "add" else "dual"
+            return self._source(threshold, wanted, self._tails(np.array([threshold]), wanted)).scaled(scale)
+        tails = self._tests(np.array([at]), direction)
+        threshold = float(tails.threshold[0])
+        rate, tpr = ("out_above", "in_above") if direction == "add" else ("in_below", "out_below")
+        hit, false = self._source(threshold, tpr, tails), self._source(threshold, rate, tails)
+        false = false.scaled(math.exp(min(threshold if direction == "add" else -threshold, 709.0)))
+        return hit._replace(
+            aliasing=hit.aliasing + false.aliasing,
+            truncation=hit.truncation + false.truncation,
+            rounding=hit.rounding + false.rounding,
+        )
+
+    def _source(self, threshold: float, wanted: str, tails: Tails) -> Charged:
+        """The line among those that were laid whose error this is, and its charges."""
+        if not self.loss.lowest < threshold < self.loss.highest:
+            return Charged("range of the loss", exact=True)
+        name = _ERROR_OF[wanted]
+        error, at = float(getattr(tails, name)[0]), np.array([threshold])
+        for level in range(_LEVELS):
+            cell = self._cells.get((level, int(self._cell_of(at, level)[0])))
+            for line in cell.laid if cell is not None else ():
+                if float(getattr(line.tails(at), name)[0]) == error:
+                    aliasing, truncation = line.charged(threshold, _QUANTITY[name])
+                    engine = self.method + (", rare large steps apart" if line.besides or line.bounded else "")
+                    return Charged(engine, "", aliasing, truncation, max(error - aliasing - truncation, 0.0))
+        return Charged("Chernoff's bound")
+
+    def _poor(self, value: FloatArray, error: FloatArray, wanted: str, good: float) -> NDArray[np.bool_]:
+        """Whether an error is too large."""
+        least = _NEGLIGIBLE if wanted in ("hockey_stick", "dual") else 1e-300
+        poor: NDArray[np.bool_] = ~(error <= np.maximum(good * np.abs(value), least))
+        return poor
+
+    def _evaluate(
+        self,
+        cell: Cell,
+        threshold: FloatArray,
+        places: NDArray[np.intp],
+        rows: FloatArray,
+        value_and_error: tuple[int, int],
+        wanted: str,
+        good: float,
+    ) -> NDArray[np.bool_]:
+        """Evaluate thresholds on a cell's lines until they are good enough; say where a line nearer by may be better.
+
+        It may if the threshold lies far from the middle of the cell, where these lines have a much smaller error.
+        """
+        value_row, error_row = value_and_error
+        open_, width = places, math.inf
+        middle = np.full((rows.shape[0], 1), np.inf)
+        for k in range(len(_REGIONS)):
+            line = cell.line(k)
+            if line is None:
+                break
+            width = min(width, line.width)
+            _merge(rows, open_, line.tails(threshold[open_]).stacked())
+            still = self._poor(rows[value_row, open_], rows[error_row, open_], wanted, max(good, _FAIR))
+            open_ = open_[still]
+            if not open_.size:
+                break
+            _merge(middle, np.zeros(1, dtype=np.intp), line.tails(np.array([cell.design])).stacked())
+        far = np.abs(threshold[places] - cell.design) > 0.3 * width
+        with np.errstate(invalid="ignore", divide="ignore"):
+            here = rows[error_row, places] / np.abs(rows[value_row, places])
+            there = middle[error_row] / np.abs(middle[value_row])
+        better: NDArray[np.bool_] = far & ~(there > _WORTH * here)
+        return better
+
+    def _chernoff(self, threshold: FloatArray) -> Tails:
+        """What is known without a line, from Chernoff's bound on either side of the middle.
+
+        Above: out(L > ℓ) ≤ e^{K(θ) − θℓ} and in(L > ℓ) ≤ e^{K(θ) − (θ − 1)ℓ} for θ ≥ 1. Below: the same expressions
+        bound out(L ≤ ℓ) and in(L ≤ ℓ) for θ ≤ 0.
+        """
+        upper = Tails.below(threshold, *self._chernoff_pair(threshold, 0)).stacked()
+        lower = Tails.above(threshold, *self._chernoff_pair(threshold, 1)).stacked()
+        return Tails(*np.where(threshold > self._landmarks[1], upper, lower))
+
+    def _chernoff_pair(self, threshold: FloatArray, side: int) -> tuple[FloatArray, FloatArray]:
+        points, growth = self._witnesses[side]
+        # K is computed, so a little is charged for its rounding; at 0 and 1 it is known to be 0
+        slack = np.where((points == 0) | (points == 1), 0.0, ROUNDING_OF_K + 64 * EPS * np.abs(growth))
+        growth = np.where((points == 0) | (points == 1), 0.0, growth) + slack
+        exponent = growth - np.multiply.outer(threshold, points)
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            out, inside = np.exp(exponent.min(axis=1)), np.exp((exponent + threshold[:, None]).min(axis=1))
+        return np.nan_to_num(out, nan=1.0), np.nan_to_num(inside, nan=1.0)
+
+    def _hockey_stick_at_most(self, log_gamma: FloatArray, direction: Direction) -> FloatArray:
+        """Chernoff's bound on the hockey stick: that on the mass above γ in one order of the worlds or the other."""
+        pair = self._chernoff_pair(log_gamma, 0) if direction == "add" else self._chernoff_pair(-log_gamma, 1)
+        return np.minimum(pair[1 if direction == "add" else 0], 1.0)
+
+    def _epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
+        """Chernoff's bound solved for ε, corrected as at a saddle point and by Newton's method on rough lines."""
+        advantage = float(self._hockey_stick_bracket(np.zeros(1), "add")[1][0])
+        large = delta >= advantage
+        # 1 − γ ≤ H_γ ≤ 1 − γ·(1 − H_1) for γ ≤ 1, since H is convex
+        with np.errstate(divide="ignore"):
+            least = np.log1p(-np.minimum(delta, 1.0))
+            most = np.where(advantage < 1, least - np.log1p(-min(advantage, 1 - EPS)), 0.0)
+        near, step = np.where(large, (least + most) / 2, 0.0), np.where(large, (most - least) * 0.51, 1.0)
+        small = np.flatnonzero(~large)
+        if small.size:
+            near[small], step[small] = self._epsilon_above(delta[small], direction)
+        return np.where(np.isfinite(near), near, 0.0), np.where(np.isfinite(step), np.maximum(step, 1e-300), 1.0)
+
+    def _epsilon_above(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
+        ways: tuple[Direction, ...] = ("add", "remove") if direction == "both" else (direction,)
+        found = [self._epsilon_near_one(delta, way) for way in ways]
+        near = np.max([epsilon for epsilon, _ in found], axis=0)
+        step = np.max([moved for _, moved in found], axis=0)
+        return near, np.clip(4 * step, 1e-3 * self._landmarks[3], 0.1 * self._landmarks[3] + 0.02 * np.abs(near))
+
+    def _epsilon_near_one(self, delta: FloatArray, direction: Direction) -> tuple[FloatArray, FloatArray]:
+        side = 0 if direction == "add" else 1
+        points, growth = self._witnesses[side]
+        order, growth = np.abs(points[1:] - side), growth[1:]  # θ of the worlds in this order, above 1
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            bound = (growth - np.log(delta)[:, None]) / (order - 1)
+            best = np.argmin(np.where(np.isfinite(bound), bound, np.inf), axis=1)
+            c, epsilon = order[best], bound[np.arange(delta.size), best]
+            steep = np.gradient(np.gradient(growth, order), order)[best] if order.size > 2 else np.ones_like(c)
+            factor = np.log(c * (c - 1)) + np.log(2 * np.pi * steep) / 2
+            epsilon = np.nan_to_num(epsilon - np.nan_to_num(np.maximum(factor, 0.0), posinf=0.0) / (c - 1))
+            moved = np.full_like(epsilon, np.inf)
+            for _ in range(4):
+                known = self._tails(epsilon if side == 0 else -epsilon, "dual" if side else "hockey_stick", _ROUGH)
+                mass, hockey_stick = (known.in_below, known.dual) if side else (known.out_above, known.hockey_stick)
+                scale = np.exp(epsilon)
+                step = np.log(scale**side * hockey_stick / delta) * hockey_stick / (mass * scale ** (1 - side))
+                error = known.dual_error if side else known.hockey_stick_error
+                step = np.where(np.isfinite(step) & (error < 0.1 * hockey_stick), step, 0.0)
+                epsilon, moved = epsilon + step, np.where(step == 0, moved, np.abs(step))
+                if np.all(moved < 1e-2 * self._landmarks[3]):
+                    break
+        return epsilon, moved
+
+    @cached_property
+    def _witnesses(self) -> tuple[tuple[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]:
+        """Points θ ≥ 1 with K(θ), up to where the rarest outcomes dominate, and points θ ≤ 0."""
+        loss, spread = self.loss, self._landmarks[3]
+        last = 40 / max(spread, 1e-150)  # squares of rates below that underflow
+        left = -np.concatenate([[0.0], np.geomspace(1e-3, 1e3, 60) * last])
+        if loss.steps.size:
+            sigma = float(loss.noise.min())
+            last = min(last, 2 * sigma**2 * (40 - 2 * math.log(float(loss.rate.min()))), 1000 * sigma) + 3
+        right = 1 + np.concatenate([[0.0], np.geomspace(min(1e-3, last), last, 40)])
+        return loss.log_mgf_known(right), loss.log_mgf_known(left)
+
+    def _tests(self, alpha: FloatArray, direction: Direction) -> Tails:
+        return self._tails(self._thresholds(alpha, direction), "out_above" if direction == "add" else "in_below")
+
+    def _thresholds(self, alpha: FloatArray, direction: Direction) -> FloatArray:
+        """Newton's method on the log-odds, started from a ladder of thresholds that covers all rates."""
+        wanted = "out_above" if direction == "add" else "in_below"
+        rising = direction == "remove"
+        sign = 1.0 if rising else -1.0
+        target = np.log(alpha) - np.log1p(-alpha)
+        knots = [self._landmarks[2 if rising else 0]]
+        odds = [self._log_odds(np.array(knots), direction, wanted)[0]]
+        for up in (True, False):  # widen until every rate is covered
+            end, step = (-1 if up else 0), self._width_near(knots[0])
+            goal = float(target.max() if up == rising else target.min())
+            edge = self.loss.highest if up else self.loss.lowest
+            for _ in range(60):
+                if (odds[end] >= goal if up == rising else odds[end] <= goal) or step < 1e-6 * self._landmarks[3]:
+                    break
+                new = knots[end] + (step if up else -step)
+                if math.isfinite(edge) and abs(new - knots[end]) > 0.7 * abs(edge - knots[end]):
+                    new = edge + 0.3 * (knots[end] - edge)
+                found = float(self._log_odds(np.array([new]), direction, wanted)[0])
+                if not np.isfinite(found):  # lost in the error: nearer
+                    step *= 0.4
+                    continue
+                place = len(knots) if up else 0
+                knots.insert(place, new)
+                odds.insert(place, found)
+                step *= 1.4
+        known = np.isfinite(odds)
+        x, y = np.array(knots)[known], sign * np.array(odds)[known]
+        if x.size == 0:
+            return np.full(alpha.shape, knots[0])
+        above = np.clip(np.searchsorted(y, sign * target), 1, max(x.size - 1, 1))
+        floor, ceiling = x[above - 1], x[np.minimum(above, x.size - 1)]
+        guess: FloatArray = np.interp(sign * target, y, x)
+        for attempt in range(12):
+            good = _ROUGH if attempt < 3 else self.good
+            tails = self._tails(guess, wanted, good)
+            gap = target - tails.log_odds(direction)
+            floor, ceiling = np.where(sign * gap > 0, guess, floor), np.where(sign * gap < 0, guess, ceiling)
+            with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+                newton = guess + gap / tails.test(direction)[5]
+            usable = np.isfinite(newton) & (newton >= floor) & (newton <= ceiling)
+            moved = np.where(usable, newton, (floor + ceiling) / 2)
+            moved = np.where(np.isfinite(gap), moved, guess)
+            if good == self.good and np.all(np.abs(gap) < 1e-7, where=np.isfinite(gap)):
+                return guess
+            guess = moved
+        return guess
+
+    def _log_odds(self, threshold: FloatArray, direction: Direction, wanted: str) -> FloatArray:
+        return self._tails(threshold, wanted, _ROUGH).log_odds(direction)
+
+    def _width_near(self, threshold: float) -> float:
+        line = self._cell(int(self._cell_of(np.array(threshold), 0)), 0).line(0)
+        return line.width if line is not None else self._landmarks[3]
+
+
+def _merge(rows: FloatArray, places: NDArray[np.intp], found: FloatArray) -> None:
+    """Replace rows at some thresholds by others wherever their errors are smaller, each quantity by itself."""
+    for error, others in _PARTS:
+        better = found[error] < rows[error, places]
+        rows[np.ix_((error, *others), places[better])] = found[(error, *others), :][:, better]
+
+
+def _certain(threshold: FloatArray, lowest: float) -> Tails:
+    """Tails beyond the range of the loss: everything lies on one side."""
+    above = (threshold <= lowest).astype(np.float64)
+    zero = np.zeros_like(above)
+    hockey_stick, hockey_stick_error = (np.where(above > 0, x, 0.0) for x in hockey_stick_from(zero, zero, threshold))
+    dual, dual_error = (np.where(above > 0, 0.0, x) for x in dual_from(zero, zero, threshold))
+    return Tails(
+        threshold,
+        above,
+        1 - above,
+        zero,
+        zero,
+        above,
+        1 - above,
+        zero,
+        zero,
+        hockey_stick,
+        dual,
+        hockey_stick_error,
+        dual_error,
+    )
