@@ -19,6 +19,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.fft import irfft, next_fast_len, rfft
 
 from deniable._check import FloatArray
@@ -30,9 +31,17 @@ from deniable.accounting.transform.nodes import TooSlowError
 from deniable.curves import Direction, Side
 
 _BEYOND = 44.0  # −log of the tilted mass that a window leaves out on either side: far below rounding
-_MOST_CELLS = 1 << 21  # of one law
-_MOST_OF_ONE = 1 << 20  # of one step
+_WINDOW = 2  # times as many cells of any law, or cells are made coarser,
+_ATTEMPTS = 6  # so often
+_OF_ONE = 2  # times as many cells of one step
+_MOST_PEAKS, _FEWEST_PEAKS = 128, 8  # entries of a law that are convolved one by one
+_ADDED = 1 << 24  # cells added for them
+_EVEN = 8.0  # √length·‖law‖₂ of laws that are spread out, about
 _MOST_PARTS = 64  # of the least lattice, in a search for a common one
+
+
+class _WindowError(TooSlowError):
+    """A law is too wide for its cells."""
 
 
 class Counted(NamedTuple):
@@ -49,6 +58,7 @@ class _Tilt:
     most: int  # the largest count: the law of one step may be that many times narrower, squared
     direction: Direction
     side: Side
+    room: int  # cells that one law may have
 
     @property
     def own(self) -> float:
@@ -117,9 +127,18 @@ def composed(
     """
     own = c if direction == "add" else 1 - c
     spacing, exact = _spacing(parts, own, extent, points)
-    most = max(part.times for part in parts)
     # where nothing is split one law serves both sides
-    tilt = _Tilt(c, width, most, direction, "upper" if exact else side)
+    shown: Side = "upper" if exact else side
+    tilt = _Tilt(c, width, max((part.times for part in parts), default=1), direction, shown, _WINDOW * points)
+    for attempt in range(1 if exact else _ATTEMPTS):
+        try:
+            return _sum(parts, tilt, spacing * 2**attempt, exact)
+        except _WindowError:
+            continue
+    raise TooSlowError("the laws of some of the steps are too wide")
+
+
+def _sum(parts: Sequence[Counted], tilt: _Tilt, spacing: float, exact: bool) -> Composed:
     total: Law | None = None
     lost = 0.0
     for part in parts:
@@ -193,7 +212,7 @@ def _spacing(parts: Sequence[Counted], tilt: float, extent: float, points: int) 
         return unit, True
     # one step's cells, too, must not be too many
     longest = max((high - low) * 2 ** _levels(part) for part in parts for low, high in [part.step.range(tilt)])
-    wanted = max(extent / points, longest / _MOST_OF_ONE)
+    wanted = max(extent / points, longest / (_OF_ONE * points))
     return (unit / math.ceil(unit / wanted), False) if unit > wanted else (wanted, False)
 
 
@@ -266,17 +285,50 @@ def _convolved(a: Law, b: Law, tilt: _Tilt) -> Law:
     places = (ends - origin) / a.spacing - start
     low, high = max(math.floor(places[0]), 0), min(math.ceil(places[1]), whole - 1)
     size = high - low + 1
-    if not 0 < size < 4 * _MOST_CELLS:
-        raise TooSlowError(f"a window of {size} cells")
+    if not 0 < size <= tilt.room:
+        raise _WindowError(f"a window of {size} cells")
     length = next_fast_len(size, real=True)
-    first = rfft(_folded(a.weight, length), length)
-    second = first if a is b else rfft(_folded(b.weight, length), length)
-    found = np.maximum(irfft(first * second, length), 0.0)
-    kept = np.roll(found, -(low % length), axis=1)[:, :size]
-    norm = [float(np.max(np.linalg.norm(x, axis=1))) for x in (a.weight, b.weight, found)]
-    rounding = 4 * EPS * math.log2(2 * length) * math.sqrt(length) * sum(norm)
+    # an FFT's error is that of its largest entries: atoms and narrow bodies are shifted and added instead
+    peaks, smooth = _without_peaks(a.weight, length)
+    others, rest = (peaks, smooth) if a is b else _without_peaks(b.weight, length)
+    first = rfft(_folded(smooth, length), length)
+    second = first if a is b else rfft(_folded(rest, length), length)
+    np.multiply(first, second, out=first)
+    found = irfft(first, length)
+    del first, second
+    np.maximum(found, 0.0, out=found)
+    norm = [float(np.max(np.linalg.norm(x, axis=1))) for x in (smooth, rest, found)]
+    cut = low % length
+    kept = np.concatenate([found[:, cut : cut + size], found[:, : max(cut + size - length, 0)]], axis=1)
+    del found
+    for place in peaks:
+        _add(kept, b.weight, a.weight[:, place], int(place) - low)
+    for place in others:
+        _add(kept, smooth, b.weight[:, place], int(place) - low)
+    rounding = 4 * EPS * (math.log2(2 * length) * math.sqrt(length) * sum(norm) + peaks.size + others.size)
     error = a.error + b.error + a.error * b.error + 4 * math.exp(-_BEYOND) + rounding
     return Law(origin, start + low, a.spacing, kept, log_size, moments, error)
+
+
+def _without_peaks(weight: FloatArray, length: int) -> tuple[NDArray[np.intp], FloatArray]:
+    """Places of the few entries that hold most of a law's Euclidean norm, if any do, and the law without them."""
+    none = np.zeros(0, dtype=np.intp)
+    largest = weight.max(axis=0)
+    most = min(max(_ADDED // largest.size, _FEWEST_PEAKS), _MOST_PEAKS)
+    if not math.sqrt(length) * float(np.linalg.norm(largest)) > _EVEN or largest.size <= most:
+        return none, weight
+    places = np.argpartition(largest, -most)[-most:]
+    places = places[largest[places] > _EVEN / length]
+    smooth = weight.copy()
+    smooth[:, places] = 0.0
+    return places, smooth
+
+
+def _add(total: FloatArray, weight: FloatArray, factor: FloatArray, shift: int) -> None:
+    """Add a law times a factor a row, moved by so many places; what falls outside is left out."""
+    start, stop = max(shift, 0), min(shift + weight.shape[1], total.shape[1])
+    if start < stop:
+        total[:, start:stop] += factor[:, None] * weight[:, start - shift : stop - shift]
 
 
 def _folded(weight: FloatArray, length: int) -> FloatArray:

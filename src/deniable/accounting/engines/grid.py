@@ -29,6 +29,9 @@ _STEEPEST = 1000.0  # tilts beyond, in units of the law's width, serve rates bel
 _EXTENT = 20.0  # widths of a law that its window has, about
 _TAIL = 0.05  # rates below are looked for in the tail
 _NEAR = 32  # lattice points around a threshold at which tests are tried
+_NARROWEST, _WIDEST = 0.02, 0.2  # cells of thresholds near a finite end, as shares of what remains
+_LAST = 1e-9  # of the law's half, from which thresholds count as its end
+_FIRST = 1e-3  # of the law's half, at which rates are looked for at the earliest
 _OFFSETS = np.array([0.01, 0.05, 0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0])
 _MANY_PHASES = 4  # up to which all points are used
 _MIRRORED: dict[Region, Region] = {"left": "right", "middle": "middle", "right": "left"}
@@ -74,7 +77,8 @@ class Lattice:
 
     def _rounding(self, decay: float) -> float:
         """Relative rounding of sums that remember 1/(decay·spacing) terms, each multiplied by a rounded factor."""
-        return 4 * EPS * min(self.above_out.size, 1 / max(abs(decay) * self.spacing, 1e-300))
+        most = 2 * _block(self.above_out.size)
+        return 4 * EPS * (min(most, 1 / max(abs(decay) * self.spacing, 1e-300)) + 8)
 
     def charged(self, index: float, log_gamma: float, engine: str) -> Charged:
         """What was charged at a lattice point on either law's tail, the out-law's times γ."""
@@ -211,14 +215,19 @@ class GridTradeoff(Tradeoff):
 
     def _test(self, alpha: float, direction: Direction, side: Side) -> tuple[Lattice, float]:
         """A lattice and its point near the threshold of the best test."""
-        threshold = self._start(direction, alpha)
+        threshold, end = self._start(direction, alpha), self._largest_log_ratio(direction)
+        if math.isfinite(end):
+            middle = self.loss.cumulants(0.5)[1]
+            threshold = min(threshold, end - _FIRST * abs(end - (middle if direction == "add" else -middle)))
         for _ in range(12):
             lattice = self._lattice(threshold, direction, side)
             index = _first_at_most(lattice, alpha)
             found = lattice.first + lattice.spacing * index
             if abs(found - threshold) < 2 * lattice.width and lattice is self._lattice(found, direction, side):
                 break
-            threshold = float(np.clip(found, threshold - 4 * lattice.width, threshold + 4 * lattice.width))
+            # near a finite end laws are narrow, and a window shows little: by multiples of what remains
+            step = max(4 * lattice.width, 7 * (end - threshold)) if math.isfinite(end) else 4 * lattice.width
+            threshold = float(np.clip(found, threshold - step, threshold + step))
         return lattice, index
 
     def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
@@ -264,15 +273,32 @@ class GridTradeoff(Tradeoff):
 
     def _lattice(self, threshold: float, direction: Direction, side: Side) -> Lattice:
         """The lattice laid for the middle of the threshold's cell: it does not depend on what was asked before."""
-        _, middle, variance = self.loss.cumulants(0.5)
-        spread, centre = 20 * math.sqrt(variance), middle if direction == "add" else -middle
-        design = centre + spread * math.sinh(round(5 * math.asinh((threshold - centre) / spread)) / 5)
+        design = self._design(threshold if direction == "add" else -threshold)
+        design = design if direction == "add" else -design
         key = direction, side, design
         if key not in self._lattices:
             while self._lattices and self._kept() > _MOST_KEPT - self.points:
                 del self._lattices[next(iter(self._lattices))]
             self._lattices[key] = self._composed(design, direction, side)
         return self._lattices[key]
+
+    def _design(self, threshold: float) -> float:
+        """The middle of the cell in which a loss lies: the wider, the further from the middle of the law and its ends.
+
+        Beyond half way to a finite end, cells are a share of what remains.
+        """
+        _, centre, variance = self.loss.cumulants(0.5)
+        spread, end = 20 * math.sqrt(variance), self.loss.highest if threshold > centre else self.loss.lowest
+        half = (end - centre) / 2
+        if half == 0:
+            return end
+        if not abs(threshold - centre) > abs(half):
+            place = round(5 * math.asinh((threshold - centre) / spread)) / 5
+            found = centre + spread * math.sinh(place)
+            return found if abs(found - centre) <= abs(half) else centre + half
+        share = min(max(spread / (5 * abs(half)), _NARROWEST), _WIDEST)
+        remaining = max((end - threshold) / half, _LAST)
+        return end - half * math.exp(share * round(math.log(remaining) / share))
 
     def _kept(self) -> int:
         return sum(lattice.above_out.size for lattice in self._lattices.values())
@@ -441,17 +467,32 @@ def _sums(tilted: FloatArray, region: Region, c: float, spacing: float) -> tuple
     Denominator: Σ w_j·e^{−c(v_j − v_k)} over j ≥ k (over j < k in the left region, where c < 0); numerator: the same
     with c − 1, over j ≥ k in the right region only. Every weight is then at most 1: nothing is amplified.
     """
-    from scipy.signal import lfilter
-
     def from_above(decay: float) -> FloatArray:
-        sums: FloatArray = lfilter([1.0], [1.0, -math.exp(-decay * spacing)], tilted[::-1])[::-1]
-        return sums
+        return _remembered(tilted[::-1], decay * spacing)[::-1]
 
     def from_below(decay: float) -> FloatArray:
-        factor = math.exp(-decay * spacing)
-        sums: FloatArray = lfilter([1.0], [1.0, -factor], tilted) * factor
+        sums = _remembered(tilted, decay * spacing) * math.exp(-decay * spacing)
         return np.concatenate([[0.0], sums[:-1]])
 
     out = from_below(-c) if region == "left" else from_above(c)
     inside = from_above(c - 1) if region == "right" else from_below(1 - c)
     return out, inside
+
+
+def _remembered(weight: FloatArray, decay: float) -> FloatArray:
+    """Return Σ w_j·e^{−decay·(k − j)} over j ≤ k, for every k, with rounding of about 2·√size terms.
+
+    Block by block, and what all blocks before have left.
+    """
+    from scipy.signal import lfilter
+
+    length = _block(weight.size)
+    blocks = np.pad(weight, (0, -weight.size % length)).reshape(-1, length)
+    inner: FloatArray = lfilter([1.0], [1.0, -math.exp(-decay)], blocks, axis=1)
+    before: FloatArray = lfilter([1.0], [1.0, -math.exp(-decay * length)], inner[:-1, -1])
+    inner[1:] += before[:, None] * np.exp(-decay * np.arange(1.0, length + 1))
+    return inner.ravel()[: weight.size]
+
+
+def _block(size: int) -> int:
+    return math.isqrt(size) + 1

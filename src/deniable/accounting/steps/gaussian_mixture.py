@@ -21,7 +21,7 @@ from deniable.accounting.steps.base import EPS, LossCells, Step, joined, tilted_
 from deniable.accounting.steps.normal_cells import normal_centres, normal_masses
 from deniable.accounting.transform.nodes import TooSlowError
 
-_DEEP = 90.0  # nats below the largest density at which a law ends
+_DEEP = 60.0  # nats below the largest density at which a law ends
 _MOST_TERMS = 1 << 16
 _LEAST = 1e-60  # weights below are left out, and charged
 _BLOCK = 1 << 14  # cells at a time

@@ -1,0 +1,68 @@
+"""Composition in cells of the loss: widths that were asked for, and rates near the end of a bounded loss."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import deniable as dn
+from deniable.accounting.engines.grid import _sums
+
+RATES = np.geomspace(1e-9, 0.5, 6)
+
+
+def test_a_bounded_loss_is_known_up_to_its_end():
+    # ten steps of ε = 1: above 10 − x nats lies little more than the atom of mass 2^−10·e^−10 = 4.4e-8 at 10
+    t = dn.tradeoff(dn.Laplace(1.0, steps=10))
+    low, high = (t.tpr(RATES, side=side) for side in ("lower", "upper"))
+    assert np.all(low <= high)
+    assert np.all(high - low <= 1e-6 * low)
+    assert low[0] <= math.exp(10) * 1e-9 <= high[0]  # within the atom
+    steep = math.exp(10) * RATES
+    assert np.all(high[1:] <= np.minimum(steep[1:], 1.0) * (1 + 1e-12))
+
+
+def test_rare_large_losses_are_bounded():
+    rate, distance, steps = 1e-4, 20.0, 100
+    t = dn.tradeoff(dn.Laplace(1 / distance, steps=steps, sample_rate=rate))
+    low, high = t.advantage(side="lower"), t.advantage()
+    # an attacker who is told which steps the record was in: 1 − (1 − q·TV)^T, TV = 1 − e^{−ε/2}
+    told = -math.expm1(steps * math.log1p(rate * math.expm1(-distance / 2)))
+    # and one who only asks whether any outcome lay beyond the middle: P(none)
+    asks = 1 - math.exp(-distance / 2) / 2
+    assert 0 < low <= high <= told
+    assert high - low <= 1e-8
+    out = asks**steps
+    inside = ((1 - rate) * asks + rate * (1 - asks)) ** steps
+    assert high >= out - inside
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "most"),
+    [(dn.Laplace(10.0, steps=1000), 1e-9), (dn.DiscreteGaussian(20, steps=1000), 2e-9)],
+)
+def test_widths_of_a_thousand_steps(mechanism, most):
+    t = dn.tradeoff(mechanism)
+    assert 0 <= t.advantage() - t.advantage(side="lower") <= most
+    low, high = (t.tpr(np.array([1e-9, 1e-3]), side=side) for side in ("lower", "upper"))
+    assert np.all(high - low <= 1e-6 * low)
+
+
+def test_patience_buys_width():
+    run = dn.SubsampledGaussian(1.0, 0.02, 30, records_per_person=2)
+    short, long = (dn.tradeoff(run, patient=patient) for patient in (False, True))
+    assert long.points > short.points
+
+
+@pytest.mark.parametrize(("region", "c"), [("left", -0.7), ("middle", 0.3), ("right", 1.9)])
+def test_cumulative_sums_against_sums_that_are_written_out(region, c):
+    weight = np.random.default_rng(0).random(1003)
+    value = 0.01 * np.arange(weight.size)
+    out, inside = _sums(weight, region, c, 0.01)
+    for k in (0, 1, 77, 999, 1002):
+        for found, tilt, above in ((out, c, region != "left"), (inside, c - 1, region == "right")):
+            seen = slice(k, None) if above else slice(0, k)
+            exact = math.fsum(weight[seen] * np.exp(-tilt * (value[seen] - value[k])))
+            assert found[k] == pytest.approx(exact, rel=1e-13)
