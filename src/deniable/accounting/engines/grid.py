@@ -467,6 +467,7 @@ def _sums(tilted: FloatArray, region: Region, c: float, spacing: float) -> tuple
     Denominator: Σ w_j·e^{−c(v_j − v_k)} over j ≥ k (over j < k in the left region, where c < 0); numerator: the same
     with c − 1, over j ≥ k in the right region only. Every weight is then at most 1: nothing is amplified.
     """
+
     def from_above(decay: float) -> FloatArray:
         return _remembered(tilted[::-1], decay * spacing)[::-1]
 
