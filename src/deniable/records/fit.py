@@ -83,6 +83,16 @@ class Problem:
         return float(self.norms.max(initial=0.0))
 
     @property
+    def heaviest(self) -> float:
+        """Largest sample weight."""
+        return float(self.weights.max())
+
+    def longest_found(self) -> tuple[float, str]:
+        """Norm of the longest row, and which it is."""
+        worst = int(np.argmax(self.norms))
+        return float(np.linalg.norm(self.X[worst])), f"row {worst}"
+
+    @property
     def typical_weight(self) -> float:
         """Median sample weight."""
         return float(np.median(self.weights))
@@ -229,6 +239,15 @@ class Fit:
         return self.margins
 
 
+def margins_of(base: Fit, part: Part) -> FloatArray:
+    """The margins of some rows at the centre, rounded from extended precision."""
+    if base.margins is not None:
+        return base.margins[part.rows]
+    F: Margins = base.centre.reshape(-1, base.problem.classes).astype(_LONG)
+    X: Margins = part.X.astype(_LONG)
+    return np.asarray((X @ F).astype(np.float64))
+
+
 def fit(problem: Problem, start: FloatArray | None = None, *, max_iterations: int = 200) -> Fit:
     """Return the optimum by damped Newton steps, to the precision of floating-point numbers.
 
@@ -270,6 +289,12 @@ def fit(problem: Problem, start: FloatArray | None = None, *, max_iterations: in
         f"the fit does not converge (gradient norm {size:.3g} after {iteration + 1} Newton steps); "
         "without enough regularization separable or collinear data have no optimum: raise regularization"
     )
+
+
+def fitted_at(problem: Problem, centre: FloatArray) -> Fit:
+    """What :func:`fit` said when it ended at ``centre``."""
+    margins = np.empty((problem.X.shape[0], problem.classes)) if problem.in_memory else None
+    return _finished(problem, centre, margins, problem.sums(centre, margins), 0)
 
 
 def fit_at(problem: Problem, centre: FloatArray) -> Fit:

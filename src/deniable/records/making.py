@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable._check import FloatArray, InputError, integer, number
-from deniable.records.fit import Fit, Normalization, fit
+from deniable._check import FloatArray, InputError, choice, integer, number
+from deniable._checkpoint import Checkpoint
+from deniable.records.fit import Fit, Normalization, fit, fitted_at
 from deniable.records.groups import leave_groups_out
 from deniable.records.inputs import Intercept, candidates, make_problem, released_model
 from deniable.records.losses import Loss, as_loss
-from deniable.records.mechanisms import OutputPerturbation
+from deniable.records.mechanisms import OutputPerturbation, Training
 from deniable.records.neighbours import Changes, Neighbours, Pivot, default_tolerance, joined, leave_one_out
 from deniable.records.objective import ObjectivePerturbation
 from deniable.records.profile import PrivacyProfile
 from deniable.records.refine import refine
+from deniable.records.streamed import leave_each_out, read_problem
 from deniable.records.typical import BoundedSample, ExactTypical, SampledTypical, Typical
+from deniable.tables.blocks import Source, as_source
 
 _CONFIDENCE = 0.95
 
 
 def privacy_profile(
-    X: ArrayLike,
-    y: ArrayLike,
+    X: Any,
+    y: ArrayLike | None = None,
     *,
+    target: str | None = None,
     regularization: float,
     mechanism: OutputPerturbation | ObjectivePerturbation | None = None,
     loss: str | Loss = "logistic",
@@ -36,6 +44,8 @@ def privacy_profile(
     tolerance: float | None = None,
     n_samples: int = 0,
     rng: int | np.random.Generator | None = None,
+    n_jobs: int | None = None,
+    checkpoint: str | Path | None = None,
 ) -> PrivacyProfile:
     """Return the privacy profile of a regularised linear model: every record's exposure, certified.
 
@@ -45,6 +55,14 @@ def privacy_profile(
     ----------
     X, y
         Rows (n, d) and labels or responses (n,). For ``"logistic"`` and ``"squared_hinge"`` any two labels.
+        Or, without ``y``, rows that need not fit into memory: a Parquet file or folder or a Dask data frame with
+        ``target``; a list of blocks, a function that returns an iterator of them, or an iterator (whose blocks are
+        then kept in a temporary folder), a block being a pair ``(X, y)`` or, with ``target``, a data frame. Texts
+        become columns of zeros and ones, one a value. Every pass reads the rows anew; the numbers are those of arrays
+        up to 1e-9 relative, however the rows are cut. Only with ``OutputPerturbation``, a loss without kinks, and
+        without ``sample_weight``, ``group`` and ``added``.
+    target
+        The column that is predicted.
     regularization
         Λ. With ``normalization="sum"`` the *total* penalty, as in minimise Σ φ + (Λ/2)‖f‖².
     mechanism
@@ -74,6 +92,10 @@ def privacy_profile(
         are read from that sample with a confidence band, and for the logistic loss also from a certified bound.
     rng
         Only for reproducing simulated draws; by default fresh entropy.
+    n_jobs
+        Blocks that are worked on at a time (joblib, or what :func:`deniable.cluster` says).
+    checkpoint
+        A folder in which finished work on blocks is kept: the same call goes on where an interrupted one stopped.
 
     Raises
     ------
@@ -81,6 +103,19 @@ def privacy_profile(
         for arrays that do not fit or are not finite, rows longer than the mechanism allows, a fit without optimum.
     """
     mechanism = OutputPerturbation(epsilon=1.0) if mechanism is None else mechanism
+    source = as_source(X, target) if y is None else None
+    if source is not None:
+        if isinstance(mechanism, ObjectivePerturbation) or any(v is not None for v in (sample_weight, group, added)):
+            raise InputError(
+                "rows that are read in blocks go with OutputPerturbation, and without sample_weight, group and added:"
+                " give arrays for those"
+            )
+        return _profile_of_blocks(
+            source, regularization, mechanism, as_loss(loss), released, intercept, normalization, tolerance, rng,
+            n_jobs, checkpoint,
+        )  # fmt: skip
+    if y is None:
+        raise InputError(f"y must be given with rows in memory, or X be a file, Dask frame or blocks, got {X!r:.60}")
     problem, training = make_problem(X, y, regularization, as_loss(loss), intercept, sample_weight, normalization)
     if isinstance(mechanism, ObjectivePerturbation):
         problem, rate = mechanism.prepare(training)
@@ -145,6 +180,71 @@ def privacy_profile(
     )
 
 
+def _profile_of_blocks(
+    source: Source,
+    regularization: float,
+    mechanism: OutputPerturbation,
+    loss: Loss,
+    released: ArrayLike | None,
+    intercept: Intercept,
+    normalization: Normalization,
+    tolerance: float | None,
+    rng: int | np.random.Generator | None,
+    n_jobs: int | None,
+    checkpoint: str | Path | None,
+) -> PrivacyProfile:
+    choice("intercept", intercept, ("none", "regularized", "unregularized"))
+    choice("normalization", normalization, ("mean", "sum"))
+    lam = number("regularization", regularization, at_least=0.0, below=float("inf"))
+    problem = read_problem(source, loss, lam, intercept, normalization, n_jobs)
+    training = Training(problem, intercept)
+    rate = mechanism.rate(training)
+    model = None if released is None else released_model(released, problem.size)
+    generator = np.random.default_rng(rng)
+    store = None
+    if checkpoint is not None:
+        given = "drawn" if model is None else model.tobytes().hex()
+        options = (source.label, loss, lam, intercept, normalization, tolerance, mechanism, given, problem.fingerprint)
+        store = Checkpoint(checkpoint, "; ".join(map(str, options)))
+    try:
+        problem = replace(problem, checkpoint=store)
+        ended = store.load("fitted") if store is not None else None
+        if ended is not None:  # what is stored of the pass belongs to this very centre and model
+            base, model = fitted_at(problem, ended["centre"]), ended["model"]
+        else:
+            begun = store.load("fit") if store is not None else None
+            base = fit(problem, None if begun is None else begun["centre"])
+            model = mechanism.sample(base.centre, rate, generator) if model is None else model
+            if store is not None:
+                store.save("fitted", centre=base.centre, model=model)
+        noise = model - base.centre
+        found = leave_each_out(base, _tolerance(tolerance, problem.count, base), noise)
+    finally:
+        if store is not None:
+            store.close()
+    found = found.without_checkpoint()
+    error = found.radius + base.radius
+    size = float(np.linalg.norm(noise))
+    losses, loss_error = mechanism.privacy_loss(size, found.distance, found.along, error, problem.size, rate)
+    return PrivacyProfile(
+        optimum=base.centre,
+        radii=found.radius,
+        distance=found.distance,
+        distance_error=error,
+        released=model,
+        losses=losses,
+        loss_errors=loss_error,
+        mechanism=mechanism,
+        rate=rate,
+        typical=ExactTypical(mechanism.law(problem.size), rate, found.distance, error),
+        sensitivity=mechanism.sensitivity(training) if mechanism.epsilon is not None else None,
+        regularization=lam,
+        loss=loss.name,
+        iterations=found.iterations,
+        neighbours=found,
+    )
+
+
 def _iterated(
     pivot: Pivot, changes: Changes, found: Neighbours, tolerance: float | None, noise: FloatArray
 ) -> Neighbours:
@@ -156,7 +256,7 @@ def _iterated(
 
 def _tolerance(tolerance: float | None, records: int, base: Fit) -> float:
     if tolerance is None:
-        return default_tolerance(max(records, len(base.problem.y)), base.problem.size)
+        return default_tolerance(max(records, base.problem.count), base.problem.size)
     return number("tolerance", tolerance, above=0.0)
 
 

@@ -147,7 +147,7 @@ class OutputPerturbation:
         if training.total_penalty <= 0:
             raise InputError("OutputPerturbation(epsilon=...) needs regularization above 0: the sensitivity is 2/(nΛ)")
         bound = largest_row(training, self.row_bound)
-        weight = float(problem.weights.max())
+        weight = problem.heaviest
         return 2 * problem.loss.lipschitz * bound * weight / training.total_penalty
 
     def _mu(self) -> float:
@@ -165,12 +165,11 @@ def largest_row(training: Training, row_bound: float) -> float:
     """The public bound of the rows' norms with the intercept column, after checking it against every row."""
     has_intercept = training.intercept != "none"
     bound = float(np.hypot(row_bound, 1.0)) if has_intercept else row_bound
-    worst = int(np.argmax(training.problem.norms))
-    largest = float(np.linalg.norm(training.problem.X[worst]))
+    largest, where = training.problem.longest_found()
     if not largest <= bound * (1 + 1e-12):
         bare = float(np.sqrt(max(largest**2 - 1, 0.0))) if has_intercept else largest
         raise InputError(
-            f"every row must have norm at most {row_bound:g} for the mechanism's guarantee, row {worst} has "
+            f"every row must have norm at most {row_bound:g} for the mechanism's guarantee, {where} has "
             f"{bare:g}; divide X by a public bound, or state one as row_bound"
         )
     return bound

@@ -101,9 +101,15 @@ class Neighbours:
         if self.kept is not None and len(self.kept_at):
             known = self.kept_at[np.minimum(place, len(self.kept_at) - 1)] == at
             found[known] = self.kept[place[known]]
-        rest = np.flatnonzero(~known)
-        for start in range(0, len(rest), ROWS):
-            some = rest[start : start + ROWS]
+        if not known.all():
+            found[~known] = self.first_steps(at[~known])
+        return found
+
+    def first_steps(self, at: Indices) -> FloatArray:
+        """Newton steps of these changes, (changes, parameters)."""
+        found = np.empty((len(at), self.pivot.fit.centre.size))
+        for start in range(0, len(at), ROWS):
+            some = slice(start, start + ROWS)
             found[some] = LowRank.of(self.pivot, self.changes[at[some]]).newton()[0]
         return found
 

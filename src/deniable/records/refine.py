@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from deniable._check import FloatArray
-from deniable.records.fit import ROWS, UNIT, change_error, hessian_at, local_bound
+from deniable.records.fit import ROWS, UNIT, change_error, hessian_at, local_bound, margins_of
 from deniable.records.neighbours import Changes, Indices, LowRank, Neighbours, Pivot, RadiusCertificate, lengths
 
 _BATCH = 256  # records iterated together
 _ROUNDS = 60
+_PASSES = 8  # over rows that are read anew each time
 
 
 def refine(
@@ -55,12 +56,12 @@ def _refine_batch(
     anchor, slope = np.zeros_like(step), -block.pull()
     size, direction, rate = np.linalg.norm(slope, axis=1), step.copy(), np.ones(len(step))
     exact, floor = np.ones(len(step), dtype=bool), np.zeros(len(step))
-    for used in range(1, _ROUNDS + 1):
+    for used in range(1, (_ROUNDS if problem.in_memory else _PASSES) + 1):
         gradient, error = gradient_after(block, step)
         new = np.linalg.norm(gradient, axis=1)
         new = np.where(np.isfinite(new), new, np.inf)
         radius = bound.after_gradient(block, np.linalg.norm(step, axis=1), new + error)
-        for i in np.flatnonzero(~np.isfinite(radius) & np.isfinite(new)) if removed else ():
+        for i in np.flatnonzero(~np.isfinite(radius) & np.isfinite(new)) if removed and problem.in_memory else ():
             radius[i] = local_bound(problem, *_curved(block, int(i), step[i]), float(new[i] + error[i]))
         better = radius < best_radius
         best[better], best_radius[better] = step[better], radius[better]
@@ -75,7 +76,7 @@ def _refine_batch(
         size = np.where(worse, size, new)
         rate = np.where(worse & exact, rate / 4, 1.0)
         cheap = -block.solve(slope)
-        for i in np.flatnonzero(open_ & (slow | (worse & ~exact))):
+        for i in np.flatnonzero(open_ & (slow | (worse & ~exact))) if problem.in_memory else ():
             cheap[i] = -np.linalg.solve(_curved(block, int(i), anchor[i])[1], slope[i])
         direction = np.where((worse & exact)[:, None], direction, cheap)
         exact = np.where(worse, True, slow)
@@ -93,14 +94,14 @@ def gradient_after(block: LowRank, step: FloatArray) -> tuple[FloatArray, FloatA
     columns = block.shape(step).transpose(1, 0, 2).reshape(d, -1)  # d × (records·classes)
     total = np.zeros((d, columns.shape[1]))
     moved, mass = np.zeros(len(step)), np.zeros(len(step))
-    margins = pivot.fit.held_margins()
     for part in problem.parts():
+        margins = margins_of(pivot.fit, part)
         dt = (part.X @ columns).reshape(len(part.y), -1, k)
-        change = problem.loss.change(margins[part.rows, None], dt, part.y[:, None])
+        change = problem.loss.change(margins[:, None], dt, part.y[:, None])
         change = change * part.weights[:, None, None]
         total += part.X.T @ change.reshape(len(part.y), -1)
         moved += part.norms @ np.abs(change).sum(axis=2)
-        mass += (part.weights * part.norms**2) @ problem.loss.largest_curvature(margins[part.rows, None] + dt)
+        mass += (part.weights * part.norms**2) @ problem.loss.largest_curvature(margins[:, None] + dt)
     flat = total.reshape(d, -1, k).transpose(1, 0, 2).reshape(len(step), -1)
     own_change = problem.loss.change(block.changes.margins, block.project(step), block.changes.y)
     own = np.einsum("id,ic->idc", block.changes.X, own_change * (block.pivot.sign * block.changes.weights)[:, None])
@@ -110,9 +111,14 @@ def gradient_after(block: LowRank, step: FloatArray) -> tuple[FloatArray, FloatA
     units = ROWS + problem.count / ROWS + 4 * d + 64 + 4 * steepest
     scale = np.linalg.norm(pull, axis=1) + np.linalg.norm(penalised, axis=1)
     length = np.linalg.norm(step, axis=1)
-    stray = d * length * mass + change_error(problem, margins)
+    stray = d * length * mass + _change_error(pivot)
     rounding = UNIT * (units * moved + 16 * scale + stray) + block.slope_error()
     return gradient, rounding + pivot.fit.gradient_error
+
+
+def _change_error(pivot: Pivot) -> float:
+    problem = pivot.fit.problem
+    return change_error(problem, pivot.fit.held_margins()) if problem.loss.self_concordance is None else 0.0
 
 
 def _curved(block: LowRank, i: int, step: FloatArray) -> tuple[FloatArray, FloatArray]:

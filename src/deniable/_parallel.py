@@ -1,0 +1,120 @@
+"""Tasks run by joblib, here or on a cluster: results in the order of the tasks, and dead workers replaced."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from deniable._check import InputError
+from deniable._optional import require
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+_ATTEMPTS = 3
+# what joblib's own processes, and Dask's, raise when a worker is gone; named, so that neither need be installed
+_DEATHS = ("TerminatedWorkerError", "BrokenProcessPool", "KilledWorker", "CancelledError", "FutureCancelledError")
+
+
+class WorkerWarning(UserWarning):
+    """A worker died and its tasks are run again."""
+
+
+def in_order(call: Callable[[T], R], tasks: Sequence[T], n_jobs: int | None = None) -> Iterator[R]:
+    """Yield ``call(task)`` for each task, in their order, whichever worker is done first.
+
+    Workers are joblib's (``n_jobs``, or what ``joblib.parallel_config`` or :func:`cluster` say). Tasks lost with a
+    worker are run again, at most ``_ATTEMPTS`` times in all, with a :class:`WorkerWarning` that tells the cause: they
+    must be functions of the task alone. What a task itself raises is raised.
+    """
+    joblib = require("joblib", purpose="Running tasks")
+    if joblib.effective_n_jobs(n_jobs) == 1 or len(tasks) < 2:
+        yield from map(call, tasks)
+        return
+    done = attempt = 0
+    while done < len(tasks):
+        try:
+            for result in joblib.Parallel(n_jobs=n_jobs, return_as="generator")(
+                joblib.delayed(call)(task) for task in tasks[done:]
+            ):
+                yield result
+                done += 1
+        except Exception as error:
+            attempt += 1
+            if not any(kind.__name__ in _DEATHS for kind in type(error).__mro__) or attempt == _ATTEMPTS:
+                raise
+            cause = (str(error).strip() or type(error).__name__).splitlines()[0]
+            warnings.warn(f"a worker died and its tasks are run again: {cause}", WorkerWarning, stacklevel=2)
+
+
+@contextmanager
+def cluster(address: Any) -> Iterator[Any]:
+    """Run everything that takes ``n_jobs`` on a Dask cluster while the block lasts: attacks, releases, profiles.
+
+    Each task draws from a seed of its own number, so that results do not depend on how many workers there are, nor on
+    which of them die. Files that are named must be readable by the workers under the same path.
+
+    Parameters
+    ----------
+    address
+        Of the scheduler, as ``"tcp://10.0.0.5:8786"``, a ``dask.distributed.Client`` or a cluster object that a client
+        can connect to. A client that was made here is closed at the end; one that was given is left open.
+
+    Yields
+    ------
+    dask.distributed.Client
+
+    Raises
+    ------
+    InputError
+        If no scheduler answers, no worker is there, or a worker has other versions of Python, NumPy or deniable.
+    ImportError
+        If ``deniable[dask]`` is not installed.
+    """
+    distributed = require("distributed", purpose="A cluster")
+    joblib = require("joblib", purpose="A cluster")
+    client, own = address, False
+    if not isinstance(address, distributed.Client):
+        try:
+            client, own = distributed.Client(address, timeout="10s", set_as_default=False), True
+        except (OSError, ValueError) as error:
+            raise InputError(f"cluster must be the address of a running scheduler, got {address!r}: {error}") from error
+    try:
+        _same_versions(client)
+        with joblib.parallel_config(backend="dask", client=client, n_jobs=-1):
+            yield client
+    finally:
+        if own:
+            client.close()
+
+
+def _versions() -> tuple[str, ...]:
+    """Versions on which numbers, or their transport, depend."""
+    import platform
+    from importlib.metadata import PackageNotFoundError, version
+
+    found = [f"Python {'.'.join(platform.python_version_tuple()[:2])}"]
+    for name in ("deniable", "numpy", "scipy"):
+        try:
+            found.append(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            found.append(f"{name} (not installed)")
+    return tuple(found)
+
+
+def _same_versions(client: Any) -> None:
+    ours = _versions()
+    try:
+        theirs = client.run(_versions)
+    except Exception as error:
+        raise InputError(
+            f"the workers cannot import deniable ({type(error).__name__}: {error}); install the same version there"
+        ) from error
+    if not theirs:
+        raise InputError("the cluster has no workers; start some (dask worker ADDRESS)")
+    for worker, found in theirs.items():
+        if tuple(found) != ours:
+            different = [f"{a} here, {b} there" for a, b in zip(ours, found, strict=False) if a != b]
+            raise InputError(f"worker {worker} must have the versions of this process: {'; '.join(different)}")

@@ -1,0 +1,343 @@
+"""Rows that need not fit into memory: read block by block, as often as a method passes over them.
+
+A source is cut into tasks, always in the same way: what each task yields does not depend on who reads it, or when.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable._check import FloatArray, InputError, as_float64
+from deniable._optional import require
+
+BATCH = 65_536  # rows that are in memory at a time, in each worker
+_TASK = 262_144  # rows of a task, about: enough that starting it costs nothing
+MOST_LEVELS = 1000  # different texts of a column
+
+Labels = NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Some consecutive rows: columns as numbers or texts, the target, and where they come from."""
+
+    columns: Sequence[NDArray[Any]]
+    y: Labels
+    where: str
+    first: int  # row number within ``where``
+
+
+class Task(ABC):
+    """A part of the rows; small, so that it can be sent to a worker, which reads them itself."""
+
+    @abstractmethod
+    def blocks(self) -> Iterator[Block]:
+        """The rows, at most ``BATCH`` at a time; none are empty."""
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """All rows, as tasks; ``names`` of the columns, and a short ``label`` that changes when the data do."""
+
+    names: tuple[str, ...]
+    tasks: tuple[Task, ...]
+    label: str
+    held: Any = field(default=None, repr=False)  # what must live as long as the tasks are read
+
+
+@dataclass(frozen=True)
+class ParquetTask(Task):
+    """Some row groups of one file, the first of whose rows is number ``first``."""
+
+    path: str
+    groups: tuple[int, ...]
+    first: int
+    names: tuple[str, ...]
+    target: str
+
+    def blocks(self) -> Iterator[Block]:
+        """Read the columns that are asked for, and nothing else."""
+        from pyarrow import ArrowException, parquet
+
+        at = self.first
+        try:
+            with parquet.ParquetFile(self.path) as file:
+                batches = file.iter_batches(
+                    BATCH, row_groups=list(self.groups), columns=[*self.names, self.target], use_threads=False
+                )
+                for batch in batches:
+                    if batch.num_rows:
+                        yield Block(
+                            [_values(batch.column(name), name, self.path) for name in self.names],
+                            _values(batch.column(self.target), self.target, self.path),
+                            self.path,
+                            at,
+                        )
+                        at += batch.num_rows
+        except (OSError, ArrowException) as error:
+            raise InputError(f"{self.path} could not be read from row {at} on: {_line(error)}") from error
+
+
+@dataclass(frozen=True, eq=False)
+class CallTask(Task):
+    """One block that a function returns as ``(X, y)``, a data frame or a table of Dask."""
+
+    call: Callable[[], Any]
+    where: str
+    target: str | None
+    names: tuple[str, ...]
+
+    def blocks(self) -> Iterator[Block]:
+        """Call it."""
+        columns, y, names = taken_apart(self.call(), self.target, self.where)
+        if names != self.names:
+            raise InputError(f"{self.where} must have the columns {_few(self.names)} of the first, got {_few(names)}")
+        for at in range(0, len(y), BATCH):
+            yield Block([c[at : at + BATCH] for c in columns], y[at : at + BATCH], self.where, at)
+
+
+def as_source(data: Any, target: str | None) -> Source | None:
+    """Return what ``data`` is as a source of blocks, or ``None`` if it is an array or a data frame.
+
+    Blocks are a Parquet file or folder, a Dask data frame (both with ``target``, a column), a list of blocks, a
+    function that returns an iterator of blocks, or an iterator; a block is a pair ``(X, y)`` or, with ``target``, a
+    data frame.
+    """
+    if isinstance(data, str | Path):
+        return _parquet(Path(data), _named_target(target))
+    if hasattr(data, "to_delayed") and hasattr(data, "npartitions"):
+        parts = data.to_delayed()
+        calls = [_Computed(part) for part in parts]
+        return _called(calls, "partition", _named_target(target), f"dask-{getattr(data, '_name', id(data))}")
+    if callable(data):
+        return _spooled(data(), target)
+    if isinstance(data, Iterator):
+        return _spooled(data, target)
+    if isinstance(data, list) and data and _is_block(data[0], target):
+        return _called([_Given(block) for block in data], "block", target, "")
+    return None
+
+
+@dataclass(frozen=True, eq=False)
+class _Given:
+    block: Any
+
+    def __call__(self) -> Any:
+        return self.block
+
+
+@dataclass(frozen=True, eq=False)
+class _Computed:
+    delayed: Any
+
+    def __call__(self) -> Any:
+        return self.delayed.compute(scheduler="synchronous")
+
+
+@dataclass(frozen=True)
+class _Stored:
+    path: str
+
+    def __call__(self) -> Any:
+        return require("pandas", purpose="reading blocks").read_pickle(self.path)
+
+
+def _named_target(target: str | None) -> str:
+    if target is None:
+        raise InputError("target must name the column to predict when the data are a file or a Dask frame")
+    return target
+
+
+def _is_block(block: Any, target: str | None) -> bool:
+    if isinstance(block, tuple) and len(block) == 2 and getattr(block[0], "ndim", 0) == 2:
+        return True
+    return target is not None and hasattr(block, "columns")
+
+
+def _parquet(path: Path, target: str) -> Source:
+    require("pyarrow", purpose="Reading Parquet")
+    from pyarrow import parquet
+
+    files = sorted(p for p in path.rglob("*.parquet") if p.is_file()) if path.is_dir() else [path]
+    if not files or not files[0].is_file():
+        raise InputError(f"data file {str(path)!r} does not exist, or is a folder without .parquet files")
+    names: tuple[str, ...] = ()
+    kinds: Mapping[str, str] = {}
+    tasks: list[Task] = []
+    said = []
+    for file in files:
+        try:
+            with parquet.ParquetFile(file) as opened:
+                meta, schema = opened.metadata, opened.schema_arrow
+        except Exception as error:
+            raise InputError(f"{file} could not be read: {_line(error)}; is it a whole Parquet file?") from error
+        found = {name: _kind(schema.field(name).type) for name in schema.names}
+        if not names:
+            if target not in found:
+                raise InputError(f"target must be a column of {file}, got {target!r}; known are {_few(tuple(found))}")
+            kinds, names = found, tuple(name for name in found if name != target)
+        if found != kinds:
+            raise InputError(f"{file} must have the columns of {files[0]}: {_difference(kinds, found)}")
+        groups: list[int] = []
+        rows = first = 0
+        for group in range(meta.num_row_groups):
+            groups.append(group)
+            rows += meta.row_group(group).num_rows
+            if rows - first >= _TASK or (group == meta.num_row_groups - 1 and rows > first):
+                tasks.append(ParquetTask(str(file), tuple(groups), first, names, target))
+                groups, first = [], rows
+        stat = file.stat()
+        said.append(f"{file.name}:{stat.st_size}:{stat.st_mtime_ns}:{meta.num_rows}")
+    bad = [name for name, kind in kinds.items() if kind == "other"]
+    if bad:
+        raise InputError(
+            f"column {bad[0]!r} of {files[0]} must hold numbers, texts or truth values; drop or convert it"
+        )
+    return Source(names, tuple(tasks), "|".join([target, *said]))
+
+
+def _kind(kind: Any) -> str:
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind):
+        return "number"
+    if pa.types.is_decimal(kind):
+        return "number"
+    return "text" if pa.types.is_string(kind) or pa.types.is_large_string(kind) else "other"
+
+
+def _difference(known: Mapping[str, str], found: Mapping[str, str]) -> str:
+    missing, new = set(known) - set(found), set(found) - set(known)
+    if missing:
+        return f"column {min(missing)!r} is missing"
+    if new:
+        return f"column {min(new)!r} is new"
+    changed = [name for name in known if known[name] != found[name]]
+    if changed:
+        return f"column {changed[0]!r} holds a {found[changed[0]]} and not a {known[changed[0]]}"
+    return "their order differs"
+
+
+def _values(column: Any, name: str, where: str) -> NDArray[Any]:
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if _kind(column.type) == "text":
+        return np.asarray(column.to_pylist(), dtype=object)
+    if pa.types.is_decimal(column.type) or pa.types.is_boolean(column.type):
+        column = column.cast(pa.float64())
+    return np.asarray(column.to_numpy(zero_copy_only=False))
+
+
+def _called(calls: Sequence[Callable[[], Any]], word: str, target: str | None, label: str, held: Any = None) -> Source:
+    if not calls:
+        raise InputError("the data have no blocks")
+    names = taken_apart(calls[0](), target, f"{word} 0")[2]
+    tasks = tuple(CallTask(call, f"{word} {i}", target, names) for i, call in enumerate(calls))
+    return Source(names, tasks, label, held)
+
+
+def _spooled(blocks: Iterable[Any], target: str | None) -> Source:
+    """An iterator can be read once, and a fit passes over the rows several times: its blocks go to a folder."""
+    pandas = require("pandas", purpose="keeping blocks")
+    folder = _Folder()
+    calls = []
+    for i, block in enumerate(blocks):
+        path = str(folder.path / f"{i:08d}.pickle")
+        pandas.to_pickle(block, path)
+        calls.append(_Stored(path))
+    return _called(calls, "block", target, "", held=folder)
+
+
+class _Folder:
+    """A temporary folder that goes with this object."""
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix="deniable-blocks-"))
+        self._gone = weakref.finalize(self, shutil.rmtree, self.path, True)
+
+
+def taken_apart(block: Any, target: str | None, where: str) -> tuple[list[NDArray[Any]], Labels, tuple[str, ...]]:
+    """A block as columns, target and names."""
+    if hasattr(block, "columns"):
+        if target is None or target not in block.columns:
+            raise InputError(f"{where} must have the target column {target!r}, got {_few(tuple(block.columns))}")
+        names = [name for name in block.columns if name != target]
+        columns = [_of_pandas(block[name]) for name in names]
+        return columns, _of_pandas(block[target]), tuple(map(str, names))
+    if not (isinstance(block, tuple) and len(block) == 2):
+        raise InputError(f"{where} must be a pair (X, y) or a data frame, got {type(block).__name__}")
+    X, y = as_float64(block[0]), np.asarray(block[1])
+    if X.ndim != 2 or y.shape != (len(X),):
+        raise InputError(f"{where} must be (X, y) with one label per row, got shapes {X.shape} and {y.shape}")
+    return list(X.T), y, tuple(f"x{i}" for i in range(X.shape[1]))
+
+
+def _of_pandas(series: Any) -> NDArray[Any]:
+    if str(series.dtype) == "category":
+        series = series.astype(series.cat.categories.dtype)
+    if series.dtype.kind in "OU" or str(series.dtype).startswith(("string", "str")):
+        gaps = series.isna().to_numpy()
+        return np.array([None if gap else str(v) for v, gap in zip(series.tolist(), gaps, strict=True)], dtype=object)
+    return np.asarray(series.to_numpy(dtype=np.float64, na_value=np.nan))
+
+
+def matrix(block: Block, levels: Sequence[tuple[str, ...] | None], names: Sequence[str]) -> FloatArray:
+    """The block's columns as numbers: a text becomes one column of zeros and ones for each of its ``levels``."""
+    width = sum(1 if known is None else len(known) for known in levels)
+    X = np.empty((len(block.y), width))
+    at = 0
+    for column, known, name in zip(block.columns, levels, names, strict=True):
+        if known is None:
+            X[:, at] = numeric(block, column, name)
+            at += 1
+            continue
+        X[:, at : at + len(known)] = 0.0
+        code = np.searchsorted(np.asarray(known, dtype=object), texts(block, column, name))
+        X[np.arange(len(code)), at + code] = 1.0
+        at += len(known)
+    return X
+
+
+def numeric(block: Block, column: NDArray[Any], name: str) -> FloatArray:
+    """The column as finite numbers, or an error that says where it is not."""
+    if column.dtype == object:
+        raise InputError(f"column {name!r} must hold numbers, {block.where} row {block.first} has {column[0]!r}")
+    values = np.asarray(column, dtype=np.float64)
+    wrong = ~np.isfinite(values)
+    if wrong.any():
+        at = int(np.flatnonzero(wrong)[0])
+        raise InputError(
+            f"column {name!r} must be finite, {block.where} row {block.first + at} has {values[at]}; drop or impute it"
+        )
+    return values
+
+
+def texts(block: Block, column: NDArray[Any], name: str) -> NDArray[Any]:
+    """The column as texts without gaps."""
+    missing = np.array([value is None for value in column], dtype=bool)
+    if missing.any():
+        at = int(np.flatnonzero(missing)[0])
+        raise InputError(f"column {name!r} must have no gaps, {block.where} row {block.first + at} has one; impute it")
+    return column
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names[:8])) + (", …" if len(names) > 8 else "")
+
+
+def _line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
