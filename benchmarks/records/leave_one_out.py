@@ -73,8 +73,9 @@ def main() -> None:
             start = time.perf_counter()
             refit = fit(left, base.centre)
             spent += time.perf_counter() - start
-            errors.append(np.linalg.norm(found.steps(slice(i, i + 1))[0] + base.centre - refit.centre) / found.distance[i])
-            tight.append(np.linalg.norm(refined.steps(slice(i, i + 1))[0] + base.centre - refit.centre) / found.distance[i])
+            for which, kept in ((found, errors), (refined, tight)):
+                optimum = base.centre + which.steps(slice(i, i + 1))[0]
+                kept.append(np.linalg.norm(optimum - refit.centre) / found.distance[i])
         ball = worst_case_sphere(X, y, regularization=regularization)
         rough = np.linalg.norm(ball.worst_case - refined.optima, axis=1)[rows] / found.distance[rows]
         sphere, half_space = 2 * ball.radius / found.distance, ball.largest_distance / found.distance
