@@ -2,6 +2,7 @@
 
     make fuzz                                   # ten minutes on all cores
     make fuzz ARGS="--minutes 60 --seed 7"
+    make fuzz ARGS="--laws newer"               # Laplace, discrete noise, persons, allocation, …
     PYTHONPATH=tests python -m fuzz --configs 1 --seed 12345 --jobs 1     # one configuration again
 
 Configuration number k of a run with --seed s has the seed s + k and depends on nothing else. Every one runs in a
@@ -22,17 +23,17 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 
-from fuzz.checks import Ledger, check
+from fuzz.checks import DRAWN, Ledger, check
 from fuzz.isolated import isolated
-from fuzz.mechanisms import random_mechanism, shown
+from fuzz.mechanisms import shown
 
 MOST_BYTES = 500_000_000
 _CHUNK = 2
 
 
-def one(seed: int, limit: float, oracle: str) -> dict[str, Any]:
+def one(seed: int, limit: float, oracle: str, laws: str) -> dict[str, Any]:
     """Run one configuration and return what became of it, as plain data."""
-    found = isolated(lambda report: check(seed, report, oracle), limit)
+    found = isolated(lambda report: check(seed, report, oracle, laws=laws), limit)
     ledger, place = (found.value, "the end") if found.status == "done" else (Ledger(), "the start")
     if found.status != "done" and found.partial:
         ledger, place = found.partial[-1]
@@ -56,11 +57,11 @@ def one(seed: int, limit: float, oracle: str) -> dict[str, Any]:
     }
 
 
-def several(seeds: list[int], limit: float, oracle: str) -> list[dict[str, Any]]:
-    return [one(seed, limit, oracle) for seed in seeds]
+def several(seeds: list[int], limit: float, oracle: str, laws: str) -> list[dict[str, Any]]:
+    return [one(seed, limit, oracle, laws) for seed in seeds]
 
 
-def summary(rows: list[dict[str, Any]], first: int, limit: float) -> dict[str, Any]:
+def summary(rows: list[dict[str, Any]], first: int, limit: float, laws: str = "gaussian") -> dict[str, Any]:
     """Counts a check, violations with a line that reproduces each, quantiles of CPU time."""
     counts: Counter[str] = Counter()
     failed: Counter[str] = Counter()
@@ -75,13 +76,15 @@ def summary(rows: list[dict[str, Any]], first: int, limit: float) -> dict[str, A
                     "check": name,
                     "asked": asked,
                     "found": found,
-                    "mechanism": shown(random_mechanism(row["seed"])),
-                    "reproduce": f"PYTHONPATH=tests python -m fuzz --configs 1 --seed {row['seed']} --jobs 1",
+                    "mechanism": shown(DRAWN[laws](row["seed"])),
+                    "reproduce": "PYTHONPATH=tests python -m fuzz --configs 1 --jobs 1 "
+                    f"--laws {laws} --seed {row['seed']}",
                 }
             )
     seconds = np.array([row["seconds"] for row in rows] or [0.0])
     slow = [row for row in rows if row["status"] == "slow"]
     return {
+        "laws": laws,
         "first_seed": first,
         "configurations": len(rows),
         "finished": sum(row["status"] == "done" for row in rows),
@@ -120,6 +123,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--oracle", choices=("sometimes", "always", "never"), default="sometimes", help="the ball engine"
     )
+    parser.add_argument("--laws", choices=tuple(DRAWN), default="gaussian", help="which mechanisms (default gaussian)")
     parser.add_argument("--out", type=Path, default=Path("out/fuzz.json"), help="summary as JSON")
     given = parser.parse_args(arguments)
     first = secrets.randbelow(10**9) if given.seed is None else given.seed
@@ -136,13 +140,15 @@ def main(arguments: list[str] | None = None) -> int:
 
     given.out.parent.mkdir(parents=True, exist_ok=True)
     with Parallel(n_jobs=given.jobs, return_as="generator_unordered", pre_dispatch="2*n_jobs") as workers:
-        for done in workers(delayed(several)(seeds, given.limit, given.oracle) for seeds in chunks()):
+        for done in workers(delayed(several)(seeds, given.limit, given.oracle, given.laws) for seeds in chunks()):
             rows += done
             for row in done:
                 for name, asked, found in row["violations"]:
                     print(f"VIOLATED seed {row['seed']}: {name}; {asked}; {found}"[:600], flush=True)
-            given.out.write_text(json.dumps(summary(rows, first, given.limit), indent=1, ensure_ascii=False) + "\n")
-    found = summary(rows, first, given.limit)
+            given.out.write_text(
+                json.dumps(summary(rows, first, given.limit, given.laws), indent=1, ensure_ascii=False) + "\n"
+            )
+    found = summary(rows, first, given.limit, given.laws)
     print("\n".join(lines(found)))
     return 1 if found["violations"] else 0
 

@@ -14,6 +14,7 @@ import mpmath as mp
 import numpy as np
 
 import deniable as dn
+from fuzz.laws import is_newer, parts_of, random_attack
 
 DIGITS = 60
 SMALLEST = 1e-35  # complements of probabilities below this have lost digits
@@ -29,15 +30,15 @@ class Attack:
     tpr: mp.mpf
 
 
-def parts_of(mechanism: dn.mechanisms.Mechanism) -> tuple[dn.mechanisms.Mechanism, ...]:
-    return mechanism.mechanisms if isinstance(mechanism, dn.Composition) else (mechanism,)
-
-
 def attacks(mechanism: dn.mechanisms.Mechanism, rng: np.random.Generator, count: int) -> list[Attack]:
     """Events of several kinds at random thresholds; every one is a lower bound on what the best attack reaches."""
     parts = parts_of(mechanism)
     steps = [part for part in parts if isinstance(part, dn.SubsampledGaussian)]
-    found = []
+    found: list[Attack] = []
+    if is_newer(mechanism):
+        with mp.workdps(DIGITS):
+            known = [random_attack(parts, rng) for _ in range(count)]
+            return [Attack(name, *event) for name, event in filter(None, known)]
     with mp.workdps(DIGITS):
         for _ in range(count):
             kind = rng.random()
@@ -152,7 +153,7 @@ def told_the_batches(mechanism: dn.mechanisms.Mechanism, epsilon: float) -> mp.m
     """
     parts = parts_of(mechanism)
     steps = [part for part in parts if isinstance(part, dn.SubsampledGaussian)]
-    if len(steps) != 1 or any(isinstance(part, dn.PureDP | dn.ApproximateDP) for part in parts):
+    if len(steps) != 1 or is_newer(mechanism) or any(isinstance(p, dn.PureDP | dn.ApproximateDP) for p in parts):
         return None
     with mp.workdps(DIGITS):
         levels, weights = _binomial(steps[0])

@@ -15,10 +15,12 @@ import numpy as np
 import deniable as dn
 from deniable import InputError
 from fuzz.attacks import DIGITS, SMALLEST, attacks, told_the_batches
+from fuzz.laws import random_law
 from fuzz.mechanisms import random_mechanism
 
 _EPS = float(np.finfo(np.float64).eps)
 ENGINES = ("inversion", "direct", "grid")
+DRAWN: dict[str, Callable[[int], dn.mechanisms.Mechanism]] = {"gaussian": random_mechanism, "newer": random_law}
 BALL_SHARE, ENGINE_SHARE = 0.01, 0.02
 
 
@@ -48,14 +50,16 @@ def check(
     report: Callable[[Any], None],
     oracle: str = "sometimes",
     mechanism: dn.mechanisms.Mechanism | None = None,
+    laws: str = "gaussian",
 ) -> Ledger:
     """Ask a mechanism (that of ``seed``) for everything, in an order that depends on the seed; report between parts.
 
+    ``laws``: which mechanisms seeds stand for.
     ``oracle``: whether the ball engine is asked: "sometimes" (one seed in a hundred), "always" or "never".
     """
     warnings.simplefilter("error")
     rng = np.random.default_rng([seed, 41])
-    mechanism = random_mechanism(seed) if mechanism is None else mechanism
+    mechanism = DRAWN[laws](seed) if mechanism is None else mechanism
     ledger = Ledger()
     fpr = np.sort(np.concatenate([10 ** rng.uniform(-15, 0, 5), 1 - 10 ** rng.uniform(-6, -0.3, 1), [0.0, 0.5, 1.0]]))
     epsilon = np.sort(

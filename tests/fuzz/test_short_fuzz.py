@@ -15,6 +15,7 @@ from fuzz import checks
 from fuzz.__main__ import lines, main, summary
 from fuzz.attacks import attacks, told_the_batches
 from fuzz.isolated import isolated
+from fuzz.laws import at_least, events, is_newer, parts_of, random_law
 from fuzz.mechanisms import random_mechanism, shown
 
 QUICK = (
@@ -23,6 +24,11 @@ QUICK = (
     dn.ApproximateDP(0.3, 1e-5),
     dn.GaussianDP(0.5) + dn.ApproximateDP(0.3, 1e-5),
     dn.SubsampledGaussian(5.0, 1.0, 50) + dn.GaussianDP(1.0),
+)
+QUICK_LAWS = (
+    dn.RandomizedResponse(1.0, 3, 4),
+    dn.FinitePair((0.5, 0.3, 0.2), (0.2, 0.3, 0.5), 3),
+    dn.Laplace(1.5),
 )
 ONE_STEP = QUICK[1]
 unix = pytest.mark.skipif(sys.platform == "win32", reason="children are forked")
@@ -34,6 +40,13 @@ def test_nothing_is_violated(mechanism):
     found = checks.check(1, lambda _: None, oracle, mechanism)
     assert not found.violations, found.violations
     assert oracle == "never" or found.counts["engine ball meets auto"] == 4
+    assert found.counts["attack, advantage"] > 0
+
+
+@pytest.mark.parametrize("mechanism", QUICK_LAWS, ids=shown)
+def test_nothing_is_violated_for_other_laws(mechanism):
+    found = checks.check(1, lambda _: None, "never", mechanism)
+    assert not found.violations, found.violations
     assert found.counts["attack, advantage"] > 0
 
 
@@ -49,6 +62,31 @@ def test_mechanisms_depend_on_the_seed_only_and_can_be_typed_in_again():
     for seed in range(40):
         mechanism = random_mechanism(seed)
         assert mechanism == random_mechanism(seed) == eval(shown(mechanism), {"dn": dn})
+        mechanism = random_law(seed)
+        assert mechanism == random_law(seed) == eval(shown(mechanism), {"dn": dn})
+        assert is_newer(mechanism)
+
+
+def test_every_law_has_an_event_that_tells_the_worlds_apart():
+    rng = np.random.default_rng(5)
+    seen = set()
+    with mp.workdps(60):
+        for seed in range(60):
+            for part in parts_of(random_law(seed)):
+                gains = [hit - out for (out, hit), _ in filter(None, (events(part, rng) for _ in range(12)))]
+                if gains:
+                    assert all(-1 <= gain <= 1 for gain in gains)
+                    assert max(gains) > 0
+                    seen.add(type(part))
+    assert len(seen) == 10
+
+
+def test_counted_events_are_binomial():
+    event = mp.mpf("0.2"), mp.mpf("0.5")
+    out, hit = at_least(event, 3, 2)
+    assert float(out) == pytest.approx(3 * 0.04 * 0.8 + 0.008, rel=1e-14)
+    assert float(hit) == pytest.approx(0.5, rel=1e-14)
+    assert float(at_least(event, 3, 1)[0]) == pytest.approx(1 - 0.8**3, rel=1e-14)
 
 
 def _bent(bend):
@@ -100,6 +138,19 @@ def test_attacks_catch_a_bound_that_is_slightly_too_low():
         bound = t.tpr(checks._up(point.fpr))
         assert point.tpr <= mp.mpf(bound)
         assert point.tpr > mp.mpf(bound) * (1 - mp.mpf(10) ** -9)
+
+
+@pytest.mark.parametrize(
+    "mechanism", [dn.Laplace(1.5), dn.RandomizedResponse(1.0, 3), dn.Laplace(0.8, sample_rate=0.3)], ids=shown
+)
+def test_events_catch_a_bound_of_another_law_that_is_slightly_too_low(mechanism):
+    t = dn.tradeoff(mechanism)
+    with mp.workdps(60):
+        points = [p for p in attacks(mechanism, np.random.default_rng(0), 40) if 1e-9 < p.fpr < 0.99]
+        assert len(points) > 5
+        reached = [float(p.tpr / mp.mpf(t.tpr(checks._up(p.fpr)))) for p in points]
+    assert max(reached) <= 1 + 1e-15
+    assert min(reached) > 1 - 1e-6
 
 
 def test_known_batches_bound_the_truth_from_above():
