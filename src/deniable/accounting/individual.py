@@ -28,6 +28,7 @@ from deniable._check import FloatArray, InputError, as_float64, integer, number,
 from deniable.accounting.loss import EPS, Line, PrivacyLoss
 from deniable.accounting.steps.ratios import log_ratio
 from deniable.accounting.transform.decay import ByParts, centred, lipschitz
+from deniable.accounting.trapezoid import even_aliases, falling_rest
 from deniable.curves import Assumptions, EnvelopeTradeoff
 from deniable.mechanisms import Composition, Mechanism, SubsampledGaussian
 
@@ -330,7 +331,7 @@ def _overlap(tally: _Tally, log_gamma: FloatArray, width: float, period: float) 
         rounding[active] += (weight @ np.hypot(t, 0.5)) * blur[active]
         rounding[active] += 64 * EPS * (1 + np.abs(log_start[active])) * np.abs(phi).sum(axis=1)
     gamma = np.exp(log_gamma)
-    aliases = (1 + gamma) / np.expm1(min(period / 2, 700.0)) * (1 + 8 * EPS)
+    aliases = even_aliases(period, gamma) * (1 + 8 * EPS)
     return np.asarray(np.sqrt(gamma) * (total - (neglected + 2 * rounding)[:, None]) - aliases)
 
 
@@ -340,9 +341,7 @@ def _truncation(
     """For each record where its sum may stop, and a bound on (1/π)·Σ spacing·|φ|/(t² + ¼) over the nodes beyond."""
     edges, log_bound = _decay(tally, base, min(0.5 / width, 8 * spacing), _MOST_NODES * spacing)
     height = np.exp(log_start[:, None] + tally.total(log_bound) - np.multiply.outer(tally.gaussian, edges**2 / 2))
-    a, b = edges, np.append(edges[1:], np.inf)
-    beyond = height * ((1 / a - 1 / b + spacing / a**2) / np.pi)  # a decreasing summand: its integral and first term
-    beyond = np.cumsum(beyond[:, ::-1], axis=1)[:, ::-1]
+    beyond = falling_rest(edges, height, spacing)
     stop = np.minimum(np.sum(beyond > _NEGLECTED, axis=1), edges.size - 1)
     return edges[stop], beyond[np.arange(stop.size), stop]
 

@@ -16,11 +16,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from deniable._check import FloatArray
 from deniable.accounting.engines.inversion import ROUNDING_OF_K
 from deniable.accounting.loss import EPS, PrivacyLoss
 from deniable.accounting.transform.decay import Envelope, shifted
 from deniable.accounting.transform.nodes import TooSlowError
+from deniable.accounting.trapezoid import even_aliases, falling_rest, half_line, nodes_until
 
 _OFFSETS = np.array([1.0, 2.0, 4.0, 8.0])
 _FURTHEST = 3.5  # from ½: what the nodes near the real axis serve
@@ -56,20 +56,16 @@ def advantage_bracket(loss: PrivacyLoss) -> EvenPrior:
     period, hockey_sticks = _period(loss, width)
     spacing = 2 * math.pi / period
     t_end, neglected = _stop(loss, width, spacing)
-    count = math.ceil(t_end / spacing) + 1
-    if not count <= _MOST_NODES:
-        raise TooSlowError(f"{count} nodes")
-    t: FloatArray = spacing * np.arange(count, dtype=np.float64)
+    t = nodes_until(t_end, spacing, _MOST_NODES)
     line = loss.line(0.5, float(t[-1]))
     growth, _, _ = line.cumulants
     log_m, transform_error = line.transform(t, spacing)
-    weight = math.exp(growth) * (2 / period / (t**2 + 0.25))
-    weight[0] /= 2
+    weight = math.exp(growth) * (half_line(t.size, period) / (t**2 + 0.25))
     terms = weight * np.exp(log_m.real)
     error = weight @ transform_error + 64 * EPS * terms.sum() + neglected * math.exp(growth) + 8 * EPS
     if not math.isfinite(error):
         raise TooSlowError("rounding is all there is")
-    value = 1 - float(terms @ np.cos(log_m.imag)) + 2 / math.expm1(period / 2)
+    value = 1 - float(terms @ np.cos(log_m.imag)) + float(even_aliases(period))
     low, high = max(value - float(error) - hockey_sticks, 0.0), min(value + float(error), 1.0)
     truncation = neglected * math.exp(growth)
     return EvenPrior(low, high, hockey_sticks, truncation, float(error) - truncation)
@@ -81,9 +77,7 @@ def _stop(loss: PrivacyLoss, width: float, spacing: float) -> tuple[float, float
         t = _EDGES / width
         moved = shifted(loss.real_line(0.5), t, _LIFTS / math.sqrt(float(loss.steps.sum())))
         height = np.exp(loss.steps @ moved - loss.gaussian * t**2 / 2)
-        beyond = np.append(t[1:], np.inf)
-        terms = height * (1 / t - 1 / beyond + spacing / t**2) / math.pi  # a falling summand: integral and first term
-        remaining = np.cumsum(terms[::-1])[::-1]
+        remaining = falling_rest(t, height, spacing)
         enough = np.flatnonzero(remaining < _TARGET)
         if enough.size:
             return float(t[enough[0]]), float(remaining[enough[0]])

@@ -9,7 +9,7 @@ With w = c + it, the out-law transform M(w) = E_out[e^{wL}] and a threshold ℓ,
 
 The trapezoid rule with spacing h turns each into itself plus aliases at ℓ + mΛ, Λ = 2π/h, which Chernoff's inequality
 bounds by real transforms M(θ); the sum cut at t_N is wrong by at most ∫ |M(c + it)|/t^k beyond t_N; and rounding is
-bounded by perturbing every term. The three bounds are added: every number comes as value ± error.
+bounded by perturbing every term: every number comes as a :class:`deniable.accounting.trapezoid.Sum`.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from deniable.accounting.loss import EPS, TINY, PrivacyLoss
 from deniable.accounting.steps.ratios import ComplexArray
 from deniable.accounting.transform.decay import Envelope
 from deniable.accounting.transform.nodes import TooSlowError
+from deniable.accounting.trapezoid import Sum, half_line, nodes_until, poles
 
 Region = Literal["left", "middle", "right"]  # c < 0, 0 < c < 1, c > 1
 _EDGES: dict[Region, tuple[float, float]] = {"left": (-np.inf, 0.0), "middle": (0.0, 1.0), "right": (1.0, np.inf)}
@@ -60,13 +61,9 @@ class Contour:
 
     def tails(self, threshold: FloatArray) -> Tails:
         """Evaluate at every threshold; far from the design the errors grow, they never lie."""
-        values, errors = self._integrals(threshold)
-        for other in self.besides:
-            more, more_error = other._integrals(threshold)
-            values, errors = values + more, errors + more_error
-        # below the smallest normal number nothing has relative accuracy
-        (q, p, s, density, in_density), errors = values, errors[:3] + np.stack(self._missed(threshold)) + TINY
-        eq, ep, es = errors
+        found = self.sums(threshold)
+        q, p, s, density, in_density = found.value
+        eq, ep, es, *_ = found.error
         if self.region == "left":
             out_below, in_below = -q, -p
             out_above, in_above = 1 + q, 1 + p
@@ -88,6 +85,16 @@ class Contour:
             threshold, out_above, out_below, eq, density, in_above, in_below, ep, in_density,
             hockey_stick, dual, hockey_stick_error, dual_error,
         )  # fmt: skip
+
+    def sums(self, threshold: FloatArray) -> Sum:
+        """The three integrals and the two densities, of all lines together; what was left out counts as truncated."""
+        total = self._integrals(threshold)
+        for other in self.besides:
+            total = total + other._integrals(threshold)
+        missed = np.zeros_like(total.truncation)
+        missed[:3] = np.stack(self._missed(threshold))
+        # below the smallest normal number nothing has relative accuracy
+        return replace(total, truncation=total.truncation + missed, rounding=total.rounding + TINY)
 
     def _missed(self, threshold: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """What was left out takes at most this from out, in and the hockey stick.
@@ -122,20 +129,6 @@ class Contour:
             total = np.logaddexp(total, other.log_error(threshold, law))
         return total
 
-    def charged(self, threshold: float, row: int) -> tuple[float, float]:
-        """What the error of one quantity (0: out, 1: in, 2: hockey stick) holds for aliasing and for truncation.
-
-        Outcomes that were left out count as truncated; the rest of the error is rounding.
-        """
-        at = np.array([threshold])
-        aliasing, truncation = 0.0, float(self._missed(at)[row][0])
-        for line in (self, *self.besides):
-            with np.errstate(over="ignore"):
-                prefactor = float(np.exp(line.growth - (line.c - (row > 0)) * threshold))
-            aliasing += prefactor * float(line._aliases(at)[0])
-            truncation += prefactor * float(line.truncation[row])
-        return aliasing, truncation
-
     @property
     def size(self) -> int:
         """Number of nodes."""
@@ -161,7 +154,7 @@ class Contour:
             sums[k : k + rows] = (long[:, None, :] @ inner)[:, 0].real
         return sums
 
-    def _integrals(self, threshold: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _integrals(self, threshold: FloatArray) -> Sum:
         sums = self._sums(threshold)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             exponent = self.growth - self.c * threshold
@@ -169,15 +162,14 @@ class Contour:
                 np.stack([exponent, exponent + threshold, exponent + threshold, exponent, exponent + threshold])
             )
             argument = 2 * EPS * (np.abs(self.growth) + np.abs(self.c * threshold) + np.abs(threshold))
-            relative = (
-                self._aliases(threshold)[None, :]
-                + (self.truncation + self.rounding)[:, None]
-                + self.phase_rounding[:, None] * np.abs(threshold)
-            )
+            rounding = self.rounding[:, None] + self.phase_rounding[:, None] * np.abs(threshold)
             values = prefactor * sums.T
-            errors = prefactor * relative + np.abs(values) * argument
-        bad = ~np.isfinite(values) | ~np.isfinite(errors)
-        return np.where(bad, 0.0, values), np.where(bad, np.inf, errors)
+            return Sum(
+                values,
+                prefactor * self._aliases(threshold),
+                prefactor * self.truncation[:, None],
+                prefactor * rounding + np.abs(values) * argument,
+            ).checked()
 
     def _aliases(self, threshold: FloatArray) -> FloatArray:
         """Chernoff bound of all aliases, relative to the prefactor; the best θ on either side."""
@@ -288,21 +280,16 @@ class Plan:
         spacing, target = 2 * math.pi / period, math.exp(self.log_target)
         envelope = Envelope.of(loss, c, self.width, target, work / 8)
         t_end, truncation = envelope.cut(target, spacing)
-        count = math.ceil(t_end / spacing) + 1
-        if not count <= most_nodes:
-            raise TooSlowError(f"{count} nodes")
-        t: FloatArray = spacing * np.arange(count, dtype=np.float64)
+        t = nodes_until(t_end, spacing, most_nodes)
         line = loss.line(c, float(t[-1]))
-        if not count * line.loss.size <= work:
-            raise TooSlowError(f"{count} nodes of {line.loss.size} terms")
+        if not t.size * line.loss.size <= work:
+            raise TooSlowError(f"{t.size} nodes of {line.loss.size} terms")
         log_m, transform_error = line.transform(t, spacing)
         w = c + 1j * t
-        weight = np.full(count, 2.0 / period)
-        weight[0] /= 2
-        poles = np.stack([1 / w, 1 / (w - 1), 1 / (w * (w - 1)), np.ones_like(w), np.ones_like(w)], axis=1)
-        coefficients = (weight * np.exp(log_m))[:, None] * poles
+        weight, kernel = half_line(t.size, period), poles(w)
+        coefficients = (weight * np.exp(log_m))[:, None] * kernel
         sizes = np.abs(coefficients)
-        rounding = np.abs(poles).T @ (weight * transform_error) + 64 * EPS * sizes.sum(axis=0)
+        rounding = np.abs(kernel).T @ (weight * transform_error) + 64 * EPS * sizes.sum(axis=0)
         return Contour(
             self.region, c, self.threshold, self.width, self.growth, period, t, coefficients, self.chernoff,
             truncation, rounding, 4 * EPS * (sizes.T @ t), loss.dropped,

@@ -215,7 +215,8 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
             cell = self._cells.get((level, int(self._cell_of(at, level)[0])))
             for line in cell.laid if cell is not None else ():
                 if float(getattr(line.tails(at), name)[0]) == error:
-                    aliasing, truncation = line.charged(threshold, _QUANTITY[name])
+                    found, row = line.sums(at), _QUANTITY[name]
+                    aliasing, truncation = float(found.aliasing[row, 0]), float(found.truncation[row, 0])
                     engine = self.method + (", rare large steps apart" if line.besides or line.bounded else "")
                     return Charged(engine, "", aliasing, truncation, max(error - aliasing - truncation, 0.0))
         return Charged("Chernoff's bound")

@@ -14,6 +14,7 @@ from deniable.accounting.engines.inversion import MOST_CUT, Contour, period_for
 from deniable.accounting.loss import EPS, TINY, Line, PrivacyLoss
 from deniable.accounting.steps.ratios import ComplexArray, complex_log1p, complex_log_ratio, log_ratio
 from deniable.accounting.transform.nodes import TooSlowError
+from deniable.accounting.trapezoid import half_line, poles
 
 _BESIDE = 6.0  # logarithm of how much larger than at the saddle point an integrand may be
 POINTS = 80
@@ -260,15 +261,13 @@ class JumpPlan:
         t: FloatArray = h * np.arange(self.count, dtype=np.float64)
         line = jumps.whole.line(c, float(t[-1]))
         w = c + 1j * t
-        weight = np.full(self.count, 2.0 / self.period)
-        weight[0] /= 2
+        weight, kernel = half_line(self.count, self.period), poles(w)
         values, transform_error = jumps.transform(line, t, growth)
-        poles = np.stack([1 / w, 1 / (w - 1), 1 / (w * (w - 1)), w**0, w**0], axis=1)
-        coefficients = (weight * values)[:, None] * poles
+        coefficients = (weight * values)[:, None] * kernel
         sizes = np.abs(coefficients)
         noise = jumps.noise(c, np.abs(w), growth)
         relative = 2 * jumps.severed(c) + jumps.loss.randomized_response_rounding * np.abs(w) + 64 * EPS
-        rounding = sizes.T @ relative + np.abs(poles).T @ (weight * (transform_error + noise))
+        rounding = sizes.T @ relative + np.abs(kernel).T @ (weight * (transform_error + noise))
         truncation = np.array([self.remaining] * 3 + [0.0, 0.0])
         return Contour(
             "right", c, threshold, self.width, growth, self.period, t, coefficients, self.chernoff, truncation,
