@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from deniable._check import FloatArray
+from deniable.noise.blocks import column_sums
 from deniable.noise.evidence import ExactRows, Indices
 from deniable.noise.laws import NoiseLaw
 from deniable.noise.resampling import Population
@@ -31,7 +32,7 @@ class ExactSwap(ABC):
 
     def units(self, influence: FloatArray) -> FloatArray:
         """Return the unit in which an error of each coordinate counts: by default its own spread over the records."""
-        spread = np.sqrt(np.mean(influence**2, axis=0))
+        spread = np.sqrt(column_sums(np.square, influence) / len(influence))
         return np.asarray(np.maximum(spread, 1e-9 * spread.max(initial=0.0)))
 
     @abstractmethod

@@ -136,7 +136,11 @@ def release(
     population = Population.of(data, fraction)
     certain = number("confidence", confidence, above=0.0, below=1.0)
     resamples = None if n_resamples is None else integer("n_resamples", n_resamples, at_least=8)
-    label = cache_label(algorithm, population, bound, noise, covariance, resamples, swap_records)
+    label = (
+        ()
+        if cache_dir is None
+        else cache_label(algorithm, population, bound, noise, covariance, resamples, swap_records)
+    )
     task = Task(
         algorithm,
         Game(population, _valid_eta(eta, population), "", certain),

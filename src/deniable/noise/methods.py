@@ -20,6 +20,7 @@ from deniable.noise.direct import direct_share, plan_by_all_sets, plan_by_direct
 from deniable.noise.evidence import ExactRows, NoGuaranteeError, ReleaseError
 from deniable.noise.kinds import BoundedStatistic, ExactSwap, ResampledSwap
 from deniable.noise.laws import NoiseLaw
+from deniable.noise.mixture import MOST_DIMENSIONS
 from deniable.noise.plans import ROUNDING, Game, NoisePlan, Shaper
 from deniable.noise.private import plain_privacy_is_better, plan_by_privacy
 from deniable.noise.published import plan_as_published
@@ -29,6 +30,7 @@ BOUNDS = ("auto", "direct", "swap", "centre", "dp")
 _LARGEST_ENUMERATION = 1000  # training sets; up to so many are all run (twice), and nothing is sampled
 _RESAMPLES = 256
 _NEGLIGIBLE = 0.3  # noise below this share of the spread over training parts adds 4 % to the error: nothing to gain
+_CENTRE_AT_LEAST = 0.25  # below 1/π, what "centre" needs in units of the spread, times η, if halves are normal
 _WORTH_RUNNING = 0.5  # largest share of η that the number of runs may cost the direct bound for "auto" to try it
 
 
@@ -128,7 +130,7 @@ def choose(task: Task) -> tuple[Settled, tuple[Alternative, ...]]:
     settled: list[Settled] = []
     for way in ways:
         settled += _attempt(task, way, required=not settled and way == ways[-1])
-        if settled and _enough(settled[-1]):
+        if settled and (_enough(settled[-1]) or _centre_cannot_win(settled[-1], task)):
             break
     best = min(settled, key=lambda one: (_relative(one), one.plan.kind != "exact"))
     return best, tuple(_row(one, one is best) for one in settled)
@@ -151,6 +153,16 @@ def _attempt(task: Task, way: str, required: bool) -> list[Settled]:
 
 def _enough(found: Settled) -> bool:
     return found.law is None or _relative(found) <= _NEGLIGIBLE
+
+
+def _centre_cannot_win(found: Settled, task: Task) -> bool:
+    """Whether all that is left is "centre", which needs more noise and 512 runs of the algorithm to say so.
+
+    If halves are normal: |a − b| is 2√(2/π) times the spread on average, its E TV about that over s√(2π), and 2η is
+    wanted, so s is the spread over πη; more in more dimensions. Only time depends on this, no promise.
+    """
+    many = found.plan.coordinates.free.size > MOST_DIMENSIONS
+    return many and not task.small and _relative(found) <= _CENTRE_AT_LEAST / task.game.eta
 
 
 def _relative(found: Settled) -> float:

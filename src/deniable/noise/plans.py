@@ -9,13 +9,16 @@ E TV(N_θ, N_c) around any fixed centre c.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from hashlib import sha256
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from deniable._check import FloatArray, InputError, numbers
+from deniable.noise.blocks import column_sums, columns_of
 from deniable.noise.certificate import Kind
 from deniable.noise.evidence import ExactRows, Indices, ReleaseError, ResampledEvidence, SampledRows, needed_resamples
 from deniable.noise.kinds import ExactSwap, ResampledSwap
@@ -80,8 +83,13 @@ class Coordinates:
         """Find constants and copies among the columns of (draws, size) outputs of the whole data set."""
         low, high = values.min(axis=0), values.max(axis=0)
         constant = high - low <= _CONSTANT * np.maximum(np.abs(low), np.abs(high))
-        seen: dict[bytes, int] = {}
-        first = [seen.setdefault((column + 0.0).tobytes(), i) for i, column in enumerate(values.T)]  # −0 equals 0
+        ends = list(zip(low.tolist(), high.tolist(), strict=True))
+        often = Counter(ends)
+        seen: dict[object, int] = {}
+        first = [  # columns with ends of their own are nobody's copy; + 0.0, as −0 equals 0
+            seen.setdefault(end if often[end] == 1 else sha256(column + 0.0).digest(), i)
+            for i, (end, column) in enumerate(zip(ends, values.T, strict=True))
+        ]
         free, place = np.unique(np.array(first, dtype=np.intp)[~constant], return_inverse=True)
         source = np.full(values.shape[1], -1, dtype=np.intp)
         source[~constant] = place
@@ -130,8 +138,9 @@ class Shaper:
         if self.covariance == "full" and units.size > 1:
             return [self.law(influence)]
         self.one_dimensional(units.size)
-        size = np.abs(influence) / units
-        sizes = np.stack([np.ones(units.size), size.mean(axis=0), size.max(axis=0)])
+        mean = column_sums(np.abs, influence) / len(influence)
+        largest = np.maximum(influence.max(axis=0), -influence.min(axis=0))
+        sizes = np.stack([np.ones(units.size), mean / units, largest / units])
         sizes = np.maximum(sizes, 1e-9 * sizes.max(axis=1, keepdims=True))
         return [self.family(units * np.sqrt(one)) for one in sizes[: 3 if units.size > 1 else 1]]
 
@@ -199,13 +208,12 @@ def plan_from_bound(game: Game, shaper: Shaper, known_std: ArrayLike) -> NoisePl
 
 def plan_from_closed_form(algorithm: ExactSwap, game: Game, shaper: Shaper) -> NoisePlan:
     """Swap distances in closed form: nothing is run but the release itself."""
-    everyone = np.arange(game.population.n_records)
-    whole = evaluate(algorithm, game.population, everyone, "on the whole data set")
+    whole = evaluate(algorithm, game.population, None, "on the whole data set")
     coordinates = Coordinates.of(algorithm.signature(game.population.data), whole.shape)
     coordinates = replace(coordinates, constants=whole.ravel())
     if coordinates.free.size == 0:
         return nothing_varies(coordinates)
-    influence = algorithm.influence(game.population)[:, coordinates.free]
+    influence = columns_of(algorithm.influence(game.population), coordinates.free)
     units = algorithm.units(influence)
     best: tuple[float, NoiseLaw, ExactRows] | None = None
     for law in shaper.laws(influence, units):  # nothing is sampled, so the choice is free
@@ -216,7 +224,7 @@ def plan_from_closed_form(algorithm: ExactSwap, game: Game, shaper: Shaper) -> N
             best = cost, law, rows
     assert best is not None  # for the type checker: there is at least one shape
     n, k = game.population.n_records, game.population.n_train
-    deviation = np.sqrt(np.mean(influence**2, axis=0) * (1 / k) * (1 - k / n))
+    deviation = np.sqrt(column_sums(np.square, influence) / n * (1 / k) * (1 - k / n))
     return NoisePlan(
         coordinates,
         best[1],

@@ -8,11 +8,11 @@ estimates its spread from the training set itself).
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from secrets import SystemRandom
 from typing import Any
 
 import joblib
@@ -66,7 +66,11 @@ class Population:
         """Draw the training set: uniform, from the operating system's entropy, in the order of the data."""
         if insecure_testing_rng is not None:
             return np.sort(insecure_testing_rng.permutation(self.n_records)[: self.n_train])
-        return np.array(sorted(SystemRandom().sample(range(self.n_records), self.n_train)), dtype=np.intp)
+        while True:  # records by random keys: every order is equally likely where no two keys are equal
+            keys = np.frombuffer(os.urandom(8 * self.n_records), dtype=np.uint64)
+            order = np.argsort(keys)
+            if np.all(np.diff(keys[order]) > 0):
+                return np.sort(order[: self.n_train])
 
     def single_set(self, rng: np.random.Generator) -> tuple[Indices]:
         """Draw one training set."""
@@ -198,10 +202,13 @@ def stack(values: Sequence[FloatArray]) -> FloatArray:
     return np.stack(values)
 
 
-def evaluate(algorithm: Algorithm, population: Population, rows: Indices, where: str) -> FloatArray:
-    """Run the algorithm once and return its output as a finite float array; any trouble is a :class:`ReleaseError`."""
+def evaluate(algorithm: Algorithm, population: Population, rows: Indices | None, where: str) -> FloatArray:
+    """Run the algorithm once and return its output as a finite float array; any trouble is a :class:`ReleaseError`.
+
+    ``rows`` None: on the data themselves, not on a copy, for algorithms that change nothing in them.
+    """
     try:
-        value = np.array(algorithm(population.take(rows)), dtype=np.float64)
+        value = np.array(algorithm(population.data if rows is None else population.take(rows)), dtype=np.float64)
     except Exception as error:
         raise ReleaseError(
             f"the algorithm failed {where}: {type(error).__name__}: {error}; nothing was released"

@@ -16,6 +16,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from deniable._check import FloatArray, InputError, integer, number, numbers
+from deniable.noise.blocks import blocks, column_sums, columns_of
 from deniable.noise.evidence import ExactRows, Indices
 from deniable.noise.kinds import BoundedStatistic, ExactSwap, ResampledSwap, Sensitivity
 from deniable.noise.laws import NoiseLaw
@@ -54,13 +55,18 @@ class LinearStatistic(ExactSwap):
         mean ≤ root mean square, the first record without a row bounds all records without one.
         """
         n, k = population.n_records, population.n_train
-        features = self.features(population.data).reshape(n, -1)[:, coordinates]
-        white = law.whiten(features) / k
+        features = columns_of(self.features(population.data).reshape(n, -1), coordinates)
         rounding = _upper_distance(law, 2 * _rounding(features, k))
-        typical = _typical_distance(white)
+        mean = features.mean(axis=0)
+        square = np.concatenate([(((law.whiten(features[b] - mean)) / k) ** 2).sum(axis=1) for b in blocks(n)])
+        typical = np.sqrt((n * square + square.sum()) / (n - 1))
         order = np.argsort(-typical)
         rows = min(n, max(1, _ENTRIES // n))
-        distances = np.stack([np.delete(cdist(white[[i]], white)[0], i) for i in order[:rows]])
+        outstanding = law.whiten(features[order[:rows]]) / k
+        distances = np.hstack([cdist(outstanding, law.whiten(features[b]) / k) for b in blocks(n)])
+        others = np.ones((rows, n), dtype=bool)
+        others[np.arange(rows), order[:rows]] = False
+        distances = distances[others].reshape(rows, n - 1)
         rest = float(typical[order[rows]]) * _SLACK + float(rounding) if rows < n else 0.0
         # equal records give equal sums only if they stand at the same place: rounding is charged to them, too
         return ExactRows(distances * _SLACK + rounding, rest=rest)
@@ -338,7 +344,7 @@ def _typical_distance(white: FloatArray) -> FloatArray:
 
 def _rounding(terms: FloatArray, k: int) -> FloatArray:
     """Bound the rounding of the mean of any k of these terms, and of scaling it, per column: γₖ·Σ|terms|/k."""
-    return np.asarray((k + 4) * _EPS * np.abs(terms).sum(axis=0) / k)
+    return np.asarray((k + 4) * _EPS * column_sums(np.abs, terms) / k)
 
 
 def _upper_distance(law: NoiseLaw, size: FloatArray) -> FloatArray:
