@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from html import escape, unescape
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
@@ -14,10 +18,13 @@ from deniable.report.decision import Decision, Rule
 from deniable.report.meta import FIELDS
 from deniable.report.model import Assessment
 from deniable.report.risk_table import risk_table
-from deniable.report.svg import roc_picture, series_picture
+from deniable.report.sentences import number_in, translator
+from deniable.report.svg import Picture, roc_picture, series_picture
 from deniable.report.text import cell_text, threat_model
 from deniable.report.words import words
 
+TEXTS_IN = ("history", "columns", "account")  # tables that hold texts of people, which are left as they are
+_TEXT = re.compile(r">([^<>]+)</text>")
 TONES = {"meets": "good", "met": "good", "does not meet": "bad", "missed": "bad", "cannot be told": "open"}
 
 
@@ -30,7 +37,8 @@ def to_html(assessment: Assessment, language: str = "en") -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["cell"] = cell_text
+    said, number = translator(language), number_in(language)
+    environment.filters |= {"cell": cell_text, "t": said, "n": number}
     catalogue = words(language)
     decision = assessment.decision
     page = environment.get_template("page.html.j2").render(
@@ -43,12 +51,25 @@ def to_html(assessment: Assessment, language: str = "en") -> str:
         meta=[(FIELDS.get(key, key), value) for key, value in assessment.meta.items()],
         game=threat_model(assessment),
         risks=risk_table(assessment),
-        roc=roc_picture(assessment),
-        pictures={series.key: series_picture(series) for part in assessment.sections for series in part.series},
+        roc=_picture(roc_picture(assessment), said, number),
+        pictures={
+            series.key: _picture(series_picture(series), said, number)
+            for part in assessment.sections
+            for series in part.series
+        },
+        texts_in=TEXTS_IN,
         infinity=math.inf,
         data=_script_safe(assessment.to_dict()),
     )
     return page.lstrip()
+
+
+def _picture(picture: Picture | None, said: Callable[[str], str], number: Callable[[str], str]) -> Picture | None:
+    """Return a picture with its texts in another language."""
+    if picture is None:
+        return None
+    svg = _TEXT.sub(lambda m: f">{escape(number(said(unescape(m[1]))))}</text>", picture.svg)
+    return replace(picture, svg=svg, legend=tuple((style, said(words)) for style, words in picture.legend))
 
 
 def shown_rule(rule: Rule, decision: Decision) -> dict[str, Any]:
