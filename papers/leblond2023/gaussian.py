@@ -1,6 +1,6 @@
 """LeBlond et al., §4.1, last sentence: do the findings of Figure 6 hold for Gaussian noise, too? One half of them.
 
-Two numeric columns of Adult, Λ = 1. With noise of standard deviation s a record at distance Δ has a loss that is normal,
+Two numeric columns of Adult, Λ = 1. With noise of standard deviation s the loss of a record at distance Δ is normal,
 mean ρ²/2, variance ρ², ρ = Δ/s: |l|·s has a lower plateau, Δ·√(2/π), and no upper one; it grows like Δ²/(2s).
 """
 
