@@ -27,11 +27,47 @@ everything a person reads is made from it:
                       Opacus, DpEvent, … ─────────►  per-record  measured  groups
                                                      profile     attack
 
-Inside `accounting`, a mechanism goes from the law of one step to a composed loss, its transform, error terms, engines
-and the curve that asks them. Imports go downwards only; CI checks that (`lint-imports`).
+Imports go downwards only; CI checks that (`lint-imports`).
 
 This page is written by `make architecture` from the imports themselves.
 """
+
+# the way of a question inside the accountant: calls go down this list and never up it (tests/docs/test_architecture.py)
+WALK: list[tuple[tuple[str, ...], str]] = [
+    (("mechanisms",), "what ran: a frozen dataclass, validated"),
+    (
+        ("accounting.door", "accounting.reductions", "accounting.guarantees"),
+        "`dn.tradeoff`: checks, adjacency, equivalent mechanisms, the choice of engines",
+    ),
+    (("curves",), "the question: `tpr`, `delta`, `explain`, …; every bound made safe on its way out"),
+    (("accounting.curve",), "engines asked cheapest first, their brackets intersected; who answered"),
+    (
+        ("accounting.engines", "accounting.lines"),
+        "one computation each: closed forms, inversion, direct convolution, grid, known batches, ball arithmetic, …",
+    ),
+    (("accounting.trapezoid",), "a sum on a line of the transform: value ± (aliasing, truncation, rounding)"),
+    (("accounting.loss", "accounting.transform"), "the composed loss, and its transform: nodes, lines, how it decays"),
+    (("accounting.steps",), "the law of one step: all formulas of a mechanism, in one file"),
+]
+
+
+WALKED = (
+    "A question to `dn.tradeoff(mechanism)` goes down these rooms and never back up, but that curves made of other",
+    "curves ask these as anybody does; a test follows the calls. `t.explain(fpr=…)` says which engine answered and",
+    "what each error cost.",
+)
+WHAT_NEXT = (
+    "A new mechanism is one file in `accounting/steps/` and one line in its `registry.py`: `docs/own_mechanism.md`.",
+    "After changing an engine, run `benchmarks/accounting/gate.py`: no bracket may be wider than before.",
+)
+
+
+def station(module: str) -> int | None:
+    """Return the place of a module below ``deniable`` on the walk; None if it is not on it."""
+    for k, (names, _) in enumerate(WALK):
+        if any(module == name or module.startswith(f"{name}.") for name in names):
+            return k
+    return None
 
 
 def room_of(module: str) -> str:
@@ -98,6 +134,7 @@ def floors() -> list[list[str]]:
     for layer in layers:
         names = layer.replace("(", "").replace(")", "").replace(":", "|").split("|")
         rooms = {room_of(name.strip().removeprefix("deniable.")) for name in names} - {FOUNDATION}
+        rooms -= {room for floor in found for room in floor}
         if rooms:
             found.append(sorted(rooms))
     return [*found, [FOUNDATION]]
@@ -118,6 +155,10 @@ def page() -> str:
     for floor in order:
         for room in floor:
             lines.append(f"| `{room}` | {purpose(room)} | {', '.join(sorted(found[room])) or '–'} |")
+    lines += ["", "## From a mechanism to a number", "", *WALKED, ""]
+    for k, (names, what) in enumerate(WALK, start=1):
+        lines.append(f"{k}. {', '.join(f'`{name}`' for name in names)}: {what}")
+    lines += ["", *WHAT_NEXT]
     return "\n".join(lines) + "\n"
 
 

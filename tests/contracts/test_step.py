@@ -192,3 +192,14 @@ def test_many_outcomes_and_many_steps(mechanism):
 def test_wrong_counts_are_refused():
     with pytest.raises(dn.InputError, match="count"):
         ResponseStep(1.0, 2).times(0)
+
+
+class Unbounded(Abstains):
+    """A step that forgets to say how far its losses reach."""
+
+    highest = math.inf
+
+
+def test_unbounded_losses_need_a_range():
+    with pytest.raises(dn.InputError, match=r"Unbounded\.range must be defined, .*highest inf"):
+        dn.tradeoff(Unbounded(0.5).times(2)).advantage()

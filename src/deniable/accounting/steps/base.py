@@ -122,7 +122,11 @@ class Step(Mechanism, ABC):
         """Return losses between which the law tilted by e^{tilt·L} has all but 1e-17 of its mass."""
         low, high = self.lowest, self.highest
         if math.isinf(low) or math.isinf(high):
-            raise NotImplementedError(f"{type(self).__name__} has unbounded losses and must define range()")
+            raise InputError(
+                f"{type(self).__name__}.range must be defined, because its losses are unbounded (lowest {low:g}, "
+                f"highest {high:g}): return the losses between which the law tilted by e^(tilt·L) has all but 1e-17 "
+                "of its mass"
+            )
         return low, high
 
     def support(self) -> FiniteLaw | None:
