@@ -119,8 +119,8 @@ def test_a_fifth_chooses_the_guesses_and_the_others_are_tested():
     included = rng.random(1000) < 0.5
     telling = np.where(included & (rng.random(1000) < 0.2), 5.0, 0.0) + rng.normal(size=1000)
     run = audit_one_run(telling, included)
-    assert (run.canaries, run.pilot, len(run.guesses)) == (800, 200, 1)
-    assert run.guesses[0] < 200  # only the top tells anything
+    assert (run.canaries, run.pilot) == (800, 200)
+    assert max(run.guesses) < 200  # only the top tells anything
     assert run.mu().low > 2 * audit_one_run(telling, included, guesses=(1000, 500, 250, 100)).mu().low
     assert run == audit_one_run(telling, included)  # repeatable
     assert audit_one_run(telling[:49], included[:49]).pilot == 0

@@ -29,9 +29,8 @@ Bound = Literal["steinke", "f-dp", "gaussian"]
 _PILOT = 5  # a fifth of the canaries chooses how many of the others are guessed
 _LEAST_PILOT = 10  # canaries in it; with fewer several numbers of guesses are tried
 # shares of the canaries that are guessed "in" (from the top) and "out" (from the bottom)
-_SHARES = tuple((1 / k, 1 / k) for k in (2, 3, 4, 6, 10, 20, 40, 80)) + tuple(
-    (1 / k, 0.0) for k in (2, 4, 10, 20, 40, 80)
-)
+_PARTS = (2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 30, 40, 80)
+_SHARES = tuple((1 / k, 1 / k) for k in _PARTS) + tuple((1 / k, 0.0) for k in _PARTS)
 _COARSE = 400  # guesses: as many are enough to compare shares
 _MOST_LOG = 31.0  # 1 − log of a p-value: below e⁻³⁰ they are not told apart
 
@@ -171,8 +170,8 @@ def audit_one_run(
     guesses
         How many canaries to guess about: the most extreme half of them "in" at the top, "out" at the bottom. Several
         numbers are tried with a correction. Choose them before seeing the scores. By default a random fifth of the
-        canaries chooses, among both ends and the top alone, and the others are tested (with fewer than 50 canaries:
-        m, m/2, m/4 and m/10 are tried).
+        canaries chooses what is best for ε and what for μ, among both ends and the top alone, and the others are tested
+        (with fewer than 50 canaries: m, m/2, m/4 and m/10 are tried).
     rng
         Draws that fifth; by default it is seeded by the scores.
 
@@ -216,21 +215,23 @@ def _with_pilot(
     seen, truth = (inside[part][np.argsort(scores[part], kind="stable")] for part in (pilot, tested))
     m, family = len(tested), Gaussian()
 
-    def promising(share: tuple[float, float]) -> float:
-        """Return the μ that would be shown if the others were guessed as well as the pilot; at a smaller scale."""
+    def promising(share: tuple[float, float], bound: Bound) -> float:
+        """Return what would be shown if the others were guessed as well as the pilot; at a smaller scale."""
         top, bottom = (int(part * len(seen)) for part in share)
         if top == 0:
             return -1.0
         r = sum(int(part * m) for part in share)
         scale = max(1.0, r / _COARSE)
         right = (_right(seen, top, bottom) + 0.5) / (top + bottom + 1) * r
-        return _largest(
-            lambda mu: rejects_f_dp(family, mu, int(m / scale), int(r / scale), int(right / scale), 1 - confidence)
-        )
+        sizes, error = (int(m / scale), int(r / scale), int(right / scale)), 1 - confidence
+        if bound == "steinke":
+            return _largest(lambda epsilon: _p_value(epsilon, 0.0, *sizes) <= error)
+        return _largest(lambda mu: rejects_f_dp(family, mu, *sizes, error))
 
-    best = max(_SHARES, key=promising)
-    top, bottom = (int(part * m) for part in best)
-    return OneRunAudit(m, (top + bottom,), (_right(truth, top, bottom),), confidence, len(pilot))
+    best = {max(_SHARES, key=lambda share: promising(share, bound)) for bound in ("steinke", "f-dp")}
+    taken = sorted({(int(top * m), int(bottom * m)) for top, bottom in best}, key=sum)
+    right = tuple(_right(truth, *ends) for ends in taken)
+    return OneRunAudit(m, tuple(sum(ends) for ends in taken), right, confidence, len(pilot))
 
 
 def _right(truth: NDArray[np.bool_], top: int, bottom: int) -> int:

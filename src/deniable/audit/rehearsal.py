@@ -9,7 +9,7 @@ import numpy as np
 
 from deniable._check import FloatArray
 from deniable.audit.resolution import half_gap, smoothed_log_odds, stabilised
-from deniable.audit.scoring import METHODS, Method, Variance, score
+from deniable.audit.scoring import METHODS, Method, Variance, joint, score
 from deniable.audit.shadow import LARGEST_LOGIT, BoolArray, Task, split_signals
 
 Scale = Literal["log-odds", "arcsine", "residual"]
@@ -50,6 +50,14 @@ class Scorer:
     def __call__(self, attack: Attack, target: FloatArray, inside: FloatArray, outside: FloatArray) -> FloatArray:
         """Score every record; shapes as in :func:`deniable.audit.scoring.score`."""
         seen, within, without = (self._scaled(attack.scale, signal) for signal in (target, inside, outside))
+        if seen.ndim == 2 and attack.method == "rmia":  # of the outputs together
+            seen, within, without = (joint(signal, self.task) for signal in (seen, within, without))
+        if seen.ndim == 2:  # evidence of several outputs adds up
+            parts = (self._one(attack, seen[k], within[:, k], without[:, k]) for k in range(len(seen)))
+            return np.asarray(sum(parts), dtype=np.float64)
+        return self._one(attack, seen, within, without)
+
+    def _one(self, attack: Attack, seen: FloatArray, within: FloatArray, without: FloatArray) -> FloatArray:
         return score(attack.method, seen, within, without, self.task, variance=self.variance, gamma=self.gamma)
 
     def _scaled(self, scale: Scale, signal: FloatArray) -> FloatArray:

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 
 from deniable._check import FloatArray, InputError, choice
-from deniable.audit.shadow import Task
+from deniable.audit.shadow import LARGEST_LOGIT, Task
 
 Variance = Literal["shrunk", "fixed", "per-example"]
 Method = Literal["loss", "calibrated", "lira", "lira-offline", "rmia"]
@@ -27,6 +27,14 @@ NEEDED: dict[str, int] = {"loss": 0, "calibrated": 1, "lira": 2, "lira-offline":
 def loss_of(signal: FloatArray, task: Task) -> FloatArray:
     """Return cross-entropy (classification) or squared error (regression)."""
     return np.logaddexp(0.0, -signal) if task == "classification" else signal**2
+
+
+def joint(signal: FloatArray, task: Task) -> FloatArray:
+    """Return one signal for several outputs (last axis but one): log-odds that all are right, or the norm."""
+    if task == "regression":
+        return np.asarray(np.sqrt(np.sum(signal**2, axis=-2)))
+    right = np.minimum(-np.sum(loss_of(signal, task), axis=-2), -np.finfo(float).tiny)
+    return np.asarray(np.clip(right - np.log(-np.expm1(right)), -LARGEST_LOGIT, LARGEST_LOGIT))
 
 
 def score_loss(target: FloatArray, task: Task) -> FloatArray:

@@ -26,6 +26,24 @@ def balanced_design(n_models: int, n_records: int, rng: np.random.Generator) -> 
     return shuffled < n_models // 2
 
 
+def with_every_class(member: BoolArray, y: NDArray[Any]) -> BoolArray:
+    """Return the design with every class in every model, by as few exchanges as needed; rows of one column of ``y``.
+
+    A model without a rare class takes one of its records from the model that has most of them, so that each record
+    stays in exactly half of the models. Classes with one record are left alone: they are missing in half of them.
+    """
+    member = member.copy()
+    for name in np.unique(y):
+        records = np.flatnonzero(y == name)
+        if len(records) < 2:
+            continue
+        while not (present := member[:, records].sum(axis=1)).all():
+            poor, rich = int(np.argmin(present)), int(np.argmax(present))
+            moved = records[np.flatnonzero(member[rich, records])[0]]
+            member[rich, moved], member[poor, moved] = False, True
+    return member
+
+
 def train_models(
     estimator: Any,
     X: Any,
@@ -40,7 +58,8 @@ def train_models(
 ) -> FloatArray:
     """Train one model per row of ``member`` and return its signals on all records, shape (n_models, n_records).
 
-    The signal is the log-odds of the true class (classification) or the residual prediction − y (regression).
+    With several outputs, ``y`` of shape (n_records, n_outputs), the shape is (n_models, n_outputs, n_records). The
+    signal is the log-odds of the true class (classification) or the residual prediction − y (regression).
 
     With ``cache`` each finished model leaves a small file in that folder; a run that was interrupted, or is repeated,
     reads them instead of training again. The file name is a digest of estimator, data, membership and seed.
@@ -67,6 +86,8 @@ def split_signals(signal: FloatArray, member: BoolArray, half: int | None = None
     Each has shape (half, n_records); at least so many models must have the record, and be without it.
     """
     order = np.argsort(~member, axis=0, kind="stable")
+    if signal.ndim == 3:  # several outputs
+        order = np.broadcast_to(order[:, None, :], signal.shape)
     sorted_signal = np.take_along_axis(signal, order, axis=0)
     half = len(signal) // 2 if half is None else half
     return sorted_signal[:half], sorted_signal[len(signal) - half :]
@@ -134,7 +155,12 @@ def _fit_and_look(estimator: Any, X: Any, y: NDArray[Any], task: Task, rows: NDA
 
 
 def model_signals(model: Any, X: Any, y: NDArray[Any], task: Task, classes: NDArray[Any]) -> FloatArray:
-    """Return the signals of a fitted estimator, or of a prediction function for ``classes``, on all records."""
+    """Return the signals of a fitted estimator, or of a prediction function for ``classes``, on all records.
+
+    With several outputs (``y`` with two axes) one row an output.
+    """
+    if y.ndim == 2:
+        return _several_outputs(model, X, y, task)
     if not hasattr(model, "predict"):
         if not callable(model):
             raise InputError(f"model must be a fitted estimator or a prediction function, got {model!r}")
@@ -144,6 +170,30 @@ def model_signals(model: Any, X: Any, y: NDArray[Any], task: Task, classes: NDAr
     if hasattr(model, "predict_proba"):
         return signals(model.predict_proba, model.classes_, X, y)
     return _margin(model, X, y)
+
+
+def _several_outputs(model: Any, X: Any, y: NDArray[Any], task: Task) -> FloatArray:
+    """Return the signals of a model with several outputs, shape (n_outputs, n_records)."""
+    if task == "regression":
+        predicted = np.asarray(_plain(getattr(model, "predict", model)(X)), dtype=np.float64)
+        if predicted.shape != y.shape:
+            raise InputError(f"predictions must have shape {y.shape}, got {predicted.shape}")
+        return np.ascontiguousarray((predicted - y.astype(np.float64)).T)
+    if hasattr(model, "predict") and not hasattr(model, "predict_proba"):
+        raise InputError(f"{type(model).__name__} must have predict_proba to be attacked through several outputs")
+    told = getattr(model, "predict_proba", model)(X)
+    columns = range(y.shape[1])
+    known: list[NDArray[Any]] = [np.unique(y[:, k]) for k in columns]
+    if not isinstance(told, list | tuple):  # one probability an output, of the second of two classes
+        chances = np.asarray(_plain(told), dtype=np.float64)
+        if chances.shape != y.shape:
+            raise InputError(f"predictions must have shape {y.shape}, or be a list of one array an output")
+        told = [chances[:, k] for k in columns]
+    elif isinstance(getattr(model, "classes_", None), list):
+        known = model.classes_
+    if len(told) != y.shape[1]:
+        raise InputError(f"predictions must be given for {y.shape[1]} outputs, got {len(told)}")
+    return np.stack([signals(lambda _, k=k: told[k], known[k], X, y[:, k]) for k in columns])  # type: ignore[misc]
 
 
 def _margin(model: Any, X: Any, y: NDArray[Any]) -> FloatArray:
@@ -175,8 +225,9 @@ def _clipped_logit(own: FloatArray, others: FloatArray) -> FloatArray:
 
 
 def _check_classes(y: NDArray[Any], member: BoolArray) -> None:
+    columns = y.T if y.ndim == 2 else [y]
     for row in member:
-        if len(np.unique(y[row])) < 2:
+        if any(len(np.unique(column[row])) < 2 for column in columns):
             raise InputError(
                 "y must hold two classes or more in every half of the data; one half has a single class: "
                 "bring more records of the rare class"

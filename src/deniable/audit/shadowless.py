@@ -7,13 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable._check import FloatArray, InputError, refuse_sparse
+from deniable._check import FloatArray, InputError
+from deniable.audit.scoring import joint
 from deniable.audit.shadow import BoolArray, Task
 
 WITHOUT_SHADOWS = ("quantile", "label-only")
 
 _LEAST = 50  # nonmembers from which the usual fit can be learned
 _COPIES = 20  # of each record, with noise
+_DIRECTIONS = 50  # of a sparse matrix that the usual fit is learned from
 _NOISE = 0.1  # their noise, as a share of each column's standard deviation
 
 
@@ -31,14 +33,14 @@ def score_without_shadows(
     if method == "label-only":
         if task != "classification":
             raise InputError("method 'label-only' is about predicted classes; use 'quantile' for regression")
-        refuse_sparse("X", X)
         return _label_only(model, X, y, rng), np.ones(len(y), dtype=bool)
-    refuse_sparse("X", X)
     teaching = ~member & (rng.random(len(y)) < 0.5)
     if teaching.sum() < _LEAST:
         raise InputError(
             f"method 'quantile' needs at least {2 * _LEAST} nonmembers, half of which teach, got {int((~member).sum())}"
         )
+    if signal.ndim == 2:  # several outputs
+        signal = joint(signal, task)
     return _quantile(X, y, signal if task == "classification" else -np.abs(signal), teaching), ~teaching
 
 
@@ -60,9 +62,33 @@ def _quantile(X: Any, y: NDArray[Any], fit: FloatArray, teaching: BoolArray) -> 
 
 def _features(X: Any, y: NDArray[Any]) -> FloatArray:
     """Return records and labels as numbers; categories are numbered, which trees can split again."""
-    columns = [X.iloc[:, i].to_numpy() for i in range(X.shape[1])] if hasattr(X, "iloc") else [*X.reshape(len(X), -1).T]
-    coded = [c if c.dtype.kind in "biuf" else np.unique(c.astype(str), return_inverse=True)[1] for c in [*columns, y]]
+    if hasattr(X, "tocsr"):
+        columns = [*_directions(X).T]
+    else:
+        frame = hasattr(X, "iloc")
+        columns = [X.iloc[:, i].to_numpy() for i in range(X.shape[1])] if frame else [*X.reshape(len(X), -1).T]
+    columns += [y] if y.ndim == 1 else [*y.T]
+    coded = [c if c.dtype.kind in "biuf" else np.unique(c.astype(str), return_inverse=True)[1] for c in columns]
     return np.column_stack([np.asarray(column, dtype=np.float64) for column in coded])
+
+
+def _directions(X: Any) -> FloatArray:
+    """Return the leading singular directions of a sparse matrix, as dense columns."""
+    from sklearn.decomposition import TruncatedSVD
+
+    count = min(_DIRECTIONS, min(X.shape) - 1)
+    if count < 1:
+        return np.asarray(X.toarray(), dtype=np.float64)
+    return np.asarray(TruncatedSVD(count, random_state=0).fit_transform(X))
+
+
+def _sparse_copies(X: Any, rng: np.random.Generator) -> Any:
+    """Return a copy of a sparse matrix with noise on the entries that are not zero."""
+    rows = X.tocsr().astype(np.float64)
+    mean = np.asarray(rows.mean(axis=0)).ravel()
+    spread = np.sqrt(np.maximum(np.asarray(rows.multiply(rows).mean(axis=0)).ravel() - mean**2, 0.0))
+    rows.data = rows.data + _NOISE * spread[rows.indices] * rng.standard_normal(len(rows.data))
+    return rows
 
 
 def _label_only(model: Any, X: Any, y: NDArray[Any], rng: np.random.Generator) -> FloatArray:
@@ -70,6 +96,14 @@ def _label_only(model: Any, X: Any, y: NDArray[Any], rng: np.random.Generator) -
 
     The record itself counts as much as all copies together.
     """
+
+    def agrees(moved: Any) -> FloatArray:
+        hits = np.asarray(model.predict(moved) == y, dtype=np.float64)
+        return hits if hits.ndim == 1 else np.asarray(hits.mean(axis=1))
+
+    if hasattr(X, "tocsr"):
+        near = [agrees(_sparse_copies(X, rng)) for _ in range(_COPIES)]
+        return np.asarray(agrees(X) + np.mean(near, axis=0), dtype=np.float64)
     table = X.to_numpy() if hasattr(X, "iloc") else X
     if table.dtype.kind not in "biuf":
         raise InputError("method 'label-only' adds noise to numbers; X holds something else. Use another method")
@@ -78,7 +112,7 @@ def _label_only(model: Any, X: Any, y: NDArray[Any], rng: np.random.Generator) -
 
     def right(moved: FloatArray) -> FloatArray:
         named = type(X)(moved, columns=X.columns) if hasattr(X, "iloc") else moved
-        return np.asarray(model.predict(named) == y, dtype=np.float64)
+        return agrees(named)
 
     copies = [right(rows + spread * rng.standard_normal(rows.shape)) for _ in range(_COPIES)]
     return np.asarray(right(rows) + np.mean(copies, axis=0), dtype=np.float64)

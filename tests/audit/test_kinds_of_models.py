@@ -1,0 +1,138 @@
+"""Attacks on models with several outputs, sparse records and rare classes; whether two attacks agree."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+from scipy import stats
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.multioutput import MultiOutputClassifier
+from sklearn.neural_network import MLPClassifier
+from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
+
+import deniable as dn
+from deniable.audit import AttackScores
+from deniable.audit.rehearsal import Attack, Scorer
+from deniable.audit.scoring import joint, loss_of
+from deniable.audit.shadow import balanced_design, model_signals, split_signals, with_every_class
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(200, 12))
+LABELS = np.column_stack([X[:, 0] + RNG.normal(size=200) > 0, X[:, 1] > 0]).astype(int)
+NUMBERS = np.column_stack([X[:, 0] + RNG.normal(size=200), RNG.normal(size=200)])
+
+
+@pytest.mark.parametrize("method", ["auto", "loss", "lira", "lira-offline", "rmia", "calibrated"])
+@pytest.mark.parametrize(
+    ("model", "y"),
+    [
+        (DecisionTreeClassifier(max_depth=6), LABELS),
+        (MultiOutputClassifier(LogisticRegression(C=1e4)), np.where(LABELS, "b", "a")),
+        (RandomForestRegressor(5), NUMBERS),
+        (Ridge(1e-6), NUMBERS),
+    ],
+)
+def test_several_outputs(model, y, method):
+    scores = dn.attack_estimator(model, X, y, method=method, n_shadows=8, rng=0)
+    assert scores.audit().auc().estimate > 0.5
+
+
+def test_several_outputs_tell_more_than_one():
+    model = DecisionTreeClassifier(max_depth=6, random_state=0)
+    alone = dn.attack_estimator(model, X, LABELS[:, 0], method="lira", n_shadows=16, rng=0, n_targets=4)
+    both = dn.attack_estimator(model, X, LABELS, method="lira", n_shadows=16, rng=0, n_targets=4)
+    assert both.advantage_at() > 0.5 * alone.advantage_at()
+    noise = np.column_stack([LABELS[:, 0], RNG.integers(2, size=200)])  # learned by heart
+    assert dn.attack_estimator(model, X, noise, method="lira", n_shadows=16, rng=0).advantage_at() > 0.3
+
+
+def test_signals_of_several_outputs_are_those_of_each():
+    forest = RandomForestClassifier(5, random_state=0).fit(X, LABELS)
+    found = model_signals(forest, X, LABELS, "classification", np.unique(LABELS))
+    assert found.shape == (2, 200)
+    chance = forest.predict_proba(X)[1][np.arange(200), LABELS[:, 1]]
+    with np.errstate(divide="ignore"):
+        np.testing.assert_allclose(found[1], np.clip(np.log(chance) - np.log(1 - chance), -30, 30), atol=1e-9)
+    net = MLPClassifier((4,), max_iter=5, random_state=0)  # one probability an output
+    with pytest.warns(ConvergenceWarning):
+        net.fit(X, LABELS)
+    told = net.predict_proba(X)[:, 1]
+    expected = np.where(LABELS[:, 1], told, 1 - told)
+    found = model_signals(net, X, LABELS, "classification", np.unique(LABELS))[1]
+    np.testing.assert_allclose(found, np.log(expected / (1 - expected)), rtol=1e-6)
+    with pytest.raises(dn.InputError, match="predict_proba"):
+        model_signals(MultiOutputClassifier(LinearSVC()).fit(X, LABELS), X, LABELS, "classification", np.unique(LABELS))
+    ridge = Ridge().fit(X, NUMBERS)
+    np.testing.assert_allclose(
+        model_signals(ridge, X, NUMBERS, "regression", np.zeros(0)), (ridge.predict(X) - NUMBERS).T
+    )
+
+
+def test_evidence_of_outputs_adds_up():
+    rng = np.random.default_rng(1)
+    signal, member = rng.normal(size=(8, 3, 50)), balanced_design(8, 50, rng)
+    inside, outside = split_signals(signal, member)
+    scorer = Scorer("classification", "shrunk", 2.0, 0.0)
+    seen = rng.normal(size=(3, 50))
+    for method in ("loss", "calibrated", "lira"):
+        attack = Attack(method, "log-odds")
+        parts = [scorer(attack, seen[k], *split_signals(signal[:, k], member)) for k in range(3)]
+        np.testing.assert_allclose(scorer(attack, seen, inside, outside), sum(parts))
+    np.testing.assert_allclose(loss_of(joint(seen, "classification"), "classification"), np.logaddexp(0, -seen).sum(0))
+    np.testing.assert_allclose(joint(seen, "regression") ** 2, (seen**2).sum(0))
+
+
+@pytest.mark.parametrize("method", ["quantile", "label-only", "auto"])
+def test_sparse_records_and_several_outputs_of_a_fitted_model(method):
+    member = np.random.default_rng(3).random(200) < 0.5
+    sparse = scipy.sparse.random(200, 300, density=0.05, random_state=0, format="csc")
+    model = LogisticRegression(C=1e3).fit(sparse.tocsr()[member], LABELS[member, 0])
+    scores = dn.attack_model(model, sparse, LABELS[:, 0], member, method=method, n_shadows=8, rng=0)
+    assert scores.audit().advantage().low > 0.1
+    forest = RandomForestClassifier(10, random_state=0).fit(X[member], LABELS[member])
+    scores = dn.attack_model(forest, X, LABELS, member, method=method, n_shadows=8, rng=0)
+    assert scores.audit().auc().estimate > 0.55
+
+
+@pytest.mark.parametrize("rare", [2, 3, 6])
+def test_rare_classes_are_in_every_half(rare):
+    y = (np.arange(100) < rare).astype(int)
+    design = with_every_class(balanced_design(16, 100, np.random.default_rng(0)), y)
+    assert (design.sum(axis=0) == 8).all()
+    assert all(len(np.unique(y[row])) == 2 for row in design)
+    scores = dn.attack_estimator(DecisionTreeClassifier(), X[:100], y, method="lira", n_shadows=16, rng=0)
+    assert len(scores.member_scores) + len(scores.nonmember_scores) == 100
+
+
+def test_a_design_with_every_class_is_left_alone():
+    design = balanced_design(16, 100, np.random.default_rng(0))
+    assert with_every_class(design, np.arange(100) % 2) is not design
+    np.testing.assert_array_equal(with_every_class(design, np.arange(100) % 2), design)
+    one = np.arange(100) == 0
+    np.testing.assert_array_equal(with_every_class(design, one), design)  # a single record cannot be everywhere
+
+
+def test_agreement_of_attacks():
+    rng = np.random.default_rng(0)
+    truth = rng.normal(size=400) + 2
+    first = AttackScores(truth, rng.normal(size=400), "a", "t")
+    second = AttackScores(2 * truth + 0.01 * rng.normal(size=400), 2 * first.nonmember_scores, "b", "t")
+    other = AttackScores(rng.normal(size=400) + 2, rng.normal(size=400), "c", "t")
+    same, apart = first.agreement(second, 0.05), first.agreement(other, 0.05)
+    assert same.overlap > 0.95
+    assert same.rank_correlation == pytest.approx(
+        stats.spearmanr(np.r_[truth, first.nonmember_scores], np.r_[second.member_scores, second.nonmember_scores])[0]
+    )
+    assert apart.overlap < 0.75
+    assert apart.both.estimate == pytest.approx(apart.first * apart.second, abs=0.06)  # independent
+    assert apart.first + apart.second == pytest.approx(apart.both.estimate + apart.either.estimate)
+    assert apart.both.low < apart.both.estimate < apart.both.high
+    with pytest.raises(dn.InputError, match="same records"):
+        first.agreement(AttackScores(truth[:10], truth[:10], "d", "t"))
+    moved = AttackScores(truth, truth, "e", "t", {"member_records": np.arange(400)})
+    with pytest.raises(dn.InputError, match="same records"):
+        moved.agreement(AttackScores(truth, truth, "e", "t", {"member_records": np.arange(1, 401)}))
+    flat = AttackScores(np.zeros(5), np.zeros(5), "f", "t")
+    assert np.isnan(flat.agreement(flat).overlap)
