@@ -215,6 +215,7 @@ def _show(made: Trained, full: bool) -> None:
     warned = made.assessment.warnings
     told = [line for line in made.told if full or ": dropped: " in line or line in warned]
     left = len(made.told) - len(told)
-    lines += ["", "Understood:", *(f"  {line}" for line in told), *([f"  ({left} more: --full)"] if left else [])]
+    lines += ["", "Understood:", *(f"  {line}" for line in told)] if told else []
+    lines += [*([] if told else [""]), f"How the table was read: {left} lines with --full"] if left else []
     for line in lines:
         console.print(Text(line, style="bold yellow" if ": dropped: " in line else ""))

@@ -37,13 +37,14 @@ class Weighted:
     """The records' targets and whole-number weights (None: each weighs 1); a unit's weights sum to ≤ ``heaviest``.
 
     ``coarser``, a power of ½, makes the lattice of the residuals coarser where the noise is so large that fine steps
-    would be wasted.
+    would be wasted. ``shares``, at most 1, are factors on the residuals of records whose rows are long.
     """
 
     target: FloatArray
     weights: FloatArray | None = None
     heaviest: int = 1
     coarser: float = 1.0
+    shares: FloatArray | None = None
 
     @property
     def unit(self) -> float:
@@ -51,9 +52,12 @@ class Weighted:
         return RESIDUAL * self.heaviest * self.coarser
 
     def weighted(self, residuals: list[FloatArray], rows: slice) -> list[FloatArray]:
-        """Return the residuals times the weights on the coarser lattice, rounded towards zero."""
+        """Return the residuals times weights and shares on the coarser lattice, rounded towards zero."""
         if self.weights is not None:
             residuals = [r * self.weights[rows] for r in residuals]
+        if self.shares is not None:
+            shares = self.shares[rows] * self.coarser
+            return [np.trunc(r * shares) for r in residuals]
         return residuals if self.coarser == 1 else [np.trunc(r * self.coarser) for r in residuals]
 
 

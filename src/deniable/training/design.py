@@ -21,6 +21,8 @@ from deniable.training.losses import Scores
 from deniable.training.noise_source import IntArray
 
 _MOST_CELLS = 1 << 16  # of one shared index
+_FINE = 64.0  # lattice points of a basis entry ±1, so that means can be taken away
+_SHORTEST = 0.02  # mean square norm of a block's rows, below which rows are not made longer
 _FEW_ENTRIES = 1 << 20  # records times blocks up to which a sparse matrix is quicker and takes 12 MiB at most
 CHUNK = 1 << 15  # records a pass handles at a time: the temporaries stay in the processor's cache
 
@@ -35,7 +37,7 @@ class Block(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Basis:
-    """All blocks: ``entries`` (cells, coordinates) in whole numbers, ``scale`` per coordinate, rows of norm ≤ 1.
+    """All blocks: ``entries`` (cells, coordinates) in whole numbers, ``scale`` per coordinate, rows of norm about 1.
 
     The last block is the intercept: one cell that every record is in.
     """
@@ -45,17 +47,35 @@ class Basis:
     scale: FloatArray
 
     @classmethod
-    def of(cls, blocks: Sequence[Block]) -> Basis:
-        """Return the blocks and the intercept, each scaled by 1/√(number of blocks)."""
-        parts = [block.basis() for block in blocks] + [(np.ones((1, 1)), np.ones(1))]
-        share = np.sqrt(len(parts))
+    def of(cls, blocks: Sequence[Block], masses: Sequence[FloatArray]) -> Basis:
+        """Return the blocks and the intercept, each block without its mean row under ``masses``.
+
+        A cell whose mass is NaN stays as it is. All is scaled such that rows have mean square norm 1 if the records
+        are spread as the masses say (what they leave of 1 counts as rows of norm 1).
+        """
+        parts, square = [(np.ones((1, 1)), np.ones(1))], 1.0
+        for block, mass in zip(blocks, masses, strict=True):
+            rows, scale = block.basis()
+            fine = np.where(np.abs(rows).max(axis=0) > 1, 1.0, _FINE)
+            rows, scale, moved, share = rows * fine, scale / fine, ~np.isnan(mass), np.nan_to_num(mass)
+            left = max(1 - float(share.sum()), 0.0)
+            middle = np.rint(share @ rows)
+            rows[moved] -= middle
+            square += left + float(share @ np.square(rows * scale).sum(axis=1))
+            parts.insert(-1, (rows, scale))
+        length = np.sqrt(max(square, _SHORTEST * len(parts)))
         entries: csr_matrix = csr_matrix(block_diag([rows for rows, _ in parts], format="csr"))
-        return cls(tuple(len(rows) for rows, _ in parts), entries, np.concatenate([s for _, s in parts]) / share)
+        return cls(tuple(len(rows) for rows, _ in parts), entries, np.concatenate([s for _, s in parts]) / length)
 
     @property
     def starts(self) -> NDArray[np.int64]:
         """First cell of each block."""
         return np.concatenate(([0], np.cumsum(self.sizes)[:-1])).astype(np.int64)
+
+    @property
+    def usual(self) -> float:
+        """Root mean square length of a row before all were scaled by its inverse."""
+        return float(1 / (self.scale[-1] * np.sqrt(len(self.sizes))))
 
     def squared_norms(self, sd: FloatArray) -> FloatArray:
         """Return Σ (entry / sd)² over the coordinates of each cell."""

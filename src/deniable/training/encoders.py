@@ -74,11 +74,17 @@ class Levels:
     name: Any
     low: float
     high: float
+    mass: FloatArray | None = None  # noisy share of the records on each level, where it is well known
 
     @property
     def size(self) -> int:
         """Number of cells, the missing one last."""
         return 2 * _LEVELS + 2
+
+    @staticmethod
+    def edges(low: float, high: float) -> FloatArray:
+        """Return where one level ends and the next begins."""
+        return np.asarray(low + (np.arange(2 * _LEVELS) + 0.5) * ((high - low) / (2 * _LEVELS)))
 
     def codes(self, values: Any) -> Codes:
         """Return the level of each value; NaN is missing."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from deniable._check import FloatArray, InputError
 from deniable.training import interactions
+from deniable.training.centres import CENTRES_SHARE, Columns, centred
 from deniable.training.columns import FeatureTable
 from deniable.training.descent import DescentPlan, Weighted, descend, residuals_at
 from deniable.training.design import Basis, Design, design_of
@@ -55,12 +56,13 @@ class Additive:
         return out
 
 
-def plan_for(loss: ClippedLoss, mu: float, n: float) -> DescentPlan:
+def plan_for(loss: ClippedLoss, mu: float, n: float, usual: float = 1.0) -> DescentPlan:
     """Return the number and length of the steps from the gradients' budget and the noisy number of records.
 
-    One over step·T/(1 − momentum) is an implicit ridge; T matters for convergence only.
+    One over step·T/(1 − momentum) is an implicit ridge; T matters for convergence only. ``usual`` is the length of a
+    usual row before scaling: a path of the same length beforehand, for a noise smaller by this factor.
     """
-    reach = min(loss.travel * mu, loss.reach)
+    reach = min(loss.travel * mu, loss.reach) * usual
     return DescentPlan(STEPS, min(reach * (1 - MOMENTUM) / STEPS, _STABLE / (loss.curvature * n)), MOMENTUM)
 
 
@@ -72,18 +74,31 @@ def gradient_noise(
     With ``stay`` below 1 they do so for the share ``stay`` of the steps: the rest is up to a filter.
 
     A record's part of a sum is r·z: r has norm ≤ clip, z one basis row per block. In units of the noise its square is
-    at most (clip·unit)²·Σ_blocks max_cells Σ (entry/sd)², the same in each step; ``unit`` is the number of lattice
-    points of a residual of size 1.
+    at most (clip·unit)²·:func:`longest_row`, the same in each step; ``unit`` is the number of lattice points of a
+    residual of size 1.
     """
     shape = 1 / basis.scale  # noise grows where a coordinate is scaled down afterwards: equal noise on equal footing
-    at_one = stay * plan.steps * (loss.clip * unit) ** 2 * basis.largest_squared_norm(shape)
+    at_one = stay * plan.steps * (loss.clip * unit) ** 2 * longest_row(basis, shape)
     sd = shape * (math.sqrt(at_one) / mu * (1 + 2.0**-40))
     return np.repeat(sd[:, None], loss.outputs, axis=1)
 
 
+def longest_row(basis: Basis, sd: FloatArray) -> float:
+    """Return the largest Σ (entry/sd)² that counts in full: that of a scaled row of norm 1, or of the longest row.
+
+    A longer row's residuals are scaled down (:func:`shares`): what usual rows of mean square norm 1 need is enough.
+    """
+    return min(1 / float(np.square(basis.scale * sd).max()), basis.largest_squared_norm(sd))
+
+
+def shares(squares: FloatArray, longest: float) -> FloatArray:
+    """Return the factors that keep rows with these Σ (entry/sd)² within ``longest``, rounded down."""
+    return np.asarray(np.minimum(np.sqrt(longest / np.maximum(squares, longest)), 1.0) * (1 - 2.0**-40))
+
+
 def gradient_mu(basis: Basis, loss: ClippedLoss, plan: DescentPlan, sd: FloatArray, unit: float) -> float:
     """Return the Gaussian DP parameter of the sums, from the noise that they get."""
-    worst = plan.steps * (loss.clip * unit) ** 2 * basis.largest_squared_norm(sd[:, 0])
+    worst = plan.steps * (loss.clip * unit) ** 2 * longest_row(basis, sd[:, 0])
     return math.sqrt(worst) * (1 + 2.0**-45)
 
 
@@ -147,12 +162,12 @@ class Task:
         weights = units.weights if self.part is None else self.part * (1.0 if units.weights is None else units.weights)
         return Weighted(self.target, weights, units.heaviest)
 
-    def descend(self, name: str, mu: float, encoders: tuple[Encoder, ...], pairs: tuple[Pair, ...]) -> Descent:
+    def descend(self, name: str, mu: float, columns: Columns, pairs: tuple[Pair, ...]) -> Descent:
         """Fit the coefficients of these blocks: sums of gradients that are together ``mu``-GDP."""
-        look, table, loss, units = self.look, self.table, self.loss, self.look.units
-        basis = Basis.of((*encoders, *pairs))
+        look, table, loss, units, encoders = self.look, self.table, self.loss, self.look.units, columns.encoders
+        basis = Basis.of((*encoders, *pairs), columns.masses_with(pairs))
         design = design_of(all_codes(table, encoders, pairs), basis.sizes, table.n_rows)
-        plan, data = plan_for(loss, mu, self.n), self.data
+        plan, data = plan_for(loss, mu, self.n, basis.usual), self.data
         stay = STAY if self.individual_filter else 1.0
         largest = float(gradient_noise(basis, loss, plan, mu, data.unit, stay).max())
         data = replace(data, coarser=2.0 ** -max(math.ceil(math.log2(largest / _LARGEST_NOISE)), 0))
@@ -162,7 +177,8 @@ class Task:
         norms, row = basis.squared_norms(sd[:, 0]), np.zeros(table.n_rows)
         for start, codes in zip(basis.starts, all_codes(table, encoders, pairs), strict=True):
             row += norms[start + codes.astype(np.int64)]
-        spending = Spending(row, data.coarser, mu if self.individual_filter else None, units.heaviest)
+        data = replace(data, shares=shares(row, longest_row(basis, sd[:, 0])))
+        spending = Spending(row * np.square(data.shares), data.coarser, mu if self.individual_filter else None, units.heaviest)
         channel = look.source.channel(name, sd, plan.steps)
         coefficients = descend(design, basis, loss, data, plan, channel, spending.admit)
         felt = float(sd[0, 0] * basis.scale[0]) / data.unit
@@ -191,34 +207,37 @@ class Task:
         return tuple(Pair(a, b, (encoders[a].name, encoders[b].name), levels[a], levels[b]) for a, b in chosen)
 
     def pay_and_descend(
-        self, name: str, mu: float, encoders: tuple[Encoder, ...], pairs: tuple[Pair, ...] = ()
+        self, name: str, mu: float, columns: Columns, pairs: tuple[Pair, ...] = ()
     ) -> Descent:
         """Pay ``mu`` for a descent and make it."""
         leaves = ", which a record leaves before it would spend more" * self.individual_filter
         self.look.ledger.spend(name, f"{STEPS} sums of gradients for the {name}{leaves}", mu)
-        return self.descend(name, mu, encoders, pairs)
+        return self.descend(name, mu, columns, pairs)
 
 
-def encoders_of(task: Task, declared: Declared, models: Sequence[str]) -> list[tuple[Encoder, ...]]:
+def columns_of(task: Task, declared: Declared, models: Sequence[str]) -> list[Columns]:
     """Look at the columns; the ledger may have been charged for the count and the target already."""
     look, table = task.look, task.table
     if not look.units.total(table.n_rows) * RESIDUAL < _EXACT:
         raise InputError(f"X must have few enough rows for exact sums in double precision, got {table.n_rows}")
-    return encoders_for(look, table, declared, models, look.ledger.mu * math.sqrt(BINS_SHARE), task.n)
+    found = encoders_for(look, table, declared, models, look.ledger.mu * math.sqrt(BINS_SHARE), task.n)
+    mu = look.ledger.mu * math.sqrt(CENTRES_SHARE / len(models)) * (1 - 2.0**-40)
+    names = ["centres", *(f"centres for {model}" for model in models[1:])]
+    return [centred(look, name, table, encoders, mu, task.n) for name, encoders in zip(names, found, strict=True)]
 
 
 def fit_table(task: Task, declared: Declared, model: str, pairs: int) -> Outcome:
     """Fit ``model`` with ``pairs`` joint shape functions."""
     ledger = task.look.ledger
-    (encoders,) = encoders_of(task, declared, (model,))
+    (columns,) = columns_of(task, declared, (model,))
     if not pairs:
-        last = task.pay_and_descend("coefficients", ledger.left, encoders)
+        last = task.pay_and_descend("coefficients", ledger.left, columns)
         return Outcome(last.model, exposures(task.look, {"coefficients": last.squares}))
-    mains = task.pay_and_descend("first fit", ledger.mu * math.sqrt(interactions.MAINS_SHARE), encoders)
+    mains = task.pay_and_descend("first fit", ledger.mu * math.sqrt(interactions.MAINS_SHARE), columns)
     mu = ledger.mu * math.sqrt(interactions.CHOICE_SHARE)
     ledger.spend("pairs", "which pairs of columns act together", mu)
     chosen = task.choose("pairs", mu, mains, pairs)
-    last = task.pay_and_descend("coefficients", ledger.left, encoders, chosen)
+    last = task.pay_and_descend("coefficients", ledger.left, columns, chosen)
     return Outcome(last.model, exposures(task.look, {"first fit": mains.squares, "coefficients": last.squares}))
 
 

@@ -169,7 +169,6 @@ def _number_encoder(
         if informed:
             return Thermometer(name, edges, cells.low, cells.high, LINE_OF_MANY, bins.mass_between(cells, edges))
         return Thermometer(name, edges, cells.low, cells.high, LINE_OF_FEW)
-    if span is not None:
-        return Levels(name, *span)
-    low, high = bins.quantile(cells, 0.01), bins.quantile(cells, 0.99)
-    return Levels(name, low, high) if low < high else Levels(name, cells.low, cells.high)
+    low, high = span or (bins.quantile(cells, 0.01), bins.quantile(cells, 0.99))
+    low, high = (low, high) if low < high else (cells.low, cells.high)
+    return Levels(name, low, high, bins.mass_between(cells, Levels.edges(low, high)) if informed else None)

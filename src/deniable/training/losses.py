@@ -155,8 +155,8 @@ class ClippedSquared:
     outputs: int = 1
     curvature: float = 1.0
     bend: float = 1.0
-    travel: float = 0.75
-    reach: float = 0.35
+    travel: float = 1.05
+    reach: float = 0.5
 
     @property
     def scatter(self) -> float:
@@ -179,8 +179,8 @@ class ClippedPoisson:
     curvature: float = 2.0
     bend: float = 1.0
     scatter: float = 0.25
-    travel: float = 0.75
-    reach: float = 0.35
+    travel: float = 1.05
+    reach: float = 0.5
 
     def residuals(self, scores: list[Scores], target: FloatArray) -> list[FloatArray]:
         """Return the clipped differences between rate and count."""

@@ -132,7 +132,7 @@ def _loss(name: str, strength: float) -> ClippedLoss:
     if name == "poisson":
         return ClippedPoisson()
     wider = min(max(math.sqrt(strength / _MANY), 1.0), _WIDEST)
-    return ClippedSquared(_CLIP * wider if name == "squared" else _CLIP, travel=0.75 * wider)
+    return ClippedSquared(_CLIP * wider if name == "squared" else _CLIP, travel=1.05 * wider)
 
 
 def _location(cells: bins.NoisyCells, loss: str) -> tuple[float, float]:

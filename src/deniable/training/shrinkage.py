@@ -48,7 +48,7 @@ def shrunk_coefficients(
         Standard deviation of the noise on each coordinate of a sum of gradients, in the units of the coefficients.
     """
     out = coefficients.copy()
-    found = [_directions(block, start, basis) for block, start in _known(encoders, basis)]
+    found = [_directions(block, cell, start, basis) for block, cell, start in _known(encoders, basis)]
     if not found:
         return out
     gain, noise = responses(plan, n * loss.bend * np.concatenate([curvature for _, curvature, _, _ in found]))
@@ -82,22 +82,23 @@ def responses(plan: DescentPlan, curvature: FloatArray) -> tuple[FloatArray, Flo
     return weights.sum(axis=0), np.square(weights).sum(axis=0)
 
 
-def _known(encoders: Sequence[Encoder], basis: Basis) -> list[tuple[Thermometer, int]]:
-    """Return the columns with known masses and the first coordinate of each."""
+def _known(encoders: Sequence[Encoder], basis: Basis) -> list[tuple[Thermometer, int, int]]:
+    """Return the columns with known masses, the first cell and the first coordinate of each."""
     widths = [encoder.basis()[1].size for encoder in encoders]
     starts = np.concatenate(([0], np.cumsum(widths)))
     return [
-        (encoder, int(start))
-        for encoder, start in zip(encoders, starts, strict=False)
+        (encoder, int(cell), int(start))
+        for encoder, cell, start in zip(encoders, basis.starts, starts, strict=False)
         if isinstance(encoder, Thermometer) and encoder.mass is not None
     ]
 
 
-def _directions(block: Thermometer, start: int, basis: Basis) -> tuple[slice, FloatArray, FloatArray, FloatArray]:
+def _directions(
+    block: Thermometer, cell: int, start: int, basis: Basis
+) -> tuple[slice, FloatArray, FloatArray, FloatArray]:
     """Return a column's coordinates, and curvatures and axes of its scores' variance; the mean of its rows."""
-    whole, _ = block.basis()
-    rows = slice(start, start + whole.shape[1])
-    cells = whole * basis.scale[rows]
+    rows = slice(start, start + block.basis()[1].size)
+    cells = basis.entries[cell : cell + block.size, rows].toarray() * basis.scale[rows]
     mass = np.append(np.asarray(block.mass), 0.0)  # the missing values' cell is a direction of its own, which stays
     middle = mass @ cells
     apart = cells - middle

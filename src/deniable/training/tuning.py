@@ -17,7 +17,7 @@ import numpy as np
 
 from deniable._check import FloatArray
 from deniable.training.descent import Weighted
-from deniable.training.fitting import Descent, Outcome, Task, Trial, encoders_of, exposures
+from deniable.training.fitting import Descent, Outcome, Task, Trial, columns_of, exposures
 from deniable.training.interactions import Pair
 from deniable.training.looks import Declared
 from deniable.training.losses import RESIDUAL
@@ -37,8 +37,8 @@ def fit_tuned(task: Task, declared: Declared) -> Outcome:
     made and nothing is spent on any.
     """
     look, ledger = task.look, task.look.ledger
-    additive, linear = encoders_of(task, declared, ("additive", "linear"))
-    columns = len(additive)
+    additive, linear = columns_of(task, declared, ("additive", "linear"))
+    columns = len(additive.encoders)
     names = ["additive", *["additive with pairs"] * (columns > 1), "linear"]
     each = ledger.mu * math.sqrt(TRIALS_SHARE / len(names))
     if not task.n * each >= _WORTH:
