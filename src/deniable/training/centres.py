@@ -53,18 +53,14 @@ def centred(
     look: Look, name: str, table: FeatureTable, encoders: tuple[Encoder, ...], mu: float, n: float
 ) -> Columns:
     """Return the columns with the masses of their cells; pays at most ``mu``, nothing if all are known."""
-    unknown = [j for j, encoder in enumerate(encoders) if not _is_known(encoder)]
-    found = _released(look, name, table, encoders, unknown, mu, n) if unknown else {}
-    return Columns(encoders, tuple(found[j] if j in found else _known_mass(e) for j, e in enumerate(encoders)))
-
-
-def _is_known(encoder: Encoder) -> bool:
-    return isinstance(encoder, Thermometer | Levels) and encoder.mass is not None
-
-
-def _known_mass(encoder: Encoder) -> FloatArray:
-    assert isinstance(encoder, Thermometer | Levels) and encoder.mass is not None
-    return np.append(encoder.mass, np.nan)
+    found = {
+        j: np.append(encoder.mass, np.nan)
+        for j, encoder in enumerate(encoders)
+        if isinstance(encoder, Thermometer | Levels) and encoder.mass is not None
+    }
+    unknown = [j for j in range(len(encoders)) if j not in found]
+    found |= _released(look, name, table, encoders, unknown, mu, n) if unknown else {}
+    return Columns(encoders, tuple(found[j] for j in range(len(encoders))))
 
 
 def _released(

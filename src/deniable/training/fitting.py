@@ -177,8 +177,9 @@ class Task:
         norms, row = basis.squared_norms(sd[:, 0]), np.zeros(table.n_rows)
         for start, codes in zip(basis.starts, all_codes(table, encoders, pairs), strict=True):
             row += norms[start + codes.astype(np.int64)]
-        data = replace(data, shares=shares(row, longest_row(basis, sd[:, 0])))
-        spending = Spending(row * np.square(data.shares), data.coarser, mu if self.individual_filter else None, units.heaviest)
+        counted = shares(row, longest_row(basis, sd[:, 0]))
+        data, row = replace(data, shares=counted), row * np.square(counted)
+        spending = Spending(row, data.coarser, mu if self.individual_filter else None, units.heaviest)
         channel = look.source.channel(name, sd, plan.steps)
         coefficients = descend(design, basis, loss, data, plan, channel, spending.admit)
         felt = float(sd[0, 0] * basis.scale[0]) / data.unit
