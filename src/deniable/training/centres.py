@@ -49,9 +49,7 @@ class Columns:
         return np.asarray(joint.ravel())
 
 
-def centred(
-    look: Look, name: str, table: FeatureTable, encoders: tuple[Encoder, ...], mu: float, n: float
-) -> Columns:
+def centred(look: Look, name: str, table: FeatureTable, encoders: tuple[Encoder, ...], mu: float, n: float) -> Columns:
     """Return the columns with the masses of their cells; pays at most ``mu``, nothing if all are known."""
     found = {
         j: np.append(encoder.mass, np.nan)

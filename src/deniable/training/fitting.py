@@ -207,9 +207,7 @@ class Task:
         chosen = interactions.strongest(released.astype(np.float64), len(encoders), wanted)
         return tuple(Pair(a, b, (encoders[a].name, encoders[b].name), levels[a], levels[b]) for a, b in chosen)
 
-    def pay_and_descend(
-        self, name: str, mu: float, columns: Columns, pairs: tuple[Pair, ...] = ()
-    ) -> Descent:
+    def pay_and_descend(self, name: str, mu: float, columns: Columns, pairs: tuple[Pair, ...] = ()) -> Descent:
         """Pay ``mu`` for a descent and make it."""
         leaves = ", which a record leaves before it would spend more" * self.individual_filter
         self.look.ledger.spend(name, f"{STEPS} sums of gradients for the {name}{leaves}", mu)
