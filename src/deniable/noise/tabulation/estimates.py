@@ -125,9 +125,10 @@ def covariances(
 
 
 def _covariance(x: FloatArray, d: int) -> FloatArray:
-    """Covariance matrix of the units (divisor n − 1) from (count, Σu, Σuᵢuⱼ for i ≤ j)."""
+    """Covariance matrix of the units (divisor n − 1) from (count, Σu, Σuᵢuⱼ for i ≤ j, of squares Σ(uᵢ² − ½))."""
     matrix = np.zeros((d, d))
     matrix[np.triu_indices(d)] = x[1 + d :]
+    matrix[np.diag_indices(d)] += x[0] / 2
     matrix = matrix + np.triu(matrix, 1).T
     mean = x[1 : 1 + d] / x[0]
     return np.asarray((matrix / x[0] - np.outer(mean, mean)) * (x[0] / max(x[0] - 1, 1.0)))

@@ -19,7 +19,6 @@ from deniable._check import FloatArray
 from deniable.noise.tabulation.records import LATTICE, IntArray, Records, group_sums
 
 DEPTH = 8  # of the trees behind distribution functions: 2⁸ leaves
-_OFF = math.sqrt(0.5)
 _FREE = 11 / 4  # 1/w² at which noise on u² costs nothing beside that on u: see Moments.sensitivity
 
 
@@ -212,7 +211,7 @@ class Tree(Query):
 class Products(Query):
     """(1, u, uuᵀ) of d columns: what covariances, correlations and least squares need.
 
-    Coordinates: the count, the d sums, then the products u_i·u_j for i ≤ j, row by row.
+    Coordinates: the count, the d sums, then the products u_i·u_j for i ≤ j, row by row; squares as u_i² − ½.
     """
 
     variables: tuple[str, ...] = ()
@@ -228,14 +227,24 @@ class Products(Query):
         return LATTICE
 
     def weights(self, records: Records) -> FloatArray:
-        """(1, 1/√2, …; 1 for squares and 1/√2 for other products): then ‖φ/w‖ is 1 + ‖u‖²."""
-        i, j = np.triu_indices(len(self.variables))
-        count = 0.0 if self.fixed(records) else 1.0
-        return np.concatenate([[count], np.full(len(self.variables), _OFF), np.where(i == j, 1.0, _OFF)])
+        """All alike; the count is public where n is."""
+        d = len(self.variables)
+        weights = np.ones(1 + d + d * (d + 1) // 2)
+        weights[0] = 0.0 if self.fixed(records) else 1.0
+        return weights
 
     def sensitivity(self, records: Records) -> float:
-        """√2·(1 + d): ⟨φ/w, φ′/w⟩ = (1 + u·u′)² ≥ 0, and ‖φ/w‖ = 1 + ‖u‖² ≤ 1 + d, within a group and between two."""
-        return self._charged(math.sqrt(2) * (1 + len(self.variables)), self.weights(records))
+        """2·√⌊(d + 1)²/4⌋ within a group; between two √(2·(1 + 5d/4 + d(d − 1)/2)), whichever is larger.
+
+        Within: with a_i = |u_i − u_i′|, b_i = |u_i + u_i′| ≤ 2 − a_i and p_i = a_i/2, sums and squares change by
+        a_i²(1 + b_i²) ≤ 2a_i = 4p_i, as 2 − a(1 + (2 − a)²) = (a − 1)²(2 − a) ≥ 0, and u_i·u_j by at most
+        (a_i·b_j + b_i·a_j)/2 ≤ 2(p_i + p_j − 2p_i·p_j). Σ 4p_i + Σ 4(p_i + p_j − 2p_i·p_j)² is convex in each p_i, so
+        largest where all are 0 or 1: 4t + 4t(d − t) for t ones. Between: ‖φ‖² is convex in each u_i², so at most that
+        of u = (1, …, 1), and two records count.
+        """
+        d = len(self.variables)
+        within, between = 4 * ((d + 1) ** 2 // 4), 2 * (1 + 1.25 * d + d * (d - 1) / 2)
+        return self._charged(math.sqrt(within if self.fixed(records) else max(within, between)), self.weights(records))
 
     def sums(self, records: Records) -> IntArray:
         """Return the sums of each group."""
@@ -246,7 +255,8 @@ class Products(Query):
         sums = [np.bincount(codes[codes >= 0], minlength=size).astype(np.int64) * LATTICE]
         sums += [group_sums(step, codes, size) for step in steps]
         for i, first in enumerate(steps):
-            sums += [group_sums(_divided(first * second), codes, size) for second in steps[i:]]
+            for j, second in enumerate(steps[i:]):
+                sums.append(group_sums(_divided(first * second) - (0 if j else LATTICE // 2), codes, size))
         return np.stack(sums, axis=1)
 
 
