@@ -80,7 +80,7 @@ def test_parameters_are_named_in_the_docstring(name):
 
 def test_no_module_has_the_name_of_a_public_function():
     """``import deniable.tradeoff`` must not shadow the function of that name."""
-    modules = {path.stem for path in (ROOT / "src" / "deniable").iterdir() if not path.name.startswith("_")}
+    modules = {path.stem for path in Path(dn.__file__).parent.iterdir() if not path.name.startswith("_")}
     functions = {name for name in dn.__all__ if not inspect.ismodule(getattr(dn, name))}
     assert modules & functions == set()
 

@@ -202,9 +202,9 @@ def test_history_lists_earlier_reports_as_they_were(tmp_path):
     jsonschema.validate(json.loads(now.to_json()), SCHEMA)
     assert "model &lt;1&gt;" in now.to_html()
     assert "<1>" not in now.to_html().partition('id="history"')[2].partition("</details>")[0]
-    both = dn.assess(dn.GaussianDP(0.2)).with_history(old)
+    both = dn.assess(dn.GaussianDP(0.2)).with_history(old, old)
     (series,) = both.section("history").series
     assert series.lines["proven at most"] == pytest.approx(
-        [100 * n.numbers["bound.advantage"].value for n in (old, now)]
+        [100 * n.numbers["bound.advantage"].value for n in (old, old, now)]
     )
     assert len(both.with_history(old).sections) == len(both.sections)  # replaced, not repeated

@@ -37,7 +37,7 @@ def history_section(now: Assessment, earlier: Iterable[Assessment]) -> Section:
         "History",
         "Earlier reports, the oldest first, each as it was decided then. Releases of the same data add up, and a bound "
         "here is that of one report alone.",
-        series=(series,) if lines else (),
+        series=(series,) if lines and len(every) > 2 else (),
         grids=(Grid(KEY, "This report and those before it", columns, rows),),
     )
 

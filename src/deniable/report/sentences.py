@@ -44,6 +44,15 @@ def translate(text: str, language: str) -> str | None:
 
     None if none of them is known.
     """
+    said = _sentences(text, language)
+    if said is None:
+        return None
+    said = said.replace(" %", "\u00a0%")
+    return said if language == "de" else re.sub(r" (?=[:;?!])", "\u00a0", said)
+
+
+def _sentences(text: str, language: str) -> str | None:
+    """The sentences of a text, as they stand in the catalogue."""
     whole = _one(text, language)
     if whole is not None:
         return whole
