@@ -25,6 +25,7 @@ from deniable.accounting.steps.ratios import (
     randomized_response_cumulants,
 )
 from deniable.accounting.steps.registry import step_of
+from deniable.accounting.transform.guide import Guide
 from deniable.accounting.transform.line import EPS, TINY, Line, increments
 from deniable.accounting.transform.nodes import Nodes, TooSlowError, Window, log_fade, nodes
 from deniable.mechanisms import ApproximateDP, GaussianDP, Mechanism, PureDP, SubsampledGaussian
@@ -190,6 +191,34 @@ class PrivacyLoss:
             more = step.cumulants(c)
             k, first, second = k + count * more[0], first + count * more[1], second + count * more[2]
         return k, first, second
+
+    def guessed_cumulants(self, c: float) -> tuple[float, float, float]:
+        """The same, quickly and to about ten digits: to choose a line, never for a bound."""
+        if self.guide is None:
+            return self.cumulants(c)
+        try:
+            k, first, second = self.guide.cumulants(c)
+        except TooSlowError:
+            return self.cumulants(c)
+        found = k + self.gaussian * c * (c - 1) / 2, first + self.gaussian * (c - 0.5), second + self.gaussian
+        more = [
+            (count, *map(float, randomized_response_cumulants(epsilon, np.asarray(c))))
+            for epsilon, count in self.randomized_responses
+        ]
+        more += [(float(count), *step.cumulants(c)) for step, count in self.others]
+        for count, *parts in more:
+            found = found[0] + count * parts[0], found[1] + count * parts[1], found[2] + count * parts[2]
+        return found
+
+    @cached_property
+    def guide(self) -> Guide | None:
+        """The subsampled steps on a few nodes; None if there are none, or too many."""
+        if self.steps.size == 0:
+            return None
+        try:
+            return Guide.of(self.noise, self.rate, self.steps, self.ceiling, self.window)
+        except TooSlowError:
+            return None
 
     def log_mgf(self, points: FloatArray) -> FloatArray:
         """K at several real points."""

@@ -13,7 +13,12 @@ Directions. ``"add"`` is the hockey stick of in against out, H_γ(P‖Q), and th
 
 from deniable.curves.answer import Answer, Charged, Question
 from deniable.curves.base import EVERY_CASE, ONE_CASE, Assumptions, Tradeoff
-from deniable.curves.closed import ApproximateTradeoff, GaussianTradeoff, randomized_response_divergence
+from deniable.curves.closed import (
+    ApproximateTradeoff,
+    GaussianTradeoff,
+    gaussian_hockey_stick,
+    randomized_response_divergence,
+)
 from deniable.curves.combined import (
     FIXED_BEFOREHAND,
     BracketTradeoff,
@@ -42,6 +47,7 @@ __all__ = [
     "Side",
     "SmallestTradeoff",
     "Tradeoff",
+    "gaussian_hockey_stick",
     "randomized_response_divergence",
     "with_assumptions",
     "with_note",

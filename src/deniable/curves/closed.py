@@ -59,6 +59,28 @@ class ApproximateTradeoff(Tradeoff):
         return Charged(self.method, exact=True)
 
 
+def gaussian_hockey_stick(mu: FloatArray, log_gamma: FloatArray, side: Side) -> FloatArray:
+    """H_γ of N(0, 1) against N(``mu``, 1) for finite ``mu`` ≥ 0, rounded to a side; the two arrays are broadcast.
+
+    The pair is symmetric, so that H_γ = 1 − γ + γ·H_{1/γ}: only γ ≥ 1 needs a formula. There
+    H = Φ(a) − γΦ(b) = φ(a)·(m(a) − m(b)) with the Mills ratio m = Φ/φ, which keeps relative precision in tails.
+    """
+    below = np.minimum(log_gamma, 0.0)
+    gamma, rest = np.exp(below), -np.expm1(below)  # of the smaller of γ and 1
+    lg = np.minimum(np.abs(log_gamma), 1e300)  # keeps ∞ out of the arithmetic; H underflows to 0 long before
+    with np.errstate(over="ignore", invalid="ignore", under="ignore", divide="ignore"):
+        a, b = mu / 2 - lg / mu, -mu / 2 - lg / mu
+        mass = ndtr(a)
+        mills = np.exp(-(a**2) / 2) / 2 * (erfcx(-a / np.sqrt(2)) - erfcx(-b / np.sqrt(2)))
+        direct = mass - np.exp(np.minimum(lg, 700.0)) * ndtr(b)
+        value = np.clip(np.where(a < 5, mills, direct), 0.0, 1.0)
+        rounding = 8 + 4 * np.minimum((mu / 2 + lg / mu) ** 2, 1e300)
+        slack = EPS * np.where(mass > 0, rounding * mass, 0.0)
+        value, slack = gamma * value + rest, gamma * slack
+        found = outward(value, slack + np.where(gamma < 1, 4 * EPS * value, 0.0), side)
+        return np.where(mu > 0, found, outward(rest, 4 * EPS * rest, side))  # equal laws
+
+
 @dataclass(frozen=True)
 class GaussianTradeoff(Tradeoff):
     """N(0, 1) against N(μ, 1): TPR = Φ(Φ⁻¹(FPR) + μ), TV = 2Φ(μ/2) − 1 (Dong, Roth & Su 2022)."""
@@ -68,29 +90,7 @@ class GaussianTradeoff(Tradeoff):
     def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
         if np.isinf(self.mu):
             return np.ones_like(log_gamma)
-        if self.mu == 0:
-            nothing = np.maximum(-np.expm1(log_gamma), 0.0)
-            return outward(nothing, 4 * EPS * nothing, side)
-        # the pair is symmetric, so H_γ = 1 − γ + γ·H_{1/γ}: only γ ≥ 1 needs a formula
-        value, slack = self._above_one(np.abs(log_gamma))
-        gamma = np.exp(np.minimum(log_gamma, 0.0))
-        value, slack = gamma * value - np.expm1(np.minimum(log_gamma, 0.0)), gamma * slack
-        return outward(value, slack + np.where(gamma < 1, 4 * EPS * value, 0.0), side)
-
-    def _above_one(self, log_gamma: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """H_γ for γ ≥ 1 and a bound on its rounding error.
-
-        H = Φ(a) − γΦ(b) = φ(a)·(m(a) − m(b)) with the Mills ratio m = Φ/φ, which keeps relative precision in tails.
-        """
-        lg = np.minimum(log_gamma, 1e300)  # keeps ∞ out of the arithmetic; H underflows to 0 long before
-        a, b = self.mu / 2 - lg / self.mu, -self.mu / 2 - lg / self.mu
-        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            mills = np.exp(-(a**2) / 2) / 2 * (erfcx(-a / np.sqrt(2)) - erfcx(-b / np.sqrt(2)))
-            direct = ndtr(a) - np.exp(np.minimum(lg, 700.0)) * ndtr(b)
-            value = np.where(a < 5, mills, direct)
-            rounding = 8 + 4 * np.minimum((self.mu / 2 + lg / self.mu) ** 2, 1e300)
-            slack = EPS * np.where(ndtr(a) > 0, rounding * ndtr(a), 0.0)
-        return np.clip(value, 0.0, 1.0), slack
+        return gaussian_hockey_stick(np.array(self.mu), log_gamma, side)
 
     def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
         quantile = ndtri(fpr)

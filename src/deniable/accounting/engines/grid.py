@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.lapack import dtbtrs
 
 from deniable._check import FloatArray
 from deniable.accounting.engines.cells import Law, above, all_cells, below, widest_step
@@ -485,15 +486,23 @@ def _remembered(weight: FloatArray, decay: float) -> FloatArray:
 
     Block by block, and what all blocks before have left.
     """
-    from scipy.signal import lfilter
-
     length = _block(weight.size)
     blocks = np.pad(weight, (0, -weight.size % length)).reshape(-1, length)
-    inner: FloatArray = lfilter([1.0], [1.0, -math.exp(-decay)], blocks, axis=1)
-    before: FloatArray = lfilter([1.0], [1.0, -math.exp(-decay * length)], inner[:-1, -1])
+    inner = _running(blocks.T, math.exp(-decay)).T
+    before = _running(inner[:-1, -1:], math.exp(-decay * length))[:, 0]
     inner[1:] += before[:, None] * np.exp(-decay * np.arange(1.0, length + 1))
     return inner.ravel()[: weight.size]
 
 
 def _block(size: int) -> int:
     return math.isqrt(size) + 1
+
+
+def _running(terms: FloatArray, factor: float) -> FloatArray:
+    """y_k = x_k + factor·y_{k−1} down columns, by forward substitution: scipy.signal takes 0.3 s to import."""
+    if not terms.size:
+        return terms
+    band = np.empty((2, terms.shape[0]), order="F")
+    band[0], band[1] = 1.0, -factor
+    found: FloatArray = dtbtrs(band, terms, uplo="L", diag="U")[0]
+    return found

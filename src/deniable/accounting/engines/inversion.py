@@ -188,7 +188,7 @@ def saddle(loss: PrivacyLoss, region: Region, threshold: float, start: float | N
     """Return c near the minimum of K(c) − cℓ − log|c| − log|c − 1| in the region: the saddle of the integrand."""
     sign = 1.0 if region == "right" else -1.0
     # middle: c = 1/(1 + e^{−x}); else c = 1 + e^x or −e^x
-    x = 0.0 if region == "middle" else -0.5 * math.log(max(loss.cumulants(0.5)[2], 1e-300))
+    x = 0.0 if region == "middle" else -0.5 * math.log(max(loss.guessed_cumulants(0.5)[2], 1e-300))
     if start is not None:
         x = math.log(start / (1 - start)) if region == "middle" else math.log(abs(start - (sign > 0)))
     low, high = -700.0, 700.0
@@ -200,7 +200,7 @@ def saddle(loss: PrivacyLoss, region: Region, threshold: float, start: float | N
             speed = sign * math.exp(x)
             c = speed + (sign > 0)
         try:
-            _, first, second = loss.cumulants(c)
+            _, first, second = loss.guessed_cumulants(c)
         except TooSlowError:  # too far out
             high = x
             x = (low + high) / 2 if low > -700 else x - 2
@@ -340,11 +340,11 @@ def _body_if_enough(loss: PrivacyLoss, region: Region, threshold: float) -> tupl
     for truncation in loss.truncations:
         try:
             c = saddle(truncation, region, threshold, c)
-            size = truncation.cumulants(c)[0] - c * threshold
+            size = truncation.guessed_cumulants(c)[0] - c * threshold
         except TooSlowError:
             continue
         if math.log(max(truncation.dropped[0], 1e-300)) < size - 20:
-            edge = truncation.edge(c)
+            edge = truncation.edge(c) if truncation.guide is None else truncation.guide.edge(c)
             if edge < 1e-19:
                 return truncation, c
             found.append((edge, len(found), truncation, c))

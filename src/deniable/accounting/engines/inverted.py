@@ -8,9 +8,11 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from deniable._check import FloatArray
 from deniable.accounting.engines.even_prior import EvenPrior, advantage_bracket
+from deniable.accounting.engines.guess import epsilon_guesses, threshold_guesses
 from deniable.accounting.engines.inversion import ROUNDING_OF_K, Region
 from deniable.accounting.engines.likelihood import (
     LikelihoodRatioTradeoff,
@@ -32,6 +34,7 @@ _ROUGH, SKETCHED = 1e-2, 1e-3  # relative errors at which no further line is lai
 _APART = 4.0  # cells are so many spreads wide near the middle, and
 _SCALE = 10.0  # so many times a tenth of their distance from it further out
 _WORTH = 0.1  # of the error here must that of the middle of a cell be at most for a nearer line to be laid
+_BESIDE, _GUESSED, _NEAR = 0.3, 1.0, 1e-2  # log-odds: asked for at the ends, errors of good guesses, and of near ones
 _LEVELS = 5  # times that cells are halved where the law is narrow
 _MOST_KEPT = 1 << 20  # nodes of all lines kept, 160 bytes each
 # the fields of Tails that belong together: an error, and what it is the error of
@@ -80,20 +83,20 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         return loss_divergence(self.loss, order, direction)
 
     @cached_property
-    def _even(self) -> EvenPrior:
-        """Bracket of the advantage at prior ½, and what was charged."""
-        return advantage_bracket(self.loss)
+    def _even(self) -> EvenPrior | None:
+        """Bracket of the advantage at prior ½, and what was charged; None if its sum would be long."""
+        try:
+            return advantage_bracket(self.loss)
+        except TooSlowError:
+            return None
 
     def _hockey_stick_bracket(self, log_gamma: FloatArray, direction: Direction) -> tuple[FloatArray, FloatArray]:
         even = log_gamma == 0
-        if even.any():
-            try:
-                low, high = (np.where(even, bound, np.nan) for bound in self._even[:2])
-                if not even.all():
-                    low[~even], high[~even] = self._hockey_stick_bracket(log_gamma[~even], direction)
-                return low, high
-            except TooSlowError:
-                pass
+        if even.any() and self._even is not None:
+            low, high = (np.where(even, bound, np.nan) for bound in self._even[:2])
+            if not even.all():
+                low[~even], high[~even] = self._hockey_stick_bracket(log_gamma[~even], direction)
+            return low, high
         try:
             low, high = super()._hockey_stick_bracket(log_gamma, direction)
         except TooSlowError:
@@ -147,6 +150,8 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         return middle + _SCALE * spread * math.sinh(place / _SCALE)
 
     def _cell(self, number: int, level: int) -> Cell:
+        while level > 0 and number % 2 == 0:  # the same middle as a larger cell
+            number, level = number // 2, level - 1
         known = self._cells.get((level, number))
         if known is None:
             if sum(cell.size for cell in self._cells.values()) > _MOST_KEPT:
@@ -185,12 +190,8 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
     def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
         """Which line, or else which bound, has the error with which the bracket was made."""
         if question == "hockey stick":
-            if at == 0:
-                try:
-                    even = self._even
-                    return Charged(f"{self.method}, one sum on the line Re w = 1/2", "", *even[2:])
-                except TooSlowError:
-                    pass
+            if at == 0 and self._even is not None:
+                return Charged(f"{self.method}, one sum on the line Re w = 1/2", "", *self._even[2:])
             threshold, scale = (at, 1.0) if direction == "add" else (-at, math.exp(min(at, 709.0)))
             wanted = "hockey_stick" if direction == "add" else "dual"
             return self._source(threshold, wanted, self._tails(np.array([threshold]), wanted)).scaled(scale)
@@ -319,6 +320,8 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
             steep = np.gradient(np.gradient(growth, order), order)[best] if order.size > 2 else np.ones_like(c)
             factor = np.log(c * (c - 1)) + np.log(2 * np.pi * steep) / 2
             epsilon = np.nan_to_num(epsilon - np.nan_to_num(np.maximum(factor, 0.0), posinf=0.0) / (c - 1))
+            guess = epsilon_guesses(self.loss.truncation, delta, direction)
+            epsilon = epsilon if guess is None else np.minimum(epsilon, guess)
             moved = np.full_like(epsilon, np.inf)
             for _ in range(4):
                 known = self._tails(epsilon if side == 0 else -epsilon, "dual" if side else "hockey_stick", _ROUGH)
@@ -348,13 +351,12 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         return self._tails(self._thresholds(alpha, direction), "out_above" if direction == "add" else "in_below")
 
     def _thresholds(self, alpha: FloatArray, direction: Direction) -> FloatArray:
-        """Newton's method on the log-odds, started from a ladder of thresholds that covers all rates."""
+        """Newton's method on the log-odds, started from guesses or a ladder of thresholds that covers all rates."""
         wanted = "out_above" if direction == "add" else "in_below"
         rising = direction == "remove"
         sign = 1.0 if rising else -1.0
         target = np.log(alpha) - np.log1p(-alpha)
-        knots = [self._landmarks[2 if rising else 0]]
-        odds = [self._log_odds(np.array(knots), direction, wanted)[0]]
+        knots, odds = self._guessed_knots(target, direction, wanted)
         for up in (True, False):  # widen until every rate is covered
             end, step = (-1 if up else 0), self._width_near(knots[0])
             goal = float(target.max() if up == rising else target.min())
@@ -378,22 +380,48 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         if x.size == 0:
             return np.full(alpha.shape, knots[0])
         above = np.clip(np.searchsorted(y, sign * target), 1, max(x.size - 1, 1))
-        floor, ceiling = x[above - 1], x[np.minimum(above, x.size - 1)]
+        floor, ceiling = x[np.maximum(above - 2, 0)], x[np.minimum(above + 1, x.size - 1)]  # knots are rough
         guess: FloatArray = np.interp(sign * target, y, x)
+        near = False
         for attempt in range(12):
-            good = _ROUGH if attempt < 3 else self.good
+            good = _ROUGH if attempt < 3 and not near else self.good
             tails = self._tails(guess, wanted, good)
             gap = target - tails.log_odds(direction)
-            floor, ceiling = np.where(sign * gap > 0, guess, floor), np.where(sign * gap < 0, guess, ceiling)
+            sure = 0.0 if good == self.good else 5 * _ROUGH
+            floor, ceiling = np.where(sign * gap > sure, guess, floor), np.where(sign * gap < -sure, guess, ceiling)
             with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
                 newton = guess + gap / tails.test(direction)[5]
             usable = np.isfinite(newton) & (newton >= floor) & (newton <= ceiling)
             moved = np.where(usable, newton, (floor + ceiling) / 2)
             moved = np.where(np.isfinite(gap), moved, guess)
-            if good == self.good and np.all(np.abs(gap) < 1e-7, where=np.isfinite(gap)):
+            enough = 1e-9 if attempt < 6 else 1e-7
+            if good == self.good and np.all(np.abs(gap) < enough, where=np.isfinite(gap)):
                 return guess
+            near = bool(np.all(np.abs(gap) < _NEAR))
             guess = moved
         return guess
+
+    def _guessed_knots(self, target: FloatArray, direction: Direction, wanted: str) -> tuple[list[float], list[float]]:
+        """Thresholds near the wanted log-odds, from the middle outwards while guesses are good, and their odds."""
+        middle = self._landmarks[2 if direction == "remove" else 0]
+        wide = np.unique(np.concatenate([target, [target.min() - _BESIDE, target.max() + _BESIDE]]))
+        guess = threshold_guesses(self.loss.truncation, expit(wide), direction)
+        knots: list[float] = []
+        odds: list[float] = []
+        if guess is not None:
+            order = np.argsort(np.abs(guess - middle))
+            places = self._cell_of(guess[order], 0)
+            for group in np.split(order, np.flatnonzero(np.diff(places)) + 1):
+                found = self._log_odds(guess[group], direction, wanted)
+                good = np.abs(found - wide[group]) < _GUESSED
+                knots += guess[group][good].tolist()
+                odds += found[good].tolist()
+                if not good.all():
+                    break
+        if not knots:
+            return [middle], self._log_odds(np.array([middle]), direction, wanted).tolist()
+        order = np.argsort(knots)
+        return [knots[k] for k in order], [odds[k] for k in order]
 
     def _log_odds(self, threshold: FloatArray, direction: Direction, wanted: str) -> FloatArray:
         return self._tails(threshold, wanted, _ROUGH).log_odds(direction)

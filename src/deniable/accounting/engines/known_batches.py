@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +25,16 @@ from deniable._check import FloatArray
 from deniable.accounting.engines.binomial import binomial
 from deniable.accounting.engines.finite import FiniteLaw, FiniteTradeoff
 from deniable.accounting.loss import EPS, PrivacyLoss
-from deniable.curves import AnyDirection, Charged, Direction, GaussianTradeoff, Question, Side, Tradeoff
+from deniable.curves import (
+    AnyDirection,
+    Charged,
+    Direction,
+    GaussianTradeoff,
+    Question,
+    Side,
+    Tradeoff,
+    gaussian_hockey_stick,
+)
 from deniable.curves.answer import supplier
 
 _LEVELS = 256  # values of V told apart; those in between are rounded up
@@ -32,6 +42,7 @@ _MOST = 1 << 16  # numbers of participations of one phase
 _MOST_SEEN = 10**6  # steps of a phase whose bits are looked at where all are too many: a post-processing
 _LIKELY = 1e-14  # the levels are finest where all but this mass lies
 _DEVIATIONS = np.concatenate([np.linspace(-8.0, 8.0, 129), np.geomspace(8.5, 60.0, 30)])  # of K where it is very large
+_BLOCK = 1 << 11  # thresholds at a time: 4 MB an array
 _BISECTIONS = 40  # of log γ for a false positive rate: only the width of the bound depends on how near it comes
 _LIKELIHOODS = (0.3, 1.5, 4.0, 8.0, 14.0, 24.0, 45.0, 90.0, 180.0, 350.0)  # of a step's outcome that counts as a one
 _ANY_LIKELIHOODS = (1.5, 6.0, 20.0)  # the same where one such outcome settles the matter
@@ -53,16 +64,21 @@ class KnownBatchesTradeoff(Tradeoff):
         Probability of all other labels, which count as giving the record away.
     took
         Probability, rounded up, of the labels above; the rest is "never taken", the same law as "out".
-    attacks
-        Trade-offs of what some attackers look at, which bound the curve from below.
+    attacked
+        The loss whose outcomes some attackers look at, which bounds the curve from below; without it nothing does.
     """
 
     squared: FloatArray
     weight: FloatArray
     revealed: float
     took: float = 1.0
-    attacks: tuple[Tradeoff, ...] = ()
+    attacked: PrivacyLoss | None = None
     method: str = field(default=_KNOWN, kw_only=True)
+
+    @cached_property
+    def attacks(self) -> tuple[Tradeoff, ...]:
+        """Trade-offs of what these attackers see."""
+        return _attacks(self.attacked) if self.attacked is not None else ()
 
     def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
         if side == "lower":
@@ -71,36 +87,43 @@ class KnownBatchesTradeoff(Tradeoff):
         if direction == "add":
             steep = log_gamma - math.log(self.took) - 8 * EPS * np.abs(log_gamma)
             moved = np.log1p(np.maximum(rise / self.took - 8 * EPS * np.abs(rise) / self.took, -1.0))
-            bound = self._mixture(np.where(log_gamma > 600, steep, moved), direction)
+            bound = self._mixture(np.where(log_gamma > 600, steep, moved))
             return np.where(-rise < self.took, bound, -rise * (1 + 4 * EPS))
         scale = self.took * (rise + 1)
         share = scale - rise + 8 * EPS * (scale + np.abs(rise))  # 1 − γw
         moved = log_gamma + math.log(self.took) - np.log(np.maximum(share, 0.0))
-        bound = self._mixture(moved - 8 * EPS * (np.abs(log_gamma) + np.abs(moved)), direction)
+        bound = self._mixture(moved - 8 * EPS * (np.abs(log_gamma) + np.abs(moved)))
         bound *= share / self.took * (1 + 8 * EPS)
-        plain = self._mixture(log_gamma, direction) + (1 - self.took) * np.maximum(-rise, 0.0)
-        return np.where(share > 0, np.where(np.isfinite(bound), bound, plain), 0.0)
+        lost = (share > 0) & ~np.isfinite(bound)
+        if lost.any():
+            bound[lost] = self._mixture(log_gamma[lost]) + (1 - self.took) * np.maximum(-rise[lost], 0.0)
+        return np.where(share > 0, bound, 0.0)
 
-    def _mixture(self, log_gamma: FloatArray, direction: Direction) -> FloatArray:
-        """Upper bound on Σ weight·H_γ(N(0, 1), N(√V, 1)) + revealed."""
+    def _mixture(self, log_gamma: FloatArray) -> FloatArray:
+        """Upper bound on Σ weight·H_γ(N(0, 1), N(√V, 1)) + revealed, in either direction."""
+        mu = np.sqrt(self.squared)[:, None] * (1 + 4 * EPS)
         bound = np.full_like(log_gamma, self.revealed)
-        for variance, share in zip(self.squared, self.weight, strict=True):
-            gaussian = GaussianTradeoff(math.sqrt(variance) * (1 + 4 * EPS))
-            bound += share * gaussian._hockey_sticks(log_gamma, direction, "upper")
+        for start in range(0, log_gamma.size if mu.size else 0, _BLOCK):
+            part = slice(start, start + _BLOCK)
+            told = gaussian_hockey_stick(mu, log_gamma[part], "upper")
+            terms = self.weight[:, None] * np.where(np.isfinite(told), told, 1.0)
+            bound[part] += np.cumsum(terms, axis=0)[-1]  # one after the other, however many γ there are
         return bound * (1 + 4 * EPS * (self.weight.size + 1))
 
     def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
         if side == "lower":
             return _best_rates([attack._rates(fpr, direction, side) for attack in self.attacks], fpr)
         # TPR ≤ γα + H_γ for every γ: best where the likelihood ratio tests of all labels make α together, or at γ = 1
-        never, taken = 1 - self.took, np.sqrt(self.squared)
+        if fpr.size > _BLOCK:
+            parts = np.split(fpr, range(_BLOCK, fpr.size, _BLOCK))
+            return np.concatenate([self._roc(part, direction, side) for part in parts])
+        never, mu = 1 - self.took, np.sqrt(self.squared)[:, None]
         low, high = np.full_like(fpr, -800.0), np.full_like(fpr, 800.0)
         for _ in range(_BISECTIONS):
             middle = (low + high) / 2
-            out, hit = np.zeros_like(fpr), np.zeros_like(fpr)
-            for mu, share in zip(taken, self.weight, strict=True):
-                out += share * (ndtr(-middle / mu - mu / 2) if mu > 0 else (middle < 0))
-                hit += share * (ndtr(-middle / mu + mu / 2) if mu > 0 else (middle < 0))
+            out, hit = (
+                self.weight @ np.where(mu > 0, ndtr(-middle / mu + moved), middle < 0) for moved in (-mu / 2, mu / 2)
+            )
             rate = out / self.took if direction == "add" else out + never * hit / self.took
             low, high = np.where(rate > fpr, middle, low), np.where(rate > fpr, high, middle)
         bound = np.ones_like(fpr)
@@ -235,8 +258,7 @@ def known_batches(loss: PrivacyLoss, attacks: bool = False) -> KnownBatchesTrade
     """Return upper bounds for a composed loss, with ``attacks`` lower ones; randomised responses reveal the record."""
     if loss.randomized_responses:
         return KnownBatchesTradeoff(np.zeros(0), np.zeros(0), 1.0)
-    seen = _attacks(loss) if attacks else ()
-    return KnownBatchesTradeoff(*_cases(loss), *_never(loss), seen)
+    return KnownBatchesTradeoff(*_cases(loss), *_never(loss), loss if attacks else None)
 
 
 def with_sharp_phases(loss: PrivacyLoss, sharpest: float, rest: Callable[[PrivacyLoss], Tradeoff]) -> Tradeoff:
