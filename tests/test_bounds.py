@@ -409,7 +409,7 @@ def test_arguments_broadcast():
         (lambda: bounds.tpr_from_mip(0.6, fpr=0.1), "eta"),
         (lambda: bounds.mip_from_dp(1, adjacency="swap"), "adjacency"),
         (lambda: bounds.SubsetIndicator(7), "even"),
-        (lambda: bounds.RandomizedResponse(1.0).law(2), "record"),
+        (lambda: bounds.TwoRecordResponse(1.0).law(2), "record"),
     ],
 )
 def test_bad_input_is_one_clear_error(call, word):
@@ -423,7 +423,7 @@ def test_bad_input_is_one_clear_error(call, word):
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.3, 0.0), (1.0, 0.01), (3.0, 0.2), (0.0, 0.1)])
 def test_theorem_4_is_attained_by_running_its_construction(epsilon, delta):
-    mechanism = bounds.RandomizedResponse(epsilon, delta)
+    mechanism = bounds.TwoRecordResponse(epsilon, delta)
     laws = [mechanism.law(0), mechanism.law(1)]
     tests = [list(s) for s in _subsets(4)]
     excess = max(laws[i][s].sum() - np.exp(epsilon) * laws[1 - i][s].sum() for s in tests for i in (0, 1))

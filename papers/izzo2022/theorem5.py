@@ -44,7 +44,7 @@ def make(reduced):
         promised = 0.5 + dn.bounds.mip_from_dp(epsilons, delta=delta)
         attained, played = [], []
         for epsilon in epsilons:
-            mechanism = dn.bounds.RandomizedResponse(float(epsilon), delta)
+            mechanism = dn.bounds.TwoRecordResponse(float(epsilon), delta)
             attained.append(0.5 + np.abs(mechanism.law(0) - mechanism.law(1)).sum() / 4)
             played.append(simulated_accuracy(mechanism, games, rng))
         line = left.plot(epsilons, promised, label=f"Theorem 4, δ = {delta:g}")[0]

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # torch and Opacus warn about
 from opacus import PrivacyEngine  # noqa: E402
 from torch.utils.data import DataLoader, SubsetRandomSampler, TensorDataset, WeightedRandomSampler  # noqa: E402
 
-from deniable.integrations.private_run import BudgetSpentError  # noqa: E402
+from deniable.integrations.private_run import StepNotCoveredError  # noqa: E402
 
 
 def parts(batch_size=20, **options):
@@ -74,7 +74,7 @@ def test_a_whole_run_is_recorded_and_then_refuses_to_go_on():
         assert dn.assess(source).numbers["bound.advantage"].value <= 0.2
     assert run.spent().advantage() == run.tradeoff().advantage() <= 0.2
     before = [p.detach().clone() for p in model.parameters()]
-    with pytest.raises(BudgetSpentError, match="covers 15 steps"):
+    with pytest.raises(StepNotCoveredError, match="covers 15 steps"):
         train(model, optimizer, loader, 1)
     assert all(torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True))
 
@@ -82,7 +82,7 @@ def test_a_whole_run_is_recorded_and_then_refuses_to_go_on():
 def test_less_noise_than_promised_is_refused():
     model, optimizer, loader = dn.make_private(*parts(), 3, advantage=0.2)
     optimizer.noise_multiplier /= 2  # as a noise scheduler would
-    with pytest.raises(BudgetSpentError, match="noise multiplier"):
+    with pytest.raises(StepNotCoveredError, match="noise multiplier"):
         train(model, optimizer, loader, 1)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import deniable as dn
 from deniable.noise import GaussianNoise, NormLaplaceNoise, ReleaseError, exact_membership
-from deniable.noise.integration import Form, integrals
+from deniable.noise.integration import IntegralBound, integrals
 from deniable.noise.mixture import MixtureEvidence, hoeffding_slack, runs_for
 
 RNG = np.random.default_rng(5)
@@ -83,7 +83,7 @@ def test_small_data_are_enumerated_and_the_target_is_met_exactly():
 def test_lattice_integrals_are_above_a_fine_sum_and_close(law):
     outputs = np.append(RNG.normal(size=63), 40.0)[:, None]  # the last one is a run of its own
     inside = RNG.random((5, 64)) < 0.4
-    forms = [Form(1.0, 1.0), Form(0.7, 2.0, True), Form(1.5, 0.4, True, True)]
+    forms = [IntegralBound(1.0, 1.0), IntegralBound(0.7, 2.0, True), IntegralBound(1.5, 0.4, True, True)]
     got = integrals(
         outputs, np.packbits(inside, axis=1), np.arange(5), law, forms, np.ones((5, 2)), rng=RNG, doubt=0.01
     )
@@ -100,7 +100,7 @@ def test_monte_carlo_integrals_are_above_a_fine_sum_and_close():
     law = GaussianNoise(0.5, np.ones(2))
     outputs = RNG.normal(size=(48, 2))
     inside = RNG.random((3, 48)) < 0.5
-    forms = [Form(1.0, 1.0), Form(0.7, 2.0, True)]
+    forms = [IntegralBound(1.0, 1.0), IntegralBound(0.7, 2.0, True)]
     got = integrals(
         outputs, np.packbits(inside, axis=1), np.arange(3), law, forms, np.ones((3, 2)), rng=RNG, doubt=1e-4
     )

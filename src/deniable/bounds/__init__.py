@@ -13,8 +13,8 @@ from deniable.bounds.membership import (
     subsampled_epsilon,
 )
 from deniable.bounds.mip import (
-    RandomizedResponse,
     SubsetIndicator,
+    TwoRecordResponse,
     advantage_from_scaled_variation,
     epsilon_for_mip,
     mip_eta,
@@ -37,8 +37,8 @@ from deniable.bounds.prior_work import (
 
 __all__ = [
     "BoundSummary",
-    "RandomizedResponse",
     "SubsetIndicator",
+    "TwoRecordResponse",
     "accuracy",
     "advantage",
     "advantage_from_scaled_variation",

@@ -150,7 +150,7 @@ def advantage_from_scaled_variation(variation: ArrayLike, *, prior: ArrayLike) -
 
 
 @dataclass(frozen=True)
-class RandomizedResponse:
+class TwoRecordResponse:
     """The mechanism that attains Izzo et al., Theorem 4, on the one-record subsets of a data set of two records.
 
     With probability δ it names its record and says that it is certain; otherwise it names the record with probability

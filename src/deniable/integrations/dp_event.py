@@ -27,7 +27,7 @@ _EPS = 2.0**-52
 _MOST = 100_000  # equal guarantees that are listed one by one
 
 
-class Known(NamedTuple):
+class EventStatus(NamedTuple):
     """What is made of an event: ``status`` says how the curve relates to the event's own."""
 
     status: Literal["tight", "upper bound", "refused"]
@@ -35,39 +35,45 @@ class Known(NamedTuple):
 
 
 # every event of dp-accounting 0.6, and those that exist on its main branch only, by class name: the table of the docs
-EVENTS: dict[str, Known] = {
-    "NoOpDpEvent": Known("tight", "nothing leaks"),
-    "NonPrivateDpEvent": Known("tight", "everything leaks: advantage 1, times the rate of a Poisson sample around it"),
-    "GaussianDpEvent": Known("tight", "`SubsampledGaussian` at rate 1"),
-    "LaplaceDpEvent": Known("tight", "`Laplace`; of a vector, all its L1 sensitivity in one coordinate"),
-    "SelfComposedDpEvent": Known("tight", "composition of its parts, as tight as they are"),
-    "ComposedDpEvent": Known("tight", "composition of its parts, as tight as they are"),
-    "PoissonSampledDpEvent": Known(
+EVENTS: dict[str, EventStatus] = {
+    "NoOpDpEvent": EventStatus("tight", "nothing leaks"),
+    "NonPrivateDpEvent": EventStatus(
+        "tight", "everything leaks: advantage 1, times the rate of a Poisson sample around it"
+    ),
+    "GaussianDpEvent": EventStatus("tight", "`SubsampledGaussian` at rate 1"),
+    "LaplaceDpEvent": EventStatus("tight", "`Laplace`; of a vector, all its L1 sensitivity in one coordinate"),
+    "SelfComposedDpEvent": EventStatus("tight", "composition of its parts, as tight as they are"),
+    "ComposedDpEvent": EventStatus("tight", "composition of its parts, as tight as they are"),
+    "PoissonSampledDpEvent": EventStatus(
         "tight",
         "Gaussians (several from one sample are one), one Laplace or discrete Laplace, a Poisson sample of these "
         "(rates multiply); an upper bound around (ε, δ) and randomised response, amplified; else refused",
     ),
-    "ZCDpEvent": Known("upper bound", "`ZeroConcentratedDP`, the best that follows from every order"),
-    "EpsilonDeltaDpEvent": Known("upper bound", "`ApproximateDP`, exact for the worst mechanism with that guarantee"),
-    "RandomizedResponseDpEvent": Known("tight", "`RandomizedResponse` with ε = log(1 + k(1 − p)/p)"),
-    "DiscreteLaplaceDpEvent": Known("tight", "`DiscreteLaplace` with scale 1/parameter"),
-    "MixtureOfGaussiansDpEvent": Known(
+    "ZCDpEvent": EventStatus("upper bound", "`ZeroConcentratedDP`, the best that follows from every order"),
+    "EpsilonDeltaDpEvent": EventStatus(
+        "upper bound", "`ApproximateDP`, exact for the worst mechanism with that guarantee"
+    ),
+    "RandomizedResponseDpEvent": EventStatus("tight", "`RandomizedResponse` with ε = log(1 + k(1 − p)/p)"),
+    "DiscreteLaplaceDpEvent": EventStatus("tight", "`DiscreteLaplace` with scale 1/parameter"),
+    "MixtureOfGaussiansDpEvent": EventStatus(
         "tight", "`SubsampledGaussian` where the sensitivities are 0 and one other; others refused"
     ),
-    "SingleEpochTreeAggregationDpEvent": Known(
+    "SingleEpochTreeAggregationDpEvent": EventStatus(
         "tight", "`MatrixMechanism` with sensitivity √(nodes above a record); for zeroing one record out"
     ),
-    "SampledWithoutReplacementDpEvent": Known(
+    "SampledWithoutReplacementDpEvent": EventStatus(
         "upper bound",
         "`WithoutReplacement` around Gaussians (several from one sample are one), for replacing a record; noise counts "
         "in norms of one record, so that a replacement moves 2; else refused",
     ),
-    "SampledWithReplacementDpEvent": Known("refused", "a record may enter a batch several times; no pair is proven"),
-    "TruncatedSubsampledGaussianDpEvent": Known(
+    "SampledWithReplacementDpEvent": EventStatus(
+        "refused", "a record may enter a batch several times; no pair is proven"
+    ),
+    "TruncatedSubsampledGaussianDpEvent": EventStatus(
         "refused", "it does not say whether its size counts the record in question: use `TruncatedPoisson`"
     ),
-    "RepeatAndSelectDpEvent": Known("upper bound", "`tuned`, from both Rényi directions of a run"),
-    "UnsupportedDpEvent": Known("refused", "nobody says what ran"),
+    "RepeatAndSelectDpEvent": EventStatus("upper bound", "`tuned`, from both Rényi directions of a run"),
+    "UnsupportedDpEvent": EventStatus("refused", "nobody says what ran"),
 }
 
 
@@ -126,7 +132,7 @@ def _flatten(root: Any, inside: str = "") -> Iterator[tuple[Any, int]]:
         elif name == "SelfComposedDpEvent":
             times = integer("SelfComposedDpEvent.count", event.count, at_least=1)
             stack.append((event.event, count * times))
-        elif EVENTS.get(name, Known("refused", "")).status == "refused":
+        elif EVENTS.get(name, EventStatus("refused", "")).status == "refused":
             why = EVENTS[name].what if name in EVENTS else "it is not an event that is known here"
             raise InputError(f"event must be one of {', '.join(_served())}, got {name}{inside}; {why}")
         else:

@@ -24,7 +24,7 @@ _NOTES = (
 )
 
 
-class BudgetSpentError(RuntimeError):
+class StepNotCoveredError(RuntimeError):
     """A step was about to run that the target does not cover; the parameters have not been moved by it."""
 
 
@@ -82,7 +82,7 @@ def make_private(
     """Return what Opacus's ``PrivacyEngine.make_private`` returns, with the least noise that meets a membership target.
 
     The attacker of the target sees the model after every step, knows all records but one, and tells whether that one
-    was in. Batches are always Poisson-sampled; the optimizer raises :class:`BudgetSpentError` before a step that the
+    was in. Batches are always Poisson-sampled; the optimizer raises :class:`StepNotCoveredError` before a step that the
     target does not cover; ``optimizer.private_run`` holds the mechanism and its exact curve.
 
     Parameters
@@ -164,12 +164,12 @@ def _stop_after(optimizer: Any, run: PrivateRun) -> None:
     def hook(stepping: Any) -> None:
         nonlocal taken
         if taken >= run.steps:
-            raise BudgetSpentError(
+            raise StepNotCoveredError(
                 f"the target covers {run.steps:,} steps and they are spent; call make_private with more epochs "
                 "(and more noise) from the start"
             )
         if not stepping.noise_multiplier >= run.noise_multiplier:
-            raise BudgetSpentError(
+            raise StepNotCoveredError(
                 f"the target needs a noise multiplier of {run.noise_multiplier:.6g}, a scheduler set "
                 f"{stepping.noise_multiplier:.6g}"
             )

@@ -17,7 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from deniable._check import FloatArray, InputError
-from deniable.integrations.sklearn_parameters import Arrays, Codec, Known, TwoFunctions, codec_for
+from deniable.integrations.sklearn_parameters import Arrays, Codec, PublicFacts, TwoFunctions, codec_for
 from deniable.integrations.sklearn_swaps import ClosedForm, closed_form
 from deniable.noise import ReleaseError, release
 from deniable.noise.evidence import NoGuaranteeError
@@ -187,7 +187,7 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         codec.install(
             shell,
             task.split(value),
-            Known(rows.shape[1], n_train, classes, self.project_psd),
+            PublicFacts(rows.shape[1], n_train, classes, self.project_psd),
         )
         self.estimator_ = shell
         self.certificate_ = released.certificate

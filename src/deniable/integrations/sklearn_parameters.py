@@ -27,7 +27,7 @@ Arrays = dict[str, FloatArray]
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
+class PublicFacts:
     """What may be written into the released estimator as it is: functions of the whole data set or of the settings."""
 
     n_features: int
@@ -48,7 +48,7 @@ class Codec(ABC):
         """Fit a clone and return its parameters."""
 
     @abstractmethod
-    def install(self, shell: BaseEstimator, arrays: Arrays, known: Known) -> None:
+    def install(self, shell: BaseEstimator, arrays: Arrays, known: PublicFacts) -> None:
         """Write the parameters into the unfitted ``shell``, after making them valid."""
 
 
@@ -63,7 +63,7 @@ class Attributes(Codec):
         fitted = clone(estimator).fit(X, y)
         return {name: np.asarray(getattr(fitted, name), dtype=np.float64) for name in self.names}
 
-    def install(self, shell: BaseEstimator, arrays: Arrays, known: Known) -> None:
+    def install(self, shell: BaseEstimator, arrays: Arrays, known: PublicFacts) -> None:
         """Set the attributes, and the classes of the whole data set."""
         for name, value in arrays.items():
             setattr(shell, name, float(value) if value.ndim == 0 else value)
@@ -78,7 +78,7 @@ class GaussianNBCodec(Attributes):
 
     names: tuple[str, ...] = ("theta_", "var_", "class_prior_")
 
-    def install(self, shell: BaseEstimator, arrays: Arrays, known: Known) -> None:
+    def install(self, shell: BaseEstimator, arrays: Arrays, known: PublicFacts) -> None:
         """Clip variances at 1e-9 of the largest, clip and rescale priors."""
         variance = np.maximum(arrays["var_"], 1e-9 * max(float(arrays["var_"].max()), 1e-9))
         prior = np.maximum(arrays["class_prior_"], 1e-9)
@@ -97,7 +97,7 @@ class StandardScalerCodec(Attributes):
         kept = {"mean_": fitted.mean_, "var_": fitted.var_}
         return {name: np.asarray(value) for name, value in kept.items() if value is not None}
 
-    def install(self, shell: BaseEstimator, arrays: Arrays, known: Known) -> None:
+    def install(self, shell: BaseEstimator, arrays: Arrays, known: PublicFacts) -> None:
         """Clip the variances at 1e-9 of the largest and set the scale."""
         shell.mean_, shell.var_, shell.scale_ = arrays.get("mean_"), None, None
         if shell.with_std:
@@ -112,7 +112,7 @@ class CovarianceCodec(Attributes):
 
     names: tuple[str, ...] = ("location_", "covariance_")
 
-    def install(self, shell: BaseEstimator, arrays: Arrays, known: Known) -> None:
+    def install(self, shell: BaseEstimator, arrays: Arrays, known: PublicFacts) -> None:
         """Symmetrise, project to positive semidefinite if asked, and invert."""
         covariance = symmetric(arrays["covariance_"], known.project_psd)
         super().install(shell, {**arrays, "covariance_": covariance}, known)
@@ -128,7 +128,7 @@ class PCACodec(Codec):
         mean = X.mean(axis=0)
         return {"mean_": mean, "covariance": (X - mean).T @ (X - mean) / (len(X) - 1)}
 
-    def install(self, shell: BaseEstimator, arrays: Arrays, known: Known) -> None:
+    def install(self, shell: BaseEstimator, arrays: Arrays, known: PublicFacts) -> None:
         """Diagonalise the released covariance."""
         values, vectors = np.linalg.eigh(symmetric(arrays["covariance"], known.project_psd))
         values, vectors = values[::-1], vectors[:, ::-1].T
@@ -164,7 +164,7 @@ class KMeansCodec(Attributes):
             centres = centres[linear_sum_assignment(cdist(self.reference, centres, "sqeuclidean"))[1]]
         return {"cluster_centers_": centres}
 
-    def install(self, shell: BaseEstimator, arrays: Arrays, known: Known) -> None:
+    def install(self, shell: BaseEstimator, arrays: Arrays, known: PublicFacts) -> None:
         """Set the centres."""
         super().install(shell, arrays, known)
         shell._n_threads = 1
@@ -199,11 +199,11 @@ class PipelineCodec(Codec):
             found |= {f"{name}__{key}": value for key, value in arrays.items()}
             if i < len(self.steps) - 1:
                 shell = clone(step)
-                codec.install(shell, arrays, Known(X.shape[1], len(X), None, True))
+                codec.install(shell, arrays, PublicFacts(X.shape[1], len(X), None, True))
                 X = shell.transform(X)
         return found
 
-    def install(self, shell: BaseEstimator, arrays: Arrays, known: Known) -> None:
+    def install(self, shell: BaseEstimator, arrays: Arrays, known: PublicFacts) -> None:
         """Install every step; a step that changes the number of columns passes the new number on."""
         width = known.n_features
         for i, (name, codec) in enumerate(self.steps):
@@ -211,7 +211,9 @@ class PipelineCodec(Codec):
                 continue
             own = {k.removeprefix(f"{name}__"): v for k, v in arrays.items() if k.startswith(f"{name}__")}
             step, last = shell.named_steps[name], i == len(self.steps) - 1
-            codec.install(step, own, Known(width, known.n_train, known.classes if last else None, known.project_psd))
+            codec.install(
+                step, own, PublicFacts(width, known.n_train, known.classes if last else None, known.project_psd)
+            )
             width = getattr(step, "n_components_", width)
 
 
@@ -226,7 +228,7 @@ class TwoFunctions(Codec):
         """Fit a clone and call ``get_parameters``."""
         return {"parameters": np.asarray(self.get_parameters(clone(estimator).fit(X, y)), dtype=np.float64)}
 
-    def install(self, shell: BaseEstimator, arrays: Arrays, known: Known) -> None:
+    def install(self, shell: BaseEstimator, arrays: Arrays, known: PublicFacts) -> None:
         """Set what scikit-learn expects of a fitted estimator, then call ``set_parameters``."""
         shell.n_features_in_ = known.n_features
         if known.classes is not None:
@@ -317,7 +319,7 @@ def symmetric(matrix: FloatArray, project_psd: bool) -> FloatArray:
     return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)
 
 
-def _n_components(asked: Any, values: FloatArray, known: Known) -> int:
+def _n_components(asked: Any, values: FloatArray, known: PublicFacts) -> int:
     most = min(known.n_features, known.n_train)
     if asked is None:
         return most

@@ -34,7 +34,7 @@ _POINTS = (4096, 32768)
 
 
 @dataclass(frozen=True)
-class Form:
+class IntegralBound:
     """A bound factor·I + extra, with I = ∫(aP̂ − bQ̂)₊ if ``positive``, else ½∫|aP̂ − bQ̂|; ``flipped``: P̂ ↔ Q̂.
 
     The second kind takes P̂ and Q̂ in their expected proportions π and 1 − π, whatever share of the draws the record was
@@ -76,7 +76,7 @@ def integrals(
     members: Bits,
     records: Indices,
     law: NoiseLaw,
-    forms: Sequence[Form],
+    forms: Sequence[IntegralBound],
     balance: FloatArray,
     *,
     rng: np.random.Generator,
@@ -104,7 +104,7 @@ def integrals(
     return np.where(found <= largest, found, largest)
 
 
-def _stretch(forms: Sequence[Form], balance: FloatArray) -> FloatArray:
+def _stretch(forms: Sequence[IntegralBound], balance: FloatArray) -> FloatArray:
     """Largest factor on P̂ or Q̂, (records, forms)."""
     return np.where([form.positive for form in forms], 1.0, np.maximum(balance.max(axis=1), 1.0)[:, None])
 
@@ -114,7 +114,7 @@ def _on_a_lattice(
     members: Bits,
     records: Indices,
     law: NoiseLaw,
-    forms: Sequence[Form],
+    forms: Sequence[IntegralBound],
     balance: FloatArray,
 ) -> FloatArray | None:
     """Trapezoid rule on the multiples of w = step·scale that are near an output; None if there are too many.
@@ -175,7 +175,7 @@ def _by_monte_carlo(
     members: Bits,
     records: Indices,
     law: NoiseLaw,
-    forms: Sequence[Form],
+    forms: Sequence[IntegralBound],
     balance: FloatArray,
     rng: np.random.Generator,
     doubt: float | None,

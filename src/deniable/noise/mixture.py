@@ -33,7 +33,7 @@ from deniable._check import FloatArray
 from deniable._search import bisect
 from deniable.curves import GaussianTradeoff
 from deniable.noise.evidence import Indices, ReleaseError, ResampledEvidence
-from deniable.noise.integration import Form, integrals
+from deniable.noise.integration import IntegralBound, integrals
 from deniable.noise.laws import NoiseLaw
 
 MOST_DIMENSIONS = 3
@@ -138,7 +138,7 @@ class MixtureEvidence(ResampledEvidence):
 
     def gain(self, law: NoiseLaw, records: Indices, attempt: int = 0, doubt: float | None = None) -> FloatArray:
         """Return upper bounds on η of these records under ``law``, shape (records,); rough for d > 1, no ``doubt``."""
-        form = Form(1.0, 1.0, extra=0.5 - max(self.prior, 1 - self.prior), log_term=hoeffding_term(self.doubt))
+        form = IntegralBound(1.0, 1.0, extra=0.5 - max(self.prior, 1 - self.prior), log_term=hoeffding_term(self.doubt))
         found = self._integrals(law, records, [form], attempt, doubt)[:, 0]
         return form.bound(found, self._inside[records], self.draws, self.prior)
 
@@ -165,18 +165,18 @@ class MixtureEvidence(ResampledEvidence):
         """What Monte Carlo integration may spend (d > 1): a tenth of the doubt."""
         return self.doubt / 10 if self.doubt > 0 else 1e-6
 
-    def _form(self, log_gamma: float, flipped: bool) -> Form:
+    def _form(self, log_gamma: float, flipped: bool) -> IntegralBound:
         """Choose, before the draws are looked at, how H_γ is bounded: by a guess at what the ROC will be.
 
         ``flipped`` exchanges the roles of "in" and "out".
         """
         gamma, share = float(np.exp(log_gamma)), 1 - self.prior if flipped else self.prior
         if self.doubt == 0:
-            return Form(1 / share, gamma / (1 - share), True, flipped, 1.0, 0.0)
+            return IntegralBound(1 / share, gamma / (1 - share), True, flipped, 1.0, 0.0)
         loss = np.log(2 * 2 * len(_GAMMAS) * len(_WINDOW) / self.doubt)  # half the doubt, over γ, directions, scales
         guess = GaussianTradeoff(guessed_mu(self.eta))
         slack = float(np.sqrt(loss / (2 * self.draws) * (1 / share + gamma**2 / (1 - share))))
-        best = Form(1 / share, gamma / (1 - share), False, flipped, 1.0, (1 - gamma) / 2, loss)
+        best = IntegralBound(1 / share, gamma / (1 - share), False, flipped, 1.0, (1 - gamma) / 2, loss)
         promised = float(guess.delta(log_gamma)) + slack
         for rate in _RATES:
             kept = share * float(-np.expm1(-rate))
@@ -186,7 +186,7 @@ class MixtureEvidence(ResampledEvidence):
             if value < promised:
                 promised, best = (
                     value,
-                    Form(float(rate), other, True, flipped, 1 / kept, float(loss / self.draws / kept)),
+                    IntegralBound(float(rate), other, True, flipped, 1 / kept, float(loss / self.draws / kept)),
                 )
         return best
 
@@ -209,7 +209,7 @@ class MixtureEvidence(ResampledEvidence):
         return float(bisect(lambda s: passes(float(s)), high, low, relative=_TOLERANCE)[0])
 
     def _integrals(
-        self, law: NoiseLaw, records: Indices, forms: Sequence[Form], attempt: int, doubt: float | None
+        self, law: NoiseLaw, records: Indices, forms: Sequence[IntegralBound], attempt: int, doubt: float | None
     ) -> FloatArray:
         rng = np.random.default_rng(np.random.SeedSequence(self.entropy, spawn_key=(2**31, attempt)))
         inside = self._inside[records]

@@ -122,7 +122,7 @@ def _score(point: _Point) -> float:
 
 
 @dataclass(frozen=True)
-class _Axis:
+class _SearchScale:
     """The coordinate on which the search runs: logarithmic if the bracket is positive."""
 
     ends: tuple[float, float]
@@ -143,7 +143,7 @@ class _Axis:
         return min(max(x, low), high) if low < high else None
 
 
-def _straddle(measure: Callable[[float], _Point], axis: _Axis) -> tuple[_Point, _Point]:
+def _straddle(measure: Callable[[float], _Point], axis: _SearchScale) -> tuple[_Point, _Point]:
     """Two points on either side of the limit; or of equal sign, one of them the end of the bracket nearest to it.
 
     Goes outwards from the middle: far ends of a generous bracket can be costly to evaluate and are rarely needed.
@@ -166,7 +166,9 @@ def _straddle(measure: Callable[[float], _Point], axis: _Axis) -> tuple[_Point, 
     return near, far
 
 
-def _narrow(measure: Callable[[float], _Point], safe: _Point, unsafe: _Point, axis: _Axis, tolerance: float) -> float:
+def _narrow(
+    measure: Callable[[float], _Point], safe: _Point, unsafe: _Point, axis: _SearchScale, tolerance: float
+) -> float:
     """Chandrupatla's (1997) bracketing search: inverse quadratic steps where they are trusted, else bisection."""
     newest, opposite, share = unsafe, safe, 0.5
     while True:
@@ -196,7 +198,7 @@ def _share(a: _Point, b: _Point, c: _Point) -> float:
     return fa / (fb - fa) * fc / (fb - fc) + (w - u) / (v - u) * fa / (fc - fa) * fb / (fc - fb)
 
 
-def _axis(bracket: tuple[float, float], whole: bool) -> _Axis:
+def _axis(bracket: tuple[float, float], whole: bool) -> _SearchScale:
     try:
         first, last = bracket
     except (TypeError, ValueError):
@@ -207,7 +209,7 @@ def _axis(bracket: tuple[float, float], whole: bool) -> _Axis:
     ]
     if not ends[0] < ends[1]:
         raise InputError(f"bracket must be a pair (low, high) with low < high, got {bracket!r}")
-    return _Axis((ends[0], ends[1]), ends[0] > 0, whole)
+    return _SearchScale((ends[0], ends[1]), ends[0] > 0, whole)
 
 
 def _target(

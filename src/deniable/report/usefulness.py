@@ -159,19 +159,19 @@ def unprotected(X: pd.DataFrame, y: Any, *, classification: bool) -> Any:
 
     kind = HistGradientBoostingClassifier if classification else HistGradientBoostingRegressor
     texts = [str(name) for name in X.columns if not pd.api.types.is_numeric_dtype(X[name])]
-    coder = _Coder(texts)
+    coder = _TextCodes(texts)
     trees = kind(categorical_features=[list(X.columns).index(name) for name in texts] or None, random_state=0)
     return make_pipeline(coder, trees).fit(X, np.asarray(y))
 
 
-class _Coder:
+class _TextCodes:
     """Texts to small whole numbers, rare and unseen ones to missing, for the unprotected model."""
 
     def __init__(self, texts: list[str]) -> None:
         self.texts = texts
         self.known: dict[str, dict[Any, int]] = {}
 
-    def fit(self, X: pd.DataFrame, y: Any = None) -> _Coder:
+    def fit(self, X: pd.DataFrame, y: Any = None) -> _TextCodes:
         for name in self.texts:
             frequent = X[name].value_counts().index[:_MOST_CATEGORIES]
             self.known[name] = {value: i for i, value in enumerate(frequent)}
