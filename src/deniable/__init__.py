@@ -37,6 +37,7 @@ from deniable.mechanisms import (
 
 if TYPE_CHECKING:
     from deniable import bounds, unlearning
+    from deniable._parallel import cluster
     from deniable.accounting import GaussianFilter, RenyiFilter, individual_tradeoffs, tradeoff
     from deniable.audit import (
         SequentialAudit,
@@ -87,6 +88,7 @@ _LAZY: dict[str, str] = {
     "calibrate": "deniable.planning",
     "canaries": "deniable.audit",
     "check_promise": "deniable.audit",
+    "cluster": "deniable._parallel",
     "compare": "deniable.report",
     "exact_membership": "deniable.noise",
     "from_dp_event": "deniable.integrations.dp_event",
@@ -149,6 +151,7 @@ __all__ = [
     "calibrate",
     "canaries",
     "check_promise",
+    "cluster",
     "compare",
     "exact_membership",
     "from_dp_event",

@@ -22,23 +22,25 @@ class WorkerWarning(UserWarning):
     """A worker died and its tasks are run again."""
 
 
-def in_order(call: Callable[[T], R], tasks: Sequence[T], n_jobs: int | None = None) -> Iterator[R]:
-    """Yield ``call(task)`` for each task, in their order, whichever worker is done first.
+def in_order(call: Callable[..., R], tasks: Sequence[T], n_jobs: int | None = None, *shared: Any) -> Iterator[R]:
+    """Yield ``call(*shared, task)`` for each task, in their order, whichever worker is done first.
 
-    Workers are joblib's (``n_jobs``, or what ``joblib.parallel_config`` or :func:`cluster` say). Tasks lost with a
-    worker are run again, at most ``_ATTEMPTS`` times in all, with a :class:`WorkerWarning` that tells the cause: they
-    must be functions of the task alone. What a task itself raises is raised.
+    Workers are joblib's (``n_jobs``, or what ``joblib.parallel_config`` or :func:`cluster` say). What tasks share is
+    sent to each worker once. Tasks lost with a worker are run again, at most ``_ATTEMPTS`` times in all, with a
+    :class:`WorkerWarning` that tells the cause: they must be functions of the task alone. What a task itself raises is
+    raised.
     """
     joblib = require("joblib", purpose="Running tasks")
     if joblib.effective_n_jobs(n_jobs) == 1 or len(tasks) < 2:
-        yield from map(call, tasks)
+        yield from (call(*shared, task) for task in tasks)
         return
+    client = getattr(joblib.parallel.get_active_backend()[0], "client", None)
     done = attempt = 0
     while done < len(tasks):
+        left = tasks[done:]
+        running = _by_joblib(call, left, n_jobs, shared) if client is None else _by_dask(client, call, left, shared)
         try:
-            for result in joblib.Parallel(n_jobs=n_jobs, return_as="generator")(
-                joblib.delayed(call)(task) for task in tasks[done:]
-            ):
+            for result in running:
                 yield result
                 done += 1
         except Exception as error:
@@ -47,6 +49,45 @@ def in_order(call: Callable[[T], R], tasks: Sequence[T], n_jobs: int | None = No
                 raise
             cause = (str(error).strip() or type(error).__name__).splitlines()[0]
             warnings.warn(f"a worker died and its tasks are run again: {cause}", WorkerWarning, stacklevel=2)
+
+
+def _by_joblib(call: Callable[..., R], tasks: Sequence[Any], n_jobs: int | None, shared: Sequence[Any]) -> Iterator[R]:
+    joblib = require("joblib", purpose="Running tasks")
+    jobs = (joblib.delayed(call)(*shared, task) for task in tasks)
+    results = joblib.Parallel(n_jobs=n_jobs, return_as="generator")(jobs)
+    try:
+        for result in results:  # noqa: UP028  (closed below, not by this generator)
+            yield result
+    finally:
+        with warnings.catch_warnings(action="ignore"):  # joblib warns of results that nobody took
+            results.close()
+
+
+def _by_dask(client: Any, call: Callable[..., R], tasks: Sequence[Any], shared: Sequence[Any]) -> Iterator[R]:
+    """Through the client itself: joblib scatters what is shared, and waits for ever if the worker that has it dies.
+
+    Here it is the result of a task, which the scheduler can run again.
+    """
+    import dask
+
+    with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TiB"}):
+        held = client.submit(_held, (call, *shared), pure=False)
+    futures = [client.submit(_called, held, task, pure=False) for task in tasks]
+    try:
+        for i, future in enumerate(futures):
+            yield future.result()
+            futures[i] = None  # the cluster may forget it
+    finally:
+        client.cancel([future for future in futures if future is not None])
+
+
+def _held(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    return values
+
+
+def _called(held: tuple[Any, ...], task: Any) -> Any:
+    call, *shared = held
+    return call(*shared, task)
 
 
 @contextmanager
@@ -78,7 +119,7 @@ def cluster(address: Any) -> Iterator[Any]:
     client, own = address, False
     if not isinstance(address, distributed.Client):
         try:
-            client, own = distributed.Client(address, timeout="10s", set_as_default=False), True
+            client, own = distributed.Client(address, timeout="5s", set_as_default=False), True
         except (OSError, ValueError) as error:
             raise InputError(f"cluster must be the address of a running scheduler, got {address!r}: {error}") from error
     try:

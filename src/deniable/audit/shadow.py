@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable._check import FloatArray, InputError
+from deniable._parallel import in_order
 from deniable._progress import track
 
 Task = Literal["classification", "regression"]
@@ -64,19 +65,14 @@ def train_models(
     With ``cache`` each finished model leaves a small file in that folder; a run that was interrupted, or is repeated,
     reads them instead of training again. The file name is a digest of estimator, data, membership and seed.
     """
-    import joblib
-
     if task == "classification":
         _check_classes(y, member)
     folder = Path(cache) if cache is not None else None
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
     common = _digest(X, y, estimator) if folder is not None else b""
-    jobs = (
-        joblib.delayed(_one_model)(estimator, X, y, task, row, seed, folder, common)
-        for row, seed in zip(member, seeds, strict=True)
-    )
-    finished = joblib.Parallel(n_jobs=n_jobs, return_as="generator")(jobs)
+    jobs = list(zip(member, seeds, strict=True))
+    finished = in_order(_one_model, jobs, n_jobs, estimator, X, y, task, folder, common)
     return np.stack(list(track(finished, "shadow models", len(member), shown=progress)))
 
 
@@ -126,12 +122,12 @@ def _one_model(
     X: Any,
     y: NDArray[Any],
     task: Task,
-    row: BoolArray,
-    seed: int,
     folder: Path | None,
     common: bytes,
+    job: tuple[BoolArray, int],
 ) -> FloatArray:
-    """Train one model on the rows where ``row`` is true, or read what an earlier run left."""
+    """Train one model, of a row of memberships and a seed, or read what an earlier run left."""
+    row, seed = job
     path = None
     if folder is not None:
         key = hashlib.sha256(common + row.tobytes() + str(seed).encode()).hexdigest()[:32]

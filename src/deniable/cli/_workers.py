@@ -3,8 +3,29 @@
 from __future__ import annotations
 
 import signal
+from contextlib import AbstractContextManager, nullcontext
+from typing import Annotated, Any
+
+import typer
 
 from deniable._check import InputError
+
+ClusterOption = Annotated[
+    str | None,
+    typer.Option("--cluster", help="Work on a Dask cluster: the address of its scheduler, tcp://HOST:PORT."),
+]
+
+
+def workers(jobs: int | None, cluster: str | None = None) -> AbstractContextManager[Any]:
+    """Return what to run the work in: a cluster, or processes of this machine, which are started here."""
+    if cluster is not None:
+        if jobs is not None:
+            raise InputError("--jobs goes with processes of this machine and not with --cluster; leave one of them out")
+        from deniable._parallel import cluster as connected
+
+        return connected(cluster)
+    start_workers(jobs)
+    return nullcontext()
 
 
 def start_workers(jobs: int | None) -> None:

@@ -10,7 +10,7 @@ import typer
 from deniable._files import check_writable
 from deniable.cli._app import JsonFlag, SeedOption, app, command_line, examples
 from deniable.cli._report import FullOption, LanguageOption, MetaOption, PolicyOption, checked_policy, code, show
-from deniable.cli._workers import start_workers
+from deniable.cli._workers import ClusterOption, workers
 
 
 @app.command(
@@ -29,6 +29,7 @@ def attack(
     drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
     confidence: Annotated[float, typer.Option(help="Probability with which each interval holds.")] = 0.95,
     jobs: Annotated[int | None, typer.Option(help="Models trained at a time (-1: one per core).")] = None,
+    cluster: ClusterOption = None,
     cache: Annotated[Path | None, typer.Option(help="Folder to resume an interrupted run from.")] = None,
     save_scores: Annotated[Path | None, typer.Option(help="Also write the scores: .npz.")] = None,
     seed: SeedOption = None,
@@ -50,10 +51,10 @@ def attack(
     from deniable.integrations.model_spec import attackable, parse_model
 
     pipeline, X, y = attackable(data, target, parse_model(model), drop=tuple(drop or ()))
-    start_workers(jobs)
-    scores = dn.attack_estimator(
-        pipeline, X, y, method=cast(Method, method), n_shadows=shadows, rng=seed, n_jobs=jobs, cache=cache
-    )
+    with workers(jobs, cluster):
+        scores = dn.attack_estimator(
+            pipeline, X, y, method=cast(Method, method), n_shadows=shadows, rng=seed, n_jobs=jobs, cache=cache
+        )
     if save_scores is not None:
         scores.save(str(save_scores))
     made = dn.assess(

@@ -14,7 +14,7 @@ from deniable._optional import require
 from deniable.cli._app import JsonFlag, SeedOption, app, examples
 from deniable.cli._ranges import RangesOption, read_ranges
 from deniable.cli._statistics import release_table
-from deniable.cli._workers import start_workers
+from deniable.cli._workers import ClusterOption, workers
 
 if TYPE_CHECKING:
     from deniable.tables import Encoded, Table
@@ -88,6 +88,7 @@ def release(
     drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
     ranges: RangesOption = None,
     jobs: Annotated[int | None, typer.Option(help="Number of parallel workers.")] = None,
+    cluster: ClusterOption = None,
     seed: SeedOption = None,
     as_json: JsonFlag = False,
 ) -> None:
@@ -135,18 +136,18 @@ def release(
     public = read_ranges(ranges)
     table = read_table(data, target, drop=drop or (), ranges=public)
     encoded = encode(table, ranges=public)
-    start_workers(jobs)
-    fitted = MembershipPrivate(
-        _estimator(model, regularization),
-        eta=eta,
-        bound=bound,
-        fraction=fraction,
-        n_resamples=n_resamples,
-        confidence=confidence,
-        random_state=seed,
-        progress=None,
-        n_jobs=jobs,
-    ).fit(encoded.X[:, :-1], table.target.to_numpy())
+    with workers(jobs, cluster):
+        fitted = MembershipPrivate(
+            _estimator(model, regularization),
+            eta=eta,
+            bound=bound,
+            fraction=fraction,
+            n_resamples=n_resamples,
+            confidence=confidence,
+            random_state=seed,
+            progress=None,
+            n_jobs=jobs,
+        ).fit(encoded.X[:, :-1], table.target.to_numpy())
     promise = fitted.certificate_.to_dict()
     promise["assumptions"] += [_ENCODING, PUBLIC]
     promise |= {"model": model, "encoding": _encoding(table, encoded)}

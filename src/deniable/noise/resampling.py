@@ -19,6 +19,7 @@ import joblib
 import numpy as np
 
 from deniable._check import FloatArray, InputError, number, unmasked
+from deniable._parallel import in_order
 from deniable._progress import track
 from deniable.noise.evidence import Indices, ReleaseError
 
@@ -144,18 +145,14 @@ class Runner:
     def _results(
         self, task: Callable[[np.random.Generator, str], FloatArray], indices: Sequence[int]
     ) -> Iterator[FloatArray | ReleaseError]:
-        with joblib.Parallel(n_jobs=self.n_jobs) as parallel:
-            workers = joblib.effective_n_jobs(parallel.n_jobs)
-            if workers == 1:
-                yield from (_run(task, self.entropy, i) for i in indices)
-                return
-            # each call ships the data, so a worker gets many resamples at once; results are stored after each round
-            size = -(-len(indices) // (_ROUNDS * workers))
-            chunks = [indices[start : start + size] for start in range(0, len(indices), max(size, 1))]
-            for start in range(0, len(chunks), workers):
-                calls = (joblib.delayed(_run_all)(task, self.entropy, some) for some in chunks[start : start + workers])
-                for results in parallel(calls):
-                    yield from results
+        workers = joblib.effective_n_jobs(self.n_jobs)
+        if workers == 1:
+            yield from (_run(task, self.entropy, i) for i in indices)
+            return
+        size = max(-(-len(indices) // (_ROUNDS * workers)), 1)
+        chunks = [indices[start : start + size] for start in range(0, len(indices), size)]
+        for results in in_order(_run_all, chunks, self.n_jobs, task, self.entropy):
+            yield from results
 
     def _shown(self, results: Iterator[Any], total: int) -> Iterator[Any]:
         return track(results, "resampling", total, shown=self.progress)

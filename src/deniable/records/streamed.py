@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import partial, reduce
+from functools import reduce
 from operator import add
 from typing import Any
 
@@ -193,8 +193,7 @@ class StreamedProblem(Problem):
         """What the objective's derivatives at ``centre`` need of the rows, task by task in their order."""
         if self.checkpoint is not None:
             self.checkpoint.save("fit", centre=centre)
-        call = partial(_sums_of, self.bare, centre, precise)
-        return reduce(add, in_order(call, self.tasks, self.n_jobs))
+        return reduce(add, in_order(_sums_of, self.tasks, self.n_jobs, self.bare, centre, precise))
 
 
 def _sums_of(problem: StreamedProblem, centre: FloatArray, precise: bool, task: tuple[Task, int]) -> Sums:
@@ -215,8 +214,7 @@ def read_problem(
         raise InputError(
             f"loss={loss.name!r} has kinks, and its certificate needs all rows in memory: give arrays, or another loss"
         )
-    call = partial(scan_task, source.names)
-    found = reduce(add, _typed(in_order(call, source.tasks, n_jobs)))
+    found = reduce(add, _typed(in_order(scan_task, source.tasks, n_jobs, source.names)))
     if sum(found.rows) < 2:
         raise InputError(f"the data must have at least two rows, got {sum(found.rows)}")
     classes, labels = 1, None
@@ -307,7 +305,7 @@ def leave_each_out(base: Fit, tolerance: float, direction: FloatArray) -> Stream
     n, store = problem.rows, problem.checkpoint
     known = [store.load(f"pass-{i:06d}") if store else None for i in range(len(problem.tasks))]
     waiting = [task for task, stored in zip(problem.tasks, known, strict=True) if stored is None]
-    fresh = in_order(partial(_pass_of, light, tolerance, direction), waiting, problem.n_jobs)
+    fresh = in_order(_pass_of, waiting, problem.n_jobs, light, tolerance, direction)
     distance, along, radius = np.empty(n), np.empty(n), np.empty(n)
     wide: list[Passed] = []
     places: list[Indices] = []

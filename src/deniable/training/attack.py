@@ -19,6 +19,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from deniable._check import FloatArray, InputError, choice, integer, number
+from deniable._parallel import in_order
 from deniable.audit import AttackScores, Verdict, ratio_advantage
 from deniable.curves import Tradeoff
 from deniable.training.columns import FeatureColumn
@@ -181,14 +182,9 @@ def attack_private(
         words = f"record {place}" if model.group is None else f"the person of record {place}"
     both = _joined(rest[0], canary.X), np.concatenate([rest[1], canary.y])
 
-    import joblib
-
-    jobs = [
-        joblib.delayed(_one_fit)(plan, *(both if inside else rest), canary, inside, seed)
-        for inside, seeds in zip((True, False), _seeds(model, n_trainings), strict=True)
-        for seed in seeds
-    ]
-    found = np.array(joblib.Parallel(n_jobs=n_jobs)(jobs)).reshape(2, n_trainings, 3)
+    sides = zip((True, False), _seeds(model, n_trainings), strict=True)
+    jobs = [(inside, seed) for inside, seeds in sides for seed in seeds]
+    found = np.array(list(in_order(_one_fit, jobs, n_jobs, plan, both, rest, canary))).reshape(2, n_trainings, 3)
     name = type(model).__name__
     details = {"exact_ratio": noise_share == 1.0, "n_trainings": n_trainings, "canary": words}
     return PrivateAttack(
@@ -226,9 +222,11 @@ class _Plan:
 
 
 def _one_fit(
-    plan: _Plan, X: Any, y: Any, canary: _Canary, inside: bool, seed: int | None
+    plan: _Plan, both: tuple[Any, Any], rest: tuple[Any, Any], canary: _Canary, job: tuple[bool, int | None]
 ) -> tuple[float, float, float]:
-    """Fit once and return the log-likelihood ratio, how well the final model fits the canary, and the squared μ."""
+    """Fit once, with the canary or without: log-likelihood ratio, fit of the final model to the canary, squared μ."""
+    inside, seed = job
+    X, y = both if inside else rest
     testing = None if seed is None else np.random.default_rng(seed)
     recorded = Recorded(SumNoise(testing), plan.noise_share)
     fitted = plan.fit(X, y, recorded)

@@ -1,0 +1,207 @@
+"""Work on processes and on a cluster of two: the same bits for any number of workers, whoever dies on the way."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+import warnings
+
+import numpy as np
+import pytest
+
+import deniable as dn
+from deniable import InputError
+from deniable._parallel import WorkerWarning, in_order
+
+
+class Counted:
+    """Data that count how often they are sent."""
+
+    sent = 0
+
+    def __init__(self, value: float) -> None:
+        self.value = value
+
+    def __reduce__(self):
+        Counted.sent += 1
+        return Counted, (self.value,)
+
+
+def _times(shared: Counted, factor: float) -> float:
+    time.sleep(0.02)
+    return shared.value * factor
+
+
+def _dies_once(flag: str, factor: int) -> int:
+    if factor == 3 and not os.path.exists(flag):
+        open(flag, "w").close()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return 2 * factor
+
+
+def _always_dies(factor: int) -> int:
+    if factor == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return factor
+
+
+def _fails(factor: int) -> int:
+    raise ValueError(f"task {factor} is wrong")
+
+
+@pytest.fixture(scope="module")
+def two_workers():
+    distributed = pytest.importorskip("distributed")
+    import dask
+
+    settings = {"distributed.scheduler.allowed-failures": 10, "logging.distributed": "critical"}
+    with (
+        dask.config.set(settings),
+        warnings.catch_warnings(action="ignore"),
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
+        ) as cluster,
+    ):
+        yield cluster
+
+
+def test_results_come_in_the_order_of_the_tasks():
+    assert list(in_order(_times, [3, 1, 2], 1, Counted(2.0))) == [6.0, 2.0, 4.0]
+    assert list(in_order(_times, [3, 1, 2], 2, Counted(2.0))) == [6.0, 2.0, 4.0]
+
+
+@pytest.mark.filterwarnings("ignore:A worker stopped while some jobs")
+def test_a_process_that_dies_is_replaced_and_its_tasks_are_run_again(tmp_path):
+    with pytest.warns(WorkerWarning, match="a worker died and its tasks are run again"):
+        assert list(in_order(_dies_once, range(6), 2, str(tmp_path / "died"))) == [0, 2, 4, 6, 8, 10]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_task_that_kills_every_worker_is_not_run_for_ever():
+    with pytest.raises(Exception, match=r"worker|terminated"):
+        list(in_order(_always_dies, range(3), 2))
+
+
+def test_what_a_task_raises_is_raised():
+    with pytest.raises(ValueError, match="is wrong"):
+        list(in_order(_fails, range(3), 2))
+
+
+def test_data_are_sent_to_each_worker_once(two_workers):
+    with dn.cluster(two_workers):
+        Counted.sent = 0
+        found = list(in_order(_times, list(range(24)), None, Counted(2.0)))
+    assert found == [2.0 * i for i in range(24)]
+    assert Counted.sent <= 2
+
+
+def test_a_profile_on_a_cluster_is_that_of_one_process(two_workers, tmp_path):
+    rng = np.random.default_rng(0)
+    pytest.importorskip("pyarrow")
+    import pandas as pd
+
+    X = rng.normal(size=(400, 3)) / 10
+    frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(y=rng.integers(0, 2, 400))
+    for i in range(4):
+        frame[100 * i : 100 * (i + 1)].to_parquet(tmp_path / f"{i}.parquet")
+    options = {"target": "y", "regularization": 1e-2, "mechanism": dn.OutputPerturbation(epsilon=1.0), "rng": 0}
+    alone = dn.privacy_profile(tmp_path, **options)
+    with dn.cluster(two_workers), _killing(two_workers, after=0.3):
+        there = dn.privacy_profile(tmp_path, **options)
+    np.testing.assert_array_equal(there.distance, alone.distance)
+    np.testing.assert_array_equal(there.privacy_loss(), alone.privacy_loss())
+
+
+class _killing:  # noqa: N801
+    """Kill one worker by its process id, in the middle of what runs."""
+
+    def __init__(self, cluster, after: float) -> None:
+        self.cluster, self.after, self.killed = cluster, after, 0
+        self.thread = threading.Thread(target=self._kill)
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def _kill(self) -> None:
+        time.sleep(self.after)
+        nanny = next(iter(self.cluster.workers.values()))
+        self.killed = nanny.pid
+        os.kill(nanny.pid, signal.SIGKILL)
+
+    def __exit__(self, *_: object) -> None:
+        self.thread.join()
+        assert self.killed
+
+
+@pytest.mark.filterwarnings("ignore::deniable._parallel.WorkerWarning")
+def test_an_attack_outlives_the_death_of_a_worker(two_workers):
+    from sklearn.tree import DecisionTreeClassifier
+
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(200, 4)), rng.integers(0, 2, 200)
+    run = lambda: dn.attack_estimator(  # noqa: E731
+        DecisionTreeClassifier(random_state=0), X, y, method="lira", n_shadows=24, rng=0
+    )
+    alone = run()
+    with dn.cluster(two_workers), _killing(two_workers, after=0.2):
+        there = run()
+    np.testing.assert_array_equal(there.member_scores, alone.member_scores)
+    np.testing.assert_array_equal(there.nonmember_scores, alone.nonmember_scores)
+
+
+def test_a_release_outlives_the_death_of_a_worker(two_workers):
+    data = np.random.default_rng(2).normal(size=300)
+    options = {"bound": "centre", "n_resamples": 64, "rng": 0}
+    alone = dn.release(np.median, data, eta=0.2, **options)
+    with dn.cluster(two_workers), _killing(two_workers, after=0.2), warnings.catch_warnings(action="ignore"):
+        there = dn.release(np.median, data, eta=0.2, **options)
+    assert there.noise_scale == alone.noise_scale
+
+
+def test_the_command_line_on_a_cluster(two_workers, capsys):
+    import deniable.cli  # noqa: F401  (registers the commands)
+    from deniable.cli._app import run
+
+    line = ["attack", "breast-cancer", "--model", "sklearn:GaussianNB()", "--shadows", "8", "--seed", "0", "--json"]
+    alone = run(line), capsys.readouterr().out
+    there = run([*line, "--cluster", two_workers.scheduler_address]), capsys.readouterr().out
+    pick = lambda out: [row for row in out.splitlines() if '"value"' in row]  # noqa: E731
+    assert alone[0] == there[0]
+    assert pick(alone[1]) == pick(there[1]) != []
+    assert run([*line, "--cluster", "tcp://127.0.0.1:9", "--jobs", "2"]) == 2
+    assert "leave one of them out" in capsys.readouterr().err
+
+
+def test_the_users_own_client_stays_open(two_workers):
+    distributed = pytest.importorskip("distributed")
+    with distributed.Client(two_workers, set_as_default=False) as client:
+        with dn.cluster(client) as same:
+            assert same is client
+            assert list(in_order(_times, [1, 2], None, Counted(1.0))) == [1.0, 2.0]
+        assert client.status == "running"
+
+
+def test_no_scheduler_no_workers_other_versions(two_workers, monkeypatch):
+    from deniable import _parallel
+
+    with (
+        pytest.raises(InputError, match=r"address of a running scheduler, got 'tcp://127.0.0.1:9'"),
+        dn.cluster("tcp://127.0.0.1:9"),
+    ):
+        pass
+    monkeypatch.setattr(_parallel, "_versions", lambda: ("Python 3.11", "numpy 0.1"))
+
+    class Client:
+        def __init__(self, found):
+            self.found = found
+
+        def run(self, call):
+            return self.found
+
+    with pytest.raises(InputError, match=r"must have the versions of this process: numpy 0.1 here, numpy 0.2 there"):
+        _parallel._same_versions(Client({"tcp://a": ("Python 3.11", "numpy 0.2")}))
+    with pytest.raises(InputError, match="no workers"):
+        _parallel._same_versions(Client({}))
