@@ -106,3 +106,12 @@ def test_statistics_are_written_with_their_certificate(table, capsys):
 def test_bad_statistics_are_one_line(table, more, message, capsys):
     assert run(["release", str(table), *more]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_auto_compares_the_bounds_of_a_model(table, capsys):
+    more = ["--eta", "0.3", "--bound", "auto", "--C", "1e-6", "--n-resamples", "64", "--seed", "1", "--json"]
+    assert run(line(table, *more)) == 0
+    promise = json.loads(capsys.readouterr().out)
+    assert promise["holds"]
+    assert promise["bound"] in ("swap", "centre")
+    assert promise["eta"] <= 0.3
