@@ -133,8 +133,8 @@ def labelled(column: Any, labels: tuple[str, ...], yes: tuple[str, str] | None, 
     else:
         places = {label: place for place, label in enumerate(labels)}
         rest = len(labels) - 1 if found else -1
-        codes = column.map(lambda text: places.get(text, rest)).to_numpy(dtype=np.float64, na_value=-1.0)
-        codes = codes.astype(np.int64)
+        cells, distinct = column.factorize()  # missing cells have the code −1, the last of the table
+        codes = np.array([*(places.get(str(text), rest) for text in distinct), -1], dtype=np.int64)[cells]
     if absent.any():
         codes[absent] = len(labels)
         labels = (*labels, MISSING)
