@@ -7,10 +7,10 @@ from typing import Annotated, Any
 import typer
 
 from deniable._check import InputError, integer
+from deniable.cli._sampler import NOISE, RUN_PANEL, described
 
-RUN_PANEL = "DP-SGD run"
 PERSON = "--records-per-person"
-Options = dict[str, float | None]
+Options = dict[str, Any]
 PersonOption = Annotated[
     float | None,
     typer.Option(
@@ -22,14 +22,22 @@ PersonOption = Annotated[
 
 
 def run_options(
-    noise_multiplier: float | None, sample_rate: float | None, steps: float | None, records_per_person: float | None
+    noise_multiplier: float | None,
+    sample_rate: float | None,
+    steps: float | None,
+    records_per_person: float | None,
+    *,
+    sampler: str | None = None,
+    **sampling: float | None,
 ) -> Options:
-    """Return the options by the names that a person typed."""
+    """Return the options by the names that a person typed; ``sampling`` holds those that a sampler needs."""
     return {
-        "--noise-multiplier": noise_multiplier,
+        NOISE: noise_multiplier,
         "--sample-rate": sample_rate,
         "--steps": steps,
         PERSON: records_per_person,
+        "--sampler": sampler,
+        **{f"--{name.replace('_', '-')}": value for name, value in sampling.items()},
     }
 
 
@@ -44,14 +52,8 @@ def person(records: float | None) -> int:
 
 
 def mechanism(run: Options) -> Any:
-    """Return the run as a mechanism; all options but the last are needed."""
-    import deniable as dn
-
-    sigma, rate, steps, records = run.values()
-    if sigma is None or rate is None or steps is None:
-        missing = ", ".join(name for name, value in run.items() if value is None and name != PERSON)
-        raise InputError(f"a DP-SGD run needs --noise-multiplier, --sample-rate and --steps; missing: {missing}")
-    return dn.SubsampledGaussian(sigma, rate, integer("steps", steps, at_least=1), person(records))
+    """Return the run as a mechanism: see :func:`deniable.cli._sampler.described`."""
+    return described(run)
 
 
 def of_persons(recorded: Any, records: float | None) -> Any:

@@ -23,7 +23,17 @@ from deniable.cli._report import (
     code,
     show,
 )
-from deniable.cli._run import PERSON, RUN_PANEL, Options, PersonOption, mechanism, of_persons, run_options
+from deniable.cli._run import PERSON, Options, PersonOption, mechanism, of_persons, run_options
+from deniable.cli._sampler import (
+    RUN_PANEL,
+    BatchesOption,
+    BatchSizeOption,
+    EpochsOption,
+    MaxBatchOption,
+    PerRecordOption,
+    RecordsOption,
+    SamplerOption,
+)
 
 DATA = "Data and model"
 OUTPUT = "Output"
@@ -71,6 +81,13 @@ def assess(
     ] = None,
     steps: Annotated[float | None, typer.Option(help="Number of steps.", rich_help_panel=RUN_PANEL)] = None,
     records_per_person: PersonOption = None,
+    sampler: SamplerOption = None,
+    batches: BatchesOption = None,
+    epochs: EpochsOption = None,
+    batches_per_record: PerRecordOption = None,
+    batch_size: BatchSizeOption = None,
+    max_batch: MaxBatchOption = None,
+    n_records: RecordsOption = None,
     opacus: Annotated[
         Path | None,
         typer.Option(help="File of an Opacus accountant's state_dict or of a checkpoint.", rich_help_panel=RUN_PANEL),
@@ -119,7 +136,10 @@ def assess(
         require("skops.io", purpose="writing a .skops model")
     limits = checked_policy(policy)
     before = [dn.Assessment.from_json(path) for path in earlier or ()]
-    run = run_options(noise_multiplier, sample_rate, steps, records_per_person)
+    run = run_options(
+        noise_multiplier, sample_rate, steps, records_per_person, sampler=sampler, batches=batches, epochs=epochs,
+        batches_per_record=batches_per_record, batch_size=batch_size, max_batch=max_batch, n_records=n_records,
+    )  # fmt: skip
     sources = {"data": data, "--opacus": opacus, "--history": history, **run}
     given = [name for name, value in sources.items() if value is not None and name != PERSON]
     if len([name for name in given if name not in run]) + bool(set(given) & set(run)) != 1:

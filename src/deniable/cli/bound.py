@@ -12,7 +12,17 @@ from deniable._files import to_json
 from deniable._shown import shown
 from deniable.cli._app import FINE, MISSED, JsonFlag, PlotOption, PriorOption, app, examples
 from deniable.cli._picture import checked_picture, draw
-from deniable.cli._run import RUN_PANEL, Options, PersonOption, is_given, mechanism, run_options
+from deniable.cli._run import Options, PersonOption, is_given, mechanism, run_options
+from deniable.cli._sampler import (
+    RUN_PANEL,
+    BatchesOption,
+    BatchSizeOption,
+    EpochsOption,
+    MaxBatchOption,
+    PerRecordOption,
+    RecordsOption,
+    SamplerOption,
+)
 
 Target = Literal["advantage", "accuracy", "precision", "eta"]
 _PROOF_FPR, _PROOF_DELTA = 1e-3, 1e-5
@@ -79,11 +89,21 @@ def bound(
         float | None, typer.Option(help="With --explain or --proof: number of steps.", rich_help_panel=RUN_PANEL)
     ] = None,
     records_per_person: PersonOption = None,
+    sampler: SamplerOption = None,
+    batches: BatchesOption = None,
+    epochs: EpochsOption = None,
+    batches_per_record: PerRecordOption = None,
+    batch_size: BatchSizeOption = None,
+    max_batch: MaxBatchOption = None,
+    n_records: RecordsOption = None,
     as_json: JsonFlag = False,
     plot: PlotOption = None,
 ) -> int:
     """Say what an (ε, δ) guarantee means: advantage, accuracy, right accusations, secrets guessed, records replaced."""
-    run = run_options(noise_multiplier, sample_rate, steps, records_per_person)
+    run = run_options(
+        noise_multiplier, sample_rate, steps, records_per_person, sampler=sampler, batches=batches, epochs=epochs,
+        batches_per_record=batches_per_record, batch_size=batch_size, max_batch=max_batch, n_records=n_records,
+    )  # fmt: skip
     if proof or explain:
         if proof and explain:
             raise InputError("--explain and --proof are two outputs; leave out one of them")

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
-from deniable._check import InputError, integer
+from deniable._check import InputError
 from deniable._files import to_json
 from deniable._progress import stage
 from deniable.cli._app import JsonFlag, app, examples, suggest
-from deniable.cli._run import PERSON, PersonOption, person
+from deniable.cli._run import PERSON, PersonOption, mechanism, run_options
+from deniable.cli._sampler import (
+    NOISE,
+    BatchesOption,
+    BatchSizeOption,
+    EpochsOption,
+    MaxBatchOption,
+    PerRecordOption,
+    RecordsOption,
+    SamplerOption,
+)
 
 
 @app.command(
@@ -19,12 +29,28 @@ from deniable.cli._run import PERSON, PersonOption, person
         "deniable calibrate --sample-rate 0.01 --steps 5000 --tpr 1e-4 --fpr 1e-5 --json",
         "deniable calibrate --sample-rate 0.01 --steps 5000 --reconstruction 0.01 --baseline 0.001",
         "deniable calibrate --sample-rate 0.01 --steps 500 --advantage 0.1 --records-per-person 4",
+        "deniable calibrate --sampler allocation --batches 100 --epochs 5 --advantage 0.1",
+        "deniable calibrate --find records-per-person --noise-multiplier 2 --sample-rate 0.1 --steps 9 --advantage 0.5",
     )
 )
 def calibrate(
-    sample_rate: Annotated[float, typer.Option(help="Probability with which a record enters a step, in (0, 1].")],
-    steps: Annotated[float, typer.Option(help="Number of DP-SGD steps.")],
+    sample_rate: Annotated[
+        float | None, typer.Option(help="Probability with which a record enters a step, in (0, 1].")
+    ] = None,
+    steps: Annotated[float | None, typer.Option(help="Number of DP-SGD steps.")] = None,
     records_per_person: PersonOption = None,
+    find: Annotated[
+        Literal["noise", "steps", "records-per-person"],
+        typer.Option(help="What to look for: the least noise, or with --noise-multiplier the most of the others."),
+    ] = "noise",
+    noise_multiplier: Annotated[float | None, typer.Option(help="Noise, where something else is looked for.")] = None,
+    sampler: SamplerOption = None,
+    batches: BatchesOption = None,
+    epochs: EpochsOption = None,
+    batches_per_record: PerRecordOption = None,
+    batch_size: BatchSizeOption = None,
+    max_batch: MaxBatchOption = None,
+    n_records: RecordsOption = None,
     advantage: Annotated[float | None, typer.Option(help="Target: advantage at a prior of one half.")] = None,
     tpr: Annotated[float | None, typer.Option(help="Target: true positive rate at --fpr.")] = None,
     fpr: Annotated[float | None, typer.Option(help="False positive rate at which --tpr is asked for.")] = None,
@@ -41,11 +67,18 @@ def calibrate(
     replace: Annotated[
         bool, typer.Option("--replace", help="Protect against replacing a record, not adding or removing it.")
     ] = False,
-    low: Annotated[float, typer.Option(help="Smallest noise multiplier to try.")] = 0.2,
-    high: Annotated[float, typer.Option(help="Largest noise multiplier to try.")] = 200.0,
+    low: Annotated[
+        float | None, typer.Option(help="Smallest number to try. [default: 0.2 for noise, 1 otherwise]")
+    ] = None,
+    high: Annotated[
+        float | None, typer.Option(help="Largest number to try. [default: 200 for noise, 64 records, 100,000 steps]")
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Find the smallest noise multiplier of a DP-SGD run that meets a target, rounded to the safe side."""
+    """Find the smallest noise multiplier of a DP-SGD run that meets a target, rounded to the safe side.
+
+    With --find, the most steps, or the most records of one person, that a given noise affords.
+    """
     import deniable as dn
 
     asked = {
@@ -58,20 +91,28 @@ def calibrate(
             "no target given; add --advantage, --tpr with --fpr, --accuracy with --prior, --epsilon with --delta, or "
             "--reconstruction with --baseline"
         )
-    n_steps, records = integer("steps", steps, at_least=1), person(records_per_person)
-    adjacency = "replace" if replace else "add-remove"
-    with stage(f"looking for the noise of {n_steps:,} steps"):
-        noise = dn.calibrate(
-            lambda sigma: dn.SubsampledGaussian(sigma, sample_rate, n_steps, records),
-            bracket=(low, high),
+    run = run_options(
+        noise_multiplier, sample_rate, steps, records_per_person, sampler=sampler, batches=batches, epochs=epochs,
+        batches_per_record=batches_per_record, batch_size=batch_size, max_batch=max_batch, n_records=n_records,
+    )  # fmt: skip
+    sought, (least, most) = _SOUGHT[find]
+    if run[sought] is not None:
+        raise InputError(f"{sought} is what is looked for; leave it out, or choose another --find")
+    whole = sought != NOISE
+    adjacency = "replace" if replace else mechanism(run | {sought: least}).adjacency
+    with stage(f"looking for {find}"):
+        found = dn.calibrate(
+            lambda value: mechanism(run | {sought: value}),
+            bracket=(least if low is None else low, most if high is None else high),
             adjacency=adjacency,
+            integer=whole,
             **target,
         )
-        reached = dn.tradeoff(dn.SubsampledGaussian(noise, sample_rate, n_steps, records), adjacency=adjacency)
+        reached = dn.tradeoff(mechanism(run | {sought: found}), adjacency=adjacency)
         facts = _reached(reached, target)
     if as_json:
-        found = {"noise_multiplier": noise, "advantage": reached.advantage(), "target": target}
-        print(to_json(found | {"reached": {name: value for name, _, value in facts}, "adjacency": adjacency}))
+        answer = {_NAMES[find]: found, "advantage": reached.advantage(), "target": target}
+        print(to_json(answer | {"reached": {name: value for name, _, value in facts}, "adjacency": adjacency}))
     else:
         from deniable._shown import shown
 
@@ -79,12 +120,25 @@ def calibrate(
             f"{words} at most {shown(value, 'number' if name == 'epsilon' else 'rate', 'upper')}"
             for name, words, value in facts
         )
-        enough = shown(noise, "number", "upper", 7)
-        print(f"noise multiplier {enough}: {leaks}")
-        given = ("--noise-multiplier", enough, "--sample-rate", repr(float(sample_rate)), "--steps", str(n_steps))
-        persons = () if records == 1 else (PERSON, str(records))
+        enough = f"{found:.0f}" if whole else shown(found, "number", "upper", 7)
+        print(f"{_NAMES[find].replace('_', ' ')} {enough}: {leaks}")
         if not replace:
-            suggest("assess", *given, *persons, "--out", "report.html")
+            given = {**run, sought: enough}
+            words = [word for name, value in given.items() if value is not None for word in (name, _typed(value))]
+            suggest("assess", *words, "--out", "report.html")
+
+
+_SOUGHT: dict[str, tuple[str, tuple[float, float]]] = {
+    "noise": (NOISE, (0.2, 200.0)),
+    "steps": ("--steps", (1, 100_000)),
+    "records-per-person": (PERSON, (1, 64)),
+}
+_NAMES = {"noise": "noise_multiplier", "steps": "steps", "records-per-person": "records_per_person"}
+
+
+def _typed(value: Any) -> str:
+    """Return an option's value as it may be typed again."""
+    return repr(int(value)) if isinstance(value, float) and value.is_integer() and value >= 2 else str(value)
 
 
 def _reached(curve: Any, target: dict[str, Any]) -> list[tuple[str, str, float]]:

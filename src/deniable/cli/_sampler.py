@@ -1,0 +1,105 @@
+"""How batches were drawn: the options that name a run which is not, or not only, Poisson-sampled."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, NamedTuple, get_args
+
+import typer
+
+from deniable._check import InputError, integer
+
+RUN_PANEL = "DP-SGD run"
+SAMPLER = "--sampler"
+NOISE = "--noise-multiplier"
+Sampler = Literal["poisson", "truncated", "without-replacement", "shuffled", "allocation"]
+
+
+def _option(name: str, words: str) -> Any:
+    return typer.Option(name, help=words, rich_help_panel=RUN_PANEL)
+
+
+SamplerOption = Annotated[
+    Sampler | None,
+    _option(
+        SAMPLER,
+        "How batches are drawn. poisson: each record by itself (the least noise; Opacus and most accountants assume "
+        "it). truncated: the same, cut to --max-batch. without-replacement: --batch-size of --n-records, afresh each "
+        "step. shuffled: a permuted data set in --batches (most loaders; only a bracket is known, far above Poisson). "
+        "allocation: each record in --batches-per-record of --batches an epoch (balls in bins). [default: poisson]",
+    ),
+]
+BatchesOption = Annotated[float | None, _option("--batches", "Batches of an epoch: shuffled, allocation.")]
+EpochsOption = Annotated[float | None, _option("--epochs", "Epochs: shuffled, allocation. [default: 1]")]
+PerRecordOption = Annotated[
+    float | None, _option("--batches-per-record", "Batches of an epoch that a record is in: allocation. [default: 1]")
+]
+BatchSizeOption = Annotated[float | None, _option("--batch-size", "Records of a batch: without-replacement.")]
+MaxBatchOption = Annotated[float | None, _option("--max-batch", "Records that a batch is cut to: truncated.")]
+RecordsOption = Annotated[
+    float | None, _option("--n-records", "Records of the data set, public: truncated, without-replacement.")
+]
+
+
+class _Scheme(NamedTuple):
+    """A mechanism by name, its options without noise, and how many of them are needed; those of ``shares`` are not
+    whole numbers."""
+
+    mechanism: str
+    options: dict[str, str]
+    needed: int
+    shares: tuple[str, ...] = ("--sample-rate",)
+
+
+SCHEMES: dict[str, _Scheme] = {
+    "poisson": _Scheme(
+        "SubsampledGaussian",
+        {"--sample-rate": "sample_rate", "--steps": "steps", "--records-per-person": "records_per_person"},
+        2,
+    ),
+    "truncated": _Scheme(
+        "TruncatedPoisson",
+        {"--sample-rate": "sample_rate", "--steps": "steps", "--max-batch": "max_batch", "--n-records": "n_records"},
+        4,
+    ),
+    "without-replacement": _Scheme(
+        "WithoutReplacement", {"--batch-size": "batch", "--n-records": "n_records", "--steps": "steps"}, 3
+    ),
+    "shuffled": _Scheme("ShuffledBatches", {"--batches": "batches", "--epochs": "epochs"}, 1),
+    "allocation": _Scheme(
+        "RandomAllocation",
+        {"--batches": "batches", "--epochs": "epochs", "--batches-per-record": "batches_per_record"},
+        1,
+    ),
+}
+assert set(SCHEMES) == set(get_args(Sampler))
+
+
+def described(run: dict[str, Any]) -> Any:
+    """Return the mechanism of a run from the options that a person typed, all of which must belong to its sampler.
+
+    Raises
+    ------
+    InputError
+        For an option that is missing, or that goes with another sampler.
+    """
+    import deniable as dn
+
+    name = run.get(SAMPLER) or "poisson"
+    scheme = SCHEMES[name]
+    given = {option: value for option, value in run.items() if value is not None and option != SAMPLER}
+    for option in given:
+        if option != NOISE and option not in scheme.options:
+            homes = ", ".join(other for other, known in SCHEMES.items() if option in known.options)
+            raise InputError(f"{option} does not go with {SAMPLER} {name}; it goes with {SAMPLER} {homes}")
+    needed = [NOISE, *list(scheme.options)[: scheme.needed]]
+    missing = [option for option in needed if option not in given]
+    if missing:
+        words = f"{', '.join(needed[:-1])} and {needed[-1]}"
+        drawn = "" if name == "poisson" else f" with {SAMPLER} {name}"
+        raise InputError(f"a DP-SGD run{drawn} needs {words}; missing: {', '.join(missing)}")
+    arguments = {
+        argument: given[option] if option in scheme.shares else integer(argument, given[option], at_least=1)
+        for option, argument in scheme.options.items()
+        if option in given
+    }
+    return getattr(dn, scheme.mechanism)(given[NOISE], **arguments)
