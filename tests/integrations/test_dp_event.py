@@ -170,8 +170,23 @@ def test_mixtures_with_one_sensitivity_are_sampled_gaussians():
     found = dn.from_dp_event(event)
     assert found.noise_multiplier == pytest.approx(1.5)
     assert found.sample_rate == pytest.approx(0.1)
-    with pytest.raises(dn.InputError, match="one sensitivity besides 0"):
-        dn.from_dp_event(dp_event.MixtureOfGaussiansDpEvent(1.0, [1.0, 2.0], [0.5, 0.5]))
+
+
+def test_mixtures_with_several_sensitivities_are_those_of_persons():
+    weights = [0.64, 0.32, 0.04]  # of two records at rate 0.2
+    event = dp_event.MixtureOfGaussiansDpEvent(1.5, [0.0, -1.0, -2.0], weights)
+    person = dn.tradeoff(dn.SubsampledGaussian(1.5, 0.2, 3, records_per_person=2))
+    found = curve(dp.SelfComposedDpEvent(event, 3))
+    assert found.advantage() == pytest.approx(person.advantage(), abs=1e-7)
+    # half of it in a Poisson sample: the weights of what is not 0 are halved
+    halved = curve(dp.PoissonSampledDpEvent(0.5, event))
+    again = curve(dp_event.MixtureOfGaussiansDpEvent(1.5, [0.0, 1.0, 2.0], [0.82, 0.16, 0.02]))
+    assert halved.advantage() == pytest.approx(again.advantage(), abs=1e-7)
+    for sensitivities in ([1.0, 2.0, 3.0], [0.0, -1.0, 2.0]):
+        with pytest.raises(dn.InputError, match="must have sensitivity 0"):
+            dn.from_dp_event(dp_event.MixtureOfGaussiansDpEvent(1.0, sensitivities, weights))
+    with pytest.raises(dn.InputError, match="sum of MixtureOfGaussiansDpEvent"):
+        dn.from_dp_event(dp_event.MixtureOfGaussiansDpEvent(1.0, [0.0, 1.0, 2.0], [0.1, 0.2, 0.3]))
 
 
 @pytest.mark.parametrize("steps", [1, 2, 3, 4, 7, 8, 100])
@@ -186,9 +201,25 @@ def test_tree_aggregation_has_the_figures_of_dp_accounting(steps):
     assert dn.tradeoff(several).renyi(2.0) == pytest.approx(4 * accountant._rdp[0], rel=1e-9)
 
 
+def main_branch(name, **fields):
+    return type(name, (), {"__module__": "dp_accounting.dp_event", **fields})()
+
+
 def test_events_of_the_main_branch_are_known_by_name():
     kind = type("EpsilonDeltaDpEvent", (), {"__module__": "dp_accounting.dp_event", "epsilon": 1.0, "delta": 1e-6})
     assert dn.from_dp_event(kind()) == dn.ApproximateDP(1.0, 1e-6)
+    integer = main_branch("DiscreteGaussianDpEvent", sigma=3.0, sensitivity=2.0, dimension=1)
+    assert dn.from_dp_event(integer) == dn.DiscreteGaussian(3.0, 2)
+    assert dn.from_dp_event(dp.PoissonSampledDpEvent(0.1, integer)) == dn.DiscreteGaussian(3.0, 2, sample_rate=0.1)
+    vector = dn.from_dp_event(main_branch("DiscreteGaussianDpEvent", sigma=3.0, sensitivity=2.0, dimension=None))
+    assert vector.rho == pytest.approx(2 / 9, rel=1e-14)
+    assert vector.rho >= 2 / 9
+    exponential = main_branch("ExponentialMechanismDpEvent", epsilon=0.5)
+    assert dn.from_dp_event(dp.SelfComposedDpEvent(exponential, 4)) == dn.BoundedRange(0.5, steps=4)
+    assert dn.from_dp_event(dp.PoissonSampledDpEvent(0.1, exponential)).epsilon == pytest.approx(
+        math.log1p(0.1 * math.expm1(0.5))
+    )
+    assert dn.from_dp_event(main_branch("PermuteAndFlipDpEvent", epsilon=0.5)) == dn.PureDP(0.5)
     unknown = type("BrandNewDpEvent", (), {"__module__": "dp_accounting.dp_event"})
     with pytest.raises(dn.InputError, match="got BrandNewDpEvent; it is not an event that is known here"):
         dn.from_dp_event(unknown())

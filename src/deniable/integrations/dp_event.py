@@ -8,9 +8,13 @@ from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 from deniable._check import InputError, integer, number
+from deniable.accounting.steps.base import Step
+from deniable.accounting.steps.gaussian_mixture import Case, GaussianMixtureStep
 from deniable.mechanisms import (
     ApproximateDP,
+    BoundedRange,
     Composition,
+    DiscreteGaussian,
     DiscreteLaplace,
     Laplace,
     MatrixMechanism,
@@ -56,8 +60,17 @@ EVENTS: dict[str, EventStatus] = {
     "RandomizedResponseDpEvent": EventStatus("tight", "`RandomizedResponse` with ε = log(1 + k(1 − p)/p)"),
     "DiscreteLaplaceDpEvent": EventStatus("tight", "`DiscreteLaplace` with scale 1/parameter"),
     "MixtureOfGaussiansDpEvent": EventStatus(
-        "tight", "`SubsampledGaussian` where the sensitivities are 0 and one other; others refused"
+        "tight",
+        "`SubsampledGaussian` where the sensitivities are 0 and one other, else a mixture of Gaussians; refused "
+        "without sensitivity 0 or with sensitivities of both signs",
     ),
+    "DiscreteGaussianDpEvent": EventStatus(
+        "tight", "`DiscreteGaussian` in one dimension; of a vector an upper bound, `ZeroConcentratedDP(Δ²/2σ²)`"
+    ),
+    "ExponentialMechanismDpEvent": EventStatus(
+        "upper bound", "`BoundedRange`, exact for the worst mechanism of that range"
+    ),
+    "PermuteAndFlipDpEvent": EventStatus("upper bound", "`PureDP`, the worst mechanism with its ε"),
     "SingleEpochTreeAggregationDpEvent": EventStatus(
         "tight", "`MatrixMechanism` with sensitivity √(nodes above a record); for zeroing one record out"
     ),
@@ -157,6 +170,8 @@ def _leaf(event: Any, rate: float) -> Mechanism:
         return _discrete_laplace(event, rate)
     if name == "MixtureOfGaussiansDpEvent":
         return _mixture(event, rate)
+    if name == "DiscreteGaussianDpEvent" and event.dimension == 1:
+        return _discrete_gaussian(event, rate)
     if rate == 1:
         return _GUARANTEES[name](event)
     return _amplified(_GUARANTEES[name](event), rate, name)
@@ -213,11 +228,45 @@ def _mixture(event: Any, rate: float) -> Mechanism:
     if not moved:
         return PureDP(0.0)
     if len(moved) > 1:
-        raise InputError(
-            f"MixtureOfGaussiansDpEvent must have one sensitivity besides 0, got {moved}; no curve is known for that"
-        )
+        return _several(deviation, {c: weight for c, weight in weights.items() if weight > 0}, rate)
     share = min(weights[moved[0]] * rate * (1 + 2 * _EPS), 1.0) if weights[moved[0]] * rate < 1 else 1.0
     return SubsampledGaussian(deviation / abs(moved[0]) * (1 - 2 * _EPS), share, 1)
+
+
+def _several(deviation: float, weights: dict[float, float], rate: float) -> Mechanism:
+    """A mixture of 0 and several shifts of one sign, from a Poisson sample of the given rate."""
+    records = sorted(map(abs, weights))
+    if min(weights) < 0 < max(weights) or records[0] > 0:
+        raise InputError(
+            "MixtureOfGaussiansDpEvent must have sensitivity 0 with some probability and no sensitivities of both "
+            f"signs, got {sorted(weights)}; no curve is known for that"
+        )
+    number(
+        "the sum of MixtureOfGaussiansDpEvent.sampling_probs",
+        math.fsum(weights.values()),
+        at_least=1 - 1e-9,
+        at_most=1 + 1e-9,
+    )
+    sampled = [rate * weights.get(c, weights.get(-c, 0.0)) for c in records[1:]]
+    case = Case(1.0, tuple(records), (1 - math.fsum(sampled), *sampled))
+    return GaussianMixtureStep(deviation, (case,), 16 * _EPS)
+
+
+def _discrete_gaussian(event: Any, rate: float) -> Mechanism:
+    """One integer: it moves by a whole number."""
+    sigma, moved = _discrete(event)
+    return DiscreteGaussian(sigma, math.floor(moved), sample_rate=rate) if moved >= 1 else PureDP(0.0)
+
+
+def _discrete(event: Any) -> tuple[float, float]:
+    sigma = number("DiscreteGaussianDpEvent.sigma", event.sigma, above=0.0, below=math.inf)
+    return sigma, number("DiscreteGaussianDpEvent.sensitivity", event.sensitivity, at_least=0.0, below=math.inf)
+
+
+def _discrete_vector(event: Any) -> Mechanism:
+    """An integer vector: ρ of its coordinates adds up to ‖shift‖²/(2σ²) (Canonne, Kamath & Steinke 2020, Theorem 4)."""
+    sigma, moved = _discrete(event)
+    return ZeroConcentratedDP((moved / sigma) ** 2 / 2 * (1 + 4 * _EPS)) if moved > 0 else PureDP(0.0)
 
 
 def _response(event: Any) -> Mechanism:
@@ -252,6 +301,9 @@ _GUARANTEES: dict[str, Callable[[Any], Mechanism]] = {
     "ZCDpEvent": lambda event: ZeroConcentratedDP(event.rho, event.xi),
     "EpsilonDeltaDpEvent": lambda event: ApproximateDP(event.epsilon, event.delta),
     "RandomizedResponseDpEvent": _response,
+    "DiscreteGaussianDpEvent": _discrete_vector,
+    "ExponentialMechanismDpEvent": lambda event: BoundedRange(event.epsilon) if event.epsilon else PureDP(0.0),
+    "PermuteAndFlipDpEvent": lambda event: PureDP(event.epsilon),
     "SingleEpochTreeAggregationDpEvent": _tree,
     "SampledWithoutReplacementDpEvent": _fixed_size,
     "RepeatAndSelectDpEvent": lambda event: tuned(from_dp_event(event.event), trials=event.mean, shape=event.shape),
@@ -260,7 +312,7 @@ _GUARANTEES: dict[str, Callable[[Any], Mechanism]] = {
 
 def _amplified(mechanism: Mechanism, rate: float, name: str) -> Mechanism:
     """An (ε, δ) guarantee for a Poisson sample."""
-    if isinstance(mechanism, RandomizedResponse):
+    if isinstance(mechanism, RandomizedResponse | BoundedRange):
         mechanism = PureDP(mechanism.epsilon)
     if isinstance(mechanism, PureDP | ApproximateDP) and mechanism.epsilon < 700:
         epsilon = min(math.log1p(rate * math.expm1(mechanism.epsilon)) * (1 + 8 * _EPS), mechanism.epsilon)
@@ -273,12 +325,25 @@ def _amplified(mechanism: Mechanism, rate: float, name: str) -> Mechanism:
     )
 
 
+_COUNTED = (
+    SubsampledGaussian,
+    Laplace,
+    DiscreteLaplace,
+    DiscreteGaussian,
+    BoundedRange,
+    RandomizedResponse,
+    WithoutReplacement,
+)
+
+
 def _repeated(mechanism: Any, count: int) -> list[Mechanism]:
     """``count`` times the same mechanism."""
     if count == 1:
         return [mechanism]
-    if isinstance(mechanism, SubsampledGaussian | Laplace | DiscreteLaplace | RandomizedResponse | WithoutReplacement):
+    if isinstance(mechanism, _COUNTED):
         return [replace(mechanism, steps=count)]
+    if isinstance(mechanism, Step):
+        return [mechanism.times(count)]
     more = 1 + 4 * _EPS
     if isinstance(mechanism, ZeroConcentratedDP):
         return [ZeroConcentratedDP(mechanism.rho * count * more, mechanism.xi * count * more)]
