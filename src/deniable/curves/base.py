@@ -210,8 +210,13 @@ class Tradeoff(ABC):
         """
         d = numbers("delta", delta, at_least=0.0, at_most=1.0)
         flat = d.ravel()
-        with np.errstate(all="ignore"):
-            low, high = self._epsilon_bracket(flat, direction, valid_side(side))
+        low, high = np.full_like(flat, -np.inf), np.full_like(flat, np.inf)
+        asked = flat > 0  # pure ε is a bound of its own, and no search finds it
+        if asked.any():
+            with np.errstate(all="ignore"):
+                low[asked], high[asked] = self._epsilon_bracket(flat[asked], direction, valid_side(side))
+        else:
+            valid_side(side)
         certain = max(self._ratio_bound(way, side) for way in directions(direction))
         with np.errstate(divide="ignore"):
             floor = lower_or_higher(np.log1p(-flat), "upper")  # H_γ ≥ 1 − γ, so that ε ≥ log(1 − δ)
