@@ -49,8 +49,8 @@ def one_law(draw, samples, n, scales):
 
 
 def make(reduced):
-    n, samples = (6, 3) if reduced else (8, 10)
-    scales = np.geomspace(0.4, 6.0, 10 if reduced else 16)
+    n, samples = (6, 2) if reduced else (8, 10)
+    scales = np.geomspace(0.4, 6.0, 8 if reduced else 16)
     laws = {  # around a mean that is itself drawn: clipping at 0 is not given the answer
         "normal": lambda rng, m: rng.standard_normal() + rng.standard_normal(m),
         "Student, 2 degrees": lambda rng, m: rng.standard_normal() + rng.standard_t(2, m),
