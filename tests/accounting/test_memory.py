@@ -27,6 +27,8 @@ QUESTIONS = [
     ("C([dn.PureDP(.3), dn.PureDP(.2), dn.PureDP(1.), dn.GaussianDP(.09873)])", "auto", "epsilon(1e-5)"),
     ("C([dn.PureDP(.01)] * 3000 + [dn.PureDP(.013)] * 4000 + [dn.PureDP(.5)] * 10)", "auto", "epsilon(1e-5)"),
     ("S(.05, .5, 10**15)", "auto", "tpr(1e-3)"),
+    # tilts of minus a million standard deviations listed as many outcomes: 8 GB and more
+    ("dn.DiscreteGaussian(3.755, 3, 6, .0001552)", "auto", "inverse().tpr(1.77e-15, side='lower')"),
 ]
 
 

@@ -15,6 +15,7 @@ from deniable.accounting.engines.finite import FiniteLaw
 from deniable.accounting.steps.base import EPS, LossCells, Step, atoms
 
 _REACH = 13.5  # standard deviations beyond which a discrete Gaussian has less than 1e-39
+_FAR = 37.0  # standard deviations at which its mass is below e^{−668} < 1e-290
 _ALIKE = 1e-12  # in units of a lattice: nearer than that, losses lie on it
 
 
@@ -203,8 +204,9 @@ class DiscreteGaussianStep(DiscreteStep):
     def outcomes(self, tilt: float) -> Outcomes:
         sigma, moved = self.sigma, self.sensitivity
         reach = _REACH * sigma + 2
-        low = math.floor(min(0.0, tilt * moved) - reach)
-        high = math.ceil(max(moved, tilt * moved) + reach)
+        far = math.ceil(_FAR * sigma)  # whatever the tilt: beyond, masses are too small to be kept
+        low = max(math.floor(min(0.0, tilt * moved) - reach), -far)
+        high = min(math.ceil(max(moved, tilt * moved) + reach), moved + far)
         x = np.arange(low, high + 1, dtype=np.float64)
         size = _theta(sigma)
         with np.errstate(under="ignore"):
