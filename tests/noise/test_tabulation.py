@@ -376,7 +376,9 @@ def test_outputs(tmp_path):
     assert (tmp_path / "t.svg").stat().st_size > 1000
     with pytest.raises(InputError, match="was not released"):
         made["mean(income)"]
-    assert "membership" in str(dn.assess(made.certificate)).lower()
+    report = dn.assess(made)
+    assert str(report) == str(dn.assess(made.certificate))
+    assert "All records." in report.to_json()
 
 
 def test_limits_are_cut_to_what_is_possible_and_values_are_not():

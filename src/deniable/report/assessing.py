@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from deniable.audit import AttackScores, OneRunAudit, PromiseCheck, ScoreAudit, SequentialAudit
     from deniable.audit.scoring import Method
-    from deniable.noise import Certificate, Release
+    from deniable.noise import Certificate, Release, StatisticsRelease
     from deniable.records import ObjectivePerturbation, OutputPerturbation, PrivacyProfile
     from deniable.report.usefulness import Usefulness
     from deniable.tables.understanding import Ranges
@@ -108,7 +108,7 @@ def assess(
 ) -> Assessment: ...
 @overload
 def assess(
-    source: Release | Certificate | SequentialAudit | PromiseCheck | PrivateAttack,
+    source: Release | StatisticsRelease | Certificate | SequentialAudit | PromiseCheck | PrivateAttack,
     *,
     prior: float = ...,
     fpr: Sequence[float] = ...,

@@ -13,7 +13,7 @@ from deniable.accounting import tradeoff
 from deniable.audit import AttackScores, ScoreAudit
 from deniable.curves import Assumptions, Tradeoff
 from deniable.mechanisms import Mechanism
-from deniable.noise import Certificate, Release
+from deniable.noise import Certificate, Release, StatisticsRelease
 from deniable.records import PrivacyProfile
 from deniable.report.measured import POPULATION_GAME, audit_section, leaks_at_least
 from deniable.report.model import Assessment, Kind, Number, Section
@@ -32,10 +32,10 @@ def assess_audit(
     return _of_audit(audit, asked, promise)
 
 
-@assesses(Release, Certificate, what="a release or its certificate")
-def assess_release(source: Release | Certificate, asked: Asked) -> Assessment:
+@assesses(Release, StatisticsRelease, Certificate, what="a release or its certificate")
+def assess_release(source: Release | StatisticsRelease | Certificate, asked: Asked) -> Assessment:
     """Return what the certificate of a release proves."""
-    return _of_certificate(source.certificate if isinstance(source, Release) else source, asked)
+    return _of_certificate(source if isinstance(source, Certificate) else source.certificate, asked)
 
 
 def _of_audit(audit: ScoreAudit, asked: Asked, bound: Tradeoff | None) -> Assessment:
@@ -71,6 +71,13 @@ def _certified(certificate: Certificate) -> tuple[Number, ...]:
     return (Number("release.eta", "Certified η", certificate.eta, meaning, kind),)
 
 
+def _who(certificate: Certificate) -> str:
+    """Say which records the value comes from."""
+    if certificate.n_train == certificate.n_records:
+        return "All records."
+    return f"A secret uniform subset of {certificate.n_records:,} records."
+
+
 def _of_certificate(certificate: Certificate, asked: Asked) -> Assessment:
     curve = certificate.tradeoff
     sure = shown(certificate.confidence, "rate", "lower")
@@ -88,7 +95,7 @@ def _of_certificate(certificate: Certificate, asked: Asked) -> Assessment:
             Number("release.confidence", "Confidence", certificate.confidence,
                    "Probability over the resampling with which the certificate holds.", "parameter"),
             Number("release.n", "Records used", float(certificate.n_train),
-                   f"A secret uniform subset of {certificate.n_records:,} records.", "exact", unit="count"),
+                   _who(certificate), "exact", unit="count"),
             Number("release.noise", "Largest noise standard deviation", float(certificate.noise_scale.max(initial=0.0)),
                    f"{certificate.noise} noise; {certificate.sampler}.", "exact", unit="number"),
         ),
