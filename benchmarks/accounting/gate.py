@@ -39,20 +39,17 @@ QUESTIONS: dict[str, Callable[[Tradeoff, Side], float]] = {
 _SLACK = 1e-9  # relative: below, a width differs by the order of a sum
 
 
-def measured(rounds: int) -> dict[str, dict[str, list[float]]]:
-    """Return low, high and CPU seconds of every question about every mechanism."""
-    table: dict[str, dict[str, list[float]]] = {}
-    for name, mechanism in MECHANISMS.items():
-        table[name] = {}
-        for question, ask in QUESTIONS.items():
-            seconds = []
-            for _ in range(rounds):
-                curve = dn.tradeoff(mechanism)
-                start = time.process_time()
-                high = ask(curve, "upper")
-                seconds.append(time.process_time() - start)
-                low = ask(curve, "lower")
-            table[name][question] = [low, high, min(seconds)]
+def measured(mechanism: dn.Mechanism, rounds: int) -> dict[str, list[float]]:
+    """Return low, high and CPU seconds of every question."""
+    table = {}
+    for question, ask in QUESTIONS.items():
+        seconds = []
+        for _ in range(rounds):
+            curve = dn.tradeoff(mechanism)
+            start = time.process_time()
+            high = ask(curve, "upper")
+            seconds.append(time.process_time() - start)
+        table[question] = [ask(curve, "lower"), high, min(seconds)]
     return table
 
 
@@ -62,22 +59,26 @@ def main() -> None:
     parser.add_argument("--against", type=Path)
     parser.add_argument("--rounds", type=int, default=3)
     asked = parser.parse_args()
-    after = measured(asked.rounds)
-    if asked.record:
-        asked.record.write_text(json.dumps(after, ensure_ascii=False, indent=1) + "\n")
-    before = json.loads(asked.against.read_text()) if asked.against else after
+    before = json.loads(asked.against.read_text()) if asked.against else {}
+    after: dict[str, dict[str, list[float]]] = {}
     wrong = 0
-    print(f"{'mechanism':<44}{'question':<22}{'width before':>13}{'after':>10}{'ms before':>11}{'after':>8}")
-    for name, questions in after.items():
-        for question, (low, high, seconds) in questions.items():
-            old_low, old_high, old_seconds = before[name][question]
+    print(
+        f"{'mechanism':<44}{'question':<22}{'width before':>13}{'after':>10}{'ms before':>11}{'after':>8}", flush=True
+    )
+    for name, mechanism in MECHANISMS.items():
+        after[name] = measured(mechanism, asked.rounds)
+        for question, (low, high, seconds) in after[name].items():
+            old_low, old_high, old_seconds = before.get(name, after[name])[question]
             width, old = high - low, old_high - old_low
             bad = width > old * (1 + _SLACK) + _SLACK * 1e-7 * abs(high) or low > old_high or old_low > high
             wrong += bad
             print(
                 f"{name:<44}{question:<22}{old:>13.2e}{width:>10.2e}{1e3 * old_seconds:>11.1f}{1e3 * seconds:>8.1f}"
-                + ("  WIDER, or apart" if bad else "")
+                + ("  WIDER, or apart" if bad else ""),
+                flush=True,
             )
+        if asked.record:
+            asked.record.write_text(json.dumps(after, ensure_ascii=False, indent=1) + "\n")
     sys.exit(wrong > 0)
 
 
