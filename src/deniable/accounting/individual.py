@@ -164,7 +164,7 @@ def individual_tradeoffs(
     Returns
     -------
     IndividualTradeoffs
-        Upper bounds on every attack, a curve a record.
+        Upper bounds on every attack, a curve per record.
 
     Notes
     -----
@@ -347,7 +347,7 @@ def _truncation(
 
 
 def _decay(tally: _Tally, base: Line, start: float, most: float) -> tuple[FloatArray, FloatArray]:
-    """Edges of panels, the last one unbounded, and bounds of log |M(½ + it)|/M(½) on each, one row a kind of step.
+    """Edges of panels, the last one unbounded, and bounds of log |M(½ + it)|/M(½) on each, one row per kind of step.
 
     As for a single run: samples and a Lipschitz constant in the panels, integration by parts beyond.
     """

@@ -44,7 +44,7 @@ class PrivacyLoss:
     Attributes
     ----------
     noise, rate, steps
-        One entry a phase with q < 1; phases with equal noise and rate are merged.
+        One entry per phase with q < 1; phases with equal noise and rate are merged.
     gaussian
         μ² of everything Gaussian: ``GaussianDP`` and full-batch phases, μ² = Σ T/σ².
     randomized_responses
@@ -54,7 +54,7 @@ class PrivacyLoss:
     ceiling
         Largest u of any step that is kept; the mass beyond is :attr:`dropped`.
     window
-        (v, δ), one entry a phase each: densities are multiplied by Φ((v − u)/δ), which leaves a positive measure.
+        (v, δ), one entry per phase each: densities are multiplied by Φ((v − u)/δ), which leaves a positive measure.
     """
 
     noise: FloatArray
@@ -125,7 +125,7 @@ class PrivacyLoss:
 
     @cached_property
     def faded(self) -> FloatArray:
-        """Mass under "out" that the window takes from one step, one entry a phase."""
+        """Mass under "out" that the window takes from one step, one entry per phase."""
         if self.window is None:
             return np.zeros(self.steps.size)
         place, width = self.window

@@ -15,10 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable._check import FloatArray
+from deniable._floats import MOST_EXPONENT
 from deniable.accounting.steps.ratios import ComplexArray
 from deniable.accounting.transform.nodes import TooSlowError
-
-_LARGEST_EXPONENT = 700.0  # e^{709} is the largest double: beyond, aliases are below 1e-304 anyway
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +75,7 @@ def half_line(count: int, period: float) -> FloatArray:
 
 
 def poles(w: NDArray[np.complexfloating[Any, Any]]) -> ComplexArray:
-    """Return the kernels of out(L > ℓ), in(L > ℓ) and the hockey stick, and of the two densities, one row a node."""
+    """Return the kernels of out(L > ℓ), in(L > ℓ) and the hockey stick, and of the two densities, one row per node."""
     columns = [1 / w, 1 / (w - 1), 1 / (w * (w - 1)), np.ones_like(w), np.ones_like(w)]
     return np.stack(columns, axis=1).astype(np.complex128, copy=False)
 
@@ -86,7 +85,7 @@ def even_aliases(period: float, gamma: FloatArray | float = 1.0) -> FloatArray:
 
     They are ∫ min(p·e^{kΛ/2}, γq·e^{−kΛ/2}) for k ≠ 0: at most (1 + γ)/(e^{Λ/2} − 1) together.
     """
-    return np.asarray((1 + np.asarray(gamma)) / math.expm1(min(period / 2, _LARGEST_EXPONENT)))
+    return np.asarray((1 + np.asarray(gamma)) / math.expm1(min(period / 2, MOST_EXPONENT)))
 
 
 def falling_rest(edges: FloatArray, height: FloatArray, spacing: float) -> FloatArray:

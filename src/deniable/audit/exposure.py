@@ -42,7 +42,7 @@ class RecordExposure:
     confidence: float
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row a record."""
+        """Return one row per record."""
         pandas = require("pandas", purpose="a data frame")
         columns = ("right", "targets", "low", "high")
         frame: pd.DataFrame = pandas.DataFrame({name: getattr(self, name) for name in columns}, index=self.record)

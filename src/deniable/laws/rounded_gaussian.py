@@ -280,7 +280,7 @@ def rounded_gaussian(
     ----------
     scale
         Standard deviation in units of the lattice (the step between two whole numbers), above 0 and at most 2⁴⁰; a
-        number, or an array with one value a coordinate. A draw costs about 0.1 µs, and more above 2³⁶, where 0.05 %
+        number, or an array with one value per coordinate. A draw costs about 0.1 µs, and more above 2³⁶, where 0.05 %
         and more of them need exact arithmetic to be rounded.
     size
         Shape of the result; by default the shape of ``scale``, with which it must broadcast.

@@ -109,7 +109,7 @@ def bands(strategy: FloatArray) -> int:
 def _checked(strategy: ArrayLike) -> FloatArray:
     matrix = finite("strategy", strategy)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.size == 0:
-        raise InputError(f"strategy must be a square matrix, one row a step, got shape {matrix.shape}")
+        raise InputError(f"strategy must be a square matrix, one row per step, got shape {matrix.shape}")
     if len(matrix) > _LARGEST:
         raise InputError(
             f"strategy must have at most {_LARGEST} rows, got {len(matrix)}; compute its sensitivity and give that"

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import log_ndtr, ndtr
 
 from deniable._check import FloatArray
+from deniable._floats import PRODUCT_EXPONENT
 from deniable.accounting.engines.inversion import MOST_CUT, Contour, period_for
 from deniable.accounting.loss import EPS, TINY, Line, PrivacyLoss
 from deniable.accounting.steps.ratios import ComplexArray, complex_log1p, complex_log_ratio, log_ratio
@@ -90,7 +91,7 @@ class Jumps:
     """Runs whose largest step lies between two windows: D = M_{j+1}^T − M_j^T."""
 
     loss: PrivacyLoss
-    low: FloatArray  # ends of the windows in u, one a phase
+    low: FloatArray  # ends of the windows in u, one per phase
     high: FloatArray
 
     @cached_property
@@ -132,7 +133,7 @@ class Jumps:
                 bound = np.exp(-np.multiply.outer(t, loss.imag)) @ size
                 growth = growth + steps * np.log1p(bound / math.exp(float(split.small(point)[0])))
         with np.errstate(divide="ignore"):
-            grown = np.where(growth > 600, growth, np.log(np.expm1(np.minimum(growth, 600.0))))
+            grown = np.where(growth > PRODUCT_EXPONENT, growth, np.log(np.expm1(np.minimum(growth, PRODUCT_EXPONENT))))
         bound_: FloatArray = self.small(point)[0] + grown
         return bound_
 
@@ -183,12 +184,12 @@ class Jumps:
         for split, steps in zip(self.splits, self.loss.steps, strict=True):
             _, log_weight, loss = split.real
             u, sigma = split._real_u, split.sigma
-            size = np.exp(np.minimum(c * loss + log_weight, 600.0))
+            size = np.exp(np.minimum(c * loss + log_weight, PRODUCT_EXPONENT))
             plain = size @ (64 + u**2)
             posterior = -np.expm1(math.log1p(-split.rate) - loss)
             turned = size @ (4 * np.abs(loss) + 4 * posterior * (np.abs(u) / sigma + 1 / sigma**2))
             total += steps * (plain + w * turned) / math.exp(float(split.small(np.array([c]))[0]))
-        return 120 * EPS * total * math.exp(min(float(self.small(np.array([c]))[0]) - growth, 600.0))
+        return 120 * EPS * total * math.exp(min(float(self.small(np.array([c]))[0]) - growth, PRODUCT_EXPONENT))
 
     def judged(self, threshold: float) -> Judged:
         """Real transforms for thresholds near this one."""
@@ -223,7 +224,7 @@ class Jumps:
         period = period_for(chernoff, threshold, width, target)
         h = 2 * math.pi / period
         edges = np.geomspace(h, 1e9 * h, 400)
-        envelope = np.exp(np.minimum(self.decay(c, edges) - growth, 600.0))
+        envelope = np.exp(np.minimum(self.decay(c, edges) - growth, PRODUCT_EXPONENT))
         terms = envelope[:-1] * (np.diff(edges) + h) / edges[:-1]
         # beyond, every e^{−t·Im L} falls by its least rate at least, and Π(1 + b)^T − 1 with it: it is convex, 0 at 0
         least = min(float(split.large[1].imag.min()) for split in self.splits)
@@ -310,7 +311,7 @@ def _width(sigma: float) -> float:
 
 
 def widths(loss: PrivacyLoss) -> FloatArray:
-    """Widths of the windows, one a phase."""
+    """Widths of the windows, one per phase."""
     return np.array([_width(float(sigma)) for sigma in loss.noise])
 
 
@@ -331,5 +332,5 @@ def _even_sums(weight: ComplexArray, turn: ComplexArray, count: int) -> ComplexA
 
 def _sum_of_exp(exponent: FloatArray) -> FloatArray:
     """Row sums of exponentials, ∞ where they would overflow: an unknown transform must never look small."""
-    sums: FloatArray = np.exp(np.minimum(exponent, 600.0)).sum(axis=1)
-    return np.where(exponent.max(axis=1) < 600, sums, np.inf)
+    sums: FloatArray = np.exp(np.minimum(exponent, PRODUCT_EXPONENT)).sum(axis=1)
+    return np.where(exponent.max(axis=1) < PRODUCT_EXPONENT, sums, np.inf)

@@ -20,6 +20,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from deniable._check import FloatArray
+from deniable._floats import PRODUCT_EXPONENT
 from deniable.accounting.engines.inversion import Contour, Plan
 from deniable.accounting.engines.jumps import POINTS, Judged, JumpPlan, Jumps, widths
 from deniable.accounting.loss import TINY, PrivacyLoss
@@ -192,5 +193,5 @@ class Ladder:
     def _places(self, level: float) -> FloatArray:
         """Outcomes u at which the loss of one step is ``level``."""
         sigma, rate = self.loss.noise, self.loss.rate
-        odds = np.log1p(math.expm1(min(level, 600.0)) / rate)
+        odds = np.log1p(math.expm1(min(level, PRODUCT_EXPONENT)) / rate)
         return sigma * np.maximum(odds, level - 1) + 0.5 / sigma  # the maximum only matters far out

@@ -1,4 +1,4 @@
-"""Which step a mechanism is made of, and how often: one line a mechanism."""
+"""Which step a mechanism is made of, and how often: one line per mechanism."""
 
 from __future__ import annotations
 

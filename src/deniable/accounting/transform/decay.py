@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from deniable._check import FloatArray
+from deniable._floats import SQUARE_EXPONENT
 from deniable.accounting.loss import Line, PrivacyLoss
 from deniable.accounting.transform.nodes import TooSlowError, bend, log_fade
 
@@ -115,7 +116,7 @@ def _panels(start: float, stop: float, typical: float) -> FloatArray:
 
 
 def shifted(line: Line, t: FloatArray, heights: FloatArray) -> FloatArray:
-    """Bound on log |ψ| from every t on, the best of some heights y, one row a phase."""
+    """Bound on log |ψ| from every t on, the best of some heights y, one row per phase."""
     y = np.unique(np.minimum(heights, _MOST_TURN * float(line.of.noise.min())))[:, None]
     # e^{y²/2} lifts what is negligible at y = 0, and far left arg r does not damp it: nodes to e^{−100} and beyond
     high = min(line.u[-1] + _WIDER, line.of.ceiling)
@@ -126,7 +127,7 @@ def shifted(line: Line, t: FloatArray, heights: FloatArray) -> FloatArray:
     fades = np.broadcast_to(log_fade(line.of.window, u), (line.of.steps.size, u.size))
     rows = []
     for sigma, rate, fade in zip(line.of.noise, line.of.rate, fades, strict=True):
-        odds = rate / (1 - rate) * np.exp(np.minimum(u / sigma - 1 / (2 * sigma**2), 300.0))
+        odds = rate / (1 - rate) * np.exp(np.minimum(u / sigma - 1 / (2 * sigma**2), SQUARE_EXPONENT))
         real, imaginary = 1 + odds * np.cos(y / sigma), odds * np.sin(y / sigma)
         weight = line.c * np.log(np.hypot(real, imaginary)) + rise - u**2 / 2 + fade
         size = line.c * np.log1p(odds) - u**2 / 2 + fade
@@ -139,14 +140,14 @@ def shifted(line: Line, t: FloatArray, heights: FloatArray) -> FloatArray:
 
 
 def centred(line: Line) -> tuple[FloatArray, FloatArray]:
-    """The tilted law at the nodes and |L − its mean|, one row a phase."""
+    """The tilted law at the nodes and |L − its mean|, one row per phase."""
     weight = line.tilted / line.mgf[:, None]
     mean = (weight * line.loss).sum(axis=1, keepdims=True)
     return weight, np.abs(line.loss - mean)
 
 
 def lipschitz(weight: FloatArray, deviation: FloatArray, t: FloatArray) -> FloatArray:
-    """Bound |dψ/dt| up to every t, one row a phase: E_c min(t·X², 2|X|)."""
+    """Bound |dψ/dt| up to every t, one row per phase: E_c min(t·X², 2|X|)."""
     rows = [np.minimum(np.multiply.outer(t, x * x), 2 * x) @ w for w, x in zip(weight, deviation, strict=True)]
     return np.stack(rows)
 
@@ -172,7 +173,7 @@ class ByParts:
         return cls(below[:, thin], variation[:, thin])
 
     def __call__(self, t: FloatArray) -> FloatArray:
-        """Return the logarithm of the bound, one row a phase."""
+        """Return the logarithm of the bound, one row per phase."""
         rows = [
             np.min(b + np.multiply.outer(1 / t, v), axis=1) for b, v in zip(self.below, self.variation, strict=True)
         ]

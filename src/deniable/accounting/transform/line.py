@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
 from deniable._check import FloatArray
+from deniable._floats import LEAST_EXPONENT, MOST_EXPONENT, PRODUCT_EXPONENT
 from deniable.accounting.steps.ratios import (
     ComplexArray,
     complex_log1p,
@@ -47,9 +48,9 @@ class Line:
     spacing: float
     shift: float
     amplification: float  # how much larger the weights on shifted nodes are
-    log_weight: FloatArray  # −u²/2 and the logarithm of the window at the real nodes, one row a phase
-    density: FloatArray  # normal density times window times spacing, one row a phase
-    loss: FloatArray  # L at the real nodes, one row a phase
+    log_weight: FloatArray  # −u²/2 and the logarithm of the window at the real nodes, one row per phase
+    density: FloatArray  # normal density times window times spacing, one row per phase
+    loss: FloatArray  # L at the real nodes, one row per phase
 
     @classmethod
     def on(cls, loss: PrivacyLoss, c: float, grid: Nodes) -> Line:
@@ -92,7 +93,7 @@ class Line:
         if not self.scale.any():
             return self.density + self._increments
         exponent = self.c * self.loss + self.log_weight - self.scale[:, None]
-        return np.exp(np.maximum(exponent, -745.0)) * self.density_unit
+        return np.exp(np.maximum(exponent, LEAST_EXPONENT)) * self.density_unit
 
     @cached_property
     def excess(self) -> FloatArray:
@@ -119,7 +120,7 @@ class Line:
         end = np.array([v])
         height = log_ratio(end, self.of.noise[:, None], self.of.rate[:, None]) * points - v**2 / 2
         height = height + log_fade(self.of.window, end)
-        return 2 * self.density_unit * np.exp(np.minimum(height, 700.0))
+        return 2 * self.density_unit * np.exp(np.minimum(height, MOST_EXPONENT))
 
     @cached_property
     def cumulants(self) -> tuple[float, float, float]:
@@ -268,16 +269,16 @@ class Line:
         return every.ravel()[:count]
 
     def log_moduli(self, t: FloatArray) -> FloatArray:
-        """log |M(c + it)/M(c)| of one step, one row a phase."""
+        """log |M(c + it)/M(c)| of one step, one row per phase."""
         return self.log_ratios(t).real
 
     def log_ratios(self, t: FloatArray) -> ComplexArray:
-        """log M(c + it)/M(c) of one step, one row a phase."""
+        """log M(c + it)/M(c) of one step, one row per phase."""
         rows = [self.log_ratio_of(phase, t) for phase in range(self.of.steps.size)]
         return np.array(rows, dtype=np.complex128).reshape(len(rows), t.size)
 
     def log_slopes(self, a: FloatArray, b: FloatArray) -> FloatArray:
-        """Bound |dψ/d log t| on every [a, b], one row a phase: only for shifted nodes, where e^{itL} decays.
+        """Bound |dψ/d log t| on every [a, b], one row per phase: only for shifted nodes, where e^{itL} decays.
 
         Up to a phase factor ψ(t) is the mean of e^{itX}, X = L − log(1 − q), and |t·X·e^{itX}| ≤ b|X|·e^{−a·Im X}.
         """
@@ -285,10 +286,10 @@ class Line:
         u = self.u + 1j * self.shift
         phases = zip(self.of.noise, self.of.rate, self.log_weight, self.scale, self.mgf, strict=True)
         for sigma, rate, log_weight, scale, mgf in phases:
-            odds = np.exp(np.minimum((u / sigma).real - 1 / (2 * sigma**2), 600.0) + 1j * u.imag / sigma)
+            odds = np.exp(np.minimum((u / sigma).real - 1 / (2 * sigma**2), PRODUCT_EXPONENT) + 1j * u.imag / sigma)
             rise = complex_log1p(odds * (rate / (1 - rate)))
             exponent = log_weight + self.c * (rise.real + np.log1p(-rate)) - scale
-            weight = self.density_unit * np.exp(np.minimum(exponent, 700.0))
+            weight = self.density_unit * np.exp(np.minimum(exponent, MOST_EXPONENT))
             decay = np.exp(-np.multiply.outer(a, rise.imag))
             rows.append(self.lift * b * (decay @ (weight * np.abs(rise))) / mgf)
         return np.stack(rows)
@@ -315,7 +316,7 @@ def increments(exponent: FloatArray, log_weight: FloatArray, unit: float) -> Flo
         found = np.expm1(np.minimum(exponent, _FAR)) * (np.exp(log_weight) * unit)
         far = exponent > _FAR
         if far.any():
-            found = np.where(far, np.exp(np.minimum(exponent + log_weight, 700.0)) * unit, found)
+            found = np.where(far, np.exp(np.minimum(exponent + log_weight, MOST_EXPONENT)) * unit, found)
     return found
 
 

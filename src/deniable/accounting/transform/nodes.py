@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
 from deniable._check import FloatArray
+from deniable._floats import PRODUCT_EXPONENT, SQUARE_EXPONENT
 
 _STRIP = np.array([0.04, 0.1, 0.2, 0.32, 0.45, 0.6, 0.75, 0.97])  # heights, as fractions of the strip of analyticity
 _HIGHEST = 9.0  # for large σ the normal density, not r, sets the height worth having
@@ -37,7 +38,7 @@ _EASY = 4.0  # real parts up to which bounds in closed form serve
 _BLOCK = 1 << 16  # (phases, heights, cells) at a time
 
 
-Window = tuple[FloatArray, FloatArray]  # v and δ, one entry a phase
+Window = tuple[FloatArray, FloatArray]  # v and δ, one entry per phase
 
 
 class TooSlowError(Exception):
@@ -112,7 +113,7 @@ def _easy(
     shifted = min(shift / margin, (height - shift) / (margin + curve * height**2 / 2), _PLAIN / (2 * math.pi))
     u = np.linspace(low, high, int(min((high - low) / min(0.3, 0.3 * narrow), 4000)) + 2)
     sigma, q = noise[:, None], rate[:, None]
-    odds = q / (1 - q) * np.exp(np.minimum(u / sigma - 1 / (2 * sigma**2), 600.0))
+    odds = q / (1 - q) * np.exp(np.minimum(u / sigma - 1 / (2 * sigma**2), PRODUCT_EXPONENT))
     weight = most * (np.log1p(odds) + np.log1p(-q)) - u**2 / 2
     between = (u[1] - u[0]) ** 2 / 8 * (1 + 1 / (4 * narrow**2))  # what interpolation may miss
     weight = margin + between + np.maximum(np.maximum(weight[:, 1:], weight[:, :-1]), -(u[1:] ** 2) / 2)
@@ -177,7 +178,7 @@ def bend(window: Window | None) -> float:
 
 
 def log_fade(window: Window | None, u: FloatArray) -> FloatArray:
-    """log Φ((v − u)/δ), one row a phase; a single row of zeros without a window."""
+    """log Φ((v − u)/δ), one row per phase; a single row of zeros without a window."""
     if window is None:
         return np.zeros((1, u.size))
     place, width = window
@@ -206,8 +207,8 @@ def _cells(
 def _log_modulus(u: FloatArray, sigma: FloatArray, q: FloatArray, cosine: FloatArray | float) -> FloatArray:
     """log|r| on Im u = σθ, from cos θ."""
     a = u / sigma - 1 / (2 * sigma**2)
-    odds = np.exp(np.minimum(a, 300.0)) * (q / (1 - q))
-    value: FloatArray = np.log1p(-q) + np.log1p(odds * (2 * cosine + odds)) / 2 + np.maximum(a - 300.0, 0.0)
+    odds = np.exp(np.minimum(a, SQUARE_EXPONENT)) * (q / (1 - q))
+    value: FloatArray = np.log1p(-q) + np.log1p(odds * (2 * cosine + odds)) / 2 + np.maximum(a - SQUARE_EXPONENT, 0.0)
     return value
 
 
@@ -236,7 +237,7 @@ def _needs(
 
     angle = heights[:, None] / sigma[:, :, None]  # (phases, heights, 1)
     cosine, sine = np.cos(angle), np.sin(angle)
-    odds = (q / (1 - q) * np.exp(np.minimum(u / sigma - 1 / (2 * sigma**2), 300.0)))[:, None, :]
+    odds = (q / (1 - q) * np.exp(np.minimum(u / sigma - 1 / (2 * sigma**2), SQUARE_EXPONENT)))[:, None, :]
     turned = c * _log_modulus(u, sigma[:, :, None], q[:, :, None], cosine)
     still = np.maximum(turned[..., 1:], turned[..., :-1])
     if c < 0:

@@ -1,0 +1,6 @@
+"""Where the exponential leaves double precision: exponents are stopped there, by name."""
+
+MOST_EXPONENT = 700.0  # e^709.78 is the largest double: a factor of 10⁴ is left
+PRODUCT_EXPONENT = 600.0  # a factor of e^100 is left, and e^600 − 1 = e^600
+SQUARE_EXPONENT = 300.0  # the square, with a factor of e^100, is a double
+LEAST_EXPONENT = -745.0  # e^−745.13 rounds to the least positive double: nothing becomes 0 that is not
