@@ -1,6 +1,7 @@
 """ARCHITECTURE.md says what the imports say, and what calls do."""
 
 import importlib.util
+import inspect
 import sys
 from pathlib import Path
 
@@ -35,6 +36,8 @@ def calls_between_modules(work):
 
     def note(frame, event, arg):
         if event != "call" or not ours(frame) or frame.f_code.co_name.startswith("__"):
+            return
+        if frame.f_code.co_flags & inspect.CO_GENERATOR:  # resumed or closed wherever, by the garbage collector, too
             return
         caller = frame.f_back
         while caller is not None and not ours(caller):
