@@ -57,6 +57,10 @@ class ComposedTradeoff(Tradeoff):
     def _told(self) -> Tradeoff:
         return known_batches(self.inverted.loss)
 
+    @cached_property
+    def _most_advantage(self) -> float:
+        return float(self.inverted._hockey_stick_bracket(np.zeros(1), "add")[1][0])
+
     def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
         return self._hockey_stick_bound(log_gamma, direction, side)[0]
 
@@ -65,6 +69,7 @@ class ComposedTradeoff(Tradeoff):
     ) -> tuple[FloatArray, FloatArray]:
         """The bound, and what it may be in an array of another length."""
         low, high = self.inverted._hockey_stick_bracket(log_gamma, direction)
+        high = np.minimum(high, self._hockey_stick_at_most(log_gamma))
         most = settled(low, high)
         wide = high - low > _WIDE_HOCKEY_STICK
         if wide.any() and self.direct is not None:
@@ -75,6 +80,12 @@ class ComposedTradeoff(Tradeoff):
         if side == "lower":
             return low, low
         return high, np.minimum(most, np.where(wide, settled(high, high), most))
+
+    def _hockey_stick_at_most(self, log_gamma: FloatArray) -> FloatArray:
+        """H_γ ≤ H_1 for γ ≥ 1, as H falls, and H_γ ≤ 1 − γ + γ·H_1 below, as H is convex and H_0 = 1."""
+        below = np.minimum(log_gamma, 0.0)
+        bound: FloatArray = (np.exp(below) * self._most_advantage - np.expm1(below)) * (1 + 8 * EPS)
+        return np.minimum(bound, 1.0)
 
     def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
         low, high = self.inverted._roc_bracket(fpr, direction)

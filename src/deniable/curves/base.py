@@ -430,7 +430,8 @@ class Tradeoff(ABC):
             )
         unreachable = self._delta_settled(high, direction, side) > delta
         always = self._delta_settled(low, direction, side) <= delta
-        low, high = self._narrowed(delta, low, high, lambda epsilon: self._delta_settled(epsilon, direction, side))
+        if not np.all(always | unreachable):
+            low, high = self._narrowed(delta, low, high, lambda epsilon: self._delta_settled(epsilon, direction, side))
         low = np.where(always | (delta >= 1), -np.inf, np.where(unreachable, high, low))
         high = np.where(always | (delta >= 1), -np.inf, np.where(unreachable, np.inf, high))
         return low, high

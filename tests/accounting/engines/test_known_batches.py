@@ -216,3 +216,30 @@ def test_nothing_is_found_without_false_positives():
     # found by the fuzz (seed 3000019): the rate of a test under "in" underflowed, and the lower bound at 0 was 0.99999
     removed = dn.tradeoff(dn.SubsampledGaussian(0.04786, 0.03193, 2992728)).inverse()
     assert removed.tpr(0.0, side="lower") == 0.0
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-9, 1e-3, 0.4])
+def test_epsilon_beside_sharp_phases_is_found_wherever_it_is(delta):
+    """From next to nothing to far beyond where a search from 0 would look, and infinite where too much is revealed."""
+    for parts in (
+        [dn.SubsampledGaussian(0.05, 1e-6, 3), dn.SubsampledGaussian(1.0, 0.01, 1000)],
+        [dn.SubsampledGaussian(0.05, 0.5, 20), dn.GaussianDP(0.5)],
+        [dn.SubsampledGaussian(0.03, 0.9, 400), dn.SubsampledGaussian(2.0, 0.1, 100)],
+    ):
+        curve = dn.tradeoff(dn.Composition(parts))
+        epsilon = curve.epsilon(delta)
+        if math.isinf(epsilon):
+            assert delta == 0 or curve.delta(1e4) > delta
+        else:
+            assert curve.delta(epsilon) <= delta < curve.delta(epsilon - 1e-6 * (1 + abs(epsilon)))
+
+
+def test_a_mixture_of_labels_is_the_sum_over_them():
+    known = known_batches(PrivacyLoss.of([dn.SubsampledGaussian(0.5, 0.2, 30), dn.GaussianDP(0.3)]))
+    log_gamma = np.array([-2.0, -0.1, 0.0, 0.7, 5.0, 40.0])
+    each = [
+        w * dn.tradeoff(dn.GaussianDP(v**0.5)).hockey_stick(np.exp(log_gamma))
+        for v, w in zip(known.squared, known.weight, strict=True)
+    ]
+    found = known.hockey_stick(np.exp(log_gamma))
+    assert found == pytest.approx(np.sum(each, axis=0) + known.revealed, rel=1e-12)

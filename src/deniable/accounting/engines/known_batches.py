@@ -25,6 +25,7 @@ from deniable._check import FloatArray
 from deniable.accounting.engines.binomial import binomial
 from deniable.accounting.engines.finite import FiniteLaw, FiniteTradeoff
 from deniable.accounting.loss import EPS, PrivacyLoss
+from deniable.accounting.transform.nodes import TooSlowError
 from deniable.curves import (
     AnyDirection,
     Charged,
@@ -42,6 +43,7 @@ _MOST = 1 << 16  # numbers of participations of one phase
 _MOST_SEEN = 10**6  # steps of a phase whose bits are looked at where all are too many: a post-processing
 _LIKELY = 1e-14  # the levels are finest where all but this mass lies
 _DEVIATIONS = np.concatenate([np.linspace(-8.0, 8.0, 129), np.geomspace(8.5, 60.0, 30)])  # of K where it is very large
+_FAR = 1e4  # where ε is looked for first if all that is known is that it may be infinite
 _BLOCK = 1 << 11  # thresholds at a time: 4 MB an array
 _BISECTIONS = 40  # of log γ for a false positive rate: only the width of the bound depends on how near it comes
 _LIKELIHOODS = (0.3, 1.5, 4.0, 8.0, 14.0, 24.0, 45.0, 90.0, 180.0, 350.0)  # of a step's outcome that counts as a one
@@ -200,18 +202,40 @@ class SharpTradeoff(Tradeoff):
         """The same bounds from what the parts may be in any array."""
         if side == "lower":
             return self._delta(epsilon, direction, side)
+        ways: tuple[Direction, ...] = ("add", "remove") if direction == "both" else (direction,)
+        told = {way: self.known_batches._delta_settled(epsilon, way, side) for way in ways}
         found = np.maximum(-np.expm1(epsilon), 0.0)
-        for way in ("add", "remove") if direction == "both" else (direction,):
-            if way == "add" and self.took == 1:
-                rest = np.ones_like(epsilon)
-            else:
-                never = math.log1p(-self.took) if self.took < 1 else -math.inf
-                moved = epsilon + (-never if way == "add" else never) - 8 * EPS * (np.abs(epsilon) + abs(never))
-                rest = self.rest._delta_settled(moved, way, side)
-                rest = self.took + (1 - self.took) * rest if way == "add" else rest
-            known = self.known_batches._delta_settled(epsilon, way, side)
-            found = np.maximum(found, np.minimum(known, rest * (1 + _ANEW)))
+        for way in ways:
+            open_ = np.flatnonzero(told[way] > found)  # elsewhere the others need not be asked
+            if open_.size:
+                rest = self._rest_settled(epsilon[open_], way)
+                found[open_] = np.maximum(found[open_], np.minimum(told[way][open_], rest))
         return np.minimum(found * (1 + _ANEW), 1.0)
+
+    def _rest_settled(self, epsilon: FloatArray, way: Direction) -> FloatArray:
+        """Bound from the other phases where the sharp ones give the record away if they ever take it."""
+        if way == "add" and self.took == 1:
+            return np.ones_like(epsilon)
+        never = math.log1p(-self.took) if self.took < 1 else -math.inf
+        moved = epsilon + (-never if way == "add" else never) - 8 * EPS * (np.abs(epsilon) + abs(never))
+        rest = self.rest._delta_settled(moved, way, "upper")
+        return (self.took + (1 - self.took) * rest if way == "add" else rest) * (1 + _ANEW)
+
+    def _epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
+        """The smaller of what an attacker has who is told the batches, and what the other phases leak."""
+        _, told = self.known_batches._epsilon_bracket(delta, direction, "upper")
+        told = np.where(np.isfinite(told), told, _FAR)
+        near, step = told, 1e-3 + 0.3 * np.abs(told)
+        left = (delta - self.took) / max(1 - self.took, EPS) if direction != "remove" else delta
+        small = np.flatnonzero(left > 0)
+        if small.size:
+            try:
+                apart, moved = self.rest._epsilon_near(left[small], direction)
+            except TooSlowError:
+                return near, step
+            better = np.isfinite(apart) & (apart < told[small])
+            near[small], step[small] = np.where(better, apart, near[small]), np.where(better, moved, step[small])
+        return near, step
 
     def _seen(self, log_gamma: FloatArray, direction: Direction, hit: float, false: float) -> FloatArray:
         """Lower bound: any outcome above the threshold counts as one test, else the rest is looked at."""
