@@ -49,7 +49,10 @@ class Scorer:
 
     def __call__(self, attack: Attack, target: FloatArray, inside: FloatArray, outside: FloatArray) -> FloatArray:
         """Score every record; shapes as in :func:`deniable.audit.scoring.score`."""
-        seen, within, without = (self._scaled(attack.scale, signal) for signal in (target, inside, outside))
+        return self.scaled_scores(attack, *(self.scaled(attack.scale, signal) for signal in (target, inside, outside)))
+
+    def scaled_scores(self, attack: Attack, seen: FloatArray, within: FloatArray, without: FloatArray) -> FloatArray:
+        """Score every record by signals on the attack's scale."""
         if seen.ndim == 2 and attack.method == "rmia":  # of the outputs together
             seen, within, without = (joint(signal, self.task) for signal in (seen, within, without))
         if seen.ndim == 2:  # evidence of several outputs adds up
@@ -60,7 +63,8 @@ class Scorer:
     def _one(self, attack: Attack, seen: FloatArray, within: FloatArray, without: FloatArray) -> FloatArray:
         return score(attack.method, seen, within, without, self.task, variance=self.variance, gamma=self.gamma)
 
-    def _scaled(self, scale: Scale, signal: FloatArray) -> FloatArray:
+    def scaled(self, scale: Scale, signal: FloatArray) -> FloatArray:
+        """Return the signal as attacks on this scale see it."""
         if self.task == "regression":
             return signal
         return stabilised(signal) if scale == "arcsine" else smoothed_log_odds(signal, self.half)
@@ -87,12 +91,15 @@ def rehearse(signal: FloatArray, member: BoolArray, scorer: Scorer) -> dict[Atta
     """
     strength: dict[Attack, list[float]] = {attack: [] for attack in candidates(signal, scorer.task)}
     half = len(signal) // 2 - 1
-    for target in np.unique(np.linspace(0, len(signal) - 1, REHEARSALS).astype(int)):
-        rest = np.delete(np.arange(len(signal)), target)
-        inside, outside = split_signals(signal[rest], member[rest], half)
-        for attack, found in strength.items():
-            scores = scorer(attack, signal[target], inside, outside)
-            found.append(area_under_log_roc(scores[member[target]], scores[~member[target]]))
+    for scale in dict.fromkeys(attack.scale for attack in strength):
+        seen = scorer.scaled(scale, signal)
+        attacks = [attack for attack in strength if attack.scale == scale]
+        for target in np.unique(np.linspace(0, len(signal) - 1, REHEARSALS).astype(int)):
+            rest = np.delete(np.arange(len(signal)), target)
+            inside, outside = split_signals(seen[rest], member[rest], half)
+            for attack in attacks:
+                scores = scorer.scaled_scores(attack, seen[target], inside, outside)
+                strength[attack].append(area_under_log_roc(scores[member[target]], scores[~member[target]]))
     return {attack: float(np.mean(found)) for attack, found in strength.items()}
 
 
