@@ -21,6 +21,7 @@ from deniable.cli import (  # noqa: F401  (importing a command's module register
     game,
     local_page,
     plan,
+    plan_run,
     profile,
     release,
     sequential,

@@ -307,7 +307,7 @@ def leave_each_out(base: Fit, tolerance: float, direction: FloatArray) -> Stream
     waiting = [task for task, stored in zip(problem.tasks, known, strict=True) if stored is None]
     fresh = in_order(_pass_of, waiting, problem.n_jobs, light, tolerance, direction)
     distance, along, radius = np.empty(n), np.empty(n), np.empty(n)
-    wide: list[Passed] = []
+    wide: list[tuple[FloatArray, ...]] = []
     places: list[Indices] = []
     for i, ((_, start), stored) in enumerate(zip(problem.tasks, known, strict=True)):
         if stored is None:
@@ -319,10 +319,10 @@ def leave_each_out(base: Fit, tolerance: float, direction: FloatArray) -> Stream
         here = slice(start, start + len(found.distance))
         distance[here], along[here], radius[here] = found.distance, found.along, found.radius
         if sum(map(len, places)) + len(found.wide) <= _MOST_ITERATED:
-            wide.append(found)
+            wide.append((found.X, found.y, found.margins))
             places.append(start + found.wide.astype(np.intp))
     at = np.concatenate(places)
-    X, y, margins = (np.concatenate([getattr(some, name) for some in wide]) for name in ("X", "y", "margins"))
+    X, y, margins = (np.concatenate(some) for some in zip(*wide, strict=True))
     changes = Changes(X, y, np.ones(len(y)), margins)
     if not len(at):
         return StreamedNeighbours(pivot, changes, distance, along, radius)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -20,6 +21,8 @@ from deniable.curves import (
 )
 from deniable.laws.loss_law import LossLaw, in_chunks
 from deniable.laws.norm_laplace import NormLaplaceLaw
+
+_AT_A_TIME = 500_000  # records, to bound the memory
 
 
 class Typical(ABC):
@@ -92,9 +95,14 @@ class ExactTypical(Typical):
 
     def _safely(self, side: Side, trivial: float, law: Callable[[FloatArray], FloatArray]) -> FloatArray:
         """Evaluate where the law can be; beyond, ``trivial`` above and the last value below (all grow with ρ)."""
-        rho = self.rho(side)
-        known = law(np.minimum(rho, self.law.largest))
-        return known if side == "lower" else np.where(rho <= self.law.largest, known, trivial)
+        found = np.empty(len(self.distance))
+        edges = np.linspace(0, len(found), max(1, len(found) // _AT_A_TIME) + 1).astype(int)
+        for first, end in pairwise(edges):
+            here = slice(int(first), int(end))
+            rho = ExactTypical(self.law, self.rate, self.distance[here], self.error[here]).rho(side)
+            known = law(np.minimum(rho, self.law.largest))
+            found[here] = known if side == "lower" else np.where(rho <= self.law.largest, known, trivial)
+        return found
 
     def tradeoff(self, record: int) -> Tradeoff:
         """The law's trade-off at both ends of ρ_i."""

@@ -1,0 +1,56 @@
+"""``deniable plan-run``: what a profile of many records will take, before it starts."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from deniable._files import to_json
+from deniable.cli._app import JsonFlag, app, examples
+
+_UNITS = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"))
+
+
+@app.command(
+    name="plan-run",
+    epilog=examples(
+        "deniable plan-run --rows 10000000 --columns 20",
+        "deniable plan-run --rows 1000000000 --columns 100 --workers 64 --json",
+    ),
+)
+def plan_run(
+    rows: Annotated[float, typer.Option(help="Records of the table.")],
+    columns: Annotated[int, typer.Option(help="Columns; a text column counts once a value.")],
+    workers: Annotated[int, typer.Option(help="Processes that work at a time.")] = 1,
+    group: Annotated[int, typer.Option(help="Rows of a row group of the Parquet files.")] = 262_144,
+    as_json: JsonFlag = False,
+) -> None:
+    """Estimate time, memory and bytes of a record profile from Parquet: expect half to twice."""
+    from deniable.records.cost import PASSES, profile_cost
+
+    found = profile_cost(int(rows), columns, workers=workers, group=group)
+    if as_json:
+        print(to_json(found))
+        return
+    print(f"a profile of {found.rows:,} records × {found.columns} columns, {found.workers} at a time (half to twice):")
+    print(f"time            {_seconds(found.seconds)} ({_seconds(found.cpu_seconds)} of all processors)")
+    print(f"memory          {_bytes(found.memory)} here" + (
+        f", {_bytes(found.worker_memory)} in each worker" if workers > 1 else ""
+    ))  # fmt: skip
+    print(f"read            {_bytes(found.read_bytes)} in {PASSES} passes")
+    print(f"over the wire   {_bytes(found.wire_bytes)}")
+
+
+def _bytes(count: float) -> str:
+    for size, unit in _UNITS:
+        if count >= size:
+            return f"{count / size:.3g} {unit}"
+    return f"{count / 1e6:.2g} MB"
+
+
+def _seconds(count: float) -> str:
+    for size, unit in ((3600.0, "h"), (60.0, "min")):
+        if count >= 2 * size:
+            return f"{count / size:.3g} {unit}"
+    return f"{count:.3g} s"
