@@ -1,7 +1,8 @@
 """CPU time and memory of profiles from Parquet, and the model that ``deniable plan-run`` computes with.
 
 Prints a table and the coefficients of seconds = s + rows·(a + b·columns + c·columns²), fitted by least squares of the
-relative errors with no coefficient below 0. ``python benchmarks/records/cost_model.py [rows]``; times are of the process, not of the clock.
+relative errors with no coefficient below 0. ``python benchmarks/records/cost_model.py [rows]``; times are of the
+process, not of the clock.
 """
 
 from __future__ import annotations
