@@ -216,6 +216,7 @@ def _show(made: Trained, full: bool) -> None:
     told = [line for line in made.told if full or ": dropped: " in line or line in warned]
     left = len(made.told) - len(told)
     lines += ["", "Understood:", *(f"  {line}" for line in told)] if told else []
-    lines += [*([] if told else [""]), f"How the table was read: {left} lines with --full"] if left else []
+    if left:
+        lines += [f"  ({left} more: --full)"] if told else ["", "(how the table was read: --full)"]
     for line in lines:
         console.print(Text(line, style="bold yellow" if ": dropped: " in line else ""))
