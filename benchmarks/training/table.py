@@ -58,8 +58,8 @@ ranges; on digits both are told the 17 grey levels. "Individual filters", "tuned
 privately. deniable's own older ways run with what the rivals get, and standardised columns besides;
 `MembershipPrivate` promises less: the attacker knows the data set but not which random half of it trained. Tables say —
 where a tool does not take the data (DP-EBM has no multiclass) or has not been run on all splits. The rows "individual
-filters", "tuned" and "five pairs", and "ranges told" on adult, skewed, interactions, messy and houses, were measured before columns
-were centred (`docs/training.md`) and not again since.
+filters", "tuned" and "five pairs", and "ranges told" on adult, skewed, interactions, messy and houses, were measured
+before columns were centred (`docs/training.md`) and not again since.
 
 """
 
