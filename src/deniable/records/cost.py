@@ -8,7 +8,7 @@ from deniable._check import integer
 
 # CPU seconds = _START + rows·(_ROW + _ENTRY·columns + _PAIR·columns²), of one profile from Parquet with its curves;
 # benchmarks/records/cost_model.py measures them (one thread)
-_START, _ROW, _ENTRY, _PAIR = 1.4, 1.4e-6, 7e-8, 1.2e-9
+_START, _ROW, _ENTRY, _PAIR = 1.4, 1.4e-6, 6.9e-8, 1.3e-9
 PASSES = 9  # over all rows: one to check, about seven of the fit, one of the records
 _HELD = 8 * 8  # bytes a record: what the profile holds, and what its curves need
 _PROCESS = 2e8  # bytes of the interpreter and its libraries
