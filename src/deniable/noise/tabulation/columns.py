@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 MISSING = "(missing)"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Given:
     """The columns that are needed, with what is known of them without the data.
 

@@ -146,7 +146,7 @@ def _budget(eta: float, delta: float) -> tuple[float, Tradeoff]:
     return mu, with_assumptions(curve, game=PRIVATE_GAME, adjacency=worlds, access="all released statistics")
 
 
-@dataclass
+@dataclass(eq=False)
 class _Spending:
     """The budget, each look with its price, and the only place where noise is added."""
 
