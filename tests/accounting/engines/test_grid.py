@@ -108,3 +108,14 @@ def test_delta_parts_reveal_with_their_probability():
     assert trade.delta(60.0) == pytest.approx(1e-3)
     worst = dn.tradeoff(dn.ApproximateDP(0.5, 1e-3)).advantage() + alone.advantage()
     assert trade.advantage() <= worst
+
+
+def test_a_sketch_is_as_sound_and_nearly_as_narrow():
+    t = GridTradeoff(PrivacyLoss.of([dn.SubsampledGaussian(1.0, 0.02, 40)]))
+    sketch = t.sketch()
+    for fpr in (1e-6, 0.1):
+        low, high = sketch.tpr(fpr, side="lower"), sketch.tpr(fpr)
+        assert low <= t.tpr(fpr)
+        assert high >= t.tpr(fpr, side="lower")
+        assert high - low < 0.01 * high
+    assert sketch.sketch() is sketch

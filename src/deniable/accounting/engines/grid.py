@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -29,6 +29,7 @@ _MOST_KEPT = 1 << 22  # lattice points
 _STEEPEST = 1000.0  # tilts beyond, in units of the law's width, serve rates below e^{−1000}
 _EXTENT = 20.0  # widths of a law that its window has, about
 _TAIL = 0.05  # rates below are looked for in the tail
+_SKETCHED = 1 << 14  # lattice points for a picture
 _NEAR = 32  # lattice points around a threshold at which tests are tried
 _NARROWEST, _WIDEST = 0.02, 0.2  # cells of thresholds near a finite end, as shares of what remains
 _LAST = 1e-9  # of the law's half, from which thresholds count as its end
@@ -118,6 +119,10 @@ class GridTradeoff(Tradeoff):
     _lattices: dict[tuple[Direction, Side, float], Lattice] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
+
+    def sketch(self) -> Tradeoff:
+        """Return the same from fewer points."""
+        return self if self.points <= _SKETCHED else replace(self, points=_SKETCHED)
 
     def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
         finite = np.isfinite(log_gamma)
