@@ -25,6 +25,7 @@ from deniable.records.typical import BoundedSample, ExactTypical, SampledTypical
 from deniable.tables.blocks import Source, as_source
 
 _CONFIDENCE = 0.95
+_AT_A_TIME = 500_000  # records, to bound the memory
 
 
 def privacy_profile(
@@ -225,7 +226,12 @@ def _profile_of_blocks(
     found = found.without_checkpoint()
     error = found.radius + base.radius
     size = float(np.linalg.norm(noise))
-    losses, loss_error = mechanism.privacy_loss(size, found.distance, found.along, error, problem.size, rate)
+    losses, loss_error = np.empty(len(error)), np.empty(len(error))
+    for start in range(0, len(error), _AT_A_TIME):
+        rows = slice(start, start + _AT_A_TIME)
+        losses[rows], loss_error[rows] = mechanism.privacy_loss(
+            size, found.distance[rows], found.along[rows], error[rows], problem.size, rate
+        )
     return PrivacyProfile(
         optimum=base.centre,
         radii=found.radius,
