@@ -119,3 +119,28 @@ def test_a_sketch_is_as_sound_and_nearly_as_narrow():
         assert high >= t.tpr(fpr, side="lower")
         assert high - low < 0.01 * high
     assert sketch.sketch() is sketch
+
+
+@pytest.mark.parametrize("alpha", [0.06, 0.5, 0.9, 0.999])
+def test_rates_at_an_atom_at_the_end_of_the_losses(alpha):
+    # TPR of a sampled step: (1 − q)·α + q·TPR without sampling. Lattices at the lower end were laid in circles
+    t = dn.tradeoff(dn.Laplace(0.8, sample_rate=0.3))
+    exact = 0.7 * alpha + 0.3 * dn.tradeoff(dn.Laplace(0.8)).tpr(alpha)
+    low, high = t.tpr(alpha, side="lower"), t.tpr(alpha)
+    assert low <= exact * (1 + 1e-11)
+    assert high >= exact * (1 - 1e-11)
+    assert high - low < 1e-9
+
+
+def test_a_small_failure_does_not_lay_lattices_in_its_gap():
+    t = dn.tradeoff(dn.ApproximateDP(0.02227, 1.28e-06) + dn.SubsampledGaussian(120.0, 4.909e-07, 7))
+    assert t.tpr(0.5) - t.tpr(0.5, side="lower") < 1e-5
+
+
+def test_exponents_of_steep_tilts_are_charged():
+    # the tilt is 5e5 and its exponents 2e6: uncharged, the bound fell to the false positive rate itself
+    phases = [dn.PureDP(2.59), dn.PureDP(1.397), dn.PureDP(0.1096), dn.SubsampledGaussian(202.4, 0.003368, 1)]
+    t = dn.tradeoff(dn.Composition([*phases, dn.PureDP(0.003455)]))
+    for fpr in (1.185889952487425e-53, 3.43637576718787e-54, 1e-45, 1.9393664155778262e-286):
+        assert t.tpr(fpr, side="lower") <= t.tpr(fpr)
+        assert t.tpr(fpr) > 1.0002 * fpr  # a step's likelihood ratio alone

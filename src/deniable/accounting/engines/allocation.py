@@ -258,7 +258,10 @@ def _composed(loss: AllocatedLoss, threshold: float, direction: Direction, side:
     error += product.lost + sum(errors)
     out, inside = _sums(np.roll(tilted, -(start % points)), region, c, spacing)
     mass = math.exp(min(total, 700.0)) if side == "lower" else 1.0
-    return Lattice(region, c, threshold, width, first, spacing, growth, mass, out, inside, error, product.paid)
+    paid, rounded = product.paid, product.prefactor_error
+    return Lattice(
+        region, c, threshold, width, first, spacing, growth, mass, out, inside, error, paid, prefactor_error=rounded
+    )
 
 
 def _laws(

@@ -29,6 +29,7 @@ _MOST_KEPT = 1 << 22  # lattice points
 _STEEPEST = 1000.0  # tilts beyond, in units of the law's width, serve rates below e^{−1000}
 _EXTENT = 20.0  # widths of a law that its window has, about
 _TAIL = 0.05  # rates below are looked for in the tail
+_FULL = 1 - 1e-4  # and rates above this where little is left
 _SKETCHED = 1 << 14  # lattice points for a picture
 _NEAR = 32  # lattice points around a threshold at which tests are tried
 _NARROWEST, _WIDEST = 0.02, 0.2  # cells of thresholds near a finite end, as shares of what remains
@@ -60,6 +61,7 @@ class Lattice:
     bias: float = 0.0  # about how far merged losses lie above their lattice points: thresholds move down by it
     # of the error what wraps around and what was left out; the rest is rounding. None: not told apart
     parts: tuple[float, float] | None = None
+    prefactor_error: float = 0.0  # relative, of e^growth
 
     def at(self, index: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Denominator and numerator mass at lattice points ≥ index, with absolute errors."""
@@ -69,8 +71,10 @@ class Lattice:
             scale = np.exp(self.growth - self.c * value)
             scale_in = np.exp(self.growth - (self.c - 1) * value)
             out, inside = scale * self.above_out[k], scale_in * self.above_in[k]
-            out_error = scale * self.error + self._rounding(self.c) * out
-            in_error = scale_in * self.error + self._rounding(self.c - 1) * inside
+            # exponents of steep tilts are large: they are rounded, and differently on either law
+            exponent = self.prefactor_error + 4 * EPS * (abs(self.growth) + (abs(self.c) + 1) * np.abs(value))
+            out_error = scale * self.error + (self._rounding(self.c) + exponent) * out
+            in_error = scale_in * self.error + (self._rounding(self.c - 1) + exponent) * inside
         out = self.denominator_total - out if self.region == "left" else out
         inside = inside if self.region == "right" else self.numerator_total - inside
         inside = inside + (1 - self.numerator_total)  # what only the numerator can produce lies above every threshold
@@ -228,6 +232,8 @@ class GridTradeoff(Tradeoff):
         for _ in range(12):
             lattice = self._lattice(threshold, direction, side)
             index = _first_at_most(lattice, alpha)
+            if _TAIL < alpha < _FULL and 0 < index < lattice.above_out.size - 1:  # absolute accuracy is enough
+                break
             found = lattice.first + lattice.spacing * index
             if abs(found - threshold) < 2 * lattice.width and lattice is self._lattice(found, direction, side):
                 break
@@ -368,8 +374,22 @@ def _compose(loss: PrivacyLoss, threshold: float, direction: Direction, side: Si
     error += product.lost
     out, inside = _sums(np.roll(tilted, -(start % points)), region, c, spacing)
     mass = math.exp(min(total, 700.0)) if side == "lower" else 1.0
-    paid, parts = product.paid, (wrapped, product.lost)
-    return Lattice(region, c, threshold, width, first, spacing, growth, mass, out, inside, error, paid, parts=parts)
+    return Lattice(
+        region,
+        c,
+        threshold,
+        width,
+        first,
+        spacing,
+        growth,
+        mass,
+        out,
+        inside,
+        error,
+        product.paid,
+        parts=(wrapped, product.lost),
+        prefactor_error=product.prefactor_error,
+    )
 
 
 def _convolved(loss: PrivacyLoss, threshold: float, direction: Direction, side: Side, points: int) -> Lattice:
@@ -387,7 +407,11 @@ def _convolved(loss: PrivacyLoss, threshold: float, direction: Direction, side: 
     if direction == "remove":
         c, region = 1 - c, _MIRRORED[region]
     extent = min(_EXTENT * width, loss.highest - loss.lowest)
-    found = composed(counted(loss), c, width, extent, direction, side, points)
+    steps = counted(loss)
+    found = composed(steps, c, width, extent, direction, side, points)
+    own = c if direction == "add" else 1 - c
+    largest = [max(abs(low), abs(high)) for low, high in (part.step.range(own) for part in steps)]
+    rounded = sum(part.times * (16 + 2 * (abs(c) + 1) * x) for part, x in zip(steps, largest, strict=True)) * EPS
     law, (numerator, denominator) = found.law, totals(loss, direction)
     out, inside = _sums(law.weight[0], region, c, law.spacing)
     bias = 0.0
@@ -411,6 +435,7 @@ def _convolved(loss: PrivacyLoss, threshold: float, direction: Direction, side: 
         numerator,
         found.lost,
         bias,
+        prefactor_error=rounded,
     )
 
 
@@ -431,6 +456,7 @@ class _Product(NamedTuple):
     last: float
     lost: float
     paid: float
+    prefactor_error: float  # relative, of the exponential of the first of ``log_mgf``
 
     @classmethod
     def of(cls, laws: Iterable[tuple[Law, float]], at: tuple[float, ...], spacing: float, points: int) -> _Product:
@@ -438,14 +464,17 @@ class _Product(NamedTuple):
         transform = np.ones(points // 2 + 1, dtype=np.complex128)
         sensitivity = np.zeros(points // 2 + 1)
         log_mgf, first, last, lost, paid = np.zeros(len(at)), 0.0, 0.0, 0.0, 0.0
+        prefactor_error = 0.0
         for law, cost in laws:
             values = law.values(spacing)
             log_mgf += law.steps * np.array([_log_sum(law.log_mass + point * values) for point in at])
             first, last = first + law.steps * law.first, last + law.steps * (law.first + spacing * (values.size - 1))
-            lost, paid = lost + law.steps * (64 * EPS + law.lost), paid + cost
             mass = law.log_mass + at[0] * values
-            del values
             mass = np.exp(mass - _log_sum(mass))
+            rounded = 2 * EPS * abs(at[0]) * float(mass @ np.abs(values))  # of exponents, on average
+            del values
+            lost, paid = lost + law.steps * (64 * EPS + rounded + law.lost), paid + cost
+            prefactor_error += law.steps * (16 * EPS + rounded)
             if mass.size > points:
                 mass = np.pad(mass, (0, -mass.size % points)).reshape(-1, points).sum(axis=0)
             factor = np.fft.rfft(mass, points)
@@ -454,7 +483,8 @@ class _Product(NamedTuple):
             sensitivity *= np.exp(law.steps * log_size)
             sensitivity += law.steps * np.exp((law.steps - 1) * log_size) * np.abs(transform)
             transform *= np.exp(law.steps * (log_size + 1j * np.angle(factor)))
-        return cls(transform, sensitivity, tuple(float(value) for value in log_mgf), first, last, lost, paid)
+        growths = tuple(float(value) for value in log_mgf)
+        return cls(transform, sensitivity, growths, first, last, lost, paid, prefactor_error)
 
     def tilted(self, points: int) -> tuple[FloatArray, float]:
         """Tilted law of the sum, modulo the window, and a bound on the L1 error that FFT rounding causes."""
