@@ -1,4 +1,8 @@
-"""Where the exponential leaves double precision: exponents are stopped there, by name."""
+"""Doubles: their rounding, and where the exponential leaves them (exponents are stopped there, by name)."""
+
+import sys
+
+EPS = sys.float_info.epsilon  # 2^−52: a rounding is half of it at the most, relative
 
 MOST_EXPONENT = 700.0  # e^709.78 is the largest double: a factor of 10⁴ is left
 PRODUCT_EXPONENT = 600.0  # a factor of e^100 is left, and e^600 − 1 = e^600

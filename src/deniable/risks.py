@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from deniable._check import FloatArray, InputError, integer, numbers
+from deniable._floats import EPS
 from deniable.curves import (
     EVERY_CASE,
     OPPOSITE,
@@ -34,7 +35,6 @@ from deniable.curves import (
 )
 from deniable.curves.answer import bound_of
 
-_EPS = float(np.finfo(np.float64).eps)
 _LADDER = 1 / (1 + np.exp(-np.sinh(np.linspace(-np.arcsinh(92.0), np.arcsinh(20.0), 129))))  # rates from 1e-40 on
 _TRIED = np.linspace(-1.0, 1.0, 9)
 _ROUNDS = 6  # each narrows the search for slopes fourfold
@@ -95,7 +95,7 @@ def attribute(tradeoff: Tradeoff, prior: ArrayLike, weights: ArrayLike | None = 
     if w.shape != (len(rows),) or not w.sum() > 0:
         raise InputError(f"weights must be {len(rows)} numbers that are not all 0, one a situation")
     best = float(np.sum(w / w.sum() * rows.max(axis=1)))
-    slack = 8 * _EPS * len(rows) * (1 if side == "upper" else -1)
+    slack = 8 * EPS * len(rows) * (1 if side == "upper" else -1)
     return float(reconstruction(tradeoff, min(max(best * (1 + slack), 0.0), 1.0), side))
 
 
@@ -120,12 +120,12 @@ def singling_out(tradeoff: Tradeoff, n: ArrayLike, weight: ArrayLike, side: Side
     w = numbers("weight", weight, at_least=0.0, at_most=1.0, hint="it is the share of the population that matches")
     counts, w = np.broadcast_arrays(counts, w)
     if side == "upper":
-        found = np.minimum(counts * np.asarray(tradeoff.tpr(w, side)) * (1 + 2 * _EPS), 1.0)
+        found = np.minimum(counts * np.asarray(tradeoff.tpr(w, side)) * (1 + 2 * EPS), 1.0)
     elif side == "lower":
         v = np.minimum(w, 1 / counts)
         with np.errstate(divide="ignore", invalid="ignore"):
             alone = np.where(counts == 1, 1.0, np.exp((counts - 1) * np.log1p(-v)))
-        found = np.maximum(counts * v * alone * (1 - 1e-12 - 4 * _EPS * counts * v), 0.0)
+        found = np.maximum(counts * v * alone * (1 - 1e-12 - 4 * EPS * counts * v), 0.0)
     else:
         raise InputError(f"side must be one of 'upper', 'lower', got {side!r}")
     return float(found) if found.ndim == 0 else np.asarray(found)
@@ -241,7 +241,7 @@ class ChainTradeoff(Tradeoff):
         walk = self._walk(direction)
         if side == "lower":
             each = [curve._hockey_sticks(log_gamma, way, side) for curve, way in walk]
-            found: FloatArray = np.max([*each, self._reached(log_gamma, direction), trivial * (1 - 4 * _EPS)], axis=0)
+            found: FloatArray = np.max([*each, self._reached(log_gamma, direction), trivial * (1 - 4 * EPS)], axis=0)
             return found
         bound = np.ones_like(log_gamma)
         inside = np.isfinite(log_gamma)
@@ -253,15 +253,15 @@ class ChainTradeoff(Tradeoff):
         if below.any():
             gamma = np.exp(log_gamma[below])
             value = -np.expm1(log_gamma[below]) + gamma * self._searched(-log_gamma[below], OPPOSITE[direction])
-            bound[below] = value * (1 + 8 * _EPS)
+            bound[below] = value * (1 + 8 * EPS)
         return np.clip(bound, trivial, 1.0)
 
     def _largest_log_ratio(self, direction: Direction) -> float:
-        return sum(curve._ratio_bound(way, "upper") for curve, way in self._walk(direction)) * (1 + 4 * _EPS)
+        return sum(curve._ratio_bound(way, "upper") for curve, way in self._walk(direction)) * (1 + 4 * EPS)
 
     def _least_log_ratio(self, direction: Direction) -> float:
         known = [curve._ratio_bound(way, "lower") for curve, way in self._walk(direction)]
-        return sum(known) * (1 - 4 * _EPS) if self.attained else max(known)
+        return sum(known) * (1 - 4 * EPS) if self.attained else max(known)
 
     def _epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
         near = [curve._epsilon_near(delta, direction) for curve, _ in self.links]
@@ -280,7 +280,7 @@ class ChainTradeoff(Tradeoff):
             total += np.where(np.isnan(term), np.inf, term)
             later = later + slope
         far = np.abs(slopes).sum(axis=0)
-        return np.asarray(total * (1 + (4 * len(walk) + 4 * far) * _EPS))
+        return np.asarray(total * (1 + (4 * len(walk) + 4 * far) * EPS))
 
     def _searched(self, log_gamma: FloatArray, direction: Direction) -> FloatArray:
         """The smallest bound found over slopes, for γ ≥ 1."""
@@ -293,7 +293,7 @@ class ChainTradeoff(Tradeoff):
             slopes = slopes.copy()
             rest = slopes[1:].sum(axis=0)
             slopes[0] = log_gamma - rest
-            slopes[0] -= 8 * count * _EPS * (np.abs(log_gamma) + np.abs(slopes[1:]).sum(axis=0))  # Π g_j ≤ γ
+            slopes[0] -= 8 * count * EPS * (np.abs(log_gamma) + np.abs(slopes[1:]).sum(axis=0))  # Π g_j ≤ γ
             found = self._bound(slopes, walk)
             better = found < value
             best, value = np.where(better, slopes, best), np.where(better, found, value)
@@ -307,7 +307,7 @@ class ChainTradeoff(Tradeoff):
                 tried = best[:, :, None] + np.zeros(_TRIED.size)
                 tried[i] += radius[:, None] * _TRIED
                 tried[i - 1] -= radius[:, None] * _TRIED
-                tried[0] -= 8 * count * _EPS * np.abs(tried).sum(axis=0)
+                tried[0] -= 8 * count * EPS * np.abs(tried).sum(axis=0)
                 found = self._bound(tried.reshape(count, -1), walk).reshape(log_gamma.size, -1)
                 which = np.argmin(found, axis=1)
                 rows = np.arange(log_gamma.size)
@@ -364,7 +364,7 @@ class ChainTradeoff(Tradeoff):
         with np.errstate(over="ignore", invalid="ignore"):
             gamma = np.exp(log_gamma)[:, None]
             value = hits - np.where(tests > 0, gamma * tests, 0.0)
-            value = value - 4 * _EPS * (1 + np.where(tests > 0, gamma * tests, 0.0))
+            value = value - 4 * EPS * (1 + np.where(tests > 0, gamma * tests, 0.0))
         return np.asarray(np.nan_to_num(value, nan=0.0, neginf=0.0).max(axis=1).clip(0.0, 1.0))
 
     def _kinks(self, direction: Direction) -> FloatArray:

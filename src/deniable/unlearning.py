@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_expit, logit
 
 from deniable._check import FloatArray, InputError, number, numbers
+from deniable._floats import EPS
 from deniable._optional import require
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def guarantee(epsilon: float, priors: ArrayLike) -> float:
     """
     eps = _epsilon(epsilon)
     logs = _log_out(eps, numbers("priors", priors, above=0.0, below=1.0, hint=_PRIOR_HINT))
-    return float(np.exp(np.sum(logs)) * (1 - 4 * np.finfo(float).eps * (1 + logs.size)))
+    return float(np.exp(np.sum(logs)) * (1 - 4 * EPS * (1 + logs.size)))
 
 
 def deletion_capacity(epsilon: ArrayLike, prior: ArrayLike, confidence: ArrayLike) -> int | NDArray[np.int64]:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable._check import FloatArray
+from deniable._floats import EPS
 from deniable.accounting.engines.few_steps import DirectTradeoff
 from deniable.accounting.engines.grid import GridTradeoff
 from deniable.accounting.engines.inverted import SKETCHED, InvertedTradeoff
@@ -19,7 +20,7 @@ from deniable.accounting.engines.likelihood import (
     trivial_hockey_stick,
 )
 from deniable.accounting.lines import Effort
-from deniable.accounting.loss import EPS, PrivacyLoss
+from deniable.accounting.loss import PrivacyLoss
 from deniable.curves import AnyDirection, Charged, Direction, Question, Side, Tradeoff
 from deniable.curves.answer import bound_of
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.random import Generator
 
 from deniable._check import InputError, choice, integer, number
+from deniable._floats import EPS
 from deniable._optional import require
 from deniable.accounting.curve import ComposedTradeoff
 from deniable.accounting.engines.allocation import allocated
@@ -26,7 +27,7 @@ from deniable.accounting.engines.monte_carlo import MonteCarloTradeoff
 from deniable.accounting.engines.shuffled import shuffled_attack, shuffled_cap
 from deniable.accounting.guarantees import from_divergences, is_stated_in_divergences
 from deniable.accounting.lines import Effort
-from deniable.accounting.loss import EPS, PrivacyLoss
+from deniable.accounting.loss import PrivacyLoss
 from deniable.accounting.reductions import reduced
 from deniable.curves import (
     EVERY_CASE,

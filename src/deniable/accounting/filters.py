@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from deniable._check import FloatArray, InputError, integer, number, numbers
+from deniable._floats import EPS
 from deniable.accounting.door import tradeoff
-from deniable.accounting.loss import EPS
 from deniable.curves import GaussianTradeoff, Tradeoff
 from deniable.mechanisms import GaussianDP, Mechanism, RenyiDP
 

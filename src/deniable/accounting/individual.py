@@ -25,7 +25,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, hstack
 
 from deniable._check import FloatArray, InputError, as_float64, integer, number, numbers, refuse_sparse
-from deniable.accounting.loss import EPS, Line, PrivacyLoss
+from deniable._floats import EPS
+from deniable.accounting.loss import Line, PrivacyLoss
 from deniable.accounting.steps.ratios import log_ratio
 from deniable.accounting.transform.decay import ByParts, centred, lipschitz
 from deniable.accounting.trapezoid import even_aliases, falling_rest

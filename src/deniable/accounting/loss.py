@@ -19,6 +19,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from deniable._check import FloatArray, InputError
+from deniable._floats import EPS
 from deniable.accounting.steps.base import Step
 from deniable.accounting.steps.ratios import (
     log_ratio,
@@ -26,7 +27,7 @@ from deniable.accounting.steps.ratios import (
 )
 from deniable.accounting.steps.registry import step_of
 from deniable.accounting.transform.guide import Guide
-from deniable.accounting.transform.line import EPS, TINY, Line, increments
+from deniable.accounting.transform.line import TINY, Line, increments
 from deniable.accounting.transform.nodes import Nodes, TooSlowError, Window, log_fade, nodes
 from deniable.mechanisms import ApproximateDP, GaussianDP, Mechanism, PureDP, SubsampledGaussian
 

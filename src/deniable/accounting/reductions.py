@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from deniable._check import FloatArray
-from deniable.accounting.loss import EPS
+from deniable._floats import EPS
 from deniable.mechanisms import (
     GaussianDP,
     MatrixMechanism,

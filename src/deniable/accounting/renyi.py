@@ -16,7 +16,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from deniable._check import FloatArray, InputError
-from deniable.accounting.loss import EPS, PrivacyLoss
+from deniable._floats import EPS
+from deniable.accounting.loss import PrivacyLoss
 from deniable.accounting.steps.base import Step
 from deniable.accounting.transform.nodes import TooSlowError
 from deniable.curves import Direction, randomized_response_divergence

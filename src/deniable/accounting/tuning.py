@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from deniable._check import FloatArray, InputError
-from deniable.accounting.loss import EPS
+from deniable._floats import EPS
 from deniable.accounting.renyi import TabulatedCurve
 from deniable.curves import OPPOSITE, Direction, Tradeoff
 from deniable.mechanisms import Tuned

@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from deniable._check import FloatArray, InputError, numbers
-
-EPS = float(np.finfo(np.float64).eps)
+from deniable._floats import EPS
 
 
 def check_epsilon(epsilon: ArrayLike) -> FloatArray:

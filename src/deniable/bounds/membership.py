@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 
 from deniable._check import FloatArray, InputError
-from deniable.bounds._common import EPS, check_delta, check_epsilon, check_prior, check_rate, plain, raised, together
+from deniable._floats import EPS
+from deniable.bounds._common import check_delta, check_epsilon, check_prior, check_rate, plain, raised, together
 
 Pair = tuple[float | FloatArray, float | FloatArray]
 

@@ -17,7 +17,8 @@ from numpy.typing import ArrayLike
 from scipy.special import expit
 
 from deniable._check import FloatArray, InputError, choice, integer, number, numbers
-from deniable.bounds._common import EPS, check_delta, check_epsilon, check_prior, check_rate, plain, raised, together
+from deniable._floats import EPS
+from deniable.bounds._common import check_delta, check_epsilon, check_prior, check_rate, plain, raised, together
 from deniable.bounds.inverse import epsilon_for_advantage
 from deniable.bounds.membership import advantage
 from deniable.curves import ONE_CASE, Direction, Tradeoff

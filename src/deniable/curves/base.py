@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from deniable._check import FloatArray, InputError, choice, numbers
+from deniable._floats import EPS
 from deniable.curves.answer import Answer, Charged, Question, charged_by, explained
 from deniable.curves.safe import (
     ADD,
-    EPS,
     FAILURES,
     REMOVE,
     TINY,

@@ -8,9 +8,10 @@ import numpy as np
 from scipy.special import erfcx, ndtr, ndtri
 
 from deniable._check import FloatArray
+from deniable._floats import EPS
 from deniable.curves.answer import Charged, Question
 from deniable.curves.base import Tradeoff
-from deniable.curves.safe import EPS, AnyDirection, Direction, Side, outward
+from deniable.curves.safe import AnyDirection, Direction, Side, outward
 
 
 @dataclass(frozen=True)

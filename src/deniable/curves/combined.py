@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from deniable._check import FloatArray, InputError, finite
+from deniable._floats import EPS
 from deniable.curves.answer import Charged, Question, supplier
 from deniable.curves.base import Tradeoff
-from deniable.curves.safe import EPS, OPPOSITE, AnyDirection, Direction, Side, directions
+from deniable.curves.safe import OPPOSITE, AnyDirection, Direction, Side, directions
 
 _SIDES: tuple[Side, ...] = ("upper", "lower")
 

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from deniable._check import FloatArray, InputError, choice, numbers
+from deniable._floats import EPS
 
 Side = Literal["upper", "lower"]
 Direction = Literal["add", "remove"]
 AnyDirection = Literal["add", "remove", "both"]
 
-EPS = float(np.finfo(np.float64).eps)
 TINY = float(np.finfo(np.float64).tiny)
 FAILURES = (ArithmeticError, MemoryError, ValueError, np.linalg.LinAlgError)  # of an engine: its bound is trivial then
 ADD: Direction = "add"

@@ -24,13 +24,13 @@ import numpy as np
 from scipy.special import kve, ndtri
 
 from deniable._check import FloatArray, integer, number
+from deniable._floats import EPS
 from deniable.curves import Direction, Side, Tradeoff
 from deniable.laws.loss_law import LossLaw, in_chunks
 from deniable.laws.tabulated import Table
 
 # the quadrature agrees with 25-digit integrals to better than this (tests: d up to 10⁴, ρ up to 10⁴)
 _RELATIVE = 2e-11
-_UNIT = float(np.finfo(np.float64).eps)
 _MANY = 1024  # more records than this share thresholds interpolated in ρ
 
 
@@ -244,8 +244,8 @@ def hockey_stick_at_most(dimension: int, log_gamma: float, rho: FloatArray) -> F
     """
     excess = np.maximum(rho - log_gamma, 0.0)
     if dimension == 1:
-        return np.asarray(np.minimum(-np.expm1(-excess / 2) * (1 + 4 * _UNIT), 1.0))
-    worst = np.minimum(-np.expm1(-excess) / (1 + np.exp(-excess - log_gamma)) * (1 + 8 * _UNIT), 1.0)
+        return np.asarray(np.minimum(-np.expm1(-excess / 2) * (1 + 4 * EPS), 1.0))
+    worst = np.minimum(-np.expm1(-excess) / (1 + np.exp(-excess - log_gamma)) * (1 + 8 * EPS), 1.0)
     if dimension > _LARGEST_DIMENSION:
         return np.asarray(worst)
     grid, value = _table(dimension, log_gamma)

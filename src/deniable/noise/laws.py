@@ -20,9 +20,9 @@ from scipy.linalg import solve_triangular
 from scipy.special import erf, gammaln, log_ndtr, ndtr
 
 from deniable._check import FloatArray, InputError, finite, number, numbers
+from deniable._floats import EPS
 from deniable.laws.norm_laplace import hockey_stick_at_most
 
-_EPS = float(np.finfo(np.float64).eps)
 _GRID_BITS = 40  # norm-Laplace noise is added on a grid of this share of its scale
 _CHUNK = 4096  # coordinates per call of a hardened sampler, so that progress can be shown
 
@@ -96,7 +96,7 @@ class NoiseLaw(ABC):
             return self.leakage(float(np.log(g)), self.distance(v, w))
         if g == 0:
             return np.ones_like(self.distance(v, w))
-        return np.minimum(1 - g + g * self.leakage(-float(np.log(g)), self.distance(v, w)) + _EPS, 1.0)
+        return np.minimum(1 - g + g * self.leakage(-float(np.log(g)), self.distance(v, w)) + EPS, 1.0)
 
     @abstractmethod
     def leakage(self, log_gamma: float, distance: FloatArray) -> FloatArray:
@@ -177,12 +177,12 @@ class GaussianNoise(NoiseLaw):
         """Return H_γ = Φ(ρ/2 − ε/ρ) − e^ε Φ(−ρ/2 − ε/ρ) with ε = log γ (Dong, Roth & Su 2022, Corollary 2.13)."""
         rho = np.asarray(distance, dtype=np.float64)
         if log_gamma == 0:
-            return np.asarray(np.minimum(erf(rho / np.sqrt(8)) * (1 + 4 * _EPS), 1.0))
+            return np.asarray(np.minimum(erf(rho / np.sqrt(8)) * (1 + 4 * EPS), 1.0))
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             ratio = np.where(rho > 0, log_gamma / rho, np.inf)
             upper = ndtr(rho / 2 - ratio)
             value = upper - np.exp(log_gamma + log_ndtr(-rho / 2 - ratio))
-            slack = _EPS * (8 + 4 * np.minimum((rho / 2 + ratio) ** 2, 1e6)) * upper
+            slack = EPS * (8 + 4 * np.minimum((rho / 2 + ratio) ** 2, 1e6)) * upper
         return np.where(np.isinf(rho), 1.0, np.where(rho > 0, np.clip(value + slack, 0.0, 1.0), 0.0))
 
     def radial(self, distance: FloatArray) -> FloatArray:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from deniable._check import FloatArray
+from deniable._floats import EPS
 from deniable.noise.evidence import Indices, ReleaseError
 
 TOLERANCE = 1e-8  # τ: every fit has ‖∇F‖_{H⁻¹} ≤ τ(1 + ‖θ‖_H), rounding included
@@ -22,7 +23,6 @@ _SWAP_STEPS = 40
 _SWAP_PRECISION = 1e-4  # a swap is done when ‖∇F‖_{H⁻¹} is this share of its change
 _AT_ONCE = 4_000_000  # numbers in one temporary array of a batch of swaps
 _MOST_WORK = 1e11  # operations of one Newton step of all swaps, above which nothing is found out about them
-_EPS = float(np.finfo(np.float64).eps)
 _REMEDY = "standardise the columns, drop those that depend on others, or raise the penalty"
 
 
@@ -93,7 +93,7 @@ def minimise(objective: Objective, X: FloatArray, y: FloatArray) -> NewtonFit:
             strain = float(np.sqrt(error @ np.abs(fit.inverse) @ error)) / (allowed / 2)
             if not strain <= 1:
                 raise ReleaseError(f"the regression is too badly conditioned on a training set; {_REMEDY}")
-            inverted = 4 * len(theta) * _EPS * fit.condition
+            inverted = 4 * len(theta) * EPS * fit.condition
             return replace(fit, uncertainty=inverted + _hessian_rounding(X, weight, fit), strain=strain)
         theta = theta - _damping(objective, np.abs(X @ step).max()) * step
     raise ReleaseError(f"the regression did not converge on a training set; {_REMEDY}")
@@ -204,8 +204,8 @@ def _newton_step(
     inverse = np.asarray(np.linalg.inv(hessian), dtype=np.float64)
     step = np.einsum("mij,mj->mi", inverse, gradient)
     decrement = np.sqrt(np.maximum(np.sum(gradient * step, axis=1), 0.0))
-    own_margin = (X.shape[1] + 2) * _EPS * np.sum(np.abs(entering * theta), axis=1)
-    own_error = own_weight * own_margin * (1 + _CLOSE) + (len(X) / 2 + 8) * _EPS * np.abs(own_slope) + 4 * _EPS
+    own_margin = (X.shape[1] + 2) * EPS * np.sum(np.abs(entering * theta), axis=1)
+    own_error = own_weight * own_margin * (1 + _CLOSE) + (len(X) / 2 + 8) * EPS * np.abs(own_slope) + 4 * EPS
     error = _gradient_rounding(X, slope, weight, theta, penalty) + own_error[:, None] * np.abs(entering)
     rounding = np.sqrt(np.einsum("mi,mij,mj->m", error, np.abs(inverse), error, optimize=True))
     return _NewtonStep(step, decrement, hessian, inverse, rounding)
@@ -239,15 +239,15 @@ def _gradient_rounding(
     Sums of m terms err by less than (m + 1)·(eps/2)·Σ|terms|.
     """
     X, theta = np.abs(X), np.abs(theta)
-    margin = (X.shape[1] + 2) * _EPS * (X @ theta.T)
-    each = weight * margin * (1 + _CLOSE) + (len(X) / 2 + 8) * _EPS * np.abs(slope) + 4 * _EPS
-    return np.asarray(each.T @ X + 4 * _EPS * penalty * theta)
+    margin = (X.shape[1] + 2) * EPS * (X @ theta.T)
+    each = weight * margin * (1 + _CLOSE) + (len(X) / 2 + 8) * EPS * np.abs(slope) + 4 * EPS
+    return np.asarray(each.T @ X + 4 * EPS * penalty * theta)
 
 
 def _hessian_rounding(X: FloatArray, weight: FloatArray, fit: NewtonFit) -> float:
     """Bound ‖H^{−½}·error of the summed Hessian·H^{−½}‖ by the Perron root of |H⁻¹|·(bound on the error)."""
     X = np.abs(X)
-    error = (len(X) / 2 + 8) * _EPS * (X.T @ (weight[:, None] * X))
+    error = (len(X) / 2 + 8) * EPS * (X.T @ (weight[:, None] * X))
     return float(np.abs(np.linalg.eigvals(np.abs(fit.inverse) @ error)).max())
 
 

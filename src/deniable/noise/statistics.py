@@ -16,6 +16,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from deniable._check import FloatArray, InputError, integer, number, numbers
+from deniable._floats import EPS
 from deniable.noise.blocks import blocks, column_sums, columns_of
 from deniable.noise.evidence import ExactRows, Indices
 from deniable.noise.kinds import BoundedStatistic, ExactSwap, ResampledSwap, Sensitivity
@@ -24,7 +25,6 @@ from deniable.noise.resampling import Population
 
 _ENTRIES = 2_000_000  # distances kept for the records that stand out most; the others are bounded together
 _SLACK = 1 + 1e-9
-_EPS = float(np.finfo(np.float64).eps)
 
 
 class LinearStatistic(ExactSwap):
@@ -99,7 +99,7 @@ class Mean(LinearStatistic, BoundedStatistic):
         table = _table(data)
         low, high = (np.broadcast_to(end, table.shape[1:]).ravel() for end in self._limits(table))
         width = high - low
-        relative = 2 * n * (n + 8) * _EPS * np.maximum(np.abs(low), np.abs(high)) / width  # rounding of two sums
+        relative = 2 * n * (n + 8) * EPS * np.maximum(np.abs(low), np.abs(high)) / width  # rounding of two sums
         distance = float(np.linalg.norm(1 + relative))
         return Sensitivity(table.shape[1:], width / n, distance, width)
 
@@ -151,7 +151,7 @@ class Histogram(LinearStatistic, BoundedStatistic):
     def sensitivity(self, data: Any, n: int) -> Sensitivity:
         """A replaced record leaves one bin and enters another: 1/n each, so √2/n in all."""
         bins = len(self.edges) - 1
-        distance = float(np.sqrt(min(bins, 2))) * (1 + 4 * n * _EPS)  # counts are exact, only the quotient is rounded
+        distance = float(np.sqrt(min(bins, 2))) * (1 + 4 * n * EPS)  # counts are exact, only the quotient is rounded
         return Sensitivity((bins,), np.full(bins, 1 / n), distance, np.ones(bins))
 
 
@@ -253,9 +253,9 @@ class Covariance(ExactSwap):
         |x − mean| averages at most 2Σ|u|/k over them, and its square at most Σu²/k.
         """
         mean = _rounding(x, k)
-        off = mean + _EPS * np.abs(x).max(axis=0)  # of each centred value
+        off = mean + EPS * np.abs(x).max(axis=0)  # of each centred value
         size, square = 2 * np.abs(u).sum(axis=0) / k + off, (u**2).sum(axis=0) / k + off**2
-        matrix = size[:, None] * off + off[:, None] * size + (k + 4) * _EPS * np.sqrt(np.outer(square, square))
+        matrix = size[:, None] * off + off[:, None] * size + (k + 4) * EPS * np.sqrt(np.outer(square, square))
         return np.concatenate([mean, k / (k - self.ddof) * matrix.ravel()])
 
 
@@ -297,7 +297,7 @@ class Quantile(ResampledSwap):
         low = padded[np.where(gone <= rank - 1, rank + 1, rank)]  # neighbours once the leaving record is taken out
         high = padded[np.where(gone <= rank, rank + 2, rank + 1)]
         after, before = np.clip(x[entering], low, high), x[order[rank]]
-        rounding = law.distance(2 * _EPS * np.abs(x).max(keepdims=True))
+        rounding = law.distance(2 * EPS * np.abs(x).max(keepdims=True))
         return np.where(after == before, 0.0, law.distance((after - before)[..., None]) + rounding)
 
     def _rank(self, size: int) -> int:
@@ -344,7 +344,7 @@ def _typical_distance(white: FloatArray) -> FloatArray:
 
 def _rounding(terms: FloatArray, k: int) -> FloatArray:
     """Bound the rounding of the mean of any k of these terms, and of scaling it, per column: γₖ·Σ|terms|/k."""
-    return np.asarray((k + 4) * _EPS * column_sums(np.abs, terms) / k)
+    return np.asarray((k + 4) * EPS * column_sums(np.abs, terms) / k)
 
 
 def _upper_distance(law: NoiseLaw, size: FloatArray) -> FloatArray:

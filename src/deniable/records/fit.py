@@ -9,12 +9,13 @@ from typing import Literal
 import numpy as np
 
 from deniable._check import FloatArray, InputError
+from deniable._floats import EPS
 from deniable.records.losses import Loss, Margins
 
 Normalization = Literal["mean", "sum"]
 ROWS = 1024  # rows per block: bounds the memory, and the length over which sums round
 
-UNIT = float(np.finfo(np.float64).eps) / 2
+UNIT = EPS / 2
 _LONG = np.longdouble
 _UNIT_LONG = float(np.finfo(_LONG).eps) / 2
 

@@ -10,7 +10,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import deniable as dn
-from deniable.accounting.loss import EPS, PrivacyLoss
+from deniable._floats import EPS
+from deniable.accounting.loss import PrivacyLoss
 from deniable.accounting.steps.ratios import log_ratio
 from deniable.accounting.transform.nodes import TooSlowError, nodes
 from oracles.dense_transform import transform

@@ -19,8 +19,9 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from deniable._check import FloatArray
+from deniable._floats import EPS
 from deniable.accounting.engines.cells import Cells, Law, above, all_cells, below, widest_step
-from deniable.accounting.engines.convex_order import EPS, Atoms
+from deniable.accounting.engines.convex_order import Atoms
 from deniable.accounting.engines.convex_order import above as larger
 from deniable.accounting.engines.convex_order import below as smaller
 from deniable.accounting.engines.failure import with_failure

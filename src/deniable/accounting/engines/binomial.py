@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from deniable._check import FloatArray
+from deniable._floats import EPS
 
 LONG = np.longdouble  # 64 bits of mantissa on x86; elsewhere its own (larger) rounding error is charged
 LONG_EPS = float(np.finfo(np.longdouble).eps)
-_EPS = float(np.finfo(np.float64).eps)
 _UNSEEN = (1e-300, 1e-60, 1e-30)  # mass that may be left out, the first that leaves few enough numbers
 
 
@@ -48,7 +48,7 @@ def binomial(count: int, rate: float, most: int, odds: np.longdouble | None = No
     for unseen in _UNSEEN:
         nats = math.log(2 / unseen)  # P(|K − mean| ≥ s) ≤ 2·exp(−s²/(2(variance + s/3)))
         reach = nats / 3 + math.sqrt((nats / 3) ** 2 + 2 * variance * nats)
-        reach += 2 + 4 * _EPS * mean
+        reach += 2 + 4 * EPS * mean
         low, high = max(0, math.floor(mean - reach)), min(count, math.ceil(mean + reach))
         if high - low < most:
             break
@@ -62,4 +62,4 @@ def binomial(count: int, rate: float, most: int, odds: np.longdouble | None = No
         weight = np.concatenate([down, np.ones(1, dtype=LONG), up])
         mass = np.asarray(weight / weight.sum(), dtype=np.float64)
     left_out = unseen if low > 0 or high < count else 0.0
-    return Binomial(low, mass, 8 * mass.size * LONG_EPS + 4 * _EPS + left_out, left_out)
+    return Binomial(low, mass, 8 * mass.size * LONG_EPS + 4 * EPS + left_out, left_out)

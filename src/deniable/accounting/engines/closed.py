@@ -9,8 +9,9 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from deniable._check import FloatArray
+from deniable._floats import EPS
 from deniable.accounting.engines.likelihood import LikelihoodRatioTradeoff, Tails, dual_from, hockey_stick_from
-from deniable.accounting.loss import EPS, TINY, PrivacyLoss
+from deniable.accounting.loss import TINY, PrivacyLoss
 from deniable.accounting.renyi import loss_divergence
 from deniable.accounting.steps.ratios import log_ratio
 from deniable.curves import Charged, Direction, Question

@@ -30,9 +30,9 @@ from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
 from deniable._check import FloatArray
+from deniable._floats import EPS
 
 _TOLERANCE = 1e-10  # of mass and mean: what tells rounding from an order that does not exist
-EPS = float(np.finfo(np.float64).eps)
 
 
 class Spread(NamedTuple):

@@ -23,9 +23,10 @@ from numpy.typing import NDArray
 from scipy.fft import irfft, next_fast_len, rfft
 
 from deniable._check import FloatArray
+from deniable._floats import EPS
 from deniable.accounting.engines.cells import loss_range, step_cells
 from deniable.accounting.loss import PrivacyLoss
-from deniable.accounting.steps.base import EPS, LossCells, Step, divides
+from deniable.accounting.steps.base import LossCells, Step, divides
 from deniable.accounting.steps.discrete import ResponseStep
 from deniable.accounting.transform.nodes import TooSlowError
 from deniable.curves import Direction, Side

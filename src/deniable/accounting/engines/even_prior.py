@@ -16,8 +16,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from deniable._floats import EPS
 from deniable.accounting.engines.inversion import ROUNDING_OF_K
-from deniable.accounting.loss import EPS, PrivacyLoss
+from deniable.accounting.loss import PrivacyLoss
 from deniable.accounting.transform.decay import Envelope, shifted
 from deniable.accounting.transform.nodes import TooSlowError
 from deniable.accounting.trapezoid import even_aliases, falling_rest, half_line, nodes_until

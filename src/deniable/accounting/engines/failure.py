@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from deniable._check import FloatArray
-from deniable.accounting.loss import EPS
+from deniable._floats import EPS
 from deniable.curves import AnyDirection, ApproximateTradeoff, Charged, Direction, Question, Side, Tradeoff
 
 

@@ -35,8 +35,9 @@ from scipy.ndimage import maximum_filter1d
 from scipy.special import ndtr
 
 from deniable._check import FloatArray
+from deniable._floats import EPS
 from deniable.accounting.engines.likelihood import LikelihoodRatioTradeoff, Tails, dual_from, hockey_stick_from
-from deniable.accounting.loss import EPS, PrivacyLoss
+from deniable.accounting.loss import PrivacyLoss
 from deniable.accounting.transform.nodes import TooSlowError
 from deniable.curves import Direction
 

@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable._check import FloatArray, InputError, numbers
+from deniable._floats import EPS
 from deniable.accounting.engines.binomial import LONG, LONG_EPS, binomial
 from deniable.curves import Charged, Direction, Question, Side, Tradeoff
 
-_EPS = float(np.finfo(np.float64).eps)
 _TINY = 1e-300  # charged where masses come close to underflow, below _SMALL
 _SMALL = 1e-285
 _BLOCK = 500.0  # log-ratios apart: e^500 stays far from overflow
@@ -78,8 +78,8 @@ class FiniteLaw:
         both = (first > 0) & (second > 0)
         only = math.fsum(first[second == 0]), math.fsum(second[first == 0])
         log_p, log_q = np.log(first[both]), np.log(second[both])
-        shift = 2 * _EPS * float(np.max(np.abs(log_p) + np.abs(log_q), initial=0.0))
-        law = _sorted(cls(log_p - log_q, first[both], second[both], 2 * _EPS, shift, only))
+        shift = 2 * EPS * float(np.max(np.abs(log_p) + np.abs(log_q), initial=0.0))
+        law = _sorted(cls(log_p - log_q, first[both], second[both], 2 * EPS, shift, only))
         ends = (float(law.log_ratio[-1]), -float(law.log_ratio[0])) if both.any() else (math.inf, math.inf)
         reach = (math.inf if only[0] > 0 else ends[0], math.inf if only[1] > 0 else ends[1])
         return _kept(replace(law, reach=reach))
@@ -99,7 +99,7 @@ class FiniteLaw:
         places = np.union1d(mine, count - mine)
         p, q = np.zeros(places.size), np.zeros(places.size)
         p[np.searchsorted(places, mine)], q[np.searchsorted(places, (count - mine)[::-1])] = law.mass, law.mass[::-1]
-        shift = 0.0 if _product_is_exact(epsilon, count) else _EPS * epsilon * count
+        shift = 0.0 if _product_is_exact(epsilon, count) else EPS * epsilon * count
         log_ratio = epsilon * (2 * places - count).astype(np.float64)
         reach = (epsilon * count, epsilon * count)
         return _kept(cls(log_ratio, p, q, law.relative_error, shift, lost=(law.unseen, law.unseen), reach=reach))
@@ -125,7 +125,7 @@ class FiniteLaw:
             max(law.relative_error for law in laws) + 2 * error * steepest,
             max(law.unseen for law in laws),
         )
-        shift = 8 * _EPS * size + 2 * error * steepest
+        shift = 8 * EPS * size + 2 * error * steepest
         return _kept(_sorted(cls(log_ratio, masses[0], masses[1], relative_error, shift, lost=(unseen, unseen))))
 
     def swapped(self) -> FiniteLaw:
@@ -154,7 +154,7 @@ class FiniteLaw:
                 end = start
             gaps = -np.expm1(levels[:-1] - levels[1:])
             hockey_sticks = np.concatenate([np.cumsum((gaps * scaled[1:-1])[::-1])[::-1], np.zeros(1, dtype=LONG)])
-        error = (4 * levels.size + 8 * _BLOCK + 64) * LONG_EPS + 8 * _EPS
+        error = (4 * levels.size + 8 * _BLOCK + 64) * LONG_EPS + 8 * EPS
         return np.asarray(scaled[:-1], dtype=np.float64), np.asarray(hockey_sticks, dtype=np.float64), error
 
     @cached_property
@@ -162,7 +162,7 @@ class FiniteLaw:
         """Mass of outcomes k, k + 1, … under P and Q for every k (and after the last), and their relative error."""
         sums = [np.cumsum(m[::-1].astype(LONG))[::-1] for m in (self.p, self.q)]
         p, q = (np.append(np.asarray(total, dtype=np.float64), 0.0) for total in sums)
-        return p, q, self.relative_error + self.p.size * LONG_EPS + 4 * _EPS
+        return p, q, self.relative_error + self.p.size * LONG_EPS + 4 * EPS
 
     def hockey_stick(self, log_gamma: FloatArray, side: Side) -> FloatArray:
         """H_γ(P‖Q) of these laws, rounded to a side."""
@@ -175,10 +175,10 @@ class FiniteLaw:
             value = np.where(k < self.log_ratio.size, hockey_sticks[above] + rise, 0.0)
         else:
             value = np.zeros_like(moved)
-        relative = error + self.relative_error + 8 * _EPS
+        relative = error + self.relative_error + 8 * EPS
         if side == "upper":
-            return value * (1 + relative) + self.only[0] * (1 + 4 * _EPS) + self.lost[0]
-        return value * (1 - relative) + self.only[0] * (1 - 4 * _EPS)
+            return value * (1 + relative) + self.only[0] * (1 + 4 * EPS) + self.lost[0]
+        return value * (1 - relative) + self.only[0] * (1 - 4 * EPS)
 
     def rate(self, fpr: FloatArray, side: Side) -> FloatArray:
         """Largest true positive rate of these laws at false positive rates in [0, 1], rounded to a side.
@@ -187,9 +187,9 @@ class FiniteLaw:
         """
         p, q, error = self.tails
         size = self.log_ratio.size
-        sure = self.only[0] * (1 - 4 * _EPS)
+        sure = self.only[0] * (1 - 4 * EPS)
         if size == 0:
-            return np.minimum(fpr + self.only[0] * (1 + 4 * _EPS) + self.lost[0], 1.0) if side == "upper" else fpr + 0.0
+            return np.minimum(fpr + self.only[0] * (1 + 4 * EPS) + self.lost[0], 1.0) if side == "upper" else fpr + 0.0
         corner = size - np.searchsorted(q[:-1][::-1], fpr, side="left")  # first k with Q_k < α, or 0
         bound = np.ones_like(fpr) if side == "upper" else np.full_like(fpr, sure)
         with np.errstate(divide="ignore", over="ignore", under="ignore", invalid="ignore"):
@@ -199,23 +199,23 @@ class FiniteLaw:
                 level = self.log_ratio[k]
                 if side == "upper":
                     exponent = level + self.shift + log_fpr
-                    slack = 4 * _EPS * (2 + np.abs(level) + np.abs(log_fpr))
+                    slack = 4 * EPS * (2 + np.abs(level) + np.abs(log_fpr))
                     line = np.where(fpr > 0, np.exp(exponent) * (1 + slack), 0.0)
                     bound = np.minimum(bound, line + self._at(k))
                 else:
                     rate, hit = q[k + 1] * (1 + error) + _TINY * (self.q[k] < _SMALL), p[k + 1] * (1 - error)
                     share = np.clip(
-                        (fpr * (1 - _EPS) - rate) / (self.q[k] * (1 + self.relative_error) + _TINY), 0.0, 1.0
+                        (fpr * (1 - EPS) - rate) / (self.q[k] * (1 + self.relative_error) + _TINY), 0.0, 1.0
                     )
-                    found = (hit + share * self.p[k] * (1 - self.relative_error)) * (1 - 8 * _EPS) + sure
+                    found = (hit + share * self.p[k] * (1 - self.relative_error)) * (1 - 8 * EPS) + sure
                     bound = np.where(rate <= fpr, np.maximum(bound, found), bound)
         return bound
 
     def _at(self, k: NDArray[np.intp]) -> FloatArray:
         """Upper bound on H at log γ = l_k + shift."""
         _, hockey_sticks, error = self.knots
-        known: FloatArray = hockey_sticks[k] * (1 + error + self.relative_error + 8 * _EPS)
-        return known + self.only[0] * (1 + 4 * _EPS) + self.lost[0]
+        known: FloatArray = hockey_sticks[k] * (1 + error + self.relative_error + 8 * EPS)
+        return known + self.only[0] * (1 + 4 * EPS) + self.lost[0]
 
     def composed(self, other: FiniteLaw) -> FiniteLaw:
         """Return the law of both: log-ratios add, masses multiply; equal log-ratios are merged."""
@@ -229,13 +229,13 @@ class FiniteLaw:
             log_ratio,
             p,
             q,
-            self.relative_error + other.relative_error + self.relative_error * other.relative_error + 2 * _EPS,
-            self.shift + other.shift + _EPS * largest,
+            self.relative_error + other.relative_error + self.relative_error * other.relative_error + 2 * EPS,
+            self.shift + other.shift + EPS * largest,
             (_either(self.only[0], other.only[0]), _either(self.only[1], other.only[1])),
             (self.lost[0] + other.lost[0], self.lost[1] + other.lost[1]),
             (self.reach[0] + other.reach[0], self.reach[1] + other.reach[1]),
         )
-        return _kept(_merged(_sorted(joined), 4 * _EPS * largest))
+        return _kept(_merged(_sorted(joined), 4 * EPS * largest))
 
     def coarse(self, most: int, side: Side) -> FiniteLaw:
         """Return a law with at most ``most`` outcomes that is easier (``"upper"``) or harder to tell apart."""
@@ -253,8 +253,8 @@ class FiniteLaw:
                 up = _placed(place, self.q * np.exp(self.log_ratio - edge), most)
                 log_ratio = low + spacing * np.arange(most) + np.where(p > q, np.log(p / down), np.log(up / q))
             keep = ((p > 0) | (q > 0)) & np.isfinite(log_ratio)
-            relative_error = self.relative_error + self.p.size * _EPS
-            shift = self.shift + 2 * relative_error + 8 * _EPS * (1 + max(abs(low), abs(high)))
+            relative_error = self.relative_error + self.p.size * EPS
+            shift = self.shift + 2 * relative_error + 8 * EPS * (1 + max(abs(low), abs(high)))
             return _sorted(
                 replace(
                     self, log_ratio=log_ratio[keep], p=p[keep], q=q[keep], relative_error=relative_error, shift=shift
@@ -269,8 +269,8 @@ class FiniteLaw:
         lower, upper = self.p * rest * np.exp(-above), self.p * share * np.exp(spacing - above)
         p = _placed(place, lower, most) + _placed(place + 1, upper, most)
         keep = (p > 0) | (q > 0)
-        moved = 8 * _EPS * (1 + max(abs(low), abs(high)))  # of edges and of what lies above them
-        relative_error = self.relative_error + self.p.size * _EPS + 16 * _EPS
+        moved = 8 * EPS * (1 + max(abs(low), abs(high)))  # of edges and of what lies above them
+        relative_error = self.relative_error + self.p.size * EPS + 16 * EPS
         return replace(
             self, log_ratio=edges[keep], p=p[keep], q=q[keep], relative_error=relative_error, shift=self.shift + moved
         )
@@ -334,15 +334,15 @@ class FiniteTradeoff(Tradeoff):
         exponent = np.where(law.p > 0, power * (law.log_ratio + law.shift) + np.log(np.maximum(law.p, _TINY)), -np.inf)
         lost = power * largest + np.log(law.lost[0]) if law.lost[0] > 0 else np.full(power.shape, -np.inf)
         total = np.logaddexp.reduce(np.concatenate([exponent, lost], axis=1), axis=1)
-        rounding = law.relative_error + _EPS * (64 + 4 * power[:, 0] * np.max(np.abs(law.log_ratio), initial=0.0))
-        return np.asarray(np.minimum((total + rounding) / power[:, 0] * (1 + 4 * _EPS), largest))
+        rounding = law.relative_error + EPS * (64 + 4 * power[:, 0] * np.max(np.abs(law.log_ratio), initial=0.0))
+        return np.asarray(np.minimum((total + rounding) / power[:, 0] * (1 + 4 * EPS), largest))
 
     def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
         return Charged(self.method, exact=self.above is self.below)
 
     @staticmethod
     def _slack(law: FiniteLaw) -> float:
-        return law.shift + (4 * _EPS * max(x for x in (*law.reach, 0.0) if x < math.inf) if law.shift > 0 else 0.0)
+        return law.shift + (4 * EPS * max(x for x in (*law.reach, 0.0) if x < math.inf) if law.shift > 0 else 0.0)
 
 
 def _all(parts: list[tuple[float, int]], side: Side) -> FiniteLaw:
@@ -379,7 +379,7 @@ def _merged(law: FiniteLaw, near: float) -> FiniteLaw:
     first, last = law.log_ratio[start], law.log_ratio[np.append(start[1:], law.log_ratio.size) - 1]
     p, q = (np.add.reduceat(mass, start) for mass in (law.p, law.q))
     longest = int(np.max(np.diff(np.append(start, law.p.size))))
-    relative_error = law.relative_error + longest * _EPS
+    relative_error = law.relative_error + longest * EPS
     return replace(
         law, log_ratio=first, p=p, q=q, relative_error=relative_error, shift=law.shift + float(np.max(last - first))
     )

@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dtbtrs
 
 from deniable._check import FloatArray
+from deniable._floats import EPS
 from deniable.accounting.engines.cells import Law, above, all_cells, below, widest_step
 from deniable.accounting.engines.convolution import composed, counted, totals
 from deniable.accounting.engines.inversion import Region, saddle
-from deniable.accounting.loss import EPS, PrivacyLoss
+from deniable.accounting.loss import PrivacyLoss
 from deniable.accounting.transform.nodes import TooSlowError
 from deniable.curves import Charged, Direction, Question, Side, Tradeoff
 

@@ -22,8 +22,9 @@ from typing import Literal
 import numpy as np
 
 from deniable._check import FloatArray
+from deniable._floats import EPS
 from deniable.accounting.engines.likelihood import Tails, dual_from, hockey_stick_from
-from deniable.accounting.loss import EPS, TINY, PrivacyLoss
+from deniable.accounting.loss import TINY, PrivacyLoss
 from deniable.accounting.steps.ratios import ComplexArray
 from deniable.accounting.transform.decay import Envelope
 from deniable.accounting.transform.nodes import TooSlowError

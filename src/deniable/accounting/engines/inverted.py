@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from deniable._check import FloatArray
+from deniable._floats import EPS
 from deniable.accounting.engines.even_prior import EvenPrior, advantage_bracket
 from deniable.accounting.engines.guess import epsilon_guesses, threshold_guesses
 from deniable.accounting.engines.inversion import ROUNDING_OF_K, Region
@@ -22,7 +23,7 @@ from deniable.accounting.engines.likelihood import (
     trivial_hockey_stick,
 )
 from deniable.accounting.lines import Cell, Effort, Way
-from deniable.accounting.loss import EPS, PrivacyLoss
+from deniable.accounting.loss import PrivacyLoss
 from deniable.accounting.renyi import loss_divergence
 from deniable.accounting.transform.nodes import TooSlowError
 from deniable.curves import AnyDirection, Charged, Direction, Question

@@ -10,9 +10,9 @@ import numpy as np
 from scipy.special import log_ndtr, ndtr
 
 from deniable._check import FloatArray
-from deniable._floats import PRODUCT_EXPONENT
+from deniable._floats import EPS, PRODUCT_EXPONENT
 from deniable.accounting.engines.inversion import MOST_CUT, Contour, period_for
-from deniable.accounting.loss import EPS, TINY, Line, PrivacyLoss
+from deniable.accounting.loss import TINY, Line, PrivacyLoss
 from deniable.accounting.steps.ratios import ComplexArray, complex_log1p, complex_log_ratio, log_ratio
 from deniable.accounting.transform.nodes import TooSlowError
 from deniable.accounting.trapezoid import half_line, poles

@@ -22,9 +22,10 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from deniable._check import FloatArray
+from deniable._floats import EPS
 from deniable.accounting.engines.binomial import binomial
 from deniable.accounting.engines.finite import FiniteLaw, FiniteTradeoff
-from deniable.accounting.loss import EPS, PrivacyLoss
+from deniable.accounting.loss import PrivacyLoss
 from deniable.accounting.transform.nodes import TooSlowError
 from deniable.curves import (
     AnyDirection,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from deniable._check import FloatArray
-from deniable.accounting.loss import EPS
+from deniable._floats import EPS
 from deniable.curves import AnyDirection, Direction, Side, Tradeoff
 
 

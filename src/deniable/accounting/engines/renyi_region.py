@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable._check import FloatArray
-from deniable.accounting.loss import EPS
+from deniable._floats import EPS
 from deniable.accounting.renyi import RenyiCurve
 from deniable.curves import OPPOSITE, AnyDirection, Charged, Direction, Question, Side, Tradeoff
 

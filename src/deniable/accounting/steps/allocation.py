@@ -35,7 +35,9 @@ from scipy.fft import rfft
 from scipy.special import ndtr
 
 from deniable._check import FloatArray
-from deniable.accounting.engines.convex_order import EPS, Atoms, above, below, first_group, merged
+from deniable._floats import EPS
+from deniable.accounting.engines.binomial import LONG_EPS
+from deniable.accounting.engines.convex_order import Atoms, above, below, first_group, merged
 from deniable.accounting.steps.ratios import ComplexArray
 from deniable.curves import Side
 
@@ -45,7 +47,6 @@ _CELLS = 1 << 16  # of u
 _APART = 8.0  # between the largest terms of neighbouring classes
 _STAGES = 48  # terms from which sums are made in two stages
 _OUTSIDE = -36.0  # log of the mass that may wrap around a lattice
-_LONG_EPS = float(np.finfo(np.longdouble).eps)
 _MASS = 12 * EPS  # relative rounding of masses of one term, on average over its law
 _NOISE = 8 * EPS  # of the largest mass: what is smaller is rounding, and left out
 _LEAST = -110.0  # log of the size of frequencies that are left out
@@ -273,7 +274,7 @@ def _transform(laid: list[_Laid], j: int, points: int) -> tuple[ComplexArray, fl
     turned, error = np.zeros(kept.size), 4 * size * math.exp(_LEAST)
     for part, (fewer, own) in zip(laid, pairs, strict=True):
         weight = float(np.linalg.norm(part.own)) + ours * float(np.linalg.norm(part.fewer))
-        error += part.terms * _fft_error(points, _LONG_EPS) * size * weight
+        error += part.terms * _fft_error(points, LONG_EPS) * size * weight
         small, new = fewer[kept].astype(np.clongdouble), own[kept].astype(np.clongdouble)
         log_one = _log(small + new)
         log_whole += part.terms * log_one
@@ -291,7 +292,7 @@ def _transform(laid: list[_Laid], j: int, points: int) -> tuple[ComplexArray, fl
         with np.errstate(invalid="ignore"):
             found = np.where(near, base * _expm1(np.where(near, growth, 0.0)), whole - base)
         rounded = np.where(near, np.abs(found), np.abs(whole) + np.abs(base))
-    evaluated = rounded.astype(np.float64) * (4 * _LONG_EPS * (turned + 1) + EPS + _fft_error(points, EPS))
+    evaluated = rounded.astype(np.float64) * (4 * LONG_EPS * (turned + 1) + EPS + _fft_error(points, EPS))
     error += math.sqrt(2) * float(np.linalg.norm(evaluated))
     transform = np.zeros(points // 2 + 1, dtype=np.complex128)
     transform[kept] = found

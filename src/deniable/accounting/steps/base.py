@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from deniable._check import FloatArray, InputError, integer
+from deniable._floats import EPS
 from deniable.mechanisms import Mechanism
 
 if TYPE_CHECKING:
     from deniable.accounting.engines.finite import FiniteLaw
     from deniable.curves import Tradeoff
 
-EPS = float(np.finfo(np.float64).eps)
 _COARSE = 4096  # cells of the law from which guides are taken
 
 

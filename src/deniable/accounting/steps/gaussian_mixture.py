@@ -16,8 +16,9 @@ import numpy as np
 from scipy.special import ndtr
 
 from deniable._check import FloatArray, InputError
+from deniable._floats import EPS
 from deniable.accounting.engines.binomial import binomial
-from deniable.accounting.steps.base import EPS, LossCells, Step, joined, tilted_moments
+from deniable.accounting.steps.base import LossCells, Step, joined, tilted_moments
 from deniable.accounting.steps.normal_cells import normal_centres, normal_masses
 from deniable.accounting.transform.nodes import TooSlowError
 

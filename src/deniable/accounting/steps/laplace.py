@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from deniable._check import FloatArray
-from deniable.accounting.steps.base import EPS, LossCells, Step, atoms, joined, tilted_moments
+from deniable._floats import EPS
+from deniable.accounting.steps.base import LossCells, Step, atoms, joined, tilted_moments
 from deniable.curves import Charged, Direction, Question, Side, Tradeoff
 
 

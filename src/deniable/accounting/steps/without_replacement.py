@@ -19,7 +19,8 @@ import numpy as np
 from scipy.special import erf, ndtr
 
 from deniable._check import FloatArray
-from deniable.accounting.steps.base import EPS, LossCells, Step, joined, tilted_moments
+from deniable._floats import EPS
+from deniable.accounting.steps.base import LossCells, Step, joined, tilted_moments
 from deniable.accounting.steps.normal_cells import normal_centres, normal_masses
 from deniable.accounting.steps.ratios import log_ratio
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
 from deniable._check import FloatArray
-from deniable._floats import LEAST_EXPONENT, MOST_EXPONENT, PRODUCT_EXPONENT
+from deniable._floats import EPS, LEAST_EXPONENT, MOST_EXPONENT, PRODUCT_EXPONENT
 from deniable.accounting.steps.ratios import (
     ComplexArray,
     complex_log1p,
@@ -25,7 +25,6 @@ from deniable.accounting.transform.nodes import Nodes, TooSlowError, bend, log_f
 if TYPE_CHECKING:
     from deniable.accounting.loss import PrivacyLoss
 
-EPS = float(np.finfo(np.float64).eps)
 TINY = 1e-300  # charged where probabilities come close to underflow
 _MOST_POINTS = 1 << 20  # nodes of all phases together
 _MOST_A_PHASE = 1 << 15  # nodes of one phase
