@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import deniable as dn
-from deniable.accounting.engines.grid import _sums
+from deniable.accounting.engines.lattice import cumulated
 
 RATES = np.geomspace(1e-9, 0.5, 6)
 
@@ -60,7 +60,7 @@ def test_patience_buys_width():
 def test_cumulative_sums_against_sums_that_are_written_out(region, c):
     weight = np.random.default_rng(0).random(1003)
     value = 0.01 * np.arange(weight.size)
-    out, inside = _sums(weight, region, c, 0.01)
+    out, inside = cumulated(weight, region, c, 0.01)
     for k in (0, 1, 77, 999, 1002):
         for found, tilt, above in ((out, c, region != "left"), (inside, c - 1, region == "right")):
             seen = slice(k, None) if above else slice(0, k)

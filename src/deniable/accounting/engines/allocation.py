@@ -20,14 +20,15 @@ from scipy.special import log_ndtr
 
 from deniable._check import FloatArray
 from deniable._floats import EPS
-from deniable.accounting.engines.cells import Cells, Law, above, all_cells, below, widest_step
+from deniable.accounting.engines.cells import Cells, Law, above, all_cells, below, log_sum, widest_step
 from deniable.accounting.engines.convex_order import Atoms
 from deniable.accounting.engines.convex_order import above as larger
 from deniable.accounting.engines.convex_order import below as smaller
 from deniable.accounting.engines.failure import with_failure
 from deniable.accounting.engines.finite import FiniteLaw, FiniteTradeoff
-from deniable.accounting.engines.grid import _MIRRORED, GridTradeoff, Lattice, _around, _log_sum, _Product, _sums
+from deniable.accounting.engines.grid import GridTradeoff
 from deniable.accounting.engines.inversion import Region
+from deniable.accounting.engines.lattice import MIRRORED, Lattice, Product, around, cumulated
 from deniable.accounting.loss import PrivacyLoss
 from deniable.accounting.steps.allocation import SHARPEST, Allocation, Sums
 from deniable.curves import BracketTradeoff, Direction, Side, SmallestTradeoff, Tradeoff
@@ -230,7 +231,7 @@ def _tilt(loss: AllocatedLoss, threshold: float) -> tuple[Region, float]:
 def _composed(loss: AllocatedLoss, threshold: float, direction: Direction, side: Side, points: int) -> Lattice:
     """Build the tilted composed law around a threshold."""
     region, c = _tilt(loss, threshold if direction == "add" else -threshold)
-    growth, width, above_c, log_up, below_c, log_down = _around(loss, c)
+    growth, width, above_c, log_up, below_c, log_down = around(loss, c)
     up, down = above_c - c, below_c - c
     reach_up, reach_down = (log_up - growth + 39.0) / up, (log_down - growth + 39.0) / down
     high, low = float(reach_up.min()), float(reach_down.max())
@@ -243,10 +244,10 @@ def _composed(loss: AllocatedLoss, threshold: float, direction: Direction, side:
     spacing = max((high - low) / (points - 8), widest / _MOST_NODES)
     spacing = 2 ** (math.ceil(_OCTAVE * math.log2(spacing)) / _OCTAVE)
     if direction == "remove":
-        low, c, region, witnesses = -high, 1 - c, _MIRRORED[region], (-witnesses[1], -witnesses[0])
+        low, c, region, witnesses = -high, 1 - c, MIRRORED[region], (-witnesses[1], -witnesses[0])
     errors: list[float] = []
     laws = _laws(loss, spacing, c, direction, side, errors)
-    product = _Product.of(laws, (c, c + witnesses[0], c + witnesses[1], 0.0), spacing, points)
+    product = Product.of(laws, (c, c + witnesses[0], c + witnesses[1], 0.0), spacing, points)
     start = math.floor((low - product.first) / spacing)
     first = product.first + spacing * start
     growth, *beside, total = product.log_mgf
@@ -257,7 +258,7 @@ def _composed(loss: AllocatedLoss, threshold: float, direction: Direction, side:
         if beyond:
             error += math.exp(min(grown - growth - offset * end, 0.0))
     error += product.lost + sum(errors)
-    out, inside = _sums(np.roll(tilted, -(start % points)), region, c, spacing)
+    out, inside = cumulated(np.roll(tilted, -(start % points)), region, c, spacing)
     mass = math.exp(min(total, 700.0)) if side == "lower" else 1.0
     paid, rounded = product.paid, product.prefactor_error
     return Lattice(
@@ -283,14 +284,14 @@ def _laws(
         part = Cells(found.first, found.p, found.q, found.centre, float(count), 0.0)
         cells = part.flipped(spacing) if direction == "remove" else part
         law, cost = (above(cells, spacing), 0.0) if side == "upper" else below(cells, spacing)
-        errors.append(count * lost / math.exp(_log_sum(law.log_mass + c * law.values(spacing))))
+        errors.append(count * lost / math.exp(log_sum(law.log_mass + c * law.values(spacing))))
         yield law, cost
     for epochs in loss.epochs:
         law, error = epochs.law(spacing, side)
         if direction == "remove":
             values = law.values(spacing)
             law = Law(-float(values[-1]), (law.log_mass + values)[::-1], law.steps, law.lost)
-        size = math.exp(_log_sum(law.log_mass + c * law.values(spacing)))
+        size = math.exp(log_sum(law.log_mass + c * law.values(spacing)))
         errors.append(epochs.count * error / size)
         yield law, 0.0
 

@@ -152,3 +152,9 @@ def below(cells: Cells, spacing: float) -> tuple[Law, float]:
         log_mass = np.log(mass, out=mass)
     log_mass -= first + spacing * np.arange(mass.size)
     return Law(first, log_mass, cells.steps, cells.lost), paid * cells.steps
+
+
+def log_sum(exponent: FloatArray) -> float:
+    """Return the logarithm of the sum of exponentials."""
+    top = float(np.max(exponent))
+    return top + math.log(float(np.sum(np.exp(exponent - top))))

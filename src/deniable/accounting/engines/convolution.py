@@ -24,7 +24,7 @@ from scipy.fft import irfft, next_fast_len, rfft
 
 from deniable._check import FloatArray
 from deniable._floats import EPS
-from deniable.accounting.engines.cells import loss_range, step_cells
+from deniable.accounting.engines.cells import log_sum, loss_range, step_cells
 from deniable.accounting.loss import PrivacyLoss
 from deniable.accounting.steps.base import LossCells, Step, divides
 from deniable.accounting.steps.discrete import ResponseStep
@@ -113,10 +113,14 @@ class Law:
 
 
 class Composed(NamedTuple):
-    """The law of all steps, and a bound on the mass of either law that is missing from it wherever it lies."""
+    """The law of all steps, and a bound on the mass of either law that is missing from it wherever it lies.
+
+    ``prefactor_error``: relative, of the exponential of the law's ``log_size``.
+    """
 
     law: Law
     lost: float
+    prefactor_error: float
 
 
 def composed(
@@ -141,16 +145,18 @@ def composed(
 
 def _sum(parts: Sequence[Counted], tilt: _Tilt, spacing: float, exact: bool) -> Composed:
     total: Law | None = None
-    lost = 0.0
+    lost = rounded = 0.0
     for part in parts:
         levels = 0 if exact else _levels(part)
         cells = _cells(part.step, tilt, spacing / 2**levels)
         law = _power(_one(cells, tilt, spacing / 2**levels), part.times, tilt, levels)
         total = law if total is None else _convolved(total, law, tilt)
         lost += part.times * sum(cells.lost)
+        largest = max(abs(cells.first), abs(cells.first + spacing / 2**levels * cells.q.size))
+        rounded += part.times * EPS * (16 + 2 * (abs(tilt.c) + 1) * largest)
     if total is None:
         raise TooSlowError("nothing to compose")
-    return Composed(total, lost)
+    return Composed(total, lost, rounded)
 
 
 def counted(loss: PrivacyLoss) -> list[Counted]:
@@ -248,18 +254,13 @@ def _one(cells: LossCells, tilt: _Tilt, spacing: float) -> Law:
     value = cells.first + spacing * np.arange(mass.shape[1])
     with np.errstate(divide="ignore", under="ignore"):
         exponent = np.log(mass) + np.multiply.outer(tilt.of_rows, value)
-    log_size = np.array([_log_sum(row) for row in exponent])
-    moments = np.array([[_log_sum(row + offset * value) for offset in tilt.offsets] for row in exponent])
+    log_size = np.array([log_sum(row) for row in exponent])
+    moments = np.array([[log_sum(row + offset * value) for offset in tilt.offsets] for row in exponent])
     largest = max(abs(float(value[0])), abs(float(value[-1])))
     error = cells.relative_error + 4 * cells.centre_error + EPS * (64 + 4 * (abs(tilt.c) + 1) * largest)
     with np.errstate(under="ignore"):
         weight = np.exp(exponent - log_size[:, None])
     return Law(cells.first, 0, spacing, weight, log_size, moments + 64 * EPS, error)
-
-
-def _log_sum(exponent: FloatArray) -> float:
-    top = float(np.max(exponent))
-    return top + math.log(float(np.sum(np.exp(exponent - top))))
 
 
 def _power(one: Law, count: int, tilt: _Tilt, levels: int) -> Law:
