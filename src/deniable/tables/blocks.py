@@ -9,7 +9,7 @@ import shutil
 import tempfile
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from deniable._check import FloatArray, InputError, as_float64
 from deniable._optional import require
+from deniable.tables.parquet import few, first_line, kind_of, parquet_files, target_among
 
 BATCH = 65_536  # rows that are in memory at a time, in each worker
 _TASK = 262_144  # rows of a task, about: enough that starting it costs nothing
@@ -85,7 +86,7 @@ class ParquetTask(Task):
                         )
                         at += batch.num_rows
         except (OSError, ArrowException) as error:
-            raise InputError(f"{self.path} could not be read from row {at} on: {_line(error)}") from error
+            raise InputError(f"{self.path} could not be read from row {at} on: {first_line(error)}") from error
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +102,7 @@ class CallTask(Task):
         """Call it."""
         columns, y, names = taken_apart(self.call(), self.target, self.where)
         if names != self.names:
-            raise InputError(f"{self.where} must have the columns {_few(self.names)} of the first, got {_few(names)}")
+            raise InputError(f"{self.where} must have the columns {few(self.names)} of the first, got {few(names)}")
         for at in range(0, len(y), BATCH):
             yield Block([c[at : at + BATCH] for c in columns], y[at : at + BATCH], self.where, at)
 
@@ -114,16 +115,17 @@ def as_source(data: Any, target: str | None) -> Source | None:
     data frame.
     """
     if isinstance(data, str | Path):
-        return _parquet(Path(data), _named_target(target))
+        return _parquet(Path(data), target)
     if hasattr(data, "to_delayed") and hasattr(data, "npartitions"):
         parts = data.to_delayed()
         calls = [_Computed(part) for part in parts]
-        return _called(calls, "partition", _named_target(target), f"dask-{getattr(data, '_name', id(data))}")
+        name = target_among(tuple(data.columns), target, "the Dask frame")
+        return _called(calls, "partition", name, f"dask-{getattr(data, '_name', id(data))}")
     if callable(data):
         return _spooled(data(), target)
     if isinstance(data, Iterator):
         return _spooled(data, target)
-    if isinstance(data, list) and data and _is_block(data[0], target):
+    if isinstance(data, list) and data and is_block(data[0], target):
         return _called([_Given(block) for block in data], "block", target, "")
     return None
 
@@ -152,82 +154,33 @@ class _Stored:
         return require("pandas", purpose="reading blocks").read_pickle(self.path)
 
 
-def _named_target(target: str | None) -> str:
-    if target is None:
-        raise InputError("target must name the column to predict when the data are a file or a Dask frame")
-    return target
-
-
-def _is_block(block: Any, target: str | None) -> bool:
+def is_block(block: Any, target: str | None) -> bool:
+    """Whether something is a pair ``(X, y)`` or a data frame with a target."""
     if isinstance(block, tuple) and len(block) == 2 and getattr(block[0], "ndim", 0) == 2:
         return True
     return target is not None and hasattr(block, "columns")
 
 
-def _parquet(path: Path, target: str) -> Source:
-    require("pyarrow", purpose="Reading Parquet")
-    from pyarrow import parquet
-
-    files = sorted(p for p in path.rglob("*.parquet") if p.is_file()) if path.is_dir() else [path]
-    if not files or not files[0].is_file():
-        raise InputError(f"data file {str(path)!r} does not exist, or is a folder without .parquet files")
-    names: tuple[str, ...] = ()
-    kinds: Mapping[str, str] = {}
+def _parquet(path: Path, target: str | None) -> Source:
+    files = parquet_files(path)
+    kinds = files[0].kinds
+    target = target_among(tuple(kinds), target, files[0].path)
+    names = tuple(name for name in kinds if name != target)
+    if bad := [name for name, kind in kinds.items() if kind not in ("number", "text")]:
+        raise InputError(
+            f"column {bad[0]!r} of {files[0].path} must hold numbers, texts or truth values; drop or convert it"
+        )
     tasks: list[Task] = []
-    said = []
     for file in files:
-        try:
-            with parquet.ParquetFile(file) as opened:
-                meta, schema = opened.metadata, opened.schema_arrow
-        except Exception as error:
-            raise InputError(f"{file} could not be read: {_line(error)}; is it a whole Parquet file?") from error
-        found = {name: _kind(schema.field(name).type) for name in schema.names}
-        if not names:
-            if target not in found:
-                raise InputError(f"target must be a column of {file}, got {target!r}; known are {_few(tuple(found))}")
-            kinds, names = found, tuple(name for name in found if name != target)
-        if found != kinds:
-            raise InputError(f"{file} must have the columns of {files[0]}: {_difference(kinds, found)}")
         groups: list[int] = []
         rows = first = 0
-        for group in range(meta.num_row_groups):
+        for group, more in enumerate(file.group_rows):
             groups.append(group)
-            rows += meta.row_group(group).num_rows
-            if rows - first >= _TASK or (group == meta.num_row_groups - 1 and rows > first):
-                tasks.append(ParquetTask(str(file), tuple(groups), first, names, target))
+            rows += more
+            if rows - first >= _TASK or (group == len(file.group_rows) - 1 and rows > first):
+                tasks.append(ParquetTask(str(file.path), tuple(groups), first, names, target))
                 groups, first = [], rows
-        stat = file.stat()
-        said.append(f"{file.name}:{stat.st_size}:{stat.st_mtime_ns}:{meta.num_rows}")
-    bad = [name for name, kind in kinds.items() if kind == "other"]
-    if bad:
-        raise InputError(
-            f"column {bad[0]!r} of {files[0]} must hold numbers, texts or truth values; drop or convert it"
-        )
-    return Source(names, tuple(tasks), "|".join([target, *said]))
-
-
-def _kind(kind: Any) -> str:
-    import pyarrow as pa
-
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind):
-        return "number"
-    if pa.types.is_decimal(kind):
-        return "number"
-    return "text" if pa.types.is_string(kind) or pa.types.is_large_string(kind) else "other"
-
-
-def _difference(known: Mapping[str, str], found: Mapping[str, str]) -> str:
-    missing, new = set(known) - set(found), set(found) - set(known)
-    if missing:
-        return f"column {min(missing)!r} is missing"
-    if new:
-        return f"column {min(new)!r} is new"
-    changed = [name for name in known if known[name] != found[name]]
-    if changed:
-        return f"column {changed[0]!r} holds a {found[changed[0]]} and not a {known[changed[0]]}"
-    return "their order differs"
+    return Source(names, tuple(tasks), "|".join([target, *(file.label for file in files)]))
 
 
 def _values(column: Any, name: str, where: str) -> NDArray[Any]:
@@ -235,7 +188,7 @@ def _values(column: Any, name: str, where: str) -> NDArray[Any]:
 
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
-    if _kind(column.type) == "text":
+    if kind_of(column.type) == "text":
         return np.asarray(column.to_pylist(), dtype=object)
     if pa.types.is_decimal(column.type) or pa.types.is_boolean(column.type):
         column = column.cast(pa.float64())
@@ -253,7 +206,7 @@ def _called(calls: Sequence[Callable[[], Any]], word: str, target: str | None, l
 def _spooled(blocks: Iterable[Any], target: str | None) -> Source:
     """An iterator can be read once, and a fit passes over the rows several times: its blocks go to a folder."""
     pandas = require("pandas", purpose="keeping blocks")
-    folder = _Folder()
+    folder = TemporaryFolder()
     calls = []
     for i, block in enumerate(blocks):
         path = str(folder.path / f"{i:08d}.pickle")
@@ -262,7 +215,7 @@ def _spooled(blocks: Iterable[Any], target: str | None) -> Source:
     return _called(calls, "block", target, "", held=folder)
 
 
-class _Folder:
+class TemporaryFolder:
     """A temporary folder that goes with this object."""
 
     def __init__(self) -> None:
@@ -274,7 +227,7 @@ def taken_apart(block: Any, target: str | None, where: str) -> tuple[list[NDArra
     """A block as columns, target and names."""
     if hasattr(block, "columns"):
         if target is None or target not in block.columns:
-            raise InputError(f"{where} must have the target column {target!r}, got {_few(tuple(block.columns))}")
+            raise InputError(f"{where} must have the target column {target!r}, got {few(tuple(block.columns))}")
         names = [name for name in block.columns if name != target]
         columns = [_of_pandas(block[name]) for name in names]
         return columns, _of_pandas(block[target]), tuple(map(str, names))
@@ -333,11 +286,3 @@ def texts(block: Block, column: NDArray[Any], name: str) -> NDArray[Any]:
         at = int(np.flatnonzero(missing)[0])
         raise InputError(f"column {name!r} must have no gaps, {block.where} row {block.first + at} has one; impute it")
     return column
-
-
-def _few(names: Sequence[str]) -> str:
-    return ", ".join(map(repr, names[:8])) + (", …" if len(names) > 8 else "")
-
-
-def _line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]

@@ -17,6 +17,8 @@ from deniable._check import FloatArray, InputError, choice, flag, integer, numbe
 from deniable.accounting import tradeoff
 from deniable.curves import Tradeoff, with_assumptions
 from deniable.mechanisms import Composition, GaussianDP
+from deniable.tables.columnar import ColumnsOnDisk, on_disk
+from deniable.tables.parquet import few
 from deniable.training.account import FitCertificate, Ledger
 from deniable.training.columns import FeatureColumn, FeatureTable
 from deniable.training.declared import asks_discovery, crowded_columns, declare, public_inputs
@@ -56,21 +58,32 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
 
     _record_tradeoffs: RecordTradeoffs | None = None
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any = None, *, target: Any = None) -> Self:
         """Fit to a table and its target; nothing is set if this raises.
 
         Parameters
         ----------
         X
             Data frame (numbers, texts, categories, booleans, dates, missing values) or array, (rows, columns).
+            Or, without ``y``, rows that need not fit into memory: a Parquet file or folder or a Dask data frame with
+            ``target``; a list of blocks, an iterator of them or a function that returns one, a block being a pair
+            ``(X, y)`` or, with ``target``, a data frame. Columns are then read one at a time (those of Dask and of
+            blocks from a temporary folder), and about 60 bytes a record are held beside two for every two or three
+            columns; the model is the one of the same rows in memory, bit for bit for the same noise.
         y
             Target, one entry per row.
+        target
+            The column of X to predict, where ``y`` is not given.
         """
         testing = self.insecure_testing_rng
         if testing is not None and not isinstance(testing, np.random.Generator):
             raise InputError(f"insecure_testing_rng must be a NumPy Generator, got {testing!r}")
         if testing is not None:
             warnings.warn("insecure_testing_rng is set: this model protects nobody", TrainingWarning, stacklevel=2)
+        if y is None:
+            X, y = _apart(X, target)
+        elif target is not None:
+            raise InputError("target names a column of X: give it or y, not both")
         return self._fit(X, y, SumNoise(copy.deepcopy(testing)))  # a second fit sees the same noise
 
     def _fit(self, X: Any, y: Any, source: NoiseSource, columns: Sequence[FeatureColumn] | None = None) -> Self:
@@ -282,12 +295,13 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
         return model.scores(FeatureTable(self._checked(X, reset=False), self.columns_))
 
     def _checked(self, X: Any, *, reset: bool) -> Any:
-        if isinstance(X, pd.DataFrame):
+        if isinstance(X, pd.DataFrame | ColumnsOnDisk):
             if not X.columns.is_unique:
                 raise InputError(
                     f"X must have columns of different names, got {X.columns[X.columns.duplicated()][0]!r} twice"
                 )
-            validate_data(self, X, reset=reset, skip_check_array=True)
+            named = X.header if isinstance(X, ColumnsOnDisk) else X
+            validate_data(self, named, reset=reset, skip_check_array=True)
             if len(X) == 0 or X.shape[1] == 0:
                 raise InputError(
                     f"X must have rows and columns; found 0 sample(s) or 0 feature(s) (shape={X.shape}) while a "
@@ -300,7 +314,7 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
         """Split the person column off."""
         if self.group is None:
             return X, None
-        if isinstance(X, pd.DataFrame):
+        if isinstance(X, pd.DataFrame | ColumnsOnDisk):
             if self.group in X.columns:
                 return X.drop(columns=self.group), X[self.group]
         elif fitting and isinstance(self.group, int) and getattr(X, "ndim", 0) == 2 and 0 <= self.group < X.shape[1]:
@@ -316,6 +330,22 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
             if asks_discovery(self.categories)
             else 0.0
         )
+
+
+def _apart(X: Any, target: Any) -> tuple[Any, Any]:
+    """Features and target of files, blocks or, with ``target``, of a data frame."""
+    found = on_disk(X, target)
+    if found is not None:
+        table, name = found
+        return table.drop(columns=name), table.target(name)
+    if target is None:
+        return X, None
+    X = _as_table(X)
+    if not isinstance(X, pd.DataFrame):
+        raise InputError(f"target names a column: X must be a data frame, a file or blocks, got {type(X).__name__}")
+    if target not in X.columns:
+        raise InputError(f"target must be a column of X, got {target!r}; known are {few(list(X.columns))}")
+    return X.drop(columns=target), X[target]
 
 
 def _as_table(X: Any) -> Any:

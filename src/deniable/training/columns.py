@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from deniable._check import FloatArray, InputError
+from deniable.tables.columnar import ColumnsOnDisk
 
 _NANOSECONDS_A_DAY = 86_400e9
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ].*)?$")
@@ -29,7 +30,7 @@ class FeatureColumn:
 
 
 class FeatureTable:
-    """The columns of an array or data frame, read one at a time so that no second copy of the data is made.
+    """The columns of an array, a data frame or of files, read one at a time so that no second copy of them is made.
 
     Without ``columns`` (those of a fitted model) kinds are found out, and texts that are nearly all different are
     ``left_out``: they identify people and teach nothing. Names in ``keep`` stay.
@@ -37,11 +38,10 @@ class FeatureTable:
 
     def __init__(self, X: Any, columns: Sequence[FeatureColumn] | None = None, keep: Collection[Any] = ()) -> None:
         self._X = X
-        self._frame = isinstance(X, pd.DataFrame)
         self.n_rows = len(X)
         self.left_out: tuple[FeatureColumn, ...] = ()
         if columns is None:
-            names = list(X.columns) if self._frame else list(range(X.shape[1]))
+            names = list(X.columns) if hasattr(X, "columns") else list(range(X.shape[1]))
             found = [FeatureColumn(name, _kind(self._raw(j)), j) for j, name in enumerate(names)]
             found = [replace(c, kind="category") if c.name in keep and c.kind == "identifier" else c for c in found]
             self.left_out = tuple(c for c in found if c.kind == "identifier")
@@ -49,15 +49,37 @@ class FeatureTable:
         self.columns = tuple(columns)
 
     def _raw(self, place: int) -> Any:
-        return self._X.iloc[:, place] if self._frame else self._X[:, place]
+        if isinstance(self._X, ColumnsOnDisk):
+            return self._X.column(place)
+        return self._X.iloc[:, place] if isinstance(self._X, pd.DataFrame) else self._X[:, place]
+
+    def place_of(self, row: int) -> str:
+        """Return where a row is, for messages."""
+        return self._X.place_of(row) if isinstance(self._X, ColumnsOnDisk) else f"row {row}"
 
     def values(self, j: int) -> Any:
         """Return column j: float64 with NaN for numbers and dates (days), texts with None for the others."""
         column = self.columns[j]
         raw = self._raw(column.place)
         if column.kind in ("number", "date"):
-            return days(raw) if column.kind == "date" else _numbers(column.name, raw)
+            return days(raw) if column.kind == "date" else self._numbers(column.name, raw)
         return _texts(raw)
+
+    def _numbers(self, name: Any, raw: Any) -> FloatArray:
+        try:
+            if isinstance(raw, pd.Series):
+                out = raw.to_numpy(dtype=np.float64, na_value=np.nan)
+            else:
+                out = np.asarray(raw, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InputError(f"column {name!r} held numbers when the model was fitted, but not here") from None
+        if (infinite := np.isinf(out)).any():
+            where = self.place_of(int(np.argmax(infinite)))
+            raise InputError(
+                f"column {name!r} has infinite values (infinity), the first in {where}; make them missing (NaN) "
+                "or drop those rows"
+            )
+        return out
 
 
 def _kind(raw: Any) -> str:
@@ -88,19 +110,6 @@ def _kind_of_texts(texts: Any) -> str:
     if _ISO_DATE.match(texts.iloc[0]) and texts.astype(str).str.match(_ISO_DATE).all():
         return "date"
     return "identifier" if len(texts) >= _MANY and texts.nunique() > len(texts) / 2 else "category"
-
-
-def _numbers(name: Any, raw: Any) -> FloatArray:
-    try:
-        if isinstance(raw, pd.Series):
-            out = raw.to_numpy(dtype=np.float64, na_value=np.nan)
-        else:
-            out = np.asarray(raw, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"column {name!r} held numbers when the model was fitted, but not here") from None
-    if np.isinf(out).any():
-        raise InputError(f"column {name!r} has infinite values (infinity); make them missing (NaN) or drop those rows")
-    return out
 
 
 def days(raw: Any) -> FloatArray:

@@ -1,0 +1,117 @@
+"""Parquet files as people have them: one file or a folder of them, checked to hold the same columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from deniable._check import InputError
+from deniable._optional import require
+
+
+@dataclass(frozen=True)
+class ParquetFile:
+    """One file: what stands in its footer."""
+
+    path: Path
+    kinds: Mapping[str, str]  # of each column: "number", "text" or the name of another type
+    group_rows: tuple[int, ...]  # of each row group
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return sum(self.group_rows)
+
+    @property
+    def label(self) -> str:
+        """What changes when the file does."""
+        stat = self.path.stat()
+        return f"{self.path.name}:{stat.st_size}:{stat.st_mtime_ns}:{self.rows}"
+
+
+def parquet_files(path: Path) -> list[ParquetFile]:
+    """Return the file, or all files below a folder in the order of their names; only their footers are read.
+
+    Raises
+    ------
+    InputError
+        If there is none, one is broken, or they differ in their columns: with the file and the column.
+    """
+    require("pyarrow", purpose="Reading Parquet")
+    paths = sorted(p for p in path.rglob("*.parquet") if p.is_file()) if path.is_dir() else [path]
+    if not paths or not paths[0].is_file():
+        raise InputError(f"data file {str(path)!r} does not exist, or is a folder without .parquet files")
+    files = [_opened(one) for one in paths]
+    for one in files[1:]:
+        if not alike(files[0].kinds, one.kinds):
+            difference = _difference(files[0].kinds, one.kinds)
+            raise InputError(f"{one.path} must have the columns of {files[0].path}: {difference}")
+    return files
+
+
+def _opened(path: Path) -> ParquetFile:
+    from pyarrow import parquet
+
+    try:
+        with parquet.ParquetFile(path) as opened:
+            meta, schema = opened.metadata, opened.schema_arrow
+    except Exception as error:
+        raise InputError(f"{path} could not be read: {first_line(error)}; is it a whole Parquet file?") from error
+    names = schema.names
+    if twice := [name for i, name in enumerate(names) if name in names[:i]]:
+        raise InputError(f"{path} must have columns of different names, got {twice[0]!r} twice")
+    groups = tuple(meta.row_group(i).num_rows for i in range(meta.num_row_groups))
+    return ParquetFile(path, {name: kind_of(schema.field(name).type) for name in names}, groups)
+
+
+def kind_of(kind: Any) -> str:
+    """Return "number" (also of truth values), "text", or the name of the type."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind):
+        return "number"
+    if pa.types.is_decimal(kind):
+        return "number"
+    return "text" if pa.types.is_string(kind) or pa.types.is_large_string(kind) else str(kind)
+
+
+def alike(known: Mapping[str, str], found: Mapping[str, str]) -> bool:
+    """Whether columns have the same names, order and kinds; one without any value ("null") is of every kind."""
+    return list(known) == list(found) and all(
+        a == b or "null" in (a, b) for a, b in zip(known.values(), found.values(), strict=True)
+    )
+
+
+def _difference(known: Mapping[str, str], found: Mapping[str, str]) -> str:
+    missing, new = set(known) - set(found), set(found) - set(known)
+    if missing:
+        return f"column {min(missing)!r} is missing"
+    if new:
+        return f"column {min(new)!r} is new"
+    changed = [name for name in known if known[name] != found[name]]
+    if changed:
+        return f"column {changed[0]!r} holds {found[changed[0]]} and not {known[changed[0]]}"
+    return "their order differs"
+
+
+def target_among(names: Sequence[str], target: str | None, where: Any) -> str:
+    """Return the name of the target, which must be given and be a column."""
+    if target is None:
+        raise InputError("target must name the column to predict when the data are a file or a Dask frame")
+    if target not in names:
+        raise InputError(f"target must be a column of {where}, got {target!r}; known are {few(names)}")
+    return target
+
+
+def few(names: Sequence[Any]) -> str:
+    """Return some names in a row."""
+    return ", ".join(map(repr, names[:8])) + (", …" if len(names) > 8 else "")
+
+
+def first_line(error: Exception) -> str:
+    """Return what an error says, shortly."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
