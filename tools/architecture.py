@@ -42,7 +42,7 @@ WALK: list[tuple[tuple[str, ...], str]] = [
     (("curves",), "the question: `tpr`, `delta`, `explain`, …; every bound made safe on its way out"),
     (("accounting.curve",), "engines asked cheapest first, their brackets intersected; who answered"),
     (
-        ("accounting.engines", "accounting.lines"),
+        ("accounting.engines",),
         "one computation each: closed forms, inversion, direct convolution, grid, known batches, ball arithmetic, …",
     ),
     (("accounting.trapezoid",), "a sum on a line of the transform: value ± (aliasing, truncation, rounding)"),

@@ -19,10 +19,12 @@ from scipy.special import log_ndtr, ndtr
 import deniable as dn
 from deniable._floats import EPS
 from deniable.accounting.engines.inversion import ROUNDING_OF_K
-from deniable.accounting.loss import Line, PrivacyLoss
+from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.steps.ratios import complex_log1p, complex_log_ratio, log_ratio
+from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.accounting.transform.decay import BETWEEN_NODES, ByParts, shifted
-from deniable.accounting.transform.nodes import Nodes, TooSlowError
+from deniable.accounting.transform.line import Line
+from deniable.accounting.transform.nodes import Nodes
 
 
 def worst(name: str, points: np.ndarray, error: Callable[[object], float], charge: str, limit: float) -> bool:

@@ -10,8 +10,8 @@ import pytest
 import deniable as dn
 from deniable.accounting.engines.inversion import contour
 from deniable.accounting.engines.inverted import InvertedTradeoff
-from deniable.accounting.loss import PrivacyLoss
-from deniable.accounting.transform.nodes import TooSlowError
+from deniable.accounting.steps.base import TooSlowError
+from deniable.accounting.transform.composed import PrivacyLoss
 from oracles.composed_losses import two_steps
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from deniable.accounting.transform.nodes import TooSlowError
+from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.trapezoid import Sum, even_aliases, falling_rest, half_line, nodes_until, poles
 
 MU = 0.8

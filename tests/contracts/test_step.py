@@ -11,10 +11,10 @@ import pytest
 
 import deniable as dn
 from deniable.accounting.engines.convolution import PhaseStep, counted
-from deniable.accounting.loss import PrivacyLoss
 from deniable.accounting.steps.base import LossCells, Step, atoms
 from deniable.accounting.steps.discrete import ResponseStep
 from deniable.accounting.steps.registry import STEPS, step_of
+from deniable.accounting.transform.composed import PrivacyLoss
 from oracles.one_step_laws import LAWS
 
 ONE = {name: law.mechanism for name, law in LAWS.items()}

@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 
 import deniable
 import deniable as dn
-from deniable.accounting.engines.binomial import binomial
-from deniable.accounting.engines.finite import FiniteLaw, FiniteTradeoff
+from deniable.accounting.engines.finite import FiniteTradeoff
 from deniable.accounting.engines.grid import GridTradeoff
 from deniable.accounting.engines.shuffled import LargestOutcomeTradeoff
-from deniable.accounting.loss import PrivacyLoss
+from deniable.accounting.steps.binomial import binomial
+from deniable.accounting.steps.finite_law import FiniteLaw
+from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.curves import EnvelopeTradeoff, Tradeoff
 
 RUN = dn.SubsampledGaussian(1.0, 0.1, 10)

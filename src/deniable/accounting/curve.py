@@ -19,8 +19,8 @@ from deniable.accounting.engines.likelihood import (
     settled,
     trivial_hockey_stick,
 )
-from deniable.accounting.lines import Effort
-from deniable.accounting.loss import PrivacyLoss
+from deniable.accounting.engines.lines import Effort
+from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.curves import AnyDirection, Charged, Direction, Question, Side, Tradeoff
 from deniable.curves.answer import bound_of
 

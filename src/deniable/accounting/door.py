@@ -18,17 +18,18 @@ from deniable.accounting.engines.allocation import allocated
 from deniable.accounting.engines.closed import OneStepTradeoff
 from deniable.accounting.engines.failure import with_failure
 from deniable.accounting.engines.few_steps import DirectTradeoff
-from deniable.accounting.engines.finite import FiniteLaw, FiniteTradeoff
+from deniable.accounting.engines.finite import FiniteTradeoff
 from deniable.accounting.engines.gaussian_mixture import GaussianMixtureTradeoff
 from deniable.accounting.engines.grid import GridTradeoff
 from deniable.accounting.engines.inverted import InvertedTradeoff
 from deniable.accounting.engines.known_batches import with_sharp_phases
+from deniable.accounting.engines.lines import Effort
 from deniable.accounting.engines.monte_carlo import MonteCarloTradeoff
 from deniable.accounting.engines.shuffled import shuffled_attack, shuffled_cap
 from deniable.accounting.guarantees import from_divergences, is_stated_in_divergences
-from deniable.accounting.lines import Effort
-from deniable.accounting.loss import PrivacyLoss
 from deniable.accounting.reductions import reduced
+from deniable.accounting.steps.finite_law import FiniteLaw
+from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.curves import (
     EVERY_CASE,
     FIXED_BEFOREHAND,

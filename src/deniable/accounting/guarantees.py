@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 
 from deniable.accounting.engines.renyi_region import RenyiRegionTradeoff
-from deniable.accounting.loss import PrivacyLoss
 from deniable.accounting.renyi import ConcentratedCurve, RenyiCurve, TabulatedCurve, composed, curve_of_loss
+from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.accounting.tuning import tuned_curve
 from deniable.curves import Tradeoff
 from deniable.mechanisms import Mechanism, RenyiDP, Tuned, ZeroConcentratedDP

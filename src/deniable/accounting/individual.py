@@ -26,9 +26,10 @@ from scipy.sparse import csr_array, hstack
 
 from deniable._check import FloatArray, InputError, as_float64, integer, number, numbers, refuse_sparse
 from deniable._floats import EPS
-from deniable.accounting.loss import Line, PrivacyLoss
 from deniable.accounting.steps.ratios import log_ratio
+from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.accounting.transform.decay import ByParts, centred, lipschitz
+from deniable.accounting.transform.line import Line
 from deniable.accounting.trapezoid import even_aliases, falling_rest
 from deniable.curves import Assumptions, EnvelopeTradeoff
 from deniable.mechanisms import Composition, Mechanism, SubsampledGaussian

@@ -17,9 +17,9 @@ import numpy as np
 
 from deniable._check import FloatArray, InputError
 from deniable._floats import EPS
-from deniable.accounting.loss import PrivacyLoss
-from deniable.accounting.steps.base import Step
-from deniable.accounting.transform.nodes import TooSlowError
+from deniable.accounting.steps.base import Step, TooSlowError
+from deniable.accounting.transform.composed import PrivacyLoss
+from deniable.accounting.transform.line import randomized_response_rounding
 from deniable.curves import Direction, randomized_response_divergence
 
 _LEFT_OUT = 1e-18  # relative error of one step's sum over nodes, above e^{−44}
@@ -219,7 +219,7 @@ def _one(loss: PrivacyLoss, order: float, direction: Direction) -> float:
             2 * line.step_rounding * (abs(c) + 1) + 4 * line.cut + _LEFT_OUT * (1 + 1 / np.minimum(line.mgf, 1e300))
         )
         charged = float(loss.steps @ per_step) + 64 * EPS * (abs(growth) + loss.gaussian * c * c)
-        bound = (growth + charged + loss.randomized_response_rounding * abs(c)) / (order - 1) * (1 + 4 * EPS)
+        bound = (growth + charged + randomized_response_rounding(loss) * abs(c)) / (order - 1) * (1 + 4 * EPS)
     except (TooSlowError, ArithmeticError, MemoryError, ValueError):
         return math.inf
     return max(bound, 0.0) if bound < math.inf else math.inf  # NaN is not below inf

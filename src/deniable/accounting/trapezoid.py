@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from deniable._check import FloatArray
 from deniable._floats import MOST_EXPONENT
+from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.steps.ratios import ComplexArray
-from deniable.accounting.transform.nodes import TooSlowError
 
 
 @dataclass(frozen=True, eq=False)

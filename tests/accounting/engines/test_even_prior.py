@@ -14,9 +14,9 @@ from deniable.accounting.engines import even_prior
 from deniable.accounting.engines.even_prior import advantage_bracket
 from deniable.accounting.engines.inverted import InvertedTradeoff
 from deniable.accounting.engines.likelihood import LikelihoodRatioTradeoff
-from deniable.accounting.loss import PrivacyLoss
+from deniable.accounting.steps.base import TooSlowError
+from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.accounting.transform.decay import shifted
-from deniable.accounting.transform.nodes import TooSlowError
 from oracles.composed_losses import inversion
 
 

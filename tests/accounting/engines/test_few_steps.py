@@ -13,7 +13,7 @@ import deniable as dn
 from deniable.accounting.engines import few_steps
 from deniable.accounting.engines.few_steps import DirectTradeoff
 from deniable.accounting.engines.inverted import InvertedTradeoff
-from deniable.accounting.loss import PrivacyLoss
+from deniable.accounting.transform.composed import PrivacyLoss
 from oracles.composed_losses import two_steps
 
 FPR = np.array([0.9, 0.5, 0.1, 1e-2, 1e-3, 1e-6, 1e-9])

@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import deniable as dn
-from deniable.accounting.engines.finite import FiniteLaw, FiniteTradeoff
+from deniable.accounting.engines.finite import FiniteTradeoff
+from deniable.accounting.steps.finite_law import FiniteLaw
 
 FPR = np.array([0.0, 1e-300, 1e-12, 1e-6, 1e-3, 0.1, 0.5, 0.9, 1.0])
 

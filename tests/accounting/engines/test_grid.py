@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import deniable as dn
 from deniable.accounting.engines.cells import above, below, step_cells
 from deniable.accounting.engines.grid import GridTradeoff
-from deniable.accounting.loss import PrivacyLoss
+from deniable.accounting.transform.composed import PrivacyLoss
 from oracles.composed_losses import inversion, two_steps
 
 FPR = np.array([0.5, 0.1, 1e-3, 1e-6])

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import deniable as dn
 from deniable.accounting.engines.inversion import contour, saddle
-from deniable.accounting.loss import PrivacyLoss
+from deniable.accounting.steps.base import TooSlowError
+from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.accounting.transform.decay import Envelope
-from deniable.accounting.transform.nodes import TooSlowError
 from oracles.composed_losses import inversion
 
 

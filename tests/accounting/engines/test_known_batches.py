@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import deniable as dn
-from deniable.accounting.engines.binomial import binomial
 from deniable.accounting.engines.inverted import InvertedTradeoff
 from deniable.accounting.engines.known_batches import known_batches, with_sharp_phases
-from deniable.accounting.loss import PrivacyLoss
+from deniable.accounting.steps.binomial import binomial
+from deniable.accounting.transform.composed import PrivacyLoss
 
 FPR = np.array([1e-9, 1e-5, 1e-3, 0.1, 0.5])
 EPSILON = np.array([-2.0, -0.1, 0.0, 0.3, 2.0, 10.0])

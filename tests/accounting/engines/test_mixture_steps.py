@@ -13,8 +13,8 @@ from scipy.stats import binom, norm
 
 import deniable as dn
 from deniable.accounting.engines.grid import GridTradeoff
-from deniable.accounting.loss import PrivacyLoss
 from deniable.accounting.steps.gaussian_mixture import several_records, truncated_poisson
+from deniable.accounting.transform.composed import PrivacyLoss
 
 POINTS = 1 << 13
 

@@ -9,7 +9,7 @@ import pytest
 
 import deniable as dn
 from deniable.accounting.engines.monte_carlo import MonteCarloTradeoff
-from deniable.accounting.loss import PrivacyLoss
+from deniable.accounting.transform.composed import PrivacyLoss
 
 MECHANISM = dn.SubsampledGaussian(1.0, 0.1, 40)
 

@@ -9,8 +9,8 @@ import deniable as dn
 from deniable.accounting.engines.few_steps import DirectTradeoff
 from deniable.accounting.engines.inversion import contour
 from deniable.accounting.engines.rare_steps import Ladder, jump_contour
-from deniable.accounting.loss import PrivacyLoss
-from deniable.accounting.transform.nodes import TooSlowError
+from deniable.accounting.steps.base import TooSlowError
+from deniable.accounting.transform.composed import PrivacyLoss
 from oracles.composed_losses import one_step
 
 

@@ -9,9 +9,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import deniable as dn
-from deniable.accounting.loss import PrivacyLoss
+from deniable.accounting.steps.base import TooSlowError
+from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.accounting.transform.decay import Envelope
-from deniable.accounting.transform.nodes import TooSlowError
 
 
 @settings(max_examples=150, deadline=None)

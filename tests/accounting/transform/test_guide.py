@@ -5,8 +5,8 @@ import pytest
 
 import deniable as dn
 from deniable.accounting.engines.guess import epsilon_guesses, threshold_guesses
-from deniable.accounting.loss import PrivacyLoss
-from deniable.accounting.transform.nodes import TooSlowError
+from deniable.accounting.steps.base import TooSlowError
+from deniable.accounting.transform.composed import PrivacyLoss
 
 LAWS = [
     (dn.SubsampledGaussian(1.0, 0.01, 5000),),

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 import deniable as dn
 from deniable._floats import EPS
-from deniable.accounting.loss import PrivacyLoss
+from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.steps.ratios import log_ratio
-from deniable.accounting.transform.nodes import TooSlowError, nodes
+from deniable.accounting.transform.composed import PrivacyLoss
+from deniable.accounting.transform.nodes import nodes
 from oracles.dense_transform import transform
 
 

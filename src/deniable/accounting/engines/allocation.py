@@ -21,16 +21,17 @@ from scipy.special import log_ndtr
 from deniable._check import FloatArray
 from deniable._floats import EPS
 from deniable.accounting.engines.cells import Cells, Law, above, all_cells, below, log_sum, widest_step
-from deniable.accounting.engines.convex_order import Atoms
-from deniable.accounting.engines.convex_order import above as larger
-from deniable.accounting.engines.convex_order import below as smaller
 from deniable.accounting.engines.failure import with_failure
-from deniable.accounting.engines.finite import FiniteLaw, FiniteTradeoff
+from deniable.accounting.engines.finite import FiniteTradeoff
 from deniable.accounting.engines.grid import GridTradeoff
 from deniable.accounting.engines.inversion import Region
 from deniable.accounting.engines.lattice import MIRRORED, Lattice, Product, around, cumulated
-from deniable.accounting.loss import PrivacyLoss
 from deniable.accounting.steps.allocation import SHARPEST, Allocation, Sums
+from deniable.accounting.steps.convex_order import Atoms
+from deniable.accounting.steps.convex_order import above as larger
+from deniable.accounting.steps.convex_order import below as smaller
+from deniable.accounting.steps.finite_law import FiniteLaw
+from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.curves import BracketTradeoff, Direction, Side, SmallestTradeoff, Tradeoff
 from deniable.mechanisms import GaussianDP, Mechanism, RandomAllocation, SubsampledGaussian
 

@@ -17,10 +17,10 @@ import numpy as np
 from scipy.special import ndtr
 
 from deniable._check import FloatArray
-from deniable.accounting.loss import PrivacyLoss
+from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.steps.normal_cells import normal_centres, normal_masses
 from deniable.accounting.steps.ratios import log_ratio
-from deniable.accounting.transform.nodes import TooSlowError
+from deniable.accounting.transform.composed import PrivacyLoss
 
 _BLOCK = 1 << 16  # cells at a time: keeps memory at a few MB
 _MOST_CELLS = 3 << 20  # of one step: a handful of arrays of 25 MB

@@ -11,9 +11,10 @@ from scipy.special import ndtr, ndtri
 from deniable._check import FloatArray
 from deniable._floats import EPS
 from deniable.accounting.engines.likelihood import LikelihoodRatioTradeoff, Tails, dual_from, hockey_stick_from
-from deniable.accounting.loss import TINY, PrivacyLoss
 from deniable.accounting.renyi import loss_divergence
 from deniable.accounting.steps.ratios import log_ratio
+from deniable.accounting.transform.composed import PrivacyLoss
+from deniable.accounting.transform.line import TINY
 from deniable.curves import Charged, Direction, Question
 
 

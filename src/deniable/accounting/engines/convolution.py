@@ -25,10 +25,9 @@ from scipy.fft import irfft, next_fast_len, rfft
 from deniable._check import FloatArray
 from deniable._floats import EPS
 from deniable.accounting.engines.cells import log_sum, loss_range, step_cells
-from deniable.accounting.loss import PrivacyLoss
-from deniable.accounting.steps.base import LossCells, Step, divides
+from deniable.accounting.steps.base import LossCells, Step, TooSlowError, divides
 from deniable.accounting.steps.discrete import ResponseStep
-from deniable.accounting.transform.nodes import TooSlowError
+from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.curves import Direction, Side
 
 _BEYOND = 44.0  # −log of the tilted mass that a window leaves out on either side: far below rounding

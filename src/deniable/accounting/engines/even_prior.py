@@ -18,9 +18,9 @@ import numpy as np
 
 from deniable._floats import EPS
 from deniable.accounting.engines.inversion import ROUNDING_OF_K
-from deniable.accounting.loss import PrivacyLoss
+from deniable.accounting.steps.base import TooSlowError
+from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.accounting.transform.decay import Envelope, shifted
-from deniable.accounting.transform.nodes import TooSlowError
 from deniable.accounting.trapezoid import even_aliases, falling_rest, half_line, nodes_until
 
 _OFFSETS = np.array([1.0, 2.0, 4.0, 8.0])

@@ -37,8 +37,8 @@ from scipy.special import ndtr
 from deniable._check import FloatArray
 from deniable._floats import EPS
 from deniable.accounting.engines.likelihood import LikelihoodRatioTradeoff, Tails, dual_from, hockey_stick_from
-from deniable.accounting.loss import PrivacyLoss
-from deniable.accounting.transform.nodes import TooSlowError
+from deniable.accounting.steps.base import TooSlowError
+from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.curves import Direction
 
 _HALF = 8  # nodes of the interpolation on either side

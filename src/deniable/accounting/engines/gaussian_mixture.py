@@ -17,7 +17,8 @@ from scipy.special import ndtr
 
 from deniable._check import FloatArray
 from deniable._floats import EPS
-from deniable.accounting.engines.finite import FiniteLaw, FiniteTradeoff
+from deniable.accounting.engines.finite import FiniteTradeoff
+from deniable.accounting.steps.finite_law import FiniteLaw
 from deniable.curves import AnyDirection, Direction, GaussianTradeoff, Side, Tradeoff
 
 _MOST = 1 << 13  # outcomes kept: more are split, or merged, onto a lattice

@@ -15,8 +15,8 @@ from deniable._check import FloatArray
 from deniable._floats import EPS
 from deniable.accounting.engines.convolution import totals
 from deniable.accounting.engines.lattice import Lattice, compose, convolved
-from deniable.accounting.loss import PrivacyLoss
-from deniable.accounting.transform.nodes import TooSlowError
+from deniable.accounting.steps.base import TooSlowError
+from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.curves import Charged, Direction, Question, Side, Tradeoff
 
 _MOST_KEPT = 1 << 22  # lattice points

@@ -14,8 +14,8 @@ import numpy as np
 from scipy.special import erfcx
 
 from deniable._check import FloatArray
-from deniable.accounting.loss import PrivacyLoss
-from deniable.accounting.transform.nodes import TooSlowError
+from deniable.accounting.steps.base import TooSlowError
+from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.curves import Direction
 
 _FIRST, _FURTHER = 0.25, 1.6  # distance of the first saddle point, in units of 1/√K″, and ratio of the next ones

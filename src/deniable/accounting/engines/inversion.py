@@ -24,10 +24,11 @@ import numpy as np
 from deniable._check import FloatArray
 from deniable._floats import EPS
 from deniable.accounting.engines.likelihood import Tails, dual_from, hockey_stick_from
-from deniable.accounting.loss import TINY, PrivacyLoss
+from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.steps.ratios import ComplexArray
+from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.accounting.transform.decay import Envelope
-from deniable.accounting.transform.nodes import TooSlowError
+from deniable.accounting.transform.line import TINY
 from deniable.accounting.trapezoid import Sum, half_line, nodes_until, poles
 
 Region = Literal["left", "middle", "right"]  # c < 0, 0 < c < 1, c > 1

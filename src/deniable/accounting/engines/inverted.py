@@ -22,10 +22,10 @@ from deniable.accounting.engines.likelihood import (
     hockey_stick_from,
     trivial_hockey_stick,
 )
-from deniable.accounting.lines import Cell, Effort, Way
-from deniable.accounting.loss import PrivacyLoss
+from deniable.accounting.engines.lines import Cell, Effort, Way
 from deniable.accounting.renyi import loss_divergence
-from deniable.accounting.transform.nodes import TooSlowError
+from deniable.accounting.steps.base import TooSlowError
+from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.curves import AnyDirection, Charged, Direction, Question
 
 _REGIONS: tuple[Region, ...] = ("left", "middle", "right")

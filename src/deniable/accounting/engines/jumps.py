@@ -12,9 +12,10 @@ from scipy.special import log_ndtr, ndtr
 from deniable._check import FloatArray
 from deniable._floats import EPS, PRODUCT_EXPONENT
 from deniable.accounting.engines.inversion import MOST_CUT, Contour, period_for
-from deniable.accounting.loss import TINY, Line, PrivacyLoss
+from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.steps.ratios import ComplexArray, complex_log1p, complex_log_ratio, log_ratio
-from deniable.accounting.transform.nodes import TooSlowError
+from deniable.accounting.transform.composed import PrivacyLoss
+from deniable.accounting.transform.line import TINY, Line, randomized_response_rounding
 from deniable.accounting.trapezoid import half_line, poles
 
 _BESIDE = 6.0  # logarithm of how much larger than at the saddle point an integrand may be
@@ -267,7 +268,7 @@ class JumpPlan:
         coefficients = (weight * values)[:, None] * kernel
         sizes = np.abs(coefficients)
         noise = jumps.noise(c, np.abs(w), growth)
-        relative = 2 * jumps.severed(c) + jumps.loss.randomized_response_rounding * np.abs(w) + 64 * EPS
+        relative = 2 * jumps.severed(c) + randomized_response_rounding(jumps.loss) * np.abs(w) + 64 * EPS
         rounding = sizes.T @ relative + np.abs(kernel).T @ (weight * (transform_error + noise))
         truncation = np.array([self.remaining] * 3 + [0.0, 0.0])
         return Contour(

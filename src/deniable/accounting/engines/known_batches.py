@@ -23,10 +23,11 @@ from scipy.special import ndtr
 
 from deniable._check import FloatArray
 from deniable._floats import EPS
-from deniable.accounting.engines.binomial import binomial
-from deniable.accounting.engines.finite import FiniteLaw, FiniteTradeoff
-from deniable.accounting.loss import PrivacyLoss
-from deniable.accounting.transform.nodes import TooSlowError
+from deniable.accounting.engines.finite import FiniteTradeoff
+from deniable.accounting.steps.base import TooSlowError
+from deniable.accounting.steps.binomial import binomial
+from deniable.accounting.steps.finite_law import FiniteLaw
+from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.curves import (
     AnyDirection,
     Charged,

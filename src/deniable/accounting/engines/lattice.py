@@ -21,8 +21,8 @@ from deniable._floats import EPS
 from deniable.accounting.engines.cells import Law, above, all_cells, below, log_sum, widest_step
 from deniable.accounting.engines.convolution import composed, counted, totals
 from deniable.accounting.engines.inversion import Region, saddle
-from deniable.accounting.loss import PrivacyLoss
-from deniable.accounting.transform.nodes import TooSlowError
+from deniable.accounting.steps.base import TooSlowError
+from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.curves import Charged, Direction, Side
 
 _STEEPEST = 1000.0  # tilts beyond, in units of the law's width, serve rates below e^{−1000}

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.random import Generator
 
 from deniable._check import FloatArray, InputError
-from deniable.accounting.loss import PrivacyLoss
 from deniable.accounting.steps.ratios import log_ratio
+from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.curves import Direction, Side, Tradeoff
 
 _BATCH = 1 << 16

@@ -23,8 +23,9 @@ from deniable._check import FloatArray
 from deniable._floats import PRODUCT_EXPONENT
 from deniable.accounting.engines.inversion import Contour, Plan
 from deniable.accounting.engines.jumps import POINTS, Judged, JumpPlan, Jumps, widths
-from deniable.accounting.loss import TINY, PrivacyLoss
-from deniable.accounting.transform.nodes import TooSlowError
+from deniable.accounting.steps.base import TooSlowError
+from deniable.accounting.transform.composed import PrivacyLoss
+from deniable.accounting.transform.line import TINY
 
 _LEVELS = (0.7, 0.5, 0.35, 0.25, 0.18, 0.12, 0.07, 0.04, 0.02)  # of the lowest window, as shares of the threshold
 _TOPS = (8.5, 9.0, 9.5, 10.0, 10.5, 11.5, 13.0, 16.0, 20.0, 30.0)  # ends of the highest window

@@ -11,7 +11,7 @@ from scipy.special import ndtr
 from deniable._check import FloatArray
 from deniable._floats import EPS
 from deniable._search import bisect
-from deniable.accounting.loss import TINY
+from deniable.accounting.transform.line import TINY
 from deniable.curves import Direction, GaussianTradeoff, Side, SmallestTradeoff, Tradeoff
 from deniable.mechanisms import GaussianDP, ShuffledBatches
 

@@ -11,7 +11,7 @@ post-processes x (Chua et al. 2024, arXiv 2412.16802; Feldman & Shenfeld 2025, a
 by contributions that do not change. The other records' batches do not depend on the record, and the divisor must be
 public: a batch mean over its realised size is another mechanism.
 
-Here the law of S is bracketed in convex order (:mod:`deniable.accounting.engines.convex_order`): Y is cut into cells
+Here the law of S is bracketed in convex order (:mod:`deniable.accounting.steps.convex_order`): Y is cut into cells
 of u = x/σ, then sums of m and of t terms live on uniform lattices, composed by FFT. Outcomes are parted by the size of
 their largest term, a class each, so that rare large sums get a wide lattice and the bulk a fine one: classes of terms
 are independent, and given all classes the order of the terms carries over to the sum.
@@ -36,8 +36,8 @@ from scipy.special import ndtr
 
 from deniable._check import FloatArray
 from deniable._floats import EPS
-from deniable.accounting.engines.binomial import LONG_EPS
-from deniable.accounting.engines.convex_order import Atoms, above, below, first_group, merged
+from deniable.accounting.steps.binomial import LONG_EPS
+from deniable.accounting.steps.convex_order import Atoms, above, below, first_group, merged
 from deniable.accounting.steps.ratios import ComplexArray
 from deniable.curves import Side
 

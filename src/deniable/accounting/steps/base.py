@@ -10,19 +10,21 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from deniable._check import FloatArray, InputError, integer
 from deniable._floats import EPS
+from deniable.accounting.steps.finite_law import FiniteLaw
+from deniable.curves import Tradeoff
 from deniable.mechanisms import Mechanism
 
-if TYPE_CHECKING:
-    from deniable.accounting.engines.finite import FiniteLaw
-    from deniable.curves import Tradeoff
-
 _COARSE = 4096  # cells of the law from which guides are taken
+
+
+class TooSlowError(Exception):
+    """What is asked converges too slowly here; another line or engine must serve."""
 
 
 class LossCells(NamedTuple):

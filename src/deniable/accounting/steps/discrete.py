@@ -12,8 +12,8 @@ import numpy as np
 
 from deniable._check import FloatArray
 from deniable._floats import EPS
-from deniable.accounting.engines.finite import FiniteLaw
 from deniable.accounting.steps.base import LossCells, Step, atoms
+from deniable.accounting.steps.finite_law import FiniteLaw
 
 _REACH = 13.5  # standard deviations beyond which a discrete Gaussian has less than 1e-39
 _FAR = 37.0  # standard deviations at which its mass is below e^{−668} < 1e-290

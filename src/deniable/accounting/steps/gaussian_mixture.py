@@ -17,10 +17,9 @@ from scipy.special import ndtr
 
 from deniable._check import FloatArray, InputError
 from deniable._floats import EPS
-from deniable.accounting.engines.binomial import binomial
-from deniable.accounting.steps.base import LossCells, Step, joined, tilted_moments
+from deniable.accounting.steps.base import LossCells, Step, TooSlowError, joined, tilted_moments
+from deniable.accounting.steps.binomial import binomial
 from deniable.accounting.steps.normal_cells import normal_centres, normal_masses
-from deniable.accounting.transform.nodes import TooSlowError
 
 _DEEP = 60.0  # nats below the largest density at which a law ends
 _MOST_TERMS = 1 << 16

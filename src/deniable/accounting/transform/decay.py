@@ -17,8 +17,10 @@ import numpy as np
 
 from deniable._check import FloatArray
 from deniable._floats import SQUARE_EXPONENT
-from deniable.accounting.loss import Line, PrivacyLoss
-from deniable.accounting.transform.nodes import TooSlowError, bend, log_fade
+from deniable.accounting.steps.base import TooSlowError
+from deniable.accounting.transform.composed import PrivacyLoss
+from deniable.accounting.transform.line import Line
+from deniable.accounting.transform.nodes import bend, log_fade
 
 BETWEEN_NODES = 1.25  # total variation over all u, over that between nodes: measured at most 1.04
 _MOST_PANELS = 400
@@ -123,7 +125,7 @@ def shifted(line: Line, t: FloatArray, heights: FloatArray) -> FloatArray:
     u = np.arange(line.u[0] - _WIDER, high + line.spacing / 4, line.spacing / 2)  # exact to e^{−47}
     # what the side of the strip at a ceiling adds
     rise = bend(line.of.window) * y**2 / 2
-    side = (10 * line.of.edge(line.c) * y * np.exp(rise))[:, 0]
+    side = (10 * line.edge * y * np.exp(rise))[:, 0]
     fades = np.broadcast_to(log_fade(line.of.window, u), (line.of.steps.size, u.size))
     rows = []
     for sigma, rate, fade in zip(line.of.noise, line.of.rate, fades, strict=True):

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from deniable._check import FloatArray
+from deniable.accounting.loss import Window
+from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.steps.ratios import log_ratio
-from deniable.accounting.transform.nodes import TooSlowError, Window, log_fade
+from deniable.accounting.transform.nodes import log_fade
 
 _LOW, _HIGH = -16.0, 40.0  # range of u, in which e^{−u²/2} of the other side is nothing; 1/σ is added above
 _FINE, _FINER = 0.4, 0.5  # spacing, and that in units of the noise: sums of φ·r^c are then good to ten digits

@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_ndtr
+from scipy.special import log_ndtr, ndtr
 
 from deniable._check import FloatArray
 from deniable._floats import EPS, LEAST_EXPONENT, MOST_EXPONENT, PRODUCT_EXPONENT
+from deniable.accounting.loss import ComposedLoss
+from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.steps.ratios import (
     ComplexArray,
     complex_log1p,
@@ -20,10 +21,7 @@ from deniable.accounting.steps.ratios import (
     log_ratio,
     randomized_response_cumulants,
 )
-from deniable.accounting.transform.nodes import Nodes, TooSlowError, bend, log_fade
-
-if TYPE_CHECKING:
-    from deniable.accounting.loss import PrivacyLoss
+from deniable.accounting.transform.nodes import Nodes, bend, log_fade
 
 TINY = 1e-300  # charged where probabilities come close to underflow
 _MOST_POINTS = 1 << 20  # nodes of all phases together
@@ -41,7 +39,7 @@ class Line:
     With ``shift`` y > 0 the nodes lie on Im u = y, where e^{itL} decays instead of oscillating: fewer for large t.
     """
 
-    of: PrivacyLoss
+    of: ComposedLoss
     c: float
     u: FloatArray
     spacing: float
@@ -52,7 +50,7 @@ class Line:
     loss: FloatArray  # L at the real nodes, one row per phase
 
     @classmethod
-    def on(cls, loss: PrivacyLoss, c: float, grid: Nodes) -> Line:
+    def on(cls, loss: ComposedLoss, c: float, grid: Nodes) -> Line:
         """Lay the nodes of a grid."""
         most = min(_MOST_POINTS, _MOST_A_PHASE * max(loss.steps.size, 1))
         if not (grid.high - grid.low) * loss.steps.size < most * grid.spacing:
@@ -95,9 +93,18 @@ class Line:
         return np.exp(np.maximum(exponent, LEAST_EXPONENT)) * self.density_unit
 
     @cached_property
+    def faded(self) -> FloatArray:
+        """Mass under "out" that the window takes from one step, one entry per phase."""
+        if self.of.window is None:
+            return np.zeros(self.of.steps.size)
+        place, width = self.of.window
+        mass: FloatArray = ndtr(-place / np.hypot(1.0, width))
+        return mass
+
+    @cached_property
     def excess(self) -> FloatArray:
         """M(c) − 1 per phase where the scale is 0 (else M·e^{−scale}), free of cancellation."""
-        plain: FloatArray = self._increments.sum(axis=1) - self.of.faded
+        plain: FloatArray = self._increments.sum(axis=1) - self.faded
         return np.where(self.scale > 0, self.tilted.sum(axis=1), plain)
 
     @cached_property
@@ -108,10 +115,21 @@ class Line:
     @cached_property
     def cut(self) -> FloatArray:
         """Bound, relative to M(c), on what a ceiling in the midst of the tilted law does to one step's sums."""
-        bound: FloatArray = self._at_ceiling(np.array([self.c]))[:, 0] * np.exp(-self.scale) / self.mgf
+        bound: FloatArray = self.at_ceiling(np.array([self.c]))[:, 0] * np.exp(-self.scale) / self.mgf
         return bound
 
-    def _at_ceiling(self, points: FloatArray) -> FloatArray:
+    @property
+    def edge(self) -> float:
+        """Density left at the ceiling, relative to its largest value: 0 means that nothing is cut."""
+        if math.isinf(self.of.ceiling):
+            return 0.0
+        end = np.array([self.of.ceiling])
+        top = np.max(np.maximum(self.c * self.loss, 0) + self.log_weight, axis=1)
+        cut = self.c * log_ratio(end, self.of.noise[:, None], self.of.rate[:, None]) - end**2 / 2
+        cut = cut + log_fade(self.of.window, end)
+        return float(np.exp(np.max(cut[:, 0] - top)))
+
+    def at_ceiling(self, points: FloatArray) -> FloatArray:
         """Twice the summand at the ceiling: bound on the error of sums of φ·r^c cut there, (phases, points)."""
         v = self.of.ceiling
         if self.u[-1] + self.spacing < v:
@@ -158,7 +176,7 @@ class Line:
         total = np.asarray(self.of.gaussian * (1j * t * (self.c - 0.5) - t**2 / 2), dtype=np.complex128)
         size = np.hypot(self.c, t)
         turned = np.abs(total)
-        relative_error = (2 * EPS * self.of.gaussian * (abs(self.c) + 1) + self.of.randomized_response_rounding) * size
+        relative_error = (2 * EPS * self.of.gaussian * (abs(self.c) + 1) + randomized_response_rounding(self.of)) * size
         for phase, steps in enumerate(self.of.steps):
             one = self.log_ratio_of(phase, t, spacing)
             total = total + steps * one
@@ -243,7 +261,7 @@ class Line:
         whole: ComplexArray = np.exp(np.multiply.outer(1j * t, loss[far])) @ tilted - self.excess[phase]
         if self.scale[phase] > 0:
             return whole
-        whole, weight, loss = whole - self.of.faded[phase], np.exp(log_weight[~far]), loss[~far]
+        whole, weight, loss = whole - self.faded[phase], np.exp(log_weight[~far]), loss[~far]
         x = self.c * loss.real - np.multiply.outer(t, loss.imag)
         half = (self.c * loss.imag + np.multiply.outer(t, loss.real)) / 2
         sine, cosine = np.sin(half), np.cos(half)
@@ -264,7 +282,7 @@ class Line:
             weight, loss = np.exp(log_weight[~far]), loss[~far]
             near = np.expm1(np.multiply.outer(1j * few, loss))
             rows = np.expm1(self.c * loss + np.multiply.outer(1j * many, loss)) * weight
-            every = every + (rows @ (1 + near).T + near @ weight - self.of.faded[phase])
+            every = every + (rows @ (1 + near).T + near @ weight - self.faded[phase])
         return every.ravel()[:count]
 
     def log_moduli(self, t: FloatArray) -> FloatArray:
@@ -307,6 +325,11 @@ class Line:
         plain = np.where(self.scale[:, None] > 0, 0.0, self.density)
         bound: FloatArray = 4 * EPS * ((self.tilted + plain) * argument).sum(axis=1) / self.mgf * self.amplification
         return bound
+
+
+def randomized_response_rounding(of: ComposedLoss) -> float:
+    """Bound on the relative error of the transform of all randomised responses, over |w|."""
+    return 4 * EPS * sum(epsilon * count for epsilon, count in of.randomized_responses)
 
 
 def increments(exponent: FloatArray, log_weight: FloatArray, unit: float) -> FloatArray:

@@ -28,6 +28,8 @@ from scipy.special import log_ndtr
 
 from deniable._check import FloatArray
 from deniable._floats import PRODUCT_EXPONENT, SQUARE_EXPONENT
+from deniable.accounting.loss import Window
+from deniable.accounting.steps.base import TooSlowError
 
 _STRIP = np.array([0.04, 0.1, 0.2, 0.32, 0.45, 0.6, 0.75, 0.97])  # heights, as fractions of the strip of analyticity
 _HIGHEST = 9.0  # for large σ the normal density, not r, sets the height worth having
@@ -36,13 +38,6 @@ _SLACK = 4.0  # asked beyond the digits: sums of several bounds, and the window'
 _AMPLIFIED = 2.5  # log of how much larger than on the real line weights may be
 _EASY = 4.0  # real parts up to which bounds in closed form serve
 _BLOCK = 1 << 16  # (phases, heights, cells) at a time
-
-
-Window = tuple[FloatArray, FloatArray]  # v and δ, one entry per phase
-
-
-class TooSlowError(Exception):
-    """The integral converges too slowly on this line; another line or engine must serve."""
 
 
 class Nodes(NamedTuple):

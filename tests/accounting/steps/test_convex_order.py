@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable.accounting.engines.convex_order import Atoms, above, below, first_group, merged
+from deniable.accounting.steps.convex_order import Atoms, above, below, first_group, merged
 
 
 def potential(point, mass, at):

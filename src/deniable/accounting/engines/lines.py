@@ -9,8 +9,8 @@ from typing import Literal
 
 from deniable.accounting.engines.inversion import Contour, Plan, Region
 from deniable.accounting.engines.rare_steps import jump_contour
-from deniable.accounting.loss import PrivacyLoss
-from deniable.accounting.transform.nodes import TooSlowError
+from deniable.accounting.steps.base import TooSlowError
+from deniable.accounting.transform.composed import PrivacyLoss
 
 Way = Region | Literal["jumps"]
 _CHEAP = 1 << 10  # nodes of lines that are laid without looking for cheaper ones
