@@ -15,10 +15,6 @@ from deniable.accounting.engines.few_steps import DirectTradeoff
 from deniable.accounting.engines.grid import GridTradeoff
 from deniable.accounting.engines.inverted import SKETCHED, InvertedTradeoff
 from deniable.accounting.engines.known_batches import known_batches
-from deniable.accounting.engines.likelihood import (
-    settled,
-    trivial_hockey_stick,
-)
 from deniable.accounting.engines.lines import Effort
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.curves import AnyDirection, Charged, Direction, Question, Side, Tradeoff
@@ -63,24 +59,15 @@ class ComposedTradeoff(Tradeoff):
         return float(self.inverted._hockey_stick_bracket(np.zeros(1), "add")[1][0])
 
     def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
-        return self._hockey_stick_bound(log_gamma, direction, side)[0]
-
-    def _hockey_stick_bound(
-        self, log_gamma: FloatArray, direction: Direction, side: Side
-    ) -> tuple[FloatArray, FloatArray]:
-        """The bound, and what it may be in an array of another length."""
         low, high = self.inverted._hockey_stick_bracket(log_gamma, direction)
         high = np.minimum(high, self._hockey_stick_at_most(log_gamma))
-        most = settled(low, high)
         wide = high - low > _WIDE_HOCKEY_STICK
         if wide.any() and self.direct is not None:
             _intersect(low, high, wide, *self.direct._hockey_stick_bracket(log_gamma[wide], direction))
             wide = high - low > _WIDE_HOCKEY_STICK
         if wide.any():
             self._otherwise(low, high, wide, "_hockey_stick", log_gamma, direction, side)
-        if side == "lower":
-            return low, low
-        return high, np.minimum(most, np.where(wide, settled(high, high), most))
+        return high if side == "upper" else low
 
     def _hockey_stick_at_most(self, log_gamma: FloatArray) -> FloatArray:
         """H_γ ≤ H_1 for γ ≥ 1, as H falls, and H_γ ≤ 1 − γ + γ·H_1 below, as H is convex and H_0 = 1."""
@@ -175,22 +162,6 @@ class ComposedTradeoff(Tradeoff):
         open_ = np.flatnonzero(self.inverted._hockey_stick_at_most(epsilon, "remove") > found)
         if open_.size:
             found[open_] = np.maximum(found[open_], self._hockey_sticks(epsilon[open_], "remove", side))
-        return found
-
-    def _delta_settled(self, epsilon: FloatArray, direction: AnyDirection, side: Side) -> FloatArray:
-        if side == "lower":
-            return self._delta(epsilon, direction, side)
-        found = trivial_hockey_stick(epsilon)[1] * (1 + 4 * EPS)
-        ways: tuple[Direction, ...] = ("add", "remove") if direction == "both" else (direction,)
-        for way in ways:
-            open_ = np.flatnonzero(self.inverted._hockey_stick_at_most(epsilon, way) > found)
-            if not open_.size:
-                continue
-            try:
-                bound = self._hockey_stick_bound(epsilon[open_], way, side)[1]
-            except (ArithmeticError, MemoryError, ValueError):  # as in every bound that leaves: the trivial one
-                bound = np.ones(open_.size)
-            found[open_] = np.maximum(found[open_], np.where(np.isnan(bound), 1.0, bound))
         return found
 
 

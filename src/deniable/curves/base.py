@@ -60,8 +60,10 @@ class Tradeoff(ABC):
     otherwise. ``side="upper"`` (the default) is never below the truth, ``side="lower"`` never above it.
 
     Subclasses give two primitives, ``_hockey_stick`` and ``_roc``, on one-dimensional arrays. Whoever needs a bound
-    calls ``_sticks`` and ``_rates``, which return the same made safe: no NaN, H_γ ≥ (1 − γ)₊, TPR ≥ FPR, at most 1, and
-    the trivial bound where the primitive fails.
+    calls ``_hockey_sticks`` and ``_rates``, which return the same made safe: no NaN, H_γ ≥ (1 − γ)₊, TPR ≥ FPR, at most
+    1, and the trivial bound where the primitive fails. A hockey stick must be the same double whatever else stands in
+    the array and whatever was asked before: sums over many terms go row by row, never through a product of matrices
+    whose shape depends on how much is asked. That is what the promise of :meth:`epsilon` rests on.
 
     Attributes
     ----------
@@ -399,14 +401,6 @@ class Tradeoff(ABC):
         found: FloatArray = np.max([self._hockey_sticks(epsilon, d, side) for d in directions(direction)], axis=0)
         return found
 
-    def _delta_settled(self, epsilon: FloatArray, direction: AnyDirection, side: Side) -> FloatArray:
-        """δ(ε), on the safe side of what ``_delta`` returns for the same ε in any other array.
-
-        Sums of products may differ in their last digits between arrays of different lengths. A subclass whose numbers
-        come from such sums adds what that may change, so that ``epsilon`` keeps its promise whoever asks again.
-        """
-        return self._delta(epsilon, direction, side)
-
     def _epsilon_bracket(self, delta: FloatArray, direction: AnyDirection, side: Side) -> tuple[FloatArray, FloatArray]:
         """Bracket δ(ε) for all ``delta`` at once: δ(low) > delta ≥ δ(high), or an infinite end where none exists."""
         try:
@@ -419,8 +413,8 @@ class Tradeoff(ABC):
         step = np.where(np.isfinite(step) & (step > 0), step, 1.0)
         low, high = near - step, near + step
         for _ in range(_MOST_ROUNDS):  # far ends are costly
-            too_low = (self._delta_settled(high, direction, side) > delta) & (high < farthest)
-            too_high = (self._delta_settled(low, direction, side) <= delta) & (low > -farthest)
+            too_low = (self._delta(high, direction, side) > delta) & (high < farthest)
+            too_high = (self._delta(low, direction, side) <= delta) & (low > -farthest)
             if not (too_low.any() or too_high.any()):
                 break
             step = 1.5 * step
@@ -428,13 +422,25 @@ class Tradeoff(ABC):
                 np.where(too_low, high, np.where(too_high, low - step, low)),
                 np.where(too_high, low, np.where(too_low, high + step, high)),
             )
-        unreachable = self._delta_settled(high, direction, side) > delta
-        always = self._delta_settled(low, direction, side) <= delta
+        unreachable = self._delta(high, direction, side) > delta
+        always = self._delta(low, direction, side) <= delta
         if not np.all(always | unreachable):
-            low, high = self._narrowed(delta, low, high, lambda epsilon: self._delta_settled(epsilon, direction, side))
+            low, high = self._narrowed(delta, low, high, lambda epsilon: self._delta(epsilon, direction, side))
         low = np.where(always | (delta >= 1), -np.inf, np.where(unreachable, high, low))
         high = np.where(always | (delta >= 1), -np.inf, np.where(unreachable, np.inf, high))
+        if side == "upper":
+            for k in np.flatnonzero(np.isfinite(high)):
+                high[k] = self._asked_alone(float(high[k]), float(delta[k]), direction)
         return low, high
+
+    def _asked_alone(self, epsilon: float, delta: float, direction: AnyDirection) -> float:
+        """``epsilon``, or a little more, at which δ(ε) ≤ δ also where that ε is all that is asked for."""
+        step = float(np.spacing(abs(epsilon)))
+        for _ in range(_MOST_ROUNDS):
+            if self._delta(np.array([epsilon]), direction, "upper")[0] <= delta:
+                return epsilon
+            epsilon, step = epsilon + step, 2 * step
+        return float("inf")
 
     def _epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
         """Where to look for ε first, and how far around; a bad guess costs time, no more."""

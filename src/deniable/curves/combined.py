@@ -11,7 +11,7 @@ from deniable._check import FloatArray, InputError, finite
 from deniable._floats import EPS
 from deniable.curves.answer import Charged, Question, supplier
 from deniable.curves.base import Tradeoff
-from deniable.curves.safe import OPPOSITE, AnyDirection, Direction, Side, directions
+from deniable.curves.safe import OPPOSITE, AnyDirection, Direction, Side
 
 _SIDES: tuple[Side, ...] = ("upper", "lower")
 
@@ -36,9 +36,6 @@ class _Inverse(Tradeoff):
 
     def _renyi(self, order: FloatArray, direction: Direction) -> FloatArray:
         return self.of._renyi(order, OPPOSITE[direction])
-
-    def _delta_settled(self, epsilon: FloatArray, direction: AnyDirection, side: Side) -> FloatArray:
-        return self.of._delta_settled(epsilon, direction if direction == "both" else OPPOSITE[direction], side)
 
     def _epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
         return self.of._epsilon_near(delta, direction if direction == "both" else OPPOSITE[direction])
@@ -129,15 +126,6 @@ class SmallestTradeoff(Tradeoff):
     def _renyi(self, order: FloatArray, direction: Direction) -> FloatArray:
         return np.asarray(np.min([part._renyi(order, direction) for part in self.parts], axis=0))
 
-    def _delta_settled(self, epsilon: FloatArray, direction: AnyDirection, side: Side) -> FloatArray:
-        if side == "lower":
-            return self._delta(epsilon, direction, side)
-        found = [
-            self._best([part._delta_settled(epsilon, way, side) for part in self.parts], side)
-            for way in directions(direction)
-        ]
-        return np.asarray(np.max(found, axis=0))
-
     def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
         named = tuple(("", part) for part in self.parts)
         above, below = (supplier(named, question, at, direction, side)[1] for side in _SIDES)
@@ -172,9 +160,6 @@ class BracketTradeoff(Tradeoff):
 
     def _renyi(self, order: FloatArray, direction: Direction) -> FloatArray:
         return self.above._renyi(order, direction)
-
-    def _delta_settled(self, epsilon: FloatArray, direction: AnyDirection, side: Side) -> FloatArray:
-        return self._on(side)._delta_settled(epsilon, direction, side)
 
     def _epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
         return self.above._epsilon_near(delta, direction)

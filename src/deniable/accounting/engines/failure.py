@@ -8,7 +8,7 @@ import numpy as np
 
 from deniable._check import FloatArray
 from deniable._floats import EPS
-from deniable.curves import AnyDirection, ApproximateTradeoff, Charged, Direction, Question, Side, Tradeoff
+from deniable.curves import ApproximateTradeoff, Charged, Direction, Question, Side, Tradeoff
 
 
 @dataclass(frozen=True)
@@ -29,10 +29,6 @@ class FailureTradeoff(Tradeoff):
 
     def _renyi(self, order: FloatArray, direction: Direction) -> FloatArray:
         return np.full(order.shape, np.inf)
-
-    def _delta_settled(self, epsilon: FloatArray, direction: AnyDirection, side: Side) -> FloatArray:
-        inner = self.of._delta_settled(epsilon, direction, side)
-        return self._outward(self.failure + (1 - self.failure) * inner, side)
 
     def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
         nudged = fpr / (1 - self.failure) * (1 + (4 if side == "upper" else -4) * EPS)

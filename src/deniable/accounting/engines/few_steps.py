@@ -241,7 +241,7 @@ class StepLaw:
         places = centre + np.multiply.outer(nodes, length / 2)
         values = self.density.at(np.broadcast_to(cell, places.shape), places)
         mass, error = self._sums[0][:, cell - self.first + 1] if upper else self._sums[1][:, cell - self.first]
-        mass = mass + grid.spacing * length / 2 * (weights @ values)
+        mass = mass + grid.spacing * length / 2 * np.cumsum(weights[:, None] * values, axis=0)[-1]
         error = error + grid.spacing * length * self.density.cell_errors[cell] + grid.blur * self.density.bounds[cell]
         end = self.above if upper else self.below
         mass, error = mass + end / 2, error + end / 2

@@ -122,10 +122,6 @@ class GaussianMixtureTradeoff(Tradeoff):
     def _largest_log_ratio(self, direction: Direction) -> float:
         return float("inf")
 
-    def _delta_settled(self, epsilon: FloatArray, direction: AnyDirection, side: Side) -> FloatArray:
-        found = self._delta(epsilon, direction, side)
-        return np.minimum(found * (1 + 256 * EPS), 1.0) if side == "upper" else found
-
     def _epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
         near, step = self._gaussian._epsilon_near(delta, direction)
         law = self.above

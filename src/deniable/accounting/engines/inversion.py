@@ -145,14 +145,14 @@ class Contour:
         return padded.reshape(-1, length, 5).transpose(1, 0, 2).reshape(length, -1)
 
     def _sums(self, threshold: FloatArray) -> FloatArray:
-        """Re Σ coefficients·e^{−itℓ} at every threshold."""
+        """Re Σ coefficients·e^{−itℓ} at every threshold: row by row, so that none depends on which others are asked."""
         sums = np.empty((threshold.size, 5))
         length, count = self._blocks.shape[0], self._blocks.shape[1] // 5
         rows = max(1, (1 << 17) // self._blocks.shape[1])
         for k in range(0, threshold.size, rows):
             turn = -2j * np.pi / self.period * threshold[k : k + rows]
             short, long = (np.exp(np.multiply.outer(turn, n)) for n in (np.arange(length), length * np.arange(count)))
-            inner = (short @ self._blocks).reshape(-1, count, 5)
+            inner = (short[:, None, :] @ self._blocks).reshape(-1, count, 5)
             sums[k : k + rows] = (long[:, None, :] @ inner)[:, 0].real
         return sums
 

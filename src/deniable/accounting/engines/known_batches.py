@@ -39,6 +39,7 @@ from deniable.curves import (
     gaussian_hockey_stick,
 )
 from deniable.curves.answer import supplier
+from deniable.curves.safe import no_information
 
 _LEVELS = 256  # values of V told apart; those in between are rounded up
 _MOST = 1 << 16  # numbers of participations of one phase
@@ -50,7 +51,6 @@ _BLOCK = 1 << 11  # thresholds at a time: 4 MB an array
 _BISECTIONS = 40  # of log γ for a false positive rate: only the width of the bound depends on how near it comes
 _LIKELIHOODS = (0.3, 1.5, 4.0, 8.0, 14.0, 24.0, 45.0, 90.0, 180.0, 350.0)  # of a step's outcome that counts as a one
 _ANY_LIKELIHOODS = (1.5, 6.0, 20.0)  # the same where one such outcome settles the matter
-_ANEW = 64 * EPS  # what elementary functions may change between arrays of different lengths, relatively
 _SIDES: tuple[Side, ...] = ("upper", "lower")
 _KNOWN = "an attacker who is told the batches"
 _NORMAL_ERROR = 64 * EPS  # relative error of Φ(x) over 1 + x²: see benchmarks/accounting/special_functions.py
@@ -143,10 +143,6 @@ class KnownBatchesTradeoff(Tradeoff):
     def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
         return Charged(self.method, "attackers who see one bit a step" if self.attacks else "trivial bound")
 
-    def _delta_settled(self, epsilon: FloatArray, direction: AnyDirection, side: Side) -> FloatArray:
-        found = self._delta(epsilon, direction, side)
-        return np.minimum(found * (1 + _ANEW), 1.0) if side == "upper" else found
-
     def _least_log_ratio(self, direction: Direction) -> float:
         return max((attack._least_log_ratio(direction) for attack in self.attacks), default=0.0)
 
@@ -183,13 +179,19 @@ class SharpTradeoff(Tradeoff):
         if side == "lower":
             alone = self.rest._hockey_sticks(log_gamma, direction, side)
             return _best([known, alone, *(self._seen(log_gamma, direction, *pair) for pair in self.seen)], known)
+        open_ = known > no_information(log_gamma, side)  # elsewhere the others need not be asked
+        if open_.any():
+            known[open_] = np.minimum(known[open_], self._apart(log_gamma[open_], direction))
+        return known
+
+    def _apart(self, log_gamma: FloatArray, direction: Direction) -> FloatArray:
+        """Upper bound from the other phases, where the sharp ones give the record away if they ever take it."""
+        if direction == "add" and self.took == 1:
+            return np.ones_like(log_gamma)
         never = math.log1p(-self.took) if self.took < 1 else -math.inf
-        if direction == "add":
-            moved = log_gamma - never - 8 * EPS * (np.abs(log_gamma) + abs(never))
-            left = (1 - self.took) * self.rest._hockey_sticks(moved, direction, side) if self.took < 1 else 0.0
-            return np.minimum(known, (self.took + left) * (1 + 8 * EPS))
-        moved = log_gamma + never - 8 * EPS * (np.abs(log_gamma) + abs(never))
-        return np.minimum(known, self.rest._hockey_sticks(moved, direction, side))
+        moved = log_gamma + (-never if direction == "add" else never) - 8 * EPS * (np.abs(log_gamma) + abs(never))
+        rest = self.rest._hockey_sticks(moved, direction, "upper")
+        return (self.took + (1 - self.took) * rest) * (1 + 8 * EPS) if direction == "add" else rest
 
     def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
         told = self.known_batches._charged(question, at, direction)
@@ -199,29 +201,6 @@ class SharpTradeoff(Tradeoff):
         apart = f"phases with next to no noise apart; the others: {rest.engine}"
         lower = f"phases with next to no noise apart; the others: {rest.lower_engine or rest.engine}"
         return Charged(told.engine if above == "told" else apart, told.lower_engine if below == "told" else lower)
-
-    def _delta_settled(self, epsilon: FloatArray, direction: AnyDirection, side: Side) -> FloatArray:
-        """The same bounds from what the parts may be in any array."""
-        if side == "lower":
-            return self._delta(epsilon, direction, side)
-        ways: tuple[Direction, ...] = ("add", "remove") if direction == "both" else (direction,)
-        told = {way: self.known_batches._delta_settled(epsilon, way, side) for way in ways}
-        found = np.maximum(-np.expm1(epsilon), 0.0)
-        for way in ways:
-            open_ = np.flatnonzero(told[way] > found)  # elsewhere the others need not be asked
-            if open_.size:
-                rest = self._rest_settled(epsilon[open_], way)
-                found[open_] = np.maximum(found[open_], np.minimum(told[way][open_], rest))
-        return np.minimum(found * (1 + _ANEW), 1.0)
-
-    def _rest_settled(self, epsilon: FloatArray, way: Direction) -> FloatArray:
-        """Bound from the other phases where the sharp ones give the record away if they ever take it."""
-        if way == "add" and self.took == 1:
-            return np.ones_like(epsilon)
-        never = math.log1p(-self.took) if self.took < 1 else -math.inf
-        moved = epsilon + (-never if way == "add" else never) - 8 * EPS * (np.abs(epsilon) + abs(never))
-        rest = self.rest._delta_settled(moved, way, "upper")
-        return (self.took + (1 - self.took) * rest if way == "add" else rest) * (1 + _ANEW)
 
     def _epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
         """The smaller of what an attacker has who is told the batches, and what the other phases leak."""

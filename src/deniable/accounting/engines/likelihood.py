@@ -9,7 +9,7 @@ import numpy as np
 
 from deniable._check import FloatArray
 from deniable._floats import EPS
-from deniable.curves import AnyDirection, Direction, Side, Tradeoff
+from deniable.curves import Direction, Side, Tradeoff
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,15 +107,6 @@ def hockey_stick_from(dual: FloatArray, error: FloatArray, threshold: FloatArray
         return dual - fall, error + 4 * EPS * (np.abs(dual) + np.abs(fall))
 
 
-def settled(low: FloatArray, high: FloatArray) -> FloatArray:
-    """Upper bound on what the same bound may be in an array of another length, where sums are ordered otherwise.
-
-    Charged errors contain 64 roundings of every term; the order of a sum moves it by far less than a sixteenth of that.
-    """
-    moved: FloatArray = np.minimum(high + (high - low) / 16 + 64 * EPS * high, 1.0)
-    return moved
-
-
 def trivial_hockey_stick(log_gamma: FloatArray) -> tuple[FloatArray, FloatArray]:
     """The bound H_γ ≥ max(1 − γ, 0) of every pair of laws, rounded down and rounded up."""
     least = np.maximum(-np.expm1(np.minimum(log_gamma, 0.0)), 0.0)
@@ -141,14 +132,6 @@ class LikelihoodRatioTradeoff(Tradeoff):
     def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
         low, high = self._roc_bracket(fpr, direction)
         return high if side == "upper" else low
-
-    def _delta_settled(self, epsilon: FloatArray, direction: AnyDirection, side: Side) -> FloatArray:
-        found = self._delta(epsilon, direction, side)
-        if side == "lower":
-            return found
-        ways: tuple[Direction, ...] = ("add", "remove") if direction == "both" else (direction,)
-        bounds = [settled(*self._hockey_stick_bracket(epsilon, way)) for way in ways]
-        return np.asarray(np.max([found, *bounds], axis=0))
 
     def _hockey_stick_bracket(self, log_gamma: FloatArray, direction: Direction) -> tuple[FloatArray, FloatArray]:
         threshold = log_gamma if direction == "add" else -log_gamma
