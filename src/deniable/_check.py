@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+Indices = NDArray[np.intp]
 P = ParamSpec("P")
 R = TypeVar("R")
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from deniable.noise.tabulation import releasing
-from deniable.noise.tabulation.queries import Cells, Moments, Products, Tree
-from deniable.noise.tabulation.records import Categories, Records, Scale
+from deniable.noise.tabulation.queries import CellCounts, Moments, Products, Tree
+from deniable.noise.tabulation.records import Categories, ColumnScale, Records
 
 ETA = 0.15
 PLAYED = 1500
@@ -23,7 +23,7 @@ def table(last, group):
     x = np.concatenate([RNG.normal(0, 0.3, 24), [5.0, 0.1, 0.1, 0.1, 0.1], [last[0]]])
     y = np.concatenate([np.zeros(29), [last[1]]])
     groups = Categories(("a", "b"), np.append(np.arange(29) % 2, group))
-    scales = {"x": Scale(-1.0, 1.0, True), "y": Scale(-1.0, 1.0, True)}
+    scales = {"x": ColumnScale(-1.0, 1.0, True), "y": ColumnScale(-1.0, 1.0, True)}
     return Records(30, {"x": x, "y": y}, scales, {"g": groups})
 
 
@@ -57,15 +57,15 @@ def attacked(queries, worlds, cheat=1.0):
 
 
 KINDS = {
-    "contingency": ([Cells(("g",))], (0, 0), (0, 0), (0, 1)),
-    "histogram": ([Cells((), "x", (-1.0, 0.0, 1.0))], (-1, 0), (1, 0), (0, 0)),
-    "survival": ([Cells((), "x", (-1.0, 0.0, 1.0), "y")], (-1, 0), (1, 1), (0, 0)),
+    "contingency": ([CellCounts(("g",))], (0, 0), (0, 0), (0, 1)),
+    "histogram": ([CellCounts((), "x", (-1.0, 0.0, 1.0))], (-1, 0), (1, 0), (0, 0)),
+    "survival": ([CellCounts((), "x", (-1.0, 0.0, 1.0), "y")], (-1, 0), (1, 1), (0, 0)),
     "mean": ([Moments((), "x")], (-1, 0), (1, 0), (0, 0)),
     "means by group": ([Moments(("g",), "x", True)], (-1, 0), (1, 0), (0, 1)),
     "an outlier against its range": ([Moments(("g",), "x")], (1e9, 0), (-1e9, 0), (0, 1)),
     "quantiles": ([Tree((), "x")], (-1, 0), (1, 0), (0, 0)),
     "products": ([Products(("g",), ("x", "y"))], (-1, 1), (1, 1), (0, 1)),
-    "three at once": ([Moments((), "x"), Tree((), "x"), Cells(("g",))], (-1, 0), (1, 0), (0, 1)),
+    "three at once": ([Moments((), "x"), Tree((), "x"), CellCounts(("g",))], (-1, 0), (1, 0), (0, 1)),
 }
 SLACK = 3.5 * math.sqrt(0.25 / (2 * PLAYED))
 

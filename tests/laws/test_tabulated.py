@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deniable.laws.norm_laplace import NormLaplaceLaw
-from deniable.laws.tabulated import Table
+from deniable.laws.tabulated import TabulatedBound
 from oracles.norm_laplace import tail
 
 
@@ -68,10 +68,10 @@ def test_any_maximum_of_functions_that_bend_no_more_than_stated(seed):
 
     rho = rng.uniform(3.0, 6.0, 1000)
     exact = truth(rho)
-    table = Table.of(truth, 1 / (6 * np.sqrt(3)), 10.0)
+    table = TabulatedBound.of(truth, 1 / (6 * np.sqrt(3)), 10.0)
     assert np.all(table(rho, "upper") >= exact)
     assert np.all(table(rho, "lower") <= exact)
     assert np.ptp(table(rho, "upper") - table(rho, "lower")) <= 1e-4
-    straight = Table.of(truth, 0.0, 10.0)
+    straight = TabulatedBound.of(truth, 0.0, 10.0)
     assert np.any(straight(rho, "upper") < exact)
     assert np.any(straight(rho, "lower") > exact)

@@ -14,8 +14,8 @@ from deniable import InputError
 from deniable.noise.tabulation import Statistic, parse, releasing
 from deniable.noise.tabulation.answers import Limits
 from deniable.noise.tabulation.distribution import _LEAVES, _least_squares
-from deniable.noise.tabulation.queries import DEPTH, Cells, Moments, Products, Tree
-from deniable.noise.tabulation.records import Categories, Records, Scale, group_sums
+from deniable.noise.tabulation.queries import DEPTH, CellCounts, Moments, Products, Tree
+from deniable.noise.tabulation.records import Categories, ColumnScale, Records, group_sums
 
 RNG = np.random.default_rng(1)
 N = 4000
@@ -126,7 +126,7 @@ def test_bad_questions_are_refused(asked, options, message):
 def single(values, group, fixed):
     """One record with these numbers, in one of three groups, or in the only one."""
     complete = fixed
-    scales = {name: Scale(-1.0, 1.0, complete) for name in values}
+    scales = {name: ColumnScale(-1.0, 1.0, complete) for name in values}
     labels = Categories(("a", "b", "c"), np.array([group]))
     return Records(1, {name: np.array([v]) for name, v in values.items()}, scales, {"g": labels})
 
@@ -154,9 +154,9 @@ def largest_distance(query, fixed):
 @pytest.mark.parametrize(
     ("make", "tight"),
     [
-        (lambda by: Cells(by, "x", (-1.0, 0.0, 0.5, 1.0)), 0.999),
-        (lambda by: Cells(by, "x", (-1.0, 1.0)), 0.7),  # a single interval: the record can only leave it
-        (lambda by: Cells(by, "x", (-0.5, 0.5), "y"), 0.999),
+        (lambda by: CellCounts(by, "x", (-1.0, 0.0, 0.5, 1.0)), 0.999),
+        (lambda by: CellCounts(by, "x", (-1.0, 1.0)), 0.7),  # a single interval: the record can only leave it
+        (lambda by: CellCounts(by, "x", (-0.5, 0.5), "y"), 0.999),
         (lambda by: Moments(by, "x"), 0.7),
         (lambda by: Moments(by, "x", True), 0.7),
         (lambda by: Tree(by, "x"), 0.94),
@@ -181,8 +181,8 @@ def test_moments_with_public_n_and_in_groups_are_charged_sharply():
 
 def test_a_lone_cell_is_public_only_if_it_holds_everybody():
     record = single({"x": 0.3}, 0, True)
-    assert Cells(()).sensitivity(record) == 0
-    assert Cells((), "x", (-0.5, 0.5)).sensitivity(record) > 1.4  # the record may lie outside of it
+    assert CellCounts(()).sensitivity(record) == 0
+    assert CellCounts((), "x", (-0.5, 0.5)).sensitivity(record) > 1.4  # the record may lie outside of it
 
 
 def test_sums_in_groups_are_exact():

@@ -25,8 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable._check import FloatArray
-from deniable.audit.intervals import IntArray
+from deniable._check import FloatArray, IntArray
 from deniable.audit.thresholds import candidate_ranks
 from deniable.curves import ApproximateTradeoff, GaussianTradeoff, Tradeoff
 

@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from deniable._check import FloatArray, InputError, choice, integer, refuse_sparse
 from deniable.audit.one_run import OneRunAudit, audit_one_run
 from deniable.audit.scoring import loss_of
-from deniable.audit.shadow import Task, model_signals
+from deniable.audit.shadow import LearningTask, model_signals
 
-Kind = Literal["mislabelled", "shuffled", "extreme"]
+CanaryKind = Literal["mislabelled", "shuffled", "extreme"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +37,7 @@ class Canaries:
     records: Any = field(repr=False)
     labels: NDArray[Any] = field(repr=False)
     included: NDArray[np.bool_] = field(repr=False)
-    kind: Kind
+    kind: CanaryKind
 
     def scores(self, model: Any) -> FloatArray:
         """Return one score a canary, larger for "in": minus the loss of ``model`` on it.
@@ -45,7 +45,7 @@ class Canaries:
         ``model`` is what was fitted on ``X`` and ``y``: an estimator, or a prediction function (probabilities or
         numbers).
         """
-        task: Task = "regression" if self.labels.dtype.kind == "f" else "classification"
+        task: LearningTask = "regression" if self.labels.dtype.kind == "f" else "classification"
         return -loss_of(model_signals(model, self.records, self.labels, task, np.unique(self.y)), task)
 
     def audit(
@@ -59,7 +59,7 @@ class Canaries:
         return audit_one_run(self.scores(model), self.included, guesses=guesses, confidence=confidence)
 
 
-def canaries(X: Any, y: ArrayLike, k: int = 200, kind: Kind = "mislabelled", *, rng: Any = None) -> Canaries:
+def canaries(X: Any, y: ArrayLike, k: int = 200, kind: CanaryKind = "mislabelled", *, rng: Any = None) -> Canaries:
     """Make ``k`` canaries from the data, and put each into the training set by a fair coin of its own.
 
     Train once on the returned ``X`` and ``y``, as you would have anyway, and let the attack guess the coins:

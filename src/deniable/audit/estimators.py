@@ -14,7 +14,7 @@ from deniable.audit.results import AttackScores
 from deniable.audit.scoring import METHODS, NEEDED, Method, Variance
 from deniable.audit.shadow import (
     BoolArray,
-    Task,
+    LearningTask,
     balanced_design,
     model_signals,
     split_signals,
@@ -38,7 +38,7 @@ def attack_estimator(
     variance: Variance = "shrunk",
     gamma: float = 2.0,
     n_targets: int = 1,
-    task: Literal["auto"] | Task = "auto",
+    task: Literal["auto"] | LearningTask = "auto",
     cache: str | Path | None = None,
     progress: bool | None = None,
 ) -> AttackScores:
@@ -130,7 +130,7 @@ def attack_model(
     estimator: Any = None,
     variance: Variance = "shrunk",
     gamma: float = 2.0,
-    task: Literal["auto"] | Task = "auto",
+    task: Literal["auto"] | LearningTask = "auto",
     cache: str | Path | None = None,
     progress: bool | None = None,
 ) -> AttackScores:
@@ -196,7 +196,7 @@ def _scored(
     shadows: BoolArray,
     targets: BoolArray,
     method: Literal["auto"] | Method,
-    task: Task,
+    task: LearningTask,
     variance: Variance,
     gamma: float,
     target: str,
@@ -223,13 +223,13 @@ def _scored(
     return AttackScores(scores[targets], scores[~targets], str(attack), target, details)
 
 
-def _design(n_shadows: int, labels: NDArray[Any], task: Task, rng: np.random.Generator) -> BoolArray:
+def _design(n_shadows: int, labels: NDArray[Any], task: LearningTask, rng: np.random.Generator) -> BoolArray:
     """Return the shadows' halves: each record in half of them, every class (of a single output) in each."""
     design = balanced_design(n_shadows, len(labels), rng)
     return with_every_class(design, labels) if task == "classification" and labels.ndim == 1 else design
 
 
-def _with_two_classes(labels: NDArray[Any], task: Task, rng: np.random.Generator) -> BoolArray:
+def _with_two_classes(labels: NDArray[Any], task: LearningTask, rng: np.random.Generator) -> BoolArray:
     """Toss a coin for each record, again if the members would have one class alone."""
     for _ in range(_TOSSES):
         member = rng.random(len(labels)) < 0.5
@@ -246,7 +246,7 @@ def _check_counts(n_shadows: int, n_targets: int, method: str) -> tuple[int, int
     return n_shadows, integer("n_targets", n_targets, at_least=1)
 
 
-def _check_labels(estimator: Any, X: Any, y: ArrayLike, task: str) -> tuple[NDArray[Any], Task]:
+def _check_labels(estimator: Any, X: Any, y: ArrayLike, task: str) -> tuple[NDArray[Any], LearningTask]:
     labels = np.asarray(y)
     labels = labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
     if labels.ndim not in (1, 2) or 0 in labels.shape or len(labels) != X.shape[0] or len(labels) < 4:
@@ -267,7 +267,7 @@ def _check_labels(estimator: Any, X: Any, y: ArrayLike, task: str) -> tuple[NDAr
             task = "regression" if labels.dtype.kind == "f" else "classification"
     if task == "classification" and any(len(np.unique(column)) < 2 for column in np.atleast_2d(labels.T)):
         raise InputError("y must hold at least two classes, got one; there is nothing to learn from it")
-    return labels, cast(Task, task)
+    return labels, cast(LearningTask, task)
 
 
 def _records(X: Any) -> Any:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from deniable._check import FloatArray, InputError, integer, number
+from deniable._check import FloatArray, InputError, IntArray, integer, number
 from deniable._optional import require
-from deniable.audit.intervals import IntArray, clopper_pearson
+from deniable.audit.intervals import clopper_pearson
 from deniable.audit.thresholds import best_threshold
 
 if TYPE_CHECKING:

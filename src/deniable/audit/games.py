@@ -16,19 +16,18 @@ from typing import Any, Literal
 import numpy as np
 from scipy.special import bdtr, ndtr
 
-from deniable._check import FloatArray, InputError, choice, integer, number
-from deniable.audit.intervals import IntArray
+from deniable._check import FloatArray, InputError, IntArray, choice, integer, number
 from deniable.audit.results import AttackScores
 
 Game = Literal["OIG", "OFM", "YIG", "YFM"]
-Attack = Literal["FMA", "IMA", "LR"]
+GameAttack = Literal["FMA", "IMA", "LR"]
 
 _CHUNK = 1 << 21
 
 
 def play_game(
     game: Game,
-    attack: Attack,
+    attack: GameAttack,
     *,
     noise_multiplier: float,
     sample_rate: float,
@@ -106,7 +105,7 @@ def _gradients(present: IntArray, steps: int, sigma: float, q: float, rng: np.ra
     return np.asarray(hits + sigma * rng.standard_normal((len(present), steps)))
 
 
-def _intermediate(attack: Attack, gradients: FloatArray, sigma: float, q: float, background: float) -> FloatArray:
+def _intermediate(attack: GameAttack, gradients: FloatArray, sigma: float, q: float, background: float) -> FloatArray:
     if attack == "IMA":
         models = np.cumsum(gradients, axis=1)
         votes = models > np.arange(1, models.shape[1] + 1) * (q / 2 + background)

@@ -20,17 +20,16 @@ from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import betaincinv, betaln, xlog1py, xlogy
 
-from deniable._check import FloatArray
+from deniable._check import FloatArray, IntArray
 from deniable._search import bisect
 from deniable._shown import shown
 from deniable._tails import beta_quantile, binomial_above
 from deniable.audit.families import Family, Tangent
 
 Sides = Literal["two-sided", "lower", "upper"]
-IntArray = NDArray[np.int64]
 
 _LEGENDRE = np.polynomial.legendre.leggauss(16)
 _TAIL = 1e-9  # share of the permitted error that is charged for the upper tail left out of an integral

@@ -25,7 +25,7 @@ from deniable.audit.verdict import Outcome, Verdict, describe
 from deniable.curves import GaussianTradeoff, Tradeoff
 from deniable.mechanisms import Mechanism
 
-Bound = Literal["steinke", "f-dp", "gaussian"]
+OneRunBound = Literal["steinke", "f-dp", "gaussian"]
 _PILOT = 5  # a fifth of the canaries chooses how many of the others are guessed
 _LEAST_PILOT = 10  # canaries in it; with fewer several numbers of guesses are tried
 # shares of the canaries that are guessed "in" (from the top) and "out" (from the bottom)
@@ -50,7 +50,7 @@ class OneRunAudit:
     confidence: float = field(default=0.95)
     pilot: int = 0
 
-    def epsilon(self, delta: float = 0.0, *, bound: Bound = "steinke") -> Interval:
+    def epsilon(self, delta: float = 0.0, *, bound: OneRunBound = "steinke") -> Interval:
         """Return the one-sided interval of ε at ``delta``.
 
         ``bound`` is "steinke" (Steinke, Nasr & Jagielski 2023, Theorem 5.2) or "f-dp" (Mahloujifar, Melis & Chaudhuri
@@ -215,7 +215,7 @@ def _with_pilot(
     seen, truth = (inside[part][np.argsort(scores[part], kind="stable")] for part in (pilot, tested))
     m, family = len(tested), Gaussian()
 
-    def promising(share: tuple[float, float], bound: Bound) -> float:
+    def promising(share: tuple[float, float], bound: OneRunBound) -> float:
         """Return what would be shown if the others were guessed as well as the pilot; at a smaller scale."""
         top, bottom = (int(part * len(seen)) for part in share)
         if top == 0:

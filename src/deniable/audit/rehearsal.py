@@ -10,7 +10,7 @@ import numpy as np
 from deniable._check import FloatArray
 from deniable.audit.resolution import half_gap, smoothed_log_odds, stabilised
 from deniable.audit.scoring import METHODS, Method, Variance, joint, score
-from deniable.audit.shadow import LARGEST_LOGIT, BoolArray, Task, split_signals
+from deniable.audit.shadow import LARGEST_LOGIT, BoolArray, LearningTask, split_signals
 
 Scale = Literal["log-odds", "arcsine", "residual"]
 REHEARSALS = 32  # shadow models that play the target, at most
@@ -37,13 +37,13 @@ class Scorer:
     ``half`` is the resolution of the models' probabilities (:func:`half_gap`), found on the shadows alone.
     """
 
-    task: Task
+    task: LearningTask
     variance: Variance
     gamma: float
     half: float
 
     @classmethod
-    def of(cls, shadows: FloatArray, task: Task, variance: Variance, gamma: float) -> Scorer:
+    def of(cls, shadows: FloatArray, task: LearningTask, variance: Variance, gamma: float) -> Scorer:
         """Learn the resolution of the models from the shadows' signals."""
         return cls(task, variance, gamma, half_gap(shadows) if task == "classification" else 0.0)
 
@@ -70,12 +70,12 @@ class Scorer:
         return stabilised(signal) if scale == "arcsine" else smoothed_log_odds(signal, self.half)
 
 
-def plain(method: Method, task: Task) -> Attack:
+def plain(method: Method, task: LearningTask) -> Attack:
     """Return a method on its usual scale."""
     return Attack(method, "residual" if task == "regression" else "log-odds")
 
 
-def candidates(signal: FloatArray, task: Task) -> list[Attack]:
+def candidates(signal: FloatArray, task: LearningTask) -> list[Attack]:
     """Return the attacks that a rehearsal compares: every method, and LiRA on the scale of votes."""
     found = [plain(method, task) for method in METHODS]
     if task == "classification" and np.abs(signal).max() <= LARGEST_LOGIT:

@@ -12,7 +12,7 @@ import numpy as np
 from deniable._check import FloatArray, InputError
 from deniable.audit.betting import loudest
 
-Score = Callable[[Sequence[Any]], FloatArray]
+ScoreFunction = Callable[[Sequence[Any]], FloatArray]
 
 _BINS = 16  # of a projection, equally full, in which the two worlds are counted
 _MOST_VALUES = 64  # different releases up to which each is counted on its own
@@ -23,7 +23,7 @@ class LearnedAttack:
     """A score learned from earlier releases, and what it looks at."""
 
     name: str
-    score: Score
+    score: ScoreFunction
 
 
 def learn_attack(member: Sequence[Any], nonmember: Sequence[Any], delta: FloatArray) -> LearnedAttack:
@@ -52,7 +52,7 @@ def _rows(releases: Sequence[Any]) -> FloatArray | None:
     return np.nan_to_num(rows, nan=-1e30, posinf=1e30, neginf=-1e30)  # what is not finite speaks, too
 
 
-def _learn_values(member: Sequence[Any], nonmember: Sequence[Any]) -> Score:
+def _learn_values(member: Sequence[Any], nonmember: Sequence[Any]) -> ScoreFunction:
     """Log ratio of how often each value was released in the two worlds; unseen ones say nothing."""
     inside, outside = (Counter(map(_key, side)) for side in (member, nonmember))
     if len(inside | outside) > _MOST_VALUES:
@@ -61,13 +61,13 @@ def _learn_values(member: Sequence[Any], nonmember: Sequence[Any]) -> Score:
     return lambda releases: np.array([ratio.get(_key(release), 0.0) for release in releases], dtype=np.float64)
 
 
-def _learn_direction(member: Sequence[Any], nonmember: Sequence[Any]) -> Score:
+def _learn_direction(member: Sequence[Any], nonmember: Sequence[Any]) -> ScoreFunction:
     """Fisher's linear discriminant."""
     direction = _discriminant(_certain(member), _certain(nonmember))
     return lambda releases: _certain(releases) @ direction
 
 
-def _learn_bins(member: Sequence[Any], nonmember: Sequence[Any]) -> Score:
+def _learn_bins(member: Sequence[Any], nonmember: Sequence[Any]) -> ScoreFunction:
     """Log ratio of the counts in bins of the discriminant: also finds what lies in a band."""
     direction = _discriminant(_certain(member), _certain(nonmember))
     inside, outside = _certain(member) @ direction, _certain(nonmember) @ direction
@@ -77,7 +77,7 @@ def _learn_bins(member: Sequence[Any], nonmember: Sequence[Any]) -> Score:
     return lambda releases: np.asarray(ratio[np.searchsorted(edges, _certain(releases) @ direction)])
 
 
-def _learn_spread(member: Sequence[Any], nonmember: Sequence[Any]) -> Score:
+def _learn_spread(member: Sequence[Any], nonmember: Sequence[Any]) -> ScoreFunction:
     """Log ratio of two Gaussians with a mean and a variance a coordinate: also finds noise that depends on the data."""
     (m1, s1), (m0, s0) = (_moments(_certain(side)) for side in (member, nonmember))
 
@@ -89,7 +89,7 @@ def _learn_spread(member: Sequence[Any], nonmember: Sequence[Any]) -> Score:
     return score
 
 
-_LEARNERS: tuple[tuple[str, Callable[[Sequence[Any], Sequence[Any]], Score]], ...] = (
+_LEARNERS: tuple[tuple[str, Callable[[Sequence[Any], Sequence[Any]], ScoreFunction]], ...] = (
     ("how often each value is released", _learn_values),
     ("bins of the linear discriminant", _learn_bins),
     ("two Gaussians", _learn_spread),

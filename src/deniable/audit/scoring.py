@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 
 from deniable._check import FloatArray, InputError, choice
-from deniable.audit.shadow import LARGEST_LOGIT, Task
+from deniable.audit.shadow import LARGEST_LOGIT, LearningTask
 
 Variance = Literal["shrunk", "fixed", "per-example"]
 Method = Literal["loss", "calibrated", "lira", "lira-offline", "rmia"]
@@ -24,12 +24,12 @@ _PRIOR_MODELS = 8  # what the pooled variance counts for, in models, where varia
 NEEDED: dict[str, int] = {"loss": 0, "calibrated": 1, "lira": 2, "lira-offline": 2, "rmia": 1}
 
 
-def loss_of(signal: FloatArray, task: Task) -> FloatArray:
+def loss_of(signal: FloatArray, task: LearningTask) -> FloatArray:
     """Return cross-entropy (classification) or squared error (regression)."""
     return np.logaddexp(0.0, -signal) if task == "classification" else signal**2
 
 
-def joint(signal: FloatArray, task: Task) -> FloatArray:
+def joint(signal: FloatArray, task: LearningTask) -> FloatArray:
     """Return one signal for several outputs (last axis but one): log-odds that all are right, or the norm."""
     if task == "regression":
         return np.asarray(np.sqrt(np.sum(signal**2, axis=-2)))
@@ -37,12 +37,12 @@ def joint(signal: FloatArray, task: Task) -> FloatArray:
     return np.asarray(np.clip(right - np.log(-np.expm1(right)), -LARGEST_LOGIT, LARGEST_LOGIT))
 
 
-def score_loss(target: FloatArray, task: Task) -> FloatArray:
+def score_loss(target: FloatArray, task: LearningTask) -> FloatArray:
     """Members have a small loss (Yeom et al. 2018)."""
     return -loss_of(target, task)
 
 
-def score_calibrated(target: FloatArray, outside: FloatArray, task: Task) -> FloatArray:
+def score_calibrated(target: FloatArray, outside: FloatArray, task: LearningTask) -> FloatArray:
     """Members have a smaller loss than models without them would give (Watson et al. 2022)."""
     return np.asarray(loss_of(outside, task).mean(axis=0) - loss_of(target, task))
 
@@ -52,7 +52,7 @@ def score_lira(target: FloatArray, inside: FloatArray, outside: FloatArray, vari
     return _log_normal(target, inside, variance) - _log_normal(target, outside, variance)
 
 
-def score_lira_offline(target: FloatArray, outside: FloatArray, variance: Variance, task: Task) -> FloatArray:
+def score_lira_offline(target: FloatArray, outside: FloatArray, variance: Variance, task: LearningTask) -> FloatArray:
     """Distance of the signal from what shadows without the record show, in standard deviations (ibid., §VI.A)."""
     centre, spread = outside.mean(axis=0), _spread(outside, variance)
     if task == "classification":
@@ -60,7 +60,9 @@ def score_lira_offline(target: FloatArray, outside: FloatArray, variance: Varian
     return np.asarray((np.abs(centre) - np.abs(target)) / spread)  # a member's residual is smaller
 
 
-def score_rmia(target: FloatArray, inside: FloatArray, outside: FloatArray, task: Task, gamma: float) -> FloatArray:
+def score_rmia(
+    target: FloatArray, inside: FloatArray, outside: FloatArray, task: LearningTask, gamma: float
+) -> FloatArray:
     """Share of other records that the target prefers ``gamma`` times less than this one, against the shadows' average.
 
     Zarifzadeh, Liu & Shokri 2024, with all attacked records as the population.
@@ -77,7 +79,7 @@ def score(
     target: FloatArray,
     inside: FloatArray,
     outside: FloatArray,
-    task: Task,
+    task: LearningTask,
     *,
     variance: Variance,
     gamma: float,

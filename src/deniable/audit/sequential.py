@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deniable._check import FloatArray, InputError, number, numbers
+from deniable._check import FloatArray, InputError, IntArray, number, numbers
 from deniable._search import bisect
 from deniable._shown import shown
 from deniable.audit.betting import GAMMAS, THRESHOLDS, Bets, choose, log_gain, reference_curves
-from deniable.audit.intervals import IntArray, Interval
+from deniable.audit.intervals import Interval
 from deniable.audit.promises import promised_curve
 from deniable.audit.scores import seeded_by
 from deniable.audit.verdict import Outcome, describe

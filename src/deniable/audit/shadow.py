@@ -14,7 +14,7 @@ from deniable._check import FloatArray, InputError
 from deniable._parallel import in_order
 from deniable._progress import track
 
-Task = Literal["classification", "regression"]
+LearningTask = Literal["classification", "regression"]
 BoolArray = NDArray[np.bool_]
 Predict = Callable[[Any], Any]
 
@@ -49,7 +49,7 @@ def train_models(
     estimator: Any,
     X: Any,
     y: NDArray[Any],
-    task: Task,
+    task: LearningTask,
     member: BoolArray,
     seeds: list[int],
     *,
@@ -121,7 +121,7 @@ def _one_model(
     estimator: Any,
     X: Any,
     y: NDArray[Any],
-    task: Task,
+    task: LearningTask,
     folder: Path | None,
     common: bytes,
     job: tuple[BoolArray, int],
@@ -143,14 +143,16 @@ def _one_model(
     return found
 
 
-def _fit_and_look(estimator: Any, X: Any, y: NDArray[Any], task: Task, rows: NDArray[np.intp], seed: int) -> FloatArray:
+def _fit_and_look(
+    estimator: Any, X: Any, y: NDArray[Any], task: LearningTask, rows: NDArray[np.intp], seed: int
+) -> FloatArray:
     part = X.iloc[rows] if hasattr(X, "iloc") else X[rows]
     if not hasattr(estimator, "fit"):  # a train function
         return model_signals(estimator(part, y[rows], seed), X, y, task, np.unique(y))
     return model_signals(_seeded(estimator, seed).fit(part, y[rows]), X, y, task, np.unique(y))
 
 
-def model_signals(model: Any, X: Any, y: NDArray[Any], task: Task, classes: NDArray[Any]) -> FloatArray:
+def model_signals(model: Any, X: Any, y: NDArray[Any], task: LearningTask, classes: NDArray[Any]) -> FloatArray:
     """Return the signals of a fitted estimator, or of a prediction function for ``classes``, on all records.
 
     With several outputs (``y`` with two axes) one row an output.
@@ -168,7 +170,7 @@ def model_signals(model: Any, X: Any, y: NDArray[Any], task: Task, classes: NDAr
     return _margin(model, X, y)
 
 
-def _several_outputs(model: Any, X: Any, y: NDArray[Any], task: Task) -> FloatArray:
+def _several_outputs(model: Any, X: Any, y: NDArray[Any], task: LearningTask) -> FloatArray:
     """Return the signals of a model with several outputs, shape (n_outputs, n_records)."""
     if task == "regression":
         predicted = np.asarray(_plain(getattr(model, "predict", model)(X)), dtype=np.float64)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from deniable._check import FloatArray, InputError
 from deniable.audit.scoring import joint
-from deniable.audit.shadow import BoolArray, Task
+from deniable.audit.shadow import BoolArray, LearningTask
 
 WITHOUT_SHADOWS = ("quantile", "label-only")
 
@@ -25,7 +25,7 @@ def score_without_shadows(
     X: Any,
     y: NDArray[Any],
     member: BoolArray,
-    task: Task,
+    task: LearningTask,
     signal: FloatArray,
     rng: np.random.Generator,
 ) -> tuple[FloatArray, BoolArray]:

@@ -21,8 +21,8 @@ from deniable._check import FloatArray, InputError, choice, number, numbers
 from deniable.audit.rehearsal import area_under_log_roc
 from deniable.audit.results import AttackScores
 
-Method = Literal["nearest", "density", "marginals"]
-METHODS: tuple[Method, ...] = ("nearest", "density", "marginals")
+SyntheticMethod = Literal["nearest", "density", "marginals"]
+METHODS: tuple[SyntheticMethod, ...] = ("nearest", "density", "marginals")
 
 _PILOT = 0.2  # share of the records on which the method is chosen
 _LEAST_PILOT = 20
@@ -36,7 +36,7 @@ def attack_synthetic(
     members: Any,
     nonmembers: Any,
     reference: Any = None,
-    method: Literal["auto"] | Method = "auto",
+    method: Literal["auto"] | SyntheticMethod = "auto",
     *,
     rng: Any = None,
 ) -> AttackScores:
@@ -92,7 +92,9 @@ def attack_synthetic(
     return AttackScores(found[0][kept[0]], found[1][kept[1]], name, "synthetic table", details)
 
 
-def synthetic_scores(synthetic: Any, records: Any, reference: Any = None, method: Method = "nearest") -> FloatArray:
+def synthetic_scores(
+    synthetic: Any, records: Any, reference: Any = None, method: SyntheticMethod = "nearest"
+) -> FloatArray:
     """Return one score a record, larger for "was used"; see :func:`attack_synthetic` for the methods."""
     choice("method", method, METHODS)
     if method == "marginals":

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import betaincinv, expit, logit
 
-from deniable._check import FloatArray
+from deniable._check import FloatArray, IntArray
 from deniable.audit.families import EpsilonDelta, Family, Shift
-from deniable.audit.intervals import IntArray, Ranking
+from deniable.audit.intervals import Ranking
 
 LOOKED_AT = 40  # thresholds compared, evenly spaced in logit(FPR)
 _NEAR = 8  # nonmembers at the top of the pilot that tell how the ROC goes on beyond them

@@ -15,7 +15,7 @@ from deniable._check import FloatArray, InputError
 from deniable._floats import EPS
 from deniable.bounds._common import check_delta, check_epsilon, check_prior, check_rate, plain, raised, together
 
-Pair = tuple[float | FloatArray, float | FloatArray]
+BoundPair = tuple[float | FloatArray, float | FloatArray]
 
 
 def advantage(epsilon: ArrayLike, *, delta: ArrayLike = 0.0, prior: ArrayLike = 0.5) -> float | FloatArray:
@@ -46,7 +46,7 @@ def positive_accuracy(
     delta: ArrayLike = 0.0,
     fpr: ArrayLike | None = None,
     recall: ArrayLike | None = None,
-) -> Pair:
+) -> BoundPair:
     """Return (lower, upper) bounds on P(in | attack says in), the precision of a membership attack.
 
     With ``delta=0`` and no rate stated they hold for every attack (Thudi et al., Theorem 1):
@@ -78,7 +78,7 @@ def negative_accuracy(
     delta: ArrayLike = 0.0,
     fpr: ArrayLike | None = None,
     recall: ArrayLike | None = None,
-) -> Pair:
+) -> BoundPair:
     """Return (lower, upper) bounds on P(out | attack says out), for an attack that says "out".
 
     With ``delta=0`` and no rate stated: 1/(1 + e^{±ε}·π/(1 − π)) (Thudi et al., Corollary 1). With δ > 0 state a
@@ -186,7 +186,9 @@ def _log_rate_ratios(
     return low, high
 
 
-def _posterior(prior: FloatArray, log_odds: FloatArray, low: FloatArray, high: FloatArray, size: FloatArray) -> Pair:
+def _posterior(
+    prior: FloatArray, log_odds: FloatArray, low: FloatArray, high: FloatArray, size: FloatArray
+) -> BoundPair:
     """P(accused world) from its prior odds and the log-likelihood ratios, rounded outwards.
 
     ``size`` is that of the terms whose rounding the ratios carry; where it is 0 and the ratio 1 the prior is exact.

@@ -11,7 +11,7 @@ from deniable._files import check_writable, to_json, write_atomically
 from deniable.cli._app import JsonFlag, app, examples
 from deniable.cli._report import MetaOption
 
-Kind = Literal["dpia", "cnil", "ico", "nist-800-226", "sacro", "model-card", "dp-registry"]
+AnnexKind = Literal["dpia", "cnil", "ico", "nist-800-226", "sacro", "model-card", "dp-registry"]
 
 
 @app.command(
@@ -22,7 +22,7 @@ Kind = Literal["dpia", "cnil", "ico", "nist-800-226", "sacro", "model-card", "dp
 )
 def annex(
     report: Annotated[Path, typer.Argument(help="A report as .json, written with --out or --report.")],
-    kind: Annotated[Kind, typer.Option(help="The document that it goes with.")],
+    kind: Annotated[AnnexKind, typer.Option(help="The document that it goes with.")],
     meta: MetaOption = None,
     out: Annotated[Path | None, typer.Option(help="Write it here: .md, or .json for dp-registry.")] = None,
     as_json: JsonFlag = False,

@@ -13,8 +13,8 @@ from deniable._files import to_json
 from deniable._shown import shown
 from deniable.cli._app import JsonFlag, app, examples
 
-Statistic = Literal["mean", "median", "sum", "min", "max", "std"]
-Noise = Literal["gaussian", "laplace", "none"]
+ExactStatistic = Literal["mean", "median", "sum", "min", "max", "std"]
+ExactNoise = Literal["gaussian", "laplace", "none"]
 
 
 @app.command(
@@ -25,8 +25,8 @@ Noise = Literal["gaussian", "laplace", "none"]
 )
 def exact(
     values: Annotated[list[float], typer.Argument(help="One number a person, 16 at most (after -- if negative).")],
-    statistic: Annotated[Statistic, typer.Option(help="What is computed on the training set.")] = "mean",
-    noise: Annotated[Noise, typer.Option(help="What is added to it.")] = "gaussian",
+    statistic: Annotated[ExactStatistic, typer.Option(help="What is computed on the training set.")] = "mean",
+    noise: Annotated[ExactNoise, typer.Option(help="What is added to it.")] = "gaussian",
     scale: Annotated[float, typer.Option(help="Standard deviation, or the scale b of the Laplace law.")] = 1.0,
     train: Annotated[int | None, typer.Option(help="Size of the training set (default: half).")] = None,
     as_json: JsonFlag = False,

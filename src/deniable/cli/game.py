@@ -10,8 +10,8 @@ from deniable._files import to_json
 from deniable._shown import shown
 from deniable.cli._app import FINE, MISSED, JsonFlag, SeedOption, app, examples
 
-Game = Literal["OIG", "OFM", "YIG", "YFM"]
-Attack = Literal["FMA", "IMA", "LR"]
+GameOption = Literal["OIG", "OFM", "YIG", "YFM"]
+AttackOption = Literal["FMA", "IMA", "LR"]
 
 
 @app.command(
@@ -25,10 +25,12 @@ def game(
     sample_rate: Annotated[float, typer.Option(help="Expected batch size / records.")],
     steps: Annotated[int, typer.Option(help="Number of steps.")],
     game: Annotated[
-        Game,
+        GameOption,
         typer.Option(help="Data picked by the attacker (O) or drawn (Y); all gradients (IG) or final model (FM)."),
     ] = "OIG",
-    attack: Annotated[Attack, typer.Option(help="Final model, majority of all models, or likelihood ratio.")] = "LR",
+    attack: Annotated[
+        AttackOption, typer.Option(help="Final model, majority of all models, or likelihood ratio.")
+    ] = "LR",
     dimension: Annotated[int, typer.Option(help="Dimension d of the data H_d^f.")] = 100_000,
     games: Annotated[int, typer.Option(help="Games on each side.")] = 10_000,
     confidence: Annotated[float, typer.Option(help="Probability with which the interval holds.")] = 0.99,

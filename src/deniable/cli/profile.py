@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Perturb = Literal["output", "objective"]
-Noise = Literal["laplace", "gaussian"]
+ProfileNoise = Literal["laplace", "gaussian"]
 
 
 @app.command(
@@ -50,7 +50,7 @@ def profile(
     perturb: Annotated[
         Perturb, typer.Option(help="What the noise is added to: the optimum (output) or the objective.")
     ] = "output",
-    noise: Annotated[Noise, typer.Option(help="Law of the noise; gaussian needs --delta.")] = "laplace",
+    noise: Annotated[ProfileNoise, typer.Option(help="Law of the noise; gaussian needs --delta.")] = "laplace",
     delta: Annotated[float | None, typer.Option(help="δ of Gaussian noise.")] = None,
     drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
     by: Annotated[str | None, typer.Option(help="Column by whose values exposure is summarised.")] = None,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from deniable.tables import Encoded, Table
 
 Model = Literal["logistic", "linear-svm", "naive-bayes"]
-Bound = Literal["centre", "swap", "auto"]
+ReleaseBound = Literal["centre", "swap", "auto"]
 STATISTICS = "Statistics"
 _ENCODING = (
     "the encoding of the columns and the classes are published with the model: ranges rounded outward to a coarse "
@@ -80,7 +80,7 @@ def release(
     regularization: Annotated[float, typer.Option("--C", help="Inverse regularisation of logistic and SVM.")] = 1.0,
     fraction: Annotated[float, typer.Option(help="Share of the records that trains.")] = 0.5,
     bound: Annotated[
-        Bound,
+        ReleaseBound,
         typer.Option(
             help="How the noise is bounded. centre: any model. swap: logistic only, less noise. auto: the one with the "
             "smaller expected error."

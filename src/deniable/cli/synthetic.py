@@ -40,7 +40,7 @@ def synthetic(
     if out is not None:
         check_writable("--out", out, suffixes=(".html", ".htm", ".json", ".md"))
     import deniable as dn
-    from deniable.audit.synthetic import Method
+    from deniable.audit.synthetic import SyntheticMethod
 
     released, *others = (_frame(path) for path in (table, members, nonmembers, reference) if path is not None)
     absent = [name for other in others for name in released.columns if name not in other]
@@ -48,7 +48,7 @@ def synthetic(
         raise InputError(f"every table must have the released table's columns; missing: {', '.join(sorted({*absent}))}")
     released, inside, outside, *known = _read_alike([released, *(other[released.columns] for other in others)])
     found = dn.attack_synthetic(
-        released, inside, outside, known[0] if known else None, method=cast(Method, method), rng=seed
+        released, inside, outside, known[0] if known else None, method=cast(SyntheticMethod, method), rng=seed
     )
     made = dn.assess(
         found.audit(confidence, command=command_line()),

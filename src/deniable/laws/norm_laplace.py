@@ -27,7 +27,7 @@ from deniable._check import FloatArray, integer, number
 from deniable._floats import EPS
 from deniable.curves import Direction, Side, Tradeoff
 from deniable.laws.loss_law import LossLaw, in_chunks
-from deniable.laws.tabulated import Table
+from deniable.laws.tabulated import TabulatedBound
 
 # the quadrature agrees with 25-digit integrals to better than this (tests: d up to 10⁴, ρ up to 10⁴)
 _RELATIVE = 2e-11
@@ -215,7 +215,7 @@ class Angles:
 
 
 @lru_cache(maxsize=64)
-def _table_of_rates(law: NormLaplaceLaw, fpr: float | None) -> Table:
+def _table_of_rates(law: NormLaplaceLaw, fpr: float | None) -> TabulatedBound:
     """The total variation, or the TPR at ``fpr``, as a function of ρ.
 
     With p ∝ e^{−r} in d ≥ 2 dimensions ∂²p = p·(cos²θ − sin²θ/r), where E cos²θ = 1/d, E sin²θ = 1 − 1/d and, r being
@@ -227,7 +227,7 @@ def _table_of_rates(law: NormLaplaceLaw, fpr: float | None) -> Table:
             return law.advantage(rho, side)
         return in_chunks(lambda r: law.tpr(r, fpr, side), rho)
 
-    return Table.of(values, 1 / law.dimension, law.largest)
+    return TabulatedBound.of(values, 1 / law.dimension, law.largest)
 
 
 _LARGEST_DIMENSION = 10_000  # as far as the quadrature was tested

@@ -8,8 +8,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import ndtri
 
-from deniable._check import FloatArray
-from deniable.laws.rounded_gaussian import IntArray
+from deniable._check import FloatArray, IntArray
 
 _SMALLEST, _LARGEST = -20, 40  # 2⁻²⁰ … 2⁴⁰; what lies outside counts in the outermost cells
 _OCTAVES = _LARGEST - _SMALLEST

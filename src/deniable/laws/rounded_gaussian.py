@@ -36,9 +36,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable._check import InputError, integer, numbers
+from deniable._check import InputError, IntArray, integer, numbers
 
-IntArray = NDArray[np.int64]
 WordArray = NDArray[np.uint64]
 
 LARGEST_SCALE = 2.0**40  # |noise| would need 2²² standard deviations to leave int64

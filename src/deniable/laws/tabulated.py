@@ -35,7 +35,7 @@ class NodeValues(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class TabulatedBound:
     """Bounds of a non-decreasing T(ρ) in [0, 1], from ``values`` at nodes that are computed when first needed.
 
     ``bend`` is c of the module's text; ``largest`` the ρ beyond which ``values`` is not asked.
@@ -47,7 +47,7 @@ class Table:
     _known: dict[tuple[int, Side], FloatArray]
 
     @classmethod
-    def of(cls, values: NodeValues, bend: float, largest: float) -> Table:
+    def of(cls, values: NodeValues, bend: float, largest: float) -> TabulatedBound:
         """An empty table."""
         return cls(values, bend, largest, {})
 

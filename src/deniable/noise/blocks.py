@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from deniable._check import FloatArray
-from deniable.noise.evidence import Indices
+from deniable._check import FloatArray, Indices
 
 _ROWS = 1 << 15
 

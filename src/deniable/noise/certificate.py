@@ -17,7 +17,7 @@ from deniable._optional import require
 from deniable._shown import shown
 from deniable.curves import Tradeoff
 
-Kind = Literal["exact", "sampled", "estimate", "published"]
+CertificateKind = Literal["exact", "sampled", "estimate", "published"]
 
 GAME = (
     "the data set and the algorithm are known to the attacker; the training set is a uniform random subset of the "
@@ -76,7 +76,7 @@ class Certificate:
 
     eta: float
     target: float
-    kind: Kind
+    kind: CertificateKind
     confidence: float
     tradeoff: Tradeoff = field(repr=False)
     coupling: str
@@ -190,7 +190,7 @@ class Alternative:
     """
 
     bound: str
-    kind: Kind
+    kind: CertificateKind
     noise: float
     sampling: float | None
     error: float | None

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from deniable.noise.evidence import NoGuaranteeError
 from deniable.noise.mixture import MOST_DIMENSIONS, MixtureEvidence, hoeffding_slack, runs_for
-from deniable.noise.plans import Coordinates, Enumeration, Game, NoisePlan, Shaper, nothing_varies
+from deniable.noise.plans import Coordinates, CouplingGame, Enumeration, NoisePlan, Shaper, nothing_varies
 from deniable.noise.resampling import Algorithm, Outputs, Population, Runner
 
 FEWEST_RUNS = 4096
@@ -24,7 +24,7 @@ _LARGEST_SHARE = 0.9  # of η; beyond, no noise could certify the rest
 
 
 def plan_by_direct(
-    algorithm: Algorithm, runner: Runner, game: Game, shaper: Shaper, runs: int | None, seconds: float
+    algorithm: Algorithm, runner: Runner, game: CouplingGame, shaper: Shaper, runs: int | None, seconds: float
 ) -> NoisePlan:
     """Independent random training sets, each record's two mixtures compared directly (:mod:`deniable.noise.mixture`).
 
@@ -80,7 +80,7 @@ def plan_by_direct(
     ).with_outputs(values)
 
 
-def plan_by_all_sets(every: Enumeration, game: Game, shaper: Shaper) -> NoisePlan | None:
+def plan_by_all_sets(every: Enumeration, game: CouplingGame, shaper: Shaper) -> NoisePlan | None:
     """All training sets of a small data set; None if the algorithm is random or has more than one output."""
     if every.found is None:
         return None
@@ -115,13 +115,13 @@ def plan_by_all_sets(every: Enumeration, game: Game, shaper: Shaper) -> NoisePla
     ).with_outputs(values)
 
 
-def direct_share(game: Game, runs: int | None) -> float:
+def direct_share(game: CouplingGame, runs: int | None) -> float:
     """Share of η that the number of runs costs if time does not limit it: decides beforehand what is worth trying."""
     number = _number_of_runs(game, runs, 0.0, 1.0)[0]
     return hoeffding_slack(1 - game.confidence, number) / game.eta
 
 
-def _number_of_runs(game: Game, runs: int | None, each: float, seconds: float) -> tuple[int, str]:
+def _number_of_runs(game: CouplingGame, runs: int | None, each: float, seconds: float) -> tuple[int, str]:
     """The number of certifying runs and what decided it; nothing here knows their outputs."""
     if runs is not None:
         return runs, "as asked for"

@@ -18,12 +18,10 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable._check import FloatArray, InputError
+from deniable._check import FloatArray, Indices, InputError
 from deniable._search import bisect
 from deniable._tails import beta_quantile
 from deniable.noise.laws import NoiseLaw
-
-Indices = NDArray[np.intp]
 
 _AT_FIRST = 8  # records that are looked at before all of them
 _BETS = np.linspace(0.02, 0.98, 49)  # as shares of the largest bet that keeps the capital positive

@@ -15,8 +15,7 @@ from scipy.fft import irfft, next_fast_len, rfft
 from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist
 
-from deniable._check import FloatArray
-from deniable.noise.evidence import Indices
+from deniable._check import FloatArray, Indices
 from deniable.noise.laws import NoiseLaw
 
 Bits = NDArray[np.uint8]

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from deniable._check import FloatArray
+from deniable._check import FloatArray, Indices
 from deniable.noise.blocks import column_sums
-from deniable.noise.evidence import ExactRows, Indices
+from deniable.noise.evidence import ExactRows
 from deniable.noise.laws import NoiseLaw
 from deniable.noise.resampling import Population
 

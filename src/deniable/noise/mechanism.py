@@ -10,12 +10,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deniable._check import FloatArray, InputError, choice, integer, number
+from deniable._check import FloatArray, Indices, InputError, choice, integer, number
 from deniable.curves import Assumptions, EnvelopeTradeoff, Tradeoff
 from deniable.noise.certificate import GAME, PRIVATE_GAME, Alternative, Certificate, Release, ReleaseWarning
-from deniable.noise.evidence import Indices, ReleaseError
-from deniable.noise.methods import BOUNDS, Settled, Task, choose, settle
-from deniable.noise.plans import ROUNDING, Enumeration, Game, Shaper
+from deniable.noise.evidence import ReleaseError
+from deniable.noise.methods import BOUNDS, ReleaseTask, Settled, choose, settle
+from deniable.noise.plans import ROUNDING, CouplingGame, Enumeration, Shaper
 from deniable.noise.resampling import Algorithm, Population, Runner, cache_label, evaluate
 
 _LOG_GAMMAS = np.concatenate([np.linspace(0.0, 1.0, 11), np.geomspace(1.2, 24.0, 22)])
@@ -141,9 +141,9 @@ def release(
         if cache_dir is None
         else cache_label(algorithm, population, bound, noise, covariance, resamples, swap_records)
     )
-    task = Task(
+    task = ReleaseTask(
         algorithm,
-        Game(population, _valid_eta(eta, population), "", certain),
+        CouplingGame(population, _valid_eta(eta, population), "", certain),
         Shaper(noise, covariance),
         _runner(rng, n_jobs, progress, cache_dir, label),
         Enumeration(algorithm, population),
@@ -184,7 +184,7 @@ def _runner(
 def _carry_out(
     found: Settled,
     alternatives: tuple[Alternative, ...],
-    task: Task,
+    task: ReleaseTask,
     insecure_testing_rng: np.random.Generator | None,
 ) -> Release:
     """Draw the training part, run, add noise: the only place where the released value is touched.

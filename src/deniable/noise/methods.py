@@ -21,7 +21,7 @@ from deniable.noise.evidence import ExactRows, NoGuaranteeError, ReleaseError
 from deniable.noise.kinds import BoundedStatistic, ExactSwap, ResampledSwap
 from deniable.noise.laws import NoiseLaw
 from deniable.noise.mixture import MOST_DIMENSIONS
-from deniable.noise.plans import ROUNDING, Game, NoisePlan, Shaper
+from deniable.noise.plans import ROUNDING, CouplingGame, NoisePlan, Shaper
 from deniable.noise.private import plain_privacy_is_better, plan_by_privacy
 from deniable.noise.published import plan_as_published
 from deniable.noise.resampling import Algorithm, Runner
@@ -35,11 +35,11 @@ _WORTH_RUNNING = 0.5  # largest share of η that the number of runs may cost the
 
 
 @dataclass(frozen=True)
-class Task:
+class ReleaseTask:
     """What is asked for, checked."""
 
     algorithm: Algorithm
-    game: Game
+    game: CouplingGame
     shaper: Shaper
     runner: Runner
     every: plans.Enumeration  # shared by the copies of a task for other bounds
@@ -68,7 +68,7 @@ class Settled:
     """A plan with the scale of its noise; ``law`` is None if nothing varies."""
 
     bound: str
-    game: Game
+    game: CouplingGame
     plan: NoisePlan
     law: NoiseLaw | None
     eta: float
@@ -80,7 +80,7 @@ class Settled:
         return self.plan.coordinates.expand(np.asarray(spread), 0.0)
 
 
-def settle(task: Task, bound: str) -> Settled:
+def settle(task: ReleaseTask, bound: str) -> Settled:
     """Plan by one way and find the least scale of noise that it proves."""
     game = replace(task.game, bound=bound)
     if bound == "published":
@@ -101,7 +101,7 @@ def settle(task: Task, bound: str) -> Settled:
     return Settled(bound, game, plan, law, reached)
 
 
-def choose(task: Task) -> tuple[Settled, tuple[Alternative, ...]]:
+def choose(task: ReleaseTask) -> tuple[Settled, tuple[Alternative, ...]]:
     """Return the way with the least expected error, and the table of those compared.
 
     Plain differential privacy trains on all records and hides whether a record was *replaced*; its guarantee holds for
@@ -136,7 +136,7 @@ def choose(task: Task) -> tuple[Settled, tuple[Alternative, ...]]:
     return best, tuple(_row(one, one is best) for one in settled)
 
 
-def _attempt(task: Task, way: str, required: bool) -> list[Settled]:
+def _attempt(task: ReleaseTask, way: str, required: bool) -> list[Settled]:
     """The way's result, nothing if it cannot serve; "direct" hands over to "centre" where it cannot."""
     try:
         return [settle(task, way)]
@@ -155,7 +155,7 @@ def _enough(found: Settled) -> bool:
     return found.law is None or _relative(found) <= _NEGLIGIBLE
 
 
-def _centre_cannot_win(found: Settled, task: Task) -> bool:
+def _centre_cannot_win(found: Settled, task: ReleaseTask) -> bool:
     """Whether all that is left is "centre", which needs more noise and 512 runs of the algorithm to say so.
 
     If halves are normal: |a − b| is 2√(2/π) times the spread on average, its E TV about that over s√(2π), and 2η is
@@ -196,7 +196,7 @@ def _rms(values: FloatArray) -> float:
     return float(np.sqrt(np.mean(np.square(values)))) if values.size else 0.0
 
 
-def _by_centre(task: Task) -> NoisePlan:
+def _by_centre(task: ReleaseTask) -> NoisePlan:
     if task.known_std is not None:
         return plans.plan_from_bound(task.game, task.shaper, task.known_std)
     found = plans.plan_by_enumeration(task.every, task.game, task.shaper) if task.small else None
@@ -205,14 +205,14 @@ def _by_centre(task: Task) -> NoisePlan:
     return plans.plan_by_pairs(task.algorithm, task.runner, task.game, task.shaper, task.resamples)
 
 
-def _by_direct(task: Task) -> NoisePlan:
+def _by_direct(task: ReleaseTask) -> NoisePlan:
     found = plan_by_all_sets(task.every, task.game, task.shaper) if task.small else None
     if found is not None:
         return found
     return plan_by_direct(task.algorithm, task.runner, task.game, task.shaper, task.n_resamples, task.max_seconds)
 
 
-def _by_swap(task: Task) -> NoisePlan:
+def _by_swap(task: ReleaseTask) -> NoisePlan:
     if task.known_std is not None:
         return plans.plan_from_bound(task.game, task.shaper, task.known_std)  # which says that it needs "centre"
     if isinstance(task.algorithm, ExactSwap):
@@ -237,7 +237,7 @@ def _by_swap(task: Task) -> NoisePlan:
     return plans.plan_by_swaps(task.algorithm, task.runner, task.game, task.shaper, task.resamples, task.swap_records)
 
 
-def _by_privacy(task: Task) -> NoisePlan:
+def _by_privacy(task: ReleaseTask) -> NoisePlan:
     if not isinstance(task.algorithm, BoundedStatistic):
         raise InputError(
             "bound='dp' needs a statistic with public bounds, such as Mean(bounds=(0, 100)) or Histogram(edges), "
@@ -246,11 +246,11 @@ def _by_privacy(task: Task) -> NoisePlan:
     return plan_by_privacy(task.algorithm, task.game, task.shaper)
 
 
-def _as_published(task: Task) -> NoisePlan:
+def _as_published(task: ReleaseTask) -> NoisePlan:
     return plan_as_published(task.algorithm, task.runner, task.game, task.resamples, task.moment, task.reproduce)
 
 
-_WAYS: dict[str, Callable[[Task], NoisePlan]] = {
+_WAYS: dict[str, Callable[[ReleaseTask], NoisePlan]] = {
     "centre": _by_centre,
     "direct": _by_direct,
     "swap": _by_swap,

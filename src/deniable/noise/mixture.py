@@ -29,10 +29,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from deniable._check import FloatArray
+from deniable._check import FloatArray, Indices
 from deniable._search import bisect
 from deniable.curves import GaussianTradeoff
-from deniable.noise.evidence import Indices, ReleaseError, ResampledEvidence
+from deniable.noise.evidence import ReleaseError, ResampledEvidence
 from deniable.noise.integration import IntegralBound, integrals
 from deniable.noise.laws import NoiseLaw
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from deniable._check import FloatArray
+from deniable._check import FloatArray, Indices
 from deniable._floats import EPS
-from deniable.noise.evidence import Indices, ReleaseError
+from deniable.noise.evidence import ReleaseError
 
 TOLERANCE = 1e-8  # τ: every fit has ‖∇F‖_{H⁻¹} ≤ τ(1 + ‖θ‖_H), rounding included
 _CLOSE = 0.01  # … and q below this, so that the Hessian at the minimum is the one at the fit within 1 %

@@ -17,10 +17,10 @@ from hashlib import sha256
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deniable._check import FloatArray, InputError, numbers
+from deniable._check import FloatArray, Indices, InputError, numbers
 from deniable.noise.blocks import column_sums, columns_of
-from deniable.noise.certificate import Kind
-from deniable.noise.evidence import ExactRows, Indices, ReleaseError, ResampledEvidence, SampledRows, needed_resamples
+from deniable.noise.certificate import CertificateKind
+from deniable.noise.evidence import ExactRows, ReleaseError, ResampledEvidence, SampledRows, needed_resamples
 from deniable.noise.kinds import ExactSwap, ResampledSwap
 from deniable.noise.laws import GaussianNoise, NoiseLaw, NormLaplaceNoise
 from deniable.noise.resampling import Algorithm, Outputs, Population, Runner, evaluate, every_output
@@ -33,7 +33,7 @@ _PARTNERS = 4  # random partners of each record in each resample: averages out m
 
 
 @dataclass(frozen=True)
-class Game:
+class CouplingGame:
     """What is to be shown, and how the coupling turns it into a bound on E H_γ(N_a‖N_b).
 
     centre: given x* in one of an opposite pair, H_γ(P_in‖P_out) ≤ E H_γ(N_a‖N_b)/(2·min(π, 1−π)) by symmetry.
@@ -164,7 +164,7 @@ class NoisePlan:
     coordinates: Coordinates
     law: NoiseLaw | None  # None: nothing varies
     evidence: ResampledEvidence
-    kind: Kind
+    kind: CertificateKind
     coupling: str
     resamples: int = 0
     runs: int = 0
@@ -182,7 +182,7 @@ class NoisePlan:
         )
 
 
-def plan_from_bound(game: Game, shaper: Shaper, known_std: ArrayLike) -> NoisePlan:
+def plan_from_bound(game: CouplingGame, shaper: Shaper, known_std: ArrayLike) -> NoisePlan:
     """Standard deviations σ proven by the caller: E‖a − b‖ ≤ 2·√(Σσᵢ²/wᵢ) for any two coupled outputs."""
     std = numbers("known_std", known_std, above=0.0, below=np.inf)
     if game.bound == "swap":
@@ -206,7 +206,7 @@ def plan_from_bound(game: Game, shaper: Shaper, known_std: ArrayLike) -> NoisePl
     )
 
 
-def plan_from_closed_form(algorithm: ExactSwap, game: Game, shaper: Shaper) -> NoisePlan:
+def plan_from_closed_form(algorithm: ExactSwap, game: CouplingGame, shaper: Shaper) -> NoisePlan:
     """Swap distances in closed form: nothing is run but the release itself."""
     whole = evaluate(algorithm, game.population, None, "on the whole data set")
     coordinates = Coordinates.of(algorithm.signature(game.population.data), whole.shape)
@@ -254,7 +254,7 @@ class Enumeration:
         return sets, values, Coordinates.of(values, outputs.shape[1:])
 
 
-def plan_by_enumeration(every: Enumeration, game: Game, shaper: Shaper) -> NoisePlan | None:
+def plan_by_enumeration(every: Enumeration, game: CouplingGame, shaper: Shaper) -> NoisePlan | None:
     """All training sets of a small data set, each run twice; None if the algorithm is random."""
     if every.found is None:
         return None
@@ -282,7 +282,9 @@ def plan_by_enumeration(every: Enumeration, game: Game, shaper: Shaper) -> Noise
     ).with_outputs(values)
 
 
-def plan_by_pairs(algorithm: Algorithm, runner: Runner, game: Game, shaper: Shaper, resamples: int) -> NoisePlan:
+def plan_by_pairs(
+    algorithm: Algorithm, runner: Runner, game: CouplingGame, shaper: Shaper, resamples: int
+) -> NoisePlan:
     """Opposite training sets at random: any algorithm, all records."""
     chosen = _split(resamples, game, records=1)
     outputs = runner.map(Outputs(algorithm, game.population, game.population.opposite_pair), resamples)
@@ -305,7 +307,7 @@ def plan_by_pairs(algorithm: Algorithm, runner: Runner, game: Game, shaper: Shap
 
 
 def plan_by_known_swaps(
-    algorithm: ResampledSwap, runner: Runner, game: Game, shaper: Shaper, resamples: int
+    algorithm: ResampledSwap, runner: Runner, game: CouplingGame, shaper: Shaper, resamples: int
 ) -> NoisePlan:
     """Swap distances of every record around random training sets, from the algorithm's closed form."""
     population = game.population
@@ -331,7 +333,7 @@ def plan_by_known_swaps(
 
 
 def plan_by_swaps(
-    algorithm: Algorithm, runner: Runner, game: Game, shaper: Shaper, resamples: int, n_watched: int
+    algorithm: Algorithm, runner: Runner, game: CouplingGame, shaper: Shaper, resamples: int, n_watched: int
 ) -> NoisePlan:
     """Swaps of a few records around random training sets: says nothing about the other records."""
     population = game.population
@@ -392,7 +394,7 @@ class _KnownSwaps:
         return self.algorithm.swap_distances(self.population, inside, self.law, self.coordinates, self.partners, rng)
 
 
-def _split(resamples: int, game: Game, records: int) -> int:
+def _split(resamples: int, game: CouplingGame, records: int) -> int:
     """Return how many resamples shape the noise, after checking that the others can certify the target at all."""
     chosen = max(4, round(_SELECTION * resamples))
     needed = needed_resamples(game.level, 1 - game.confidence, records)

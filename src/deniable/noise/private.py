@@ -15,12 +15,12 @@ import numpy as np
 from deniable._check import InputError
 from deniable.noise.evidence import ExactRows
 from deniable.noise.kinds import BoundedStatistic
-from deniable.noise.plans import Coordinates, Game, NoisePlan, Shaper
+from deniable.noise.plans import Coordinates, CouplingGame, NoisePlan, Shaper
 
 _TYPICAL = 1 / 6  # standard deviation of a column over the width of its public range, guessed: ±3 standard deviations
 
 
-def plan_by_privacy(algorithm: Any, game: Game, shaper: Shaper) -> NoisePlan:
+def plan_by_privacy(algorithm: Any, game: CouplingGame, shaper: Shaper) -> NoisePlan:
     """All records, noise for the replacement of one."""
     n = game.population.n_records
     known = algorithm.sensitivity(game.population.data, n)
@@ -48,7 +48,7 @@ def plan_by_privacy(algorithm: Any, game: Game, shaper: Shaper) -> NoisePlan:
     )
 
 
-def plain_privacy_is_better(algorithm: BoundedStatistic, game: Game, shaper: Shaper) -> bool:
+def plain_privacy_is_better(algorithm: BoundedStatistic, game: CouplingGame, shaper: Shaper) -> bool:
     """Decide for plain privacy by public numbers alone: its noise against what training on a part is expected to cost.
 
     That cost is guessed from the public ranges, a sixth of which stands for the standard deviation of a column. Data

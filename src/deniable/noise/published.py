@@ -6,12 +6,12 @@ import numpy as np
 
 from deniable.noise.evidence import SampledRows
 from deniable.noise.laws import PublishedNoise
-from deniable.noise.plans import Coordinates, Game, NoisePlan, nothing_varies
+from deniable.noise.plans import Coordinates, CouplingGame, NoisePlan, nothing_varies
 from deniable.noise.resampling import Algorithm, Outputs, Runner
 
 
 def plan_as_published(
-    algorithm: Algorithm, runner: Runner, game: Game, resamples: int, moment: float, reproduce: bool
+    algorithm: Algorithm, runner: Runner, game: CouplingGame, resamples: int, moment: float, reproduce: bool
 ) -> NoisePlan:
     """Izzo Corollary 10 as printed, at scale 1, with σᵢ = (E|θᵢ − Eθᵢ|^M)^{1/M} over training sets.
 

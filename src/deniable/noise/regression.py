@@ -22,8 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from deniable._check import FloatArray, InputError, number
-from deniable.noise.evidence import Indices
+from deniable._check import FloatArray, Indices, InputError, number
 from deniable.noise.kinds import ResampledSwap
 from deniable.noise.laws import NoiseLaw
 from deniable.noise.newton import CONDITION, TOLERANCE, Objective, minimise, minimise_swapped

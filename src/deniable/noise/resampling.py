@@ -18,10 +18,10 @@ from typing import Any
 import joblib
 import numpy as np
 
-from deniable._check import FloatArray, InputError, number, unmasked
+from deniable._check import FloatArray, Indices, InputError, number, unmasked
 from deniable._parallel import in_order
 from deniable._progress import track
-from deniable.noise.evidence import Indices, ReleaseError
+from deniable.noise.evidence import ReleaseError
 
 Algorithm = Callable[[Any], Any]
 _ROUNDS = 4  # parts into which the resamples of each worker are cut: progress is seen, and stored, after each

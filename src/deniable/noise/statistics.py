@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from deniable._check import FloatArray, InputError, integer, number, numbers
+from deniable._check import FloatArray, Indices, InputError, integer, number, numbers
 from deniable._floats import EPS
 from deniable.noise.blocks import blocks, column_sums, columns_of
-from deniable.noise.evidence import ExactRows, Indices
+from deniable.noise.evidence import ExactRows
 from deniable.noise.kinds import BoundedStatistic, ExactSwap, ResampledSwap, Sensitivity
 from deniable.noise.laws import NoiseLaw
 from deniable.noise.resampling import Population

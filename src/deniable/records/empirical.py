@@ -12,7 +12,7 @@ from scipy.special import gammaln
 from deniable._check import FloatArray, InputError, integer, number, numbers
 from deniable._tails import beta_quantile
 
-Sampler = Callable[[np.random.Generator], ArrayLike]
+NoiseSampler = Callable[[np.random.Generator], ArrayLike]
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,8 +57,8 @@ class Coverage:
 
 
 def coverage(
-    base: Sampler,
-    neighbours: Sequence[Sampler],
+    base: NoiseSampler,
+    neighbours: Sequence[NoiseSampler],
     model: ArrayLike,
     radius: float,
     *,
@@ -92,7 +92,7 @@ def coverage(
     return Coverage(cutoff, float(hits[0] / count), hits[1:] / count, intervals[0], intervals[1:], count, level)
 
 
-def _hits(sampler: Sampler, model: FloatArray, radius: float, samples: int, rng: np.random.Generator) -> int:
+def _hits(sampler: NoiseSampler, model: FloatArray, radius: float, samples: int, rng: np.random.Generator) -> int:
     found = 0
     for _ in range(samples):
         drawn = numbers("a sample", sampler(rng)).ravel()

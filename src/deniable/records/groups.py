@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable._check import FloatArray
+from deniable._check import FloatArray, Indices
 from deniable.records.fit import UNIT, Fit, change_error, hessian_at, local_bound
 from deniable.records.neighbours import (
     Changes,
-    Indices,
     Neighbours,
     gradient_radius,
     lengths,

@@ -25,12 +25,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
-from deniable._check import FloatArray, InputError
+from deniable._check import FloatArray, Indices, InputError
 from deniable.records.fit import ROWS, UNIT, Fit
-
-Indices = NDArray[np.intp]
 
 _CHEAP = 2e9  # rows² × columns up to which every record is iterated by default
 

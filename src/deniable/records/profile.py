@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _AT_A_TIME = 16  # models whose losses are computed together
-Ranking = Literal["release", "typical"]
+RankedBy = Literal["release", "typical"]
 
 WARNING = (
     "This profile was computed from the training data without noise: it is sensitive. "
@@ -122,7 +122,7 @@ class PrivacyProfile:
         """
         return self.losses
 
-    def ranking(self, by: Ranking = "release") -> NDArray[np.intp]:
+    def ranking(self, by: RankedBy = "release") -> NDArray[np.intp]:
         """Records, most exposed first by this ``"release"`` (|privacy loss|) or by ``"typical"`` ones (distance)."""
         exposure = np.abs(self.losses) if choice("by", by, ("release", "typical")) == "release" else self.distance
         return np.argsort(-exposure, kind="stable")
@@ -171,7 +171,7 @@ class PrivacyProfile:
         """The band of ε in which the record at this ``quantile`` of exposure goes from hidden to exposed."""
         return find_transition(self, quantile=quantile, low=low, high=high)
 
-    def to_frame(self, fpr: float = 0.001, by: Ranking = "release") -> pd.DataFrame:
+    def to_frame(self, fpr: float = 0.001, by: RankedBy = "release") -> pd.DataFrame:
         """One row per record, the most exposed by this ``"release"`` (``"typical"`` ones) first; sensitive data."""
         pandas = require("pandas", purpose="a data frame")
         order = self.ranking(by)
@@ -190,7 +190,7 @@ class PrivacyProfile:
         frame.attrs["warning"] = self.warning
         return frame
 
-    def most_exposed(self, k: int = 10, fpr: float = 0.001, by: Ranking = "release") -> pd.DataFrame:
+    def most_exposed(self, k: int = 10, fpr: float = 0.001, by: RankedBy = "release") -> pd.DataFrame:
         """The ``k`` records that this release, or typical ones, give away most: the first rows of :meth:`to_frame`."""
         return self.to_frame(fpr, by).head(integer("k", k, at_least=1))
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from deniable._check import FloatArray
+from deniable._check import FloatArray, Indices
 from deniable.records.fit import ROWS, UNIT, change_error, hessian_at, local_bound, margins_of
-from deniable.records.neighbours import Changes, Indices, LowRank, Neighbours, Pivot, RadiusCertificate, lengths
+from deniable.records.neighbours import Changes, LowRank, Neighbours, Pivot, RadiusCertificate, lengths
 
 _BATCH = 256  # records iterated together
 _ROUNDS = 60

@@ -14,14 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable._check import FloatArray, InputError
+from deniable._check import FloatArray, Indices, InputError
 from deniable._checkpoint import Checkpoint
 from deniable._parallel import in_order
 from deniable.records.fit import ROWS, Fit, Part, Problem, Sums, add_up, margins_of, norms_of
 from deniable.records.losses import Loss
 from deniable.records.neighbours import (
     Changes,
-    Indices,
     LowRank,
     Neighbours,
     Pivot,
@@ -30,7 +29,7 @@ from deniable.records.neighbours import (
     make_pivot,
 )
 from deniable.records.refine import refine
-from deniable.tables.blocks import MOST_LEVELS, Block, Source, Task, matrix, numeric, texts
+from deniable.tables.blocks import MOST_LEVELS, Block, RowPart, Source, matrix, numeric, texts
 
 _MOST_LABELS = 1000
 _MOST_ITERATED = 20_000  # records that are iterated when their certificate is too wide
@@ -62,7 +61,7 @@ class Scan:
         return Scan(self.rows + other.rows, found, labels, worst.longest, worst.longest_at, total)
 
 
-def scan_task(names: Sequence[str], task: Task) -> Scan:
+def scan_task(names: Sequence[str], task: RowPart) -> Scan:
     """Check every value of a task's rows and collect what the encoding must know of them."""
     found: Scan | None = None
     for block in task.blocks():
@@ -96,7 +95,7 @@ def _scan_block(block: Block, names: Sequence[str]) -> Scan:
 
 
 @dataclass(frozen=True, eq=False)
-class Encoder:
+class BlockEncoder:
     """From a block to numbers."""
 
     names: tuple[str, ...]
@@ -105,7 +104,7 @@ class Encoder:
     loss: Loss
     intercept: bool
 
-    def parts(self, task: Task, start: int) -> Iterator[Part]:
+    def parts(self, task: RowPart, start: int) -> Iterator[Part]:
         """The task's rows, ``ROWS`` at a time; the first is row ``start`` of all."""
         for block in task.blocks():
             X = matrix(block, self.levels, self.names)
@@ -133,8 +132,8 @@ class Encoder:
 class StreamedProblem(Problem):
     """A problem whose rows are read when they are needed; ``X`` and what goes with it are empty."""
 
-    encoder: Encoder | None = field(default=None, repr=False)
-    tasks: tuple[tuple[Task, int], ...] = field(default=(), repr=False)  # each with the number of its first row
+    encoder: BlockEncoder | None = field(default=None, repr=False)
+    tasks: tuple[tuple[RowPart, int], ...] = field(default=(), repr=False)  # each with the number of its first row
     rows: int = 0
     longest_row: float = 0.0
     longest_at: str = ""
@@ -196,7 +195,7 @@ class StreamedProblem(Problem):
         return reduce(add, in_order(_sums_of, self.tasks, self.n_jobs, self.bare, centre, precise))
 
 
-def _sums_of(problem: StreamedProblem, centre: FloatArray, precise: bool, task: tuple[Task, int]) -> Sums:
+def _sums_of(problem: StreamedProblem, centre: FloatArray, precise: bool, task: tuple[RowPart, int]) -> Sums:
     assert problem.encoder is not None
     return add_up(problem, problem.encoder.parts(*task), centre, None, precise=precise)
 
@@ -224,7 +223,7 @@ def read_problem(
         labels = np.array(sorted(found.labels))
         classes = loss.targets(labels)[1]
     levels = tuple(None if known is None else tuple(sorted(known)) for known in found.texts)
-    encoder = Encoder(source.names, levels, labels, loss, intercept != "none")
+    encoder = BlockEncoder(source.names, levels, labels, loss, intercept != "none")
     d, n = encoder.columns, sum(found.rows)
     penalised = np.ones((d, classes))
     if intercept == "unregularized":
@@ -278,7 +277,7 @@ class Passed:
     margins: FloatArray
 
 
-def _pass_of(pivot: Pivot, tolerance: float, direction: FloatArray, task: tuple[Task, int]) -> Passed:
+def _pass_of(pivot: Pivot, tolerance: float, direction: FloatArray, task: tuple[RowPart, int]) -> Passed:
     problem = pivot.fit.problem
     assert isinstance(problem, StreamedProblem)
     assert problem.encoder is not None

@@ -12,7 +12,7 @@ from deniable.audit import Interval, OneRunAudit, PromiseCheck, SequentialAudit
 from deniable.curves import Assumptions, Tradeoff
 from deniable.mechanisms import Mechanism
 from deniable.report.measured import audit_section
-from deniable.report.model import Assessment, Kind, Number, Section, Series, Status
+from deniable.report.model import Assessment, Number, NumberKind, Section, Series, Status
 from deniable.report.registry import Asked, assesses
 from deniable.report.sections import NOT_COVERED
 
@@ -171,7 +171,7 @@ def _sure(confidence: float) -> str:
 
 def _shown_advantage(found: Interval, sure: str) -> Number:
     meaning = f"No mechanism whose best attack has a smaller advantage explains these scores ({sure})."
-    kind: Kind = "empirical lower bound"
+    kind: NumberKind = "empirical lower bound"
     return Number("attack.advantage", "Advantage shown by the attack", found.low, meaning, kind, low=found.low)
 
 

@@ -40,7 +40,7 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class Row:
+class ComparedRow:
     """One number in every assessment; None where one does not have it."""
 
     key: str
@@ -88,11 +88,11 @@ class Comparison:
 
     titles: tuple[str, ...]
     statuses: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[ComparedRow, ...]
     curves: tuple[Curve | None, ...]
     decisions: tuple[str | None, ...] = ()
 
-    def row(self, key: str) -> Row:
+    def row(self, key: str) -> ComparedRow:
         """Return the row of one number."""
         for row in self.rows:
             if row.key == key:
@@ -139,7 +139,7 @@ def compare(*sources: Any, **options: Any) -> Comparison:
     for key in keys:
         numbers = tuple(a.numbers.get(key) for a in made)
         label = next(number.label for number in numbers if number is not None)
-        rows.append(Row(key, label, numbers))
+        rows.append(ComparedRow(key, label, numbers))
     return Comparison(
         titles=tuple(a.title for a in made),
         statuses=tuple(a.status for a in made),

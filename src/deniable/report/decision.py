@@ -15,7 +15,7 @@ from deniable.report.policy import Policy
 if TYPE_CHECKING:
     from deniable.report.model import Assessment, Number, Section
 
-Outcome = Literal["meets", "does not meet", "cannot be told"]
+DecisionOutcome = Literal["meets", "does not meet", "cannot be told"]
 RuleOutcome = Literal["met", "missed", "cannot be told", "not asked"]
 
 
@@ -80,7 +80,7 @@ class Decision:
         Three sentences: what the bound, the record profile and the attack of this report say and how they relate.
     """
 
-    outcome: Outcome
+    outcome: DecisionOutcome
     policy: Policy
     reason: str
     decided_by: str | None

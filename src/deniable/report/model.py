@@ -18,7 +18,9 @@ from deniable.report.policy import Policy
 
 SCHEMA_VERSION = "1.1"
 
-Kind = Literal["provable upper bound", "empirical lower bound", "measured interval", "exact", "estimate", "parameter"]
+NumberKind = Literal[
+    "provable upper bound", "empirical lower bound", "measured interval", "exact", "estimate", "parameter"
+]
 Status = Literal["bounded", "consistent", "measured", "inconclusive", "violated", "target missed"]
 _SEVERITY: tuple[Status, ...] = ("bounded", "consistent", "measured", "inconclusive", "target missed", "violated")
 # numbers that a limit on the advantage is held against: proven for the mechanism, for this very model, or measured
@@ -38,7 +40,7 @@ class Number:
     label: str
     value: float | None
     meaning: str
-    kind: Kind = "provable upper bound"
+    kind: NumberKind = "provable upper bound"
     unit: Unit = "rate"
     low: float | None = None
     high: float | None = None
@@ -62,7 +64,7 @@ class Curve:
 
     key: str
     label: str
-    kind: Kind
+    kind: NumberKind
     fpr: list[float] = field(hash=False)
     tpr: list[float] = field(hash=False)
     low: list[float] | None = field(default=None, hash=False)

@@ -16,7 +16,7 @@ from deniable.mechanisms import Mechanism
 from deniable.noise import Certificate, Release, StatisticsRelease
 from deniable.records import PrivacyProfile
 from deniable.report.measured import POPULATION_GAME, audit_section, leaks_at_least
-from deniable.report.model import Assessment, Kind, Number, Section
+from deniable.report.model import Assessment, Number, NumberKind, Section
 from deniable.report.profiled import NOT_FOR_PUBLICATION, profile_section
 from deniable.report.registry import Asked, assesses
 from deniable.report.sections import NOT_COVERED, OTHER_RISKS, TUNING_WARNING, bound_headline, bound_section
@@ -67,7 +67,7 @@ def _certified(certificate: Certificate) -> tuple[Number, ...]:
     if np.isnan(certificate.eta):
         return ()
     meaning = "Accuracy of the best attack above guessing, for every record, is at most this."
-    kind: Kind = "provable upper bound" if certificate.holds else "estimate"
+    kind: NumberKind = "provable upper bound" if certificate.holds else "estimate"
     return (Number("release.eta", "Certified η", certificate.eta, meaning, kind),)
 
 

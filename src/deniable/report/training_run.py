@@ -25,7 +25,7 @@ from deniable.training import PrivateClassifier, PrivateRegressor, TrainingWarni
 from deniable.training.base import FEW
 from deniable.training.published import TableReader
 
-Task = Literal["auto", "classification", "regression"]
+TaskChoice = Literal["auto", "classification", "regression"]
 _FEW_VALUES = 20  # a numeric target with at most so many different values is taken as classes
 
 
@@ -62,7 +62,7 @@ def train_table(
     source: str | Path | pd.DataFrame,
     *,
     target: str | None = None,
-    task: Task = "auto",
+    task: TaskChoice = "auto",
     model: str = "additive",
     tune: bool = False,
     ranges: Ranges | None = None,
@@ -181,7 +181,7 @@ def _checked(table: Understood) -> Any:
     return table.target  # what was dropped is among the lines that a person is told
 
 
-def _task(task: Task, aim: Any) -> Literal["classification", "regression"]:
+def _task(task: TaskChoice, aim: Any) -> Literal["classification", "regression"]:
     numeric = pd.api.types.is_numeric_dtype(aim) and not pd.api.types.is_bool_dtype(aim)
     if task == "regression" and not numeric:
         raise InputError("task 'regression' needs a numeric target; this one holds texts")

@@ -38,7 +38,7 @@ class Block:
     first: int  # row number within ``where``
 
 
-class Task(ABC):
+class RowPart(ABC):
     """A part of the rows; small, so that it can be sent to a worker, which reads them itself."""
 
     @abstractmethod
@@ -51,13 +51,13 @@ class Source:
     """All rows, as tasks; ``names`` of the columns, and a short ``label`` that changes when the data do."""
 
     names: tuple[str, ...]
-    tasks: tuple[Task, ...]
+    tasks: tuple[RowPart, ...]
     label: str
     held: Any = field(default=None, repr=False)  # what must live as long as the tasks are read
 
 
 @dataclass(frozen=True)
-class ParquetTask(Task):
+class ParquetTask(RowPart):
     """Some row groups of one file, the first of whose rows is number ``first``."""
 
     path: str
@@ -90,7 +90,7 @@ class ParquetTask(Task):
 
 
 @dataclass(frozen=True, eq=False)
-class CallTask(Task):
+class CallTask(RowPart):
     """One block that a function returns as ``(X, y)``, a data frame or a table of Dask."""
 
     call: Callable[[], Any]
@@ -170,7 +170,7 @@ def _parquet(path: Path, target: str | None) -> Source:
         raise InputError(
             f"column {bad[0]!r} of {files[0].path} must hold numbers, texts or truth values; drop or convert it"
         )
-    tasks: list[Task] = []
+    tasks: list[RowPart] = []
     for file in files:
         groups: list[int] = []
         rows = first = 0

@@ -7,7 +7,7 @@ from typing import Literal
 
 from deniable.tables.cells import Form
 
-Kind = Literal["number", "category", "yes/no", "date", "dropped"]
+ColumnKind = Literal["number", "category", "yes/no", "date", "dropped"]
 
 PUBLIC = (
     "The names and kinds of the columns, how their cells are read and which columns were dropped were decided by "
@@ -38,7 +38,7 @@ class Column:
     """
 
     name: str
-    kind: Kind
+    kind: ColumnKind
     missing: float = 0.0
     notes: tuple[str, ...] = ()
     reason: str = ""

@@ -23,7 +23,7 @@ from deniable.tables.cells import (
     numbers_from,
     yes_no,
 )
-from deniable.tables.columns import Column, Kind
+from deniable.tables.columns import Column, ColumnKind
 
 MAX_CATEGORIES = 200
 RARE = 3  # a text in fewer rows than this could be one person's
@@ -38,7 +38,7 @@ _IDENTIFIER = re.compile(
 
 def kind_of(
     values: pd.Series[Any], decimal_comma: bool, given: Sequence[Any] | None
-) -> tuple[Kind, Form, tuple[str, ...], pd.Series[Any]]:
+) -> tuple[ColumnKind, Form, tuple[str, ...], pd.Series[Any]]:
     """Kind, form, notes and the typed cells, before anything is dropped for what it tells; mixtures are "dropped"."""
     if isinstance(values.dtype, pd.CategoricalDtype):
         values = values.astype(values.cat.categories.dtype)
@@ -59,7 +59,7 @@ def kind_of(
     return kind_of_texts(texts, decimal_comma)
 
 
-def kind_of_texts(texts: Texts, decimal_comma: bool) -> tuple[Kind, Form, tuple[str, ...], pd.Series[Any]]:
+def kind_of_texts(texts: Texts, decimal_comma: bool) -> tuple[ColumnKind, Form, tuple[str, ...], pd.Series[Any]]:
     """The same for a column of texts: yes/no, dates or numbers if every present cell is one, else categories."""
     every, counts = texts.words, texts.counts
     words = every[~np.isin(every, NOTHING) & (counts > 0)]
@@ -124,7 +124,7 @@ def doubt_points(column: Column, values: pd.Series[Any]) -> Column:
     return column
 
 
-def typed(values: pd.Series[Any], kind: Kind, form: Form) -> pd.Series[Any]:
+def typed(values: pd.Series[Any], kind: ColumnKind, form: Form) -> pd.Series[Any]:
     """Read cells that are known to be of a kind; what is not is missing."""
     if kind == "number" and pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values):
         if pd.api.types.is_integer_dtype(values) and not values.isna().any():
@@ -139,7 +139,7 @@ def typed(values: pd.Series[Any], kind: Kind, form: Form) -> pd.Series[Any]:
     return typed_texts(Texts.of(values), kind, form)
 
 
-def typed_texts(texts: Texts, kind: Kind, form: Form) -> pd.Series[Any]:
+def typed_texts(texts: Texts, kind: ColumnKind, form: Form) -> pd.Series[Any]:
     """The same for texts: each distinct word is read once."""
     known = ~np.isin(texts.words, form.missing)
     if kind == "category":
@@ -167,7 +167,7 @@ def _days_of(values: pd.Series[Any]) -> pd.Series[Any]:
     return (values - pd.Timestamp("1970-01-01")) / pd.Timedelta(days=1)
 
 
-def reason_to_drop(name: str, kind: Kind, typed: pd.Series[Any]) -> str:
+def reason_to_drop(name: str, kind: ColumnKind, typed: pd.Series[Any]) -> str:
     """Say why a readable column must not be used, or nothing."""
     present = typed.dropna()
     counts = present.value_counts()

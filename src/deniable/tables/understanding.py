@@ -14,7 +14,7 @@ import pandas as pd
 
 from deniable._check import InputError
 from deniable.tables.cells import Form, Texts
-from deniable.tables.columns import Column, Kind
+from deniable.tables.columns import Column, ColumnKind
 from deniable.tables.files import Opened, as_opened, finite
 from deniable.tables.kinds import (
     doubt_points,
@@ -42,7 +42,7 @@ class Reader:
     ``columns`` are (name, kind, form) of each kept column.
     """
 
-    columns: tuple[tuple[str, Kind, Form], ...]
+    columns: tuple[tuple[str, ColumnKind, Form], ...]
 
     def read(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Read more rows in the same way: the same columns of the same kinds; what is not of its kind is missing.

@@ -18,12 +18,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from deniable._check import FloatArray, InputError, choice, integer, number
+from deniable._check import FloatArray, InputError, IntArray, choice, integer, number
 from deniable._parallel import in_order
 from deniable.audit import AttackScores, Verdict, ratio_advantage
 from deniable.curves import Tradeoff
 from deniable.training.columns import FeatureColumn
-from deniable.training.noise_source import Channel, IntArray, NoiseSource, SumNoise
+from deniable.training.noise_source import Channel, NoiseSource, SumNoise
 
 _CANDIDATES = 1000  # rows among which the worst canary is sought
 _FAR = 10.0  # standard deviations by which the target of a canary in a regression lies outside

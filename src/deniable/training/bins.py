@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from deniable._check import FloatArray
-from deniable.training.noise_source import IntArray
+from deniable._check import FloatArray, IntArray
 
 _UNIFORM = 64  # cells of equal width over the range
 _HALF_OCTAVES = 24  # cells whose width halves every second time, towards zero: skewed columns

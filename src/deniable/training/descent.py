@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from deniable._check import FloatArray
+from deniable._check import FloatArray, IntArray
 from deniable.training.design import Basis, Design
 from deniable.training.losses import RESIDUAL, SCORE, ClippedLoss
-from deniable.training.noise_source import Channel, IntArray
+from deniable.training.noise_source import Channel
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import block_diag, csr_matrix
 
-from deniable._check import FloatArray
+from deniable._check import FloatArray, IntArray
 from deniable.training.encoders import Codes
 from deniable.training.losses import Scores
-from deniable.training.noise_source import IntArray
 
 _MOST_CELLS = 1 << 16  # of one shared index
 _FINE = 64.0  # lattice points of a basis entry ±1, so that means can be taken away
@@ -27,7 +26,7 @@ _FEW_ENTRIES = 1 << 20  # records times blocks up to which a sparse matrix is qu
 CHUNK = 1 << 15  # records a pass handles at a time: the temporaries stay in the processor's cache
 
 
-class Block(Protocol):
+class CellBlock(Protocol):
     """Anything with cells and a basis: an encoder or a pair."""
 
     def basis(self) -> tuple[FloatArray, FloatArray]:
@@ -47,7 +46,7 @@ class Basis:
     scale: FloatArray
 
     @classmethod
-    def of(cls, blocks: Sequence[Block], masses: Sequence[FloatArray]) -> Basis:
+    def of(cls, blocks: Sequence[CellBlock], masses: Sequence[FloatArray]) -> Basis:
         """Return the blocks and the intercept, each block without its mean row under ``masses``.
 
         A cell whose mass is NaN stays as it is. All is scaled such that rows have mean square norm 1 if the records

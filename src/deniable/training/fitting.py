@@ -122,7 +122,7 @@ class Trial:
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class FitOutcome:
     """A fitted model and, for the owner of the data only, each unit's own Gaussian DP parameter; paid trials."""
 
     model: Additive
@@ -225,19 +225,19 @@ def columns_of(task: Task, declared: Declared, models: Sequence[str]) -> list[Co
     return [centred(look, name, table, encoders, mu, task.n) for name, encoders in zip(names, found, strict=True)]
 
 
-def fit_table(task: Task, declared: Declared, model: str, pairs: int) -> Outcome:
+def fit_table(task: Task, declared: Declared, model: str, pairs: int) -> FitOutcome:
     """Fit ``model`` with ``pairs`` joint shape functions."""
     ledger = task.look.ledger
     (columns,) = columns_of(task, declared, (model,))
     if not pairs:
         last = task.pay_and_descend("coefficients", ledger.left, columns)
-        return Outcome(last.model, exposures(task.look, {"coefficients": last.squares}))
+        return FitOutcome(last.model, exposures(task.look, {"coefficients": last.squares}))
     mains = task.pay_and_descend("first fit", ledger.mu * math.sqrt(interactions.MAINS_SHARE), columns)
     mu = ledger.mu * math.sqrt(interactions.CHOICE_SHARE)
     ledger.spend("pairs", "which pairs of columns act together", mu)
     chosen = task.choose("pairs", mu, mains, pairs)
     last = task.pay_and_descend("coefficients", ledger.left, columns, chosen)
-    return Outcome(last.model, exposures(task.look, {"first fit": mains.squares, "coefficients": last.squares}))
+    return FitOutcome(last.model, exposures(task.look, {"first fit": mains.squares, "coefficients": last.squares}))
 
 
 def exposures(look: Look, squares: Mapping[str, FloatArray]) -> FloatArray:

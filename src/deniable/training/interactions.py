@@ -16,11 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable._check import FloatArray
+from deniable._check import FloatArray, IntArray
 from deniable.training.design import CHUNK
 from deniable.training.encoders import Codes, Encoder, Levels, Thermometer
 from deniable.training.losses import RESIDUAL, ClippedLoss
-from deniable.training.noise_source import IntArray
 
 MAINS_SHARE = 0.30  # of μ²: the first fit, whose residuals show what is missing
 CHOICE_SHARE = 0.10  # of μ²: the noisy release that chooses the pairs

@@ -11,13 +11,13 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri
 
-from deniable._check import FloatArray
+from deniable._check import FloatArray, IntArray
 from deniable.laws import octaves
 from deniable.training import bins, shapes
 from deniable.training.account import Ledger
 from deniable.training.columns import FeatureTable
 from deniable.training.encoders import Encoder, Hashed, Levels, Listed, Thermometer
-from deniable.training.noise_source import IntArray, NoiseSource
+from deniable.training.noise_source import NoiseSource
 
 COUNT_SHARE = 0.01  # of μ²: how many records there are, for the length of the steps
 BINS_SHARE = 0.09  # of μ²: ranges and bins of all numeric columns together

@@ -13,10 +13,9 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from deniable._check import FloatArray
+from deniable._check import FloatArray, IntArray
 from deniable.laws import rounded_gaussian
 
-IntArray = NDArray[np.int64]
 _BLOCK = 1 << 18  # draws kept in memory at a time
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from deniable._check import FloatArray
 from deniable.training.descent import Weighted
-from deniable.training.fitting import Descent, Outcome, Task, Trial, columns_of, exposures
+from deniable.training.fitting import Descent, FitOutcome, Task, Trial, columns_of, exposures
 from deniable.training.interactions import Pair
 from deniable.training.looks import Declared
 from deniable.training.losses import RESIDUAL
@@ -30,7 +30,7 @@ _PARTS = 1 << 10  # lattice points between the best and the worst error of a rec
 _WORTH = 200.0  # records in units of the noise of a trial, below which its score tells too little to be paid for
 
 
-def fit_tuned(task: Task, declared: Declared) -> Outcome:
+def fit_tuned(task: Task, declared: Declared) -> FitOutcome:
     """Fit the kind of model that wins: shape functions, these with joint ones of five pairs, or straight lines.
 
     In doubt the first. Where records are too few for the scores to tell anything (by the noisy count), no trial is
@@ -43,7 +43,7 @@ def fit_tuned(task: Task, declared: Declared) -> Outcome:
     each = ledger.mu * math.sqrt(TRIALS_SHARE / len(names))
     if not task.n * each >= _WORTH:
         last = task.pay_and_descend("coefficients", ledger.left, additive)
-        return Outcome(last.model, exposures(look, {"coefficients": last.squares}))
+        return FitOutcome(last.model, exposures(look, {"coefficients": last.squares}))
     fits = _coins(task)
     fitting, scoring = replace(task, part=fits, n=task.n * FITTED), replace(task, part=1 - fits)
     pairs: tuple[Pair, ...] = ()
@@ -69,7 +69,7 @@ def fit_tuned(task: Task, declared: Declared) -> Outcome:
         Trial(name, min(max(error / scored + 0.5, 0.0), 1.0), k == best)
         for k, (name, error) in enumerate(zip(names, errors, strict=True))
     )
-    return Outcome(last.model, exposures(look, {"coefficients": last.squares}), trials)
+    return FitOutcome(last.model, exposures(look, {"coefficients": last.squares}), trials)
 
 
 def _coins(task: Task) -> FloatArray:

@@ -20,13 +20,13 @@ from scipy.special import log_ndtr
 
 from deniable._check import FloatArray
 from deniable._floats import EPS
-from deniable.accounting.engines.cells import Cells, Law, above, all_cells, below, log_sum, widest_step
+from deniable.accounting.engines.cells import Cells, LatticeLaw, above, all_cells, below, log_sum, widest_step
 from deniable.accounting.engines.failure import with_failure
 from deniable.accounting.engines.finite import FiniteTradeoff
 from deniable.accounting.engines.grid import GridTradeoff
 from deniable.accounting.engines.inversion import Region
 from deniable.accounting.engines.lattice import MIRRORED, Lattice, Product, around, cumulated
-from deniable.accounting.steps.allocation import SHARPEST, Allocation, Sums
+from deniable.accounting.steps.allocation import SHARPEST, Allocation, SumLaw
 from deniable.accounting.steps.convex_order import Atoms
 from deniable.accounting.steps.convex_order import above as larger
 from deniable.accounting.steps.convex_order import below as smaller
@@ -46,7 +46,7 @@ _OCTAVE = 4  # spacings an octave: neighbouring thresholds share the laws laid o
 _BISECTIONS = 40  # of the tilt: only the width depends on how near it comes
 
 
-def _trimmed(sums: Sums) -> tuple[Atoms, float, float]:
+def _trimmed(sums: SumLaw) -> tuple[Atoms, float, float]:
     """The whole law without ends that weigh no more than its error, and what was left out, in mass and mass times sum.
 
     Rounding stands there; divided by a small sum, or raised to a power, it would look like more.
@@ -63,7 +63,7 @@ def _trimmed(sums: Sums) -> tuple[Atoms, float, float]:
 class _Guide:
     """Cumulants of log S from a coarse picture of its law: they lay out lattices and bound nothing."""
 
-    def __init__(self, sums: Sums, batches: int) -> None:
+    def __init__(self, sums: SumLaw, batches: int) -> None:
         atoms, _, _ = _trimmed(sums)
         every = np.geomspace(atoms.point[0], atoms.point[-1], 1 << 12)
         cuts = np.unique(np.searchsorted(atoms.point, every[:-1]))
@@ -93,7 +93,7 @@ class Epochs:
     step: Allocation
     count: int
     _guides: dict[Side, _Guide] = field(default_factory=dict, repr=False, compare=False)
-    _laws: dict[tuple[Side, float], tuple[Law, float]] = field(default_factory=dict, repr=False, compare=False)
+    _laws: dict[tuple[Side, float], tuple[LatticeLaw, float]] = field(default_factory=dict, repr=False, compare=False)
 
     def guide(self, side: Side) -> _Guide:
         """What lays out the lattices of one side."""
@@ -101,7 +101,7 @@ class Epochs:
             self._guides[side] = _Guide(self.step.above if side == "upper" else self.step.below, self.step.batches)
         return self._guides[side]
 
-    def law(self, spacing: float, side: Side) -> tuple[Law, float]:
+    def law(self, spacing: float, side: Side) -> tuple[LatticeLaw, float]:
         """One epoch on a lattice of log S, and the L1 error under either world."""
         if (side, spacing) not in self._laws:
             if len(self._laws) > 16:
@@ -109,7 +109,7 @@ class Epochs:
             self._laws[side, spacing] = self._lay(spacing, side)
         return self._laws[side, spacing]
 
-    def _lay(self, spacing: float, side: Side) -> tuple[Law, float]:
+    def _lay(self, spacing: float, side: Side) -> tuple[LatticeLaw, float]:
         sums = self.step.above if side == "upper" else self.step.below
         atoms, left_out, left_moved = _trimmed(sums)
         batches = self.step.batches
@@ -125,7 +125,7 @@ class Epochs:
         part = slice(int(keep[0]), int(keep[-1]) + 1)
         with np.errstate(divide="ignore"):
             log_mass = np.log(spread.mass[part])
-        return Law(float(values[part.start]), log_mass, float(self.count), 0.0), max(lost, moved) * (1 + 1e-9)
+        return LatticeLaw(float(values[part.start]), log_mass, float(self.count), 0.0), max(lost, moved) * (1 + 1e-9)
 
 
 @dataclass(frozen=True, eq=False)
@@ -269,7 +269,7 @@ def _composed(loss: AllocatedLoss, threshold: float, direction: Direction, side:
 
 def _laws(
     loss: AllocatedLoss, spacing: float, c: float, direction: Direction, side: Side, errors: list[float]
-) -> Iterator[tuple[Law, float]]:
+) -> Iterator[tuple[LatticeLaw, float]]:
     """Every part on the lattice; errors of the epochs' tilted laws are added to ``errors``."""
     if not loss._alone:
         tilt = 1 - c if direction == "remove" else c
@@ -291,7 +291,7 @@ def _laws(
         law, error = epochs.law(spacing, side)
         if direction == "remove":
             values = law.values(spacing)
-            law = Law(-float(values[-1]), (law.log_mass + values)[::-1], law.steps, law.lost)
+            law = LatticeLaw(-float(values[-1]), (law.log_mass + values)[::-1], law.steps, law.lost)
         size = math.exp(log_sum(law.log_mass + c * law.values(spacing)))
         errors.append(epochs.count * error / size)
         yield law, 0.0

@@ -43,7 +43,7 @@ class Cells(NamedTuple):
         return Cells(-top, self.denominator[::-1], self.numerator[::-1], centre, self.steps, self.lost)
 
 
-class Law(NamedTuple):
+class LatticeLaw(NamedTuple):
     """One step on the lattice first + η·i: the logarithm of the denominator mass, numerator = denominator·e^{value}."""
 
     first: float
@@ -122,17 +122,17 @@ def randomized_response_cells(epsilon: float, steps: float, spacing: float) -> C
     return Cells(-epsilon, numerator, denominator, centre, steps, 0.0)
 
 
-def above(cells: Cells, spacing: float) -> Law:
+def above(cells: Cells, spacing: float) -> LatticeLaw:
     """Split every cell onto its ends, keeping both masses (connect the dots)."""
     share = np.expm1(cells.centre) / np.expm1(spacing)  # of the denominator mass, to the upper end
     mass = np.zeros(cells.denominator.size + 1)
     mass[:-1] = cells.denominator * (1 - share)
     mass[1:] += cells.denominator * share
     with np.errstate(divide="ignore"):
-        return Law(cells.first, np.log(mass), cells.steps, cells.lost)
+        return LatticeLaw(cells.first, np.log(mass), cells.steps, cells.lost)
 
 
-def below(cells: Cells, spacing: float) -> tuple[Law, float]:
+def below(cells: Cells, spacing: float) -> tuple[LatticeLaw, float]:
     """Merge every cell, put it at its midpoint, or one place lower where that is cheaper; return the loss paid."""
     fall = spacing / 2 - cells.centre
     levels = spacing * np.concatenate([[0.0], np.geomspace(1e-8, 0.5, 60)])
@@ -151,7 +151,7 @@ def below(cells: Cells, spacing: float) -> tuple[Law, float]:
     with np.errstate(divide="ignore"):
         log_mass = np.log(mass, out=mass)
     log_mass -= first + spacing * np.arange(mass.size)
-    return Law(first, log_mass, cells.steps, cells.lost), paid * cells.steps
+    return LatticeLaw(first, log_mass, cells.steps, cells.lost), paid * cells.steps
 
 
 def log_sum(exponent: FloatArray) -> float:

@@ -80,7 +80,7 @@ class _Tilt:
 
 
 @dataclass(frozen=True, eq=False)
-class Law:
+class TiltedLaw:
     """Steps on the lattice v_i = origin + spacing·(start + i), tilted.
 
     Attributes
@@ -117,7 +117,7 @@ class Composed(NamedTuple):
     ``prefactor_error``: relative, of the exponential of the law's ``log_size``.
     """
 
-    law: Law
+    law: TiltedLaw
     lost: float
     prefactor_error: float
 
@@ -143,7 +143,7 @@ def composed(
 
 
 def _sum(parts: Sequence[Counted], tilt: _Tilt, spacing: float, exact: bool) -> Composed:
-    total: Law | None = None
+    total: TiltedLaw | None = None
     lost = rounded = 0.0
     for part in parts:
         levels = 0 if exact else _levels(part)
@@ -241,7 +241,7 @@ def _cells(step: Step, tilt: _Tilt, spacing: float) -> LossCells:
     return cells.swapped(spacing) if tilt.direction == "remove" else cells
 
 
-def _one(cells: LossCells, tilt: _Tilt, spacing: float) -> Law:
+def _one(cells: LossCells, tilt: _Tilt, spacing: float) -> TiltedLaw:
     """One step's law, from above or from below."""
     if tilt.side == "upper":
         share = np.expm1(cells.centre) / np.expm1(spacing)  # of the mass of Q, to the upper end
@@ -259,10 +259,10 @@ def _one(cells: LossCells, tilt: _Tilt, spacing: float) -> Law:
     error = cells.relative_error + 4 * cells.centre_error + EPS * (64 + 4 * (abs(tilt.c) + 1) * largest)
     with np.errstate(under="ignore"):
         weight = np.exp(exponent - log_size[:, None])
-    return Law(cells.first, 0, spacing, weight, log_size, moments + 64 * EPS, error)
+    return TiltedLaw(cells.first, 0, spacing, weight, log_size, moments + 64 * EPS, error)
 
 
-def _power(one: Law, count: int, tilt: _Tilt, levels: int) -> Law:
+def _power(one: TiltedLaw, count: int, tilt: _Tilt, levels: int) -> TiltedLaw:
     """``count`` equal steps: one squaring for every binary digit but the first, coarser cells after every second."""
     law = one
     for k, digit in enumerate(bin(count)[3:], start=1):
@@ -274,7 +274,7 @@ def _power(one: Law, count: int, tilt: _Tilt, levels: int) -> Law:
     return law
 
 
-def _convolved(a: Law, b: Law, tilt: _Tilt) -> Law:
+def _convolved(a: TiltedLaw, b: TiltedLaw, tilt: _Tilt) -> TiltedLaw:
     """The sum of independent losses, in a window that leaves out next to nothing."""
     moments, log_size = a.moments + b.moments, a.log_size + b.log_size
     origin, start = a.origin + b.origin, a.start + b.start
@@ -308,7 +308,7 @@ def _convolved(a: Law, b: Law, tilt: _Tilt) -> Law:
         _add(kept, smooth, b.weight[:, place], int(place) - low)
     rounding = 4 * EPS * (math.log2(2 * length) * math.sqrt(length) * sum(norm) + peaks.size + others.size)
     error = a.error + b.error + a.error * b.error + 4 * math.exp(-_BEYOND) + rounding
-    return Law(origin, start + low, a.spacing, kept, log_size, moments, error)
+    return TiltedLaw(origin, start + low, a.spacing, kept, log_size, moments, error)
 
 
 def _without_peaks(weight: FloatArray, length: int) -> tuple[NDArray[np.intp], FloatArray]:
@@ -342,7 +342,7 @@ def _folded(weight: FloatArray, length: int) -> FloatArray:
     return folded
 
 
-def _coarser(law: Law, tilt: _Tilt) -> Law:
+def _coarser(law: TiltedLaw, tilt: _Tilt) -> TiltedLaw:
     """Cells twice as long: every second outcome is split onto its neighbours, or merged into the one below."""
     odd = law.start % 2
     padded = np.pad(law.weight, ((0, 0), (odd, (law.weight.shape[1] + odd) % 2)))
@@ -359,7 +359,7 @@ def _coarser(law: Law, tilt: _Tilt) -> Law:
     # no outcome moves by more than h
     moments = law.moments + np.abs(np.add.outer(tilt.of_rows, tilt.offsets)) * h + 64 * EPS
     growth = math.exp(float(np.max(np.abs(tilt.of_rows))) * h) / float(size.min())
-    return Law(
+    return TiltedLaw(
         law.origin,
         (law.start - odd) // 2,
         2 * h,

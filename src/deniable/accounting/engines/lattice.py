@@ -18,7 +18,7 @@ from scipy.linalg.lapack import dtbtrs
 
 from deniable._check import FloatArray
 from deniable._floats import EPS
-from deniable.accounting.engines.cells import Law, above, all_cells, below, log_sum, widest_step
+from deniable.accounting.engines.cells import LatticeLaw, above, all_cells, below, log_sum, widest_step
 from deniable.accounting.engines.convolution import composed, counted, totals
 from deniable.accounting.engines.inversion import Region, saddle
 from deniable.accounting.steps.base import TooSlowError
@@ -222,7 +222,9 @@ class Product(NamedTuple):
     prefactor_error: float  # relative, of the exponential of the first of ``log_mgf``
 
     @classmethod
-    def of(cls, laws: Iterable[tuple[Law, float]], at: tuple[float, ...], spacing: float, points: int) -> Product:
+    def of(
+        cls, laws: Iterable[tuple[LatticeLaw, float]], at: tuple[float, ...], spacing: float, points: int
+    ) -> Product:
         """Multiply the transforms of laws tilted by ``at[0]``, modulo a window of so many points."""
         transform = np.ones(points // 2 + 1, dtype=np.complex128)
         sensitivity = np.zeros(points // 2 + 1)

@@ -53,7 +53,7 @@ _LEAST = -110.0  # log of the size of frequencies that are left out
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(3)
 
 
-class Sums(NamedTuple):
+class SumLaw(NamedTuple):
     """Law of a sum of terms under "out": one measure a class, and what is wrong with it.
 
     ``lost``, ``moved``: L1 error in mass and in mass times sum. ``mean``: upper bound on the mean of one sum.
@@ -77,12 +77,12 @@ class Allocation:
     batches: int
 
     @cached_property
-    def above(self) -> Sums:
+    def above(self) -> SumLaw:
         """Law of Σ Y that is larger in convex order."""
         return self._sum("upper")
 
     @cached_property
-    def below(self) -> Sums:
+    def below(self) -> SumLaw:
         """Law of Σ Y that is smaller in convex order."""
         return self._sum("lower")
 
@@ -91,7 +91,7 @@ class Allocation:
         """Bound on the error of log S: points of three lattices, each wrong by a relative 8ε."""
         return 32 * EPS
 
-    def _sum(self, side: Side) -> Sums:
+    def _sum(self, side: Side) -> SumLaw:
         if self.batches < _STAGES:
             limits = self._limits(self.batches)
             points = _points(len(limits))
@@ -127,7 +127,7 @@ class Allocation:
     def _top(self) -> float:
         return 1 / self.sigma + _RIGHT
 
-    def _terms(self, side: Side, limits: list[float]) -> Sums:
+    def _terms(self, side: Side, limits: list[float]) -> SumLaw:
         """The law of Y on its own points: cells of u, split onto their ends or merged."""
         ends = [-_LEFT] + [self.sigma * math.log(limit) + 1 / (2 * self.sigma) for limit in limits]
         ends[-1] = self._top
@@ -149,7 +149,7 @@ class Allocation:
             error, moment = error + spread.error, moment + spread.moment_error
         beyond = float(ndtr(-_LEFT) + ndtr(-self._top)) * (1 + 1e-9)
         hidden = float(ndtr(-_RIGHT) + ndtr(-_LEFT - 1 / self.sigma)) * (1 + 1e-9)
-        return Sums(classes, error + beyond + _MASS, moment + hidden + _MASS, 1.0)
+        return SumLaw(classes, error + beyond + _MASS, moment + hidden + _MASS, 1.0)
 
     def _term(self, u: FloatArray) -> FloatArray:
         found: FloatArray = np.exp((u - 1 / (2 * self.sigma)) / self.sigma)
@@ -173,12 +173,12 @@ def _first_class(scales: FloatArray, limits: list[float], count: int) -> int:
     return int(small[-1]) if small.size else 0
 
 
-def _coarser(sums: Sums, first: int) -> Sums:
+def _coarser(sums: SumLaw, first: int) -> SumLaw:
     """Join the classes up to one."""
     return sums._replace(classes=[sums.up_to(first), *sums.classes[first + 1 :]])
 
 
-def _power(parts: list[tuple[Sums, int]], side: Side, points: int) -> Sums:
+def _power(parts: list[tuple[SumLaw, int]], side: Side, points: int) -> SumLaw:
     """Law of a sum of independent sums: ``count`` of each part."""
     mean = sum(part.mean * count for part, count in parts)
     lost = sum(part.lost * count for part, count in parts)
@@ -188,7 +188,7 @@ def _power(parts: list[tuple[Sums, int]], side: Side, points: int) -> Sums:
         found = _class(parts, j, side, points)
         classes.append(found.atoms)
         lost, moved = lost + found.lost, moved + found.moved
-    return Sums(classes, lost, moved, mean * (1 + 8 * EPS))
+    return SumLaw(classes, lost, moved, mean * (1 + 8 * EPS))
 
 
 class _Found(NamedTuple):
@@ -217,7 +217,7 @@ class _Laid(NamedTuple):
         return self.terms * (top + math.log(total)), self.terms * float(weight @ point) / total
 
 
-def _class(parts: list[tuple[Sums, int]], j: int, side: Side, points: int) -> _Found:
+def _class(parts: list[tuple[SumLaw, int]], j: int, side: Side, points: int) -> _Found:
     """Sums whose largest term is of class j: the transform is Π(F + f)^m − ΠF^m, f of class j and F of those below."""
     if not any(part.classes[j].point.size for part, _ in parts):
         return _Found(Atoms(np.zeros(0), np.zeros(0)), 0.0, 0.0)
@@ -330,7 +330,7 @@ def _folded(mass: FloatArray, points: int) -> FloatArray:
     return found
 
 
-def _on_lattice(sums: Sums, j: int, spacing: float, side: Side, count: int) -> tuple[_Laid, float, float]:
+def _on_lattice(sums: SumLaw, j: int, spacing: float, side: Side, count: int) -> tuple[_Laid, float, float]:
     """Bring the classes up to j onto one lattice: those below j together, and class j."""
     fewer = sums.up_to(j - 1) if j > 0 else Atoms(np.zeros(0), np.zeros(0))
     own = sums.classes[j]

@@ -164,7 +164,7 @@ def _log_dot(exponent: FloatArray, weight: FloatArray) -> FloatArray:
     return found
 
 
-class _Run(Protocol):
+class _GroupRun(Protocol):
     noise_multiplier: float
     sample_rate: float
     records_per_person: int
@@ -177,7 +177,7 @@ class _TruncatedRun(Protocol):
     n_records: int
 
 
-def several_records(run: _Run) -> GaussianMixtureStep:
+def several_records(run: _GroupRun) -> GaussianMixtureStep:
     """Return the step of a person whose k records are drawn independently: w_j = P(Bin(k, q) = j).
 
     Source: Ganesh 2024 (arXiv:2401.10294): this pair dominates vectors of norm at most 1 a record, in both directions.

@@ -106,13 +106,13 @@ class ReplacedStep(Step):
         )
 
 
-class _Run(Protocol):
+class _FixedBatchRun(Protocol):
     noise_multiplier: float
     batch: int
     n_records: int
 
 
-def without_replacement(run: _Run) -> ReplacedStep:
+def without_replacement(run: _FixedBatchRun) -> ReplacedStep:
     """Return the step of batches of a fixed size; of full batches, see :func:`deniable.accounting.reductions.reduced`.
 
     The quotient batch/n_records is rounded, by less than the cells' own errors say.

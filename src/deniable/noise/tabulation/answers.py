@@ -15,7 +15,7 @@ TOO_FEW = 4.0  # counts below so many standard deviations of their noise divide 
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class QueryAnswer:
     """What a query released.
 
     Attributes

@@ -7,9 +7,9 @@ from itertools import pairwise
 import numpy as np
 
 from deniable.noise.tabulation import distribution, estimates
-from deniable.noise.tabulation.answers import Answer, Limits, Row
+from deniable.noise.tabulation.answers import Limits, QueryAnswer, Row
 from deniable.noise.tabulation.grammar import Statistic
-from deniable.noise.tabulation.queries import Cells, Moments, Products, Query, Tree
+from deniable.noise.tabulation.queries import CellCounts, Moments, Products, Query, Tree
 from deniable.noise.tabulation.records import Records
 
 _BINS = {"histogram": 10.0, "survival": 20.0}
@@ -20,12 +20,12 @@ def query_of(statistic: Statistic, records: Records) -> Query:
     """Return the sums from which the statistic is computed."""
     function, columns, by = statistic.function, statistic.columns, statistic.by
     if function == "count":
-        return Cells(by)
+        return CellCounts(by)
     if function == "share":
-        return Cells((*by, columns[0]))
+        return CellCounts((*by, columns[0]))
     if function in ("histogram", "survival"):
         event = columns[1] if function == "survival" else None
-        return Cells(by, columns[0], edges_of(statistic, records), event)
+        return CellCounts(by, columns[0], edges_of(statistic, records), event)
     if function in ("sum", "mean", "variance", "sd"):
         return Moments(by, columns[0], function in ("variance", "sd"))
     if function in ("covariance", "correlation", "regression"):
@@ -43,11 +43,11 @@ def edges_of(statistic: Statistic, records: Records) -> tuple[float, ...]:
     return tuple(np.linspace(scale.low, scale.high, bins + 1).tolist())
 
 
-def answered(statistic: Statistic, query: Query, answer: Answer, records: Records, limits: Limits) -> list[Row]:
+def answered(statistic: Statistic, query: Query, answer: QueryAnswer, records: Records, limits: Limits) -> list[Row]:
     """Return the statistic's rows from the answer to its query."""
     function, columns = statistic.function, statistic.columns
     if function == "count":
-        one = Answer(answer.sums[:, :1], answer.noise[:1], answer.labels, answer.fixed)
+        one = QueryAnswer(answer.sums[:, :1], answer.noise[:1], answer.labels, answer.fixed)
         return estimates.counts(one, ("",), records.n, limits)
     if function == "share":
         labels = records.categories[columns[0]].labels

@@ -9,9 +9,9 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 
 from deniable._check import FloatArray
-from deniable.noise.tabulation.answers import TOO_FEW, Answer, Limits, Row, withheld
+from deniable.noise.tabulation.answers import TOO_FEW, Limits, QueryAnswer, Row, withheld
 from deniable.noise.tabulation.queries import DEPTH
-from deniable.noise.tabulation.records import Scale
+from deniable.noise.tabulation.records import ColumnScale
 
 _LEAVES = 2**DEPTH
 FEW = "too few records for the noise"
@@ -41,7 +41,7 @@ def _least_squares(fixed: bool) -> tuple[FloatArray, FloatArray]:
 class Distribution:
     """A monotone estimate of a distribution function at the edges of the leaves, with the covariance of its noise."""
 
-    def __init__(self, nodes: FloatArray, noise: float, scale: Scale, fixed: bool) -> None:
+    def __init__(self, nodes: FloatArray, noise: float, scale: ColumnScale, fixed: bool) -> None:
         fit, covariance = _least_squares(fixed)
         raw = np.concatenate([[0.0], np.cumsum(fit @ nodes)])
         self.total = float(raw[-1])
@@ -82,7 +82,7 @@ class Distribution:
         return float(low), float(high)
 
 
-def quantiles(answer: Answer, scale: Scale, probabilities: tuple[float, ...], limits: Limits) -> list[Row]:
+def quantiles(answer: QueryAnswer, scale: ColumnScale, probabilities: tuple[float, ...], limits: Limits) -> list[Row]:
     """Return the quantiles; a quantile's standard error is half its interval over z, as the interval is not even."""
     rows = []
     for group, curve in _curves(answer, scale):
@@ -98,7 +98,7 @@ def quantiles(answer: Answer, scale: Scale, probabilities: tuple[float, ...], li
     return rows
 
 
-def distribution_function(answer: Answer, scale: Scale, points: int, limits: Limits) -> list[Row]:
+def distribution_function(answer: QueryAnswer, scale: ColumnScale, points: int, limits: Limits) -> list[Row]:
     """Return F at ``points`` + 1 even points of the range, both ends included."""
     rows = []
     for group, curve in _curves(answer, scale):
@@ -114,7 +114,7 @@ def distribution_function(answer: Answer, scale: Scale, points: int, limits: Lim
     return rows
 
 
-def trimmed_means(answer: Answer, scale: Scale, cut: float, limits: Limits) -> list[Row]:
+def trimmed_means(answer: QueryAnswer, scale: ColumnScale, cut: float, limits: Limits) -> list[Row]:
     """Return the mean of what lies between the quantiles ``cut`` and 1 − ``cut``.
 
     To first order it changes by −∫ dF(x) dx/(1 − 2·cut) over the values in between, so its errors are those of a sum of
@@ -138,7 +138,7 @@ def trimmed_means(answer: Answer, scale: Scale, cut: float, limits: Limits) -> l
     return rows
 
 
-def _curves(answer: Answer, scale: Scale) -> list[tuple[tuple[str, ...], Distribution]]:
+def _curves(answer: QueryAnswer, scale: ColumnScale) -> list[tuple[tuple[str, ...], Distribution]]:
     noise = float(answer.noise[-1])
     return [
         (group, Distribution(nodes, noise, scale, answer.fixed))

@@ -10,12 +10,12 @@ from itertools import pairwise
 import numpy as np
 
 from deniable._check import FloatArray
-from deniable.noise.tabulation.answers import TOO_FEW, Answer, Limits, Row, carried, withheld
+from deniable.noise.tabulation.answers import TOO_FEW, Limits, QueryAnswer, Row, carried, withheld
 from deniable.noise.tabulation.distribution import FEW
-from deniable.noise.tabulation.records import Scale
+from deniable.noise.tabulation.records import ColumnScale
 
 
-def counts(answer: Answer, items: tuple[str, ...], n: int, limits: Limits) -> list[Row]:
+def counts(answer: QueryAnswer, items: tuple[str, ...], n: int, limits: Limits) -> list[Row]:
     """Return counts of cells; the population's is n times the probability of the cell."""
     rows = []
     for group, numbers in zip(answer.labels, answer.sums, strict=True):
@@ -26,7 +26,7 @@ def counts(answer: Answer, items: tuple[str, ...], n: int, limits: Limits) -> li
     return rows
 
 
-def shares(answer: Answer, labels: tuple[str, ...], n: int | None, limits: Limits) -> list[Row]:
+def shares(answer: QueryAnswer, labels: tuple[str, ...], n: int | None, limits: Limits) -> list[Row]:
     """Return the share of each category, the last of the grouping columns, within the groups of the others.
 
     ``n``: of all records; None: of those in the group's categories, whose counts are added up.
@@ -50,7 +50,7 @@ def shares(answer: Answer, labels: tuple[str, ...], n: int | None, limits: Limit
     return rows
 
 
-def moments(answer: Answer, function: str, scale: Scale, limits: Limits) -> list[Row]:
+def moments(answer: QueryAnswer, function: str, scale: ColumnScale, limits: Limits) -> list[Row]:
     """Return sum, mean, variance or standard deviation of a column in each group."""
     rows = []
     for group, numbers in zip(answer.labels, answer.sums, strict=True):
@@ -74,12 +74,12 @@ def moments(answer: Answer, function: str, scale: Scale, limits: Limits) -> list
     return rows
 
 
-def _natural_sum(numbers: FloatArray, noise: FloatArray, scale: Scale) -> tuple[float, float]:
+def _natural_sum(numbers: FloatArray, noise: FloatArray, scale: ColumnScale) -> tuple[float, float]:
     value = scale.centre * numbers[0] + scale.half * numbers[1]
     return float(value), math.hypot(scale.centre * float(noise[0]), scale.half * float(noise[1]))
 
 
-def _moment(function: str, x: FloatArray, scale: Scale) -> FloatArray:
+def _moment(function: str, x: FloatArray, scale: ColumnScale) -> FloatArray:
     """Mean, variance or standard deviation from (count, Σu, Σ(u² − ½))."""
     mean = x[1] / x[0]
     if function == "mean":
@@ -89,7 +89,7 @@ def _moment(function: str, x: FloatArray, scale: Scale) -> FloatArray:
 
 
 def covariances(
-    answer: Answer, function: str, columns: tuple[str, ...], scales: list[Scale], limits: Limits
+    answer: QueryAnswer, function: str, columns: tuple[str, ...], scales: list[ColumnScale], limits: Limits
 ) -> list[Row]:
     """Return covariances (variances included) or correlations, by pairs of columns; sampling as for normal records."""
     rows = []
@@ -134,7 +134,9 @@ def _covariance(x: FloatArray, d: int) -> FloatArray:
     return np.asarray((matrix / x[0] - np.outer(mean, mean)) * (x[0] / max(x[0] - 1, 1.0)))
 
 
-def regression(answer: Answer, columns: tuple[str, ...], known: Mapping[str, Scale], limits: Limits) -> list[Row]:
+def regression(
+    answer: QueryAnswer, columns: tuple[str, ...], known: Mapping[str, ColumnScale], limits: Limits
+) -> list[Row]:
     """Return the coefficients of least squares of the first column on the others, with an intercept.
 
     ``known`` has the scales in the order of the sums. ``noise`` is that of the coefficients to first order;
@@ -176,7 +178,7 @@ def regression(answer: Answer, columns: tuple[str, ...], known: Mapping[str, Sca
     return rows
 
 
-def survival(answer: Answer, edges: tuple[float, ...], limits: Limits) -> list[Row]:
+def survival(answer: QueryAnswer, edges: tuple[float, ...], limits: Limits) -> list[Row]:
     """Return the Kaplan–Meier estimate at the end of each interval, times rounded up to the ends of their intervals.
 
     Who is censored within an interval is at risk in it. The curve ends where fewer are at risk than the noise shows.

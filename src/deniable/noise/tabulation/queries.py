@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable._check import FloatArray
-from deniable.noise.tabulation.records import LATTICE, IntArray, Records, group_sums
+from deniable._check import FloatArray, IntArray
+from deniable.noise.tabulation.records import LATTICE, Records, group_sums
 
 DEPTH = 8  # of the trees behind distribution functions: 2⁸ leaves
 _FREE = 11 / 4  # 1/w² at which noise on u² costs nothing beside that on u: see Moments.sensitivity
@@ -66,7 +66,7 @@ class Query(ABC):
 
 
 @dataclass(frozen=True)
-class Cells(Query):
+class CellCounts(Query):
     """Counts of records: in each group, or in each interval [edge, next edge) of a column, the last one closed.
 
     With ``event`` (0 or 1) the column holds times and each interval, now (edge, next edge], has two cells: without and
@@ -134,8 +134,8 @@ class Moments(Query):
 
     def answers(self, other: Query, records: Records) -> bool:
         """Moments count the records of each group, too; those with exact squares answer those without."""
-        if isinstance(other, Cells):
-            return other == Cells(self.by) and records.complete(self.columns)
+        if isinstance(other, CellCounts):
+            return other == CellCounts(self.by) and records.complete(self.columns)
         return isinstance(other, Moments) and self != other and self == replace(other, squares=True)
 
     def weights(self, records: Records) -> FloatArray:

@@ -9,16 +9,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable._check import FloatArray, InputError
+from deniable._check import FloatArray, InputError, IntArray
 
-IntArray = NDArray[np.int64]
 LATTICE = 2**20  # a number between −1 and 1 counts in whole steps of 1/LATTICE: a millionth of half its range
 _MOST_CELLS = 1_000_000
 _BLOCK = 2**30  # records of which at most LATTICE steps each are added as floats
 
 
 @dataclass(frozen=True)
-class Scale:
+class ColumnScale:
     """What is public of a numeric column: its range, and whether any record may lack it."""
 
     low: float
@@ -50,7 +49,7 @@ class Records:
 
     n: int
     numbers: Mapping[str, FloatArray]
-    scales: Mapping[str, Scale]
+    scales: Mapping[str, ColumnScale]
     categories: Mapping[str, Categories]
 
     def steps(self, column: str) -> IntArray:

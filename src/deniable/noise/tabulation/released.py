@@ -28,7 +28,7 @@ _MOST_DRAWN = 40  # rows of one panel
 
 
 @dataclass(frozen=True)
-class Look:
+class PricedLook:
     """One look at the records and its price.
 
     Attributes
@@ -74,7 +74,7 @@ class StatisticsRelease:
     statistics: tuple[Statistic, ...]
     rows: tuple[tuple[Row, ...], ...]
     certificate: Certificate = field(repr=False)
-    account: tuple[Look, ...] = field(repr=False)
+    account: tuple[PricedLook, ...] = field(repr=False)
     ranges: Mapping[str, tuple[Any, ...]] = field(repr=False)
     found: tuple[str, ...]
     confidence: float

@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import ndtri
 
-from deniable._check import FloatArray, InputError, number
+from deniable._check import FloatArray, InputError, IntArray, number
 from deniable.accounting import tradeoff
 from deniable.curves import Tradeoff, with_assumptions
 from deniable.laws import add_rounded_gaussian, octaves
 from deniable.laws.rounded_gaussian import LARGEST_SCALE
 from deniable.mechanisms import ApproximateDP, Composition, GaussianDP, Mechanism
 from deniable.noise.certificate import PRIVATE_GAME, Certificate
-from deniable.noise.tabulation.answers import Answer, Limits, Row, hide_small
+from deniable.noise.tabulation.answers import Limits, QueryAnswer, Row, hide_small
 from deniable.noise.tabulation.asking import answered, query_of
 from deniable.noise.tabulation.columns import Given, labelled, numeric
 from deniable.noise.tabulation.grammar import Statistic, parse
 from deniable.noise.tabulation.queries import Query
-from deniable.noise.tabulation.records import Categories, IntArray, Records, Scale
-from deniable.noise.tabulation.released import Look, StatisticsRelease
+from deniable.noise.tabulation.records import Categories, ColumnScale, Records
+from deniable.noise.tabulation.released import PricedLook, StatisticsRelease
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -106,7 +106,7 @@ def release_statistics(
     records = _found(table.frame, given, spending)
     queries = _shared([query_of(statistic, records) for statistic in asked], records)
     each = spending.left(len(set(queries)))
-    answers: dict[Query, Answer] = {}
+    answers: dict[Query, QueryAnswer] = {}
     for query in dict.fromkeys(queries):
         serves = tuple(str(s) for s, q in zip(asked, queries, strict=True) if q == query)
         answers[query] = spending.ask(query, records, each, serves)
@@ -154,7 +154,7 @@ class _Spending:
     mu: float
     delta: float
     testing: np.random.Generator | None
-    looks: list[Look] = field(default_factory=list)
+    looks: list[PricedLook] = field(default_factory=list)
 
     def left(self, parts: int) -> float:
         """Return the μ of each of so many equal parts of what is left of the budget, rounded down."""
@@ -176,21 +176,21 @@ class _Spending:
         sd = math.sqrt(2) / mu * (1 + 2.0**-40)
         return self.noised(counts, np.full(1, sd)), sd
 
-    def ask(self, query: Query, records: Records, mu: float, serves: tuple[str, ...]) -> Answer:
+    def ask(self, query: Query, records: Records, mu: float, serves: tuple[str, ...]) -> QueryAnswer:
         """Return the noisy sums of a query; a query of public numbers alone costs nothing."""
         weights, sensitivity = query.weights(records), query.sensitivity(records)
         sd = weights * (sensitivity / mu * (1 + 2.0**-40))
         if not sd.max() * query.unit <= LARGEST_SCALE:
             raise InputError(f"eta = {self.eta:g} leaves too little for {_named(query)}: raise it or ask for less")
-        self.looks.append(Look(_named(query), serves, mu if weights.any() else 0.0))
+        self.looks.append(PricedLook(_named(query), serves, mu if weights.any() else 0.0))
         sums = self.noised(query.sums(records), sd * query.unit)
-        return Answer(sums / query.unit, sd, records.labels(query.by), query.fixed(records))
+        return QueryAnswer(sums / query.unit, sd, records.labels(query.by), query.fixed(records))
 
 
 def _found(frame: pd.DataFrame, given: Given, spending: _Spending) -> Records:
     """Return the records with a scale or labels for every column; what was not given is found by noisy histograms."""
     numbers = {column: numeric(frame[column]) for column in given.numbers}
-    scales: dict[str, Scale] = {}
+    scales: dict[str, ColumnScale] = {}
     categories: dict[str, Categories] = {}
     unknown = len(given.unknown_numbers) + len(given.unknown_categories)
     each = spending.mu * math.sqrt(_FINDING / unknown) if unknown else 0.0
@@ -201,15 +201,15 @@ def _found(frame: pd.DataFrame, given: Given, spending: _Spending) -> Records:
             counts = np.bincount(cells, minlength=octaves.CELLS).astype(np.int64)
             noisy, sd = spending.histogram(counts, each)
             limits = octaves.range_from_counts(noisy.astype(np.float64), sd)
-            spending.looks.append(Look(f"range of {column}", (), each))
-        scales[column] = Scale(*limits, complete=not np.isnan(values).any())
+            spending.looks.append(PricedLook(f"range of {column}", (), each))
+        scales[column] = ColumnScale(*limits, complete=not np.isnan(values).any())
     for column in given.groups:
         texts = frame[column]
         labels = given.labels.get(column)
         if labels is None:
             delta = spending.delta / len(given.unknown_categories)
             labels = _categories(texts, each, delta, spending)
-            spending.looks.append(Look(f"categories of {column}", (), each, delta))
+            spending.looks.append(PricedLook(f"categories of {column}", (), each, delta))
         categories[column] = labelled(texts, labels, given.yes.get(column), found=column not in given.labels)
     return Records(len(frame), numbers, scales, categories)
 
