@@ -386,3 +386,19 @@ def test_limits_are_cut_to_what_is_possible_and_values_are_not():
     assert (row.value, row.low) == (-3.0, 0.0)
     assert row.high == pytest.approx(-3 + 1.96 * 2, abs=0.01)
     assert math.isnan(row.population_low)
+
+
+def test_single_quantiles_are_chosen_by_rank_and_many_read_off_a_tree():
+    asked = [
+        "median(income)",
+        "quantile(income, 0.25, 0.75)",
+        "quantile(age, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1e-3)",
+    ]
+    made = dn.release_statistics(FRAME, asked, eta=0.2, ranges=RANGES, insecure_testing_rng=np.random.default_rng(3))
+    ranks = [look for look in made.account if look.name.startswith("ranks")]
+    assert [look.serves for look in ranks] == [("median(income)", "quantile(income, 0.25, 0.75)")]
+    assert math.sqrt(sum(look.mu**2 for look in made.account)) == pytest.approx(2 * norm.ppf(0.7), rel=1e-9)
+    for row, p in zip((*made[asked[0]], *made[asked[1]]), (0.5, 0.25, 0.75), strict=True):
+        rank = (FRAME["income"] < row.value).mean()
+        assert abs(rank - p) < 0.02
+        assert row.low <= FRAME["income"].quantile(p) <= row.high

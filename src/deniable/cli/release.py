@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from deniable.tables import Encoded, Table
 
 Model = Literal["logistic", "linear-svm", "naive-bayes"]
-ReleaseBound = Literal["centre", "swap", "auto"]
+ReleaseBound = Literal["centre", "swap", "direct", "auto", "dp"]
 STATISTICS = "Statistics"
 _ENCODING = (
     "the encoding of the columns and the classes are published with the model: ranges rounded outward to a coarse "
@@ -80,12 +80,13 @@ def release(
     regularization: Annotated[float, typer.Option("--C", help="Inverse regularisation of logistic and SVM.")] = 1.0,
     fraction: Annotated[float, typer.Option(help="Share of the records that trains.")] = 0.5,
     bound: Annotated[
-        ReleaseBound,
+        ReleaseBound | None,
         typer.Option(
-            help="How the noise is bounded. centre: any model. swap: logistic only, less noise. auto: the one with the "
-            "smaller expected error."
+            help="How the noise is bounded. Models: centre (any; the default), swap (logistic only, less noise), auto "
+            "(the one with the smaller expected error). Statistics: dp (noise on all records; the default), direct "
+            "(one statistic of a secret half), auto (direct where noise on all records answers next to nothing)."
         ),
-    ] = "centre",
+    ] = None,
     n_resamples: Annotated[int, typer.Option(help="Resamples behind the certificate.")] = 256,
     confidence: Annotated[float, typer.Option(help="Confidence of the certificate.")] = 0.99,
     certificate: Annotated[Path | None, typer.Option(help="Where the certificate goes, as JSON.")] = None,
@@ -117,6 +118,8 @@ def release(
             given_ranges=given_range or (),
             given_categories=categories or (),
             suppress_below=suppress_below,
+            bound=bound or "dp",
+            seed=seed,
             as_json=as_json,
         )
     for name, given in (("--range", given_range), ("--categories", categories), ("--plot", plot)):
@@ -128,6 +131,9 @@ def release(
     if certificate is not None:
         check_writable("--certificate", certificate, suffixes=(".json",))
     number("--C", regularization, above=0.0, below=math.inf)
+    bound = bound or "centre"
+    if bound in ("direct", "dp"):
+        raise InputError(f"--bound {bound} goes with --statistic; a model takes centre, swap or auto")
     if bound == "swap" and model != "logistic":
         raise InputError(f"--bound swap covers every record for --model logistic only, got {model}; use --bound centre")
     skops: Any = require("skops.io", purpose="writing a .skops model")

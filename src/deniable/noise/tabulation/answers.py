@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.special import ndtri
@@ -28,12 +28,18 @@ class QueryAnswer:
         Categories of each group.
     fixed
         Whether the number of records behind the sums is known to everybody.
+    chosen
+        Chosen quantiles by probability, between −1 and 1, if any.
+    rank_noise
+        How many records away from its rank a chosen quantile may be: a standard deviation.
     """
 
     sums: FloatArray
     noise: FloatArray
     labels: list[tuple[str, ...]]
     fixed: bool
+    chosen: Mapping[float, float] = field(default_factory=dict)
+    rank_noise: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import numpy as np
 from deniable.noise.tabulation import distribution, estimates
 from deniable.noise.tabulation.answers import Limits, QueryAnswer, Row
 from deniable.noise.tabulation.grammar import Statistic
-from deniable.noise.tabulation.queries import CellCounts, Moments, Products, Query, Tree
+from deniable.noise.tabulation.queries import MOST_RANKS, CellCounts, Moments, Products, Query, Ranks, Tree
 from deniable.noise.tabulation.records import Records
 
 _BINS = {"histogram": 10.0, "survival": 20.0}
@@ -30,7 +30,16 @@ def query_of(statistic: Statistic, records: Records) -> Query:
         return Moments(by, columns[0], function in ("variance", "sd"))
     if function in ("covariance", "correlation", "regression"):
         return Products(by, tuple(sorted(columns)))
+    if function in ("median", "quantile"):
+        ranks = Ranks(by, columns[0], tuple(sorted(set(probabilities(statistic)))))
+        if ranks.fixed(records) and len(ranks.probabilities) <= MOST_RANKS:
+            return ranks
     return Tree(by, columns[0])
+
+
+def probabilities(statistic: Statistic) -> tuple[float, ...]:
+    """Return those of a median or of quantiles."""
+    return statistic.numbers or (0.5,)
 
 
 def edges_of(statistic: Statistic, records: Records) -> tuple[float, ...]:
@@ -69,5 +78,5 @@ def answered(statistic: Statistic, query: Query, answer: QueryAnswer, records: R
     if function == "ecdf":
         return distribution.distribution_function(answer, scale, int(statistic.option("points", (_POINTS,))[0]), limits)
     if function in ("median", "quantile"):
-        return distribution.quantiles(answer, scale, statistic.numbers or (0.5,), limits)
+        return distribution.quantiles(answer, scale, probabilities(statistic), limits)
     return estimates.moments(answer, function, scale, limits)

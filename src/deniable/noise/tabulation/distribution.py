@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 from scipy.optimize import isotonic_regression
@@ -58,10 +58,11 @@ class Distribution:
         leaves = np.cumsum(weights[:0:-1])[::-1] - weights @ self.values  # Σ_{edges right of a leaf} − Σ w·F
         return math.sqrt(max(float(leaves @ self._covariance @ leaves), 0.0)) / self.total
 
+    @cached_property
     def errors(self) -> FloatArray:
         """Standard deviation of the noise of F at each edge."""
         lower = np.tri(_LEAVES + 1, _LEAVES, -1) - self.values[:, None]
-        variances = np.einsum("ij,jk,ik->i", lower, self._covariance, lower)
+        variances = ((lower @ self._covariance) * lower).sum(axis=1)
         return np.asarray(np.sqrt(np.maximum(variances, 0.0)) / self.total)
 
     def quantile(self, p: float) -> float:
@@ -73,7 +74,7 @@ class Distribution:
 
     def limits(self, p: float, z: float, sampling: bool) -> tuple[float, float]:
         """Return the edges outside of which F differs from p by more than z standard errors."""
-        variance = self.errors() ** 2 + (p * (1 - p) / self.total if sampling else 0.0)
+        variance = self.errors**2 + (p * (1 - p) / self.total if sampling else 0.0)
         reach = z * np.sqrt(variance)
         below = np.flatnonzero(self.values < p - reach)
         above = np.flatnonzero(self.values > p + reach)
@@ -83,7 +84,7 @@ class Distribution:
 
 
 def quantiles(answer: QueryAnswer, scale: ColumnScale, probabilities: tuple[float, ...], limits: Limits) -> list[Row]:
-    """Return the quantiles; a quantile's standard error is half its interval over z, as the interval is not even."""
+    """Return the quantiles; read off a tree, a standard error is half the interval over z, as that is not even."""
     rows = []
     for group, curve in _curves(answer, scale):
         for p in probabilities:
@@ -92,17 +93,44 @@ def quantiles(answer: QueryAnswer, scale: ColumnScale, probabilities: tuple[floa
                 rows.append(withheld(group, item, FEW))
                 continue
             near, far = curve.limits(p, limits.z, False), curve.limits(p, limits.z, True)
+            if p in answer.chosen:
+                rows.append(_chosen(group, item, p, answer, scale, curve, near, far))
+                continue
             noise, whole = ((high - low) / (2 * limits.z) for low, high in (near, far))
             sampling = math.sqrt(max(whole**2 - noise**2, 0.0))
             rows.append(Row(group, item, curve.quantile(p), noise, sampling, *near, *far))
     return rows
 
 
+def _chosen(
+    group: tuple[str, ...],
+    item: str,
+    p: float,
+    answer: QueryAnswer,
+    scale: ColumnScale,
+    curve: Distribution,
+    near: tuple[float, float],
+    far: tuple[float, float],
+) -> Row:
+    """Return a chosen quantile: errors of its rank times the slope of the tree's quantiles, limits from the tree.
+
+    Over less than two standard errors of the tree a slope is noise.
+    """
+    value = scale.centre + scale.half * answer.chosen[p]
+    rank = answer.rank_noise / curve.total
+    reach = max(rank, 2 * float(np.interp(p, curve.values, curve.errors)))
+    above, below = min(p + reach, 1.0), max(p - reach, 0.0)
+    slope = (curve.quantile(above) - curve.quantile(below)) / (above - below)
+    sampling = math.sqrt(p * (1 - p) / curve.total) * slope
+    low, high, low_all, high_all = min(near[0], value), max(near[1], value), min(far[0], value), max(far[1], value)
+    return Row(group, item, value, rank * slope, sampling, low, high, low_all, high_all)
+
+
 def distribution_function(answer: QueryAnswer, scale: ColumnScale, points: int, limits: Limits) -> list[Row]:
     """Return F at ``points`` + 1 even points of the range, both ends included."""
     rows = []
     for group, curve in _curves(answer, scale):
-        errors = curve.errors() if curve.usable else np.empty(0)
+        errors = curve.errors if curve.usable else np.empty(0)
         for j in range(0, _LEAVES + 1, _LEAVES // points):
             item = f"{curve.edges[j]:.6g}"
             if not curve.usable:

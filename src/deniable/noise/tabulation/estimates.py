@@ -14,6 +14,9 @@ from deniable.noise.tabulation.answers import TOO_FEW, Limits, QueryAnswer, Row,
 from deniable.noise.tabulation.distribution import FEW
 from deniable.noise.tabulation.records import ColumnScale
 
+_FLAT = 2.0  # variances below so many standard deviations of their noise divide nothing
+ROUGH = "the noise is not small beside the spread of the columns: a rough figure"
+
 
 def counts(answer: QueryAnswer, items: tuple[str, ...], n: int, limits: Limits) -> list[Row]:
     """Return counts of cells; the population's is n times the probability of the cell."""
@@ -107,20 +110,23 @@ def covariances(
 
     for group, numbers in zip(answer.labels, answer.sums, strict=True):
         matrix = _covariance(numbers, d) if numbers[0] > max(TOO_FEW * float(answer.noise[0]), 1.0) else None
-        flat = matrix is not None and np.any(np.diag(matrix) <= TOO_FEW * answer.noise.max() / numbers[0])
+        shown = math.inf if matrix is None else _in_noise(float(np.diag(matrix).min()), 1, answer, numbers)
+        flat = shown <= _FLAT
         if matrix is None or (flat and function == "correlation"):
             rows += [withheld(group, item, FEW) for item in items]
             continue
         values, noise = wanted(numbers), carried(wanted, numbers, answer.noise)
+        note = ROUGH if function == "correlation" and shown <= TOO_FEW else ""
         if function == "correlation":
-            sampling = (1 - np.clip(values, -1, 1) ** 2) / math.sqrt(numbers[0])
+            values, noise = np.clip(values, -1.0, 1.0), np.minimum(noise, 1.0)
+            sampling = (1 - values**2) / math.sqrt(numbers[0])
         else:
             full = matrix * np.outer(halves, halves)
             square = np.maximum(full[i, i] * full[j, j], 0.0) + full[i, j] ** 2
             sampling = np.sqrt(square / numbers[0])
         within = (-1.0, 1.0) if function == "correlation" else (-math.inf, math.inf)
         for item, value, off, own in zip(items, values, noise, sampling, strict=True):
-            rows.append(limits.row(group, item, float(value), float(off), float(own), within=within))
+            rows.append(limits.row(group, item, float(value), float(off), float(own), within, note))
     return rows
 
 
@@ -161,11 +167,12 @@ def regression(
     for group, numbers in zip(answer.labels, answer.sums, strict=True):
         usable = numbers[0] > max(TOO_FEW * float(answer.noise[0]), d + 1)
         matrix = centred(numbers) if usable else np.eye(d)
-        least = TOO_FEW * math.sqrt(d) * float(answer.noise.max()) / max(numbers[0], 1.0)
-        if not usable or np.linalg.eigvalsh(matrix[1:, 1:])[0] <= least:
+        shown = _in_noise(float(np.linalg.eigvalsh(matrix[1:, 1:])[0]), d, answer, numbers)
+        if not usable or shown <= _FLAT:
             note = FEW if not usable else "the predictors vary too little for the noise, or depend on one another"
             rows += [withheld(group, item, note) for item in items]
             continue
+        note = ROUGH if shown <= TOO_FEW else ""
         values, noise = coefficients(numbers), carried(coefficients, numbers, answer.noise)
         slopes = np.linalg.solve(matrix[1:, 1:], matrix[1:, 0])
         rest = max(float(matrix[0, 0] - slopes @ matrix[1:, 0]), 0.0) * (numbers[0] - 1) / (numbers[0] - d)
@@ -174,8 +181,14 @@ def regression(
         own = np.concatenate([[1 / numbers[0] + at_zero @ inverse @ at_zero], np.diag(inverse) / halves[1:] ** 2])
         sampling = np.sqrt(rest * own) * halves[0]
         for item, value, off, spread in zip(items, values, noise, sampling, strict=True):
-            rows.append(limits.row(group, item, float(value), float(off), float(spread)))
+            rows.append(limits.row(group, item, float(value), float(off), float(spread), note=note))
     return rows
+
+
+def _in_noise(variance: float, d: int, answer: QueryAnswer, numbers: FloatArray) -> float:
+    """Return a variance of the units, or of d of them together, in standard deviations of its noise."""
+    noise = math.sqrt(d) * float(answer.noise.max()) / max(float(numbers[0]), 1.0)
+    return variance / noise if noise > 0 else math.inf
 
 
 def survival(answer: QueryAnswer, edges: tuple[float, ...], limits: Limits) -> list[Row]:

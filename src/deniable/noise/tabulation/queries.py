@@ -16,9 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable._check import FloatArray, IntArray
+from deniable.laws.rank_choice import RankWeights, rank_choice
 from deniable.noise.tabulation.records import LATTICE, Records, group_sums
 
+OF_TREE = 0.2  # share of μ² of chosen quantiles that goes to the tree behind their error bars
+MOST_RANKS = 9  # quantiles of a column that are chosen one by one; a tree answers all of them at once
 DEPTH = 8  # of the trees behind distribution functions: 2⁸ leaves
+_CANDIDATES = 2**15  # for chosen quantiles in half a range: more blur a value that many records share
 _FREE = 11 / 4  # 1/w² at which noise on u² costs nothing beside that on u: see Moments.sensitivity
 
 
@@ -139,17 +143,17 @@ class Moments(Query):
         return isinstance(other, Moments) and self != other and self == replace(other, squares=True)
 
     def weights(self, records: Records) -> FloatArray:
-        """Where n is public the squares cost nothing; elsewhere they get half the noise if they are what matters."""
+        """Where n is public the squares cost nothing; elsewhere they get half the noise if they matter, else twice."""
         if self.fixed(records):
             return np.array([0.0, 1.0, _FREE**-0.5])
-        return np.array([1.0, 1.0, 0.5 if self.squares else 1.0])
+        return np.array([1.0, 1.0, 0.5 if self.squares else 2.0])
 
     def sensitivity(self, records: Records) -> float:
         """Bound the distance of two records, with a = |u − u′|, b = |u + u′| ≤ 2 − a, so (u² − u′²)² = a²b².
 
         n public: a² + (11/4)·a²b² ≤ 4, as 2 + a − (11/4)·a²(2 − a) ≥ 0.02 on [0, 2] (its minimum is at a = 1.235).
-        Groups: ‖φ/w‖² is convex in u², so at most max(1 + c/4, 2 + c/4) with c = 1/w₃²: 2.25 or 3; two groups cost
-        twice that. Within one group a² + c·a²b² is at most 4 (c = 1: increasing in a) or 5.15 (c = 4), which is less.
+        Groups: ‖φ/w‖² is convex in u², so at most max(1 + c/4, 2 + c/4) with c = 1/w₃²: 2.0625 or 3; two groups cost
+        twice that. Within one group a² + c·a²b² is at most 4 (c = 1/4: increasing in a) or 5.15 (c = 4), which is less.
         """
         weights = self.weights(records)
         if self.fixed(records):
@@ -205,6 +209,31 @@ class Tree(Query):
             level = level.reshape(len(level), -1, 2).sum(axis=2)
             levels.append(level)
         return np.concatenate(levels[::-1], axis=1)
+
+
+@dataclass(frozen=True)
+class Ranks(Tree):
+    """A few quantiles of a column, each chosen by its rank among the lattice points; a tree says how sure they are.
+
+    Served only where n is public. Choosing a point needs far less than a whole tree does, so the tree, from which only
+    the error bars come, gets a fifth of μ² (``OF_TREE``) and the choices share the rest.
+    """
+
+    probabilities: tuple[float, ...] = ()
+
+    def choice_weights(self, mu: float) -> RankWeights:
+        """Return the weights at which all choices together are ``mu``-Gaussian DP."""
+        return RankWeights(mu / math.sqrt(len(self.probabilities)) * (1 - 1e-12))
+
+    def chosen(self, records: Records, weights: RankWeights, testing: np.random.Generator | None) -> FloatArray:
+        """Return the quantiles, between −1 and 1."""
+        step = LATTICE // _CANDIDATES
+        ordered = np.sort((records.steps(self.column) + step // 2) // step)
+        points = [
+            rank_choice(ordered, -_CANDIDATES, _CANDIDATES, p, weights, insecure_testing_rng=testing)
+            for p in self.probabilities
+        ]
+        return np.array(points) / _CANDIDATES
 
 
 @dataclass(frozen=True)

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from scipy.special import ndtri
 
-from deniable._check import FloatArray, InputError, IntArray, number
+from deniable._check import FloatArray, InputError, IntArray, choice, number
 from deniable.accounting import tradeoff
 from deniable.curves import Tradeoff, with_assumptions
 from deniable.laws import add_rounded_gaussian, octaves
 from deniable.laws.rounded_gaussian import LARGEST_SCALE
 from deniable.mechanisms import ApproximateDP, Composition, GaussianDP, Mechanism
 from deniable.noise.certificate import PRIVATE_GAME, Certificate
+from deniable.noise.evidence import ReleaseError
 from deniable.noise.tabulation.answers import Limits, QueryAnswer, Row, hide_small
 from deniable.noise.tabulation.asking import answered, query_of
 from deniable.noise.tabulation.columns import Given, labelled, numeric
 from deniable.noise.tabulation.grammar import Statistic, parse
-from deniable.noise.tabulation.queries import Query
+from deniable.noise.tabulation.halves import better_of_a_half, of_a_half
+from deniable.noise.tabulation.queries import OF_TREE, Query, Ranks, Tree
 from deniable.noise.tabulation.records import Categories, ColumnScale, Records
 from deniable.noise.tabulation.released import PricedLook, StatisticsRelease
 
@@ -41,16 +44,18 @@ def release_statistics(
     *,
     eta: float,
     ranges: Mapping[str, Sequence[Any]] | None = None,
+    bound: Literal["dp", "direct", "auto"] = "dp",
     suppress_below: float = 0.0,
     confidence: float = 0.95,
+    rng: int | np.random.Generator | None = None,
     insecure_testing_rng: np.random.Generator | None = None,
 ) -> StatisticsRelease:
     """Release statistics of all records of a table, with error bars, under one bound for all of them together.
 
-    Guarantee: whoever knows all records but one, and that this one is either x or x′, names which of the two from
-    everything that is released with accuracy at most ½ + ``eta``; ``certificate.tradeoff`` bounds his true positive
-    rate at every false positive rate. This is Gaussian differential privacy for the replacement of a record (with a
-    failure δ ≤ 1e-6 where categories are found in the data), so it does not depend on what else is known.
+    Guarantee (``bound="dp"``): whoever knows all records but one, and that this one is either x or x′, names which of
+    the two from everything that is released with accuracy at most ½ + ``eta``; ``certificate.tradeoff`` bounds his true
+    positive rate at every false positive rate. This is Gaussian differential privacy for the replacement of a record
+    (with a failure δ ≤ 1e-6 where categories are found in the data), so it does not depend on what else is known.
 
     Parameters
     ----------
@@ -65,10 +70,17 @@ def release_statistics(
         range; records of other categories are counted nowhere. It must not be read off the data. What is missing here
         is found in the data privately, which costs a fifth of μ²: the octaves in which a column lies, and the
         categories of enough records for their noise (all others together are "(other)").
+    bound
+        "dp": noise on all records. "direct": a single statistic of at most three numbers, without ``by``, of a secret
+        half of the records, with another promise: the attacker may know the table, not who is in that half
+        (``deniable.release(..., bound="direct")``). "auto": "dp", then "direct" for a single statistic of which noise
+        on all records says that it answers next to nothing, as correlations of a few hundred records.
     suppress_below
         Counts whose noisy value is below are withheld.
     confidence
         Of the limits in the result.
+    rng
+        Seeds the runs behind "direct", no noise.
     insecure_testing_rng
         Replaces the operating system's entropy by a reproducible generator. Never use it to release anything.
 
@@ -95,11 +107,16 @@ def release_statistics(
     if not asked:
         raise InputError("statistics must name at least one, such as 'mean(income) by region'")
     asked = list(dict.fromkeys(asked))
+    choice("bound", bound, ("dp", "direct", "auto"))
+    if bound == "direct" and len(asked) != 1:
+        raise InputError(f"bound='direct' releases one statistic at a time, got {len(asked)}; use bound='dp'")
     target = number("eta", eta, above=0.0, below=0.5)
     limits = Limits(number("confidence", confidence, above=0.0, below=1.0))
     smallest = number("suppress_below", suppress_below, at_least=0.0, below=math.inf)
     table = understand_any(data, ranges=ranges)
     given = Given.of(table, asked, ranges or {})
+    if bound == "direct":
+        return _of_a_half(asked[0], table.frame, given, target, limits, rng, insecure_testing_rng)
     wanted_delta = min(_DELTA, target / 10) if given.unknown_categories else 0.0
     mu, curve = _budget(target, wanted_delta)
     spending = _Spending(target, mu, wanted_delta, insecure_testing_rng)
@@ -115,6 +132,9 @@ def release_statistics(
         found = answered(statistic, query, answers[query], records, limits)
         counted = statistic.function in ("count", "histogram")
         rows.append(tuple(hide_small(found, smallest) if counted and smallest else found))
+    if bound == "auto" and len(asked) == 1 and better_of_a_half(asked[0], rows[0]):
+        with suppress(ReleaseError):  # nothing is certified: what all records released stands
+            return _of_a_half(asked[0], table.frame, given, target, limits, rng, insecure_testing_rng, spending.looks)
     return StatisticsRelease(
         tuple(asked),
         tuple(rows),
@@ -123,6 +143,30 @@ def release_statistics(
         _public_ranges(records, given),
         (*given.unknown_numbers, *given.unknown_categories),
         limits.confidence,
+    )
+
+
+def _of_a_half(
+    statistic: Statistic,
+    frame: pd.DataFrame,
+    given: Given,
+    eta: float,
+    limits: Limits,
+    rng: int | np.random.Generator | None,
+    testing: np.random.Generator | None,
+    looks: Sequence[PricedLook] = (),
+) -> StatisticsRelease:
+    """Release from a secret half of a table that is known: ranges that were not given are those of the table."""
+    numbers = {column: numeric(frame[column]) for column in statistic.columns}
+    ends = {c: given.limits.get(c, (np.nanmin(v, initial=0.0), np.nanmax(v, initial=0.0))) for c, v in numbers.items()}
+    records = Records(len(frame), numbers, {c: ColumnScale(*ends[c], complete=True) for c in numbers}, {})
+    rows, found = of_a_half(statistic, records, eta, limits, rng=rng, insecure_testing_rng=testing)
+    certificate = found.certificate
+    if looks:
+        note = "all records were first asked with noise, for another promise; that tells nothing of who is in the half"
+        certificate = replace(certificate, assumptions=(*certificate.assumptions, note))
+    return StatisticsRelease(
+        (statistic,), (tuple(rows),), certificate, tuple(looks), _public_ranges(records, given), (), limits.confidence
     )
 
 
@@ -178,6 +222,8 @@ class _Spending:
 
     def ask(self, query: Query, records: Records, mu: float, serves: tuple[str, ...]) -> QueryAnswer:
         """Return the noisy sums of a query; a query of public numbers alone costs nothing."""
+        if isinstance(query, Ranks):
+            return self._ranks(query, records, mu, serves)
         weights, sensitivity = query.weights(records), query.sensitivity(records)
         sd = weights * (sensitivity / mu * (1 + 2.0**-40))
         if not sd.max() * query.unit <= LARGEST_SCALE:
@@ -185,6 +231,15 @@ class _Spending:
         self.looks.append(PricedLook(_named(query), serves, mu if weights.any() else 0.0))
         sums = self.noised(query.sums(records), sd * query.unit)
         return QueryAnswer(sums / query.unit, sd, records.labels(query.by), query.fixed(records))
+
+    def _ranks(self, query: Ranks, records: Records, mu: float, serves: tuple[str, ...]) -> QueryAnswer:
+        """Return chosen quantiles and the tree behind their error bars."""
+        tree = self.ask(Tree(query.by, query.column), records, mu * math.sqrt(OF_TREE), ("error bars",))
+        rest = mu * math.sqrt(1 - OF_TREE) * (1 - 1e-12)
+        weights = query.choice_weights(rest)
+        self.looks.append(PricedLook(_named(query), serves, rest))
+        chosen = dict(zip(query.probabilities, query.chosen(records, weights, self.testing), strict=True))
+        return replace(tree, chosen=chosen, rank_noise=math.sqrt(2) / weights.rate)
 
 
 def _found(frame: pd.DataFrame, given: Given, spending: _Spending) -> Records:
@@ -229,7 +284,15 @@ def _categories(texts: Any, mu: float, delta: float, spending: _Spending) -> tup
 
 
 def _shared(queries: list[Query], records: Records) -> list[Query]:
-    """Replace each query by a wider one that answers it, if there is one."""
+    """Replace each query by a wider one that answers it, if there is one; quantiles of a column are chosen together."""
+    ranks: dict[str, set[float]] = {}
+    for query in queries:
+        if isinstance(query, Ranks):
+            ranks.setdefault(query.column, set()).update(query.probabilities)
+    queries = [
+        replace(query, probabilities=tuple(sorted(ranks[query.column]))) if isinstance(query, Ranks) else query
+        for query in queries
+    ]
 
     def widest(query: Query) -> Query:
         wide = next((other for other in queries if other.answers(query, records)), None)

@@ -1,0 +1,115 @@
+"""A quantile by the exponential mechanism in whole numbers: exact in its law, charged as Gaussian DP.
+
+The candidates are the points of a public lattice. A candidate t is d(t) = max(0, #{x < t} − ⌊pn⌋, ⌈pn⌉ − #{x ≤ t})
+ranks away from the quantile; replacing one of n records moves d(t) by at most one rank, as it moves both counts by at
+most one. Candidates are drawn with weights w(d), whole numbers with w(d) ≤ ρ·w(d + 1), so every weight, and their sum,
+changes by a factor between 1/ρ and ρ: for every event A, log-odds(P(A)) − log-odds(Q(A)) ≤ 2·log ρ (Dong, Durfee &
+Rogers 2020, bounded range).
+
+As Gaussian DP. With g = Φ⁻¹∘σ, σ the logistic function, Φ⁻¹(P(A)) − Φ⁻¹(Q(A)) ≤ sup_x g(x + log ρ) − g(x − log ρ) =
+2·g(log ρ), as g is odd and concave on x ≥ 0. Concave: (log g')' = 1 − 2σ + g·g' ≤ 0 says that z·Φ(z)·Φ(−z) is at most
+φ(z)·(2Φ(z) − 1) at z = g(x); the difference of the two is 0 at 0 and at ∞ and has the derivative 2φ² − Φ(z)Φ(−z), which
+is positive first and negative from one point on. Hence μ-GDP with ρ = Φ(μ/2)/Φ(−μ/2): at a total variation 2η, log ρ =
+log((½ + η)/(½ − η)), twice the rate of the exponential mechanism that is charged as (log ρ)-DP.
+
+Weights are integers of some 160 bits, drawn by comparing whole numbers: no floating point decides.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from math import ceil, floor, log
+
+import numpy as np
+from scipy.special import ndtr
+
+from deniable._check import InputError, IntArray
+
+_UNIT = 40  # bits behind the point of ρ, and of the least weight: rounding costs 2⁻⁴⁰ of each ratio at most
+_REACH = 120 * log(2)  # beyond so many e-folds weights fall no further: all candidates there together are < 2⁻⁹⁰
+_LARGEST = 2.0**64  # of ρ
+_MOST_WEIGHTS = 1_000_000
+
+
+@dataclass(frozen=True)
+class RankWeights:
+    """The weights w(0) ≥ w(1) ≥ …, constant from the last one on, for a Gaussian DP budget ``mu``."""
+
+    mu: float
+
+    def __post_init__(self) -> None:
+        if not self.rate * _MOST_WEIGHTS >= _REACH:
+            raise InputError(f"mu={self.mu:g} is too small for choosing a quantile; ask for less or raise the target")
+
+    @property
+    def ratio(self) -> int:
+        """ρ in units of 2⁻⁴⁰, rounded down; SciPy's normal probabilities are charged 1e-9."""
+        odds = float(ndtr(self.mu / 2)) / max(float(ndtr(-self.mu / 2)), 1e-300) * (1 - 1e-9)
+        return floor(min(odds, _LARGEST) * 2.0**_UNIT)
+
+    @property
+    def rate(self) -> float:
+        """log ρ: by how much the log weight falls a rank."""
+        return log(max(self.ratio, 1)) - _UNIT * log(2)
+
+    def table(self) -> list[int]:
+        """Return w(0), w(1), … up to the last one."""
+        weights = [1 << _UNIT]
+        ratio = self.ratio
+        for _ in range(ceil(_REACH / self.rate)):
+            weights.append(weights[-1] * ratio >> _UNIT)
+        return weights[::-1]
+
+
+def rank_choice(
+    ordered: IntArray,
+    low: int,
+    high: int,
+    p: float,
+    weights: RankWeights,
+    *,
+    insecure_testing_rng: np.random.Generator | None = None,
+) -> int:
+    """Draw a lattice point near the ``p``-quantile of ``ordered``, whole numbers from ``low`` to ``high``, sorted.
+
+    Guarantee: ``weights.mu``-Gaussian DP for replacing one of the numbers; their number, ``low``, ``high`` and ``p``
+    are public. ``insecure_testing_rng`` replaces the operating system's entropy: never use it to release anything.
+    """
+    n = len(ordered)
+    values, counts = np.unique(ordered, return_counts=True)
+    upto = np.cumsum(counts)
+    # in turn: the gap before the first value, the value, the gap behind it, …
+    ends = np.concatenate([[low - 1], values, [high + 1]])
+    starts, sizes = np.empty(2 * len(values) + 1, dtype=np.int64), np.ones(2 * len(values) + 1, dtype=np.int64)
+    starts[0::2], starts[1::2] = ends[:-1] + 1, values
+    sizes[0::2] = np.diff(ends) - 1
+    below, at_most = np.zeros_like(starts), np.zeros_like(starts)
+    below[2::2], at_most[1::2] = upto, upto
+    below[1::2], at_most[2::2] = upto - counts, upto
+    table = weights.table()
+    distance = np.maximum(np.maximum(below - floor(p * n), ceil(p * n) - at_most), 0)
+    distance = np.minimum(distance, len(table) - 1)
+    by_distance = np.bincount(distance, weights=sizes, minlength=len(table)).astype(np.int64)  # exact: below 2⁵³
+    rest = _below(sum(w * int(size) for w, size in zip(table, by_distance, strict=True)), insecure_testing_rng)
+    for d, size in enumerate(by_distance.tolist()):
+        mass = table[d] * size
+        if rest < mass:
+            break
+        rest -= mass
+    place = rest // table[d]
+    runs = np.flatnonzero(distance == d)
+    passed = np.cumsum(sizes[runs])
+    run = int(np.searchsorted(passed, place, side="right"))
+    return int(starts[runs[run]]) + place - (int(passed[run - 1]) if run else 0)
+
+
+def _below(limit: int, testing: np.random.Generator | None) -> int:
+    """Return a uniform whole number below ``limit``."""
+    if testing is None:
+        return secrets.randbelow(limit)
+    size = limit.bit_length()
+    while True:
+        drawn = int.from_bytes(testing.bytes(-(-size // 8)), "little") & ((1 << size) - 1)
+        if drawn < limit:
+            return drawn

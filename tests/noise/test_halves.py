@@ -1,0 +1,97 @@
+"""Statistics of a secret half: the same values as pandas, the other promise, and who decides between the two."""
+
+import json
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import deniable as dn
+from deniable import InputError
+from deniable.cli._app import run
+from deniable.noise.tabulation import parse
+from deniable.noise.tabulation.answers import Row
+from deniable.noise.tabulation.halves import OfRecords, better_of_a_half
+
+RNG = np.random.default_rng(2)
+FRAME = pd.DataFrame({"x": RNG.normal(50, 10, 200)})
+FRAME["y"] = 0.5 * FRAME["x"] + RNG.normal(0, 5, 200)
+FRAME["g"] = RNG.choice(["a", "b"], 200)
+RANGES = {"x": (0, 1000), "y": (0, 1000), "g": ["a", "b"]}  # far wider than the data: noise on sums drowns them
+
+
+def test_values_are_those_of_pandas():
+    x, y = FRAME["x"], FRAME["y"]
+    slope, intercept = np.polyfit(x, y, 1)
+    expected = {
+        "mean(x)": [x.mean()],
+        "variance(x)": [x.var()],
+        "sd(x)": [x.std()],
+        "median(x)": [x.median()],
+        "quantile(x, 0.1, 0.9)": x.quantile([0.1, 0.9]),
+        "trimmed_mean(x, 0.1)": [x.sort_values()[20:180].mean()],
+        "covariance(x, y)": [x.var(), x.cov(y), y.var()],
+        "correlation(x, y)": [x.corr(y)],
+        "regression(y ~ x)": [intercept, slope],
+    }
+    for text, value in expected.items():
+        asked = parse(text)
+        table = FRAME[list(asked.columns)].to_numpy()
+        with_gaps = np.vstack([table, np.full((3, len(asked.columns)), np.nan)])
+        np.testing.assert_allclose(OfRecords(asked)(with_gaps), value, rtol=1e-9, err_msg=text)
+        assert len(OfRecords(asked).names) == len(value)
+
+
+def test_auto_takes_a_half_where_noise_on_all_records_drowns_the_answer(tmp_path, capsys):
+    made = dn.release_statistics(FRAME, "correlation(x, y)", eta=0.2, ranges=RANGES, bound="auto", rng=0)
+    (row,) = made.rows[0]
+    assert made.certificate.bound == "direct"
+    assert made.certificate.eta <= 0.2
+    assert abs(row.value - FRAME["x"].corr(FRAME["y"])) < 5 * row.noise < 0.5
+    assert any("all records were first asked" in text for text in made.certificate.assumptions)
+    assert "names a record's membership" in str(made)
+    assert made.account[0].mu > 0
+    FRAME.to_csv(tmp_path / "t.csv")
+    words = ["release", str(tmp_path / "t.csv"), "--statistic", "sd(x)", "--bound", "direct", "--seed", "1", "--json"]
+    assert run([*words, "--eta", "0.2"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["certificate"]["bound"] == "direct"
+    assert told["statistics"][0]["value"] == pytest.approx(10, abs=5)
+
+
+def test_auto_stays_with_all_records_where_they_answer():
+    for asked in ("mean(x)", ["mean(x)", "correlation(x, y)"], "correlation(x, y) by g"):
+        wide = RANGES if asked != "mean(x)" else {"x": (20, 80)}
+        assert dn.release_statistics(FRAME, asked, eta=0.3, ranges=wide, bound="auto").certificate.bound == "dp"
+    assert better_of_a_half(parse("mean(x)"), [Row((), "", math.nan, math.nan, math.nan, *[math.nan] * 4)])
+    assert not better_of_a_half(parse("mean(x)"), [Row((), "", 1.0, 0.1, 1.0, *[math.nan] * 4)])
+
+
+@pytest.mark.parametrize(
+    ("asked", "bound", "message"),
+    [
+        ("mean(x)", "centre", "bound must be"),
+        (["mean(x)", "sd(x)"], "direct", "one statistic at a time"),
+        ("mean(x) by g", "direct", "without 'by'"),
+        ("covariance(x, y, z)", "direct", "at most 3 numbers"),
+        ("histogram(x)", "direct", "use bound='dp'"),
+    ],
+)
+def test_what_a_half_cannot_answer_is_refused(asked, bound, message):
+    with pytest.raises(InputError, match=message):
+        dn.release_statistics(FRAME.assign(z=FRAME["x"] ** 2), asked, eta=0.1, ranges=RANGES, bound=bound)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--statistic", "mean(x)", "--bound", "swap"], "goes with models"),
+        (["--target", "g", "--out", "m.skops", "--bound", "direct"], "goes with --statistic"),
+    ],
+)
+def test_the_command_says_which_bound_goes_where(tmp_path, capsys, monkeypatch, words, message):
+    monkeypatch.chdir(tmp_path)
+    FRAME.to_csv("t.csv")
+    assert run(["release", "t.csv", *words]) == 2
+    assert message in " ".join(capsys.readouterr().err.replace("│", " ").split())
