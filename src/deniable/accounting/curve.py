@@ -43,7 +43,7 @@ class ComposedTradeoff(Tradeoff):
 
     @classmethod
     def of(cls, loss: PrivacyLoss, tolerance: float, effort: Effort | None = None) -> ComposedTradeoff:
-        """All engines for a loss."""
+        """All engines for a loss made of sampled Gaussian steps, a Gaussian and randomised responses."""
         effort = effort or Effort()
         direct = DirectTradeoff.of(loss, most_terms=effort.convolution)
         points = effort.grid >> max(loss.steps.size - 1, 0).bit_length()
@@ -51,8 +51,9 @@ class ComposedTradeoff(Tradeoff):
         return cls(InvertedTradeoff(loss, tolerance, effort), direct, grid)
 
     @cached_property
-    def _told(self) -> Tradeoff:
-        return known_batches(self.inverted.loss)
+    def _told(self) -> Tradeoff | None:
+        loss = self.inverted.loss
+        return known_batches(loss) if isinstance(loss, PrivacyLoss) else None
 
     @cached_property
     def _most_advantage(self) -> float:
@@ -109,7 +110,7 @@ class ComposedTradeoff(Tradeoff):
     ) -> None:
         """The grid's bound on one side, and from above that of an attacker who is told the batches."""
         below, above = low[wide], high[wide]
-        if side == "upper":
+        if side == "upper" and self._told is not None:
             above = getattr(self._told, method)(points[wide], direction, side)
         try:
             found = getattr(self.grid, method)(points[wide], direction, side)

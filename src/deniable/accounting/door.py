@@ -30,6 +30,7 @@ from deniable.accounting.guarantees import from_divergences, is_stated_in_diverg
 from deniable.accounting.reductions import reduced
 from deniable.accounting.steps.finite_law import FiniteLaw
 from deniable.accounting.transform.composed import PrivacyLoss
+from deniable.accounting.transform.mixture import MixtureLoss
 from deniable.curves import (
     EVERY_CASE,
     FIXED_BEFOREHAND,
@@ -186,8 +187,9 @@ def _add_or_remove(
 
         return BallTradeoff.of(parts)
     loss = PrivacyLoss.of(parts)
-    if loss.others and engine not in ("auto", "grid"):
-        raise InputError(f"engine {engine!r} knows Gaussian steps and randomised response only; use engine='auto'")
+    mixture = MixtureLoss.of(loss) if loss.others else None
+    if loss.others and engine not in (("auto", "grid", "inversion") if mixture else ("auto", "grid")):
+        raise InputError(f"engine {engine!r} does not know the law of every step; use engine='auto'")
     sharp = loss.steps.size > 0 and float(loss.noise.min()) < _SHARPEST
     if sharp and engine in ("inversion", "direct", "grid"):
         raise InputError(
@@ -200,6 +202,11 @@ def _add_or_remove(
             number("confidence", confidence, above=0.0, below=1.0),
         )
         found: Tradeoff = MonteCarloTradeoff.sample(loss, count, level, np.random.default_rng(rng))
+    elif mixture is not None and engine != "grid":
+        inverted = InvertedTradeoff(mixture, tolerance, effort)
+        found = (
+            inverted if engine == "inversion" else ComposedTradeoff(inverted, None, GridTradeoff(loss, effort.cells))
+        )
     elif loss.others:
         found = (_outcome_by_outcome(loss) if engine == "auto" else None) or GridTradeoff(
             loss, effort.cells, method="certified convolution of privacy losses"

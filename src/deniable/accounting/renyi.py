@@ -18,11 +18,12 @@ import numpy as np
 from deniable._check import FloatArray, InputError
 from deniable._floats import EPS
 from deniable.accounting.steps.base import Step, TooSlowError
+from deniable.accounting.steps.gaussian_mixture import GaussianMixtureStep
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.accounting.transform.line import randomized_response_rounding
+from deniable.accounting.transform.mixture import MixtureLoss, Transformed
 from deniable.curves import Direction, randomized_response_divergence
 
-_LEFT_OUT = 1e-18  # relative error of one step's sum over nodes, above e^{−44}
 _DEEPEST = 1500.0  # −log of the smallest probability that matters, twice
 _RATIO = 1.15  # of neighbouring orders minus 1, where a curve is known at every order
 _LEAST = 1e-4  # the smallest order is 1 + this
@@ -167,7 +168,7 @@ def composed(curves: Sequence[RenyiCurve]) -> RenyiCurve:
 def curve_of_loss(loss: PrivacyLoss) -> RenyiCurve:
     """Return the Rényi curve of a composed loss: exact for Gaussian and pure parts, tabulated for sampled ones.
 
-    Steps of another law enter as pure DP.
+    Steps of another law than Gaussian mixtures enter as pure DP.
 
     Raises
     ------
@@ -175,15 +176,22 @@ def curve_of_loss(loss: PrivacyLoss) -> RenyiCurve:
         If the loss of such a step is unbounded.
     """
     if loss.others:
-        pure = [PureCurve(_bounded(step), count) for step, count in loss.others]
-        return composed([curve_of_loss(replace(loss, others=())), *pure])
+        mixtures = tuple((step, count) for step, count in loss.others if isinstance(step, GaussianMixtureStep))
+        pure = [PureCurve(_bounded(step), count) for step, count in loss.others if (step, count) not in mixtures]
+        mixture = MixtureLoss.of(replace(loss, others=mixtures)) if mixtures else None
+        return composed([_tabulated(mixture) if mixture else curve_of_loss(replace(loss, others=())), *pure])
     if loss.steps.size == 0:
         parts: list[RenyiCurve] = [PureCurve(epsilon, count) for epsilon, count in loss.randomized_responses]
         if loss.gaussian > 0 or not parts:
             parts.append(ConcentratedCurve(loss.gaussian / 2 * (1 + 2 * EPS)))
         return composed(parts)
+    return _tabulated(loss)
+
+
+def _tabulated(loss: Transformed) -> RenyiCurve:
     orders = _ladder(4 * math.sqrt(_DEEPEST / max(_variance(loss), 1e-6)) + 10)
-    both = [loss_divergence(loss, orders, direction) for direction in ("add", "remove")]
+    directions: tuple[Direction, ...] = ("add", "remove")
+    both = [loss_divergence(loss, orders, direction) for direction in directions]
     known = np.append(orders, np.inf)
     ends = (loss.highest, -loss.lowest)
     add, remove = (np.append(found, end) for found, end in zip(both, ends, strict=True))
@@ -197,35 +205,36 @@ def _bounded(step: Step) -> float:
     return epsilon
 
 
-def loss_divergence(loss: PrivacyLoss, order: FloatArray, direction: Direction) -> FloatArray:
+def loss_divergence(loss: Transformed, order: FloatArray, direction: Direction) -> FloatArray:
     """Return upper bounds on the Rényi divergences of a composed loss.
 
     D_α(P‖Q) = K(α)/(α − 1) and D_α(Q‖P) = K(1 − α)/(α − 1) with K(w) = log E_Q[r^w]. K is a trapezoid sum over the
     outcome whose rounding and truncation are charged as for the inversion; inf where the sum would be too long.
     """
-    if loss.others:
+    if isinstance(loss, PrivacyLoss) and loss.others:
         return curve_of_loss(loss).divergence(order, direction)
     return np.array([_one(loss, float(a), direction) for a in order.ravel()]).reshape(order.shape)
 
 
-def _one(loss: PrivacyLoss, order: float, direction: Direction) -> float:
+def _one(loss: Transformed, order: float, direction: Direction) -> float:
     if math.isinf(order):
         return max(loss.highest if direction == "add" else -loss.lowest, 0.0)
     c = order if direction == "add" else 1 - order
     try:
         line = loss.line(c)
         growth = line.cumulants[0]
-        per_step = (
-            2 * line.step_rounding * (abs(c) + 1) + 4 * line.cut + _LEFT_OUT * (1 + 1 / np.minimum(line.mgf, 1e300))
+        charged = float(loss.steps @ line.real_error) + 64 * EPS * (abs(growth) + loss.gaussian * c * c)
+        bound = (
+            (growth + charged + randomized_response_rounding(loss.randomized_responses) * abs(c))
+            / (order - 1)
+            * (1 + 4 * EPS)
         )
-        charged = float(loss.steps @ per_step) + 64 * EPS * (abs(growth) + loss.gaussian * c * c)
-        bound = (growth + charged + randomized_response_rounding(loss) * abs(c)) / (order - 1) * (1 + 4 * EPS)
     except (TooSlowError, ArithmeticError, MemoryError, ValueError):
         return math.inf
     return max(bound, 0.0) if bound < math.inf else math.inf  # NaN is not below inf
 
 
-def _variance(loss: PrivacyLoss) -> float:
+def _variance(loss: Transformed) -> float:
     """About twice the ρ of the composed loss near order 1."""
     try:
         return loss.cumulants(0.5)[2]

@@ -15,7 +15,7 @@ from scipy.special import erfcx
 
 from deniable._check import FloatArray
 from deniable.accounting.steps.base import TooSlowError
-from deniable.accounting.transform.composed import PrivacyLoss
+from deniable.accounting.transform.mixture import Transformed
 from deniable.curves import Direction
 
 _FIRST, _FURTHER = 0.25, 1.6  # distance of the first saddle point, in units of 1/√K″, and ratio of the next ones
@@ -26,7 +26,7 @@ _DEEPEST = -720.0
 Height = Callable[[float, float], float]  # from c and √K″: what is added to K − cℓ
 
 
-def threshold_guesses(loss: PrivacyLoss, alpha: FloatArray, direction: Direction) -> FloatArray | None:
+def threshold_guesses(loss: Transformed, alpha: FloatArray, direction: Direction) -> FloatArray | None:
     """Thresholds ℓ at which the likelihood ratio test has about these false positive rates; None if unknown."""
     pole = 0.0 if direction == "add" else 1.0
     target = np.log(alpha) - np.log1p(-alpha)
@@ -44,7 +44,7 @@ def threshold_guesses(loss: PrivacyLoss, alpha: FloatArray, direction: Direction
     return np.asarray(np.interp(target, odds[order], level[order]))
 
 
-def epsilon_guesses(loss: PrivacyLoss, delta: FloatArray, direction: Direction) -> FloatArray | None:
+def epsilon_guesses(loss: Transformed, delta: FloatArray, direction: Direction) -> FloatArray | None:
     """About the ε at which the hockey stick is δ, for δ below the advantage; None if nothing is known."""
     pole, sign = (1.0, 1.0) if direction == "add" else (0.0, -1.0)
 
@@ -59,7 +59,7 @@ def epsilon_guesses(loss: PrivacyLoss, delta: FloatArray, direction: Direction) 
     return np.asarray(sign * np.interp(np.log(delta), log_stick[order], level[order]))
 
 
-def _along(loss: PrivacyLoss, pole: float, sign: float, height: Height, least: float) -> tuple[FloatArray, FloatArray]:
+def _along(loss: Transformed, pole: float, sign: float, height: Height, least: float) -> tuple[FloatArray, FloatArray]:
     """Thresholds and logarithms at saddle points c = ``pole`` + ``sign``·x, x growing until ``least`` is reached."""
     least = max(least, _DEEPEST)
 

@@ -26,9 +26,8 @@ from deniable._floats import EPS
 from deniable.accounting.engines.likelihood import Tails, dual_from, hockey_stick_from
 from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.steps.ratios import ComplexArray
-from deniable.accounting.transform.composed import PrivacyLoss
-from deniable.accounting.transform.decay import Envelope
 from deniable.accounting.transform.line import TINY
+from deniable.accounting.transform.mixture import Transformed, envelope_of
 from deniable.accounting.trapezoid import Sum, half_line, nodes_until, poles
 
 Region = Literal["left", "middle", "right"]  # c < 0, 0 < c < 1, c > 1
@@ -186,7 +185,7 @@ class Contour:
         return total
 
 
-def saddle(loss: PrivacyLoss, region: Region, threshold: float, start: float | None = None) -> float:
+def saddle(loss: Transformed, region: Region, threshold: float, start: float | None = None) -> float:
     """Return c near the minimum of K(c) − cℓ − log|c| − log|c − 1| in the region: the saddle of the integrand."""
     sign = 1.0 if region == "right" else -1.0
     # middle: c = 1/(1 + e^{−x}); else c = 1 + e^x or −e^x
@@ -221,7 +220,7 @@ def saddle(loss: PrivacyLoss, region: Region, threshold: float, start: float | N
 class Plan:
     """A line for thresholds near ``threshold``: where it stands, and about how much it takes to lay it."""
 
-    loss: PrivacyLoss
+    loss: Transformed
     region: Region
     threshold: float
     c: float
@@ -233,7 +232,7 @@ class Plan:
     likely: tuple[float, int]  # t at which samples are negligible, and nodes in u there: nothing is claimed of it
 
     @classmethod
-    def of(cls, loss: PrivacyLoss, region: Region, threshold: float, tolerance: float) -> Plan:
+    def of(cls, loss: Transformed, region: Region, threshold: float, tolerance: float) -> Plan:
         """Choose line and period.
 
         Raises
@@ -280,7 +279,7 @@ class Plan:
         """
         loss, c, period = self.loss, self.c, self.period
         spacing, target = 2 * math.pi / period, math.exp(self.log_target)
-        envelope = Envelope.of(loss, c, self.width, target, work / 8)
+        envelope = envelope_of(loss, c, self.width, target, work / 8)
         t_end, truncation = envelope.cut(target, spacing)
         t = nodes_until(t_end, spacing, most_nodes)
         line = loss.line(c, float(t[-1]))
@@ -299,7 +298,7 @@ class Plan:
 
 
 def contour(
-    loss: PrivacyLoss,
+    loss: Transformed,
     region: Region,
     threshold: float,
     tolerance: float,
@@ -316,7 +315,7 @@ def contour(
     return Plan.of(loss, region, threshold, tolerance).contour(most_nodes, work)
 
 
-def _likely(loss: PrivacyLoss, c: float, width: float, log_target: float) -> tuple[float, int]:
+def _likely(loss: Transformed, c: float, width: float, log_target: float) -> tuple[float, int]:
     """Where samples of the transform, a factor of 2 apart, fall below the target, and terms per sample; or ∞."""
     t: FloatArray = 0.5 / width * 2.0 ** np.arange(24.0)
     for part in (t[:6], t[6:12], t[12:18], t[18:]):
@@ -332,12 +331,12 @@ def _likely(loss: PrivacyLoss, c: float, width: float, log_target: float) -> tup
     return math.inf, 1
 
 
-def _body_if_enough(loss: PrivacyLoss, region: Region, threshold: float) -> tuple[PrivacyLoss, float]:
+def _body_if_enough(loss: Transformed, region: Region, threshold: float) -> tuple[Transformed, float]:
     """Leave out the rarest outcomes where they are no part of the answer, at a ceiling that cuts through little.
 
     At large c they are a second mode of the tilted law, far out and much larger than the first.
     """
-    found: list[tuple[float, int, PrivacyLoss, float]] = []
+    found: list[tuple[float, int, Transformed, float]] = []
     c: float | None = None
     for truncation in loss.truncations:
         try:
@@ -356,7 +355,7 @@ def _body_if_enough(loss: PrivacyLoss, region: Region, threshold: float) -> tupl
     return loss, saddle(loss, region, threshold)
 
 
-def _chernoff(loss: PrivacyLoss, region: Region, c: float, width: float, growth: float) -> FloatArray:
+def _chernoff(loss: Transformed, region: Region, c: float, width: float, growth: float) -> FloatArray:
     low, high = _EDGES[region]
     points: list[float] = []
     for sign, edge in ((1.0, high), (-1.0, low)):

@@ -25,7 +25,7 @@ from deniable.accounting.engines.likelihood import (
 from deniable.accounting.engines.lines import Cell, Effort, Way
 from deniable.accounting.renyi import loss_divergence
 from deniable.accounting.steps.base import TooSlowError
-from deniable.accounting.transform.composed import PrivacyLoss
+from deniable.accounting.transform.mixture import Transformed
 from deniable.curves import AnyDirection, Charged, Direction, Question
 
 _REGIONS: tuple[Region, ...] = ("left", "middle", "right")
@@ -70,7 +70,7 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         Relative error at which no further line is laid.
     """
 
-    loss: PrivacyLoss
+    loss: Transformed
     tolerance: float = 1e-13
     effort: Effort = field(default_factory=Effort)
     good: float = 1e-8
@@ -343,8 +343,7 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         last = 40 / max(spread, 1e-150)  # squares of rates below that underflow
         left = -np.concatenate([[0.0], np.geomspace(1e-3, 1e3, 60) * last])
         if loss.steps.size:
-            sigma = float(loss.noise.min())
-            last = min(last, 2 * sigma**2 * (40 - 2 * math.log(float(loss.rate.min()))), 1000 * sigma) + 3
+            last = min(last, loss.furthest) + 3
         right = 1 + np.concatenate([[0.0], np.geomspace(min(1e-3, last), last, 40)])
         return loss.log_mgf_known(right), loss.log_mgf_known(left)
 

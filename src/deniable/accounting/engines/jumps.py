@@ -268,7 +268,9 @@ class JumpPlan:
         coefficients = (weight * values)[:, None] * kernel
         sizes = np.abs(coefficients)
         noise = jumps.noise(c, np.abs(w), growth)
-        relative = 2 * jumps.severed(c) + randomized_response_rounding(jumps.loss) * np.abs(w) + 64 * EPS
+        relative = (
+            2 * jumps.severed(c) + randomized_response_rounding(jumps.loss.randomized_responses) * np.abs(w) + 64 * EPS
+        )
         rounding = sizes.T @ relative + np.abs(kernel).T @ (weight * (transform_error + noise))
         truncation = np.array([self.remaining] * 3 + [0.0, 0.0])
         return Contour(

@@ -11,6 +11,7 @@ from deniable.accounting.engines.inversion import Contour, Plan, Region
 from deniable.accounting.engines.rare_steps import jump_contour
 from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.transform.composed import PrivacyLoss
+from deniable.accounting.transform.mixture import Transformed
 
 Way = Region | Literal["jumps"]
 _CHEAP = 1 << 10  # nodes of lines that are laid without looking for cheaper ones
@@ -44,7 +45,7 @@ class Effort:
 class Cell:
     """A design threshold and its lines, the most promising first."""
 
-    loss: PrivacyLoss
+    loss: Transformed
     design: float
     ways: tuple[Way, ...]
     tolerance: float
@@ -85,7 +86,7 @@ class Cell:
         for way in self.ways:
             try:
                 if way == "jumps":
-                    if not right:
+                    if not right and isinstance(self.loss, PrivacyLoss):
                         right = True
                         yield jump_contour(self.loss, self.design, self.tolerance, 1 << 13, self.effort.jumps)
                     continue

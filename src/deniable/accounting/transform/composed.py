@@ -64,6 +64,12 @@ class PrivacyLoss(ComposedLoss):
         """Density left at the ceiling, relative to its largest value: 0 means that nothing is cut at real part c."""
         return 0.0 if math.isinf(self.ceiling) else self.real_line(c).edge
 
+    @property
+    def furthest(self) -> float:
+        """Order beyond which real transforms are not worth having."""
+        sigma = float(self.noise.min())
+        return min(2 * sigma**2 * (40 - 2 * math.log(float(self.rate.min()))), 1000 * sigma)
+
     def line(self, c: float, t_max: float = 0.0, digits: float = _DIGITS) -> Line:
         """Prepare evaluations at w = c + it for 0 ≤ t ≤ ``t_max``, to a relative error of e^{−digits}."""
         return Line.on(self, c, self._nodes((c,), t_max, digits))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -28,6 +29,7 @@ _MOST_POINTS = 1 << 20  # nodes of all phases together
 _MOST_A_PHASE = 1 << 15  # nodes of one phase
 _FAR = 600.0  # exponents from which −1 is nothing, and φ and r^c are only representable together
 _LEAST = 1e-24  # of the largest weight: nodes with less are left out of sums
+_LEFT_OUT = 1e-18  # relative error of one step's sum over nodes, above e^{−44}
 _LONG = 64  # values of t from which tables pay
 _ENTRIES = 1 << 17  # matrix entries evaluated at a time: keeps memory at a few MB
 
@@ -176,7 +178,9 @@ class Line:
         total = np.asarray(self.of.gaussian * (1j * t * (self.c - 0.5) - t**2 / 2), dtype=np.complex128)
         size = np.hypot(self.c, t)
         turned = np.abs(total)
-        relative_error = (2 * EPS * self.of.gaussian * (abs(self.c) + 1) + randomized_response_rounding(self.of)) * size
+        relative_error = (
+            2 * EPS * self.of.gaussian * (abs(self.c) + 1) + randomized_response_rounding(self.of.randomized_responses)
+        ) * size
         for phase, steps in enumerate(self.of.steps):
             one = self.log_ratio_of(phase, t, spacing)
             total = total + steps * one
@@ -317,6 +321,12 @@ class Line:
         sigma, rate = self.of.noise[:, None], self.of.rate[:, None]
         return np.exp(np.log(rate) + self.u / sigma - 1 / (2 * sigma**2) - self.loss)
 
+    @property
+    def real_error(self) -> FloatArray:
+        """Bound on the error of M(c) of one step, relative to it: rounding, a ceiling, and what nodes miss."""
+        left_out = _LEFT_OUT * (1 + 1 / np.minimum(self.mgf, 1e300))
+        return 2 * self.step_rounding * (abs(self.c) + 1) + 4 * self.cut + left_out
+
     @cached_property
     def step_rounding(self) -> FloatArray:
         """Bound on |ΔM(c + it)|/(M(c)·|w|) from floating point, by perturbing every term of the sums over u."""
@@ -327,9 +337,9 @@ class Line:
         return bound
 
 
-def randomized_response_rounding(of: ComposedLoss) -> float:
+def randomized_response_rounding(responses: Sequence[tuple[float, float]]) -> float:
     """Bound on the relative error of the transform of all randomised responses, over |w|."""
-    return 4 * EPS * sum(epsilon * count for epsilon, count in of.randomized_responses)
+    return 4 * EPS * sum(epsilon * count for epsilon, count in responses)
 
 
 def increments(exponent: FloatArray, log_weight: FloatArray, unit: float) -> FloatArray:
