@@ -64,7 +64,8 @@ def _frame(path: Path) -> pd.DataFrame:
     opened = open_file(path)
     if opened.problems:
         raise InputError(f"{str(path)!r}: {opened.problems[0]}")
-    return opened.frame
+    frame: pd.DataFrame = opened.frame
+    return frame
 
 
 def _read_alike(frames: list[pd.DataFrame]) -> list[pd.DataFrame]:

@@ -28,11 +28,13 @@ from deniable.report.registry import Asked, assesses
 from deniable.report.saved_model import released_model
 from deniable.report.sections import NOT_COVERED, TUNING_WARNING, bound_headline, bound_section, risk_section
 from deniable.tables import PUBLIC, Encoded, Table, encode, read_table
+from deniable.tables.encoding import signs
 from deniable.tables.reading import NotTwoClasses
 from deniable.tables.understanding import Ranges
 
 _SAMPLER_CONFIDENCE = 0.99999
 _MOST_GROUPS = 50
+_ROWS = 8192  # whose predictions are held at a time
 _DRAWS = 200  # released models on which held-out accuracy is measured
 
 
@@ -106,25 +108,28 @@ def assess_data(
             progress=progress, save_model=place,
             only_for_two_classes={name: value for name, (value, usual) in given.items() if value != usual},
         )  # fmt: skip
-    encoded = encode(table, ranges=ranges)
     generator = np.random.default_rng(rng)
-    train, test = _split(encoded.y, test_fraction, generator)
-    X, y = encoded.X[train], encoded.y[train]
+    train, test = _split(signs(table)[0], test_fraction, generator)
+    encoded = encode(table, ranges=ranges, rows=np.concatenate([train, test]))  # so that no part is copied
+    of_train, of_test = slice(0, len(train)), slice(len(train), None)
+    groups = _groups(table, group, train)
+    table = replace(table, features=table.features.iloc[:0].copy(), understood=None)  # frees the rows
+    X, y = encoded.X[of_train], encoded.y[of_train]
 
     mechanism = OutputPerturbation(epsilon=epsilon)
     with stage(f"fitting on {len(train):,} records and leaving each one out", shown=progress):
         profile = privacy_profile(X, y, regularization=regularization, mechanism=mechanism, rng=generator)
-        records = profile_section(
-            profile, fpr=asked.fpr, rows=train + integer("first_row", first_row), group=_groups(table, group, train)
-        )
+        records = profile_section(profile, fpr=asked.fpr, rows=train + integer("first_row", first_row), group=groups)
     bound = tradeoff_of(PureDP(epsilon))
     attack, audit, status = attack_worst_record(
         profile, mechanism, bound, n=n_samples, confidence=confidence, fpr=asked.fpr, rng=generator, progress=progress
     )
-    utility = _utility(encoded, train, test, profile, mechanism, generator)
+    utility = _utility(encoded, of_train, of_test, profile, mechanism, generator)
     parts = (bound_section(bound, asked), risk_section(bound, asked.baselines, n=len(train)), records, attack, utility)
     if place is not None:
-        content = released_model(table, encoded, train, profile.optimum, epsilon=epsilon, regularization=regularization)
+        content = released_model(
+            table, encoded, of_train, profile.optimum, epsilon=epsilon, regularization=regularization
+        )
         write_atomically(place, content)
     return Assessment(
         title=asked.title or f"Logistic regression on {table.name}, released with ε = {epsilon:g}",
@@ -232,8 +237,8 @@ def attacked_headline(bound: str, audit: ScoreAudit, status: Status) -> str:
 
 def _utility(
     encoded: Encoded,
-    train: Any,
-    test: Any,
+    train: slice,
+    test: slice,
     profile: PrivacyProfile,
     mechanism: OutputPerturbation,
     rng: np.random.Generator,
@@ -241,9 +246,13 @@ def _utility(
     X, y = encoded.X, encoded.y
     released = _releases(mechanism, profile.optimum, profile.rate, _DRAWS, rng)
 
-    def accuracy(models: FloatArray, rows: Any) -> FloatArray:
-        right: FloatArray = np.mean(np.sign(X[rows] @ models.T) == y[rows, None], axis=0)
-        return right
+    def accuracy(models: FloatArray, rows: slice) -> FloatArray:
+        right = np.zeros(len(models))
+        seen, signs_seen = X[rows], y[rows, None]
+        for at in range(0, len(seen), _ROWS):
+            some = slice(at, at + _ROWS)
+            right += np.sum(np.sign(seen[some] @ models.T) == signs_seen[some], axis=0)
+        return right / len(seen)
 
     plain = profile.optimum[None, :]
     share = float(np.mean(y[test] == 1))
@@ -252,7 +261,7 @@ def _utility(
         with_noise=accuracy(released, test).tolist(),
         training=float(accuracy(plain, train)[0]),
         majority=max(share, 1 - share),
-        n=len(train),
+        n=len(y[train]),
         parameters=X.shape[1],
     )
 

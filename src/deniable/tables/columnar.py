@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from deniable._check import InputError
-from deniable.tables.blocks import TemporaryFolder, is_block
-from deniable.tables.parquet import alike, few, first_line, kind_of, parquet_files, target_among
+from deniable.tables.blocks import BATCH, TemporaryFolder, is_block
+from deniable.tables.parquet import alike, as_series, few, first_line, kind_of, parquet_files
 
 PAIR_TARGET = "(y)"  # what the second part of a pair (X, y) is called
 
@@ -30,6 +32,8 @@ class ColumnsOnDisk:
     paths: tuple[Path, ...]
     rows: tuple[int, ...]  # of each file
     labels: tuple[str, ...]  # what a message calls each file
+    title: str = "blocks"
+    index: tuple[str, ...] = ()  # columns that pandas wrote as the index, and that are left out
     held: Any = field(default=None, repr=False)  # what must live as long as the columns are read
 
     def __len__(self) -> int:
@@ -54,31 +58,71 @@ class ColumnsOnDisk:
     def column(self, place: int) -> pd.Series[Any]:
         """Read one column."""
         import pyarrow as pa
-        from pyarrow import parquet
+
+        try:
+            found = self._numbers(place)
+            made = self._any(place) if found is None else pd.Series(found)
+        finally:
+            pa.default_memory_pool().release_unused()
+        made.name = self.names[place]
+        return made
+
+    def _numbers(self, place: int) -> NDArray[Any] | None:
+        """Read numbers of one type straight into place, or return ``None`` if they are none or have gaps to keep."""
+        import pyarrow as pa
+
+        out: NDArray[Any] | None = None
+        at = 0
+        name = self.stored[place]
+        for path in self.paths:
+            with _opened(path, name) as file:
+                kind = file.schema_arrow.field(name).type
+                whole = pa.types.is_integer(kind)
+                if not (whole or pa.types.is_floating(kind)):
+                    return None
+                out = np.empty(len(self), dtype=kind.to_pandas_dtype()) if out is None else out
+                if out.dtype != kind.to_pandas_dtype():
+                    return None
+                for batch in file.iter_batches(BATCH, columns=[name], use_threads=False):
+                    values = batch.column(0)
+                    if whole and values.null_count:
+                        return None
+                    out[at : at + len(values)] = values.to_numpy(zero_copy_only=False)
+                    at += len(values)
+        return out
+
+    def _any(self, place: int) -> pd.Series[Any]:
+        import pyarrow as pa
 
         name = self.stored[place]
         parts, categories = [], False
         for path in self.paths:
-            try:
-                with parquet.ParquetFile(path) as file:
-                    part = file.read(columns=[name], use_threads=False)
-            except (OSError, pa.ArrowException) as error:
-                raise InputError(f"column {name!r} of {path} could not be read: {first_line(error)}") from error
+            with _opened(path, name) as file:
+                part = file.read(columns=[name], use_threads=False)
             kind = part.schema.field(name).type
             if pa.types.is_dictionary(kind):
                 categories, part = True, part.set_column(0, name, part.column(0).cast(kind.value_type))
             parts.append(part.replace_schema_metadata())
-        whole = parts[0] if len(parts) == 1 else pa.concat_tables(parts, promote_options="permissive")
-        found: pd.Series[Any] = whole.column(0).to_pandas()
-        found.name = self.names[place]
+        try:
+            whole = parts[0] if len(parts) == 1 else pa.concat_tables(parts, promote_options="permissive")
+        except pa.ArrowException as error:
+            raise InputError(f"column {name!r} changes its type between files: {first_line(error)}") from error
+        found = as_series(whole.column(0))
         return found.astype("category") if categories else found
 
-    def __getitem__(self, name: Any) -> pd.Series[Any]:
-        return self.column(self.names.index(name))
+    @overload
+    def __getitem__(self, name: list[Any]) -> ColumnsOnDisk: ...
+    @overload
+    def __getitem__(self, name: Any) -> pd.Series[Any]: ...
+    def __getitem__(self, name: Any) -> Any:
+        if not isinstance(name, list):
+            return self.column(self.names.index(name))
+        places = [self.names.index(one) for one in name]
+        return replace(self, names=tuple(name), stored=tuple(self.stored[i] for i in places))
 
     def target(self, name: Any) -> pd.Series[Any]:
         """Read the column to predict, in which no value may be missing or infinite."""
-        found = self[name]
+        found = self.column(self.names.index(name))
         wrong = found.isna().to_numpy(dtype=bool)
         if found.dtype.kind == "f":
             wrong = wrong | np.isinf(found.to_numpy())
@@ -91,8 +135,8 @@ class ColumnsOnDisk:
 
     def drop(self, columns: Any) -> ColumnsOnDisk:
         """Return the table without the column of this name."""
-        kept = [i for i, name in enumerate(self.names) if name != columns]
-        return replace(self, names=tuple(self.names[i] for i in kept), stored=tuple(self.stored[i] for i in kept))
+        kept: ColumnsOnDisk = self[[name for name in self.names if name != columns]]
+        return kept
 
     def place_of(self, row: int) -> str:
         """Return the file (or block) of a row and its number there, for messages."""
@@ -101,32 +145,41 @@ class ColumnsOnDisk:
         return f"{self.labels[at]} row {row - ends[at] + self.rows[at]}"
 
 
-def on_disk(data: Any, target: str | None) -> tuple[ColumnsOnDisk, Any] | None:
-    """Return ``data`` as columns on disk and the name of its target, or ``None`` if it is in memory.
+@contextmanager
+def _opened(path: Path, name: str) -> Iterator[Any]:
+    """Open a file; what goes wrong while it is read is told with its name and that of the column."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        with parquet.ParquetFile(path) as file:
+            yield file
+    except (OSError, pa.ArrowException) as error:
+        raise InputError(f"column {name!r} of {path} could not be read: {first_line(error)}") from error
+
+
+def on_disk(data: Any) -> ColumnsOnDisk | None:
+    """Return ``data`` as columns on disk, or ``None`` if it is in memory.
 
     A Parquet file or folder is read where it is. The partitions of a Dask data frame, and the blocks of a list, an
     iterator or a function that returns one, are written to a temporary folder once, which goes when the result does;
-    a block is a pair ``(X, y)`` or, with ``target``, a data frame.
+    a block is a data frame or a pair ``(X, y)``, whose second part becomes the column ``PAIR_TARGET``.
     """
     if isinstance(data, str | Path):
         files = parquet_files(Path(data))
-        names = tuple(files[0].kinds)
-        target = target_among(names, target, files[0].path)
-        paths = tuple(file.path for file in files)
-        found = ColumnsOnDisk(names, names, paths, tuple(file.rows for file in files), tuple(map(str, paths)))
-        return found, target
+        names, paths = tuple(files[0].kinds), tuple(file.path for file in files)
+        rows, labels = tuple(file.rows for file in files), tuple(map(str, paths))
+        return ColumnsOnDisk(names, names, paths, rows, labels, Path(data).name, files[0].index)
     if hasattr(data, "to_delayed") and hasattr(data, "npartitions"):
-        name = target_among(tuple(data.columns), target, "the Dask frame")
-        parts = (part.compute(scheduler="synchronous") for part in data.to_delayed())
-        return _written(parts, name, "partition")
+        return _written((part.compute(scheduler="synchronous") for part in data.to_delayed()), "partition")
     if callable(data) and not hasattr(data, "shape"):
-        return _written(data(), target, "block")
-    if isinstance(data, Iterator) or (isinstance(data, list) and data and is_block(data[0], target)):
-        return _written(data, target, "block")
+        return _written(data(), "block")
+    if isinstance(data, Iterator) or (isinstance(data, list) and data and is_block(data[0], "")):
+        return _written(data, "block")
     return None
 
 
-def _written(blocks: Iterable[Any], target: str | None, word: str) -> tuple[ColumnsOnDisk, Any]:
+def _written(blocks: Iterable[Any], word: str) -> ColumnsOnDisk:
     """Write each block to a file of its own; blocks without rows are left out."""
     import pyarrow as pa
     from pyarrow import parquet
@@ -137,10 +190,9 @@ def _written(blocks: Iterable[Any], target: str | None, word: str) -> tuple[Colu
     labels: list[str] = []
     names: tuple[Any, ...] | None = None
     kinds: dict[str, str] = {}
-    wanted: Any = target
     for i, block in enumerate(blocks):
         where = f"{word} {i}"
-        frame, wanted = _frame(block, target, where)
+        frame = _frame(block, where)
         if names is None:
             names = tuple(frame.columns)
         if tuple(frame.columns) != names:
@@ -173,15 +225,13 @@ def _written(blocks: Iterable[Any], target: str | None, word: str) -> tuple[Colu
     if names is None or not paths:
         raise InputError("the data have no rows" if names else "the data have no blocks")
     stored_names = tuple(str(j) for j in range(len(names)))
-    return ColumnsOnDisk(names, stored_names, tuple(paths), tuple(rows), tuple(labels), folder), wanted
+    return ColumnsOnDisk(names, stored_names, tuple(paths), tuple(rows), tuple(labels), held=folder)
 
 
-def _frame(block: Any, target: str | None, where: str) -> tuple[pd.DataFrame, Any]:
-    """A block as a data frame, and its target's name; columns of arrays are called by their numbers."""
+def _frame(block: Any, where: str) -> pd.DataFrame:
+    """A block as a data frame; columns of arrays are called by their numbers."""
     if isinstance(block, pd.DataFrame):
-        if target is None or target not in block.columns:
-            raise InputError(f"{where} must have the target column {target!r}, got {few(tuple(block.columns))}")
-        return block, target
+        return block
     if not (isinstance(block, tuple) and len(block) == 2):
         raise InputError(f"{where} must be a pair (X, y) or a data frame, got {type(block).__name__}")
     X, y = block[0], np.asarray(block[1])
@@ -190,4 +240,4 @@ def _frame(block: Any, target: str | None, where: str) -> tuple[pd.DataFrame, An
         raise InputError(
             f"{where} must be (X, y) with one row of X per label, got shapes {np.shape(block[0])} and {y.shape}"
         )
-    return X.assign(**{PAIR_TARGET: y}), PAIR_TARGET
+    return X.assign(**{PAIR_TARGET: y})

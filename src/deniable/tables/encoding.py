@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from deniable._check import FloatArray, InputError
 from deniable.tables.kinds import MAX_CATEGORIES, RARE
 from deniable.tables.reading import Table
 from deniable.tables.understanding import Ranges
 
+_ROWS = 1 << 12  # that are encoded at a time
 _GRID = 8  # a range that is read off the data is rounded outward to about this share of itself
 GAP = "(missing)"
 
@@ -47,14 +49,15 @@ class Encoded:
     assumed_public: tuple[str, ...]
 
 
-def encode(table: Table, *, ranges: Ranges | None = None) -> Encoded:
+def encode(table: Table, *, ranges: Ranges | None = None, rows: NDArray[np.intp] | None = None) -> Encoded:
     """Encode and scale a table with scikit-learn so that every row has norm at most 1.
 
     Numbers go linearly to [−1, 1] and are clipped there, categories to indicators, and a constant column is added;
     everything is then divided by √(number of source columns + 1), which bounds the norm of any possible row, not only
     of those at hand. A missing number is 0 with an indicator of its own, a missing text has one too; a text that is
     none of the categories has none. The constants in ``ranges`` ([low, high] for a number, the categories for a text)
-    are the caller's; those not given are read off the data, coarsely, and are then **assumed public**.
+    are the caller's; those not given are read off the data, coarsely, and are then **assumed public**. ``rows`` are the
+    numbers of those to encode, in the order wanted; the constants are those of all.
     """
     given = dict(ranges or {})
     for column in given:
@@ -62,17 +65,26 @@ def encode(table: Table, *, ranges: Ranges | None = None) -> Encoded:
             raise InputError(f"ranges names the column {column!r}, which is not in {table.name} or was dropped")
     constants = constants_of(table, given)
     encoder = make_encoder(table, constants)
-    X = np.column_stack([encoder.transform(table.features), np.full(len(table.features), _size(table))])
-    classes = sorted(table.target.unique().tolist(), key=str)
-    y = np.where(table.target.to_numpy() == classes[1], 1.0, -1.0)
+    names = (*_names(table, constants), "(constant)")
+    order = np.arange(len(table.features)) if rows is None else rows
+    X = np.full((len(order), len(names)), _size(table))
+    for at in range(0, len(order), _ROWS):
+        X[at : at + _ROWS, :-1] = encoder.transform(table.features.iloc[order[at : at + _ROWS]])
+    y, classes = signs(table)
     return Encoded(
-        X=np.ascontiguousarray(X, dtype=np.float64),
-        y=y,
-        columns=(*_names(table, constants), "(constant)"),
-        classes=(classes[0], classes[1]),
+        X=X,
+        y=y[order],
+        columns=names,
+        classes=classes,
         ranges=constants,
         assumed_public=tuple(str(c) for c in table.features.columns if c not in given),
     )
+
+
+def signs(table: Table) -> tuple[FloatArray, tuple[Any, Any]]:
+    """Return the labels of all rows as −1 and +1, and the target's values that these stand for."""
+    classes = sorted(table.target.unique().tolist(), key=str)
+    return np.where(table.target.to_numpy() == classes[1], 1.0, -1.0), (classes[0], classes[1])
 
 
 def constants_of(table: Table, given: Ranges) -> dict[str, list[Any]]:

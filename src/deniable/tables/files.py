@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import gzip
 import io
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ import pandas as pd
 
 from deniable._check import InputError
 from deniable._optional import require
+from deniable.tables.columnar import on_disk
+from deniable.tables.parquet import as_series, first_line, index_columns
 
 TEXTS = (".csv", ".tsv", ".tab", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
 KINDS = ".csv, .tsv, .txt (also .gz), .parquet, .feather or .xlsx"
@@ -24,13 +27,14 @@ _LARGEST_EXCEL = 20_000_000  # bytes
 
 @dataclass(frozen=True, eq=False)
 class Opened:
-    """A file as a data frame, nothing interpreted: texts of a text file stay texts.
+    """A file, nothing interpreted: texts of a text file stay texts.
 
-    ``problems`` are what forbids to use it; ``notes`` what was guessed; ``decimal_comma`` whether the file looks as
-    if written where numbers have decimal commas.
+    ``frame`` is a data frame, or reads a column when it is asked for; ``problems`` are what
+    forbids to use it; ``notes`` what was guessed; ``decimal_comma`` whether the file looks as if written where numbers
+    have decimal commas.
     """
 
-    frame: pd.DataFrame
+    frame: Any
     notes: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
     decimal_comma: bool = False
@@ -53,12 +57,8 @@ def open_file(path: Path) -> Opened:
     except MemoryError:
         raise InputError(f"data file {str(path)!r} does not fit into memory") from None
     except Exception as error:  # pandas, pyarrow and gzip raise a dozen kinds: each means that this is not such a file
-        raise InputError(f"data file {str(path)!r} could not be read: {_first_line(error)}") from error
+        raise InputError(f"data file {str(path)!r} could not be read: {first_line(error)}") from error
     raise InputError(f"data file {str(path)!r} must end in {KINDS}")
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
 def _open_text(path: Path, separator: str | None) -> Opened:
@@ -139,30 +139,19 @@ def _named(frame: pd.DataFrame, header: list[str]) -> pd.DataFrame:
 
 
 def _open_arrow(path: Path) -> Opened:
-    import pyarrow as pa
     from pyarrow import feather, parquet
 
     table = parquet.read_table(path) if path.name.lower().endswith(".parquet") else feather.read_table(path)
-    frames = {}
-    for i, name in enumerate(table.column_names):
-        column = table.column(i)
-        nested = pa.types.is_nested(column.type) or pa.types.is_binary(column.type) or pa.types.is_null(column.type)
-        frames[i] = pd.Series(column.to_pylist(), dtype=object) if nested else column.to_pandas()
-        if pa.types.is_integer(column.type) and column.null_count:  # to_pandas would round large ones
-            frames[i] = pd.Series(
-                column.to_pylist(), dtype="Int64" if pa.types.is_signed_integer(column.type) else "UInt64"
-            )
-        frames[i].name = name
-    index = [c for c in _index_columns(table) if c in table.column_names]
-    frame = pd.DataFrame({i: series.array for i, series in frames.items()}, index=range(table.num_rows))
+    series = [as_series(table.column(i)) for i in range(len(table.column_names))]
+    frame = pd.DataFrame({i: one.array for i, one in enumerate(series)}, index=range(table.num_rows))
     frame = _named(frame, [str(name) for name in table.column_names])
-    return Opened(frame.drop(columns=index), tuple(f"the index {name!r} was left out" for name in index))
+    index = index_columns(table.schema)
+    return Opened(frame.drop(columns=list(index)), left_out(index))
 
 
-def _index_columns(table: Any) -> list[str]:
-    """Names of columns that pandas wrote as the index."""
-    known = (table.schema.pandas_metadata or {}).get("index_columns", [])
-    return [name for name in known if isinstance(name, str)]
+def left_out(index: Sequence[str]) -> tuple[str, ...]:
+    """Say which index was left out."""
+    return tuple(f"the index {name!r} was left out" for name in index)
 
 
 def _open_excel(path: Path) -> Opened:
@@ -181,7 +170,14 @@ def _open_excel(path: Path) -> Opened:
 
 
 def as_opened(source: Any) -> tuple[Opened, str]:
-    """Return a path or a data frame as an opened table, and what to call it."""
+    """Return a path, a data frame or blocks as an opened table, and what to call it.
+
+    The frame of Parquet files, of Dask and of blocks reads a column when it is asked for.
+    """
+    if not isinstance(source, str | Path) or Path(source).suffix == ".parquet" or Path(source).is_dir():
+        table = on_disk(source)
+        if table is not None:
+            return Opened(replace(table, names=tuple(map(str, table.names))), left_out(table.index)), table.title
     if isinstance(source, pd.DataFrame):
         frame = source.reset_index(drop=True)
         problems = ("the columns have several levels of names; flatten them",) if frame.columns.nlevels > 1 else ()

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from deniable._check import InputError
 from deniable._optional import require
 
@@ -18,6 +20,7 @@ class ParquetFile:
     path: Path
     kinds: Mapping[str, str]  # of each column: "number", "text" or the name of another type
     group_rows: tuple[int, ...]  # of each row group
+    index: tuple[str, ...] = ()  # columns that pandas wrote as the index, which are left out of ``kinds``
 
     @property
     def rows(self) -> int:
@@ -62,8 +65,29 @@ def _opened(path: Path) -> ParquetFile:
     names = schema.names
     if twice := [name for i, name in enumerate(names) if name in names[:i]]:
         raise InputError(f"{path} must have columns of different names, got {twice[0]!r} twice")
+    index = index_columns(schema)
     groups = tuple(meta.row_group(i).num_rows for i in range(meta.num_row_groups))
-    return ParquetFile(path, {name: kind_of(schema.field(name).type) for name in names}, groups)
+    kinds = {name: kind_of(schema.field(name).type) for name in names if name not in index}
+    return ParquetFile(path, kinds, groups, index)
+
+
+def index_columns(schema: Any) -> tuple[str, ...]:
+    """Return the names of columns that pandas wrote as the index."""
+    known = (schema.pandas_metadata or {}).get("index_columns", [])
+    return tuple(name for name in known if isinstance(name, str) and name in schema.names)
+
+
+def as_series(column: Any) -> pd.Series[Any]:
+    """Return a column of Arrow as one of pandas, in which no whole number is rounded for the gaps beside it."""
+    import pyarrow as pa
+
+    kind = column.type
+    if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_null(kind):
+        return pd.Series(column.to_pylist(), dtype=object)
+    if pa.types.is_integer(kind) and column.null_count:
+        return pd.Series(column.to_pylist(), dtype="Int64" if pa.types.is_signed_integer(kind) else "UInt64")
+    found: pd.Series[Any] = column.to_pandas()
+    return found
 
 
 def kind_of(kind: Any) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -55,24 +55,25 @@ def builtin(name: str) -> tuple[pd.DataFrame, str]:
 
 
 def understand_any(
-    source: str | Path | pd.DataFrame,
+    source: Any,
     target: str | None = None,
     *,
     drop: Sequence[str] = (),
     ranges: Ranges | None = None,
     strict: bool = True,
+    only: Collection[str] | None = None,
 ) -> Understood:
     """As :func:`~deniable.tables.understand`, also for the built-in names, which know their target."""
     if isinstance(source, str | Path) and str(source) in builtin_names():
         frame, known = builtin(str(source))
         found = replace(understand(frame, target or known, drop=drop, ranges=ranges, strict=False), name=str(source))
         return found.checked() if strict else found
-    if isinstance(source, str | Path) and not Path(source).is_file():
+    if isinstance(source, str | Path) and not Path(source).exists():
         raise InputError(
             f"data file {str(source)!r} does not exist; give a .csv, .tsv, .txt, .parquet, .feather or .xlsx file, or "
             f"one of {', '.join(builtin_names())}"
         )
-    return understand(source, target, drop=drop, ranges=ranges, strict=strict)
+    return understand(source, target, drop=drop, ranges=ranges, strict=strict, only=only)
 
 
 def read_table(

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import difflib
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -123,12 +122,13 @@ class Understood:
 
 
 def understand(
-    source: str | Path | pd.DataFrame,
+    source: Any,
     target: str | None = None,
     *,
     drop: Sequence[str] = (),
     ranges: Ranges | None = None,
     strict: bool = True,
+    only: Collection[str] | None = None,
 ) -> Understood:
     """Read a table as people have it, and say of every column what was understood.
 
@@ -139,7 +139,9 @@ def understand(
     Parameters
     ----------
     source
-        A data frame, or the path of a .csv, .tsv, .txt (also .gz), .parquet, .feather or .xlsx file.
+        A data frame, or the path of a .csv, .tsv, .txt (also .gz), .parquet, .feather or .xlsx file; a folder of
+        Parquet files, a Dask data frame, or blocks (a list, an iterator, or a function that returns one, of data
+        frames). The columns of Parquet, Dask and blocks are read one at a time.
     target
         Name of the column to predict, if there is one.
     drop
@@ -148,6 +150,8 @@ def understand(
         Public knowledge of columns: [low, high] of a number, the categories of a text. Such a column is never dropped.
     strict
         Whether problems raise; otherwise they are listed in ``problems``.
+    only
+        Names of the columns to read, if others are not needed.
 
     Raises
     ------
@@ -163,6 +167,9 @@ def understand(
     for what, asked in named:
         if asked is not None and str(asked) not in names:
             problems.append(f"{what} {asked!r} is not a column{_near(str(asked), names)}; it has: {listed(names)}")
+    if only is not None and set(only) <= set(names):
+        frame = frame[[column for column in frame.columns if str(column) in only]]
+        opened = replace(opened, frame=frame)
     if target is not None and str(target) in drop:
         problems.append(f"column {target!r} is both the target and to be dropped")
     if not len(frame):
@@ -191,7 +198,7 @@ def _columns(understood: Understood, opened: Opened, drop: set[str], ranges: Ran
                 kept[name] = cells
     if any(c.form.decimal == "," for c in columns):
         columns = [doubt_points(column, frame[column.name]) for column in columns]
-    made = pd.DataFrame(kept, index=range(len(frame)))
+    made = pd.DataFrame(kept, index=range(len(frame)), copy=False)
     return replace(understood, columns=tuple(columns), frame=made, target=aim, problems=tuple(problems))
 
 

@@ -17,8 +17,8 @@ from deniable._check import FloatArray, InputError, choice, flag, integer, numbe
 from deniable.accounting import tradeoff
 from deniable.curves import Tradeoff, with_assumptions
 from deniable.mechanisms import Composition, GaussianDP
-from deniable.tables.columnar import ColumnsOnDisk, on_disk
-from deniable.tables.parquet import few
+from deniable.tables.columnar import PAIR_TARGET, ColumnsOnDisk, on_disk
+from deniable.tables.parquet import few, target_among
 from deniable.training.account import FitCertificate, Ledger
 from deniable.training.columns import FeatureColumn, FeatureTable
 from deniable.training.declared import asks_discovery, crowded_columns, declare, public_inputs
@@ -334,9 +334,9 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
 
 def _apart(X: Any, target: Any) -> tuple[Any, Any]:
     """Features and target of files, blocks or, with ``target``, of a data frame."""
-    found = on_disk(X, target)
-    if found is not None:
-        table, name = found
+    table = on_disk(X)
+    if table is not None:
+        name = PAIR_TARGET if PAIR_TARGET in table.names else target_among(table.names, target, table.labels[0])
         return table.drop(columns=name), table.target(name)
     if target is None:
         return X, None

@@ -60,7 +60,8 @@ def release_statistics(
     Parameters
     ----------
     data
-        A data frame, or the path of a table (see :func:`deniable.tables.understand`); one record in each row.
+        A data frame, or the path of a table (see :func:`deniable.tables.understand`); one record in each row. Of a
+        Parquet file or folder, a Dask data frame or blocks only the columns that are asked for are in memory.
     statistics
         Such as ``"mean(income) by region"``; several share the budget. See :data:`deniable.noise.tabulation.FUNCTIONS`.
     eta
@@ -113,7 +114,8 @@ def release_statistics(
     target = number("eta", eta, above=0.0, below=0.5)
     limits = Limits(number("confidence", confidence, above=0.0, below=1.0))
     smallest = number("suppress_below", suppress_below, at_least=0.0, below=math.inf)
-    table = understand_any(data, ranges=ranges)
+    needed = {column for one in asked for column in (*one.columns, *one.by)} | set(ranges or {})
+    table = understand_any(data, ranges=ranges, only=needed)
     given = Given.of(table, asked, ranges or {})
     if bound == "direct":
         return _of_a_half(asked[0], table.frame, given, target, limits, rng, insecure_testing_rng)

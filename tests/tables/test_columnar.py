@@ -1,0 +1,92 @@
+"""Tables read column by column: what one data frame of the same rows gives."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import deniable as dn
+from deniable import InputError
+from deniable.tables import understand
+
+
+@pytest.fixture(scope="module")
+def frame():
+    rng = np.random.default_rng(0)
+    n = 300
+    return pd.DataFrame(
+        {
+            "income": rng.lognormal(10, 1, n),
+            "region": rng.choice(["N", "S", "W"], n),
+            "kind": pd.Categorical(rng.choice(["a", "b"], n)),
+            "children": pd.array(np.where(rng.random(n) < 0.1, None, rng.integers(0, 5, n)), dtype="Int64"),
+            "member": rng.random(n) < 0.5,
+            "joined": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, n), unit="D"),
+            "code": [f"{i:08x}" for i in range(n)],
+            "y": rng.integers(0, 2, n),
+        }
+    )
+
+
+def _folder(frame, folder, cuts=(100, 101)):
+    folder.mkdir()
+    for i, rows in enumerate(np.split(np.arange(len(frame)), cuts)):
+        frame.iloc[rows].to_parquet(folder / f"{i}.parquet", index=i == 0)
+    return folder
+
+
+def test_a_folder_is_understood_as_the_frame_is(frame, tmp_path):
+    held = understand(frame, "y")
+    indexed = frame.set_index(pd.Index(7 * np.arange(300) % 299, name="number"))
+    indexed.to_parquet(tmp_path / "one.parquet")
+    blocks = [frame[:40], frame[40:40], frame[40:]]
+    for source in (_folder(frame, tmp_path / "many"), tmp_path / "one.parquet", blocks, iter(blocks)):
+        found = understand(source, "y")
+        assert found.columns == held.columns
+        pd.testing.assert_frame_equal(found.frame, held.frame)
+        pd.testing.assert_series_equal(found.target, held.target, check_names=False)
+    assert understand(tmp_path / "one.parquet", "y").notes == ("the index 'number' was left out",)
+
+
+def test_only_what_is_asked_for_is_read(frame, tmp_path):
+    folder = _folder(frame.assign(income2=np.inf), tmp_path / "many")
+    found = understand(folder, only=["income", "region"])
+    assert [column.name for column in found.columns] == ["income", "region"]
+    with pytest.raises(InputError, match="'income2' has 300 infinite cells"):
+        understand(folder, only=["income", "nowhere"])
+
+
+def test_statistics_of_a_folder_and_of_blocks_are_those_of_the_frame(frame, tmp_path):
+    asked = ["mean(income) by region", "count() by kind", "histogram(children, edges=0:2:5)"]
+    release = lambda data: dn.release_statistics(  # noqa: E731
+        data, asked, eta=0.2, ranges={"income": (0, 2e5)}, insecure_testing_rng=np.random.default_rng(3)
+    )
+    held = release(frame)
+    dataframe = pytest.importorskip("dask.dataframe")
+    for source in (
+        _folder(frame, tmp_path / "many"), [frame[:40], frame[40:]], dataframe.from_pandas(frame, npartitions=3)
+    ):  # fmt: skip
+        pd.testing.assert_frame_equal(release(source).to_frame(), held.to_frame())
+
+
+@pytest.mark.filterwarnings("ignore::deniable.tables.TableWarning")
+def test_a_folder_is_assessed_as_the_frame_is(frame, tmp_path):
+    options = {"target": "y", "epsilon": 1.0, "rng": 0, "n_samples": 200, "drop": ["code"]}
+    found, held = dn.assess(_folder(frame, tmp_path / "many"), **options), dn.assess(frame, **options)
+    values = lambda made: {n.key: n.value for section in made.sections for n in section.numbers}  # noqa: E731
+    assert values(found) == values(held)
+
+
+def test_types_that_change_between_files(frame, tmp_path):
+    folder = _folder(frame, tmp_path / "many")
+    frame[101:].assign(children=1.5).to_parquet(folder / "2.parquet", index=False)  # numbers all the same
+    found = understand(folder, only=["children"]).frame["children"]
+    assert found.iloc[299] == 1.5
+    assert found.isna().sum() == frame["children"][:101].isna().sum()
+    frame[101:].assign(joined="2020").to_parquet(folder / "2.parquet", index=False)
+    with pytest.raises(InputError, match=r"2\.parquet must have the columns of .*0\.parquet: column 'joined' holds"):
+        understand(folder)
+    frame[101:].assign(member=7).to_parquet(folder / "2.parquet", index=False)
+    with pytest.raises(InputError, match="column 'member' changes its type between files"):
+        understand(folder)
