@@ -89,6 +89,13 @@ def test_gaussian_delta_matches_published_pairs():
         assert dn.tradeoff(dn.GaussianDP(mu)).delta(epsilon, direction="add") == pytest.approx(float(truth), rel=1e-11)
 
 
+@pytest.mark.parametrize(("mu", "epsilon"), [(45.0, 720.0), (45.0, 787.0), (60.0, 1500.0), (200.0, 1e4)])
+def test_gaussian_delta_where_e_to_the_epsilon_is_no_double(mu, epsilon):
+    t, truth = dn.tradeoff(dn.GaussianDP(mu)), oracle_hockey_stick(dn.GaussianDP(mu), mpmath.e**epsilon)
+    assert t.delta(epsilon, side="lower") <= truth <= t.delta(epsilon)
+    assert t.delta(epsilon) - t.delta(epsilon, side="lower") < 1e-10
+
+
 @given(MECHANISMS, RATES)
 def test_tpr_is_at_least_fpr_and_the_dual_of_delta(mechanism, fpr):
     t = dn.tradeoff(mechanism)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable._check import FloatArray
-from deniable._floats import EPS
+from deniable._floats import EPS, MOST_EXPONENT
 from deniable.accounting.engines.few_steps import DirectTradeoff
 from deniable.accounting.engines.grid import GridTradeoff
 from deniable.accounting.engines.inverted import SKETCHED, InvertedTradeoff
@@ -93,7 +93,7 @@ class ComposedTradeoff(Tradeoff):
         """Bound TPR ≤ γ·FPR + H_γ at γ = 1 and wherever Chernoff's inequality bounds H_γ."""
         advantage = self._hockey_stick(np.zeros(1), direction, "upper")[0]
         log_gamma = np.concatenate([[0.0], np.geomspace(1e-3, 1e3, 200) * self.inverted._landmarks[3]])
-        log_gamma = log_gamma[log_gamma < 700]
+        log_gamma = log_gamma[log_gamma < MOST_EXPONENT]
         hockey_sticks = np.minimum(self.inverted._hockey_stick_at_most(log_gamma, direction), advantage)
         bound: FloatArray = np.min(np.multiply.outer(fpr, np.exp(log_gamma)) + hockey_sticks, axis=1) * (1 + 16 * EPS)
         return np.clip(bound, fpr, 1.0)

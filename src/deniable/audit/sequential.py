@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from deniable._check import FloatArray, InputError, IntArray, number, numbers
+from deniable._floats import MOST_EXPONENT
 from deniable._search import bisect
 from deniable._shown import shown
 from deniable.audit.betting import GAMMAS, THRESHOLDS, Bets, choose, log_gain, reference_curves
@@ -237,11 +238,11 @@ class SequentialAudit:
 
     def path(self) -> FloatArray:
         """Return the capital after 0, 1, 2, … pairs, shape (pairs + 1,)."""
-        return np.exp(np.minimum(np.concatenate(self._path), 700.0))
+        return np.exp(np.minimum(np.concatenate(self._path), MOST_EXPONENT))
 
     def wealth(self) -> float:
         """Return the capital now; the bettor started with 1, and gains nothing on average under the promise."""
-        return float(np.exp(np.minimum(self._path[-1][-1], 700.0)))
+        return float(np.exp(np.minimum(self._path[-1][-1], MOST_EXPONENT)))
 
     @property
     def violated(self) -> bool:
@@ -269,7 +270,7 @@ class SequentialAudit:
         elif largest >= needed - np.log(2) or not self._could_refute(delta):
             outcome = "inconclusive"
         certain = self.confidence - (1 - curve.confidence)  # a promise that may itself fail uses up confidence
-        now, most = (float(np.exp(min(value, 700.0))) for value in (wealth[-1], max(largest, 0.0)))
+        now, most = (float(np.exp(min(value, MOST_EXPONENT))) for value in (wealth[-1], max(largest, 0.0)))
         return SequentialVerdict(outcome, p_value, certain, self.pairs, now, most, at, words)
 
     def epsilon(self, delta: float = 0.0) -> Interval:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 
 from deniable._check import FloatArray, InputError
-from deniable._floats import EPS
+from deniable._floats import EPS, MOST_EXPONENT
 from deniable.bounds._common import check_delta, check_epsilon, check_prior, check_rate, plain, raised, together
 
 BoundPair = tuple[float | FloatArray, float | FloatArray]
@@ -107,7 +107,7 @@ def subsampled_epsilon(epsilon: ArrayLike, *, rate: ArrayLike) -> float | FloatA
     """
     eps, t = together(epsilon=check_epsilon(epsilon), rate=check_rate("rate", rate))
     with np.errstate(divide="ignore", invalid="ignore"):
-        small = np.log1p(t * np.expm1(np.minimum(eps, 700.0)))
+        small = np.log1p(t * np.expm1(np.minimum(eps, MOST_EXPONENT)))
         large = eps + np.log(t + (1 - t) * np.exp(-eps))  # no overflow; loses digits only where ε is near 0
         value = np.where(eps <= 1, small, large)
     return plain(np.where(t == 0, 0.0, np.minimum(value * (1 + 8 * EPS), eps)))

@@ -73,7 +73,7 @@ def gaussian_hockey_stick(mu: FloatArray, log_gamma: FloatArray, side: Side) -> 
         a, b = mu / 2 - lg / mu, -mu / 2 - lg / mu
         mass = ndtr(a)
         mills = np.exp(-(a**2) / 2) / 2 * (erfcx(-a / np.sqrt(2)) - erfcx(-b / np.sqrt(2)))
-        direct = mass - np.exp(np.minimum(lg, 700.0)) * ndtr(b)
+        direct = mass - np.exp(-(a**2) / 2) / 2 * erfcx(-b / np.sqrt(2))  # γ·φ(b) = φ(a), and γ may be no double
         value = np.clip(np.where(a < 5, mills, direct), 0.0, 1.0)
         rounding = 8 + 4 * np.minimum((mu / 2 + lg / mu) ** 2, 1e300)
         slack = EPS * np.where(mass > 0, rounding * mass, 0.0)

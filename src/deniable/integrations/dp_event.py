@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 from deniable._check import InputError, integer, number
+from deniable._floats import MOST_EXPONENT
 from deniable.accounting.steps.base import Step
 from deniable.accounting.steps.gaussian_mixture import Case, GaussianMixtureStep
 from deniable.mechanisms import (
@@ -314,7 +315,7 @@ def _amplified(mechanism: Mechanism, rate: float, name: str) -> Mechanism:
     """An (ε, δ) guarantee for a Poisson sample."""
     if isinstance(mechanism, RandomizedResponse | BoundedRange):
         mechanism = PureDP(mechanism.epsilon)
-    if isinstance(mechanism, PureDP | ApproximateDP) and mechanism.epsilon < 700:
+    if isinstance(mechanism, PureDP | ApproximateDP) and mechanism.epsilon < MOST_EXPONENT:
         epsilon = min(math.log1p(rate * math.expm1(mechanism.epsilon)) * (1 + 8 * _EPS), mechanism.epsilon)
         if isinstance(mechanism, PureDP):
             return PureDP(epsilon)

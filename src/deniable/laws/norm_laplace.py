@@ -24,7 +24,7 @@ import numpy as np
 from scipy.special import kve, ndtri
 
 from deniable._check import FloatArray, integer, number
-from deniable._floats import EPS
+from deniable._floats import EPS, MOST_EXPONENT
 from deniable.curves import Direction, Side, Tradeoff
 from deniable.laws.loss_law import LossLaw, in_chunks
 from deniable.laws.tabulated import TabulatedBound
@@ -108,7 +108,7 @@ class NormLaplaceLaw(LossLaw):
         # Any threshold s is sound, as the ROC is concave with slope e^s there. Upper: TPR(α) ≤ H_γ + γα with γ = e^s.
         s = -rho * np.cos(at)
         if side == "upper":
-            gain = np.exp(np.minimum(s + np.log(fpr), 700.0))
+            gain = np.exp(np.minimum(s + np.log(fpr), MOST_EXPONENT))
             return (self._hockey_stick(rho, s, "upper") + gain) * (1 + slack)
         # Lower: the chord from (0, 0), or to (1, 1), through an attained point
         false = angles.integrate(at, np.pi) * (1 - slack)
@@ -150,7 +150,7 @@ class NormLaplaceLaw(LossLaw):
     @property
     def largest(self) -> float:
         """As far as the quadrature was tested (d ≥ 2); where e^ρ is finite (d = 1)."""
-        return 1e4 if self.dimension > 1 else 700.0
+        return 1e4 if self.dimension > 1 else MOST_EXPONENT
 
     def _largest_loss(self, rho: FloatArray) -> FloatArray:
         return rho.copy()

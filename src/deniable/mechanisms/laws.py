@@ -6,11 +6,12 @@ import math
 from dataclasses import dataclass
 
 from deniable._check import InputError, integer, number, numbers
+from deniable._floats import MOST_EXPONENT
 from deniable.mechanisms.core import Mechanism
 
 _RATE_HINT = "it is the probability with which a record enters a step; 1 means every step"
 _MOST_MOVED = 100_000  # integers by which discrete noise is moved: as many outcomes are kept
-_LARGEST = 700.0  # nats of a single step: beyond, its likelihood ratio is no double
+_LARGEST = MOST_EXPONENT  # nats of a single step: beyond, its likelihood ratio is no double
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from deniable._check import InputError, number
+from deniable._floats import MOST_EXPONENT
 from deniable.mechanisms.core import Mechanism
 
 
@@ -92,5 +93,5 @@ def _mean(log_stop: float, shape: float) -> float:
     if log_stop == 0:
         return 1.0
     missed = -math.expm1(log_stop)
-    over = -log_stop if shape == 0 else -math.expm1(min(shape * log_stop, 700.0)) / shape
+    over = -log_stop if shape == 0 else -math.expm1(min(shape * log_stop, MOST_EXPONENT)) / shape
     return missed / over * math.exp(-log_stop)

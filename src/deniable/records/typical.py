@@ -10,6 +10,7 @@ from itertools import pairwise
 import numpy as np
 
 from deniable._check import FloatArray, InputError
+from deniable._floats import MOST_EXPONENT
 from deniable.curves import (
     ApproximateTradeoff,
     BracketTradeoff,
@@ -143,7 +144,7 @@ class SampledTypical(Typical):
         """Smallest of H_γ + band + γ·fpr over γ = 0 and the sampled e^l, where the convex bound has its minimum."""
         if side == "lower":
             return np.full(self.losses.shape[1], fpr)
-        bound = np.min(self._hockey_sticks() + np.exp(np.minimum(self.losses, 700.0)) * fpr, axis=0) + self.band
+        bound = np.min(self._hockey_sticks() + np.exp(np.minimum(self.losses, MOST_EXPONENT)) * fpr, axis=0) + self.band
         return np.asarray(bound).clip(fpr, 1.0)
 
     def epsilon(self, delta: float, side: Side) -> FloatArray:
@@ -220,13 +221,13 @@ class DominatedTypical(Typical):
         """
         if side == "lower":
             return np.full(self.rho.shape, fpr)
-        variation, at = self._variation(), fpr * np.exp(np.minimum(self.shift, 700.0))
+        variation, at = self._variation(), fpr * np.exp(np.minimum(self.shift, MOST_EXPONENT))
         steep = (at <= 0.45 * (1 - variation)) & (self.rho <= self.law.largest)  # slope 1 is at (1 − TV)/2
         bound = variation + at
         bound[steep] = in_chunks(lambda r, f: self.law.tpr(r, f, "upper"), self.rho[steep], at[steep])
-        most = np.minimum(self.largest_loss(), 700.0)
-        rising = np.where(most < 700, self.tail + np.exp(most) * fpr, 1.0)
-        falling = np.where(most < 700, -np.expm1(-most) + np.exp(-most) * min(self.tail + fpr, 1.0), 1.0)
+        most = np.minimum(self.largest_loss(), MOST_EXPONENT)
+        rising = np.where(most < MOST_EXPONENT, self.tail + np.exp(most) * fpr, 1.0)
+        falling = np.where(most < MOST_EXPONENT, -np.expm1(-most) + np.exp(-most) * min(self.tail + fpr, 1.0), 1.0)
         pure = np.minimum(rising, falling) * (1 + 1e-12)
         return np.asarray(np.minimum(bound + self.tail, pure)).clip(fpr, 1.0)
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from deniable._check import FloatArray, InputError
+from deniable._floats import MOST_EXPONENT
 from deniable._optional import require
 from deniable.noise.laws import NormLaplaceNoise
 from deniable.tables import Encoded, Table
@@ -53,7 +54,7 @@ def released_model(
 def noise_scale(X: FloatArray, y: FloatArray, optimum: FloatArray, *, epsilon: float, regularization: float) -> float:
     """Return c of the density exp(−‖b‖/c), rounded up."""
     n, size = len(y), float(np.linalg.norm(optimum))
-    weight = 1 / (1 + np.exp(np.minimum(y * (X @ optimum), 700.0)))
+    weight = 1 / (1 + np.exp(np.minimum(y * (X @ optimum), MOST_EXPONENT)))
     gradient = float(np.linalg.norm(-(X.T @ (y * weight)) / n + regularization * optimum))
     rounding = (n + optimum.size + 8) * 2.0**-50 * (1 + regularization * size)  # of sums of n terms of size at most 1
     apart = 2 / (n * regularization) + 2 * (gradient + rounding) / regularization

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from deniable._check import FloatArray
-from deniable._floats import EPS
+from deniable._floats import EPS, MOST_EXPONENT
 from deniable.accounting.engines.cells import Cells, LatticeLaw, above, all_cells, below, log_sum, widest_step
 from deniable.accounting.engines.failure import with_failure
 from deniable.accounting.engines.finite import FiniteTradeoff
@@ -260,7 +260,7 @@ def _composed(loss: AllocatedLoss, threshold: float, direction: Direction, side:
             error += math.exp(min(grown - growth - offset * end, 0.0))
     error += product.lost + sum(errors)
     out, inside = cumulated(np.roll(tilted, -(start % points)), region, c, spacing)
-    mass = math.exp(min(total, 700.0)) if side == "lower" else 1.0
+    mass = math.exp(min(total, MOST_EXPONENT)) if side == "lower" else 1.0
     paid, rounded = product.paid, product.prefactor_error
     return Lattice(
         region, c, threshold, width, first, spacing, growth, mass, out, inside, error, paid, prefactor_error=rounded

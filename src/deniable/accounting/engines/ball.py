@@ -17,6 +17,7 @@ import numpy as np
 from flint import arb, ctx
 
 from deniable._check import FloatArray, InputError
+from deniable._floats import MOST_EXPONENT
 from deniable.accounting.engines.ball_hockey_sticks import (
     PRECISION,
     Bounds,
@@ -31,7 +32,7 @@ from deniable.accounting.engines.ball_transform import BallStep
 from deniable.curves import AnyDirection, Direction, Side, Tradeoff
 from deniable.mechanisms import ApproximateDP, GaussianDP, Mechanism, PureDP, SubsampledGaussian
 
-_FARTHEST = 700.0  # |ε| beyond which nothing is computed
+_FARTHEST = MOST_EXPONENT  # |ε| beyond which nothing is computed
 _ROUNDS = 200
 _EPSILON_GAP = 1e-10  # ε is enclosed this closely, relative to the scale of the loss
 

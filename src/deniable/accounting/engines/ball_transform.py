@@ -24,6 +24,7 @@ import numpy as np
 from flint import acb, acb_mat, arb
 
 from deniable._check import FloatArray
+from deniable._floats import PRODUCT_EXPONENT, SQUARE_EXPONENT
 
 Ball = TypeVar("Ball", arb, acb)
 _WIDEST = 7.0  # distances in units of the noise beyond which a strip gains nothing
@@ -169,7 +170,7 @@ class BallStep:
         if c >= 0:
             return 0.0
         angle = d / (2 * self.sigma)
-        y = self.rate * math.exp(min(self._far(c, d) / self.sigma, 600.0)) / (1 - self.rate)
+        y = self.rate * math.exp(min(self._far(c, d) / self.sigma, PRODUCT_EXPONENT)) / (1 - self.rate)
         return c / 2 * math.log1p(-min(4 * y, 1.0) * math.sin(angle) ** 2)
 
     def _growth(self, order: arb, d: arb) -> tuple[arb, arb]:
@@ -220,7 +221,7 @@ class BallStep:
         shifts = np.geomspace(1e-7, 1, 45) * min(2.9 * self.sigma, 12.0)
         u = np.linspace(-13.0, 13.0 + min(0.5 / self.sigma, 30.0), 700)
         angle = shifts[:, None] / self.sigma
-        y = np.exp(np.minimum(math.log(self.rate) + u / self.sigma - 0.5 / self.sigma**2, 300.0))
+        y = np.exp(np.minimum(math.log(self.rate) + u / self.sigma - 0.5 / self.sigma**2, SQUARE_EXPONENT))
         ratio = 1 - self.rate + y * np.exp(1j * angle)
         weight = -(u**2) / 2 + 0.5 * np.log(np.abs(ratio)) + shifts[:, None] ** 2 / 2
         return shifts, u, weight + math.log((u[1] - u[0]) / math.sqrt(2 * math.pi)), np.angle(ratio)

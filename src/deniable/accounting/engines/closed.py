@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from deniable._check import FloatArray
-from deniable._floats import EPS
+from deniable._floats import EPS, MOST_EXPONENT, PRODUCT_EXPONENT
 from deniable.accounting.engines.likelihood import LikelihoodRatioTradeoff, Tails, dual_from, hockey_stick_from
 from deniable.accounting.renyi import loss_divergence
 from deniable.accounting.steps.ratios import log_ratio
@@ -40,9 +40,9 @@ class OneStepTradeoff(LikelihoodRatioTradeoff):
 
     def _tails(self, threshold: FloatArray, wanted: str = "hockey_stick") -> Tails:
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            odds = np.log1p(np.expm1(np.minimum(threshold, 600.0)) / self.rate)
+            odds = np.log1p(np.expm1(np.minimum(threshold, PRODUCT_EXPONENT)) / self.rate)
             large = threshold - math.log(self.rate)  # log((e^ℓ − 1 + q)/q) where 1 − q is lost beside e^ℓ
-        odds = np.where(threshold > 600, large, odds)
+        odds = np.where(threshold > PRODUCT_EXPONENT, large, odds)
         u = np.where(threshold > math.log1p(-self.rate), self.noise * odds + 0.5 / self.noise, -np.inf)
         return self._at(threshold, u)
 
@@ -107,7 +107,7 @@ class OneStepTradeoff(LikelihoodRatioTradeoff):
         turned = np.where(np.isfinite(fall), 4 * EPS * (1 + np.abs(fall) / rise), 1.0)  # log1p loses digits near −1
         slip = self.noise * turned + 8 * EPS * (np.abs(u) + 1 / self.noise)
         height = np.exp(-(np.maximum(np.abs(u) - slip, 0.0) ** 2) / 2)
-        return np.where(height > 0, height * slip * rise * np.expm1(np.minimum(slip / self.noise, 700.0)), 0.0)
+        return np.where(height > 0, height * slip * rise * np.expm1(np.minimum(slip / self.noise, MOST_EXPONENT)), 0.0)
 
     def _tests(self, alpha: FloatArray, direction: Direction) -> Tails:
         q, shift = self.rate, 1 / self.noise

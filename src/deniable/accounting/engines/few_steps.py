@@ -35,7 +35,7 @@ from scipy.ndimage import maximum_filter1d
 from scipy.special import ndtr
 
 from deniable._check import FloatArray
-from deniable._floats import EPS
+from deniable._floats import EPS, MOST_EXPONENT, PRODUCT_EXPONENT
 from deniable.accounting.engines.likelihood import LikelihoodRatioTradeoff, Tails, dual_from, hockey_stick_from
 from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.transform.composed import PrivacyLoss
@@ -49,7 +49,7 @@ _FINE = 4  # parts of a step in s that are bounded one by one
 _LOWEST = -13.0  # φ there is about 1e-37
 _DIGITS = 36.0  # −log of the trapezoid's relative error
 _NOTHING = 65.0  # −log of the mass beyond the upper end
-_LARGEST = 600.0  # loss whose exponential is still a number
+_LARGEST = PRODUCT_EXPONENT  # loss whose exponential is still a number
 _ROUND = 1e-6  # cells; more than any rounding of an argument
 _MOST_STEPS = 64
 _MOST_TERMS = float(1 << 25)  # terms of one convolution: ten seconds
@@ -405,7 +405,7 @@ class DirectTradeoff(LikelihoodRatioTradeoff):
         (q, dq), (r, dr), (p, dp) = (law.tail(z, upper)[:2] for law in self._laws)
         edge = math.exp(self.loss.lowest)
         with np.errstate(over="ignore"):
-            level = np.expm1(np.minimum(threshold - self.loss.lowest, 700.0))  # ρ there
+            level = np.expm1(np.minimum(threshold - self.loss.lowest, MOST_EXPONENT))  # ρ there
             hockey_stick = edge * np.maximum(r - level * q if upper else level * q - r, 0.0)
             relative = 16 * EPS * (4 + np.abs(threshold) - self.loss.lowest)
             error = edge * (dr + level * dq + relative * (r + (1 + level) * q))

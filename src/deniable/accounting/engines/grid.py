@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from deniable._check import FloatArray
-from deniable._floats import EPS
+from deniable._floats import EPS, MOST_EXPONENT
 from deniable.accounting.engines.convolution import totals
 from deniable.accounting.engines.lattice import Lattice, compose, convolved
 from deniable.accounting.steps.base import TooSlowError
@@ -130,10 +130,12 @@ class GridTradeoff(Tradeoff):
         with np.errstate(over="ignore", invalid="ignore"):
             if side == "upper":
                 value = lattice.first + lattice.spacing * np.clip(near, 0, lattice.above_out.size - 1)
-                bounds = tpr + in_error + np.exp(np.minimum(value, 700)) * (alpha - out + out_error) * (1 + 4 * EPS)
+                gap = alpha - out + out_error
+                gamma = np.exp(np.where(gap > 0, value, np.minimum(value, MOST_EXPONENT)))
+                bounds = tpr + in_error + gamma * gap * (1 + 4 * EPS)
                 bounds = np.where(np.isfinite(bounds), np.maximum(bounds, alpha), 1.0)
                 return float(np.clip(bounds.min(), alpha, 1.0))
-            if not lattice.paid < 700:  # cells so wide that the merged pair says nothing
+            if not lattice.paid < MOST_EXPONENT:  # cells so wide that the merged pair says nothing
                 return alpha
             high, low = (out + out_error) * math.exp(lattice.paid), tpr - in_error
             alone = np.minimum(np.divide(alpha, high, out=np.ones_like(high), where=high > alpha), 1.0) * low

@@ -22,7 +22,7 @@ from typing import Literal
 import numpy as np
 
 from deniable._check import FloatArray
-from deniable._floats import EPS
+from deniable._floats import EPS, MOST_EXPONENT
 from deniable.accounting.engines.likelihood import Tails, dual_from, hockey_stick_from
 from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.steps.ratios import ComplexArray
@@ -181,7 +181,7 @@ class Contour:
             distance = np.abs(offset[side]) * self.period
             relative_error = ROUNDING_OF_K + 64 * EPS * (np.abs(log_ratio[side]) + 2 * abs(self.growth))
             log_bound = log_ratio[side] + relative_error - np.multiply.outer(threshold, offset[side]) - distance
-            total += np.exp(np.min(log_bound - np.log(-np.expm1(-distance)), axis=1, initial=700.0))
+            total += np.exp(np.min(log_bound - np.log(-np.expm1(-distance)), axis=1, initial=MOST_EXPONENT))
         return total
 
 
@@ -192,7 +192,7 @@ def saddle(loss: Transformed, region: Region, threshold: float, start: float | N
     x = 0.0 if region == "middle" else -0.5 * math.log(max(loss.guessed_cumulants(0.5)[2], 1e-300))
     if start is not None:
         x = math.log(start / (1 - start)) if region == "middle" else math.log(abs(start - (sign > 0)))
-    low, high = -700.0, 700.0
+    low, high = -MOST_EXPONENT, MOST_EXPONENT
     for _ in range(60):
         if region == "middle":
             c = 1 / (1 + math.exp(-x))
@@ -204,7 +204,7 @@ def saddle(loss: Transformed, region: Region, threshold: float, start: float | N
             _, first, second = loss.guessed_cumulants(c)
         except TooSlowError:  # too far out
             high = x
-            x = (low + high) / 2 if low > -700 else x - 2
+            x = (low + high) / 2 if low > -MOST_EXPONENT else x - 2
             continue
         slope = (first - threshold - 1 / c - 1 / (c - 1)) * speed
         curvature = (second + 1 / c**2 + 1 / (c - 1) ** 2) * speed**2

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from deniable._check import FloatArray
-from deniable._floats import EPS
+from deniable._floats import EPS, MOST_EXPONENT
 from deniable.accounting.engines.even_prior import EvenPrior, advantage_bracket
 from deniable.accounting.engines.guess import epsilon_guesses, threshold_guesses
 from deniable.accounting.engines.inversion import ROUNDING_OF_K, Region
@@ -193,14 +193,14 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         if question == "hockey stick":
             if at == 0 and self._even is not None:
                 return Charged(f"{self.method}, one sum on the line Re w = 1/2", "", *self._even[2:])
-            threshold, scale = (at, 1.0) if direction == "add" else (-at, math.exp(min(at, 709.0)))
+            threshold, scale = (at, 1.0) if direction == "add" else (-at, math.exp(min(at, MOST_EXPONENT)))
             wanted = "hockey_stick" if direction == "add" else "dual"
             return self._source(threshold, wanted, self._tails(np.array([threshold]), wanted)).scaled(scale)
         tails = self._tests(np.array([at]), direction)
         threshold = float(tails.threshold[0])
         rate, tpr = ("out_above", "in_above") if direction == "add" else ("in_below", "out_below")
         hit, false = self._source(threshold, tpr, tails), self._source(threshold, rate, tails)
-        false = false.scaled(math.exp(min(threshold if direction == "add" else -threshold, 709.0)))
+        false = false.scaled(math.exp(min(threshold if direction == "add" else -threshold, MOST_EXPONENT)))
         return hit._replace(
             aliasing=hit.aliasing + false.aliasing,
             truncation=hit.truncation + false.truncation,

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from deniable._check import FloatArray
-from deniable._floats import EPS
+from deniable._floats import EPS, MOST_EXPONENT, PRODUCT_EXPONENT
 from deniable.accounting.engines.finite import FiniteTradeoff
 from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.steps.binomial import binomial
@@ -91,7 +91,7 @@ class KnownBatchesTradeoff(Tradeoff):
         if direction == "add":
             steep = log_gamma - math.log(self.took) - 8 * EPS * np.abs(log_gamma)
             moved = np.log1p(np.maximum(rise / self.took - 8 * EPS * np.abs(rise) / self.took, -1.0))
-            bound = self._mixture(np.where(log_gamma > 600, steep, moved))
+            bound = self._mixture(np.where(log_gamma > PRODUCT_EXPONENT, steep, moved))
             return np.where(-rise < self.took, bound, -rise * (1 + 4 * EPS))
         scale = self.took * (rise + 1)
         share = scale - rise + 8 * EPS * (scale + np.abs(rise))  # 1 − γw
@@ -222,9 +222,9 @@ class SharpTradeoff(Tradeoff):
         """Lower bound: any outcome above the threshold counts as one test, else the rest is looked at."""
         none = math.log1p(-hit) - math.log1p(-false)
         slack = 8 * EPS * (np.abs(log_gamma) + abs(none) + 1)
-        gamma = np.exp(np.minimum(log_gamma, 700.0))
+        gamma = np.exp(np.minimum(log_gamma, MOST_EXPONENT))
         if direction == "add":
-            settled = np.where(log_gamma < 700, hit - gamma * false * (1 + 4 * EPS), 0.0)
+            settled = np.where(log_gamma < MOST_EXPONENT, hit - gamma * false * (1 + 4 * EPS), 0.0)
             left = (1 - hit) * self.rest._hockey_sticks(log_gamma - none + slack, direction, "lower")
         else:
             settled = np.zeros_like(gamma)

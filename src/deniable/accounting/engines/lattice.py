@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dtbtrs
 
 from deniable._check import FloatArray
-from deniable._floats import EPS
+from deniable._floats import EPS, MOST_EXPONENT
 from deniable.accounting.engines.cells import LatticeLaw, above, all_cells, below, log_sum, widest_step
 from deniable.accounting.engines.convolution import composed, counted, totals
 from deniable.accounting.engines.inversion import Region, saddle
@@ -84,7 +84,7 @@ class Lattice:
         place = np.array([index])
         value = self.first + self.spacing * np.clip(place, 0, self.above_out.size - 1)
         _, _, out_error, in_error = self.at(place)
-        gamma = math.exp(min(log_gamma, 700.0))
+        gamma = math.exp(min(log_gamma, MOST_EXPONENT))
         total = float((in_error + gamma * out_error)[0])
         scale = np.exp(self.growth - (self.c - 1) * value) + gamma * np.exp(self.growth - self.c * value)
         wrapped, left_out = (float(scale[0]) * part for part in self.parts)
@@ -140,7 +140,7 @@ def compose(loss: PrivacyLoss, threshold: float, direction: Direction, side: Sid
     wrapped = error - rounded
     error += product.lost
     out, inside = cumulated(np.roll(tilted, -(start % points)), region, c, spacing)
-    mass = math.exp(min(total, 700.0)) if side == "lower" else 1.0
+    mass = math.exp(min(total, MOST_EXPONENT)) if side == "lower" else 1.0
     return Lattice(
         region,
         c,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from deniable._check import FloatArray
-from deniable._floats import EPS
+from deniable._floats import EPS, MOST_EXPONENT
 from deniable.curves import Direction, Side, Tradeoff
 
 
@@ -134,17 +134,20 @@ class LikelihoodRatioTradeoff(Tradeoff):
         return high if side == "upper" else low
 
     def _hockey_stick_bracket(self, log_gamma: FloatArray, direction: Direction) -> tuple[FloatArray, FloatArray]:
-        threshold = log_gamma if direction == "add" else -log_gamma
-        finite = np.isfinite(threshold)
+        # H falls: beyond the largest γ that is multiplied by, its value there is an upper bound
+        threshold = log_gamma if direction == "add" else -np.minimum(log_gamma, MOST_EXPONENT)
+        finite = np.isfinite(log_gamma)
         tails = self._tails(np.where(finite, threshold, 0.0), "hockey_stick" if direction == "add" else "dual")
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             if direction == "add":
                 value, error = tails.hockey_stick, tails.hockey_stick_error
-            else:  # H_{1/γ}(out‖in) = back/γ
-                scale = np.exp(np.minimum(log_gamma, 709.0))
+            else:  # H_{1/γ}(out‖in) = dual/γ
+                scale = np.exp(-threshold)
                 value, error = scale * tails.dual, scale * tails.dual_error
             slack = error + 8 * EPS * np.abs(value)
             low, high = value - slack, value + slack
+        if direction == "remove":
+            low = np.where(log_gamma > MOST_EXPONENT, 0.0, low)
         least, least_above = trivial_hockey_stick(log_gamma)
         end = np.where(log_gamma > 0, 0.0, 1.0)
         low = np.where(finite, np.clip(np.where(np.isfinite(low), low, 0.0), least, 1.0), end)
@@ -167,7 +170,11 @@ class LikelihoodRatioTradeoff(Tradeoff):
                 # γ is that of the test up to the rounding of its threshold, far below 1e-9
                 gap = alpha - rate + rate_error + 4 * EPS * (alpha + rate)
                 gap += 1e-9 * np.abs(gap)
-                above = tpr * (1 + 8 * EPS) + tpr_error + np.exp(np.minimum(log_gamma, 709.0)) * gap
+                paid = (
+                    np.exp(np.minimum(log_gamma, MOST_EXPONENT)) * gap
+                )  # where a gap is negative, a smaller γ is safe
+                paid = np.where((log_gamma > MOST_EXPONENT) & (gap > 0), np.inf, paid)
+                above = tpr * (1 + 8 * EPS) + tpr_error + paid
                 above += 8 * EPS * np.abs(above)
                 share = np.minimum(alpha / (rate + rate_error), 1.0)
                 below = share * (tpr - tpr_error) * (1 - 8 * EPS)

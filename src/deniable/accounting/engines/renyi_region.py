@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable._check import FloatArray
-from deniable._floats import EPS
+from deniable._floats import EPS, MOST_EXPONENT
 from deniable.accounting.renyi import RenyiCurve
 from deniable.curves import OPPOSITE, AnyDirection, Charged, Direction, Question, Side, Tradeoff
 
@@ -245,7 +245,7 @@ def _tangents(
             a, b = order * log_y - one_less * log_x - log_c, order * log_1y - one_less * log_1x - log_c
         wrong_a = 4 * EPS * (order * (np.abs(log_y) + np.abs(log_x)) + np.abs(log_c) + 1)
         wrong_b = 4 * EPS * (order * (np.abs(log_1y) + np.abs(log_1x)) + np.abs(log_c) + 1)
-        return np.exp(np.minimum(a, 700.0)), np.exp(np.minimum(b, 700.0)), wrong_a, wrong_b
+        return np.exp(np.minimum(a, MOST_EXPONENT)), np.exp(np.minimum(b, MOST_EXPONENT)), wrong_a, wrong_b
 
     with np.errstate(all="ignore"):
         if backward:  # the second summand alone is at most 1

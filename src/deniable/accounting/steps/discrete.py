@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from deniable._check import FloatArray
-from deniable._floats import EPS
+from deniable._floats import EPS, PRODUCT_EXPONENT
 from deniable.accounting.steps.base import LossCells, Step, atoms
 from deniable.accounting.steps.finite_law import FiniteLaw
 
@@ -144,8 +144,9 @@ def _sampled(found: Outcomes, rate: float) -> Outcomes:
     """The same step made with probability ``rate``, else Q: the likelihood ratio becomes 1 − q + q·r."""
     if rate == 1:
         return found
-    far = found.loss > 600
-    loss = np.where(far, found.loss + math.log(rate), np.log1p(rate * np.expm1(np.minimum(found.loss, 600.0))))
+    far = found.loss > PRODUCT_EXPONENT
+    near = np.log1p(rate * np.expm1(np.minimum(found.loss, PRODUCT_EXPONENT)))
+    loss = np.where(far, found.loss + math.log(rate), near)
     p = (1 - rate) * found.q + rate * found.p
     shift = found.shift + 8 * EPS * (1 + float(np.max(np.abs(loss))))
     return found._replace(loss=loss, p=p, shift=shift, relative_error=found.relative_error + 4 * EPS)

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from deniable._check import FloatArray, InputError
-from deniable._floats import EPS
+from deniable._floats import EPS, PRODUCT_EXPONENT
 from deniable.accounting.steps.base import LossCells, Step, TooSlowError, joined, tilted_moments
 from deniable.accounting.steps.binomial import binomial
 from deniable.accounting.steps.normal_cells import normal_centres, normal_masses
@@ -157,7 +157,7 @@ class GaussianMixtureStep(Step):
 
 def _log_dot(exponent: FloatArray, weight: FloatArray) -> FloatArray:
     """log Σ weight·e^exponent of every row, without overflow; weights are far above e^{−700}."""
-    excess = np.maximum(exponent.max(axis=1) - 600.0, 0.0)
+    excess = np.maximum(exponent.max(axis=1) - PRODUCT_EXPONENT, 0.0)
     with np.errstate(under="ignore"):
         shifted = exponent - excess[:, None] if excess.any() else exponent
         found: FloatArray = np.log(np.exp(shifted) @ weight) + excess

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from deniable._check import FloatArray
-from deniable._floats import EPS
+from deniable._floats import EPS, PRODUCT_EXPONENT
 from deniable.accounting.steps.base import LossCells, Step, atoms, joined, tilted_moments
 from deniable.curves import Charged, Direction, Question, Side, Tradeoff
 
@@ -109,7 +109,7 @@ def sampled(loss: float, rate: float) -> float:
     """Loss of a step that takes the record with probability ``rate``: log(1 − q + q·e^ℓ)."""
     if rate == 1:
         return loss
-    return math.log1p(rate * math.expm1(loss)) if loss < 600 else loss + math.log(rate)
+    return math.log1p(rate * math.expm1(loss)) if loss < PRODUCT_EXPONENT else loss + math.log(rate)
 
 
 def flat_cells(epsilon: float, rate: float, spacing: float, scale: float) -> LossCells:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable._check import FloatArray
+from deniable._floats import PRODUCT_EXPONENT
 
 ComplexArray = NDArray[np.complex128]
 
@@ -15,11 +16,11 @@ ComplexArray = NDArray[np.complex128]
 def log_ratio(u: FloatArray, sigma: FloatArray, rate: FloatArray) -> FloatArray:
     """L(u) = log(1 − q + q·e^a), a = u/σ − 1/(2σ²), without overflow and to full relative precision near 0."""
     a = u / sigma - 1 / (2 * sigma**2)
-    moderate: FloatArray = np.log1p(rate * np.expm1(np.minimum(a, 600.0)))
-    if a.max(initial=0.0) <= 600:
+    moderate: FloatArray = np.log1p(rate * np.expm1(np.minimum(a, PRODUCT_EXPONENT)))
+    if a.max(initial=0.0) <= PRODUCT_EXPONENT:
         return moderate
-    large = a + np.log(rate) + np.log1p((1 - rate) / rate * np.exp(-np.maximum(a, 600.0)))
-    return np.where(a > 600, large, moderate)
+    large = a + np.log(rate) + np.log1p((1 - rate) / rate * np.exp(-np.maximum(a, PRODUCT_EXPONENT)))
+    return np.where(a > PRODUCT_EXPONENT, large, moderate)
 
 
 def randomized_response_cumulants(epsilon: float, c: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -45,7 +46,7 @@ def complex_log1p(z: ComplexArray) -> ComplexArray:
 def complex_log_ratio(u: ComplexArray, sigma: float, rate: float) -> ComplexArray:
     """L(u) off the real line, |Im u| < πσ, where the principal logarithm is analytic."""
     a = u / sigma - 1 / (2 * sigma**2)
-    large = a.real > 600
+    large = a.real > PRODUCT_EXPONENT
     small = np.where(large, 0.0, a)
     rise = np.asarray(rate * np.expm1(small), dtype=np.complex128)
     return np.where(large, a + np.log(rate), complex_log1p(rise))

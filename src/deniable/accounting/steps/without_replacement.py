@@ -19,14 +19,14 @@ import numpy as np
 from scipy.special import erf, ndtr
 
 from deniable._check import FloatArray
-from deniable._floats import EPS
+from deniable._floats import EPS, PRODUCT_EXPONENT
 from deniable.accounting.steps.base import LossCells, Step, joined, tilted_moments
 from deniable.accounting.steps.normal_cells import normal_centres, normal_masses
 from deniable.accounting.steps.ratios import log_ratio
 
 _REACH = 14.0  # deviations beyond which a normal law has 1e-44
 _POINTS = 2001  # of a guide
-_STEEP = 600.0  # losses from which e^ℓ is too large
+_STEEP = PRODUCT_EXPONENT  # losses from which e^ℓ is too large
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from deniable.accounting.transform.nodes import Nodes, bend, log_fade
 TINY = 1e-300  # charged where probabilities come close to underflow
 _MOST_POINTS = 1 << 20  # nodes of all phases together
 _MOST_A_PHASE = 1 << 15  # nodes of one phase
-_FAR = 600.0  # exponents from which −1 is nothing, and φ and r^c are only representable together
+_FAR = PRODUCT_EXPONENT  # exponents from which −1 is nothing, and φ and r^c are only representable together
 _LEAST = 1e-24  # of the largest weight: nodes with less are left out of sums
 _LEFT_OUT = 1e-18  # relative error of one step's sum over nodes, above e^{−44}
 _LONG = 64  # values of t from which tables pay
