@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -34,10 +35,13 @@ from deniable.curves import (
     Tradeoff,
 )
 from deniable.curves.answer import bound_of
+from deniable.curves.safe import directions
 
 _LADDER = 1 / (1 + np.exp(-np.sinh(np.linspace(-np.arcsinh(92.0), np.arcsinh(20.0), 129))))  # rates from 1e-40 on
 _TRIED = np.linspace(-1.0, 1.0, 9)
-_ROUNDS = 6  # each narrows the search for slopes fourfold
+_ROUNDS = 6  # each narrows the search for slopes fourfold, unless a parabola has found the least bound,
+_SETTLED = 1e-5  # which it has where its prediction is this true
+_APART = 0.15  # log slopes around those of a ladder of tests in which the best ones are looked for first
 
 
 def require_universal(tradeoff: Tradeoff, asked: str) -> None:
@@ -212,6 +216,7 @@ class ChainTradeoff(Tradeoff):
 
     links: tuple[tuple[Tradeoff, Direction], ...]
     attained: bool = False
+    _epsilon_apart: ClassVar[float] = 1e-9  # each δ(ε) is a search of its own
 
     def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
         if question == "hockey stick":  # of every link at a slope of its own
@@ -264,8 +269,19 @@ class ChainTradeoff(Tradeoff):
         return sum(known) * (1 - 4 * EPS) if self.attained else max(known)
 
     def _epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
-        near = [curve._epsilon_near(delta, direction) for curve, _ in self.links]
-        return np.sum([at for at, _ in near], axis=0), np.max([step for _, step in near], axis=0) + 0.1
+        """From the tangents at the ladder's tests, where they are known."""
+        found = []
+        for way in directions(direction):
+            total, _, heights = self._slopes[way]
+            known = heights > 0
+            if known.any():
+                logs = np.minimum.accumulate(np.log(heights[known]))
+                found.append(np.interp(np.log(delta), logs[::-1], total[known][::-1]))
+        if found:
+            near: FloatArray = np.max(found, axis=0)
+            return near, 0.01 * (1 + np.abs(near))
+        each = [curve._epsilon_near(delta, direction) for curve, _ in self.links]
+        return np.sum([at for at, _ in each], axis=0), np.max([step for _, step in each], axis=0) + 0.1
 
     def sketch(self) -> Tradeoff:
         """Return the chain of the links' sketches."""
@@ -298,11 +314,12 @@ class ChainTradeoff(Tradeoff):
             better = found < value
             best, value = np.where(better, slopes, best), np.where(better, found, value)
 
-        take(np.broadcast_to(log_gamma / count, best.shape))
-        for start in self._starts(log_gamma, direction):
+        starts = self._starts(log_gamma, direction)
+        for start in starts or [np.broadcast_to(log_gamma / count, best.shape)]:
             take(start)
-        for i in range(1, count):
-            radius = 0.25 * (1 + np.abs(best[i]))
+        rows = np.arange(log_gamma.size)
+        for i in range(1, count):  # the bound is convex in each slope: H is in γ, and so is g·H(γ/g) in g
+            radius = _APART * (1 + np.abs(best[i])) if starts else 0.25 * (1 + np.abs(best[i]))
             for _ in range(_ROUNDS):
                 tried = best[:, :, None] + np.zeros(_TRIED.size)
                 tried[i] += radius[:, None] * _TRIED
@@ -310,17 +327,24 @@ class ChainTradeoff(Tradeoff):
                 tried[0] -= 8 * count * EPS * np.abs(tried).sum(axis=0)
                 found = self._bound(tried.reshape(count, -1), walk).reshape(log_gamma.size, -1)
                 which = np.argmin(found, axis=1)
-                rows = np.arange(log_gamma.size)
                 better = found[rows, which] < value
                 value = np.where(better, found[rows, which], value)
                 best = np.where(better, tried[:, rows, which], best)
-                radius = radius / 4
+                within = np.clip(which, 1, _TRIED.size - 2)
+                moved, least = _vertex(*(found[rows, within + k] for k in (-1, 0, 1)))
+                slopes = tried[:, rows, within]
+                slopes[i] += moved * radius * (_TRIED[1] - _TRIED[0])
+                slopes[i - 1] -= moved * radius * (_TRIED[1] - _TRIED[0])
+                take(slopes)
+                if np.all((within == which) & (value <= least * (1 + _SETTLED))):
+                    break
+                radius = np.where(within == which, radius / 4, 2 * radius)
         return np.asarray(value)
 
     def _starts(self, log_gamma: FloatArray, direction: Direction) -> list[FloatArray]:
         """Slopes to begin with: those of the curves where their product is γ, and those of the kinks of (ε, δ)-DP."""
         starts = []
-        total, slopes = self._slopes[direction]
+        total, slopes, _ = self._slopes[direction]
         if total.size:
             starts.append(np.array([np.interp(log_gamma, total, slope) for slope in slopes]))
         kinks = [curve.guaranteed_epsilon for curve, _ in self.links if isinstance(curve, ApproximateTradeoff)]
@@ -338,9 +362,9 @@ class ChainTradeoff(Tradeoff):
         return starts
 
     @cached_property
-    def _slopes(self) -> dict[Direction, tuple[FloatArray, FloatArray]]:
-        """For either direction the log slopes of all links along a ladder of tests, by their growing sum."""
-        found: dict[Direction, tuple[FloatArray, FloatArray]] = {}
+    def _slopes(self) -> dict[Direction, tuple[FloatArray, FloatArray, FloatArray]]:
+        """For either direction, by growing sum: log slopes of all links along a ladder of tests; heights of tangents."""
+        found: dict[Direction, tuple[FloatArray, FloatArray, FloatArray]] = {}
         for direction in ("add", "remove"):
             rates = [_LADDER]
             slopes = []
@@ -351,8 +375,11 @@ class ChainTradeoff(Tradeoff):
             stacked = np.array(slopes)[:, ::-1]
             fine = np.isfinite(stacked).all(axis=0)
             stacked = stacked[:, fine]
-            order = np.argsort(stacked.sum(axis=0), kind="stable")
-            found[direction] = stacked.sum(axis=0)[order], stacked[:, order]
+            total = stacked.sum(axis=0)
+            order = np.argsort(total, kind="stable")
+            with np.errstate(over="ignore", invalid="ignore"):
+                heights = (rates[-1][1:][::-1][fine] - np.exp(total) * _LADDER[1:][::-1][fine])[order]
+            found[direction] = total[order], stacked[:, order], np.nan_to_num(heights, nan=0.0, posinf=0.0, neginf=0.0)
         return found
 
     def _reached(self, log_gamma: FloatArray, direction: Direction) -> FloatArray:
@@ -379,6 +406,15 @@ class ChainTradeoff(Tradeoff):
                 rate = 1 - float(earlier._rates(np.array([1 - rate]), "add", "lower")[0])
             bends.append(min(max(rate, 0.0), 1.0))
         return np.array(bends)
+
+
+def _vertex(before: FloatArray, middle: FloatArray, after: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Where the parabola through three values a step apart is least, in steps from the middle, and how much it is."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        bend = before - 2 * middle + after
+        at = np.where(bend > 0, (before - after) / (2 * bend), 0.0)
+    at = np.clip(np.nan_to_num(at), -1.0, 1.0)
+    return at, middle - 0.25 * at * (before - after)
 
 
 def _up(value: float) -> float:

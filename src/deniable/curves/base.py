@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, ClassVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -83,6 +83,7 @@ class Tradeoff(ABC):
     assumptions: Assumptions = field(default_factory=Assumptions, kw_only=True)
     confidence: float = field(default=1.0, kw_only=True)
     holds_for: str = field(default=ONE_CASE, kw_only=True)
+    _epsilon_apart: ClassVar[float] = 0.0  # width, by 1 + ε, to which a bracket of ε is narrowed
 
     @abstractmethod
     def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
@@ -412,20 +413,23 @@ class Tradeoff(ABC):
         farthest = np.maximum(_FARTHEST, 2 * np.abs(near))  # a subclass may know of larger ones
         step = np.where(np.isfinite(step) & (step > 0), step, 1.0)
         low, high = near - step, near + step
+        at_low, at_high = (self._delta(end, direction, side) for end in (low, high))
         for _ in range(_MOST_ROUNDS):  # far ends are costly
-            too_low = (self._delta(high, direction, side) > delta) & (high < farthest)
-            too_high = (self._delta(low, direction, side) <= delta) & (low > -farthest)
+            too_low, too_high = (at_high > delta) & (high < farthest), (at_low <= delta) & (low > -farthest)
             if not (too_low.any() or too_high.any()):
                 break
             step = 1.5 * step
-            low, high = (
-                np.where(too_low, high, np.where(too_high, low - step, low)),
-                np.where(too_high, low, np.where(too_low, high + step, high)),
+            end = np.where(too_low, high + step, low - step)
+            at_end = self._delta(end, direction, side)
+            (low, high), (at_low, at_high) = (
+                (np.where(too_low, b, np.where(too_high, new, a)), np.where(too_low, new, np.where(too_high, a, b)))
+                for a, b, new in ((low, high, end), (at_low, at_high, at_end))
             )
-        unreachable = self._delta(high, direction, side) > delta
-        always = self._delta(low, direction, side) <= delta
+        unreachable, always = at_high > delta, at_low <= delta
         if not np.all(always | unreachable):
-            low, high = self._narrowed(delta, low, high, lambda epsilon: self._delta(epsilon, direction, side))
+            low, high = self._narrowed(
+                delta, (low, high), (at_low, at_high), lambda epsilon: self._delta(epsilon, direction, side)
+            )
         low = np.where(always | (delta >= 1), -np.inf, np.where(unreachable, high, low))
         high = np.where(always | (delta >= 1), -np.inf, np.where(unreachable, np.inf, high))
         if side == "upper":
@@ -446,22 +450,26 @@ class Tradeoff(ABC):
         """Where to look for ε first, and how far around; a bad guess costs time, no more."""
         return np.zeros_like(delta), np.ones_like(delta)
 
-    @staticmethod
     def _narrowed(
-        delta: FloatArray, low: FloatArray, high: FloatArray, at: Callable[[FloatArray], FloatArray]
+        self,
+        delta: FloatArray,
+        ends: tuple[FloatArray, FloatArray],
+        at_ends: tuple[FloatArray, FloatArray],
+        at: Callable[[FloatArray], FloatArray],
     ) -> tuple[FloatArray, FloatArray]:
-        """Narrow δ(low) > delta ≥ δ(high) down to neighbouring numbers.
+        """Narrow δ(low) > delta ≥ δ(high) down to neighbouring numbers, or to ``_epsilon_apart``.
 
         Each round looks at both sides of the secant of log δ, closer and closer to it, and at the middle, which alone
         would be bisection. Only comparisons of computed values move an end, whatever the secant is worth.
         """
+        low, high = ends
         with np.errstate(divide="ignore", invalid="ignore"):
             target = np.log(np.maximum(delta, TINY))
-            f_low, f_high = (np.log(np.maximum(at(end), TINY)) - target for end in (low, high))
+            f_low, f_high = (np.log(np.maximum(value, TINY)) - target for value in at_ends)
             reach = np.full(delta.shape, 0.1)
             for _ in range(200):
                 width, middle = high - low, (low + high) / 2
-                if not np.any((middle > low) & (middle < high)):
+                if not np.any((middle > low) & (middle < high) & (width > self._epsilon_apart * (1 + np.abs(high)))):
                     break
                 guess = low + width * f_low / (f_low - f_high)
                 guess = np.where(np.isfinite(guess), guess, middle)
