@@ -292,3 +292,16 @@ def test_excel_without_its_reader_says_how_to_get_it(tmp_path):
     else:
         with pytest.raises(dn.InputError, match="could not be read"):
             understand(tmp_path / "a.xlsx")
+
+
+def test_a_second_header_line_is_refused(tmp_path):
+    path = tmp_path / "two.csv"
+    rows = [f"{20 + i % 50},{i % 3},2021-01-{1 + i % 28:02d},{'AB'[i % 2]}" for i in range(N)]
+    path.write_text("\n".join(["Person,,Visit,Result", "age,stay,since,stage", *rows]))
+    with pytest.raises(dn.InputError, match=r"two header lines.*3 columns.*delete one.*target 'stage' is not a column"):
+        understand(path, "stage")
+    path.write_text("\n".join(["age,stay,since,stage", *rows]))
+    assert [made.kind for made in understand(path, "stage").columns] == ["number", "number", "date"]
+    # one text, or words for "missing", above numbers is no header
+    path.write_text("\n".join(["age,stay,since,stage", "?,unknown,2021-01-01,A", *rows]))
+    assert understand(path, "stage").problems == ()

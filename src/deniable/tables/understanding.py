@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from deniable._check import InputError
-from deniable.tables.cells import Form, Texts
+from deniable.tables.cells import NOTHING, NOTHING_AS_NUMBER, Form, Texts
 from deniable.tables.columns import Column, ColumnKind
 from deniable.tables.files import Opened, as_opened, finite
 from deniable.tables.kinds import (
@@ -27,6 +27,9 @@ from deniable.tables.kinds import (
 )
 
 Ranges = Mapping[str, Sequence[Any]]
+_HEADER_COLUMNS = 2  # columns of numbers or dates with a text in the first row: one could be a mistake
+_HEADER_LEAST = 5  # rows from which the others say what a column holds,
+_HEADER_SEEN = 200  # of which so many are looked at
 _NESTED = (list, tuple, dict, set, np.ndarray, bytes)
 
 
@@ -162,7 +165,7 @@ def understand(
     opened, name = as_opened(source)
     frame, problems = opened.frame, list(opened.problems)
     names = [str(column) for column in frame.columns]
-    problems += _duplicates(names)
+    problems += [*_duplicates(names), *_second_header(opened)]
     named = [("target", target), *(("drop", column) for column in drop), *(("ranges", c) for c in ranges or ())]
     for what, asked in named:
         if asked is not None and str(asked) not in names:
@@ -205,6 +208,25 @@ def _columns(understood: Understood, opened: Opened, drop: set[str], ranges: Ran
 def _duplicates(names: list[str]) -> list[str]:
     twice = sorted({name for name in names if names.count(name) > 1})
     return [f"the header has {listed(map(repr, twice))} more than once; rename or remove the copies"] if twice else []
+
+
+def _second_header(opened: Opened) -> list[str]:
+    """Refuse a first row that holds texts above numbers or dates: it is a header too."""
+    frame, above = opened.frame.iloc[:_HEADER_SEEN], 0
+    if len(frame) < _HEADER_LEAST:
+        return []
+    for place in range(frame.shape[1]):
+        column = frame.iloc[:, place]
+        word = column.iloc[0]
+        if isinstance(word, str) and word.strip() not in (*NOTHING, *NOTHING_AS_NUMBER) and not _unusable(column):
+            first, rest = (kind_of_texts(Texts.of(part), opened.decimal_comma)[0] for part in (column[:1], column[1:]))
+            above += first == "category" and rest in ("number", "date")
+    if above < _HEADER_COLUMNS:
+        return []
+    return [
+        f"it has two header lines: the first row below the header holds texts where {above} columns hold numbers or "
+        "dates; delete one of the two lines, or correct these cells"
+    ]
 
 
 def _near(asked: str, names: Iterable[str]) -> str:
