@@ -363,7 +363,7 @@ class ChainTradeoff(Tradeoff):
 
     @cached_property
     def _slopes(self) -> dict[Direction, tuple[FloatArray, FloatArray, FloatArray]]:
-        """For either direction, by growing sum: log slopes of all links along a ladder of tests; heights of tangents."""
+        """For either direction, by growing sum: log slopes of all links along a ladder of tests, tangents' heights."""
         found: dict[Direction, tuple[FloatArray, FloatArray, FloatArray]] = {}
         for direction in ("add", "remove"):
             rates = [_LADDER]
