@@ -10,12 +10,21 @@ import typer
 from deniable._check import InputError
 from deniable._files import read_json
 
+_EXAMPLE = '{"age": [0, 120], "sex": ["F", "M"]}'
 RangesOption = Annotated[
     Path | None,
     typer.Option(
         "--ranges",
-        help='JSON file with public scaling constants, {"age": [0, 120], "sex": ["F", "M"]}; what is not given is read '
-        "off the data, coarsely, and assumed public.",
+        help=f"JSON file with public scaling constants, {_EXAMPLE}; what is not given is read off the data, coarsely, "
+        "and assumed public.",
+    ),
+]
+PrivateRangesOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--ranges",
+        help=f"JSON file with what everybody knows of columns, {_EXAMPLE}; what is not given is found with noise, "
+        "within the guarantee.",
     ),
 ]
 

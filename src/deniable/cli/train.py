@@ -12,7 +12,7 @@ import typer
 from deniable._files import check_writable, to_json, write_atomically
 from deniable._optional import require
 from deniable.cli._app import JsonFlag, SeedOption, app, command_line, examples
-from deniable.cli._ranges import RangesOption, read_ranges
+from deniable.cli._ranges import PrivateRangesOption, read_ranges
 from deniable.cli._report import (
     EarlierOption,
     FullOption,
@@ -68,7 +68,7 @@ def train(
     baseline: Annotated[
         float | None, typer.Option(help="Chance of guessing that secret blindly.", rich_help_panel=TARGET)
     ] = None,
-    ranges: RangesOption = None,
+    ranges: PrivateRangesOption = None,
     drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
     group: Annotated[str | None, typer.Option(help="Column of the person: the guarantee is about persons.")] = None,
     holdout: Annotated[

@@ -1,8 +1,9 @@
 """Edges of bins with about equal numbers of records, from two noisy looks at a column.
 
 First look: uniform cells, half-octave cells and a cell around zero. Second look: the same cells, but the heavy ones are
-cut into finer ones (a year between 1024 and 2048 would otherwise end in one cell). Everything after the two noisy
-histograms is post-processing.
+cut into finer ones (a year between 1024 and 2048 would otherwise end in one cell). Where nearly all records are in two
+adjacent cells even then (times of one day, in seconds since 1970), two more looks go into these. Everything after the
+noisy histograms is post-processing.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ _UNIFORM = 64  # cells of equal width over the range
 _HALF_OCTAVES = 24  # cells whose width halves every second time, towards zero: skewed columns
 _FINER = 16  # parts into which a heavy cell is cut for the second look
 _HEAVY = 5.0  # standard deviations of noise by which a cell must stand out to be cut
+_FINEST = 2.0**-40  # of a number's size: cells that are not cut
+_CROWDED = 0.85  # share of the records in two adjacent cells from which on a closer look goes into these
 
 Counter = Callable[[IntArray, int], FloatArray]  # cells of the records, number of cells → noisy counts
 
@@ -70,6 +73,28 @@ def look_twice(values: FloatArray, low: float, high: float, count: Counter, sd: 
     for cell in np.flatnonzero(heavy):
         out[parent == cell] = shrunk(second[parent == cell], sd)
     return NoisyCells(low, high, fine, out)
+
+
+def crowded(bounds: FloatArray, mass: FloatArray, sd: float = 0.0) -> tuple[float, float] | None:
+    """Return (low, high) of the two adjacent cells with nearly all of the mass, or None; never cells at zero.
+
+    Nearly all of what stands out of noise of standard deviation ``sd``, and most of all that was counted.
+    """
+    pairs = np.where((bounds[:-2] <= 0) & (bounds[2:] >= 0), 0.0, mass[:-1] + mass[1:])
+    clear = float(mass[mass > _HEAVY * sd].sum())
+    if not pairs.size or not pairs.max() > max(_CROWDED * clear, mass.sum() / 2) > 0:
+        return None
+    first = int(np.argmax(pairs))
+    low, high = float(bounds[first]), float(bounds[first + 2])
+    return (low, high) if high - low > _FINEST * max(abs(low), abs(high)) else None
+
+
+def with_inside(cells: NoisyCells, inside: NoisyCells) -> NoisyCells:
+    """Return the cells with those between two of their bounds replaced by finer ones."""
+    first, last = np.searchsorted(cells.bounds, (inside.low, inside.high))
+    bounds = np.concatenate((cells.bounds[:first], inside.bounds, cells.bounds[last + 1 :]))
+    mass = np.concatenate((cells.mass[:first], inside.mass, cells.mass[last:]))
+    return NoisyCells(cells.low, cells.high, bounds[1:-1], mass)
 
 
 def equal_mass_edges(cells: NoisyCells, bins: int) -> FloatArray:

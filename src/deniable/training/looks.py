@@ -21,8 +21,11 @@ from deniable.training.noise_source import NoiseSource
 
 COUNT_SHARE = 0.01  # of μ²: how many records there are, for the length of the steps
 BINS_SHARE = 0.09  # of μ²: ranges and bins of all numeric columns together
+CLOSER = 3  # times that a closer look may follow, each for half of a column's μ²
 BINS = 32
 LINE_OF_FEW, LINE_OF_MANY = 0.6, 0.1  # share of a column's linear term, by whether n is below INFORMATIVE
+_BINS = "bins of equally many values"
+_CLOSER = "closer looks, where a column's values lie close together and far from zero"
 INFORMATIVE = 70.0  # records in units of a column's noise from which on finer looks tell more than a library of shapes
 
 
@@ -84,32 +87,73 @@ def number_cells(
     """Return noisy cells of one numeric column, for ``mu`` in all, of about ``n`` units.
 
     Without a declared range: where the units are few in terms of the noise, one histogram over octaves and the shapes
-    that fit it; otherwise half of μ² for the octaves and a quarter for each of two finer looks.
+    that fit it; otherwise half of μ² for the octaves and a quarter for each of two finer looks. Where the values turn
+    out to lie close together and far from zero, up to :data:`CLOSER` more times half of μ² go into finer looks.
     """
     known = np.flatnonzero(~np.isnan(values))
     numbers = values[known]
+    few = declared is None and not n * mu >= INFORMATIVE
     if declared is None:
-        few = not n * mu >= INFORMATIVE
         part = mu if few else mu * math.sqrt(0.5)
         cells = octaves.octave_cells(numbers)
         counts = look.histogram(
             f"range of {name}", "ranges: in which octaves a column lies", part, known, cells, octaves.CELLS
         )
         if few:
-            return shapes.cells_from_octaves(counts, 1 / part, n)
+            window = shapes.crowded_octaves(counts, 1 / part, n)
+            return _few_in(look, name, known, numbers, mu, window, n) or shapes.cells_from_octaves(counts, 1 / part, n)
         low, high = octaves.range_from_counts(counts, 1 / part)
-        each = mu * 0.5
     else:
         low, high = declared
-        each = mu * math.sqrt(0.5)
+    each = mu * (0.5 if declared is None else math.sqrt(0.5))
+    found = _two_looks(look, f"bins of {name},", _BINS, each, known, numbers, (low, high))
+    for closer in range(1, CLOSER + 1):
+        inside = bins.crowded(found.bounds, found.mass, 1 / each)
+        if inside is None:
+            break
+        within = (numbers >= inside[0]) & (numbers < inside[1])
+        label = f"inside a cell of {name}, {closer},"
+        finer = _two_looks(look, label, _CLOSER, mu * 0.5, known[within], numbers[within], inside)
+        found = bins.with_inside(found, finer)
+    return found
+
+
+def _two_looks(
+    look: Look,
+    label: str,
+    purpose: str,
+    each: float,
+    rows: IntArray,
+    numbers: FloatArray,
+    span: tuple[float, float],
+) -> bins.NoisyCells:
     turn = iter(("first", "second"))
 
     def counter(cells: IntArray, size: int) -> FloatArray:
-        return look.histogram(
-            f"bins of {name}, {next(turn)} look", "bins of equally many values", each, known, cells, size
-        )
+        return look.histogram(f"{label} {next(turn)} look", purpose, each, rows, cells, size)
 
-    return bins.look_twice(numbers, low, high, counter, 1 / each)
+    return bins.look_twice(numbers, *span, counter, 1 / each)
+
+
+def _few_in(
+    look: Look, name: Any, rows: IntArray, numbers: FloatArray, mu: float, window: tuple[float, float] | None, n: float
+) -> bins.NoisyCells | None:
+    """Return cells from finer and finer histograms of a window that holds nearly all of few values; None: no window."""
+    found, part = None, mu * math.sqrt(0.5)
+    for closer in range(1, CLOSER + 1):
+        if window is None:
+            break
+        low, high = window
+        inside = (numbers >= low) & (numbers < high)
+        cells = np.minimum((numbers[inside] - low) / (high - low) * shapes.WINDOW, shapes.WINDOW - 1).astype(np.int64)
+        label = f"inside two cells of {name}, look {closer}"
+        counts = look.histogram(label, _CLOSER, part, rows[inside], cells, shapes.WINDOW)
+        closer_cells = shapes.cells_in_window(counts, 1 / part, n, low, high)
+        if closer_cells is None:
+            break
+        found = closer_cells
+        window = shapes.crowded_part(counts, 1 / part, n, low, high)
+    return found
 
 
 def discovered(look: Look, name: Any, values: Any, mu: float, declared: Declared) -> tuple[str, ...]:

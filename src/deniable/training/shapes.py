@@ -18,7 +18,7 @@ from scipy.special import ndtr, ndtri
 
 from deniable._check import FloatArray
 from deniable.laws.octaves import CELLS, cell_ends
-from deniable.training.bins import NoisyCells
+from deniable.training.bins import NoisyCells, crowded
 
 _POINTS = 64  # quantiles that stand for a shape
 _ENDS = 6  # of 2·_POINTS equal parts beyond each end of the cells: about 5 % of the mass
@@ -29,6 +29,10 @@ _SPANS = ((1.0, 2.0), (1.0, 4.0), (0.0, 1.0), (-1.0, 1.0), (-2.0, -1.0))  # of u
 _USUAL, _OCTAVES = 2.0, 10.0  # mean and standard deviation of a column's size in octaves, beforehand
 _UNUSUAL = 1.5  # nats that a negative sign, exact zeros or a negative mean cost beforehand
 _FEWEST = 0.25  # of the records that must have a value in the column: the others may be missing
+WINDOW = 64  # parts of a window that is looked into
+_WIDTHS = tuple(2.0**-k for k in range(8, 0, -1))  # standard deviations of normal laws in a window of length 1
+_NARROW = 5  # the first so many widths are narrow
+_SURE = 0.95  # posterior probability of a narrow law from which on it is believed
 _NEGLIGIBLE = 1e-3  # of the best shape's posterior probability, below which a shape is left out
 
 
@@ -97,14 +101,65 @@ def cells_from_octaves(counts: FloatArray, sd: float, records: float) -> NoisyCe
         About how many records there are; a quarter of them or more is taken to have a value in this column.
     """
     library = _library()
+    return _mixture(library.quantiles, _posterior(library, counts, sd, records))
+
+
+def crowded_octaves(counts: FloatArray, sd: float, records: float) -> tuple[float, float] | None:
+    """Return the ends of two adjacent octaves that hold nearly all values of the posterior mixture, or None."""
+    library = _library()
+    law = _posterior(library, counts, sd, records) @ library.cells
+    middle = CELLS // 2
+    bounds = np.array([cell_ends(cell)[0] for cell in range(CELLS)] + [cell_ends(CELLS - 1)[1]])
+    law[middle] = 0.0  # exact zeros are no neighbours of the smallest numbers
+    return crowded(bounds, np.where(law > 0, law, 0.0))
+
+
+def cells_in_window(counts: FloatArray, sd: float, records: float, low: float, high: float) -> NoisyCells | None:
+    """Return such cells from noisy counts of :data:`WINDOW` equal parts of a window that holds nearly all values.
+
+    None if the values may as well be spread over the window: what was known before is better then.
+    """
+    window = _window()
+    posterior = _posterior(window, counts, sd, records)
+    if not posterior[: _NARROW * 2 * WINDOW].sum() > _SURE:
+        return None
+    return _mixture(low + (high - low) * window.quantiles, posterior)
+
+
+def crowded_part(counts: FloatArray, sd: float, records: float, low: float, high: float) -> tuple[float, float] | None:
+    """Return the ends of two adjacent parts of the window that hold nearly all values of the mixture, or None."""
+    window = _window()
+    law = _posterior(window, counts, sd, records) @ window.cells
+    return crowded(np.linspace(low, high, WINDOW + 1), law)
+
+
+@lru_cache(maxsize=1)
+def _window() -> _Library:
+    """Build normal laws of all places and widths in the window from 0 to 1."""
+    centres = (np.arange(2 * WINDOW) + 0.5) / (2 * WINDOW)
+    ends = np.arange(WINDOW + 1) / WINDOW
+    cells, quantiles = [], []
+    for width in _WIDTHS:
+        cells.append(np.diff(ndtr((ends - centres[:, None]) / width), axis=1))
+        quantiles.append(centres[:, None] + width * ndtri((np.arange(_POINTS) + 0.5) / _POINTS))
+    return _Library(np.concatenate(cells), np.zeros(len(_WIDTHS) * centres.size), np.concatenate(quantiles))
+
+
+def _posterior(library: _Library, counts: FloatArray, sd: float, records: float) -> FloatArray:
+    """Return the posterior probability of each shape, those far below the likeliest as 0."""
     squares = (library.cells**2).sum(axis=1)
     products = library.cells @ counts
     records = max(records, 1.0)
     size = np.clip(products / squares, _FEWEST * records, records)  # likeliest number of values under each shape
     logs = (size * products - size**2 * squares / 2) / sd**2 + library.prior
     posterior = np.exp(logs - logs.max())
-    kept = posterior > _NEGLIGIBLE
-    points = library.quantiles[kept].ravel()
+    posterior[posterior <= _NEGLIGIBLE] = 0.0
+    return np.asarray(posterior / posterior.sum())
+
+
+def _mixture(quantiles: FloatArray, posterior: FloatArray) -> NoisyCells:
+    kept = posterior > 0
+    points = quantiles[kept].ravel()
     weights = np.repeat(posterior[kept], _POINTS)
     order = np.argsort(points, kind="stable")
     reached = np.cumsum(weights[order])
