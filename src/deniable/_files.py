@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -31,12 +33,19 @@ def check_writable(name: str, path: str | Path, *, suffixes: tuple[str, ...] = (
 
 def write_atomically(path: str | Path, content: str | bytes) -> Path:
     """Write ``content`` to a temporary file beside ``path`` and move it into place: readers never see half a file."""
+    with replacing(path) as stream:
+        stream.write(content.encode() if isinstance(content, str) else content)
+    return Path(path)
+
+
+@contextmanager
+def replacing(path: str | Path) -> Iterator[BinaryIO]:
+    """Open a temporary file beside ``path`` that takes its place when the block ends; an error leaves nothing."""
     target = Path(path)
-    data = content.encode() if isinstance(content, str) else content
     handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
     try:
         with os.fdopen(handle, "wb") as stream:
-            stream.write(data)
+            yield stream
         umask = os.umask(0)
         os.umask(umask)
         os.chmod(temporary, 0o666 & ~umask)
@@ -44,7 +53,6 @@ def write_atomically(path: str | Path, content: str | bytes) -> Path:
     except BaseException:
         os.unlink(temporary)
         raise
-    return target
 
 
 def plain(value: Any) -> Any:

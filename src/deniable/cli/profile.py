@@ -22,12 +22,14 @@ from deniable.cli._report import (
     code,
     write,
 )
+from deniable.cli._workers import ClusterOption, workers
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Perturb = Literal["output", "objective"]
 ProfileNoise = Literal["laplace", "gaussian"]
+LARGE = "Tables that do not fit into memory"
 
 
 @app.command(
@@ -38,6 +40,7 @@ ProfileNoise = Literal["laplace", "gaussian"]
         "deniable profile adult.parquet --target income --drop split --epsilon 1 --by race --json",
         "deniable profile breast-cancer --epsilon 1 --noise gaussian --delta 1e-5",
         "deniable profile breast-cancer --epsilon 1 --perturb objective",
+        "deniable profile records/ --target y --epsilon 1 --in-blocks --jobs 4 --checkpoint work/ --out each.parquet",
     )
 )
 def profile(
@@ -62,8 +65,26 @@ def profile(
     fpr: FprOption = 0.001,
     seed: SeedOption = None,
     out: Annotated[
-        Path | None, typer.Option(help="Write the report (.html, .json or .md) or the whole table (.csv) here.")
+        Path | None,
+        typer.Option(help="Write the report (.html, .json or .md) or the whole table (.csv or .parquet)."),
     ] = None,
+    in_blocks: Annotated[
+        bool,
+        typer.Option(
+            "--in-blocks",
+            help="Read a Parquet file or folder in blocks; numbers are taken as they are, so scale them beforehand.",
+            rich_help_panel=LARGE,
+        ),
+    ] = False,
+    row_bound: Annotated[
+        float, typer.Option(help="Public bound of the rows' norms, with --in-blocks.", rich_help_panel=LARGE)
+    ] = 1.0,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(help="Folder of finished work, from which the same call goes on.", rich_help_panel=LARGE),
+    ] = None,
+    jobs: Annotated[int | None, typer.Option(help="Number of parallel workers.", rich_help_panel=LARGE)] = None,
+    cluster: ClusterOption = None,
     first_row: FirstRowOption = 0,
     policy: PolicyOption = None,
     meta: MetaOption = None,
@@ -75,7 +96,7 @@ def profile(
     The result is as sensitive as the data: keep it with them, never publish it with the model.
     """
     if out is not None:
-        check_writable("--out", out, suffixes=(".html", ".htm", ".json", ".md", ".csv"))
+        check_writable("--out", out, suffixes=(".html", ".htm", ".json", ".md", ".csv", ".parquet"))
     import deniable as dn
     from deniable.tables import encode, read_table
 
@@ -85,31 +106,46 @@ def profile(
     mechanism: Any = (
         dn.ObjectivePerturbation(epsilon=epsilon)
         if perturb == "objective"
-        else dn.OutputPerturbation(epsilon=epsilon, noise=noise, delta=delta)
+        else dn.OutputPerturbation(epsilon=epsilon, noise=noise, delta=delta, row_bound=row_bound)
     )
-    public = read_ranges(ranges)
-    table = read_table(data, target, drop=tuple(drop or ()), ranges=public)
-    if by is not None and by not in table.features.columns:
-        raise dn.InputError(f"--by {by!r} is not a column; known are {', '.join(map(str, table.features.columns))}")
-    encoded = encode(table, ranges=public)
-    with stage(f"leaving each of {len(encoded.y):,} records out"):
-        found = dn.privacy_profile(
-            encoded.X,
-            encoded.y,
-            regularization=regularization,
-            mechanism=mechanism,
-            tolerance=tolerance,
-            rng=seed,
-        )
+    options: dict[str, Any] = {
+        "regularization": regularization,
+        "mechanism": mechanism,
+        "tolerance": tolerance,
+        "rng": seed,
+        "n_jobs": jobs,
+    }
+    table = None
+    if in_blocks:
+        for name, given in (("--drop", drop), ("--by", by), ("--ranges", ranges)):
+            if given:
+                raise dn.InputError(f"{name} does not go with --in-blocks, which takes the columns as they are")
+        with workers(jobs, cluster), stage(f"leaving each record of {data} out"):
+            found = dn.privacy_profile(Path(data), target=target, checkpoint=checkpoint, **options)
+    else:
+        for name, wanted in (("--checkpoint", checkpoint), ("--jobs", jobs), ("--cluster", cluster)):
+            if wanted is not None:
+                raise dn.InputError(f"{name} goes with --in-blocks")
+        if row_bound != 1:
+            raise dn.InputError("--row-bound goes with --in-blocks: without it rows are scaled to norm 1")
+        public = read_ranges(ranges)
+        table = read_table(data, target, drop=tuple(drop or ()), ranges=public)
+        if by is not None and by not in table.features.columns:
+            raise dn.InputError(f"--by {by!r} is not a column; known are {', '.join(map(str, table.features.columns))}")
+        encoded = encode(table, ranges=public)
+        with stage(f"leaving each of {len(encoded.y):,} records out"):
+            found = dn.privacy_profile(encoded.X, encoded.y, **options)
     if out is not None and out.suffix == ".csv":
         write_atomically(out, found.to_frame(fpr).to_csv(index=False))
+    if out is not None and out.suffix == ".parquet":
+        found.to_parquet(out, fpr)
     rates = (0.1, 0.01, fpr) if fpr not in (0.1, 0.01) else (0.1, 0.01)
     made = dn.assess(found, fpr=rates, policy=limits, meta=meta, first_row=first_row)
-    if out is not None and out.suffix != ".csv":
+    if out is not None and out.suffix not in (".csv", ".parquet"):
         write(made, out, language)
     exposed = found.most_exposed(top, fpr, by="typical").drop(columns="privacy_loss")  # no release was given
     exposed["record"] += first_row
-    groups = None if by is None else found.by(table.features[by].to_numpy(), fpr)
+    groups = None if by is None or table is None else found.by(table.features[by].to_numpy(), fpr)
     band = found.transition() if perturb == "output" else None  # along a known law only
     if as_json:
         facts = {

@@ -17,11 +17,13 @@ from deniable.records.mechanisms import OutputPerturbation
 from deniable.records.neighbours import Neighbours
 from deniable.records.objective import ObjectivePerturbation
 from deniable.records.plots import draw_advantages, draw_curves, draw_ranked
+from deniable.records.summaries import Quantity, histogram_of, quantiles_of, write_parquet
 from deniable.records.transition import Transition, find_transition
 from deniable.records.typical import Typical
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     import pandas as pd
     from matplotlib.axes import Axes
@@ -170,6 +172,21 @@ class PrivacyProfile:
     def transition(self, quantile: float = 1.0, low: float = 0.05, high: float = 0.95) -> Transition:
         """The band of ε in which the record at this ``quantile`` of exposure goes from hidden to exposed."""
         return find_transition(self, quantile=quantile, low=low, high=high)
+
+    def quantiles(self, q: ArrayLike, of: Quantity = "advantage") -> FloatArray:
+        """Return quantiles over the records of ``"advantage"``, ``"distance"`` or ``"size"`` (of the privacy loss).
+
+        A quantile is the smallest value that at least the share ``q`` of the records do not exceed.
+        """
+        return quantiles_of(self, q, of)
+
+    def histogram(self, bins: int | ArrayLike = 20, of: Quantity = "advantage") -> tuple[NDArray[np.intp], FloatArray]:
+        """Return the number of records in each of ``bins`` (a number of them, or their edges), and the edges."""
+        return histogram_of(self, bins, of)
+
+    def to_parquet(self, path: str | Path, fpr: float = 0.001) -> None:
+        """Write one row a record, in the order of the records, a part at a time; sensitive data."""
+        write_parquet(self, path, fpr)
 
     def to_frame(self, fpr: float = 0.001, by: RankedBy = "release") -> pd.DataFrame:
         """One row per record, the most exposed by this ``"release"`` (``"typical"`` ones) first; sensitive data."""
