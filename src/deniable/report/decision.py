@@ -319,7 +319,8 @@ def _relation(a: Assessment) -> tuple[str, str, str]:
             "this very model and these records: never above the bound, often far below, and no promise for other data."
         )
     else:
-        second = "No record profile was made: who of these records is most exposed is not known, only the bound is."
+        known = ", only the bound is." if bounds else "."
+        second = f"No record profile was made: who of these records is most exposed is not known{known}"
     if attacks:
         seen = max(attacks, key=lambda n: n.low or 0.0)
         third = (
