@@ -49,7 +49,7 @@ def test_every_record_in_a_file(profile, tmp_path, monkeypatch):
     with pytest.raises(InputError, match=r"must end in \.parquet"):
         profile.to_parquet(tmp_path / "each.csv")
     before = place.read_bytes()
-    with pytest.raises(ValueError, match="same length"):  # in the second part
+    with pytest.raises(ValueError, match="expected length 40 but got length 10"):  # in the second part
         replace(profile, radii=profile.radii[:50]).to_parquet(place)
     assert place.read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == ["each.parquet"]
