@@ -63,6 +63,27 @@ def test_commands_answer_for_allocation(capsys):
     assert "RandomAllocation" in json.loads(capsys.readouterr().out)["title"]
 
 
+def test_audits_judge_a_promise_of_shuffled_batches(capsys, tmp_path):
+    scores = tmp_path / "scores.csv"
+    scores.write_text("score,member\n" + "2.0,1\n0.5,0\n" * 3)
+    shuffled = ["--sampler", "shuffled", "--noise-multiplier", "1", "--batches", "5"]
+    assert run(["sequential", str(scores), *shuffled]) == 0
+    assert "ShuffledBatches(noise_multiplier=1.0, batches=5, epochs=1)" in capsys.readouterr().out
+    assert run(["audit", str(scores), *shuffled, "--json"]) == 0
+    assert "--epochs does not go with" in refused(capsys, "audit", str(scores), "--epochs", "2", *shuffled[2:4])
+
+
+def test_runs_of_several_samplers_stand_side_by_side(capsys):
+    assert run(["compare", "1.0,0.2,5", "shuffled,1.0,5", "allocation,1.0,5", "--json"]) == 0
+    row = json.loads(capsys.readouterr().out)["rows"][0]["numbers"]
+    runs = (dn.SubsampledGaussian(1.0, 0.2, 5), dn.ShuffledBatches(1.0, 5), dn.RandomAllocation(1.0, 5))
+    assert [number["value"] for number in row] == pytest.approx([dn.tradeoff(one).advantage() for one in runs])
+    assert "shuffled,noise-multiplier,batches,epochs" in refused(capsys, "compare", "1.0,0.2", "shuffled,1.0,5")
+    assert "--records-per-person does not go with" in refused(
+        capsys, "compare", "shuffled,1,5", "shuffled,1,6", "--records-per-person", "2"
+    )
+
+
 def test_noise_steps_and_records_are_looked_for(capsys):
     shuffled = ["--sampler", "shuffled", "--batches", "20", "--advantage", "0.1", "--json"]
     assert run(["calibrate", *shuffled]) == 0
@@ -77,5 +98,10 @@ def test_noise_steps_and_records_are_looked_for(capsys):
     assert run(["calibrate", "--find", "steps", *full]) == 0
     steps = json.loads(capsys.readouterr().out)["steps"]
     assert dn.tradeoff(dn.SubsampledGaussian(40.0, 1.0, steps)).advantage() <= 0.3
+    shuffled = ["--sampler", "shuffled", "--noise-multiplier", "9", "--batches", "5", "--advantage", "0.3", "--json"]
+    assert run(["calibrate", "--find", "epochs", *shuffled]) == 0
+    epochs = json.loads(capsys.readouterr().out)["epochs"]
+    at = [dn.tradeoff(dn.ShuffledBatches(9.0, 5, k)).advantage() for k in (epochs, epochs + 1)]
+    assert at[0] <= 0.3 < at[1]
     told = refused(capsys, "calibrate", "--find", "steps", "--steps", "3", *full[:-1])
     assert "--steps is what is looked for" in told

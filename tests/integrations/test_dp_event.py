@@ -220,6 +220,12 @@ def test_events_of_the_main_branch_are_known_by_name():
         math.log1p(0.1 * math.expm1(0.5))
     )
     assert dn.from_dp_event(main_branch("PermuteAndFlipDpEvent", epsilon=0.5)) == dn.PureDP(0.5)
+    epoch = main_branch("RandomAllocationDpEvent", event=dp.GaussianDpEvent(2.0), num_selected=3, num_steps=50)
+    assert dn.from_dp_event(epoch) == dn.RandomAllocation(2.0, 50, batches_per_record=3)
+    assert dn.from_dp_event(dp.SelfComposedDpEvent(epoch, 4)) == dn.RandomAllocation(2.0, 50, 4, 3)
+    epoch = main_branch("RandomAllocationDpEvent", event=dp.LaplaceDpEvent(2.0), num_selected=1, num_steps=50)
+    with pytest.raises(dn.InputError, match="Gaussians inside RandomAllocationDpEvent, got LaplaceDpEvent"):
+        dn.from_dp_event(epoch)
     unknown = type("BrandNewDpEvent", (), {"__module__": "dp_accounting.dp_event"})
     with pytest.raises(dn.InputError, match="got BrandNewDpEvent; it is not an event that is known here"):
         dn.from_dp_event(unknown())

@@ -141,6 +141,8 @@ def test_several_bounds_the_worst_decides_and_the_order_is_no_matter():
         dn.ZeroConcentratedDP(1.0),
         dn.GaussianDP(2.0),
         dn.SubsampledGaussian(1.0, 0.01, 2000) + dn.SubsampledGaussian(2.0, 0.01, 300),
+        dn.ShuffledBatches(4.0, 50, 12),
+        dn.SubsampledGaussian(30.0, 1.0, 20, records_per_person=4),
     ],
     ids=lambda m: type(m).__name__,
 )

@@ -32,13 +32,32 @@ from deniable.accounting.transform.decay import ByParts, centred, lipschitz
 from deniable.accounting.transform.line import Line
 from deniable.accounting.trapezoid import even_aliases, falling_rest
 from deniable.curves import Assumptions, EnvelopeTradeoff
-from deniable.mechanisms import Composition, Mechanism, SubsampledGaussian
+from deniable.mechanisms import (
+    Composition,
+    MatrixMechanism,
+    Mechanism,
+    RandomAllocation,
+    ShuffledBatches,
+    SubsampledGaussian,
+    TruncatedPoisson,
+    WithoutReplacement,
+)
 
 _POINTS = 129  # thresholds ε a record, symmetric about 0
 _NEGLECTED = 1e-12  # aimed at for the neglected part of the integral
 _MOST_NODES = 8192
 _CHUNK = 256  # nodes at a time
 _MOST_LOG_GAMMA = 60.0
+
+# why a record's own norms say nothing sharper, or nothing that is proven
+_REFUSED: dict[type[Mechanism], str] = {
+    SubsampledGaussian: "the records of a person have norms of their own; ask for each record apart",
+    RandomAllocation: "its batches take records of different norms, and no law of an epoch is known for that",
+    TruncatedPoisson: "a full batch makes the record take the place of others, whose norms count then",
+    WithoutReplacement: "the record that takes its place counts with a norm of its own",
+    ShuffledBatches: "no tight pair is known for shuffled batches, whatever the norms",
+    MatrixMechanism: "its noise is spread over the steps, and norms would have to be known for all of them at once",
+}
 
 _ASSUMPTIONS = Assumptions(
     notes=(
@@ -192,7 +211,8 @@ def _phases(mechanism: Mechanism) -> list[SubsampledGaussian]:
     parts = mechanism.mechanisms if isinstance(mechanism, Composition) else (mechanism,)
     for part in parts:
         if not isinstance(part, SubsampledGaussian) or part.records_per_person != 1:
-            raise InputError(f"mechanism must consist of SubsampledGaussian phases of one record, got {part!r}")
+            why = _REFUSED.get(type(part), "it has no gradient that is clipped, so that no record is known to do less")
+            raise InputError(f"mechanism must consist of SubsampledGaussian phases of one record, got {part!r}: {why}")
     return [part for part in parts if isinstance(part, SubsampledGaussian)]
 
 

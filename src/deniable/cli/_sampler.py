@@ -74,6 +74,34 @@ SCHEMES: dict[str, _Scheme] = {
 assert set(SCHEMES) == set(get_args(Sampler))
 
 
+def written(text: str) -> dict[str, Any]:
+    """Return the options of a run written as noise,sample_rate,steps or sampler,noise and the sampler's other options.
+
+    Raises
+    ------
+    InputError
+        If it is neither.
+    """
+    name, *rest = text.split(",")
+    if name not in SCHEMES:
+        name, rest = "poisson", text.split(",")
+    options = [NOISE, *SCHEMES[name].options]
+    try:
+        values = [float(word) for word in rest]
+    except ValueError:
+        values = []
+    if not 1 + SCHEMES[name].needed <= len(values) <= len(options):
+        forms = "; ".join(
+            f"{other},{','.join(option.lstrip('-') for option in [NOISE, *scheme.options])}"
+            for other, scheme in SCHEMES.items()
+            if other != "poisson"
+        )
+        raise InputError(
+            f"run must be a .json file or noise_multiplier,sample_rate,steps, got {text!r}; other samplers: {forms}"
+        )
+    return {SAMPLER: name, **dict(zip(options, values, strict=False))}
+
+
 def described(run: dict[str, Any]) -> Any:
     """Return the mechanism of a run from the options that a person typed, all of which must belong to its sampler.
 

@@ -15,6 +15,15 @@ from deniable._progress import stage
 from deniable.cli._app import JsonFlag, app, command_line, examples
 from deniable.cli._report import FullOption, LanguageOption, MetaOption, PolicyOption, checked_policy, code, show
 from deniable.cli._run import PERSON, Options, PersonOption, is_given, mechanism, run_options
+from deniable.cli._sampler import (
+    BatchesOption,
+    BatchSizeOption,
+    EpochsOption,
+    MaxBatchOption,
+    PerRecordOption,
+    RecordsOption,
+    SamplerOption,
+)
 
 PROMISE = "Promise to compare with"
 
@@ -24,6 +33,7 @@ PROMISE = "Promise to compare with"
         "deniable audit scores.csv",
         "deniable audit scores.npz --epsilon 2 --out audit.html",
         "deniable audit scores.csv --score llr --member is_member --noise-multiplier 1 --sample-rate 0.01 --steps 5000",
+        "deniable audit scores.csv --sampler shuffled --noise-multiplier 2 --batches 100 --epochs 5",
     )
 )
 def audit(
@@ -40,6 +50,13 @@ def audit(
     sample_rate: Annotated[float | None, typer.Option(help="Of a DP-SGD run.", rich_help_panel=PROMISE)] = None,
     steps: Annotated[float | None, typer.Option(help="Of a DP-SGD run.", rich_help_panel=PROMISE)] = None,
     records_per_person: PersonOption = None,
+    sampler: SamplerOption = None,
+    batches: BatchesOption = None,
+    epochs: EpochsOption = None,
+    batches_per_record: PerRecordOption = None,
+    batch_size: BatchSizeOption = None,
+    max_batch: MaxBatchOption = None,
+    n_records: RecordsOption = None,
     out: Annotated[Path | None, typer.Option(help="Also write the report: .html, .json or .md.")] = None,
     policy: PolicyOption = None,
     meta: MetaOption = None,
@@ -54,7 +71,11 @@ def audit(
     import deniable as dn
     from deniable.audit import read_scores
 
-    promise = promised(epsilon, delta, mu, run_options(noise_multiplier, sample_rate, steps, records_per_person))
+    run = run_options(
+        noise_multiplier, sample_rate, steps, records_per_person, sampler=sampler, batches=batches, epochs=epochs,
+        batches_per_record=batches_per_record, batch_size=batch_size, max_batch=max_batch, n_records=n_records,
+    )  # fmt: skip
+    promise = promised(epsilon, delta, mu, run)
     inside, outside = read_scores(scores, score=score, member=member)
     sign = -1.0 if reverse else 1.0
     with warnings.catch_warnings(record=True) as told:

@@ -40,7 +40,7 @@ def calibrate(
     steps: Annotated[float | None, typer.Option(help="Number of DP-SGD steps.")] = None,
     records_per_person: PersonOption = None,
     find: Annotated[
-        Literal["noise", "steps", "records-per-person"],
+        Literal["noise", "steps", "epochs", "records-per-person"],
         typer.Option(help="What to look for: the least noise, or with --noise-multiplier the most of the others."),
     ] = "noise",
     noise_multiplier: Annotated[float | None, typer.Option(help="Noise, where something else is looked for.")] = None,
@@ -71,13 +71,14 @@ def calibrate(
         float | None, typer.Option(help="Smallest number to try. [default: 0.2 for noise, 1 otherwise]")
     ] = None,
     high: Annotated[
-        float | None, typer.Option(help="Largest number to try. [default: 200 for noise, 64 records, 100,000 steps]")
+        float | None,
+        typer.Option(help="Largest number to try. [default: 200 for noise, 64 records, 100,000 steps, 1,000 epochs]"),
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Find the smallest noise multiplier of a DP-SGD run that meets a target, rounded to the safe side.
 
-    With --find, the most steps, or the most records of one person, that a given noise affords.
+    With --find, the most steps, epochs, or records of one person that a given noise affords.
     """
     import deniable as dn
 
@@ -131,9 +132,12 @@ def calibrate(
 _SOUGHT: dict[str, tuple[str, tuple[float, float]]] = {
     "noise": (NOISE, (0.2, 200.0)),
     "steps": ("--steps", (1, 100_000)),
+    "epochs": ("--epochs", (1, 1000)),
     "records-per-person": (PERSON, (1, 64)),
 }
-_NAMES = {"noise": "noise_multiplier", "steps": "steps", "records-per-person": "records_per_person"}
+_NAMES = {
+    "noise": "noise_multiplier", "steps": "steps", "epochs": "epochs", "records-per-person": "records_per_person"
+}  # fmt: skip
 
 
 def _typed(value: Any) -> str:

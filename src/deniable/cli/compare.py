@@ -7,26 +7,31 @@ from typing import Annotated, Any
 
 import typer
 
-from deniable._check import InputError, integer
+from deniable._check import InputError
 from deniable._files import plain, to_json
 from deniable._shown import shown
 from deniable.cli._app import FINE, JsonFlag, PlotOption, PriorOption, app, examples
 from deniable.cli._picture import checked_picture, draw
 from deniable.cli._report import PolicyOption, checked_policy, code
-from deniable.cli._run import PERSON, PersonOption, person
+from deniable.cli._run import PERSON, PersonOption, mechanism
+from deniable.cli._sampler import written
 
 
 @app.command(
     epilog=examples(
         "deniable compare 1.0,0.01,5000 2.0,0.05,1000",
         "deniable compare before.json after.json --json",
+        "deniable compare 1.0,0.01,500 shuffled,1.0,100,5 allocation,1.0,100,5",
         "deniable compare 0.8,0.02,2500 1.2,0.02,2500 --plot roc.svg",
     )
 )
 def compare(
     runs: Annotated[
         list[str],
-        typer.Argument(help="Two or more: an assessment's .json, or noise_multiplier,sample_rate,steps."),
+        typer.Argument(
+            help="Two or more: an assessment's .json, or noise_multiplier,sample_rate,steps, or a sampler's name, the "
+            "noise and its other numbers: shuffled,noise,batches,epochs."
+        ),
     ],
     records_per_person: PersonOption = None,
     prior: PriorOption = 0.5,
@@ -81,10 +86,7 @@ def _assessment(run: str, records_per_person: float | None, prior: float, policy
             raise InputError(f"{PERSON} goes with runs given as numbers; {run!r} was assessed for persons of its own")
         read = dn.Assessment.from_json(run)
         return read if policy is None else read.decide(policy)
-    parts = run.split(",")
-    try:
-        sigma, rate, steps = (float(part) for part in parts)
-    except ValueError:
-        raise InputError(f"run must be a .json file or noise_multiplier,sample_rate,steps, got {run!r}") from None
-    ran = dn.SubsampledGaussian(sigma, rate, integer("steps", steps, at_least=1), person(records_per_person))
-    return dn.assess(ran, prior=prior, policy=policy)
+    options = written(run)
+    if records_per_person is not None:
+        options[PERSON] = records_per_person
+    return dn.assess(mechanism(options), prior=prior, policy=policy)

@@ -15,6 +15,15 @@ from deniable.cli._app import MISSED, JsonFlag, PlotOption, app, command_line, e
 from deniable.cli._picture import checked_picture, draw
 from deniable.cli._report import write
 from deniable.cli._run import PersonOption, run_options
+from deniable.cli._sampler import (
+    BatchesOption,
+    BatchSizeOption,
+    EpochsOption,
+    MaxBatchOption,
+    PerRecordOption,
+    RecordsOption,
+    SamplerOption,
+)
 from deniable.cli.audit import PROMISE, promised
 
 
@@ -35,6 +44,13 @@ def sequential(
     sample_rate: Annotated[float | None, typer.Option(help="Of a DP-SGD run.", rich_help_panel=PROMISE)] = None,
     steps: Annotated[float | None, typer.Option(help="Of a DP-SGD run.", rich_help_panel=PROMISE)] = None,
     records_per_person: PersonOption = None,
+    sampler: SamplerOption = None,
+    batches: BatchesOption = None,
+    epochs: EpochsOption = None,
+    batches_per_record: PerRecordOption = None,
+    batch_size: BatchSizeOption = None,
+    max_batch: MaxBatchOption = None,
+    n_records: RecordsOption = None,
     plot: PlotOption = None,
     out: Annotated[Path | None, typer.Option(help="Also write a report: .html, .json or .md.")] = None,
     as_json: JsonFlag = False,
@@ -47,7 +63,11 @@ def sequential(
     picture = checked_picture(plot)
     if out is not None:
         check_writable("--out", out, suffixes=(".html", ".htm", ".json", ".md"))
-    promise = promised(epsilon, delta, mu, run_options(noise_multiplier, sample_rate, steps, records_per_person))
+    run = run_options(
+        noise_multiplier, sample_rate, steps, records_per_person, sampler=sampler, batches=batches, epochs=epochs,
+        batches_per_record=batches_per_record, batch_size=batch_size, max_batch=max_batch, n_records=n_records,
+    )  # fmt: skip
+    promise = promised(epsilon, delta, mu, run)
     if promise is None:
         raise InputError("a sequential audit judges a promise: give --epsilon, --mu or a DP-SGD run")
     import deniable as dn

@@ -21,6 +21,7 @@ from deniable.mechanisms import (
     MatrixMechanism,
     Mechanism,
     PureDP,
+    RandomAllocation,
     RandomizedResponse,
     SubsampledGaussian,
     WithoutReplacement,
@@ -79,6 +80,10 @@ EVENTS: dict[str, EventStatus] = {
         "upper bound",
         "`WithoutReplacement` around Gaussians (several from one sample are one), for replacing a record; noise counts "
         "in norms of one record, so that a replacement moves 2; else refused",
+    ),
+    "RandomAllocationDpEvent": EventStatus(
+        "upper bound",
+        "`RandomAllocation` around Gaussians (several on one batch are one), tight for one batch; else refused",
     ),
     "SampledWithReplacementDpEvent": EventStatus(
         "refused", "a record may enter a batch several times; no pair is proven"
@@ -206,18 +211,31 @@ def _merged(gaussians: list[tuple[Any, int]]) -> float:
 
 def _fixed_size(event: Any) -> WithoutReplacement:
     """Gaussian releases from one batch of a fixed size."""
-    parts = list(_flatten(event.event, inside=" inside SampledWithoutReplacementDpEvent"))
-    others = sorted({_name(part) for part, _ in parts} - {"GaussianDpEvent"})
-    if others or not parts:
-        raise InputError(
-            f"event must be Gaussians inside SampledWithoutReplacementDpEvent, got {', '.join(others) or 'nothing'} "
-            "inside SampledWithoutReplacementDpEvent; no pair is known for that"
-        )
-    ((first, count), *rest) = parts
-    sigma = _sigma(first) if count == 1 and not rest else _merged(parts)
+    sigma = _sigma_of_gaussians(event)
     size = integer("SampledWithoutReplacementDpEvent.sample_size", event.sample_size, at_least=1)
     records = integer("SampledWithoutReplacementDpEvent.source_dataset_size", event.source_dataset_size, at_least=1)
     return WithoutReplacement(sigma, size, records)
+
+
+def _allocation(event: Any) -> RandomAllocation:
+    """Gaussian releases from each batch of one epoch, of which a record is in some, chosen uniformly."""
+    steps = integer("RandomAllocationDpEvent.num_steps", event.num_steps, at_least=1)
+    chosen = integer("RandomAllocationDpEvent.num_selected", event.num_selected, at_least=1)
+    return RandomAllocation(_sigma_of_gaussians(event), steps, batches_per_record=chosen)
+
+
+def _sigma_of_gaussians(event: Any) -> float:
+    """σ of the Gaussian releases that an event draws one batch for."""
+    name = _name(event)
+    parts = list(_flatten(event.event, inside=f" inside {name}"))
+    others = sorted({_name(part) for part, _ in parts} - {"GaussianDpEvent"})
+    if others or not parts:
+        raise InputError(
+            f"event must be Gaussians inside {name}, got {', '.join(others) or 'nothing'} inside {name}; no pair is "
+            "known for that"
+        )
+    ((first, count), *rest) = parts
+    return _sigma(first) if count == 1 and not rest else _merged(parts)
 
 
 def _mixture(event: Any, rate: float) -> Mechanism:
@@ -307,6 +325,7 @@ _GUARANTEES: dict[str, Callable[[Any], Mechanism]] = {
     "PermuteAndFlipDpEvent": lambda event: PureDP(event.epsilon),
     "SingleEpochTreeAggregationDpEvent": _tree,
     "SampledWithoutReplacementDpEvent": _fixed_size,
+    "RandomAllocationDpEvent": _allocation,
     "RepeatAndSelectDpEvent": lambda event: tuned(from_dp_event(event.event), trials=event.mean, shape=event.shape),
 }
 
@@ -343,6 +362,8 @@ def _repeated(mechanism: Any, count: int) -> list[Mechanism]:
         return [mechanism]
     if isinstance(mechanism, _COUNTED):
         return [replace(mechanism, steps=count)]
+    if isinstance(mechanism, RandomAllocation):
+        return [replace(mechanism, epochs=count)]
     if isinstance(mechanism, Step):
         return [mechanism.times(count)]
     more = 1 + 4 * _EPS

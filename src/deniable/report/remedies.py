@@ -18,7 +18,6 @@ from deniable.mechanisms import (
     RandomAllocation,
     RenyiDP,
     SubsampledGaussian,
-    TruncatedPoisson,
     WithoutReplacement,
 )
 from deniable.planning import calibrate
@@ -55,6 +54,10 @@ def _less(name: str) -> Callable[[Any, Any], str]:
     return lambda old, new: f"{name}: at most {shown(new, 'number', 'lower', 4)} instead of {old:g}."
 
 
+def _fewer(name: str) -> Callable[[Any, Any], str]:
+    return lambda old, new: f"{name}: at most {new:,} instead of {old:,}."
+
+
 def _records(old: float, new: float) -> str:
     times = shown(old / new, "number", "upper", 3)
     return (
@@ -70,7 +73,9 @@ _KNOBS = (
     _Knob("mu", False, _less("μ")),
     _Knob("rho", False, _less("ρ")),
     _Knob("sample_rate", False, _records),
-    _Knob("steps", False, lambda old, new: f"Steps: at most {new:,} instead of {old:,}.", integer=True),
+    _Knob("steps", False, _fewer("Steps"), integer=True),
+    _Knob("epochs", False, _fewer("Epochs"), integer=True),
+    _Knob("records_per_person", False, _fewer("Records of one person"), integer=True),
 )
 
 
@@ -194,9 +199,7 @@ def _fit_again(fit: PrivateFit, targets: list[dict[str, float]]) -> list[str]:
 
 def _is_slow(mechanism: Mechanism) -> bool:
     """Whether curves take a second and more, so that only the noise is searched, and coarsely."""
-    if isinstance(mechanism, RandomAllocation | TruncatedPoisson | WithoutReplacement):
-        return True
-    return isinstance(mechanism, SubsampledGaussian) and mechanism.records_per_person > 1
+    return isinstance(mechanism, RandomAllocation | WithoutReplacement)
 
 
 def _tolerance(mechanism: Mechanism) -> float:
@@ -213,7 +216,8 @@ def _met(make: Callable[[Any], Mechanism], old: Any, knob: _Knob, targets: list[
         best: Any = old
         for one in targets:
             if not _leak(tradeoff(make(best)), one) <= _limit(one):
-                best = calibrate(make, bracket, integer=knob.integer, tolerance=knob.tolerance, **one)  # type: ignore[arg-type]
+                own = {"adjacency": make(old).adjacency, "integer": knob.integer, "tolerance": knob.tolerance}
+                best = calibrate(make, bracket, **own, **one)  # type: ignore[arg-type]
                 bracket = (best, bracket[1]) if knob.more_is_safer else (bracket[0], best)
         curve = tradeoff(make(best))
         return best if all(_leak(curve, one) <= _limit(one) for one in targets) else None

@@ -205,6 +205,11 @@ class AllocationTradeoff(GridTradeoff):
             low, high = -high, -low
         return super()._lattice(min(max(threshold, low), high), direction, side)
 
+    def _design(self, threshold: float) -> float:
+        """Beyond the typical losses of either world, the tilts of these; else as for other grids."""
+        low, high = self._typical
+        return threshold if threshold in (low, high) else super()._design(threshold)
+
     @cached_property
     def _typical(self) -> tuple[float, float]:
         return self.loss.cumulants(0.0)[1], self.loss.cumulants(1.0)[1]
