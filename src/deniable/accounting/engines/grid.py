@@ -6,6 +6,7 @@ Every answer is read off a lattice (:mod:`deniable.accounting.engines.lattice`) 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -17,9 +18,11 @@ from deniable.accounting.engines.convolution import totals
 from deniable.accounting.engines.lattice import Lattice, compose, convolved
 from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.transform.composed import PrivacyLoss
-from deniable.curves import Charged, Direction, Question, Side, Tradeoff
+from deniable.curves import AnyDirection, Charged, Direction, Question, Side, Tradeoff
+from deniable.curves.safe import directions
 
 _MOST_KEPT = 1 << 22  # lattice points
+_MOST_LAID = 12  # lattices in a search for a threshold
 _TAIL = 0.05  # rates below are looked for in the tail
 _FULL = 1 - 1e-4  # and rates above this where little is left
 _SKETCHED = 1 << 14  # lattice points for a picture
@@ -84,17 +87,11 @@ class GridTradeoff(Tradeoff):
         except TooSlowError:
             return self._unknown_at(log_gamma, direction) if side == "upper" else 0.0
         level = log_gamma + (lattice.paid if side == "lower" else 0.0)
-        if side == "upper" and not lattice.holds(level):  # the best test against the discrete pair is not known there
-            return self._unknown_at(log_gamma, direction)
-        index = lattice.index(np.array([level]))
-        if lattice.bias:  # merged losses are known about: the best test near there
-            index = index + np.arange(-_NEAR, _NEAR + 1.0)
-        out, inside, out_error, in_error = lattice.at(index)
-        with np.errstate(over="ignore", invalid="ignore"):
-            gamma = np.exp(level)
-            error = in_error + gamma * out_error
-            value = inside - gamma * out + (error if side == "upper" else -error)
-        best = float(np.max(value))
+        if side == "upper":
+            level = min(level, lattice.last)  # H falls with γ
+            if not lattice.holds(level):  # the best test against the discrete pair is not known there
+                return self._unknown_at(log_gamma, direction)
+        best = _hockey_stick_on(lattice, level, side)
         return best if np.isfinite(best) else float(side == "upper")
 
     def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
@@ -149,21 +146,34 @@ class GridTradeoff(Tradeoff):
     def _test(self, alpha: float, direction: Direction, side: Side) -> tuple[Lattice, float]:
         """A lattice and its point near the threshold of the best test."""
         threshold, end = self._start(direction, alpha), self._largest_log_ratio(direction)
-        if math.isfinite(end):
-            middle = self.loss.cumulants(0.5)[1]
-            threshold = min(threshold, end - _FIRST * abs(end - (middle if direction == "add" else -middle)))
-        for _ in range(12):
+        for _ in range(_MOST_LAID):
             lattice = self._lattice(threshold, direction, side)
-            index = _first_at_most(lattice, alpha)
+            index = _first_index(lattice, lambda k, on=lattice: on.at(np.array([k]))[0][0] <= alpha)
             if _TAIL < alpha < _FULL and 0 < index < lattice.above_out.size - 1:  # absolute accuracy is enough
                 break
-            found = lattice.first + lattice.spacing * index
+            found = lattice.value(index)
             if abs(found - threshold) < 2 * lattice.width and lattice is self._lattice(found, direction, side):
                 break
             # near a finite end laws are narrow, and a window shows little: by multiples of what remains
             step = max(4 * lattice.width, 7 * (end - threshold)) if math.isfinite(end) else 4 * lattice.width
             threshold = float(np.clip(found, threshold - step, threshold + step))
         return lattice, index
+
+    def _epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
+        """Where a lattice laid there puts ε, to a few of its points: the search then asks that lattice only."""
+        found = [[self._epsilon_on_lattice(float(d), way) for way in directions(direction)] for d in delta]
+        best = np.array([max(ways) for ways in found])
+        return best[:, 0], best[:, 1]
+
+    def _epsilon_on_lattice(self, delta: float, direction: Direction) -> tuple[float, float]:
+        threshold = self._start(direction, min(delta, _TAIL))
+        for _ in range(_MOST_LAID):
+            lattice = self._lattice(threshold, direction, "upper")
+            index = _first_index(lattice, lambda k, on=lattice: on.hockey_stick(k) <= delta)
+            threshold = lattice.value(index - 0.5)
+            if lattice is self._lattice(threshold, direction, "upper"):
+                break
+        return threshold, lattice.spacing
 
     def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
         try:
@@ -196,10 +206,14 @@ class GridTradeoff(Tradeoff):
         """Where to look first: the mean or, of other steps in the tail, where Chernoff's inequality allows the rate."""
         mean = self.loss.cumulants(0.0 if direction == "add" else 1.0)[1]
         first = mean if direction == "add" else -mean
-        if not self.loss.others or alpha > _TAIL:
-            return first
-        growth = [(c, self.loss.cumulants(c if direction == "add" else 1 - c)[0]) for c in self._orders]
-        return max(first, min((k - math.log(alpha)) / c for c, k in growth))
+        if self.loss.others and alpha <= _TAIL:
+            growth = [(c, self.loss.cumulants(c if direction == "add" else 1 - c)[0]) for c in self._orders]
+            first = max(first, min((k - math.log(alpha)) / c for c, k in growth))
+        end = self._largest_log_ratio(direction)
+        if math.isfinite(end):
+            middle = self.loss.cumulants(0.5)[1]
+            first = min(first, end - _FIRST * abs(end - (middle if direction == "add" else -middle)))
+        return first
 
     @cached_property
     def _orders(self) -> list[float]:
@@ -247,10 +261,23 @@ class GridTradeoff(Tradeoff):
         return compose(self.loss, design, direction, side, self.points >> fewer)
 
 
-def _first_at_most(lattice: Lattice, alpha: float) -> float:
-    """First lattice index whose mass above is at most alpha (bisection: the mass falls)."""
+def _hockey_stick_on(lattice: Lattice, level: float, side: Side) -> float:
+    """Read H off a lattice that holds the threshold; NaN where rounding leaves nothing."""
+    index = lattice.index(np.array([level]))
+    if lattice.bias:  # merged losses are known about: the best test near there
+        index = index + np.arange(-_NEAR, _NEAR + 1.0)
+    out, inside, out_error, in_error = lattice.at(index)
+    with np.errstate(over="ignore", invalid="ignore"):
+        gamma = np.exp(level)
+        error = in_error + gamma * out_error
+        value = inside - gamma * out + (error if side == "upper" else -error)
+    return float(np.max(value))
+
+
+def _first_index(lattice: Lattice, holds: Callable[[float], bool]) -> float:
+    """First lattice index at which a condition holds that, once true, stays true (bisection); the last if none."""
     low, high = 0, lattice.above_out.size - 1
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if lattice.at(np.array([float(middle)]))[0][0] <= alpha else (middle, high)
+        low, high = (low, middle) if holds(float(middle)) else (middle, high)
     return float(high)

@@ -72,6 +72,11 @@ class Lattice:
         out_error, in_error = out_error + self.lost, in_error + self.lost
         return out, inside, out_error + 64 * EPS * np.abs(out), in_error + 64 * EPS * np.abs(inside)
 
+    def hockey_stick(self, index: float) -> float:
+        """H at a lattice point, without its errors: it falls with the index."""
+        out, inside, _, _ = self.at(np.array([index]))
+        return float(inside[0] - math.exp(min(self.value(index), 700.0)) * out[0])
+
     def _rounding(self, decay: float) -> float:
         """Relative rounding of sums that remember 1/(decay·spacing) terms, each multiplied by a rounded factor."""
         most = 2 * _block(self.above_out.size)
@@ -91,9 +96,18 @@ class Lattice:
         left_out += (1 + gamma) * self.lost
         return Charged(engine, "", wrapped, left_out, max(total - wrapped - left_out, 0.0))
 
+    @property
+    def last(self) -> float:
+        """The last lattice point."""
+        return self.value(self.above_out.size - 1)
+
+    def value(self, index: float) -> float:
+        """The loss at an index."""
+        return self.first + self.spacing * index
+
     def holds(self, threshold: float) -> bool:
         """Whether a threshold lies between the first and the last lattice point."""
-        return self.first <= threshold <= self.first + self.spacing * (self.above_out.size - 1)
+        return self.first <= threshold <= self.last
 
     def index(self, threshold: FloatArray) -> FloatArray:
         """Index of the first lattice point above a threshold."""
