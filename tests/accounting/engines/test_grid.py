@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -144,3 +145,11 @@ def test_exponents_of_steep_tilts_are_charged():
     for fpr in (1.185889952487425e-53, 3.43637576718787e-54, 1e-45, 1.9393664155778262e-286):
         assert t.tpr(fpr, side="lower") <= t.tpr(fpr)
         assert t.tpr(fpr) > 1.0002 * fpr  # a step's likelihood ratio alone
+
+
+def test_losses_that_nearly_all_end_before_the_largest_one():
+    run = dn.TruncatedPoisson(1.0, 0.01, 100, 200, 10_000)
+    curve = replace(dn.tradeoff(run, engine="grid"), points=1 << 16)
+    largest = curve.epsilon(0.0, direction="remove")  # 100 steps without the record all show its absence
+    assert largest > 1.005
+    assert curve.delta(1.0, direction="remove") < 1e-20
