@@ -148,7 +148,7 @@ class GridTradeoff(Tradeoff):
         threshold, end = self._start(direction, alpha), self._largest_log_ratio(direction)
         for _ in range(_MOST_LAID):
             lattice = self._lattice(threshold, direction, side)
-            index = _first_index(lattice, lambda k, on=lattice: on.at(np.array([k]))[0][0] <= alpha)
+            index = _first_index(lattice, lattice.mass_above, alpha)
             if _TAIL < alpha < _FULL and 0 < index < lattice.above_out.size - 1:  # absolute accuracy is enough
                 break
             found = lattice.value(index)
@@ -169,7 +169,7 @@ class GridTradeoff(Tradeoff):
         threshold = self._start(direction, min(delta, _TAIL))
         for _ in range(_MOST_LAID):
             lattice = self._lattice(threshold, direction, "upper")
-            index = _first_index(lattice, lambda k, on=lattice: on.hockey_stick(k) <= delta)
+            index = _first_index(lattice, lattice.hockey_stick, delta)
             threshold = lattice.value(index - 0.5)
             if lattice is self._lattice(threshold, direction, "upper"):
                 break
@@ -274,10 +274,10 @@ def _hockey_stick_on(lattice: Lattice, level: float, side: Side) -> float:
     return float(np.max(value))
 
 
-def _first_index(lattice: Lattice, holds: Callable[[float], bool]) -> float:
-    """First lattice index at which a condition holds that, once true, stays true (bisection); the last if none."""
+def _first_index(lattice: Lattice, falling: Callable[[float], float], level: float) -> float:
+    """First lattice index at which what falls with it is at most a level (bisection); the last if there is none."""
     low, high = 0, lattice.above_out.size - 1
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if holds(float(middle)) else (middle, high)
+        low, high = (low, middle) if falling(float(middle)) <= level else (middle, high)
     return float(high)

@@ -72,6 +72,10 @@ class Lattice:
         out_error, in_error = out_error + self.lost, in_error + self.lost
         return out, inside, out_error + 64 * EPS * np.abs(out), in_error + 64 * EPS * np.abs(inside)
 
+    def mass_above(self, index: float) -> float:
+        """Denominator mass at lattice points ≥ index, without its error: it falls with the index."""
+        return float(self.at(np.array([index]))[0][0])
+
     def hockey_stick(self, index: float) -> float:
         """H at a lattice point, without its errors: it falls with the index."""
         out, inside, _, _ = self.at(np.array([index]))
