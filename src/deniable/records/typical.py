@@ -144,7 +144,7 @@ class SampledTypical(Typical):
         """Smallest of H_γ + band + γ·fpr over γ = 0 and the sampled e^l, where the convex bound has its minimum."""
         if side == "lower":
             return np.full(self.losses.shape[1], fpr)
-        bound = np.min(self._hockey_sticks() + np.exp(np.minimum(self.losses, MOST_EXPONENT)) * fpr, axis=0) + self.band
+        bound = np.min(self._hockey_sticks() + _grown(fpr, self.losses), axis=0) + self.band
         return np.asarray(bound).clip(fpr, 1.0)
 
     def epsilon(self, delta: float, side: Side) -> FloatArray:
@@ -221,7 +221,7 @@ class DominatedTypical(Typical):
         """
         if side == "lower":
             return np.full(self.rho.shape, fpr)
-        variation, at = self._variation(), fpr * np.exp(np.minimum(self.shift, MOST_EXPONENT))
+        variation, at = self._variation(), _grown(fpr, self.shift)
         steep = (at <= 0.45 * (1 - variation)) & (self.rho <= self.law.largest)  # slope 1 is at (1 − TV)/2
         bound = variation + at
         bound[steep] = in_chunks(lambda r, f: self.law.tpr(r, f, "upper"), self.rho[steep], at[steep])
@@ -327,3 +327,9 @@ class BoundedSample(Typical):
         proved, seen = self.bound.tradeoff(record), self.sample.tradeoff(record)
         method = f"{proved.method}, or {seen.method} where that is smaller"
         return SmallestTradeoff((proved, seen), method=method, confidence=seen.confidence)
+
+
+def _grown(fpr: float, exponent: FloatArray) -> FloatArray:
+    """fpr·e^exponent, infinite where doubles end."""
+    with np.errstate(over="ignore"):
+        return fpr * np.exp(exponent) if fpr > 0 else np.zeros_like(exponent)
