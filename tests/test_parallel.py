@@ -89,6 +89,18 @@ def test_what_a_task_raises_is_raised():
         list(in_order(_fails, range(3), 2))
 
 
+def _mean(data: np.ndarray, start: int) -> tuple[float, np.ndarray]:
+    return float(data[start::3].mean()), data[start::3]
+
+
+def test_sums_have_the_same_bits_wherever_an_array_comes_to_lie(two_workers):
+    data = np.random.default_rng(0).normal(size=100_000)
+    with dn.cluster(two_workers):
+        found = list(in_order(_mean, list(range(8)), None, data))
+    assert [mean for mean, _ in found] == [_mean(data, start)[0] for start in range(8)]
+    assert [part.mean() for _, part in found] == [_mean(data, start)[1].copy().mean() for start in range(8)]
+
+
 def test_data_are_sent_to_each_worker_once(two_workers):
     with dn.cluster(two_workers):
         Counted.sent = 0

@@ -7,6 +7,7 @@ from types import ModuleType
 
 # top-level module → the extra of deniable that installs it
 EXTRA_OF = {
+    "cloudpickle": "dask",
     "dask": "dask",
     "distributed": "dask",
     "flint": "proof",

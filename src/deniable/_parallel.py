@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -71,23 +72,41 @@ def _by_dask(client: Any, call: Callable[..., R], tasks: Sequence[Any], shared: 
     import dask
 
     with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TiB"}):
-        held = client.submit(_held, (call, *shared), pure=False)
-    futures = [client.submit(_called, held, task, pure=False) for task in tasks]
+        held = client.submit(_held, _Whole((call, *shared)), pure=False)
+    futures = [client.submit(_called, held, _Whole(task), pure=False) for task in tasks]
     try:
         for i, future in enumerate(futures):
-            yield future.result()
+            yield future.result().value
             futures[i] = None  # the cluster may forget it
     finally:
         client.cancel([future for future in futures if future is not None])
 
 
-def _held(values: tuple[Any, ...]) -> tuple[Any, ...]:
+class _Whole:
+    """A value whose arrays lie in memory as here wherever it is sent.
+
+    Dask gives an array whatever address its bytes come to lie at, and NumPy adds up numbers at odd addresses in another
+    order: the last bits of a mean would depend on who computed it.
+    """
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __reduce__(self) -> tuple[Callable[[bytes], _Whole], tuple[bytes]]:
+        return _unpacked, (require("cloudpickle", purpose="A cluster").dumps(self.value),)
+
+
+def _unpacked(content: bytes) -> _Whole:
+    return _Whole(pickle.loads(content))
+
+
+def _held(values: _Whole) -> _Whole:
     return values
 
 
-def _called(held: tuple[Any, ...], task: Any) -> Any:
-    call, *shared = held
-    return call(*shared, task)
+def _called(held: _Whole, task: _Whole) -> _Whole:
+    call, *shared = held.value
+    return _Whole(call(*shared, task.value))
 
 
 @contextmanager
