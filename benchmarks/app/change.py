@@ -12,6 +12,8 @@ import subprocess
 import sys
 import time
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 from playwright.sync_api import Page, sync_playwright
@@ -63,30 +65,37 @@ def press(page: Page, slider: str, first: int, watched: str) -> list[float]:
     return times
 
 
-def main() -> None:
-    browser = next(filter(None, [*sys.argv[1:], shutil.which("chromium"), shutil.which("google-chrome")]))
+@contextmanager
+def opened_page(named: list[str]) -> Iterator[Page]:
+    """Serve the page and open it in the browser at the first path ``named``, else in one that is installed."""
+    browser = next(filter(None, [*named, shutil.which("chromium"), shutil.which("google-chrome")]))
     server, address = serve()
     try:
         with sync_playwright() as playwright:
             opened = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox", "--disable-gpu"])
             page = opened.new_page(viewport={"width": 1300, "height": 1000})
             page.goto(address)
-            page.wait_for_selector(".main-svg")
-            page.wait_for_timeout(1000)
-            for slider, first, watched in (
-                ("noise multiplier", 0, "first"),
-                ("noise multiplier", 0, "epsilon"),
-                ("sampling rate", 0, "epsilon"),
-                ("prior", 1, "first"),
-                ("false positive rate (%)", 2, "first"),
-            ):
-                times = press(page, slider, first, watched)
-                what = "ε, the last number" if watched == "epsilon" else "the first number"
-                print(f"{slider}, until {what} changes: median {np.median(times):.0f} ms, worst {max(times):.0f} ms")
+            yield page
             opened.close()
     finally:
         server.terminate()
         server.wait()
+
+
+def main() -> None:
+    with opened_page(sys.argv[1:]) as page:
+        page.wait_for_selector(".main-svg")
+        page.wait_for_timeout(1000)
+        for slider, first, watched in (
+            ("noise multiplier", 0, "first"),
+            ("noise multiplier", 0, "epsilon"),
+            ("sampling rate", 0, "epsilon"),
+            ("prior", 1, "first"),
+            ("false positive rate (%)", 2, "first"),
+        ):
+            times = press(page, slider, first, watched)
+            what = "ε, the last number" if watched == "epsilon" else "the first number"
+            print(f"{slider}, until {what} changes: median {np.median(times):.0f} ms, worst {max(times):.0f} ms")
 
     rng = np.random.default_rng(0)
     spent = []

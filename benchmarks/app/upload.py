@@ -7,14 +7,12 @@ The table is simulated: 14 columns as in Adult, six numeric, eight of texts.
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 import time
 
 import numpy as np
 import pandas as pd
-from change import serve
-from playwright.sync_api import sync_playwright
+from change import opened_page
 
 
 def table(rows: int) -> bytes:
@@ -30,34 +28,24 @@ def table(rows: int) -> bytes:
 def main() -> None:
     """Print the wall times of the steps."""
     rows = int(sys.argv[1]) if len(sys.argv) > 1 else 30_000
-    browser = next(filter(None, [*sys.argv[2:], shutil.which("chromium"), shutil.which("google-chrome")]))
     content = table(rows)
-    server, address = serve()
-    try:
-        with sync_playwright() as playwright:
-            opened = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox", "--disable-gpu"])
-            page = opened.new_page(viewport={"width": 1300, "height": 1000})
-            page.goto(address)
-            page.get_by_role("tab", name="A private model").click(timeout=120_000)
-            place = page.get_by_role("tabpanel", name="A private model")
-            start = time.perf_counter()
-            place.locator("input[type=file]").set_input_files(
-                {"name": "people.csv", "mimeType": "text/csv", "buffer": content}
-            )
-            place.get_by_text("What was understood").first.wait_for(timeout=120_000)
-            understood = time.perf_counter()
-            page.wait_for_timeout(1000)
-            place.get_by_role("combobox").first.click()
-            page.get_by_role("option", name="ill").click()
-            page.wait_for_timeout(1000)
-            trained = time.perf_counter()
-            place.get_by_role("button", name="Train").click()
-            place.get_by_text("default policy of deniable").wait_for(timeout=240_000)
-            done = time.perf_counter()
-            opened.close()
-    finally:
-        server.terminate()
-        server.wait()
+    with opened_page(sys.argv[2:]) as page:
+        page.get_by_role("tab", name="A private model").click(timeout=120_000)
+        place = page.get_by_role("tabpanel", name="A private model")
+        start = time.perf_counter()
+        place.locator("input[type=file]").set_input_files(
+            {"name": "people.csv", "mimeType": "text/csv", "buffer": content}
+        )
+        place.get_by_text("What was understood").first.wait_for(timeout=120_000)
+        understood = time.perf_counter()
+        page.wait_for_timeout(1000)
+        place.get_by_role("combobox").first.click()
+        page.get_by_role("option", name="ill").click()
+        page.wait_for_timeout(1000)
+        trained = time.perf_counter()
+        place.get_by_role("button", name="Train").click()
+        place.get_by_text("default policy of deniable").wait_for(timeout=240_000)
+        done = time.perf_counter()
     print(f"{rows:,} rows, {len(content) / 1e6:.1f} MB, load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     print(f"upload until it is understood: {understood - start:.1f} s")
     print(f"from Train to the decision: {done - trained:.1f} s")

@@ -13,7 +13,12 @@ _MOST = 2200  # halvings that part any two doubles: from 2¹⁰²⁴ down to 2�
 
 
 def bisect(
-    holds: Callable[[FloatArray], ArrayLike], good: ArrayLike, bad: ArrayLike, *, relative: float = 0.0
+    holds: Callable[[FloatArray], ArrayLike],
+    good: ArrayLike,
+    bad: ArrayLike,
+    *,
+    relative: float = 0.0,
+    halvings: int = _MOST,
 ) -> tuple[FloatArray, FloatArray]:
     """Narrow brackets between points where a condition holds and points where it does not, all at once.
 
@@ -25,6 +30,8 @@ def bisect(
         Ends at which it holds and fails, in either order; neither is checked.
     relative
         Width at which a bracket is narrow enough, as a share of its larger end; 0 narrows down to neighbouring doubles.
+    halvings
+        Stop after so many at the latest: for searches where only tightness depends on how near they come.
 
     Returns
     -------
@@ -33,7 +40,7 @@ def bisect(
     """
     a, b = np.broadcast_arrays(np.asarray(good, dtype=np.float64), np.asarray(bad, dtype=np.float64))
     a, b = a.copy(), b.copy()
-    for _ in range(_MOST):
+    for _ in range(halvings):
         middle = a + (b - a) / 2
         inside = (middle != a) & (middle != b) & (np.abs(b - a) > relative * np.maximum(np.abs(a), np.abs(b)))
         if not inside.any():

@@ -57,10 +57,11 @@ def test_assess_is_about_the_person(capsys, history):
 
 
 def test_a_sampled_run_reaches_the_library_as_it_was_typed():
-    from deniable.cli._run import mechanism, run_options
+    from deniable.cli._run import run_options
+    from deniable.cli._sampler import described
 
-    assert mechanism(run_options(2.0, 0.5, 1.0, 3.0)) == THREE_SAMPLED
-    assert mechanism(run_options(2.0, 0.5, 1.0, None)) == dn.SubsampledGaussian(2.0, 0.5, 1)
+    assert described(run_options(2.0, 0.5, 1.0, 3.0)) == THREE_SAMPLED
+    assert described(run_options(2.0, 0.5, 1.0, None)) == dn.SubsampledGaussian(2.0, 0.5, 1)
 
 
 def test_assess_of_data_refuses_it(capsys):

@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable._check import FloatArray, IntArray
+from deniable._search import bisect
 from deniable.audit.thresholds import candidate_ranks
 from deniable.curves import ApproximateTradeoff, GaussianTradeoff, Tradeoff
 
@@ -143,13 +144,13 @@ def _closest(p: FloatArray, q: FloatArray, gamma: FloatArray, delta: FloatArray)
     The derivative along the line falls in q₀; where its sign changes is found by halving. An inexact root costs a
     little gain and nothing else: the stake is made to fit it.
     """
-    low, high = np.zeros_like(q), np.clip((1 - delta) / gamma, 0.0, 1.0)
+
+    def rises(q0: FloatArray) -> NDArray[np.bool_]:
+        p0 = delta + gamma * q0
+        return np.asarray(gamma * (p / p0 - (1 - p) / (1 - p0)) + (q / q0 - (1 - q) / (1 - q0)) > 0)
+
     with np.errstate(divide="ignore", invalid="ignore"):
-        for _ in range(_HALVINGS):
-            q0 = (low + high) / 2
-            p0 = delta + gamma * q0
-            rises = gamma * (p / p0 - (1 - p) / (1 - p0)) + (q / q0 - (1 - q) / (1 - q0)) > 0
-            low, high = np.where(rises, q0, low), np.where(rises, high, q0)
+        low, high = bisect(rises, np.zeros_like(q), np.clip((1 - delta) / gamma, 0.0, 1.0), halvings=_HALVINGS)
         q0 = np.clip((low + high) / 2, 1e-12, 1 - 1e-12)
         p0 = np.clip(delta + gamma * q0, 1e-12, 1 - 1e-12)
         stake = p / p0 - (1 - p) / (1 - p0)

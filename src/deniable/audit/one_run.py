@@ -132,7 +132,7 @@ class OneRunAudit:
 
     def _most_right(self, family: Family, r: int, error: float) -> int:
         """Return the largest number of right guesses that does not contradict the promise."""
-        low, high = 0, r + 1  # the first does not contradict, the second would
+        low, high = 0, r + 1  # the first does not contradict, the second would; `bisect` is for doubles
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (low, middle) if rejects_f_dp(family, 0.0, self.canaries, r, middle, error) else (middle, high)

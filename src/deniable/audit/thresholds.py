@@ -6,6 +6,7 @@ import numpy as np
 from scipy.special import betaincinv, expit, logit
 
 from deniable._check import FloatArray, IntArray
+from deniable._search import bisect
 from deniable.audit.families import EpsilonDelta, Family, Shift
 from deniable.audit.intervals import Ranking
 
@@ -77,12 +78,7 @@ def best_threshold(member: FloatArray, nonmember: FloatArray) -> float:
 
 def _limits(family: Family, fpr: FloatArray, tpr: FloatArray) -> FloatArray:
     """Return the family's parameter whose ceiling passes through each point, by bisection."""
-    low, high = np.zeros(len(fpr)), np.full(len(fpr), family.largest)
-    for _ in range(40):
-        middle = (low + high) / 2
-        below = family.ceiling(fpr, middle) < tpr
-        low, high = np.where(below, middle, low), np.where(below, high, middle)
-    return low
+    return bisect(lambda x: family.ceiling(fpr, x) < tpr, np.zeros(len(fpr)), family.largest, halvings=40)[0]
 
 
 def _last_of_the_best(values: FloatArray) -> int:

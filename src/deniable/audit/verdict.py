@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 
 from deniable._check import FloatArray
+from deniable._search import bisect
 from deniable._shown import shown
 from deniable.audit.evidence import Evidence
 from deniable.audit.intervals import Interval, Ranking, as_interval, tpr_above, tpr_lower
@@ -129,11 +130,7 @@ def _excess(test: Threshold, ceiling: Ceiling, error: float) -> float:
         above = Ceiling(lambda fpr: np.minimum(1.0, ceiling.tpr(fpr) + excess), 1.0)
         return test.p_value(above, error) <= error
 
-    low, high = 0.0, 1.0
-    for _ in range(30):
-        middle = (low + high) / 2
-        low, high = (middle, high) if rejected(middle) else (low, middle)
-    return low
+    return float(bisect(lambda excess: rejected(float(excess)), 0.0, 1.0, halvings=30)[0])
 
 
 def _remembered(tpr: Callable[[FloatArray], FloatArray]) -> Callable[[FloatArray], FloatArray]:

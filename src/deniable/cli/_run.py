@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from deniable._check import InputError, integer
-from deniable.cli._sampler import NOISE, RUN_PANEL, described
+from deniable.cli._sampler import NOISE, RUN_PANEL
 
 PERSON = "--records-per-person"
 Options = dict[str, Any]
@@ -49,11 +49,6 @@ def is_given(run: Options) -> bool:
 def person(records: float | None) -> int:
     """Return the number of records of a person, 1 if none was given."""
     return 1 if records is None else integer("records_per_person", records, at_least=1)
-
-
-def mechanism(run: Options) -> Any:
-    """Return the run as a mechanism: see :func:`deniable.cli._sampler.described`."""
-    return described(run)
 
 
 def of_persons(recorded: Any, records: float | None) -> Any:

@@ -23,7 +23,7 @@ from deniable.cli._report import (
     code,
     show,
 )
-from deniable.cli._run import PERSON, Options, PersonOption, mechanism, of_persons, run_options
+from deniable.cli._run import PERSON, Options, PersonOption, of_persons, run_options
 from deniable.cli._sampler import (
     RUN_PANEL,
     BatchesOption,
@@ -33,6 +33,7 @@ from deniable.cli._sampler import (
     PerRecordOption,
     RecordsOption,
     SamplerOption,
+    described,
 )
 
 DATA = "Data and model"
@@ -183,4 +184,4 @@ def _mechanism(opacus: Path | None, history: Path | None, run: Options) -> Any:
         return of_persons(read_opacus(opacus), run[PERSON])
     if history is not None:
         return of_persons(read_history(history), run[PERSON])
-    return mechanism(run)
+    return described(run)

@@ -14,7 +14,7 @@ from deniable._files import check_writable
 from deniable._progress import stage
 from deniable.cli._app import JsonFlag, app, command_line, examples
 from deniable.cli._report import FullOption, LanguageOption, MetaOption, PolicyOption, checked_policy, code, show
-from deniable.cli._run import PERSON, Options, PersonOption, is_given, mechanism, run_options
+from deniable.cli._run import PERSON, Options, PersonOption, is_given, run_options
 from deniable.cli._sampler import (
     BatchesOption,
     BatchSizeOption,
@@ -23,6 +23,7 @@ from deniable.cli._sampler import (
     PerRecordOption,
     RecordsOption,
     SamplerOption,
+    described,
 )
 
 PROMISE = "Promise to compare with"
@@ -102,4 +103,4 @@ def promised(epsilon: float | None, delta: float, mu: float | None, run: Options
         return dn.ApproximateDP(epsilon, delta)
     if mu is not None:
         return dn.GaussianDP(mu)
-    return mechanism(run) if is_given(run) else None
+    return described(run) if is_given(run) else None

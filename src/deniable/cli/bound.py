@@ -12,7 +12,7 @@ from deniable._files import to_json
 from deniable._shown import shown
 from deniable.cli._app import FINE, MISSED, JsonFlag, PlotOption, PriorOption, app, examples
 from deniable.cli._picture import checked_picture, draw
-from deniable.cli._run import Options, PersonOption, is_given, mechanism, run_options
+from deniable.cli._run import Options, PersonOption, is_given, run_options
 from deniable.cli._sampler import (
     RUN_PANEL,
     BatchesOption,
@@ -22,6 +22,7 @@ from deniable.cli._sampler import (
     PerRecordOption,
     RecordsOption,
     SamplerOption,
+    described,
 )
 
 Target = Literal["advantage", "accuracy", "precision", "eta"]
@@ -160,7 +161,7 @@ def _prove(
     import deniable as dn
     from deniable.planning import prove
 
-    what: Any = mechanism(run) if epsilon is None else dn.mechanisms.ApproximateDP(epsilon, delta or 0.0)
+    what: Any = described(run) if epsilon is None else dn.mechanisms.ApproximateDP(epsilon, delta or 0.0)
     at = _PROOF_DELTA if delta is None else delta
     found = prove(what, prior=prior, fpr=_PROOF_FPR if fpr is None else fpr, delta=at)
     print(to_json({"agrees": found.agrees, "proof": found}) if as_json else "\n".join(found.lines()))
@@ -175,7 +176,7 @@ def _explain(
     if prior != 0.5:
         raise InputError(f"--explain answers at even priors, got --prior {prior:g}; leave it out")
     if epsilon is None:
-        curve = dn.tradeoff(mechanism(run))
+        curve = dn.tradeoff(described(run))
         at = curve.epsilon(_PROOF_DELTA if delta is None else delta)
     else:
         curve, at = dn.tradeoff(dn.ApproximateDP(epsilon, delta or 0.0)), epsilon

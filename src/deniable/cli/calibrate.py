@@ -10,7 +10,7 @@ from deniable._check import InputError
 from deniable._files import to_json
 from deniable._progress import stage
 from deniable.cli._app import JsonFlag, app, examples, suggest
-from deniable.cli._run import PERSON, PersonOption, mechanism, run_options
+from deniable.cli._run import PERSON, PersonOption, run_options
 from deniable.cli._sampler import (
     NOISE,
     BatchesOption,
@@ -20,6 +20,7 @@ from deniable.cli._sampler import (
     PerRecordOption,
     RecordsOption,
     SamplerOption,
+    described,
 )
 
 
@@ -100,16 +101,16 @@ def calibrate(
     if run[sought] is not None:
         raise InputError(f"{sought} is what is looked for; leave it out, or choose another --find")
     whole = sought != NOISE
-    adjacency = "replace" if replace else mechanism(run | {sought: least}).adjacency
+    adjacency = "replace" if replace else described(run | {sought: least}).adjacency
     with stage(f"looking for {find}"):
         found = dn.calibrate(
-            lambda value: mechanism(run | {sought: value}),
+            lambda value: described(run | {sought: value}),
             bracket=(least if low is None else low, most if high is None else high),
             adjacency=adjacency,
             integer=whole,
             **target,
         )
-        reached = dn.tradeoff(mechanism(run | {sought: found}), adjacency=adjacency)
+        reached = dn.tradeoff(described(run | {sought: found}), adjacency=adjacency)
         facts = _reached(reached, target)
     if as_json:
         answer = {_NAMES[find]: found, "advantage": reached.advantage(), "target": target}

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from deniable._check import InputError, number
+from deniable._search import bisect
 from deniable.curves import GaussianTradeoff, Tradeoff, with_assumptions
 from deniable.mechanisms import GaussianDP
 
@@ -172,11 +173,8 @@ def _scale(composition: str, queries: int, epsilon: float, delta: float) -> floa
         return math.sqrt(8 * queries * math.log(math.e + epsilon / delta)) / epsilon
     if composition != "gdp":
         raise InputError(f"composition must be 'gdp' or 'classic', got {composition!r}")
-    low, high = 1e-5, 1000.0
-    for _ in range(200):
-        middle = math.sqrt(low * high)
-        low, high = (middle, high) if GaussianTradeoff(middle).delta(epsilon) <= delta else (low, middle)
-    return math.sqrt(queries) / low
+    mu, _ = bisect(lambda mu: GaussianTradeoff(float(mu)).delta(epsilon) <= delta, 1e-5, 1000.0)
+    return math.sqrt(queries) / float(mu)
 
 
 def _needed(model: Any, weight: float) -> list[str]:

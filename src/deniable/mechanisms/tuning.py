@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from deniable._check import InputError, number
 from deniable._floats import MOST_EXPONENT
+from deniable._search import bisect
 from deniable.mechanisms.core import Mechanism
 
 
@@ -42,11 +43,9 @@ class Tuned(Mechanism):
         """γ of the truncated negative binomial law with this mean and shape: 1/trials for the geometric one."""
         if math.isinf(self.shape):
             raise InputError("stop belongs to the truncated negative binomial laws; a Poisson law has its mean")
-        low, high = -690.0, 0.0  # log γ; the mean falls from ∞ to 1
-        for _ in range(200):
-            middle = (low + high) / 2
-            low, high = (middle, high) if _mean(middle, self.shape) > self.trials else (low, middle)
-        return math.exp(low)
+        # log γ; the mean falls from e^690 or more to 1
+        log_stop, _ = bisect(lambda x: _mean(float(x), self.shape) > self.trials, -690.0, 0.0)
+        return math.exp(log_stop)
 
 
 def tuned(mechanism: Mechanism, *, trials: float, shape: float = 1.0) -> Tuned:

@@ -25,6 +25,7 @@ from deniable.noise.laws import NoiseLaw
 
 _AT_FIRST = 8  # records that are looked at before all of them
 _BETS = np.linspace(0.02, 0.98, 49)  # as shares of the largest bet that keeps the capital positive
+_DOUBLINGS = 400  # of a scale until no noise is found to be enough
 _ROUNDING = 1e-12  # relative width of the final bracket of a scale
 
 
@@ -287,20 +288,31 @@ def _none(failing: Callable[[float, Indices], NDArray[np.bool_]], records: Indic
 
 
 def _least(passes: Callable[[float], bool], start: float) -> float:
-    """Return the passing end of a bracket around the least scale at which the monotone test passes."""
+    return least_scale(
+        passes, start, _ROUNDING,
+        "no finite noise certifies the target: some pairs of outputs are infinitely far apart, as are fits that "
+        "hang on one record; for a regression standardise the columns or raise the penalty",
+    )  # fmt: skip
+
+
+def least_scale(passes: Callable[[float], bool], start: float, relative: float, otherwise: str) -> float:
+    """Return the passing end of a bracket around the least scale at which the monotone test passes.
+
+    Raises
+    ------
+    ReleaseError
+        If no scale passes; it says what is ``otherwise``.
+    """
     high = start if 0 < start < np.inf else 1.0
-    for _ in range(400):
+    for _ in range(_DOUBLINGS):
         if passes(high):
             break
         high *= 2
     else:
-        raise ReleaseError(
-            "no finite noise certifies the target: some pairs of outputs are infinitely far apart, as are fits that "
-            "hang on one record; for a regression standardise the columns or raise the penalty"
-        )
+        raise ReleaseError(otherwise)
     low = high / 2
     while passes(low):
         if low < 1e-280:
             return low
         low, high = low / 2, low
-    return float(bisect(lambda scale: passes(float(scale)), high, low, relative=_ROUNDING)[0])
+    return float(bisect(lambda scale: passes(float(scale)), high, low, relative=relative)[0])

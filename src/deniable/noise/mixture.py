@@ -30,9 +30,8 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from deniable._check import FloatArray, Indices
-from deniable._search import bisect
 from deniable.curves import GaussianTradeoff
-from deniable.noise.evidence import ReleaseError, ResampledEvidence
+from deniable.noise.evidence import ReleaseError, ResampledEvidence, least_scale
 from deniable.noise.integration import IntegralBound, integrals
 from deniable.noise.laws import NoiseLaw
 
@@ -191,22 +190,11 @@ class MixtureEvidence(ResampledEvidence):
         return best
 
     def _least(self, passes: Callable[[float], bool], start: float) -> float:
-        high = start
-        for _ in range(200):
-            if passes(high):
-                break
-            high *= 2
-        else:
-            raise ReleaseError(
-                f"no finite noise certifies the target from {self.draws} runs; use more (n_resamples), or look for "
-                "outputs that are infinitely far apart"
-            )
-        low = high / 2
-        while passes(low):
-            if low < 1e-280:
-                return low
-            low, high = low / 2, low
-        return float(bisect(lambda s: passes(float(s)), high, low, relative=_TOLERANCE)[0])
+        return least_scale(
+            passes, start, _TOLERANCE,
+            f"no finite noise certifies the target from {self.draws} runs; use more (n_resamples), or look for "
+            "outputs that are infinitely far apart",
+        )  # fmt: skip
 
     def _integrals(
         self, law: NoiseLaw, records: Indices, forms: Sequence[IntegralBound], attempt: int, doubt: float | None

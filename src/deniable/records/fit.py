@@ -160,7 +160,7 @@ class Sums:
     @property
     def hessian_error(self) -> float:
         """Bound, in spectral norm, of the rounding error of ``hessian``."""
-        return float(2 * UNIT * (ROWS + self.slices + 20 + 2 * self.largest_margin) * self.mass)
+        return _hessian_rounding(self.mass, self.slices, self.largest_margin)
 
 
 def add_up(
@@ -195,11 +195,7 @@ def add_up(
         scale += float(part.weights @ part.norms)
         largest = max(largest, float(np.max(np.abs(t64), initial=0.0)))
         slices += 1
-    for a in range(k):
-        for b in range(a):
-            H[:, a, :, b] = H[:, b, :, a].T
-    flat = H.reshape(d * k, d * k)
-    return Sums(gradient, error, size, (flat + flat.T) / 2, mass, value, scale, largest, slices)
+    return Sums(gradient, error, size, _symmetric(H), mass, value, scale, largest, slices)
 
 
 def add_curvature(H: FloatArray, X: FloatArray, A: FloatArray) -> None:
@@ -371,11 +367,17 @@ def hessian_at(problem: Problem, margins: FloatArray, penalty: FloatArray) -> Fl
     H = np.zeros((d, k, d, k))
     for part in problem.parts():
         add_curvature(H, part.X, problem.loss.curvature(margins[part.rows], part.y) * part.weights[:, None, None])
+    return _symmetric(H) + np.diag(penalty)
+
+
+def _symmetric(H: FloatArray) -> FloatArray:
+    """The matrix of a Hessian of which only the blocks [:, a, :, b], a ≤ b, are filled."""
+    d, k = H.shape[:2]
     for a in range(k):
         for b in range(a):
             H[:, a, :, b] = H[:, b, :, a].T
     flat = H.reshape(d * k, d * k)
-    return (flat + flat.T) / 2 + np.diag(penalty)
+    return (flat + flat.T) / 2
 
 
 def change_error(problem: Problem, margins: FloatArray) -> float:
@@ -393,7 +395,12 @@ def hessian_error(problem: Problem, margins: FloatArray) -> float:
         A = problem.loss.curvature(margins[rows], problem.y[rows]) * problem.weights[rows, None, None]
         mass += float(np.einsum("ijj->i", A) @ problem.norms[rows] ** 2)
     largest = float(np.max(np.abs(margins), initial=0.0))
-    return float(2 * UNIT * (ROWS + problem.X.shape[0] / ROWS + 20 + 2 * largest) * mass)
+    return _hessian_rounding(mass, problem.X.shape[0] / ROWS, largest)
+
+
+def _hessian_rounding(mass: float, slices: float, largest_margin: float) -> float:
+    """Bound, in spectral norm, the rounding error of a sum of (x xᵀ) ⊗ φ'' with this trace."""
+    return float(2 * UNIT * (ROWS + slices + 20 + 2 * largest_margin) * mass)
 
 
 def _newton_step(H: FloatArray, gradient: FloatArray) -> FloatArray:

@@ -162,10 +162,7 @@ def privacy_profile(
         losses = sign * losses
         typical = ExactTypical(mechanism.law(problem.size), rate, found.distance, error)
     return PrivacyProfile(
-        optimum=base.centre,
-        radii=found.radius,
-        distance=found.distance,
-        distance_error=error,
+        **_found(base, found, error),
         released=model,
         losses=losses,
         loss_errors=loss_error,
@@ -174,11 +171,21 @@ def privacy_profile(
         typical=typical,
         sensitivity=sensitivity,
         regularization=float(regularization),
-        loss=problem.loss.name,
-        iterations=found.iterations,
-        neighbours=found,
         groups=labels,
     )
+
+
+def _found(base: Fit, found: Neighbours, error: FloatArray) -> dict[str, Any]:
+    """Return what a profile says of the optima, with and without each record."""
+    return {
+        "optimum": base.centre,
+        "radii": found.radius,
+        "distance": found.distance,
+        "distance_error": error,
+        "loss": base.problem.loss.name,
+        "iterations": found.iterations,
+        "neighbours": found,
+    }
 
 
 def _profile_of_blocks(
@@ -233,10 +240,7 @@ def _profile_of_blocks(
             size, found.distance[rows], found.along[rows], error[rows], problem.size, rate
         )
     return PrivacyProfile(
-        optimum=base.centre,
-        radii=found.radius,
-        distance=found.distance,
-        distance_error=error,
+        **_found(base, found, error),
         released=model,
         losses=losses,
         loss_errors=loss_error,
@@ -245,9 +249,6 @@ def _profile_of_blocks(
         typical=ExactTypical(mechanism.law(problem.size), rate, found.distance, error),
         sensitivity=mechanism.sensitivity(training) if mechanism.epsilon is not None else None,
         regularization=lam,
-        loss=loss.name,
-        iterations=found.iterations,
-        neighbours=found,
     )
 
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from deniable._check import FloatArray
+from deniable._search import bisect
 from deniable.training.columns import FeatureTable
 from deniable.training.encoders import Encoder, Levels, Thermometer
 from deniable.training.interactions import LEVELS, Pair
@@ -108,11 +109,10 @@ def _clear(shares: FloatArray, sd: float) -> FloatArray:
 
 def tilted(places: FloatArray, mean: float) -> FloatArray:
     """Return masses proportional to exp(θ·place), the flattest law with this mean (clipped to what is possible)."""
-    low, high = -1e4, 1e4
-    weights = np.full(places.size, 1 / places.size)
-    for _ in range(60):
-        middle = (low + high) / 2
-        weights = np.exp(middle * places - np.max(middle * places))
-        weights /= weights.sum()
-        low, high = (middle, high) if float(weights @ places) < mean else (low, middle)
-    return np.asarray(weights)
+
+    def masses(tilt: float) -> FloatArray:
+        weights = np.exp(tilt * places - np.max(tilt * places))
+        return np.asarray(weights / weights.sum())
+
+    tilt, _ = bisect(lambda tilt: float(masses(float(tilt)) @ places) < mean, -1e4, 1e4, halvings=60)
+    return masses(float(tilt))

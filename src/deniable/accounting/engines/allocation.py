@@ -20,6 +20,7 @@ from scipy.special import log_ndtr
 
 from deniable._check import FloatArray
 from deniable._floats import EPS, MOST_EXPONENT
+from deniable._search import bisect
 from deniable.accounting.engines.cells import Cells, LatticeLaw, above, all_cells, below, log_sum, widest_step
 from deniable.accounting.engines.failure import with_failure
 from deniable.accounting.engines.finite import FiniteTradeoff
@@ -43,7 +44,7 @@ _MOST_NODES = 1 << 19  # of one epoch
 _TRIMMED = 0.05  # of the error of a law: what its ends may weigh that are left out
 _LITTLE = 1e-6  # and of the whole law, where the error is large
 _OCTAVE = 4  # spacings an octave: neighbouring thresholds share the laws laid on them
-_BISECTIONS = 40  # of the tilt: only the width depends on how near it comes
+_BISECTIONS = 10  # of the tilt: only the width depends on how near it comes
 
 
 def _trimmed(sums: SumLaw) -> tuple[Atoms, float, float]:
@@ -225,13 +226,8 @@ def _tilt(loss: AllocatedLoss, threshold: float) -> tuple[Region, float]:
         return "right", 1.0
     if threshold <= loss.cumulants(0.0)[1]:
         return "left", 0.0
-    low, high = 0.0, 1.0
-    for _ in range(_BISECTIONS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if loss.cumulants(middle)[1] < threshold else (low, middle)
-        if high - low < 1e-3:
-            break
-    return "middle", (low + high) / 2
+    low, high = bisect(lambda c: loss.cumulants(float(c))[1] < threshold, 0.0, 1.0, halvings=_BISECTIONS)
+    return "middle", float(low + high) / 2
 
 
 def _composed(loss: AllocatedLoss, threshold: float, direction: Direction, side: Side, points: int) -> Lattice:

@@ -18,6 +18,7 @@ from flint import arb, ctx
 
 from deniable._check import FloatArray, InputError
 from deniable._floats import MOST_EXPONENT
+from deniable._search import bisect
 from deniable.accounting.engines.ball_hockey_sticks import (
     PRECISION,
     Bounds,
@@ -237,12 +238,9 @@ class BallTradeoff(Tradeoff):
 
     @staticmethod
     def _bisect(low: float, high: float, gap: float, falls: Callable[[float], bool]) -> tuple[float, float]:
-        while high - low > gap:
-            middle = (low + high) / 2
-            if not low < middle < high:
-                break
-            low, high = (low, middle) if falls(middle) else (middle, high)
-        return low, high
+        halvings = math.ceil(max(math.log2((high - low) / gap), 0.0)) if high > low else 0
+        good, bad = bisect(lambda x: falls(float(x)), high, low, halvings=halvings)
+        return float(bad), float(good)
 
 
 def _largest(

@@ -15,6 +15,7 @@ from typing import Protocol
 from flint import acb, acb_mat, arb, ctx
 
 from deniable._check import InputError
+from deniable._search import bisect
 from deniable.accounting.engines.ball_transform import BallStep, normal_tail, powers, top
 from deniable.curves import Direction
 
@@ -371,10 +372,10 @@ class InvertedSticks:
             if self._log_decay_guess(low) > goal:
                 break
             low, high = low / 10, low
-        for _ in range(30):
-            middle = math.sqrt(low * high)
-            low, high = (low, middle) if self._log_decay_guess(middle) <= goal else (middle, high)
-        return high, 0.0
+        end, _ = bisect(
+            lambda x: self._log_decay_guess(math.exp(x)) <= goal, math.log(high), math.log(low), halvings=30
+        )
+        return math.exp(end), 0.0
 
     def _log_decay_guess(self, t: float) -> float:
         found = -float(self.squared.mid()) * t * t / 2 - math.log(t)

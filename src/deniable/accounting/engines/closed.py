@@ -10,6 +10,7 @@ from scipy.special import ndtr, ndtri
 
 from deniable._check import FloatArray
 from deniable._floats import EPS, MOST_EXPONENT, PRODUCT_EXPONENT
+from deniable._search import bisect
 from deniable.accounting.engines.likelihood import LikelihoodRatioTradeoff, Tails, dual_from, hockey_stick_from
 from deniable.accounting.renyi import loss_divergence
 from deniable.accounting.steps.ratios import log_ratio
@@ -115,9 +116,5 @@ class OneStepTradeoff(LikelihoodRatioTradeoff):
             u = -ndtri(alpha)
         else:  # (1 − q)Φ(u) + qΦ(u − 1/σ) = α, bisected: Φ(u) lies between α and α/(1 − q)
             low, high = ndtri(alpha), np.minimum(ndtri(np.minimum(alpha / (1 - q), 1.0)), ndtri(alpha) + shift)
-            for _ in range(60):
-                u = (low + high) / 2
-                below = (1 - q) * ndtr(u) + q * ndtr(u - shift) < alpha
-                low, high = np.where(below, u, low), np.where(below, high, u)
-            u = (low + high) / 2
+            u, _ = bisect(lambda u: (1 - q) * ndtr(u) + q * ndtr(u - shift) < alpha, low, high, halvings=60)
         return self._at(log_ratio(u, np.array(self.noise), np.array(q)), u)

@@ -17,6 +17,7 @@ from scipy.special import ndtr
 
 from deniable._check import FloatArray
 from deniable._floats import EPS
+from deniable._search import bisect
 from deniable.accounting.engines.finite import FiniteTradeoff
 from deniable.accounting.steps.finite_law import FiniteLaw
 from deniable.curves import AnyDirection, Direction, GaussianTradeoff, Side, Tradeoff
@@ -108,10 +109,10 @@ class GaussianMixtureTradeoff(Tradeoff):
         rows = max(1, _ENTRIES // max(law.p.size, 1))
         for k in range(0, alpha.size, rows):
             part = slice(k, k + rows)
-            for _ in range(_BISECTIONS):
-                middle = (low[part] + high[part]) / 2
-                above = self._rates_of(law, middle) @ law.q > alpha[part]
-                low[part], high[part] = np.where(above, middle, low[part]), np.where(above, high[part], middle)
+            high[part], _ = bisect(
+                lambda x, part=part: self._rates_of(law, x) @ law.q <= alpha[part],  # type: ignore[misc]
+                high[part], low[part], halvings=_BISECTIONS,
+            )  # fmt: skip
         return high
 
     def _renyi(self, order: FloatArray, direction: Direction) -> FloatArray:

@@ -23,6 +23,7 @@ from scipy.special import ndtr
 
 from deniable._check import FloatArray
 from deniable._floats import EPS, MOST_EXPONENT, PRODUCT_EXPONENT
+from deniable._search import bisect
 from deniable.accounting.engines.finite import FiniteTradeoff
 from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.steps.binomial import binomial
@@ -48,6 +49,7 @@ _LIKELY = 1e-14  # the levels are finest where all but this mass lies
 _DEVIATIONS = np.concatenate([np.linspace(-8.0, 8.0, 129), np.geomspace(8.5, 60.0, 30)])  # of K where it is very large
 _FAR = 1e4  # where ε is looked for first if all that is known is that it may be infinite
 _BLOCK = 1 << 11  # thresholds at a time: 4 MB an array
+_STEEPEST = 800.0  # |log γ| of tests: e^−745 is the least double
 _BISECTIONS = 40  # of log γ for a false positive rate: only the width of the bound depends on how near it comes
 _LIKELIHOODS = (0.3, 1.5, 4.0, 8.0, 14.0, 24.0, 45.0, 90.0, 180.0, 350.0)  # of a step's outcome that counts as a one
 _ANY_LIKELIHOODS = (1.5, 6.0, 20.0)  # the same where one such outcome settles the matter
@@ -122,14 +124,15 @@ class KnownBatchesTradeoff(Tradeoff):
             parts = np.split(fpr, range(_BLOCK, fpr.size, _BLOCK))
             return np.concatenate([self._roc(part, direction, side) for part in parts])
         never, mu = 1 - self.took, np.sqrt(self.squared)[:, None]
-        low, high = np.full_like(fpr, -800.0), np.full_like(fpr, 800.0)
-        for _ in range(_BISECTIONS):
-            middle = (low + high) / 2
+
+        def above(level: FloatArray) -> NDArray[np.bool_]:
             out, hit = (
-                self.weight @ np.where(mu > 0, ndtr(-middle / mu + moved), middle < 0) for moved in (-mu / 2, mu / 2)
+                self.weight @ np.where(mu > 0, ndtr(-level / mu + moved), level < 0) for moved in (-mu / 2, mu / 2)
             )
             rate = out / self.took if direction == "add" else out + never * hit / self.took
-            low, high = np.where(rate > fpr, middle, low), np.where(rate > fpr, high, middle)
+            return np.asarray(rate > fpr)
+
+        low, high = bisect(above, np.full_like(fpr, -_STEEPEST), _STEEPEST, halvings=_BISECTIONS)
         bound = np.ones_like(fpr)
         for level in (low, high, np.zeros_like(fpr)):
             if direction == "add":  # γ = w + (1 − w)·γ′
