@@ -114,7 +114,7 @@ def table(files: list[Path]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=300)
-    parser.add_argument("--limit", type=float, default=60.0, help="CPU seconds a mechanism")
+    parser.add_argument("--limit", type=float, default=60.0, help="CPU seconds per mechanism")
     parser.add_argument("--label", default="this tree")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--table", type=Path, nargs="+", help="print recorded runs side by side, run nothing")

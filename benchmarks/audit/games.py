@@ -22,7 +22,7 @@ def main() -> None:
         bound = dn.tradeoff(dn.SubsampledGaussian(sigma, q, steps)).advantage()
         limit = final_model_limit(sigma, q, steps)
         final = [play_game(game, "FMA", n=n, **run).advantage_at() - limit for game in ("OFM", "YFM")]
-        games = n if steps <= 50 else n // 20  # the whole transcript costs T numbers a game
+        games = n if steps <= 50 else n // 20  # the whole transcript costs T numbers per game
         votes = play_game("OIG", "IMA", n=games if steps <= 50 else n // 100, **run).advantage_at()
         whole, error = ratio_advantage(play_game("OIG", "LR", n=games, **run))
         print(

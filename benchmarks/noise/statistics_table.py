@@ -127,7 +127,7 @@ def truths(frame, ranges):
 
 
 def ours(frame, ranges, eta, repeats):
-    """Values of our releases, one statistic a release, so that each has the whole budget as the others do."""
+    """Values of our releases, one statistic per release, so that each has the whole budget as the others do."""
     import deniable as dn
 
     values = {}

@@ -1,6 +1,6 @@
 """Mahloujifar et al., Figure 2: accuracy of DP-SGD models against the bound on membership advantage.
 
-(a) CIFAR-10, (b) MNIST. The accuracies are measured: one file a run in ``measured/``, made by ``train.py`` with torch
+(a) CIFAR-10, (b) MNIST. The accuracies are measured: one file per run in ``measured/``, made by ``train.py`` with torch
 and Opacus, with machine, date and command.
 The bounds are computed here from the history that Opacus' accountant recorded.
 """

@@ -51,7 +51,7 @@ def test_renyi_filter_keeps_every_order():
 
 
 def test_a_gaussian_filter_holds_against_a_schedule_that_looks_at_the_ratio():
-    """Played out: each step's noise depends on the attacker's own ratio; 40,000 runs a world."""
+    """Played out: each step's noise depends on the attacker's own ratio; 40,000 runs per world."""
     rng, n, mu = np.random.default_rng(7), 40_000, 1.2
     bound = dn.tradeoff(dn.GaussianDP(mu)).advantage()
     for greedy in (0.3, 0.7):
@@ -112,7 +112,7 @@ def test_the_natural_filter_is_broken_by_a_schedule_and_the_renyi_filter_is_not(
         (lambda: dn.GaussianFilter(1.0).spend(math.nan), "step"),
         (lambda: dn.GaussianFilter(1.0).spend(dn.SubsampledGaussian(1.0, 0.1, 2)), "RenyiFilter serves"),
         (lambda: dn.GaussianFilter(1.0).spend(dn.MatrixMechanism(9.0, np.eye(2))), "adjacency 'zero-out'"),
-        (lambda: dn.RenyiFilter([2.0], [1.0]).spend([0.1, 0.1]), "one divergence an order"),
+        (lambda: dn.RenyiFilter([2.0], [1.0]).spend([0.1, 0.1]), "one divergence per order"),
         (lambda: dn.RenyiFilter([2.0], [1.0]).spend(dn.ApproximateDP(0.1, 1e-9)), "do not run it"),
         (lambda: dn.RenyiFilter([0.5], [1.0]), "orders must be above 1"),
     ],

@@ -162,7 +162,7 @@ def test_all_records_at_once():
         (lambda: dn.individual_tradeoffs(np.ones((1, 1)), 1.0, dn.GaussianDP(1.0)), "mechanism must consist of"),
         (lambda: NormRecorder(0), "records must be at least 1"),
         (lambda: NormRecorder(3).add([0, 3], [1.0, 1.0]), r"indices must be in 0\.\.2"),
-        (lambda: NormRecorder(3).add([0, 0], [1.0, 1.0]), "at most once a step"),
+        (lambda: NormRecorder(3).add([0, 0], [1.0, 1.0]), "at most once per step"),
         (lambda: NormRecorder(3).add([0], [1.0, 1.0]), "equal length"),
         (lambda: NormRecorder(3).add([0.5], [1.0]), "whole numbers"),
         (lambda: NormRecorder(3).add([0], [math.nan]), "norms must be at least 0"),

@@ -55,7 +55,7 @@ def test_signals_of_several_outputs_are_those_of_each():
     chance = forest.predict_proba(X)[1][np.arange(200), LABELS[:, 1]]
     with np.errstate(divide="ignore"):
         np.testing.assert_allclose(found[1], np.clip(np.log(chance) - np.log(1 - chance), -30, 30), atol=1e-9)
-    net = MLPClassifier((4,), max_iter=5, random_state=0)  # one probability an output
+    net = MLPClassifier((4,), max_iter=5, random_state=0)  # one probability per output
     with pytest.warns(ConvergenceWarning):
         net.fit(X, LABELS)
     told = net.predict_proba(X)[:, 1]

@@ -213,7 +213,7 @@ WHO = {  # mechanism and point: who must have answered, from above and from belo
         lambda: dn.tradeoff(dn.SubsampledGaussian(0.05, 0.01, 50)),
         {"fpr": 1e-3},
         "an attacker who is told the batches",
-        "attackers who see one bit a step",
+        "attackers who see one bit per step",
     ),
     "failure": (
         lambda: dn.tradeoff(dn.ApproximateDP(1.0, 1e-3) + dn.GaussianDP(1.0)),

@@ -119,7 +119,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--configs", type=int, help="stop after this many configurations")
     parser.add_argument("--seed", type=int, help="seed of the first configuration (default: a random one, printed)")
     parser.add_argument("--jobs", type=int, default=-1, help="processes (default: all cores)")
-    parser.add_argument("--limit", type=float, default=20.0, help="CPU seconds a configuration (default 20)")
+    parser.add_argument("--limit", type=float, default=20.0, help="CPU seconds per configuration (default 20)")
     parser.add_argument(
         "--oracle", choices=("sometimes", "always", "never"), default="sometimes", help="the ball engine"
     )

@@ -1,4 +1,4 @@
-"""One adapter a kind of source: options are checked against it, and a new kind needs one decorated function."""
+"""One adapter per kind of source: options are checked against it, and a new kind needs one decorated function."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class ComposedTradeoff(Tradeoff):
         return cls(InvertedTradeoff(loss, tolerance, effort), direct, grid)
 
     @cached_property
-    def _told(self) -> Tradeoff | None:
+    def _known_batches(self) -> Tradeoff | None:
         loss = self.inverted.loss
         return known_batches(loss) if isinstance(loss, PrivacyLoss) else None
 
@@ -110,8 +110,8 @@ class ComposedTradeoff(Tradeoff):
     ) -> None:
         """The grid's bound on one side, and from above that of an attacker who is told the batches."""
         below, above = low[wide], high[wide]
-        if side == "upper" and self._told is not None:
-            above = getattr(self._told, method)(points[wide], direction, side)
+        if side == "upper" and self._known_batches is not None:
+            above = getattr(self._known_batches, method)(points[wide], direction, side)
         try:
             found = getattr(self.grid, method)(points[wide], direction, side)
         except MemoryError:
@@ -132,9 +132,9 @@ class ComposedTradeoff(Tradeoff):
     def _suppliers(
         self, question: Question, at: float, direction: Direction, side: Side, bound: float
     ) -> Iterator[Charged]:
-        for name in ("inverted", "direct", "_told", "grid"):
+        for name in ("inverted", "direct", "_known_batches", "grid"):
             if (
-                name == "_told"
+                name == "_known_batches"
                 and question == "roc"
                 and float(self._roc_at_most(np.array([at]), direction)[0]) == bound
             ):

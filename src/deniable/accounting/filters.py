@@ -141,7 +141,7 @@ class RenyiFilter:
         else:
             cost = np.atleast_1d(numbers("step", step, at_least=0.0))
         if cost.shape != orders.shape:
-            raise InputError(f"step must have one divergence an order, {orders.size}, got {cost.size}")
+            raise InputError(f"step must have one divergence per order, {orders.size}, got {cost.size}")
         total = (self._spent + cost) * (1 + 2 * EPS)
         over = ~(total <= np.array(self.budget.epsilons))
         if over.any():

@@ -40,7 +40,7 @@ class Canaries:
     kind: CanaryKind
 
     def scores(self, model: Any) -> FloatArray:
-        """Return one score a canary, larger for "in": minus the loss of ``model`` on it.
+        """Return one score per canary, larger for "in": minus the loss of ``model`` on it.
 
         ``model`` is what was fitted on ``X`` and ``y``: an estimator, or a prediction function (probabilities or
         numbers).

@@ -143,7 +143,7 @@ def attack_model(
     X, y
         The attacked records: those it was trained on and others of the same population.
     member
-        Which of them it was trained on, one boolean a record. That it was a random part of them is what makes the
+        Which of them it was trained on, one boolean per record. That it was a random part of them is what makes the
         intervals speak about membership: if members and others differ anyway, the attack measures that, too.
     method
         As in :func:`attack_estimator`, with shadow models at the side; or without any: "quantile" learns from a random

@@ -155,7 +155,7 @@ def _fit_and_look(
 def model_signals(model: Any, X: Any, y: NDArray[Any], task: LearningTask, classes: NDArray[Any]) -> FloatArray:
     """Return the signals of a fitted estimator, or of a prediction function for ``classes``, on all records.
 
-    With several outputs (``y`` with two axes) one row an output.
+    With several outputs (``y`` with two axes) one row per output.
     """
     if y.ndim == 2:
         return _several_outputs(model, X, y, task)
@@ -182,10 +182,10 @@ def _several_outputs(model: Any, X: Any, y: NDArray[Any], task: LearningTask) ->
     told = getattr(model, "predict_proba", model)(X)
     columns = range(y.shape[1])
     known: list[NDArray[Any]] = [np.unique(y[:, k]) for k in columns]
-    if not isinstance(told, list | tuple):  # one probability an output, of the second of two classes
+    if not isinstance(told, list | tuple):  # one probability per output, of the second of two classes
         chances = np.asarray(_plain(told), dtype=np.float64)
         if chances.shape != y.shape:
-            raise InputError(f"predictions must have shape {y.shape}, or be a list of one array an output")
+            raise InputError(f"predictions must have shape {y.shape}, or be a list of one array per output")
         told = [chances[:, k] for k in columns]
     elif isinstance(getattr(model, "classes_", None), list):
         known = model.classes_

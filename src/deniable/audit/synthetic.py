@@ -95,7 +95,7 @@ def attack_synthetic(
 def synthetic_scores(
     synthetic: Any, records: Any, reference: Any = None, method: SyntheticMethod = "nearest"
 ) -> FloatArray:
-    """Return one score a record, larger for "was used"; see :func:`attack_synthetic` for the methods."""
+    """Return one score per record, larger for "was used"; see :func:`attack_synthetic` for the methods."""
     choice("method", method, METHODS)
     if method == "marginals":
         return _pair_scores(synthetic, records, reference)

@@ -52,7 +52,7 @@ class BoundSummary:
     positive_advantage: float | None = None
 
     def lines(self) -> list[str]:
-        """Return the summary in words, one fact a line."""
+        """Return the summary in words, one fact per line."""
         where = "for any attack" if self.fpr is None else f"at FPR {_percent(self.fpr, 'nearest')}"
         facts = [
             f"advantage at even odds        at most {_percent(self.advantage)}",

@@ -22,7 +22,7 @@ AnnexKind = Literal["dpia", "cnil", "ico", "nist-800-226", "sacro", "model-card"
 )
 def annex(
     report: Annotated[Path, typer.Argument(help="A report as .json, written with --out or --report.")],
-    kind: Annotated[AnnexKind, typer.Option(help="The document that it goes with.")],
+    kind: Annotated[AnnexKind, typer.Option(help="Kind of document to fill in.")],
     meta: MetaOption = None,
     out: Annotated[Path | None, typer.Option(help="Write it here: .md, or .json for dp-registry.")] = None,
     as_json: JsonFlag = False,

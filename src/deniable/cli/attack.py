@@ -25,7 +25,7 @@ def attack(
     model: Annotated[str, typer.Option(help="What to train: sklearn:Name(option=value, …).")],
     target: Annotated[str | None, typer.Option(help="Column to predict.")] = None,
     method: Annotated[str, typer.Option(help="auto, loss, calibrated, lira, lira-offline or rmia.")] = "auto",
-    shadows: Annotated[int, typer.Option(help="Number of models to train, even.")] = 64,
+    shadows: Annotated[int, typer.Option(help="Number of models to train; must be even.")] = 64,
     drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
     confidence: Annotated[float, typer.Option(help="Probability with which each interval holds.")] = 0.95,
     jobs: Annotated[int | None, typer.Option(help="Models trained at a time (-1: one per core).")] = None,

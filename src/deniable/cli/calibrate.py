@@ -42,9 +42,13 @@ def calibrate(
     records_per_person: PersonOption = None,
     find: Annotated[
         Literal["noise", "steps", "epochs", "records-per-person"],
-        typer.Option(help="What to look for: the least noise, or with --noise-multiplier the most of the others."),
+        typer.Option(
+            help="What to find: the least noise or, with --noise-multiplier given, the largest value of another option."
+        ),
     ] = "noise",
-    noise_multiplier: Annotated[float | None, typer.Option(help="Noise, where something else is looked for.")] = None,
+    noise_multiplier: Annotated[
+        float | None, typer.Option(help="Noise multiplier, when --find names something else.")
+    ] = None,
     sampler: SamplerOption = None,
     batches: BatchesOption = None,
     epochs: EpochsOption = None,

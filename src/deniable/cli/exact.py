@@ -24,9 +24,9 @@ ExactNoise = Literal["gaussian", "laplace", "none"]
     )
 )
 def exact(
-    values: Annotated[list[float], typer.Argument(help="One number a person, 16 at most (after -- if negative).")],
-    statistic: Annotated[ExactStatistic, typer.Option(help="What is computed on the training set.")] = "mean",
-    noise: Annotated[ExactNoise, typer.Option(help="What is added to it.")] = "gaussian",
+    values: Annotated[list[float], typer.Argument(help="One number per person, 16 at most (after -- if negative).")],
+    statistic: Annotated[ExactStatistic, typer.Option(help="Statistic computed on the training set.")] = "mean",
+    noise: Annotated[ExactNoise, typer.Option(help="Noise added to the statistic.")] = "gaussian",
     scale: Annotated[float, typer.Option(help="Standard deviation, or the scale b of the Laplace law.")] = 1.0,
     train: Annotated[int | None, typer.Option(help="Size of the training set (default: half).")] = None,
     as_json: JsonFlag = False,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     )
 )
 def plan(
-    pool_size: Annotated[float, typer.Option(help="Number of records held.")],
+    pool_size: Annotated[float, typer.Option(help="Number of records in the pool.")],
     precision: Annotated[float, typer.Option(help="Target: largest P(in | attack says in), in (0, 1).")],
     fpr: FprOption,
     batch_size: Annotated[float, typer.Option(help="Expected batch size of DP-SGD.")],

@@ -20,13 +20,13 @@ _UNITS = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"))
     ),
 )
 def plan_run(
-    rows: Annotated[float, typer.Option(help="Records of the table.")],
-    columns: Annotated[int, typer.Option(help="Columns; a text column counts once a value.")],
-    workers: Annotated[int, typer.Option(help="Processes that work at a time.")] = 1,
-    group: Annotated[int, typer.Option(help="Rows of a row group of the Parquet files.")] = 262_144,
+    rows: Annotated[float, typer.Option(help="Number of records.")],
+    columns: Annotated[int, typer.Option(help="Columns; a text column counts once per value.")],
+    workers: Annotated[int, typer.Option(help="Number of parallel processes.")] = 1,
+    group: Annotated[int, typer.Option(help="Rows per row group of the Parquet files.")] = 262_144,
     as_json: JsonFlag = False,
 ) -> None:
-    """Estimate time, memory and bytes of a record profile from Parquet: expect half to twice."""
+    """Estimate time, memory and bytes of a record profile from Parquet; expect half to twice the figures."""
     from deniable.records.cost import PASSES, profile_cost
 
     found = profile_cost(int(rows), columns, workers=workers, group=group)

@@ -56,19 +56,19 @@ def release(
         list[str] | None,
         typer.Option(
             "--range",
-            help="Public range of a column, income=0:200000; may be repeated. Without: found privately.",
+            help="Public range of a column, income=0:200000; may be repeated. Otherwise found privately.",
             rich_help_panel=STATISTICS,
         ),
     ] = None,
     categories: Annotated[
         list[str] | None,
         typer.Option(
-            help="Public categories of a column, region=N,S,E,W; may be repeated. Without: found privately.",
+            help="Public categories of a column, region=N,S,E,W; may be repeated. Otherwise found privately.",
             rich_help_panel=STATISTICS,
         ),
     ] = None,
     suppress_below: Annotated[
-        float, typer.Option(help="Withhold counts whose noisy value is below.", rich_help_panel=STATISTICS)
+        float, typer.Option(help="Withhold counts whose noisy value is below this.", rich_help_panel=STATISTICS)
     ] = 0.0,
     plot: Annotated[
         Path | None,
@@ -77,8 +77,10 @@ def release(
     target: Annotated[str | None, typer.Option(help="Column to predict: exactly two values.")] = None,
     model: Annotated[Model, typer.Option(help="What to train.")] = "logistic",
     eta: Annotated[float, typer.Option(help="Largest gain of any membership attack over guessing.")] = 0.1,
-    regularization: Annotated[float, typer.Option("--C", help="Inverse regularisation of logistic and SVM.")] = 1.0,
-    fraction: Annotated[float, typer.Option(help="Share of the records that trains.")] = 0.5,
+    regularization: Annotated[
+        float, typer.Option("--C", help="Inverse regularisation strength of logistic and SVM models.")
+    ] = 1.0,
+    fraction: Annotated[float, typer.Option(help="Share of the records used for training.")] = 0.5,
     bound: Annotated[
         ReleaseBound | None,
         typer.Option(

@@ -43,16 +43,26 @@ def train(
     data: Annotated[str, typer.Argument(help="A .csv, .tsv, .parquet, .feather or .xlsx file, or a built-in name.")],
     target: Annotated[str | None, typer.Option(help="Column to predict.")] = None,
     task: Annotated[
-        Literal["auto", "classification", "regression"], typer.Option(help="What to predict; told from the target.")
+        Literal["auto", "classification", "regression"],
+        typer.Option(help="What to predict; by default inferred from the target."),
     ] = "auto",
     model: Annotated[
-        Literal["additive", "linear"], typer.Option(help="A shape function per column, or one coefficient.")
+        Literal["additive", "linear"],
+        typer.Option(help="One shape function per column (additive) or one coefficient (linear)."),
     ] = "additive",
     tune: Annotated[
-        bool, typer.Option("--tune", help="Try the additive model, one with pairs and the linear one; pay for it.")
+        bool,
+        typer.Option(
+            "--tune",
+            help="Try the additive model, one with pairs and the linear one; the trials use part of the budget.",
+        ),
     ] = False,
     advantage: Annotated[
-        float | None, typer.Option(help="Largest membership advantage: 0.1 means right 55 %.", rich_help_panel=TARGET)
+        float | None,
+        typer.Option(
+            help="Largest membership advantage of any attacker: 0.1 means right at most 55 % of the time.",
+            rich_help_panel=TARGET,
+        ),
     ] = None,
     tpr: Annotated[float | None, typer.Option(help="Largest TPR at --fpr.", rich_help_panel=TARGET)] = None,
     fpr: Annotated[float | None, typer.Option(help="FPR at which --tpr is asked for.", rich_help_panel=TARGET)] = None,
@@ -70,7 +80,10 @@ def train(
     ] = None,
     ranges: PrivateRangesOption = None,
     drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
-    group: Annotated[str | None, typer.Option(help="Column of the person: the guarantee is about persons.")] = None,
+    group: Annotated[
+        str | None,
+        typer.Option(help="Column that names the person: the guarantee then covers all records of a person."),
+    ] = None,
     holdout: Annotated[
         float, typer.Option(help="Chance with which each record is held out to measure usefulness; 0: use all.")
     ] = 0.25,
@@ -86,7 +99,7 @@ def train(
     full: FullOption = False,
     as_json: JsonFlag = False,
 ) -> int:
-    """Fit a model from which membership in the data cannot be told, and say what that costs.
+    """Fit a model that hides who was in the data, and report what that costs.
 
     The guarantee covers every look at the data. The comparison with an unprotected model is measured on held-out
     records and is not protected: it is for the owner of the data.
@@ -205,7 +218,7 @@ def _show(made: Trained, full: bool) -> None:
     secret = shown(curve.reconstruction(0.001), "rate", "upper")
     lines = [
         f"Proven, {certificate.target}:",
-        f"  nobody tells whether a {certificate.unit} was in more often than {right} of the time",
+        f"  nobody can tell whether a {certificate.unit} was in more often than {right} of the time",
         f"  nobody finds more than {found} of the {certificate.unit}s at 0.1\u00a0% false accusations",
         f"  a secret with 1,000 values is named with chance {secret} at most",
         f"  advantage if a {certificate.unit} is replaced by another: {other} at most",

@@ -304,7 +304,7 @@ def _discrete_laplace(event: Any, rate: float) -> Mechanism:
 
 
 def _tree(event: Any) -> Mechanism:
-    """A record lies below one node a level of the tree that holds it: as many as the number of steps has bits."""
+    """A record lies below one node per level of the tree that holds it: as many as the number of steps has bits."""
     counts = event.step_counts if isinstance(event.step_counts, list | tuple) else [event.step_counts]
     steps = max((integer("SingleEpochTreeAggregationDpEvent.step_counts", c, at_least=1) for c in counts), default=0)
     if steps == 0:

@@ -21,7 +21,7 @@ _SAME = 1e-6  # relative difference between a noise scale and what the parameter
 _PUBLIC = {
     "count": "the number of records, which stands on the model (bag_weights_) and decides where bins are cut",
     "bounds": "the smallest and largest value of each numeric column, read off the data without privacy_bounds",
-    "types": "the kind of each column, told from the data as feature_types was not given",
+    "types": "the kind of each column, inferred from the data as feature_types was not given",
     "categories": "the list of categories of each nominal column: only those in the data are counted",
     "weights": "the sample weights that the model was fitted with, and their maximum",
 }

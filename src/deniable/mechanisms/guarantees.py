@@ -21,7 +21,7 @@ class RenyiDP(Mechanism):
     orders
         Orders α above 1, increasing; ``inf`` means pure ε-DP.
     epsilons
-        One bound an order, at least 0; ``inf`` says nothing.
+        One bound per order, at least 0; ``inf`` says nothing.
 
     Notes
     -----

@@ -135,7 +135,7 @@ class Certificate:
         lines = [
             f"η ≤ {shown(self.eta, 'number', 'upper')} ({self.kind}, confidence {self.confidence:.4g}): {claim}",
             f"TPR at 0.1 % FPR ≤ {shown(self.tradeoff.tpr(1e-3), 'number', 'upper')}{self._floor()}",
-            f"{self.noise} noise, root mean square {spread:.4g} a coordinate; {self.sampler}",
+            f"{self.noise} noise, RMS {spread:.4g} per coordinate; {self.sampler}",
             f"coupling: {self.coupling}; training set {self.n_train} of {self.n_records}; "
             f"{self.n_resamples} resamples, {self.algorithm_runs} runs",
         ]
@@ -164,7 +164,7 @@ class Certificate:
         looked = len(self.records or ())
         lines = [
             f"NOT a guarantee: the noise follows from {looked} random records, the others may be exposed; η is unknown",
-            f"{self.noise} noise, root mean square {spread:.4g} a coordinate; {self.sampler}",
+            f"{self.noise} noise, RMS {spread:.4g} per coordinate; {self.sampler}",
         ]
         return "\n".join([*lines, *(f"note: {text}" for text in self.assumptions)])
 

@@ -99,7 +99,7 @@ def kl_divergence(mechanism: Mechanism, direction: Direction = "add") -> float:
         case ZeroConcentratedDP(rho, xi):
             return rho + xi
         case SubsampledGaussian():
-            raise InputError("mechanism must be of one record a person: no divergence of several is known here")
+            raise InputError("mechanism must have one record per person: no divergence of several is known here")
         case Tuned():
             return float(np.min(tradeoff(mechanism).renyi([1.1, 1.5, 2.0, 4.0], direction)))
         case NoisyGradientDescent() | MatrixMechanism():
@@ -185,7 +185,7 @@ def _clt_square(mechanism: Mechanism) -> float:
                 return float(steps * rate**2 * np.expm1(1 / np.float64(sigma) ** 2))
         case SubsampledGaussian():
             raise InputError(
-                "mechanism must be of one record a person (records_per_person=1): the limit theorem is for those, got "
+                "mechanism must have one record per person (records_per_person=1): the limit theorem is for those, got "
                 f"{mechanism!r}"
             )
         case GaussianDP(mu):

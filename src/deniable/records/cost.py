@@ -10,7 +10,7 @@ from deniable._check import integer
 # benchmarks/records/cost_model.py measures them (one thread)
 _START, _ROW, _ENTRY, _PAIR = 1.4, 1.4e-6, 6.9e-8, 1.3e-9
 PASSES = 9  # over all rows: one to check, about seven of the fit, one of the records
-_HELD = 8 * 8  # bytes a record: what the profile holds, and what its curves need
+_HELD = 8 * 8  # bytes per record: what the profile holds, and what its curves need
 _PROCESS = 2e8  # bytes of the interpreter and its libraries
 _BUFFERS = 4.0  # row groups in memory, in each worker: as stored, as read, as a matrix
 
@@ -28,9 +28,9 @@ class ProfileCost:
     read_bytes
         From storage, over all passes, uncompressed.
     wire_bytes
-        Between workers and this process: sums of parts and, once, four numbers a record.
+        Between workers and this process: sums of parts and, once, four numbers per record.
     memory, worker_memory
-        Of this process, which holds eight numbers a record, and of each worker.
+        Of this process, which holds eight numbers per record, and of each worker.
     """
 
     rows: int

@@ -120,7 +120,7 @@ def _shapes(model: PrivateModel) -> Section:
     return Section(
         "shapes",
         "What the model does with each column",
-        f"The score{which} is a sum of one term a column (and a pair, if asked for); these are the terms, made from "
+        f"The score{which} is a sum of one term per column (and a pair, if asked for); these are the terms, made from "
         "noisy sums only. What is smaller than the noise means nothing.",
         series=tuple(_shape(fitted.encoders[j], blocks[j], f"shape{i}") for i, j in enumerate(numeric)),
         grids=(

@@ -1,4 +1,4 @@
-"""Which adapter assesses which kind of source: one adapter a kind, found by the classes of the source.
+"""Which adapter assesses which kind of source: one adapter per kind, found by the classes of the source.
 
 An adapter is a function ``adapter(source, asked, *, option=…)`` that returns an ``Assessment``; its keyword-only
 parameters are the options of :func:`deniable.assess` for that kind of source. It registers itself::

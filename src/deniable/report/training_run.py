@@ -146,7 +146,7 @@ def train_table(
         )  # fmt: skip
     told = (
         *table.told,
-        f"task: {kind}" + (" (told from the target; --task says otherwise)" if task == "auto" else ""),
+        f"task: {kind}" + (" (inferred from the target; --task overrides it)" if task == "auto" else ""),
         *felt,
     )
     notes = (*made.assumptions.notes, PUBLIC, *(f"Table: {line}" for line in table.told))

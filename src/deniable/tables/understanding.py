@@ -243,7 +243,7 @@ def _unusable(values: pd.Series[Any]) -> str:
     if values.dtype == object:
         kinds = {type(cell) for cell in values}
         if odd := sorted(kind.__name__ for kind in kinds if issubclass(kind, _NESTED)):
-            return f"holds a {odd[0]} in each cell; write one value a cell, or drop it"
+            return f"holds a {odd[0]} in each cell; write one value per cell, or drop it"
         if complex in kinds:
             return "holds complex numbers"
     if pd.api.types.is_complex_dtype(values):

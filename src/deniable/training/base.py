@@ -68,7 +68,7 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
             Or, without ``y``, rows that need not fit into memory: a Parquet file or folder or a Dask data frame with
             ``target``; a list of blocks, an iterator of them or a function that returns one, a block being a pair
             ``(X, y)`` or, with ``target``, a data frame. Columns are then read one at a time (those of Dask and of
-            blocks from a temporary folder), and about 60 bytes a record are held beside two for every two or three
+            blocks from a temporary folder), and about 60 bytes per record are held beside two for every two or three
             columns; the model is the one of the same rows in memory, bit for bit for the same noise.
         y
             Target, one entry per row.

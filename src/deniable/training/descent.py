@@ -95,7 +95,7 @@ def cell_sums(design: Design, basis: Basis, loss: ClippedLoss, data: Weighted, w
 
 
 def residuals_at(design: Design, basis: Basis, loss: ClippedLoss, data: Weighted, w: FloatArray) -> list[FloatArray]:
-    """Return each record's (weighted) residuals, one array an output."""
+    """Return each record's (weighted) residuals, one array per output."""
     parts = [residuals for _, residuals in _residuals(design, basis, loss, data, w, lambda rows, residuals: residuals)]
     return [np.concatenate(column) for column in zip(*parts, strict=True)]
 

@@ -87,7 +87,7 @@ class Basis:
 
 
 class Design(Protocol):
-    """Records as cells, and the two passes over them; scores and residuals are whole numbers, one array an output."""
+    """Records as cells, and the two passes over them; scores and residuals are whole numbers, one array per output."""
 
     def chunks(self) -> Iterator[slice]:
         """Return slices that cover the records."""
@@ -206,7 +206,7 @@ class SharedDesign:
         return out
 
     def empty(self, outputs: int) -> list[list[FloatArray]]:
-        """Return sums of zero, one array a group and output."""
+        """Return sums of zero, one array per group and output."""
         return [[np.zeros(int(np.prod(shape))) for shape in self._shapes] for _ in range(outputs)]
 
     def add(self, sums: list[list[FloatArray]], residuals: list[FloatArray], rows: slice) -> None:

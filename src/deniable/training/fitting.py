@@ -187,7 +187,7 @@ class Task:
         return Descent(Additive(encoders, pairs, basis, coefficients), design, spending.squares)
 
     def residuals(self, descent: Descent, data: Weighted) -> list[FloatArray]:
-        """Return what a fitted model leaves of each record, weighted: one array an output."""
+        """Return what a fitted model leaves of each record, weighted: one array per output."""
         model = descent.model
         return residuals_at(descent.design, model.basis, self.loss, data, model.coefficients)
 

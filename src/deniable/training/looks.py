@@ -178,7 +178,7 @@ def discovered(look: Look, name: Any, values: Any, mu: float, declared: Declared
 def encoders_for(
     look: Look, table: FeatureTable, declared: Declared, models: Sequence[str], mu: float, n: float
 ) -> list[tuple[Encoder, ...]]:
-    """Return for each of the ``models`` one encoder a column, all from the same looks; numeric ones share ``mu``."""
+    """Return for each of the ``models`` one encoder per column, all from the same looks; numeric ones share ``mu``."""
     looked = [c for c in table.columns if c.kind in ("number", "date") or c.name in declared.discover]
     each = mu / math.sqrt(max(len(looked), 1)) * (1 - 2.0**-40)
     out: list[list[Encoder]] = []

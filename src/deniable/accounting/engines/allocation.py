@@ -304,10 +304,10 @@ def allocated(
     """Return the trade-off of epochs of random allocation and the ``rest``; ``others`` gives that of Gaussian parts.
 
     k of t batches, from above: a random partition of the batches into r = t mod k groups of ⌊t/k⌋ + 1 and k − r of
-    ⌊t/k⌋, told, with one batch a group, is a uniform choice of k batches; all partitions give the same curve, and H is
-    jointly convex. From below: the sum of an epoch's batches is N(0, tσ²) against N(k, tσ²), and whether the largest
-    exceeds a threshold is one bit an epoch. Noise so small that terms overflow is bounded in the same way, from above
-    by telling the batches.
+    ⌊t/k⌋, known to the attacker, with one batch per group, is a uniform choice of k batches; all partitions give the
+    same curve, and H is jointly convex. From below: the sum of an epoch's batches is N(0, tσ²) against N(k, tσ²), and
+    whether the largest exceeds a threshold is one bit per epoch. Noise so small that terms overflow is bounded in the
+    same way, from above by revealing the batches.
     """
     upper, exact, loose, told = Counter[Allocation](), Counter[Allocation](), 0.0, 0.0
     full = 0.0

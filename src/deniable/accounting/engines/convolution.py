@@ -90,9 +90,9 @@ class TiltedLaw:
     weight
         One row: q_i·e^{c·v_i} over its sum, and p_i = q_i·e^{v_i}. Two rows: P has its own, tilted by c − 1.
     log_size
-        Logarithm of the sums, one entry a row.
+        Logarithm of the sums, one entry per row.
     moments
-        Bounds on the logarithm of Σ q_i·e^{(c + offset)·v_i}, one row a row and one column an offset.
+        Bounds on the logarithm of Σ q_i·e^{(c + offset)·v_i}, a row for each of the sums, a column per offset.
     error
         Bound on the L1 error of every row.
     """

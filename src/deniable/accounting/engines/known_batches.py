@@ -1,4 +1,4 @@
-"""Bounds that need no integral: the attacker is told in which steps the record would take part, or sees one bit a step.
+"""Bounds without an integral: the attacker is told in which steps the record would take part, or sees a bit per step.
 
 From above: knowing the batches only helps him and makes the composed law Gaussian, N(0, 1) against N(√V, 1) with
 V = μ² + Σ_j K_j/σ_j² when phase j takes the record K_j ~ Bin(T_j, q_j) times. By joint convexity H_γ ≤ E H_γ(N(0, 1),
@@ -48,7 +48,7 @@ _MOST_SEEN = 10**6  # steps of a phase whose bits are looked at where all are to
 _LIKELY = 1e-14  # the levels are finest where all but this mass lies
 _DEVIATIONS = np.concatenate([np.linspace(-8.0, 8.0, 129), np.geomspace(8.5, 60.0, 30)])  # of K where it is very large
 _FAR = 1e4  # where ε is looked for first if all that is known is that it may be infinite
-_BLOCK = 1 << 11  # thresholds at a time: 4 MB an array
+_BLOCK = 1 << 11  # thresholds at a time: 4 MB per array
 _STEEPEST = 800.0  # |log γ| of tests: e^−745 is the least double
 _BISECTIONS = 40  # of log γ for a false positive rate: only the width of the bound depends on how near it comes
 _LIKELIHOODS = (0.3, 1.5, 4.0, 8.0, 14.0, 24.0, 45.0, 90.0, 180.0, 350.0)  # of a step's outcome that counts as a one
@@ -144,7 +144,7 @@ class KnownBatchesTradeoff(Tradeoff):
         return np.where(fpr == 1, 1.0, bound)
 
     def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
-        return Charged(self.method, "attackers who see one bit a step" if self.attacks else "trivial bound")
+        return Charged(self.method, "attackers who see one bit per step" if self.attacks else "trivial bound")
 
     def _least_log_ratio(self, direction: Direction) -> float:
         return max((attack._least_log_ratio(direction) for attack in self.attacks), default=0.0)

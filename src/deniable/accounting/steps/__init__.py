@@ -1,4 +1,4 @@
-"""Laws of one step: one file a mechanism. A mechanism of your own is a subclass of :class:`Step`."""
+"""Laws of one step: one file per mechanism. A mechanism of your own is a subclass of :class:`Step`."""
 
 from deniable.accounting.steps.base import LossCells, Repeated, Step, atoms, joined
 

@@ -54,7 +54,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(3)
 
 
 class SumLaw(NamedTuple):
-    """Law of a sum of terms under "out": one measure a class, and what is wrong with it.
+    """Law of a sum of terms under "out": one measure per class, and what is wrong with it.
 
     ``lost``, ``moved``: L1 error in mass and in mass times sum. ``mean``: upper bound on the mean of one sum.
     """

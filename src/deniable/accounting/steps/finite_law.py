@@ -23,7 +23,7 @@ from deniable.curves import Side
 
 TINY_MASS = 1e-300  # charged where masses come close to underflow, below _SMALL
 MOST_OUTCOMES = 1 << 17  # outcomes kept
-MOST_PAIRS = 1 << 21  # outcomes of a product before they are merged: 16 MB an array
+MOST_PAIRS = 1 << 21  # outcomes of a product before they are merged: 16 MB per array
 _SMALL = 1e-285
 _BLOCK = 500.0  # log-ratios apart: e^500 stays far from overflow
 

@@ -22,7 +22,7 @@ _LARGEST = 1e5  # exponents
 
 @dataclass(frozen=True, eq=False)
 class Guide:
-    """The tilted laws of single steps on common nodes, one row a phase."""
+    """The tilted laws of single steps on common nodes, one row per phase."""
 
     steps: FloatArray
     loss: FloatArray
