@@ -13,8 +13,8 @@ from deniable._shown import shown
 from deniable.cli._app import FINE, JsonFlag, PlotOption, PriorOption, app, examples
 from deniable.cli._picture import checked_picture, draw
 from deniable.cli._report import PolicyOption, checked_policy, code
-from deniable.cli._run import PERSON, PersonOption, mechanism
-from deniable.cli._sampler import written
+from deniable.cli._run import PERSON, PersonOption
+from deniable.cli._sampler import described, written
 
 
 @app.command(
@@ -89,4 +89,4 @@ def _assessment(run: str, records_per_person: float | None, prior: float, policy
     options = written(run)
     if records_per_person is not None:
         options[PERSON] = records_per_person
-    return dn.assess(mechanism(options), prior=prior, policy=policy)
+    return dn.assess(described(options), prior=prior, policy=policy)
