@@ -275,7 +275,7 @@ def _hockey_stick_on(lattice: Lattice, level: float, side: Side) -> float:
 
 
 def _first_index(lattice: Lattice, falling: Callable[[float], float], level: float) -> float:
-    """First lattice index at which what falls with it is at most a level (of whole numbers, by bisection); the last if there is none."""
+    """First lattice index at which what falls with it is at most a level, by bisection; the last if there is none."""
     low, high = 0, lattice.above_out.size - 1
     while high - low > 1:
         middle = (low + high) // 2
