@@ -256,6 +256,8 @@ def test_a_class_too_rare_for_every_training_part():
         ("RidgeCV", "wrap Ridge"),
         ("LogisticRegressionCV", "wrap LogisticRegression"),
         ("MinMaxScaler", "use StandardScaler"),
+        ("AdaBoostRegressor", "use deniable.PrivateRegressor"),
+        ("RidgeClassifier", "use LogisticRegression"),
         ("GaussianMixture", "use KMeans"),
         ("SVC", "use LinearSVC"),
         ("MLPClassifier", "PrivateClassifier"),

@@ -206,3 +206,21 @@ def test_unset_random_states_are_seeded():
     ]
     np.testing.assert_array_equal(scales[0]["cluster_centers_"], scales[1]["cluster_centers_"])
     assert not np.array_equal(scales[0]["cluster_centers_"], scales[2]["cluster_centers_"])
+
+
+def test_public_bounds_keep_one_outlier_from_setting_the_noise():
+    far = X.copy()
+    far[0] = [60.0, -200.0, 50.0]
+    bounds = (X.min(axis=0) - 1, X.max(axis=0) + 1)
+    wide = MembershipPrivate(Ridge(2.0), **QUICK).fit(far, T)
+    kept = MembershipPrivate(Ridge(2.0), bounds=bounds, **QUICK).fit(far, T)
+    assert np.all(kept.noise_scale_["coef_"] < wide.noise_scale_["coef_"])
+    np.testing.assert_array_equal(kept.predict(far), kept.predict(np.clip(far, *bounds)))
+    for bad, word in (((1.0,), "pair"), ((2.0, 1.0), "low < high"), (([0, 0], [1, 1]), "each of 3 columns")):
+        with pytest.raises(InputError, match=word):
+            MembershipPrivate(Ridge(2.0), bounds=bad, **QUICK).fit(X, T)
+
+
+def test_swaps_that_would_take_hours_are_refused_with_the_way_out():
+    with pytest.raises(InputError, match=r"would take about .* clip the columns to public bounds.* bound='centre'"):
+        MembershipPrivate(LogisticRegression(), max_seconds=1e-6, **QUICK).fit(X, Y)

@@ -1,6 +1,7 @@
 """``bound="direct"``: against the exact optimal attack, and against brute-force integration of the same draws."""
 
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import pytest
 import deniable as dn
 from deniable.noise import GaussianNoise, NormLaplaceNoise, ReleaseError, exact_membership
 from deniable.noise.integration import IntegralBound, integrals
-from deniable.noise.mixture import MixtureEvidence, hoeffding_slack, runs_for
+from deniable.noise.mixture import MixtureEvidence, chernoff_slack, hoeffding_slack, runs_for
 
 RNG = np.random.default_rng(5)
 NORMAL = RNG.normal(size=14)
@@ -132,6 +133,11 @@ def test_more_runs_lower_the_floor_and_the_certificate_says_so():
     assert many.certificate.floor < few.certificate.floor < 0.2
     assert "at no FPR is less than" in str(few.certificate)
     assert "as asked for" in str(few.certificate)
+    part = chernoff_slack(0.01, 512, few.certificate.prior)
+    assert f"{part:.2g} to every TPR" in str(few.certificate)
+    assert part <= few.certificate.floor  # and so it is with as many runs as the text names for 0.1 %
+    named = re.search(r"\(([\d,]+) runs, as n_resamples: 0.1%\)", str(few.certificate)).group(1)
+    assert chernoff_slack(0.01, int(named.replace(",", "")), few.certificate.prior) == pytest.approx(1e-3, rel=0.05)
 
 
 def test_time_limits_the_number_of_runs_and_the_certificate_says_so():

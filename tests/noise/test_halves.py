@@ -64,8 +64,12 @@ def test_auto_stays_with_all_records_where_they_answer():
     for asked in ("mean(x)", ["mean(x)", "correlation(x, y)"], "correlation(x, y) by g"):
         wide = RANGES if asked != "mean(x)" else {"x": (20, 80)}
         assert dn.release_statistics(FRAME, asked, eta=0.3, ranges=wide, bound="auto").certificate.bound == "dp"
-    assert better_of_a_half(parse("mean(x)"), [Row((), "", math.nan, math.nan, math.nan, *[math.nan] * 4)])
-    assert not better_of_a_half(parse("mean(x)"), [Row((), "", 1.0, 0.1, 1.0, *[math.nan] * 4)])
+    mean, rest = parse("mean(x)"), [math.nan] * 4
+    assert better_of_a_half(mean, [Row((), "", math.nan, math.nan, math.nan, *rest)], 1000, 0.1)
+    assert not better_of_a_half(mean, [Row((), "", 1.0, 0.1, 1.0, *rest)], 1000, 0.1)
+    noisy = [Row((), "", 1.0, 2.0, 1.0, *rest)]
+    assert better_of_a_half(mean, noisy, 1000, 0.1)
+    assert not better_of_a_half(mean, noisy, 1000, 0.01)  # a half would need as much
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from deniable.integrations.sklearn_swaps import ClosedForm, closed_form
 from deniable.noise import ReleaseError, release
 from deniable.noise.evidence import NoGuaranteeError
 from deniable.noise.resampling import Population
+from deniable.noise.statistics import public_limits
 
 _ABSENT = 0.1  # largest share of the training parts from which a class may be missing
 
@@ -74,6 +75,11 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         both serve; "direct" is for estimators with at most three parameters and needs ``n_resamples`` of thousands.
     allow_estimate
         As in :func:`deniable.release`: "swap" also where nothing is proven, without a guarantee and with a warning.
+    bounds
+        (low, high), numbers or one for each column: public limits to which the columns are clipped first, in ``fit``
+        and in every prediction. Without, one outlier may set all noise. They must not be read off the data.
+    max_seconds
+        As in :func:`deniable.release`.
     get_parameters, set_parameters
         For other estimators: fitted estimator → array of fixed shape, and (fresh estimator, array) → None. The second
         must set all that predictions need and nothing else of the fit.
@@ -110,6 +116,8 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         fraction: float = 0.5,
         n_resamples: int = 256,
         confidence: float = 0.99,
+        max_seconds: float = 120.0,
+        bounds: tuple[Any, Any] | None = None,
         get_parameters: Callable[[Any], Any] | None = None,
         set_parameters: Callable[[Any, FloatArray], None] | None = None,
         clip: tuple[float, float] | None = None,
@@ -129,6 +137,8 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         self.fraction = fraction
         self.n_resamples = n_resamples
         self.confidence = confidence
+        self.max_seconds = max_seconds
+        self.bounds = bounds
         self.get_parameters = get_parameters
         self.set_parameters = set_parameters
         self.clip = clip
@@ -146,6 +156,7 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         """
         tags = get_tags(self.estimator)
         rows, target = self._validated(X, y, tags)
+        rows = self._within_bounds(rows)
         classes = np.unique(target) if tags.estimator_type == "classifier" else None
         n_train = Population.of(rows, self.fraction).n_train
         if classes is not None:
@@ -174,6 +185,7 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
                 fraction=self.fraction,
                 n_resamples=self.n_resamples,
                 confidence=self.confidence,
+                max_seconds=self.max_seconds,
                 rng=int(seeds.randint(2**31 - 1)),
                 n_jobs=self.n_jobs,
                 cache_dir=self.cache_dir,
@@ -240,7 +252,7 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
 
     def _ask(self, method: str, X: Any, *more: Any) -> Any:
         check_is_fitted(self)
-        rows = validate_data(self, X, reset=False, dtype=np.float64)
+        rows = self._within_bounds(validate_data(self, X, reset=False, dtype=np.float64))
         return getattr(self.estimator_, method)(rows, *more)
 
     def _validated(self, X: Any, y: Any, tags: Any) -> tuple[FloatArray, Any]:
@@ -254,6 +266,15 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         if tags.estimator_type == "classifier":
             check_classification_targets(target)
         return rows, target
+
+    def _within_bounds(self, rows: FloatArray) -> FloatArray:
+        """Clip the columns to their public limits."""
+        if self.bounds is None:
+            return rows
+        low, high = public_limits("bounds", self.bounds)
+        if any(np.ndim(end) and np.shape(end) != rows.shape[1:] for end in (low, high)):
+            raise InputError(f"bounds must be two numbers, or one pair for each of {rows.shape[1]} columns")
+        return np.asarray(np.clip(rows, low, high))
 
     def _codec(self) -> Codec:
         if (self.get_parameters is None) != (self.set_parameters is None):

@@ -265,6 +265,7 @@ _TREES = "its trees repeat training records; use deniable.{private}(model='addit
 _SEARCH = "its choice of the penalty looks at the training part again and again; fix the penalty and wrap {plain}"
 _RANGES = "{what} are single training records; use StandardScaler, or fix the limits before (public bounds)"
 _NEIGHBOURS = "it answers with training records; use deniable.{private}"
+_ENSEMBLE = "it is many fits; use deniable.{private}, or wrap one linear model"
 # what people try, why it cannot be, and what to use
 _WAYS_OUT = {
     **{
@@ -274,6 +275,21 @@ _WAYS_OUT = {
     },
     "KNeighborsClassifier": _NEIGHBOURS.format(private="PrivateClassifier"),
     "KNeighborsRegressor": _NEIGHBOURS.format(private="PrivateRegressor"),
+    "RadiusNeighborsClassifier": _NEIGHBOURS.format(private="PrivateClassifier"),
+    "RadiusNeighborsRegressor": _NEIGHBOURS.format(private="PrivateRegressor"),
+    "NearestCentroid": "its centroids have no codec here; use GaussianNB, or release(Mean()) of each class",
+    **{
+        f"{kind}{task}": _ENSEMBLE.format(private=private)
+        for kind in ("AdaBoost", "Bagging", "Voting", "Stacking")
+        for task, private in (("Classifier", "PrivateClassifier"), ("Regressor", "PrivateRegressor"))
+    },
+    "IsolationForest": "its trees repeat training records; release statistics of the columns, or EmpiricalCovariance",
+    "CalibratedClassifierCV": "it is several fits; use deniable.PrivateClassifier",
+    "RidgeClassifier": "it has no codec here; use LogisticRegression",
+    "RidgeClassifierCV": _SEARCH.format(plain="LogisticRegression"),
+    "PoissonRegressor": "it has no codec here; use Ridge on the logarithm, or give get_parameters and set_parameters",
+    "QuantileTransformer": "its quantiles are training records; use StandardScaler",
+    "NuSVC": "its support vectors are training records; use LinearSVC or deniable.PrivateClassifier",
     "SVC": "its support vectors are training records; use LinearSVC or deniable.PrivateClassifier",
     "SVR": "its support vectors are training records; use LinearSVR or deniable.PrivateRegressor",
     "RidgeCV": _SEARCH.format(plain="Ridge"),

@@ -28,6 +28,7 @@ PRIVATE_GAME = (
     "one, which is either the one in question or another, and names which after seeing the released value"
 )
 _FPRS = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
+_FINE = 1e-3  # the true positive rate at which the text says how many resamples would certify it
 _SHOWN = 12  # coordinates that a notebook lists
 
 
@@ -157,7 +158,11 @@ class Certificate:
         if self.kind != "sampled" or self.floor >= 1:
             return ""
         least = shown(self.floor, "number", "upper")
-        return f"; at no FPR is less than {least} certified, as far as {self.n_resamples} resamples go: more lower it"
+        text = f"; at no FPR is less than {least} certified from {self.n_resamples:,} resamples"
+        if self.bound == "direct" or not self.floor > _FINE:
+            return text  # what the number of runs of "direct" adds to it stands among the assumptions
+        needed = self.n_resamples * self.floor / _FINE  # the floor is that of an event never seen: in proportion to 1/m
+        return f"{text}: about {float(f'{needed:.2g}'):,.0f} (n_resamples) bring it to {_FINE:.1%}"
 
     def _without_promise(self, spread: float) -> str:
         """What can be said where nothing is proven."""

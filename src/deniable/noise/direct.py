@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.noise.evidence import NoGuaranteeError
-from deniable.noise.mixture import MOST_DIMENSIONS, MixtureEvidence, hoeffding_slack, runs_for
+from deniable.noise.mixture import MOST_DIMENSIONS, MixtureEvidence, chernoff_slack, hoeffding_slack, runs_for
 from deniable.noise.plans import Coordinates, CouplingGame, Enumeration, NoisePlan, Shaper, nothing_varies
 from deniable.noise.resampling import Algorithm, Outputs, Population, Runner
 
 FEWEST_RUNS = 4096
 _MOST_RUNS = 32768
 _PILOT = 64  # runs that find the shape of the value and of its noise, and how long a run takes
+_FINE = 1e-3  # the true positive rate at which the text says how many runs would do
 _BITS = 1_000_000_000  # records times runs whose membership is kept
 _SCATTERED = (
     20_000_000  # records times runs that Monte Carlo integration (more than one output) gets through in a minute
@@ -76,7 +77,7 @@ def plan_by_direct(
         "none: the laws with and without each record are compared directly; every record at once",
         resamples=number,
         runs=_PILOT + number,
-        assumptions=(f"{number:,} runs certify ({limit}); their number alone adds {slack:.2g} to η",),
+        assumptions=(_what_runs_cost(number, limit, slack, doubt, population.prior),),
     ).with_outputs(values)
 
 
@@ -113,6 +114,15 @@ def plan_by_all_sets(every: Enumeration, game: CouplingGame, shaper: Shaper) -> 
         runs=2 * len(sets),
         assumptions=("the algorithm is a function of its data (each training set was run twice, with equal bits)",),
     ).with_outputs(values)
+
+
+def _what_runs_cost(number: int, limit: str, slack: float, doubt: float, prior: float) -> str:
+    """Say what the number of runs adds, and how many would make the smallest true positive rates useful."""
+    least = chernoff_slack(doubt, number, prior)
+    text = f"{number:,} runs certify ({limit}); their number alone adds {slack:.2g} to η and {least:.2g} to every TPR"
+    if least <= _FINE:
+        return text
+    return f"{text} ({float(f'{number * least / _FINE:.2g}'):,.0f} runs, as n_resamples: {_FINE:.1%})"
 
 
 def direct_share(game: CouplingGame, runs: int | None) -> float:

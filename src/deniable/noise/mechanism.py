@@ -85,7 +85,8 @@ def release(
         32,768, the smaller ``eta`` the more (64 further ones shape the noise), else 256 (a quarter shapes the noise).
     max_seconds
         Time that the runs of "direct" may take, unless ``n_resamples`` is given; the first 64 are timed. The
-        certificate says what decided their number.
+        certificate says what decided their number. "swap" of regressions and quantiles is refused where its first
+        resample says that it takes more than five times as long.
     confidence
         Probability, over the resampling, that the certificate holds.
     known_std

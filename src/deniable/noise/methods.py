@@ -221,7 +221,9 @@ def _by_swap(task: ReleaseTask) -> NoisePlan:
     if found is not None:
         return found
     if isinstance(task.algorithm, ResampledSwap):
-        return plans.plan_by_known_swaps(task.algorithm, task.runner, task.game, task.shaper, task.resamples)
+        return plans.plan_by_known_swaps(
+            task.algorithm, task.runner, task.game, task.shaper, task.resamples, task.max_seconds
+        )
     if not task.allow_estimate:
         raise NoGuaranteeError(
             "bound='swap' is proven for the closed forms of deniable.noise and for at most 1,000 training sets, "

@@ -172,7 +172,7 @@ class MixtureEvidence(ResampledEvidence):
         gamma, share = float(np.exp(log_gamma)), 1 - self.prior if flipped else self.prior
         if self.doubt == 0:
             return IntegralBound(1 / share, gamma / (1 - share), True, flipped, 1.0, 0.0)
-        loss = np.log(2 * 2 * len(_GAMMAS) * len(_WINDOW) / self.doubt)  # half the doubt, over γ, directions, scales
+        loss = _curve_term(self.doubt)
         guess = GaussianTradeoff(guessed_mu(self.eta))
         slack = float(np.sqrt(loss / (2 * self.draws) * (1 / share + gamma**2 / (1 - share))))
         best = IntegralBound(1 / share, gamma / (1 - share), False, flipped, 1.0, (1 - gamma) / 2, loss)
@@ -212,6 +212,16 @@ class MixtureEvidence(ResampledEvidence):
 def hoeffding_term(doubt: float) -> float:
     """ln(1/β), β being two fifths of the doubt: half of it is the curve's, a tenth pays for integration; 0 without."""
     return float(np.log(1 / (0.4 * doubt))) if doubt > 0 else 0.0
+
+
+def _curve_term(doubt: float) -> float:
+    """ln(1/β) of each point of the curve: half the doubt, shared by γ, directions and scales."""
+    return float(np.log(2 * 2 * len(_GAMMAS) * len(_WINDOW) / doubt))
+
+
+def chernoff_slack(doubt: float, draws: int, prior: float) -> float:
+    """ln(1/β)/(m·min(π, 1−π)): the least that the number of draws adds to H_γ, so to every true positive rate."""
+    return _curve_term(doubt) / (draws * min(prior, 1 - prior))
 
 
 def hoeffding_slack(doubt: float, draws: int) -> float:

@@ -9,6 +9,7 @@ E TV(N_θ, N_c) around any fixed centre c.
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -20,7 +21,14 @@ from numpy.typing import ArrayLike
 from deniable._check import FloatArray, Indices, InputError, numbers
 from deniable.noise.blocks import column_sums, columns_of
 from deniable.noise.certificate import CertificateKind
-from deniable.noise.evidence import ExactRows, ReleaseError, ResampledEvidence, SampledRows, needed_resamples
+from deniable.noise.evidence import (
+    ExactRows,
+    NoGuaranteeError,
+    ReleaseError,
+    ResampledEvidence,
+    SampledRows,
+    needed_resamples,
+)
 from deniable.noise.kinds import ExactSwap, ResampledSwap
 from deniable.noise.laws import GaussianNoise, NoiseLaw, NormLaplaceNoise
 from deniable.noise.resampling import Algorithm, Outputs, Population, Runner, evaluate, every_output
@@ -29,6 +37,7 @@ ROUNDING = 1e-13  # relative, kept between what is certified and what is compute
 _SELECTION = 0.25  # share of the resamples that fixes the shape of the noise; the others certify
 _CONSTANT = 1e-12  # relative spread below which a coordinate is a constant of the data set
 _SWAP_DISTANCES = 20_000_000  # kept in memory by the swap bound of regressions and quantiles
+_PATIENCE = 5  # times max_seconds that all swaps may take
 _PARTNERS = 4  # random partners of each record in each resample: averages out most of their variation
 
 
@@ -307,7 +316,7 @@ def plan_by_pairs(
 
 
 def plan_by_known_swaps(
-    algorithm: ResampledSwap, runner: Runner, game: CouplingGame, shaper: Shaper, resamples: int
+    algorithm: ResampledSwap, runner: Runner, game: CouplingGame, shaper: Shaper, resamples: int, seconds: float
 ) -> NoisePlan:
     """Swap distances of every record around random training sets, from the algorithm's closed form."""
     population = game.population
@@ -320,7 +329,17 @@ def plan_by_known_swaps(
     values = values[:, coordinates.free]
     law = shaper.law(values - values.mean(axis=0))
     partners = max(1, min(_PARTNERS, _SWAP_DISTANCES // (resamples * population.n_records)))
-    distances = runner.map(_KnownSwaps(algorithm, population, law, coordinates.free, partners), resamples)
+    swaps = _KnownSwaps(algorithm, population, law, coordinates.free, partners)
+    began = time.process_time()
+    swaps(runner.generator(0), "")
+    wait = (time.process_time() - began) * resamples / runner.workers
+    if wait > _PATIENCE * seconds:
+        raise NoGuaranteeError(
+            f"bound='swap' would take about {wait:.0f} s for {resamples} resamples; fits that hang on single records "
+            "are slow: clip the columns to public bounds, raise the penalty, or use bound='centre' (max_seconds="
+            f"{wait / _PATIENCE + 1:.0f} runs it all the same)"
+        )
+    distances = runner.map(swaps, resamples)
     return NoisePlan(
         coordinates,
         law,

@@ -138,6 +138,11 @@ class Runner:
                 partial_file.replace(self._file(i))  # a file is either whole or not there
         return stack([found[i] if i in found else np.load(self._file(i)) for i in wanted])
 
+    @property
+    def workers(self) -> int:
+        """Number of workers that share the resamples."""
+        return int(joblib.effective_n_jobs(self.n_jobs))
+
     def generator(self, index: int) -> np.random.Generator:
         """Return the generator of resample ``index``."""
         return np.random.default_rng(np.random.SeedSequence(self.entropy, spawn_key=(index,)))
@@ -145,7 +150,7 @@ class Runner:
     def _results(
         self, task: Callable[[np.random.Generator, str], FloatArray], indices: Sequence[int]
     ) -> Iterator[FloatArray | ReleaseError]:
-        workers = joblib.effective_n_jobs(self.n_jobs)
+        workers = self.workers
         if workers == 1:
             yield from (_run(task, self.entropy, i) for i in indices)
             return

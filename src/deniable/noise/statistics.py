@@ -85,7 +85,7 @@ class Mean(LinearStatistic, BoundedStatistic):
 
     def __post_init__(self) -> None:
         if self.bounds is not None:
-            object.__setattr__(self, "bounds", _limits("bounds", self.bounds))
+            object.__setattr__(self, "bounds", public_limits("bounds", self.bounds))
 
     def features(self, data: Any) -> FloatArray:
         """Return the records themselves, within the bounds."""
@@ -304,7 +304,7 @@ class Quantile(ResampledSwap):
         return min(max(int(np.ceil(self.q * size - 1e-9)), 1), size) - 1
 
 
-def _limits(name: str, pair: Any) -> tuple[Any, Any]:
+def public_limits(name: str, pair: Any) -> tuple[Any, Any]:
     """Return (low, high) as numbers or tuples of numbers, with low < high."""
     try:
         low, high = pair

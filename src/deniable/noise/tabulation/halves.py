@@ -23,7 +23,8 @@ from deniable.noise.tabulation.answers import Limits, Row
 from deniable.noise.tabulation.grammar import Statistic
 from deniable.noise.tabulation.records import Records
 
-_WORTH = 1.5  # standard deviations of half-sampling that noise on all records may add before a half is better
+_FAR = 4.0  # standard deviations by which the record that sets the noise of a half is guessed to be off
+_OF_ETA = 0.7  # share of η that is left to the noise of a half by the number of its runs, guessed
 
 
 def _pairs(table: FloatArray, statistic: Statistic, first: int) -> FloatArray:
@@ -106,8 +107,14 @@ def of_a_half(
     return rows, found
 
 
-def better_of_a_half(statistic: Statistic, rows: Sequence[Row]) -> bool:
-    """Whether a release of all records says of itself that a half, without knowing more, would err less."""
+def better_of_a_half(statistic: Statistic, rows: Sequence[Row], n: int, eta: float) -> bool:
+    """Whether a release of all ``n`` records says of itself that a half would err less, or has nothing to say.
+
+    What a half costs is guessed from n and η alone. Training on it adds the sampling error of all records; a record z
+    standard deviations off moves the mean of a half by 2z/√n of its spread, which is worth a gain of about z·φ(0)/√n,
+    so noise must widen that spread by that much over η.
+    """
     if not can_be_halved(statistic):
         return False
-    return any(math.isnan(row.value) or row.noise > _WORTH * row.sampling for row in rows)
+    widened = max(1.0, _FAR / math.sqrt(2 * math.pi * n) / (_OF_ETA * eta))
+    return any(math.isnan(row.value) or row.noise > widened * row.sampling for row in rows)

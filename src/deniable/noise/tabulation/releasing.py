@@ -134,7 +134,7 @@ def release_statistics(
         found = answered(statistic, query, answers[query], records, limits)
         counted = statistic.function in ("count", "histogram")
         rows.append(tuple(hide_small(found, smallest) if counted and smallest else found))
-    if bound == "auto" and len(asked) == 1 and better_of_a_half(asked[0], rows[0]):
+    if bound == "auto" and len(asked) == 1 and better_of_a_half(asked[0], rows[0], records.n, target):
         with suppress(ReleaseError):  # nothing is certified: what all records released stands
             return _of_a_half(asked[0], table.frame, given, target, limits, rng, insecure_testing_rng, spending.looks)
     return StatisticsRelease(

@@ -1,0 +1,25 @@
+"""Membership games against real releases: the optimal attacker of each record; a tenth of the noise is caught."""
+
+import importlib.util
+import math
+from pathlib import Path
+
+import pytest
+
+_PATH = Path(__file__).parents[2] / "benchmarks" / "noise" / "games.py"
+_SPEC = importlib.util.spec_from_file_location("release_games", _PATH)
+games = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(games)
+
+ETA, RELEASES = 0.1, 150
+LUCK = 4.5 * math.sqrt(0.25 / RELEASES)  # for the largest of fourteen records in each of six games
+
+
+@pytest.mark.parametrize("bound", list(games.CASES))
+def test_no_attacker_gains_more_than_eta_and_a_tenth_of_the_noise_is_caught(bound):
+    for name, algorithm in games.CASES[bound].items():
+        gain, *_ = games.played(algorithm, bound, ETA, RELEASES)
+        assert gain <= ETA + LUCK, name
+    weak = games.trimmed if bound == "direct" else games.CASES[bound]["means"]
+    caught, *_ = games.played(weak, bound, ETA, 400, weaker=10.0)
+    assert caught > ETA, bound
