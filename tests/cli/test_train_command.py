@@ -175,3 +175,20 @@ def test_trials_are_in_the_account(people, capsys):
     assert [look for look in looks if "trial" in look] == [
         *("trial: additive", "trial: additive with pairs", "trial: linear")
     ]
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_class_that_is_held_out_altogether_is_no_error(tmp_path, capsys):
+    """Three rows, two classes: the part that trains has one class only, and the guarantee holds."""
+    path = tmp_path / "three.csv"
+    path.write_text("a,b,y\n1,4,yes\n2,5,yes\n3,7,no\n")
+    for seed in range(4):
+        assert train(path, "--target", "y", "--seed", seed) == 0
+    assert "but expect little more than" in capsys.readouterr().out
+
+
+def test_a_target_of_numbers_with_an_infinite_one_is_named_as_such(tmp_path, capsys):
+    path = tmp_path / "infinite.csv"
+    path.write_text("a,y\n" + "".join(f"{i % 7},{i}.5\n" for i in range(60)) + "1,inf\n")
+    assert train(path, "--target", "y") == 2
+    assert "mixes numbers with 1 texts ('inf')" in capsys.readouterr().err

@@ -62,7 +62,12 @@ def test_each_closer_look_is_paid_for_and_there_are_at_most_three():
 
 @pytest.mark.parametrize(
     "values",
-    [np.random.default_rng(0).normal(0, 1, 5000), np.random.default_rng(0).lognormal(0, 2, 5000), np.zeros(5000)],
+    [
+        np.random.default_rng(0).normal(0, 1, 5000),
+        np.random.default_rng(0).lognormal(0, 2, 5000),
+        np.zeros(5000),
+        np.random.default_rng(0).integers(0, 2, 5000) * 1.0,
+    ],
 )
 @pytest.mark.parametrize("mu", [0.004, 0.2])
 def test_ordinary_columns_pay_for_no_closer_look(values, mu):

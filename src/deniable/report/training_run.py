@@ -120,8 +120,9 @@ def train_table(
     train = _kept(len(aim), persons, share, np.random.default_rng(rng))
     y = aim.to_numpy()
     X = table.frame if persons is None else table.frame.assign(**{str(group): persons})
-    if kind == "classification" and not pd.api.types.is_numeric_dtype(aim):
-        y = y.astype(str)
+    if kind == "classification":
+        y = y if pd.api.types.is_numeric_dtype(aim) else y.astype(str)
+        estimator.set_params(classes=np.unique(y).tolist())  # public, and one of them may be held out altogether
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", TrainingWarning)
         with stage(f"fitting to {int(train.sum()):,} records", shown=progress):

@@ -83,7 +83,8 @@ def kind_of_texts(texts: Texts, decimal_comma: bool) -> tuple[ColumnKind, Form, 
                 cells = typed_texts(texts, "number", form)
                 return "number", form, (*_seen(every, form.missing), *doubts, *_sentinel(cells)), cells
             if usual:
-                reason = f"it mixes numbers with {len(strangers)} texts in {rows} rows; correct these cells"
+                odd = f"{len(strangers)} texts ({listed(map(repr, map(str, strangers)), 3)})"
+                reason = f"it mixes numbers with {odd} in {rows} rows; correct these cells"
                 return "dropped", Form(), (reason,), texts.put(every)
     code = ("its digits start with zeros: a code, not a number",) if _codes(words) else ()
     return "category", Form(), (*_seen(every, NOTHING), *code), typed_texts(texts, "category", Form())

@@ -212,6 +212,8 @@ def _duplicates(names: list[str]) -> list[str]:
 
 def _second_header(opened: Opened) -> list[str]:
     """Refuse a first row that holds texts above numbers or dates: it is a header too."""
+    if not isinstance(opened.frame, pd.DataFrame):  # a file that stores the kinds of its columns
+        return []
     frame, above = opened.frame.iloc[:_HEADER_SEEN], 0
     if len(frame) < _HEADER_LEAST:
         return []
@@ -279,12 +281,12 @@ def _target(name: str, values: pd.Series[Any], decimal_comma: bool) -> tuple[pd.
         made = values
     else:
         texts = Texts.of(values)
-        kind, _, _, cells = kind_of_texts(texts, decimal_comma)
+        kind, _, notes, cells = kind_of_texts(texts, decimal_comma)
         made = cells if kind in ("number", "date") else typed_texts(texts, "category", Form())
         present = made.dropna()
         why = telling_texts(present, present.value_counts(), "choose another target") if len(present) else ""
         if why and kind not in ("number", "date") and len(present) >= 10:
-            return made, [f"target {name!r} cannot be predicted: {why}"]
+            return made, [f"target {name!r} cannot be predicted: {notes[0] if kind == 'dropped' else why}"]
     faults = []
     if gaps := int(made.isna().sum()):
         faults.append(f"target {name!r} has {gaps} missing {'cell' if gaps == 1 else 'cells'}; remove these rows")

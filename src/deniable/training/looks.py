@@ -23,7 +23,9 @@ COUNT_SHARE = 0.01  # of μ²: how many records there are, for the length of the
 BINS_SHARE = 0.09  # of μ²: ranges and bins of all numeric columns together
 CLOSER = 3  # times that a closer look may follow, each for half of a column's μ²
 BINS = 32
-LINE_OF_FEW, LINE_OF_MANY = 0.6, 0.1  # share of a column's linear term, by whether n is below INFORMATIVE
+LINE_OF_FEW, LINE_OF_MANY = 0.8, 0.1  # share of a column's linear term, by whether n is below INFORMATIVE
+LINE_OF_FEWEST = 0.6  # the same below PLACED: a line leads nowhere where the range itself is uncertain
+PLACED = 10.0  # records in units of a column's noise from which on its range is about right
 _BINS = "bins of equally many values"
 _CLOSER = "closer looks, where a column's values lie close together and far from zero"
 INFORMATIVE = 70.0  # records in units of a column's noise from which on finer looks tell more than a library of shapes
@@ -201,18 +203,19 @@ def encoders_for(
             else:
                 cells = number_cells(look, name, table.values(j), each, span, n)
             informed = n * each >= INFORMATIVE
-            out.append([_number_encoder(name, cells, model, span, informed=informed) for model in models])
+            line = LINE_OF_FEW if span is not None or n * each >= PLACED else LINE_OF_FEWEST
+            out.append([_number_encoder(name, cells, model, span, line, informed=informed) for model in models])
     return [tuple(encoders) for encoders in zip(*out, strict=True)]
 
 
 def _number_encoder(
-    name: Any, cells: bins.NoisyCells, model: str, span: tuple[float, float] | None, *, informed: bool
+    name: Any, cells: bins.NoisyCells, model: str, span: tuple[float, float] | None, line: float, *, informed: bool
 ) -> Encoder:
     if model == "additive":
         edges = bins.equal_mass_edges(cells, BINS)
         if informed:
             return Thermometer(name, edges, cells.low, cells.high, LINE_OF_MANY, bins.mass_between(cells, edges))
-        return Thermometer(name, edges, cells.low, cells.high, LINE_OF_FEW)
+        return Thermometer(name, edges, cells.low, cells.high, line)
     low, high = span or (bins.quantile(cells, 0.01), bins.quantile(cells, 0.99))
     low, high = (low, high) if low < high else (cells.low, cells.high)
     return Levels(name, low, high, bins.mass_between(cells, Levels.edges(low, high)) if informed else None)

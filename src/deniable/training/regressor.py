@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.random import Generator
+from scipy.special import ndtr
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import _check_y
 
@@ -25,6 +26,9 @@ TARGET_SHARE = 0.05  # of μ²: location and spread of the target
 _CLIP = 0.5  # in spreads of the target
 _MANY = 800.0  # n·μ from which on a larger clip pays: less bias on skewed targets, noise matters less
 _WIDEST = 4.0  # times the smallest clip
+_WIDER = 2.0 ** np.arange(6)  # what is tried where the target has a long tail
+_NOISE = 16.0  # spreads by which the noise of the smallest clip moves predictions, times the strength
+_SEEN = 3.0  # standard deviations by which a cell of a tail must stand out of the noise
 
 
 class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
@@ -39,8 +43,9 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
     insecure_testing_rng
         As for the classifier.
     loss
-        "squared": residuals are clipped at ½ to 2 spreads of the target (half of what lies between 16 % and 84 %),
-        by the number of records; "huber": always at ½; "poisson": counts, with a logarithmic link.
+        "squared": residuals are clipped at ½ to 16 spreads of the target (half of what lies between 16 % and 84 %), by
+        the number of records and the weight of its tail; "huber": always at ½; "poisson": counts, with a logarithmic
+        link.
     target_range
         (low, high) of the target if it is public; otherwise its location and spread are found privately.
     """
@@ -105,9 +110,10 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
         span = None if self.target_range is None else span_of("target_range", self.target_range)
         n = count(look, table.n_rows, look.ledger.mu * math.sqrt(COUNT_SHARE))
         self._advise(n, table, declared, allowance)
-        cells = number_cells(look, "the target", values, look.ledger.mu * math.sqrt(TARGET_SHARE), span, n)
+        mu = look.ledger.mu * math.sqrt(TARGET_SHARE)
+        cells = number_cells(look, "the target", values, mu, span, n)
         centre, spread = _location(cells, self.loss)
-        loss = _loss(self.loss, n * look.ledger.left)
+        loss = _loss(self.loss, n * look.ledger.left, _tails(cells, centre, spread, mu))
         if span is not None:
             values = np.clip(values, *span)
         public = ("the range of the target",) * (span is not None)
@@ -127,12 +133,28 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
         return tags
 
 
-def _loss(name: str, strength: float) -> ClippedLoss:
-    """Return the loss whose clip and travel grow with the number of records in units of the noise."""
+def _loss(name: str, strength: float, tails: FloatArray) -> ClippedLoss:
+    """Return the loss whose clip and travel grow with the number of records in units of the noise.
+
+    A long tail that the clip cuts off biases all predictions towards the median: the clip grows until the bias, the
+    mean of what is cut off, is about what the noise of a wider clip adds.
+    """
     if name == "poisson":
         return ClippedPoisson()
     wider = min(max(math.sqrt(strength / _MANY), 1.0), _WIDEST)
+    cost = np.square(tails) + np.square(_NOISE * _WIDER / max(strength, 1e-9))
+    wider = max(wider, float(_WIDER[np.argmin(cost)]))
     return ClippedSquared(_CLIP * wider if name == "squared" else _CLIP, travel=1.05 * wider)
+
+
+def _tails(cells: bins.NoisyCells, centre: float, spread: float, mu: float) -> FloatArray:
+    """Return what the clips ``_CLIP·_WIDER`` cut off on average, in spreads, beyond what a normal law loses."""
+    mass = np.where(cells.mass > _SEEN * 2 / mu, cells.mass, 0.0)
+    away = np.abs((cells.bounds[1:] + cells.bounds[:-1]) / 2 - centre) / spread
+    clips = _CLIP * _WIDER
+    cut = np.maximum(away[:, None] - clips, 0.0)
+    usual = 2 * (np.exp(-(clips**2) / 2) / math.sqrt(2 * math.pi) - clips * ndtr(-clips))
+    return np.asarray(np.maximum(mass @ cut / max(float(cells.mass.sum()), 1e-300) - usual, 0.0))
 
 
 def _location(cells: bins.NoisyCells, loss: str) -> tuple[float, float]:

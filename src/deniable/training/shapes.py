@@ -108,10 +108,7 @@ def crowded_octaves(counts: FloatArray, sd: float, records: float) -> tuple[floa
     """Return the ends of two adjacent octaves that hold nearly all values of the posterior mixture, or None."""
     library = _library()
     law = _posterior(library, counts, sd, records) @ library.cells
-    middle = CELLS // 2
-    bounds = np.array([cell_ends(cell)[0] for cell in range(CELLS)] + [cell_ends(CELLS - 1)[1]])
-    law[middle] = 0.0  # exact zeros are no neighbours of the smallest numbers
-    return crowded(bounds, np.where(law > 0, law, 0.0))
+    return crowded(np.array([cell_ends(cell)[0] for cell in range(CELLS)] + [cell_ends(CELLS - 1)[1]]), law)
 
 
 def cells_in_window(counts: FloatArray, sd: float, records: float, low: float, high: float) -> NoisyCells | None:
