@@ -1,4 +1,4 @@
-"""ε at δ = 1e-5 of six laws beside every peer that serves them: value, side and CPU seconds in one table.
+"""ε at δ = 1e-5 of seven laws beside every peer that serves them: value, side and CPU seconds in one table.
 
     python benchmarks/accounting/laws_beside_peers.py --peer "dp-accounting=PYTHON" --peer "PLD_accounting=PYTHON" …
 
@@ -55,6 +55,10 @@ def answer():
     accountant.history = [(1.0, 0.01, 1000)]
     return accountant.get_epsilon(delta=1e-5)
 """
+PERSON = (
+    "from_mixture_gaussian_mechanism(1.0, range(5), "
+    "[0.96059601, 0.03881196, 0.00058806, 3.96e-6, 1e-8])"  # of 4 records, each with probability 0.01
+)
 ALLOCATION = """
 from PLD_accounting.random_allocation_api import gaussian_allocation_epsilon_range
 def answer():
@@ -76,6 +80,10 @@ LAWS: dict[str, tuple[str, dict[str, str]]] = {
             "autodp": AUTODP_SAMPLED,
             "riskcal": RISKCAL_SAMPLED,
         },
+    ),
+    "SubsampledGaussian(1, 0.01, 1000), 4 records a person": (
+        "dn.SubsampledGaussian(1.0, 0.01, 1000, records_per_person=4)",
+        {"dp-accounting": composed(PERSON, 1000)},
     ),
     "Laplace(10), 1,000 steps": (
         "dn.Laplace(10.0, steps=1000)",

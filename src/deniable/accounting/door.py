@@ -56,6 +56,7 @@ from deniable.risks import replaced
 
 Engine = Literal["auto", "inversion", "direct", "grid", "monte-carlo", "ball"]
 _MOST_OUTCOMES = 1 << 15  # of a composition that is listed outcome by outcome
+_FEW_STEPS, _FEWER_CELLS = 64, 4  # of mixtures: up to which inversion may need the grid, and what it gets of more
 _SHARPEST = 0.1  # below, the two modes of a step lie too far apart for nodes on one grid
 
 
@@ -204,9 +205,8 @@ def _add_or_remove(
         found: Tradeoff = MonteCarloTradeoff.sample(loss, count, level, np.random.default_rng(rng))
     elif mixture is not None and engine != "grid":
         inverted = InvertedTradeoff(mixture, tolerance, effort)
-        found = (
-            inverted if engine == "inversion" else ComposedTradeoff(inverted, None, GridTradeoff(loss, effort.cells))
-        )
+        cells = effort.cells if mixture.steps.sum() <= _FEW_STEPS else effort.cells // _FEWER_CELLS
+        found = inverted if engine == "inversion" else ComposedTradeoff(inverted, None, GridTradeoff(loss, cells))
     elif loss.others:
         found = (_outcome_by_outcome(loss) if engine == "auto" else None) or GridTradeoff(
             loss, effort.cells, method="certified convolution of privacy losses"

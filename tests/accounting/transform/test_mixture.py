@@ -75,10 +75,10 @@ def test_the_envelope_bounds_the_transform_and_the_tail(run, c):
     assert np.all(np.exp(transformed.real) <= envelope.rest * beyond[0] / beyond * (1 + 1e-9) + error)
 
 
-@pytest.mark.parametrize("run", [PERSON, CUT, RARE, PERSON + dn.GaussianDP(0.3) + dn.PureDP(0.1)])
+@pytest.mark.parametrize("run", [CUT, PERSON + dn.GaussianDP(0.3) + dn.PureDP(0.1)])
 def test_brackets_meet_those_of_the_grid_and_are_narrow(run):
     parts = run.mechanisms if isinstance(run, dn.Composition) else (run,)
-    exact, grid = inverted(*parts), GridTradeoff(PrivacyLoss.of(parts), 1 << 13)
+    exact, grid = inverted(*parts), GridTradeoff(PrivacyLoss.of(parts), 1 << 12)
     for ask in (
         lambda t, side: t.advantage(side=side),
         lambda t, side: t.tpr(1e-3, side),

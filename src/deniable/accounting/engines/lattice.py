@@ -197,7 +197,10 @@ def convolved(loss: PrivacyLoss, threshold: float, direction: Direction, side: S
     out, inside = cumulated(law.weight[0], region, c, law.spacing)
     bias = 0.0
     if len(law.weight) > 1:
-        inside = cumulated(law.weight[1], region, c, law.spacing)[1] * math.exp(law.log_size[1] - law.log_size[0])
+        log_share = float(law.log_size[1] - law.log_size[0])
+        if not abs(log_share) < MOST_EXPONENT:
+            raise TooSlowError("the two tilted laws differ too much in size")
+        inside = cumulated(law.weight[1], region, c, law.spacing)[1] * math.exp(log_share)
         middle = int(np.argmax(law.weight[0]))
         bias = float(np.log(law.weight[1][middle] / law.weight[0][middle]) + law.log_size[1] - law.log_size[0])
     return Lattice(

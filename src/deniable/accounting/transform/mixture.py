@@ -111,7 +111,7 @@ class MixtureLoss:
         for step, count in self.parts:
             for case in step.cases:
                 share = count * case.probability
-                inside += share * case.lost
+                out, inside = out + share * case.lost, inside + share * case.lost
                 if self.window is not None:
                     place, width = self.window
                     scale = math.hypot(1.0, width)
