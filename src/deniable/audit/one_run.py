@@ -7,7 +7,7 @@ guess for each whether it was in. The canaries' memberships are independent, so 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -19,19 +19,20 @@ from deniable._tails import TAIL_ERROR, binomial_above
 from deniable.audit.betting import GAMMAS
 from deniable.audit.families import EpsilonDelta, Family, Gaussian, Shift
 from deniable.audit.intervals import Interval
+from deniable.audit.ordered import SHARES, Ordered, guesses_in_order
 from deniable.audit.promises import promised_curve
 from deniable.audit.scores import seeded_by
 from deniable.audit.verdict import Outcome, Verdict, describe
 from deniable.curves import GaussianTradeoff, Tradeoff
 from deniable.mechanisms import Mechanism
 
-OneRunBound = Literal["steinke", "f-dp", "gaussian"]
+OneRunBound = Literal["ordered", "steinke", "f-dp", "gaussian"]
 _PILOT = 5  # a fifth of the canaries chooses how many of the others are guessed
 _LEAST_PILOT = 10  # canaries in it; with fewer several numbers of guesses are tried
-# shares of the canaries that are guessed "in" (from the top) and "out" (from the bottom)
-_PARTS = (2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 30, 40, 80)
-_SHARES = tuple((1 / k, 1 / k) for k in _PARTS) + tuple((1 / k, 0.0) for k in _PARTS)
-_COARSE = 400  # guesses: as many are enough to compare shares
+# shares of the pilot above a threshold that is tried
+_TRIED = (0.02, 0.03, 0.04, 0.05, 0.06, 0.07, 0.08, 0.09, 0.1, 0.11, 0.12, 0.14, 0.16, 0.2, 0.25, 0.3, 0.4, 0.5)
+_COARSE = 200  # guesses: as many are enough to compare thresholds
+_HUGE = 1e300  # scores are clipped there, so that their differences are finite
 _MOST_LOG = 31.0  # 1 − log of a p-value: below e⁻³⁰ they are not told apart
 
 
@@ -41,7 +42,8 @@ class OneRunAudit:
 
     The limits hold for the run that was made, with probability ``confidence`` over the coins and the training.
     Each entry of ``guesses`` and ``right`` is one strategy (r guesses); trying several is paid for by dividing the
-    permitted error. ``canaries`` are those that were tested; ``pilot`` others chose how many of them to guess.
+    permitted error. ``canaries`` are those that were tested; ``pilot`` others chose which of them to guess. ``ordered``
+    holds the guesses about all of them, in the order of confidence.
     """
 
     canaries: int
@@ -49,23 +51,34 @@ class OneRunAudit:
     right: tuple[int, ...]
     confidence: float = field(default=0.95)
     pilot: int = 0
+    ordered: tuple[Ordered, ...] = ()
 
-    def epsilon(self, delta: float = 0.0, *, bound: OneRunBound = "steinke") -> Interval:
+    def epsilon(self, delta: float = 0.0, *, bound: OneRunBound | None = None) -> Interval:
         """Return the one-sided interval of ε at ``delta``.
 
-        ``bound`` is "steinke" (Steinke, Nasr & Jagielski 2023, Theorem 5.2) or "f-dp" (Mahloujifar, Melis & Chaudhuri
-        2024, with the curve of (ε, δ)-DP; often better for δ > 0). "gaussian" is what the code of the latter's authors
-        calls ε: that of the smallest Gaussian DP curve that explains the guesses. It refutes Gaussian curves with less,
-        not every (ε, δ)-DP mechanism.
+        ``bound`` is "ordered" (every number of guesses at once, all canaries, no choice beforehand:
+        :mod:`deniable.audit.ordered`), "steinke" (Steinke, Nasr & Jagielski 2023, Theorem 5.2) or "f-dp" (Mahloujifar,
+        Melis & Chaudhuri 2024, with the curve of (ε, δ)-DP). "gaussian" is what the code of the latter's authors calls
+        ε: that of the smallest Gaussian DP curve that explains the guesses. It refutes Gaussian curves with less, not
+        every (ε, δ)-DP mechanism. By default it is "ordered", and "steinke" if ``guesses`` were given or δ times the
+        number of canaries is above 1 − confidence.
         """
         delta = number("delta", delta, at_least=0.0, below=1.0)
-        choice("bound", bound, ("steinke", "f-dp", "gaussian"))
+        few = (self.canaries + self.pilot) * delta <= 1 - self.confidence  # canaries that δ can give away
+        bound = bound or ("ordered" if self.ordered and few else "steinke")
+        choice("bound", bound, ("ordered", "steinke", "f-dp", "gaussian"))
         if bound == "gaussian":
             if delta == 0:
                 raise InputError("delta must be above 0 for bound='gaussian': its ε is unbounded at 0")
             low = max(0.0, GaussianTradeoff(self.mu().low).epsilon(delta) * (1 - 1e-9))
             of = f"epsilon at delta {delta:g}, of a Gaussian curve"
             return Interval(low, float("inf"), low, of, self.confidence, sides="lower", method="one run, gaussian")
+        name = "epsilon" if delta == 0 else f"epsilon at delta {delta:g}"
+        if bound == "ordered":
+            if not self.ordered:
+                raise InputError("bound='ordered' needs the order of the canaries: use audit_one_run without guesses")
+            low = max(part.epsilon(delta, 1 - self.confidence) for part in self.ordered)
+            return Interval(low, float("inf"), low, name, self.confidence, sides="lower", method="one run, ordered")
         family = EpsilonDelta(delta)
 
         def rejects(value: float, r: int, v: int, error: float) -> bool:
@@ -73,7 +86,6 @@ class OneRunAudit:
                 return _p_value(value, delta, self.canaries, r, v) <= error
             return rejects_f_dp(family, value, self.canaries, r, v, error)
 
-        name = "epsilon" if delta == 0 else f"epsilon at delta {delta:g}"
         return self._lower(rejects, name, bound)
 
     def mu(self) -> Interval:
@@ -169,9 +181,9 @@ def audit_one_run(
         a fixed number of included canaries is another game.
     guesses
         How many canaries to guess about: the most extreme half of them "in" at the top, "out" at the bottom. Several
-        numbers are tried with a correction. Choose them before seeing the scores. By default a random fifth of the
-        canaries chooses what is best for ε and what for μ, among both ends and the top alone, and the others are tested
-        (with fewer than 50 canaries: m, m/2, m/4 and m/10 are tried).
+        numbers are tried with a correction. Choose them before seeing the scores. By default ε uses all canaries in
+        their order; for the other bounds a random fifth of the canaries chooses the scores above which, and below
+        which, to guess, and the others are tested (with fewer than 50 canaries: m, m/2, m/4 and m/10 are tried).
     rng
         Draws that fifth; by default it is seeded by the scores.
 
@@ -191,47 +203,71 @@ def audit_one_run(
         raise InputError("included must hold True or False for every canary")
     m = values.size
     confidence = number("confidence", confidence, above=0.5, below=1.0, hint="0.95 is usual")
-    if guesses is None and m >= _PILOT * _LEAST_PILOT:
-        return _with_pilot(values, inside.astype(bool), confidence, seeded_by(values, rng=rng))
-    wanted = (m, m // 2, m // 4, m // 10) if guesses is None else np.atleast_1d(np.asarray(guesses)).tolist()
+    order = np.argsort(values, kind="stable")
+    truth = inside.astype(bool)[order]
+    wanted, ordered = [m, m // 2, m // 4, m // 10], tuple[Ordered, ...]()
+    if guesses is not None:
+        wanted = np.atleast_1d(np.asarray(guesses)).tolist()
+    else:
+        ordered = tuple(Ordered.of(way, m, share) for way, share in zip(guesses_in_order(truth), SHARES, strict=True))
+        if m >= _PILOT * _LEAST_PILOT:
+            made = _with_pilot(values, inside.astype(bool), confidence, seeded_by(values, rng=rng))
+            return replace(made, ordered=ordered)
     counts = tuple(sorted({integer("guesses", r, at_least=1) for r in wanted if guesses is not None or r >= 1}))
     if max(counts) > m:
         raise InputError(f"guesses must be at most the number of canaries, {m}, got {max(counts)}")
-    order = np.argsort(values, kind="stable")
-    truth = inside.astype(bool)[order]
     right = tuple(_right(truth, (r + 1) // 2, r // 2) for r in counts)
-    return OneRunAudit(m, counts, right, confidence)
+    return OneRunAudit(m, counts, right, confidence, ordered=ordered)
 
 
 def _with_pilot(
     scores: FloatArray, inside: NDArray[np.bool_], confidence: float, rng: np.random.Generator
 ) -> OneRunAudit:
-    """Let a random fifth of the canaries choose the guesses about the others.
+    """Let a random fifth of the canaries choose the scores above and below which the others are guessed.
 
-    Given the coins of the fifth, those of the others are still fair and independent, and the run promises them as much.
+    Given the coins of the fifth, those of the others are still fair and independent, and the run promises them as much;
+    how many of the others are guessed follows from the scores.
     """
-    order = rng.permutation(len(scores))
-    pilot, tested = np.sort(order[: len(order) // _PILOT]), np.sort(order[len(order) // _PILOT :])
-    seen, truth = (inside[part][np.argsort(scores[part], kind="stable")] for part in (pilot, tested))
-    m, family = len(tested), Gaussian()
+    values = np.clip(scores, -_HUGE, _HUGE)
+    order = rng.permutation(len(values))
+    pilot, tested = order[: len(order) // _PILOT], order[len(order) // _PILOT :]
+    m, family, error = len(tested), Gaussian(), 1 - confidence
 
-    def promising(share: tuple[float, float], bound: OneRunBound) -> float:
-        """Return what would be shown if the others were guessed as well as the pilot; at a smaller scale."""
-        top, bottom = (int(part * len(seen)) for part in share)
-        if top == 0:
-            return -1.0
-        r = sum(int(part * m) for part in share)
+    def guessed(part: NDArray[np.int_], ends: tuple[float, float]) -> tuple[int, int]:
+        """Return the number of guesses and of right ones."""
+        top, bottom = values[part] > ends[0], values[part] < ends[1]
+        return int(top.sum() + bottom.sum()), int(inside[part][top].sum() + (~inside[part][bottom]).sum())
+
+    def promising(ends: tuple[float, float]) -> float:
+        """Return the μ that would be shown if the others were guessed as well as the pilot; at a smaller scale."""
+        seen, right = guessed(pilot, ends)
+        r = guessed(tested, ends)[0]
         scale = max(1.0, r / _COARSE)
-        right = (_right(seen, top, bottom) + 0.5) / (top + bottom + 1) * r
-        sizes, error = (int(m / scale), int(r / scale), int(right / scale)), 1 - confidence
-        if bound == "steinke":
-            return _largest(lambda epsilon: _p_value(epsilon, 0.0, *sizes) <= error)
-        return _largest(lambda mu: rejects_f_dp(family, mu, *sizes, error))
+        sizes = int(m / scale), int(r / scale), int((right + 0.25) / (seen + 0.5) * r / scale)
+        return _largest(lambda mu: rejects_f_dp(family, mu, *sizes, error)) if r else -1.0
 
-    best = {max(_SHARES, key=lambda share: promising(share, bound)) for bound in ("steinke", "f-dp")}
-    taken = sorted({(int(top * m), int(bottom * m)) for top, bottom in best}, key=sum)
-    right = tuple(_right(truth, *ends) for ends in taken)
-    return OneRunAudit(m, tuple(sum(ends) for ends in taken), right, confidence, len(pilot))
+    best = max(_thresholds(values[pilot]), key=promising)
+    r, v = guessed(tested, best)
+    return OneRunAudit(m, (r,), (v,), confidence, len(pilot))
+
+
+def _thresholds(pilot: FloatArray) -> list[tuple[float, float]]:
+    """Return scores above which to guess "in" and below which to guess "out", from a pilot's scores.
+
+    Each lies midway between two neighbouring scores; the lower one is −∞ where only the top is guessed.
+    """
+    levels, counts = np.unique(pilot, return_counts=True)
+    between, above = levels[:-1] + np.diff(levels) / 2, len(pilot) - np.cumsum(counts)[:-1]
+    everybody = (-np.inf, -np.inf)  # is guessed to be in
+    if between.size == 0:
+        return [everybody]
+
+    def splitting(share: float) -> float:
+        """Return the threshold that has nearest to this share of the pilot above it."""
+        return float(between[np.argmin(np.abs(above - share * len(pilot)))])
+
+    top = [(splitting(share), -np.inf) for share in _TRIED]
+    return list(dict.fromkeys(top + [(splitting(share), splitting(1 - share)) for share in _TRIED] + [everybody]))
 
 
 def _right(truth: NDArray[np.bool_], top: int, bottom: int) -> int:
