@@ -1,21 +1,29 @@
 """Mahloujifar et al., Figure 2: accuracy of DP-SGD models against the bound on membership advantage.
 
+<<<<<<< HEAD
 (a) CIFAR-10, (b) MNIST. The accuracies are measured: one file per run in ``measured/``, made by ``train.py`` with torch
 and Opacus, with machine, date and command.
 The bounds are computed here from the history that Opacus' accountant recorded.
+=======
+(a) CIFAR-10, (b) MNIST. The accuracies are measured: one file a run in ``measured/``, made by ``train.py`` with torch
+and Opacus, with machine, date and command; where there are several runs of a noise level, their mean is drawn and a bar
+from the least to the largest. The bounds are computed here from the history that Opacus' accountant recorded.
+>>>>>>> 6c5f346 (Papers: MNIST with several seeds, a search over batch, noise and epochs, forests without a certificate)
 """
 
-import json
 import sys
 from pathlib import Path
 
 import matplotlib.pyplot as plt
+import numpy as np
 
 import deniable as dn
 from deniable.planning.comparison import humphries, pinsker
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
+sys.path.append(str(Path(__file__).resolve().parent))
 import _common
+import _measured
 
 DELTA = 1e-5
 BOUNDS = {"from (ε, 1e-5)": lambda run: humphries(run, DELTA), "Pinsker": pinsker,
@@ -25,26 +33,31 @@ BOUNDS = {"from (ε, 1e-5)": lambda run: humphries(run, DELTA), "Pinsker": pinsk
 def make(reduced):  # the runs are measured, so there is nothing to reduce
     figure, axes = plt.subplots(1, 2, figsize=(9.0, 4.0), layout="constrained")
     numbers = {}
-    for ax, name, letter in zip(axes, ("cifar10", "mnist"), "ab", strict=True):
-        files = sorted((Path(__file__).parent / "measured").glob(f"{name}_*.json"))
-        points = sorted((json.loads(path.read_text()) for path in files), key=lambda point: point["noise_multiplier"])
-        runs = [dn.from_opacus(point["history"]) for point in points]
-        accuracy = [100 * point["accuracy"][-1] for point in points]
+    for ax, name, rate, letter in zip(axes, ("cifar10", "mnist"), (0.02, 0.001), "ab", strict=True):
+        points = [point for point in _measured.runs(name) if point["history"][0][1] == rate]
+        levels = sorted({point["noise_multiplier"] for point in points})
+        seeds = [[point for point in points if point["noise_multiplier"] == sigma] for sigma in levels]
+        runs = [dn.from_opacus(same[0]["history"]) for same in seeds]
+        accuracy = [100 * np.array([point["accuracy"][-1] for point in same]) for same in seeds]
+        mean = np.array([values.mean() for values in accuracy])
+        bars = [[m - a.min(), a.max() - m] for m, a in zip(mean, accuracy, strict=True)]
         for (label, bound), marker in zip(BOUNDS.items(), "s^o", strict=True):
             values = [bound(run) for run in runs]
-            ax.semilogx(values, accuracy, marker, ls="-", lw=0.6, label=label)
-        for point, run, percent in zip(points, runs, accuracy, strict=True):
-            sigma, exact = point["noise_multiplier"], dn.tradeoff(run).advantage()
-            ax.annotate(f"σ = {sigma:g}", (exact, percent), xytext=(0, -12), textcoords="offset points", fontsize=7)
+            ax.errorbar(values, mean, yerr=np.transpose(bars), fmt=marker, ls="-", lw=0.6, capsize=3, label=label)
+        for sigma, run, same, percent in zip(levels, runs, seeds, mean, strict=True):
+            exact = dn.tradeoff(run).advantage()
+            text = f"σ = {sigma:g}" + (f", {len(same)} runs" if len(same) > 1 else "")
+            ax.annotate(text, (exact, percent), xytext=(4, -12), textcoords="offset points", fontsize=7)
             numbers[f"{name}_advantage_at_{sigma:g}"] = exact
             numbers[f"{name}_accuracy_at_{sigma:g}"] = percent / 100
-            if point["epochs"] < point["paper_epochs"]:
-                steps = run.steps * point["paper_epochs"] // point["epochs"]
+            if same[0]["epochs"] < same[0]["paper_epochs"]:
+                steps = run.steps * same[0]["paper_epochs"] // same[0]["epochs"]
                 whole = dn.SubsampledGaussian(sigma, run.sample_rate, steps)
                 numbers[f"{name}_advantage_at_{sigma:g}_all_epochs"] = dn.tradeoff(whole).advantage()
         reached, asked = points[0]["epochs"], points[0]["paper_epochs"]
-        size = f"{asked} epochs" if reached == asked else f"{reached} of the paper's {asked} epochs"
+        size = f"{asked} epochs" if reached == asked else f"REDUCED: {reached} of the paper's {asked} epochs"
         ax.set(xlabel="bound on the advantage", ylabel="test accuracy (%)", title=f"({letter}) {name}, {size}")
+        ax.set_xscale("log")
         ax.minorticks_off()
         ax.set_xticks(ticks := [0.01, 0.03, 0.1, 0.3, 1], ticks)
         ax.margins(y=0.15)

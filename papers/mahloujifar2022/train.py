@@ -65,14 +65,19 @@ def main():
     parser.add_argument("dataset", choices=SETTINGS)
     parser.add_argument("--sigma", type=float, required=True, help="noise multiplier")
     parser.add_argument("--epochs", type=int, help="fewer than the paper's: the file says so")
+    parser.add_argument("--rate", type=float, help="another sampling rate; the learning rate changes in proportion")
+    parser.add_argument("--seed", type=int, default=0, help="of the start, the batches and the noise")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "measured")
     options = parser.parse_args()
-    paper_epochs, rate, learning_rate, clip = SETTINGS[options.dataset]
-    epochs = options.epochs or paper_epochs
-    target = options.out / f"{options.dataset}_sigma{options.sigma:g}_epochs{epochs}.json"
+    paper_epochs, paper_rate, learning_rate, clip = SETTINGS[options.dataset]
+    epochs, rate = options.epochs or paper_epochs, options.rate or paper_rate
+    learning_rate *= rate / paper_rate
+    name = f"{options.dataset}_rate{rate:g}_sigma{options.sigma:g}_epochs{epochs}_seed{options.seed}.json"
+    target = options.out / name
     if target.exists():
         sys.exit(f"{target} is there already")
-    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    torch.manual_seed(options.seed)
     train, test = TensorDataset(*read(options.dataset, "train")), read(options.dataset, "test")
     model = three_layers() if options.dataset == "mnist" else five_layers()
     engine = opacus.PrivacyEngine()
@@ -90,7 +95,7 @@ def main():
         curve.append(accuracy(model, *test))
         print(f"{options.dataset} sigma {options.sigma:g}: {curve}, {time.process_time() - start:.0f} s", flush=True)
     record = {"dataset": options.dataset, "noise_multiplier": options.sigma, "epochs": epochs, "accuracy": curve}
-    record |= {"paper_epochs": paper_epochs, "learning_rate": learning_rate, "clip": clip, "seed": 0}
+    record |= {"paper_epochs": paper_epochs, "learning_rate": learning_rate, "clip": clip, "seed": options.seed}
     record |= {"history": engine.accountant.history, "cpu_seconds": round(time.process_time() - start)}
     record |= {"date": datetime.date.today().isoformat(), "machine": f"{platform.machine()}, CPU, one thread"}
     record |= {"torch": torch.__version__, "opacus": opacus.__version__, "command": " ".join(["python", *sys.argv])}
