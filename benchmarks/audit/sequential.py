@@ -2,6 +2,7 @@
 
     python benchmarks/audit/sequential.py errors 10000      # true promises, 200 pairs, looked at after every pair
     python benchmarks/audit/sequential.py power 200         # broken promises
+    python benchmarks/audit/sequential.py picture 200       # both over the number of pairs: docs/images/sequential.svg
 
 Errors: scores come from the worst law that the promise allows; whoever stops at the first "violated" is wrong in the
 shown share of runs, at most 5 % by the theorem. Power: pairs of trainings until the promise is violated, next to the
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 from scipy.special import expit
@@ -88,7 +90,56 @@ def fixed(curve, draw, rng, runs: int = 60) -> int:
         n *= 1.15
 
 
+def first_violations(promise, draw, runs: int, pairs: int, seed: int) -> np.ndarray:
+    """Return for each run the number of pairs at which the promise was violated; infinity if it was not."""
+    rng, curve, needed = np.random.default_rng(seed), dn.tradeoff(promise), np.full(runs, np.inf)
+    for run in range(runs):
+        q = dn.SequentialAudit(curve)
+        q.update(*draw(rng, pairs))
+        if (q.path() >= 20).any():
+            needed[run] = np.argmax(q.path() >= 20)
+    return needed
+
+
+def looked_at(promise, draw, runs: int, looks: np.ndarray, seed: int) -> np.ndarray:
+    """Return whether ``audit_scores`` of the pairs so far calls the promise violated, shape (runs, looks)."""
+    rng, curve, found = np.random.default_rng(seed), dn.tradeoff(promise), []
+    for _ in range(runs):
+        members, others = draw(rng, int(looks[-1]))
+        found.append([dn.audit_scores(members[:n], others[:n]).compare(curve).violated for n in looks.tolist()])
+    return np.array(found)
+
+
+def picture(runs: int) -> None:
+    """Draw type I error and power over the number of pairs, sequential and of samples of fixed size."""
+    import matplotlib.pyplot as plt
+
+    plt.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "deniable"})
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9.4, 3.8), layout="constrained")
+    for name, promise, draw in (TRUE[0], TRUE[2]):
+        needed = first_violations(promise, draw, 5 * runs, 300, 2)
+        left.step(pairs := np.arange(301), [100 * np.mean(needed <= n) for n in pairs], label=f"sequential: {name}")
+        print(f"{name}: stopped in {np.mean(np.isfinite(needed)):.4f} of {5 * runs} runs of 300 pairs")
+    looks = np.arange(20, 301, 20)
+    peeked = np.maximum.accumulate(looked_at(*TRUE[2][1:], runs, looks, 3), axis=1).mean(axis=0)
+    left.plot(looks, 100 * peeked, "x--", label="fixed samples, looked at every 20 pairs")
+    print(f"fixed samples, whoever looks every 20 pairs: {peeked[-1]:.3f} of {runs} runs")
+    left.axhline(5, color="grey", lw=0.8)
+    left.set(xlabel="pairs of trainings", ylabel="runs that said “violated” (%)", title="The promise is kept")
+    for (name, promise, draw), color in zip((BROKEN[0], BROKEN[1], BROKEN[5]), ("C0", "C1", "C2"), strict=True):
+        needed = first_violations(promise, draw, runs, 400, 4)
+        right.step(pairs := np.arange(401), [100 * np.mean(needed <= n) for n in pairs], color=color, label=name)
+        sizes = np.array([10, 20, 40, 60, 90, 140, 200, 300, 400])
+        fixed_size = looked_at(promise, draw, max(20, runs // 3), sizes, 5).mean(axis=0)
+        right.plot(sizes, 100 * fixed_size, "o", mfc="none", color=color, ms=4)
+    right.set(xlabel="pairs of trainings", title="The promise is broken (circles: a fixed sample)")
+    for ax in (left, right):
+        ax.set_ylim(bottom=0)
+        ax.legend(fontsize=7)
+    figure.savefig(Path(__file__).parents[2] / "docs" / "images" / "sequential.svg", metadata={"Date": None})
+
+
 if __name__ == "__main__":
     start = time.process_time()
-    {"errors": errors, "power": power}[sys.argv[1]](int(sys.argv[2]))
+    {"errors": errors, "power": power, "picture": picture}[sys.argv[1]](int(sys.argv[2]))
     print(f"{time.process_time() - start:.0f} s of CPU", file=sys.stderr)
