@@ -69,6 +69,12 @@ def calibrate(
     baseline: Annotated[
         float | None, typer.Option(help="Chance of guessing that secret blindly: 0.001 for one of 1,000 values.")
     ] = None,
+    singling_out: Annotated[
+        float | None, typer.Option(help="Target: chance that a predicate matches one person only, see --n, --weight.")
+    ] = None,
+    n: Annotated[int | None, typer.Option("--n", help="Number of persons from which one could be singled out.")] = None,
+    weight: Annotated[float | None, typer.Option(help="Share of the population that such a predicate matches.")] = None,
+    group: Annotated[int, typer.Option(help="Records that are in or out together, for which the target holds.")] = 1,
     replace: Annotated[
         bool, typer.Option("--replace", help="Protect against replacing a record, not adding or removing it.")
     ] = False,
@@ -90,12 +96,13 @@ def calibrate(
     asked = {
         "advantage": advantage, "tpr": tpr, "fpr": fpr, "accuracy": accuracy, "prior": prior,
         "epsilon": epsilon, "delta": delta, "reconstruction": reconstruction, "baseline": baseline,
+        "singling_out": singling_out, "n": n, "weight": weight,
     }  # fmt: skip
     target: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
     if not target:
         raise InputError(
-            "no target given; add --advantage, --tpr with --fpr, --accuracy with --prior, --epsilon with --delta, or "
-            "--reconstruction with --baseline"
+            "no target given; add --advantage, --tpr with --fpr, --accuracy with --prior, --epsilon with --delta, "
+            "--reconstruction with --baseline, or --singling-out with --n and --weight"
         )
     run = run_options(
         noise_multiplier, sample_rate, steps, records_per_person, sampler=sampler, batches=batches, epochs=epochs,
@@ -111,10 +118,11 @@ def calibrate(
             lambda value: described(run | {sought: value}),
             bracket=(least if low is None else low, most if high is None else high),
             adjacency=adjacency,
+            group=group,
             integer=whole,
             **target,
         )
-        reached = dn.tradeoff(described(run | {sought: found}), adjacency=adjacency)
+        reached = dn.tradeoff(described(run | {sought: found}), adjacency=adjacency).group(group)
         facts = _reached(reached, target)
     if as_json:
         answer = {_NAMES[find]: found, "advantage": reached.advantage(), "target": target}
@@ -128,7 +136,7 @@ def calibrate(
         )
         enough = f"{found:.0f}" if whole else shown(found, "number", "upper", 7)
         print(f"{_NAMES[find].replace('_', ' ')} {enough}: {leaks}")
-        if not replace:
+        if not replace and group == 1:
             given = {**run, sought: enough}
             words = [word for name, value in given.items() if value is not None for word in (name, _typed(value))]
             suggest("assess", *words, "--out", "report.html")
@@ -157,6 +165,9 @@ def _reached(curve: Any, target: dict[str, Any]) -> list[tuple[str, str, float]]
         case {"reconstruction": _, "baseline": blind}:
             words = f"a secret guessed blindly with chance {blind:g} found with chance"
             return [("reconstruction", words, curve.reconstruction(blind)), even]
+        case {"singling_out": _, "n": n, "weight": weight}:
+            words = f"one of {n:,} persons singled out by a predicate of weight {weight:g} with chance"
+            return [("singling_out", words, curve.singling_out(n, weight)), even]
         case {"tpr": _, "fpr": fpr}:
             return [("tpr", f"TPR at FPR {fpr:g}", curve.tpr(fpr)), even]
         case {"accuracy": _, "prior": prior}:

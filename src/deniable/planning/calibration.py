@@ -49,6 +49,10 @@ def calibrate(
     delta: float | None = None,
     reconstruction: float | None = None,
     baseline: float | None = None,
+    singling_out: float | None = None,
+    n: int | None = None,
+    weight: float | None = None,
+    group: int = 1,
     adjacency: str = "add-remove",
     integer: bool = False,
     tolerance: float = 1e-9,
@@ -78,6 +82,11 @@ def calibrate(
     reconstruction, baseline
         Target: probability ``reconstruction`` of guessing a record's secret which blind guessing finds with
         probability ``baseline`` (:func:`deniable.risks.reconstruction`).
+    singling_out, n, weight
+        Target: probability ``singling_out`` that a predicate of at most this ``weight``, read off the output, matches
+        exactly one of ``n`` independent records (:func:`deniable.risks.singling_out`).
+    group
+        The target is to hold for so many records that are in or out together (:func:`deniable.risks.group`).
     adjacency
         ``"add-remove"`` or ``"replace"``: for which neighbouring data sets the target is to hold.
     integer
@@ -98,18 +107,24 @@ def calibrate(
     InputError
         If not exactly one target is given, it cannot be met at all, or neither end of the bracket meets it.
     """
-    target = _target(advantage, tpr, fpr, accuracy, prior, epsilon, delta, reconstruction, baseline)
+    singled = (singling_out, n, weight)
+    target = _target(advantage, tpr, fpr, accuracy, prior, epsilon, delta, reconstruction, baseline, singled)
+    together = _together(group)
     number("tolerance", tolerance, above=0.0, below=1.0)
     axis = _axis(bracket, integer)
 
+    def curve_at(parameter: float) -> Tradeoff:
+        curve = tradeoff(make_mechanism(parameter), adjacency=adjacency)
+        return curve if together == 1 else curve.group(together)
+
     def measure(parameter: float) -> _Point:
-        return parameter, target.score(tradeoff(make_mechanism(parameter), adjacency=adjacency))
+        return parameter, target.score(curve_at(parameter))
 
     safe, unsafe = sorted(_straddle(measure, axis), key=_score)
     if _score(unsafe) <= 0:
         return unsafe[0]
     if _score(safe) > 0:
-        leak = target.leakage(tradeoff(make_mechanism(safe[0])))
+        leak = target.leakage(curve_at(safe[0]))
         raise InputError(
             f"bracket must contain a parameter with {target.name} at most {target.limit:g}, but its better end "
             f"{safe[0]:g} gives {leak:.6g}; widen the bracket {axis.ends}"
@@ -222,6 +237,7 @@ def _target(
     delta: float | None,
     reconstruction: float | None = None,
     baseline: float | None = None,
+    singled: tuple[float | None, int | None, float | None] = (None, None, None),
 ) -> _Target:
     """The one target among the arguments, checked."""
     given = {
@@ -230,6 +246,7 @@ def _target(
         "accuracy": accuracy is not None,
         "epsilon and delta": epsilon is not None or delta is not None,
         "reconstruction and baseline": reconstruction is not None or baseline is not None,
+        "singling_out, n and weight": singled != (None, None, None),
     }
     if sum(given.values()) != 1:
         asked = ", ".join(name for name, is_given in given.items() if is_given) or "none"
@@ -256,8 +273,24 @@ def _target(
             "reconstruction", reconstruction, above=blind, at_most=1.0, hint="blind guessing already reaches baseline"
         )
         return _Target(f"reconstruction at baseline {blind:g}", lambda t: t.reconstruction(blind), limit, floor=blind)
+    if given["singling_out, n and weight"]:
+        return _singling_out(*singled)
     eps = number("epsilon", epsilon, above=-math.inf, below=math.inf, hint="epsilon and delta go together")
     limit = number("delta", delta, at_least=0.0, below=1.0, hint="epsilon and delta go together")
     if limit == 0:  # δ(ε) = 0 can underflow; ε at δ = 0 is the essential supremum of the loss, which cannot
         return _Target("epsilon at delta 0", lambda t: t.epsilon(0.0), eps)
     return _Target(f"delta at epsilon {eps:g}", lambda t: t.delta(eps), limit)
+
+
+def _together(group: int) -> int:
+    return integer("group", group, at_least=1, hint="it is the number of records that are in or out together")
+
+
+def _singling_out(chance: float | None, n: int | None, weight: float | None) -> _Target:
+    """A target for :func:`deniable.risks.singling_out`, above its bound for a curve without any leak."""
+    together = "singling_out, n and weight go together"
+    people = integer("n", n, at_least=1, hint=together)
+    rare = number("weight", weight, at_least=0.0, below=1.0, hint=together)
+    floor = min(people * rare, 1.0)
+    limit = number("singling_out", chance, above=floor, at_most=1.0, hint=f"a curve without any leak gives {floor:g}")
+    return _Target(f"singling out one of {people} records", lambda t: t.singling_out(people, rare), limit, floor=floor)
