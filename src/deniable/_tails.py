@@ -35,3 +35,11 @@ def beta_quantile(a: ArrayLike, b: ArrayLike, level: float, side: Literal["upper
     if side == "upper":
         return np.where(np.isnan(found), 1.0, np.minimum(found * (1 + QUANTILE_ERROR), 1.0))
     return np.where(np.isnan(found), 0.0, found * (1 - QUANTILE_ERROR))
+
+
+def binomial_limits(hits: ArrayLike, trials: int, error: float) -> tuple[FloatArray, FloatArray]:
+    """Return the exact binomial limits, each with one-sided ``error`` (Clopper & Pearson 1934)."""
+    k = np.asarray(hits, dtype=np.float64)
+    low = np.where(k > 0, beta_quantile(np.maximum(k, 1), trials - k + 1, error, "lower"), 0.0)
+    high = np.where(k < trials, beta_quantile(k + 1, np.maximum(trials - k, 1), 1 - error, "upper"), 1.0)
+    return low, high

@@ -57,6 +57,13 @@ def test_every_block_is_run_or_says_why_not(page):
     assert unrun(page) == []
 
 
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_every_fence_is_closed(page):
+    fences = re.findall(r"^```(\S*)", page.read_text(), re.MULTILINE)
+    assert len(fences) % 2 == 0
+    assert not any(fences[1::2])  # one that names a language opens a block
+
+
 @pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "toml")], ids=name)
 def test_toml_can_be_read(page):
     for block in blocks(page, "toml"):

@@ -28,7 +28,7 @@ from deniable._check import FloatArray, InputError, as_float64, integer, number,
 from deniable._floats import EPS
 from deniable.accounting.steps.ratios import log_ratio
 from deniable.accounting.transform.composed import PrivacyLoss
-from deniable.accounting.transform.decay import ByParts, centred, lipschitz
+from deniable.accounting.transform.decay import ByParts, centred, lifts, lipschitz, shifted
 from deniable.accounting.transform.line import Line
 from deniable.accounting.trapezoid import even_aliases, falling_rest
 from deniable.curves import Assumptions, EnvelopeTradeoff
@@ -47,6 +47,7 @@ _POINTS = 129  # thresholds ε a record, symmetric about 0
 _NEGLECTED = 1e-12  # aimed at for the neglected part of the integral
 _MOST_NODES = 8192
 _CHUNK = 256  # nodes at a time
+_FEW = 64  # steps of a record up to which contours are moved: of more, integration by parts is as good
 _MOST_LOG_GAMMA = 60.0
 
 # why a record's own norms say nothing sharper, or nothing that is proven
@@ -371,11 +372,17 @@ def _truncation(
 def _decay(tally: _Tally, base: Line, start: float, most: float) -> tuple[FloatArray, FloatArray]:
     """Edges of panels, the last one unbounded, and bounds of log |M(½ + it)|/M(½) on each, one row per kind of step.
 
-    As for a single run: samples and a Lipschitz constant in the panels, integration by parts beyond.
+    As for a single run: samples and a Lipschitz constant in the panels, beyond them integration by parts and, of few
+    steps, moved contours.
     """
-    parts = ByParts.of(base)
+    parts, steps = ByParts.of(base), float(tally.counts.sum(axis=1).max())
+
+    def beyond(t: FloatArray) -> FloatArray:
+        known = parts(t)
+        return np.minimum(known, shifted(base, t, lifts(steps))) if 0 < steps <= _FEW else known
+
     coarse = np.asarray(start * 1.5 ** np.arange(100), dtype=np.float64)
-    log_parts = tally.total(parts(coarse)) - np.multiply.outer(tally.gaussian, coarse**2 / 2)
+    log_parts = tally.total(beyond(coarse)) - np.multiply.outer(tally.gaussian, coarse**2 / 2)
     enough = np.flatnonzero(np.all(log_parts < math.log(_NEGLECTED) - 5, axis=0))
     stop = min(float(coarse[enough[0] if enough.size else -1]), most)
     weight, deviation = centred(base)
@@ -384,7 +391,7 @@ def _decay(tally: _Tally, base: Line, start: float, most: float) -> tuple[FloatA
     while edges[-1] < stop:
         edges.append(edges[-1] + min(0.15 * edges[-1], max(0.1 / typical, 0.02 * edges[-1])))
     a, b = np.array(edges[:-1]), np.array(edges[1:])
-    log_bound = parts(np.array(edges))
+    log_bound = beyond(np.array(edges))
     if tally.kinds.steps.size and a.size:
         line = tally.kinds.line(0.5, edges[-1])
         sampled = np.exp(line.log_moduli((a + b) / 2)) + lipschitz(weight, deviation, b) * ((b - a) / 2)

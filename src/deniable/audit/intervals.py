@@ -26,7 +26,7 @@ from scipy.special import betaincinv, betaln, xlog1py, xlogy
 from deniable._check import FloatArray, IntArray
 from deniable._search import bisect
 from deniable._shown import shown
-from deniable._tails import beta_quantile, binomial_above
+from deniable._tails import beta_quantile, binomial_above, binomial_limits
 from deniable.audit.families import Family, Tangent
 
 Sides = Literal["two-sided", "lower", "upper"]
@@ -206,9 +206,8 @@ def advantage_upper(ranking: Ranking, error: float) -> float:
 
 def clopper_pearson(hits: int, trials: int, error: float) -> tuple[float, float]:
     """Return the exact binomial limits, each with one-sided ``error`` (Clopper & Pearson 1934)."""
-    low = float(beta_quantile(hits, trials - hits + 1, error, "lower")) if hits > 0 else 0.0
-    high = float(beta_quantile(hits + 1, trials - hits, 1 - error, "upper")) if hits < trials else 1.0
-    return low, high
+    low, high = binomial_limits(hits, trials, error)
+    return float(low), float(high)
 
 
 def _pointwise_upper(ranking: Ranking, error: float) -> tuple[FloatArray, FloatArray]:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.special import gammaln
 
 from deniable._check import FloatArray, InputError, integer, number, numbers
-from deniable._tails import beta_quantile
+from deniable._tails import binomial_limits
 
 NoiseSampler = Callable[[np.random.Generator], ArrayLike]
 
@@ -88,7 +88,7 @@ def coverage(
     hits = np.array(
         [_hits(sampler, point, cutoff, count, g) for sampler, g in zip([base, *neighbours], generators, strict=True)]
     )
-    intervals = _clopper_pearson(hits, count, level)
+    intervals = np.stack(binomial_limits(hits, count, (1 - level) / 2), axis=-1)
     return Coverage(cutoff, float(hits[0] / count), hits[1:] / count, intervals[0], intervals[1:], count, level)
 
 
@@ -100,14 +100,6 @@ def _hits(sampler: NoiseSampler, model: FloatArray, radius: float, samples: int,
             raise InputError(f"model must have the {drawn.size} parameters that the sampler returns, got {model.size}")
         found += bool(np.linalg.norm(drawn - model) < radius)
     return found
-
-
-def _clopper_pearson(hits: FloatArray, samples: int, confidence: float) -> FloatArray:
-    tail = (1 - confidence) / 2
-    with np.errstate(invalid="ignore"):
-        low = np.where(hits > 0, beta_quantile(np.maximum(hits, 1), samples - hits + 1, tail, "lower"), 0.0)
-        high = np.where(hits < samples, beta_quantile(hits + 1, np.maximum(samples - hits, 1), 1 - tail, "upper"), 1.0)
-    return np.stack([low, high], axis=-1)
 
 
 def typical_self_coverage(dimension: int, rate: ArrayLike) -> tuple[float | FloatArray, float | FloatArray]:

@@ -16,7 +16,7 @@ from deniable.accounting.engines.inverted import InvertedTradeoff
 from deniable.accounting.engines.likelihood import LikelihoodRatioTradeoff
 from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.transform.composed import PrivacyLoss
-from deniable.accounting.transform.decay import shifted
+from deniable.accounting.transform.decay import lifts, shifted
 from oracles.composed_losses import inversion
 
 
@@ -70,7 +70,7 @@ def test_the_bound_on_the_decay_holds_wherever_it_is_sampled(log_sigma, log_rate
         line = loss.line(0.5, 2 * float(t[-1]))
     except TooSlowError:
         assume(False)
-    bound = loss.steps @ shifted(loss.real_line(0.5), t, even_prior._LIFTS / math.sqrt(float(loss.steps.sum())))
+    bound = loss.steps @ shifted(loss.real_line(0.5), t, lifts(float(loss.steps.sum())))
     assert np.all(np.diff(bound) <= 0)
     for later in (1.0, 1.04, 1.5, 2.0):
         sampled = line.log_transform(later * t).real

@@ -20,7 +20,7 @@ from deniable._floats import EPS
 from deniable.accounting.engines.inversion import ROUNDING_OF_K
 from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.transform.composed import PrivacyLoss
-from deniable.accounting.transform.decay import shifted
+from deniable.accounting.transform.decay import lifts, shifted
 from deniable.accounting.transform.mixture import Transformed, envelope_of
 from deniable.accounting.trapezoid import even_aliases, falling_rest, half_line, nodes_until
 
@@ -29,7 +29,6 @@ _FURTHEST = 3.5  # from ½: what the nodes near the real axis serve
 _MOST_NODES = 4096
 _TARGET = 1e-14  # what truncation and unknown aliases may add, each
 _EDGES = np.geomspace(4.0, 14.0, 24)  # places to stop, in units of 1/√K″
-_LIFTS = math.sqrt(66.0) * np.array([0.6, 0.9])  # heights y tried, over √T: e^{−33} is reached there
 _LOUD, _MOST_PHASES = 0.75, 4  # noise multipliers and phases for which that bound is tried
 
 
@@ -77,7 +76,7 @@ def _stop(loss: Transformed, width: float, spacing: float) -> tuple[float, float
     """Where the sum may stop, and a bound on what follows, relative to M(½)."""
     if isinstance(loss, PrivacyLoss) and 0 < loss.steps.size <= _MOST_PHASES and loss.noise.min() >= _LOUD:
         t = _EDGES / width
-        moved = shifted(loss.real_line(0.5), t, _LIFTS / math.sqrt(float(loss.steps.sum())))
+        moved = shifted(loss.real_line(0.5), t, lifts(float(loss.steps.sum())))
         height = np.exp(loss.steps @ moved - loss.gaussian * t**2 / 2)
         remaining = falling_rest(t, height, spacing)
         enough = np.flatnonzero(remaining < _TARGET)

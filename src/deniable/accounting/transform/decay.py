@@ -117,6 +117,11 @@ def _panels(start: float, stop: float, typical: float) -> FloatArray:
     return np.array(edges)
 
 
+def lifts(steps: float) -> FloatArray:
+    """Heights that serve so many steps: e^{−33} is reached there."""
+    return math.sqrt(66.0 / steps) * np.array([0.6, 0.9])
+
+
 def shifted(line: Line, t: FloatArray, heights: FloatArray) -> FloatArray:
     """Bound on log |ψ| from every t on, the best of some heights y, one row per phase."""
     y = np.unique(np.minimum(heights, _MOST_TURN * float(line.of.noise.min())))[:, None]
