@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mpmath as mp
 import numpy as np
 import pytest
 
@@ -92,3 +93,60 @@ def test_the_tail_of_a_million_rare_steps_is_known_at_tiny_false_positive_rates(
     found = dn.tradeoff(dn.SubsampledGaussian(1.0, 1e-6, 1_000_000))
     fpr = np.array([1e-3, 1e-6, 1e-9])
     assert np.all(found.tpr(fpr) <= found.tpr(fpr, side="lower") * (1 + 1e-6))
+
+
+def one_step_tails(sigma, rate, y):
+    """out(L > y) and in(L > y) of one subsampled step."""
+    if mp.exp(y) <= 1 - rate:
+        return mp.mpf(1), mp.mpf(1)
+    u = sigma * mp.log((mp.exp(y) - (1 - rate)) / rate) + 1 / (2 * sigma)
+    return mp.ncdf(-u), (1 - rate) * mp.ncdf(-u) + rate * mp.ncdf(1 / sigma - u)
+
+
+def beside(sigma, rate, tails, threshold):
+    """The same of one step beside another law: an integral over the step's outcome."""
+    sigma, rate = mp.mpf(sigma), mp.mpf(rate)
+
+    def loss(u):
+        return mp.log1p(rate * mp.expm1((2 * u * sigma - 1) / (2 * sigma**2)))
+
+    crossing = sigma * mp.log(1 + mp.expm1(threshold) / rate) + 1 / (2 * sigma)
+    near = [crossing + x for x in (-1, -0.3, -0.1, -0.03, 0, 0.03, 0.1, 0.3, 1)]
+    ends = sorted([mp.mpf(x) for x in (-12, -4, 0, 4)] + near + [crossing + 4, 1 / sigma + 12])
+    scale = mp.npdf(crossing)  # quad stops at absolute errors
+    out = scale * mp.quad(lambda u: mp.npdf(u) / scale * tails(threshold - loss(u))[0], ends)
+    inside = scale * mp.quad(lambda u: mp.npdf(u) / scale * mp.exp(loss(u)) * tails(threshold - loss(u))[1], ends)
+    return out, inside
+
+
+MU = mp.mpf(0.05)
+BESIDE = {
+    "a Gaussian part": (
+        dn.GaussianDP(0.05),
+        lambda y: (mp.ncdf(-y / MU - MU / 2), mp.ncdf(-y / MU + MU / 2)),
+    ),
+    "a phase of much noise": (
+        dn.SubsampledGaussian(30.0, 0.5, 1),
+        lambda y: one_step_tails(mp.mpf(30), mp.mpf(0.5), y),
+    ),
+}
+
+
+@pytest.mark.parametrize("other", BESIDE)
+@pytest.mark.parametrize(
+    ("phase", "threshold"), [((0.12, 1e-6), 2.0), ((0.12, 1e-6), 12.0), ((0.6, 1e-4), 2.0), ((0.6, 1e-4), 12.0)]
+)
+def test_jumps_below_around_and_far_above_the_threshold_beside_another_law(phase, threshold, other):
+    mechanism, tails = BESIDE[other]
+    loss = PrivacyLoss.of([dn.SubsampledGaussian(*phase, 1), mechanism])
+    found = jump_contour(loss, threshold, 1e-13, 1 << 13).tails(np.array([threshold]))
+    with mp.workdps(20):
+        out, inside = beside(*phase, tails, mp.mpf(threshold))
+        stick = inside - mp.exp(threshold) * out
+    for value, error, truth in (
+        (found.out_above[0], found.out_error[0], out),
+        (found.in_above[0], found.in_error[0], inside),
+        (found.hockey_stick[0], found.hockey_stick_error[0], stick),
+    ):
+        assert abs(value - truth) <= error
+        assert error <= 1e-6 * value

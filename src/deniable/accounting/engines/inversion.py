@@ -59,6 +59,8 @@ class Contour:
     dropped: tuple[float, float]  # mass left out of the two laws
     bounded: tuple[tuple[float, float], ...] = ()  # θ and K(θ) of parts left out because they stay below the threshold
     besides: tuple[Contour, ...] = ()  # other lines, whose integrals are added
+    masses: tuple[float, float] = (0.0, 0.0)  # of both laws, added to the tails above every threshold
+    mass_errors: tuple[float, float] = (0.0, 0.0)
 
     def tails(self, threshold: FloatArray) -> Tails:
         """Evaluate at every threshold; far from the design the errors grow, they never lie."""
@@ -120,16 +122,6 @@ class Contour:
                 in_above = in_above + np.exp(most - (theta - 1) * threshold)
         return out_above, in_above, in_above
 
-    def log_error(self, threshold: FloatArray, law: Literal["out", "in"]) -> FloatArray:
-        """Logarithm of the error of this law's tail, up to the rounding of phases."""
-        which = ("out", "in").index(law)
-        relative = self._aliases(threshold) + self.truncation[which] + self.rounding[which] + TINY
-        total: FloatArray = self.growth - (self.c - which) * threshold + np.log(relative)
-        total = np.logaddexp(total, np.log(self._missed(threshold)[which] + TINY))
-        for other in self.besides:
-            total = np.logaddexp(total, other.log_error(threshold, law))
-        return total
-
     @property
     def size(self) -> int:
         """Number of nodes."""
@@ -165,11 +157,16 @@ class Contour:
             argument = 2 * EPS * (np.abs(self.growth) + np.abs(self.c * threshold) + np.abs(threshold))
             rounding = self.rounding[:, None] + self.phase_rounding[:, None] * np.abs(threshold)
             values = prefactor * sums.T
+            rounding = prefactor * rounding + np.abs(values) * argument
+            if any(self.masses):
+                (out, inside), (out_error, in_error) = self.masses, self.mass_errors
+                gamma = np.exp(threshold)
+                values[:3] += np.stack([np.full_like(gamma, out), np.full_like(gamma, inside), inside - gamma * out])
+                stick_error = in_error + gamma * out_error
+                rounding[:3] += np.stack([np.full_like(gamma, out_error), np.full_like(gamma, in_error), stick_error])
+                rounding[:3] += 8 * EPS * (np.abs(values[:3]) + inside + gamma * out)
             return Sum(
-                values,
-                prefactor * self._aliases(threshold),
-                prefactor * self.truncation[:, None],
-                prefactor * rounding + np.abs(values) * argument,
+                values, prefactor * self._aliases(threshold), prefactor * self.truncation[:, None], rounding
             ).checked()
 
     def _aliases(self, threshold: FloatArray) -> FloatArray:

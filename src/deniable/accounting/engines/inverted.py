@@ -36,6 +36,7 @@ _APART = 4.0  # cells are so many spreads wide near the middle, and
 _SCALE = 10.0  # so many times a tenth of their distance from it further out
 _WORTH = 0.1  # of the error here must that of the middle of a cell be at most for a nearer line to be laid
 _BESIDE, _GUESSED, _NEAR = 0.3, 1.0, 1e-2  # log-odds: asked for at the ends, errors of good guesses, and of near ones
+_TAIL = 1e-2  # rates below are looked for where Chernoff's bound has them
 _LEVELS = 5  # times that cells are halved where the law is narrow
 _MOST_KEPT = 1 << 20  # nodes of all lines kept, 160 bytes each
 # the fields of Tails that belong together: an error, and what it is the error of
@@ -419,9 +420,28 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
                 if not good.all():
                     break
         if not knots:
-            return [middle], self._log_odds(np.array([middle]), direction, wanted).tolist()
+            return self._first_knots(expit(target), direction, wanted, middle)
         order = np.argsort(knots)
         return [knots[k] for k in order], [odds[k] for k in order]
+
+    def _first_knots(
+        self, alpha: FloatArray, direction: Direction, wanted: str, middle: float
+    ) -> tuple[list[float], list[float]]:
+        """The middle of the law or, where nothing is known there, thresholds at which Chernoff's bound is the rate."""
+        odds = self._log_odds(np.array([middle]), direction, wanted)
+        if np.isfinite(odds[0]):
+            return [middle], odds.tolist()
+        points, growth = self._witnesses[0 if direction == "add" else 1]
+        order = np.abs(points if direction == "add" else points - 1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            reach = (growth - np.log(alpha[alpha < _TAIL])[:, None]) / order
+        knots = np.unique(np.min(np.where(order > 0, reach, np.inf), axis=1, initial=np.inf))
+        knots = np.sort(knots[np.isfinite(knots)] * (1.0 if direction == "add" else -1.0))
+        if not knots.size:
+            return [middle], odds.tolist()
+        odds = self._log_odds(knots, direction, wanted)
+        known = np.isfinite(odds)
+        return (knots[known].tolist(), odds[known].tolist()) if known.any() else ([middle], [math.nan])
 
     def _log_odds(self, threshold: FloatArray, direction: Direction, wanted: str) -> FloatArray:
         return self._tails(threshold, wanted, _ROUGH).log_odds(direction)

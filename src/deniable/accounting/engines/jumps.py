@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtr
 
 from deniable._check import FloatArray
@@ -19,7 +20,11 @@ from deniable.accounting.transform.line import TINY, Line, randomized_response_r
 from deniable.accounting.trapezoid import half_line, poles
 
 _BESIDE = 6.0  # logarithm of how much larger than at the saddle point an integrand may be
-POINTS = 80
+POINTS = 48
+_CONSTANT = 1e-18
+_GONE = 45.0  # widths beyond the end of a window, where less than e^{−1000} is left
+_LEFT = -np.geomspace(100.0, 0.02, 20)  # θ below the poles and between them
+_MIDDLE = np.linspace(0.04, 0.96, 24)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,14 +71,36 @@ class Split:
         return log_weight + log_ndtr(low), log_weight + between, loss
 
     def small(self, points: FloatArray) -> FloatArray:
-        """log M_s of one step."""
+        """log M_s of one step: (1 − q)^θ where r is no more, and what it adds elsewhere."""
         log_weight, _, loss = self.real
-        return np.log(_sum_of_exp(np.multiply.outer(points, loss) + log_weight))
+        here, least = self._varying, math.log1p(-self.rate) if self.rate < 1 else -math.inf
+        sums = _sum_of_exp(np.multiply.outer(points, loss[here]) + log_weight[here])
+        if here.start == 0:
+            return np.log(sums)
+        # ∫ φ(u)·Φ((v − u)/δ) du = Φ(v/√(1 + δ²))
+        others = float(ndtr(self.low / math.hypot(1.0, self.window))) - float(np.exp(log_weight[here]).sum())
+        return np.log(sums + others * np.exp(points * least))
+
+    @cached_property
+    def _varying(self) -> slice:
+        """Nodes under the lower window from where r/(1 − q) − 1 is above 1e-18."""
+        spacing = float(self._real_u[1] - self._real_u[0])
+        start = self.sigma * math.log(_CONSTANT / self.rate) + 0.5 / self.sigma + 10.5
+        stop = self.low + _GONE * self.window + 10.5
+        return slice(max(int(start / spacing), 0) if self.rate < 0.5 else 0, int(stop / spacing) + 1)
+
+    @property
+    def terms(self) -> int:
+        """Terms of both sums at one point."""
+        beyond = int(np.searchsorted(self._real_u, self.low - _GONE * self.window))
+        size: int = self._varying.stop - self._varying.start + self._real_u.size - beyond
+        return size
 
     def rest(self, points: FloatArray) -> FloatArray:
         """M_l of one step."""
         _, log_weight, loss = self.real
-        return _sum_of_exp(np.multiply.outer(points, loss) + log_weight)
+        above = self._real_u > self.low - _GONE * self.window
+        return _sum_of_exp(np.multiply.outer(points, loss[above]) + log_weight[above])
 
     @cached_property
     def large(self) -> tuple[ComplexArray, ComplexArray]:
@@ -89,11 +116,33 @@ class Split:
 
 @dataclass(frozen=True, eq=False)
 class Jumps:
-    """Runs whose largest step lies between two windows: D = M_{j+1}^T − M_j^T."""
+    """Runs whose largest step lies between two windows: D = M_{j+1}^T − M_j^T.
+
+    A phase whose two windows are one, such as many steps of much noise, and Gaussian parts are factors of both.
+    """
 
     loss: PrivacyLoss
     low: FloatArray  # ends of the windows in u, one per phase
     high: FloatArray
+    known: dict[tuple[object, ...], FloatArray] = field(default_factory=dict)  # real transforms of the factors
+
+    @cached_property
+    def jumping(self) -> NDArray[np.intp]:
+        """The phases with something between their windows."""
+        return np.flatnonzero(self.high > self.low)
+
+    @cached_property
+    def parts(self) -> tuple[tuple[int, Split, float], ...]:
+        """Number, nodes and steps of each of these phases."""
+        return tuple((k, self.splits[k], float(self.loss.steps[k])) for k in self.jumping.tolist())
+
+    @cached_property
+    def factors(self) -> PrivacyLoss:
+        """The others and the Gaussian parts, without a window: an upper bound on real transforms."""
+        loss, others = self.loss, np.setdiff1d(np.arange(self.low.size), self.jumping)
+        return PrivacyLoss(
+            loss.noise[others], loss.rate[others], loss.steps[others], loss.gaussian, loss.randomized_responses
+        )
 
     @cached_property
     def whole(self) -> PrivacyLoss:
@@ -108,9 +157,14 @@ class Jumps:
 
     def small(self, points: FloatArray) -> FloatArray:
         """log of the transform of "all steps small" at real points."""
-        only = PrivacyLoss(np.zeros(0), np.zeros(0), np.zeros(0), self.loss.gaussian, self.loss.randomized_responses)
-        total = only.log_mgf(points)
-        for split, steps in zip(self.splits, self.loss.steps, strict=True):
+        key = (*self.jumping.tolist(), *points.tolist())
+        if key not in self.known:
+            order = np.argsort(np.abs(points))
+            near, growth = self.factors.log_mgf_known(points[order])
+            self.known[key] = np.full_like(points, np.inf)  # where a transform is too large to be known
+            self.known[key][order[: near.size]] = growth
+        total = self.known[key]
+        for _, split, steps in self.parts:
             total = total + steps * split.small(points)
         return total
 
@@ -118,7 +172,7 @@ class Jumps:
         """log D at real points."""
         ratio = np.zeros_like(points)
         with np.errstate(invalid="ignore"):  # ∞·0 where a transform is too large to be known
-            for split, steps in zip(self.splits, self.loss.steps, strict=True):
+            for _, split, steps in self.parts:
                 ratio = ratio + steps * np.log1p(split.rest(points) * np.exp(-split.small(points)))
             grown = np.where(ratio > 30, ratio, np.log(np.expm1(np.minimum(ratio, 30.0))))
         return self.small(points) + np.where(np.isnan(grown), np.inf, grown)
@@ -127,7 +181,7 @@ class Jumps:
         """Bound on log |D(c + it)|, decreasing in t."""
         point = np.array([c])
         growth = np.zeros_like(t)
-        for split, steps in zip(self.splits, self.loss.steps, strict=True):
+        for _, split, steps in self.parts:
             weight, loss = split.large
             with np.errstate(over="ignore", invalid="ignore"):  # what is not finite becomes an infinite error bound
                 size = np.abs(weight) * np.exp(c * loss.real)
@@ -145,21 +199,26 @@ class Jumps:
         of 2 and Σ T·|M_l|/max(|M|, |M − M_l|), which is a bound on their relative difference. Errors relative to the
         larger of M and M − M_l are carried through the T-th power in full, Π(1 + x)^T − 1.
         """
-        c, spacing = line.c, float(t[1])
+        c, spacing, size = line.c, float(t[1]), np.hypot(line.c, t)
         exponent = np.zeros(t.shape, dtype=np.complex128)
-        log_m = line.log_randomized_responses(t) + line.cumulants[0] - growth
-        apart, relative_error = np.zeros(t.shape), np.zeros(t.shape)
-        for phase, (split, steps) in enumerate(zip(self.splits, self.loss.steps, strict=True)):
-            weight, loss = split.large
-            large = _even_sums(weight * np.exp(c * loss), spacing * loss, t.size)
+        variance = self.loss.gaussian
+        turned = variance * (1j * t * (c - 0.5) - t**2 / 2)  # K(c + it) − K(c) of the Gaussian parts
+        log_m = line.log_randomized_responses(t) + line.cumulants[0] - growth + turned
+        apart, relative_error = np.zeros(t.shape), 2 * EPS * variance * (abs(c) + 1) * size + 4 * EPS * np.abs(turned)
+        jumping = {phase: split for phase, split, _ in self.parts}
+        for phase, steps in enumerate(self.loss.steps):
             log_ratio = line.log_ratio_of(phase, t, spacing)
-            share = -large * np.exp(-log_ratio - line.log_mgf_of(phase))
-            exponent += steps * complex_log1p(share)
             log_m += steps * log_ratio
-            larger = np.maximum(np.abs(1 + share), 1.0)  # max(|M|, |M − M_l|)/|M|
-            apart += steps * np.abs(share) / larger
-            error = 2 * line.step_rounding[phase] * np.abs(c + 1j * t) + 4 * line.cut[phase]
-            relative_error += steps * np.logaddexp(0.0, np.log(error + TINY) - log_ratio.real - np.log(larger))
+            larger = np.ones(t.shape)
+            if phase in jumping:
+                weight, loss = jumping[phase].large
+                large = _even_sums(weight * np.exp(c * loss), spacing * loss, t.size)
+                share = -large * np.exp(-log_ratio - line.log_mgf_of(phase))
+                exponent += steps * complex_log1p(share)
+                larger = np.maximum(np.abs(1 + share), 1.0)  # max(|M|, |M − M_l|)/|M|
+                apart += steps * np.abs(share) / larger
+            error = np.log(line.step_errors(phase, size) + TINY) - log_ratio.real - np.log(larger)
+            relative_error += steps * (np.logaddexp(0.0, error) + 4 * EPS * np.abs(log_ratio))
         near = exponent.real < 30
         smaller = np.where(near, 0.0, log_m + exponent)
         values = np.where(
@@ -174,7 +233,7 @@ class Jumps:
     def severed(self, c: float) -> float:
         """Bound on what the end of the nodes does to M_l, relative to M_l(c): twice the last summand."""
         ends = []
-        for split in self.splits:
+        for _, split, _ in self.parts:
             _, log_weight, loss = split.real
             ends.append(log_weight[-1] + c * loss[-1] - math.log(float(split.rest(np.array([c]))[0]) + TINY))
         return 2 * math.exp(min(max(ends), 0.0))
@@ -182,7 +241,7 @@ class Jumps:
     def noise(self, c: float, w: FloatArray, growth: float) -> FloatArray:
         """Bound on the rounding of Σ T·log1p(−M_l/M) carried into D·e^{−growth}, by perturbing every term of M_l."""
         total = np.zeros_like(w)
-        for split, steps in zip(self.splits, self.loss.steps, strict=True):
+        for _, split, steps in self.parts:
             _, log_weight, loss = split.real
             u, sigma = split._real_u, split.sigma
             size = np.exp(np.minimum(c * loss + log_weight, PRODUCT_EXPONENT))
@@ -192,13 +251,29 @@ class Jumps:
             total += steps * (plain + w * turned) / math.exp(float(split.small(np.array([c]))[0]))
         return 120 * EPS * total * math.exp(min(float(self.small(np.array([c]))[0]) - growth, PRODUCT_EXPONENT))
 
-    def judged(self, threshold: float) -> Judged:
-        """Real transforms for thresholds near this one."""
-        scale = max(15 * float(self.loss.noise.max()) + 5, 60 / threshold)
-        points = 1 + np.geomspace(0.02, scale, POINTS)
+    def judged(self, threshold: float, every: int = 1) -> Judged:
+        """Real transforms for thresholds near this one, at every so many of the points."""
+        noise = float(self.loss.noise[self.jumping].max())
+        right = 1 + np.geomspace(0.02, max(15 * noise + 5, 60 / threshold), POINTS)
+        points = np.concatenate([_LEFT[::every], [0.0], _MIDDLE[::every], [1.0], right[::every]])
         log_d = self.remainder(points)
-        height = log_d - points * threshold - np.log(points * (points - 1))
+        with np.errstate(divide="ignore"):
+            height = log_d - points * threshold - np.log(np.abs(points * (points - 1)))
         return Judged(points, log_d, np.where(np.isfinite(height), height, np.inf))
+
+    def mass(self, c: int) -> tuple[float, float]:
+        """D(0) or D(1), the mass of either law, and a bound on its error."""
+        growth = float(self.remainder(np.array([float(c)]))[0])
+        t = np.array([0.0, 1e-3])
+        line = self.whole.line(float(c), float(t[-1]))
+        values, transform_error = self.transform(line, t, growth)
+        noise = self.noise(float(c), np.array([float(c)]), growth)
+        relative = (
+            2 * self.severed(float(c)) + randomized_response_rounding(self.loss.randomized_responses) * c + 64 * EPS
+        )
+        size = math.exp(growth)
+        value = size * float(values[0].real)
+        return value, size * float(transform_error[0] + noise[0]) + abs(value) * relative
 
     def plan(self, judged: Judged, threshold: float, tolerance: float, most_nodes: int) -> JumpPlan:
         """Choose a line for D, its period and its number of nodes.
@@ -209,26 +284,28 @@ class Jumps:
             If there is no saddle point, or more than ``most_nodes`` nodes would be needed.
         """
         points, log_d, best = judged.points, judged.log_d, judged.best
-        if not judged.inside:
+        if best is None:
             raise TooSlowError("no saddle point")
+        least = judged.height[best]
         while (
             not max(float(self.loss.steps.sum()) * self.whole.edge(points[best]), self.severed(points[best])) < MOST_CUT
         ):
             best -= 1  # beside the saddle point the integrand is larger, but less of it lies beyond the windows
-            if best == 0 or judged.height[best] > judged.height[judged.best] + _BESIDE:
+            if best == 0 or judged.height[best] > least + _BESIDE:
                 raise TooSlowError("outcomes beyond the windows would matter")
         c, growth = float(points[best]), float(log_d[best])
-        fine = np.isfinite(log_d)
-        chernoff = np.stack([points - c, log_d - growth])[:, fine & (points != c)]
+        # aliases are bounded by transforms on this side of the poles
+        same = (np.sign(points) * np.sign(c) >= 0) & (np.sign(points - 1) * np.sign(c - 1) >= 0)
+        chernoff = np.stack([points - c, log_d - growth])[:, np.isfinite(log_d) & (points != c) & same]
         width = math.sqrt(max(_curvature(points, log_d, best), 1e-300))
-        target = math.log(tolerance) - math.log(c * max(1.0, c - 1))
+        target = math.log(tolerance) - math.log(max(1.0, abs(c)) * max(1.0, abs(c - 1)))
         period = period_for(chernoff, threshold, width, target)
         h = 2 * math.pi / period
-        edges = np.geomspace(h, 1e9 * h, 400)
+        edges = np.geomspace(h, 1e9 * h, 200)
         envelope = np.exp(np.minimum(self.decay(c, edges) - growth, PRODUCT_EXPONENT))
         terms = envelope[:-1] * (np.diff(edges) + h) / edges[:-1]
         # beyond, every e^{−t·Im L} falls by its least rate at least, and Π(1 + b)^T − 1 with it: it is convex, 0 at 0
-        least = min(float(split.large[1].imag.min()) for split in self.splits)
+        least = min(float(split.large[1].imag.min()) for _, split, _ in self.parts)
         last = envelope[-1] * (1 / least + h) / edges[-1] if least > 0 else math.inf
         remaining = (np.concatenate([np.cumsum(terms[::-1])[::-1], [0.0]]) + last) / math.pi
         below = np.flatnonzero(remaining < math.exp(target))
@@ -273,40 +350,53 @@ class JumpPlan:
         )
         rounding = sizes.T @ relative + np.abs(kernel).T @ (weight * (transform_error + noise))
         truncation = np.array([self.remaining] * 3 + [0.0, 0.0])
+        # left of a pole the integral is minus what lies below the threshold: with the whole, what lies above
+        (out, out_error), (inside, in_error) = (jumps.mass(pole) if c < pole else (0.0, 0.0) for pole in (0, 1))
         return Contour(
             "right", c, threshold, self.width, growth, self.period, t, coefficients, self.chernoff, truncation,
-            rounding, 4 * EPS * (sizes.T @ t), jumps.whole.dropped,
+            rounding, 4 * EPS * (sizes.T @ t), jumps.whole.dropped, masses=(out, inside),
+            mass_errors=(out_error, in_error),
         )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """log D(θ) at real points, and the logarithm of the hockey stick's integrand: it is least at the saddle point."""
+    """log D(θ) at real points, and the logarithm of the hockey stick's integrand: it is least at a saddle point.
+
+    There is one in each of the three regions that the poles at 0 and 1 part; which is the lowest depends on whether the
+    jumps lie above or below the threshold.
+    """
 
     points: FloatArray
     log_d: FloatArray
     height: FloatArray
 
-    @property
-    def best(self) -> int:
-        """Where the saddle point is."""
-        return int(np.argmin(self.height))
+    @cached_property
+    def best(self) -> int | None:
+        """Where the lowest saddle point is, among those surrounded by points."""
+        h = self.height
+        saddle = np.isfinite(h[1:-1]) & (h[1:-1] <= h[:-2]) & (h[1:-1] <= h[2:])
+        saddle &= np.isfinite(self.log_d[:-2]) & np.isfinite(self.log_d[2:])
+        places = np.flatnonzero(saddle) + 1
+        return int(places[np.argmin(h[places])]) if places.size else None
 
-    @property
-    def inside(self) -> bool:
-        """Whether it is surrounded by points."""
-        return 0 < self.best < self.points.size - 1 and math.isfinite(self.height[self.best + 1])
+    def size(self, threshold: float) -> float:
+        """Logarithm of Chernoff's bound on out(L > ℓ)."""
+        return self._least(self.points >= 0, threshold)[2]
 
-    @property
-    def size(self) -> float:
-        """Logarithm of the integrand for out(L > ℓ) there."""
-        return float(self.height[self.best] + np.log(self.points[self.best] - 1))
-
-    def bound(self, threshold: float) -> tuple[float, float, float]:
+    def above(self, threshold: float) -> tuple[float, float, float]:
         """θ and log D(θ) of Chernoff's best bound on the mass above a threshold under "in", and the bound's log."""
-        chernoff = np.where(np.isfinite(self.log_d), self.log_d - (self.points - 1) * threshold, np.inf)
-        k = int(np.argmin(chernoff))
-        return float(self.points[k]), float(self.log_d[k]), float(chernoff[k])
+        theta, log_d, bound = self._least(self.points >= 1, threshold)
+        return theta, log_d, bound + threshold
+
+    def below(self, threshold: float) -> tuple[float, float, float]:
+        """The same of the mass below it under "out"."""
+        return self._least(self.points <= 0, threshold)
+
+    def _least(self, where: NDArray[np.bool_], threshold: float) -> tuple[float, float, float]:
+        exponent = np.where(where & np.isfinite(self.log_d), self.log_d - self.points * threshold, np.inf)
+        k = int(np.argmin(exponent))
+        return float(self.points[k]), float(self.log_d[k]), float(exponent[k])
 
 
 def _width(sigma: float) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,6 +16,7 @@ from deniable.accounting.transform.mixture import Transformed
 
 Way = Region | Literal["jumps"]
 _CHEAP = 1 << 10  # nodes of lines that are laid without looking for cheaper ones
+_MANY = 1 << 12  # nodes of lines that are tried before bulk and jumps are told apart
 _COARSER = 1e4  # how much larger errors may be on lines that would take too long
 
 
@@ -30,7 +32,7 @@ class Effort:
     nodes: int = 1 << 15
     terms: float = float(1 << 24)
     further: float = float(1 << 22)
-    jumps: float = float(1 << 23)
+    jumps: float = float(1 << 22)
     convolution: float = float(1 << 24)
     grid: int = 1 << 17
     cells: int = 1 << 19
@@ -86,6 +88,7 @@ class Cell:
         for way in self.ways:
             try:
                 if way == "jumps":
+                    yield from self._taken(costly, self.effort.jumps, _MANY)  # they take no longer
                     if not right and isinstance(self.loss, PrivacyLoss):
                         right = True
                         yield jump_contour(self.loss, self.design, self.tolerance, 1 << 13, self.effort.jumps)
@@ -101,13 +104,7 @@ class Cell:
                     yield line
             except TooSlowError:
                 continue
-        costly.sort(key=lambda plan: plan.work)
-        for plan in costly:
-            try:
-                if plan.work < 2 * self._most:
-                    yield plan.contour(self.effort.nodes, self._most)
-            except TooSlowError:
-                continue
+        yield from self._taken(costly)
         if self._laid:
             return
         for plan in costly:
@@ -115,6 +112,17 @@ class Cell:
                 coarser = plan.within(_COARSER)
                 if coarser.work < 2 * self._most:
                     yield coarser.contour(self.effort.nodes, self._most)
+            except TooSlowError:
+                continue
+
+    def _taken(self, plans: list[Plan], work: float = math.inf, nodes: float = math.inf) -> Iterator[Contour]:
+        """Lay those that take less, the cheapest first, and take them from the list."""
+        for plan in sorted(plans, key=lambda plan: plan.work):
+            try:
+                if plan.work < min(work, 2 * self._most) and plan.nodes < nodes:
+                    line = plan.contour(self.effort.nodes, self._most)
+                    plans.remove(plan)
+                    yield line
             except TooSlowError:
                 continue
 

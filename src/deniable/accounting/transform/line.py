@@ -186,14 +186,22 @@ class Line:
             total = total + steps * one
             turned = turned + steps * np.abs(one)
             # the errors of one step are relative to M(c): where |M(c + it)| is smaller, they weigh more
-            left_out = 4 * _LEAST * self.u.size * (1 + (self.scale[phase] == 0) / self.mgf[phase])
-            error = 2 * self.step_rounding[phase] * size + 4 * self.cut[phase] + left_out
-            relative_error = relative_error + steps * np.logaddexp(0.0, np.log(error + TINY) - one.real)
+            error = np.log(self.step_errors(phase, size) + TINY)
+            relative_error = relative_error + steps * np.logaddexp(0.0, error - one.real)
         total = total + self.log_randomized_responses(t)
         relative_error = relative_error + 4 * EPS * turned + 64 * EPS
         with np.errstate(over="ignore"):  # an unknown transform is ∞, and its line useless
             grown = np.exp(total.real) * np.expm1(np.minimum(relative_error, 1.0))
             return total, np.where(relative_error < 1, grown, np.exp(total.real + relative_error))
+
+    def step_errors(self, phase: int, size: FloatArray) -> FloatArray:
+        """Bound on the error of one step's transform at |w| = ``size``, relative to M(c).
+
+        Rounding, a ceiling in the midst of the law, and the nodes that are left out.
+        """
+        left_out = 4 * _LEAST * self.u.size * (1 + (self.scale[phase] == 0) / self.mgf[phase])
+        error: FloatArray = 2 * self.step_rounding[phase] * size + 4 * self.cut[phase] + left_out
+        return error
 
     def log_randomized_responses(self, t: FloatArray) -> ComplexArray:
         """The same of all randomised responses alone."""
