@@ -54,7 +54,7 @@ def shares(answer: QueryAnswer, labels: tuple[str, ...], n: int | None, limits: 
 
 
 def moments(answer: QueryAnswer, function: str, scale: ColumnScale, limits: Limits) -> list[Row]:
-    """Return sum, mean, variance or standard deviation of a column in each group."""
+    """Return sum, mean, variance or sd of a column in each group; sampling of the last two as for normal records."""
     rows = []
     for group, numbers in zip(answer.labels, answer.sums, strict=True):
         if function == "sum":
@@ -73,7 +73,8 @@ def moments(answer: QueryAnswer, function: str, scale: ColumnScale, limits: Limi
         elif value <= 0:
             rows.append(withheld(group, "", "not above zero in the noise"))
         else:
-            rows.append(limits.row(group, "", value, noise, within=(0.0, math.inf)))
+            sampling = value * math.sqrt((2.0 if function == "variance" else 0.5) / numbers[0])
+            rows.append(limits.row(group, "", value, noise, sampling, within=(0.0, math.inf)))
     return rows
 
 
