@@ -101,6 +101,36 @@ def test_sums_have_the_same_bits_wherever_an_array_comes_to_lie(two_workers):
     assert [part.mean() for _, part in found] == [_mean(data, start)[1].copy().mean() for start in range(8)]
 
 
+def test_a_backend_that_returns_lists_only_as_that_of_ray():
+    import joblib
+    from joblib._parallel_backends import ThreadingBackend
+
+    class Lists(ThreadingBackend):
+        supports_return_generator = False
+
+    joblib.register_parallel_backend("lists", Lists)
+    with joblib.parallel_config(backend="lists", n_jobs=2):
+        assert list(in_order(_times, [3, 1, 2], None, Counted(2.0))) == [6.0, 2.0, 4.0]
+
+
+def test_a_scheduler_that_is_gone_is_told(monkeypatch):
+    import joblib
+
+    class Closed:
+        status = "closed"
+
+        def submit(self, *call, **options):
+            raise RuntimeError("Client is closed")
+
+    class Backend(joblib.parallel.SequentialBackend):
+        client = Closed()
+
+    monkeypatch.setattr(joblib, "effective_n_jobs", lambda n_jobs: 2)
+    monkeypatch.setattr(joblib.parallel, "get_active_backend", lambda: (Backend(), 2))
+    with pytest.raises(ConnectionError, match=r"scheduler is gone; what was stored .* is whole"):
+        list(in_order(_times, [1, 2], None, Counted(1.0)))
+
+
 def test_data_are_sent_to_each_worker_once(two_workers):
     with dn.cluster(two_workers):
         Counted.sent = 0

@@ -29,7 +29,7 @@ def in_order(call: Callable[..., R], tasks: Sequence[T], n_jobs: int | None = No
     Workers are joblib's (``n_jobs``, or what ``joblib.parallel_config`` or :func:`cluster` say). What tasks share is
     sent to each worker once. Tasks lost with a worker are run again, at most ``_ATTEMPTS`` times in all, with a
     :class:`WorkerWarning` that tells the cause: they must be functions of the task alone. What a task itself raises is
-    raised.
+    raised; a scheduler that is gone is a ``ConnectionError``.
     """
     joblib = require("joblib", purpose="Running tasks")
     if joblib.effective_n_jobs(n_jobs) == 1 or len(tasks) < 2:
@@ -45,6 +45,11 @@ def in_order(call: Callable[..., R], tasks: Sequence[T], n_jobs: int | None = No
                 yield result
                 done += 1
         except Exception as error:
+            if client is not None and getattr(client, "status", "running") not in ("running", "connecting"):
+                raise ConnectionError(
+                    "the cluster's scheduler is gone; what was stored (checkpoint, cache, cache_dir) is whole, and the "
+                    "same call goes on from it"
+                ) from error
             attempt += 1
             if not any(kind.__name__ in _DEATHS for kind in type(error).__mro__) or attempt == _ATTEMPTS:
                 raise
@@ -55,6 +60,9 @@ def in_order(call: Callable[..., R], tasks: Sequence[T], n_jobs: int | None = No
 def _by_joblib(call: Callable[..., R], tasks: Sequence[Any], n_jobs: int | None, shared: Sequence[Any]) -> Iterator[R]:
     joblib = require("joblib", purpose="Running tasks")
     jobs = (joblib.delayed(call)(*shared, task) for task in tasks)
+    if not getattr(joblib.parallel.get_active_backend()[0], "supports_return_generator", True):  # Ray's
+        yield from joblib.Parallel(n_jobs=n_jobs)(jobs)
+        return
     results = joblib.Parallel(n_jobs=n_jobs, return_as="generator")(jobs)
     try:
         for result in results:  # noqa: UP028  (closed below, not by this generator)
