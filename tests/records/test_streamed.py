@@ -217,3 +217,33 @@ def _full_after(write, count):
         return write(path, content)
 
     return attempt
+
+
+def test_the_kernel_on_batches_of_arrow_as_spark_gives_them(table, held):
+    """``benchmarks/scale/spark.py``, with a stand-in for Spark's data frame."""
+    import importlib.util
+    import sys
+    from pathlib import Path
+    from types import SimpleNamespace
+
+    import pyarrow as pa
+
+    from deniable.records.losses import as_loss
+    from deniable.records.streamed import read_problem
+    from deniable.tables.blocks import as_source
+
+    place = Path(__file__).parents[2] / "benchmarks" / "scale" / "spark.py"
+    spec = importlib.util.spec_from_file_location("spark_profile", place)
+    sys.modules[spec.name] = module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+
+    class Frame:
+        def mapInArrow(self, kernel, schema):
+            assert schema == "sums binary"
+            parts = ([table[:300], table[300:350]], [table[350:]])  # two partitions
+            batches = [[pa.RecordBatch.from_pandas(one, preserve_index=False) for one in part] for part in parts]
+            rows = [row for part in batches for batch in kernel(iter(part)) for row in batch.to_pylist()]
+            return SimpleNamespace(collect=lambda: [SimpleNamespace(**row) for row in rows])
+
+    problem = read_problem(as_source([table], "y"), as_loss("logistic"), 1e-2, "none", "mean", None)
+    np.testing.assert_allclose(module.on_spark(Frame(), problem), held.optimum, rtol=1e-9, atol=1e-12)

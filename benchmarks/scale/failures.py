@@ -1,0 +1,225 @@
+"""What dies on the way changes nothing: each case prints what was killed, what was sent, and whether the bits agree.
+
+    python benchmarks/scale/failures.py [wire] [memory] [scheduler] [ray] [disk]
+
+``ray`` needs ``pip install ray``; ``disk`` may mount a file system. Everything runs here, in own processes.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+import deniable as dn
+from deniable._parallel import in_order
+
+N, D = 60_000, 20
+
+
+def folder(at: Path, parts: int = 6) -> Path:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N, D)) / (6 * np.sqrt(D))
+    frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(D)]).assign(y=rng.integers(0, 2, N))
+    at.mkdir()
+    for i, rows in enumerate(np.array_split(np.arange(N), parts)):
+        frame.iloc[rows].to_parquet(at / f"{i}.parquet", index=False)
+    return at
+
+
+def profile(data: Path, **more: object) -> dn.PrivacyProfile:
+    return dn.privacy_profile(
+        data, target="y", regularization=1e-2, mechanism=dn.OutputPerturbation(epsilon=1.0), rng=0, **more
+    )
+
+
+def same(a: dn.PrivacyProfile, b: dn.PrivacyProfile) -> str:
+    equal = np.array_equal(a.distance, b.distance) and np.array_equal(a.privacy_loss(), b.privacy_loss())
+    return "same bits" if equal else "DIFFERENT"
+
+
+def local(workers: int = 2, **more: object):
+    from distributed import LocalCluster
+
+    options = {"threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50} | more
+    return LocalCluster(n_workers=workers, processes=True, **options)
+
+
+def mean_of(data: np.ndarray, task: int) -> float:
+    return float(data[task::7].mean())
+
+
+def wire() -> None:
+    """100 tasks that share 80 MB: what goes over each worker's sockets, counted by the kernel."""
+    data = np.random.default_rng(0).normal(size=10_000_000)
+    for workers in (2, 4):
+        with local(workers) as cluster, dn.cluster(cluster) as client:
+            before = received(client)
+            found = list(in_order(mean_of, list(range(100)), None, data))
+            sent = received(client) - before
+        alone = [mean_of(data, i) for i in range(100)]
+        print(f"wire: 100 tasks that share {data.nbytes / 1e6:.0f} MB, {workers} worker(s): the workers received "
+              f"{sent / 1e6:.0f} MB; {'same bits' if found == alone else 'DIFFERENT'}", flush=True)  # fmt: skip
+
+
+def received(client) -> int:
+    """Bytes that arrived at the open sockets of the workers, as the kernel counts them (TCP_INFO)."""
+
+    def read() -> int:
+        import gc
+        import socket
+        import struct
+
+        from distributed.comm.tcp import TCP
+
+        total = 0
+        for one in gc.get_objects():
+            if isinstance(one, TCP) and one.stream is not None and one.stream.socket is not None:
+                info = one.stream.socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 136)
+                total += struct.unpack("Q", info[128:136])[0]
+        return total
+
+    return sum(client.run(read).values())
+
+
+def _hog(flag: str, task: int) -> int:
+    """Task 3 takes all the memory of the first worker that has it."""
+    if task == 3 and not os.path.exists(flag):
+        Path(flag).touch()
+        blocks = []
+        while True:
+            blocks.append(np.ones(5_000_000))
+            time.sleep(0.02)
+    return task * task
+
+
+def memory() -> None:
+    """A worker that runs out of memory is ended by its nanny; its tasks are run again elsewhere."""
+    import dask
+
+    with (
+        tempfile.TemporaryDirectory() as place,
+        dask.config.set({"distributed.scheduler.allowed-failures": 10}),
+        local(2, memory_limit="600MB") as cluster,
+        dn.cluster(cluster),
+    ):
+        pids = {nanny.pid for nanny in cluster.workers.values()}
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            found = list(in_order(_hog, list(range(12)), None, f"{place}/flag"))
+        gone = pids - {nanny.pid for nanny in cluster.workers.values()}
+    told = [str(w.message) for w in said if "worker" in str(w.message)]
+    right = "right" if found == [i * i for i in range(12)] else "WRONG"
+    print(f"memory: a task took all of a worker's 600 MB; process {gone or 'none'} ended and was replaced; "
+          f"results {right}; warnings: {told or 'none'}", flush=True)  # fmt: skip
+
+
+CHILD = """
+import sys, deniable as dn
+sys.path.insert(0, {here!r})
+from failures import profile
+from pathlib import Path
+with dn.cluster({address!r}):
+    profile(Path({data!r}), checkpoint={work!r})
+print("finished")
+"""
+
+
+def scheduler() -> None:
+    """The scheduler is killed in mid-profile; the same call on another cluster goes on from the checkpoint."""
+    with tempfile.TemporaryDirectory() as place:
+        data, work = folder(Path(place) / "data", 12), Path(place) / "work"
+        alone = profile(data)
+        env = os.environ | {"PYTHONWARNINGS": "ignore"}
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": env}
+        dask, address = [sys.executable, "-m", "dask"], "tcp://127.0.0.1:18786"
+        begun = subprocess.Popen(
+            [*dask, "scheduler", "--host", "127.0.0.1", "--port", "18786", "--no-dashboard"], **quiet
+        )
+        time.sleep(8)
+        worker = [*dask, "worker", address, "--nthreads", "1", "--no-dashboard"]
+        workers = [subprocess.Popen(worker, **quiet) for _ in range(2)]
+        time.sleep(12)
+        code = CHILD.format(here=str(Path(__file__).parent), address=address, data=str(data), work=str(work))
+        child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env)
+        until = time.time() + 120
+        while time.time() < until and not list(work.glob("pass-*.npz")) and child.poll() is None:
+            time.sleep(0.01)
+        begun.send_signal(signal.SIGKILL)
+        stored = len(list(work.glob("pass-*.npz")))
+        try:
+            _, errors = child.communicate(timeout=60)
+            ended = f"the run ended with code {child.returncode}: {errors.decode().strip().splitlines()[-1][:120]}"
+        except subprocess.TimeoutExpired:
+            child.kill()
+            ended = "the run waited on (ended after 60 s)"
+        for one in workers:
+            one.kill()
+        with local(2) as cluster, dn.cluster(cluster):
+            again = profile(data, checkpoint=work)
+        print(f"scheduler: killed when {stored} of 12 parts were stored; {ended}; the same call on another cluster: "
+              f"{same(again, alone)}", flush=True)  # fmt: skip
+
+
+def ray() -> None:
+    """Ray as joblib's backend."""
+    import joblib
+    import ray as library
+    from ray.util.joblib import register_ray
+
+    library.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    register_ray()
+    from sklearn.tree import DecisionTreeClassifier
+
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(300, 4)), rng.integers(0, 2, 300)
+    run = lambda: dn.attack_estimator(  # noqa: E731
+        DecisionTreeClassifier(random_state=0), X, y, method="lira", n_shadows=16, rng=0
+    )
+    alone = run()
+    with joblib.parallel_config(backend="ray", n_jobs=2):
+        there = run()
+    equal = np.array_equal(alone.member_scores, there.member_scores)
+    print(
+        f"ray {library.__version__}: 16 shadow models of an attack: {'same bits' if equal else 'DIFFERENT'}", flush=True
+    )
+    with tempfile.TemporaryDirectory() as place:
+        data = folder(Path(place) / "data")
+        alone_profile = profile(data)
+        with joblib.parallel_config(backend="ray", n_jobs=2):
+            found = profile(data)
+    print(f"ray {library.__version__}: a profile of {N:,} × {D}: {same(found, alone_profile)}", flush=True)
+    library.shutdown()
+
+
+def disk() -> None:
+    """A disk of 256 kB: the run stops with what is stored whole, and goes on when there is room."""
+    with tempfile.TemporaryDirectory() as place:
+        data, work = folder(Path(place) / "data"), Path(place) / "work"
+        work.mkdir()
+        alone = profile(data)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(work)], check=True)
+        try:
+            profile(data, checkpoint=work)
+            said = "NOTHING SAID"
+        except OSError as error:
+            said = str(error).replace(place, "")
+        stored = sorted(path.name for path in work.iterdir())
+        subprocess.run(["mount", "-o", "remount,size=64m", str(work)], check=True)
+        again = profile(data, checkpoint=work)
+        print(f"disk: 1 MB, then full: {said}; stored: {stored}; with more room: {same(again, alone)}", flush=True)
+        subprocess.run(["umount", str(work)], check=True)
+
+
+if __name__ == "__main__":
+    cases = {one.__name__: one for one in (wire, memory, scheduler, ray, disk)}
+    for name in sys.argv[1:] or ["wire", "memory", "scheduler"]:
+        cases[name]()

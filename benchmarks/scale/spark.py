@@ -1,0 +1,59 @@
+"""The sums of a profile's fit on Spark: ``mapInArrow`` takes the kernel that Parquet and Dask take.
+
+python benchmarks/scale/spark.py        # pip install pyspark, and Java
+"""
+
+import pickle
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+import deniable as dn
+from deniable.records.fit import add_up, fit
+from deniable.records.losses import as_loss
+from deniable.records.streamed import StreamedProblem, read_problem
+from deniable.tables.blocks import CallTask, as_source
+
+
+@dataclass(frozen=True, eq=False)
+class SparkProblem(StreamedProblem):
+    """A problem whose rows are a Spark data frame with the target column ``y``."""
+
+    frame: Any = None
+
+    def sums(self, centre, margins=None, *, precise=True):
+        bare = replace(self.bare, frame=None)
+
+        def kernel(batches):  # one row of pickled sums a batch of rows: what travels does not grow with them
+            for batch in batches:
+                task = CallTask(batch.to_pandas, "batch", "y", bare.encoder.names)
+                found = add_up(bare, bare.encoder.parts(task, 0), centre, None, precise=precise)
+                yield pa.RecordBatch.from_pydict({"sums": [pickle.dumps(found)]})
+
+        return reduce(add, (pickle.loads(row.sums) for row in self.frame.mapInArrow(kernel, "sums binary").collect()))
+
+
+def on_spark(frame: Any, problem: StreamedProblem) -> np.ndarray:
+    """The optimum, from ``problem`` (which one pass of checks over the same rows has made) and Spark's sums."""
+    given = {name: getattr(problem, name) for name in problem.__dataclass_fields__ if name != "norms"}
+    return fit(SparkProblem(**(given | {"tasks": (), "frame": frame}))).centre
+
+
+if __name__ == "__main__":
+    from pyspark.sql import SparkSession
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20_000, 5)) / 20
+    table = pd.DataFrame(X, columns=list("abcde")).assign(y=rng.integers(0, 2, len(X)))
+    held = dn.privacy_profile(X, table["y"].to_numpy(), regularization=1e-2, rng=0).optimum
+    session = SparkSession.builder.master("local[2]").config("spark.ui.enabled", False).getOrCreate()
+    source = as_source([table[:9_000], table[9_000:]], "y")
+    problem = read_problem(source, as_loss("logistic"), 1e-2, "none", "mean", None)
+    found = on_spark(session.createDataFrame(table).repartition(3), problem)
+    print(f"largest difference from the fit in memory: {np.max(np.abs(found - held)):.1e}")
+    session.stop()
