@@ -163,7 +163,7 @@ class StatisticsRelease:
         for axes, statistic, rows in zip(panels, self.statistics, self.rows, strict=True):
             (_draw_curves if statistic.function in _CURVES else _draw_points)(axes, statistic, rows)
             axes.set_title(str(statistic), loc="left", fontsize="medium")
-        panels[0].legend(loc="best", fontsize="small")
+        panels[0].legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2, fontsize="small", frameon=False)
         return figure
 
 
@@ -198,7 +198,7 @@ def _draw_points(axes: Axes, statistic: Statistic, rows: tuple[Row, ...]) -> Non
     axes.hlines(places, [r.low for r in kept], [r.high for r in kept], colors="#1f4e79", linewidth=1.5, label="noise")
     axes.plot([row.value for row in kept], places, "o", color="#1f4e79", markersize=4)
     axes.set_yticks(places, [_label(row) for row in kept])
-    axes.invert_yaxis()
+    axes.set_ylim(max(len(kept), 1) - 0.5, -0.5)  # from the top, no bar on the frame
     axes.set_xlabel(statistic.columns[0] if len(statistic.columns) == 1 else statistic.function)
 
 
