@@ -104,6 +104,7 @@ class Cell:
                     yield line
             except TooSlowError:
                 continue
+        costly.sort(key=lambda plan: plan.work)
         yield from self._taken(costly)
         if self._laid:
             return
@@ -116,8 +117,8 @@ class Cell:
                 continue
 
     def _taken(self, plans: list[Plan], work: float = math.inf, nodes: float = math.inf) -> Iterator[Contour]:
-        """Lay those that take less, the cheapest first, and take them from the list."""
-        for plan in sorted(plans, key=lambda plan: plan.work):
+        """Lay those that take less, in their order, and take them from the list."""
+        for plan in list(plans):
             try:
                 if plan.work < min(work, 2 * self._most) and plan.nodes < nodes:
                     line = plan.contour(self.effort.nodes, self._most)
