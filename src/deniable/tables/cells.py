@@ -233,7 +233,7 @@ def _days(year: int, month: int, day: int) -> float:
     if not (1 <= month <= 12 and 1 <= day <= 31):
         return np.nan
     first = np.datetime64(f"{year:04d}-{month:02d}", "M")
-    date = first.astype("M8[D]") + (day - 1)
+    date = first.astype("M8[D]") + np.timedelta64(day - 1, "D")
     return float(date.astype(int)) if date.astype("M8[M]") == first else np.nan
 
 
