@@ -176,7 +176,9 @@ def test_what_would_change_a_decision_keeps_the_persons(run_of, monkeypatch):
     assert said[0].startswith("Noise")
     parts = [part for m in seen for part in getattr(m, "mechanisms", (m,))]
     persons = [part.records_per_person for part in getattr(run_of, "mechanisms", (run_of,))]
-    assert {part.records_per_person for part in parts} == set(persons)
+    tried = {part.records_per_person for part in parts}  # fewer are a remedy of their own
+    assert set(persons) <= tried
+    assert max(tried) == max(persons)
 
 
 def test_explain_prints_what_the_curve_explains(capsys):

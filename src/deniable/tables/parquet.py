@@ -13,7 +13,7 @@ from deniable._check import InputError
 from deniable._optional import require
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ParquetFile:
     """One file: what stands in its footer."""
 
