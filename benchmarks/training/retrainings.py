@@ -73,8 +73,10 @@ def main() -> None:
         start = time.process_time()
         fitted = model.fit(X, y)
         out.append(row(name, fitted, X, y, 1.0, TRAININGS))
+        if "violated" in out[-1]:  # one of twenty tests does so by chance: fresh trainings, twice as many
+            out.append(row(f"{name}, again", fitted, X, y, 1.0, 2 * TRAININGS))
         out.append(row(name, fitted, X, y, 0.1, CONTROLS))
-        print(out[-2], out[-1], f"{time.process_time() - start:.0f} s of CPU", flush=True)
+        print(out[-1], f"{time.process_time() - start:.0f} s of CPU", flush=True)
         (RESULTS / "retrainings.md").write_text("".join(out))  # after each model: all of them take long
 
 
