@@ -1,14 +1,8 @@
 """Mahloujifar et al., Figure 2: accuracy of DP-SGD models against the bound on membership advantage.
 
-<<<<<<< HEAD
 (a) CIFAR-10, (b) MNIST. The accuracies are measured: one file per run in ``measured/``, made by ``train.py`` with torch
-and Opacus, with machine, date and command.
-The bounds are computed here from the history that Opacus' accountant recorded.
-=======
-(a) CIFAR-10, (b) MNIST. The accuracies are measured: one file a run in ``measured/``, made by ``train.py`` with torch
 and Opacus, with machine, date and command; where there are several runs of a noise level, their mean is drawn and a bar
 from the least to the largest. The bounds are computed here from the history that Opacus' accountant recorded.
->>>>>>> 6c5f346 (Papers: MNIST with several seeds, a search over batch, noise and epochs, forests without a certificate)
 """
 
 import sys
