@@ -72,7 +72,7 @@ def test_details_are_folded_and_a_link_opens_them(page):
     part = page.locator("details#roc")
     assert part.get_attribute("open") is None
     page.locator("nav a[href='#roc']").click()
-    page.wait_for_function("document.getElementById('roc').open")
+    page.locator("details#roc[open]").wait_for()  # a function to wait for would need eval, which the page forbids
     box = page.locator("#plot-roc svg").bounding_box()
     assert box["width"] > 250
     assert box["height"] > 150
