@@ -32,7 +32,9 @@ def reports():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(120, 2))
     y = (X[:, 0] + rng.normal(size=120) > 0).astype(int)
-    model = dn.PrivateClassifier(advantage=0.1, model="linear", ranges={0: (-4, 4), 1: (-4, 4)}).fit(X, y)
+    many = rng.normal(size=(1000, 2))  # with few records the noisy count may fall below what is warned of
+    model = dn.PrivateClassifier(advantage=0.1, model="linear", ranges={0: (-4, 4), 1: (-4, 4)})
+    model.fit(many, (many[:, 0] > 0).astype(int))
     tree = DecisionTreeClassifier(random_state=0).fit(X, y)
     audit = dn.audit_scores(rng.normal(1, 1, 200), rng.normal(0, 1, 200))
     run = dn.assess(dn.SubsampledGaussian(1.0, 0.01, 1000), prior=0.1)
