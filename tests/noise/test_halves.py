@@ -60,6 +60,14 @@ def test_auto_takes_a_half_where_noise_on_all_records_drowns_the_answer(tmp_path
     assert told["statistics"][0]["value"] == pytest.approx(10, abs=5)
 
 
+def test_only_ranges_that_were_given_are_published():
+    def ranges(given):
+        return dn.release_statistics(FRAME, "mean(x)", eta=0.2, ranges=given, bound="direct", rng=0).ranges
+
+    assert ranges({"x": (0, 1000)}) == {"x": (0, 1000)}
+    assert ranges(None) == {}  # the least and the largest value are single people's
+
+
 def test_auto_stays_with_all_records_where_they_answer():
     for asked in ("mean(x)", ["mean(x)", "correlation(x, y)"], "correlation(x, y) by g"):
         wide = RANGES if asked != "mean(x)" else {"x": (20, 80)}

@@ -110,6 +110,11 @@ def test_what_must_not_be_used_is_dropped_with_its_reason(tmp_path, cells, reaso
     assert found.frame.shape == (N, 0)
 
 
+def test_what_stands_between_numbers_is_not_told(tmp_path):
+    made, _ = column(tmp_path, [f"Anna {i}" if i % 7 == 0 else str(i) for i in range(N)])
+    assert "Anna" not in made.reason
+
+
 @pytest.mark.parametrize(
     "name", ["id", "patient_id", "patientId", "E-Mail", "ssn", "Surname", "first name", "home_address"]
 )

@@ -83,7 +83,7 @@ def kind_of_texts(texts: Texts, decimal_comma: bool) -> tuple[ColumnKind, Form, 
                 cells = typed_texts(texts, "number", form)
                 return "number", form, (*_seen(every, form.missing), *doubts, *_sentinel(cells)), cells
             if usual:
-                odd = f"{len(strangers)} texts ({listed(map(repr, map(str, strangers)), 3)})"
+                odd = f"{len(strangers)} texts{_infinities(strangers)}"
                 reason = f"it mixes numbers with {odd} in {rows} rows; correct these cells"
                 return "dropped", Form(), (reason,), texts.put(every)
     code = ("its digits start with zeros: a code, not a number",) if _codes(words) else ()
@@ -113,6 +113,13 @@ def _sentinel(values: pd.Series[Any]) -> tuple[str, ...]:
         if here.sum() >= RARE and others.size and np.abs(others).max() * 2 < abs(word):
             doubts.append(f"{word:g} stands there as a number; if it means missing, empty these cells")
     return tuple(doubts)
+
+
+def _infinities(strangers: Iterable[Any]) -> str:
+    """Name texts that spell infinity, and no others: what else stands in a cell may be somebody's name."""
+    words = [str(word) for word in strangers]
+    spelled = [word for word in words if word.strip().lower().lstrip("+-") in ("inf", "infinity")]
+    return f" ({listed(map(repr, spelled), 3)})" if spelled else ""
 
 
 def doubt_points(column: Column, values: pd.Series[Any]) -> Column:

@@ -158,7 +158,7 @@ def _of_a_half(
     testing: np.random.Generator | None,
     looks: Sequence[PricedLook] = (),
 ) -> StatisticsRelease:
-    """Release from a secret half of a table that is known: ranges that were not given are those of the table."""
+    """Release from a secret half of a table that is known: values are clipped to ranges that were given only."""
     numbers = {column: numeric(frame[column]) for column in statistic.columns}
     ends = {c: given.limits.get(c, (np.nanmin(v, initial=0.0), np.nanmax(v, initial=0.0))) for c, v in numbers.items()}
     records = Records(len(frame), numbers, {c: ColumnScale(*ends[c], complete=True) for c in numbers}, {})
@@ -168,7 +168,7 @@ def _of_a_half(
         note = "all records were first asked with noise, for another promise; that tells nothing of who is in the half"
         certificate = replace(certificate, assumptions=(*certificate.assumptions, note))
     return StatisticsRelease(
-        (statistic,), (tuple(rows),), certificate, tuple(looks), _public_ranges(records, given), (), limits.confidence
+        (statistic,), (tuple(rows),), certificate, tuple(looks), _given_ranges(given), (), limits.confidence
     )
 
 
@@ -312,6 +312,11 @@ def _public_ranges(records: Records, given: Given) -> dict[str, tuple[Any, ...]]
     """Return range or categories of each column, if they were needed."""
     numbers = {name: (s.low, s.high) for name, s in records.scales.items() if name in given.ranged}
     return numbers | {name: found.labels for name, found in records.categories.items()}
+
+
+def _given_ranges(given: Given) -> dict[str, tuple[Any, ...]]:
+    """Return the ranges that the caller gave; those of the table are somebody's values, and stay here."""
+    return {name: tuple(ends) for name, ends in given.limits.items() if name in given.ranged}
 
 
 def _certificate(
