@@ -19,14 +19,14 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from deniable._check import FloatArray
-from deniable._floats import EPS, MOST_EXPONENT
+from deniable._floats import EPS
 from deniable._search import bisect
 from deniable.accounting.engines.cells import Cells, LatticeLaw, above, all_cells, below, log_sum, widest_step
 from deniable.accounting.engines.failure import with_failure
 from deniable.accounting.engines.finite import FiniteTradeoff
 from deniable.accounting.engines.grid import GridTradeoff
 from deniable.accounting.engines.inversion import Region
-from deniable.accounting.engines.lattice import MIRRORED, Lattice, Product, around, cumulated
+from deniable.accounting.engines.lattice import MIRRORED, Lattice, Product, window_of
 from deniable.accounting.steps.allocation import SHARPEST, Allocation, SumLaw
 from deniable.accounting.steps.convex_order import Atoms
 from deniable.accounting.steps.convex_order import above as larger
@@ -233,13 +233,7 @@ def _tilt(loss: AllocatedLoss, threshold: float) -> tuple[Region, float]:
 def _composed(loss: AllocatedLoss, threshold: float, direction: Direction, side: Side, points: int) -> Lattice:
     """Build the tilted composed law around a threshold."""
     region, c = _tilt(loss, threshold if direction == "add" else -threshold)
-    growth, width, above_c, log_up, below_c, log_down = around(loss, c)
-    up, down = above_c - c, below_c - c
-    reach_up, reach_down = (log_up - growth + 39.0) / up, (log_down - growth + 39.0) / down
-    high, low = float(reach_up.min()), float(reach_down.max())
-    margin = 0.02 * (high - low)
-    low, high = low - margin, high + margin
-    witnesses = (float(up[np.argmin(reach_up)]), float(down[np.argmax(reach_down)]))
+    width, low, high, witnesses = window_of(loss, c)
     least, largest = loss.reach()
     widest = max(largest - least, 0.0 if loss._alone else widest_step(loss, c))
     widest = max([widest, *(end - start for start, end in (step.range(c) for step, _ in loss.others))])
@@ -250,22 +244,8 @@ def _composed(loss: AllocatedLoss, threshold: float, direction: Direction, side:
     errors: list[float] = []
     laws = _laws(loss, spacing, c, direction, side, errors)
     product = Product.of(laws, (c, c + witnesses[0], c + witnesses[1], 0.0), spacing, points)
-    start = math.floor((low - product.first) / spacing)
-    first = product.first + spacing * start
-    growth, *beside, total = product.log_mgf
-    tilted, error = product.tilted(points)
-    window = (first + spacing * points, first)
-    wraps = (product.last >= window[0], product.first < first)
-    for offset, end, grown, beyond in zip(witnesses, window, beside, wraps, strict=True):
-        if beyond:
-            error += math.exp(min(grown - growth - offset * end, 0.0))
-    error += product.lost + sum(errors)
-    out, inside = cumulated(np.roll(tilted, -(start % points)), region, c, spacing)
-    mass = math.exp(min(total, MOST_EXPONENT)) if side == "lower" else 1.0
-    paid, rounded = product.paid, product.prefactor_error
-    return Lattice(
-        region, c, threshold, width, first, spacing, growth, mass, out, inside, error, paid, prefactor_error=rounded
-    )
+    found = product.lattice(region, c, threshold, width, low, witnesses, spacing, side, points, sum(errors))
+    return replace(found, parts=None)  # errors of the epochs' laws are of all kinds
 
 
 def _laws(

@@ -125,17 +125,10 @@ def compose(loss: PrivacyLoss, threshold: float, direction: Direction, side: Sid
     region: Region = "right" if added >= at_one else "left" if added <= at_zero else "middle"
     try:
         c = saddle(loss, region, added)
-        growth, width, above_c, log_up, below_c, log_down = around(loss, c)
+        width, low, high, witnesses = window_of(loss, c, loss.lowest, loss.highest)
     except TooSlowError:  # a tilt of neither law still gives a sound bracket
         region, c = "middle", 0.5
-        growth, width, above_c, log_up, below_c, log_down = around(loss, c)
-    up, down = above_c - c, below_c - c
-    reach_up, reach_down = (log_up - growth + 39.0) / up, (log_down - growth + 39.0) / down
-    high = min(float(reach_up.min()), loss.highest)
-    low = max(float(reach_down.max()), loss.lowest)
-    margin = 0.02 * (high - low)
-    low, high = low - margin, high + margin
-    witnesses = (float(up[np.argmin(reach_up)]), float(down[np.argmax(reach_down)]))
+        width, low, high, witnesses = window_of(loss, c, loss.lowest, loss.highest)
     spacing = max((high - low) / points, widest_step(loss, c) / (2 * points))
     if direction == "remove":
         low, c, region, witnesses = -high, 1 - c, MIRRORED[region], (-witnesses[1], -witnesses[0])
@@ -144,37 +137,7 @@ def compose(loss: PrivacyLoss, threshold: float, direction: Direction, side: Sid
         steps = (part.flipped(spacing) for part in steps)
     laws = ((above(part, spacing), 0.0) if side == "upper" else below(part, spacing) for part in steps)
     product = Product.of(laws, (c, c + witnesses[0], c + witnesses[1], 0.0), spacing, points)
-    # the lattice of sums starts at the sum of the first values
-    start = math.floor((low - product.first) / spacing)
-    first = product.first + spacing * start
-    growth, *beside, total = product.log_mgf
-    tilted, rounded = product.tilted(points)
-    error = rounded
-    window = (first + spacing * points, first)
-    wraps = (product.last >= window[0], product.first < first)
-    for offset, end, grown, beyond in zip(witnesses, window, beside, wraps, strict=True):
-        if beyond:  # else nothing wraps around
-            error += math.exp(min(grown - growth - offset * end, 0.0))
-    wrapped = error - rounded
-    error += product.lost
-    out, inside = cumulated(np.roll(tilted, -(start % points)), region, c, spacing)
-    mass = math.exp(min(total, MOST_EXPONENT)) if side == "lower" else 1.0
-    return Lattice(
-        region,
-        c,
-        threshold,
-        width,
-        first,
-        spacing,
-        growth,
-        mass,
-        out,
-        inside,
-        error,
-        product.paid,
-        parts=(wrapped, product.lost),
-        prefactor_error=product.prefactor_error,
-    )
+    return product.lattice(region, c, threshold, width, low, witnesses, spacing, side, points)
 
 
 def convolved(loss: PrivacyLoss, threshold: float, direction: Direction, side: Side, points: int) -> Lattice:
@@ -223,11 +186,18 @@ def convolved(loss: PrivacyLoss, threshold: float, direction: Direction, side: S
     )
 
 
-def around(loss: PrivacyLoss, c: float) -> tuple[float, float, FloatArray, FloatArray, FloatArray, FloatArray]:
-    """K(c), √K″(c), and K at tilts above and below c, which show where the tilted law has mass below 1e-17."""
+def window_of(
+    loss: PrivacyLoss, c: float, lowest: float = -math.inf, highest: float = math.inf
+) -> tuple[float, float, float, tuple[float, float]]:
+    """√K″(c), the ends of a window beyond which the tilted law has mass below 1e-17, and the tilts that show it."""
     growth, _, variance = loss.cumulants(c)
     width = math.sqrt(variance)
-    return growth, width, *loss.log_mgf_known(c + _OFFSETS / width), *loss.log_mgf_known(c - _OFFSETS / width)
+    (above_c, log_up), (below_c, log_down) = (loss.log_mgf_known(c + sign * _OFFSETS / width) for sign in (1, -1))
+    up, down = above_c - c, below_c - c
+    reach_up, reach_down = (log_up - growth + 39.0) / up, (log_down - growth + 39.0) / down
+    high, low = min(float(reach_up.min()), highest), max(float(reach_down.max()), lowest)
+    margin = 0.02 * (high - low)
+    return width, low - margin, high + margin, (float(up[np.argmin(reach_up)]), float(down[np.argmax(reach_down)]))
 
 
 class Product(NamedTuple):
@@ -276,6 +246,39 @@ class Product(NamedTuple):
         """Tilted law of the sum, modulo the window, and a bound on the L1 error that FFT rounding causes."""
         rounding = 3 * EPS * math.log2(points) * (self.sensitivity + np.abs(self.transform))
         return np.maximum(np.fft.irfft(self.transform, points), 0.0), math.sqrt(2) * float(np.linalg.norm(rounding))
+
+    def lattice(
+        self,
+        region: Region,
+        c: float,
+        design: float,
+        width: float,
+        low: float,
+        witnesses: tuple[float, float],
+        spacing: float,
+        side: Side,
+        points: int,
+        further: float = 0.0,
+    ) -> Lattice:
+        """The composed law from about ``low`` on; ``further`` is what is missing from it beside what the laws lost."""
+        # the lattice of sums starts at the sum of the first values
+        start = math.floor((low - self.first) / spacing)
+        first = self.first + spacing * start
+        growth, *beside, total = self.log_mgf
+        tilted, rounded = self.tilted(points)
+        error = rounded
+        window = (first + spacing * points, first)
+        wraps = (self.last >= window[0], self.first < first)
+        for offset, end, grown, beyond in zip(witnesses, window, beside, wraps, strict=True):
+            if beyond:  # else nothing wraps around
+                error += math.exp(min(grown - growth - offset * end, 0.0))
+        wrapped, lost = error - rounded, self.lost + further
+        out, inside = cumulated(np.roll(tilted, -(start % points)), region, c, spacing)
+        mass = math.exp(min(total, MOST_EXPONENT)) if side == "lower" else 1.0
+        return Lattice(
+            region, c, design, width, first, spacing, growth, mass, out, inside, error + lost, self.paid,
+            parts=(wrapped, lost), prefactor_error=self.prefactor_error,
+        )  # fmt: skip
 
 
 def cumulated(tilted: FloatArray, region: Region, c: float, spacing: float) -> tuple[FloatArray, FloatArray]:
