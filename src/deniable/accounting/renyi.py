@@ -177,7 +177,8 @@ def curve_of_loss(loss: PrivacyLoss) -> RenyiCurve:
     """
     if loss.others:
         mixtures = tuple((step, count) for step, count in loss.others if isinstance(step, GaussianMixtureStep))
-        pure = [PureCurve(_bounded(step), count) for step, count in loss.others if (step, count) not in mixtures]
+        others = [part for part in loss.others if not isinstance(part[0], GaussianMixtureStep)]
+        pure = [PureCurve(_bounded(step), count) for step, count in others]
         mixture = MixtureLoss.of(replace(loss, others=mixtures)) if mixtures else None
         return composed([_tabulated(mixture) if mixture else curve_of_loss(replace(loss, others=())), *pure])
     if loss.steps.size == 0:

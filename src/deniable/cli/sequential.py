@@ -24,7 +24,7 @@ from deniable.cli._sampler import (
     RecordsOption,
     SamplerOption,
 )
-from deniable.cli.audit import PROMISE, promised
+from deniable.cli.audit import PROMISE, PromisedNoiseOption, PromisedRateOption, PromisedStepsOption, promised
 
 
 @app.command(
@@ -40,17 +40,9 @@ def sequential(
     epsilon: Annotated[float | None, typer.Option(help="Promised ε.", rich_help_panel=PROMISE)] = None,
     delta: Annotated[float, typer.Option(help="δ of the promised ε.", rich_help_panel=PROMISE)] = 0.0,
     mu: Annotated[float | None, typer.Option(help="Promised μ (Gaussian DP).", rich_help_panel=PROMISE)] = None,
-    noise_multiplier: Annotated[
-        float | None,
-        typer.Option(help="Promised DP-SGD run: noise standard deviation / clipping norm.", rich_help_panel=PROMISE),
-    ] = None,
-    sample_rate: Annotated[
-        float | None,
-        typer.Option(help="Promised DP-SGD run: probability that a record enters a step.", rich_help_panel=PROMISE),
-    ] = None,
-    steps: Annotated[
-        float | None, typer.Option(help="Promised DP-SGD run: number of steps.", rich_help_panel=PROMISE)
-    ] = None,
+    noise_multiplier: PromisedNoiseOption = None,
+    sample_rate: PromisedRateOption = None,
+    steps: PromisedStepsOption = None,
     records_per_person: PersonOption = None,
     sampler: SamplerOption = None,
     batches: BatchesOption = None,

@@ -28,12 +28,17 @@ PRIVATE_GAME = (
     "one, which is either the one in question or another, and names which after seeing the released value"
 )
 _FPRS = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
-_FINE = 1e-3  # the true positive rate at which the text says how many resamples would certify it
+FINE = 1e-3  # the true positive rate at which a text says how many runs would certify it
 _SHOWN = 12  # coordinates that a notebook lists
 
 
 class ReleaseWarning(UserWarning):
     """What was released is safe and next to useless; the message says why and what to do."""
+
+
+def runs_for_fine(number: int, least: float) -> str:
+    """Return how many runs bring a least rate, in proportion to 1/number, down to ``FINE``; two digits."""
+    return f"{float(f'{number * least / FINE:.2g}'):,.0f}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,10 +164,10 @@ class Certificate:
             return ""
         least = shown(self.floor, "number", "upper")
         text = f"; at no FPR is less than {least} certified from {self.n_resamples:,} resamples"
-        if self.bound == "direct" or not self.floor > _FINE:
+        if self.bound == "direct" or not self.floor > FINE:
             return text  # what the number of runs of "direct" adds to it stands among the assumptions
-        needed = self.n_resamples * self.floor / _FINE  # the floor is that of an event never seen: in proportion to 1/m
-        return f"{text}: about {float(f'{needed:.2g}'):,.0f} (n_resamples) bring it to {_FINE:.1%}"
+        # the floor is that of an event never seen: in proportion to 1/m
+        return f"{text}: about {runs_for_fine(self.n_resamples, self.floor)} (n_resamples) bring it to {FINE:.1%}"
 
     def _without_promise(self, spread: float) -> str:
         """What can be said where nothing is proven."""

@@ -7,6 +7,7 @@ import time
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable.noise.certificate import FINE, runs_for_fine
 from deniable.noise.evidence import NoGuaranteeError
 from deniable.noise.mixture import MOST_DIMENSIONS, MixtureEvidence, chernoff_slack, hoeffding_slack, runs_for
 from deniable.noise.plans import Coordinates, CouplingGame, Enumeration, NoisePlan, Shaper, nothing_varies
@@ -15,7 +16,6 @@ from deniable.noise.resampling import Algorithm, Outputs, Population, Runner
 FEWEST_RUNS = 4096
 _MOST_RUNS = 32768
 _PILOT = 64  # runs that find the shape of the value and of its noise, and how long a run takes
-_FINE = 1e-3  # the true positive rate at which the text says how many runs would do
 _BITS = 1_000_000_000  # records times runs whose membership is kept
 _SCATTERED = (
     20_000_000  # records times runs that Monte Carlo integration (more than one output) gets through in a minute
@@ -120,9 +120,9 @@ def _what_runs_cost(number: int, limit: str, slack: float, doubt: float, prior: 
     """Say what the number of runs adds, and how many would make the smallest true positive rates useful."""
     least = chernoff_slack(doubt, number, prior)
     text = f"{number:,} runs certify ({limit}); their number alone adds {slack:.2g} to η and {least:.2g} to every TPR"
-    if least <= _FINE:
+    if least <= FINE:
         return text
-    return f"{text} ({float(f'{number * least / _FINE:.2g}'):,.0f} runs, as n_resamples: {_FINE:.1%})"
+    return f"{text} ({runs_for_fine(number, least)} runs, as n_resamples: {FINE:.1%})"
 
 
 def direct_share(game: CouplingGame, runs: int | None) -> float:

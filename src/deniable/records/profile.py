@@ -185,7 +185,7 @@ class PrivacyProfile:
         return histogram_of(self, bins, of)
 
     def to_parquet(self, path: str | Path, fpr: float = 0.001) -> None:
-        """Write one row a record, in the order of the records, a part at a time; sensitive data."""
+        """Write one row per record, in the order of the records, a part at a time; sensitive data."""
         write_parquet(self, path, fpr)
 
     def to_frame(self, fpr: float = 0.001, by: RankedBy = "release") -> pd.DataFrame:

@@ -20,7 +20,7 @@ _ROWS = 262_144  # of a part that is written
 
 
 def values_of(profile: PrivacyProfile, of: str) -> FloatArray:
-    """Return a number a record: the upper bound of its advantage, its distance, or |privacy loss|."""
+    """Return a number per record: the upper bound of its advantage, its distance, or |privacy loss|."""
     if of == "advantage":
         return profile.advantage()
     if of not in ("distance", "size"):
@@ -47,7 +47,7 @@ def histogram_of(profile: PrivacyProfile, bins: Any, of: str) -> tuple[NDArray[n
 
 
 def write_parquet(profile: PrivacyProfile, path: str | Path, fpr: float) -> None:
-    """Write one row a record, in their order, complete or not at all."""
+    """Write one row per record, in their order, complete or not at all."""
     require("pyarrow", purpose="Writing Parquet")
     import pyarrow as pa
     from pyarrow import parquet

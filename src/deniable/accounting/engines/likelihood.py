@@ -170,9 +170,8 @@ class LikelihoodRatioTradeoff(Tradeoff):
                 # γ is that of the test up to the rounding of its threshold, far below 1e-9
                 gap = alpha - rate + rate_error + 4 * EPS * (alpha + rate)
                 gap += 1e-9 * np.abs(gap)
-                paid = (
-                    np.exp(np.minimum(log_gamma, MOST_EXPONENT)) * gap
-                )  # where a gap is negative, a smaller γ is safe
+                # where a gap is negative, a smaller γ is safe
+                paid = np.exp(np.minimum(log_gamma, MOST_EXPONENT)) * gap
                 paid = np.where((log_gamma > MOST_EXPONENT) & (gap > 0), np.inf, paid)
                 above = tpr * (1 + 8 * EPS) + tpr_error + paid
                 above += 8 * EPS * np.abs(above)

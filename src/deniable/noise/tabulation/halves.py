@@ -20,6 +20,7 @@ from deniable.noise.certificate import Release
 from deniable.noise.mechanism import release
 from deniable.noise.mixture import MOST_DIMENSIONS
 from deniable.noise.tabulation.answers import Limits, Row
+from deniable.noise.tabulation.asking import probabilities
 from deniable.noise.tabulation.grammar import Statistic
 from deniable.noise.tabulation.records import Records
 
@@ -70,7 +71,7 @@ class OfRecords:
         """What each number is."""
         columns, function = self.statistic.columns, self.statistic.function
         if function in ("median", "quantile"):
-            return tuple(f"{p:g}" for p in self.statistic.numbers or (0.5,))
+            return tuple(f"{p:g}" for p in probabilities(self.statistic))
         if function in ("covariance", "correlation"):
             first = int(function == "correlation")
             return tuple(
