@@ -68,10 +68,10 @@ def test_any_maximum_of_functions_that_bend_no_more_than_stated(seed):
 
     rho = rng.uniform(3.0, 6.0, 1000)
     exact = truth(rho)
-    table = TabulatedBound.of(truth, 1 / (6 * np.sqrt(3)), 10.0)
+    table = TabulatedBound(truth, 1 / (6 * np.sqrt(3)), 10.0)
     assert np.all(table(rho, "upper") >= exact)
     assert np.all(table(rho, "lower") <= exact)
     assert np.ptp(table(rho, "upper") - table(rho, "lower")) <= 1e-4
-    straight = TabulatedBound.of(truth, 0.0, 10.0)
+    straight = TabulatedBound(truth, 0.0, 10.0)
     assert np.any(straight(rho, "upper") < exact)
     assert np.any(straight(rho, "lower") > exact)

@@ -227,7 +227,7 @@ def _table_of_rates(law: NormLaplaceLaw, fpr: float | None) -> TabulatedBound:
             return law.advantage(rho, side)
         return in_chunks(lambda r: law.tpr(r, fpr, side), rho)
 
-    return TabulatedBound.of(values, 1 / law.dimension, law.largest)
+    return TabulatedBound(values, 1 / law.dimension, law.largest)
 
 
 _LARGEST_DIMENSION = 10_000  # as far as the quadrature was tested

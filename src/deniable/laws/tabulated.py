@@ -12,13 +12,14 @@ bounds it too. Nodes stand at fixed places, so that what is read for one ρ does
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deniable._check import FloatArray
+from deniable._kept import Kept
 from deniable.curves import Side
 from deniable.laws.loss_law import in_chunks
 
@@ -44,12 +45,7 @@ class TabulatedBound:
     values: NodeValues
     bend: float
     largest: float
-    _known: dict[tuple[int, Side], FloatArray]
-
-    @classmethod
-    def of(cls, values: NodeValues, bend: float, largest: float) -> TabulatedBound:
-        """An empty table."""
-        return cls(values, bend, largest, {})
+    _known: Kept[tuple[int, Side], FloatArray] = field(default_factory=Kept)
 
     def __call__(self, rho: FloatArray, side: Side) -> FloatArray:
         """Bounds of T at each ρ > 0, at most ``largest``; (n,)."""
@@ -85,12 +81,12 @@ class TabulatedBound:
         return known[first - start : last + 1 - start]
 
     def _part(self, part: int, side: Side) -> FloatArray:
-        if (part, side) not in self._known:
-            rho = _node(np.arange(part * _TOGETHER, (part + 1) * _TOGETHER))
-            inside = np.minimum(rho, self.largest)
-            value = self.values(inside, side)
-            self._known[part, side] = np.where(rho > self.largest, 1.0, value) if side == "upper" else value
-        return self._known[part, side]
+        return self._known((part, side), lambda: self._computed(part, side))
+
+    def _computed(self, part: int, side: Side) -> FloatArray:
+        rho = _node(np.arange(part * _TOGETHER, (part + 1) * _TOGETHER))
+        value = self.values(np.minimum(rho, self.largest), side)
+        return np.where(rho > self.largest, 1.0, value) if side == "upper" else value
 
 
 def _node(number: NDArray[np.int64]) -> FloatArray:

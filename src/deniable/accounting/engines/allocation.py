@@ -20,6 +20,7 @@ from scipy.special import log_ndtr
 
 from deniable._check import FloatArray
 from deniable._floats import EPS
+from deniable._kept import Kept
 from deniable._search import bisect
 from deniable.accounting.engines.cells import Cells, LatticeLaw, above, all_cells, below, log_sum, widest_step
 from deniable.accounting.engines.failure import with_failure
@@ -43,6 +44,7 @@ POINTS = 1 << 18  # of the composed lattice
 _MOST_NODES = 1 << 19  # of one epoch
 _TRIMMED = 0.05  # of the error of a law: what its ends may weigh that are left out
 _LITTLE = 1e-6  # and of the whole law, where the error is large
+_MOST_LAWS = 16  # of one epoch that are kept
 _OCTAVE = 4  # spacings an octave: neighbouring thresholds share the laws laid on them
 _BISECTIONS = 10  # of the tilt: only the width depends on how near it comes
 
@@ -93,22 +95,19 @@ class Epochs:
 
     step: Allocation
     count: int
-    _guides: dict[Side, _Guide] = field(default_factory=dict, repr=False, compare=False)
-    _laws: dict[tuple[Side, float], tuple[LatticeLaw, float]] = field(default_factory=dict, repr=False, compare=False)
+    _guides: Kept[Side, _Guide] = field(default_factory=Kept, init=False, repr=False, compare=False)
+    _laws: Kept[tuple[Side, float], tuple[LatticeLaw, float]] = field(
+        default_factory=lambda: Kept(_MOST_LAWS), init=False, repr=False, compare=False
+    )
 
     def guide(self, side: Side) -> _Guide:
         """What lays out the lattices of one side."""
-        if side not in self._guides:
-            self._guides[side] = _Guide(self.step.above if side == "upper" else self.step.below, self.step.batches)
-        return self._guides[side]
+        sums = self.step.above if side == "upper" else self.step.below
+        return self._guides(side, lambda: _Guide(sums, self.step.batches))
 
     def law(self, spacing: float, side: Side) -> tuple[LatticeLaw, float]:
         """One epoch on a lattice of log S, and the L1 error under either world."""
-        if (side, spacing) not in self._laws:
-            if len(self._laws) > 16:
-                self._laws.clear()
-            self._laws[side, spacing] = self._lay(spacing, side)
-        return self._laws[side, spacing]
+        return self._laws((side, spacing), lambda: self._lay(spacing, side))
 
     def _lay(self, spacing: float, side: Side) -> tuple[LatticeLaw, float]:
         sums = self.step.above if side == "upper" else self.step.below

@@ -18,6 +18,7 @@ from flint import arb, ctx
 
 from deniable._check import FloatArray, InputError
 from deniable._floats import MOST_EXPONENT
+from deniable._kept import Kept
 from deniable._search import bisect
 from deniable.accounting.engines.ball_hockey_sticks import (
     PRECISION,
@@ -51,9 +52,8 @@ class BallTradeoff(Tradeoff):
     law: Sticks
     failure: arb
     largest: tuple[float, float] = (math.inf, math.inf)  # log-likelihood ratios are at most this: added, removed
-    _kept: dict[tuple[float, Direction], Bounds] = field(default_factory=dict, init=False, repr=False, compare=False)
-
-    _tested: dict[tuple[float, Direction], Bounds] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _kept: Kept[tuple[float, Direction], Bounds] = field(default_factory=Kept, init=False, repr=False, compare=False)
+    _tested: Kept[tuple[float, Direction], Bounds] = field(default_factory=Kept, init=False, repr=False, compare=False)
 
     @classmethod
     def of(cls, parts: tuple[Mechanism, ...]) -> BallTradeoff:
@@ -108,9 +108,7 @@ class BallTradeoff(Tradeoff):
 
     def _bounds(self, x: float, direction: Direction) -> Bounds:
         """Both bounds on H at γ = e^x, exactly that float x."""
-        if (x, direction) not in self._kept:
-            self._kept[x, direction] = self._at(arb(x), direction)
-        return self._kept[x, direction]
+        return self._kept((x, direction), lambda: self._at(arb(x), direction))
 
     def _at(self, x: arb, direction: Direction) -> Bounds:
         with ctx.workprec(PRECISION):
@@ -150,9 +148,7 @@ class BallTradeoff(Tradeoff):
         return found
 
     def _rate(self, alpha: float, direction: Direction) -> Bounds:
-        if (alpha, direction) not in self._tested:
-            self._tested[alpha, direction] = self._test(alpha, direction)
-        return self._tested[alpha, direction]
+        return self._tested((alpha, direction), lambda: self._test(alpha, direction))
 
     def _test(self, alpha: float, direction: Direction) -> Bounds:
         rate = arb(alpha)

@@ -15,6 +15,7 @@ from typing import Protocol
 from flint import acb, acb_mat, arb, ctx
 
 from deniable._check import InputError
+from deniable._kept import Kept
 from deniable._search import bisect
 from deniable.accounting.engines.ball_transform import BallStep, normal_tail, powers, top
 from deniable.curves import Direction
@@ -212,7 +213,7 @@ class InvertedSticks:
     squared: arb  # μ² of the Gaussian parts
     randomized_responses: tuple[tuple[float, int], ...]
     cut: bool = False  # never smooth: charge what is cut off instead
-    _lines: list[BallLine] = field(default_factory=list, repr=False)
+    _lines: Kept[int, BallLine] = field(default_factory=Kept, init=False, repr=False)
 
     def hockey_sticks(self, x: arb, direction: Direction) -> Bounds:
         """See :class:`Sticks`."""
@@ -239,7 +240,7 @@ class InvertedSticks:
         """The same without smoothing, where charging what is cut off promises to be the better of the two in places."""
         most, s = self._plan
         cut = math.exp(min(self._log_decay_guess(most), 0.0))
-        return replace(self, cut=True, _lines=[]) if cut < 2 * s * s / self._spread else None
+        return replace(self, cut=True) if cut < 2 * s * s / self._spread else None
 
     def guess(self, x: arb, direction: Direction) -> arb:
         """The stick of the smoothed pair."""
@@ -391,13 +392,11 @@ class InvertedSticks:
             )
 
     def _line(self, widest: float) -> BallLine:
-        """A line for thresholds up to ``widest``, one that is laid already if possible."""
-        for line in self._lines:
-            if widest <= line.widest:
-                return line
-        line = self._lay(max(1.2 * widest, 0.4 * self._near_period))
-        self._lines.append(line)
-        return line
+        """The line of the first rung of a ladder of thresholds that is at least ``widest``."""
+        rung, place = 0, 0.4 * self._near_period
+        while place < widest:
+            rung, place = rung + 1, 1.5 * place
+        return self._lines(rung, lambda: self._lay(place))
 
     def _lay(self, widest: float) -> BallLine:
         last, s = self._plan[0], arb(self.smoothing)

@@ -14,6 +14,7 @@ import numpy as np
 
 from deniable._check import FloatArray
 from deniable._floats import EPS, MOST_EXPONENT
+from deniable._kept import Kept
 from deniable.accounting.engines.convolution import totals
 from deniable.accounting.engines.lattice import Lattice, compose, convolved
 from deniable.accounting.steps.base import TooSlowError
@@ -21,7 +22,7 @@ from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.curves import AnyDirection, Charged, Direction, Question, Side, Tradeoff
 from deniable.curves.safe import directions
 
-_MOST_KEPT = 1 << 22  # lattice points
+_MOST_KEPT = 1 << 22  # lattice points, 16 bytes each
 _MOST_LAID = 12  # lattices in a search for a threshold
 _TAIL = 0.05  # rates below are looked for in the tail
 _FULL = 1 - 1e-4  # and rates above this where little is left
@@ -43,9 +44,8 @@ class GridTradeoff(Tradeoff):
     loss: PrivacyLoss
     points: int = 1 << 20
     method: str = field(default="certified grid", kw_only=True)
-    # the last ones: 16 MB for a million points
-    _lattices: dict[tuple[Direction, Side, float], Lattice] = field(
-        default_factory=dict, init=False, repr=False, compare=False
+    _lattices: Kept[tuple[Direction, Side, float], Lattice] = field(
+        default_factory=lambda: Kept(_MOST_KEPT, _points), init=False, repr=False, compare=False
     )
 
     def sketch(self) -> Tradeoff:
@@ -224,12 +224,7 @@ class GridTradeoff(Tradeoff):
         """The lattice laid for the middle of the threshold's cell: it does not depend on what was asked before."""
         design = self._design(threshold if direction == "add" else -threshold)
         design = design if direction == "add" else -design
-        key = direction, side, design
-        if key not in self._lattices:
-            while self._lattices and self._kept() > _MOST_KEPT - self.points:
-                del self._lattices[next(iter(self._lattices))]
-            self._lattices[key] = self._composed(design, direction, side)
-        return self._lattices[key]
+        return self._lattices((direction, side, design), lambda: self._composed(design, direction, side))
 
     def _design(self, threshold: float) -> float:
         """The middle of the cell in which a loss lies: the wider, the further from the middle of the law and its ends.
@@ -249,9 +244,6 @@ class GridTradeoff(Tradeoff):
         remaining = max((end - threshold) / half, _LAST)
         return end - half * math.exp(share * round(math.log(remaining) / share))
 
-    def _kept(self) -> int:
-        return sum(lattice.above_out.size for lattice in self._lattices.values())
-
     def _composed(self, design: float, direction: Direction, side: Side) -> Lattice:
         if self.loss.others:
             return convolved(self.loss, design, direction, side, self.points)
@@ -259,6 +251,10 @@ class GridTradeoff(Tradeoff):
         # every phase costs a transform of so many points: many phases get fewer, and a wider bracket
         fewer = max(0, math.ceil(math.log2(phases / _MANY_PHASES)))
         return compose(self.loss, design, direction, side, self.points >> fewer)
+
+
+def _points(lattice: Lattice) -> float:
+    return lattice.above_out.size
 
 
 def _hockey_stick_on(lattice: Lattice, level: float, side: Side) -> float:

@@ -12,6 +12,7 @@ from scipy.special import expit
 
 from deniable._check import FloatArray
 from deniable._floats import EPS, MOST_EXPONENT
+from deniable._kept import Kept
 from deniable.accounting.engines.even_prior import EvenPrior, advantage_bracket
 from deniable.accounting.engines.guess import epsilon_guesses, threshold_guesses
 from deniable.accounting.engines.inversion import ROUNDING_OF_K, Region
@@ -52,6 +53,10 @@ _ERROR_OF = {name: error for error, names in _FIELDS_OF.items() for name in name
 _PARTS = tuple((_ROWS.index(error), tuple(_ROWS.index(name) for name in names)) for error, names in _FIELDS_OF.items())
 
 
+def _nodes(cell: Cell) -> float:
+    return cell.size
+
+
 @dataclass(frozen=True)
 class InvertedTradeoff(LikelihoodRatioTradeoff):
     """Exact composition up to a stated error: every bound is a transform inversion ± its error bound.
@@ -76,7 +81,9 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
     effort: Effort = field(default_factory=Effort)
     good: float = 1e-8
     method: str = field(default="transform inversion", kw_only=True)
-    _cells: dict[tuple[int, int], Cell] = field(default_factory=dict, repr=False, compare=False)
+    _cells: Kept[tuple[int, int], Cell] = field(
+        default_factory=lambda: Kept(_MOST_KEPT, _nodes), repr=False, compare=False
+    )
 
     def _largest_log_ratio(self, direction: Direction) -> float:
         return self.loss.highest if direction == "add" else -self.loss.lowest
@@ -154,14 +161,10 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
     def _cell(self, number: int, level: int) -> Cell:
         while level > 0 and number % 2 == 0:  # the same middle as a larger cell
             number, level = number // 2, level - 1
-        known = self._cells.get((level, number))
-        if known is None:
-            if sum(cell.size for cell in self._cells.values()) > _MOST_KEPT:
-                self._cells.clear()  # they can be laid again
-            design = self._design(number, level)
-            known = Cell(self.loss, design, self._ways(design), self.tolerance, self.effort)
-            self._cells[level, number] = known
-        return known
+        return self._cells((level, number), lambda: self._new_cell(self._design(number, level)))
+
+    def _new_cell(self, design: float) -> Cell:
+        return Cell(self.loss, design, self._ways(design), self.tolerance, self.effort)
 
     def _tails(self, threshold: FloatArray, wanted: str = "hockey_stick", good: float = 0.0) -> Tails:
         """Tails at thresholds, from lines near enough for the ``wanted`` field to be ``good``, or as good as asked."""

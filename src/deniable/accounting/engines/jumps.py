@@ -12,6 +12,7 @@ from scipy.special import log_ndtr, ndtr
 
 from deniable._check import FloatArray
 from deniable._floats import EPS, PRODUCT_EXPONENT
+from deniable._kept import Kept
 from deniable.accounting.engines.inversion import MOST_CUT, Contour, period_for
 from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.steps.ratios import ComplexArray, complex_log1p, complex_log_ratio, log_ratio
@@ -124,7 +125,7 @@ class Jumps:
     loss: PrivacyLoss
     low: FloatArray  # ends of the windows in u, one per phase
     high: FloatArray
-    known: dict[tuple[object, ...], FloatArray] = field(default_factory=dict)  # real transforms of the factors
+    known: Kept[tuple[object, ...], FloatArray] = field(default_factory=Kept)  # real transforms of the factors
 
     @cached_property
     def jumping(self) -> NDArray[np.intp]:
@@ -157,16 +158,17 @@ class Jumps:
 
     def small(self, points: FloatArray) -> FloatArray:
         """log of the transform of "all steps small" at real points."""
-        key = (*self.jumping.tolist(), *points.tolist())
-        if key not in self.known:
-            order = np.argsort(np.abs(points))
-            near, growth = self.factors.log_mgf_known(points[order])
-            self.known[key] = np.full_like(points, np.inf)  # where a transform is too large to be known
-            self.known[key][order[: near.size]] = growth
-        total = self.known[key]
+        total = self.known((*self.jumping.tolist(), *points.tolist()), lambda: self._small_factors(points))
         for _, split, steps in self.parts:
             total = total + steps * split.small(points)
         return total
+
+    def _small_factors(self, points: FloatArray) -> FloatArray:
+        order = np.argsort(np.abs(points))
+        near, growth = self.factors.log_mgf_known(points[order])
+        found = np.full_like(points, np.inf)  # where a transform is too large to be known
+        found[order[: near.size]] = growth
+        return found
 
     def remainder(self, points: FloatArray) -> FloatArray:
         """log D at real points."""

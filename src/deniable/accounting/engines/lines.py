@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
+from deniable._kept import Drawn
 from deniable.accounting.engines.inversion import Contour, Plan, Region
 from deniable.accounting.engines.rare_steps import jump_contour
 from deniable.accounting.steps.base import TooSlowError
@@ -52,34 +53,24 @@ class Cell:
     ways: tuple[Way, ...]
     tolerance: float
     effort: Effort
-    _laid: list[Contour] = field(default_factory=list)
 
     def line(self, k: int) -> Contour | None:
         """Line number k; None if there are no more."""
-        while len(self._laid) <= k:
-            line = next(self._lines, None)
-            if line is None:
-                return None
-            self._laid.append(line)
-        return self._laid[k]
+        return self._lines.item(k)
 
     @property
     def laid(self) -> tuple[Contour, ...]:
         """The lines that have been laid so far."""
-        return tuple(self._laid)
-
-    def __getstate__(self) -> dict[str, object]:
-        """Lines are not pickled or copied, nor is the generator that lays them: they can be laid again."""
-        return {name: value for name, value in self.__dict__.items() if name != "_lines"} | {"_laid": []}
+        return self._lines.drawn
 
     @property
     def size(self) -> int:
         """Nodes of the lines that are kept."""
-        return sum(line.size for line in self._laid)
+        return sum(line.size for line in self.laid)
 
     @cached_property
-    def _lines(self) -> Iterator[Contour]:
-        return self._lay()
+    def _lines(self) -> Drawn[Contour]:
+        return Drawn(self._lay())
 
     def _lay(self) -> Iterator[Contour]:
         """Cheap lines in the order of preference, then costly ones, and less exact ones if they would be too costly."""
@@ -106,7 +97,7 @@ class Cell:
                 continue
         costly.sort(key=lambda plan: plan.work)
         yield from self._taken(costly)
-        if self._laid:
+        if self.laid:
             return
         for plan in costly:
             try:
@@ -129,4 +120,4 @@ class Cell:
 
     @property
     def _most(self) -> float:
-        return self.effort.further if self._laid else self.effort.terms
+        return self.effort.further if self.laid else self.effort.terms

@@ -28,6 +28,7 @@ from scipy.special import ndtr
 
 from deniable._check import FloatArray
 from deniable._floats import PRODUCT_EXPONENT
+from deniable._kept import Kept
 from deniable.accounting.engines.inversion import Contour, Plan
 from deniable.accounting.engines.jumps import POINTS, Judged, JumpPlan, Jumps, widths
 from deniable.accounting.steps.base import TooSlowError
@@ -111,7 +112,7 @@ class Ladder:
     tolerance: float
     most_nodes: int
     work: Work = field(default_factory=lambda: Work(math.inf))
-    known: dict[tuple[object, ...], FloatArray] = field(default_factory=dict)
+    known: Kept[tuple[object, ...], FloatArray] = field(default_factory=Kept)
 
     def _jumps(self, low: FloatArray, high: FloatArray) -> Jumps:
         return Jumps(self.loss, low, high, self.known)

@@ -10,17 +10,20 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from deniable._check import FloatArray, InputError, integer
 from deniable._floats import EPS
+from deniable._kept import Kept
 from deniable.accounting.steps.finite_law import FiniteLaw
 from deniable.curves import Tradeoff
 from deniable.mechanisms import Mechanism
 
 _COARSE = 4096  # cells of the law from which guides are taken
+_GUIDED = 4.0  # tilts around a multiple of twice this are served by one of them
 
 
 class TooSlowError(Exception):
@@ -141,17 +144,9 @@ class Step(Mechanism, ABC):
 
     def cumulants(self, c: float) -> tuple[float, float, float]:
         """Return about K(c), K′(c) and K″(c), K(c) = log E_Q e^{cL}: a guide to where sums are taken, never a bound."""
-        key = 8 * round(c / 8)
-        low, high = self.range(c)
-        kept = self._guides.get(key)
-        if kept is None:
-            spacing = max((high - low) / _COARSE, 1e-300)
-            cells = self.cells(spacing, c)
-            value: FloatArray = cells.first + spacing * np.arange(cells.q.size, dtype=np.float64) + cells.centre
-            seen = cells.q > 0
-            log_mass: FloatArray = np.log(cells.q[seen])
-            kept = self._guides[key] = value[seen], log_mass
-        return tilted_moments(kept[0], kept[1], c)
+        middle = 2 * _GUIDED * round(c / (2 * _GUIDED))
+        value, log_mass = self._guides(middle, lambda: self._coarse_law(middle))
+        return tilted_moments(value, log_mass, c)
 
     def log_mgf(self, points: FloatArray) -> FloatArray:
         """Return about K at several points."""
@@ -161,10 +156,18 @@ class Step(Mechanism, ABC):
         """Return ``count`` steps of this kind, one after the other."""
         return Repeated(self, count)
 
-    @property
-    def _guides(self) -> dict[int, tuple[FloatArray, FloatArray]]:
-        kept: dict[int, tuple[FloatArray, FloatArray]] = self.__dict__.setdefault("_guides_kept", {})
-        return kept
+    @cached_property
+    def _guides(self) -> Kept[float, tuple[FloatArray, FloatArray]]:
+        return Kept()
+
+    def _coarse_law(self, middle: float) -> tuple[FloatArray, FloatArray]:
+        """Losses of coarse cells and their log masses under "out", for tilts up to ``_GUIDED`` from the middle."""
+        low, high = self.range(middle - _GUIDED)[0], self.range(middle + _GUIDED)[1]
+        spacing = max((high - low) / _COARSE, 1e-300)
+        cells = self.cells(spacing, middle)
+        value: FloatArray = cells.first + spacing * np.arange(cells.q.size, dtype=np.float64) + cells.centre
+        seen = cells.q > 0
+        return value[seen], np.asarray(np.log(cells.q[seen]))
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from scipy.special import log_ndtr, ndtr
 
 from deniable._check import FloatArray
 from deniable._floats import EPS
+from deniable._kept import Kept
 from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.steps.gaussian_mixture import Case, GaussianMixtureStep
 from deniable.accounting.steps.ratios import ComplexArray
@@ -66,8 +67,9 @@ class MixtureTransform:
 
     def real(self, c: float) -> Real:
         """M, M′ and M″ at real c."""
-        if c in self._kept:
-            return self._kept[c]
+        return self._kept(c, lambda: self._real(c))
+
+    def _real(self, c: float) -> Real:
         weights, losses = [], []
         for case in self.step.cases:
             nodes = nodes_of(self.step, case, self.window, c)
@@ -86,14 +88,11 @@ class MixtureTransform:
             total = 1 + excess
         first = float(tilted @ loss) / total
         second = float(tilted @ (loss - first) ** 2) / total
-        if len(self._kept) > _MOST_KEPT:
-            self._kept.clear()
-        self._kept[c] = Real(excess, scale, first, second)
-        return self._kept[c]
+        return Real(excess, scale, first, second)
 
     @cached_property
-    def _kept(self) -> dict[float, Real]:
-        return {}
+    def _kept(self) -> Kept[float, Real]:
+        return Kept(_MOST_KEPT)
 
     @cached_property
     def faded(self) -> float:
