@@ -10,7 +10,7 @@ import numpy as np
 from deniable._check import FloatArray
 from deniable.audit.resolution import half_gap, smoothed_log_odds, stabilised
 from deniable.audit.scoring import METHODS, Method, Variance, joint, score
-from deniable.audit.shadow import LARGEST_LOGIT, BoolArray, LearningTask, split_signals
+from deniable.audit.shadow import LARGEST_LOGIT, BoolArray, LearningTask, at_places, places
 
 Scale = Literal["log-odds", "arcsine", "residual"]
 REHEARSALS = 32  # shadow models that play the target, at most
@@ -91,15 +91,14 @@ def rehearse(signal: FloatArray, member: BoolArray, scorer: Scorer) -> dict[Atta
     """
     strength: dict[Attack, list[float]] = {attack: [] for attack in candidates(signal, scorer.task)}
     half = len(signal) // 2 - 1
-    for scale in dict.fromkeys(attack.scale for attack in strength):
-        seen = scorer.scaled(scale, signal)
-        attacks = [attack for attack in strength if attack.scale == scale]
-        for target in np.unique(np.linspace(0, len(signal) - 1, REHEARSALS).astype(int)):
-            rest = np.delete(np.arange(len(signal)), target)
-            inside, outside = split_signals(seen[rest], member[rest], half)
-            for attack in attacks:
-                scores = scorer.scaled_scores(attack, seen[target], inside, outside)
-                strength[attack].append(area_under_log_roc(scores[member[target]], scores[~member[target]]))
+    scaled = {scale: scorer.scaled(scale, signal) for scale in {attack.scale for attack in strength}}
+    for target in np.unique(np.linspace(0, len(signal) - 1, REHEARSALS).astype(int)):
+        rest = np.delete(np.arange(len(signal)), target)
+        sides = [rest[models] for models in places(member[rest], half)]
+        split = {scale: [at_places(seen, models) for models in sides] for scale, seen in scaled.items()}
+        for attack, found in strength.items():
+            scores = scorer.scaled_scores(attack, scaled[attack.scale][target], *split[attack.scale])
+            found.append(area_under_log_roc(scores[member[target]], scores[~member[target]]))
     return {attack: float(np.mean(found)) for attack, found in strength.items()}
 
 
@@ -116,8 +115,13 @@ def area_under_log_roc(member: FloatArray, nonmember: FloatArray) -> float:
     """
     if not len(member) or not len(nonmember):
         return 0.0
-    values = np.unique(np.concatenate([member, nonmember]))[::-1]
-    tpr, fpr = (np.append(0.0, 1 - np.searchsorted(np.sort(side), values) / len(side)) for side in (member, nonmember))
+    scores = np.concatenate([member, nonmember])
+    order = np.argsort(-scores)
+    last = np.append(scores[order[:-1]] != scores[order[1:]], True)  # of equal scores
+    hits = np.cumsum(order < len(member))
+    counts = hits[last], np.arange(1, len(scores) + 1)[last] - hits[last]
+    tpr, fpr = (np.append(0.0, count / n) for count, n in zip(counts, (len(member), len(nonmember)), strict=True))
     smallest = max(_SMALLEST_FPR, 1 / len(nonmember))
     corners = np.append(np.flatnonzero(np.diff(fpr) > 0), len(fpr) - 1)  # of equal rates the largest TPR
-    return float(np.mean(np.interp(np.geomspace(smallest, 1, 50), fpr[corners], tpr[corners])))
+    rates = np.exp(np.linspace(np.log(smallest), 0.0, 50))
+    return float(np.mean(np.interp(rates, fpr[corners], tpr[corners])))

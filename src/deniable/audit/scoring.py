@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
+from scipy.special import expit
 
 from deniable._check import FloatArray, InputError, choice
 from deniable.audit.shadow import LARGEST_LOGIT, LearningTask
@@ -26,7 +27,14 @@ NEEDED: dict[str, int] = {"loss": 0, "calibrated": 1, "lira": 2, "lira-offline":
 
 def loss_of(signal: FloatArray, task: LearningTask) -> FloatArray:
     """Return cross-entropy (classification) or squared error (regression)."""
-    return np.logaddexp(0.0, -signal) if task == "classification" else signal**2
+    if task == "regression":
+        return np.asarray(signal**2)
+    return np.asarray(np.log1p(np.exp(-np.abs(signal))) + np.maximum(-signal, 0.0))  # np.logaddexp is slow
+
+
+def chance(signal: FloatArray, task: LearningTask) -> FloatArray:
+    """Return exp(−loss): the probability of the true class, or a Gaussian density up to a factor."""
+    return np.asarray(expit(signal) if task == "classification" else np.exp(-loss_of(signal, task)))
 
 
 def joint(signal: FloatArray, task: LearningTask) -> FloatArray:
@@ -67,7 +75,7 @@ def score_rmia(
 
     Zarifzadeh, Liu & Shokri 2024, with all attacked records as the population.
     """
-    average = (np.exp(-loss_of(inside, task)).mean(axis=0) + np.exp(-loss_of(outside, task)).mean(axis=0)) / 2
+    average = sum(chance(side, task).mean(axis=0) for side in (inside, outside)) / 2
     with np.errstate(divide="ignore"):
         ratio = -loss_of(target, task) - np.log(np.maximum(average, np.finfo(float).tiny))
     preferred = np.searchsorted(np.sort(ratio), ratio - np.log(gamma), side="right")
@@ -104,14 +112,15 @@ def score(
 
 def _spread(signals: FloatArray, variance: Variance) -> FloatArray:
     """Standard deviation of each record's signals, or one for all, or in between; never quite 0 (trees are certain)."""
-    pooled = np.sqrt(np.mean((signals - signals.mean(axis=0)) ** 2) * len(signals) / max(1, len(signals) - 1))
-    floor = max(1e-3 * float(pooled), 1e-9)
+    degrees = max(1, len(signals) - 1)
+    squares = np.sum((signals - signals.mean(axis=0)) ** 2, axis=0)
+    pooled = float(np.sqrt(squares.mean() / degrees))
+    floor = max(1e-3 * pooled, 1e-9)
     if variance == "fixed":
-        return np.full(signals.shape[1], max(float(pooled), floor))
-    own = signals.var(axis=0, ddof=1)
+        return np.full(signals.shape[1], max(pooled, floor))
+    own = squares / degrees
     if variance == "shrunk":  # the mean of an inverse-gamma posterior, but for a constant
-        degrees = len(signals) - 1
-        own = (_PRIOR_MODELS * pooled**2 + degrees * own) / (_PRIOR_MODELS + degrees)
+        own = (_PRIOR_MODELS * pooled**2 + squares) / (_PRIOR_MODELS + degrees)
     return np.asarray(np.maximum(np.sqrt(own), floor))
 
 

@@ -10,7 +10,7 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable._check import FloatArray, InputError
+from deniable._check import FloatArray, InputError, IntArray
 from deniable._parallel import in_order
 from deniable._progress import track
 
@@ -76,17 +76,27 @@ def train_models(
     return np.stack(list(track(finished, "shadow models", len(member), shown=progress)))
 
 
-def split_signals(signal: FloatArray, member: BoolArray, half: int | None = None) -> tuple[FloatArray, FloatArray]:
-    """Return the signals of ``half`` models (by default of half of them) with and without each record.
+def places(member: BoolArray, half: int | None = None) -> tuple[IntArray, IntArray]:
+    """Return which ``half`` models (by default half of them) have each record, and which do not.
 
     Each has shape (half, n_records); at least so many models must have the record, and be without it.
     """
     order = np.argsort(~member, axis=0, kind="stable")
+    half = len(member) // 2 if half is None else half
+    return order[:half], order[len(member) - half :]
+
+
+def at_places(signal: FloatArray, models: IntArray) -> FloatArray:
+    """Return the signals of the models that :func:`places` names for each record."""
     if signal.ndim == 3:  # several outputs
-        order = np.broadcast_to(order[:, None, :], signal.shape)
-    sorted_signal = np.take_along_axis(signal, order, axis=0)
-    half = len(signal) // 2 if half is None else half
-    return sorted_signal[:half], sorted_signal[len(signal) - half :]
+        models = np.broadcast_to(models[:, None, :], (len(models), *signal.shape[1:]))
+    return np.take_along_axis(signal, models, axis=0)
+
+
+def split_signals(signal: FloatArray, member: BoolArray) -> tuple[FloatArray, FloatArray]:
+    """Return the signals of models with and without each record, half of all models each."""
+    inside, outside = places(member)
+    return at_places(signal, inside), at_places(signal, outside)
 
 
 def signals(predict: Predict, classes: NDArray[Any] | None, X: Any, y: NDArray[Any]) -> FloatArray:
