@@ -307,6 +307,27 @@ def test_pictures(model):
     plt.close("all")
 
 
+def test_pictures_show_where_records_are():
+    """Years on an axis of years, not of their octave; of 255 cells those with many records; a long list's strongest."""
+    import matplotlib.pyplot as plt
+
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"born": rng.integers(1930, 2005, 4000), "city": rng.choice(["Ulm", "Rome"], 4000)})
+    frame["shop"] = rng.integers(0, 40, 4000).astype(str)
+    y = (frame["born"] - 1967) / 10 + (frame["city"] == "Ulm") > rng.logistic(size=4000)
+    lists = {"shop": [str(i) for i in range(40)]}
+    fitted = dn.PrivateClassifier(noise_multiplier=1.0, categories=lists).fit(frame, y)
+    born, city, shop = fitted.plot(["born", "city", "shop"]).axes
+    low, high = born.get_xlim()
+    assert 1915 < low < 1935
+    assert 2000 < high < 2020
+    hashed = fitted.model_.encoders[1]
+    assert {t.get_text() for t in city.get_yticklabels()} == {f"cell {hashed.cell(text)}" for text in ("Ulm", "Rome")}
+    assert len(shop.get_yticklabels()) == 12
+    assert "of 40" in shop.get_xlabel()
+    plt.close("all")
+
+
 @pytest.mark.parametrize("estimator", [dn.PrivateClassifier, dn.PrivateRegressor])
 def test_a_misspelt_argument_names_the_nearest_one(estimator):
     with pytest.raises(TypeError, match="'advantge'; did you mean 'advantage'"):

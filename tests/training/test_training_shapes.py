@@ -6,7 +6,7 @@ from scipy import stats
 
 from deniable.laws.octaves import CELLS, octave_cells
 from deniable.training import bins
-from deniable.training.shapes import _library, cells_from_octaves
+from deniable.training.shapes import _ALIKE, _library, _log_likelihood, cells_from_octaves, shared_priors
 
 
 def octaves(values, sd, seed=0):
@@ -90,3 +90,48 @@ def test_half_missing_columns_are_found():
     values = np.random.default_rng(2).normal(50, 10, 150)
     edges = bins.equal_mass_edges(cells_from_octaves(octaves(values, 5.0), 5.0, 300.0), 32)
     assert 30 < np.median(edges) < 70
+
+
+def test_shared_priors_are_the_posterior_of_the_written_model():
+    """Sums over θ and the common shape, in plain probabilities."""
+    library, sd = _library(), 25.0
+    counts = [octaves(np.random.default_rng(j).normal(0, 1 + 99 * (j == 2), 150), sd, j) for j in range(3)]
+    base = np.exp(library.prior) / np.exp(library.prior).sum()
+    likelihood = [np.exp(_log_likelihood(library, column, sd, 150.0)) for column in counts]
+    for j, prior in enumerate(shared_priors(counts, sd, 150.0)):
+        expected = np.zeros_like(base)
+        for alike in _ALIKE:
+            common = base.copy()
+            for i, column in enumerate(likelihood):
+                if i != j:
+                    common *= alike * column + (1 - alike) * (base @ column)
+            expected += alike * common + (1 - alike) * common.sum() * base
+        np.testing.assert_allclose(np.exp(prior), expected / expected.sum(), rtol=1e-9)
+
+
+def test_columns_that_are_alike_find_their_range_together_and_others_lose_little():
+    """Six columns, 180 records, noise 32 on each count: the probability of the right octaves, alone and together."""
+
+    def right(scales, seed):
+        rng = np.random.default_rng(seed)
+        columns = [scale * rng.normal(size=180) for scale in scales]
+        counts = [octaves(values, 32.0, 10 * seed + j) for j, values in enumerate(columns)]
+        hits = []
+        for prior in (None, *shared_priors(counts, 32.0, 180.0)):
+            which = range(6) if prior is None else [len(hits) - 6]
+            for j in which:
+                cells = cells_from_octaves(counts[j], 32.0, 180.0, prior)
+                hits.append(abs(np.log2((cells.high - cells.low) / (4 * scales[j]))) < 2)
+        return np.sum(hits[:6]), np.sum(hits[6:])
+
+    alike = np.sum([right(np.ones(6), seed) for seed in range(8)], axis=0)
+    apart = np.sum([right(10.0 ** np.arange(-2, 4), seed) for seed in range(8)], axis=0)
+    assert alike[1] >= alike[0] + 8
+    assert apart[1] >= apart[0] - 4
+
+
+def test_one_column_has_nothing_to_share():
+    (prior,) = shared_priors([octaves(np.arange(100.0), 3.0)], 3.0, 100.0)
+    assert shared_priors([], 3.0, 100.0) == []
+    assert np.isclose(np.exp(prior).sum(), 1)
+    assert np.allclose(np.diff(prior - _library().prior), 0)

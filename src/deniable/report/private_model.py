@@ -17,7 +17,7 @@ from deniable.report.sections import TUNING_WARNING, bound_headline, bound_secti
 from deniable.report.usefulness import Usefulness, measure
 from deniable.training.base import PrivateModel
 from deniable.training.encoders import Levels, Listed, Thermometer
-from deniable.training.plots import block
+from deniable.training.plots import block, drawn_ends, spread_of
 
 _MOST_SHAPES = 6
 _MOST_COLUMNS = 40
@@ -107,7 +107,7 @@ def _shapes(model: PrivateModel) -> Section:
     fitted = model.model_
     names = [str(encoder.name) for encoder in fitted.encoders]
     blocks = [np.atleast_2d(block(fitted, j).T)[-1] for j in range(len(names))]
-    spread = np.array([float(np.ptp(values[:-1])) if values.size > 1 else 0.0 for values in blocks])
+    spread = np.array([spread_of(fitted, j, -1) for j in range(len(names))])
     order = [int(j) for j in np.argsort(-spread, kind="stable")]
     numeric = [j for j in order if isinstance(fitted.encoders[j], Thermometer | Levels)][:_MOST_SHAPES]
     rows: list[list[Any]] = [[names[j], float(spread[j]), _extremes(fitted.encoders[j], blocks[j])] for j in order]
@@ -137,10 +137,10 @@ def _shapes(model: PrivateModel) -> Section:
 def _shape(encoder: Any, values: Any, key: str) -> Series:
     name = str(encoder.name)
     if isinstance(encoder, Thermometer):
-        ends = np.concatenate(([encoder.low], encoder.edges, [encoder.high]))
+        ends, wide = drawn_ends(encoder)
         x, y = np.repeat(ends, 2)[1:-1], np.repeat(values[:-1], 2)
     else:
-        x, y = np.linspace(encoder.low, encoder.high, len(values) - 1), values[:-1]
+        x, y, wide = np.linspace(encoder.low, encoder.high, len(values) - 1), values[:-1], False
     low, high = float(np.min(y)), float(np.max(y))
     return Series(
         key,
@@ -149,7 +149,7 @@ def _shape(encoder: Any, values: Any, key: str) -> Series:
         "adds to the score",
         [float(v) for v in x],
         {name: [float(v) for v in y]},
-        log_x=encoder.low > 0 and encoder.high > 100 * encoder.low,
+        log_x=wide,
         alt=f"Shape function of {name}: between {low:.3g} and {high:.3g} for values from {x[0]:.4g} to {x[-1]:.4g}.",
     )
 
@@ -157,8 +157,10 @@ def _shape(encoder: Any, values: Any, key: str) -> Series:
 def _extremes(encoder: Any, values: Sequence[float]) -> str:
     best = int(np.argmax(values[:-1])) if len(values) > 1 else 0
     if isinstance(encoder, Thermometer):
-        ends = np.concatenate(([encoder.low], encoder.edges, [encoder.high]))
-        return f"{ends[best]:.4g} to {ends[best + 1]:.4g}"
+        edges = encoder.edges
+        if not 0 < best < edges.size:
+            return "all values" if not edges.size else f"below {edges[0]:.5g}" if best == 0 else f"from {edges[-1]:.5g}"
+        return f"{edges[best - 1]:.5g} to {edges[best]:.5g}"
     if isinstance(encoder, Levels):
         return f"{np.linspace(encoder.low, encoder.high, len(values) - 1)[best]:.4g}"
     if isinstance(encoder, Listed):

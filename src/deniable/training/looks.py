@@ -92,19 +92,13 @@ def number_cells(
     that fit it; otherwise half of μ² for the octaves and a quarter for each of two finer looks. Where the values turn
     out to lie close together and far from zero, up to :data:`CLOSER` more times half of μ² go into finer looks.
     """
+    if declared is None and not n * mu >= INFORMATIVE:
+        return few_cells(look, name, values, mu, octave_counts(look, name, values, mu), None, n)
     known = np.flatnonzero(~np.isnan(values))
     numbers = values[known]
-    few = declared is None and not n * mu >= INFORMATIVE
     if declared is None:
-        part = mu if few else mu * math.sqrt(0.5)
-        cells = octaves.octave_cells(numbers)
-        counts = look.histogram(
-            f"range of {name}", "ranges: in which octaves a column lies", part, known, cells, octaves.CELLS
-        )
-        if few:
-            window = shapes.crowded_octaves(counts, 1 / part, n)
-            return _few_in(look, name, known, numbers, mu, window, n) or shapes.cells_from_octaves(counts, 1 / part, n)
-        low, high = octaves.range_from_counts(counts, 1 / part)
+        part = mu * math.sqrt(0.5)
+        low, high = octaves.range_from_counts(octave_counts(look, name, values, part), 1 / part)
     else:
         low, high = declared
     each = mu * (0.5 if declared is None else math.sqrt(0.5))
@@ -118,6 +112,40 @@ def number_cells(
         finer = _two_looks(look, label, _CLOSER, mu * 0.5, known[within], numbers[within], inside)
         found = bins.with_inside(found, finer)
     return found
+
+
+def octave_counts(look: Look, name: Any, values: FloatArray, mu: float) -> FloatArray:
+    """Return the noisy counts of a column's octaves, with noise of standard deviation 1/``mu``."""
+    known = np.flatnonzero(~np.isnan(values))
+    cells = octaves.octave_cells(values[known])
+    return look.histogram(f"range of {name}", "ranges: in which octaves a column lies", mu, known, cells, octaves.CELLS)
+
+
+def few_cells(
+    look: Look, name: Any, values: FloatArray, mu: float, counts: FloatArray, prior: FloatArray | None, n: float
+) -> bins.NoisyCells:
+    """Return cells under the shapes that fit a few units' noisy ``counts`` of octaves (:mod:`training.shapes`).
+
+    Where nearly all lie in two octaves: from finer and finer histograms of a window, each for half of ``mu``².
+    """
+    known = np.flatnonzero(~np.isnan(values))
+    numbers = values[known]
+    found, part = None, mu * math.sqrt(0.5)
+    window = shapes.crowded_octaves(counts, 1 / mu, n, prior)
+    for closer in range(1, CLOSER + 1):
+        if window is None:
+            break
+        low, high = window
+        inside = (numbers >= low) & (numbers < high)
+        cells = np.minimum((numbers[inside] - low) / (high - low) * shapes.WINDOW, shapes.WINDOW - 1).astype(np.int64)
+        label = f"inside two cells of {name}, look {closer}"
+        finer = look.histogram(label, _CLOSER, part, known[inside], cells, shapes.WINDOW)
+        closer_cells = shapes.cells_in_window(finer, 1 / part, n, low, high)
+        if closer_cells is None:
+            break
+        found = closer_cells
+        window = shapes.crowded_part(finer, 1 / part, n, low, high)
+    return found or shapes.cells_from_octaves(counts, 1 / mu, n, prior)
 
 
 def _two_looks(
@@ -135,27 +163,6 @@ def _two_looks(
         return look.histogram(f"{label} {next(turn)} look", purpose, each, rows, cells, size)
 
     return bins.look_twice(numbers, *span, counter, 1 / each)
-
-
-def _few_in(
-    look: Look, name: Any, rows: IntArray, numbers: FloatArray, mu: float, window: tuple[float, float] | None, n: float
-) -> bins.NoisyCells | None:
-    """Return cells from finer and finer histograms of a window that holds nearly all of few values; None: no window."""
-    found, part = None, mu * math.sqrt(0.5)
-    for closer in range(1, CLOSER + 1):
-        if window is None:
-            break
-        low, high = window
-        inside = (numbers >= low) & (numbers < high)
-        cells = np.minimum((numbers[inside] - low) / (high - low) * shapes.WINDOW, shapes.WINDOW - 1).astype(np.int64)
-        label = f"inside two cells of {name}, look {closer}"
-        counts = look.histogram(label, _CLOSER, part, rows[inside], cells, shapes.WINDOW)
-        closer_cells = shapes.cells_in_window(counts, 1 / part, n, low, high)
-        if closer_cells is None:
-            break
-        found = closer_cells
-        window = shapes.crowded_part(counts, 1 / part, n, low, high)
-    return found
 
 
 def discovered(look: Look, name: Any, values: Any, mu: float, declared: Declared) -> tuple[str, ...]:
@@ -183,6 +190,13 @@ def encoders_for(
     """Return for each of the ``models`` one encoder per column, all from the same looks; numeric ones share ``mu``."""
     looked = [c for c in table.columns if c.kind in ("number", "date") or c.name in declared.discover]
     each = mu / math.sqrt(max(len(looked), 1)) * (1 - 2.0**-40)
+    informed = n * each >= INFORMATIVE
+    undeclared = [
+        j for j, c in enumerate(table.columns) if c.kind in ("number", "date") and c.name not in declared.ranges
+    ]
+    few = [] if informed else undeclared
+    seen = [octave_counts(look, table.columns[j].name, table.values(j), each) for j in few]
+    beforehand = dict(zip(few, zip(seen, shapes.shared_priors(seen, 1 / each, n), strict=True), strict=True))
     out: list[list[Encoder]] = []
     for j, column in enumerate(table.columns):
         name = column.name
@@ -198,11 +212,12 @@ def encoders_for(
             out.append([found] * len(models))
         else:
             span = declared.ranges.get(name)
-            if span is not None and not n * each >= INFORMATIVE:
+            if span is not None and not informed:
                 cells = bins.NoisyCells(*span, np.linspace(*span, BINS + 1)[1:-1], np.ones(BINS))
-            else:
+            elif informed:
                 cells = number_cells(look, name, table.values(j), each, span, n)
-            informed = n * each >= INFORMATIVE
+            else:
+                cells = few_cells(look, name, table.values(j), each, *beforehand[j], n)
             line = LINE_OF_FEW if span is not None or n * each >= PLACED else LINE_OF_FEWEST
             out.append([_number_encoder(name, cells, model, span, line, informed=informed) for model in models])
     return [tuple(encoders) for encoders in zip(*out, strict=True)]

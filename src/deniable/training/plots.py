@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from deniable._check import FloatArray, InputError
+from deniable._check import FloatArray, InputError, IntArray
 from deniable.training.encoders import Encoder, Hashed, Levels, Listed, Thermometer
 from deniable.training.fitting import Additive
 from deniable.training.interactions import LEVELS, Pair
@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _MOST = 12  # panels drawn if no columns are named
+_BARS = 12  # bars of a panel, the strongest of a long list
+_MARGIN = 0.05  # of what lies between the outermost edges: how far the open bins beyond them are drawn
+_LONGEST = 24  # characters of a label
+_WIDE = 100.0  # ratio of the outermost edges from which on an axis is logarithmic
 
 
 def draw(
@@ -41,27 +45,48 @@ def draw(
     for ax in axes.ravel()[len(chosen) :]:
         ax.set_axis_off()
     for ax, j in zip(axes.ravel(), chosen, strict=False):
-        _panel(ax, model.blocks[j], block(model, j)[:, output], (texts or {}).get(model.blocks[j].name))
-        if not isinstance(model.blocks[j], Pair):
+        known, words = occupied(model, j), (texts or {}).get(model.blocks[j].name)
+        _panel(ax, model.blocks[j], block(model, j)[:, output], known, words)
+        if isinstance(model.blocks[j], Thermometer | Levels):
             ax.axhline(0.0, color="grey", linewidth=0.6)
         ax.set_title(str(model.blocks[j].name), fontsize=9)
         ax.tick_params(labelsize=7)
-    for row in axes:
-        row[0].set_ylabel("adds to the score", fontsize=8)
+    figure.supylabel("adds to the score (bars: to the right)", fontsize=8)
     return figure
 
 
 def block(model: Additive, j: int) -> FloatArray:
-    """Return what each cell of column j adds to the scores, centred over its cells without the missing one."""
+    """Return what each cell of column j adds to the scores, centred over its :func:`occupied` cells."""
     start = int(model.basis.starts[j])
     values = model.cell_scores()[start : start + model.blocks[j].size]
-    return np.asarray(values - values[:-1].mean(axis=0))
+    return np.asarray(values - values[occupied(model, j)].mean(axis=0))
+
+
+def occupied(model: Additive, j: int) -> IntArray:
+    """Return the cells of column j that records are known to be in: of numbers all, but for the missing values' one.
+
+    Of categories those whose noisy count stood out, which the mean row of the basis still shows; what other cells add
+    to the score is mostly noise. All but the missing one, if no count stood out.
+    """
+    encoder, every = model.blocks[j], np.arange(model.blocks[j].size - 1)
+    if not isinstance(encoder, Hashed | Listed):
+        return every
+    start, coordinate = int(model.basis.starts[j]), sum(b.basis()[1].size for b in model.blocks[:j])
+    block_rows = model.basis.entries[start : start + encoder.size, coordinate : coordinate + encoder.size]
+    lowest = block_rows.toarray().min(axis=0)
+    return np.flatnonzero(lowest < 0) if (lowest < 0).any() else every
+
+
+def spread_of(model: Additive, j: int, output: int) -> float:
+    """Return how far column j moves the score between two records."""
+    values = block(model, j)[occupied(model, j), output]
+    return float(np.ptp(values)) if values.size else 0.0
 
 
 def _chosen(model: Additive, columns: Any, output: int) -> list[int]:
     names = [encoder.name for encoder in model.blocks]
     if columns is None:
-        spread = [float(np.std(block(model, j)[:-1, output])) for j in range(len(names))]
+        spread = [spread_of(model, j, output) for j in range(len(names))]
         return [int(j) for j in np.argsort(spread, kind="stable")[::-1][:_MOST]]
     wanted = [columns] if isinstance(columns, str) else list(columns)
     for name in wanted:
@@ -76,17 +101,37 @@ def _chosen(model: Additive, columns: Any, output: int) -> list[int]:
     return [names.index(name) for name in wanted]
 
 
-def _panel(ax: Any, encoder: Encoder | Pair, values: FloatArray, texts: list[str] | None) -> None:
+def drawn_ends(encoder: Thermometer) -> tuple[FloatArray, bool]:
+    """Return the ends of the bins as drawn, and whether the axis is logarithmic.
+
+    The outermost bins are open. What was seen of their range is an octave that may lie mostly empty (the years 1024 to
+    2047), so that only a margin of them is drawn.
+    """
+    if encoder.edges.size < 2:
+        return np.concatenate(([encoder.low], encoder.edges, [encoder.high])), False
+    first, last = float(encoder.edges[0]), float(encoder.edges[-1])
+    wide = first > 0 and last > _WIDE * first
+    if wide:
+        beyond = (last / first) ** _MARGIN
+        low, high = first / beyond, last * beyond
+    else:
+        low, high = first - _MARGIN * (last - first), last + _MARGIN * (last - first)
+    return np.concatenate(([max(low, encoder.low)], encoder.edges, [min(high, encoder.high)])), wide
+
+
+def _panel(ax: Any, encoder: Encoder | Pair, values: FloatArray, known: IntArray, texts: list[str] | None) -> None:
     match encoder:
         case Thermometer():
-            ends = np.concatenate(([encoder.low], encoder.edges, [encoder.high]))
+            ends, wide = drawn_ends(encoder)
             ax.stairs(values[:-1], ends, baseline=None)
-            if encoder.low > 0 and encoder.high > 100 * encoder.low:
+            if wide:
                 ax.set_xscale("log")
         case Levels():
             ax.plot(np.linspace(encoder.low, encoder.high, len(values) - 1), values[:-1])
         case Listed():
-            _bars(ax, [*encoder.values, "(other)", "(missing)"], values)
+            labels = [*encoder.values, "(other)", "(missing)"]
+            cells = [cell for cell in range(len(labels)) if cell < len(encoder.values) or cell in known]
+            _bars(ax, [labels[cell] for cell in cells], values[cells])
         case Hashed() if texts:
             _bars(ax, texts, values[[encoder.cell(text) for text in texts]])
         case Pair():
@@ -96,11 +141,23 @@ def _panel(ax: Any, encoder: Encoder | Pair, values: FloatArray, texts: list[str
             ax.set(xticks=[], yticks=[])
             ax.set_xlabel(f"{encoder.names[0]}, from its lowest to its highest quarter", fontsize=7)
         case Hashed():
-            ax.bar(np.arange(len(values)), values, width=1.0)
-            ax.set_xlabel("cell of the public hash", fontsize=7)
+            labels = [*(f"cell {cell}" for cell in range(encoder.cells)), "(missing)"]
+            _bars(ax, [labels[cell] for cell in known], values[known])
+            ax.set_xlabel("cells of the public hash (texts= names them)", fontsize=7)
 
 
 def _bars(ax: Any, labels: list[str], values: FloatArray) -> None:
-    ax.barh(np.arange(len(labels)), values)
-    ax.set_yticks(np.arange(len(labels)), labels, fontsize=6)
+    """Draw the strongest terms as bars, in the order of the list, those of a long list by size."""
+    shown = np.arange(len(labels))
+    if len(labels) > _BARS:
+        strongest = np.argsort(-np.abs(values), kind="stable")[:_BARS]
+        shown = strongest[np.argsort(-values[strongest], kind="stable")]
+        ax.set_xlabel(f"{_BARS} strongest of {len(labels)}", fontsize=7)
+    ax.barh(np.arange(shown.size), values[shown])
+    ax.set_yticks(np.arange(shown.size), [_short(labels[i]) for i in shown], fontsize=6)
+    ax.axvline(0.0, color="grey", linewidth=0.6)
     ax.invert_yaxis()
+
+
+def _short(label: str) -> str:
+    return label if len(label) <= _LONGEST else f"{label[: _LONGEST - 1]}…"

@@ -10,11 +10,12 @@ counts are clear, wide where they are not. All of it is post-processing of the h
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import logsumexp, ndtr, ndtri
 
 from deniable._check import FloatArray
 from deniable.laws.octaves import CELLS, cell_ends
@@ -33,6 +34,7 @@ WINDOW = 64  # parts of a window that is looked into
 _WIDTHS = tuple(2.0**-k for k in range(8, 0, -1))  # standard deviations of normal laws in a window of length 1
 _NARROW = 5  # the first so many widths are narrow
 _SURE = 0.95  # posterior probability of a narrow law from which on it is believed
+_ALIKE = (0.01, 0.5, 0.9)  # probabilities that a column has the common shape, each as likely beforehand
 _NEGLIGIBLE = 1e-3  # of the best shape's posterior probability, below which a shape is left out
 
 
@@ -88,7 +90,33 @@ def _prior(sizes: FloatArray, kinds: int) -> FloatArray:
     return np.asarray(logs - np.log(np.exp(logs).sum() * kinds))
 
 
-def cells_from_octaves(counts: FloatArray, sd: float, records: float) -> NoisyCells:
+def shared_priors(counts: Sequence[FloatArray], sd: float, records: float) -> list[FloatArray]:
+    """Return for each column the log prior of the shapes when the other columns' noisy counts are known.
+
+    Columns of one table are often alike: standardised, shares, answers on one scale. Beforehand there is one shape, and
+    each column has it with probability θ, or else one of its own; θ is one of :data:`_ALIKE`, each as likely. The
+    posterior of θ and of the common shape given the other columns is exact. Where columns differ it falls to the
+    smallest θ and little is changed.
+    """
+    library = _library()
+    base = library.prior - logsumexp(library.prior)
+    if len(counts) < 2:
+        return [base] * len(counts)
+    alike = np.array(_ALIKE)[:, None]
+    found = [_log_likelihood(library, column, sd, records) for column in counts]
+    own = [float(logsumexp(column + base)) for column in found]
+    given = [np.logaddexp(np.log(alike) + f, np.log1p(-alike) + o) for f, o in zip(found, own, strict=True)]
+    together = base + np.sum(given, axis=0)
+    out = []
+    for column in given:
+        joint = together - column
+        joint -= logsumexp(joint)
+        alone = logsumexp(logsumexp(joint, axis=1, keepdims=True) + np.log1p(-alike))
+        out.append(np.logaddexp(logsumexp(joint + np.log(alike), axis=0), alone + base))
+    return out
+
+
+def cells_from_octaves(counts: FloatArray, sd: float, records: float, prior: FloatArray | None = None) -> NoisyCells:
     """Return adjacent cells of equal mass under the posterior mixture of all shapes, 5 % of the mass beyond each end.
 
     Parameters
@@ -99,15 +127,19 @@ def cells_from_octaves(counts: FloatArray, sd: float, records: float) -> NoisyCe
         Standard deviation of their noise.
     records
         About how many records there are; a quarter of them or more is taken to have a value in this column.
+    prior
+        Of the shapes (:func:`shared_priors`); the library's unless given.
     """
     library = _library()
-    return _mixture(library.quantiles, _posterior(library, counts, sd, records))
+    return _mixture(library.quantiles, _posterior(library, counts, sd, records, prior))
 
 
-def crowded_octaves(counts: FloatArray, sd: float, records: float) -> tuple[float, float] | None:
+def crowded_octaves(
+    counts: FloatArray, sd: float, records: float, prior: FloatArray | None = None
+) -> tuple[float, float] | None:
     """Return the ends of two adjacent octaves that hold nearly all values of the posterior mixture, or None."""
     library = _library()
-    law = _posterior(library, counts, sd, records) @ library.cells
+    law = _posterior(library, counts, sd, records, prior) @ library.cells
     return crowded(np.array([cell_ends(cell)[0] for cell in range(CELLS)] + [cell_ends(CELLS - 1)[1]]), law)
 
 
@@ -142,16 +174,27 @@ def _window() -> _Library:
     return _Library(np.concatenate(cells), np.zeros(len(_WIDTHS) * centres.size), np.concatenate(quantiles))
 
 
-def _posterior(library: _Library, counts: FloatArray, sd: float, records: float) -> FloatArray:
-    """Return the posterior probability of each shape, those far below the likeliest as 0."""
+def _log_likelihood(library: _Library, counts: FloatArray, sd: float, records: float) -> FloatArray:
+    """Return the log likelihood of each shape at its likeliest number of values, up to a constant."""
     squares = (library.cells**2).sum(axis=1)
     products = library.cells @ counts
     records = max(records, 1.0)
-    size = np.clip(products / squares, _FEWEST * records, records)  # likeliest number of values under each shape
-    logs = (size * products - size**2 * squares / 2) / sd**2 + library.prior
-    posterior = np.exp(logs - logs.max())
-    posterior[posterior <= _NEGLIGIBLE] = 0.0
-    return np.asarray(posterior / posterior.sum())
+    size = np.clip(products / squares, _FEWEST * records, records)
+    return np.asarray((size * products - size**2 * squares / 2) / sd**2)
+
+
+def _normalised(logs: FloatArray) -> FloatArray:
+    """Return probabilities along the last axis, those far below the likeliest as 0."""
+    out = np.exp(logs - logs.max(axis=-1, keepdims=True))
+    out[out <= _NEGLIGIBLE] = 0.0
+    return np.asarray(out / out.sum(axis=-1, keepdims=True))
+
+
+def _posterior(
+    library: _Library, counts: FloatArray, sd: float, records: float, prior: FloatArray | None = None
+) -> FloatArray:
+    """Return the posterior probability of each shape."""
+    return _normalised(_log_likelihood(library, counts, sd, records) + (library.prior if prior is None else prior))
 
 
 def _mixture(quantiles: FloatArray, posterior: FloatArray) -> NoisyCells:
