@@ -6,9 +6,9 @@ root mean squares against the value on all records, in units of the column's sta
 ± standard error.
 
 * auto: ``release_statistics(bound="auto")``: noise on all records, and a secret half where that answer says that it is
-  mostly noise. direct: the half alone, where it takes less than a minute. published: Izzo Corollary 10, M = 6,
-  a half, no guarantee. These two keep another promise (who is in the half), fix their noise once and then draw halves
-  and noise many times; up to 1,000 records.
+  mostly noise. direct: the half alone, up to 1,000 records; beyond, *half* is the error of a half without any noise,
+  which is below that of every method that trains on one. published: Izzo Corollary 10, M = 6, a half, no guarantee.
+  Those of a half keep another promise (who is in it), fix their noise once and then draw halves and noise many times.
 * laplace, gaussian: independent noise of one size on the sums that a statistic needs, for their L1 or L2 sensitivity.
 * opendp: its own mean (bounded, of known size) with Laplace noise.
 * diffprivlib: its own mean, sum, var, std, median, quantile, histogram, LinearRegression. It runs in an interpreter of
@@ -18,8 +18,10 @@ The script fails if auto is worse than the best of all others by more than 5 % a
 (of some 190 comparisons five would be worse by two of them by chance). Where nobody's error is below half a standard
 deviation there is no answer to compare, and the last column says so.
 
-    python benchmarks/noise/statistics_table.py --data FOLDER [--etas 0.02 0.05 0.1 0.2] [--repeats 40]
-        [--diffprivlib PYTHON] [--out table.md]
+Each data set and η is kept in a file of its own under ``--parts``, so a run that was stopped goes on where it was.
+
+    python benchmarks/noise/statistics_table.py --data FOLDER --parts FOLDER [--etas 0.02 0.05 0.1 0.2] [--repeats 40]
+        [--only NAME …] [--diffprivlib PYTHON] [--out table.md]
 """
 
 from __future__ import annotations
@@ -55,8 +57,8 @@ ASKED = {
 }
 HOPELESS = 0.5  # an error of so many standard deviations answers nothing
 SMALL = 1000  # records up to which a direct certificate is made
-LEAST = 0.05  # η below which a direct certificate needs more than 20,000 runs
 SLOW = 0.2  # η below which a direct certificate of two numbers takes minutes
+METHODS = ["auto", "direct", "half", "published", "gaussian", "laplace", "opendp", "diffprivlib"]
 DRAWS = 400  # halves and noise drawn for each release of a half, and draws of plain noise
 
 THEIRS = """
@@ -240,66 +242,99 @@ def unit_of(name, frame):
     return units.get(name, frame["y"].std() / sd if name == "slope" else sd)
 
 
+def without_noise(frame, ranges, rng):
+    """Values of halves without noise: no method that trains on a half errs less."""
+    values = {}
+    for name, text in ASKED.items():
+        statistic = parse("mean(x)" if name == "sum" else text)
+        if not can_be_halved(statistic):
+            continue
+        columns = [np.clip(frame[c].to_numpy(dtype=float), *ranges[c]) for c in statistic.columns]
+        table, algorithm, n = np.column_stack(columns), OfRecords(statistic), len(frame)
+        halves = (algorithm(table[rng.permutation(n)[: n // 2]]) for _ in range(DRAWS))
+        values[name] = [half[-1:] * (n if name == "sum" else 1) for half in halves]
+    return values
+
+
+def measured(place, frame, ranges, eta, args):
+    """Errors (size, standard error) of each method at one η, and how often auto took a half."""
+    rng = np.random.default_rng([1, *place.encode(), round(1e6 * eta)])
+    epsilon, mu = float(np.log((0.5 + eta) / (0.5 - eta))), 2 * float(ndtri(0.5 + eta))
+    small = len(frame) <= SMALL
+    direct = of_halves(frame, ranges, eta, {"bound": "direct"}, rng) if small else {}
+    auto, turned = automatic(frame, ranges, eta, args.repeats, direct)
+    printed = {"noise": "published", "moment": 6.0, "reproduce": True, "n_resamples": 48}
+    found = {
+        "auto": auto,
+        "direct": direct,
+        "half": {} if small else without_noise(frame, ranges, rng),
+        "published": of_halves(frame, ranges, eta, printed, rng),
+        "gaussian": plain(frame, ranges, lambda _, l2, size, r: r.normal(0, l2 / mu, size), DRAWS, rng),
+        "laplace": plain(frame, ranges, lambda l1, _, size, r: r.laplace(0, l1 / epsilon, size), DRAWS, rng),
+        "opendp": opendp_mean(frame, ranges, epsilon, args.repeats),
+        "diffprivlib": theirs(frame, ranges, [epsilon], args.repeats, args.diffprivlib)[epsilon]
+        if args.diffprivlib
+        else {},
+    }
+    truth = truths(frame, ranges)
+    errors = {
+        name: {m: error(found[m][name], truth[name], unit_of(name, frame)) for m in METHODS if name in found[m]}
+        for name in ASKED
+    }
+    return {"errors": errors, "turned": turned, "repeats": args.repeats}
+
+
+def kept(place, frame, ranges, eta, args):
+    """The same from its file, which is made first if it is not there."""
+    path = args.parts / f"{place.replace(' ', '-')}-{eta:g}.json"
+    if not path.exists():
+        made = measured(place, frame, ranges, eta, args)
+        path.with_suffix(".part").write_text(json.dumps(made))
+        path.with_suffix(".part").replace(path)
+        print(f"{place}, η = {eta:g} done", file=sys.stderr, flush=True)
+    return json.loads(path.read_text())
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--parts", type=Path, required=True)
     parser.add_argument("--only", nargs="+", default=None, help="Names of data sets.")
     parser.add_argument("--etas", type=float, nargs="+", default=[0.02, 0.05, 0.1, 0.2])
     parser.add_argument("--repeats", type=int, default=40)
     parser.add_argument("--diffprivlib", default=None)
     parser.add_argument("--out", type=Path, default=None)
     args = parser.parse_args()
-    rng = np.random.default_rng(1)
+    args.parts.mkdir(parents=True, exist_ok=True)
     lines, worse = [], []
-    methods = ["auto", "direct", "published", "gaussian", "laplace", "opendp", "diffprivlib"]
     for place, (frame, ranges) in data_sets(args.data).items():
         if args.only and place not in args.only:
             continue
         lines += [
             f"\n**{place}, n = {len(frame):,}**\n",
-            f"| statistic | η | {' | '.join(methods)} | auto / best of the others |",
-            "|---" * 10 + "|",
+            f"| statistic | η | {' | '.join(METHODS)} | auto / best of the others | halves |",
+            "|---" * 12 + "|",
         ]
-        epsilons = {eta: float(np.log((0.5 + eta) / (0.5 - eta))) for eta in args.etas}
-        foreign = {}
-        if args.diffprivlib:
-            foreign = theirs(frame, ranges, list(epsilons.values()), args.repeats, args.diffprivlib)
-        truth = truths(frame, ranges)
-        table = {}
-        for eta, epsilon in epsilons.items():
-            mu = 2 * float(ndtri(0.5 + eta))
-            small = len(frame) <= SMALL
-            direct = of_halves(frame, ranges, eta, {"bound": "direct"}, rng) if small and eta >= LEAST else {}
-            auto, turned = automatic(frame, ranges, eta, args.repeats, direct)
-            printed = {"noise": "published", "moment": 6.0, "reproduce": True, "n_resamples": 48}
-            table[eta] = {
-                "auto": auto,
-                "direct": direct,
-                "published": of_halves(frame, ranges, eta, printed, rng) if small else {},
-                "gaussian": plain(frame, ranges, lambda _, l2, size, r, s=mu: r.normal(0, l2 / s, size), DRAWS, rng),
-                "laplace": plain(
-                    frame, ranges, lambda l1, _, size, r, s=epsilon: r.laplace(0, l1 / s, size), DRAWS, rng
-                ),
-                "opendp": opendp_mean(frame, ranges, epsilon, args.repeats),
-                "diffprivlib": foreign.get(epsilon, {}),
-            }
-            print(f"{place}, η = {eta:g} done; a half was taken for {turned}", file=sys.stderr, flush=True)
+        parts = {eta: kept(place, frame, ranges, eta, args) for eta in args.etas}
         for name in ASKED:
-            for eta, found in table.items():
-                unit = unit_of(name, frame)
-                errors = {m: error(found[m][name], truth[name], unit) for m in methods if name in found[m]}
-                cells = [f"{errors[m][0]:.3g} ± {errors[m][1]:.1g}" if m in errors else "–" for m in methods]
-                best = min((e for m, e in errors.items() if m != "auto"), default=(np.inf, 0.0))
+            for eta, part in parts.items():
+                errors = part["errors"][name]
+                cells = [f"{errors[m][0]:.3g} ± {errors[m][1]:.1g}" if m in errors else "–" for m in METHODS]
+                best = min((tuple(e) for m, e in errors.items() if m not in ("auto", "half")), default=(np.inf, 0.0))
                 own = errors["auto"]
-                verdict = f"{own[0] / best[0]:.2f}" if np.isfinite(own[0]) and np.isfinite(best[0]) else "–"
-                if min(own[0], best[0]) > HOPELESS and name not in ("histogram", "counts by group"):
+                verdict = f"{own[0] / best[0]:.2f}" if np.isfinite(own[0]) and 0 < best[0] < np.inf else "–"
+                if own[0] == best[0] == 0:
+                    verdict = "1.00"
+                elif min(own[0], best[0]) > HOPELESS and name not in ("histogram", "counts by group"):
                     verdict = "no answer"
                 elif own[0] > 1.05 * best[0] and not own[0] - 1.05 * best[0] <= 3 * np.hypot(own[1], best[1]):
-                    worse.append((name, place, eta, own[0] / best[0]))
+                    worse.append((name, place, eta, own[0] / best[0] if best[0] > 0 else np.inf))
                     verdict = f"**{verdict}**"
-                lines.append(f"| {name} | {eta:g} | {' | '.join(cells)} | {verdict} |".replace("inf ± 0", "withheld"))
-        if args.out is not None:
-            args.out.write_text("\n".join(lines) + "\n")
+                turned = f"{part['turned'][name] / part['repeats']:.0%}"
+                row = f"| {name} | {eta:g} | {' | '.join(cells)} | {verdict} | {turned} |"
+                lines.append(row.replace("inf ± 0", "withheld"))
+    if args.out is not None:
+        args.out.write_text("\n".join(lines) + "\n")
     print("\n".join(lines))
     for name, place, eta, ratio in worse:
         print(f"worse than the best: {name}, {place}, η = {eta:g}: {ratio:.2f} times", file=sys.stderr)

@@ -3,37 +3,55 @@
 import numpy as np
 import pytest
 
-from deniable.noise import Histogram, Mean, blocks
+from deniable.noise import Covariance, Histogram, Mean, blocks
+from deniable.noise.coordinates import Coordinates, alike
 from deniable.noise.laws import GaussianNoise
-from deniable.noise.plans import Coordinates
 from deniable.noise.resampling import Population
 
 RNG = np.random.default_rng(2)
 TABLE = RNG.lognormal(size=(53, 3))
 
 
-@pytest.mark.parametrize(("algorithm", "data"), [(Mean(), TABLE), (Histogram((0.0, 0.5, 1.0, 99.0)), TABLE[:, 0])])
-def test_distances_do_not_depend_on_the_blocks(algorithm, data, monkeypatch):
-    law, coordinates = GaussianNoise(1.0, np.array([1.0, 0.5, 2.0])), np.arange(3)
-    whole = algorithm.swap_rows(Population.of(data, 0.5), law, coordinates)
-    monkeypatch.setattr(blocks, "_ROWS", 7)
-    parts = algorithm.swap_rows(Population.of(data, 0.5), law, coordinates)
-    features = algorithm.features(data)
-    white = features / law.factor / 26
-    expected = np.linalg.norm(white[:, None] - white, axis=2)[~np.eye(53, dtype=bool)].reshape(53, 52)
-    for rows in (whole, parts):
-        assert rows.rest == 0.0
-        for whole_row in (np.sum, np.max):
-            found = np.sort(whole_row(rows.distances, axis=1))
-            np.testing.assert_allclose(found, np.sort(whole_row(expected, axis=1)), rtol=1e-7, atol=1e-11)
-        np.testing.assert_allclose(np.sort(rows.distances.ravel()), np.sort(expected.ravel()), rtol=1e-7, atol=1e-11)
+@pytest.mark.parametrize(
+    ("algorithm", "value"),
+    [(Mean(), TABLE.mean(axis=0)), (Mean((0, 2)), TABLE.clip(0, 2).mean(axis=0)), (Covariance(), np.cov(TABLE.T))],
+)
+def test_distances_do_not_depend_on_the_blocks(algorithm, value, monkeypatch):
+    population, coordinates = Population.of(TABLE, 0.5), np.arange(value.size)
+    law = GaussianNoise(1.0, 1.0 + coordinates)
+
+    def found():
+        rows = algorithm.swap_rows(population, law, coordinates)
+        summary = algorithm.influence(population, coordinates, products=True)
+        return rows.distances, summary.absolute, summary.largest, summary.square, summary.products, algorithm(TABLE)
+
+    whole = found()
+    monkeypatch.setattr(blocks, "_LEAST_ROWS", 7)
+    monkeypatch.setattr(blocks, "_ENTRIES", 7)
+    for one, other in zip(found(), whole, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(whole[-1], value, rtol=1e-13)
 
 
-def test_columns_and_sums(monkeypatch):
-    monkeypatch.setattr(blocks, "_ROWS", 7)
-    np.testing.assert_allclose(blocks.column_sums(np.square, TABLE), (TABLE**2).sum(axis=0), rtol=1e-14)
-    assert blocks.columns_of(TABLE, np.arange(3)) is TABLE
-    np.testing.assert_array_equal(blocks.columns_of(TABLE, np.array([2, 0])), TABLE[:, [2, 0]])
+def test_bins_and_their_shares_stand_for_all_pairs_of_records():
+    """Against the pairs of indicators themselves, records in no bin included."""
+    algorithm, x = Histogram((0.0, 0.5, 1.0, 1.5)), TABLE[:, 0]
+    population, law = Population.of(x, 0.5), GaussianNoise(1.0, np.array([1.0, 0.5, 2.0]))
+    indicators = ((x[:, None] >= [0.0, 0.5, 1.0]) & (x[:, None] < [0.5, 1.0, 1.5])).astype(float)
+    white = indicators / law.factor / 26
+    pairs = np.linalg.norm(white[:, None] - white, axis=2)[~np.eye(53, dtype=bool)].reshape(53, 52)
+    rows = algorithm.swap_rows(population, law, np.arange(3))
+    assert rows.rest == 0.0
+    np.testing.assert_allclose(rows.weights.sum(axis=1), 1.0, rtol=1e-14)
+    loud = law.with_scale(0.02)
+    leaks, expected = rows._leaks(loud, 0.3), loud.leakage(0.3, pairs / 0.02).mean(axis=1)
+    np.testing.assert_allclose(np.unique(np.round(leaks, 9)), np.unique(np.round(expected, 9)), atol=1e-8)
+    found, centred = algorithm.influence(population, np.arange(3), products=True), indicators - indicators.mean(axis=0)
+    expected = blocks.Summary.of([centred], products=True)
+    for name in ("absolute", "largest", "square", "products"):
+        np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-12, atol=1e-15)
+    np.testing.assert_array_equal(algorithm.alike(x), [0, 1, 2])
+    assert list(Histogram((-2.0, -1.0, 9e9)).alike(x)) == [-1, -1]
 
 
 def test_copies_and_constants_are_found_whatever_their_ends():
@@ -43,6 +61,7 @@ def test_copies_and_constants_are_found_whatever_their_ends():
     assert found.source[0] == found.source[2] == found.source[6]
     assert found.source[3] == -1
     assert len(found.free) == (3 if np.array_equal(a, b) else 4)
+    np.testing.assert_array_equal(alike([values[:2], values[2:3], values[3:]]), alike([values]))
 
 
 def test_a_secret_part_is_a_uniform_one():

@@ -1,13 +1,14 @@
 """Release with a membership guarantee: couplings, noise laws, certificates."""
 
 from deniable.noise.certificate import Alternative, Certificate, Release, ReleaseWarning
+from deniable.noise.covariance import Covariance
 from deniable.noise.evidence import ReleaseError
 from deniable.noise.exact import ExactMembership, exact_membership
 from deniable.noise.generator import GaussianGenerator, release_generator
 from deniable.noise.laws import GaussianNoise, NormLaplaceNoise, PublishedNoise
 from deniable.noise.mechanism import release
 from deniable.noise.regression import LogisticRegression, Ridge
-from deniable.noise.statistics import Covariance, Histogram, Mean, Quantile, SecondMoment
+from deniable.noise.statistics import Histogram, Mean, Quantile, SecondMoment
 from deniable.noise.tabulation import Statistic, StatisticsRelease, release_statistics
 
 __all__ = [

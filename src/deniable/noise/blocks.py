@@ -2,29 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
-from deniable._check import FloatArray, Indices
+from deniable._check import FloatArray
 
-_ROWS = 1 << 15
-
-
-def blocks(n: int) -> Iterator[slice]:
-    """Yield slices that cover n rows."""
-    for begin in range(0, n, _ROWS):
-        yield slice(begin, min(begin + _ROWS, n))
+_ENTRIES = 1 << 17  # numbers in one temporary array: about what a processor's cache holds
+_LEAST_ROWS = 256
 
 
-def column_sums(of: Callable[[FloatArray], FloatArray], table: FloatArray) -> FloatArray:
-    """Return Σ of(row) for an element-wise function of the rows of a table (n, d)."""
-    total = np.zeros(table.shape[1])
-    for rows in blocks(len(table)):
-        total += of(table[rows]).sum(axis=0)
-    return total
+def blocks(n: int, width: int) -> Iterator[slice]:
+    """Yield slices that cover n rows of ``width`` numbers."""
+    rows = max(_ENTRIES // max(width, 1), _LEAST_ROWS)
+    for begin in range(0, n, rows):
+        yield slice(begin, min(begin + rows, n))
 
 
-def columns_of(table: FloatArray, wanted: Indices) -> FloatArray:
-    """Return the wanted columns, without a copy if these are all of them."""
-    return table if np.array_equal(wanted, np.arange(table.shape[1])) else np.asarray(table[:, wanted])
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """What a table (n, d) is like, column by column.
+
+    Attributes
+    ----------
+    absolute, largest, square
+        Mean |x|, largest |x| and mean x² of each column, (d,).
+    products
+        Mean of x xᵀ, (d, d); None if it was not asked for.
+    """
+
+    absolute: FloatArray
+    largest: FloatArray
+    square: FloatArray
+    products: FloatArray | None = None
+
+    @classmethod
+    def of(cls, parts: Iterable[FloatArray], *, products: bool = False) -> Summary:
+        """Return the summary of the table of which these are the rows, block by block."""
+        n, total = 0, [np.zeros(1)] * 3
+        joint: FloatArray | None = None
+        for part in parts:
+            size = np.abs(part)
+            n += len(part)
+            total[0] = total[0] + size.sum(axis=0)
+            total[1] = np.maximum(total[1], size.max(axis=0))
+            total[2] = total[2] + np.einsum("nd,nd->d", part, part)
+            if products:
+                joint = part.T @ part + (0.0 if joint is None else joint)
+        return cls(total[0] / n, total[1], total[2] / n, None if joint is None else joint / n)

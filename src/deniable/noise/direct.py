@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable.noise.certificate import FINE, runs_for_fine
+from deniable.noise.coordinates import Coordinates
 from deniable.noise.evidence import NoGuaranteeError
 from deniable.noise.mixture import MOST_DIMENSIONS, MixtureEvidence, chernoff_slack, hoeffding_slack, runs_for
-from deniable.noise.plans import Coordinates, CouplingGame, Enumeration, NoisePlan, Shaper, nothing_varies
+from deniable.noise.plans import CouplingGame, Enumeration, NoisePlan, Shaper, nothing_varies
 from deniable.noise.resampling import Algorithm, Outputs, Population, Runner
 
 FEWEST_RUNS = 4096

@@ -12,8 +12,8 @@ import numpy as np
 
 from deniable._check import FloatArray, InputError, integer, numbers
 from deniable.noise.certificate import Certificate
+from deniable.noise.covariance import Covariance
 from deniable.noise.mechanism import release
-from deniable.noise.statistics import Covariance
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from deniable._check import FloatArray, Indices
-from deniable.noise.blocks import column_sums
+from deniable.noise.blocks import Summary
 from deniable.noise.evidence import ExactRows
 from deniable.noise.laws import NoiseLaw
 from deniable.noise.resampling import Population
@@ -23,16 +23,16 @@ class ExactSwap(ABC):
         """Return the statistic of ``data``."""
 
     @abstractmethod
-    def signature(self, data: Any) -> FloatArray:
-        """Return an array (m, size) in which a column is constant, or equals another, only where the value's is too."""
+    def alike(self, data: Any) -> Indices:
+        """Return, for each coordinate of the flattened value, the first one that it is a copy of; −1: a constant."""
 
     @abstractmethod
-    def influence(self, population: Population) -> FloatArray:
-        """Return the size of each record's influence on each coordinate, (n, size), to shape the noise by."""
+    def influence(self, population: Population, coordinates: Indices, *, products: bool) -> Summary:
+        """Return what the influences of the records on these coordinates are like, to shape the noise by."""
 
-    def units(self, influence: FloatArray) -> FloatArray:
+    def units(self, influence: Summary) -> FloatArray:
         """Return the unit in which an error of each coordinate counts: by default its own spread over the records."""
-        spread = np.sqrt(column_sums(np.square, influence) / len(influence))
+        spread = np.sqrt(influence.square)
         return np.asarray(np.maximum(spread, 1e-9 * spread.max(initial=0.0)))
 
     @abstractmethod

@@ -10,17 +10,16 @@ E TV(N_θ, N_c) around any fixed centre c.
 from __future__ import annotations
 
 import time
-from collections import Counter
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from hashlib import sha256
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from deniable._check import FloatArray, Indices, InputError, numbers
-from deniable.noise.blocks import column_sums, columns_of
+from deniable.noise.blocks import Summary
 from deniable.noise.certificate import CertificateKind
+from deniable.noise.coordinates import Coordinates
 from deniable.noise.evidence import (
     ExactRows,
     NoGuaranteeError,
@@ -35,7 +34,6 @@ from deniable.noise.resampling import Algorithm, Outputs, Population, Runner, ev
 
 ROUNDING = 1e-13  # relative, kept between what is certified and what is computed
 _SELECTION = 0.25  # share of the resamples that fixes the shape of the noise; the others certify
-_CONSTANT = 1e-12  # relative spread below which a coordinate is a constant of the data set
 _SWAP_DISTANCES = 20_000_000  # kept in memory by the swap bound of regressions and quantiles
 _PATIENCE = 5  # times max_seconds that all swaps may take
 _PARTNERS = 4  # random partners of each record in each resample: averages out most of their variation
@@ -78,39 +76,6 @@ class CouplingGame:
         return self.eta / (self.rare * self.inflation) * (1 - ROUNDING)
 
 
-@dataclass(frozen=True, eq=False)
-class Coordinates:
-    """The coordinates of the flattened value that need noise of their own; the others are constants or copies."""
-
-    shape: tuple[int, ...]
-    free: Indices
-    source: Indices  # for each coordinate its place in ``free``, or −1 for a constant
-    constants: FloatArray
-
-    @classmethod
-    def of(cls, values: FloatArray, shape: tuple[int, ...]) -> Coordinates:
-        """Find constants and copies among the columns of (draws, size) outputs of the whole data set."""
-        low, high = values.min(axis=0), values.max(axis=0)
-        constant = high - low <= _CONSTANT * np.maximum(np.abs(low), np.abs(high))
-        ends = list(zip(low.tolist(), high.tolist(), strict=True))
-        often = Counter(ends)
-        seen: dict[object, int] = {}
-        first = [  # columns with ends of their own are nobody's copy; + 0.0, as −0 equals 0
-            seen.setdefault(end if often[end] == 1 else sha256(column + 0.0).digest(), i)
-            for i, (end, column) in enumerate(zip(ends, values.T, strict=True))
-        ]
-        free, place = np.unique(np.array(first, dtype=np.intp)[~constant], return_inverse=True)
-        source = np.full(values.shape[1], -1, dtype=np.intp)
-        source[~constant] = place
-        return cls(shape, free, source, values[0])
-
-    def expand(self, released: FloatArray, fill: FloatArray | float) -> FloatArray:
-        """Return the full value from the released coordinates; ``fill`` stands where nothing varies."""
-        if self.free.size == 0:
-            return np.broadcast_to(fill, self.source.shape).reshape(self.shape).copy()
-        return np.where(self.source >= 0, released[self.source], fill).reshape(self.shape)
-
-
 @dataclass(frozen=True)
 class Shaper:
     """Chooses the shape of the noise from outputs that certify nothing."""
@@ -119,37 +84,37 @@ class Shaper:
     covariance: str
 
     def law(self, deviations: FloatArray) -> NoiseLaw:
-        """Return the law at scale 1 for draws of shape (draws, coordinates) of the centred or differenced value.
+        """Return the law at scale 1 for draws of shape (draws, coordinates) of the centred or differenced value."""
+        return self.fitting(Summary.of([deviations], products=self.covariance == "full"))
+
+    def fitting(self, found: Summary) -> NoiseLaw:
+        """Return the law at scale 1 for deviations like these.
 
         Each coordinate's noise is in proportion to its own spread, which minimises Σ(noise/spread)² at a given
         Σ(spread/noise)²: the error in units of the spread, so that nothing depends on the units of a column. In matrix
         form W is the root of the correlation matrix in those units. The mean absolute deviation is the spread: one
         huge output does not drown the others.
         """
-        spread = np.abs(deviations).mean(axis=0)
-        spread = np.maximum(spread, 1e-9 * spread.max(initial=0.0))
+        spread = np.maximum(found.absolute, 1e-9 * found.absolute.max(initial=0.0))
         self.one_dimensional(spread.size)
-        if self.covariance == "full" and spread.size > 1:
-            scaled = deviations / spread
-            correlation = scaled.T @ scaled / len(scaled)
+        if found.products is not None and spread.size > 1:
+            correlation = found.products / np.outer(spread, spread)
             correlation = 0.9 * correlation + 0.1 * np.diag(np.diag(correlation))  # any shape is safe, singular is not
             values, vectors = np.linalg.eigh(correlation)
             root = (vectors * np.sqrt(np.maximum(values, 1e-12 * values[-1]))) @ vectors.T
             return self.family(spread[:, None] * np.linalg.cholesky(root))
         return self.family(spread)
 
-    def laws(self, influence: FloatArray, units: FloatArray) -> list[NoiseLaw]:
+    def laws(self, influence: Summary, units: FloatArray) -> list[NoiseLaw]:
         """Return shapes to choose from where that is free: equal in ``units``, by the mean or by the largest influence.
 
         By the mean the average record is served best, by the largest the worst one; which shape costs least noise
         depends on who the worst record is (a rare bin of a histogram, an outlier in one column).
         """
-        if self.covariance == "full" and units.size > 1:
-            return [self.law(influence)]
+        if influence.products is not None and units.size > 1:
+            return [self.fitting(influence)]
         self.one_dimensional(units.size)
-        mean = column_sums(np.abs, influence) / len(influence)
-        largest = np.maximum(influence.max(axis=0), -influence.min(axis=0))
-        sizes = np.stack([np.ones(units.size), mean / units, largest / units])
+        sizes = np.stack([np.ones(units.size), influence.absolute / units, influence.largest / units])
         sizes = np.maximum(sizes, 1e-9 * sizes.max(axis=1, keepdims=True))
         return [self.family(units * np.sqrt(one)) for one in sizes[: 3 if units.size > 1 else 1]]
 
@@ -218,11 +183,10 @@ def plan_from_bound(game: CouplingGame, shaper: Shaper, known_std: ArrayLike) ->
 def plan_from_closed_form(algorithm: ExactSwap, game: CouplingGame, shaper: Shaper) -> NoisePlan:
     """Swap distances in closed form: nothing is run but the release itself."""
     whole = evaluate(algorithm, game.population, None, "on the whole data set")
-    coordinates = Coordinates.of(algorithm.signature(game.population.data), whole.shape)
-    coordinates = replace(coordinates, constants=whole.ravel())
+    coordinates = Coordinates.like(algorithm.alike(game.population.data), whole.shape, whole.ravel())
     if coordinates.free.size == 0:
         return nothing_varies(coordinates)
-    influence = columns_of(algorithm.influence(game.population), coordinates.free)
+    influence = algorithm.influence(game.population, coordinates.free, products=shaper.covariance == "full")
     units = algorithm.units(influence)
     best: tuple[float, NoiseLaw, ExactRows] | None = None
     for law in shaper.laws(influence, units):  # nothing is sampled, so the choice is free
@@ -233,7 +197,7 @@ def plan_from_closed_form(algorithm: ExactSwap, game: CouplingGame, shaper: Shap
             best = cost, law, rows
     assert best is not None  # for the type checker: there is at least one shape
     n, k = game.population.n_records, game.population.n_train
-    deviation = np.sqrt(column_sums(np.square, influence) / n * (1 / k) * (1 - k / n))
+    deviation = np.sqrt(influence.square * (1 / k) * (1 - k / n))
     return NoisePlan(
         coordinates,
         best[1],

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from deniable.noise.coordinates import Coordinates
 from deniable.noise.evidence import SampledRows
 from deniable.noise.laws import PublishedNoise
-from deniable.noise.plans import Coordinates, CouplingGame, NoisePlan, nothing_varies
+from deniable.noise.plans import CouplingGame, NoisePlan, nothing_varies
 from deniable.noise.resampling import Algorithm, Outputs, Runner
 
 

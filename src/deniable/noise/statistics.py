@@ -9,22 +9,25 @@ each resample.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from deniable._check import FloatArray, Indices, InputError, integer, number, numbers
+from deniable._check import FloatArray, Indices, InputError, number, numbers
 from deniable._floats import EPS
-from deniable.noise.blocks import blocks, column_sums, columns_of
+from deniable.noise.blocks import Summary, blocks
+from deniable.noise.coordinates import alike
 from deniable.noise.evidence import ExactRows
 from deniable.noise.kinds import BoundedStatistic, ExactSwap, ResampledSwap, Sensitivity
 from deniable.noise.laws import NoiseLaw
 from deniable.noise.resampling import Population
 
 _ENTRIES = 2_000_000  # distances kept for the records that stand out most; the others are bounded together
-_SLACK = 1 + 1e-9
+_ALL_IN_ORDER = 100_000  # records above which only the first few are put in order
+SLACK = 1 + 1e-9
 
 
 class LinearStatistic(ExactSwap):
@@ -34,19 +37,26 @@ class LinearStatistic(ExactSwap):
     def features(self, data: Any) -> FloatArray:
         """Return the features of each record, shape (n, *shape of the value)."""
 
+    def records(self, data: Any) -> FloatArray:
+        """Return the data as checked numbers."""
+        return records_of(data)
+
     def __call__(self, data: Any) -> FloatArray:
         """Return the mean feature of ``data``."""
-        return np.asarray(self.features(data).mean(axis=0))
+        x = self.records(data)
+        one = self.features(x[:1])
+        total = sum(self.features(x[rows]).sum(axis=0) for rows in blocks(len(x), one.size))
+        return np.asarray(total / len(x)).reshape(one.shape[1:])
 
-    def signature(self, data: Any) -> FloatArray:
-        """Return the features."""
-        features = self.features(data)
-        return features.reshape(len(features), -1)
+    def alike(self, data: Any) -> Indices:
+        """Compare the features."""
+        return alike(self._features(self.records(data)))
 
-    def influence(self, population: Population) -> FloatArray:
-        """Return the centred features."""
-        features = self.signature(population.data)
-        return np.asarray(features - features.mean(axis=0))
+    def influence(self, population: Population, coordinates: Indices, *, products: bool) -> Summary:
+        """Return what the centred features are like."""
+        x = self.records(population.data)
+        mean = self._mean(x)[coordinates]
+        return Summary.of((part[:, coordinates] - mean for part in self._features(x)), products=products)
 
     def swap_rows(self, population: Population, law: NoiseLaw, coordinates: Indices) -> ExactRows:
         """Return the distances ‖φ(x*) − φ(x')‖/k: exact for the records that stand out, root mean square for the rest.
@@ -55,21 +65,32 @@ class LinearStatistic(ExactSwap):
         mean ≤ root mean square, the first record without a row bounds all records without one.
         """
         n, k = population.n_records, population.n_train
-        features = columns_of(self.features(population.data).reshape(n, -1), coordinates)
-        rounding = _upper_distance(law, 2 * _rounding(features, k))
-        mean = features.mean(axis=0)
-        square = np.concatenate([(((law.whiten(features[b] - mean)) / k) ** 2).sum(axis=1) for b in blocks(n)])
-        typical = np.sqrt((n * square + square.sum()) / (n - 1))
-        order = np.argsort(-typical)
-        rows = min(n, max(1, _ENTRIES // n))
-        outstanding = law.whiten(features[order[:rows]]) / k
-        distances = np.hstack([cdist(outstanding, law.whiten(features[b]) / k) for b in blocks(n)])
-        others = np.ones((rows, n), dtype=bool)
-        others[np.arange(rows), order[:rows]] = False
-        distances = distances[others].reshape(rows, n - 1)
-        rest = float(typical[order[rows]]) * _SLACK + float(rounding) if rows < n else 0.0
+        x = self.records(population.data)
+        mean = self._mean(x)[coordinates]
+        size, square = np.zeros(len(coordinates)), []
+        for part in self._features(x, coordinates):
+            size += np.abs(part).sum(axis=0)
+            square.append(np.sum((law.whiten(part - mean) / k) ** 2, axis=1))
+        rounding = upper_distance(law, 2 * rounding_of_means(size, k))
+        typical = typical_distance(np.concatenate(square))
+        order, rows = outstanding(typical)
+        first = np.concatenate([next(self._features(x[[i]], coordinates)) for i in order[:rows]])
+        distances = distances_to_all(
+            law.whiten(first) / k, (law.whiten(part) / k for part in self._features(x, coordinates))
+        )
+        rest = float(typical[order[rows]]) * SLACK + float(rounding) if rows < n else 0.0
         # equal records give equal sums only if they stand at the same place: rounding is charged to them, too
-        return ExactRows(distances * _SLACK + rounding, rest=rest)
+        return ExactRows(without_own(distances, order[:rows]) * SLACK + rounding, rest=rest)
+
+    def _features(self, x: FloatArray, coordinates: Indices | None = None) -> Iterator[FloatArray]:
+        """The features, flattened, (rows, coordinates), block by block."""
+        for rows in blocks(len(x), self.features(x[:1]).size):
+            part = self.features(x[rows]).reshape(rows.stop - rows.start, -1)
+            whole = coordinates is None or len(coordinates) == part.shape[1]  # coordinates are in order
+            yield part if whole else part[:, coordinates]
+
+    def _mean(self, x: FloatArray) -> FloatArray:
+        return np.asarray(sum(part.sum(axis=0) for part in self._features(x)) / len(x))
 
 
 @dataclass(frozen=True)
@@ -89,14 +110,14 @@ class Mean(LinearStatistic, BoundedStatistic):
 
     def features(self, data: Any) -> FloatArray:
         """Return the records themselves, within the bounds."""
-        table = _table(data)
+        table = records_of(data)
         return table if self.bounds is None else np.asarray(np.clip(table, *self._limits(table)))
 
     def sensitivity(self, data: Any, n: int) -> Sensitivity | None:
         """Each column changes by (high − low)/n at most, so with noise in proportion the distance is √d."""
         if self.bounds is None:
             return None
-        table = _table(data)
+        table = records_of(data)
         low, high = (np.broadcast_to(end, table.shape[1:]).ravel() for end in self._limits(table))
         width = high - low
         relative = 2 * n * (n + 8) * EPS * np.maximum(np.abs(low), np.abs(high)) / width  # rounding of two sums
@@ -116,17 +137,26 @@ class SecondMoment(LinearStatistic):
 
     def features(self, data: Any) -> FloatArray:
         """Return x xᵀ for each record."""
-        x = _matrix(data)
+        x = matrix_of(data)
         return np.asarray(x[:, :, None] * x[:, None, :])
+
+    def records(self, data: Any) -> FloatArray:
+        """Return the data as a checked table."""
+        return matrix_of(data)
+
+    def alike(self, data: Any) -> Indices:
+        """Compare the columns: elements are alike where both their columns are, constant where both are constant."""
+        x = matrix_of(data)
+        return alike_products(alike(x[rows] for rows in blocks(len(x), x.shape[1])), any_constant=False)
 
     def __call__(self, data: Any) -> FloatArray:
         """Return the matrix of second moments."""
-        x = _matrix(data)
+        x = matrix_of(data)
         return np.asarray(x.T @ x / len(x))
 
 
 @dataclass(frozen=True)
-class Histogram(LinearStatistic, BoundedStatistic):
+class Histogram(ExactSwap, BoundedStatistic):
     """Share of the records in each bin [edge, next edge), the last bin closed; outsiders count in no bin."""
 
     edges: tuple[float, ...]
@@ -137,126 +167,54 @@ class Histogram(LinearStatistic, BoundedStatistic):
             raise InputError(f"edges must be at least two increasing numbers, got {self.edges!r}")
         object.__setattr__(self, "edges", tuple(edges.tolist()))
 
-    def features(self, data: Any) -> FloatArray:
-        """Return the indicator of each bin for each record."""
-        x = _column(data)
-        edges = np.array(self.edges)
-        cell = np.where(x == edges[-1], len(edges) - 2, np.searchsorted(edges, x, side="right") - 1)
-        return np.asarray(cell[:, None] == np.arange(len(edges) - 1), dtype=np.float64)
+    def __call__(self, data: Any) -> FloatArray:
+        """Return the share of the records in each bin."""
+        x = column_of(data)
+        return np.asarray(self._counts(x)[:-1] / len(x))
 
-    def units(self, influence: FloatArray) -> FloatArray:
+    def alike(self, data: Any) -> Indices:
+        """Two bins are alike only where both are empty; a bin of all records is constant, too."""
+        counts = self._counts(column_of(data))
+        constant = (counts == 0) | (counts == counts.sum())
+        return np.where(constant, -1, np.arange(counts.size))[:-1]
+
+    def influence(self, population: Population, coordinates: Indices, *, products: bool) -> Summary:
+        """Indicators have mean p: 2p(1−p), max(p, 1−p), p(1−p) and diag(p) − ppᵀ."""
+        share = self(population.data)[coordinates]
+        spread = share * (1 - share)
+        joint = np.diag(share) - np.outer(share, share) if products else None
+        return Summary(2 * spread, np.maximum(share, 1 - share), spread, joint)
+
+    def units(self, influence: Summary) -> FloatArray:
         """All bins count in the same unit, a share of the records."""
-        return np.full(influence.shape[1], float(np.sqrt(np.mean(influence**2))))
+        return np.full(influence.square.size, float(np.sqrt(np.mean(influence.square))))
+
+    def swap_rows(self, population: Population, law: NoiseLaw, coordinates: Indices) -> ExactRows:
+        """Return the law of the distance for a record of each bin, and for one in none: partners by their bins."""
+        n, k = population.n_records, population.n_train
+        counts = self._counts(column_of(population.data))
+        some = np.flatnonzero(counts)  # the last place is "in no bin"
+        white = law.whiten(np.eye(counts.size)[some][:, coordinates]) / k
+        rounding = upper_distance(law, 4 * EPS * np.ones(len(coordinates)))  # counts are exact, quotients are not
+        chances = (counts[some] - np.eye(some.size)) / (n - 1)
+        return ExactRows(cdist(white, white) * SLACK + rounding, weights=chances)
+
+    def _counts(self, x: FloatArray) -> FloatArray:
+        """Number of records in each bin, then in none."""
+        edges = np.array(self.edges)
+        bins = edges.size - 1
+        total = np.zeros(bins + 1)
+        for rows in blocks(len(x), 1):
+            part = x[rows]
+            cell = np.where(part == edges[-1], bins - 1, np.searchsorted(edges, part, side="right") - 1)
+            total += np.bincount(np.where(cell < 0, bins, cell), minlength=bins + 1)
+        return total
 
     def sensitivity(self, data: Any, n: int) -> Sensitivity:
         """A replaced record leaves one bin and enters another: 1/n each, so √2/n in all."""
         bins = len(self.edges) - 1
         distance = float(np.sqrt(min(bins, 2))) * (1 + 4 * n * EPS)  # counts are exact, only the quotient is rounded
         return Sensitivity((bins,), np.full(bins, 1 / n), distance, np.ones(bins))
-
-
-@dataclass(frozen=True)
-class Covariance(ExactSwap):
-    """Covariance matrix, divisor n − ``ddof``; with ``with_mean`` the mean, then the matrix row by row, as a vector."""
-
-    ddof: int = 1
-    with_mean: bool = False
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "ddof", integer("ddof", self.ddof, at_least=0))
-
-    def __call__(self, data: Any) -> FloatArray:
-        """Return the covariance matrix of ``data``."""
-        x = _matrix(data)
-        if len(x) <= self.ddof:
-            raise InputError(f"data must have more records than ddof={self.ddof}, got {len(x)}")
-        mean = x.mean(axis=0)
-        centred = x - mean
-        matrix = np.asarray(centred.T @ centred / (len(x) - self.ddof))
-        return np.concatenate([mean, matrix.ravel()]) if self.with_mean else matrix
-
-    def signature(self, data: Any) -> FloatArray:
-        """Return uᵢuⱼ + uᵢ + uⱼ where both columns vary, u = x − mean(D), else 0; beside the columns for the mean."""
-        u = self._centred(data)
-        varies = np.any(u != 0, axis=0)
-        both = u[:, :, None] * u[:, None, :] + (u[:, :, None] + u[:, None, :])  # the same bits for (i, j) and (j, i)
-        matrix = np.asarray((both * (varies[:, None] & varies)).reshape(len(u), -1))
-        if not self.with_mean:
-            return matrix
-        together = np.hstack([_matrix(data), matrix])
-        another = together[:1].copy()  # a row in which no mean is equal to an element of the matrix
-        another[0, : len(varies)] += varies * (1 + np.abs(another[0, : len(varies)]))
-        return np.vstack([together, another])
-
-    def influence(self, population: Population) -> FloatArray:
-        """Return |uᵢuⱼ − mean| plus the part that goes through the mean of the training set."""
-        u = self._centred(population.data)
-        products = u[:, :, None] * u[:, None, :]
-        drift = self._mean_deviation(u, population)
-        through_mean = np.abs(u)[:, :, None] * drift + np.abs(u)[:, None, :] * drift[:, None]
-        size = (np.abs(products - products.mean(axis=0)) + through_mean).reshape(len(u), -1)
-        return np.hstack([np.abs(u), size]) if self.with_mean else np.asarray(size)
-
-    def swap_rows(self, population: Population, law: NoiseLaw, coordinates: Indices) -> ExactRows:
-        """Return bounds on the mean swap distance of each pair.
-
-        With C the k − 1 records that stay, m_C their mean and δ = m_C − mean(D), the change is c·[(uuᵀ − u'u'ᵀ)
-        − (vδᵀ + δvᵀ)], u = x* − mean(D), v = x* − x', c = (k−1)/(k(k−ddof)). The first bracket is fixed; the second
-        is bounded by its root mean square over C, coordinate by coordinate, from the variance of a sample mean
-        without replacement. The mean changes by v/k.
-        """
-        n, k = population.n_records, population.n_train
-        if k <= max(self.ddof, 1):
-            raise InputError(f"the covariance of {k} training records is not defined; use more data or fraction")
-        c = (k - 1) / (k * (k - self.ddof))
-        x = _matrix(population.data)
-        u = self._centred(x)
-        d = u.shape[1]
-        of_matrix = coordinates - d * self.with_mean
-        means, of_matrix = coordinates[of_matrix < 0], of_matrix[of_matrix >= 0]  # the coordinates are in order
-        a, b = np.unravel_index(of_matrix, (d, d))
-        deviation = self._mean_deviation(u, population)
-        rounding = _upper_distance(law, 2 * self._rounding(x, u, k)[coordinates + d * (not self.with_mean)])
-
-        def correction(size: FloatArray) -> FloatArray:
-            """Bound the distance of c(vδᵀ + δvᵀ) given |u| + |u'|, shape (..., d)."""
-            drift = size / (n - 2) + deviation
-            through_mean = c * (size[..., a] * drift[..., b] + drift[..., a] * size[..., b])
-            return _upper_distance(law, np.concatenate([np.zeros((*size.shape[:-1], len(means))), through_mean], -1))
-
-        white = law.whiten(np.hstack([u[:, means] / k, c * u[:, a] * u[:, b]]))
-        typical = _typical_distance(white)
-        order = np.argsort(-typical)
-        rows = min(n, max(1, _ENTRIES // n))
-        distances = np.stack(
-            [np.delete(cdist(white[[i]], white)[0] + correction(np.abs(u[i]) + np.abs(u)), i) for i in order[:rows]]
-        )
-        rest = 0.0
-        if rows < n:
-            rest = float(typical[order[rows]] + correction(2 * np.abs(u).max(axis=0))) * _SLACK + float(rounding)
-        return ExactRows(distances * _SLACK + rounding, rest=rest, averaged=True)
-
-    @staticmethod
-    def _centred(data: Any) -> FloatArray:
-        x = _matrix(data)
-        return np.asarray(x - x.mean(axis=0))
-
-    @staticmethod
-    def _mean_deviation(u: FloatArray, population: Population) -> FloatArray:
-        """Bound the root mean square of mean(C) − mean(D without x*, x') per column, C of k − 1 of those n − 2."""
-        n, k = population.n_records, population.n_train
-        return np.asarray(np.sqrt((u**2).sum(axis=0) / (n - 3) * (n - k - 1) / (max(k - 1, 1) * (n - 2))))
-
-    def _rounding(self, x: FloatArray, u: FloatArray, k: int) -> FloatArray:
-        """Bound the rounding of the mean (d) and of the matrix (d²) of any k records.
-
-        |x − mean| averages at most 2Σ|u|/k over them, and its square at most Σu²/k.
-        """
-        mean = _rounding(x, k)
-        off = mean + EPS * np.abs(x).max(axis=0)  # of each centred value
-        size, square = 2 * np.abs(u).sum(axis=0) / k + off, (u**2).sum(axis=0) / k + off**2
-        matrix = size[:, None] * off + off[:, None] * size + (k + 4) * EPS * np.sqrt(np.outer(square, square))
-        return np.concatenate([mean, k / (k - self.ddof) * matrix.ravel()])
 
 
 @dataclass(frozen=True)
@@ -270,7 +228,7 @@ class Quantile(ResampledSwap):
 
     def __call__(self, data: Any) -> FloatArray:
         """Return the quantile of ``data``, shape (1,)."""
-        x = np.sort(_column(data))
+        x = np.sort(column_of(data))
         return x[[self._rank(len(x))]]
 
     def swap_distances(
@@ -283,7 +241,7 @@ class Quantile(ResampledSwap):
         rng: np.random.Generator,
     ) -> FloatArray:
         """Return swap distances: after one record left, the quantile is the newcomer clamped to its two neighbours."""
-        x = _column(population.data)
+        x = column_of(population.data)
         n, k = population.n_records, population.n_train
         member = np.zeros(n, dtype=bool)
         member[inside] = True
@@ -335,38 +293,73 @@ def swap_partners(member: Any, partners: int, rng: np.random.Generator) -> tuple
     return leaving, entering
 
 
-def _typical_distance(white: FloatArray) -> FloatArray:
-    """Root mean square distance of each row to the other rows."""
-    n = len(white)
-    square = ((white - white.mean(axis=0)) ** 2).sum(axis=1)
+def alike_products(first: Indices, *, any_constant: bool) -> Indices:
+    """From what each column is a copy of (−1: constant) to what each element of a matrix of products is one of.
+
+    Constant are products of two constant columns, or with ``any_constant`` of one.
+    """
+    d, constant = len(first), first < 0
+    of = np.where(constant, np.arange(d), first)
+    fixed = (np.logical_or if any_constant else np.logical_and).outer(constant, constant)
+    return np.where(fixed, -1, d * np.minimum.outer(of, of) + np.maximum.outer(of, of)).ravel()
+
+
+def typical_distance(square: FloatArray) -> FloatArray:
+    """Root mean square distance of each record to the others, from its squared distance to their mean."""
+    n = len(square)
     return np.asarray(np.sqrt((n * square + square.sum()) / (n - 1)))
 
 
-def _rounding(terms: FloatArray, k: int) -> FloatArray:
-    """Bound the rounding of the mean of any k of these terms, and of scaling it, per column: γₖ·Σ|terms|/k."""
-    return np.asarray((k + 4) * EPS * column_sums(np.abs, terms) / k)
+def outstanding(typical: FloatArray) -> tuple[Indices, int]:
+    """Return the records by how far they stand out, farthest first, and how many of them get rows of their own."""
+    n = len(typical)
+    rows = min(n, max(1, _ENTRIES // n))
+    if n > _ALL_IN_ORDER:  # the first few in order, the others as they come
+        first = np.argpartition(-typical, rows)[: rows + 1]
+        return first[np.argsort(-typical[first])], rows
+    return np.argsort(-typical), rows
 
 
-def _upper_distance(law: NoiseLaw, size: FloatArray) -> FloatArray:
+def distances_to_all(white: FloatArray, parts: Iterable[FloatArray]) -> FloatArray:
+    """Distance of each row to each row of the parts."""
+    return np.hstack([cdist(white, part) for part in parts])
+
+
+def without_own(distances: FloatArray, records: Indices) -> FloatArray:
+    """Take the distance of each of these records to itself out of its row."""
+    others = np.ones(distances.shape, dtype=bool)
+    others[np.arange(len(records)), records] = False
+    return distances[others].reshape(len(records), -1)
+
+
+def rounding_of_means(size: FloatArray, k: int) -> FloatArray:
+    """Bound the rounding of the mean of any k of some terms, and of scaling it, given Σ|terms|: γₖ·Σ|terms|/k."""
+    return np.asarray((k + 4) * EPS * size / k)
+
+
+def upper_distance(law: NoiseLaw, size: FloatArray) -> FloatArray:
     """Distance of a difference of which only the absolute values of the coordinates are bounded."""
     if law.factor.ndim == 1:
         return law.distance(size)
     return np.asarray(law.stretch * np.linalg.norm(size, axis=-1))
 
 
-def _table(data: Any) -> FloatArray:
+def records_of(data: Any) -> FloatArray:
+    """Return the data as finite numbers."""
     return finite("data", data)
 
 
-def _matrix(data: Any) -> FloatArray:
-    x = _table(data)
+def matrix_of(data: Any) -> FloatArray:
+    """Return the data as a table (n, d) of finite numbers."""
+    x = records_of(data)
     if x.ndim != 2:
         raise InputError(f"data must be a table (n, d), got shape {x.shape}")
     return x
 
 
-def _column(data: Any) -> FloatArray:
-    x = _table(data)
+def column_of(data: Any) -> FloatArray:
+    """Return the data as one column of finite numbers."""
+    x = records_of(data)
     if x.ndim == 2 and x.shape[1] == 1:
         x = x[:, 0]
     if x.ndim != 1:
