@@ -24,6 +24,8 @@ class Checkpoint:
         It is created. One run at a time can have it: the operating system frees it when that run ends or dies.
     label
         What the run computes, from what; a folder with another label is refused.
+    name
+        What the caller calls the folder, for messages.
 
     Raises
     ------
@@ -31,18 +33,24 @@ class Checkpoint:
         If another run has the folder, or it holds results of something else, or it cannot be written.
     """
 
-    def __init__(self, folder: str | Path, label: str) -> None:
+    def __init__(self, folder: str | Path, label: str, name: str = "checkpoint") -> None:
         self.folder = Path(folder)
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            self._lock = _locked(self.folder / "lock")
-        except OSError as error:
-            raise InputError(f"checkpoint={str(folder)!r} cannot be used: {error.strerror or error}") from error
+        self._lock = claimed(self.folder, name)
         known = self.folder / "label.json"
         if known.exists() and json.loads(known.read_text(encoding="utf-8")) != label:
             self.close()
-            raise InputError(f"checkpoint={str(folder)!r} holds results of other data or options; give an empty folder")
+            raise InputError(f"{name}={str(folder)!r} holds results of other data or options; give an empty folder")
         write_atomically(known, json.dumps(label))
+
+    def __enter__(self) -> Checkpoint:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def has(self, name: str) -> bool:
+        """Whether something is stored under this name."""
+        return (self.folder / f"{name}.npz").exists()
 
     def load(self, name: str) -> dict[str, NDArray[Any]] | None:
         """The arrays under this name, or ``None`` if there are none that are whole."""
@@ -68,6 +76,21 @@ class Checkpoint:
     def close(self) -> None:
         """Give the folder free."""
         self._lock.close()
+
+
+def claimed(folder: Path, name: str, lock: str = "lock") -> IO[str]:
+    """Create a folder and lock a file in it: who has the lock is the only one, until it is closed or he dies.
+
+    Raises
+    ------
+    InputError
+        If another run has it, or the folder cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return _locked(folder / lock)
+    except OSError as error:
+        raise InputError(f"{name}={str(folder)!r} cannot be used: {error.strerror or error}") from error
 
 
 def _locked(path: Path) -> IO[str]:

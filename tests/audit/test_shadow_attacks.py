@@ -13,6 +13,8 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeRegressor
 
 import deniable as dn
+from deniable import InputError
+from deniable._checkpoint import claimed
 from deniable.audit import RepeatedRecordsWarning
 from deniable.audit.scoring import METHODS, _spread, score_lira
 from deniable.audit.shadow import balanced_design, signals, split_signals
@@ -270,6 +272,18 @@ def test_other_data_does_not_hit_the_cache(tmp_path):
     dn.attack_estimator(GaussianNB(), X, y, method="loss", n_shadows=4, rng=0, cache=tmp_path)
     dn.attack_estimator(GaussianNB(), X + 1e-9, y, method="loss", n_shadows=4, rng=0, cache=tmp_path)
     assert len(list(tmp_path.glob("shadow-*.npy"))) == 10
+
+
+def test_a_cache_in_use_by_the_same_attack_is_refused_and_by_another_shared(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    options = {"method": "loss", "n_shadows": 4, "rng": 0, "cache": tmp_path}
+    dn.attack_estimator(GaussianNB(), X, y, **options)
+    lock = next(tmp_path.glob("lock-*")).name
+    with claimed(tmp_path, "cache", lock):
+        with pytest.raises(InputError, match=r"in use by another run \(process \d+\); wait, or give another"):
+            dn.attack_estimator(GaussianNB(), X, y, **options)
+        dn.attack_estimator(GaussianNB(), X + 1e-9, y, **options)
+    dn.attack_estimator(GaussianNB(), X, y, **options)
 
 
 X4, Y4 = np.arange(8.0).reshape(-1, 1), np.arange(8) % 2

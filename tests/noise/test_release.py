@@ -1,4 +1,6 @@
+import errno
 import json
+import os
 
 import numpy as np
 import pandas as pd
@@ -7,6 +9,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import deniable as dn
+from deniable import _checkpoint
+from deniable._checkpoint import claimed
 from deniable.noise import Covariance, Histogram, LogisticRegression, Mean, Quantile, ReleaseError, Ridge, SecondMoment
 from deniable.noise.resampling import Population
 
@@ -175,7 +179,7 @@ def test_resamples_resume_from_the_cache(tmp_path):
     fresh = dn.release(algorithm, X, eta=0.1, bound="centre", n_resamples=50, rng=0)
     np.testing.assert_array_equal(r.noise_scale, fresh.noise_scale)
     for change in ({"rng": 1}, {"covariance": "full"}, {"n_resamples": 51}):
-        with pytest.raises(dn.InputError, match="something else"):
+        with pytest.raises(dn.InputError, match="other data or options"):
             dn.release(
                 algorithm,
                 X,
@@ -183,6 +187,27 @@ def test_resamples_resume_from_the_cache(tmp_path):
             )
     with pytest.raises(dn.InputError, match="needs rng"):
         dn.release(algorithm, X, eta=0.1, bound="centre", cache_dir=tmp_path)
+
+
+def test_a_cache_in_use_and_a_full_disk(tmp_path, monkeypatch):
+    options = {"eta": 0.1, "bound": "centre", "n_resamples": 50, "rng": 0, "cache_dir": tmp_path}
+    with claimed(tmp_path, "cache_dir"), pytest.raises(dn.InputError, match=f"another run .process {os.getpid()}"):
+        dn.release(column_mean, X, **options)
+    saved, real = [], _checkpoint.write_atomically
+
+    def full(path, content):
+        saved.append(path)
+        if len(saved) > 20:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return real(path, content)
+
+    monkeypatch.setattr(_checkpoint, "write_atomically", full)
+    with pytest.raises(OSError, match="No space left on device; what is there is whole"):
+        dn.release(column_mean, X, **options)
+    monkeypatch.setattr(_checkpoint, "write_atomically", real)
+    assert len(list(tmp_path.glob("*.npz"))) == 19  # and the label
+    again, fresh = dn.release(column_mean, X, **options), dn.release(column_mean, X, **options | {"cache_dir": None})
+    np.testing.assert_array_equal(again.noise_scale, fresh.noise_scale)
 
 
 def test_certificate_is_json():

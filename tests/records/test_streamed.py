@@ -125,6 +125,15 @@ def test_bad_rows_are_told_with_file_and_row(table, tmp_path):
         dn.privacy_profile(_write(long, tmp_path / "long", [400]), target="y", **OPTIONS)
 
 
+def test_a_gap_in_block_7000_is_told(table):
+    X, y = table[list("abcd")].to_numpy()[:2], table["y"].to_numpy()[:2]
+    gap = X.copy()
+    gap[1, 2] = np.nan
+    blocks = [(gap if i == 7000 else X, y) for i in range(7002)]
+    with pytest.raises(InputError, match="column 'x2' must be finite, block 7000 row 1 has nan"):
+        dn.privacy_profile(blocks, **OPTIONS)
+
+
 def test_schemas_that_change_between_files(table, tmp_path):
     folder = _write(table, tmp_path / "renamed", [400])
     table[400:].rename(columns={"b": "e"}).to_parquet(folder / "part-1.parquet", index=False)

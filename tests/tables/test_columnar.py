@@ -71,11 +71,69 @@ def test_statistics_of_a_folder_and_of_blocks_are_those_of_the_frame(frame, tmp_
 
 
 @pytest.mark.filterwarnings("ignore::deniable.tables.TableWarning")
-def test_a_folder_is_assessed_as_the_frame_is(frame, tmp_path):
+def _values(made):
+    return {number.key: number.value for section in made.sections for number in section.numbers}
+
+
+def test_folders_dask_and_blocks_are_assessed_as_the_frame_is(frame, tmp_path):
+    dask = pytest.importorskip("dask.dataframe")
     options = {"target": "y", "epsilon": 1.0, "rng": 0, "n_samples": 200, "drop": ["code"]}
-    found, held = dn.assess(_folder(frame, tmp_path / "many"), **options), dn.assess(frame, **options)
-    values = lambda made: {n.key: n.value for section in made.sections for n in section.numbers}  # noqa: E731
-    assert values(found) == values(held)
+    held = _values(dn.assess(frame, **options))
+    blocks = [frame[:7], frame[7:7], frame[7:8], frame[8:]]
+    sources = [_folder(frame, tmp_path / "many"), blocks, iter(blocks), lambda: iter(blocks)]
+    for source in [*sources, dask.from_pandas(frame, npartitions=3, sort=False)]:
+        assert _values(dn.assess(source, **options)) == held
+
+
+def test_pairs_are_assessed_as_the_arrays_are():
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(60, 2)), np.arange(60) % 2
+    options = {"epsilon": 1.0, "rng": 0, "n_samples": 200}
+    made = dn.assess(((X[rows], y[rows]) for rows in np.array_split(np.arange(60), 7)), **options)
+    assert _values(made) == _values(dn.assess((X, y), **options))
+    assert made.reproduction["target"] == "(y)"
+
+
+def test_a_target_of_several_classes_in_an_iterator_is_read_again(frame):
+    frame = frame[["income", "children"]].assign(grade=np.arange(300) % 3)
+    made = dn.assess(iter([frame[:200], frame[200:]]), target="grade", epsilon=1.0, rng=0)
+    assert made.title.startswith("A private classifier on blocks")
+    assert made.reproduction["rows"] == 300
+
+
+@pytest.mark.parametrize("source", [object(), [], [1, 2], np.zeros(3)])
+def test_what_is_no_block_is_not_assessed(source):
+    with pytest.raises(InputError, match="source must be a mechanism"):
+        dn.assess(source, epsilon=1.0)
+
+
+def test_bad_cells_are_told_with_block_and_row(frame):
+    frame = frame.drop(columns="code").assign(y=frame["y"].astype(float))
+    blocks = lambda bad: iter([frame[:100], bad, frame[200:]])  # noqa: E731
+    gap = frame[100:200].assign(y=np.where(np.arange(100) == 3, np.nan, frame["y"][100:200]))
+    with pytest.raises(InputError, match="target 'y' has 1 missing cell, first in block 1 row 3"):
+        dn.assess(blocks(gap), target="y", epsilon=1.0)
+    infinite = frame[100:200].assign(income=np.where(np.arange(100) > 90, np.inf, 1.0))
+    with pytest.raises(InputError, match="'income' has 9 infinite cells, first in block 1 row 91"):
+        dn.assess(blocks(infinite), target="y", epsilon=1.0)
+    with pytest.raises(InputError, match="it returned int"):
+        dn.assess(lambda: 3, target="y", epsilon=1.0)
+
+
+def test_thousands_of_small_blocks_become_few_files(frame):
+    from deniable.tables.columnar import on_disk
+
+    rng = np.random.default_rng(2)
+    frame = pd.DataFrame({"a": rng.normal(size=800), "b": pd.Categorical(rng.choice(["u", "v", "w"], 800))})
+    parts = [frame[i : i + 1] for i in range(800)]
+    parts[1::2] = [part.assign(b=part["b"].astype(str).astype("category")) for part in parts[1::2]]
+    table = on_disk(parts)
+    assert (len(table.paths), len(table.rows)) == (1, 800)
+    assert table.place_of(700) == "block 700 row 0"
+    pd.testing.assert_series_equal(table["a"], frame["a"])
+    assert table["b"].astype(str).tolist() == frame["b"].astype(str).tolist()
+    changing = on_disk([frame[["a"]], frame[["a"]].assign(a=1), frame[["a"]]])
+    assert len(changing.paths) == 3
 
 
 def test_types_that_change_between_files(frame, tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -11,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable._check import FloatArray, InputError, IntArray
+from deniable._checkpoint import claimed
+from deniable._files import replacing
 from deniable._parallel import in_order
 from deniable._progress import track
 
@@ -63,17 +66,19 @@ def train_models(
     signal is the log-odds of the true class (classification) or the residual prediction − y (regression).
 
     With ``cache`` each finished model leaves a small file in that folder; a run that was interrupted, or is repeated,
-    reads them instead of training again. The file name is a digest of estimator, data, membership and seed.
+    reads them instead of training again. The file name is a digest of estimator, data, membership and seed. One run of
+    the same estimator and data at a time can use the folder, else they would train everything twice.
     """
     if task == "classification":
         _check_classes(y, member)
     folder = Path(cache) if cache is not None else None
-    if folder is not None:
-        folder.mkdir(parents=True, exist_ok=True)
     common = _digest(X, y, estimator) if folder is not None else b""
     jobs = list(zip(member, seeds, strict=True))
-    finished = in_order(_one_model, jobs, n_jobs, estimator, X, y, task, folder, common)
-    return np.stack(list(track(finished, "shadow models", len(member), shown=progress)))
+    with ExitStack() as stack:
+        if folder is not None:
+            stack.enter_context(claimed(folder, "cache", f"lock-{common.decode()}"))
+        finished = in_order(_one_model, jobs, n_jobs, estimator, X, y, task, folder, common)
+        return np.stack(list(track(finished, "shadow models", len(member), shown=progress)))
 
 
 def places(member: BoolArray, half: int | None = None) -> tuple[IntArray, IntArray]:
@@ -145,11 +150,9 @@ def _one_model(
         if path.exists():
             return cast(FloatArray, np.load(path))
     found = _fit_and_look(estimator, X, y, task, np.flatnonzero(row), seed)
-    if path is not None:  # written under another name first: an interrupted write leaves no broken file
-        partial = path.with_suffix(f".{seed}.tmp")
-        with partial.open("wb") as file:
+    if path is not None:
+        with replacing(path) as file:
             np.save(file, found)
-        partial.replace(path)
     return found
 
 

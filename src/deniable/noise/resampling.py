@@ -7,7 +7,6 @@ estimates its spread from the training set itself).
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ import joblib
 import numpy as np
 
 from deniable._check import FloatArray, Indices, InputError, number, unmasked
+from deniable._checkpoint import Checkpoint
 from deniable._parallel import in_order
 from deniable._progress import track
 from deniable.noise.evidence import ReleaseError
@@ -124,19 +124,28 @@ class Runner:
 
     def map(self, task: Callable[[np.random.Generator, str], FloatArray], draws: int, start: int = 0) -> FloatArray:
         """Return the results of ``task`` for ``draws`` resamples from ``start`` on, stacked; a failure is raised."""
-        self._claim_cache()
         wanted = range(start, start + draws)
-        missing = [i for i in wanted if self.cache_dir is None or not self._file(i).exists()]
+        if self.cache_dir is None:
+            found = self._computed(task, wanted, None)
+        else:  # one run at a time, of the same data, sizes and seed
+            label = "; ".join([str(self.entropy), *self.cache_label])
+            with Checkpoint(self.cache_dir, label, "cache_dir") as store:
+                stored = ((i, store.load(str(i))) for i in wanted)
+                known = {i: result["value"] for i, result in stored if result is not None}
+                found = known | self._computed(task, [i for i in wanted if i not in known], store)
+        return stack([found[i] for i in wanted])
+
+    def _computed(
+        self, task: Callable[[np.random.Generator, str], FloatArray], missing: Sequence[int], store: Checkpoint | None
+    ) -> dict[int, FloatArray]:
         found: dict[int, FloatArray] = {}
         for i, result in zip(missing, self._shown(self._results(task, missing), len(missing)), strict=True):
             if isinstance(result, ReleaseError):
                 raise result
             found[i] = result
-            if self.cache_dir is not None:
-                partial_file = self._file(i).with_suffix(".part.npy")
-                np.save(partial_file, result)
-                partial_file.replace(self._file(i))  # a file is either whole or not there
-        return stack([found[i] if i in found else np.load(self._file(i)) for i in wanted])
+            if store is not None:
+                store.save(str(i), value=result)
+        return found
 
     @property
     def workers(self) -> int:
@@ -161,21 +170,6 @@ class Runner:
 
     def _shown(self, results: Iterator[Any], total: int) -> Iterator[Any]:
         return track(results, "resampling", total, shown=self.progress)
-
-    def _file(self, index: int) -> Path:
-        assert self.cache_dir is not None  # for the type checker: called only with a cache
-        return self.cache_dir / f"{index}.npy"
-
-    def _claim_cache(self) -> None:
-        """Create the cache directory, or check that what it holds comes from the same data, sizes and seed."""
-        if self.cache_dir is None:
-            return
-        self.cache_dir.mkdir(parents=True, exist_ok=True)
-        label = [str(self.entropy), *self.cache_label]
-        stored = self.cache_dir / "resamples.json"
-        if stored.exists() and json.loads(stored.read_text()) != label:
-            raise InputError(f"cache_dir={str(self.cache_dir)!r} holds resamples of something else; use an empty one")
-        stored.write_text(json.dumps(label))
 
 
 def cache_label(algorithm: Algorithm, population: Population, *options: object) -> tuple[str, ...]:

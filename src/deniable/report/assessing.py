@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -70,7 +70,7 @@ def assess(
 ) -> Assessment: ...
 @overload
 def assess(
-    source: str | Path | pd.DataFrame | tuple[Any, Any],
+    source: str | Path | pd.DataFrame | tuple[Any, Any] | Iterator[Any] | list[Any] | Callable[[], Any],
     *,
     prior: float = ...,
     fpr: Sequence[float] = ...,
@@ -194,9 +194,10 @@ def assess(
         - a mechanism or a :class:`~deniable.Tradeoff`: the bounds on every attack;
         - what a training run left behind: an Opacus ``PrivacyEngine``, accountant or its ``state_dict``, or a
           ``DpEvent`` (JAX Privacy, TF Privacy, dp-accounting): the same bounds;
-        - the path of a .csv or .parquet file, a data frame, or a built-in name (``"breast-cancer"``,
-          ``"digits-3-8"``), with ``target=`` and ``epsilon=``: a logistic regression is fitted, released by output
-          perturbation, and bounded, profiled record by record and attacked;
+        - the path of a .csv or .parquet file, a folder of Parquet files, a data frame of pandas or Dask, blocks (a
+          list, an iterator, or a function that returns one, of data frames or pairs (X, y)), or a built-in name
+          (``"breast-cancer"``, ``"digits-3-8"``), with ``target=`` and ``epsilon=``: a logistic regression is fitted,
+          released by output perturbation, and bounded, profiled record by record and attacked;
         - a pair (X, y) with ``model=`` a scikit-learn model fitted on it and ``mechanism=`` how it is released
           (``OutputPerturbation`` or ``ObjectivePerturbation``): the same of that model;
         - any other fitted scikit-learn model or pipeline, with ``X`` and ``y`` its training data: nothing is proven;

@@ -28,6 +28,7 @@ from deniable.report.registry import Asked, assesses
 from deniable.report.saved_model import released_model
 from deniable.report.sections import NOT_COVERED, TUNING_WARNING, bound_headline, bound_section, risk_section
 from deniable.tables import PUBLIC, Encoded, Table, encode, read_table
+from deniable.tables.columnar import PAIR_TARGET, comes_in_blocks, on_disk
 from deniable.tables.encoding import signs
 from deniable.tables.reading import NotTwoClasses
 from deniable.tables.understanding import Ranges
@@ -38,9 +39,11 @@ _ROWS = 8192  # whose predictions are held at a time
 _DRAWS = 200  # released models on which held-out accuracy is measured
 
 
-@assesses(str, Path, "pathlib.PosixPath", "pathlib.WindowsPath", pd.DataFrame, tuple, what="a table")
+@assesses(
+    str, Path, "pathlib.PosixPath", "pathlib.WindowsPath", pd.DataFrame, tuple, what="a table", when=comes_in_blocks
+)
 def assess_data(
-    source: str | Path | pd.DataFrame | tuple[Any, Any],
+    source: Any,
     asked: Asked,
     *,
     target: str | None = None,
@@ -69,7 +72,8 @@ def assess_data(
     Parameters
     ----------
     source, target, drop, ranges
-        See :func:`deniable.tables.read_table` and ``encode``; a pair (X, y) of arrays is a table too.
+        See :func:`deniable.tables.read_table` and ``encode``; a pair (X, y) of arrays is a table too, and so are
+        blocks (see :func:`deniable.tables.understand`), which may be pairs.
     epsilon
         ε of the release, above 0.
     regularization
@@ -98,7 +102,8 @@ def assess_data(
     regularization = number("regularization", regularization, above=0.0, below=np.inf)
     test_fraction = number("test_fraction", test_fraction, above=0.0, below=1.0)
     n_samples = integer("n_samples", n_samples, at_least=100)
-    data, target = _frame(source) if isinstance(source, tuple) else source, target or _tuple_target(source)
+    data = _frame(source) if isinstance(source, tuple) else _kept(source) if comes_in_blocks(source) else source
+    target = target or _pair_target(data)
     try:
         table = read_table(data, target, drop=drop, ranges=ranges)
     except NotTwoClasses:
@@ -304,14 +309,19 @@ def _frame(pair: tuple[Any, Any]) -> pd.DataFrame:
     if len(pair) != 2:
         raise InputError(f"source must be a pair (X, y) if it is a tuple, got {len(pair)} items")
     X = pair[0] if isinstance(pair[0], pd.DataFrame) else pd.DataFrame(np.asarray(pair[0])).add_prefix("x")
-    return X.assign(**{_TUPLE_TARGET: np.asarray(pair[1])})
+    return X.assign(**{PAIR_TARGET: np.asarray(pair[1])})
 
 
-_TUPLE_TARGET = "(y)"
+def _kept(blocks: Any) -> Any:
+    """Blocks as columns that can be read as often as needed, under the names that the same rows in memory have."""
+    table = on_disk(blocks)
+    if table is None or PAIR_TARGET not in table.names:
+        return table
+    return replace(table, names=tuple(f"x{name}" if isinstance(name, int) else name for name in table.names))
 
 
-def _tuple_target(source: Any) -> str | None:
-    return _TUPLE_TARGET if isinstance(source, tuple) else None
+def _pair_target(data: Any) -> str | None:
+    return PAIR_TARGET if PAIR_TARGET in getattr(data, "columns", ()) else None
 
 
 def _seed(rng: Any) -> Any:

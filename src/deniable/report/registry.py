@@ -14,6 +14,7 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -118,10 +119,12 @@ def adapter_for(source: Any, *, with_model: bool = False) -> Adapter:
             importlib.import_module(f"deniable.report.{_WHERE[room]}")
         if adapter := _FOUND.get(_name(kind)):
             return adapter
-    importlib.import_module("deniable.report.run")
-    for recognises, adapter in _TESTS:
-        if recognises(source):
-            return adapter
+    for room in ("run", "data_run"):
+        with suppress(ImportError):  # the second needs pandas
+            importlib.import_module(f"deniable.report.{room}")
+        for recognises, adapter in _TESTS:
+            if recognises(source):
+                return adapter
     raise InputError(
         "source must be a mechanism, a trade-off, a record of a training run, data, a fitted model, or a result of "
         f"deniable, got {source!r}; see help(deniable.assess)"

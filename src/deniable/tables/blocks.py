@@ -116,7 +116,7 @@ def as_source(data: Any, target: str | None) -> Source | None:
     """
     if isinstance(data, str | Path):
         return _parquet(Path(data), target)
-    if hasattr(data, "to_delayed") and hasattr(data, "npartitions"):
+    if is_dask(data):
         parts = data.to_delayed()
         calls = [_Computed(part) for part in parts]
         name = target_among(tuple(data.columns), target, "the Dask frame")
@@ -152,6 +152,11 @@ class _Stored:
 
     def __call__(self) -> Any:
         return require("pandas", purpose="reading blocks").read_pickle(self.path)
+
+
+def is_dask(data: Any) -> bool:
+    """Whether something is a data frame of Dask."""
+    return hasattr(data, "to_delayed") and hasattr(data, "npartitions")
 
 
 def is_block(block: Any, target: str | None) -> bool:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, overload
@@ -14,7 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from deniable._check import InputError
-from deniable.tables.blocks import BATCH, TemporaryFolder, is_block
+from deniable.tables.blocks import BATCH, TemporaryFolder, is_block, is_dask
 from deniable.tables.parquet import alike, as_series, few, first_line, kind_of, parquet_files
 
 PAIR_TARGET = "(y)"  # what the second part of a pair (X, y) is called
@@ -30,8 +32,8 @@ class ColumnsOnDisk:
     names: tuple[Any, ...]  # as the caller knows them
     stored: tuple[str, ...]  # as the files do
     paths: tuple[Path, ...]
-    rows: tuple[int, ...]  # of each file
-    labels: tuple[str, ...]  # what a message calls each file
+    rows: tuple[int, ...]  # of each file, or of each block in them
+    labels: tuple[str, ...]  # what a message calls these
     title: str = "blocks"
     index: tuple[str, ...] = ()  # columns that pandas wrote as the index, and that are left out
     held: Any = field(default=None, repr=False)  # what must live as long as the columns are read
@@ -158,6 +160,13 @@ def _opened(path: Path, name: str) -> Iterator[Any]:
         raise InputError(f"column {name!r} of {path} could not be read: {first_line(error)}") from error
 
 
+def comes_in_blocks(data: Any) -> bool:
+    """Whether ``data`` are a Dask data frame, or blocks: a list or iterator of them, or a function that returns one."""
+    if isinstance(data, Iterator | partial) or inspect.isroutine(data):
+        return True
+    return is_dask(data) or (isinstance(data, list) and bool(data) and is_block(data[0], ""))
+
+
 def on_disk(data: Any) -> ColumnsOnDisk | None:
     """Return ``data`` as columns on disk, or ``None`` if it is in memory.
 
@@ -165,27 +174,31 @@ def on_disk(data: Any) -> ColumnsOnDisk | None:
     iterator or a function that returns one, are written to a temporary folder once, which goes when the result does;
     a block is a data frame or a pair ``(X, y)``, whose second part becomes the column ``PAIR_TARGET``.
     """
+    if isinstance(data, ColumnsOnDisk):
+        return data
     if isinstance(data, str | Path):
         files = parquet_files(Path(data))
         names, paths = tuple(files[0].kinds), tuple(file.path for file in files)
         rows, labels = tuple(file.rows for file in files), tuple(map(str, paths))
         return ColumnsOnDisk(names, names, paths, rows, labels, Path(data).name, files[0].index)
-    if hasattr(data, "to_delayed") and hasattr(data, "npartitions"):
+    if is_dask(data):
         return _written((part.compute(scheduler="synchronous") for part in data.to_delayed()), "partition")
     if callable(data) and not hasattr(data, "shape"):
-        return _written(data(), "block")
+        found = data()
+        if not isinstance(found, Iterable):
+            raise InputError(f"the function must return an iterator of blocks, it returned {type(found).__name__}")
+        return _written(found, "block")
     if isinstance(data, Iterator) or (isinstance(data, list) and data and is_block(data[0], "")):
         return _written(data, "block")
     return None
 
 
 def _written(blocks: Iterable[Any], word: str) -> ColumnsOnDisk:
-    """Write each block to a file of its own; blocks without rows are left out."""
+    """Write blocks to files; those without rows are left out."""
     import pyarrow as pa
-    from pyarrow import parquet
 
     folder = TemporaryFolder()
-    paths: list[Path] = []
+    file = _Files(folder.path)
     rows: list[int] = []
     labels: list[str] = []
     names: tuple[Any, ...] | None = None
@@ -218,14 +231,44 @@ def _written(blocks: Iterable[Any], word: str) -> ColumnsOnDisk:
                 f"column {names[changed[0]]!r} of {where} holds {found[column]} and not {kinds[column]} as before"
             )
         kinds |= {name: kind for name, kind in found.items() if kind != "null"}
-        paths.append(folder.path / f"{i:08d}.parquet")
-        parquet.write_table(written, paths[-1])
+        file.add(written)
         rows.append(len(frame))
         labels.append(where)
-    if names is None or not paths:
+    if names is None or not rows:
         raise InputError("the data have no rows" if names else "the data have no blocks")
     stored_names = tuple(str(j) for j in range(len(names)))
-    return ColumnsOnDisk(names, stored_names, tuple(paths), tuple(rows), tuple(labels), held=folder)
+    return ColumnsOnDisk(names, stored_names, file.closed(), tuple(rows), tuple(labels), held=folder)
+
+
+class _Files:
+    """Small blocks in a row share a file, as long as their columns are of the same types."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._paths: list[Path] = []
+        self._waiting: list[Any] = []
+
+    def add(self, table: Any) -> None:
+        """Take the rows of the next block."""
+        if self._waiting and not self._waiting[0].schema.equals(table.schema):
+            self._write()
+        self._waiting.append(table)
+        if sum(map(len, self._waiting)) >= BATCH:
+            self._write()
+
+    def closed(self) -> tuple[Path, ...]:
+        """Write what is left; return the files in order."""
+        self._write()
+        return tuple(self._paths)
+
+    def _write(self) -> None:
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        if self._waiting:
+            self._paths.append(self._folder / f"{len(self._paths):08d}.parquet")
+            parquet.write_table(pa.concat_tables(self._waiting).unify_dictionaries(), self._paths[-1])
+            self._waiting = []
 
 
 def _frame(block: Any, where: str) -> pd.DataFrame:

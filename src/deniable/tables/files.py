@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from deniable._check import InputError
@@ -188,9 +187,3 @@ def as_opened(source: Any) -> tuple[Opened, str]:
         raise InputError(f"a table must be a path or a data frame, got {type(source).__name__}")
     path = Path(source)
     return open_file(path), path.name
-
-
-def finite(values: pd.Series[Any]) -> int:
-    """Number of infinite cells of a numeric column."""
-    numbers = values.to_numpy(dtype=np.float64, na_value=np.nan)
-    return int(np.isinf(numbers).sum())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import warnings
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +14,7 @@ import pandas as pd
 from deniable._check import InputError
 from deniable.tables.cells import NOTHING, NOTHING_AS_NUMBER, Form, Texts
 from deniable.tables.columns import Column, ColumnKind
-from deniable.tables.files import Opened, as_opened, finite
+from deniable.tables.files import Opened, as_opened
 from deniable.tables.kinds import (
     doubt_points,
     kind_of,
@@ -186,13 +186,14 @@ def understand(
 def _columns(understood: Understood, opened: Opened, drop: set[str], ranges: Ranges) -> Understood:
     frame, target, problems = opened.frame, understood.target_name, list(understood.problems)
     columns, kept, aim = [], {}, None
+    place = getattr(frame, "place_of", "row {}".format)
     for name in frame.columns:
         values = frame[name]
-        if fault := _unusable(values):
+        if fault := _unusable(values, place):
             if name not in drop:
                 problems.append(f"column {name!r} {fault}")
         elif name == target:
-            aim, faults = _target(name, values, opened.decimal_comma)
+            aim, faults = _target(name, values, opened.decimal_comma, place)
             problems += faults
         elif name not in drop:
             column, cells = _understood(name, values, opened.decimal_comma, ranges.get(name))
@@ -240,8 +241,8 @@ def _near(asked: str, names: Iterable[str]) -> str:
     return f"; did you mean {small[close[0]]!r}?" if close else ""
 
 
-def _unusable(values: pd.Series[Any]) -> str:
-    """Say why the cells cannot be read at all, or nothing."""
+def _unusable(values: pd.Series[Any], place: Callable[[int], str] = str) -> str:
+    """Say why the cells cannot be read at all, or nothing; ``place`` names a row."""
     if values.dtype == object:
         kinds = {type(cell) for cell in values}
         if odd := sorted(kind.__name__ for kind in kinds if issubclass(kind, _NESTED)):
@@ -250,8 +251,11 @@ def _unusable(values: pd.Series[Any]) -> str:
             return "holds complex numbers"
     if pd.api.types.is_complex_dtype(values):
         return "holds complex numbers"
-    if pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values) and (bad := finite(values)):
-        return f"has {bad} infinite {'cell' if bad == 1 else 'cells'}; fill or remove them"
+    if pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values):
+        wrong = np.isinf(values.to_numpy(dtype=np.float64, na_value=np.nan))
+        if bad := int(wrong.sum()):
+            where = place(int(wrong.argmax()))
+            return f"has {bad} infinite {'cell' if bad == 1 else 'cells'}, first in {where}; fill or remove them"
     return ""
 
 
@@ -273,7 +277,9 @@ def _understood(
     return column, cells
 
 
-def _target(name: str, values: pd.Series[Any], decimal_comma: bool) -> tuple[pd.Series[Any] | None, list[str]]:
+def _target(
+    name: str, values: pd.Series[Any], decimal_comma: bool, place: Callable[[int], str]
+) -> tuple[pd.Series[Any] | None, list[str]]:
     """Read the column to predict: numbers stay numbers, everything else texts (booleans stay booleans)."""
     if isinstance(values.dtype, pd.CategoricalDtype):
         values = values.astype(values.cat.categories.dtype)
@@ -289,7 +295,9 @@ def _target(name: str, values: pd.Series[Any], decimal_comma: bool) -> tuple[pd.
             return made, [f"target {name!r} cannot be predicted: {notes[0] if kind == 'dropped' else why}"]
     faults = []
     if gaps := int(made.isna().sum()):
-        faults.append(f"target {name!r} has {gaps} missing {'cell' if gaps == 1 else 'cells'}; remove these rows")
+        many = f"{gaps} missing {'cell' if gaps == 1 else 'cells'}"
+        where = place(int(made.isna().to_numpy().argmax()))
+        faults.append(f"target {name!r} has {many}, first in {where}; remove these rows")
     if made.nunique() == 1:
         faults.append(f"target {name!r} is constant")
     return made.reset_index(drop=True), faults
