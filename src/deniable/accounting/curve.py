@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -67,7 +67,7 @@ class ComposedTradeoff(Tradeoff):
             _intersect(low, high, wide, *self.direct._hockey_stick_bracket(log_gamma[wide], direction))
             wide = high - low > _WIDE_HOCKEY_STICK
         if wide.any():
-            self._otherwise(low, high, wide, "_hockey_stick", log_gamma, direction, side)
+            self._otherwise(low, high, wide, side, lambda t: t._hockey_stick(log_gamma[wide], direction, side))
         return high if side == "upper" else low
 
     def _hockey_stick_at_most(self, log_gamma: FloatArray) -> FloatArray:
@@ -86,7 +86,7 @@ class ComposedTradeoff(Tradeoff):
             high[wide] = np.minimum(high[wide], self._roc_at_most(fpr[wide], direction))
         wide = high - low > _WIDE_RATE * low
         if wide.any():
-            self._otherwise(low, high, wide, "_roc", fpr, direction, side)
+            self._otherwise(low, high, wide, side, lambda t: t._roc(fpr[wide], direction, side))
         return high if side == "upper" else low
 
     def _roc_at_most(self, fpr: FloatArray, direction: Direction) -> FloatArray:
@@ -94,7 +94,7 @@ class ComposedTradeoff(Tradeoff):
         advantage = self._hockey_stick(np.zeros(1), direction, "upper")[0]
         log_gamma = np.concatenate([[0.0], np.geomspace(1e-3, 1e3, 200) * self.inverted._landmarks[3]])
         log_gamma = log_gamma[log_gamma < MOST_EXPONENT]
-        hockey_sticks = np.minimum(self.inverted._hockey_stick_at_most(log_gamma, direction), advantage)
+        hockey_sticks = np.minimum(self.inverted._chernoff.hockey_stick(log_gamma, direction), advantage)
         bound: FloatArray = np.min(np.multiply.outer(fpr, np.exp(log_gamma)) + hockey_sticks, axis=1) * (1 + 16 * EPS)
         return np.clip(bound, fpr, 1.0)
 
@@ -103,17 +103,15 @@ class ComposedTradeoff(Tradeoff):
         low: FloatArray,
         high: FloatArray,
         wide: NDArray[np.bool_],
-        method: str,
-        points: FloatArray,
-        direction: Direction,
         side: Side,
+        ask: Callable[[Tradeoff], FloatArray],
     ) -> None:
         """The grid's bound on one side, and from above that of an attacker who is told the batches."""
         below, above = low[wide], high[wide]
         if side == "upper" and self._known_batches is not None:
-            above = getattr(self._known_batches, method)(points[wide], direction, side)
+            above = ask(self._known_batches)
         try:
-            found = getattr(self.grid, method)(points[wide], direction, side)
+            found = ask(self.grid)
         except MemoryError:
             found = above if side == "upper" else below
         if side == "upper":
@@ -132,15 +130,15 @@ class ComposedTradeoff(Tradeoff):
     def _suppliers(
         self, question: Question, at: float, direction: Direction, side: Side, bound: float
     ) -> Iterator[Charged]:
-        for name in ("inverted", "direct", "_known_batches", "grid"):
-            if (
-                name == "_known_batches"
-                and question == "roc"
-                and float(self._roc_at_most(np.array([at]), direction)[0]) == bound
-            ):
-                yield Charged("Chernoff's bound, and TPR ≤ FPR + advantage")
-            if (engine := getattr(self, name)) is not None and bound_of(engine, question, at, direction, side) == bound:
-                yield engine._charged(question, at, direction)
+        def those(*engines: Tradeoff | None) -> Iterator[Charged]:
+            for engine in engines:
+                if engine is not None and bound_of(engine, question, at, direction, side) == bound:
+                    yield engine._charged(question, at, direction)
+
+        yield from those(self.inverted, self.direct)
+        if question == "roc" and float(self._roc_at_most(np.array([at]), direction)[0]) == bound:
+            yield Charged("Chernoff's bound, and TPR ≤ FPR + advantage")
+        yield from those(self._known_batches, self.grid)
         yield Charged("trivial bound: no engine is in reach")
 
     def _largest_log_ratio(self, direction: Direction) -> float:
@@ -160,7 +158,7 @@ class ComposedTradeoff(Tradeoff):
         if direction != "both":
             return super()._delta(epsilon, direction, side)
         found = self._hockey_sticks(epsilon, "add", side)
-        open_ = np.flatnonzero(self.inverted._hockey_stick_at_most(epsilon, "remove") > found)
+        open_ = np.flatnonzero(self.inverted._chernoff.hockey_stick(epsilon, "remove") > found)
         if open_.size:
             found[open_] = np.maximum(found[open_], self._hockey_sticks(epsilon[open_], "remove", side))
         return found

@@ -44,16 +44,21 @@ def agreement(one: Any, other: Any, fpr: float, confidence: float) -> Agreement:
     """Compare two attacks; see :meth:`deniable.audit.AttackScores.agreement`."""
     rate = number("fpr", fpr, above=0.0, below=1.0)
     sure = number("confidence", confidence, above=0.5, below=1.0, hint="0.95 is usual")
-    for side in ("member", "nonmember"):
-        records = [attack.details.get(f"{side}_records") for attack in (one, other)]
-        sizes = [len(getattr(attack, f"{side}_scores")) for attack in (one, other)]
+    attacks = (one, other)
+    for scores, records in (
+        ([attack.member_scores for attack in attacks], [attack.details.get("member_records") for attack in attacks]),
+        (
+            [attack.nonmember_scores for attack in attacks],
+            [attack.details.get("nonmember_records") for attack in attacks],
+        ),
+    ):
         known = records[0] is not None and records[1] is not None
-        if sizes[0] != sizes[1] or (known and not np.array_equal(*records)):
+        if len(scores[0]) != len(scores[1]) or (known and not np.array_equal(*records)):
             raise InputError(
                 "other must be an attack on the same records of the same target, in the same order; give both attacks "
                 "the same model, member= or rng="
             )
-    found = [attack.member_scores > _threshold(attack.nonmember_scores, rate) for attack in (one, other)]
+    found = [attack.member_scores > _threshold(attack.nonmember_scores, rate) for attack in attacks]
     n = len(found[0])
 
     def share(hits: Any, name: str) -> Interval:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, overload
 
@@ -13,11 +13,11 @@ from numpy.typing import ArrayLike
 from deniable._check import FloatArray, InputError, choice, numbers
 from deniable._floats import EPS
 from deniable.curves.answer import Answer, Charged, Question, charged_by, explained
+from deniable.curves.epsilon_search import EpsilonSearch
 from deniable.curves.safe import (
     ADD,
     FAILURES,
     REMOVE,
-    TINY,
     AnyDirection,
     Direction,
     Side,
@@ -38,8 +38,6 @@ EVERY_CASE = "every record and every rest of the data"  # what a curve must hold
 ONE_CASE = "the record and the data set for which it was computed"
 
 _FIRST_NORMAL = 1e-300  # false positive rates below have fewer digits, or none to spare for a product
-_FARTHEST = 5e3  # |ε| beyond which exp() under- and overflows anyway
-_MOST_ROUNDS = 60  # enough to get there
 
 
 @dataclass(frozen=True)
@@ -409,77 +407,10 @@ class Tradeoff(ABC):
                 near, step = self._epsilon_near(delta, direction)
         except FAILURES:
             near, step = np.zeros_like(delta), np.ones_like(delta)
-        near = np.nan_to_num(near, posinf=0.0, neginf=0.0)
-        farthest = np.maximum(_FARTHEST, 2 * np.abs(near))  # a subclass may know of larger ones
-        step = np.where(np.isfinite(step) & (step > 0), step, 1.0)
-        low, high = near - step, near + step
-        at_low, at_high = (self._delta(end, direction, side) for end in (low, high))
-        for _ in range(_MOST_ROUNDS):  # far ends are costly
-            too_low, too_high = (at_high > delta) & (high < farthest), (at_low <= delta) & (low > -farthest)
-            if not (too_low.any() or too_high.any()):
-                break
-            step = 1.5 * step
-            end = np.where(too_low, high + step, low - step)
-            at_end = self._delta(end, direction, side)
-            (low, high), (at_low, at_high) = (
-                (np.where(too_low, b, np.where(too_high, new, a)), np.where(too_low, new, np.where(too_high, a, b)))
-                for a, b, new in ((low, high, end), (at_low, at_high, at_end))
-            )
-        unreachable, always = at_high > delta, at_low <= delta
-        if not np.all(always | unreachable):
-            low, high = self._narrowed(
-                delta, (low, high), (at_low, at_high), lambda epsilon: self._delta(epsilon, direction, side)
-            )
-        low = np.where(always | (delta >= 1), -np.inf, np.where(unreachable, high, low))
-        high = np.where(always | (delta >= 1), -np.inf, np.where(unreachable, np.inf, high))
-        if side == "upper":
-            for k in np.flatnonzero(np.isfinite(high)):
-                high[k] = self._asked_alone(float(high[k]), float(delta[k]), direction)
-        return low, high
-
-    def _asked_alone(self, epsilon: float, delta: float, direction: AnyDirection) -> float:
-        """``epsilon``, or a little more, at which δ(ε) ≤ δ also where that ε is all that is asked for."""
-        step = float(np.spacing(abs(epsilon)))
-        for _ in range(_MOST_ROUNDS):
-            if self._delta(np.array([epsilon]), direction, "upper")[0] <= delta:
-                return epsilon
-            epsilon, step = epsilon + step, 2 * step
-        return float("inf")
+        search = EpsilonSearch(lambda epsilon: self._delta(epsilon, direction, side), self._epsilon_apart)
+        low, high = search.bracket(delta, near, step)
+        return low, search.settled(high, delta) if side == "upper" else high
 
     def _epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
         """Where to look for ε first, and how far around; a bad guess costs time, no more."""
         return np.zeros_like(delta), np.ones_like(delta)
-
-    def _narrowed(
-        self,
-        delta: FloatArray,
-        ends: tuple[FloatArray, FloatArray],
-        at_ends: tuple[FloatArray, FloatArray],
-        at: Callable[[FloatArray], FloatArray],
-    ) -> tuple[FloatArray, FloatArray]:
-        """Narrow δ(low) > delta ≥ δ(high) down to neighbouring numbers, or to ``_epsilon_apart``.
-
-        Each round looks at both sides of the secant of log δ, closer and closer to it, and at the middle, which alone
-        would be bisection. Only comparisons of computed values move an end, whatever the secant is worth.
-        """
-        low, high = ends
-        with np.errstate(divide="ignore", invalid="ignore"):
-            target = np.log(np.maximum(delta, TINY))
-            f_low, f_high = (np.log(np.maximum(value, TINY)) - target for value in at_ends)
-            reach = np.full(delta.shape, 0.1)
-            for _ in range(200):
-                width, middle = high - low, (low + high) / 2
-                if not np.any((middle > low) & (middle < high) & (width > self._epsilon_apart * (1 + np.abs(high)))):
-                    break
-                guess = low + width * f_low / (f_low - f_high)
-                guess = np.where(np.isfinite(guess), guess, middle)
-                step = np.maximum(reach * width, np.spacing(np.abs(guess)))
-                points = np.sort(np.clip([guess - step, middle, guess + step], low, high), axis=0)
-                found = at(points.ravel()).reshape(points.shape)
-                for x, value in zip(points, found, strict=True):
-                    f = np.log(np.maximum(value, TINY)) - target
-                    rises, falls = (value > delta) & (x > low) & (x < high), (value <= delta) & (x > low) & (x < high)
-                    low, f_low = np.where(rises, x, low), np.where(rises, f, f_low)
-                    high, f_high = np.where(falls, x, high), np.where(falls, f, f_high)
-                reach = np.clip((high - low) / width, 1e-6, 0.1)
-        return low, high

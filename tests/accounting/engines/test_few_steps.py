@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import deniable as dn
-from deniable.accounting.engines import few_steps
+from deniable.accounting.engines import density
 from deniable.accounting.engines.few_steps import DirectTradeoff
 from deniable.accounting.engines.inverted import InvertedTradeoff
 from deniable.accounting.transform.composed import PrivacyLoss
@@ -69,7 +69,7 @@ def test_the_error_of_a_coarse_sum_is_real_and_charged(monkeypatch):
     """With few nodes in s the error can be seen, and the bound must cover it."""
     z = np.linspace(-2.0, 6.0, 41)
     truth, small, _ = of(0.4, 0.02, 6)._laws[0].tail(z, True)
-    monkeypatch.setattr(few_steps, "_DIGITS", 5.0)
+    monkeypatch.setattr(density, "_DIGITS", 5.0)
     mine, error, _ = of(0.4, 0.02, 6)._laws[0].tail(z, True)
     assert np.all(np.abs(mine - truth) <= error + small)
     assert np.max(np.abs(mine - truth) / small) > 3
@@ -77,9 +77,9 @@ def test_the_error_of_a_coarse_sum_is_real_and_charged(monkeypatch):
 
 def test_the_error_of_a_coarse_interpolation_is_real_and_charged(monkeypatch):
     """The normal density on nodes 0.44 apart: the polynomials are wrong by 1e-6, and say so."""
-    monkeypatch.setattr(few_steps, "_DISC", 9)
-    grid = few_steps.DensityGrid(5.0, 0.1, 2, -13.0, 4.0 / 9, 60, 4.0)
-    normal = few_steps._single(grid)
+    monkeypatch.setattr(density, "DISC", 9)
+    grid = density.DensityGrid(5.0, 0.1, 2, -13.0, 4.0 / 9, 60, 4.0)
+    normal = density._single(grid)
     cell = np.arange(10, 45)
     for position in (-0.4, 0.0, 0.3):
         z = grid.first + grid.spacing * (cell + 0.5 + position)

@@ -2,8 +2,8 @@
 
 Every number is the end of an interval that contains the truth, rounded outwards to a float: integrals, their tails,
 truncations, rounding and special functions are enclosed by Arb and by the inequalities in
-:mod:`deniable.accounting.engines.ball_transform` and :mod:`deniable.accounting.engines.ball_hockey_sticks`. Nothing
-numerical is shared with the other engines.
+:mod:`deniable.accounting.engines.ball_transform`, :mod:`deniable.accounting.engines.ball_hockey_sticks` and
+:mod:`deniable.accounting.engines.ball_inversion`. Nothing numerical is shared with the other engines.
 """
 
 from __future__ import annotations
@@ -25,11 +25,10 @@ from deniable.accounting.engines.ball_hockey_sticks import (
     Bounds,
     FiniteSticks,
     GaussianSticks,
-    InvertedSticks,
     OneStepSticks,
     Sticks,
-    phases,
 )
+from deniable.accounting.engines.ball_inversion import InvertedSticks, phases
 from deniable.accounting.engines.ball_transform import BallStep
 from deniable.curves import AnyDirection, Direction, Side, Tradeoff
 from deniable.mechanisms import ApproximateDP, GaussianDP, Mechanism, PureDP, SubsampledGaussian

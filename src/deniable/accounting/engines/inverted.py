@@ -13,17 +13,19 @@ from scipy.special import expit
 from deniable._check import FloatArray
 from deniable._floats import EPS, MOST_EXPONENT
 from deniable._kept import Kept
+from deniable.accounting.engines.chernoff import Chernoff
 from deniable.accounting.engines.even_prior import EvenPrior, advantage_bracket
 from deniable.accounting.engines.guess import epsilon_guesses, threshold_guesses
-from deniable.accounting.engines.inversion import ROUNDING_OF_K, Region
+from deniable.accounting.engines.inversion import Region
 from deniable.accounting.engines.likelihood import (
+    ERROR_OF,
+    ROWS,
     LikelihoodRatioTradeoff,
     Tails,
-    dual_from,
-    hockey_stick_from,
+    merge,
     trivial_hockey_stick,
 )
-from deniable.accounting.engines.lines import Cell, Effort, Way
+from deniable.accounting.engines.lines import Cell, CellMap, Effort, Way
 from deniable.accounting.renyi import loss_divergence
 from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.transform.mixture import Transformed
@@ -33,24 +35,12 @@ _REGIONS: tuple[Region, ...] = ("left", "middle", "right")
 _NEGLIGIBLE = 1e-30  # hockey sticks below this need no relative accuracy
 _FAIR = 5e-8  # relative errors that are not worth a second line
 _ROUGH, SKETCHED = 1e-2, 1e-3  # relative errors at which no further line is laid: in searches, for pictures
-_APART = 4.0  # cells are so many spreads wide near the middle, and
-_SCALE = 10.0  # so many times a tenth of their distance from it further out
 _WORTH = 0.1  # of the error here must that of the middle of a cell be at most for a nearer line to be laid
 _BESIDE, _GUESSED, _NEAR = 0.3, 1.0, 1e-2  # log-odds: asked for at the ends, errors of good guesses, and of near ones
 _TAIL = 1e-2  # rates below are looked for where Chernoff's bound has them
+_QUANTITY = {"out_error": 0, "in_error": 1, "hockey_stick_error": 2, "dual_error": 2}  # see Contour
 _LEVELS = 5  # times that cells are halved where the law is narrow
 _MOST_KEPT = 1 << 20  # nodes of all lines kept, 160 bytes each
-# the fields of Tails that belong together: an error, and what it is the error of
-_FIELDS_OF = {
-    "out_error": ("out_above", "out_below", "out_density"),
-    "in_error": ("in_above", "in_below", "in_density"),
-    "hockey_stick_error": ("hockey_stick",),
-    "dual_error": ("dual",),
-}
-_QUANTITY = {"out_error": 0, "in_error": 1, "hockey_stick_error": 2, "dual_error": 2}  # see Contour
-_ROWS = list(Tails.__dataclass_fields__)
-_ERROR_OF = {name: error for error, names in _FIELDS_OF.items() for name in names}
-_PARTS = tuple((_ROWS.index(error), tuple(_ROWS.index(name) for name in names)) for error, names in _FIELDS_OF.items())
 
 
 def _nodes(cell: Cell) -> float:
@@ -119,6 +109,15 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
             return fpr.copy(), np.ones_like(fpr)
 
     @cached_property
+    def _map(self) -> CellMap:
+        _, middle, _, spread = self._landmarks
+        return CellMap(middle, spread, self.loss.lowest)
+
+    @cached_property
+    def _chernoff(self) -> Chernoff:
+        return Chernoff(self.loss, self._landmarks[1], self._landmarks[3])
+
+    @cached_property
     def _landmarks(self) -> tuple[float, float, float, float]:
         """K′ at 0, ½ and 1 (the losses at which the saddle point crosses a pole) and √K″(½)."""
         low, middle, high = (self.loss.truncation.cumulants(c) for c in (0.0, 0.5, 1.0))
@@ -134,34 +133,10 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         # in between, the left line is the cheapest: rare large losses, which make the others slow, are damped there
         return ("middle", "left", "right") if spread > 2.5 else ("left", "middle", "right")
 
-    def _cell_of(self, threshold: FloatArray, level: int) -> NDArray[np.int64]:
-        """Number of the cell in which each threshold lies: cells are the wider, the further from the middle.
-
-        They depend on the mechanism alone, not on what was asked before, and so do the lines laid in them: equal
-        questions have equal answers whatever their order.
-        """
-        _, middle, _, spread = self._landmarks
-        place = _SCALE * np.arcsinh((threshold - middle) / (_SCALE * spread))
-        if math.isfinite(self.loss.lowest):  # left of the middle by ratios of the distance to the infimum
-            room = middle - self.loss.lowest
-            fall = np.log(np.maximum(threshold - self.loss.lowest, 1e-300 * room) / room)
-            place = np.where(threshold < middle, fall * max(room / spread, _APART), place)
-        number: NDArray[np.int64] = np.round(place * (2**level / _APART)).astype(np.int64)
-        return number
-
-    def _design(self, number: int, level: int) -> float:
-        """The threshold in the middle of a cell."""
-        _, middle, _, spread = self._landmarks
-        place = number * (_APART / 2**level)
-        if place < 0 and math.isfinite(self.loss.lowest):
-            room = middle - self.loss.lowest
-            return self.loss.lowest + room * math.exp(place / max(room / spread, _APART))
-        return middle + _SCALE * spread * math.sinh(place / _SCALE)
-
     def _cell(self, number: int, level: int) -> Cell:
         while level > 0 and number % 2 == 0:  # the same middle as a larger cell
             number, level = number // 2, level - 1
-        return self._cells((level, number), lambda: self._new_cell(self._design(number, level)))
+        return self._cells((level, number), lambda: self._new_cell(self._map.design(number, level)))
 
     def _new_cell(self, design: float) -> Cell:
         return Cell(self.loss, design, self._ways(design), self.tolerance, self.effort)
@@ -171,14 +146,14 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         good = max(good, self.good)
         rows = Tails.below(threshold, np.ones_like(threshold), np.ones_like(threshold)).stacked()
         inside = (threshold > self.loss.lowest) & (threshold < self.loss.highest)
-        rows[:, ~inside] = _certain(threshold[~inside], self.loss.lowest).stacked()
-        value_row, error_row = _ROWS.index(wanted), _ROWS.index(_ERROR_OF[wanted])
+        rows[:, ~inside] = Tails.certain(threshold[~inside], self.loss.lowest).stacked()
+        value_row, error_row = ROWS.index(wanted), ROWS.index(ERROR_OF[wanted])
         if wanted in ("hockey_stick", "dual") and inside.any():  # no lines for what Chernoff's bound settles
-            _merge(rows, np.flatnonzero(inside), self._chernoff(threshold[inside]).stacked())
+            merge(rows, np.flatnonzero(inside), self._chernoff.tails(threshold[inside]).stacked())
         poor = self._poor(rows[value_row], rows[error_row], wanted, good) & inside
         for level in range(_LEVELS):
             places = np.flatnonzero(poor)
-            numbers = self._cell_of(threshold[places], level)
+            numbers = self._map.number(threshold[places], level)
             apart = np.zeros(threshold.shape, dtype=np.bool_)
             for number in np.unique(numbers):
                 mine = places[numbers == number]
@@ -189,7 +164,7 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
                 break
         vague = np.flatnonzero(inside & (rows[error_row] > 1e-2 * np.abs(rows[value_row])))
         if vague.size and wanted not in ("hockey_stick", "dual"):
-            _merge(rows, vague, self._chernoff(threshold[vague]).stacked())
+            merge(rows, vague, self._chernoff.tails(threshold[vague]).stacked())
         return Tails(*rows)
 
     def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
@@ -215,12 +190,12 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         """The line among those that were laid whose error this is, and its charges."""
         if not self.loss.lowest < threshold < self.loss.highest:
             return Charged("range of the loss", exact=True)
-        name = _ERROR_OF[wanted]
-        error, at = float(getattr(tails, name)[0]), np.array([threshold])
+        name = ERROR_OF[wanted]
+        error, at = float(tails.stacked()[ROWS.index(name), 0]), np.array([threshold])
         for level in range(_LEVELS):
-            cell = self._cells.get((level, int(self._cell_of(at, level)[0])))
+            cell = self._cells.get((level, int(self._map.number(at, level)[0])))
             for line in cell.laid if cell is not None else ():
-                if float(getattr(line.tails(at), name)[0]) == error:
+                if float(line.tails(at).stacked()[ROWS.index(name), 0]) == error:
                     found, row = line.sums(at), _QUANTITY[name]
                     aliasing, truncation = float(found.aliasing[row, 0]), float(found.truncation[row, 0])
                     engine = self.method + (", rare large steps apart" if line.besides or line.bounded else "")
@@ -255,43 +230,18 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
             if line is None:
                 break
             width = min(width, line.width)
-            _merge(rows, open_, line.tails(threshold[open_]).stacked())
+            merge(rows, open_, line.tails(threshold[open_]).stacked())
             still = self._poor(rows[value_row, open_], rows[error_row, open_], wanted, max(good, _FAIR))
             open_ = open_[still]
             if not open_.size:
                 break
-            _merge(middle, np.zeros(1, dtype=np.intp), line.tails(np.array([cell.design])).stacked())
+            merge(middle, np.zeros(1, dtype=np.intp), line.tails(np.array([cell.design])).stacked())
         far = np.abs(threshold[places] - cell.design) > 0.3 * width
         with np.errstate(invalid="ignore", divide="ignore"):
             here = rows[error_row, places] / np.abs(rows[value_row, places])
             there = middle[error_row] / np.abs(middle[value_row])
         better: NDArray[np.bool_] = far & ~(there > _WORTH * here)
         return better
-
-    def _chernoff(self, threshold: FloatArray) -> Tails:
-        """What is known without a line, from Chernoff's bound on either side of the middle.
-
-        Above: out(L > ℓ) ≤ e^{K(θ) − θℓ} and in(L > ℓ) ≤ e^{K(θ) − (θ − 1)ℓ} for θ ≥ 1. Below: the same expressions
-        bound out(L ≤ ℓ) and in(L ≤ ℓ) for θ ≤ 0.
-        """
-        upper = Tails.below(threshold, *self._chernoff_pair(threshold, 0)).stacked()
-        lower = Tails.above(threshold, *self._chernoff_pair(threshold, 1)).stacked()
-        return Tails(*np.where(threshold > self._landmarks[1], upper, lower))
-
-    def _chernoff_pair(self, threshold: FloatArray, side: int) -> tuple[FloatArray, FloatArray]:
-        points, growth = self._witnesses[side]
-        # K is computed, so a little is charged for its rounding; at 0 and 1 it is known to be 0
-        slack = np.where((points == 0) | (points == 1), 0.0, ROUNDING_OF_K + 64 * EPS * np.abs(growth))
-        growth = np.where((points == 0) | (points == 1), 0.0, growth) + slack
-        exponent = growth - np.multiply.outer(threshold, points)
-        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            out, inside = np.exp(exponent.min(axis=1)), np.exp((exponent + threshold[:, None]).min(axis=1))
-        return np.nan_to_num(out, nan=1.0), np.nan_to_num(inside, nan=1.0)
-
-    def _hockey_stick_at_most(self, log_gamma: FloatArray, direction: Direction) -> FloatArray:
-        """Chernoff's bound on the hockey stick: that on the mass above γ in one order of the worlds or the other."""
-        pair = self._chernoff_pair(log_gamma, 0) if direction == "add" else self._chernoff_pair(-log_gamma, 1)
-        return np.minimum(pair[1 if direction == "add" else 0], 1.0)
 
     def _epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
         """Chernoff's bound solved for ε, corrected as at a saddle point and by Newton's method on rough lines."""
@@ -316,7 +266,7 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
 
     def _epsilon_near_one(self, delta: FloatArray, direction: Direction) -> tuple[FloatArray, FloatArray]:
         side = 0 if direction == "add" else 1
-        points, growth = self._witnesses[side]
+        points, growth = self._chernoff.witnesses[side]
         order, growth = np.abs(points[1:] - side), growth[1:]  # θ of the worlds in this order, above 1
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             bound = (growth - np.log(delta)[:, None]) / (order - 1)
@@ -339,17 +289,6 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
                 if np.all(moved < 1e-2 * self._landmarks[3]):
                     break
         return epsilon, moved
-
-    @cached_property
-    def _witnesses(self) -> tuple[tuple[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]:
-        """Points θ ≥ 1 with K(θ), up to where the rarest outcomes dominate, and points θ ≤ 0."""
-        loss, spread = self.loss, self._landmarks[3]
-        last = 40 / max(spread, 1e-150)  # squares of rates below that underflow
-        left = -np.concatenate([[0.0], np.geomspace(1e-3, 1e3, 60) * last])
-        if loss.steps.size:
-            last = min(last, loss.furthest) + 3
-        right = 1 + np.concatenate([[0.0], np.geomspace(min(1e-3, last), last, 40)])
-        return loss.log_mgf_known(right), loss.log_mgf_known(left)
 
     def _tests(self, alpha: FloatArray, direction: Direction) -> Tails:
         return self._tails(self._thresholds(alpha, direction), "out_above" if direction == "add" else "in_below")
@@ -414,7 +353,7 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         odds: list[float] = []
         if guess is not None:
             order = np.argsort(np.abs(guess - middle))
-            places = self._cell_of(guess[order], 0)
+            places = self._map.number(guess[order], 0)
             for group in np.split(order, np.flatnonzero(np.diff(places)) + 1):
                 found = self._log_odds(guess[group], direction, wanted)
                 good = np.abs(found - wide[group]) < _GUESSED
@@ -434,7 +373,7 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         odds = self._log_odds(np.array([middle]), direction, wanted)
         if np.isfinite(odds[0]):
             return [middle], odds.tolist()
-        points, growth = self._witnesses[0 if direction == "add" else 1]
+        points, growth = self._chernoff.witnesses[0 if direction == "add" else 1]
         order = np.abs(points if direction == "add" else points - 1)
         with np.errstate(divide="ignore", invalid="ignore"):
             reach = (growth - np.log(alpha[alpha < _TAIL])[:, None]) / order
@@ -450,35 +389,5 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         return self._tails(threshold, wanted, _ROUGH).log_odds(direction)
 
     def _width_near(self, threshold: float) -> float:
-        line = self._cell(int(self._cell_of(np.array(threshold), 0)), 0).line(0)
+        line = self._cell(int(self._map.number(np.array(threshold), 0)), 0).line(0)
         return line.width if line is not None else self._landmarks[3]
-
-
-def _merge(rows: FloatArray, places: NDArray[np.intp], found: FloatArray) -> None:
-    """Replace rows at some thresholds by others wherever their errors are smaller, each quantity by itself."""
-    for error, others in _PARTS:
-        better = found[error] < rows[error, places]
-        rows[np.ix_((error, *others), places[better])] = found[(error, *others), :][:, better]
-
-
-def _certain(threshold: FloatArray, lowest: float) -> Tails:
-    """Tails beyond the range of the loss: everything lies on one side."""
-    above = (threshold <= lowest).astype(np.float64)
-    zero = np.zeros_like(above)
-    hockey_stick, hockey_stick_error = (np.where(above > 0, x, 0.0) for x in hockey_stick_from(zero, zero, threshold))
-    dual, dual_error = (np.where(above > 0, 0.0, x) for x in dual_from(zero, zero, threshold))
-    return Tails(
-        threshold,
-        above,
-        1 - above,
-        zero,
-        zero,
-        above,
-        1 - above,
-        zero,
-        zero,
-        hockey_stick,
-        dual,
-        hockey_stick_error,
-        dual_error,
-    )

@@ -6,6 +6,7 @@ from abc import abstractmethod
 from dataclasses import dataclass, fields
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deniable._check import FloatArray
 from deniable._floats import EPS, MOST_EXPONENT
@@ -19,7 +20,7 @@ class Tails:
     ``*_above`` is the probability of L > ℓ, ``*_below`` of L ≤ ℓ, ``*_density`` the density at ℓ (for
     Newton's method only: it carries no bound). ``hockey_stick`` is H_γ(in‖out) at γ = e^ℓ,
     ``dual`` is γ·H_{1/γ}(out‖in) = H_γ − 1 + γ. The two differ by 1 − γ, which may be far larger than either: each
-    has an error of its own, and whoever knows one gets the other from :func:`back_from` or :func:`stick_from`.
+    has an error of its own, and whoever knows one gets the other from :func:`dual_from` or :func:`hockey_stick_from`.
     """
 
     threshold: FloatArray
@@ -75,6 +76,31 @@ class Tails:
             dual,
         )
 
+    @classmethod
+    def certain(cls, threshold: FloatArray, lowest: float) -> Tails:
+        """Tails beyond the range of the loss: everything lies on one side."""
+        above = (threshold <= lowest).astype(np.float64)
+        zero = np.zeros_like(above)
+        hockey_stick, hockey_stick_error = (
+            np.where(above > 0, x, 0.0) for x in hockey_stick_from(zero, zero, threshold)
+        )
+        dual, dual_error = (np.where(above > 0, 0.0, x) for x in dual_from(zero, zero, threshold))
+        return cls(
+            threshold,
+            above,
+            1 - above,
+            zero,
+            zero,
+            above,
+            1 - above,
+            zero,
+            zero,
+            hockey_stick,
+            dual,
+            hockey_stick_error,
+            dual_error,
+        )
+
     def test(self, direction: Direction) -> tuple[FloatArray, ...]:
         """False and true positive rate of the likelihood ratio test, their errors, log γ and the slope of log-odds."""
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
@@ -91,6 +117,25 @@ class Tails:
         known = (rate > 2 * error) & (rest > 2 * error)
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(known, np.log(np.abs(rate)) - np.log(np.abs(rest)), np.nan)
+
+
+# the fields of Tails that belong together: an error, and what it is the error of
+_FIELDS_OF = {
+    "out_error": ("out_above", "out_below", "out_density"),
+    "in_error": ("in_above", "in_below", "in_density"),
+    "hockey_stick_error": ("hockey_stick",),
+    "dual_error": ("dual",),
+}
+ROWS = list(Tails.__dataclass_fields__)
+ERROR_OF = {name: error for error, names in _FIELDS_OF.items() for name in names}
+_PARTS = tuple((ROWS.index(error), tuple(ROWS.index(name) for name in names)) for error, names in _FIELDS_OF.items())
+
+
+def merge(rows: FloatArray, places: NDArray[np.intp], found: FloatArray) -> None:
+    """Replace rows at some thresholds by others wherever their errors are smaller, each quantity by itself."""
+    for error, others in _PARTS:
+        better = found[error] < rows[error, places]
+        rows[np.ix_((error, *others), places[better])] = found[(error, *others), :][:, better]
 
 
 def dual_from(hockey_stick: FloatArray, error: FloatArray, threshold: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -8,6 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable._check import FloatArray
 from deniable._kept import Drawn
 from deniable.accounting.engines.inversion import Contour, Plan, Region
 from deniable.accounting.engines.rare_steps import jump_contour
@@ -18,6 +22,8 @@ from deniable.accounting.transform.mixture import Transformed
 Way = Region | Literal["jumps"]
 _CHEAP = 1 << 10  # nodes of lines that are laid without looking for cheaper ones
 _MANY = 1 << 12  # nodes of lines that are tried before bulk and jumps are told apart
+_APART = 4.0  # cells are so many spreads wide near the middle, and
+_SCALE = 10.0  # so many times a tenth of their distance from it further out
 _COARSER = 1e4  # how much larger errors may be on lines that would take too long
 
 
@@ -42,6 +48,37 @@ class Effort:
     def patient(cls) -> Effort:
         """Return limits a hundred times as high, and more points and cells for the other engines."""
         return cls(1 << 18, float(1 << 31), float(1 << 29), float(1 << 30), float(1 << 25), 1 << 20, 1 << 21)
+
+
+@dataclass(frozen=True)
+class CellMap:
+    """Cells of thresholds around the ``middle`` of a law: in units of its ``spread``, and of the room to ``lowest``."""
+
+    middle: float
+    spread: float
+    lowest: float
+
+    def number(self, threshold: FloatArray, level: int) -> NDArray[np.int64]:
+        """Number of the cell in which each threshold lies: cells are the wider, the further from the middle.
+
+        They depend on the mechanism alone, not on what was asked before, and so do the lines laid in them: equal
+        questions have equal answers whatever their order.
+        """
+        place = _SCALE * np.arcsinh((threshold - self.middle) / (_SCALE * self.spread))
+        if math.isfinite(self.lowest):  # left of the self.middle by ratios of the distance to the infimum
+            room = self.middle - self.lowest
+            fall = np.log(np.maximum(threshold - self.lowest, 1e-300 * room) / room)
+            place = np.where(threshold < self.middle, fall * max(room / self.spread, _APART), place)
+        found: NDArray[np.int64] = np.round(place * (2**level / _APART)).astype(np.int64)
+        return found
+
+    def design(self, number: int, level: int) -> float:
+        """The threshold in the middle of a cell."""
+        place = number * (_APART / 2**level)
+        if place < 0 and math.isfinite(self.lowest):
+            room = self.middle - self.lowest
+            return self.lowest + room * math.exp(place / max(room / self.spread, _APART))
+        return self.middle + _SCALE * self.spread * math.sinh(place / _SCALE)
 
 
 @dataclass(frozen=True, eq=False)

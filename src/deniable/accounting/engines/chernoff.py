@@ -1,0 +1,61 @@
+"""Chernoff's bound on the tails of a composed loss: what is known without any line of its transform."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from deniable._check import FloatArray
+from deniable._floats import EPS
+from deniable.accounting.engines.inversion import ROUNDING_OF_K
+from deniable.accounting.engines.likelihood import Tails
+from deniable.accounting.transform.mixture import Transformed
+from deniable.curves import Direction
+
+
+@dataclass(frozen=True, eq=False)
+class Chernoff:
+    """The least of the bounds from a ladder of θ; ``middle`` is K′(½) and ``spread`` √K″(½)."""
+
+    loss: Transformed
+    middle: float
+    spread: float
+
+    def tails(self, threshold: FloatArray) -> Tails:
+        """What is known without a line, from Chernoff's bound on either side of the middle.
+
+        Above: out(L > ℓ) ≤ e^{K(θ) − θℓ} and in(L > ℓ) ≤ e^{K(θ) − (θ − 1)ℓ} for θ ≥ 1. Below: the same expressions
+        bound out(L ≤ ℓ) and in(L ≤ ℓ) for θ ≤ 0.
+        """
+        upper = Tails.below(threshold, *self._masses(threshold, 0)).stacked()
+        lower = Tails.above(threshold, *self._masses(threshold, 1)).stacked()
+        return Tails(*np.where(threshold > self.middle, upper, lower))
+
+    def _masses(self, threshold: FloatArray, side: int) -> tuple[FloatArray, FloatArray]:
+        """Bounds under "out" and "in" on the mass above thresholds (side 0) or below them (side 1)."""
+        points, growth = self.witnesses[side]
+        # K is computed, so a little is charged for its rounding; at 0 and 1 it is known to be 0
+        slack = np.where((points == 0) | (points == 1), 0.0, ROUNDING_OF_K + 64 * EPS * np.abs(growth))
+        growth = np.where((points == 0) | (points == 1), 0.0, growth) + slack
+        exponent = growth - np.multiply.outer(threshold, points)
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            out, inside = np.exp(exponent.min(axis=1)), np.exp((exponent + threshold[:, None]).min(axis=1))
+        return np.nan_to_num(out, nan=1.0), np.nan_to_num(inside, nan=1.0)
+
+    def hockey_stick(self, log_gamma: FloatArray, direction: Direction) -> FloatArray:
+        """Chernoff's bound on the hockey stick: that on the mass above γ in one order of the worlds or the other."""
+        pair = self._masses(log_gamma, 0) if direction == "add" else self._masses(-log_gamma, 1)
+        return np.minimum(pair[1 if direction == "add" else 0], 1.0)
+
+    @cached_property
+    def witnesses(self) -> tuple[tuple[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]:
+        """Points θ ≥ 1 with K(θ), up to where the rarest outcomes dominate, and points θ ≤ 0."""
+        loss, spread = self.loss, self.spread
+        last = 40 / max(spread, 1e-150)  # squares of rates below that underflow
+        left = -np.concatenate([[0.0], np.geomspace(1e-3, 1e3, 60) * last])
+        if loss.steps.size:
+            last = min(last, loss.furthest) + 3
+        right = 1 + np.concatenate([[0.0], np.geomspace(min(1e-3, last), last, 40)])
+        return loss.log_mgf_known(right), loss.log_mgf_known(left)
