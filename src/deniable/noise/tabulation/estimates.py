@@ -10,7 +10,16 @@ from itertools import pairwise
 import numpy as np
 
 from deniable._check import FloatArray
-from deniable.noise.tabulation.answers import TOO_FEW, Limits, QueryAnswer, Row, carried, withheld
+from deniable.noise.tabulation.answers import (
+    TOO_FEW,
+    Limits,
+    QueryAnswer,
+    Row,
+    carried,
+    coefficients_of,
+    pairs_of,
+    withheld,
+)
 from deniable.noise.tabulation.distribution import FEW
 from deniable.noise.tabulation.records import ColumnScale
 
@@ -98,8 +107,7 @@ def covariances(
     """Return covariances (variances included) or correlations, by pairs of columns; sampling as for normal records."""
     rows = []
     d = len(columns)
-    i, j = np.triu_indices(d, 1 if function == "correlation" else 0)
-    items = [f"{columns[a]}, {columns[b]}" for a, b in zip(i, j, strict=True)]
+    i, j, items = pairs_of(function, columns)
     halves = np.array([scale.half for scale in scales])
 
     def wanted(x: FloatArray) -> FloatArray:
@@ -151,7 +159,7 @@ def regression(
     """
     rows = []
     d = len(columns)
-    items = ["intercept", *columns[1:]]
+    items = coefficients_of(columns)
     places = np.array([list(known).index(column) for column in columns])
     scales = [known[column] for column in columns]
     centres, halves = np.array([s.centre for s in scales]), np.array([s.half for s in scales])

@@ -19,7 +19,7 @@ from deniable._check import FloatArray, InputError
 from deniable.noise.certificate import Release
 from deniable.noise.mechanism import release
 from deniable.noise.mixture import MOST_DIMENSIONS
-from deniable.noise.tabulation.answers import Limits, Row
+from deniable.noise.tabulation.answers import Limits, Row, coefficients_of, pairs_of
 from deniable.noise.tabulation.asking import probabilities
 from deniable.noise.tabulation.grammar import Statistic
 from deniable.noise.tabulation.records import Records
@@ -28,9 +28,9 @@ _FAR = 4.0  # standard deviations by which the record that sets the noise of a h
 _OF_ETA = 0.7  # share of η that is left to the noise of a half by the number of its runs, guessed
 
 
-def _pairs(table: FloatArray, statistic: Statistic, first: int) -> FloatArray:
+def _pairs(table: FloatArray, statistic: Statistic) -> FloatArray:
     matrix = np.asarray(np.cov(table.T) if statistic.function == "covariance" else np.corrcoef(table.T))
-    return np.asarray(matrix[np.triu_indices(table.shape[1], first)])
+    return np.asarray(matrix[pairs_of(statistic.function, statistic.columns)[:2]])
 
 
 def _least_squares(table: FloatArray, statistic: Statistic) -> FloatArray:
@@ -50,8 +50,8 @@ _VALUES: Mapping[str, Callable[[FloatArray, Statistic], FloatArray]] = {
     "median": lambda table, _: np.array([np.median(table)]),
     "quantile": lambda table, statistic: np.quantile(table, statistic.numbers),
     "trimmed_mean": _trimmed,
-    "covariance": lambda table, statistic: _pairs(table, statistic, 0),
-    "correlation": lambda table, statistic: _pairs(table, statistic, 1),
+    "covariance": _pairs,
+    "correlation": _pairs,
     "regression": _least_squares,
 }
 
@@ -73,11 +73,8 @@ class OfRecords:
         if function in ("median", "quantile"):
             return tuple(f"{p:g}" for p in probabilities(self.statistic))
         if function in ("covariance", "correlation"):
-            first = int(function == "correlation")
-            return tuple(
-                f"{columns[i]}, {columns[j]}" for i, j in zip(*np.triu_indices(len(columns), first), strict=True)
-            )
-        return ("intercept", *columns[1:]) if function == "regression" else ("",)
+            return pairs_of(function, columns)[2]
+        return coefficients_of(columns) if function == "regression" else ("",)
 
 
 def can_be_halved(statistic: Statistic) -> bool:
