@@ -346,6 +346,18 @@ def test_calibration_to_reconstruction_and_for_replacing():
         dn.calibrate(make, (0.5, 10.0), reconstruction=0.01)
 
 
+def test_an_attribute_is_a_target():
+    known = [[0.9, 0.1], [0.5, 0.5]]
+    sigma = dn.calibrate(lambda s: dn.SubsampledGaussian(s, 1.0, 1), (0.3, 500), attribute=0.75, prior=known)
+    mu = norm.ppf(0.75) - norm.ppf(0.7)
+    assert sigma == pytest.approx(1 / mu, rel=1e-6)
+    assert dn.tradeoff(dn.SubsampledGaussian(sigma, 1.0, 1)).attribute(known) <= 0.75
+    with pytest.raises(dn.InputError, match=r"attribute must be above 0\.7"):
+        dn.calibrate(dn.GaussianDP, (0.1, 5), attribute=0.7, prior=known)
+    with pytest.raises(dn.InputError, match="distributions"):
+        dn.calibrate(dn.GaussianDP, (0.1, 5), attribute=0.7, prior=0.5)
+
+
 def test_singling_out_and_groups_are_targets():
     def noise(sigma):
         return dn.SubsampledGaussian(sigma, 1.0, 1)

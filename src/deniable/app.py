@@ -34,10 +34,38 @@ from deniable.tables.understanding import Understood
 _T = TypeVar("_T")
 _FPR = np.geomspace(1e-6, 1.0, 121)
 _TABLES = ["csv", "tsv", "gz", "parquet", "feather", "xlsx"]
-_TARGETS = {
-    "advantage": "advantage at most (%)",
-    "tpr": "TPR at the chosen FPR at most (%)",
-    "epsilon": "ε at the chosen δ at most",
+_RARE = 100  # a predicate that fits one in 100 times as many people as there are records
+
+
+@dataclass(frozen=True)
+class _Risk:
+    """A target that can be chosen: its words, a value to start with, and the other arguments of the target."""
+
+    words: str
+    start: float
+    others: Callable[[float, float, int], dict[str, Any]]  # of the false positive rate, δ and the number of records
+
+    def asked(self, kind: str, value: float, fpr: float, delta: float, n: int = 1000) -> dict[str, Any]:
+        return {kind: value / (1.0 if kind == "epsilon" else 100.0)} | self.others(fpr, delta, n)
+
+
+_RISKS = {
+    "advantage": _Risk("advantage at most (%)", 10.0, lambda fpr, delta, n: {}),
+    "tpr": _Risk("TPR at the chosen FPR at most (%)", 1.0, lambda fpr, delta, n: {"fpr": fpr}),
+    "reconstruction": _Risk(
+        "a secret of 1,000 values named with chance at most (%)", 1.0, lambda fpr, delta, n: {"baseline": 0.001}
+    ),
+    "singling_out": _Risk(
+        "one of 1,000 records singled out with chance at most (%)", 10.0,
+        lambda fpr, delta, n: {"n": n, "weight": 1 / (_RARE * n)},
+    ),
+    "epsilon": _Risk("ε at the chosen δ at most", 3.0, lambda fpr, delta, n: {"delta": delta}),
+}  # fmt: skip
+_TRAINING = {  # words, smallest and largest value in %, for a model
+    "advantage": ("being right about somebody's presence more often than by a coin: advantage (%)", 1.0, 50.0),
+    "tpr": ("finding members at 0.1\u00a0% wrong accusations (%)", 0.2, 20.0),
+    "reconstruction": ("naming a secret of somebody that has 1,000 values (%)", 0.2, 20.0),
+    "singling_out": ("singling out one person by a rare description (%)", 2.0, 50.0),
 }
 
 
@@ -122,14 +150,12 @@ def _worker(noise: float, rate: float, steps: int, person: int) -> _Worker:
 def _calibration(rate: float, steps: int, person: int, fpr: float, delta: float) -> None:
     """Set a target and get the noise."""
     st.subheader("Noise for a target")
-    kind = st.selectbox("target", list(_TARGETS), format_func=_TARGETS.__getitem__)
-    scale = 1.0 if kind == "epsilon" else 100.0
-    default = {"advantage": 10.0, "tpr": 200 * fpr, "epsilon": 3.0}[kind]
-    target = st.number_input("value", 0.0, value=default, format="%.6g", key=f"target-{kind}") / scale
+    kind = st.selectbox("target", list(_RISKS), format_func=lambda name: _RISKS[name].words)
+    start = 200 * fpr if kind == "tpr" else _RISKS[kind].start
+    target = st.number_input("value", 0.0, value=start, format="%.6g", key=f"target-{kind}")
 
     def find() -> None:
-        asked: dict[str, Any] = {kind: target}
-        asked |= {"fpr": fpr} if kind == "tpr" else {"delta": delta} if kind == "epsilon" else {}
+        asked = _RISKS[kind].asked(kind, target, fpr, delta)
         try:
             noise = dn.calibrate(lambda s: dn.SubsampledGaussian(s, rate, steps, person), (0.2, 100.0), **asked)
         except dn.InputError as error:
@@ -228,17 +254,31 @@ def _train_page() -> None:
         st.error(problem)
     names = [c.name for c in table.columns]
     target = st.selectbox("what to predict", names, index=len(names) - 1, key="train-target")
-    advantage = st.slider("largest advantage of any attacker (%)", 1, 50, 10, key="train-advantage") / 100
-    st.write(f"Nobody will be right about anybody's presence more often than {50 + 50 * advantage:g} % of the time.")
+    goal = _training_target(len(table.frame))
     if st.button("Train", key="train-button"):
         st.session_state.pop("trained", None)
         try:
             with st.spinner("fitting, measuring on held-out records, writing the report", show_time=True):
-                st.session_state["trained"] = _train_upload(upload, target, advantage)
+                st.session_state["trained"] = _train_upload(upload, target, goal)
         except Exception as error:  # as above
             st.error(_words(error))
     if made := st.session_state.get("trained"):
         _trained(made)
+
+
+def _training_target(rows: int) -> dict[str, Any]:
+    """Let the risk be chosen from a list and its size by a slider; return the target of a fit."""
+    kind = st.selectbox("what to limit", list(_TRAINING), format_func=lambda k: _TRAINING[k][0], key="train-risk")
+    _, least, most = _TRAINING[kind]
+    step = 1.0 if least >= 1 else 0.1
+    value = st.slider("at most (%)", least, most, _RISKS[kind].start, step, format="%g", key=f"train-{kind}")
+    n = 10 ** len(str(rows))  # a power of ten above the number of rows, which is not made public
+    if kind == "advantage":
+        st.write(f"Nobody will be right about anybody's presence more often than {50 + value / 2:g} % of the time.")
+    if kind == "singling_out":
+        st.write(f"A description that fits one in {_RARE * n:,} people, read off the model, fits exactly one of up to "
+                 f"{n:,} records with at most this chance.")  # fmt: skip
+    return _RISKS[kind].asked(kind, value, fpr=0.001, delta=0.0, n=n)
 
 
 def _trained(made: Trained) -> None:
@@ -285,11 +325,9 @@ def _understood(name: str, content: bytes) -> Understood:
         return understand_any(path, None, strict=False)
 
 
-def _train_upload(upload: Any, target: str, advantage: float) -> Trained:
+def _train_upload(upload: Any, target: str, goal: dict[str, Any]) -> Trained:
     with _written(upload.name, upload.getvalue()) as path:
-        return train_table(
-            path, target=target, advantage=advantage, title=f"A private model of {target} on {upload.name}"
-        )
+        return train_table(path, target=target, title=f"A private model of {target} on {upload.name}", **goal)
 
 
 def _model_file(made: Trained) -> bytes:

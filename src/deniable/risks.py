@@ -92,6 +92,11 @@ def attribute(tradeoff: Tradeoff, prior: ArrayLike, weights: ArrayLike | None = 
     side
         As in :func:`reconstruction`, which this is at κ = Σ_x weight_x · max_a prior[x, a].
     """
+    return float(reconstruction(tradeoff, best_guess(prior, weights, side), side))
+
+
+def best_guess(prior: ArrayLike, weights: ArrayLike | None = None, side: Side = "upper") -> float:
+    """Return κ of :func:`attribute`: how often the best guess from the ``prior`` is right, rounded to ``side``."""
     rows = np.atleast_2d(numbers("prior", prior, at_least=0.0, at_most=1.0))
     if rows.ndim != 2 or rows.size == 0 or not np.allclose(rows.sum(axis=1), 1.0, rtol=0.0, atol=1e-6):
         raise InputError("prior must hold distributions: shape (situations, values), each row adding up to 1")
@@ -100,7 +105,7 @@ def attribute(tradeoff: Tradeoff, prior: ArrayLike, weights: ArrayLike | None = 
         raise InputError(f"weights must be {len(rows)} numbers that are not all 0, one a situation")
     best = float(np.sum(w / w.sum() * rows.max(axis=1)))
     slack = 8 * EPS * len(rows) * (1 if side == "upper" else -1)
-    return float(reconstruction(tradeoff, min(max(best * (1 + slack), 0.0), 1.0), side))
+    return min(max(best * (1 + slack), 0.0), 1.0)
 
 
 def singling_out(tradeoff: Tradeoff, n: ArrayLike, weight: ArrayLike, side: Side = "upper") -> float | FloatArray:

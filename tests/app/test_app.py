@@ -51,6 +51,21 @@ def test_a_target_sets_the_noise_on_the_safe_side(page):
     assert "smallest noise multiplier" in page.info[0].value
 
 
+@pytest.mark.parametrize(
+    ("risk", "leak"),
+    [
+        ("reconstruction", lambda t: t.reconstruction(0.001) <= 0.01),
+        ("singling_out", lambda t: t.singling_out(1000, 1e-5) <= 0.1),
+    ],
+)
+def test_other_risks_set_the_noise(page, risk, leak):
+    page.selectbox[0].set_value(risk).run()
+    page.button[0].click().run()
+    assert not page.exception
+    noise = page.number_input(key="noise-field").value
+    assert leak(dn.tradeoff(dn.SubsampledGaussian(noise, 0.01, 5000)))
+
+
 def test_an_exact_value_counts_and_moves_the_slider(page):
     page.number_input(key="rate-field").set_value(256 / 60_000).run()
     t = dn.tradeoff(dn.SubsampledGaussian(1.0, 256 / 60_000, 5000))
@@ -91,8 +106,8 @@ def test_a_table_becomes_a_private_model_with_a_decision():
     upload = io.BytesIO(("y,a,b\n" + rows).encode())
     upload.name = "people.csv"
     assert [c.name for c in app._understood("people.csv", upload.getvalue()).columns] == ["y", "a", "b"]
-    made = app._train_upload(upload, "y", 0.2)
-    assert made.assessment.numbers["bound.advantage"].value <= 0.2
+    made = app._train_upload(upload, "y", app._RISKS["singling_out"].asked("singling_out", 40.0, 0.001, 0.0, n=1000))
+    assert 0.39 < made.private.tradeoff_.singling_out(1000, 1e-5) <= 0.4
     assert made.assessment.decision.outcome == "does not meet"
     assert app._model_file(made)
 

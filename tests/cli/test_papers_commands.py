@@ -34,6 +34,15 @@ def test_bound_finds_the_largest_epsilon(capsys, target, line, expected):
     assert found["epsilon"] > 0
 
 
+def test_bound_finds_the_largest_epsilon_for_secrets_and_predicates(capsys):
+    found = told(capsys, "bound", "--largest-for", "reconstruction", "--at-most", "0.01", "--baseline", "0.001")
+    assert found["epsilon"] == pytest.approx(np.log(10), rel=1e-9)  # e^ε·κ
+    assert found["reconstruction"] <= 0.01
+    line = ["--at-most", "0.1", "--n", "1000", "--weight", "1e-6", "--delta", "1e-5"]
+    found = told(capsys, "bound", "--largest-for", "singling-out", *line)
+    assert found["epsilon"] == pytest.approx(np.log(90), rel=1e-9)  # n·(e^ε·w + δ)
+
+
 def test_bound_of_eta_and_back(capsys):
     found = told(capsys, "bound", "--largest-for", "eta", "--at-most", "0.1", "--delta", "1e-5")
     assert found["epsilon"] == dn.bounds.epsilon_for_mip(0.1, delta=1e-5)
@@ -60,6 +69,8 @@ def test_bound_says_positive_advantage_and_sablayrolles_is_exact(capsys):
         ["--at-most", "0.1"],
         ["--largest-for", "eta", "--at-most", "0.6"],
         ["--largest-for", "accuracy", "--at-most", "0.4"],
+        ["--largest-for", "singling-out", "--at-most", "0.4", "--n", "10"],
+        ["--epsilon", "1", "--n", "10"],
     ],
 )
 def test_bound_refuses_what_does_not_go_together(capsys, line):

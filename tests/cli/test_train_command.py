@@ -100,8 +100,10 @@ def test_regression_persons_parquet_and_no_holdout(people, tmp_path, capsys):
     ranges = tmp_path / "ranges.json"
     ranges.write_text(json.dumps({"wage": [0, 500_000], "age": [0, 120]}))
     options = ("--target", "age", "--group", "patient", "--epsilon", 1, "--delta", 1e-6, "--ranges", ranges)
-    assert train(path, *options, "--holdout", 0, "--json") == 0
+    assert train(path, *options, "--group-size", 2, "--holdout", 0, "--json") == 0
     found = json.loads(capsys.readouterr().out)
+    assert found["target"].endswith("for any 2 persons in or out together")
+    assert 0.99e-6 < dn.tradeoff(dn.GaussianDP(2 * found["guarantee"]["mu"])).delta(1.0) <= 1e-6
     assert found["guarantee"]["unit"] == "person"
     assert found["usefulness"] is None
     assert any("task: regression" in line for line in found["understood"])
@@ -123,6 +125,9 @@ def test_small_tables_are_no_error(tmp_path, capsys):
         (("--target", "anser"), "did you mean 'answer'"),
         ((), "target is missing"),
         (("--target", "answer", "--advantage", 1), "advantage must be"),
+        (("--target", "answer", "--singling-out", 0.1, "--n", 400), "weight must be"),
+        (("--target", "answer", "--attribute", 0.6, "--prior", "0.7,0.3"), "attribute must be above 0.7"),
+        (("--target", "answer", "--attribute", 0.6, "--prior", "0.7;0.3,0.7"), "as many probabilities"),
         (("--target", "answer", "--advantage", 0), "advantage must be"),
         (("--target", "answer", "--advantage", 0.1, "--epsilon", 1, "--delta", 1e-6), "exactly one target"),
         (("--target", "answer", "--task", "regression"), "numeric target"),

@@ -43,6 +43,8 @@ def train(model, optimizer, loader, epochs):
         {"accuracy": 0.6, "prior": 0.5},
         {"epsilon": 1.0, "delta": 1e-5},
         {"reconstruction": 0.01, "baseline": 0.001},
+        {"singling_out": 0.1, "n": 1000, "weight": 1e-6},
+        {"attribute": 0.6, "prior": [0.5, 0.5]},
     ],
 )
 def test_the_noise_meets_the_target_and_little_less_does_not(target):
@@ -59,6 +61,8 @@ def test_the_noise_meets_the_target_and_little_less_does_not(target):
             "accuracy": lambda: t.accuracy(0.5) <= 0.6,
             "epsilon": lambda: t.delta(1.0) <= 1e-5,
             "reconstruction": lambda: t.reconstruction(0.001) <= 0.01,
+            "singling_out": lambda: t.singling_out(1000, 1e-6) <= 0.1,
+            "attribute": lambda: t.attribute([0.5, 0.5]) <= 0.6,
         }[next(iter(target))]()
 
     assert meets(run.tradeoff())

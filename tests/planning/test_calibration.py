@@ -10,6 +10,7 @@ from scipy.special import ndtr, ndtri
 
 import deniable as dn
 from deniable.planning import calibration
+from deniable.planning.targets import read_target
 
 
 def gaussian(mu):
@@ -171,9 +172,7 @@ def test_dp_sgd(target):
     def run(sigma):
         return dn.SubsampledGaussian(sigma, 0.01, 5000)
 
-    met = calibration._target(
-        **{**dict.fromkeys(("advantage", "tpr", "fpr", "accuracy", "prior", "epsilon", "delta")), **target}
-    )
+    met = read_target(target)
     sigma = dn.calibrate(run, (0.1, 50.0), **target)
     assert met.leakage(dn.tradeoff(run(sigma))) <= met.limit
     assert met.leakage(dn.tradeoff(run(sigma * (1 - 1e-6)))) > met.limit

@@ -65,6 +65,9 @@ def table(n: int, seed: int) -> tuple[pd.DataFrame, np.ndarray]:
         ({"accuracy": 0.91, "prior": 0.1}, lambda t: t.accuracy(0.1) <= 0.91),
         ({"epsilon": 1.0, "delta": 1e-5}, lambda t: 0.99e-5 < t.delta(1.0) <= 1e-5),
         ({"reconstruction": 0.2, "baseline": 0.1}, lambda t: 0.199 < t.tpr(0.1) <= 0.2),
+        ({"attribute": 0.85, "prior": [[0.9, 0.1], [0.3, 0.7]]}, lambda t: 0.849 < t.tpr(0.8) <= 0.85),
+        ({"singling_out": 0.1, "n": 500, "weight": 1e-5}, lambda t: 0.0999 < t.singling_out(500, 1e-5) <= 0.1),
+        ({"advantage": 0.3, "group_size": 3}, lambda t: 0.2999 < t.group(3).advantage() <= 0.3),
         ({"noise_multiplier": 4.0}, lambda t: t.advantage() <= 2 * norm.cdf(0.125) - 1 + 1e-12),
         ({"mechanism": dn.GaussianDP(0.5)}, lambda t: t.advantage() <= 2 * norm.cdf(0.25) - 1 + 1e-12),
         (
@@ -261,6 +264,14 @@ FRAME, Y = table(100, 8)
         ({"epsilon": 1.0, "delta": 0.0}, FRAME, Y, "delta"),
         ({"prior": 0.1}, FRAME, Y, "prior"),
         ({"reconstruction": 0.1, "baseline": 0.2}, FRAME, Y, "reconstruction"),
+        ({"attribute": 0.7, "prior": [0.8, 0.2]}, FRAME, Y, "attribute must be above 0.8"),
+        ({"attribute": 0.9}, FRAME, Y, "attribute and prior go together"),
+        ({"advantage": 0.1, "prior": [0.8, 0.2]}, FRAME, Y, "prior must be a number"),
+        ({"singling_out": 0.1, "n": 10}, FRAME, Y, "weight must be"),
+        ({"singling_out": 0.1, "n": 10, "weight": 0.0}, FRAME, Y, "weight must be above 0"),
+        ({"tpr": 0.1, "fpr": 0.0}, FRAME, Y, "fpr must be above 0"),
+        ({"group_size": 0}, FRAME, Y, "group_size must be"),
+        ({"noise_multiplier": 4.0, "group_size": 2}, FRAME, Y, "group_size belongs to a target"),
         ({"mechanism": dn.PureDP(1.0)}, FRAME, Y, "full-batch Gaussian"),
         ({"mechanism": 1.0}, FRAME, Y, "mechanism"),
         ({"model": "forest"}, FRAME, Y, "additive"),
@@ -341,8 +352,8 @@ def test_a_misspelt_argument_names_the_nearest_one(estimator):
 
 def test_the_search_for_the_budget_is_done_once_for_each_target(monkeypatch):
     asked = []
-    search = targets.calibrate
-    monkeypatch.setattr(targets, "calibrate", lambda *args, **goal: asked.append(goal) or search(*args, **goal))
+    search = targets.parameter_for
+    monkeypatch.setattr(targets, "parameter_for", lambda goal, *rest: asked.append(goal.limit) or search(goal, *rest))
     first, second, other = (targets.budget({"advantage": a}).mu for a in (0.123456, 0.123456, 0.2345678))
     assert first == second < other
-    assert asked == [{"advantage": 0.123456}, {"advantage": 0.2345678}]
+    assert asked == [0.123456, 0.2345678]

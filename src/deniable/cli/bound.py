@@ -25,8 +25,9 @@ from deniable.cli._sampler import (
     described,
 )
 
-Target = Literal["advantage", "accuracy", "precision", "eta"]
+Target = Literal["advantage", "accuracy", "precision", "eta", "reconstruction", "singling-out"]
 _PROOF_FPR, _PROOF_DELTA = 1e-3, 1e-5
+_MOST = 700.0  # an ε that bounds nothing more than ∞ does
 
 
 @app.command(
@@ -34,6 +35,7 @@ _PROOF_FPR, _PROOF_DELTA = 1e-3, 1e-5
         "deniable bound --epsilon 2 --delta 1e-5 --prior 0.01 --fpr 0.001",
         "deniable bound --epsilon 1 --json",
         "deniable bound --largest-for eta --at-most 0.1 --delta 1e-5",
+        "deniable bound --largest-for reconstruction --at-most 0.01 --baseline 0.001",
         "deniable bound --epsilon 1 --plot precision.svg",
         "deniable bound --explain --noise-multiplier 1 --sample-rate 0.01 --steps 5000 --fpr 1e-5",
         "deniable bound --proof --noise-multiplier 1 --sample-rate 0.01 --steps 5000 --fpr 1e-5",
@@ -45,7 +47,8 @@ def bound(
         Target | None,
         typer.Option(
             "--largest-for",
-            help="Instead of --epsilon: find the largest ε that keeps --at-most of this (eta: Izzo's η-MIP).",
+            help="Instead of --epsilon: find the largest ε that keeps --at-most of this (eta: Izzo's η-MIP; "
+            "reconstruction: of a secret, see --baseline; singling-out: see --n, --weight).",
         ),
     ] = None,
     at_most: Annotated[float | None, typer.Option(help="With --largest-for: 0.1 means 10 %.")] = None,
@@ -60,6 +63,13 @@ def bound(
     baseline: Annotated[
         float, typer.Option(help="Chance of guessing a record's secret blindly: 0.001 for one of 1,000 values.")
     ] = 0.001,
+    n: Annotated[
+        int | None,
+        typer.Option("--n", help="With --largest-for singling-out: number of persons."),
+    ] = None,
+    weight: Annotated[
+        float | None, typer.Option(help="With --largest-for singling-out: share of the population that is matched.")
+    ] = None,
     proof: Annotated[
         bool,
         typer.Option(
@@ -121,7 +131,10 @@ def bound(
             "the options of a DP-SGD run need --explain or --proof; for its bounds alone use deniable assess"
         )
     if target is not None or at_most is not None:
-        epsilon = _largest(epsilon, target, at_most, delta or 0.0, prior, fpr)
+        risk = {"baseline": baseline} if target == "reconstruction" else {"n": n, "weight": weight}
+        epsilon = _largest(epsilon, target, at_most, delta or 0.0, prior, fpr, risk)
+    elif n is not None or weight is not None:
+        raise InputError("--n and --weight belong to --largest-for singling-out; leave them out")
     if epsilon is None:
         raise InputError(
             "Missing option '--epsilon': the ε of the guarantee (or --largest-for and --at-most, or --proof and a "
@@ -139,9 +152,16 @@ def bound(
 
 
 def _largest(
-    epsilon: float | None, target: Target | None, at_most: float | None, delta: float, prior: float, fpr: float | None
+    epsilon: float | None,
+    target: Target | None,
+    at_most: float | None,
+    delta: float,
+    prior: float,
+    fpr: float | None,
+    risk: dict[str, Any],
 ) -> float:
-    """The largest ε that keeps the target."""
+    """The largest ε that keeps the target; ``risk`` is what the targets that are no membership attack are asked at."""
+    import deniable as dn
     from deniable import bounds
 
     if epsilon is not None or target is None or at_most is None:
@@ -152,7 +172,11 @@ def _largest(
         "precision": lambda: bounds.epsilon_for_positive_accuracy(at_most, prior=prior, delta=delta, fpr=fpr),
         "eta": lambda: bounds.epsilon_for_mip(at_most, delta=delta),
     }
-    return float(finders[target]())
+    if target in finders:
+        return float(finders[target]())
+    asked = {target.replace("-", "_"): at_most, **risk}
+    found = dn.calibrate(lambda e: dn.ApproximateDP(e, delta), (0.0, _MOST), tolerance=1e-12, **asked)
+    return found if found < _MOST else math.inf
 
 
 def _prove(

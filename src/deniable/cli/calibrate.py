@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -22,6 +22,26 @@ from deniable.cli._sampler import (
     SamplerOption,
     described,
 )
+from deniable.cli._target import (
+    AccuracyTarget,
+    AdvantageTarget,
+    AttributeTarget,
+    BaselineTarget,
+    DeltaTarget,
+    EpsilonTarget,
+    FprTarget,
+    PersonsTarget,
+    PriorTarget,
+    ReconstructionTarget,
+    SinglingOutTarget,
+    TprTarget,
+    WeightTarget,
+    asked,
+)
+
+if TYPE_CHECKING:
+    from deniable.curves import Tradeoff
+    from deniable.planning.targets import Target
 
 
 @app.command(
@@ -29,6 +49,7 @@ from deniable.cli._sampler import (
         "deniable calibrate --sample-rate 0.01 --steps 5000 --advantage 0.1",
         "deniable calibrate --sample-rate 0.01 --steps 5000 --tpr 1e-4 --fpr 1e-5 --json",
         "deniable calibrate --sample-rate 0.01 --steps 5000 --reconstruction 0.01 --baseline 0.001",
+        "deniable calibrate --sample-rate 0.01 --steps 5000 --attribute 0.75 --prior 0.7,0.2,0.1",
         "deniable calibrate --sample-rate 0.01 --steps 500 --advantage 0.1 --records-per-person 4",
         "deniable calibrate --sampler allocation --batches 100 --epochs 5 --advantage 0.1",
         "deniable calibrate --find records-per-person --noise-multiplier 2 --sample-rate 0.1 --steps 9 --advantage 0.5",
@@ -56,24 +77,19 @@ def calibrate(
     batch_size: BatchSizeOption = None,
     max_batch: MaxBatchOption = None,
     n_records: RecordsOption = None,
-    advantage: Annotated[float | None, typer.Option(help="Target: advantage at a prior of one half.")] = None,
-    tpr: Annotated[float | None, typer.Option(help="Target: true positive rate at --fpr.")] = None,
-    fpr: Annotated[float | None, typer.Option(help="False positive rate at which --tpr is asked for.")] = None,
-    accuracy: Annotated[float | None, typer.Option(help="Target: accuracy of the best attacker at --prior.")] = None,
-    prior: Annotated[float | None, typer.Option(help="Prior at which --accuracy is asked for.")] = None,
-    epsilon: Annotated[float | None, typer.Option(help="Target: ε at --delta.")] = None,
-    delta: Annotated[float | None, typer.Option(help="δ at which --epsilon is asked for.")] = None,
-    reconstruction: Annotated[
-        float | None, typer.Option(help="Target: chance of guessing a record's secret, see --baseline.")
-    ] = None,
-    baseline: Annotated[
-        float | None, typer.Option(help="Chance of guessing that secret blindly: 0.001 for one of 1,000 values.")
-    ] = None,
-    singling_out: Annotated[
-        float | None, typer.Option(help="Target: chance that a predicate matches one person only, see --n, --weight.")
-    ] = None,
-    n: Annotated[int | None, typer.Option("--n", help="Number of persons from which one could be singled out.")] = None,
-    weight: Annotated[float | None, typer.Option(help="Share of the population that such a predicate matches.")] = None,
+    advantage: AdvantageTarget = None,
+    tpr: TprTarget = None,
+    fpr: FprTarget = None,
+    accuracy: AccuracyTarget = None,
+    prior: PriorTarget = None,
+    epsilon: EpsilonTarget = None,
+    delta: DeltaTarget = None,
+    reconstruction: ReconstructionTarget = None,
+    baseline: BaselineTarget = None,
+    singling_out: SinglingOutTarget = None,
+    n: PersonsTarget = None,
+    weight: WeightTarget = None,
+    attribute: AttributeTarget = None,
     group: Annotated[int, typer.Option(help="Records that are in or out together, for which the target holds.")] = 1,
     replace: Annotated[
         bool, typer.Option("--replace", help="Protect against replacing a record, not adding or removing it.")
@@ -92,18 +108,20 @@ def calibrate(
     With --find, the most steps, epochs, or records of one person that a given noise affords.
     """
     import deniable as dn
+    from deniable.planning.calibration import parameter_for
+    from deniable.planning.targets import read_target
 
-    asked = {
-        "advantage": advantage, "tpr": tpr, "fpr": fpr, "accuracy": accuracy, "prior": prior,
-        "epsilon": epsilon, "delta": delta, "reconstruction": reconstruction, "baseline": baseline,
-        "singling_out": singling_out, "n": n, "weight": weight,
-    }  # fmt: skip
-    target: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
-    if not target:
+    given = asked(
+        prior, advantage=advantage, tpr=tpr, fpr=fpr, accuracy=accuracy, epsilon=epsilon, delta=delta,
+        reconstruction=reconstruction, baseline=baseline, singling_out=singling_out, n=n, weight=weight,
+        attribute=attribute,
+    )  # fmt: skip
+    if not given:
         raise InputError(
             "no target given; add --advantage, --tpr with --fpr, --accuracy with --prior, --epsilon with --delta, "
-            "--reconstruction with --baseline, or --singling-out with --n and --weight"
+            "--reconstruction with --baseline, --singling-out with --n and --weight, or --attribute with --prior"
         )
+    target = read_target(given, group=group)
     run = run_options(
         noise_multiplier, sample_rate, steps, records_per_person, sampler=sampler, batches=batches, epochs=epochs,
         batches_per_record=batches_per_record, batch_size=batch_size, max_batch=max_batch, n_records=n_records,
@@ -114,18 +132,21 @@ def calibrate(
     whole = sought != NOISE
     adjacency = "replace" if replace else described(run | {sought: least}).adjacency
     with stage(f"looking for {find}"):
-        found = dn.calibrate(
+        found = parameter_for(
+            target,
             lambda value: described(run | {sought: value}),
-            bracket=(least if low is None else low, most if high is None else high),
+            (least if low is None else low, most if high is None else high),
             adjacency=adjacency,
-            group=group,
             integer=whole,
-            **target,
         )
-        reached = dn.tradeoff(described(run | {sought: found}), adjacency=adjacency).group(group)
+        reached = dn.tradeoff(described(run | {sought: found}), adjacency=adjacency)
         facts = _reached(reached, target)
     if as_json:
-        answer = {_NAMES[find]: found, "advantage": reached.advantage(), "target": target}
+        answer = {
+            _NAMES[find]: found,
+            "advantage": facts[-1][-1],
+            "target": given | ({"group": group} if group > 1 else {}),
+        }
         print(to_json(answer | {"reached": {name: value for name, _, value in facts}, "adjacency": adjacency}))
     else:
         from deniable._shown import shown
@@ -137,8 +158,8 @@ def calibrate(
         enough = f"{found:.0f}" if whole else shown(found, "number", "upper", 7)
         print(f"{_NAMES[find].replace('_', ' ')} {enough}: {leaks}")
         if not replace and group == 1:
-            given = {**run, sought: enough}
-            words = [word for name, value in given.items() if value is not None for word in (name, _typed(value))]
+            options = {**run, sought: enough}
+            words = [word for name, value in options.items() if value is not None for word in (name, _typed(value))]
             suggest("assess", *words, "--out", "report.html")
 
 
@@ -158,23 +179,19 @@ def _typed(value: Any) -> str:
     return repr(int(value)) if isinstance(value, float) and value.is_integer() and value >= 2 else str(value)
 
 
-def _reached(curve: Any, target: dict[str, Any]) -> list[tuple[str, str, float]]:
+def _reached(curve: Tradeoff, target: Target) -> list[tuple[str, str, float]]:
     """The target's number as reached, with its name and words, and the advantage at even odds."""
-    even = ("advantage", "advantage at a prior of 50\u00a0%", curve.advantage())
-    match target:
-        case {"reconstruction": _, "baseline": blind}:
-            words = f"a secret guessed blindly with chance {blind:g} found with chance"
-            return [("reconstruction", words, curve.reconstruction(blind)), even]
-        case {"singling_out": _, "n": n, "weight": weight}:
-            words = f"one of {n:,} persons singled out by a predicate of weight {weight:g} with chance"
-            return [("singling_out", words, curve.singling_out(n, weight)), even]
-        case {"tpr": _, "fpr": fpr}:
-            return [("tpr", f"TPR at FPR {fpr:g}", curve.tpr(fpr)), even]
-        case {"accuracy": _, "prior": prior}:
-            return [("accuracy", f"accuracy at prior {prior:g}", curve.accuracy(prior)), even]
-        case {"epsilon": _, "delta": delta}:
-            return [("epsilon", f"ε at δ = {delta:g}", curve.epsilon(delta)), even]
-        case {"advantage": _, "prior": prior}:
-            return [("advantage", f"advantage at prior {prior:g}", curve.advantage(prior)), even]
-        case _:
-            return [even]
+    even = ("advantage", "advantage at a prior of 50\u00a0%", curve.group(target.group).advantage())
+    if target.kind == "advantage" and target.at == (0.5,):
+        return [even]
+    if target.kind == "epsilon":
+        return [("epsilon", f"ε at δ = {target.limit:g}", curve.group(target.group).epsilon(target.limit)), even]
+    words = {
+        "advantage": "advantage at prior {:g}",
+        "tpr": "TPR at FPR {:g}",
+        "accuracy": "accuracy at prior {:g}",
+        "reconstruction": "a secret guessed blindly with chance {:g} found with chance",
+        "attribute": "an attribute whose best guess is right with chance {:g} named with chance",
+        "singling_out": "one of {:,.0f} persons singled out by a predicate of weight {:g} with chance",
+    }[target.kind]
+    return [(target.kind, words.format(*target.at), target.leakage(curve)), even]

@@ -24,11 +24,26 @@ from deniable.cli._report import (
     suggest_annex,
     written,
 )
+from deniable.cli._target import (
+    AccuracyTarget,
+    AdvantageTarget,
+    AttributeTarget,
+    BaselineTarget,
+    DeltaTarget,
+    EpsilonTarget,
+    FprTarget,
+    PersonsTarget,
+    PriorTarget,
+    ReconstructionTarget,
+    SinglingOutTarget,
+    TprTarget,
+    WeightTarget,
+    asked,
+)
 
 if TYPE_CHECKING:
     from deniable.report.training_run import Trained
 
-TARGET = "Target (at most one; --advantage 0.1 if none is given)"
 OUTPUT = "Output"
 
 
@@ -57,27 +72,22 @@ def train(
             help="Try the additive model, one with pairs and the linear one; the trials use part of the budget.",
         ),
     ] = False,
-    advantage: Annotated[
-        float | None,
-        typer.Option(
-            help="Largest membership advantage of any attacker: 0.1 means right at most 55 % of the time.",
-            rich_help_panel=TARGET,
-        ),
-    ] = None,
-    tpr: Annotated[float | None, typer.Option(help="Largest TPR at --fpr.", rich_help_panel=TARGET)] = None,
-    fpr: Annotated[float | None, typer.Option(help="FPR at which --tpr is asked for.", rich_help_panel=TARGET)] = None,
-    accuracy: Annotated[
-        float | None, typer.Option(help="Largest accuracy of an attacker at --prior.", rich_help_panel=TARGET)
-    ] = None,
-    prior: Annotated[float | None, typer.Option(help="Prior of --accuracy.", rich_help_panel=TARGET)] = None,
-    epsilon: Annotated[float | None, typer.Option(help="ε at --delta.", rich_help_panel=TARGET)] = None,
-    delta: Annotated[float | None, typer.Option(help="δ of --epsilon.", rich_help_panel=TARGET)] = None,
-    reconstruction: Annotated[
-        float | None, typer.Option(help="Largest chance of guessing a secret, see --baseline.", rich_help_panel=TARGET)
-    ] = None,
-    baseline: Annotated[
-        float | None, typer.Option(help="Chance of guessing that secret blindly.", rich_help_panel=TARGET)
-    ] = None,
+    advantage: AdvantageTarget = None,
+    tpr: TprTarget = None,
+    fpr: FprTarget = None,
+    accuracy: AccuracyTarget = None,
+    prior: PriorTarget = None,
+    epsilon: EpsilonTarget = None,
+    delta: DeltaTarget = None,
+    reconstruction: ReconstructionTarget = None,
+    baseline: BaselineTarget = None,
+    singling_out: SinglingOutTarget = None,
+    n: PersonsTarget = None,
+    weight: WeightTarget = None,
+    attribute: AttributeTarget = None,
+    group_size: Annotated[
+        int, typer.Option(help="Records (with --group: persons) that are in or out together, for which it holds.")
+    ] = 1,
     ranges: PrivateRangesOption = None,
     drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
     group: Annotated[
@@ -113,10 +123,11 @@ def train(
         check_writable("--report", report, suffixes=(".html", ".htm", ".json", ".md"))
     limits = checked_policy(policy)
     before = [dn.Assessment.from_json(path) for path in earlier or ()]
-    goal: dict[str, Any] = {
-        "advantage": advantage, "tpr": tpr, "fpr": fpr, "accuracy": accuracy, "prior": prior, "epsilon": epsilon,
-        "delta": delta, "reconstruction": reconstruction, "baseline": baseline,
-    }  # fmt: skip
+    goal = asked(
+        prior, advantage=advantage, tpr=tpr, fpr=fpr, accuracy=accuracy, epsilon=epsilon, delta=delta,
+        reconstruction=reconstruction, baseline=baseline, singling_out=singling_out, n=n, weight=weight,
+        attribute=attribute,
+    )  # fmt: skip
     from deniable.report.training_run import train_table
 
     made = train_table(
@@ -134,6 +145,7 @@ def train(
         command=command_line(),
         policy=limits,
         meta=meta,
+        group_size=group_size,
         **goal,
     )
     if before:

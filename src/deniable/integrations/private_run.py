@@ -5,13 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from numpy.typing import ArrayLike
+
 from deniable._check import InputError, integer, number
 from deniable._optional import require
 from deniable.accounting import tradeoff
 from deniable.curves import Tradeoff, with_assumptions
 from deniable.integrations.opacus import from_opacus
 from deniable.mechanisms import Composition, Mechanism, SubsampledGaussian
-from deniable.planning import calibrate
+from deniable.planning.calibration import parameter_for
+from deniable.planning.targets import read_target
 
 _CLIPPING = ("flat", "per_layer")  # adaptive clipping releases a noisy count as well
 _SAMPLERS = ("RandomSampler", "SequentialSampler")
@@ -70,11 +73,16 @@ def make_private(
     tpr: float | None = None,
     fpr: float | None = None,
     accuracy: float | None = None,
-    prior: float | None = None,
+    prior: ArrayLike | None = None,
     epsilon: float | None = None,
     delta: float | None = None,
     reconstruction: float | None = None,
     baseline: float | None = None,
+    singling_out: float | None = None,
+    n: int | None = None,
+    weight: float | None = None,
+    attribute: float | None = None,
+    group: int = 1,
     max_grad_norm: float = 1.0,
     engine: Any = None,
     **options: Any,
@@ -91,8 +99,10 @@ def make_private(
         As for Opacus: the model, its optimizer, a ``DataLoader`` over all records, batches of the expected size.
     epochs
         How many passes the target is to cover: ``epochs * len(loader)`` steps.
-    advantage, tpr, fpr, accuracy, prior, epsilon, delta, reconstruction, baseline
+    advantage, tpr, fpr, accuracy, prior, epsilon, delta, reconstruction, baseline, singling_out, n, weight, attribute
         The target, exactly one, as in :func:`deniable.calibrate`.
+    group
+        The target is to hold for so many records that are in or out together.
     max_grad_norm
         Clipping norm of each record's gradient.
     engine
@@ -112,14 +122,15 @@ def make_private(
         For a loader whose sampling would be lost or is another mechanism, for ``poisson_sampling=False``, adaptive
         clipping, distributed training, or a target that no noise meets.
     """
-    target: dict[str, Any] = {
-        name: value
-        for name, value in (
-            ("advantage", advantage), ("tpr", tpr), ("fpr", fpr), ("accuracy", accuracy), ("prior", prior),
-            ("epsilon", epsilon), ("delta", delta), ("reconstruction", reconstruction), ("baseline", baseline),
-        )
-        if value is not None
+    asked = {
+        "advantage": advantage, "tpr": tpr, "fpr": fpr, "accuracy": accuracy, "prior": prior,
+        "epsilon": epsilon, "delta": delta, "reconstruction": reconstruction, "baseline": baseline,
+        "singling_out": singling_out, "n": n, "weight": weight, "attribute": attribute,
     }  # fmt: skip
+    goal = read_target(asked, group=group)
+    target = {name: value for name, value in asked.items() if value is not None} | (
+        {"group": group} if group > 1 else {}
+    )
     passes = integer("epochs", epochs, at_least=1)
     clip = number("max_grad_norm", max_grad_norm, above=0.0, below=float("inf"))
     _check_options(options)
@@ -136,7 +147,7 @@ def make_private(
         return ours if before is None else Composition([before, ours])
 
     most = max(200.0, 60 * (rate * steps) ** 0.5 + 60 * rate * steps**0.5)
-    noise = calibrate(run, bracket=(_LEAST_NOISE, most), **target)
+    noise = parameter_for(goal, run, (_LEAST_NOISE, most))
     made = chosen.make_private(
         module=module,
         optimizer=optimizer,

@@ -7,10 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from numpy.typing import ArrayLike
+
 from deniable._check import InputError, integer, number
 from deniable.accounting.door import tradeoff
 from deniable.curves import Tradeoff
 from deniable.mechanisms import Mechanism
+from deniable.planning.targets import Target, read_target
 
 _FAR = 800.0  # stands for an infinite score: |log| of any positive double is smaller
 _JUST = 1e-300  # the score of a target missed by less than a rounding
@@ -18,22 +21,13 @@ _JUST = 1e-300  # the score of a target missed by less than a rounding
 _Point = tuple[float, float]  # a parameter and its score
 
 
-@dataclass(frozen=True)
-class _Target:
-    """A leakage that must not exceed ``limit``; ``floor`` is its value for a mechanism that leaks nothing."""
-
-    name: str
-    leakage: Callable[[Tradeoff], float]
-    limit: float
-    floor: float = 0.0
-
-    def score(self, tradeoff: Tradeoff) -> float:
-        """Log of the leakage over the limit, both above the floor: ≤ 0 exactly where the target is met."""
-        leakage = self.leakage(tradeoff)
-        excess, allowed = leakage - self.floor, self.limit - self.floor
-        if not leakage <= self.limit:  # decided on the numbers themselves, never on their logarithms
-            return max(math.log(excess) - math.log(allowed), _JUST) if excess < math.inf and allowed > 0 else _FAR
-        return min(math.log(excess) - math.log(allowed), 0.0) if excess > 0 else -_FAR
+def _score_of(target: Target, curve: Tradeoff) -> float:
+    """Log of the leakage over the limit, both above the floor: ≤ 0 exactly where the target is met."""
+    leakage = target.leakage(curve)
+    excess, allowed = leakage - target.floor, target.allowed - target.floor
+    if not leakage <= target.allowed:  # decided on the numbers themselves, never on their logarithms
+        return max(math.log(excess) - math.log(allowed), _JUST) if excess < math.inf and allowed > 0 else _FAR
+    return min(math.log(excess) - math.log(allowed), 0.0) if excess > 0 else -_FAR
 
 
 def calibrate(
@@ -44,7 +38,7 @@ def calibrate(
     tpr: float | None = None,
     fpr: float | None = None,
     accuracy: float | None = None,
-    prior: float | None = None,
+    prior: ArrayLike | None = None,
     epsilon: float | None = None,
     delta: float | None = None,
     reconstruction: float | None = None,
@@ -52,6 +46,7 @@ def calibrate(
     singling_out: float | None = None,
     n: int | None = None,
     weight: float | None = None,
+    attribute: float | None = None,
     group: int = 1,
     adjacency: str = "add-remove",
     integer: bool = False,
@@ -76,7 +71,7 @@ def calibrate(
     accuracy
         Target: accuracy of every attacker with the given ``prior`` (½ unless said otherwise).
     prior
-        Probability of membership for ``advantage`` and ``accuracy``.
+        Probability of membership for ``advantage`` and ``accuracy``; what is known of the values for ``attribute``.
     epsilon, delta
         Target: (``epsilon``, ``delta``)-differential privacy, both directions.
     reconstruction, baseline
@@ -85,6 +80,10 @@ def calibrate(
     singling_out, n, weight
         Target: probability ``singling_out`` that a predicate of at most this ``weight``, read off the output, matches
         exactly one of ``n`` independent records (:func:`deniable.risks.singling_out`).
+    attribute
+        Target: probability ``attribute`` of naming an attribute of a record whose values an attacker who knows all the
+        rest believes in with probabilities ``prior``, shape (situations, values) or (values,), situations equally
+        likely (:func:`deniable.risks.attribute`).
     group
         The target is to hold for so many records that are in or out together (:func:`deniable.risks.group`).
     adjacency
@@ -107,18 +106,33 @@ def calibrate(
     InputError
         If not exactly one target is given, it cannot be met at all, or neither end of the bracket meets it.
     """
-    singled = (singling_out, n, weight)
-    target = _target(advantage, tpr, fpr, accuracy, prior, epsilon, delta, reconstruction, baseline, singled)
-    together = _together(group)
+    asked = {
+        "advantage": advantage, "tpr": tpr, "fpr": fpr, "accuracy": accuracy, "prior": prior,
+        "epsilon": epsilon, "delta": delta, "reconstruction": reconstruction, "baseline": baseline,
+        "singling_out": singling_out, "n": n, "weight": weight, "attribute": attribute,
+    }  # fmt: skip
+    target = read_target(asked, group=group)
+    return parameter_for(target, make_mechanism, bracket, adjacency=adjacency, integer=integer, tolerance=tolerance)
+
+
+def parameter_for(
+    target: Target,
+    make_mechanism: Callable[[Any], Mechanism],
+    bracket: tuple[float, float],
+    *,
+    adjacency: str = "add-remove",
+    integer: bool = False,
+    tolerance: float = 1e-9,
+) -> float:
+    """:func:`calibrate` to a target that has been read."""
     number("tolerance", tolerance, above=0.0, below=1.0)
     axis = _axis(bracket, integer)
 
     def curve_at(parameter: float) -> Tradeoff:
-        curve = tradeoff(make_mechanism(parameter), adjacency=adjacency)
-        return curve if together == 1 else curve.group(together)
+        return tradeoff(make_mechanism(parameter), adjacency=adjacency)
 
     def measure(parameter: float) -> _Point:
-        return parameter, target.score(curve_at(parameter))
+        return parameter, _score_of(target, curve_at(parameter))
 
     safe, unsafe = sorted(_straddle(measure, axis), key=_score)
     if _score(unsafe) <= 0:
@@ -126,7 +140,7 @@ def calibrate(
     if _score(safe) > 0:
         leak = target.leakage(curve_at(safe[0]))
         raise InputError(
-            f"bracket must contain a parameter with {target.name} at most {target.limit:g}, but its better end "
+            f"bracket must contain a parameter with {target.name} at most {target.allowed:g}, but its better end "
             f"{safe[0]:g} gives {leak:.6g}; widen the bracket {axis.ends}"
         )
     return _narrow(measure, safe, unsafe, axis, tolerance)
@@ -225,72 +239,3 @@ def _axis(bracket: tuple[float, float], whole: bool) -> _SearchScale:
     if not ends[0] < ends[1]:
         raise InputError(f"bracket must be a pair (low, high) with low < high, got {bracket!r}")
     return _SearchScale((ends[0], ends[1]), ends[0] > 0, whole)
-
-
-def _target(
-    advantage: float | None,
-    tpr: float | None,
-    fpr: float | None,
-    accuracy: float | None,
-    prior: float | None,
-    epsilon: float | None,
-    delta: float | None,
-    reconstruction: float | None = None,
-    baseline: float | None = None,
-    singled: tuple[float | None, int | None, float | None] = (None, None, None),
-) -> _Target:
-    """The one target among the arguments, checked."""
-    given = {
-        "advantage": advantage is not None,
-        "tpr and fpr": tpr is not None or fpr is not None,
-        "accuracy": accuracy is not None,
-        "epsilon and delta": epsilon is not None or delta is not None,
-        "reconstruction and baseline": reconstruction is not None or baseline is not None,
-        "singling_out, n and weight": singled != (None, None, None),
-    }
-    if sum(given.values()) != 1:
-        asked = ", ".join(name for name, is_given in given.items() if is_given) or "none"
-        raise InputError(f"calibrate needs exactly one target out of {'; '.join(given)}; got {asked}")
-    if prior is not None and not (given["advantage"] or given["accuracy"]):
-        raise InputError(f"prior belongs to the targets advantage and accuracy only, got {prior!r}")
-    pi = 0.5 if prior is None else number("prior", prior, above=0.0, below=1.0)
-    if given["advantage"]:
-        limit = number("advantage", advantage, above=0.0, at_most=1.0)
-        return _Target("advantage", lambda t: t.advantage(pi), limit)
-    if given["accuracy"]:
-        guess = max(pi, 1 - pi)
-        limit = number(
-            "accuracy", accuracy, above=guess, at_most=1.0, hint="guessing from the prior already reaches that"
-        )
-        return _Target("accuracy", lambda t: t.accuracy(pi), limit, floor=guess)
-    if given["tpr and fpr"]:
-        rate = number("fpr", fpr, at_least=0.0, below=1.0, hint="tpr and fpr go together")
-        limit = number("tpr", tpr, above=rate, at_most=1.0, hint="a coin flip already reaches tpr = fpr")
-        return _Target(f"TPR at FPR {rate:g}", lambda t: t.tpr(rate), limit, floor=rate)
-    if given["reconstruction and baseline"]:
-        blind = number("baseline", baseline, at_least=0.0, below=1.0, hint="reconstruction and baseline go together")
-        limit = number(
-            "reconstruction", reconstruction, above=blind, at_most=1.0, hint="blind guessing already reaches baseline"
-        )
-        return _Target(f"reconstruction at baseline {blind:g}", lambda t: t.reconstruction(blind), limit, floor=blind)
-    if given["singling_out, n and weight"]:
-        return _singling_out(*singled)
-    eps = number("epsilon", epsilon, above=-math.inf, below=math.inf, hint="epsilon and delta go together")
-    limit = number("delta", delta, at_least=0.0, below=1.0, hint="epsilon and delta go together")
-    if limit == 0:  # δ(ε) = 0 can underflow; ε at δ = 0 is the essential supremum of the loss, which cannot
-        return _Target("epsilon at delta 0", lambda t: t.epsilon(0.0), eps)
-    return _Target(f"delta at epsilon {eps:g}", lambda t: t.delta(eps), limit)
-
-
-def _together(group: int) -> int:
-    return integer("group", group, at_least=1, hint="it is the number of records that are in or out together")
-
-
-def _singling_out(chance: float | None, n: int | None, weight: float | None) -> _Target:
-    """A target for :func:`deniable.risks.singling_out`, above its bound for a curve without any leak."""
-    together = "singling_out, n and weight go together"
-    people = integer("n", n, at_least=1, hint=together)
-    rare = number("weight", weight, at_least=0.0, below=1.0, hint=together)
-    floor = min(people * rare, 1.0)
-    limit = number("singling_out", chance, above=floor, at_most=1.0, hint=f"a curve without any leak gives {floor:g}")
-    return _Target(f"singling out one of {people} records", lambda t: t.singling_out(people, rare), limit, floor=floor)

@@ -17,6 +17,7 @@ from deniable._check import FloatArray, InputError, choice, flag, integer, numbe
 from deniable.accounting import tradeoff
 from deniable.curves import Tradeoff, with_assumptions
 from deniable.mechanisms import Composition, GaussianDP
+from deniable.planning.targets import NAMES
 from deniable.tables.columnar import PAIR_TARGET, ColumnsOnDisk, on_disk
 from deniable.tables.parquet import few, target_among
 from deniable.training.account import FitCertificate, Ledger
@@ -35,18 +36,6 @@ if TYPE_CHECKING:
     from deniable.training.attack import PrivateAttack
 
 FEW = 50  # records below which a warning says what can be promised
-_TARGETS = (
-    "advantage",
-    "tpr",
-    "fpr",
-    "accuracy",
-    "prior",
-    "epsilon",
-    "delta",
-    "reconstruction",
-    "baseline",
-    "noise_multiplier",
-)
 
 
 class TrainingWarning(UserWarning):
@@ -124,7 +113,10 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
                 TrainingWarning,
                 stacklevel=4,
             )
-        allowance = budget({name: getattr(self, name) for name in _TARGETS}, self.mechanism, failure=failure)
+        asked = {name: getattr(self, name) for name in (*NAMES, "noise_multiplier")}
+        size = integer("group_size", self.group_size, at_least=1)
+        unit = "record" if owners is None else "person"
+        allowance = budget(asked, self.mechanism, group=size, unit=unit, failure=failure)
         declared = declare(table, self.ranges, self.categories, self.discovery_delta, check_values=columns is None)
         units = Units() if owners is None else units_of(owners, self.records_per_person)
         out = self._learn(table, y, Look(source, Ledger(allowance.mu, allowance.delta), units), declared, allowance)

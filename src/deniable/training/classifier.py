@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_softmax, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
@@ -46,6 +46,16 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
     reconstruction, baseline
         Largest probability of reconstructing (or inferring an attribute of) a record that blind guessing gets right
         with probability ``baseline``.
+    singling_out, n, weight
+        Largest probability that a predicate of at most this ``weight``, read off the model, matches exactly one of
+        ``n`` records, a public number, that were drawn independently.
+    attribute, prior
+        Largest probability of naming an attribute of a record by an attacker who knows all the rest of it and believes
+        in its values with probabilities ``prior``, shape (situations, values) or (values,).
+    group_size
+        The target is to hold for so many records (with ``group``: persons) that are in or out together, such as the
+        members of a household, without saying who they are. Curves and reports remain those of a single one;
+        ``tradeoff_.group(k)`` is the one of k.
     noise_multiplier
         The whole fit is as private as one sum with this noise multiplier: μ = 1/noise_multiplier.
     mechanism
@@ -120,11 +130,16 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         tpr: float | None = None,
         fpr: float | None = None,
         accuracy: float | None = None,
-        prior: float | None = None,
+        prior: ArrayLike | None = None,
         epsilon: float | None = None,
         delta: float | None = None,
         reconstruction: float | None = None,
         baseline: float | None = None,
+        singling_out: float | None = None,
+        n: int | None = None,
+        weight: float | None = None,
+        attribute: float | None = None,
+        group_size: int = 1,
         noise_multiplier: float | None = None,
         mechanism: Mechanism | None = None,
         model: str = "additive",
@@ -149,6 +164,11 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         self.delta = delta
         self.reconstruction = reconstruction
         self.baseline = baseline
+        self.singling_out = singling_out
+        self.n = n
+        self.weight = weight
+        self.attribute = attribute
+        self.group_size = group_size
         self.noise_multiplier = noise_multiplier
         self.mechanism = mechanism
         self.model = model

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import ArrayLike
 from scipy.special import ndtr
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import _check_y
@@ -36,7 +37,8 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
 
     Parameters
     ----------
-    advantage, tpr, fpr, accuracy, prior, epsilon, delta, reconstruction, baseline, noise_multiplier, mechanism
+    advantage, tpr, fpr, accuracy, prior, epsilon, delta, reconstruction, baseline, singling_out, n, weight, attribute,
+    group_size, noise_multiplier, mechanism
         The target: at most one, ``advantage=0.1`` unless given.
     model, ranges, categories, discovery_delta, interactions, individual_filter, tune, group, records_per_person
         As for the classifier.
@@ -58,11 +60,16 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
         tpr: float | None = None,
         fpr: float | None = None,
         accuracy: float | None = None,
-        prior: float | None = None,
+        prior: ArrayLike | None = None,
         epsilon: float | None = None,
         delta: float | None = None,
         reconstruction: float | None = None,
         baseline: float | None = None,
+        singling_out: float | None = None,
+        n: int | None = None,
+        weight: float | None = None,
+        attribute: float | None = None,
+        group_size: int = 1,
         noise_multiplier: float | None = None,
         mechanism: Mechanism | None = None,
         model: str = "additive",
@@ -87,6 +94,11 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
         self.delta = delta
         self.reconstruction = reconstruction
         self.baseline = baseline
+        self.singling_out = singling_out
+        self.n = n
+        self.weight = weight
+        self.attribute = attribute
+        self.group_size = group_size
         self.noise_multiplier = noise_multiplier
         self.mechanism = mechanism
         self.model = model

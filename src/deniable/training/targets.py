@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from deniable._check import InputError, number
-from deniable.accounting import tradeoff
 from deniable.mechanisms import ApproximateDP, Composition, GaussianDP, Mechanism, SubsampledGaussian
-from deniable.planning import calibrate
+from deniable.planning.calibration import parameter_for
+from deniable.planning.targets import Target, read_target
 
 DEFAULT_ADVANTAGE = 0.1
 _BRACKET = (1e-6, 60.0)  # μ: nothing can be learned below, nothing is hidden above
@@ -25,78 +26,65 @@ class Budget:
     words: str
 
 
-def budget(given: dict[str, Any], mechanism: Mechanism | None = None, *, failure: float = 0.0) -> Budget:
+def budget(
+    given: Mapping[str, Any],
+    mechanism: Mechanism | None = None,
+    *,
+    group: int = 1,
+    unit: str = "record",
+    failure: float = 0.0,
+) -> Budget:
     """Return the budget of exactly one target; none at all means an advantage of 0.1.
 
     Parameters
     ----------
     given
-        ``advantage``; ``tpr`` and ``fpr``; ``accuracy`` and ``prior``; ``epsilon`` and ``delta``; ``reconstruction``
-        and ``baseline``; ``noise_multiplier``: those that are not None count.
+        The arguments of a target (:func:`deniable.planning.targets.read_target`) or ``noise_multiplier``: those that
+        are not None count.
     mechanism
         Instead: what may be spent, full-batch Gaussian mechanisms only.
+    group
+        So many units are in or out together, and the target is to hold for them.
+    unit
+        What is in or out, in words: "record" or "person".
     failure
         Probability that the discovery of categories may fail with; the target holds for both together.
 
     Raises
     ------
     InputError
-        For no or two targets, or one that cannot be met.
+        For two targets, or one that cannot be met, or that next to no noise meets.
     """
-    target = {name: value for name, value in given.items() if value is not None}
-    kinds = {_KIND[name] for name in target} - {"prior"} | ({"mechanism"} if mechanism is not None else set())
-    if "prior" in target and not kinds & {"advantage", "accuracy"}:
-        raise InputError("prior belongs to the targets advantage and accuracy only")
-    if not kinds:
-        kinds, target = {"advantage"}, {"advantage": DEFAULT_ADVANTAGE}
-    if len(kinds) > 1:
-        raise InputError(f"give exactly one target, got {', '.join(sorted(kinds))}")
-    (kind,) = kinds
-    if kind == "mechanism":
+    asked = {name: value for name, value in given.items() if value is not None}
+    sigma = asked.pop("noise_multiplier", None)
+    direct = [name for name, value in (("noise_multiplier", sigma), ("mechanism", mechanism)) if value is not None]
+    if len(direct) + bool(asked) > 1:
+        raise InputError(f"give exactly one target, got {', '.join([*asked, *direct])}")
+    if direct and group != 1:
+        raise InputError(f"group_size belongs to a target; {direct[0]} says itself what may be spent")
+    if mechanism is not None:
         return _given(mechanism, failure)
-    if kind == "noise_multiplier":
-        sigma = number("noise_multiplier", target["noise_multiplier"], above=0.0)
-        return Budget(1 / sigma, failure, f"noise multiplier {sigma:g} for the whole fit")
-    if kind == "advantage":
-        number("advantage", target["advantage"], above=0.0, below=1.0, hint="0.1 means: right in at most 55 % of cases")
-    if kind == "reconstruction":
-        rate = number(
-            "baseline", target.get("baseline"), above=0.0, below=1.0, hint="reconstruction and baseline go together"
-        )
-        goal = number("reconstruction", target.get("reconstruction"), above=rate, below=1.0)
-        target = {"tpr": goal, "fpr": rate}  # success ≤ TPR(baseline), see Tradeoff.reconstruction
-    if kind == "epsilon":
-        number(
-            "delta",
-            target.get("delta"),
-            above=0.0,
-            below=1.0,
-            hint="epsilon and delta go together; Gaussian noise needs δ > 0",
-        )
-        number("epsilon", target.get("epsilon"), above=0.0, below=math.inf, hint="epsilon and delta go together")
-    mu = _largest_mu(failure, tuple((name, number(name, value)) for name, value in sorted(target.items())))
-    return Budget(mu, failure, _words(kind, given))
+    if sigma is not None:
+        noise = number("noise_multiplier", sigma, above=0.0)
+        return Budget(1 / noise, failure, f"noise multiplier {noise:g} for the whole fit")
+    target = read_target(asked or {"advantage": DEFAULT_ADVANTAGE}, group=group)
+    if target.kind == "epsilon":
+        number("delta", target.limit, above=0.0, hint="Gaussian noise needs δ > 0")
+        number("epsilon", target.at[0], above=0.0)
+    else:
+        number(target.kind, target.limit, below=1.0, hint="a probability of 1 promises nothing")
+        if target.kind != "advantage":
+            number(_AT.get(target.kind, "prior"), target.at[-1], above=0.0, hint="at 0 Gaussian noise leaks nothing")
+    return Budget(_largest_mu(failure, target), failure, target.words(unit))
 
 
 @lru_cache(maxsize=64)
-def _largest_mu(failure: float, target: tuple[tuple[str, float], ...]) -> float:
+def _largest_mu(failure: float, target: Target) -> float:
     """Return the largest μ that meets a target beside a failure probability; the search takes milliseconds."""
-    goal: dict[str, Any] = dict(target)
-    return calibrate(lambda mu: _spent(mu, failure), _BRACKET, **goal)
+    return parameter_for(target, lambda mu: _spent(mu, failure), _BRACKET)
 
 
-_KIND = {
-    "advantage": "advantage",
-    "tpr": "tpr and fpr",
-    "fpr": "tpr and fpr",
-    "accuracy": "accuracy",
-    "prior": "prior",
-    "epsilon": "epsilon",
-    "delta": "epsilon",
-    "reconstruction": "reconstruction",
-    "baseline": "reconstruction",
-    "noise_multiplier": "noise_multiplier",
-}
+_AT = {"tpr": "fpr", "reconstruction": "baseline", "singling_out": "weight"}  # what must not be 0
 
 
 def _spent(mu: float, failure: float) -> Mechanism:
@@ -121,26 +109,3 @@ def _given(mechanism: Any, failure: float) -> Budget:
     if not 0 < mu < math.inf:
         raise InputError(f"mechanism must leave a positive, finite budget, got μ = {mu:g}")
     return Budget(mu, failure, f"as hard to attack as {mechanism!r}")
-
-
-def _words(kind: str, given: dict[str, Any]) -> str:
-    prior = given.get("prior")
-    game = f" (prior {prior:g})" if prior is not None else ""
-    match kind:
-        case "advantage":
-            value = DEFAULT_ADVANTAGE if given.get("advantage") is None else given["advantage"]
-            return f"membership advantage of every attacker at most {value:g}{game}"
-        case "accuracy":
-            return f"accuracy of every membership attacker at most {given['accuracy']:g}{game}"
-        case "tpr and fpr":
-            return f"true positive rate at most {given['tpr']:g} at a false positive rate of {given['fpr']:g}"
-        case "epsilon":
-            return f"(ε, δ) = ({given['epsilon']:g}, {given['delta']:g}) differential privacy"
-        case _:
-            limit, blind = given["reconstruction"], given["baseline"]
-            return f"reconstruction succeeds with probability at most {limit:g} (blind guessing: {blind:g})"
-
-
-def curve_of(mechanism: Mechanism) -> Any:
-    """Return the trade-off of a fit's mechanism."""
-    return tradeoff(mechanism)
