@@ -19,8 +19,8 @@ for sigma, rate, steps in RUNS:
     clt = comparison.gdp_clt(run)
     numbers = [
         clt.exact.advantage(),
-        comparison.humphries(run, 1e-5),
-        comparison.pinsker(run),
+        comparison.humphries_of(run, 1e-5),
+        comparison.pinsker_of(run),
         clt.approximation.advantage(),
     ]
     error = 100 * clt.tpr_error(1e-5) / clt.exact.tpr(1e-5)

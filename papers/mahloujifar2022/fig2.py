@@ -12,7 +12,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import deniable as dn
-from deniable.planning.comparison import humphries, pinsker
+from deniable.planning.comparison import humphries_of, pinsker_of
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 sys.path.append(str(Path(__file__).resolve().parent))
@@ -20,7 +20,7 @@ import _common
 import _measured
 
 DELTA = 1e-5
-BOUNDS = {"from (ε, 1e-5)": lambda run: humphries(run, DELTA), "Pinsker": pinsker,
+BOUNDS = {"from (ε, 1e-5)": lambda run: humphries_of(run, DELTA), "Pinsker": pinsker_of,
           "optimal (ours)": lambda run: dn.tradeoff(run).advantage()}  # fmt: skip
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 FloatArray = NDArray[np.float64]
+Seed = int | np.random.Generator | None  # a generator, what seeds one, or None: fresh entropy
 IntArray = NDArray[np.int64]
 Indices = NDArray[np.intp]
 P = ParamSpec("P")

@@ -8,9 +8,8 @@ from dataclasses import replace
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.random import Generator
 
-from deniable._check import InputError, choice, integer, number
+from deniable._check import InputError, Seed, choice, integer, number
 from deniable._floats import EPS
 from deniable._optional import require
 from deniable.accounting.curve import ComposedTradeoff
@@ -69,7 +68,7 @@ def tradeoff(
     patient: bool = False,
     n_samples: int = 100_000,
     confidence: float = 0.99,
-    rng: Generator | int | None = None,
+    rng: Seed = None,
 ) -> Tradeoff:
     """Return the trade-off of ``mechanism``: bounds on every membership attack against it.
 
@@ -137,7 +136,7 @@ def _add_or_remove(
     effort: Effort,
     n_samples: int,
     confidence: float,
-    rng: Generator | int | None,
+    rng: Seed,
 ) -> Tradeoff:
     parts = mechanism.mechanisms if isinstance(mechanism, Composition) else (mechanism,)
     parts = tuple(reduced(part) for part in parts)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable._check import FloatArray, InputError, choice, integer, refuse_sparse
+from deniable._check import FloatArray, InputError, Seed, choice, integer, refuse_sparse
 from deniable.audit.one_run import OneRunAudit, audit_one_run
 from deniable.audit.scoring import loss_of
 from deniable.audit.shadow import LearningTask, model_signals
@@ -59,7 +59,7 @@ class Canaries:
         return audit_one_run(self.scores(model), self.included, guesses=guesses, confidence=confidence)
 
 
-def canaries(X: Any, y: ArrayLike, k: int = 200, kind: CanaryKind = "mislabelled", *, rng: Any = None) -> Canaries:
+def canaries(X: Any, y: ArrayLike, k: int = 200, kind: CanaryKind = "mislabelled", *, rng: Seed = None) -> Canaries:
     """Make ``k`` canaries from the data, and put each into the training set by a fair coin of its own.
 
     Train once on the returned ``X`` and ``y``, as you would have anyway, and let the attack guess the coins:

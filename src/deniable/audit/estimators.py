@@ -8,7 +8,7 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable._check import FloatArray, InputError, choice, integer, number
+from deniable._check import FloatArray, InputError, Seed, choice, integer, number
 from deniable.audit.rehearsal import LEAST_SHADOWS, Scorer, plain, rehearse, strongest
 from deniable.audit.results import AttackScores
 from deniable.audit.scoring import METHODS, NEEDED, Method, Variance
@@ -32,7 +32,7 @@ def attack_estimator(
     y: ArrayLike,
     method: Literal["auto"] | Method = "auto",
     n_shadows: int = 64,
-    rng: Any = None,
+    rng: Seed = None,
     n_jobs: int | None = None,
     *,
     variance: Variance = "shrunk",
@@ -124,7 +124,7 @@ def attack_model(
     member: ArrayLike,
     method: Literal["auto", "quantile", "label-only"] | Method = "auto",
     n_shadows: int = 64,
-    rng: Any = None,
+    rng: Seed = None,
     n_jobs: int | None = None,
     *,
     estimator: Any = None,

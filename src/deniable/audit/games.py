@@ -11,12 +11,12 @@ model of any dimension. K is 0 or 1 where the attacker chose the other records, 
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from scipy.special import bdtr, ndtr
 
-from deniable._check import FloatArray, InputError, IntArray, choice, integer, number
+from deniable._check import FloatArray, InputError, IntArray, Seed, choice, integer, number
 from deniable.audit.results import AttackScores
 
 Game = Literal["OIG", "OFM", "YIG", "YFM"]
@@ -35,7 +35,7 @@ def play_game(
     dimension: int = 100_000,
     records: int = 1_000,
     n: int = 10_000,
-    rng: Any = None,
+    rng: Seed = None,
 ) -> AttackScores:
     """Play a game ``n`` times on each side and return the attack's scores; the attack accuses above 0.
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from itertools import combinations
 from math import comb
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import gammaln, logsumexp
 
-from deniable._check import FloatArray, InputError, choice, finite, integer, number, numbers
+from deniable._check import FloatArray, InputError, Seed, choice, finite, integer, number, numbers
 from deniable.audit.results import AttackScores
 from deniable.mechanisms import Composition, Mechanism, NoisyGradientDescent, SubsampledGaussian
 
@@ -55,7 +55,7 @@ def attack_output_perturbation(
     scale: float,
     *,
     n: int = 10_000,
-    rng: Any = None,
+    rng: Seed = None,
 ) -> AttackScores:
     """Attack parameters released with added noise, knowing both noiseless parameters.
 
@@ -100,7 +100,7 @@ def output_perturbation_scores(
     return np.round(log_density(values - inside, law, scale) - log_density(values - outside, law, scale), _DECIMALS)
 
 
-def attack_transcript(mechanism: Mechanism, *, n: int = 10_000, rng: Any = None) -> AttackScores:
+def attack_transcript(mechanism: Mechanism, *, n: int = 10_000, rng: Seed = None) -> AttackScores:
     """Attack DP-SGD when every noisy gradient is seen: the likelihood ratio of the whole transcript.
 
     A step releases N(0, σ²) without the record and (1−q)·N(0, σ²) + q·N(1, σ²) with it (Mahloujifar et al.,
@@ -124,7 +124,7 @@ def attack_transcript(mechanism: Mechanism, *, n: int = 10_000, rng: Any = None)
     )
 
 
-def attack_last_iterate(mechanism: NoisyGradientDescent, *, n: int = 10_000, rng: Any = None) -> AttackScores:
+def attack_last_iterate(mechanism: NoisyGradientDescent, *, n: int = 10_000, rng: Seed = None) -> AttackScores:
     """Attack noisy gradient descent when the last iterate alone is seen: the likelihood ratio of that iterate.
 
     Trains on a quadratic whose curvature is the strong convexity or the smoothness, whichever gives the record away
@@ -191,7 +191,7 @@ def attack_random_subset(
     size: int | None = None,
     n: int = 2_000,
     n_subsets: int = 2_000,
-    rng: Any = None,
+    rng: Seed = None,
 ) -> AttackScores:
     """Attack a release trained on a random subset of known data: Izzo's optimal adversary (Proposition 2).
 

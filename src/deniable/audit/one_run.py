@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable._check import FloatArray, InputError, choice, integer, number, numbers
+from deniable._check import FloatArray, InputError, Seed, choice, integer, number, numbers
 from deniable._search import bisect
 from deniable._tails import TAIL_ERROR, binomial_above
 from deniable.audit.betting import GAMMAS
@@ -168,7 +168,7 @@ def audit_one_run(
     *,
     guesses: int | tuple[int, ...] | None = None,
     confidence: float = 0.95,
-    rng: Any = None,
+    rng: Seed = None,
 ) -> OneRunAudit:
     """Audit one training run into which canaries were inserted by independent fair coins.
 

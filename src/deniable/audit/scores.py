@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import warnings
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deniable._check import FloatArray, InputError, number, numbers
+from deniable._check import FloatArray, InputError, Seed, number, numbers
 from deniable._optional import require
 from deniable.audit.evidence import Evidence
 from deniable.audit.families import EpsilonDelta, Gaussian
@@ -167,7 +167,7 @@ def audit_scores(
     nonmember_scores: ArrayLike,
     confidence: float = 0.95,
     *,
-    rng: Any = None,
+    rng: Seed = None,
     command: str | None = None,
 ) -> ScoreAudit:
     """Measure an attack from its scores, with exact intervals.
@@ -210,7 +210,7 @@ def audit_scores(
     return audit
 
 
-def seeded_by(*scores: FloatArray, rng: Any = None) -> np.random.Generator:
+def seeded_by(*scores: FloatArray, rng: Seed = None) -> np.random.Generator:
     """Return a generator seeded by the scores themselves, unless ``rng`` is given."""
     if rng is not None:
         return np.random.default_rng(rng)

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deniable._check import FloatArray, InputError, IntArray, number, numbers
+from deniable._check import FloatArray, InputError, IntArray, Seed, number, numbers
 from deniable._floats import MOST_EXPONENT
 from deniable._search import bisect
 from deniable._shown import shown
@@ -127,7 +127,7 @@ class SequentialAudit:
     True
     """
 
-    def __init__(self, promise: Mechanism | Tradeoff, confidence: float = 0.95, *, rng: Any = None) -> None:
+    def __init__(self, promise: Mechanism | Tradeoff, confidence: float = 0.95, *, rng: Seed = None) -> None:
         self.confidence = number("confidence", confidence, above=0.5, below=1.0, hint="0.95 is usual")
         self.promise = promised_curve(promise, "promise")
         self._words = _in_words(promise)

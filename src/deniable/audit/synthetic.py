@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial import cKDTree
 
-from deniable._check import FloatArray, InputError, choice, number, numbers
+from deniable._check import FloatArray, InputError, Seed, choice, number, numbers
 from deniable.audit.rehearsal import area_under_log_roc
 from deniable.audit.results import AttackScores
 
@@ -38,7 +38,7 @@ def attack_synthetic(
     reference: Any = None,
     method: Literal["auto"] | SyntheticMethod = "auto",
     *,
-    rng: Any = None,
+    rng: Seed = None,
 ) -> AttackScores:
     """Measure how well a released table tells the records it was made from, from others of the same population.
 

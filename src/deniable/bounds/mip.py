@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from deniable._check import FloatArray, InputError, choice, integer, number, numbers
+from deniable._check import FloatArray, InputError, Seed, choice, integer, number, numbers
 from deniable._floats import EPS
 from deniable.bounds._common import check_delta, check_epsilon, check_prior, check_rate, plain, raised, together
 from deniable.bounds.inverse import epsilon_for_advantage
@@ -173,7 +173,7 @@ class TwoRecordResponse:
         law = np.array([self.delta, truth, lie, 0.0])
         return law if record == 0 else law[::-1]
 
-    def sample(self, record: ArrayLike, *, rng: np.random.Generator | int | None = None) -> np.ndarray:
+    def sample(self, record: ArrayLike, *, rng: Seed = None) -> np.ndarray:
         """Run the mechanism once for each given record and return the outputs."""
         records = np.asarray(record)
         u = np.random.default_rng(rng).random(records.shape)

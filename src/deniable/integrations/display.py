@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
-from deniable._check import InputError
+from deniable._check import InputError, Seed
 from deniable._plot import new_axes
 from deniable.accounting import tradeoff
 from deniable.audit import AttackScores, ScoreAudit, attack_estimator, audit_scores
@@ -66,7 +66,7 @@ class MembershipRocDisplay:
         nonmember: ArrayLike,
         *,
         confidence: float = 0.95,
-        rng: Any = None,
+        rng: Seed = None,
         name: str | None = None,
         ax: Axes | None = None,
         **kwargs: Any,
@@ -93,7 +93,7 @@ class MembershipRocDisplay:
         method: Any = "lira",
         n_shadows: int = 64,
         confidence: float = 0.95,
-        rng: Any = None,
+        rng: Seed = None,
         n_jobs: int | None = None,
         name: str | None = None,
         ax: Axes | None = None,

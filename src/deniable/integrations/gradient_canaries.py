@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable._check import FloatArray, InputError, integer, number
+from deniable._check import FloatArray, InputError, Seed, integer, number
 from deniable.audit import AttackScores, OneRunAudit, audit_one_run
 from deniable.mechanisms import Composition, Mechanism, SubsampledGaussian
 
@@ -60,7 +60,7 @@ class GradientCanaries:
         For another optimizer, or more canaries than parameters.
     """
 
-    def __init__(self, optimizer: Any, k: int, sample_rate: float, *, rng: Any = None) -> None:
+    def __init__(self, optimizer: Any, k: int, sample_rate: float, *, rng: Seed = None) -> None:
         if type(optimizer).__name__ not in _OPTIMIZERS:
             raise InputError(
                 f"optimizer must be one of Opacus's {', '.join(_OPTIMIZERS)} (flat clipping, one process), got "

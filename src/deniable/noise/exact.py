@@ -14,7 +14,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from deniable._check import FloatArray, InputError, integer, number
+from deniable._check import FloatArray, InputError, Seed, integer, number
 from deniable.noise.resampling import Population, every_output
 
 _MOST_SUBSETS = 20_000
@@ -73,7 +73,7 @@ def exact_membership(
     tolerance: float = 1e-8,
     n_samples: int = 50_000,
     confidence: float = 0.99,
-    rng: np.random.Generator | int | None = None,
+    rng: Seed = None,
 ) -> ExactMembership:
     """Compute the exact η of releasing ``algorithm(subset) + noise`` for a uniform subset of k records.
 
@@ -244,7 +244,7 @@ class _Game:
         density: Callable[[FloatArray], FloatArray],
         n_samples: int,
         confidence: float,
-        rng: np.random.Generator | int | None,
+        rng: Seed,
     ) -> ExactMembership:
         """Average |P(in | x) − P(out | x)| over draws x of the release, with Hoeffding's inequality for all records."""
         if not callable(getattr(noise, "sample", None)):

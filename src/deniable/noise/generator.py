@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from deniable._check import FloatArray, InputError, integer, numbers
+from deniable._check import FloatArray, InputError, Seed, integer, numbers
 from deniable.noise.certificate import Certificate
 from deniable.noise.covariance import Covariance
 from deniable.noise.mechanism import release
@@ -41,7 +41,7 @@ class GaussianGenerator:
         values, vectors = np.linalg.eigh(self.covariance)
         return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
 
-    def sample(self, n: int, *, rng: np.random.Generator | int | None = None) -> Any:
+    def sample(self, n: int, *, rng: Seed = None) -> Any:
         """Draw ``n`` records, G(z) with z ~ N(0, I): an array (n, d), or a DataFrame if the data had column names."""
         count = integer("n", n, at_least=1)
         z = np.random.default_rng(rng).standard_normal((count, len(self.mean)))

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deniable._check import FloatArray, Indices, InputError, choice, integer, number
+from deniable._check import FloatArray, Indices, InputError, Seed, choice, integer, number
 from deniable.curves import Assumptions, EnvelopeTradeoff, Tradeoff
 from deniable.noise.certificate import GAME, PRIVATE_GAME, Alternative, Certificate, Release, ReleaseWarning
 from deniable.noise.evidence import ReleaseError
@@ -38,7 +38,7 @@ def release(
     max_seconds: float = 120.0,
     moment: float = 2.0,
     reproduce: bool = False,
-    rng: int | np.random.Generator | None = None,
+    rng: Seed = None,
     n_jobs: int | None = None,
     cache_dir: str | PathLike[str] | None = None,
     progress: bool | None = None,
@@ -168,7 +168,7 @@ def _valid_eta(eta: Any, population: Population) -> float:
 
 
 def _runner(
-    rng: int | np.random.Generator | None,
+    rng: Seed,
     n_jobs: int | None,
     progress: bool | None,
     cache_dir: str | PathLike[str] | None,

@@ -16,7 +16,8 @@ from numpy.typing import ArrayLike
 from deniable._check import FloatArray, InputError, choice, numbers
 from deniable.accounting.door import tradeoff
 from deniable.accounting.reductions import reduced
-from deniable.curves import ApproximateTradeoff, Direction, GaussianTradeoff, Tradeoff
+from deniable.bounds import humphries, pinsker
+from deniable.curves import Direction, GaussianTradeoff, Tradeoff
 from deniable.mechanisms import (
     ApproximateDP,
     Composition,
@@ -39,7 +40,7 @@ _ROUNDING = 1e-12  # relative; sums of positive terms, each computed to a few ul
 _SMALLEST_SIGMA = 2e-3  # below, the quadrature would need millions of nodes
 
 
-def humphries(mechanism: Mechanism, delta: ArrayLike | None = None) -> float | FloatArray:
+def humphries_of(mechanism: Mechanism, delta: ArrayLike | None = None) -> float | FloatArray:
     """Return the bound on the advantage from the run's own optimal (ε, δ): (e^ε − 1 + 2δ)/(e^ε + 1).
 
     Parameters
@@ -59,18 +60,16 @@ def humphries(mechanism: Mechanism, delta: ArrayLike | None = None) -> float | F
         return curve.delta(0.0)
     deltas = numbers("delta", delta, at_least=0.0, at_most=1.0)
     epsilons = np.maximum(curve.epsilon(deltas), 0.0)  # a mechanism that is (ε < 0, δ)-DP is (0, δ)-DP
-    pairs = np.broadcast(epsilons, deltas)
-    bounds = np.array([ApproximateTradeoff(float(e), float(d)).advantage() for e, d in pairs]).reshape(pairs.shape)
-    return float(bounds) if bounds.ndim == 0 else bounds
+    return humphries(epsilons, delta=deltas)
 
 
-def pinsker(mechanism: Mechanism) -> float:
+def pinsker_of(mechanism: Mechanism) -> float:
     """Return the bound √(KL/2) on the advantage, with the exact KL divergence in its better direction, at most 1.
 
     It says nothing once KL exceeds 2. The divergence is integrated, not taken as a limit of Rényi divergences.
     """
     divergence = min(kl_divergence(mechanism, "add"), kl_divergence(mechanism, "remove"))
-    return min(math.sqrt(divergence / 2), 1.0)
+    return float(pinsker(divergence))
 
 
 def kl_divergence(mechanism: Mechanism, direction: Direction = "add") -> float:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import gammaln
 
-from deniable._check import FloatArray, InputError, integer, number, numbers
+from deniable._check import FloatArray, InputError, Seed, integer, number, numbers
 from deniable._tails import binomial_limits
 
 NoiseSampler = Callable[[np.random.Generator], ArrayLike]
@@ -64,7 +64,7 @@ def coverage(
     *,
     n_samples: int = 1000,
     confidence: float = 0.95,
-    rng: int | np.random.Generator | None = None,
+    rng: Seed = None,
 ) -> Coverage:
     """Estimate the coverage of ``model`` by a mechanism of unknown density.
 

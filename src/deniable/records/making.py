@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable._check import FloatArray, InputError, choice, integer, number
+from deniable._check import FloatArray, InputError, Seed, choice, integer, number
 from deniable._checkpoint import Checkpoint
 from deniable.records.fit import Fit, Normalization, fit, fitted_at
 from deniable.records.groups import leave_groups_out
@@ -44,7 +44,7 @@ def privacy_profile(
     added: tuple[ArrayLike, ArrayLike] | None = None,
     tolerance: float | None = None,
     n_samples: int = 0,
-    rng: int | np.random.Generator | None = None,
+    rng: Seed = None,
     n_jobs: int | None = None,
     checkpoint: str | Path | None = None,
 ) -> PrivacyProfile:
@@ -197,7 +197,7 @@ def _profile_of_blocks(
     intercept: Intercept,
     normalization: Normalization,
     tolerance: float | None,
-    rng: int | np.random.Generator | None,
+    rng: Seed,
     n_jobs: int | None,
     checkpoint: str | Path | None,
 ) -> PrivacyProfile:

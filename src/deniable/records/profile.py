@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable._check import FloatArray, InputError, choice, integer, number, numbers
+from deniable._check import FloatArray, InputError, Seed, choice, integer, number, numbers
 from deniable._optional import require
 from deniable._shown import shown
 from deniable.curves import Side, Tradeoff
@@ -247,7 +247,7 @@ class PrivacyProfile:
         summary.attrs["warning"] = self.warning
         return summary
 
-    def averaged_ranked_loss(self, n_samples: int = 100, rng: int | np.random.Generator | None = None) -> FloatArray:
+    def averaged_ranked_loss(self, n_samples: int = 100, rng: Seed = None) -> FloatArray:
         """Ranked |l| averaged over models drawn from the in-world, largest first, (n,) (LeBlond et al. Fig. 5).
 
         The k-th entry is the mean of the k-th largest |l|, whichever record has it; divide by ``rate`` for their

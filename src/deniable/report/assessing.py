@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from deniable._check import number, numbers
+from deniable._check import Seed, number, numbers
 from deniable.curves import Tradeoff
 from deniable.mechanisms import Mechanism
 from deniable.report.meta import read_meta
@@ -62,7 +62,7 @@ def assess(
     group: tuple[str, Any] | None = ...,
     n_samples: int | None = ...,
     confidence: float = ...,
-    rng: Any = ...,
+    rng: Seed = ...,
     progress: bool = ...,
     sample_weight: Any = ...,
     tolerance: float | None = ...,
@@ -88,7 +88,7 @@ def assess(
     n_samples: int = ...,
     test_fraction: float = ...,
     confidence: float = ...,
-    rng: Any = ...,
+    rng: Seed = ...,
     progress: bool = ...,
     save_model: str | Path | None = ...,
     first_row: int = ...,
@@ -164,7 +164,7 @@ def assess(
     n_shadows: int = ...,
     n_targets: int = ...,
     confidence: float = ...,
-    rng: Any = ...,
+    rng: Seed = ...,
     n_jobs: int | None = ...,
     cache: str | Path | None = ...,
     progress: bool | None = ...,

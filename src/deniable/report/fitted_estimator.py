@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from deniable._check import InputError, integer
+from deniable._check import InputError, Seed, integer
 from deniable._shown import shown
 from deniable.audit import AttackScores, attack_estimator
 from deniable.curves import Assumptions
@@ -33,7 +33,7 @@ def assess_estimator(
     n_shadows: int = 32,
     n_targets: int = 16,
     confidence: float = 0.95,
-    rng: Any = None,
+    rng: Seed = None,
     n_jobs: int | None = None,
     cache: str | Path | None = None,
     progress: bool | None = None,

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from deniable._check import InputError, integer
+from deniable._check import InputError, Seed, integer
 from deniable._progress import stage
 from deniable.accounting import tradeoff as tradeoff_of
 from deniable.curves import Assumptions
@@ -29,7 +29,7 @@ def assess_model(
     group: tuple[str, Any] | None = None,
     n_samples: int | None = None,
     confidence: float = 0.95,
-    rng: Any = None,
+    rng: Seed = None,
     progress: bool = False,
     sample_weight: Any = None,
     tolerance: float | None = None,

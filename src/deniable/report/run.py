@@ -15,7 +15,7 @@ from deniable.integrations.interpret import DPEBM
 from deniable.integrations.opacus import from_opacus
 from deniable.integrations.private_run import PrivateRun
 from deniable.mechanisms import Composition, Mechanism, SubsampledGaussian
-from deniable.planning.comparison import pinsker
+from deniable.planning.comparison import pinsker_of
 from deniable.report.model import Assessment
 from deniable.report.registry import Asked, assesses
 from deniable.report.sections import (
@@ -61,7 +61,7 @@ def assess_mechanism(source: Mechanism | Tradeoff, asked: Asked) -> Assessment:
 def _pinsker(mechanism: Mechanism) -> float:
     """Pinsker's bound; 1, which says nothing, where the divergence of a mechanism is not known."""
     try:
-        return pinsker(mechanism)
+        return pinsker_of(mechanism)
     except InputError:
         return 1.0
 

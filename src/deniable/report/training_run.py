@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from deniable._check import InputError, choice, number
+from deniable._check import InputError, Seed, choice, number
 from deniable._progress import stage
 from deniable.report.assessing import assess
 from deniable.report.model import Assessment
@@ -69,7 +69,7 @@ def train_table(
     drop: Sequence[str] = (),
     group: str | None = None,
     holdout: float = 0.25,
-    rng: Any = None,
+    rng: Seed = None,
     progress: bool = False,
     title: str | None = None,
     command: str | None = None,

@@ -258,7 +258,7 @@ class StepLaw:
         return z
 
 
-def density(grid: DensityGrid) -> Density:
+def composed_density(grid: DensityGrid) -> Density:
     """Return f_k of all steps."""
     known = {1: _single(grid)}
 

@@ -14,7 +14,7 @@ from scipy.special import ndtr
 
 from deniable._check import FloatArray
 from deniable._floats import EPS, MOST_EXPONENT
-from deniable.accounting.engines.density import DISC, HALF, DensityGrid, StepLaw, density, witnesses
+from deniable.accounting.engines.density import DISC, HALF, DensityGrid, StepLaw, composed_density, witnesses
 from deniable.accounting.engines.likelihood import LikelihoodRatioTradeoff, Tails, dual_from, hockey_stick_from
 from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.transform.composed import PrivacyLoss
@@ -54,7 +54,7 @@ class DirectTradeoff(LikelihoodRatioTradeoff):
     def _laws(self) -> tuple[StepLaw, StepLaw, StepLaw]:
         """Densities of Z under "out", the same times ρ, and under "in"."""
         grid = self.grid
-        out = density(grid)
+        out = composed_density(grid)
         rise = grid.log_rise(grid.z)
         first, last = HALF - 1, out.bounds.size - DISC - 1  # cells that can be integrated
         low, high = grid.z[first], float(rise[last]) + self.loss.lowest

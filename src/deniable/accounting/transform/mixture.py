@@ -17,8 +17,8 @@ from deniable.accounting.steps.ratios import ComplexArray, complex_log1p, random
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.accounting.transform.decay import Envelope
 from deniable.accounting.transform.line import TINY, randomized_response_rounding
-from deniable.accounting.transform.mixture_nodes import Window
-from deniable.accounting.transform.mixture_step import MixtureTransform, Table
+from deniable.accounting.transform.mixture_nodes import OneWindow
+from deniable.accounting.transform.mixture_step import LossTable, MixtureTransform
 
 _PLACES = (11.0, 13.0, 15.0, 18.0, 22.0, 28.0)  # v of the windows, above the largest slope of the loss, J·s
 _WIDTH = 1.0  # their δ
@@ -48,7 +48,7 @@ class MixtureLoss:
     gaussian: float
     randomized_responses: tuple[tuple[float, float], ...]
     whole: PrivacyLoss
-    window: Window | None = None
+    window: OneWindow | None = None
 
     @classmethod
     def of(cls, loss: PrivacyLoss) -> MixtureLoss | None:
@@ -206,7 +206,7 @@ class MixtureLine:
         return self.of.cumulants(self.c)
 
     @cached_property
-    def _tables(self) -> list[Table]:
+    def _tables(self) -> list[LossTable]:
         return [transform.table(self.c) for _, transform in self.of.transforms]
 
     @property

@@ -34,10 +34,10 @@ _MOST_NODES = 1 << 15
 _COARSE = 0.1  # spacing of points among which the ends of the nodes are looked for
 _LOWEST, _DEEPEST, _FURTHEST = 14.0, 60.0, 3000.0  # −u and u between which the ends are looked for
 
-Window = tuple[float, float]
+OneWindow = tuple[float, float]
 
 
-class Nodes(NamedTuple):
+class MixtureNodes(NamedTuple):
     """Nodes on Im u = ``height``, and a bound on what they miss, relative to M(c) + 1."""
 
     u: FloatArray
@@ -46,13 +46,13 @@ class Nodes(NamedTuple):
     missed: float
 
 
-def highest(step: GaussianMixtureStep, case: Case, window: Window | None) -> float:
+def highest(step: GaussianMixtureStep, case: Case, window: OneWindow | None) -> float:
     """Half the height at which the terms of r may cancel."""
     most = _TALLEST if window is None else _TALLEST_WINDOWED * window[1]
     return min(math.pi * step.noise / (2 * case.records[-1]), most)
 
 
-def _growth(step: GaussianMixtureStep, case: Case, window: Window | None, c: float, y: FloatArray) -> FloatArray:
+def _growth(step: GaussianMixtureStep, case: Case, window: OneWindow | None, c: float, y: FloatArray) -> FloatArray:
     """F(y), with the window."""
     bend = 1.0 if window is None else 1 + 1 / window[1] ** 2
     angle = case.records[-1] / step.noise * y
@@ -61,8 +61,8 @@ def _growth(step: GaussianMixtureStep, case: Case, window: Window | None, c: flo
 
 
 def nodes_of(
-    step: GaussianMixtureStep, case: Case, window: Window | None, c: float, height: float | None = 0.0
-) -> Nodes:
+    step: GaussianMixtureStep, case: Case, window: OneWindow | None, c: float, height: float | None = 0.0
+) -> MixtureNodes:
     """Nodes on the real line, at a height, or (None) at the height that needs the fewest.
 
     Raises
@@ -91,10 +91,10 @@ def nodes_of(
         raise TooSlowError(f"{count:.3g} nodes")
     u: FloatArray = low + spacing * np.arange(math.ceil(count) + 1, dtype=np.float64)
     missed = 4 * math.exp(-_DIGITS) + left_out * math.exp(float(least[best]))
-    return Nodes(u, spacing, y, missed)
+    return MixtureNodes(u, spacing, y, missed)
 
 
-def _ends(step: GaussianMixtureStep, case: Case, window: Window | None, c: float) -> tuple[float, float, float]:
+def _ends(step: GaussianMixtureStep, case: Case, window: OneWindow | None, c: float) -> tuple[float, float, float]:
     """Ends of the real line between which φ, and φ·r^c, have all but a stated share of their masses.
 
     Beyond the upper end u the logarithm of the integrand falls at least at the rate g = u − c·J·s, or
@@ -139,7 +139,7 @@ def _ends(step: GaussianMixtureStep, case: Case, window: Window | None, c: float
 
 
 def evaluated(
-    step: GaussianMixtureStep, case: Case, window: Window | None, nodes: Nodes
+    step: GaussianMixtureStep, case: Case, window: OneWindow | None, nodes: MixtureNodes
 ) -> tuple[ComplexArray, ComplexArray]:
     """Logarithm of φ times window and spacing, and the loss, at nodes."""
     u = np.asarray(nodes.u + 1j * nodes.height, dtype=np.complex128)

@@ -19,7 +19,7 @@ from deniable._kept import Kept
 from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.steps.gaussian_mixture import Case, GaussianMixtureStep
 from deniable.accounting.steps.ratios import ComplexArray
-from deniable.accounting.transform.mixture_nodes import Nodes, Window, evaluated, highest, nodes_of
+from deniable.accounting.transform.mixture_nodes import MixtureNodes, OneWindow, evaluated, highest, nodes_of
 
 _LARGE = 30.0  # exponents from which −1 is nothing
 _LIFTS = np.array([0.25, 0.5, 0.7, 1.0, 1.4, 2.0, 4.0, 8.0])  # heights that bound T steps, times √(66/T): e^{−33} at 1
@@ -49,7 +49,7 @@ class Real:
         return math.log(self.size) + self.scale if self.scale > 0 else math.log1p(self.excess)
 
 
-class Table(NamedTuple):
+class LossTable(NamedTuple):
     """What sums on a line Re w = c are made of, and bounds on what is wrong with them, relative to M(c)."""
 
     log_weight: ComplexArray  # of φ, window, spacing and the case's probability
@@ -63,7 +63,7 @@ class MixtureTransform:
     """One step under a window (v, δ), if there is one."""
 
     step: GaussianMixtureStep
-    window: Window | None
+    window: OneWindow | None
 
     def real(self, c: float) -> Real:
         """M, M′ and M″ at real c."""
@@ -125,7 +125,7 @@ class MixtureTransform:
         least = min(lasts)
         return moved, math.log(least) if 0 < least < math.inf else math.inf
 
-    def _beyond(self, case: Case, one: Real, c: float, nodes: Nodes, start: float, power: float) -> float:
+    def _beyond(self, case: Case, one: Real, c: float, nodes: MixtureNodes, start: float, power: float) -> float:
         """Bound e^{−scale}·∫ |φ·r^c|·max over x ≥ 1 of x^p·e^{−x·t_0·A} du, A = arg r, on a moved line, cell by cell.
 
         The maximum is e^{−t_0·A} where t_0·A ≥ p, and never more than (p/(t_0·A))^p·e^{−p}. To the left of the first
@@ -150,7 +150,7 @@ class MixtureTransform:
         left += (c * float(real[0]) if c >= 0 else c * (math.log(case.weight[0]) + shrink)) + rise
         return case.probability * (found + math.exp(min(left, 700.0)) + nodes.missed * (2 * one.size + 1))
 
-    def table(self, c: float) -> Table:
+    def table(self, c: float) -> LossTable:
         """Lay the nodes for the line Re w = c."""
         one = self.real(c)
         weights, losses = [], []
@@ -164,10 +164,10 @@ class MixtureTransform:
             missed += case.probability * nodes.missed
             rounded += self._rounding(case, c, nodes, log_weight, loss, one.scale)
         scaled = (2 + math.exp(-one.scale) / one.size) * missed
-        return Table(np.concatenate(weights), np.concatenate(losses), scaled, rounded / one.size)
+        return LossTable(np.concatenate(weights), np.concatenate(losses), scaled, rounded / one.size)
 
     def _rounding(
-        self, case: Case, c: float, nodes: Nodes, log_weight: ComplexArray, loss: ComplexArray, scale: float
+        self, case: Case, c: float, nodes: MixtureNodes, log_weight: ComplexArray, loss: ComplexArray, scale: float
     ) -> float:
         """Bound on the rounding of one case's sum over |w|, by perturbing every term."""
         u = nodes.u + 1j * nodes.height
@@ -190,7 +190,7 @@ class MixtureTransform:
             total += 4 * _NDTR_ERROR * float(grown @ (np.abs(loss) * fading))
         return total
 
-    def difference(self, table: Table, c: float, t: FloatArray, spacing: float | None) -> ComplexArray:
+    def difference(self, table: LossTable, c: float, t: FloatArray, spacing: float | None) -> ComplexArray:
         """(M(c + it) − M(c))·e^{−scale} = Σ φ·(r^{c + it} − 1) − (M(c) − 1), a window's loss of mass included."""
         log_weight, loss, *_ = table
         real = self.real(c)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from scipy.special import ndtri
 
-from deniable._check import FloatArray, InputError, IntArray, choice, number
+from deniable._check import FloatArray, InputError, IntArray, Seed, choice, number
 from deniable.accounting import tradeoff
 from deniable.curves import Tradeoff, with_assumptions
 from deniable.laws import add_rounded_gaussian, octaves
@@ -47,7 +47,7 @@ def release_statistics(
     bound: Literal["dp", "direct", "auto"] = "dp",
     suppress_below: float = 0.0,
     confidence: float = 0.95,
-    rng: int | np.random.Generator | None = None,
+    rng: Seed = None,
     insecure_testing_rng: np.random.Generator | None = None,
 ) -> StatisticsRelease:
     """Release statistics of all records of a table, with error bars, under one bound for all of them together.
@@ -154,7 +154,7 @@ def _of_a_half(
     given: Given,
     eta: float,
     limits: Limits,
-    rng: int | np.random.Generator | None,
+    rng: Seed,
     testing: np.random.Generator | None,
     looks: Sequence[PricedLook] = (),
 ) -> StatisticsRelease:
