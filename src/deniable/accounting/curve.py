@@ -15,6 +15,7 @@ from deniable.accounting.engines.few_steps import DirectTradeoff
 from deniable.accounting.engines.grid import GridTradeoff
 from deniable.accounting.engines.inverted import SKETCHED, InvertedTradeoff
 from deniable.accounting.engines.known_batches import known_batches
+from deniable.accounting.engines.likelihood import Tails
 from deniable.accounting.engines.lines import Effort
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.curves import AnyDirection, Charged, Direction, Question, Side, Tradeoff
@@ -53,7 +54,7 @@ class ComposedTradeoff(Tradeoff):
     @cached_property
     def _known_batches(self) -> Tradeoff | None:
         loss = self.inverted.loss
-        return known_batches(loss) if isinstance(loss, PrivacyLoss) else None
+        return known_batches(loss, attacks=True) if isinstance(loss, PrivacyLoss) else None
 
     @cached_property
     def _most_advantage(self) -> float:
@@ -89,6 +90,13 @@ class ComposedTradeoff(Tradeoff):
             self._otherwise(low, high, wide, side, lambda t: t._roc(fpr[wide], direction, side))
         return high if side == "upper" else low
 
+    def _tests(self, alpha: FloatArray, direction: Direction) -> Tails:
+        """Likelihood ratio tests near false positive rates, of the engine that knows more of them."""
+        found = self.inverted._tests(alpha, direction)
+        if self.direct is not None and np.isnan(found.log_odds(direction)).any():
+            return self.direct._tests(alpha, direction)
+        return found
+
     def _roc_at_most(self, fpr: FloatArray, direction: Direction) -> FloatArray:
         """Bound TPR ≤ γ·FPR + H_γ at γ = 1 and wherever Chernoff's inequality bounds H_γ."""
         advantage = self._hockey_stick(np.zeros(1), direction, "upper")[0]
@@ -106,10 +114,11 @@ class ComposedTradeoff(Tradeoff):
         side: Side,
         ask: Callable[[Tradeoff], FloatArray],
     ) -> None:
-        """The grid's bound on one side, and from above that of an attacker who is told the batches."""
+        """The grid's bound on one side, and that of an attacker who is told the batches, or sees a bit of each."""
         below, above = low[wide], high[wide]
-        if side == "upper" and self._known_batches is not None:
-            above = ask(self._known_batches)
+        if self._known_batches is not None:
+            known = ask(self._known_batches)
+            below, above = (below, np.minimum(above, known)) if side == "upper" else (np.maximum(below, known), above)
         try:
             found = ask(self.grid)
         except MemoryError:
@@ -117,7 +126,7 @@ class ComposedTradeoff(Tradeoff):
         if side == "upper":
             above = np.minimum(above, found)
         else:
-            below = found
+            below = np.maximum(below, found)
         _intersect(low, high, wide, below, above)
 
     def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:

@@ -14,19 +14,20 @@ from deniable._floats import EPS
 from deniable._optional import require
 from deniable.accounting.curve import ComposedTradeoff
 from deniable.accounting.engines.allocation import allocated
+from deniable.accounting.engines.beside_finite import BesideFiniteTradeoff
 from deniable.accounting.engines.closed import OneStepTradeoff
 from deniable.accounting.engines.failure import with_failure
 from deniable.accounting.engines.few_steps import DirectTradeoff
 from deniable.accounting.engines.finite import FiniteTradeoff
-from deniable.accounting.engines.gaussian_mixture import GaussianMixtureTradeoff
 from deniable.accounting.engines.grid import GridTradeoff
 from deniable.accounting.engines.inverted import InvertedTradeoff
-from deniable.accounting.engines.known_batches import with_sharp_phases
+from deniable.accounting.engines.known_batches import SharpTradeoff, with_sharp_phases
 from deniable.accounting.engines.lines import Effort
 from deniable.accounting.engines.monte_carlo import MonteCarloTradeoff
 from deniable.accounting.engines.shuffled import shuffled_attack, shuffled_cap
 from deniable.accounting.guarantees import from_divergences, is_stated_in_divergences
 from deniable.accounting.reductions import reduced
+from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.steps.finite_law import FiniteLaw
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.accounting.transform.mixture import MixtureLoss
@@ -56,6 +57,7 @@ from deniable.risks import replaced
 Engine = Literal["auto", "inversion", "direct", "grid", "monte-carlo", "ball"]
 _MOST_OUTCOMES = 1 << 15  # of a composition that is listed outcome by outcome
 _FEW_STEPS, _FEWER_CELLS = 64, 4  # of mixtures: up to which inversion may need the grid, and what it gets of more
+_MOST_APART, _NARROW = 64, 1.0  # outcomes of randomised responses told apart from steps that leak less than they do
 _SHARPEST = 0.1  # below, the two modes of a step lie too far apart for nodes on one grid
 
 
@@ -217,7 +219,7 @@ def _add_or_remove(
     elif engine == "inversion":
         found = InvertedTradeoff(loss, tolerance, effort)
     else:
-        found = _closed_form(loss) or (_sharp if sharp else ComposedTradeoff.of)(loss, tolerance, effort)
+        found = _composed(loss, tolerance, effort)
     return with_failure(found, failure)
 
 
@@ -243,14 +245,41 @@ def _outcome_by_outcome(loss: PrivacyLoss) -> Tradeoff | None:
     if found is None:
         return None
     finite = FiniteTradeoff.of(found)
-    return GaussianMixtureTradeoff.of(finite, math.sqrt(loss.gaussian)) if loss.gaussian > 0 else finite
+    if loss.gaussian == 0:
+        return finite
+    return BesideFiniteTradeoff.of(finite, GaussianTradeoff(math.sqrt(loss.gaussian)))
 
 
-def _sharp(loss: PrivacyLoss, tolerance: float, effort: Effort) -> Tradeoff:
-    """Phases with next to no noise are told apart from the others, which keep their exact curve."""
-    return with_sharp_phases(
-        loss, _SHARPEST, lambda rest: _closed_form(rest) or ComposedTradeoff.of(rest, tolerance, effort)
-    )
+def _composed(loss: PrivacyLoss, tolerance: float, effort: Effort) -> Tradeoff:
+    """Closed forms; inversion; randomised responses apart where they leak more, and phases with next to no noise."""
+    alone = _closed_form(loss)
+    if alone is not None:
+        return alone
+    sharp = loss.noise < _SHARPEST
+    outcomes = math.prod(count + 1 for _, count in loss.randomized_responses)
+    if 1 < outcomes <= _MOST_APART:
+        others = replace(loss, randomized_responses=())
+        reach = sum(epsilon * count for epsilon, count in loss.randomized_responses)
+        if sharp.any() or _closed_form(others) is not None or _spread(others) < _NARROW * reach:
+            finite = FiniteTradeoff.randomized_responses(loss.randomized_responses)
+            if not sharp.any():
+                whole = ComposedTradeoff.of(loss, tolerance, effort)
+                return BesideFiniteTradeoff.of(finite, _composed(others, tolerance, effort), whole)
+            beside = BesideFiniteTradeoff.of(finite, _composed(others, tolerance, effort))
+            quiet: Tradeoff = finite
+            if isinstance(beside.rest, SharpTradeoff):
+                quiet = replace(beside, rest=beside.rest.rest)
+            return SmallestTradeoff((with_sharp_phases(loss, _SHARPEST, lambda _: quiet), beside))
+    if sharp.any():
+        return with_sharp_phases(loss, _SHARPEST, lambda rest: _composed(rest, tolerance, effort))
+    return ComposedTradeoff.of(loss, tolerance, effort)
+
+
+def _spread(loss: PrivacyLoss) -> float:
+    try:
+        return math.sqrt(loss.truncation.cumulants(0.5)[2])
+    except TooSlowError:
+        return math.inf
 
 
 def _composed_of_several(mechanism: Mechanism) -> bool:
@@ -302,6 +331,6 @@ def _closed_form(loss: PrivacyLoss) -> Tradeoff | None:
                 finite = FiniteTradeoff.randomized_responses(loss.randomized_responses)
             except MemoryError:
                 return None
-            return GaussianMixtureTradeoff.of(finite, math.sqrt(loss.gaussian))
+            return BesideFiniteTradeoff.of(finite, GaussianTradeoff(math.sqrt(loss.gaussian)))
         case _:
             return None

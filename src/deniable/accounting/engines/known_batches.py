@@ -263,9 +263,12 @@ class SharpTradeoff(Tradeoff):
 
 
 def known_batches(loss: PrivacyLoss, attacks: bool = False) -> KnownBatchesTradeoff:
-    """Return upper bounds for a composed loss, with ``attacks`` lower ones; randomised responses reveal the record."""
+    """Return upper bounds for a composed loss, with ``attacks`` lower ones.
+
+    Randomised responses reveal the record to the one attacker and are not looked at by the others.
+    """
     if loss.randomized_responses:
-        return KnownBatchesTradeoff(np.zeros(0), np.zeros(0), 1.0)
+        return KnownBatchesTradeoff(np.zeros(0), np.zeros(0), 1.0, 1.0, loss if attacks else None)
     return KnownBatchesTradeoff(*_cases(loss), *_never(loss), loss if attacks else None)
 
 
