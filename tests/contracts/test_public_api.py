@@ -1,5 +1,6 @@
 """Every public name is listed, documented, typed, in the docs, and tells about itself in plain words."""
 
+import importlib
 import inspect
 import typing
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 import deniable as dn
 
 ROOT = Path(__file__).resolve().parents[2]
+HOUSE = Path(dn.__file__).parent
 PAGES = "\n".join(path.read_text() for path in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
 CALLABLES = [name for name in dn.__all__ if callable(getattr(dn, name))]
 
@@ -78,10 +80,12 @@ def test_parameters_are_named_in_the_docstring(name):
         assert [p for p in parameters if p not in text] == []
 
 
-def test_no_module_has_the_name_of_a_public_function():
+@pytest.mark.parametrize("room", ["", *sorted(path.parent.name for path in HOUSE.glob("[a-z]*/__init__.py"))])
+def test_no_module_has_the_name_of_a_public_function(room):
     """``import deniable.tradeoff`` must not shadow the function of that name."""
-    modules = {path.stem for path in Path(dn.__file__).parent.iterdir() if not path.name.startswith("_")}
-    functions = {name for name in dn.__all__ if not inspect.ismodule(getattr(dn, name))}
+    package = importlib.import_module(f"deniable.{room}".rstrip("."))
+    modules = {path.stem for path in (HOUSE / room).iterdir() if not path.name.startswith("_")}
+    functions = {name for name in getattr(package, "__all__", ()) if not inspect.ismodule(getattr(package, name))}
     assert modules & functions == set()
 
 

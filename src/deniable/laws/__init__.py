@@ -4,6 +4,6 @@
 without error in the law, from the operating system's entropy, fast enough for millions of draws.
 """
 
-from deniable.laws.rounded_gaussian import add_rounded_gaussian, rounded_gaussian
+from deniable.laws.rounding import add_rounded_gaussian, rounded_gaussian
 
 __all__ = ["add_rounded_gaussian", "rounded_gaussian"]

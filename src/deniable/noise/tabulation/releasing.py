@@ -15,7 +15,7 @@ from deniable._check import FloatArray, InputError, IntArray, Seed, choice, numb
 from deniable.accounting import tradeoff
 from deniable.curves import Tradeoff, with_assumptions
 from deniable.laws import add_rounded_gaussian, octaves
-from deniable.laws.rounded_gaussian import LARGEST_SCALE
+from deniable.laws.rounding import LARGEST_SCALE
 from deniable.mechanisms import ApproximateDP, Composition, GaussianDP, Mechanism
 from deniable.noise.certificate import PRIVATE_GAME, Certificate
 from deniable.noise.evidence import ReleaseError

@@ -1,6 +1,5 @@
 """The rounded Gaussian: its law against mpmath, its exact path, its bits, and what it refuses."""
 
-import importlib
 import os
 import threading
 from fractions import Fraction
@@ -13,9 +12,7 @@ from scipy import stats
 
 from deniable._check import InputError
 from deniable.laws import add_rounded_gaussian, rounded_gaussian
-
-# the package exports a function of the module's name
-module = importlib.import_module("deniable.laws.rounded_gaussian")
+from deniable.laws import rounding as module
 
 
 def oracle(scale, low, high):
