@@ -7,8 +7,6 @@ import math
 import numpy as np
 from scipy.special import log_ndtr
 
-from deniable.accounting.steps.ratios import log_ratio
-
 
 def transform(
     sigma: float,
@@ -20,8 +18,11 @@ def transform(
 ) -> tuple[float, complex] | None:
     """log M(c) and M(c + it)/M(c), under a window Φ((v − u)/δ) up to v + 9δ; None if ``most`` nodes are not enough."""
 
-    def loss(u):
-        return log_ratio(u, np.float64(sigma), np.float64(rate))
+    def loss(u):  # log(1 − q + q·e^a), written for small a and for large
+        a = u / sigma - 1 / (2 * sigma**2)
+        small, large = np.minimum(a, 30.0), np.maximum(a, 30.0)
+        far = large + math.log(rate) + np.log1p((1 - rate) / rate * np.exp(-large))
+        return np.where(a < 30, np.log1p(rate * np.expm1(small)), far)
 
     def log_size(u):
         fade = 0.0 if window is None else log_ndtr((window[0] - u) / window[1])

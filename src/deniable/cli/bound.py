@@ -25,7 +25,7 @@ from deniable.cli._sampler import (
     described,
 )
 
-Target = Literal["advantage", "accuracy", "precision", "eta", "reconstruction", "singling-out"]
+Inverted = Literal["advantage", "accuracy", "precision", "eta", "reconstruction", "singling-out"]
 _PROOF_FPR, _PROOF_DELTA = 1e-3, 1e-5
 _MOST = 700.0  # an ε that bounds nothing more than ∞ does
 
@@ -44,7 +44,7 @@ _MOST = 700.0  # an ε that bounds nothing more than ∞ does
 def bound(
     epsilon: Annotated[float | None, typer.Option(help="ε of the differential privacy guarantee.")] = None,
     target: Annotated[
-        Target | None,
+        Inverted | None,
         typer.Option(
             "--largest-for",
             help="Instead of --epsilon: find the largest ε that keeps --at-most of this (eta: Izzo's η-MIP; "
@@ -153,7 +153,7 @@ def bound(
 
 def _largest(
     epsilon: float | None,
-    target: Target | None,
+    target: Inverted | None,
     at_most: float | None,
     delta: float,
     prior: float,
