@@ -1,19 +1,23 @@
-"""The gate that every change of the accountant passes: width and CPU time of six fixed mechanisms, before and after.
+"""The gate that every change of the accountant passes: width and CPU time of six fixed mechanisms, as ratios.
 
-``OMP_NUM_THREADS=1 python benchmarks/accounting/gate.py --record gate.json``, then, with the change,
-``python benchmarks/accounting/gate.py --against gate.json``: prints a table, and exits with 1 if a bracket is wider
-than before (and than 1e-9 of its value) or does not meet the old one. Times are CPU seconds of a fresh curve, the least
-of ``--rounds``; they are shown and never judged, because machines are noisy.
+``OMP_NUM_THREADS=1 python benchmarks/accounting/gate.py`` compares with the table beside it (``gate.json``): it prints
+widths and times over the recorded ones, and exits with 1 if a bracket is wider than before (and than 1e-9 of its value)
+or does not meet the old one. ``--record`` writes a new table. Times are CPU seconds of a fresh curve, the least of
+``--rounds``, in units of a fixed piece of NumPy work measured beside them; they are shown and never judged, because
+machines are noisy.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import statistics
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+
+import numpy as np
 
 import deniable as dn
 from deniable.curves import Side, Tradeoff
@@ -40,47 +44,67 @@ _SLACK = 1e-9  # relative: below, a width differs by the order of a sum
 _SHARP = 1e-9  # of the value: narrower brackets are as good as each other
 
 
+TABLE = Path(__file__).with_name("gate.json")
+
+
+def yardstick() -> float:
+    """Return the CPU seconds of the fixed piece of work: transforms and exponentials, the least of five."""
+    x = np.linspace(0.0, 1.0, 1 << 17)
+    seconds = []
+    for _ in range(5):
+        start = time.process_time()
+        np.fft.irfft(np.exp(1j * np.fft.rfft(np.exp(-x)).imag)).sum()
+        seconds.append(time.process_time() - start)
+    return min(seconds)
+
+
 def measured(mechanism: dn.Mechanism, rounds: int) -> dict[str, list[float]]:
-    """Return low, high and CPU seconds of every question."""
+    """Return low, high and the time of every question, in yardsticks."""
     table = {}
     for question, ask in QUESTIONS.items():
         seconds = []
+        unit = yardstick()
         for _ in range(rounds):
             curve = dn.tradeoff(mechanism)
             start = time.process_time()
             high = ask(curve, "upper")
             seconds.append(time.process_time() - start)
-        table[question] = [ask(curve, "lower"), high, min(seconds)]
+        table[question] = [ask(curve, "lower"), high, min(seconds) / min(unit, yardstick())]
     return table
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--record", type=Path)
-    parser.add_argument("--against", type=Path)
+    parser.add_argument("--record", action="store_true", help="write the table instead of comparing with it")
+    parser.add_argument("--table", type=Path, default=TABLE)
     parser.add_argument("--rounds", type=int, default=3)
     asked = parser.parse_args()
-    before = json.loads(asked.against.read_text()) if asked.against else {}
+    before = {} if asked.record else json.loads(asked.table.read_text())
     after: dict[str, dict[str, list[float]]] = {}
-    wrong = 0
-    print(
-        f"{'mechanism':<44}{'question':<22}{'width before':>13}{'after':>10}{'ms before':>11}{'after':>8}", flush=True
-    )
+    wrong, widths, times = 0, [], []
+    print(f"{'mechanism':<44}{'question':<22}{'width':>10}{'over old':>10}{'time':>10}{'over old':>10}", flush=True)
     for name, mechanism in MECHANISMS.items():
         after[name] = measured(mechanism, asked.rounds)
-        for question, (low, high, seconds) in after[name].items():
-            old_low, old_high, old_seconds = before.get(name, after[name])[question]
+        for question, (low, high, took) in after[name].items():
+            old_low, old_high, old_took = before.get(name, after[name])[question]
             width, old = high - low, old_high - old_low
             wider = width > max(old * (1 + _SLACK), _SHARP * abs(high))
             bad = wider or low > old_high or old_low > high
             wrong += bad
+            widths.append(width / old if old > 0 else float(width > 0))
+            times.append(took / old_took)
             print(
-                f"{name:<44}{question:<22}{old:>13.2e}{width:>10.2e}{1e3 * old_seconds:>11.1f}{1e3 * seconds:>8.1f}"
+                f"{name:<44}{question:<22}{width:>10.2e}{widths[-1]:>10.3f}{took:>10.1f}{times[-1]:>10.2f}"
                 + ("  WIDER, or apart" if bad else ""),
                 flush=True,
             )
-        if asked.record:
-            asked.record.write_text(json.dumps(after, ensure_ascii=False, indent=1) + "\n")
+    if asked.record:
+        asked.table.write_text(json.dumps(after, ensure_ascii=False, indent=1) + "\n")
+    total = sum(took for answers in after.values() for _, _, took in answers.values())
+    print(f"widths over old: largest {max(widths):.3f}; {wrong} of {len(widths)} wider or apart")
+    print(
+        f"times over old: median {statistics.median(times):.2f}, largest {max(times):.2f}; {total:.0f} yardsticks in all"
+    )
     sys.exit(wrong > 0)
 
 
