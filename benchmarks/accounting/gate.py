@@ -102,9 +102,7 @@ def main() -> None:
         asked.table.write_text(json.dumps(after, ensure_ascii=False, indent=1) + "\n")
     total = sum(took for answers in after.values() for _, _, took in answers.values())
     print(f"widths over old: largest {max(widths):.3f}; {wrong} of {len(widths)} wider or apart")
-    print(
-        f"times over old: median {statistics.median(times):.2f}, largest {max(times):.2f}; {total:.0f} yardsticks in all"
-    )
+    print(f"times over old: median {statistics.median(times):.2f}, largest {max(times):.2f}; {total:.0f} yardsticks")
     sys.exit(wrong > 0)
 
 
