@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from deniable.noise.certificate import FINE, runs_for_fine
 from deniable.noise.coordinates import Coordinates
 from deniable.noise.evidence import NoGuaranteeError
+from deniable.noise.known_law import HasKnownLaw, KnownEvidence
 from deniable.noise.mixture import MOST_DIMENSIONS, MixtureEvidence, chernoff_slack, hoeffding_slack, runs_for
 from deniable.noise.plans import CouplingGame, Enumeration, NoisePlan, Shaper, nothing_varies
-from deniable.noise.resampling import Algorithm, Outputs, Population, Runner
+from deniable.noise.resampling import Algorithm, Outputs, Population, Runner, evaluate
 
 FEWEST_RUNS = 4096
 _MOST_RUNS = 32768
@@ -115,6 +116,31 @@ def plan_by_all_sets(every: Enumeration, game: CouplingGame, shaper: Shaper) -> 
         runs=2 * len(sets),
         assumptions=("the algorithm is a function of its data (each training set was run twice, with equal bits)",),
     ).with_outputs(values)
+
+
+def plan_by_known_law(algorithm: HasKnownLaw, game: CouplingGame, shaper: Shaper) -> NoisePlan | None:
+    """The law over random training parts itself; None for a table that needs noise, where this says nothing."""
+    population = game.population
+    whole = evaluate(algorithm, population, None, "on the whole data set")
+    coordinates = Coordinates.like(algorithm.alike(population.data), whole.shape, whole.ravel())
+    if coordinates.free.size == 0:
+        return nothing_varies(coordinates)
+    evidence = KnownEvidence(algorithm.known_laws(population), population.prior)
+    if whole.size > 1 and not evidence.needs_no_noise(game.eta):
+        return None
+    if whole.size == 1:
+        spread = np.full(whole.shape, evidence.laws[0].spread)
+    else:  # shares of cells
+        spread = np.sqrt(whole * (1 - whole) / population.n_train * (1 - population.prior))
+    return NoisePlan(
+        coordinates,
+        shaper.family(np.where(spread > 0, spread, 1.0).ravel()[coordinates.free]),
+        evidence,
+        "exact",
+        "none: the law of the statistic over random training parts, with and without each record, is known",
+        deviation=spread,
+        typical=whole,
+    )
 
 
 def _what_runs_cost(number: int, limit: str, slack: float, doubt: float, prior: float) -> str:

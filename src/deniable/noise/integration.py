@@ -6,7 +6,7 @@ What integration errs by is charged, because sums over points err on the unsafe 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -93,7 +93,13 @@ def integrals(
     found = None
     if np.abs(white).max(initial=0.0) < _FAR * law.scale:
         if law.dimension == 1:
-            found = _on_a_lattice(white[:, 0], members, records, law, forms, balance)
+            draws = len(white)
+
+            def inside(rows: slice) -> FloatArray:
+                return np.unpackbits(members[records[rows]], axis=1, count=draws).astype(np.float64)
+
+            even = np.full(draws, 1 / draws)
+            found = on_a_lattice(white[:, 0], even, inside, len(records), law, forms, balance)
         else:
             found = _by_monte_carlo(white, members, records, law, forms, balance, rng, doubt)
     # what the integrals cannot exceed, and what errors are in proportion to
@@ -108,16 +114,18 @@ def _stretch(forms: Sequence[IntegralBound], balance: FloatArray) -> FloatArray:
     return np.where([form.positive for form in forms], 1.0, np.maximum(balance.max(axis=1), 1.0)[:, None])
 
 
-def _on_a_lattice(
+def on_a_lattice(
     white: FloatArray,
-    members: Bits,
-    records: Indices,
+    chances: FloatArray,
+    inside_of: Callable[[slice], FloatArray],
+    records: int,
     law: NoiseLaw,
     forms: Sequence[IntegralBound],
     balance: FloatArray,
 ) -> FloatArray | None:
-    """Trapezoid rule on the multiples of w = step·scale that are near an output; None if there are too many.
+    """Return upper bounds (records, forms) for outputs of these chances, each record's own part of which is given.
 
+    Trapezoid rule on the multiples of w = step·scale that are near an output; None if there are too many.
     Each output is split between its two neighbours on the lattice, which moves its density by at most (w²/8)·‖φ''‖
     in L1 (linear interpolation), and what is split is convolved with φ. For g = aP̂ − bQ̂ the rule then errs on ∫|g|
     by at most (w²/8)·‖|g|''‖ ≤ (3w²/8)·‖g''‖: the kink at a zero is paid for on the way of g' to its next zero (Rolle).
@@ -141,7 +149,7 @@ def _on_a_lattice(
     rows = np.arange(draws)
     split = csr_array(
         (
-            np.concatenate([1 - share, share]) / draws,
+            np.concatenate([(1 - share) * chances, share * chances]),
             (np.concatenate([rows, rows]), np.concatenate([column, column + 1])),
         ),
         shape=(draws, size),
@@ -155,13 +163,12 @@ def _on_a_lattice(
     def smooth(mass: FloatArray) -> FloatArray:
         return np.asarray(irfft(rfft(mass, length, axis=-1) * wave, length, axis=-1)[..., reach : reach + size])
 
-    everything = smooth(np.asarray(split.sum(axis=1)).ravel())
-    total = np.empty((len(records), len(forms)))
+    everything = smooth(np.asarray(split.sum(axis=1), dtype=np.float64).ravel())
+    total = np.empty((records, len(forms)))
     at_once = max(1, min(_NUMBERS // length, _NUMBERS // draws))
-    for start in range(0, len(records), at_once):
+    for start in range(0, records, at_once):
         rows_now = slice(start, start + at_once)
-        bits = np.unpackbits(members[records[rows_now]], axis=1, count=draws).astype(np.float64)
-        inside = smooth(np.ascontiguousarray((split @ bits.T).T))
+        inside = smooth(np.ascontiguousarray((split @ inside_of(rows_now).T).T))
         outside = everything - inside
         for j, form in enumerate(forms):
             total[rows_now, j] = form.integrand(inside, outside, balance[rows_now]).sum(axis=1)

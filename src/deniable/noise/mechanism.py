@@ -14,6 +14,7 @@ from deniable._check import FloatArray, Indices, InputError, Seed, choice, integ
 from deniable.curves import Assumptions, EnvelopeTradeoff, Tradeoff
 from deniable.noise.certificate import GAME, PRIVATE_GAME, Alternative, Certificate, Release, ReleaseWarning
 from deniable.noise.evidence import ReleaseError
+from deniable.noise.known_law import KnownEvidence
 from deniable.noise.methods import BOUNDS, ReleaseTask, Settled, choose, settle
 from deniable.noise.plans import ROUNDING, CouplingGame, Enumeration, Shaper
 from deniable.noise.resampling import Algorithm, Population, Runner, cache_label, evaluate
@@ -198,11 +199,14 @@ def _carry_out(
     tradeoff = _certified_curve(found)
     sampler = "no noise was drawn"
     released = np.zeros(0)
-    if law is not None:
+    if plan.law is not None:
         rows = population.secret_subset(insecure_testing_rng) if everyone is None else everyone
         value = _on_training_part(task.algorithm, population, rows, coordinates.shape)
-        released = law.perturb(value.ravel()[coordinates.free], insecure_testing_rng=insecure_testing_rng)
-        sampler = law.sampler
+        released = value.ravel()[coordinates.free]
+        sampler = "none is needed: the training part is drawn with entropy of the operating system"
+        if law is not None:
+            released = law.perturb(released, insecure_testing_rng=insecure_testing_rng)
+            sampler = law.sampler
         if insecure_testing_rng is not None:
             sampler = "INSECURE: reproducible noise and training part, for tests only"
     warning = _useless(found)
@@ -279,12 +283,15 @@ def _on_training_part(
 def _certified_curve(found: Settled) -> Tradeoff:
     """Return the certified ROC: H_γ at a grid of γ ≥ 1, which η itself bounds from its own γ on; trivial without η."""
     game, plan, law, eta = found.game, found.plan, found.law, found.eta
-    if law is None:
+    if plan.law is None:
         return _curve(found, np.zeros_like(_LOG_GAMMAS), _LOG_GAMMAS)
     if np.isnan(eta):
         return _curve(found, np.ones_like(_LOG_GAMMAS), _LOG_GAMMAS)
     log_gammas = np.unique(np.append(_LOG_GAMMAS, game.log_gamma))
-    bound = np.minimum(game.inflation * plan.evidence.curve(law, log_gammas), 1.0)
+    if isinstance(plan.evidence, KnownEvidence):
+        bound = plan.evidence.curve(law, log_gammas)
+    elif law is not None:
+        bound = np.minimum(game.inflation * plan.evidence.curve(law, log_gammas), 1.0)
     bound[log_gammas >= game.log_gamma] = np.minimum(
         bound[log_gammas >= game.log_gamma], eta * (1 - ROUNDING) / game.rare
     )

@@ -16,9 +16,10 @@ from numpy.typing import ArrayLike
 from deniable._check import FloatArray, InputError
 from deniable.noise import plans
 from deniable.noise.certificate import Alternative
-from deniable.noise.direct import direct_share, plan_by_all_sets, plan_by_direct
+from deniable.noise.direct import direct_share, plan_by_all_sets, plan_by_direct, plan_by_known_law
 from deniable.noise.evidence import ExactRows, NoGuaranteeError, ReleaseError
 from deniable.noise.kinds import BoundedStatistic, ExactSwap, ResampledSwap
+from deniable.noise.known_law import HasKnownLaw, KnownEvidence
 from deniable.noise.laws import NoiseLaw
 from deniable.noise.mixture import MOST_DIMENSIONS
 from deniable.noise.plans import ROUNDING, CouplingGame, NoisePlan, Shaper
@@ -65,7 +66,7 @@ class ReleaseTask:
 
 @dataclass(frozen=True, eq=False)
 class Settled:
-    """A plan with the scale of its noise; ``law`` is None if nothing varies."""
+    """A plan with the scale of its noise; ``law`` is None if nothing varies or no noise is needed."""
 
     bound: str
     game: CouplingGame
@@ -76,8 +77,8 @@ class Settled:
     @property
     def noise(self) -> FloatArray:
         """Standard deviation of the noise on each coordinate, in the shape of the value."""
-        spread: FloatArray | float = 0.0 if self.law is None else self.law.standard_deviation
-        return self.plan.coordinates.expand(np.asarray(spread), 0.0)
+        spread = np.zeros(self.plan.coordinates.free.size) if self.law is None else self.law.standard_deviation
+        return self.plan.coordinates.expand(spread, 0.0)
 
 
 def settle(task: ReleaseTask, bound: str) -> Settled:
@@ -91,6 +92,8 @@ def settle(task: ReleaseTask, bound: str) -> Settled:
     if bound == "published":
         law = plan.law.with_scale((6.16 / game.eta) ** (1 + 2 / task.moment))
         return Settled(bound, game, plan, law, game.eta if law.dimension == 1 else game.rare)
+    if isinstance(plan.evidence, KnownEvidence) and plan.evidence.needs_no_noise(game.eta):
+        return Settled(bound, game, plan, None, plan.evidence.gain(None))
     law = plan.law.with_scale(plan.evidence.least_scale(plan.law, game.level, game.log_gamma))
     reached = game.eta
     if plan.kind == "estimate":
@@ -98,6 +101,8 @@ def settle(task: ReleaseTask, bound: str) -> Settled:
     elif isinstance(plan.evidence, ExactRows):
         worst = game.rare * game.inflation * plan.evidence.worst(law, game.log_gamma)
         reached = min(game.eta, worst * (1 + ROUNDING))
+    elif isinstance(plan.evidence, KnownEvidence):
+        reached = min(game.eta, plan.evidence.gain(law) * (1 + ROUNDING))
     return Settled(bound, game, plan, law, reached)
 
 
@@ -123,6 +128,9 @@ def choose(task: ReleaseTask) -> tuple[Settled, tuple[Alternative, ...]]:
         any_algorithm = "direct" if direct_share(task.game, task.n_resamples) <= _WORTH_RUNNING else "centre"
         closed = isinstance(task.algorithm, ExactSwap | ResampledSwap)
         ways = ("swap", any_algorithm) if closed else (any_algorithm,)
+    if isinstance(task.algorithm, HasKnownLaw) and task.known_std is None:
+        known = plan_by_known_law(task.algorithm, replace(task.game, bound="direct"), task.shaper)
+        ways = ways if known is None else ("direct",)
     sampled = len(ways) - isinstance(task.algorithm, ExactSwap)  # at most: small data need none if nothing is random
     if sampled > 1:
         doubt = (1 - task.game.confidence) / sampled
@@ -206,6 +214,10 @@ def _by_centre(task: ReleaseTask) -> NoisePlan:
 
 
 def _by_direct(task: ReleaseTask) -> NoisePlan:
+    if isinstance(task.algorithm, HasKnownLaw):
+        known = plan_by_known_law(task.algorithm, task.game, task.shaper)
+        if known is not None:
+            return known
     found = plan_by_all_sets(task.every, task.game, task.shaper) if task.small else None
     if found is not None:
         return found

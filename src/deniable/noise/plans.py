@@ -35,6 +35,7 @@ from deniable.noise.resampling import Algorithm, Outputs, Population, Runner, ev
 ROUNDING = 1e-13  # relative, kept between what is certified and what is computed
 _SELECTION = 0.25  # share of the resamples that fixes the shape of the noise; the others certify
 _SWAP_DISTANCES = 20_000_000  # kept in memory by the swap bound of regressions and quantiles
+_MOST_DISTANCES = 50_000_000  # records times resamples that the swap bound of regressions and quantiles looks at
 _PATIENCE = 5  # times max_seconds that all swaps may take
 _PARTNERS = 4  # random partners of each record in each resample: averages out most of their variation
 
@@ -285,6 +286,11 @@ def plan_by_known_swaps(
     """Swap distances of every record around random training sets, from the algorithm's closed form."""
     population = game.population
     chosen = _split(resamples, game, records=population.n_records)
+    if resamples * population.n_records > _MOST_DISTANCES:
+        raise NoGuaranteeError(
+            f"bound='swap' looks at every record in each of {resamples} resamples, too much for "
+            f"{population.n_records:,} records; use bound='auto'"
+        )
     outputs = replace(runner, cache_dir=None).map(Outputs(algorithm, population, population.single_set), chosen)
     values = outputs.reshape(chosen, -1)
     coordinates = Coordinates.of(values, outputs.shape[2:])
@@ -295,7 +301,7 @@ def plan_by_known_swaps(
     partners = max(1, min(_PARTNERS, _SWAP_DISTANCES // (resamples * population.n_records)))
     swaps = _KnownSwaps(algorithm, population, law, coordinates.free, partners)
     began = time.process_time()
-    swaps(runner.generator(0), "")
+    first = swaps(runner.generator(0), "")
     wait = (time.process_time() - began) * resamples / runner.workers
     if wait > _PATIENCE * seconds:
         raise NoGuaranteeError(
@@ -303,7 +309,8 @@ def plan_by_known_swaps(
             "are slow: clip the columns to public bounds, raise the penalty, or use bound='centre' (max_seconds="
             f"{wait / _PATIENCE + 1:.0f} runs it all the same)"
         )
-    distances = runner.map(swaps, resamples)
+    later = runner.map(swaps, resamples - 1, start=1)
+    distances = np.concatenate([first[None], later])
     return NoisePlan(
         coordinates,
         law,

@@ -22,6 +22,7 @@ from deniable.noise.blocks import Summary, blocks
 from deniable.noise.coordinates import alike
 from deniable.noise.evidence import ExactRows
 from deniable.noise.kinds import BoundedStatistic, ExactSwap, ResampledSwap, Sensitivity
+from deniable.noise.known_law import HasKnownLaw, KnownLaw, count_law, quantile_law
 from deniable.noise.laws import NoiseLaw
 from deniable.noise.resampling import Population
 
@@ -156,7 +157,7 @@ class SecondMoment(LinearStatistic):
 
 
 @dataclass(frozen=True)
-class Histogram(ExactSwap, BoundedStatistic):
+class Histogram(ExactSwap, BoundedStatistic, HasKnownLaw):
     """Share of the records in each bin [edge, next edge), the last bin closed; outsiders count in no bin."""
 
     edges: tuple[float, ...]
@@ -189,6 +190,14 @@ class Histogram(ExactSwap, BoundedStatistic):
         """All bins count in the same unit, a share of the records."""
         return np.full(influence.square.size, float(np.sqrt(np.mean(influence.square))))
 
+    def known_laws(self, population: Population) -> list[KnownLaw]:
+        """Counts over random training parts are hypergeometric: one law for each bin that varies."""
+        n, k = population.n_records, population.n_train
+        counts = self._counts(column_of(population.data))
+        if counts.size == 2:
+            return [count_law(n, k, int(counts[0]))]
+        return [count_law(n, k, int(count)) for count in np.unique(counts[counts > 0])]
+
     def swap_rows(self, population: Population, law: NoiseLaw, coordinates: Indices) -> ExactRows:
         """Return the law of the distance for a record of each bin, and for one in none: partners by their bins."""
         n, k = population.n_records, population.n_train
@@ -218,7 +227,7 @@ class Histogram(ExactSwap, BoundedStatistic):
 
 
 @dataclass(frozen=True)
-class Quantile(ResampledSwap):
+class Quantile(ResampledSwap, HasKnownLaw):
     """The ``q``-quantile of one column: the ⌈qn⌉-th smallest value (NumPy's method "inverted_cdf")."""
 
     q: float = 0.5
@@ -230,6 +239,15 @@ class Quantile(ResampledSwap):
         """Return the quantile of ``data``, shape (1,)."""
         x = np.sort(column_of(data))
         return x[[self._rank(len(x))]]
+
+    def known_laws(self, population: Population) -> list[KnownLaw]:
+        """Which record is the quantile of a random training part."""
+        k = population.n_train
+        return [quantile_law(np.sort(column_of(population.data)), k, self._rank(k) + 1)]
+
+    def alike(self, data: Any) -> Indices:
+        """Constant only where all records are equal."""
+        return alike([column_of(data)[:, None]])
 
     def swap_distances(
         self,
