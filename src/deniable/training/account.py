@@ -118,6 +118,7 @@ class Ledger:
     mu: float
     delta: float = 0.0
     uses: list[Use] = field(default_factory=list)
+    kept: float = 0.0  # μ that is not to be spent yet
 
     def spend(self, name: str, purpose: str, mu: float, delta: float = 0.0) -> None:
         """Record one use, before it happens."""
@@ -128,8 +129,9 @@ class Ledger:
 
     @property
     def left(self) -> float:
-        """The largest μ that can still be spent, rounded down."""
-        return math.sqrt(max(self.mu**2 / _ROUNDED**2 - math.fsum(use.mu**2 for use in self.uses), 0.0)) / _ROUNDED
+        """The largest μ that can still be spent, rounded down, without what is kept for later."""
+        spent = math.fsum((self.kept**2, *(use.mu**2 for use in self.uses)))
+        return math.sqrt(max(self.mu**2 / _ROUNDED**2 - spent, 0.0)) / _ROUNDED
 
     def mechanism(self) -> Mechanism:
         """Return what no path of the fit can spend more than: the budget."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -25,6 +26,7 @@ from deniable.training.columns import FeatureColumn, FeatureTable
 from deniable.training.declared import asks_discovery, crowded_columns, declare, public_inputs
 from deniable.training.exposure import RecordTradeoffs
 from deniable.training.fitting import Additive, Task, fit_table
+from deniable.training.levels import LEVEL_SHARE, levelled
 from deniable.training.looks import Declared, Look, Units
 from deniable.training.losses import ClippedLoss
 from deniable.training.noise_source import NoiseSource, SumNoise
@@ -136,12 +138,19 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
         declared: Declared,
         allowance: Budget,
         public: tuple[str, ...],
+        wide: float | None = None,
     ) -> dict[str, Any]:
-        """Fit and return the attributes that every model has."""
+        """Fit and return the attributes that every model has; ``wide`` is the clip of a last look at the level."""
         columns = len(table.columns)
         pairs = min(self.interactions, columns * (columns - 1) // 2)
         task = Task(look, n, table, target, loss, self.individual_filter)
+        level = 0.0 if wide is None else look.ledger.mu * math.sqrt(LEVEL_SHARE)
+        look.ledger.kept = level
         outcome = fit_tuned(task, declared) if self.tune else fit_table(task, declared, self.model, pairs)
+        look.ledger.kept, model = 0.0, outcome.model
+        if wide is not None:
+            look.ledger.spend("level", "the level and the slope of the predictions, with a wide clip", level)
+            model = levelled(task, model, level, wide)
         certificate = FitCertificate(
             allowance.words,
             look.units.unit,
@@ -150,11 +159,11 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
             look.ledger.mechanism(),
         )
         mu = certificate.mu
-        exposure = RecordTradeoffs(np.minimum(outcome.exposure, mu), mu, look.units.labels)
+        exposure = RecordTradeoffs(np.minimum(np.hypot(outcome.exposure, level), mu), mu, look.units.labels)
         adjacency = f"add or remove one {look.units.unit}" + " with all its records" * (look.units.unit == "person")
         return {
             **({"trials_": outcome.trials} if self.tune else {}),
-            "model_": outcome.model,
+            "model_": model,
             "columns_": table.columns,
             "certificate_": certificate,
             "tradeoff_": with_assumptions(tradeoff(certificate.mechanism), adjacency=adjacency),

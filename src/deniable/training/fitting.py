@@ -16,7 +16,7 @@ from deniable.training.descent import DescentPlan, Weighted, descend, residuals_
 from deniable.training.design import Basis, Design, design_of
 from deniable.training.encoders import Codes, Encoder
 from deniable.training.interactions import Pair
-from deniable.training.looks import BINS_SHARE, Declared, Look, encoders_for
+from deniable.training.looks import Declared, Look, bins_mu, encoders_for
 from deniable.training.losses import RESIDUAL, ClippedLoss
 from deniable.training.shrinkage import shrunk_coefficients
 from deniable.training.spending import Spending
@@ -219,7 +219,7 @@ def columns_of(task: Task, declared: Declared, models: Sequence[str]) -> list[Co
     look, table = task.look, task.table
     if not look.units.total(table.n_rows) * RESIDUAL < _EXACT:
         raise InputError(f"X must have few enough rows for exact sums in double precision, got {table.n_rows}")
-    found = encoders_for(look, table, declared, models, look.ledger.mu * math.sqrt(BINS_SHARE), task.n)
+    found = encoders_for(look, table, declared, models, bins_mu(look, table, declared, task.n), task.n)
     mu = look.ledger.mu * math.sqrt(CENTRES_SHARE / len(models)) * (1 - 2.0**-40)
     names = ["centres", *(f"centres for {model}" for model in models[1:])]
     return [centred(look, name, table, encoders, mu, task.n) for name, encoders in zip(names, found, strict=True)]

@@ -20,7 +20,9 @@ from deniable.training.encoders import Encoder, Hashed, Levels, Listed, Thermome
 from deniable.training.noise_source import NoiseSource
 
 COUNT_SHARE = 0.01  # of μ²: how many records there are, for the length of the steps
-BINS_SHARE = 0.09  # of μ²: ranges and bins of all numeric columns together
+BINS_SHARE = 0.09  # of μ²: ranges and bins of all numeric columns together, where records are many
+MOST_BINS = 0.30  # of μ²: the same where records are few, since coefficients tell nothing in a wrong range
+FOUND = 20.0  # records in units of a column's noise for which more than BINS_SHARE is spent, if need be
 CLOSER = 3  # times that a closer look may follow, each for half of a column's μ²
 BINS = 32
 LINE_OF_FEW, LINE_OF_MANY = 0.8, 0.1  # share of a column's linear term, by whether n is below INFORMATIVE
@@ -81,6 +83,13 @@ def count(look: Look, n_rows: int, mu: float) -> float:
     sd = np.array([look.units.heaviest / mu])
     noised = look.source.channel("count", sd, 1)(np.array([look.units.total(n_rows)]))
     return max(float(noised[0]) / look.units.heaviest, 1.0)
+
+
+def bins_mu(look: Look, table: FeatureTable, declared: Declared, n: float) -> float:
+    """Return what ranges and bins may cost: enough for ranges to be found, between 9 % and 30 % of μ²."""
+    unknown = sum(c.kind in ("number", "date") and c.name not in declared.ranges for c in table.columns)
+    share = unknown * (FOUND / (n * look.ledger.mu)) ** 2
+    return look.ledger.mu * math.sqrt(min(max(share, BINS_SHARE), MOST_BINS))
 
 
 def number_cells(

@@ -19,6 +19,7 @@ from deniable.training import bins
 from deniable.training.base import PrivateModel
 from deniable.training.columns import FeatureTable
 from deniable.training.declared import span_of
+from deniable.training.levels import LEVEL_SHARE, wide_clip
 from deniable.training.looks import COUNT_SHARE, Declared, Look, count, number_cells
 from deniable.training.losses import ClippedLoss, ClippedPoisson, ClippedSquared
 from deniable.training.targets import Budget
@@ -129,7 +130,10 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
         if span is not None:
             values = np.clip(values, *span)
         public = ("the range of the target",) * (span is not None)
-        fitted = self._common(table, (values - centre) / spread, loss, look, n, declared, allowance, public)
+        wide, one = None, 1 / spread if self.loss == "poisson" else None
+        if self.loss != "huber":
+            wide = wide_clip(look.ledger.mu * math.sqrt(LEVEL_SHARE), n, loss.clip, one)
+        fitted = self._common(table, (values - centre) / spread, loss, look, n, declared, allowance, public, wide)
         return fitted | {"centre_": centre, "spread_": spread}
 
     def predict(self, X: Any) -> FloatArray:
@@ -151,11 +155,11 @@ def _loss(name: str, strength: float, tails: FloatArray) -> ClippedLoss:
     A long tail that the clip cuts off biases all predictions towards the median: the clip grows until the bias, the
     mean of what is cut off, is about what the noise of a wider clip adds.
     """
-    if name == "poisson":
-        return ClippedPoisson()
     wider = min(max(math.sqrt(strength / _MANY), 1.0), _WIDEST)
     cost = np.square(tails) + np.square(_NOISE * _WIDER / max(strength, 1e-9))
     wider = max(wider, float(_WIDER[np.argmin(cost)]))
+    if name == "poisson":
+        return ClippedPoisson(_CLIP * wider, travel=1.05 * wider)
     return ClippedSquared(_CLIP * wider if name == "squared" else _CLIP, travel=1.05 * wider)
 
 

@@ -1,0 +1,86 @@
+"""The level of a regression: one more look at what a fit leaves, with a far wider clip than its steps can afford.
+
+The residuals of a step are clipped, because its noise grows with the clip in every coordinate. Where a target has a
+long tail, that leaves predictions near the median and shapes too flat. A handful of sums over all records can bear a
+wide clip: for a squared loss the regression of what is left on the score (shift and slope), for a Poisson loss the
+ratio of all counts to all predicted rates.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from deniable._check import FloatArray
+from deniable.training.fitting import Additive, Task
+from deniable.training.losses import ClippedPoisson
+
+LEVEL_SHARE = 0.04  # of μ²
+_NARROW = 20.0  # the squared clip, in spreads of the target, is n·μ over this: bias and noise both vanish as n·μ grows
+_WORTH = 5.0  # times the clip of the steps, below which a look is not paid for
+_COUNTS = 3.0  # a clip lets counts up to this pass
+_NOISY = 0.3  # of the level: more noise than this is worse than a clip
+_FAR = 2.0  # spreads from the middle beyond which a score counts as this
+_USUAL = 1.0  # standard deviation of the slope that remains, per ``_FAR`` spreads of the score
+_PARTS = 1 << 15  # lattice points of an entry of size 1
+_SQUARED = 2.5  # largest squared norm of (e, e·u, u/2, u²/2) for |e|, |u| ≤ 1
+_POISSON = 2.0  # largest squared norm of (y, rate), both between 0 and 1
+
+
+def wide_clip(mu: float, n: float, clip: float, count: float | None = None) -> float | None:
+    """Return the clip of a look for ``mu``, in spreads of the target; None if it would tell too little to be paid for.
+
+    ``clip`` is that of the steps; ``count`` is the size of one count in spreads, where the target are counts: a level
+    without a slope, for which any clip will do that lets counts pass.
+    """
+    wide = math.sqrt(mu * n / _NARROW)
+    if count is not None and wide < _COUNTS * count and _COUNTS * count * math.sqrt(_POISSON) < _NOISY * mu * n:
+        wide = _COUNTS * count
+    return wide if wide >= (_WORTH * clip if count is None else max(clip, count)) else None
+
+
+def levelled(task: Task, model: Additive, mu: float, wide: float) -> Additive:
+    """Return the model with its scores shifted and stretched; the look is ``mu``-GDP, paid for by the caller."""
+    scores = model.scores(task.table)[:, 0]
+    if isinstance(task.loss, ClippedPoisson):
+        narrow = min(wide, math.sqrt(mu * task.n / _NARROW))  # rates are no whole numbers: their clip needs no floor
+        felt = math.sqrt(_POISSON) / (mu * task.n)
+        rates = np.exp(np.minimum(scores, math.log(narrow))) / narrow
+        counts, predicted = _means(task, [np.minimum(task.target / wide, 1), rates], mu, _POISSON)
+        return _moved(model, math.log(wide * max(counts, felt) / (narrow * max(predicted, felt))), 1.0)
+    felt = wide * math.sqrt(_SQUARED) / (mu * task.n)
+    place = np.clip(scores / _FAR, -1, 1)
+    left = np.clip((task.target - scores) / wide, -1, 1)
+    left_mean, product, middle, square = _means(task, [left, left * place, place / 2, place**2 / 2], mu, _SQUARED)
+    middle, square = 2 * middle, 2 * square
+    steeper = _steeper(wide * (product - left_mean * middle), square - middle**2, felt, 2 * felt / wide)
+    return _moved(model, wide * left_mean - steeper * middle, 1 + steeper / _FAR)
+
+
+def _steeper(product: float, spread: float, felt: float, unsure: float) -> float:
+    """Return the slope that remains: ``product`` = slope·(spread + noise) + noise, slope ~ N(0, ``_USUAL``²).
+
+    ``felt`` and ``unsure`` are the standard deviations of the noise on the product and on the spread.
+    """
+    spread = min(max(spread, 0.0), 1.0)
+    slope = product * spread / (spread**2 + unsure**2 + (felt / _USUAL) ** 2)
+    return min(max(slope, -_USUAL), 2 * _USUAL)
+
+
+def _means(task: Task, columns: list[FloatArray], mu: float, squared: float) -> list[float]:
+    """Return noisy means over the units of columns that together have squared norm at most ``squared`` per record."""
+    units, data = task.look.units, task.data
+    entries = np.stack([np.trunc(column * _PARTS) for column in columns])
+    sums = (entries if data.weights is None else entries * data.weights).sum(axis=1).astype(np.int64)
+    unit = units.heaviest * _PARTS
+    sd = np.full(sums.size, unit * math.sqrt(squared) / mu * (1 + 2.0**-40))
+    released = task.look.source.channel("level", sd, 1)(sums)
+    return [float(value) / unit / task.n for value in released]
+
+
+def _moved(model: Additive, shift: float, slope: float) -> Additive:
+    coefficients = model.coefficients * slope
+    coefficients[-1] += shift / model.basis.scale[-1]
+    return replace(model, coefficients=coefficients)
