@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import deniable as dn
-from deniable.noise import GaussianNoise, NormLaplaceNoise, ReleaseError, exact_membership
+from deniable.noise import GaussianNoise, NormLaplaceNoise, ReleaseError, direct, exact_membership
 from deniable.noise.integration import IntegralBound, integrals
 from deniable.noise.mixture import MixtureEvidence, chernoff_slack, hoeffding_slack, runs_for
 
@@ -168,3 +168,34 @@ def test_outputs_that_are_infinitely_far_apart_tell_everything():
     law = GaussianNoise(1.0, np.ones(1))
     assert evidence.gain(law, np.arange(4)).min() >= 0.5
     assert evidence.curve(law, np.array([0.0, 1.0])).min() == 1
+
+
+def test_a_first_look_may_suffice_and_is_charged(monkeypatch):
+    """Some of the runs where more would not be noticed, all of them otherwise: half of the doubt for each look."""
+    monkeypatch.setattr(direct, "FEWEST_RUNS", 300)
+    monkeypatch.setattr(direct, "_FEWER", 2)
+    planned = direct.runs_for(0.25 * 0.25, 0.01)
+    smooth = dn.release(np.mean, np.random.default_rng(5).normal(size=200), eta=0.25, bound="direct", rng=0)
+    outlier = np.append(np.random.default_rng(5).normal(size=39), 60.0)
+    rough = dn.release(np.mean, outlier, eta=0.25, bound="direct", rng=0)
+    assert smooth.certificate.n_resamples == planned // 2
+    assert rough.certificate.n_resamples == planned
+    assert "were planned" in smooth.certificate.assumptions[-1]
+    for r in (smooth, rough):
+        assert r.certificate.confidence == pytest.approx(0.99)
+        slack = direct.hoeffding_slack(0.005, r.certificate.n_resamples)
+        assert f"adds {slack:.2g} to η" in r.certificate.assumptions[-1]
+    asked = dn.release(np.mean, outlier, eta=0.25, bound="direct", rng=0, n_resamples=planned)
+    assert asked.noise_scale < rough.noise_scale  # the look costs what it has to
+
+
+def test_what_a_look_decides_keeps_the_target(monkeypatch):
+    """Against the optimal attack on data at which some looks suffice and others do not."""
+    monkeypatch.setattr(direct, "FEWEST_RUNS", 200)
+    monkeypatch.setattr(direct, "_FEWER", 2)
+    monkeypatch.setattr(direct, "NEGLIGIBLE", 0.5)
+    outputs, made = NORMAL[SETS].mean(axis=1), []
+    for seed in range(6):
+        made.append(dn.release(np.mean, NORMAL, eta=0.3, bound="direct", rng=seed))
+        assert optimal_gain(outputs, float(made[-1].noise_scale)) <= 0.3
+    assert len({r.certificate.n_resamples for r in made}) == 2

@@ -55,6 +55,8 @@ def no_noise(monkeypatch):
         "survival(time, event, bins=8)",
         'mean("yearly income, gross") by "federal state"',
         'mean("by")',
+        "mean(hours-per-week) by marital-status",
+        'mean("a - b")',
     ],
 )
 def test_a_statistic_is_read_and_written_alike(text):
@@ -82,6 +84,7 @@ def test_what_is_read():
         ("mean(income) by", "expected the name of a column"),
         ("mean(income) by region sex", "expected ',' or the end"),
         ("mean(a$b)", "double quotes"),
+        ("mean(a - b)", "double quotes"),
         ("quantile(income)", "1 to 99 numbers"),
         ("quantile(income, 1)", "below 1"),
         ("trimmed_mean(income, 0.5)", "below 0.5"),

@@ -7,10 +7,12 @@ import time
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable._check import FloatArray
 from deniable.noise.certificate import FINE, runs_for_fine
 from deniable.noise.coordinates import Coordinates
-from deniable.noise.evidence import NoGuaranteeError
+from deniable.noise.evidence import NoGuaranteeError, ReleaseError
 from deniable.noise.known_law import HasKnownLaw, KnownEvidence
+from deniable.noise.laws import NoiseLaw
 from deniable.noise.mixture import MOST_DIMENSIONS, MixtureEvidence, chernoff_slack, hoeffding_slack, runs_for
 from deniable.noise.plans import CouplingGame, Enumeration, NoisePlan, Shaper, nothing_varies
 from deniable.noise.resampling import Algorithm, Outputs, Population, Runner, evaluate
@@ -22,6 +24,8 @@ _BITS = 1_000_000_000  # records times runs whose membership is kept
 _SCATTERED = (
     20_000_000  # records times runs that Monte Carlo integration (more than one output) gets through in a minute
 )
+NEGLIGIBLE = 0.3  # noise below this share of the spread over training parts adds 4 % to the error: nothing to gain
+_FEWER = 4  # the first look is at this part of the runs
 _SHARE = 0.25  # of η that the number of runs may cost, if that takes no more than _MOST_RUNS
 _LARGEST_SHARE = 0.9  # of η; beyond, no noise could certify the rest
 
@@ -33,7 +37,8 @@ def plan_by_direct(
 
     The first 64 runs are a pilot: they fix the coordinates, the shape of the noise and the time of a run, hence the
     number of the others, which alone certify. ``runs`` None: enough for the number of runs to cost a quarter of η,
-    at least 4,096 and at most 32,768, but no more than fit into ``seconds``.
+    at least 4,096 and at most 32,768, but no more than fit into ``seconds``. Where a quarter of them is at least 4,096
+    that quarter is looked at first, with half of the doubt, and suffices if its noise is small beside the spread.
     """
     population = game.population
     task = Outputs(algorithm, population, population.single_set)
@@ -67,20 +72,47 @@ def plan_by_direct(
     law = shaper.law(values - values.mean(axis=0))
     white = law.whiten(values)
     spread = float(np.sqrt(np.mean((white - white.mean(axis=0)) ** 2)))
-    outputs = runner.map(task, number, start=_PILOT).reshape(number, -1)[:, coordinates.free]
-    evidence = MixtureEvidence(
-        outputs, _membership(runner, population, number), population.prior, doubt, spread, game.eta, runner.entropy
-    )
+
+    def evidence(outputs: FloatArray, share: float, looks: int) -> MixtureEvidence:
+        members = _membership(runner, population, len(outputs))
+        return MixtureEvidence(outputs, members, population.prior, share, spread, game.eta, runner.entropy, looks)
+
+    def drawn(first: int, last: int) -> FloatArray:
+        found = runner.map(task, last - first, start=_PILOT + first)
+        return found.reshape(last - first, -1)[:, coordinates.free]
+
+    few = number // _FEWER if runs is None else 0
+    if few >= FEWEST_RUNS and hoeffding_slack(doubt / 2, few) < _LARGEST_SHARE * game.eta:
+        doubt /= 2  # of two certificates the one that is taken must hold, whichever that is
+        outputs = drawn(0, few)
+        found = evidence(outputs, doubt, 2)
+        if _is_enough(found, law, game, values):
+            number, limit = few, f"{number:,} were planned, but less noise would hardly be noticed"
+        else:
+            found = evidence(np.concatenate([outputs, drawn(few, number)]), doubt, 2)
+        slack = hoeffding_slack(doubt, number)
+    else:
+        found = evidence(drawn(0, number), doubt, 1)
     return NoisePlan(
         coordinates,
         law,
-        evidence,
+        found,
         "sampled",
         "none: the laws with and without each record are compared directly; every record at once",
         resamples=number,
         runs=_PILOT + number,
         assumptions=(_what_runs_cost(number, limit, slack, doubt, population.prior),),
     ).with_outputs(values)
+
+
+def _is_enough(found: MixtureEvidence, law: NoiseLaw, game: CouplingGame, values: FloatArray) -> bool:
+    """Whether the noise that these runs certify is small beside the spread of the pilot's values over parts."""
+    try:
+        scale = found.least_scale(law, game.level, game.log_gamma)
+    except ReleaseError:
+        return False
+    relative = law.with_scale(scale).standard_deviation / values.std(axis=0, ddof=1)
+    return bool(np.mean(relative**2) <= NEGLIGIBLE**2)
 
 
 def plan_by_all_sets(every: Enumeration, game: CouplingGame, shaper: Shaper) -> NoisePlan | None:

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from deniable._check import FloatArray, InputError
 from deniable.noise import plans
 from deniable.noise.certificate import Alternative
-from deniable.noise.direct import direct_share, plan_by_all_sets, plan_by_direct, plan_by_known_law
+from deniable.noise.direct import NEGLIGIBLE, direct_share, plan_by_all_sets, plan_by_direct, plan_by_known_law
 from deniable.noise.evidence import ExactRows, NoGuaranteeError, ReleaseError
 from deniable.noise.kinds import BoundedStatistic, ExactSwap, ResampledSwap
 from deniable.noise.known_law import HasKnownLaw, KnownEvidence
@@ -30,7 +30,6 @@ from deniable.noise.resampling import Algorithm, Runner
 BOUNDS = ("auto", "direct", "swap", "centre", "dp")
 _LARGEST_ENUMERATION = 1000  # training sets; up to so many are all run (twice), and nothing is sampled
 _RESAMPLES = 256
-_NEGLIGIBLE = 0.3  # noise below this share of the spread over training parts adds 4 % to the error: nothing to gain
 _CENTRE_AT_LEAST = 0.25  # below 1/π, what "centre" needs in units of the spread, times η, if halves are normal
 _WORTH_RUNNING = 0.5  # largest share of η that the number of runs may cost the direct bound for "auto" to try it
 
@@ -160,7 +159,7 @@ def _attempt(task: ReleaseTask, way: str, required: bool) -> list[Settled]:
 
 
 def _enough(found: Settled) -> bool:
-    return found.law is None or _relative(found) <= _NEGLIGIBLE
+    return found.law is None or _relative(found) <= NEGLIGIBLE
 
 
 def _centre_cannot_win(found: Settled, task: ReleaseTask) -> bool:

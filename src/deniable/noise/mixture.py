@@ -57,13 +57,16 @@ class MixtureEvidence(ResampledEvidence):
     prior
         π, share of the records in training.
     doubt
-        1 − confidence: half of it for η, half for the curve. 0 if the draws are *all* training sets.
+        Half of it for η, half for the curve. 0 if the draws are *all* training sets.
     spread
         The pilot's idea of the scale, which knows nothing of the draws.
     eta
         The target, which decides (before the draws) how the curve is bounded.
     entropy
         Seeds the Monte Carlo integration for d > 1.
+    looks
+        How often certificates like this, each with its own ``doubt``, were asked for before one was taken: a stop that
+        depends on the draws is wrong only if one of them is (union bound).
     """
 
     outputs: FloatArray
@@ -73,6 +76,7 @@ class MixtureEvidence(ResampledEvidence):
     spread: float
     eta: float
     entropy: int = 0
+    looks: int = 1
     _inside: FloatArray = field(init=False, repr=False)  # in how many draws each record was
 
     def __post_init__(self) -> None:
@@ -82,7 +86,7 @@ class MixtureEvidence(ResampledEvidence):
     @property
     def confidence(self) -> float:
         """Probability with which η and the whole curve hold together."""
-        return 1 - self.doubt
+        return 1 - self.doubt * self.looks
 
     @property
     def draws(self) -> int:

@@ -4,7 +4,8 @@
     argument   =  column | number | name "=" number {":" number}      quantile(income, 0.1, 0.9), histogram(age, bins=9)
     regression =  "regression" "(" column "~" column {"+" column} ")" ["by" …]
 
-A column whose name is not made of letters, digits, ``_`` and ``.`` alone stands in double quotes or backticks.
+A column whose name is not made of letters, digits, ``_``, ``.`` and single hyphens inside stands in double quotes or
+backticks.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ from typing import NoReturn
 
 from deniable._check import InputError
 
+_WORD = r"[^\W\d][\w.]*(?:-[\w.]+)*"  # hyphens inside: nothing is subtracted in this grammar
 _TOKEN = re.compile(
     r"""\s*(?:(?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w.]))|(?P<quoted>"[^"]+"|`[^`]+`)"""
-    r"""|(?P<word>[^\W\d][\w.]*)|(?P<sign>[(),=:~+]))"""
+    rf"""|(?P<word>{_WORD})|(?P<sign>[(),=:~+]))"""
 )
 _MOST_POINTS = 256  # leaves of the tree behind distribution functions
 
@@ -163,7 +165,7 @@ def parse(text: str | Statistic) -> Statistic:
 
 
 def _written(column: str) -> str:
-    plain = re.fullmatch(r"[^\W\d][\w.]*", column) and column != "by"
+    plain = re.fullmatch(_WORD, column) and column != "by"
     return column if plain else f'"{column}"' if '"' not in column else f"`{column}`"
 
 
