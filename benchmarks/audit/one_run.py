@@ -11,7 +11,9 @@ folder:
     python benchmarks/audit/one_run.py theirs FOLDER               # with jax-privacy
     python benchmarks/audit/one_run.py table FOLDER                # with deniable
 
-and "errors" prints how often the limit is too high where the truth is known.
+and "errors" prints how often the limit is too high where the truth is known, "independent FOLDER" what order statistics
+of independent losses would show (Xiang et al. 2025, arXiv:2509.08704), and how often they err where losses are not
+independent.
 """
 
 from __future__ import annotations
@@ -25,6 +27,68 @@ import numpy as np
 DELTA, EPSILON, RATE, STEPS = 1e-5, 4.0, 0.05, 200
 SIZES = (500, 2000)
 PILOTS = 2  # which fifth is the pilot is chance: our limits are averaged over so many (the ordered bound has no pilot)
+
+
+def p_value_if_independent(mu: float, m: int, r: int, wrong: int) -> float:
+    """P(at most ``wrong`` of the ``r`` most confident of m guesses wrong), if privacy losses were independent.
+
+    Given its loss L a guess is wrong with probability 1/(1 + e^|L|); |L| of the k-th most confident is an order
+    statistic of m independent draws under μ-GDP; Chernoff's bound for the sum of as many independent errors.
+    """
+    from scipy import special, stats
+
+    x = np.linspace(-7, 7, 401)
+    weight = stats.norm.pdf(x) / stats.norm.pdf(x).sum()
+    loss = np.abs(mu * x + mu**2 / 2)  # under the law with the record; |L| has the same law under the other
+    order = np.argsort(-loss)
+    above = np.cumsum(weight[order]) - weight[order] / 2  # probability of a larger |L|
+    k = np.arange(1, r + 1)
+    density = stats.beta.logpdf(np.clip(above, 1e-15, 1 - 1e-15), k[:, None], m - k[:, None] + 1)
+    mass = np.exp(density) * weight[order]
+    v = mass @ special.expit(-loss[order]) / mass.sum(axis=1)
+    if wrong >= v.sum():
+        return 1.0
+    t = -np.geomspace(1e-3, 40, 60)[:, None]
+    return float(np.exp(np.min(np.log1p(v * np.expm1(t)).sum(axis=1) - t[:, 0] * wrong)))
+
+
+def independent(folder: Path, draws: int = 200_000, m: int = 500, mu: float = 1.0) -> None:
+    """Print μ shown and false alarms of order statistics of independent losses, and of the bound here."""
+    from deniable._search import bisect
+    from deniable.audit import audit_one_run
+
+    def exceeds(level: float, values: np.ndarray, included: np.ndarray, share: int) -> bool:
+        """Return whether μ = ``level`` is refuted: all canaries guessed (1), or the top tenth guessed to be in (10)."""
+        down, size = included[np.argsort(-values)], len(values)
+        r = size // share
+        wrong = np.sum(~down[:r]) if share > 1 else np.sum(~down[: size // 2]) + np.sum(down[size // 2 :])
+        return p_value_if_independent(level, size, r, int(wrong)) <= 0.05
+
+    def shown(values: np.ndarray, included: np.ndarray, share: int) -> float:
+        return float(bisect(lambda x: exceeds(float(x), values, included, share), 0, 8, relative=1e-2)[0])
+
+    rows: dict[tuple[str, int], list[tuple[float, ...]]] = {}
+    for path, kind, size, values, included in each(folder):
+        if int(path.stem.rsplit("-", 1)[1]) < 8:
+            found = *(shown(values, included, share) for share in (1, 10)), audit_one_run(values, included).mu().low
+            rows.setdefault((kind, size), []).append(found)
+    for (kind, size), each_run in rows.items():
+        every, tenth, here = np.mean(each_run, axis=0)
+        print(
+            f"{kind}, {size}: mu {every:.2f} (all), {tenth:.2f} (a tenth) if independent, {here:.2f} here", flush=True
+        )
+    # one |L| for all canaries, drawn with the law of a μ-GDP pair; given it, randomised response: each record has μ-GDP
+    rng = np.random.default_rng(0)
+    right = 1 / (1 + np.exp(-np.abs(mu * rng.normal(size=draws) + mu**2 / 2)))
+    for r in (m, m // 10):
+        few, many = -1, r  # errors of which the first are refuted
+        while many - few > 1:
+            middle = (few + many) // 2
+            few, many = (middle, many) if p_value_if_independent(mu, m, r, middle) <= 0.05 else (few, middle)
+        share = np.mean(rng.binomial(r, 1 - right) <= few)
+        print(
+            f"one loss for all, mu = {mu:g}, {m} canaries, {r} guesses: above the truth in {100 * share:.1f} % of runs"
+        )
 
 
 def errors(runs: int = 300, m: int = 500, epsilon: float = 1.0) -> None:
@@ -132,4 +196,4 @@ if __name__ == "__main__":
     if sys.argv[1] == "scores":
         scores(where, int(sys.argv[3]) if len(sys.argv) > 3 else 8)
     else:
-        {"theirs": theirs, "table": table}[sys.argv[1]](where)
+        {"theirs": theirs, "table": table, "independent": independent}[sys.argv[1]](where)

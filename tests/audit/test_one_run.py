@@ -94,7 +94,8 @@ def test_mu_of_gaussian_canaries():
 def test_delta_weakens_the_claim():
     audit = OneRunAudit(1000, (1000,), (800,))
     assert audit.epsilon(1e-3).low < audit.epsilon(1e-5).low <= audit.epsilon().low
-    assert "steinke" in audit.epsilon().method
+    assert audit.epsilon().method == "one run, f-dp"
+    assert "steinke" in audit.epsilon(bound="steinke").method
 
 
 @pytest.mark.parametrize(

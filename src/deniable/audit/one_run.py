@@ -6,6 +6,7 @@ guess for each whether it was in. The canaries' memberships are independent, so 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -23,7 +24,7 @@ from deniable.audit.ordered import SHARES, Ordered, guesses_in_order
 from deniable.audit.promises import promised_curve
 from deniable.audit.scores import seeded_by
 from deniable.audit.verdict import Outcome, Verdict, describe
-from deniable.curves import GaussianTradeoff, Tradeoff
+from deniable.curves import ApproximateTradeoff, GaussianTradeoff, Tradeoff
 from deniable.mechanisms import Mechanism
 
 OneRunBound = Literal["ordered", "steinke", "f-dp", "gaussian"]
@@ -34,6 +35,18 @@ _TRIED = (0.02, 0.03, 0.04, 0.05, 0.06, 0.07, 0.08, 0.09, 0.1, 0.11, 0.12, 0.14,
 _COARSE = 200  # guesses: as many are enough to compare thresholds
 _HUGE = 1e300  # scores are clipped there, so that their differences are finite
 _MOST_LOG = 31.0  # 1 − log of a p-value: below e⁻³⁰ they are not told apart
+
+
+@dataclass(frozen=True)
+class _Test:
+    """Whether a promise is refuted: with a permitted error, with that of the audit, and if all guesses were right."""
+
+    refutes: Callable[[float], bool]
+    refuted: bool
+    could_refute: bool
+    tests: int
+    promised: float
+    measured: Interval
 
 
 @dataclass(frozen=True)
@@ -56,46 +69,61 @@ class OneRunAudit:
     def epsilon(self, delta: float = 0.0, *, bound: OneRunBound | None = None) -> Interval:
         """Return the one-sided interval of ε at ``delta``.
 
-        ``bound`` is "ordered" (every number of guesses at once, all canaries, no choice beforehand:
-        :mod:`deniable.audit.ordered`), "steinke" (Steinke, Nasr & Jagielski 2023, Theorem 5.2) or "f-dp" (Mahloujifar,
-        Melis & Chaudhuri 2024, with the curve of (ε, δ)-DP). "gaussian" is what the code of the latter's authors calls
-        ε: that of the smallest Gaussian DP curve that explains the guesses. It refutes Gaussian curves with less, not
-        every (ε, δ)-DP mechanism. By default it is "ordered", and "steinke" if ``guesses`` were given or δ times the
-        number of canaries is above 1 − confidence.
+        By default it is that of the guesses in order (every number of guesses at once, all canaries, no choice
+        beforehand: :mod:`deniable.audit.ordered`); where δ times the number of canaries is above (1 − confidence)/2, or
+        ``guesses`` were given, that of the bound "f-dp" (and never more than what is shown at a smaller δ). It falls
+        in δ, and :meth:`compare` calls exactly the promises of (ε, δ)-DP with ε below it violated.
+
+        ``bound`` asks for one of them alone: "ordered", "steinke" (Steinke, Nasr & Jagielski 2023, Theorem 5.2) or
+        "f-dp" (Mahloujifar, Melis & Chaudhuri 2024, with the curve of (ε, δ)-DP). "gaussian" is what the code of the
+        latter's authors calls ε: that of the smallest Gaussian DP curve that explains the guesses. It refutes Gaussian
+        curves with less, not every (ε, δ)-DP mechanism.
         """
         delta = number("delta", delta, at_least=0.0, below=1.0)
-        few = (self.canaries + self.pilot) * delta <= 1 - self.confidence  # canaries that δ can give away
-        bound = bound or ("ordered" if self.ordered and few else "steinke")
+        error, name = 1 - self.confidence, "epsilon" if delta == 0 else f"epsilon at delta {delta:g}"
+        if bound is None:
+            low, method = self._shown(delta, error)
+            return Interval(low, float("inf"), low, name, self.confidence, sides="lower", method=f"one run, {method}")
         choice("bound", bound, ("ordered", "steinke", "f-dp", "gaussian"))
         if bound == "gaussian":
             if delta == 0:
                 raise InputError("delta must be above 0 for bound='gaussian': its ε is unbounded at 0")
             low = max(0.0, GaussianTradeoff(self.mu().low).epsilon(delta) * (1 - 1e-9))
-            of = f"epsilon at delta {delta:g}, of a Gaussian curve"
-            return Interval(low, float("inf"), low, of, self.confidence, sides="lower", method="one run, gaussian")
-        name = "epsilon" if delta == 0 else f"epsilon at delta {delta:g}"
-        if bound == "ordered":
+            name += ", of a Gaussian curve"
+        elif bound == "ordered":
             if not self.ordered:
                 raise InputError("bound='ordered' needs the order of the canaries: use audit_one_run without guesses")
-            low = max(part.epsilon(delta, 1 - self.confidence) for part in self.ordered)
-            return Interval(low, float("inf"), low, name, self.confidence, sides="lower", method="one run, ordered")
-        family = EpsilonDelta(delta)
+            low = self._in_order(delta, error)
+        elif bound == "f-dp":
+            low = self._low(EpsilonDelta(delta), error)
+        else:
+            low = self._largest(lambda e, r, v, share: _p_value(e, delta, self.canaries, r, v) <= share, error)
+        return Interval(low, float("inf"), low, name, self.confidence, sides="lower", method=f"one run, {bound}")
 
-        def rejects(value: float, r: int, v: int, error: float) -> bool:
-            if bound == "steinke":
-                return _p_value(value, delta, self.canaries, r, v) <= error
-            return rejects_f_dp(family, value, self.canaries, r, v, error)
+    def _shown(self, delta: float, error: float) -> tuple[float, OneRunBound]:
+        """Return the limit of ε of the bound that suits this δ, and its name: it falls in δ, as either bound does."""
+        few = self._few
+        other = self._low(EpsilonDelta(delta), error) if delta > few or not self.ordered else math.inf
+        in_order = self._in_order(min(delta, few), error) if self.ordered else math.inf
+        return (in_order, "ordered") if in_order < other else (other, "f-dp")
 
-        return self._lower(rejects, name, bound)
+    def _refutes(self, epsilon: float, delta: float, error: float) -> bool:
+        """Return whether :meth:`_shown` is above ``epsilon``, up to what a search leaves open."""
+        if self.ordered and not any(part.refutes(epsilon, min(delta, self._few), error) for part in self.ordered):
+            return False
+        return bool(self.ordered and delta <= self._few) or self._low(EpsilonDelta(delta), error) > epsilon
+
+    @property
+    def _few(self) -> float:
+        """The δ up to which it takes half of the permitted error at most."""
+        return (1 - self.confidence) / 2 / (self.canaries + self.pilot)
+
+    def _in_order(self, delta: float, error: float) -> float:
+        return max(part.epsilon(delta, error) for part in self.ordered)
 
     def mu(self) -> Interval:
         """Return the one-sided interval of μ (Gaussian DP), from the f-DP bound."""
-        family = Gaussian()
-        return self._lower(
-            lambda value, r, v, error: rejects_f_dp(family, value, self.canaries, r, v, error),
-            "mu (Gaussian DP)",
-            "f-dp",
-        )
+        return self._limit(Gaussian(), "mu (Gaussian DP)", math.inf)
 
     def advantage(self) -> Interval:
         """Return the one-sided interval of the advantage, from the f-DP bound.
@@ -103,13 +131,17 @@ class OneRunAudit:
         It stays near 1 − ``confidence`` however well the canaries are told: a mechanism that leaks everything about
         all of them at once, with that probability, promises as small an advantage for each.
         """
-        family = Shift()
-        return self._lower(
-            lambda value, r, v, error: rejects_f_dp(family, value, self.canaries, r, v, error), "advantage", "f-dp", 1.0
-        )
+        return self._limit(Shift(), "advantage", 1.0)
+
+    def _limit(self, family: Family, name: str, most: float) -> Interval:
+        low = self._low(family, 1 - self.confidence)
+        return Interval(low, most, low, name, self.confidence, sides="lower", method="one run, f-dp")
 
     def compare(self, tradeoff: Tradeoff | Mechanism) -> Verdict:
         """Judge a promised curve, any one: the f-DP bound with its symmetric hull.
+
+        A promise of (ε, δ)-DP (``PureDP``, ``ApproximateDP``) is judged by :meth:`epsilon`: it is violated if its ε is
+        below the limit. The limits of ε and of μ come from different bounds and hold each on its own.
 
         "inconclusive": even if all guesses had been right the promise would stand, or the p-value lies between one and
         two times the permitted error.
@@ -119,28 +151,56 @@ class OneRunAudit:
         tradeoff
             The promise for each record, a mechanism or a trade-off.
         """
-        curve = promised_curve(tradeoff)
-        family, allowed, tests = _Promised.of(curve), 1 - self.confidence, len(self.guesses)
+        curve, allowed = promised_curve(tradeoff), 1 - self.confidence
+        if isinstance(curve, ApproximateTradeoff) and curve.guaranteed_epsilon > 0:
+            test = self._of_epsilon(curve.guaranteed_epsilon, curve.guaranteed_delta)
+        else:
+            test = self._of_curve(_Promised.of(curve))
+        outcome: Outcome
+        smallest = bisect(lambda x: test.refutes(float(np.exp(1 - x))), 1.0, _MOST_LOG, relative=1e-2)[0]
+        p_value, outcome = float(np.exp(1 - smallest)), "consistent"
+        if test.refuted:
+            outcome, p_value = "violated", min(p_value, allowed)
+        elif p_value <= 2 * allowed or not test.could_refute:
+            outcome, p_value = "inconclusive", max(p_value, allowed)
+        certain = self.confidence - (1 - curve.confidence)  # a promise that may itself fail uses up confidence
+        words = repr(tradeoff) if isinstance(tradeoff, Mechanism) else describe(curve)
+        return Verdict(outcome, p_value, certain, test.tests, None, test.promised, test.measured, words)
+
+    def _of_epsilon(self, epsilon: float, delta: float) -> _Test:
+        """Return the test of (ε, δ)-DP by the limit of ε."""
+        measured, allowed = self.epsilon(delta), 1 - self.confidence
+        in_order = tuple(replace(part, right=part.looks) for part in self.ordered)
+        perfect = replace(self, right=self.guesses, ordered=in_order)
+        return _Test(
+            refutes=lambda error: self._refutes(epsilon, delta, error),
+            refuted=measured.low > epsilon,
+            could_refute=perfect._refutes(epsilon, delta, allowed),
+            tests=len(self.ordered) or len(self.guesses),
+            promised=epsilon,
+            measured=measured,
+        )
+
+    def _of_curve(self, family: _Promised) -> _Test:
+        """Return the test of a curve by the f-DP bound."""
+        tests, allowed = len(self.guesses), 1 - self.confidence
 
         def refuted(right: tuple[int, ...], error: float) -> list[bool]:
             pairs = zip(self.guesses, right, strict=True)
             return [rejects_f_dp(family, 0.0, self.canaries, r, v, error / tests) for r, v in pairs]
 
-        smallest = bisect(lambda x: any(refuted(self.right, float(np.exp(1 - x)))), 1.0, _MOST_LOG, relative=1e-3)[0]
-        p_value, now = float(np.exp(1 - smallest)), refuted(self.right, allowed)
-        outcome: Outcome = "consistent"
-        if any(now):
-            outcome, p_value = "violated", min(p_value, allowed)
-        elif p_value <= 2 * allowed or not any(refuted(self.guesses, allowed)):
-            outcome = "inconclusive"
+        now = refuted(self.right, allowed)
         deciding = now.index(True) if any(now) else tests - 1
         r, v = self.guesses[deciding], self.right[deciding]
-        promised = self._most_right(family, r, allowed / tests) / r
         share = f"share of right guesses among {r}"
-        measured = Interval(v / r, v / r, v / r, share, self.confidence, sides="lower", method="one run, f-dp")
-        certain = self.confidence - (1 - curve.confidence)  # a promise that may itself fail uses up confidence
-        words = repr(tradeoff) if isinstance(tradeoff, Mechanism) else describe(curve)
-        return Verdict(outcome, p_value, certain, tests, None, promised, measured, words)
+        return _Test(
+            refutes=lambda error: any(refuted(self.right, error)),
+            refuted=any(now),
+            could_refute=any(refuted(self.guesses, allowed)),
+            tests=tests,
+            promised=self._most_right(family, r, allowed / tests) / r,
+            measured=Interval(v / r, v / r, v / r, share, self.confidence, sides="lower", method="one run, f-dp"),
+        )
 
     def _most_right(self, family: Family, r: int, error: float) -> int:
         """Return the largest number of right guesses that does not contradict the promise."""
@@ -150,16 +210,17 @@ class OneRunAudit:
             low, high = (low, middle) if rejects_f_dp(family, 0.0, self.canaries, r, middle, error) else (middle, high)
         return low
 
-    def _lower(
-        self, rejects: Callable[[float, int, int, float], bool], name: str, method: str, most: float = float("inf")
-    ) -> Interval:
-        error = (1 - self.confidence) / len(self.guesses)
-        limits = [
-            _largest(lambda value, r=r, v=v: rejects(value, r, v, error))  # type: ignore[misc]
+    def _low(self, family: Family, error: float) -> float:
+        """Return the largest value of a family that the f-DP bound refutes."""
+        return self._largest(lambda value, r, v, share: rejects_f_dp(family, value, self.canaries, r, v, share), error)
+
+    def _largest(self, rejects: Callable[[float, int, int, float], bool], error: float) -> float:
+        """Return the largest value that any of the numbers of guesses refutes, each with its share of the error."""
+        share = error / len(self.guesses)
+        return max(
+            _largest(lambda value, r=r, v=v: rejects(value, r, v, share))  # type: ignore[misc]
             for r, v in zip(self.guesses, self.right, strict=True)
-        ]
-        low = max(limits)
-        return Interval(low, most, low, name, self.confidence, sides="lower", method=f"one run, {method}")
+        )
 
 
 def audit_one_run(

@@ -1,17 +1,19 @@
 """Evidence from one run, read canary by canary: every number of guesses at once, without choosing one beforehand.
 
 Guesses are opened in an order that the output fixes, the most confident first. Under (ε, δ)-DP for each canary's coin,
-let q = e^ε/(1 + e^ε) and let A be an event that more right guesses can only help to happen. Then for every k ≥ 0
+let q = e^ε/(1 + e^ε) and let A be an event that more right guesses can only help to happen. Then
 
-    P(A) ≤ P(A after at most k wrong guesses are made right; right guesses independent with probability q)
-           + m·δ·(1 − q)/(k + 1).
+    P(A) ≤ P(A if guesses are right independently with probability q) + m·δ·(1 − q).
 
 Proof. Let p_j be the probability that the j-th guess is right given the output and the guesses opened before, and U_j
 independent and uniform. "U_j ≤ p_j" has the law of the guesses; it implies B_j = "U_j ≤ q", independent of everything
-before, or C_j = "q < U_j ≤ p_j". Unless more than k of the C_j happen, A happens for B with at most k changes; by
-Markov's inequality more than k happen with probability E ΣC_j/(k + 1) at most, and E C_j = E(p_j − q)₊. For one canary
-this is largest if all other coins are known (Jensen's inequality). Then the outputs have densities p and p', and the
-outputs for which "in" is guessed contribute ½∫((1−q)p − qp')₊ = ½(1−q)∫(p − e^ε·p')₊ ≤ ½(1−q)δ, the others as much.
+before, or C_j = "q < U_j ≤ p_j". Unless one of the C_j happens, A happens for B; one of them happens with probability
+ΣE C_j at most, and E C_j = E(p_j − q)₊. For one canary this is largest if all other coins are known (Jensen's
+inequality). Then the outputs have densities p and p', and the outputs for which "in" is guessed contribute
+½∫((1−q)p − qp')₊ = ½(1−q)∫(p − e^ε·p')₊ ≤ ½(1−q)δ, the others as much.
+
+The events here grow with one number, the level, which is found without δ. So all (ε, δ) that are refuted are refuted
+with one and the same probability of error, and the limit of ε falls in δ.
 
 With δ = 0 and A = "at least v of r are right" this is the binomial bound of Steinke, Nasr & Jagielski (2023, Theorem
 5.2).
@@ -19,12 +21,12 @@ With δ = 0 and A = "at least v of r are right" this is the binomial bound of St
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln
+from scipy.special import expit, gammaln
 
 from deniable._check import FloatArray
 from deniable._search import bisect
@@ -33,10 +35,10 @@ from deniable._tails import beta_quantile, binomial_above
 _FIRST = 8  # guesses after which one looks for the first time
 _RATIO = 1.1  # from one look to the next
 _LOOKS = 4  # all looks together err about this many times as often as one of them
-_PAID = 0.7  # of the permitted error: the term with δ takes no more (and much less if ε is large)
+_STEPS = 60  # values of ε that are tried from the largest down, where δ > 0
 _TAIL = 1e-18  # probabilities below are counted with the event
 _ERROR = 1e-7  # relative, charged to sums of products of binomial probabilities
-_MOST = 1 - 1e-9  # share of right guesses; above it ε would be over 20
+_MOST = 20.0  # the largest ε that is looked for
 # permitted error by order: from the top down ("in" alone), and from both ends ("in" and "out")
 SHARES = (0.7, 0.3)
 
@@ -62,30 +64,39 @@ class Ordered:
 
     def epsilon(self, delta: float, error: float) -> float:
         """Return an ε that, with all below it, is refuted at ``delta`` with error probability ``error``."""
-        looks, error = np.array(self.looks), error * self.share
-        k = max(
-            0, math.ceil(self.canaries * delta / (2 * _PAID * error)) - 1
-        )  # of the theorem: no more than is paid for
-        right = np.array(self.right) - k
-        told = beta_quantile(np.maximum(right, 1), np.maximum(looks - right + 1, 1), error / _LOOKS, "lower")
+        refuted = self._refuted(error)
+
+        def largest(good: float, bad: float, delta: float) -> float:
+            return float(bisect(lambda x: refuted(float(x), delta), good, bad, relative=1e-5)[0])
+
+        top = largest(0.0, _MOST, 0.0) if refuted(0.0, 0.0) else 0.0
+        if delta == 0 or top == 0:
+            return top * (1 - 1e-12)
+        # a small ε may be refuted only because a larger one is: 1 − q falls with ε
+        tried = np.linspace(top, 0.0, _STEPS + 1)
+        first = next((k for k, x in enumerate(tried) if refuted(float(x), delta)), None)
+        if not first:
+            return 0.0 if first is None else top * (1 - 1e-12)
+        return largest(float(tried[first]), float(tried[first - 1]), delta) * (1 - 1e-12)
+
+    def refutes(self, epsilon: float, delta: float, error: float) -> bool:
+        """Return whether :meth:`epsilon` is above ``epsilon``, up to what a search leaves open."""
+        at_once = self._refuted(error)(epsilon, delta)
+        return at_once or (delta > 0 and self.epsilon(delta, error) > epsilon)
+
+    def _refuted(self, error: float) -> Callable[[float, float], bool]:
+        """Return the test of one (ε, δ): what was seen is an event of probability ``error`` at most."""
+        looks, right, error = np.array(self.looks), np.array(self.right), error * self.share
+        told = beta_quantile(np.maximum(right, 1), looks - np.maximum(right, 1) + 1, error / _LOOKS, "lower")
         level = float(np.max(np.where(right > 0, told, 0.0)))
         limits = _limits(looks, level, error / _LOOKS)
-        if level <= 0.5 or not np.any(right >= limits):
-            return 0.0
+        seen = level > 0.5 and bool(np.any(right >= limits))
 
-        def largest(q: float, weight: float) -> float:
-            """Return the largest q that is refuted with ``weight`` for 1 − q; 0 if the given one is not."""
-            left = error - self.canaries * delta * weight / (k + 1)
-            if _crossing(looks, limits, q) > left:
-                return 0.0
-            return float(bisect(lambda x: _crossing(looks, limits, float(x)) <= left, q, _MOST, relative=1e-5)[0])
+        def refuted(epsilon: float, delta: float) -> bool:
+            q = float(expit(epsilon))
+            return seen and _crossing(looks, limits, q) + self.canaries * delta * (1 - q) <= error
 
-        # 1 − q falls with q: with ½ in its place all up to the first answer is refuted, with 1 − q at that answer, all
-        # from there to the second
-        q = largest(0.5, 0.5)
-        if q > 0.5 and delta > 0:
-            q = max(q, largest(q, 1 - q))
-        return max(0.0, float(np.log(q / (1 - q))) * (1 - 1e-12)) if q > 0.5 else 0.0
+        return refuted
 
 
 def guesses_in_order(inside: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
