@@ -23,6 +23,7 @@ from deniable.curves.answer import bound_of
 
 _SIDES: tuple[Side, ...] = ("upper", "lower")
 _WIDE_HOCKEY_STICK, _WIDE_RATE = 1e-8, 1e-6  # brackets that the grid is asked to improve: absolute, relative
+_VERY_FEW = 8  # steps up to which the direct convolution is quicker than telling jumps from the bulk
 _WIDE_FEW = 1e-7  # relative: that the direct convolution is asked to improve
 
 
@@ -49,6 +50,8 @@ class ComposedTradeoff(Tradeoff):
         direct = DirectTradeoff.of(loss, most_terms=effort.convolution)
         points = effort.grid >> max(loss.steps.size - 1, 0).bit_length()
         grid = GridTradeoff(loss, max(points, 1 << 12))
+        if direct is not None and loss.steps[0] <= _VERY_FEW:
+            effort = replace(effort, jumps=0.0)
         return cls(InvertedTradeoff(loss, tolerance, effort), direct, grid)
 
     @cached_property
@@ -93,7 +96,8 @@ class ComposedTradeoff(Tradeoff):
     def _tests(self, alpha: FloatArray, direction: Direction) -> Tails:
         """Likelihood ratio tests near false positive rates, of the engine that knows more of them."""
         found = self.inverted._tests(alpha, direction)
-        if self.direct is not None and np.isnan(found.log_odds(direction)).any():
+        near = np.abs(found.log_odds(direction) - np.log(alpha) + np.log1p(-alpha)) < 1
+        if self.direct is not None and not near.all():
             return self.direct._tests(alpha, direction)
         return found
 

@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, hstack
 
 from deniable._check import FloatArray, InputError, as_float64, integer, number, numbers, refuse_sparse
-from deniable._floats import EPS
+from deniable._floats import EPS, MOST_EXPONENT
 from deniable.accounting.steps.ratios import log_ratio
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.accounting.transform.decay import ByParts, centred, lifts, lipschitz, shifted
@@ -351,7 +351,9 @@ def _overlap(tally: _Tally, log_gamma: FloatArray, width: float, period: float) 
             spacing / np.pi / (t**2 + 0.25) * np.exp(log_start[active, None])
         )  # where φ is small, M^{T − 1} may not be
         blur = 2 * tally.total(line.step_rounding) + turning
-        rounding[active] += (weight @ np.hypot(t, 0.5)) * blur[active]
+        # |Π(M + ΔM) − ΠM| ≤ ΠM(½)·(e^S − 1), S the sum of |ΔM|/M(½) over the steps: all orders of the errors
+        errors = np.multiply.outer(blur[active], np.hypot(t, 0.5))
+        rounding[active] += (weight * np.expm1(np.minimum(errors, MOST_EXPONENT))).sum(axis=1)
         rounding[active] += 64 * EPS * (1 + np.abs(log_start[active])) * np.abs(phi).sum(axis=1)
     gamma = np.exp(log_gamma)
     aliases = even_aliases(period, gamma) * (1 + 8 * EPS)

@@ -57,12 +57,13 @@ class ComposedLoss:
         squared = 0.0
         for part in mechanisms:
             if isinstance(part, GaussianDP):
-                squared += part.mu**2
+                squared += part.mu * part.mu  # ∞ rather than an OverflowError
             elif isinstance(part, PureDP | ApproximateDP):
                 randomized_responses[part.epsilon] += 1
             elif isinstance(part, SubsampledGaussian) and (part.records_per_person == 1 or part.sample_rate == 1):
                 if part.sample_rate == 1:
-                    squared += part.steps * (part.records_per_person / part.noise_multiplier) ** 2
+                    shift = part.records_per_person / part.noise_multiplier
+                    squared += part.steps * shift * shift
                 else:
                     phases[part.noise_multiplier, part.sample_rate] += part.steps
             elif (known := step_of(part)) is not None:

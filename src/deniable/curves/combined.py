@@ -126,6 +126,12 @@ class SmallestTradeoff(Tradeoff):
     def _renyi(self, order: FloatArray, direction: Direction) -> FloatArray:
         return np.asarray(np.min([part._renyi(order, direction) for part in self.parts], axis=0))
 
+    def _epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
+        found = [part._epsilon_near(delta, direction) for part in self.parts]
+        near, step = (np.array(parts) for parts in zip(*found, strict=True))
+        best = np.argmin(np.where(np.isfinite(near), near, np.inf), axis=0), np.arange(delta.size)
+        return near[best], step[best]
+
     def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
         named = tuple(("", part) for part in self.parts)
         above, below = (supplier(named, question, at, direction, side)[1] for side in _SIDES)

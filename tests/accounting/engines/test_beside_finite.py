@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 import deniable as dn
 
+SIDES = ("upper", "lower")
+
 
 def exact(mu, epsilon, gamma):
     """H_γ of N(0, 1) against N(μ, 1) beside randomised response, to 40 digits."""
@@ -150,3 +152,12 @@ def test_a_run_that_gives_the_record_away_has_a_lower_bound_that_says_so():
     """Ten thousand chances of an outcome that nobody makes by accident: who counts one of them is hardly ever wrong."""
     t = dn.tradeoff(dn.SubsampledGaussian(0.1379, 0.02, 12_000) + dn.SubsampledGaussian(10.0, 0.004, 4))
     assert t.tpr(1e-10, "lower") > 0.999999
+
+
+def test_no_epsilon_serves_a_delta_below_the_probability_of_failure():
+    t = dn.tradeoff(dn.ApproximateDP(0.5, 1e-3) + dn.SubsampledGaussian(1.0, 0.01, 100))
+    found = [t.epsilon(np.array([1e-4, 2e-3]), direction, side) for direction in ("add", "both") for side in SIDES]
+    for epsilon in found:
+        assert epsilon[0] == math.inf
+        assert 0 < epsilon[1] < 5
+    assert t.delta(t.epsilon(2e-3)) <= 2e-3

@@ -66,7 +66,7 @@ class DensityGrid:
 
     @classmethod
     def of(cls, loss: PrivacyLoss, most_terms: float) -> DensityGrid:
-        """Choose the nodes for a loss of one phase; one convolution may have so many terms.
+        """Choose the nodes for a loss of one phase; all convolutions together may have so many terms.
 
         Raises
         ------
@@ -81,10 +81,11 @@ class DensityGrid:
         levels = math.ceil(math.log2(steps))
         rise = end_of(loss) - loss.lowest
         last = float(grid.outcomes(np.array(rise))) + spacing * (levels + 1) * grid.lost
-        size = math.ceil((last - first) / spacing) + 1
-        if not (rise < _LARGEST and size * 2 * (last - first) / (sigma * grid.step) < most_terms):
+        cells = (last - first) / spacing
+        terms = len(_groups(steps)) * cells * 2 * (last - first) / (sigma * grid.step)
+        if not (rise < _LARGEST and terms < most_terms):
             raise TooSlowError("the direct convolution is too long")
-        return cls(sigma, rate, steps, first, spacing, size, height)
+        return cls(sigma, rate, steps, first, spacing, math.ceil(cells) + 1, height)
 
     @property
     def turn(self) -> float:
@@ -275,6 +276,13 @@ def _single(grid: DensityGrid) -> Density:
     nearest = np.where(grid.z[:-1] > 0, grid.z[:-1], np.minimum(grid.z[1:], 0.0))
     bounds = np.exp((grid.height**2 - nearest**2) / 2) / math.sqrt(2 * math.pi)
     return Density(grid, values, EPS * (4 + grid.z**2) * values, bounds, grid.outside(1))
+
+
+def _groups(steps: int) -> set[int]:
+    """Numbers of steps whose densities are convolved on the way to this many."""
+    if steps == 1:
+        return set()
+    return {steps} | _groups(steps // 2) | _groups(steps - steps // 2)
 
 
 def _convolved(a: Density, b: Density, steps: int) -> Density:

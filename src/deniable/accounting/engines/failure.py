@@ -8,7 +8,7 @@ import numpy as np
 
 from deniable._check import FloatArray
 from deniable._floats import EPS
-from deniable.curves import ApproximateTradeoff, Charged, Direction, Question, Side, Tradeoff
+from deniable.curves import AnyDirection, ApproximateTradeoff, Charged, Direction, Question, Side, Tradeoff
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,19 @@ class FailureTradeoff(Tradeoff):
         nudged = fpr / (1 - self.failure) * (1 + (4 if side == "upper" else -4) * EPS)
         inner = self.of._rates(np.clip(nudged, 0.0, 1.0), direction, side)
         return np.clip(self._outward(self.failure + (1 - self.failure) * inner, side), fpr, 1.0)
+
+    def _epsilon_bracket(self, delta: FloatArray, direction: AnyDirection, side: Side) -> tuple[FloatArray, FloatArray]:
+        """No ε will do for a δ below the probability of failure, which every H_γ exceeds."""
+        low, high = np.full_like(delta, np.inf), np.full_like(delta, np.inf)
+        enough = ~(delta < self.failure * (1 - 16 * EPS))
+        if enough.any():
+            low[enough], high[enough] = super()._epsilon_bracket(delta[enough], direction, side)
+        return low, high
+
+    def _epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
+        """Where the rest has (δ − failure)/(1 − failure)."""
+        left = np.clip((delta - self.failure) / (1 - self.failure), 1e-300, 1.0)
+        return self.of._epsilon_near(left, direction)
 
     def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
         left = 1 - self.failure

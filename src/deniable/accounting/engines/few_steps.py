@@ -21,7 +21,7 @@ from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.curves import Direction
 
 _MOST_STEPS = 64
-_MOST_TERMS = float(1 << 25)  # terms of one convolution: ten seconds
+_MOST_TERMS = float(1 << 28)  # of all convolutions: ten seconds and more
 
 
 @dataclass(frozen=True)

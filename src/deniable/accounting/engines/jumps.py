@@ -303,7 +303,7 @@ class Jumps:
         target = math.log(tolerance) - math.log(max(1.0, abs(c)) * max(1.0, abs(c - 1)))
         period = period_for(chernoff, threshold, width, target)
         h = 2 * math.pi / period
-        edges = np.geomspace(h, 1e9 * h, 200)
+        edges = np.geomspace(h, 1e9 * h, 100)
         envelope = np.exp(np.minimum(self.decay(c, edges) - growth, PRODUCT_EXPONENT))
         terms = envelope[:-1] * (np.diff(edges) + h) / edges[:-1]
         # beyond, every e^{−t·Im L} falls by its least rate at least, and Π(1 + b)^T − 1 with it: it is convex, 0 at 0

@@ -32,22 +32,22 @@ class Effort:
     """How much one line may take, counted in nodes and in terms of sums: the same on every machine.
 
     ``further`` is what the second and third line of a cell may take: they have little to add. ``convolution`` is for
-    one direct convolution, ``grid`` the number of points of the certified grid, shared by its phases, ``cells`` that of
-    the composed loss where there are other steps.
+    all convolutions of a few steps, ``grid`` the number of points of the certified grid, shared by its phases,
+    ``cells`` that of the composed loss where there are other steps.
     """
 
     nodes: int = 1 << 15
     terms: float = float(1 << 24)
     further: float = float(1 << 22)
     jumps: float = float(1 << 22)
-    convolution: float = float(1 << 24)
+    convolution: float = float(17 << 22)
     grid: int = 1 << 17
     cells: int = 1 << 19
 
     @classmethod
     def patient(cls) -> Effort:
         """Return limits a hundred times as high, and more points and cells for the other engines."""
-        return cls(1 << 18, float(1 << 31), float(1 << 29), float(1 << 30), float(1 << 25), 1 << 20, 1 << 21)
+        return cls(1 << 18, float(1 << 31), float(1 << 29), float(1 << 30), float(1 << 28), 1 << 20, 1 << 21)
 
 
 @dataclass(frozen=True)

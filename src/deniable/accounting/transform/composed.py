@@ -68,7 +68,7 @@ class PrivacyLoss(ComposedLoss):
     def furthest(self) -> float:
         """Order beyond which real transforms are not worth having."""
         sigma = float(self.noise.min())
-        return min(2 * sigma**2 * (40 - 2 * math.log(float(self.rate.min()))), 1000 * sigma)
+        return min(2 * sigma * sigma * (40 - 2 * math.log(float(self.rate.min()))), 1000 * sigma)
 
     def line(self, c: float, t_max: float = 0.0, digits: float = _DIGITS) -> Line:
         """Prepare evaluations at w = c + it for 0 ≤ t ≤ ``t_max``, to a relative error of e^{−digits}."""

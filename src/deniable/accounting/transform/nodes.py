@@ -100,7 +100,7 @@ def _easy(
     margin += float(np.minimum(-np.log1p(-rate) / 2, 1 / (8 * noise**2)).max())
     reach = math.sqrt(2 * (margin + max(-least, 0.0) * float(np.max(-np.log1p(-rate)))))
     low, high = -reach, min(reach + max(most, 0.0) / narrow, ceiling)
-    curved = curve + max(-least, 0.0) / (2 * narrow**2)
+    curved = curve + max(-least, 0.0) / (2 * (narrow * narrow))
     height = min((0.97 if least >= 0 else 0.5) * math.pi * narrow, math.sqrt(2 * margin / curved))
     if t_max == 0:
         return Nodes(low, high, min(2 * math.pi / (margin / height + height * curved / 2), _PLAIN))
@@ -110,7 +110,7 @@ def _easy(
     sigma, q = noise[:, None], rate[:, None]
     odds = q / (1 - q) * np.exp(np.minimum(u / sigma - 1 / (2 * sigma**2), PRODUCT_EXPONENT))
     weight = most * (np.log1p(odds) + np.log1p(-q)) - u**2 / 2
-    between = (u[1] - u[0]) ** 2 / 8 * (1 + 1 / (4 * narrow**2))  # what interpolation may miss
+    between = (u[1] - u[0]) ** 2 / 8 * (1 + 1 / (4 * (narrow * narrow)))  # what interpolation may miss
     weight = margin + between + np.maximum(np.maximum(weight[:, 1:], weight[:, :-1]), -(u[1:] ** 2) / 2)
     swing = t_max * np.maximum(odds / (1 + odds), 2 / math.pi * np.arctan(odds))[:, 1:] / sigma  # κ grows with u
     y = np.array([0.1, 0.25, 0.5])[:, None, None] * min(math.pi * narrow, 2 * math.sqrt(2 * margin / curve))
