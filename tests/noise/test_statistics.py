@@ -13,6 +13,7 @@ from deniable.noise import (
     Histogram,
     LogisticRegression,
     Mean,
+    PoissonRegression,
     Quantile,
     ReleaseError,
     Ridge,
@@ -195,6 +196,35 @@ def test_logistic_swaps_are_bounded_from_above(C, n):
     assert claimed.mean() < 1.3 * truth.mean()
 
 
+@pytest.mark.parametrize(("alpha", "level"), [(0.5, 0.0), (5.0, 0.0), (0.5, 7.0)])
+@pytest.mark.parametrize("n", [40, 400])
+def test_poisson_swaps_are_bounded_from_above(alpha, level, n):
+    """Counts around 1 and around 1,000; the record that stands out has a count far from what is expected of it."""
+    X = regression_data(n)[0] / 3
+    y = np.random.default_rng(0).poisson(np.exp(np.minimum(X @ [0.5, -0.4, 0.3] + level, 9))).astype(float)
+    population = Population.of((X, y), 0.5)
+    inside = population.single_set(np.random.default_rng(2))[0]
+    claimed, truth = swap_check(PoissonRegression(alpha=alpha), population, inside, partners=2)
+    assert np.all(claimed >= truth - 1e-12)
+    assert np.median(claimed / np.maximum(truth, 1e-9)) < 1.3
+
+
+def test_poisson_swaps_after_which_all_counts_are_zero_are_told_apart():
+    X, y = regression_data(20)[0], np.zeros(20)
+    y[[3, 15]] = 2.0
+    law, population = GaussianNoise(1.0, np.ones(4)), Population.of((X, y), 0.5)
+    found = PoissonRegression().swap_distances(
+        population, np.arange(10), law, np.arange(4), 6, np.random.default_rng(1)
+    )
+    entering = statistics.swap_partners(np.arange(20) < 10, 6, np.random.default_rng(1))[1]
+    assert np.all(np.isinf(found[3][entering[3] != 15]))
+    with pytest.raises(ReleaseError, match="regression"):
+        PoissonRegression()((X[4:10], y[4:10]))
+    some = X[:, :1] / 9, 1.0 + np.arange(20) % 3
+    r = release(PoissonRegression(alpha=20.0), some, eta=0.3, bound="swap", rng=0, n_resamples=64)
+    assert r.certificate.kind == "sampled"
+
+
 @pytest.mark.parametrize(("C", "scale"), [(1.0, 5.0), (1e4, 1.0)])
 def test_logistic_swaps_on_separable_data_take_more_newton_steps(C, scale):
     rng = np.random.default_rng(0)
@@ -267,7 +297,7 @@ def test_a_swap_after_which_the_fit_is_refused_is_never_taken_for_a_small_change
             assert claimed[at] >= law.distance(after, before)
 
 
-@pytest.mark.parametrize("algorithm", [Ridge(alpha=0.5), LogisticRegression(C=5.0)])
+@pytest.mark.parametrize("algorithm", [Ridge(alpha=0.5), LogisticRegression(C=5.0), PoissonRegression(alpha=0.5)])
 def test_a_fit_is_as_close_to_the_minimum_as_it_says(algorithm):
     """Against Newton's method in 50 digits."""
     X, y = regression_data(30)
@@ -281,6 +311,9 @@ def test_a_fit_is_as_close_to_the_minimum_as_it_says(algorithm):
             margin = rows * exact
             if isinstance(algorithm, Ridge):
                 slope, weight = [margin[i] - y[i] for i in range(30)], [mpmath.mpf(1)] * 30
+            elif isinstance(algorithm, PoissonRegression):
+                weight = [mpmath.exp(margin[i]) for i in range(30)]
+                slope = [w - y[i] for i, w in enumerate(weight)]
             else:
                 chance = [1 / (1 + mpmath.exp(-margin[i])) for i in range(30)]
                 slope, weight = [c - y[i] for i, c in enumerate(chance)], [c * (1 - c) for c in chance]
@@ -294,6 +327,9 @@ def test_a_fit_is_as_close_to_the_minimum_as_it_says(algorithm):
 def test_regressions_agree_with_scikit_learn():
     X, y = regression_data(60)
     for intercept in (True, False):
+        ours = PoissonRegression(alpha=6.0, fit_intercept=intercept)((X, np.round(np.abs(y))))
+        model = linear_model.PoissonRegressor(alpha=0.1, fit_intercept=intercept, tol=1e-12, max_iter=9999)
+        np.testing.assert_allclose(ours[:3], model.fit(X, np.round(np.abs(y))).coef_, atol=1e-5)
         ours = Ridge(alpha=0.7, fit_intercept=intercept)((X, y))
         theirs = linear_model.Ridge(alpha=0.7, fit_intercept=intercept).fit(X, y)
         np.testing.assert_allclose(ours[:3], theirs.coef_, rtol=1e-8)

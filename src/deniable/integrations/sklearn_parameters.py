@@ -287,7 +287,7 @@ _WAYS_OUT = {
     "CalibratedClassifierCV": "it is several fits; use deniable.PrivateClassifier",
     "RidgeClassifier": "it has no codec here; use LogisticRegression",
     "RidgeClassifierCV": _SEARCH.format(plain="LogisticRegression"),
-    "PoissonRegressor": "it has no codec here; use Ridge on the logarithm, or give get_parameters and set_parameters",
+    "PoissonRegressor": "it has no codec here; use release(PoissonRegression(), (X, y)) of deniable.noise",
     "QuantileTransformer": "its quantiles are training records; use StandardScaler",
     "NuSVC": "its support vectors are training records; use LinearSVC or deniable.PrivateClassifier",
     "SVC": "its support vectors are training records; use LinearSVC or deniable.PrivateClassifier",

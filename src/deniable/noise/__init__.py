@@ -7,7 +7,7 @@ from deniable.noise.exact import ExactMembership, exact_membership
 from deniable.noise.generator import GaussianGenerator, release_generator
 from deniable.noise.laws import GaussianNoise, NormLaplaceNoise, PublishedNoise
 from deniable.noise.mechanism import release
-from deniable.noise.regression import LogisticRegression, Ridge
+from deniable.noise.regression import LogisticRegression, PoissonRegression, Ridge
 from deniable.noise.statistics import Histogram, Mean, Quantile, SecondMoment
 from deniable.noise.tabulation import Statistic, StatisticsRelease, release_statistics
 
@@ -22,6 +22,7 @@ __all__ = [
     "LogisticRegression",
     "Mean",
     "NormLaplaceNoise",
+    "PoissonRegression",
     "PublishedNoise",
     "Quantile",
     "Release",

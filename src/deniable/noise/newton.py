@@ -205,7 +205,8 @@ def _newton_step(
     step = np.einsum("mij,mj->mi", inverse, gradient)
     decrement = np.sqrt(np.maximum(np.sum(gradient * step, axis=1), 0.0))
     own_margin = (X.shape[1] + 2) * EPS * np.sum(np.abs(entering * theta), axis=1)
-    own_error = own_weight * own_margin * (1 + _CLOSE) + (len(X) / 2 + 8) * EPS * np.abs(own_slope) + 4 * EPS
+    own_error = own_weight * own_margin * (1 + _CLOSE) + (len(X) / 2 + 8) * EPS * np.abs(own_slope)
+    own_error += 4 * EPS * np.maximum(own_weight, 1.0)
     error = _gradient_rounding(X, slope, weight, theta, penalty) + own_error[:, None] * np.abs(entering)
     rounding = np.sqrt(np.einsum("mi,mij,mj->m", error, np.abs(inverse), error, optimize=True))
     return _NewtonStep(step, decrement, hessian, inverse, rounding)
@@ -240,7 +241,8 @@ def _gradient_rounding(
     """
     X, theta = np.abs(X), np.abs(theta)
     margin = (X.shape[1] + 2) * EPS * (X @ theta.T)
-    each = weight * margin * (1 + _CLOSE) + (len(X) / 2 + 8) * EPS * np.abs(slope) + 4 * EPS
+    each = weight * margin * (1 + _CLOSE) + (len(X) / 2 + 8) * EPS * np.abs(slope)
+    each += 4 * EPS * np.maximum(weight, 1.0)  # of the mean that the slope is the distance from
     return np.asarray(each.T @ X + 4 * EPS * penalty * theta)
 
 

@@ -183,8 +183,24 @@ class Ridge(_Regression):
         return np.zeros_like(ratio)
 
 
+class _SelfConcordant(Objective):
+    """A loss with |l'''| ≤ l'' in the linear predictor: logistic and Poisson (where they are equal)."""
+
+    @property
+    def quadratic(self) -> bool:
+        """False."""
+        return False
+
+    def step_error(self, ratio: FloatArray) -> FloatArray:
+        """Return r/(1 − e^{−r}) − 1 at r = −log(1 − q)."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            radius = -np.log1p(-np.minimum(ratio, 1.0))
+            relative = np.where(ratio > 0, radius / np.minimum(ratio, 1.0) - 1, 0.0)
+        return np.where(ratio < 1, relative, np.inf)
+
+
 @dataclass(frozen=True)
-class LogisticRegression(_Regression):
+class LogisticRegression(_SelfConcordant, _Regression):
     """Logistic regression on labels 0 and 1 minimising Σ log loss + ‖θ‖²/(2``C``) (scikit-learn's default loss).
 
     Where all labels are equal and the intercept is free there is no minimum, and the value is 0.
@@ -200,23 +216,11 @@ class LogisticRegression(_Regression):
         """The coefficient r of ½‖θ‖²."""
         return 1 / self.C
 
-    @property
-    def quadratic(self) -> bool:
-        """False."""
-        return False
-
     def curve(self, y: FloatArray, margin: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return p − y and p(1 − p)."""
         small = np.exp(-np.abs(margin))
         chance = np.where(margin >= 0, 1.0, small) / (1 + small)
         return chance - y, small / (1 + small) ** 2
-
-    def step_error(self, ratio: FloatArray) -> FloatArray:
-        """Return r/(1 − e^{−r}) − 1 at r = −log(1 − q)."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            radius = -np.log1p(-np.minimum(ratio, 1.0))
-            relative = np.where(ratio > 0, radius / np.minimum(ratio, 1.0) - 1, 0.0)
-        return np.where(ratio < 1, relative, np.inf)
 
     def _design(self, data: Any) -> tuple[FloatArray, FloatArray]:
         X, y = super()._design(data)
@@ -254,3 +258,34 @@ class LogisticRegression(_Regression):
 
     def _of_one_class(self, ones: Any, size: int) -> Any:
         return self.fit_intercept & ((ones == 0) | (ones == size))
+
+
+@dataclass(frozen=True)
+class PoissonRegression(_SelfConcordant, _Regression):
+    """Poisson regression of counts, minimising Σ(e^m − y·m) + ½·``alpha``·‖θ‖², m = xᵀθ.
+
+    scikit-learn's ``PoissonRegressor(alpha=a)`` on k records minimises the same for ``alpha`` = a·k. Where all counts
+    of a training set are 0 and the intercept is free there is no minimum, and the release fails.
+    """
+
+    alpha: float = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "alpha", number("alpha", self.alpha, at_least=0.0, below=np.inf))
+
+    @property
+    def penalty(self) -> float:
+        """The coefficient r of ½‖θ‖²."""
+        return self.alpha
+
+    def curve(self, y: FloatArray, margin: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return e^m − y and e^m."""
+        with np.errstate(over="ignore"):
+            mean = np.exp(margin)
+        return mean - y, mean
+
+    def _design(self, data: Any) -> tuple[FloatArray, FloatArray]:
+        X, y = super()._design(data)
+        if not np.all(y >= 0):
+            raise InputError("y must hold counts, none below 0")
+        return X, y
