@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from deniable.integrations.private_run import make_private
     from deniable.integrations.sklearn import MembershipPrivate
     from deniable.noise import exact_membership, release, release_statistics
-    from deniable.planning import calibrate, plan_subsampling
+    from deniable.planning import calibrate, plan_subsampling, sweep
     from deniable.records import ObjectivePerturbation, OutputPerturbation, privacy_profile
     from deniable.report import Assessment, OpacusCallback, Policy, assess, compare
     from deniable.training import PrivateClassifier, PrivateRegressor
@@ -102,6 +102,7 @@ _LAZY: dict[str, str] = {
     "promise": "deniable.audit",
     "release": "deniable.noise",
     "release_statistics": "deniable.noise",
+    "sweep": "deniable.planning",
     "tradeoff": "deniable.accounting",
     "unlearning": "deniable.unlearning",
 }
@@ -165,6 +166,7 @@ __all__ = [
     "promise",
     "release",
     "release_statistics",
+    "sweep",
     "tradeoff",
     "tuned",
     "unlearning",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
+from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
@@ -58,7 +60,9 @@ def release(
         Called with a part of ``data`` of the same type; returns a number or an array whose shape never changes.
         The closed forms of :mod:`deniable.noise` (``Mean``, ``Covariance``, ``Ridge``, …) know their swap bound.
     data
-        Array, DataFrame, or tuple such as (X, y), with one record in each row; at least 4 records.
+        Array, DataFrame, or tuple such as (X, y), with one record in each row; at least 4 records. A Parquet file or
+        folder, a Dask data frame, an iterator of blocks or a function that returns one becomes an array, or a tuple
+        (X, y), in a file that the operating system maps (:func:`deniable.tables.rows.mapped_rows`).
     eta
         Largest gain of any attack over guessing from the prior, in (0, min(π, 1 − π)).
     noise
@@ -135,7 +139,7 @@ def release(
     choice("covariance", covariance, ("diagonal", "full"))
     if not callable(algorithm):
         raise InputError(f"algorithm must be callable with a part of the data, got {algorithm!r}")
-    population = Population.of(data, fraction)
+    population = Population.of(_held(data), fraction)
     certain = number("confidence", confidence, above=0.0, below=1.0)
     resamples = None if n_resamples is None else integer("n_resamples", n_resamples, at_least=8)
     label = (
@@ -160,6 +164,15 @@ def release(
     way: str = "published" if noise == "published" else bound
     found, alternatives = choose(task) if way == "auto" else (settle(task, way), ())
     return _carry_out(found, alternatives, task, insecure_testing_rng)
+
+
+def _held(data: Any) -> Any:
+    """Files and blocks as arrays; a list is the records themselves."""
+    if not (isinstance(data, str | PathLike | Iterator) or hasattr(data, "to_delayed") or inspect.isroutine(data)):
+        return data
+    from deniable.tables.rows import mapped_rows  # needs pandas
+
+    return mapped_rows(data)
 
 
 def _valid_eta(eta: Any, population: Population) -> float:

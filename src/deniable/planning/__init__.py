@@ -3,5 +3,6 @@
 from deniable.planning.calibration import calibrate
 from deniable.planning.proof import Proof, ProvenNumber, prove
 from deniable.planning.subsampling import plan_subsampling
+from deniable.planning.sweeping import Sweep, sweep
 
-__all__ = ["Proof", "ProvenNumber", "calibrate", "plan_subsampling", "prove"]
+__all__ = ["Proof", "ProvenNumber", "Sweep", "calibrate", "plan_subsampling", "prove", "sweep"]

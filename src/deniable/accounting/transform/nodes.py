@@ -188,7 +188,8 @@ def _cells(
     low = -30.0 - min(max(-c, 0.0) * float((rate / noise).max()), 1e3)
     high = min(30.0 + max(c, 0.0) / float(noise.min()), ceiling)
     coarse = np.linspace(low, high, int(min(3 * (high - low), 4000)))
-    rise = np.maximum(c * _log_modulus(coarse, noise[:, None], rate[:, None], 1.0), 0.0)
+    log_odds, q = _log_odds(coarse, noise[:, None]), rate[:, None]
+    rise = np.maximum(c * _log_modulus(log_odds, _odds(log_odds, q), q, 1.0), 0.0)
     weight = rise + log_fade(window, coarse) - coarse**2 / 2
     peak = weight.max(axis=1, keepdims=True)
     if not np.all(peak < 1e6):
@@ -199,12 +200,32 @@ def _cells(
     return cells
 
 
-def _log_modulus(u: FloatArray, sigma: FloatArray, q: FloatArray, cosine: FloatArray | float) -> FloatArray:
+def _log_odds(u: FloatArray, sigma: FloatArray) -> FloatArray:
+    """log ρ(u) without its factor q/(1 − q)."""
+    return u / sigma - 1 / (2 * sigma**2)
+
+
+def _odds(a: FloatArray, q: FloatArray) -> FloatArray:
+    """ρ, or as much of it as may be squared."""
+    return np.exp(np.minimum(a, SQUARE_EXPONENT)) * (q / (1 - q))
+
+
+def _log_modulus(a: FloatArray, odds: FloatArray, q: FloatArray, cosine: FloatArray | float) -> FloatArray:
     """log|r| on Im u = σθ, from cos θ."""
-    a = u / sigma - 1 / (2 * sigma**2)
-    odds = np.exp(np.minimum(a, SQUARE_EXPONENT)) * (q / (1 - q))
     value: FloatArray = np.log1p(-q) + np.log1p(odds * (2 * cosine + odds)) / 2 + np.maximum(a - SQUARE_EXPONENT, 0.0)
     return value
+
+
+class _Heights(NamedTuple):
+    """What phases ask for at each height Y.
+
+    The 1/h that a curve there asks of real nodes; the log of the largest size on Im u = Y at t = 0 (∞ if something is
+    left beyond the cells); first and last cell of the window of real nodes, and of each height.
+    """
+
+    density: FloatArray
+    resting: FloatArray
+    windows: NDArray[np.intp]
 
 
 def _needs(
@@ -217,30 +238,48 @@ def _needs(
     heights: FloatArray,
     margin: float,
     curve: float,
-) -> tuple[FloatArray, FloatArray, NDArray[np.intp]]:
-    """What these phases ask for.
-
-    Per height Y: the 1/h that a curve there asks of real nodes; the log of the largest size on Im u = Y at t = 0 (∞ if
-    something is left beyond the cells); first and last cell of the window of real nodes, and of each height.
-    """
+) -> _Heights:
+    """What these phases ask for; of the nodes on the real line alone where ``t_max`` is 0."""
     sigma, q = noise[:, None], rate[:, None]
     bell = fade[:, :-1] - np.where(u[:-1] > 0, u[:-1], np.minimum(u[1:], 0.0)) ** 2 / 2  # largest in every cell
-    real = c * _log_modulus(u, sigma, q, 1.0)
+    log_odds = _log_odds(u, sigma)
+    flat = _odds(log_odds, q)
+    real = c * _log_modulus(log_odds, flat, q, 1.0)
     peak = np.maximum((np.maximum(real, 0.0) + fade - u**2 / 2).max(axis=1, keepdims=True), 0.0)
     real = bell - peak + np.maximum(real[:, 1:], real[:, :-1])  # (phases, cells)
-    plain = bell - peak
 
     angle = heights[:, None] / sigma[:, :, None]  # (phases, heights, 1)
     cosine, sine = np.cos(angle), np.sin(angle)
-    odds = (q / (1 - q) * np.exp(np.minimum(u / sigma - 1 / (2 * sigma**2), SQUARE_EXPONENT)))[:, None, :]
-    turned = c * _log_modulus(u, sigma[:, :, None], q[:, :, None], cosine)
+    odds = flat[:, None, :]
+    turned = c * _log_modulus(log_odds[:, None, :], odds, q[:, :, None], cosine)
     still = np.maximum(turned[..., 1:], turned[..., :-1])
+    deepest = c * (np.log1p(-q)[:, :, None] + np.log(sine)) if c < 0 else np.zeros(1)
     if c < 0:
-        deepest = c * (np.log1p(-q)[:, :, None] + np.log(sine))
         dips = (odds[..., :-1] <= -cosine) & (odds[..., 1:] >= -cosine)
         still = np.where(dips, deepest, still)
     rise = curve * heights[:, None] ** 2 / 2 - peak[:, :, None]
     still = still + bell[:, None] + rise
+
+    window = real > -margin
+    moving = still
+    ends = np.stack(_ends(window), axis=1)
+    ends[:, 1] += 1
+    at_ends = np.take_along_axis(odds, ends[:, None, :], axis=2)  # (phases, 1, 2)
+    sink = max(-c, 0.0) * at_ends / (1 + 2 * at_ends * np.minimum(cosine, 0.0) + at_ends**2)
+    if t_max > 0:
+        moving = still + t_max * np.arctan2(odds * sine, 1 + odds * cosine)[..., 1:]  # grows with u
+        swing = np.maximum(
+            at_ends / (1 + at_ends),  # arg r ≤ this·θ for odds ≤ 1, where it is concave in θ, and
+            np.arctan2(at_ends * sine, 1 + at_ends * cosine) / angle,  # where it is convex
+        )
+        sink = sink + t_max * swing
+    moving = np.where(window[:, None, :], moving, 0.0).max(axis=2)
+    descent = (curve * heights[:, None] / 2 + sink / sigma[:, :, None]).max(axis=2)
+    density = (np.maximum((margin + moving) / heights, 1.25 * descent) / (2 * math.pi)).max(axis=0)
+    alive = (np.maximum(real, bell - peak) > -margin).any(axis=0)[None]
+    if t_max == 0:
+        return _Heights(density, np.zeros_like(heights), np.stack(_ends(alive)))
+
     # no height up to Y has anything left where this is negligible: for c ≥ 0 |r| is largest on the real line
     cover = np.maximum(still if c < 0 else real[:, None] + curve * heights[:, None] ** 2 / 2, bell[:, None] + rise)
     resting = np.maximum(np.maximum(still.max(axis=2), rise[:, :, 0]), 0.0)
@@ -248,24 +287,8 @@ def _needs(
         beyond = np.where(odds[:, :, -1:] < -cosine, deepest + bell[:, None, -1:] + rise, -np.inf)[:, :, 0]
         resting = np.where(beyond > -margin, np.inf, resting)
     resting = np.where(cover[:, :, -1] > -margin, np.inf, resting)  # cut off: real nodes only
-
-    window = real > -margin
-    turning = t_max * np.arctan2(odds * sine, 1 + odds * cosine)  # grows with u
-    moving = np.where(window[:, None, :], still + turning[..., 1:], 0.0).max(axis=2)
-    ends = np.stack(_ends(window), axis=1)
-    ends[:, 1] += 1
-    at_ends = np.take_along_axis(odds, ends[:, None, :], axis=2)  # (phases, 1, 2)
-    swing = np.maximum(
-        at_ends / (1 + at_ends),  # arg r ≤ this·θ for odds ≤ 1, where it is concave in θ, and
-        np.arctan2(at_ends * sine, 1 + at_ends * cosine) / angle,  # where it is convex
-    )
-    sink = max(-c, 0.0) * at_ends / (1 + 2 * at_ends * np.minimum(cosine, 0.0) + at_ends**2)
-    descent = (curve * heights[:, None] / 2 + (sink + t_max * swing) / sigma[:, :, None]).max(axis=2)
-    density = np.maximum((margin + moving) / heights, 1.25 * descent) / (2 * math.pi)
-
-    windows = [_ends((np.maximum(real, plain) > -margin).any(axis=0)[None])]
-    windows += [_ends((cover[:, j] > -margin).any(axis=0)[None]) for j in range(heights.size)]
-    return density.max(axis=0), resting.max(axis=0), np.array(windows)[:, :, 0].T
+    covered = (cover > -margin).any(axis=0)  # (heights, cells)
+    return _Heights(density, resting.max(axis=0), np.stack(_ends(np.concatenate([alive, covered]))))
 
 
 def _ends(inside: NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
