@@ -18,7 +18,7 @@ one mechanism attains everywhere need not exist, so nothing is claimed from belo
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -30,15 +30,22 @@ from deniable._floats import EPS, MOST_EXPONENT
 from deniable.accounting.renyi import RenyiCurve
 from deniable.curves import OPPOSITE, AnyDirection, Charged, Direction, Question, Side, Tradeoff
 
-_NEWTON = 20  # steps towards the boundary, among the first some halvings
+_NEWTON = 20  # steps towards the boundary, halvings where they do not get shorter
+_NEAR = 1e-8  # of the boundary: tangent planes there are as good to second order
 _NARROWED = 3  # rounds in which better orders are looked for between neighbours,
 _TRIED = 7  # so many a round
 _ROUNDS = 4  # in which the best test for a hockey stick is looked for,
 _PARTS = 7  # so many at a time
 _WINDOW = 4  # orders kept around the best ones of neighbouring tests
-_LADDER = np.concatenate(  # false positive rates from which the search for the best test starts
-    [np.exp(-np.geomspace(700.0, 5.0, 60)), 1 / (1 + np.exp(np.linspace(4.9, -6.0, 60)))]
-)
+
+
+def _rates(count: int) -> FloatArray:
+    """False positive rates from 1e-304 to nearly 1."""
+    return np.concatenate([np.exp(-np.geomspace(700.0, 5.0, count)), 1 / (1 + np.exp(np.linspace(4.9, -6.0, count)))])
+
+
+_LADDER = _rates(60)  # from which the search for the best test starts
+_FINE = _rates(200)  # between which a sketch only draws chords
 _BLOCK = 1 << 19  # entries of an array evaluated at a time
 
 
@@ -63,10 +70,13 @@ class RenyiRegionTradeoff(Tradeoff):
     below
         A trade-off of which only the lower side is used: that of parts whose exact law is known, since an attacker may
         ignore the others. None: the trivial bound.
+    sketched
+        Hockey sticks are chords between the lines of a ladder of tests.
     """
 
     curve: RenyiCurve
     below: Tradeoff | None = None
+    sketched: bool = False
     method: str = field(default="Rényi divergences of every order, intersected", kw_only=True)
 
     def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
@@ -123,7 +133,7 @@ class RenyiRegionTradeoff(Tradeoff):
         ways: tuple[Direction, ...] = ("add", "remove") if direction == "both" else (direction,)
         for way in ways:
             lines = self._ladders[way]
-            height = lines.y - lines.slope * _LADDER
+            height = lines.y - lines.slope * self._tests
             with np.errstate(divide="ignore", invalid="ignore"):
                 x, y = np.log(height), np.log(lines.slope)
             known = np.isfinite(x) & np.isfinite(y)
@@ -139,7 +149,15 @@ class RenyiRegionTradeoff(Tradeoff):
     @cached_property
     def _ladders(self) -> dict[Direction, _Lines]:
         """Lines at the tests of the ladder, from which searches start."""
-        return {way: self._lines(_LADDER, way) for way in ("add", "remove")}
+        return {way: self._lines(self._tests, way) for way in ("add", "remove")}
+
+    @property
+    def _tests(self) -> FloatArray:
+        return _FINE if self.sketched else _LADDER
+
+    def sketch(self) -> RenyiRegionTradeoff:
+        """Return bounds that are chords between the tests of a ladder: some per cent wider for the rarest events."""
+        return replace(self, sketched=True)
 
     def _lines(self, x: FloatArray, direction: Direction, orders: FloatArray | None = None) -> _Lines:
         """The best line at every x, from all orders or from given ones, one row an x."""
@@ -195,11 +213,13 @@ class RenyiRegionTradeoff(Tradeoff):
         """H_γ for γ ≥ 1: the test at which the ROC has the slope γ, from both sides."""
         gamma = np.exp(log_gamma) * (1 - 4 * EPS)  # H falls in γ
         ladder = self._ladders[direction]
-        place = np.clip(np.sum(ladder.slope[None, :] >= gamma[:, None], axis=1), 1, _LADDER.size - 1)
-        low, high = _LADDER[place - 1], _LADDER[place]
+        place = np.clip(np.sum(ladder.slope[None, :] >= gamma[:, None], axis=1), 1, self._tests.size - 1)
+        low, high = self._tests[place - 1], self._tests[place]
+        left, right = _at(ladder, place - 1), _at(ladder, place)
+        if self.sketched:
+            return _chord(gamma, (low, left), (high, right))
         rows = np.arange(gamma.size)
         orders = self._window(ladder.order[place - 1], ladder.order[place])
-        left, right = _at(ladder, place - 1), _at(ladder, place)
         between = np.arange(1, _PARTS + 1) / (_PARTS + 1)
         for _ in range(_ROUNDS):
             # in the logarithm where rates are small
@@ -224,9 +244,9 @@ class RenyiRegionTradeoff(Tradeoff):
             return np.broadcast_to(orders, (first.size, orders.size))
         a = np.searchsorted(orders, np.minimum(first, second)) - 2
         b = np.searchsorted(orders, np.maximum(first, second)) + 2
-        share = np.linspace(0, 1, 2 * _WINDOW)
-        index = np.round(np.outer(a, 1 - share) + np.outer(b, share)).astype(np.intp)
-        return orders[np.clip(index, 0, orders.size - 1)]
+        span = np.clip(b - a, 2 * _WINDOW - 1, orders.size - 1)  # no order twice: the neighbours of the best count
+        start = np.clip(a, 0, orders.size - 1 - span)
+        return orders[np.round(start[:, None] + np.outer(span, np.linspace(0, 1, 2 * _WINDOW))).astype(np.intp)]
 
 
 def _tangents(
@@ -255,17 +275,21 @@ def _tangents(
         top = 1 - EPS / 2
         y = np.clip(y, x, top)
         up, down = (-one_less, order) if backward else (order, -one_less)  # exponents of y and of x
-        low, high = np.broadcast_to(x, y.shape), y
-        for k in range(_NEWTON):
+        low, high, step = np.broadcast_to(x, y.shape), y, 2 * y
+        for _ in range(_NEWTON):
             a, b, _, _ = terms(y)
             above = np.log(a + b)  # of the boundary
             low, high = np.where(above > 0, low, y), np.where(above > 0, y, high)
             newton = y - above * (a + b) / (up * (a / y - b / (1 - y)))
-            if k > 1 and np.all(np.abs(newton - y) <= 16 * EPS * y):
+            settled = np.abs(newton - y) <= _NEAR * np.minimum(y, 1 - y)
+            if np.all(settled | ~np.isfinite(log_c) | (log_c == 0) | ((y >= top) & (above < 0))):  # or of no use
                 break
-            middle = np.where(high > 10 * low, np.sqrt(low * high), (low + high) / 2)
-            y = np.where((newton > low) & (newton < high) & ((k % 3 != 1) | (k > 9)), newton, middle)
-            y = np.clip(y, x, top)
+            near_1 = 1 - np.sqrt(1 - low) * np.sqrt(1 - high)
+            middle = np.where(1 - low > 10 * (1 - high), near_1, (low + high) / 2)
+            middle = np.where(high > 10 * low, np.sqrt(low) * np.sqrt(high), middle)
+            quick = (newton > low) & (newton < high) & (2 * np.abs(newton - y) <= step)
+            last, y = y, np.clip(np.where(settled | quick, newton, middle), x, top)
+            step = np.abs(y - last)
         a, b, wrong_a, wrong_b = terms(y)
         g_y, g_x = up * (a / y - b / (1 - y)), down * (a / x - b / (1 - x))
         wrong_y = np.abs(up) * (a / y * (wrong_a + 4 * EPS) + b / (1 - y) * (wrong_b + 4 * EPS))
