@@ -1,4 +1,4 @@
-"""ε at δ = 1e-5 of seven laws beside every peer that serves them: value, side and CPU seconds in one table.
+"""ε at δ = 1e-5 of nine laws beside every peer that serves them: value, side and CPU seconds in one table.
 
     python benchmarks/accounting/laws_beside_peers.py --peer "dp-accounting=PYTHON" --peer "PLD_accounting=PYTHON" …
 
@@ -89,6 +89,10 @@ LAWS: dict[str, tuple[str, dict[str, str]]] = {
         "dn.Laplace(10.0, steps=1000)",
         {"dp-accounting": composed("from_laplace_mechanism(10.0)", 1000), "autodp": AUTODP_LAPLACE},
     ),
+    "Laplace(1), 1,000 steps at rate 0.01": (
+        "dn.Laplace(1.0, 1.0, 1000, 0.01)",
+        {"dp-accounting": composed("from_laplace_mechanism(1.0, sampling_prob=0.01)", 1000)},
+    ),
     "DiscreteLaplace(20, 3), 100 steps": (
         "dn.DiscreteLaplace(20.0, 3, 100)",
         {"dp-accounting": composed("from_discrete_laplace_mechanism(0.05, 3)", 100)},
@@ -96,6 +100,10 @@ LAWS: dict[str, tuple[str, dict[str, str]]] = {
     "DiscreteGaussian(30), 1,000 steps": (
         "dn.DiscreteGaussian(30.0, 1, 1000)",
         {"dp-accounting": composed("from_discrete_gaussian_mechanism(30.0, 1)", 1000)},
+    ),
+    "DiscreteGaussian(10, 10), 1,000 steps at rate 0.01": (
+        "dn.DiscreteGaussian(10.0, 10, 1000, 0.01)",
+        {"dp-accounting": composed("from_discrete_gaussian_mechanism(10.0, 10, sampling_prob=0.01)", 1000)},
     ),
     "RandomAllocation(1, 100, 5)": ("dn.RandomAllocation(1.0, 100, 5)", {"PLD_accounting": ALLOCATION}),
     "WithoutReplacement(2, 50, 1000, 80)": (

@@ -17,6 +17,7 @@ from deniable.accounting.engines.inverted import SKETCHED, InvertedTradeoff
 from deniable.accounting.engines.known_batches import known_batches
 from deniable.accounting.engines.likelihood import Tails
 from deniable.accounting.engines.lines import Effort
+from deniable.accounting.engines.softened import SoftenedTradeoff
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.curves import AnyDirection, Charged, Direction, Question, Side, Tradeoff
 from deniable.curves.answer import bound_of
@@ -25,6 +26,7 @@ _SIDES: tuple[Side, ...] = ("upper", "lower")
 _WIDE_HOCKEY_STICK, _WIDE_RATE = 1e-8, 1e-6  # brackets that the grid is asked to improve: absolute, relative
 _VERY_FEW = 8  # steps up to which the direct convolution is quicker than telling jumps from the bulk
 _WIDE_FEW = 1e-7  # relative: that the direct convolution is asked to improve
+_NEGLIGIBLE = 1e-30  # hockey sticks below this need no relative accuracy
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class ComposedTradeoff(Tradeoff):
     """
 
     inverted: InvertedTradeoff
-    direct: DirectTradeoff | None
+    direct: DirectTradeoff | SoftenedTradeoff | None
     grid: GridTradeoff
     method: str = field(
         default="transform inversion with error bounds, other certified engines where it converges slowly", kw_only=True
@@ -67,6 +69,8 @@ class ComposedTradeoff(Tradeoff):
         low, high = self.inverted._hockey_stick_bracket(log_gamma, direction)
         high = np.minimum(high, self._hockey_stick_at_most(log_gamma))
         wide = high - low > _WIDE_HOCKEY_STICK
+        if isinstance(self.direct, SoftenedTradeoff):
+            wide |= high - low > np.maximum(_WIDE_RATE * low, _NEGLIGIBLE)
         if wide.any() and self.direct is not None:
             _intersect(low, high, wide, *self.direct._hockey_stick_bracket(log_gamma[wide], direction))
             wide = high - low > _WIDE_HOCKEY_STICK
@@ -97,7 +101,7 @@ class ComposedTradeoff(Tradeoff):
         """Likelihood ratio tests near false positive rates, of the engine that knows more of them."""
         found = self.inverted._tests(alpha, direction)
         near = np.abs(found.log_odds(direction) - np.log(alpha) + np.log1p(-alpha)) < 1
-        if self.direct is not None and not near.all():
+        if isinstance(self.direct, DirectTradeoff) and not near.all():
             return self.direct._tests(alpha, direction)
         return found
 

@@ -25,10 +25,12 @@ from deniable.accounting.engines.known_batches import SharpTradeoff, with_sharp_
 from deniable.accounting.engines.lines import Effort
 from deniable.accounting.engines.monte_carlo import MonteCarloTradeoff
 from deniable.accounting.engines.shuffled import shuffled_attack, shuffled_cap
+from deniable.accounting.engines.softened import SoftenedTradeoff
 from deniable.accounting.guarantees import from_divergences, is_stated_in_divergences
 from deniable.accounting.reductions import reduced
 from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.steps.finite_law import FiniteLaw
+from deniable.accounting.steps.gaussian_mixture import GaussianMixtureStep
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.accounting.transform.mixture import MixtureLoss
 from deniable.curves import (
@@ -206,8 +208,14 @@ def _add_or_remove(
         found: Tradeoff = MonteCarloTradeoff.sample(loss, count, level, np.random.default_rng(rng))
     elif mixture is not None and engine != "grid":
         inverted = InvertedTradeoff(mixture, tolerance, effort)
-        cells = effort.cells if mixture.steps.sum() <= _FEW_STEPS else effort.cells // _FEWER_CELLS
-        found = inverted if engine == "inversion" else ComposedTradeoff(inverted, None, GridTradeoff(loss, cells))
+        smooth = any(isinstance(step, GaussianMixtureStep) for step, _ in loss.others)
+        known = _outcome_by_outcome(loss) if engine == "auto" and not smooth else None
+        cells = effort.cells // _FEWER_CELLS if smooth and mixture.steps.sum() > _FEW_STEPS else effort.cells
+        found = known or (
+            inverted
+            if engine == "inversion"
+            else ComposedTradeoff(inverted, SoftenedTradeoff.of(inverted), GridTradeoff(loss, cells))
+        )
     elif loss.others:
         found = (_outcome_by_outcome(loss) if engine == "auto" else None) or GridTradeoff(
             loss, effort.cells, method="certified convolution of privacy losses"

@@ -19,6 +19,7 @@ from deniable._check import FloatArray, InputError, integer
 from deniable._floats import EPS
 from deniable._kept import Kept
 from deniable.accounting.steps.finite_law import FiniteLaw
+from deniable.accounting.steps.listed import ListedLoss
 from deniable.curves import Tradeoff
 from deniable.mechanisms import Mechanism
 
@@ -137,6 +138,22 @@ class Step(Mechanism, ABC):
     def support(self) -> FiniteLaw | None:
         """Return the exact law where there are few outcomes: a few steps are then composed outcome by outcome."""
         return None
+
+    def listed(self, c: float, furthest: float) -> ListedLoss | None:
+        """Return points and masses whose sums are E_Q e^{wL} on w = c + it, |t| ≤ ``furthest``: it unlocks inversion.
+
+        What all lists leave out is told by :attr:`unlisted`. None where there is no such list.
+        """
+        return None
+
+    @property
+    def unlisted(self) -> tuple[float, float]:
+        """Bounds on the mass of P, and of Q, that is in no list."""
+        return 0.0, 0.0
+
+    def fading(self, c: float) -> tuple[float, float]:
+        """Return (A, C) with |E_Q e^{(c + it)L}| ≤ A + C/t for every t > 0: atoms stay, densities fade."""
+        return math.inf, 0.0
 
     def one_step(self) -> Tradeoff | None:
         """Return the trade-off of this step alone, where it has a closed form."""

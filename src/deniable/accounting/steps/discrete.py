@@ -11,12 +11,15 @@ from typing import NamedTuple
 import numpy as np
 
 from deniable._check import FloatArray
-from deniable._floats import EPS, PRODUCT_EXPONENT
-from deniable.accounting.steps.base import LossCells, Step, atoms
+from deniable._floats import EPS
+from deniable.accounting.steps.base import LossCells, Step, TooSlowError, atoms
 from deniable.accounting.steps.finite_law import FiniteLaw
+from deniable.accounting.steps.listed import ListedLoss
+from deniable.accounting.steps.ratios import sampled_losses
 
 _REACH = 13.5  # standard deviations beyond which a discrete Gaussian has less than 1e-39
 _FAR = 37.0  # standard deviations at which its mass is below e^{−668} < 1e-290
+_MOST_OUTCOMES = 1 << 16  # in a list
 _ALIKE = 1e-12  # in units of a lattice: nearer than that, losses lie on it
 
 
@@ -59,6 +62,19 @@ class DiscreteStep(Step):
         found = self.outcomes(0.5)
         reach = self.highest, -self.lowest
         return FiniteLaw(found.loss, found.p, found.q, found.relative_error, found.shift, lost=found.lost, reach=reach)
+
+    def listed(self, c: float, furthest: float) -> ListedLoss | None:
+        if any(self.only):
+            return None
+        found = self.outcomes(c)
+        seen = found.q > 0
+        return ListedLoss(
+            found.loss[seen], np.log(found.q[seen]), shift=found.shift, relative_error=found.relative_error + 8 * EPS
+        )
+
+    @property
+    def unlisted(self) -> tuple[float, float]:
+        return self.outcomes(0.5).lost
 
     def cells(self, spacing: float, tilt: float) -> LossCells:
         found = self.outcomes(tilt)
@@ -144,9 +160,7 @@ def _sampled(found: Outcomes, rate: float) -> Outcomes:
     """The same step made with probability ``rate``, else Q: the likelihood ratio becomes 1 − q + q·r."""
     if rate == 1:
         return found
-    far = found.loss > PRODUCT_EXPONENT
-    near = np.log1p(rate * np.expm1(np.minimum(found.loss, PRODUCT_EXPONENT)))
-    loss = np.where(far, found.loss + math.log(rate), near)
+    loss = sampled_losses(found.loss, rate)
     p = (1 - rate) * found.q + rate * found.p
     shift = found.shift + 8 * EPS * (1 + float(np.max(np.abs(loss))))
     return found._replace(loss=loss, p=p, shift=shift, relative_error=found.relative_error + 4 * EPS)
@@ -227,6 +241,23 @@ class DiscreteGaussianStep(DiscreteStep):
         charged = (lost[0] * 1.01 + rest[0] * 1.01, lost[1] * 1.01 + rest[1] * 1.01)
         found = Outcomes(loss[seen], p[seen], q[seen], 4 * EPS * float(np.max(np.abs(loss))), error, charged)
         return _sampled(found, self.rate)
+
+    def listed(self, c: float, furthest: float) -> ListedLoss:
+        """All outcomes at which some of the tilts 0, 1 and c has mass, by the logarithms of their masses.
+
+        A sampled step's ratio has an infimum, so that tilts c < 0 move nothing to the left.
+        """
+        sigma, moved = self.sigma, self.sensitivity
+        reach = _REACH * sigma + 2
+        left = min(0.0, c * moved) if self.rate == 1 else 0.0
+        if not (max(abs(c), 1.0) * moved + reach) < _MOST_OUTCOMES:
+            raise TooSlowError(f"the law tilted by {c:g} is far out")
+        x = np.arange(math.floor(left - reach), math.ceil(max(moved, c * moved) + reach) + 1, dtype=np.float64)
+        plain = moved * (2 * x - moved) / (2 * sigma**2)
+        loss = sampled_losses(plain, self.rate)
+        log_mass = -(x**2) / (2 * sigma**2) - math.log(_theta(sigma))
+        error = EPS * (16 + 2 * (x / sigma) ** 2)
+        return ListedLoss(loss, log_mass, 0.0, 8 * EPS * (np.abs(plain) + np.abs(loss)), error)
 
     @property
     def lattice(self) -> tuple[float, float] | None:

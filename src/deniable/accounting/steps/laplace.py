@@ -15,6 +15,8 @@ import numpy as np
 from deniable._check import FloatArray
 from deniable._floats import EPS, PRODUCT_EXPONENT
 from deniable.accounting.steps.base import LossCells, Step, atoms, joined, tilted_moments
+from deniable.accounting.steps.listed import WEIGHT_ERROR, ListedLoss, missed, panels, product_variation
+from deniable.accounting.steps.ratios import sampled_losses
 from deniable.curves import Charged, Direction, Question, Side, Tradeoff
 
 
@@ -59,10 +61,18 @@ class LaplaceStep(Step):
         mass = np.concatenate([[0.5, 0.5], weights * (self.epsilon / 4)]) * math.exp(-self.epsilon / 2)
         return tilted_moments(value, np.log(mass) - value / 2, c)
 
+    def listed(self, c: float, furthest: float) -> ListedLoss:
+        flat = flat_points(self.epsilon, self.rate, 1.0, c, furthest)
+        ends = np.array([self.lowest, self.highest])
+        log_mass = np.log(0.5) + np.array([0.0, -self.epsilon])
+        return flat._replace(loss=np.concatenate([ends, flat.loss]), log_mass=np.concatenate([log_mass, flat.log_mass]))
+
+    def fading(self, c: float) -> tuple[float, float]:
+        atoms = math.exp(c * self.lowest) / 2 + math.exp(c * self.highest - self.epsilon) / 2
+        return atoms, flat_fading(self.epsilon, self.rate, 1.0, c)
+
     def one_step(self) -> Tradeoff | None:
-        if self.rate < 1:
-            return None
-        return LaplaceTradeoff(self.epsilon)
+        return LaplaceTradeoff(self.epsilon) if self.rate == 1 else SampledLaplaceTradeoff(self.epsilon, self.rate)
 
 
 @dataclass(frozen=True)
@@ -95,6 +105,12 @@ class BoundedRangeStep(Step):
     def cells(self, spacing: float, tilt: float) -> LossCells:
         return flat_cells(self.epsilon, 1.0, spacing, 2 / -math.expm1(-self.epsilon))
 
+    def listed(self, c: float, furthest: float) -> ListedLoss:
+        return flat_points(self.epsilon, 1.0, 2 / -math.expm1(-self.epsilon), c, furthest)
+
+    def fading(self, c: float) -> tuple[float, float]:
+        return 0.0, flat_fading(self.epsilon, 1.0, 2 / -math.expm1(-self.epsilon), c)
+
     def cumulants(self, c: float) -> tuple[float, float, float]:
         nodes, weights = _LEGENDRE
         value = self.epsilon * nodes
@@ -110,6 +126,44 @@ def sampled(loss: float, rate: float) -> float:
     if rate == 1:
         return loss
     return math.log1p(rate * math.expm1(loss)) if loss < PRODUCT_EXPONENT else loss + math.log(rate)
+
+
+def flat_points(epsilon: float, rate: float, scale: float, c: float, furthest: float) -> ListedLoss:
+    """Points of the law of :func:`flat_cells`, for the transform at c + it, t ≤ ``furthest``.
+
+    In ℓ the integrand is e^{−ℓ/2}·r^w, r = 1 − q + q·e^ℓ. At a height |y| ≤ 1.5 all of r lies in a cone, |r| is at
+    least cos ¾ times its real value, and |d log r/dℓ| ≤ q·e^ℓ/|r|: the exponent is no steeper than ½ + |w|·this.
+    """
+    size = math.hypot(c, furthest)
+    tall = 1.5 if rate < 1 else math.inf  # e^ℓ itself has no zero
+
+    def steep(x: FloatArray) -> FloatArray:
+        if rate == 1:
+            return np.full_like(x, 0.5 + size)
+        share = np.exp(np.minimum(x - sampled_losses(x, rate) + math.log(rate), 0.0))
+        return 0.5 + size * share / math.cos(0.75)
+
+    laid = panels(-epsilon, epsilon, steep, tall)
+    loss = sampled_losses(laid.point, rate)
+    log_mass = laid.log_weight - (epsilon + laid.point) / 2 + math.log(scale / 4)
+    log_size = c * sampled_losses(laid.middle, rate) - (epsilon + laid.middle) / 2 + math.log(scale / 4)
+    left_out = missed(laid, log_size, steep, tall)
+    return ListedLoss(loss, log_mass, left_out, 16 * EPS * (1 + epsilon), WEIGHT_ERROR + 16 * EPS * (1 + epsilon))
+
+
+def flat_fading(epsilon: float, rate: float, scale: float, c: float) -> float:
+    """C with |∫ density·r^{c + it} dℓ| ≤ C/t: the ends' values and the total variation of d = density·r^c/(dL/dℓ).
+
+    d is ¼·scale·e^{−ε/2}/q times e^{−3ℓ/2}·r^{c + 1}.
+    """
+    x = np.linspace(-epsilon, epsilon, 257)
+    falling, grown = np.exp(-1.5 * (x + epsilon)), np.exp((c + 1) * sampled_losses(x, rate))
+    ends = float(falling[0] * grown[0] + falling[-1] * grown[-1])
+    if c + 1 < 0:  # all of it falls
+        total = ends + float(falling[0] * grown[0] - falling[-1] * grown[-1])
+    else:
+        total = ends + product_variation(falling, grown)
+    return total * scale / (4 * rate) * math.exp(epsilon) * (1 + 64 * EPS * (1 + epsilon))
 
 
 def flat_cells(epsilon: float, rate: float, spacing: float, scale: float) -> LossCells:
@@ -168,6 +222,79 @@ class LaplaceTradeoff(Tradeoff):
 
     def _largest_log_ratio(self, direction: Direction) -> float:
         return self.distance
+
+    def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
+        return Charged(self.method, exact=True)
+
+
+@dataclass(frozen=True)
+class SampledLaplaceTradeoff(Tradeoff):
+    """Laplace(0, b), ε = Δ/b, against (1 − q)·Laplace(0, b) + q·Laplace(Δ, b), in closed form: P_q = (1 − q)·Q + q·P.
+
+    In against out, H_γ(P_q‖Q) = q·H_{γ'}(P‖Q) with γ' = 1 + (γ − 1)/q, and TPR_q = (1 − q)·α + q·TPR. Out against in,
+    H_γ(Q‖P_q) = a·H_{b/a}(Q‖P) with a = 1 − γ·(1 − q), b = γ·q; a test with Q(S) = 1 − y has P(S) ≥ 1 − TPR(y), so
+    that y solves α = (1 − q)·(1 − y) + q·(1 − TPR(y)), a linear or quadratic equation.
+    """
+
+    distance: float  # Δ/b
+    rate: float
+
+    def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
+        shrink, rate = math.exp(-self.distance), self.rate
+        sign = 1.0 if side == "upper" else -1.0
+        bounded = np.minimum(log_gamma, PRODUCT_EXPONENT)
+        gamma, rise = np.exp(bounded), np.expm1(bounded)
+        least = np.maximum(-rise, 0.0)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            if direction == "add":
+                moved = 1 + rise / rate
+                value = rate * (1 - np.sqrt(np.maximum(moved, 0.0) * shrink))
+                inside = (moved >= shrink) & (moved <= 1 / shrink)
+                slack = 16 * EPS * (rate + np.abs(rise))
+                beyond = moved * shrink > 1 + 64 * EPS * (1 + np.abs(rise) / rate)
+            else:
+                kept, taken = 1 - gamma * (1 - rate), gamma * rate
+                value = kept - np.sqrt(np.maximum(kept * taken, 0.0) * shrink)
+                inside = (kept > 0) & (taken >= shrink * kept) & (taken * shrink <= kept)
+                slack = 16 * EPS * (1 + gamma) * (1 + self.distance)
+                beyond = taken * shrink > kept + 64 * EPS * (1 + gamma)
+        value = np.where(inside, np.maximum(value, least), least)
+        # at an end of the range the other formula may hold: they meet there, up to the slack
+        found = np.where(beyond, 0.0, value + sign * (8 * EPS * value + slack))
+        end = np.where(log_gamma > 0, 0.0, 1.0)
+        return np.where(np.isfinite(log_gamma), np.clip(found, least * (1 - 8 * EPS), 1.0), end)
+
+    def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
+        sign = 1.0 if side == "upper" else -1.0
+        if direction == "add":
+            plain = LaplaceTradeoff(self.distance)._roc(fpr, "add", side)
+            value = (1 - self.rate) * fpr + self.rate * plain
+            found = value * (1 + sign * 8 * EPS)
+        else:
+            found = 1 - self._missed(fpr, -sign) + sign * 4 * EPS * fpr
+            steep = fpr / ((1 - self.rate) + self.rate * math.exp(-self.distance))
+            small = steep < 0.5
+            found = np.where(small, steep * (1 + sign * (16 + 4 * self.distance) * EPS), found)
+        found = np.clip(found, fpr, 1.0)
+        return np.where(fpr == 0, 0.0, np.where(fpr == 1, 1.0, found))
+
+    def _missed(self, fpr: FloatArray, sign: float) -> FloatArray:
+        """y ≤ ½ for removal, rounded to a side."""
+        rate, shrink = self.rate, math.exp(-self.distance)
+        room = (1 - rate) - fpr
+        root = np.sqrt(room**2 + (1 - rate) * rate * shrink)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            quadratic = np.where(
+                room > 0, (room + root) / (2 * (1 - rate)), rate * shrink / 2 / np.maximum(root - room, 1e-300)
+            )
+            wrong = 4 * EPS / np.maximum(root, 1e-300)
+        linear = (1 - fpr) / ((1 - rate) + rate / shrink)
+        value = np.where(linear <= shrink / 2, linear, quadratic)
+        return np.asarray(value * (1 + sign * ((32 + 8 * self.distance) * EPS + wrong)))
+
+    def _largest_log_ratio(self, direction: Direction) -> float:
+        found = sampled(self.distance, self.rate) if direction == "add" else -sampled(-self.distance, self.rate)
+        return found * (1 + 16 * EPS)
 
     def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
         return Charged(self.method, exact=True)

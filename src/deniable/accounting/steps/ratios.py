@@ -15,7 +15,11 @@ ComplexArray = NDArray[np.complex128]
 
 def log_ratio(u: FloatArray, sigma: FloatArray, rate: FloatArray) -> FloatArray:
     """L(u) = log(1 − q + q·e^a), a = u/σ − 1/(2σ²), without overflow and to full relative precision near 0."""
-    a = u / sigma - 1 / (2 * sigma**2)
+    return sampled_losses(u / sigma - 1 / (2 * sigma**2), rate)
+
+
+def sampled_losses(a: FloatArray, rate: FloatArray | float) -> FloatArray:
+    """log(1 − q + q·e^a): losses of steps that take the record with probability q."""
     moderate: FloatArray = np.log1p(rate * np.expm1(np.minimum(a, PRODUCT_EXPONENT)))
     if a.max(initial=0.0) <= PRODUCT_EXPONENT:
         return moderate

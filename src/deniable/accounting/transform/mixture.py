@@ -1,4 +1,4 @@
-"""Composed losses of Gaussian mixture steps, known through their transform: as exact as sampled Gaussian ones."""
+"""Composed losses of Gaussian mixtures and of listed laws, known through their transform."""
 
 from __future__ import annotations
 
@@ -11,24 +11,25 @@ from scipy.special import ndtr
 
 from deniable._check import FloatArray
 from deniable._floats import EPS
-from deniable.accounting.steps.base import TooSlowError
+from deniable.accounting.steps.base import Step, TooSlowError
 from deniable.accounting.steps.gaussian_mixture import Case, GaussianMixtureStep
 from deniable.accounting.steps.ratios import ComplexArray, complex_log1p, randomized_response_cumulants
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.accounting.transform.decay import Envelope
 from deniable.accounting.transform.line import TINY, randomized_response_rounding
+from deniable.accounting.transform.listed import ListedTransform
 from deniable.accounting.transform.mixture_nodes import OneWindow
-from deniable.accounting.transform.mixture_step import LossTable, MixtureTransform
+from deniable.accounting.transform.mixture_step import LossTable, MixtureTransform, StepTransform
 
 _PLACES = (11.0, 13.0, 15.0, 18.0, 22.0, 28.0)  # v of the windows, above the largest slope of the loss, J·s
 _WIDTH = 1.0  # their δ
 _EDGES = np.geomspace(1.0, 40.0, 40)  # panels of the envelope, in units of 1/√K″, and
-_BEYOND = 1.6 ** np.arange(1.0, 41.0)  # beyond these
+_BEYOND = 1.2 ** np.arange(1.0, 105.0)  # beyond these
 
 
 @dataclass(frozen=True, eq=False)
 class MixtureLoss:
-    """Composition of Gaussian mixture steps, one Gaussian and randomised responses, known through its transform.
+    """Composition of steps that are Gaussian mixtures or listed, one Gaussian and randomised responses.
 
     It has what transform inversion asks of a loss, as :class:`deniable.accounting.transform.composed.PrivacyLoss` has.
 
@@ -44,7 +45,7 @@ class MixtureLoss:
         v and δ of the window, if there is one.
     """
 
-    parts: tuple[tuple[GaussianMixtureStep, int], ...]
+    parts: tuple[tuple[Step, int], ...]
     gaussian: float
     randomized_responses: tuple[tuple[float, float], ...]
     whole: PrivacyLoss
@@ -52,10 +53,12 @@ class MixtureLoss:
 
     @classmethod
     def of(cls, loss: PrivacyLoss) -> MixtureLoss | None:
-        """Return a loss whose steps are all Gaussian mixtures in this form; None if some are not."""
-        parts: list[tuple[GaussianMixtureStep, int]] = []
+        """Return a loss in this form; None if some steps are not, or if all of it lies on a lattice, which is exact."""
+        parts: list[tuple[Step, int]] = []
+        if loss.steps.size == 0 and loss.gaussian == 0 and all(step.lattice is not None for step, _ in loss.others):
+            return None
         for step, count in loss.others:
-            if not isinstance(step, GaussianMixtureStep):
+            if not isinstance(step, GaussianMixtureStep) and step.listed(0.5, 0.0) is None:
                 return None
             parts.append((step, count))
         for sigma, rate, count in zip(loss.noise, loss.rate, loss.steps, strict=True):
@@ -69,9 +72,14 @@ class MixtureLoss:
         return np.array([count for _, count in self.parts], dtype=np.float64)
 
     @cached_property
-    def transforms(self) -> list[tuple[int, MixtureTransform]]:
+    def transforms(self) -> list[tuple[int, StepTransform]]:
         """Every step's transform, and how often it is made."""
-        return [(count, MixtureTransform(step, self.window)) for step, count in self.parts]
+        return [
+            (count, MixtureTransform(step, self.window))
+            if isinstance(step, GaussianMixtureStep)
+            else (count, ListedTransform(step))
+            for step, count in self.parts
+        ]
 
     @property
     def lowest(self) -> float:
@@ -88,9 +96,10 @@ class MixtureLoss:
         """Largest slope of a step's loss in u."""
         return max(case.records[-1] / step.noise for step, case in self._cases)
 
-    @property
+    @cached_property
     def _cases(self) -> list[tuple[GaussianMixtureStep, Case]]:
-        return [(step, case) for step, _ in self.parts for case in step.cases]
+        """Those of mixtures."""
+        return [(step, case) for step, _ in self.parts if isinstance(step, GaussianMixtureStep) for case in step.cases]
 
     @property
     def truncation(self) -> MixtureLoss:
@@ -100,7 +109,7 @@ class MixtureLoss:
     @cached_property
     def truncations(self) -> tuple[MixtureLoss, ...]:
         """Windows, the narrowest first."""
-        if self.window is not None:
+        if self.window is not None or not self._cases:
             return (self,)
         return tuple(replace(self, window=(place + self.steepest, _WIDTH)) for place in _PLACES)
 
@@ -109,6 +118,10 @@ class MixtureLoss:
         """Mass that windows, and weights left out, take from the composed law under "out" and under "in"."""
         out = inside = 0.0
         for step, count in self.parts:
+            if not isinstance(step, GaussianMixtureStep):
+                missing = step.unlisted
+                out, inside = out + count * missing[1], inside + count * missing[0]
+                continue
             for case in step.cases:
                 share = count * case.probability
                 out, inside = out + share * case.lost, inside + share * case.lost
@@ -164,12 +177,14 @@ class MixtureLoss:
     @property
     def furthest(self) -> float:
         """Order beyond which real transforms are not worth having."""
+        if not self._cases:
+            return math.inf
         least = min(case.weight[-1] for _, case in self._cases)
         return min(2 / self.steepest**2 * (40 - 2 * math.log(least)), 1000 / self.steepest)
 
     def line(self, c: float, t_max: float = 0.0, digits: float = 0.0) -> MixtureLine:
-        """Prepare evaluations at w = c + it; the same nodes serve every t ≥ 0, to far below rounding."""
-        return MixtureLine(self, c)
+        """Prepare evaluations at w = c + it for 0 ≤ t ≤ ``t_max``, to far below rounding."""
+        return MixtureLine(self, c, t_max)
 
     def envelope(self, c: float, width: float) -> Envelope:
         """Bound |M(c + it)|/M(c) of the composed loss, on panels and beyond.
@@ -178,6 +193,8 @@ class MixtureLoss:
         lower end of a panel holds on all of it. Continued to heights d ≤ y off that line the integrand is at most
         e^{F(y + d)} times φ·r^c, because arg r at y + d and at y − d are not negative: sums are as exact as those of
         the transform.
+
+        Of listed laws |M(c + it)| is at most A + C/t, see :meth:`deniable.accounting.steps.base.Step.fading`.
 
         Beyond the last panel e^{−tA} ≤ (t_0/t)^p·max over x ≥ 1 of x^p·e^{−x·t_0·A}: with p = 1/T for T steps, the
         composed transform falls at least like t_0/t there.
@@ -190,7 +207,10 @@ class MixtureLoss:
             fallen, last = transform.decay(c, edges, total)
             log_bound += count * np.minimum(fallen, 0.0)
             log_last += count * last
-        return Envelope(edges, log_bound, math.exp(log_last) if log_last < 0 else math.inf)
+        rest = math.exp(log_last) if log_last < 0 else math.inf
+        if self.gaussian > 0:  # ∫ e^{−gt²/2}/t beyond t_0 is at most e^{−gt_0²/2}/(g·t_0²)
+            rest = min(rest, math.exp(float(log_bound[-1])) / (self.gaussian * float(edges[-1]) ** 2))
+        return Envelope(edges, log_bound, rest)
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,6 +219,7 @@ class MixtureLine:
 
     of: MixtureLoss
     c: float
+    furthest: float = 0.0
 
     @cached_property
     def cumulants(self) -> tuple[float, float, float]:
@@ -207,7 +228,7 @@ class MixtureLine:
 
     @cached_property
     def _tables(self) -> list[LossTable]:
-        return [transform.table(self.c) for _, transform in self.of.transforms]
+        return [transform.table(self.c, self.furthest) for _, transform in self.of.transforms]
 
     @property
     def loss(self) -> FloatArray:

@@ -6,6 +6,7 @@ The proofs are in :mod:`deniable.accounting.transform.mixture_nodes`.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -58,25 +59,36 @@ class LossTable(NamedTuple):
     rounding: float  # over |w|
 
 
-@dataclass(frozen=True, eq=False)
-class MixtureTransform:
-    """One step under a window (v, δ), if there is one."""
+class StepTransform(ABC):
+    """M(w) = E_Q e^{wL} of one step as a sum over nodes."""
 
-    step: GaussianMixtureStep
-    window: OneWindow | None
+    @abstractmethod
+    def on_real_line(self, c: float) -> tuple[FloatArray, FloatArray]:
+        """Return losses and logarithms of masses that make the sum at a real c."""
+
+    @abstractmethod
+    def table(self, c: float, furthest: float) -> LossTable:
+        """Lay the nodes for the line Re w = c up to Im w = ``furthest``."""
+
+    @abstractmethod
+    def decay(self, c: float, edges: FloatArray, total: float) -> tuple[FloatArray, float]:
+        """Bounds on log |M(c + it)|/M(c) of one step from every t on, and on its logarithm times (t/t_0)^{1/T}."""
+
+    @property
+    def faded(self) -> float:
+        """Mass under "out" that a window takes."""
+        return 0.0
+
+    @cached_property
+    def _kept(self) -> Kept[float, Real]:
+        return Kept(_MOST_KEPT)
 
     def real(self, c: float) -> Real:
         """M, M′ and M″ at real c."""
         return self._kept(c, lambda: self._real(c))
 
     def _real(self, c: float) -> Real:
-        weights, losses = [], []
-        for case in self.step.cases:
-            nodes = nodes_of(self.step, case, self.window, c)
-            log_weight, loss = evaluated(self.step, case, self.window, nodes)
-            weights.append(log_weight.real + math.log(case.probability))
-            losses.append(loss.real)
-        log_weight, loss = np.concatenate(weights), np.concatenate(losses)
+        loss, log_weight = self.on_real_line(c)
         exponent = c * loss
         top = float(np.max(exponent + log_weight))
         scale = top if top > _LARGE else 0.0
@@ -90,9 +102,50 @@ class MixtureTransform:
         second = float(tilted @ (loss - first) ** 2) / total
         return Real(excess, scale, first, second)
 
-    @cached_property
-    def _kept(self) -> Kept[float, Real]:
-        return Kept(_MOST_KEPT)
+    def difference(self, table: LossTable, c: float, t: FloatArray, spacing: float | None) -> ComplexArray:
+        """(M(c + it) − M(c))·e^{−scale} = Σ φ·(r^{c + it} − 1) − (M(c) − 1), a window's loss of mass included."""
+        log_weight, loss, *_ = table
+        real = self.real(c)
+        taken = real.excess if real.scale > 0 else real.excess + self.faded
+        if spacing is not None and t.size > _LONG:  # t = spacing·(Ba + b), 0 ≤ b < B
+            length = math.isqrt(t.size - 1) + 1
+            few, many = spacing * np.arange(length), spacing * length * np.arange(-(-t.size // length))
+            near = np.multiply.outer(1j * few, loss)
+            far = np.multiply.outer(1j * many, loss) + c * loss
+            if real.scale > 0:
+                every = np.exp(far + log_weight - real.scale) @ np.exp(near).T
+            else:  # r^{c + i(x + y)} − 1 = (r^{c + ix} − 1)·r^{iy} + (r^{iy} − 1)
+                weight, turn = np.exp(log_weight), np.expm1(near)
+                every = _rise(far, log_weight) @ (1 + turn).T + turn @ weight
+            found: ComplexArray = every.ravel()[: t.size] - taken
+            return found
+        parts = []
+        rows = max(1, _ENTRIES // loss.size)
+        for k in range(0, t.size, rows):
+            exponent = np.multiply.outer(c + 1j * t[k : k + rows], loss)
+            if real.scale > 0:
+                parts.append(np.exp(exponent + log_weight - real.scale).sum(axis=1))
+            else:
+                parts.append(_rise(exponent, log_weight).sum(axis=1))
+        return np.asarray(np.concatenate(parts) - taken, dtype=np.complex128)
+
+
+@dataclass(frozen=True, eq=False)
+class MixtureTransform(StepTransform):
+    """One step under a window (v, δ), if there is one."""
+
+    step: GaussianMixtureStep
+    window: OneWindow | None
+
+    def on_real_line(self, c: float) -> tuple[FloatArray, FloatArray]:
+        """Return losses at the nodes of all cases and logarithms of their weights."""
+        weights, losses = [], []
+        for case in self.step.cases:
+            nodes = nodes_of(self.step, case, self.window, c)
+            log_weight, loss = evaluated(self.step, case, self.window, nodes)
+            weights.append(log_weight.real + math.log(case.probability))
+            losses.append(loss.real)
+        return np.concatenate(losses), np.concatenate(weights)
 
     @cached_property
     def faded(self) -> float:
@@ -103,7 +156,7 @@ class MixtureTransform:
         return float(ndtr(-place / math.hypot(1.0, width)))
 
     def decay(self, c: float, edges: FloatArray, total: float) -> tuple[FloatArray, float]:
-        """Bounds on log |M(c + it)|/M(c) of one step from every t on, and on its logarithm times (t/t_0)^{1/T}."""
+        """Bounds from lines of u off the real one, the best of some heights."""
         one = self.real(c)
         top = min(highest(self.step, case, self.window) for case in self.step.cases)
         moved, lasts = np.zeros(edges.size), [math.inf]
@@ -150,8 +203,8 @@ class MixtureTransform:
         left += (c * float(real[0]) if c >= 0 else c * (math.log(case.weight[0]) + shrink)) + rise
         return case.probability * (found + math.exp(min(left, 700.0)) + nodes.missed * (2 * one.size + 1))
 
-    def table(self, c: float) -> LossTable:
-        """Lay the nodes for the line Re w = c."""
+    def table(self, c: float, furthest: float) -> LossTable:
+        """Lay the nodes: the same ones serve every t."""
         one = self.real(c)
         weights, losses = [], []
         missed = rounded = 0.0
@@ -189,33 +242,6 @@ class MixtureTransform:
             fading = np.minimum(np.exp(-np.minimum((place - nodes.u) / width, 25.0)), 1.0)
             total += 4 * _NDTR_ERROR * float(grown @ (np.abs(loss) * fading))
         return total
-
-    def difference(self, table: LossTable, c: float, t: FloatArray, spacing: float | None) -> ComplexArray:
-        """(M(c + it) − M(c))·e^{−scale} = Σ φ·(r^{c + it} − 1) − (M(c) − 1), a window's loss of mass included."""
-        log_weight, loss, *_ = table
-        real = self.real(c)
-        taken = real.excess if real.scale > 0 else real.excess + self.faded
-        if spacing is not None and t.size > _LONG:  # t = spacing·(Ba + b), 0 ≤ b < B
-            length = math.isqrt(t.size - 1) + 1
-            few, many = spacing * np.arange(length), spacing * length * np.arange(-(-t.size // length))
-            near = np.multiply.outer(1j * few, loss)
-            far = np.multiply.outer(1j * many, loss) + c * loss
-            if real.scale > 0:
-                every = np.exp(far + log_weight - real.scale) @ np.exp(near).T
-            else:  # r^{c + i(x + y)} − 1 = (r^{c + ix} − 1)·r^{iy} + (r^{iy} − 1)
-                weight, turn = np.exp(log_weight), np.expm1(near)
-                every = _rise(far, log_weight) @ (1 + turn).T + turn @ weight
-            found: ComplexArray = every.ravel()[: t.size] - taken
-            return found
-        parts = []
-        rows = max(1, _ENTRIES // loss.size)
-        for k in range(0, t.size, rows):
-            exponent = np.multiply.outer(c + 1j * t[k : k + rows], loss)
-            if real.scale > 0:
-                parts.append(np.exp(exponent + log_weight - real.scale).sum(axis=1))
-            else:
-                parts.append(_rise(exponent, log_weight).sum(axis=1))
-        return np.asarray(np.concatenate(parts) - taken, dtype=np.complex128)
 
 
 def _rise(exponent: ComplexArray | FloatArray, log_weight: ComplexArray | FloatArray) -> ComplexArray:

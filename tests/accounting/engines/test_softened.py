@@ -1,0 +1,135 @@
+"""A little Gaussian noise beside the loss: the theorem, least values of convex functions, exact compositions."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import gammaln, ndtr
+
+import deniable as dn
+from deniable.accounting.engines.grid import GridTradeoff
+from deniable.accounting.engines.softened import SoftenedTradeoff, least_of_convex
+from deniable.accounting.transform.composed import PrivacyLoss
+
+
+def hockey_stick(loss, q, log_gamma, s):
+    """Of the pair with these losses, composed with GaussianDP(s): Black and Scholes' value of a call."""
+    gap = loss - log_gamma
+    if s == 0:
+        return float(q @ np.maximum(np.exp(loss) - np.exp(log_gamma), 0))
+    return float(q @ (np.exp(loss) * ndtr(gap / s + s / 2) - np.exp(log_gamma) * ndtr(gap / s - s / 2)))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(st.floats(-2, 2), st.floats(0.01, 1)), min_size=1, max_size=6),
+    st.floats(-2, 2),
+    st.floats(1e-3, 2.0),
+)
+def test_forgetting_the_gaussian_costs_at_most_what_more_of_it_adds(atoms, log_gamma, s):
+    loss, q = np.array(atoms).T
+    plain, narrow, wide = (hockey_stick(loss, q, log_gamma, v) for v in (0.0, s, 2 * s))
+    assert plain <= narrow + 1e-12
+    assert plain >= narrow - math.exp(s**2 / 2) * (wide - narrow) - 1e-12
+
+
+def test_the_factor_of_the_theorem_is_needed():
+    """Negative control: at the money the second s adds a little less than the first."""
+    narrow, wide = (hockey_stick(np.zeros(1), np.ones(1), 0.0, v) for v in (1.0, 2.0))
+    assert narrow - (wide - narrow) > 0
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.floats(0.5, 3.0), st.floats(0.1, 4.0), st.floats(0, 0.02), st.integers(0, 10**6))
+def test_the_least_value_of_a_convex_function_is_above_the_bound(place, steep, slack, seed):
+    random = np.random.default_rng(seed)
+    x = np.sort(place * np.exp(random.uniform(-0.5, 0.5, 8)))
+
+    def function(y):
+        return steep * (y - place) ** 2 + abs(y - place) + 1
+
+    low, high = (function(x) + sign * slack * random.random(8) for sign in (-1, 1))
+    bound = least_of_convex(x, low, high)
+    assert bound <= 1
+    if x[0] < place < x[-1] and slack < 1e-6:
+        assert bound > -math.inf
+
+
+def exact(p, q, steps):
+    """Losses and masses of all compositions of a pair with three outcomes."""
+    counts = np.array([(i, j, steps - i - j) for i in range(steps + 1) for j in range(steps + 1 - i)])
+    log_many = gammaln(steps + 1) - gammaln(counts + 1).sum(axis=1)
+    log_p, log_q = (log_many + counts @ np.log(law) for law in (p, q))
+    return log_p - log_q, np.exp(log_q)
+
+
+P, Q = np.array([0.30, 0.45, 0.25]), np.array([0.33, 0.451, 0.219])
+STEPS = 60
+
+
+@pytest.fixture(scope="module")
+def composed():
+    """Three outcomes, losses on no lattice: 1,891 atoms after 60 steps, listed by hand."""
+    mechanism = dn.FinitePair(tuple(P), tuple(Q / Q.sum()))
+    t = dn.tradeoff(dn.Composition([mechanism] * STEPS))
+    assert isinstance(t.direct, SoftenedTradeoff)
+    return t, dataclasses.replace(t.direct, kept=1 << 21)  # atoms this far apart need lines that are not short
+
+
+@pytest.mark.parametrize("direction", ["add", "remove"])
+def test_brackets_hold_every_composition_of_atoms(composed, direction):
+    _, softened = composed
+    loss, q = exact(P, Q / Q.sum(), STEPS)
+    if direction == "remove":
+        loss, q = -loss, q * np.exp(loss)
+    for log_gamma in (-0.4, 0.0, 1.2):
+        truth = float(q @ np.maximum(np.exp(loss) - math.exp(log_gamma), 0))
+        low, high = (float(x[0]) for x in softened._hockey_stick_bracket(np.array([log_gamma]), direction))
+        assert low - 1e-12 <= truth <= high + 1e-12
+        assert high - low < 3e-9
+    order = np.argsort(-loss)
+    fpr, tpr = np.cumsum(q[order]), np.cumsum((q * np.exp(loss))[order])
+    for alpha in (1e-3,):
+        truth = float(np.interp(alpha, fpr, tpr))
+        low, high = (float(x[0]) for x in softened._roc_bracket(np.array([alpha]), direction))
+        assert low * (1 - 1e-11) <= truth <= high * (1 + 1e-11)
+        assert high - low < 2e-5 * truth
+
+
+def test_the_upper_end_alone_is_no_lower_bound(composed):
+    """Negative control: what the Gaussian adds is seen at this precision."""
+    _, softened = composed
+    loss, q = exact(P, Q / Q.sum(), STEPS)
+    pair = softened._pair(int(softened.inverted._map.number(np.zeros(1), 0)[0]))
+    low = float(pair.bracket(np.zeros(1), "add")[0][0])
+    narrow = float(pair.narrow.tails(np.zeros(1)).hockey_stick[0])
+    truth = float(q @ np.maximum(np.exp(loss) - 1, 0))
+    assert low <= truth < narrow
+
+
+MECHANISMS = [
+    dn.DiscreteGaussian(6.0, 6, steps=300, sample_rate=0.03),
+    dn.WithoutReplacement(1.2, 20, 1000, 200),
+    dn.Laplace(8.0, 1.0, 150) + dn.SubsampledGaussian(2.0, 0.02, 100),
+    dn.Laplace(1.0, 1.0, 80, sample_rate=0.05) + dn.PureDP(0.1),
+    dn.BoundedRange(0.2, steps=40),
+]
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda m: type(m).__name__)
+def test_brackets_meet_those_of_cells(mechanism):
+    t = dn.tradeoff(mechanism)
+    parts = mechanism.mechanisms if isinstance(mechanism, dn.Composition) else (mechanism,)
+    grid = GridTradeoff(PrivacyLoss.of(parts), 1 << 13)
+    for question in (
+        lambda x, side: x.advantage(side=side),
+        lambda x, side: x.tpr(1e-3, side),
+        lambda x, side: x.delta(0.3, side=side),
+    ):
+        (a, b), (c, d) = ([question(x, side) for side in ("lower", "upper")] for x in (t, grid))
+        assert a <= d
+        assert c <= b
+        assert b - a < 1e-8 + 1e-6 * b
