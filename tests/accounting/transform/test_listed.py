@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+import deniable as dn
 from deniable.accounting.steps.discrete import DiscreteGaussianStep
 from deniable.accounting.steps.laplace import BoundedRangeStep, LaplaceStep
 from deniable.accounting.steps.listed import ORDER, WEIGHT_ERROR, product_variation
@@ -118,3 +119,10 @@ def test_variation_of_a_product():
     falling, rising = np.exp(-2 * x), np.exp(x**2 / 3)
     true = np.abs(np.diff(falling * rising)).sum()
     assert true <= product_variation(falling[::40], rising[::40])
+
+
+def test_divergences_of_laplace_noise_are_those_of_the_closed_form():
+    t = dn.tradeoff(dn.Laplace(10.0, steps=100))
+    for order in (1.5, 2.0, 30.0):
+        truth = 100 * math.log(complex(laplace(0.1)(flint.acb(order))).real) / (order - 1)
+        assert truth * (1 - 1e-12) <= t.renyi(order) <= truth * (1 + 1e-9)

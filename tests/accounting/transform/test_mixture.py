@@ -112,6 +112,7 @@ def test_divergences_of_persons_are_those_of_the_transform():
 
 
 def test_steps_of_another_law_have_no_such_transform():
-    assert MixtureLoss.of(PrivacyLoss.of([PERSON, dn.Laplace(1.0)])) is None
+    telling = dn.FinitePair((0.5, 0.25, 0.25), (0.5, 0.5, 0.0))  # one outcome shows what happened
+    assert MixtureLoss.of(PrivacyLoss.of([PERSON, telling])) is None
     with pytest.raises(dn.InputError, match="engine 'inversion' does not know the law"):
-        dn.tradeoff(dn.Laplace(1.0), engine="inversion")
+        dn.tradeoff(telling, engine="inversion")
