@@ -209,13 +209,11 @@ def _add_or_remove(
     elif mixture is not None and engine != "grid":
         inverted = InvertedTradeoff(mixture, tolerance, effort)
         smooth = any(isinstance(step, GaussianMixtureStep) for step, _ in loss.others)
-        known = _outcome_by_outcome(loss) if engine == "auto" and not smooth else None
+        outcomes = _outcome_by_outcome(loss) if engine == "auto" and not smooth else None
         cells = effort.cells // _FEWER_CELLS if smooth and mixture.steps.sum() > _FEW_STEPS else effort.cells
-        found = known or (
-            inverted
-            if engine == "inversion"
-            else ComposedTradeoff(inverted, SoftenedTradeoff.of(inverted), GridTradeoff(loss, cells))
-        )
+        grid = GridTradeoff(loss, cells)
+        whole = ComposedTradeoff(inverted, SoftenedTradeoff.of(inverted, patient=effort == Effort.patient()), grid)
+        found = inverted if engine == "inversion" else outcomes or whole
     elif loss.others:
         found = (_outcome_by_outcome(loss) if engine == "auto" else None) or GridTradeoff(
             loss, effort.cells, method="certified convolution of privacy losses"

@@ -98,7 +98,7 @@ class SoftenedTradeoff(Tradeoff):
     _pairs: Kept[int, tuple[_Pair | None]] = field(
         default_factory=lambda: Kept(_MOST_KEPT), init=False, repr=False, compare=False
     )
-    _rates: Kept[tuple[float, Direction], tuple[float, float]] = field(
+    _brackets: Kept[tuple[float, Direction], tuple[float, float]] = field(
         default_factory=lambda: Kept(_MOST_RATES), init=False, repr=False, compare=False
     )
 
@@ -114,7 +114,7 @@ class SoftenedTradeoff(Tradeoff):
         """Return this engine where it works."""
         if not isinstance(inverted.loss, MixtureLoss):
             return None
-        return cls(inverted, 1 << 23, float(1 << 32), 1 << 21) if patient else cls(inverted)
+        return cls(inverted, 1 << 22, float(1 << 31), 1 << 20) if patient else cls(inverted)
 
     def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
         return self._hockey_stick_bracket(log_gamma, direction)[side == "upper"]
@@ -147,7 +147,7 @@ class SoftenedTradeoff(Tradeoff):
         """Close in on the least value of γα + H_γ; every γ that was tried says something about it."""
         if not 0 < alpha < 1:
             return alpha, 1.0
-        return self._rates((alpha, direction), lambda: self._rate_of(alpha, direction))  # both sides are asked
+        return self._brackets((alpha, direction), lambda: self._rate_of(alpha, direction))  # both sides are asked
 
     def _rate_of(self, alpha: float, direction: Direction) -> tuple[float, float]:
         found = self._least(alpha, direction)
@@ -232,8 +232,8 @@ class SoftenedTradeoff(Tradeoff):
             return Charged(f"{self.method}: out of reach")
         found = pair.narrow.sums(np.array([threshold]))
         scale = 1.0 if direction == "add" else math.exp(min(-threshold, MOST_EXPONENT))
-        parts = (float(x[2, 0]) * scale for x in (found.aliasing, found.truncation, found.rounding))
-        return Charged(self.method, "", *parts)
+        aliasing, truncation, rounding = (float(x[2, 0]) for x in (found.aliasing, found.truncation, found.rounding))
+        return Charged(self.method, "", aliasing, truncation, rounding).scaled(scale)
 
 
 def pair_of_lines(
