@@ -168,7 +168,9 @@ class ComposedTradeoff(Tradeoff):
         return self.inverted._epsilon_near(delta, direction)
 
     def sketch(self) -> Tradeoff:
-        """Return inversion alone, content with 0.1 %; the two share the lines that are laid."""
+        """Return inversion alone, content with 0.1 %, with the same lines; of laws with atoms a small grid."""
+        if isinstance(self.direct, SoftenedTradeoff) and self.direct.atoms:
+            return self.grid.sketch()
         return replace(self.inverted, good=SKETCHED)
 
     def _delta(self, epsilon: FloatArray, direction: AnyDirection, side: Side) -> FloatArray:

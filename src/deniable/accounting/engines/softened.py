@@ -31,6 +31,7 @@ from deniable.accounting.engines.inversion import Contour, Plan, Region
 from deniable.accounting.engines.inverted import InvertedTradeoff
 from deniable.accounting.engines.likelihood import LikelihoodRatioTradeoff, Tails
 from deniable.accounting.steps.base import TooSlowError
+from deniable.accounting.steps.gaussian_mixture import GaussianMixtureStep
 from deniable.accounting.steps.ratios import ComplexArray
 from deniable.accounting.transform.mixture import MixtureLoss
 from deniable.accounting.trapezoid import half_line, nodes_until, poles
@@ -108,6 +109,11 @@ class SoftenedTradeoff(Tradeoff):
         loss = self.inverted.loss
         assert isinstance(loss, MixtureLoss)  # see :meth:`of`
         return loss
+
+    @property
+    def atoms(self) -> bool:
+        """Whether there may be atoms: inversion alone then knows little."""
+        return any(not isinstance(step, GaussianMixtureStep) for step, _ in self.loss.parts)
 
     @classmethod
     def of(cls, inverted: InvertedTradeoff, patient: bool = False) -> SoftenedTradeoff | None:
