@@ -9,6 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import deniable as dn
+from deniable.accounting.engines.beside_finite import BesideFiniteTradeoff, LogOdds
+from deniable.accounting.engines.finite import FiniteTradeoff
+from deniable.curves import SmallestTradeoff
 
 SIDES = ("upper", "lower")
 
@@ -161,3 +164,14 @@ def test_no_epsilon_serves_a_delta_below_the_probability_of_failure():
         assert epsilon[0] == math.inf
         assert 0 < epsilon[1] < 5
     assert t.delta(t.epsilon(2e-3)) <= 2e-3
+
+
+def test_a_response_beside_a_run_that_gives_everything_away():
+    """The other part's tests have no rates between 0 and 1: there is nothing to go by, and bounds hold nevertheless."""
+    loud = dn.tradeoff(dn.GaussianDP(1e6))
+    assert LogOdds.of(loud, "add", np.linspace(-9, 9, 7)).rough
+    t = BesideFiniteTradeoff.of(FiniteTradeoff.randomized_responses([(0.003, 1)]), SmallestTradeoff((loud,)))
+    for side in SIDES:
+        found = t.tpr(np.array([0.5, 1e-5]), side)
+        assert np.all((found >= [0.5, 1e-5]) & (found <= 1))
+    assert t.tpr(1e-5) == 1
