@@ -74,7 +74,7 @@ def test_results_come_in_the_order_of_the_tasks():
 
 @pytest.mark.filterwarnings("ignore:A worker stopped while some jobs")
 def test_a_process_that_dies_is_replaced_and_its_tasks_are_run_again(tmp_path):
-    with pytest.warns(WorkerWarning, match="a worker died and its tasks are run again"):
+    with pytest.warns(WorkerWarning, match="a worker died; its tasks are run again"):
         assert list(in_order(_dies_once, range(6), 2, str(tmp_path / "died"))) == [0, 2, 4, 6, 8, 10]
 
 

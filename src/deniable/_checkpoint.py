@@ -39,7 +39,7 @@ class Checkpoint:
         known = self.folder / "label.json"
         if known.exists() and json.loads(known.read_text(encoding="utf-8")) != label:
             self.close()
-            raise InputError(f"{name}={str(folder)!r} holds results of other data or options; give an empty folder")
+            raise InputError(f"{name}={str(folder)!r} holds results for other data or options; use an empty folder")
         write_atomically(known, json.dumps(label))
 
     def __enter__(self) -> Checkpoint:

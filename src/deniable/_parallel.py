@@ -47,14 +47,14 @@ def in_order(call: Callable[..., R], tasks: Sequence[T], n_jobs: int | None = No
         except Exception as error:
             if client is not None and getattr(client, "status", "running") not in ("running", "connecting"):
                 raise ConnectionError(
-                    "the cluster's scheduler is gone; what was stored (checkpoint, cache, cache_dir) is whole, and the "
-                    "same call goes on from it"
+                    "the cluster's scheduler is gone; what was stored (checkpoint, cache, cache_dir) "
+                    "is intact, and the same call continues from it"
                 ) from error
             attempt += 1
             if not any(kind.__name__ in _DEATHS for kind in type(error).__mro__) or attempt == _ATTEMPTS:
                 raise
             cause = (str(error).strip() or type(error).__name__).splitlines()[0]
-            warnings.warn(f"a worker died and its tasks are run again: {cause}", WorkerWarning, stacklevel=2)
+            warnings.warn(f"a worker died; its tasks are run again: {cause}", WorkerWarning, stacklevel=2)
 
 
 def _by_joblib(call: Callable[..., R], tasks: Sequence[Any], n_jobs: int | None, shared: Sequence[Any]) -> Iterator[R]:

@@ -55,7 +55,7 @@ def draw_side_by_side(
     if wrong is not None:
         raise InputError(f"curves to draw must be trade-offs, got {wrong}; deniable.tradeoff(mechanism) makes one")
     if len(places) + (ax is not None) > 1:
-        raise InputError("ax must be given once: the curves of one picture are drawn on the same axes")
+        raise InputError("ax must be given only once: all curves are drawn on the same axes")
     return draw_rocs([curve.tpr for curve in curves], _labels(curves, label), ax=places[0] if places else ax)
 
 

@@ -164,7 +164,7 @@ def test_what_needs_all_rows_is_refused(table):
     pairs = [(table[list("abcd")].to_numpy(), table["y"].to_numpy())]
     with pytest.raises(InputError, match="has kinks"):
         dn.privacy_profile(pairs, **(OPTIONS | {"loss": "huber"}))
-    with pytest.raises(InputError, match="read in blocks go with OutputPerturbation"):
+    with pytest.raises(InputError, match="read in blocks need OutputPerturbation"):
         dn.privacy_profile(pairs, regularization=1e-2, group=np.arange(700))
     with pytest.raises(InputError, match="y must be given"):
         dn.privacy_profile(pairs[0][0], regularization=1e-2)

@@ -39,6 +39,6 @@ def test_many_zeros_are_predicted_by_their_mean():
     X = rng.normal(size=(30_000, 3))
     y = np.where(rng.random(30_000) < 0.7, 0.0, np.exp(X[:, 0] + X[:, 1] / 2))
     model = PrivateRegressor(advantage=0.2, insecure_testing_rng=np.random.default_rng(1))
-    with pytest.warns(UserWarning, match="protects nobody"):
+    with pytest.warns(UserWarning, match="gives no protection"):
         model.fit(X[:25_000], y[:25_000])
     assert model.score(X[25_000:], y[25_000:]) > 0.05

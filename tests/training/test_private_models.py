@@ -225,7 +225,7 @@ def test_raw_columns_of_a_file():
     assert model.n_features_in_ == 5
     assert model.predict(frame).shape == (400,)
     kept = dn.PrivateClassifier(categories={"id": "hash"})
-    with pytest.warns(TrainingWarning, match="share the cells"):
+    with pytest.warns(TrainingWarning, match="share cells"):
         kept.fit(frame, y)
     assert "id" in {c.name for c in kept.columns_}
     with pytest.raises(ValueError, match="identify people"):

@@ -118,7 +118,8 @@ def tradeoff(
     same = wanted in (own, *mechanism.also)
     if not same and wanted != "replace":
         raise InputError(
-            f"adjacency must be {own!r} for this mechanism, got {wanted!r}: no bound for those two worlds is known here"
+            f"adjacency must be {own!r} for this mechanism, got {wanted!r}: no bound for this pair of "
+            "worlds is known here"
         )
     found = replace(
         _add_or_remove(
@@ -193,7 +194,7 @@ def _add_or_remove(
     loss = PrivacyLoss.of(parts)
     mixture = MixtureLoss.of(loss) if loss.others else None
     if loss.others and engine not in (("auto", "grid", "inversion") if mixture else ("auto", "grid")):
-        raise InputError(f"engine {engine!r} does not know the law of every step; use engine='auto'")
+        raise InputError(f"engine {engine!r} does not serve every step of this mechanism; use engine='auto'")
     sharp = loss.steps.size > 0 and float(loss.noise.min()) < _SHARPEST
     if sharp and engine in ("inversion", "direct", "grid"):
         raise InputError(
@@ -298,8 +299,8 @@ def _direct(loss: PrivacyLoss) -> Tradeoff:
     found = DirectTradeoff.of(loss)
     if found is None:
         raise InputError(
-            "engine 'direct' works for 2 to 64 equal subsampled steps (fewer where the noise multiplier is far from 1) "
-            "and nothing else; use engine='auto'"
+            "engine 'direct' works for 2 to 64 equal subsampled steps (fewer where the noise "
+            "multiplier is far from 1) on their own; use engine='auto'"
         )
     return found
 

@@ -161,7 +161,7 @@ def _add_remove(mechanism: Mechanism) -> Mechanism:
     if mechanism.adjacency != "add-remove":
         raise InputError(
             f"step must be a mechanism for adding or removing a record, got adjacency {mechanism.adjacency!r}; "
-            "give its parameters instead if the whole run is meant for that"
+            "pass its parameters instead if the whole run has that adjacency"
         )
     return mechanism
 

@@ -98,7 +98,9 @@ class NormRecorder:
             raise InputError(f"indices must be in 0..{self.records - 1}, got {where.min()}..{where.max()}")
         seen = np.concatenate([known for known, _ in self._steps[-1]] + [where])
         if np.unique(seen).size != seen.size:
-            raise InputError("indices must name each record at most once per step; a record drawn twice moves it twice")
+            raise InputError(
+                "indices must name each record at most once per step; a record that is drawn twice counts twice"
+            )
         self._steps[-1].append((where, values))
 
     def end_step(self) -> None:

@@ -94,7 +94,7 @@ def canaries(X: Any, y: ArrayLike, k: int = 200, kind: CanaryKind = "mislabelled
     if labels.ndim != 1 or len(labels) != len(X) or len(labels) < 2:
         raise InputError(f"y must have one label per row of X ({len(X)}, at least 2), got shape {labels.shape}")
     if len(np.unique(labels)) < 2:
-        raise InputError("y must hold at least two different values, got one; there is nothing to learn from it")
+        raise InputError("y must hold at least two different values, got one; there is nothing to learn")
     generator = np.random.default_rng(rng)
     place = generator.permutation(np.arange(max(k, len(labels))) % len(labels))[:k]
     canary_X, canary_y = _rows(X, place), labels[place]

@@ -200,8 +200,8 @@ def promise(
         parameters = list(inspect.signature(function).parameters.values())
         if not parameters or parameters[0].name == "self":
             raise InputError(
-                f"{function.__name__} must be a function whose first argument says whether the record is in; "
-                "methods cannot promise"
+                f"{function.__name__} must be a plain function (not a method) whose first argument "
+                "says whether the record is in"
             )
 
         @functools.wraps(function)

@@ -266,7 +266,7 @@ def _check_labels(estimator: Any, X: Any, y: ArrayLike, task: str) -> tuple[NDAr
         else:
             task = "regression" if labels.dtype.kind == "f" else "classification"
     if task == "classification" and any(len(np.unique(column)) < 2 for column in np.atleast_2d(labels.T)):
-        raise InputError("y must hold at least two classes, got one; there is nothing to learn from it")
+        raise InputError("y must hold at least two classes, got one; there is nothing to learn")
     return labels, cast(LearningTask, task)
 
 

@@ -57,8 +57,8 @@ def record_exposure(
     confidence = number("confidence", confidence, above=0.5, below=1.0, hint="0.95 is usual")
     if "member_records" not in details or details.get("n_targets", 1) < 2:
         raise InputError(
-            "most_exposed needs the same records in several targets; attack with n_targets of 8 or more, one target "
-            "says too little about a single record"
+            "most_exposed needs the same records in several targets; attack with n_targets of 8 or "
+            "more, a single target says too little about any one record"
         )
     records = np.concatenate([details["member_records"], details["nonmember_records"]]).astype(np.int64)
     scores, inside = np.concatenate([member, nonmember]), np.arange(len(records)) < len(member)

@@ -57,7 +57,7 @@ def play_game(
     choice("game", game, ("OIG", "OFM", "YIG", "YFM"))
     choice("attack", attack, ("FMA", "IMA", "LR"))
     if game.endswith("FM") and attack != "FMA":
-        raise InputError(f"attack {attack!r} needs the intermediate models, which game {game!r} hides; use 'FMA'")
+        raise InputError(f"attack {attack!r} needs the intermediate models, but game {game!r} hides; use 'FMA'")
     sigma = number("noise_multiplier", noise_multiplier, above=0.0)
     q = number("sample_rate", sample_rate, above=0.0, at_most=1.0)
     steps, n = integer("steps", steps, at_least=1), integer("n", n, at_least=1)

@@ -45,8 +45,8 @@ class AttackScores:
         """Return :func:`deniable.audit_scores` of these scores; warns if the same records return in several targets."""
         if self.details.get("n_targets", 1) > 1:
             warnings.warn(
-                "the same records were attacked in several targets, so the scores are not independent: read the "
-                "estimates, not the intervals, or use n_targets=1",
+                "the same records were attacked in several targets, so the scores are not "
+                "independent: rely on the estimates, not on the intervals, or use n_targets=1",
                 RepeatedRecordsWarning,
                 stacklevel=2,
             )

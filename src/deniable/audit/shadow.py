@@ -210,7 +210,9 @@ def _several_outputs(model: Any, X: Any, y: NDArray[Any], task: LearningTask) ->
 def _margin(model: Any, X: Any, y: NDArray[Any]) -> FloatArray:
     """Use the decision function of a classifier without probabilities in place of log-odds."""
     if not hasattr(model, "decision_function"):
-        raise InputError(f"{type(model).__name__} has neither predict_proba nor decision_function to attack")
+        raise InputError(
+            f"{type(model).__name__} has neither predict_proba nor decision_function; an attack needs one of them"
+        )
     margin = np.asarray(model.decision_function(X), dtype=np.float64)
     if margin.ndim == 1:
         return np.where(y == model.classes_[1], margin, -margin)
@@ -240,8 +242,8 @@ def _check_classes(y: NDArray[Any], member: BoolArray) -> None:
     for row in member:
         if any(len(np.unique(column[row])) < 2 for column in columns):
             raise InputError(
-                "y must hold two classes or more in every half of the data; one half has a single class: "
-                "bring more records of the rare class"
+                "y must hold two classes or more in every half of the data; one half has a single "
+                "class: add records of the rare class"
             )
 
 

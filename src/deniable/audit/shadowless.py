@@ -106,7 +106,7 @@ def _label_only(model: Any, X: Any, y: NDArray[Any], rng: np.random.Generator) -
         return np.asarray(agrees(X) + np.mean(near, axis=0), dtype=np.float64)
     table = X.to_numpy() if hasattr(X, "iloc") else X
     if table.dtype.kind not in "biuf":
-        raise InputError("method 'label-only' adds noise to numbers; X holds something else. Use another method")
+        raise InputError("method 'label-only' adds noise to numbers, but X holds something else; use another method")
     rows = table.astype(np.float64)
     spread = _NOISE * rows.std(axis=0)
 

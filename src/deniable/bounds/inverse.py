@@ -55,7 +55,7 @@ def _largest(bound: Callable[[FloatArray], float | FloatArray], target: FloatArr
     if np.any(floor > target):
         worst = np.unravel_index(np.argmax(floor - target), target.shape)
         raise InputError(
-            f"target must be at least {floor[worst]:.6g}, the {name} that is left at epsilon 0, "
+            f"target must be at least {floor[worst]:.6g}, the {name} that remains at epsilon 0, "
             f"got {target[worst]:g}; lower delta or the prior"
         )
     high = np.full(target.shape, _LARGEST)

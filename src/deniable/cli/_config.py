@@ -40,7 +40,7 @@ def expand(arguments: list[str], options_of: Callable[[str], dict[str, list[str]
 
 def _command(arguments: list[str]) -> tuple[str, list[str]]:
     if not arguments or arguments[0].startswith("-"):
-        raise InputError(f"{FLAG} belongs behind a command: deniable assess {FLAG} run.toml")
+        raise InputError(f"{FLAG} goes after a command: deniable assess {FLAG} run.toml")
     return arguments[0], arguments[1:]
 
 

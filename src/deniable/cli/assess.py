@@ -133,7 +133,7 @@ def assess(
     if save_model is not None:
         check_writable("--save-model", save_model, suffixes=(".skops",))
         if data is None:
-            raise InputError("--save-model goes with data: a training run has no model here to be saved")
+            raise InputError("--save-model goes with data: a training run comes without a model to save")
         require("skops.io", purpose="writing a .skops model")
     limits = checked_policy(policy)
     before = [dn.Assessment.from_json(path) for path in earlier or ()]

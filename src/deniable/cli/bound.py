@@ -117,7 +117,7 @@ def bound(
     )  # fmt: skip
     if proof or explain:
         if proof and explain:
-            raise InputError("--explain and --proof are two outputs; leave out one of them")
+            raise InputError("--explain and --proof print different things; leave one of them out")
         name = "--proof" if proof else "--explain"
         if plot is not None:
             raise InputError(f"--plot does not go with {name}; leave out one of them")

@@ -128,7 +128,7 @@ def calibrate(
     )  # fmt: skip
     sought, (least, most) = _SOUGHT[find]
     if run[sought] is not None:
-        raise InputError(f"{sought} is what is looked for; leave it out, or choose another --find")
+        raise InputError(f"{sought} is what --find looks for; leave it out, or choose another --find")
     whole = sought != NOISE
     adjacency = "replace" if replace else described(run | {sought: least}).adjacency
     with stage(f"looking for {find}"):

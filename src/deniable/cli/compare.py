@@ -44,7 +44,7 @@ def compare(
 
     picture = checked_picture(plot)
     if len(runs) > len(ascii_uppercase):
-        raise InputError(f"at most {len(ascii_uppercase)} runs can stand side by side, got {len(runs)}")
+        raise InputError(f"at most {len(ascii_uppercase)} runs can be compared side by side, got {len(runs)}")
     limits = checked_policy(policy)
     made = [_assessment(run, records_per_person, prior, limits) for run in runs]
     found = side_by_side(*made)

@@ -36,7 +36,7 @@ def exact(
     from deniable.noise import GaussianNoise, NormLaplaceNoise
 
     if len(values) < 2:
-        raise InputError(f"values must be two numbers or more, got {len(values)}")
+        raise InputError(f"values must be at least two numbers, got {len(values)}")
     width = number("scale", scale, above=0.0, below=float("inf"))
     laws = {"gaussian": GaussianNoise, "laplace": NormLaplaceNoise}
     law = None if noise == "none" else laws[noise](width, np.ones(1))

@@ -30,7 +30,7 @@ def local_page(
     require("streamlit", purpose="The local page")
     page = find_spec("deniable.app")
     if page is None or page.origin is None:
-        raise InputError("deniable is not installed completely: the module deniable.app is missing")
+        raise InputError("the installation of deniable is incomplete: the module deniable.app is missing")
     options = {
         "server.address": HOST,
         "server.port": port,

@@ -112,7 +112,7 @@ def explained(
             f"explain needs one of fpr, epsilon and gamma, or none of them for the advantage, got {' and '.join(given)}"
         )
     if direction is not None and given not in (["epsilon"], ["gamma"]):
-        raise InputError("direction belongs to epsilon or gamma; for the ROC with the worlds exchanged ask inverse()")
+        raise InputError("direction goes with epsilon or gamma; for the ROC with the worlds exchanged use inverse()")
     if fpr is not None:
         at = number("fpr", fpr, at_least=0.0, at_most=1.0, hint="it is a rate, not a percentage")
         found = curve._charged("roc", max(at, _LEAST), "add") if 0 < at < 1 else Charged("definition", exact=True)

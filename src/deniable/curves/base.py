@@ -295,8 +295,8 @@ class Tradeoff(ABC):
     def _renyi(self, order: FloatArray, direction: Direction) -> FloatArray:
         """Upper bounds on the Rényi divergence; those at order inf are not used."""
         raise InputError(
-            f"renyi is not known for curves computed by {self.method!r} ({type(self).__name__}); ask the default curve "
-            "of the mechanism, or use its (ε, δ)"
+            f"renyi is not known for curves computed by {self.method!r} ({type(self).__name__}); use "
+            "the default curve of the mechanism, or its (ε, δ)"
         )
 
     def explain(

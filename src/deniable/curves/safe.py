@@ -36,7 +36,11 @@ def valid_side(side: str) -> Side:
 def valid_prior(prior: ArrayLike) -> FloatArray:
     """Return priors as an array, checked: strictly between 0 and 1."""
     return numbers(
-        "prior", prior, above=0.0, below=1.0, hint="a prior of 0 or 1 is certainty: no attack can add anything to it"
+        "prior",
+        prior,
+        above=0.0,
+        below=1.0,
+        hint="at a prior of 0 or 1 the answer is certain, and no attack can add anything",
     )
 
 

@@ -105,8 +105,9 @@ def from_interpret(model: Any, *, public: Collection[str] = ()) -> DPEBM:
         raise InputError(f"public must be a list of {', '.join(map(repr, _PUBLIC))}, got {public!r}")
     if model.random_state is not None:
         raise InputError(
-            f"model was fitted with random_state={model.random_state!r}, which stands on it: whoever reads it can draw "
-            "the same noise and subtract it, so nothing is protected; fit with random_state=None"
+            f"model was fitted with random_state={model.random_state!r}, which is stored in the "
+            "model: whoever reads it can draw the same noise and subtract it, so nothing is "
+            "protected; fit with random_state=None"
         )
     columns, terms = int(model.n_features_in_), len(model.term_features_)
     steps = int(model.max_rounds) * terms * int(model.outer_bags)
@@ -162,7 +163,7 @@ def _largest_weight(model: Any, columns: int, steps: int) -> float:
     if not (first > 0 and second > 0 and abs(first - second) <= _SAME * max(first, second)):
         raise InputError(
             "model's noise scales do not follow from its parameters (epsilon, delta, max_rounds, learning_rate, "
-            "composition, bin_budget_frac, terms); hand over the model as it was fitted"
+            "composition, bin_budget_frac, terms); pass the model as it was fitted"
         )
     return 1.0 if abs(first - 1) <= _SAME else max(first, second)
 

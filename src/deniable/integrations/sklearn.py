@@ -348,7 +348,7 @@ class _Layout:
 
     def join(self, arrays: Arrays) -> FloatArray:
         if _Layout.of(arrays) != self:
-            raise ReleaseError("the parameters of the estimator change shape between training parts")
+            raise ReleaseError("the estimator's parameters have different shapes on different training parts")
         return np.concatenate([value.ravel() for value in arrays.values()])
 
     def split(self, flat: FloatArray) -> Arrays:

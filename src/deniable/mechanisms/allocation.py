@@ -47,7 +47,9 @@ class RandomAllocation(Mechanism):
             "noise_multiplier", self.noise_multiplier, above=0.0, hint="training without noise has no membership bound"
         )
         if sigma == float("inf"):
-            raise InputError("noise_multiplier must be finite, got inf; a release of pure noise needs no bound")
+            raise InputError(
+                "noise_multiplier must be finite, got inf; a release of pure noise reveals nothing and needs no bound"
+            )
         object.__setattr__(self, "noise_multiplier", sigma)
         object.__setattr__(self, "batches", integer("batches", self.batches, at_least=1))
         object.__setattr__(self, "epochs", integer("epochs", self.epochs, at_least=1))

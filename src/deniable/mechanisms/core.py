@@ -99,7 +99,9 @@ class SubsampledGaussian(Mechanism):
             "noise_multiplier", self.noise_multiplier, above=0.0, hint="training without noise has no membership bound"
         )
         if sigma == float("inf"):
-            raise InputError("noise_multiplier must be finite, got inf; a release of pure noise needs no bound")
+            raise InputError(
+                "noise_multiplier must be finite, got inf; a release of pure noise reveals nothing and needs no bound"
+            )
         object.__setattr__(self, "noise_multiplier", sigma)
         rate = number(
             "sample_rate",

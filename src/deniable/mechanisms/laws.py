@@ -49,7 +49,7 @@ class Laplace(Mechanism):
             self.sensitivity / self.scale,
             above=0.0,
             at_most=_LARGEST,
-            hint="less noise than that hides nothing",
+            hint="less noise than this hides nothing",
         )
         object.__setattr__(self, "steps", integer("steps", self.steps, at_least=1))
         rate = number("sample_rate", self.sample_rate, above=0.0, at_most=1.0, hint=_RATE_HINT)
@@ -140,7 +140,7 @@ class DiscreteLaplace(Mechanism):
             self.sensitivity / self.scale,
             above=0.0,
             at_most=_LARGEST,
-            hint="less noise than that hides nothing",
+            hint="less noise than this hides nothing",
         )
 
 

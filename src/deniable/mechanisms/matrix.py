@@ -74,12 +74,14 @@ class MatrixMechanism(Mechanism):
         if sensitivity is not None:
             sensitivity = number("sensitivity", sensitivity, at_least=0.0, below=math.inf)
             if rate < 1:
-                raise InputError("sample_rate needs the strategy: what sampling amplifies depends on its bands")
+                raise InputError("sample_rate needs the strategy: how much sampling amplifies depends on its bands")
             if (participations, separation) != (1, 1):
-                raise InputError("participations and separation go with strategy; sensitivity has them in it already")
+                raise InputError("participations and separation go with strategy; sensitivity already includes them")
         if matrix is not None and rate < 1:
             if (participations, separation) != (1, 1):
-                raise InputError("participations and separation are not used with sample_rate: the groups fix them")
+                raise InputError(
+                    "participations and separation are not used with sample_rate: the sampling groups determine them"
+                )
             if bands(matrix) == len(matrix) > 1:
                 raise InputError(
                     "strategy must be lower triangular with fewer bands than steps for cyclic sampling (BandMF); "

@@ -42,7 +42,7 @@ class Tuned(Mechanism):
     def stop(self) -> float:
         """γ of the truncated negative binomial law with this mean and shape: 1/trials for the geometric one."""
         if math.isinf(self.shape):
-            raise InputError("stop belongs to the truncated negative binomial laws; a Poisson law has its mean")
+            raise InputError("stop goes with the truncated negative binomial laws; a Poisson law takes its mean")
         # log γ; the mean falls from e^690 or more to 1
         log_stop, _ = bisect(lambda x: _mean(float(x), self.shape) > self.trials, -690.0, 0.0)
         return math.exp(log_stop)

@@ -58,8 +58,8 @@ def plan_by_direct(
     number, limit = _number_of_runs(game, runs, each, seconds)
     if runs is None and coordinates.free.size > 1 and number * population.n_records > _SCATTERED:
         raise NoGuaranteeError(
-            f"bound='direct' for {coordinates.free.size} numbers of {population.n_records} records takes long; give "
-            "n_resamples if you want it all the same, release one number at a time, or use bound='auto'"
+            f"bound='direct' for {coordinates.free.size} numbers of {population.n_records} records "
+            "would take long; pass n_resamples to run it anyway, release one number at a time, or use bound='auto'"
         )
     slack = hoeffding_slack(doubt, number)
     if not slack < _LARGEST_SHARE * game.eta:

@@ -123,7 +123,7 @@ def exact_membership(
         return game.counted()
     density = _density(noise)
     if getattr(noise, "dimension", game.dimension) != game.dimension:
-        raise InputError(f"noise must have {game.dimension} dimensions like the output, got {noise.dimension}")
+        raise InputError(f"noise must have as many dimensions as the output, {game.dimension}, got {noise.dimension}")
     if game.dimension == 1:
         return game.integrated(density, tolerance)
     if game.dimension == 2:

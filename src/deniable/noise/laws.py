@@ -304,8 +304,8 @@ class PublishedNoise(NoiseLaw):
         object.__setattr__(self, "moment", number("moment", self.moment, at_least=2.0, below=np.inf))
         if self.reproduce is not True:
             raise InputError(
-                "noise='published' breaks its promise in more than one dimension and exists to reproduce the paper; "
-                "pass reproduce=True if that is what you want, or use noise='gaussian'"
+                "noise='published' does not keep its promise in more than one dimension and exists "
+                "only to reproduce the paper; pass reproduce=True to do that, or use noise='gaussian'"
             )
 
     def leakage(self, log_gamma: float, distance: FloatArray) -> FloatArray:

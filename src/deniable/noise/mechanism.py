@@ -288,7 +288,7 @@ def _on_training_part(
     if value is None or value.shape != shape:
         raise ReleaseError(
             f"the algorithm did not return numbers of shape {shape} on the training part; nothing was released, and "
-            "what it did is withheld because it may tell who trains: try it on other random parts of the data"
+            "what it did is withheld because it may reveal who trains: try it on other random parts of the data"
         )
     return value
 

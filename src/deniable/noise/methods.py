@@ -242,8 +242,8 @@ def _by_swap(task: ReleaseTask) -> NoisePlan:
             "(or allow_estimate=True for a value without a guarantee)"
         )
     warnings.warn(
-        "this release has no guarantee: its noise follows from a few random records, others may be exposed; "
-        "bound='auto' covers all",
+        "this release has no guarantee: its noise was set from a few random records, and others may "
+        "be exposed; bound='auto' covers all",
         UserWarning,
         stacklevel=5,
     )

@@ -305,9 +305,10 @@ def plan_by_known_swaps(
     wait = (time.process_time() - began) * resamples / runner.workers
     if wait > _PATIENCE * seconds:
         raise NoGuaranteeError(
-            f"bound='swap' would take about {wait:.0f} s for {resamples} resamples; fits that hang on single records "
-            "are slow: clip the columns to public bounds, raise the penalty, or use bound='centre' (max_seconds="
-            f"{wait / _PATIENCE + 1:.0f} runs it all the same)"
+            f"bound='swap' would take about {wait:.0f} s for {resamples} resamples; fits that depend "
+            "on single records are slow: clip the columns to public bounds, raise the penalty, or "
+            "use bound='centre' (max_seconds="
+            f"{wait / _PATIENCE + 1:.0f} runs it anyway)"
         )
     later = runner.map(swaps, resamples - 1, start=1)
     distances = np.concatenate([first[None], later])

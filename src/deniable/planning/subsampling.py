@@ -171,11 +171,13 @@ def plan_subsampling(
         number("delta", delta, above=0.0, below=1.0)
     tried = target * np.geomspace(0.02, 0.8, 12) if rates is None else rates
     person = integer("records_per_person", records_per_person, at_least=1)
-    thinning = np.unique(numbers("rates", tried, above=0.0, below=1.0, hint="the whole pool has no secret prior"))
+    thinning = np.unique(
+        numbers("rates", tried, above=0.0, below=1.0, hint="if the whole pool trains, membership is no secret")
+    )
     if not np.any(thinning < target):
         raise InputError(
             f"rates must contain one below the precision {target:g}, got {thinning.min():g} as the smallest; "
-            "guessing at the prior is right that often already"
+            "guessing from the prior is already right that often"
         )
     sample_rate = np.minimum(batch / (thinning * pool), 1.0)
     steps = np.ceil(passes / sample_rate * (1 - 1e-12))

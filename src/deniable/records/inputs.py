@@ -93,7 +93,7 @@ def candidates(
     if rows.ndim != 2 or rows.shape[1] != columns or not np.isfinite(rows).all() or len(rows) == 0:
         raise InputError(f"added must hold finite rows of {columns} columns, got shape {rows.shape}")
     if not np.all(problem.weights == 1):
-        raise InputError("added goes without sample_weight")
+        raise InputError("added does not go with sample_weight")
     known, new = np.asarray(y), np.asarray(added[1])
     if problem.loss.name in ("logistic", "squared_hinge", "softmax") and not np.isin(new, known).all():
         raise InputError(f"added must have labels that y has, got {new[~np.isin(new, known)][0]!r}")

@@ -322,7 +322,7 @@ def _labels(y: ArrayLike) -> NDArray[Any]:
     if labels.dtype.kind == "c":
         raise InputError("y must hold labels, got complex numbers")
     if labels.dtype == object and len({type(label) for label in labels.ravel().tolist()}) > 1:
-        raise InputError("y must have labels of one type (no None among texts, for example)")
+        raise InputError("y must have labels of one type (for example, no None among texts)")
     if labels.dtype.kind == "f" and np.isnan(labels).any():
         raise InputError(f"y must not contain NaN, row {int(np.flatnonzero(np.isnan(labels))[0])} does")
     return labels

@@ -108,8 +108,8 @@ def privacy_profile(
     if source is not None:
         if isinstance(mechanism, ObjectivePerturbation) or any(v is not None for v in (sample_weight, group, added)):
             raise InputError(
-                "rows that are read in blocks go with OutputPerturbation, and without sample_weight, group and added:"
-                " give arrays for those"
+                "rows that are read in blocks need OutputPerturbation and no sample_weight, group or "
+                "added: pass arrays for those"
             )
         return _profile_of_blocks(
             source, regularization, mechanism, as_loss(loss), released, intercept, normalization, tolerance, rng,
@@ -275,5 +275,5 @@ def _left_together(
     if codes.shape != (n,):
         raise InputError(f"group must have one label per row of X, got shape {codes.shape} for {n} rows")
     if len(labels) < 2:
-        raise InputError("group must have at least two labels: without the only group nothing is left")
+        raise InputError("group must have at least two labels: without its only group the data are empty")
     return labels, leave_groups_out(base, codes, _tolerance(tolerance, len(labels), base), noise)

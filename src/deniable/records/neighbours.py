@@ -239,7 +239,7 @@ class LowRank:
             return np.asarray((self.curvature @ np.linalg.solve(inner, projected[..., None]))[..., 0])
         except np.linalg.LinAlgError:
             raise InputError(
-                "some record alone determines a parameter, so that without it there is no optimum; raise regularization"
+                "one record alone determines a parameter, so without it there is no optimum; raise regularization"
             ) from None
 
     def solve(self, values: FloatArray) -> FloatArray:

@@ -228,7 +228,7 @@ def _kept(n: int, persons: Any, share: float, rng: np.random.Generator) -> Any:
         codes = pd.factorize(persons, use_na_sentinel=False)[0]
         train = (rng.random(int(codes.max()) + 1) >= share)[codes]
     if not train.any():
-        raise InputError(f"no record is left to fit to of {n}; give a smaller holdout or more records")
+        raise InputError(f"no record is left to fit to, of {n}; give a smaller holdout or more records")
     return train
 
 

@@ -167,7 +167,7 @@ def _number_range(column: str, given: Sequence[Any] | None, values: pd.Series[An
     if high - low < (least := _narrowest(low, high)):
         raise InputError(
             f"ranges[{column!r}] must be at least {least:.1g} wide to be told apart in floating point, got "
-            f"[{low!r}, {high!r}]; state the column in smaller units or relative to its middle"
+            f"[{low!r}, {high!r}]; give the column in smaller units or relative to its middle"
         )
     return [low, high]
 

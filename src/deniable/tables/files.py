@@ -107,7 +107,7 @@ def _decoded(data: bytes, path: Path) -> tuple[str, tuple[str, ...]]:
         if data.startswith(mark):
             return data.decode(encoding), ("encoding: UTF-16",)
     if b"\x00" in data[:100_000]:
-        raise InputError(f"data file {str(path)!r} could not be read: it holds bytes that no text has")
+        raise InputError(f"data file {str(path)!r} could not be read: it holds bytes that do not occur in text")
     try:
         return data.decode("utf-8-sig"), ()
     except UnicodeDecodeError:

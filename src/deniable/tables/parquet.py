@@ -61,7 +61,7 @@ def _opened(path: Path) -> ParquetFile:
         with parquet.ParquetFile(path) as opened:
             meta, schema = opened.metadata, opened.schema_arrow
     except Exception as error:
-        raise InputError(f"{path} could not be read: {first_line(error)}; is it a whole Parquet file?") from error
+        raise InputError(f"{path} could not be read: {first_line(error)}; is the Parquet file complete?") from error
     names = schema.names
     if twice := [name for i, name in enumerate(names) if name in names[:i]]:
         raise InputError(f"{path} must have columns of different names, got {twice[0]!r} twice")

@@ -70,7 +70,7 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
         if testing is not None and not isinstance(testing, np.random.Generator):
             raise InputError(f"insecure_testing_rng must be a NumPy Generator, got {testing!r}")
         if testing is not None:
-            warnings.warn("insecure_testing_rng is set: this model protects nobody", TrainingWarning, stacklevel=2)
+            warnings.warn("insecure_testing_rng is set: this model gives no protection", TrainingWarning, stacklevel=2)
         if y is None:
             X, y = _apart(X, target)
         elif target is not None:
@@ -110,7 +110,7 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
         failure = self._failure()
         if crowded := crowded_columns(table, self.categories):
             warnings.warn(
-                f"many different texts share the cells of the hash in {', '.join(map(repr, crowded))}: group them, "
+                f"many different texts share cells of the hash in {', '.join(map(repr, crowded))}: group them, "
                 "declare those that matter in categories, or use categories='discover'",
                 TrainingWarning,
                 stacklevel=4,
@@ -176,7 +176,7 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
             warnings.warn(
                 f"about {n:.0f} records: the smallest count that can be told from noise at this target (μ = "
                 f"{allowance.mu:.3g}) is about {3 / allowance.mu:.0f}; the guarantee holds, but expect little more "
-                "than guessing. More records or a weaker target help",
+                "than guessing. More records or a weaker target would help",
                 TrainingWarning,
                 stacklevel=5,
             )
@@ -250,8 +250,8 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
         check_is_fitted(self)
         if self._record_tradeoffs is None:
             raise AttributeError(
-                "record_tradeoffs_ tells about the training records, so it is not stored with a model: it exists only "
-                "on the object that was fitted, before pickling or copying"
+                "record_tradeoffs_ reveals facts about the training records, so it is not stored "
+                "with a model: it exists only on the fitted object itself, not on copies or pickles"
             )
         return self._record_tradeoffs
 

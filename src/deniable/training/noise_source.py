@@ -62,7 +62,7 @@ class _Drawn:
     def __call__(self, sums: IntArray) -> IntArray:
         if not self._ready:
             if self._left < 1:
-                raise RuntimeError("this channel has answered all the questions that were paid for")
+                raise RuntimeError("this noise source has answered every question in its budget")
             block = min(self._left, max(1, _BLOCK // max(self._sd.size, 1)))
             drawn = rounded_gaussian(self._sd, (block, *self._sd.shape), insecure_testing_rng=self._testing)
             self._ready, self._left = list(drawn), self._left - block

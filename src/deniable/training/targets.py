@@ -61,7 +61,7 @@ def budget(
     if len(direct) + bool(asked) > 1:
         raise InputError(f"give exactly one target, got {', '.join([*asked, *direct])}")
     if direct and group != 1:
-        raise InputError(f"group_size belongs to a target; {direct[0]} says itself what may be spent")
+        raise InputError(f"group_size goes with a target; {direct[0]} says itself what may be spent")
     if mechanism is not None:
         return _given(mechanism, failure)
     if sigma is not None:
@@ -72,7 +72,7 @@ def budget(
         number("delta", target.limit, above=0.0, hint="Gaussian noise needs δ > 0")
         number("epsilon", target.at[0], above=0.0)
     else:
-        number(target.kind, target.limit, below=1.0, hint="a probability of 1 promises nothing")
+        number(target.kind, target.limit, below=1.0, hint="a failure probability of 1 promises nothing")
         if target.kind != "advantage":
             number(_AT.get(target.kind, "prior"), target.at[-1], above=0.0, hint="at 0 Gaussian noise leaks nothing")
     return Budget(_largest_mu(failure, target), failure, target.words(unit))
@@ -103,7 +103,7 @@ def _given(mechanism: Any, failure: float) -> Budget:
         else:
             raise InputError(
                 "mechanism must be full-batch Gaussian (GaussianDP, SubsampledGaussian with sample_rate 1, or both), "
-                f"not {part!r}; give the number that it should guarantee instead, for example epsilon= and delta="
+                f"not {part!r}; give the guarantee that is wanted instead, for example epsilon= and delta="
             )
     mu = math.sqrt(total) * (1 - 2.0**-40)
     if not 0 < mu < math.inf:

@@ -39,7 +39,7 @@ class MonteCarloTradeoff(Tradeoff):
     def sample(cls, loss: PrivacyLoss, samples: int, confidence: float, rng: Generator) -> MonteCarloTradeoff:
         """Draw ``samples`` transcripts from either law; the time is proportional to samples × steps."""
         if loss.randomized_responses:
-            raise InputError("engine 'monte-carlo' knows SubsampledGaussian and GaussianDP only; use engine='grid'")
+            raise InputError("engine 'monte-carlo' serves SubsampledGaussian and GaussianDP only; use engine='grid'")
         in_rng, out_rng = rng.spawn(2)
         inside, out = _draw(loss, samples, True, in_rng), _draw(loss, samples, False, out_rng)
         return cls(np.sort(inside), np.sort(out), method=f"Monte Carlo, {samples} draws", confidence=confidence)

@@ -267,7 +267,8 @@ def _tokens(text: str) -> Iterator[tuple[str, str]]:
         found = _TOKEN.match(text, at)
         if found is None or found.lastgroup is None:
             raise InputError(
-                f"statistic {text!r}: {text[at:].strip()!r} cannot be read; put names of other signs in double quotes"
+                f"statistic {text!r}: {text[at:].strip()!r} cannot be read; put names with other "
+                "characters in double quotes"
             )
         yield found.lastgroup, found.group(found.lastgroup)
         at = found.end()
