@@ -129,7 +129,7 @@ def test_several_curves_in_one_picture():
     [
         (lambda t: t.plot(dn.GaussianDP(1.0)), "must be trade-offs, got GaussianDP"),
         (lambda t: t.plot(t, label="one"), "one text for each of the 2 curves, got 1"),
-        (lambda t: t.plot(t.plot(), ax=t.plot()), "ax must be given once"),
+        (lambda t: t.plot(t.plot(), ax=t.plot()), "ax must be given only once"),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(call, why):

@@ -21,7 +21,7 @@ R = TypeVar("R")
 
 
 class InputError(ValueError):
-    """Something that the caller gave cannot be used; the message says what, why and what to do instead."""
+    """An argument cannot be used; the message says which, why, and what to do instead."""
 
 
 def _rule(above: float | None, at_least: float | None, below: float | None, at_most: float | None) -> str:

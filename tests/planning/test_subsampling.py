@@ -110,7 +110,7 @@ def test_default_rates_lie_below_the_target():
 @pytest.mark.parametrize(
     ("change", "word"),
     [
-        ({"rates": [0.5]}, "guessing at the prior"),
+        ({"rates": [0.5]}, "guessing from the prior"),
         ({"rates": [0.0, 0.1]}, "rates"),
         ({"rates": [float("nan")]}, "rates"),
         ({"batch_size": 0}, "batch_size"),

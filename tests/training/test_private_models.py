@@ -271,7 +271,7 @@ FRAME, Y = table(100, 8)
         ({"singling_out": 0.1, "n": 10, "weight": 0.0}, FRAME, Y, "weight must be above 0"),
         ({"tpr": 0.1, "fpr": 0.0}, FRAME, Y, "fpr must be above 0"),
         ({"group_size": 0}, FRAME, Y, "group_size must be"),
-        ({"noise_multiplier": 4.0, "group_size": 2}, FRAME, Y, "group_size belongs to a target"),
+        ({"noise_multiplier": 4.0, "group_size": 2}, FRAME, Y, "group_size goes with a target"),
         ({"mechanism": dn.PureDP(1.0)}, FRAME, Y, "full-batch Gaussian"),
         ({"mechanism": 1.0}, FRAME, Y, "mechanism"),
         ({"model": "forest"}, FRAME, Y, "additive"),

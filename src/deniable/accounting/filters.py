@@ -23,7 +23,7 @@ class BudgetSpentError(InputError):
 
 
 class GaussianFilter:
-    """A Gaussian DP budget ``mu`` for steps whose parameters are chosen from earlier outputs.
+    """A budget ``mu`` of Gaussian DP for steps whose parameters are chosen from earlier outputs.
 
     Parameters
     ----------
@@ -97,10 +97,11 @@ class RenyiFilter:
 
     Notes
     -----
-    If step t has Rényi divergences of at most ρ_t(α), in both directions and given everything before it, and Σ ρ_t(α) ≤
-    ε(α) always, then the run has at most ε(α) (Feldman & Zrnic 2021, arXiv:2008.11193, Theorem 3.1; Lécuyer 2021), for
-    each order α by itself. The filter stops a step that would pass the budget at **any** of its orders, so that all
-    hold: hand in the orders that you need, shaped like the divergences of the steps that you expect.
+    If step t has Rényi divergences of at most ρ_t(α), in both directions and given everything before it,
+    and Σ ρ_t(α) ≤ ε(α) always, then the run has at most ε(α) (Feldman & Zrnic 2021, arXiv:2008.11193, Theorem 3.1;
+    Lécuyer 2021), for each order α separately. The filter stops a step that would pass the budget at **any** of its
+    orders, so that all hold: choose the orders that you need, and a budget shaped like the divergences of the steps
+    that you expect.
 
     Examples
     --------

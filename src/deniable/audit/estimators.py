@@ -45,8 +45,8 @@ def attack_estimator(
     """Measure how well shadow models tell the training records of ``estimator`` from others.
 
     A target is trained on a random half of the records, and ``n_shadows`` models of the attacker on random halves of
-    their own, every record in exactly half of them. The target's half is drawn independently of the shadows': a
-    target that was one of a balanced set of models could be found out by the record's missing place alone.
+    their own, every record in exactly half of them. The target's half is drawn independently of the shadows': if the
+    target belonged to one balanced set of models, the missing place of a record alone would reveal it.
 
     Parameters
     ----------
@@ -70,8 +70,8 @@ def attack_estimator(
     gamma
         Of RMIA: how much likelier than another record's a record must be.
     n_targets
-        Targets trained, attacked in turn with the same shadows. With more than one the same records return, and the
-        scores are no longer independent as the intervals assume (``audit`` warns): for estimates, not for claims.
+        Targets trained, attacked in turn with the same shadows. With more than one, the same records recur, and the
+        scores are not independent as the intervals assume (``audit`` warns): for estimates, not for claims.
     task
         "classification", "regression", or "auto": as the estimator and its labels say.
     n_jobs
@@ -143,10 +143,10 @@ def attack_model(
     X, y
         The attacked records: those it was trained on and others of the same population.
     member
-        Which of them it was trained on, one boolean per record. That it was a random part of them is what makes the
-        intervals speak about membership: if members and others differ anyway, the attack measures that, too.
+        Which of them it was trained on, one boolean per record. The intervals are about membership only if it was a
+        random part of them: if members and others differ anyway, the attack measures that, too.
     method
-        As in :func:`attack_estimator`, with shadow models at the side; or without any: "quantile" learns from a random
+        As in :func:`attack_estimator`, with shadow models; or without any: "quantile" learns from a random
         half of the nonmembers how well records like this one are fitted by a model that did not see them (Bertran et
         al. 2023; that half is not scored); "label-only" sees predicted classes alone, of the record and of copies with
         a little noise (numbers only).

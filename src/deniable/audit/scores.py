@@ -181,8 +181,8 @@ def audit_scores(
         Probability with which each interval holds.
     rng
         Divides the scores into a fifth that chooses thresholds and a rest that tests them, forms pairs and decides
-        ties. By default it is seeded by the scores themselves: equal scores give equal audits, and yet the coins of
-        different data sets are independent (one fixed seed for all would make them err together).
+        ties. By default it is seeded by the scores themselves: equal scores give equal audits, while the coins of
+        different data sets are independent (with one fixed seed they would err together).
     command
         How to repeat the measurement; printed with a violation.
 

@@ -90,8 +90,8 @@ class SequentialAudit:
     """Judge a promise by scores as they come, and stop whenever you like.
 
     ``update`` takes scores of fresh trainings; ``verdict`` may be asked after each. The probability that a true promise
-    is *ever* called violated is at most 1 − ``confidence``, for every rule of stopping, also one that looks at all
-    scores, and also if the attack is improved on the way by earlier scores.
+    is *ever* called violated is at most 1 − ``confidence``, for every stopping rule, even one that looks at all scores,
+    and even if the attack is improved along the way using earlier scores.
 
     Parameters
     ----------
@@ -112,10 +112,10 @@ class SequentialAudit:
     for the promise itself, the rest for known curves), is a sum of such products: a nonnegative supermartingale from
     1, and Ville's inequality bounds the chance that it ever reaches 1/(1 − confidence).
 
-    *All claims hold together.* Bets do not depend on the promise in whose light they are read, and a promise that
-    allows more lets them gain less. Hence ``epsilon``, ``mu``, ``advantage`` and the verdicts on any promise
-    are valid at all times with one and the same probability, and cannot contradict each other: exactly the promises of
-    ε below ``epsilon().low`` are violated, and so is every promise below a violated one.
+    *All claims hold together.* Bets do not depend on the promise that they are evaluated under, and they gain less
+    under a promise that allows more. Hence ``epsilon``, ``mu``, ``advantage`` and the verdicts on any promise are valid
+    at all times with one and the same probability, and cannot contradict each other: exactly the promises of ε below
+    ``epsilon().low`` are violated, and so is every promise below a violated one.
 
     Examples
     --------
@@ -171,7 +171,7 @@ class SequentialAudit:
         """Take more scores: numbers or one-dimensional arrays of any lengths; larger says "member".
 
         They must come from fresh trainings (or records) that are independent of all before. The attack may have been
-        changed on the strength of earlier scores, the mechanism may not.
+        changed because of earlier scores, the mechanism may not.
         """
         sides = [
             np.atleast_1d(numbers(f"{name} scores", value, hint="drop or repair the scores that are missing"))

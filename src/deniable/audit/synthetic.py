@@ -50,7 +50,7 @@ def attack_synthetic(
         Records that it was made from, and records drawn like them that it was not made from (a holdout), same columns.
     reference
         Further records of the population that the attacker has, neither members nor attacked. With them the attacker
-        knows which records are rare anyway; without, "nearest" alone is asked.
+        knows which records are rare anyway; without them only "nearest" is possible.
     method
         "nearest": the distance to the closest released record, against that to the closest of the reference; "density":
         the same with fifth neighbours, a density ratio (van Breugel et al. 2023); "marginals": how much more frequent
@@ -62,8 +62,8 @@ def attack_synthetic(
     Returns
     -------
     AttackScores
-        Records under one release are independent only as far as they are: the intervals speak about this attack on
-        that population. For a verdict on a promise run the generator with and without a record
+        Scores of records under one release need not be independent, so the intervals are about this attack on that
+        population. For a verdict on a promise run the generator with and without a record
         (:func:`deniable.check_promise`).
     """
     choice("method", method, ("auto", *METHODS))

@@ -59,9 +59,9 @@ class Tradeoff(ABC):
 
     Subclasses give two primitives, ``_hockey_stick`` and ``_roc``, on one-dimensional arrays. Whoever needs a bound
     calls ``_hockey_sticks`` and ``_rates``, which return the same made safe: no NaN, H_γ ≥ (1 − γ)₊, TPR ≥ FPR, at most
-    1, and the trivial bound where the primitive fails. A hockey stick must be the same double whatever else stands in
-    the array and whatever was asked before: sums over many terms go row by row, never through a product of matrices
-    whose shape depends on how much is asked. That is what the promise of :meth:`epsilon` rests on.
+    1, and the trivial bound where the primitive fails. A hockey stick must be the same double whatever else is in the
+    array and whatever was asked before: sums over many terms go row by row, never through a product of matrices whose
+    shape depends on how much is asked. That is what the promise of :meth:`epsilon` rests on.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class Tradeoff(ABC):
     holds_for
         The data sets and records for which it holds: ``EVERY_CASE`` on curves of mechanisms (:func:`deniable.tradeoff`
         sets it), otherwise words that say which. Risks that vary the record's content need the former and raise
-        without it; that is the default, so that a subclass from elsewhere is refused until it claims more.
+        without it; that is the default, so a user's own subclass is refused until it claims more.
     """
 
     method: str = field(default="closed form", kw_only=True)
@@ -205,7 +205,7 @@ class Tradeoff(ABC):
     def epsilon(self, delta: ArrayLike, direction: AnyDirection = "both", side: Side = "upper") -> float | FloatArray:
         """Return the smallest ε for which the mechanism is (ε, ``delta``)-DP.
 
-        It may be negative (nothing is floored at 0); it is ``inf`` where no ε reaches ``delta`` and ``-inf`` at
+        It may be negative (it is not cut off at 0); it is ``inf`` where no ε reaches ``delta`` and ``-inf`` at
         ``delta=1``. The upper side satisfies ``delta(eps) <= delta`` (for finite ``eps``) as computed by this or any
         other object of the same mechanism and options, whatever either of them was asked before.
         """
@@ -283,7 +283,7 @@ class Tradeoff(ABC):
         Raises
         ------
         InputError
-            For a kind of curve whose divergences are not known: a grid, a Monte Carlo band, a certificate, a chain.
+            For curves whose divergences are not known: grids, Monte Carlo bands, certificates, chains.
         """
         alpha = numbers("order", order, above=1.0, hint="an order just above 1 stands for the KL divergence")
         flat = alpha.ravel()
@@ -350,7 +350,7 @@ class Tradeoff(ABC):
         )
 
     def sketch(self) -> Tradeoff:
-        """Return bounds for a picture: as sound, but they may be wider by about 0.1 % where that is quicker."""
+        """Return bounds for a picture: just as valid, but up to about 0.1 % wider where that is quicker."""
         return self
 
     def plot(

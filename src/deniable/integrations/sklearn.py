@@ -77,7 +77,8 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         As in :func:`deniable.release`: "swap" also where nothing is proven, without a guarantee and with a warning.
     bounds
         (low, high), numbers or one for each column: public limits to which the columns are clipped first, in ``fit``
-        and in every prediction. Without, one outlier may set all noise. They must not be read off the data.
+        and in every prediction. Without them, one outlier may determine all the noise. They must not be read off the
+        data.
     max_seconds
         As in :func:`deniable.release`.
     get_parameters, set_parameters
@@ -88,7 +89,7 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
     project_psd
         Whether released covariance matrices are projected to positive semidefinite.
     random_state
-        Seeds the resampling; never the training part or the noise, so two fits differ on purpose.
+        Seeds the resampling; never the training part or the noise, so two fits differ by design.
     insecure_testing_seed
         Makes noise and training part reproducible. For tests only: the result protects nobody.
 

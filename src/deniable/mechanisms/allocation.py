@@ -12,7 +12,7 @@ from deniable.mechanisms.core import Mechanism
 class RandomAllocation(Mechanism):
     """DP-SGD in which each record goes into ``batches_per_record`` of ``batches`` batches in every epoch.
 
-    Also known as balls in bins. The batches are chosen uniformly, freshly in every epoch, for each record by itself;
+    Also known as balls in bins. The batches are chosen uniformly, afresh in every epoch, for each record independently;
     the sizes of the batches vary, and sums of clipped gradients are divided by a public constant.
 
     Parameters

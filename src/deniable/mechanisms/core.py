@@ -78,7 +78,7 @@ class SubsampledGaussian(Mechanism):
     steps
         Number of steps, a whole number of at least 1.
     records_per_person
-        Number k of records that are added or removed together: those of one person, each drawn and clipped by itself.
+        Number k of records that are added or removed together: those of one person, each drawn and clipped separately.
 
     Notes
     -----
@@ -124,7 +124,7 @@ class Composition(Mechanism):
 
     Nested compositions are flattened. The *queries* may depend on earlier outputs; the parameters (noise, rate, number
     of steps) are fixed beforehand. A noise level, a sampling rate or a moment to stop that was chosen after looking at
-    outputs is outside the theorem: adding up what was spent in the end, without a filter, bounds nothing.
+    outputs is outside the theorem: without a filter, adding up what was actually spent is not a bound.
     """
 
     mechanisms: tuple[Mechanism, ...]

@@ -16,14 +16,14 @@ _LARGEST = MOST_EXPONENT  # nats of a single step: beyond, its likelihood ratio 
 
 @dataclass(frozen=True)
 class Laplace(Mechanism):
-    """Laplace noise on a number that one record moves by a bounded amount.
+    """Laplace noise on a number that one record changes by a bounded amount.
 
     Parameters
     ----------
     scale
         b of the density e^{−|x|/b}/(2b); above 0 and finite.
     sensitivity
-        How far one record moves the number; above 0.
+        Largest change of the number by one record; above 0.
     steps
         Number of releases, each possibly chosen after seeing those before it.
     sample_rate
@@ -98,9 +98,9 @@ class RandomizedResponse(Mechanism):
 
     Notes
     -----
-    The two worlds differ in what the person answered from; somebody who is out still gives an answer, drawn from any
-    other category (or from a mixture of them), so that nobody's absence shows. With two categories it is the worst pair
-    of ``PureDP(epsilon)``, with more it leaks less.
+    The two worlds differ in the person's true category; somebody who is out still gives an answer, as if
+    from any other category (or from a mixture of them), so that nobody's absence is visible. With two categories it is
+    the worst pair of ``PureDP(epsilon)``, with more it leaks less.
     """
 
     epsilon: float

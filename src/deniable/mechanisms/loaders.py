@@ -18,7 +18,7 @@ class ShuffledBatches(Mechanism):
     noise_multiplier
         Standard deviation of the noise on a batch's sum divided by the clipping norm; above 0 and finite.
     batches
-        Batches an epoch.
+        Batches per epoch.
     epochs
         Passes over the data.
 
@@ -26,7 +26,7 @@ class ShuffledBatches(Mechanism):
     -----
     Its curve is a bracket, not a value: no tight pair is known. The two worlds differ in **what one record
     contributes** (``"zero-out"``): it takes its place in the permutation and contributes a gradient of 0, or its own.
-    Removing it from the data is another question, since every batch behind it shifts: that bound is refused.
+    Removing it from the data is another question, since every later batch shifts: that bound is refused.
     ``adjacency="replace"`` is served.
     """
 

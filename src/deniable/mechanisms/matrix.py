@@ -31,8 +31,9 @@ class MatrixMechanism(Mechanism):
     participations, separation
         Without sampling: a record takes part in at most so many steps, any two at least ``separation`` apart.
     sample_rate
-        Below 1: cyclic Poisson sampling. Records are split into b groups **independently of the data**, b the number of
-        bands of C; step t samples each record of group t mod b with this probability (expected batch · b / records).
+        Below 1: cyclic Poisson sampling. Records are split into b groups **independently of the data**, where b is the
+        number of bands of C; step t samples each record of group t mod b with this probability (expected batch · b /
+        records).
 
     Notes
     -----

@@ -19,7 +19,7 @@ class TruncatedPoisson(Mechanism):
     noise_multiplier
         Standard deviation of the noise divided by the clipping norm; above 0 and finite.
     sample_rate
-        Probability with which each record enters each batch before it is cut, in (0, 1).
+        Probability with which each record enters each batch before it is truncated, in (0, 1).
     steps
         Number of steps, at least 1.
     max_batch
@@ -29,8 +29,8 @@ class TruncatedPoisson(Mechanism):
 
     Notes
     -----
-    Exact domination: whether at least B other records were drawn is told to the attacker, and it costs next to nothing
-    where batches are rarely cut. The record is added or removed.
+    Exact domination: the attacker is told whether at least B other records were drawn, which costs next to
+    nothing where batches are rarely truncated. The record is added or removed.
     """
 
     noise_multiplier: float

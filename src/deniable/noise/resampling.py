@@ -46,7 +46,7 @@ class Population:
         parts = data if isinstance(data, tuple) else (data,)
         sizes = {_length(part) for part in parts}
         if len(sizes) != 1:
-            raise InputError(f"data must consist of parts of equal length, got lengths {sorted(sizes)}")
+            raise InputError(f"data must be parts of equal length, got lengths {sorted(sizes)}")
         n = sizes.pop()
         if n < 4:
             raise InputError(f"data must have at least 4 records, got {n}; fewer cannot hide one another")

@@ -54,9 +54,9 @@ def calibrate(
 ) -> float:
     """Return the parameter in ``bracket`` whose mechanism leaks as much as allowed and not more.
 
-    The mechanism of the returned number satisfies the target with its *upper* bound, as computed; within
-    ``tolerance`` there is a parameter that misses it. Whether privacy grows with the parameter (noise) or falls
-    (steps, rate, μ, ε) is found out by trying two values.
+    The mechanism of the returned number satisfies the target with its *upper* bound, as computed; within ``tolerance``
+    there is a parameter that misses it. Whether privacy grows with the parameter (noise) or falls (steps, rate, μ, ε)
+    is determined by trying two values.
 
     Parameters
     ----------

@@ -53,7 +53,7 @@ class OutputPerturbation:
     delta
         For Gaussian noise, in (0, 1).
     scale
-        Instead of ``epsilon``: the noise scale itself (1/β, or s). Nothing is promised beyond the profile then.
+        Instead of ``epsilon``: the noise scale itself (1/β, or s). Then nothing is promised beyond the profile.
     row_bound
         Public bound R of the row norms, without the intercept column.
     """

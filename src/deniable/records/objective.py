@@ -25,11 +25,10 @@ _TAIL = 1e-12  # probability charged for noise longer than was allowed for
 class ObjectivePerturbation:
     """Release the minimiser of Σ φ_j(f) + (nΛ'/2)‖f‖² + bᵀf with random b (Chaudhuri et al. 2011, Algorithm 2).
 
-    With slopes at most L, curvature at most c and rows of norm at most R: b has density ∝ e^{−β‖b‖}, β = ε'/(2LR),
-    ε' = ε − 2·log(1 + cR²/(nΛ)) and Λ' = Λ; where that leaves ε' ≤ 0, Λ' = cR²/(n(e^{ε/4} − 1)) and ε' = ε/2.
-    This is ε-DP for *replacing* a record at fixed n. A record that leaves a mean objective also takes its share of
-    the penalty along; the profile accounts for that exactly, the ε does not (with ``normalization="sum"`` nothing is
-    taken along).
+    With slopes at most L, curvature at most c and rows of norm at most R: b has density ∝ e^{−β‖b‖}, β = ε'/(2LR), ε' =
+    ε − 2·log(1 + cR²/(nΛ)) and Λ' = Λ; where that leaves ε' ≤ 0, Λ' = cR²/(n(e^{ε/4} − 1)) and ε' = ε/2. This is ε-DP
+    for *replacing* a record at fixed n. Removing a record from a mean objective also removes its share of the penalty;
+    the profile accounts for that exactly, the ε does not (with ``normalization="sum"`` nothing is taken along).
 
     Parameters
     ----------

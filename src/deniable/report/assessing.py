@@ -201,7 +201,7 @@ def assess(
         - a pair (X, y) with ``model=`` a scikit-learn model fitted on it and ``mechanism=`` how it is released
           (``OutputPerturbation`` or ``ObjectivePerturbation``): the same of that model;
         - any other fitted scikit-learn model or pipeline, with ``X`` and ``y`` its training data: nothing is proven;
-          shadow models attack it, and what its structure gives away is listed;
+          shadow models attack it, and what its structure reveals is listed;
         - a fitted :class:`~deniable.PrivateClassifier` or ``PrivateRegressor``, or a pipeline that ends in one: its
           account, curve, other risks and shape functions; with ``X`` and ``y``, records held out from the fit, also how
           useful it is;
@@ -221,7 +221,7 @@ def assess(
     delta
         δ at which the corresponding ε is stated.
     title, command
-        What the report calls itself, and the command that it gives for reproduction.
+        Title of the report, and the command that it prints for reproduction.
     policy
         The limits that the report is decided by: a :class:`~deniable.Policy`, the path of a TOML file, or None for the
         default policy.
@@ -231,7 +231,7 @@ def assess(
     **options
         Those of the kind of source, as the overloads of this function list them; see
         :func:`deniable.report.data_run.assess_data` for data, :func:`deniable.report.model_run.assess_model` for a
-        fitted model with its mechanism. An option that the kind does not have is refused.
+        fitted model with its mechanism. An option that does not apply to the kind is refused.
 
     Returns
     -------

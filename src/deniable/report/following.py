@@ -41,10 +41,11 @@ class OpacusCallback:
                 break
         follow.assessment().to_html("report.html")
 
-    The run is what the engine's accountant has recorded, so nothing is missed between two calls. Stopping early
-    because a bound is reached costs nothing: the bound does not depend on the data. Whatever does (stopping for a
-    validation score, more noise after a look at the loss) is another matter: the bounds followed here hold for noise,
-    rates and steps that were fixed beforehand. A run that stops for what it saw has the bound of its whole schedule.
+    The run is what the engine's accountant has recorded, so nothing is missed between two calls. Stopping early because
+    a bound is reached costs nothing: the bound does not depend on the data. Decisions that do depend on them (stopping
+    for a validation score, more noise after a look at the loss) are different: the bounds followed here hold for noise,
+    rates and steps that were fixed beforehand. A run that stops because of what it saw has the bound of its whole
+    schedule.
 
     Parameters
     ----------
@@ -56,7 +57,7 @@ class OpacusCallback:
         False positive rate at which the true positive rate is followed.
     loader
         The data loader that ``make_private`` returned. If it is given, a run whose batches are shuffled rather than
-        Poisson-sampled is refused: its bound would be another one, and the accountant cannot tell.
+        Poisson-sampled is refused: it has a different bound, and the accountant cannot tell the difference.
     """
 
     def __init__(self, engine: Any, *, every: int = 1, fpr: float = 0.01, loader: Any = None) -> None:

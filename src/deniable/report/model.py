@@ -118,12 +118,12 @@ class Section:
 
 @dataclass(frozen=True)
 class Assessment:
-    """What was asked, and only that: sections of numbers with the game in which they hold.
+    """What was asked and nothing else: sections of numbers with the game in which they hold.
 
     ``status`` is the worst of its parts: "bounded" (a proof, no attack run), "consistent" (attacks stay below the
     proof), "measured" (attacked, but nothing was promised: no verdict), "inconclusive", "target missed" (a limit that
     the caller set is exceeded), "violated" (an attack is provably above the proof: the implementation under test is
-    broken). ``alert`` is what a person has to read before anything else, such as that a model is of no use.
+    broken). ``alert`` is what a person must read first, for example that a model is of no use.
     ``decision`` holds the numbers against a policy; ``meta`` is what a person added; ``what_ran`` is not part of the
     numbers: it serves to compute what would change the decision.
     """
@@ -157,7 +157,7 @@ class Assessment:
         return next((section for section in self.sections if section.key == key), None)
 
     def merge(self, other: Assessment) -> Assessment:
-        """Return one assessment with the parts of both; the worse status and its headline stand on top."""
+        """Return one assessment with the parts of both; the worse status and its headline come first."""
         taken = {section.key for section in self.sections}
         renamed = tuple(_renamed(section, taken) for section in other.sections)
         worst = max(self, other, key=lambda a: _SEVERITY.index(a.status))
@@ -182,7 +182,7 @@ class Assessment:
         return both if judged is None else both.decide(judged.policy)
 
     def decide(self, policy: Policy) -> Assessment:
-        """Return the same numbers, held against another policy."""
+        """Return the same numbers, decided by another policy."""
         from deniable.report.decision import decide
         from deniable.report.remedies import changes
 

@@ -37,14 +37,15 @@ class Policy:
         0.001: a secret with 1,000 equally likely values.
     measured
         Largest *measured* advantage: the lower end of the interval that an attack showed. It only applies where an
-        attack was run; what is shown above it speaks against a release even before anything is proven.
+        attack was run; a larger one speaks against a release even before anything is proven.
     utility_loss
         Largest loss of usefulness against an unprotected model: of AUC where it is known, else of accuracy or R².
     scope
         "every data set": a proof has to hold whatever the data, which is what a promise to people needs. "this data
         set": the record profile of this very model is enough where there is one.
     require
-        Which of "attack", "records" and "utility" a report has to hold. What is missing cannot be told.
+        Which of "attack", "records" and "utility" a report must contain. If one is missing, the decision is "cannot be
+        told".
     name
         How the report calls the policy.
 
@@ -86,7 +87,7 @@ class Policy:
     def from_toml(cls, path: str | Path) -> Policy:
         """Read a policy: keys are the attributes, at the top or in a table ``[policy]``.
 
-        A rule that the file does not name is not asked; ``fpr`` and ``baseline`` have their defaults. The word
+        A rule that the file does not name is not applied; ``fpr`` and ``baseline`` have their defaults. The word
         ``default`` instead of a file stands for ``Policy()``.
 
         Raises

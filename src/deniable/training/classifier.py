@@ -26,9 +26,9 @@ from deniable.training.targets import Budget
 class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
     """Classifier fitted to a membership target: two classes or more, tables of any mix of columns.
 
-    Everything the fit learns are noisy sums over all records, so that the certificate is exact Gaussian differential
-    privacy, for every data set and every record, with everything that looked at the data counted in: ranges, bins,
-    the number of records, the coefficients. No part of the data is held back.
+    Everything the fit learns comes from noisy sums over all records, so the certificate is exact Gaussian differential
+    privacy, for every data set and every record, and counts everything that looked at the data: ranges, bins, the
+    number of records, the coefficients. No part of the data is held back.
 
     Give at most one target; without one it is ``advantage=0.1``: no attacker who knows all other records is right about
     the presence of a record more often than 55 % of the time.
@@ -72,16 +72,16 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         {column: list | "hash" | "discover"}, or one word for all: "hash" (the default: a public hash into 255 cells,
         no cost, no trace of the texts) or "discover" (frequent texts, found by noisy counts at ``discovery_delta``).
     discovery_delta
-        Failure probability that discovery may add; counted in, the target holds for all together.
+        Failure probability that discovery may add; the target holds with it included.
     classes
         The classes, if some may be absent from the data. Otherwise those of the data are used and are public.
     interactions
-        Number of pairs of columns that get a joint shape function (additive model). Half of μ² then goes into finding
-        and choosing them: worth it where columns act together and there are many records.
+        Number of pairs of columns that get a joint shape function (additive model). Half of μ² is then spent on finding
+        and choosing them, which pays where columns interact and there are many records.
     individual_filter
-        True: a record takes part in the sums of gradients until its own budget is spent and then leaves, so that
-        the noise is that of 80 % of the steps: same guarantee. Records that the model keeps getting wrong leave
-        first. Gains where the noise is felt, costs a little where records are many (docs/training.md has figures).
+        True: a record takes part in the sums of gradients until its own budget is spent, so the noise is that of 80 %
+        of the steps at the same guarantee. Records that the model keeps getting wrong drop out first. Gains where the
+        noise is felt, costs a little where records are many (docs/training.md has figures).
     tune
         True: the additive model, one with five pairs and the linear one are tried, scored on records that they did not
         see, and the best is fitted to all. Three tenths of μ² pay for the trials (with too few records none is made);
@@ -90,7 +90,7 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         Name (for arrays: index) of the column that says whose record it is. The guarantee is then about persons with
         all their records; the column is no feature.
     records_per_person
-        A person with at most this many records has each of them count alike; records of others weigh less.
+        For persons with at most this many records all records count alike; records of other persons weigh less.
     insecure_testing_rng
         Generator for the noise, for tests only: the result protects nobody.
 
@@ -110,7 +110,7 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         With ``tune=True``: what was tried, each with its noisy mean error on held-out records; empty if the records
         were too few.
     model_, columns_
-        Encoders and coefficients, and the columns they belong to; made from noised numbers only.
+        Encoders and coefficients, and the columns they belong to; made from noisy numbers only.
 
     Examples
     --------

@@ -34,7 +34,7 @@ _SEEN = 3.0  # standard deviations by which a cell of a tail must stand out of t
 
 
 class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
-    """Regression fitted to a membership target; see :class:`deniable.PrivateClassifier` for all that is not said here.
+    """Regression fitted to a membership target; see :class:`deniable.PrivateClassifier` for what is not described here.
 
     Parameters
     ----------
