@@ -121,14 +121,14 @@ def _called(held: _Whole, task: _Whole) -> _Whole:
 def cluster(address: Any) -> Iterator[Any]:
     """Run everything that takes ``n_jobs`` on a Dask cluster while the block lasts: attacks, releases, profiles.
 
-    Each task draws from a seed of its own number, so that results do not depend on how many workers there are, nor on
-    which of them die. Files that are named must be readable by the workers under the same path.
+    Each task is seeded by its number, so results do not depend on how many workers there are, nor on which of them die.
+    Files that are named must be readable by the workers under the same path.
 
     Parameters
     ----------
     address
         Of the scheduler, as ``"tcp://10.0.0.5:8786"``, a ``dask.distributed.Client`` or a cluster object that a client
-        can connect to. A client that was made here is closed at the end; one that was given is left open.
+        can connect to. A client that is made here is closed at the end; one that was passed is left open.
 
     Yields
     ------

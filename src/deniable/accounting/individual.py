@@ -171,7 +171,7 @@ def individual_tradeoffs(
     """Return each record's own trade-off from the sizes of its gradients in a DP-SGD run.
 
     This is a data-dependent assessment for the owner of the data. It is not a differential-privacy guarantee, and not
-    something to publish: the norms, and so the curves, were computed from the data.
+    something to publish: the norms, and with them the curves, are computed from the data.
 
     Parameters
     ----------

@@ -60,7 +60,7 @@ class Canaries:
 
 
 def canaries(X: Any, y: ArrayLike, k: int = 200, kind: CanaryKind = "mislabelled", *, rng: Seed = None) -> Canaries:
-    """Make ``k`` canaries from the data, and put each into the training set by a fair coin of its own.
+    """Make ``k`` canaries from the data; an independent fair coin decides for each whether it enters the training set.
 
     Train once on the returned ``X`` and ``y``, as you would have anyway, and let the attack guess the coins:
     ``canaries(...).audit(model)`` gives lower limits of ε and μ, and judges promises. Works for any estimator, and for
@@ -71,10 +71,10 @@ def canaries(X: Any, y: ArrayLike, k: int = 200, kind: CanaryKind = "mislabelled
     X, y
         The records, an array or DataFrame, and their labels (for regression: floats).
     k
-        How many canaries; about half of them will be in. The more, the more is shown, and the more the model suffers.
+        How many canaries; about half of them will be in. More of them show more, and harm the model more.
     kind
         "mislabelled": records of the data with another class (regression: with a target at the far end of the range),
-        which only a model that saw them believes; "shuffled": each column drawn from another record, so that a canary
+        which only a model that saw them predicts; "shuffled": each column drawn from another record, so that a canary
         looks plausible and belongs to nobody; "extreme": mislabelled, with every number at an end of its column's
         range: the largest gradients.
     rng

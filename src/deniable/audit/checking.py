@@ -100,7 +100,7 @@ def check_promise(
     seconds: float | None = None,
     confidence: float = CONFIDENCE,
 ) -> PromiseCheck:
-    """Run a mechanism on two neighbouring inputs, again and again, and look for a contradiction to its promise.
+    """Run a mechanism repeatedly on two neighbouring inputs and look for a contradiction to its promise.
 
     Parameters
     ----------
@@ -112,12 +112,11 @@ def check_promise(
     score
         The attack, if a good one is known: larger says "with the record" (best: the likelihood ratio). By default one
         is learned in the first fifth of the budget: how often each value is released, a linear discriminant, its bins,
-        or two Gaussians, whichever speaks loudest; the verdict rests on the other releases.
+        or two Gaussians, whichever separates best; the verdict rests on the other releases.
     trials
         Releases of each world, at most (1,000).
     seconds
-        Budget of time (60): the check ends after it, whatever is left of the trials, and at once when the promise is
-        broken.
+        Budget of time (60): the check ends after it even if trials are left, and at once when the promise is broken.
     confidence
         1 − the probability with which a true promise is ever called broken (0.999: one build in a thousand).
 
@@ -170,7 +169,7 @@ def promise(
 ) -> Callable[[Callable[..., Any]], Callable[..., None]]:
     """Turn a function that returns a release into a test of its promise; the parameters are :func:`check_promise`'s.
 
-    The function's first argument says whether the record is in; further ones are fixtures, as pytest knows them. The
+    The function's first argument says whether the record is in; further ones are pytest fixtures. The
     decorated function takes the fixtures only and keeps what it found as ``deniable_check``. It fails with
     ``PromiseBroken`` if releases contradict the promise, and with ``NothingChecked`` if there were too few releases (or
     too little time) to contradict it by any attack.

@@ -101,7 +101,7 @@ def from_dp_event(event: Any) -> Mechanism:
 
     Which event becomes what, and whether its curve is then tight, an upper bound, or refused and why: see ``EVENTS`` in
     ``deniable.integrations.dp_event``, which the documentation prints. Events that exist on dp-accounting's main branch
-    only are recognised by class name. Nothing is approximated: what is not tight lies on the safe side.
+    only are recognised by class name. Nothing is approximated: what is not tight is on the safe side.
 
     Parameters
     ----------
@@ -112,8 +112,8 @@ def from_dp_event(event: Any) -> Mechanism:
     Returns
     -------
     Mechanism
-        One mechanism, or a :class:`Composition`. Releases with equal parameters are merged into one phase wherever
-        they stand in the tree: the composed bound does not depend on their order.
+        One mechanism, or a :class:`Composition`. Releases with equal parameters are merged into one phase wherever they
+        are in the tree: the composed bound does not depend on their order.
 
     Raises
     ------

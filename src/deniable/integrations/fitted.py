@@ -57,8 +57,8 @@ def profile_estimator(
     X, y, sample_weight
         The data it was fitted on, in its own format.
     mechanism
-        How the parameters are (or would be) released. An unpenalised intercept, which most of these have, leaves no
-        sensitivity to calibrate by: use ``OutputPerturbation(scale=...)`` or fit without intercept.
+        How the parameters are (or would be) released. With an unpenalised intercept, which most of these have, there is
+        no sensitivity to calibrate to: use ``OutputPerturbation(scale=...)`` or fit without intercept.
     gradient_tolerance
         Largest gradient norm at the fitted parameters, relative to that at 0, that still counts as converged.
     options
@@ -67,7 +67,7 @@ def profile_estimator(
     Raises
     ------
     InputError
-        for an estimator or setting that cannot be mapped (with the reason), or a fit that did not converge.
+        For an estimator or setting that cannot be mapped (with the reason), or a fit that did not converge.
     """
     final, rows, notes = _unwrap(estimator, X)
     check_is_fitted(final)

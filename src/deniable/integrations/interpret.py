@@ -74,9 +74,9 @@ class DPEBM(GaussianDP):
 def from_interpret(model: Any, *, public: Collection[str] = ()) -> DPEBM:
     """Return the mechanism that fitted a ``DPExplainableBoostingClassifier``, with its exact Gaussian curve.
 
-    A model releases one noisy histogram a column (a record is in one cell) and, for each term and round, noisy sums of
-    the gradients over the leaves of one random tree (a record is in one leaf, and |p − y| ≤ 1). With noise of standard
-    deviation s_bin and s_boost, F columns, T rounds times terms, learning rate r and largest weight w it is
+    A model releases one noisy histogram per column (a record is in one cell) and, for each term and round, noisy sums
+    of the gradients over the leaves of one random tree (a record is in one leaf, and |p − y| ≤ 1). With noise of
+    standard deviation s_bin and s_boost, F columns, T rounds times terms, learning rate r and largest weight w it is
 
         μ² = F·(w/s_bin)² + T·(r·w/s_boost)²
 

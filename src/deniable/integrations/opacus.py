@@ -37,12 +37,12 @@ def from_opacus(accountant: Any, *, loader: Any = None, sampling: str = "poisson
         - an optimizer that :func:`deniable.make_private` returned.
     loader
         The data loader that the run drew its batches from. If it is given and is not one that samples as Opacus's
-        ``DPDataLoader`` does, the run is refused: its curve is another one.
+        ``DPDataLoader`` does, the run is refused: it has a different curve.
 
     sampling
-        How batches were drawn: ``"poisson"``, or ``"shuffled"`` (``poisson_sampling=False``), whose curve is another,
-        and known as a bracket for zeroing one record out: :class:`~deniable.ShuffledBatches`, in whole epochs.
-        With it ``loader`` may be a shuffling one.
+        How batches were drawn: ``"poisson"``, or ``"shuffled"`` (``poisson_sampling=False``), which has a different
+        curve, known as a bracket for zeroing out one record: :class:`~deniable.ShuffledBatches`, in whole epochs. With
+        it ``loader`` may be a shuffling one.
 
     Returns
     -------
@@ -58,12 +58,12 @@ def from_opacus(accountant: Any, *, loader: Any = None, sampling: str = "poisson
 
     Notes
     -----
-    Only the recorded parameters are used, never the accountant's own bound. Opacus records the same history with
-    ``poisson_sampling=False``, although batches are then drawn by shuffling and the mechanism is a different one: the
-    history cannot tell, so hand over the ``loader``, or make sure that Poisson sampling was on.
+    Only the recorded parameters are used, never the accountant's own bound. Opacus records the same history
+    with ``poisson_sampling=False``, although batches are then drawn by shuffling and the mechanism is a different one:
+    the history does not show which, so pass the ``loader``, or make sure that Poisson sampling was on.
 
-    The mechanism is one whose noise, rates and steps were fixed beforehand. A history whose later phases were chosen
-    by what earlier ones released (noise raised after a look at the loss, training stopped for a validation score) looks
+    The mechanism assumes that noise, rates and steps were fixed beforehand. A history whose later phases were chosen by
+    what earlier ones released (noise raised after a look at the loss, training stopped for a validation score) looks
     the same, but the curve of what happened to run is then **no bound**: attacks were seen at an advantage of 0.51 on
     runs for which it says 0.38. Fix a schedule and use the curve of the whole of it, however early training stops.
     """

@@ -108,7 +108,7 @@ def make_private(
     engine
         A ``PrivacyEngine`` of your own, for instance with ``secure_mode=True``. Steps that it has recorded count.
     options
-        Handed to ``PrivacyEngine.make_private`` (``clipping="flat"`` or ``"per_layer"``, ``grad_sample_mode``,
+        Passed to ``PrivacyEngine.make_private`` (``clipping="flat"`` or ``"per_layer"``, ``grad_sample_mode``,
         ``criterion``, ``loss_reduction``, …).
 
     Returns
@@ -119,7 +119,7 @@ def make_private(
     Raises
     ------
     InputError
-        For a loader whose sampling would be lost or is another mechanism, for ``poisson_sampling=False``, adaptive
+        For a loader whose sampling would be lost or is a different mechanism, for ``poisson_sampling=False``, adaptive
         clipping, distributed training, or a target that no noise meets.
     """
     asked = {

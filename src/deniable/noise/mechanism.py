@@ -49,16 +49,17 @@ def release(
 ) -> Release:
     """Run ``algorithm`` on a secret random part of ``data`` and add the least noise that certifies ``eta``.
 
-    Guarantee: whoever knows all of ``data``, the algorithm and this call names the membership of a record in the
-    training part with accuracy at most max(π, 1 − π) + ``eta``, π being the share of records in training; and his
-    true positive rate is below ``certificate.tradeoff`` at every false positive rate. This holds in every dimension.
-    The game takes ``data`` as given: who is in *it* (rather than in the training part) is not what is hidden.
+    Guarantee: an attacker who knows all of ``data``, the algorithm and this call tells the membership of a record in
+    the training part with accuracy at most max(π, 1 − π) + ``eta``, where π is the share of records in training, and
+    with a true positive rate below ``certificate.tradeoff`` at every false positive rate. This holds in every
+    dimension. The game takes ``data`` as given: who is in *it* (rather than in the training part) is not what is
+    hidden.
 
     Parameters
     ----------
     algorithm
         Called with a part of ``data`` of the same type; returns a number or an array whose shape never changes.
-        The closed forms of :mod:`deniable.noise` (``Mean``, ``Covariance``, ``Ridge``, …) know their swap bound.
+        The closed forms of :mod:`deniable.noise` (``Mean``, ``Covariance``, ``Ridge``, …) have a known swap bound.
     data
         Array, DataFrame, or tuple such as (X, y), with one record in each row; at least 4 records. A Parquet file or
         folder, a Dask data frame, an iterator of blocks or a function that returns one becomes an array, or a tuple
@@ -70,7 +71,7 @@ def release(
         "published" (Izzo Corollary 10 as printed, no guarantee beyond one dimension, needs ``reproduce=True``).
     bound
         How the noise is bounded. "auto" compares those that can serve by expected error and takes the least; the table
-        is ``alternatives``. "direct" compares the laws of the output with and without each record as they are, on
+        is ``alternatives``. "direct" compares the laws of the output with and without each record directly, on
         thousands of random training sets: any algorithm whose value has at most three numbers that vary, every record
         at once, by far the least noise for medians, ratios and other functions without a closed form. "swap" pairs
         training sets that differ in one record and takes the worst record; proved where the swap distances are known in
@@ -79,7 +80,7 @@ def release(
         privacy on *all* records for a statistic with public bounds: "out" then means replaced by another record.
     allow_estimate
         Whether "swap" may shape the noise by what it finds on ``swap_records`` random records where nothing is proven.
-        The other records were seen at four to five times the η asked for, so ``certificate.eta`` is then NaN, the
+        The η of other records was seen to be four to five times the target, so ``certificate.eta`` is then NaN, the
         curve is the trivial one, and there is a warning: such a value is released without a guarantee.
     covariance
         Shape of the noise: "diagonal" (standard deviations ∝ √ of each coordinate's spread) or "full".
@@ -106,7 +107,7 @@ def release(
     n_jobs, progress
         joblib's number of workers (inside any joblib backend); a progress bar on stderr (None: if it is a terminal).
     cache_dir
-        Directory that keeps the resamples' outputs so that a broken run can be resumed; needs ``rng``. It holds
+        Directory that keeps the resamples' outputs so that an interrupted run can be resumed; needs ``rng``. It holds
         unprotected outputs: keep it as secret as the data.
     insecure_testing_rng
         Replaces fresh entropy and hardened samplers by a reproducible generator. Never use it to release anything.
@@ -120,7 +121,7 @@ def release(
     Warns
     -----
     ReleaseWarning
-        Where the noise is larger than the value and than its spread over training parts: such a value answers nothing.
+        Where the noise is larger than the value and than its spread over training parts: such a value tells nothing.
 
     Raises
     ------

@@ -133,7 +133,7 @@ def plan_subsampling(
 ) -> SubsamplingPlan:
     """Return, for each rate at which the pool may be thinned, the least noise that keeps a precision target.
 
-    Every attack on the training set with false positive rate ``fpr`` or more then is right with at most probability
+    Every attack on the training set with false positive rate ``fpr`` or more is then right with probability at most
     ``precision`` when it says "in"; rarer accusations have no bound below 1 (δ > 0, Thudi et al. §5.2).
 
     Parameters
@@ -141,7 +141,7 @@ def plan_subsampling(
     pool_size
         N, the number of records held.
     precision
-        Target in (0, 1). A rate T is hopeless from T ≥ ``precision`` on, since guessing already reaches T.
+        Target in (0, 1). No rate T ≥ ``precision`` can work, since guessing already reaches T.
     fpr
         False positive rate in (0, 1] at which the precision is promised.
     batch_size, epochs

@@ -55,13 +55,13 @@ def privacy_profile(
     Parameters
     ----------
     X, y
-        Rows (n, d) and labels or responses (n,). For ``"logistic"`` and ``"squared_hinge"`` any two labels.
-        Or, without ``y``, rows that need not fit into memory: a Parquet file or folder or a Dask data frame with
-        ``target``; a list of blocks, a function that returns an iterator of them, or an iterator (whose blocks are
-        then kept in a temporary folder), a block being a pair ``(X, y)`` or, with ``target``, a data frame. Texts
-        become columns of zeros and ones, one a value. Every pass reads the rows anew; the numbers are those of arrays
-        up to 1e-9 relative, however the rows are cut. Only with ``OutputPerturbation``, a loss without kinks, and
-        without ``sample_weight``, ``group`` and ``added``.
+        Rows (n, d) and labels or responses (n,). For ``"logistic"`` and ``"squared_hinge"`` any two labels. Or, without
+        ``y``, rows that need not fit into memory: a Parquet file or folder or a Dask data frame with ``target``; a list
+        of blocks, a function that returns an iterator of them, or an iterator (whose blocks are then kept in a
+        temporary folder), a block being a pair ``(X, y)`` or, with ``target``, a data frame. Texts become columns of
+        zeros and ones, one per value. Every pass reads the rows again; the numbers are those of arrays up to 1e-9
+        relative, however the rows are cut. Only with ``OutputPerturbation``, a loss without kinks, and without
+        ``sample_weight``, ``group`` and ``added``.
     target
         The column that is predicted.
     regularization
@@ -77,10 +77,10 @@ def privacy_profile(
     sample_weight
         Weights of the rows, public.
     normalization
-        ``"mean"``: the penalty counts per row and shrinks with a record that leaves; ``"sum"``: it is fixed.
+        ``"mean"``: the penalty counts per row and shrinks when a record is removed; ``"sum"``: it is fixed.
     group
-        One label per row: the rows of a label (a user) leave together, and the profile has one entry per label, in
-        sorted order (``profile.groups``).
+        One label per row: all rows of a label (a user) are removed together, and the profile has one entry per label,
+        in sorted order (``profile.groups``).
     added
         Rows and labels ``(Z, z)`` of candidates: the profile is theirs. In: the model was trained on all rows and
         this candidate; out: on the rows only. ``released`` then defaults to a release without any of them.
@@ -96,12 +96,13 @@ def privacy_profile(
     n_jobs
         Blocks that are worked on at a time (joblib, or what :func:`deniable.cluster` says).
     checkpoint
-        A folder in which finished work on blocks is kept: the same call goes on where an interrupted one stopped.
+        A folder in which finished work on blocks is kept: the same call continues where an interrupted one stopped.
 
     Raises
     ------
     InputError
-        for arrays that do not fit or are not finite, rows longer than the mechanism allows, a fit without optimum.
+        For arrays whose shapes do not match or that are not finite, rows longer than the mechanism allows, a fit
+        without optimum.
     """
     mechanism = OutputPerturbation(epsilon=1.0) if mechanism is None else mechanism
     source = as_source(X, target) if y is None else None

@@ -121,7 +121,7 @@ def compare(*sources: Any, **options: Any) -> Comparison:
     Returns
     -------
     Comparison
-        ``rows`` with ``numbers`` and ``differences``: what each further assessment has more than the first, with an
+        ``rows`` with ``numbers`` and ``differences``: by how much each further assessment exceeds the first, with an
         interval where both numbers are measured or exact.
 
     Raises

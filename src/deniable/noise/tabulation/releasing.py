@@ -52,10 +52,11 @@ def release_statistics(
 ) -> StatisticsRelease:
     """Release statistics of all records of a table, with error bars, under one bound for all of them together.
 
-    Guarantee (``bound="dp"``): whoever knows all records but one, and that this one is either x or x′, names which of
-    the two from everything that is released with accuracy at most ½ + ``eta``; ``certificate.tradeoff`` bounds his true
-    positive rate at every false positive rate. This is Gaussian differential privacy for the replacement of a record
-    (with a failure δ ≤ 1e-6 where categories are found in the data), so it does not depend on what else is known.
+    Guarantee (``bound="dp"``): an attacker who knows all records but one, and that this one is either x or x′, tells
+    which of the two from everything that is released with accuracy at most ½ + ``eta``; ``certificate.tradeoff`` bounds
+    the true positive rate at every false positive rate. This is Gaussian differential privacy for the replacement of a
+    record (with a failure δ ≤ 1e-6 where categories are found in the data), so it does not depend on what else is
+    known.
 
     Parameters
     ----------
@@ -68,7 +69,7 @@ def release_statistics(
         Largest gain of any attack over guessing from prior ½, in (0, ½).
     ranges
         Public knowledge of columns: ``{"income": (0, 200_000), "region": ("N", "S")}``. Numbers are clipped to their
-        range; records of other categories are counted nowhere. It must not be read off the data. What is missing here
+        range; records of other categories are not counted. It must not be read off the data. What is missing here
         is found in the data privately, which costs a fifth of μ²: the octaves in which a column lies, and the
         categories of enough records for their noise (all others together are "(other)").
     bound
@@ -77,7 +78,7 @@ def release_statistics(
         (``deniable.release(..., bound="direct")``). "auto": "dp", then "direct" for a single statistic of which noise
         on all records says that it answers next to nothing, as correlations of a few hundred records.
     suppress_below
-        Counts whose noisy value is below are withheld.
+        Counts whose noisy value is below this are withheld.
     confidence
         Of the limits in the result.
     rng
