@@ -150,7 +150,7 @@ class ScoreAudit:
         from deniable._plot import draw_roc
 
         axes = draw_roc(lambda fpr: np.array([self.evidence.full.tpr(a) for a in fpr]), ax=ax, label=label)
-        grid = np.geomspace(1 / self.evidence.full.n, 0.9, 24)
+        grid = np.geomspace(min(0.9, 1 / self.evidence.full.n), 0.9, 24)
         limits = [self.tpr(float(a)) for a in grid]
         axes.fill_between(
             100 * grid, [100 * i.low for i in limits], [100 * i.high for i in limits], alpha=0.2, step=None

@@ -59,7 +59,7 @@ def audit_section(
             title="What an attack measured",
             summary=f"Empirical lower bound, {sure} confidence. An attack never proves safety: it shows at least this.",
             numbers=tuple(numbers),
-            curves=(_measured_curve(audit, f"measured attack, {sure} intervals"),),
+            curves=_measured_curves(audit, f"measured attack, {sure} intervals"),
             notes=tuple(notes),
         ),
         status,
@@ -72,15 +72,16 @@ def _interval(key: str, label: str, interval: Any, meaning: str) -> Number:
     return Number(key, label, interval.estimate, meaning, "measured interval", low=interval.low, high=interval.high)
 
 
-def _measured_curve(audit: Any, label: str) -> Curve:
-    """The measured ROC with its interval at resolvable rates."""
-    fpr = np.geomspace(max(SMALLEST_FPR, 1 / len(audit.nonmember)), 0.9, _BAND_POINTS)
+def _measured_curves(audit: Any, label: str) -> tuple[Curve, ...]:
+    """The measured ROC with its interval at resolvable rates; none if a single nonmember resolves no rate."""
+    fpr = np.geomspace(min(0.9, max(SMALLEST_FPR, 1 / len(audit.nonmember))), 0.9, _BAND_POINTS)
     rates = [interval for interval in (audit.tpr(float(rate)) for rate in fpr) if interval.resolvable]
     kept = fpr[len(fpr) - len(rates) :]
-    return Curve(
+    curve = Curve(
         "attack", label, "measured interval", kept.tolist(),
         [i.estimate for i in rates], [i.low for i in rates], [i.high for i in rates],
     )  # fmt: skip
+    return (curve,) if rates else ()
 
 
 def utility_section(
