@@ -295,6 +295,28 @@ def kept(place, frame, ranges, eta, args):
     return json.loads(path.read_text())
 
 
+def compact(args):
+    """One cell for each statistic, η and data set: the error of auto / the least of the others and whose it is."""
+    names = ["breast cancer", "diabetes", "adult", "heavy tails"]
+    lines = [f"| auto / best of the others | η | {' | '.join(names)} |", "|---" * 6 + "|"]
+    for name in ASKED:
+        for eta in args.etas:
+            cells = []
+            for place in names:
+                path = args.parts / f"{place.replace(' ', '-')}-{eta:g}.json"
+                errors = json.loads(path.read_text())["errors"][name] if path.exists() else {}
+                cells.append("–" if not errors else _cell(errors))
+            lines.append(f"| {name} | {eta:g} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _cell(errors):
+    own = f"{errors['auto'][0]:.3g}" if np.isfinite(errors["auto"][0]) else "withheld"
+    rest = {m: e[0] for m, e in errors.items() if m not in ("auto", "half") and np.isfinite(e[0])}
+    best = min(rest, key=rest.get, default=None)
+    return f"{own} / –" if best is None else f"{own} / {rest[best]:.3g} {best}"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True)
@@ -304,7 +326,11 @@ def main():
     parser.add_argument("--repeats", type=int, default=40)
     parser.add_argument("--diffprivlib", default=None)
     parser.add_argument("--out", type=Path, default=None)
+    parser.add_argument("--compact", action="store_true", help="Print auto / best of the others from finished parts.")
     args = parser.parse_args()
+    if args.compact:
+        print(compact(args))
+        return 0
     args.parts.mkdir(parents=True, exist_ok=True)
     lines, worse = [], []
     for place, (frame, ranges) in data_sets(args.data).items():
