@@ -92,7 +92,7 @@ def settle(task: ReleaseTask, bound: str) -> Settled:
         law = plan.law.with_scale((6.16 / game.eta) ** (1 + 2 / task.moment))
         return Settled(bound, game, plan, law, game.eta if law.dimension == 1 else game.rare)
     if isinstance(plan.evidence, KnownEvidence) and plan.evidence.needs_no_noise(game.eta):
-        return Settled(bound, game, plan, None, plan.evidence.gain(None))
+        return Settled(bound, game, plan, None, min(game.eta, plan.evidence.gain(None) * (1 + ROUNDING)))
     law = plan.law.with_scale(plan.evidence.least_scale(plan.law, game.level, game.log_gamma))
     reached = game.eta
     if plan.kind == "estimate":
