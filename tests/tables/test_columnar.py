@@ -148,3 +148,17 @@ def test_types_that_change_between_files(frame, tmp_path):
     frame[101:].assign(member=7).to_parquet(folder / "2.parquet", index=False)
     with pytest.raises(InputError, match="column 'member' changes its type between files"):
         understand(folder)
+
+
+def test_columns_that_are_consumed_give_the_same_matrix(frame, monkeypatch):
+    from deniable.tables import encode, encoding, read_table
+
+    monkeypatch.setattr(encoding, "_ROWS", 64)
+    rows = np.random.default_rng(3).permutation(300)[:250]
+    held, spent = read_table(frame, "y", drop=["code"]), read_table(frame, "y", drop=["code"])
+    expected, found = encode(held, rows=rows), encode(spent, rows=rows, consume=True)
+    np.testing.assert_array_equal(found.X, expected.X)
+    assert found.columns == expected.columns
+    assert (held.features.shape[1] > 0, spent.features.shape[1]) == (True, 0)
+    whole = encode(held)
+    np.testing.assert_array_equal(whole.X[rows], expected.X)

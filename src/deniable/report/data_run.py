@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from deniable._check import FloatArray, InputError, Seed, integer, number
+from deniable._check import FloatArray, InputError, integer, number
 from deniable._files import check_writable, write_atomically
 from deniable._progress import stage
 from deniable._shown import shown
@@ -55,7 +55,7 @@ def assess_data(
     n_samples: int = 20_000,
     test_fraction: float = 0.25,
     confidence: float = 0.95,
-    rng: Seed = None,
+    rng: Any = None,
     progress: bool = False,
     save_model: str | Path | None = None,
     first_row: int = 0,
@@ -115,10 +115,11 @@ def assess_data(
         )  # fmt: skip
     generator = np.random.default_rng(rng)
     train, test = _split(signs(table)[0], test_fraction, generator)
-    encoded = encode(table, ranges=ranges, rows=np.concatenate([train, test]))  # so that no part is copied
-    of_train, of_test = slice(0, len(train)), slice(len(train), None)
     groups = _groups(table, group, train)
-    table = replace(table, features=table.features.iloc[:0].copy(), understood=None)  # frees the rows
+    header = table.features.iloc[:0].copy()
+    encoded = encode(table, ranges=ranges, rows=np.concatenate([train, test]), consume=True)  # no part is held twice
+    of_train, of_test = slice(0, len(train)), slice(len(train), None)
+    table = replace(table, features=header, understood=None)
     X, y = encoded.X[of_train], encoded.y[of_train]
 
     mechanism = OutputPerturbation(epsilon=epsilon)
@@ -324,5 +325,5 @@ def _pair_target(data: Any) -> str | None:
     return PAIR_TARGET if PAIR_TARGET in getattr(data, "columns", ()) else None
 
 
-def _seed(rng: Seed) -> Any:
+def _seed(rng: Any) -> Any:
     return rng if isinstance(rng, int) else "fresh entropy" if rng is None else "a generator of the caller's"

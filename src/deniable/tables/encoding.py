@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,11 +12,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from deniable._check import FloatArray, InputError
+from deniable._memory import trim
 from deniable.tables.kinds import MAX_CATEGORIES, RARE
 from deniable.tables.reading import Table
 from deniable.tables.understanding import Ranges
 
-_ROWS = 1 << 12  # that are encoded at a time
+_ROWS = 1 << 14  # that are encoded at a time
 _GRID = 8  # a range that is read off the data is rounded outward to about this share of itself
 GAP = "(missing)"
 
@@ -49,7 +50,9 @@ class Encoded:
     assumed_public: tuple[str, ...]
 
 
-def encode(table: Table, *, ranges: Ranges | None = None, rows: NDArray[np.intp] | None = None) -> Encoded:
+def encode(
+    table: Table, *, ranges: Ranges | None = None, rows: NDArray[np.intp] | None = None, consume: bool = False
+) -> Encoded:
     """Encode and scale a table with scikit-learn so that every row has norm at most 1.
 
     Numbers go linearly to [−1, 1] and are clipped there, categories to indicators, and a constant column is added;
@@ -57,7 +60,8 @@ def encode(table: Table, *, ranges: Ranges | None = None, rows: NDArray[np.intp]
     of those at hand. A missing number is 0 with an indicator of its own, a missing text has one too; a text that is
     none of the categories has none. The constants in ``ranges`` ([low, high] for a number, the categories for a text)
     are the caller's; those not given are read off the data, coarsely, and are then **assumed public**. ``rows`` are the
-    numbers of those to encode, in the order wanted; the constants are those of all.
+    numbers of those to encode, each once, in the order wanted; the constants are those of all. With ``consume`` the
+    columns leave ``table.features`` as they are encoded, so that they are never in memory twice.
     """
     given = dict(ranges or {})
     for column in given:
@@ -66,10 +70,18 @@ def encode(table: Table, *, ranges: Ranges | None = None, rows: NDArray[np.intp]
     constants = constants_of(table, given)
     encoder = make_encoder(table, constants)
     names = (*_names(table, constants), "(constant)")
-    order = np.arange(len(table.features)) if rows is None else rows
-    X = np.full((len(order), len(names)), _size(table))
-    for at in range(0, len(order), _ROWS):
-        X[at : at + _ROWS, :-1] = encoder.transform(table.features.iloc[order[at : at + _ROWS]])
+    columns, n, size = tuple(map(str, table.features.columns)), len(table.features), _size(table)
+    order = np.arange(n) if rows is None else rows
+    place = np.full(n, -1)
+    place[order] = np.arange(len(order))
+    X = np.empty((len(order), len(names)))
+    first = 0
+    for part in _parts(table.features, consume):
+        wanted = place[first : first + len(part)]
+        first += len(part)
+        if (wanted >= 0).any():
+            X[wanted[wanted >= 0], :-1] = encoder.transform(part[wanted >= 0])
+    X[:, -1] = size
     y, classes = signs(table)
     return Encoded(
         X=X,
@@ -77,8 +89,27 @@ def encode(table: Table, *, ranges: Ranges | None = None, rows: NDArray[np.intp]
         columns=names,
         classes=classes,
         ranges=constants,
-        assumed_public=tuple(str(c) for c in table.features.columns if c not in given),
+        assumed_public=tuple(c for c in columns if c not in given),
     )
+
+
+def _parts(features: pd.DataFrame, consume: bool) -> Iterator[pd.DataFrame]:
+    """Yield some rows after the other; with ``consume`` they are taken out of ``features`` first, by column."""
+    starts = range(0, len(features), _ROWS)
+    if not consume:
+        yield from (features.iloc[at : at + _ROWS] for at in starts)
+        return
+    parts: list[dict[Any, pd.Series[Any]]] = [{} for _ in starts]
+    for place, name in enumerate(list(features.columns)):
+        column = features.pop(name)
+        for part, at in zip(parts, starts, strict=True):
+            part[name] = column.iloc[at : at + _ROWS].copy()
+        if place % 64 == 63:
+            trim()
+    while parts:
+        yield pd.DataFrame(parts.pop(0))
+        if len(parts) % 6 == 0:
+            trim()
 
 
 def signs(table: Table) -> tuple[FloatArray, tuple[Any, Any]]:
