@@ -116,6 +116,7 @@ MECHANISMS = [
     dn.Laplace(8.0, 1.0, 150) + dn.SubsampledGaussian(2.0, 0.02, 100),
     dn.Laplace(1.0, 1.0, 80, sample_rate=0.05) + dn.PureDP(0.1),
     dn.BoundedRange(0.2, steps=40),
+    dn.DiscreteLaplace(10.0, 1, 200, 0.1),  # two outcomes: its middle line serves beyond the middle, too
 ]
 
 

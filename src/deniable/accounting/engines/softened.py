@@ -40,7 +40,7 @@ from deniable.curves import Charged, Direction, Question, Side, Tradeoff
 _SMALL = 1e-7  # s in units of the loss's width, tried first: enough where |M| falls by itself
 _CHEAP = 1 << 18  # nodes up to which that is
 _BODY = 1e-9  # s² in units of the width, in the middle: then hockey sticks are good to 10⁻⁹ or so
-_TAIL = 2.5e-7  # s²·c(c − 1) in tails: relative errors are of this size
+_TAIL = 2.5e-7  # s²·|c(c − 1)| in tails: relative errors are of this size
 _TOLERANCE = 1e-12
 _NEGLIGIBLE = 1e-3  # of the target: coefficients below are left out, and charged
 _LADDER = np.linspace(-1.0, 1.0, 9)  # γ tried at a time
@@ -222,7 +222,7 @@ class SoftenedTradeoff(Tradeoff):
                 try:
                     body = at_zero < design < at_one
                     return pair_of_lines(self.loss, way, design, body, self.nodes, self.terms, self.kept)
-                except TooSlowError:
+                except (TooSlowError, MemoryError):
                     continue
         return None
 
@@ -258,7 +258,7 @@ def pair_of_lines(
         raise TooSlowError(f"the transform does not fade within {kept} nodes")
     usual = math.sqrt(_BODY * width)
     if not body:
-        usual = min(math.sqrt(_TAIL / (c * (c - 1))), max(usual, 0.1 * width))
+        usual = min(math.sqrt(_TAIL / max(abs(c * (c - 1)), 1e-300)), max(usual, 0.1 * width))
     for s, most in ((min(_SMALL * width, usual), _CHEAP), (usual, nodes)):
         softened = replace(rough.loss, gaussian=rough.loss.gaussian + s**2)
         plan = Plan.of(softened, region, threshold, _TOLERANCE)
