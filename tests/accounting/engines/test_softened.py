@@ -58,6 +58,11 @@ def test_the_least_value_of_a_convex_function_is_above_the_bound(place, steep, s
         assert bound > -math.inf
 
 
+@pytest.mark.parametrize("x", [[0.0, 0.0, 1.0, 2.0], [1.0, math.nan, 2.0, 3.0], [1.0, 1.5, 2.0, math.inf]])
+def test_points_that_are_no_points_bound_nothing(x):
+    assert least_of_convex(np.array(x), np.array([3.0, 1.0, 1.0, 3.0]), np.array([3.0, 1.0, 1.0, 3.0])) == -math.inf
+
+
 def exact(p, q, steps):
     """Losses and masses of all compositions of a pair with three outcomes."""
     counts = np.array([(i, j, steps - i - j) for i in range(steps + 1) for j in range(steps + 1 - i)])

@@ -326,9 +326,12 @@ def least_of_convex(x: FloatArray, low: FloatArray, high: FloatArray) -> float:
     to x_{k+1}. Returns −∞ where these do not show that the least value lies between the first and the last x.
     """
     rise = np.diff(x)
+    if not (np.all(rise > 1e-300) and np.isfinite(low).all() and np.isfinite(high).all()):
+        return -math.inf
     least_slope = (low[1:] - high[:-1]) / rise  # of the chord between neighbours
     most_slope = (high[1:] - low[:-1]) / rise
-    if not (most_slope[0] <= 0 <= least_slope[-1]):
+    known = np.isfinite(least_slope).all() and np.isfinite(most_slope).all()
+    if not (known and most_slope[0] <= 0 <= least_slope[-1]):
         return -math.inf
     bound = min(float(low[0]), float(low[-1]))
     for k in range(x.size - 1):
