@@ -326,7 +326,7 @@ def least_of_convex(x: FloatArray, low: FloatArray, high: FloatArray) -> float:
     to x_{k+1}. Returns −∞ where these do not show that the least value lies between the first and the last x.
     """
     rise = np.diff(x)
-    if not (np.all(rise > 1e-300) and np.isfinite(low).all() and np.isfinite(high).all()):
+    if not (np.all((rise > 1e-300) & (rise < np.inf)) and np.isfinite(low).all() and np.isfinite(high).all()):
         return -math.inf
     least_slope = (low[1:] - high[:-1]) / rise  # of the chord between neighbours
     most_slope = (high[1:] - low[:-1]) / rise
