@@ -102,7 +102,7 @@ def train(path: str) -> dict[str, float]:
     import deniable as dn
 
     before, clock = peak(), Clock()
-    dn.PrivateClassifier(advantage=0.1, random_state=0).fit(path, target="y")
+    dn.PrivateClassifier(advantage=0.1).fit(path, target="y")
     return clock.read() | {"gigabytes": peak(), "gigabytes before": before}
 
 
