@@ -11,17 +11,24 @@ import deniable
 # rooms that have public names of their own, in the order in which a reader meets them
 ROOMS = {
     "deniable.accounting": "From what ran to its curve",
+    "deniable.accounting.steps": "A mechanism of your own",
     "deniable.curves": "Curves",
     "deniable.risks": "Other risks from a curve",
     "deniable.planning": "Calibration and planning",
+    "deniable.planning.comparison": "Earlier bounds of a mechanism",
     "deniable.bounds": "Closed forms: what ε and δ mean",
     "deniable.unlearning": "Unlearning",
     "deniable.training": "Models fitted to a membership target",
     "deniable.noise": "Releases",
+    "deniable.laws": "Noise",
     "deniable.records": "Record by record",
     "deniable.audit": "Measured attacks",
     "deniable.tables": "Tables",
     "deniable.report": "Reports",
+    "deniable.report.training_profile": "Records of a DP-SGD run",
+    "deniable.integrations.opacus": "Opacus",
+    "deniable.integrations.gradient_canaries": "Canaries in an Opacus run",
+    "deniable.integrations.mlflow": "MLflow",
 }
 
 

@@ -1,20 +1,40 @@
 """The generated reference has every public name."""
 
 import importlib.util
+import inspect
+import re
 from pathlib import Path
+
+import pytest
 
 import deniable as dn
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_no_public_name_is_missing():
+@pytest.fixture(scope="module")
+def pages():
     spec = importlib.util.spec_from_file_location("api_pages", ROOT / "docs" / "api_pages.py")
-    pages = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(pages)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_no_public_name_is_missing(pages):
     listed = {f"{module}.{name}" for _, module, names in pages.sections() for name in names}
     modules = {"bounds", "unlearning"}
     assert {f"deniable.{name}" for name in dn.__all__ if name not in modules} <= listed
     assert {f"deniable.bounds.{name}" for name in dn.bounds.__all__} <= listed
     text = pages.page()
     assert all(name.rsplit(".", 1)[1] in text for name in listed)
+
+
+def test_what_the_examples_import_is_in_the_reference(pages):
+    listed = {f"{module}.{name}" for _, module, names in pages.sections() for name in names}
+    pages_of_ours = [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "tutorials").glob("*.md")]
+    text = "\n".join(path.read_text() for path in pages_of_ours)
+    found = re.findall(r"from (deniable(?:\.[a-z]\w*)*) import ([\w, ]+)", text)
+    imported = {(module, name.strip()) for module, names in found for name in names.split(",")}
+    objects = {f"{m}.{n}" for m, n in imported if not inspect.ismodule(getattr(importlib.import_module(m), n, None))}
+    assert len(objects) > 5
+    assert objects <= listed
