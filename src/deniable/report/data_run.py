@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from deniable._check import FloatArray, InputError, integer, number
+from deniable._check import FloatArray, InputError, Seed, integer, number
 from deniable._files import check_writable, write_atomically
 from deniable._progress import stage
 from deniable._shown import shown
@@ -55,7 +55,7 @@ def assess_data(
     n_samples: int = 20_000,
     test_fraction: float = 0.25,
     confidence: float = 0.95,
-    rng: Any = None,
+    rng: Seed = None,
     progress: bool = False,
     save_model: str | Path | None = None,
     first_row: int = 0,
@@ -325,5 +325,5 @@ def _pair_target(data: Any) -> str | None:
     return PAIR_TARGET if PAIR_TARGET in getattr(data, "columns", ()) else None
 
 
-def _seed(rng: Any) -> Any:
+def _seed(rng: Seed) -> int | str:
     return rng if isinstance(rng, int) else "fresh entropy" if rng is None else "a generator of the caller's"

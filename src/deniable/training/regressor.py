@@ -38,9 +38,10 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
 
     Parameters
     ----------
-    advantage, tpr, fpr, accuracy, prior, epsilon, delta, reconstruction, baseline, singling_out, n, weight, attribute,
-    group_size, noise_multiplier, mechanism
+    advantage, tpr, fpr, accuracy, prior, epsilon, delta, noise_multiplier, mechanism
         The target: at most one, ``advantage=0.1`` unless given.
+    reconstruction, baseline, singling_out, n, weight, attribute, group_size
+        More targets, and what they need; as for the classifier.
     model, ranges, categories, discovery_delta, interactions, individual_filter, tune, group, records_per_person
         As for the classifier.
     insecure_testing_rng
