@@ -23,6 +23,7 @@ _RHO = np.array([1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 8.0, 12.0])  # tried
 _POINTS, _WEIGHTS = np.polynomial.legendre.leggauss(ORDER)
 WEIGHT_ERROR = 512 * EPS  # of the tabulated nodes and weights: a test compares them with interval arithmetic
 _LONGEST = 1.0  # of a panel, in units of how far the integrand is known: ρ = 3 is then within reach
+_MOST_PANELS = 2048
 _SCAN = 4096  # points among which the lengths of panels are chosen
 
 
@@ -60,13 +61,16 @@ class Panels(NamedTuple):
 def panels(low: float, high: float, rate: Callable[[FloatArray], FloatArray], furthest: float = math.inf) -> Panels:
     """Panels between two ends, of such lengths that ``rate``, the steepness of the exponent, times h is about R.
 
-    None is long beside ``furthest``, see :func:`missed`.
+    None is long beside ``furthest``, see :func:`missed`; there are at most 2,048.
     """
     scan = np.linspace(low, high, _SCAN)
     slope = np.maximum(rate(scan) / (2 * TURN), 1 / (_LONGEST * furthest))
     turns = np.concatenate([[0.0], np.cumsum((slope[1:] + slope[:-1]) / 2 * np.diff(scan))])
-    count = max(math.ceil(float(turns[-1])), 1)
-    edges = np.interp(np.linspace(0.0, float(turns[-1]), count + 1), turns, scan)
+    if turns[-1] <= _MOST_PANELS:
+        count = max(math.ceil(float(turns[-1])), 1)
+        edges = np.interp(np.linspace(0.0, float(turns[-1]), count + 1), turns, scan)
+    else:  # too steep: what these miss is told
+        edges = np.linspace(low, high, _MOST_PANELS + 1)
     edges[0], edges[-1] = low, high
     middle, half = (edges[1:] + edges[:-1]) / 2, np.diff(edges) / 2
     point = np.add.outer(middle, np.zeros(ORDER)) + np.multiply.outer(half, _POINTS)

@@ -25,6 +25,8 @@ _PLACES = (11.0, 13.0, 15.0, 18.0, 22.0, 28.0)  # v of the windows, above the la
 _WIDTH = 1.0  # their δ
 _EDGES = np.geomspace(1.0, 40.0, 40)  # panels of the envelope, in units of 1/√K″, and
 _BEYOND = 1.2 ** np.arange(1.0, 105.0)  # beyond these
+_MISSED = 1e-10  # by a list: what is known less well is left to the grid
+_ALIKE = 1e-6  # ∫√(dP·dQ) of a listed step, so that M(½) − 1 says what M(½) is
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +60,7 @@ class MixtureLoss:
         if loss.steps.size == 0 and loss.gaussian == 0 and all(step.lattice is not None for step, _ in loss.others):
             return None
         for step, count in loss.others:
-            if not isinstance(step, GaussianMixtureStep) and step.listed(0.5, 0.0) is None:
+            if not isinstance(step, GaussianMixtureStep) and not _in_reach(step):
                 return None
             parts.append((step, count))
         for sigma, rate, count in zip(loss.noise, loss.rate, loss.steps, strict=True):
@@ -270,6 +272,18 @@ class MixtureLine:
         with np.errstate(over="ignore"):
             grown = np.exp(total.real) * np.expm1(np.minimum(relative_error, 1.0))
             return total, np.where(relative_error < 1, grown, np.exp(total.real + relative_error))
+
+
+def _in_reach(step: Step) -> bool:
+    """Whether the transform of a step that has a list is known well on the real line between its poles."""
+    with np.errstate(all="ignore"):
+        try:
+            found = [step.listed(c, 0.0) for c in (0.0, 0.5, 1.0)]
+            if any(one is None or not one.missed <= _MISSED for one in found):
+                return False
+            return ListedTransform(step).real(0.5).size >= _ALIKE
+        except (ArithmeticError, TooSlowError):
+            return False
 
 
 Transformed = PrivacyLoss | MixtureLoss  # what is known through a transform that lines can be laid for
