@@ -304,7 +304,7 @@ def _decision(made: Assessment) -> None:
     decision = made.decision
     if decision is None:
         return
-    box = {"meets": st.success, "does not meet": st.error}.get(decision.outcome, st.warning)
+    box = {"good": st.success, "bad": st.error}.get(made.tone, st.warning)
     box(f"**{decision.outcome.capitalize()}** ({decision.policy.name}). {decision.reason}")
     rows = [
         f"- {'→ ' if rule.key == decision.decided_by else ''}*{rule.outcome}*: {rule.why}" for rule in decision.rules

@@ -69,6 +69,14 @@ def test_the_noise_meets_the_target_and_little_less_does_not(target):
     assert not meets(dn.tradeoff(dn.SubsampledGaussian(run.noise_multiplier * (1 - 1e-6), 0.2, 10)))
 
 
+def test_the_noise_is_calibrated_for_a_group():
+    def reached(noise):
+        return dn.tradeoff(dn.SubsampledGaussian(noise, 0.2, 10)).group(2).advantage()
+
+    _, optimizer, _ = dn.make_private(*parts(), 2, advantage=0.3, group=2)
+    assert reached(optimizer.noise_multiplier) <= 0.3 < reached(optimizer.noise_multiplier * 0.99)
+
+
 def test_a_whole_run_is_recorded_and_then_refuses_to_go_on():
     model, optimizer, loader = dn.make_private(*parts(), 3, advantage=0.2)
     train(model, optimizer, loader, 3)

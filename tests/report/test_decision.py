@@ -64,6 +64,7 @@ def test_an_attack_alone_never_meets_and_can_miss():
     weak = dn.assess(audit(0.0))
     assert weak.decision.outcome == "cannot be told"
     assert any("Proof" in change for change in weak.decision.changes)
+    assert not any(change.startswith("Model: ") for change in weak.decision.changes)
     strong = dn.assess(audit(2.0))
     assert strong.decision.outcome == "does not meet"
     assert rules(strong)["advantage"].found == audit(2.0).advantage().low

@@ -113,6 +113,22 @@ def test_an_alert_stands_first_everywhere(model):
     assert (made + dn.assess(dn.PureDP(1.0))).alert == made.alert
 
 
+def test_a_model_of_no_use_meets_no_policy_that_asks_for_use_and_is_never_green(model):
+    X, y = data(seed=1)
+    good, useless = dn.assess(model, X, y), dn.assess(model, X, 1 - y)
+    lenient = dn.Policy(advantage=1.0, tpr=None, reconstruction=None)
+    assert (good.decide(lenient).decision.outcome, good.decide(lenient).tone) == ("meets", "good")
+    decided = useless.decide(lenient)
+    assert (decided.decision.outcome, decided.decision.decided_by, decided.tone) == (
+        "does not meet", "utility_loss", "bad",
+    )  # fmt: skip
+    assert "no better than guessing" in decided.decision.reason
+    assert any(change.startswith("Usefulness: ") for change in decided.decision.changes)
+    unasked = useless.decide(dn.Policy(advantage=1.0, tpr=None, reconstruction=None, utility_loss=None))
+    assert (unasked.decision.outcome, unasked.tone) == ("meets", "open")
+    assert 'class="card open" id="verdict"' in unasked.to_html()
+
+
 def test_the_unprotected_model_takes_texts_and_blanks():
     X, y = data()
     X.loc[::7, "town"], X.loc[::5, "x"] = np.nan, np.nan

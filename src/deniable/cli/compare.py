@@ -9,7 +9,6 @@ import typer
 
 from deniable._check import InputError
 from deniable._files import plain, to_json
-from deniable._shown import shown
 from deniable.cli._app import FINE, JsonFlag, PlotOption, PriorOption, app, examples
 from deniable.cli._picture import checked_picture, draw
 from deniable.cli._report import PolicyOption, checked_policy, code
@@ -40,41 +39,24 @@ def compare(
     as_json: JsonFlag = False,
 ) -> int:
     """Put two or more runs or saved assessments side by side."""
-    from deniable.report.comparing import compare as side_by_side
+    from deniable.report.comparing import compare as put_together
 
     picture = checked_picture(plot)
     if len(runs) > len(ascii_uppercase):
         raise InputError(f"at most {len(ascii_uppercase)} runs can be compared side by side, got {len(runs)}")
     limits = checked_policy(policy)
     made = [_assessment(run, records_per_person, prior, limits) for run in runs]
-    found = side_by_side(*made)
+    found = put_together(*made)
     worst = max(code(one, limits) for one in made)
     draw(found, picture)
     if as_json:
         print(to_json(found) if limits is None else to_json({**plain(found), "met": worst == FINE}))
         return worst
     from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
 
-    from deniable.report.text import SIGNS
+    from deniable.report.text import side_by_side
 
-    console, table = Console(), Table("number")
-    for letter, title, status, decision in zip(
-        ascii_uppercase, found.titles, found.statuses, found.decisions, strict=False
-    ):
-        console.print(Text(f"{letter}: {title} ({status}; policy: {decision or 'not asked'})"))
-        table.add_column(letter, justify="right")
-    for row in found.rows:
-        cells = ["–" if number is None else f"{SIGNS[number.kind]} {number.shown}" for number in row.numbers]
-        table.add_row(Text(row.label), *(Text(c, style="bold" if i == row.lowest else "") for i, c in enumerate(cells)))
-    console.print(table)
-    for row in found.rows:
-        for letter, difference in zip(ascii_uppercase[1:], row.differences, strict=False):
-            if difference is not None and difference.low is not None and difference.high is not None:
-                unit = next(number.unit for number in row.numbers if number is not None)
-                low, high = shown(difference.low, unit, "lower"), shown(difference.high, unit, "upper")
-                console.print(Text(f"{row.label}: {letter} − A lies between {low} and {high}"))
+    Console().print(side_by_side(found))
     return worst
 
 

@@ -216,7 +216,7 @@ def _show(made: Trained, full: bool) -> None:
     from rich.text import Text
 
     from deniable._shown import shown
-    from deniable.report.text import head
+    from deniable.report.text import STYLE, head
 
     console = Console()
     curve, certificate = made.private.tradeoff_, made.private.certificate_
@@ -224,7 +224,10 @@ def _show(made: Trained, full: bool) -> None:
     if made.assessment.alert:
         console.print(Text(made.assessment.alert, style="bold red"))
     if decision is not None:
-        console.print(head(decision))
+        console.print(head(decision, STYLE[made.assessment.tone]))
+        if not decision.met:
+            for line in (decision.reason, *(f"• {change}" for change in decision.changes)):
+                console.print(Text(line))
     right, found = shown(curve.accuracy(), "rate", "upper"), shown(curve.tpr(0.001), "rate", "upper")
     other = shown(made.private.replacement_tradeoff_.advantage(), "rate", "upper")
     secret = shown(curve.reconstruction(0.001), "rate", "upper")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from deniable._check import InputError
+from deniable._optional import require
 from deniable._plot import draw_curves
 from deniable.report.assessing import assess
 from deniable.report.model import Assessment, Curve, Number
@@ -98,6 +99,12 @@ class Comparison:
             if row.key == key:
                 return row
         raise InputError(f"key must be one of {', '.join(row.key for row in self.rows)}; got {key!r}")
+
+    def __str__(self) -> str:
+        require("rich", purpose="A comparison as text")
+        from deniable.report.text import plainly, side_by_side
+
+        return plainly(side_by_side(self))
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the first ROC of every assessment into one picture and return the matplotlib axes."""

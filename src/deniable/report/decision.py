@@ -243,6 +243,9 @@ def _attack(policy: Policy, attacked: Number | None, limit: float) -> Rule:
 def _utility(a: Assessment, policy: Policy) -> Rule:
     limit = policy.utility_loss
     label = "Usefulness lost by the protection"
+    if a.alert and limit is not None:  # no loss where nothing was to be lost, but nothing that is worth a release
+        why = f"{label}: the model is no better than guessing on held-out records, whatever an unprotected one reaches."
+        return Rule("utility_loss", label, limit, "missed", None, None, why)
     pairs = (
         ("AUC", "use.auc.plain", "use.auc.private"),
         ("R²", "use.r2.plain", "use.r2.private"),

@@ -25,7 +25,7 @@ from deniable.report.words import words
 
 TEXTS_IN = ("history", "columns", "account")  # tables that hold texts of people, which are left as they are
 _TEXT = re.compile(r">([^<>]+)</text>")
-TONES = {"meets": "good", "met": "good", "does not meet": "bad", "missed": "bad", "cannot be told": "open"}
+TONES = {"met": "good", "missed": "bad", "cannot be told": "open"}
 
 
 def to_html(assessment: Assessment, language: str = "en") -> str:
@@ -46,7 +46,7 @@ def to_html(assessment: Assessment, language: str = "en") -> str:
         d=decision,
         w=catalogue,
         language=language,
-        tone=TONES[decision.outcome] if decision else "none",
+        tone=assessment.tone,
         rules=[shown_rule(rule, decision) for rule in decision.rules] if decision else [],
         meta=[(FIELDS.get(key, key), value) for key, value in assessment.meta.items()],
         game=threat_model(assessment),

@@ -152,6 +152,15 @@ class Assessment:
         """All ROC curves, bounds and measured bands, in the order of the sections."""
         return tuple(curve for section in self.sections for curve in section.curves)
 
+    @property
+    def tone(self) -> Literal["good", "open", "bad", "none"]:
+        """How the decision is coloured: what meets a policy that asks for no use, and is of none, is not "good"."""
+        if self.decision is None:
+            return "none"
+        tones: dict[str, Literal["good", "open", "bad"]] = {"meets": "good", "does not meet": "bad"}
+        tone = tones.get(self.decision.outcome, "open")
+        return "open" if tone == "good" and self.alert else tone
+
     def section(self, key: str) -> Section | None:
         """Return the section called ``key``, or None if it was not asked for."""
         return next((section for section in self.sections if section.key == key), None)
@@ -186,8 +195,8 @@ class Assessment:
         from deniable.report.decision import decide
         from deniable.report.remedies import changes
 
-        found = decide(self, policy)
-        return replace(self, decision=replace(found, changes=changes(found, policy, self.what_ran)))
+        found, broken = decide(self, policy), self.status == "violated"
+        return replace(self, decision=replace(found, changes=changes(found, policy, self.what_ran, broken=broken)))
 
     __add__ = merge
 

@@ -39,7 +39,8 @@ class Policy:
         Largest *measured* advantage: the lower end of the interval that an attack showed. It only applies where an
         attack was run; a larger one speaks against a release even before anything is proven.
     utility_loss
-        Largest loss of usefulness against an unprotected model: of AUC where it is known, else of accuracy or R².
+        Largest loss of usefulness against an unprotected model: of AUC where it is known, else of accuracy or R². A
+        model that is no better than guessing misses it whatever an unprotected one reaches.
     scope
         "every data set": a proof has to hold whatever the data, which is what a promise to people needs. "this data
         set": the record profile of this very model is enough where there is one.

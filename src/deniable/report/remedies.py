@@ -79,10 +79,13 @@ _KNOBS = (
 )
 
 
-def changes(decision: Decision, policy: Policy, mechanism: Mechanism | PrivateFit | None) -> tuple[str, ...]:
+def changes(
+    decision: Decision, policy: Policy, mechanism: Mechanism | PrivateFit | None, *, broken: bool = False
+) -> tuple[str, ...]:
     """Return what would turn a missed or open decision, each sentence on its own enough for the proven rules.
 
-    Settings are calibrated for every missed rule, and the safest one is checked against all of them.
+    Settings are calibrated for every missed rule, and the safest one is checked against all of them. ``broken`` says
+    that an attack was provably above the bound.
     """
     missed = {rule.key for rule in decision.rules if rule.outcome == "missed"}
     said: list[str] = []
@@ -92,6 +95,13 @@ def changes(decision: Decision, policy: Policy, mechanism: Mechanism | PrivateFi
         said += found or (_HOPELESS if found is not None else ())
     if "utility_loss" in missed:
         said.append("Usefulness: more records, fewer columns, public ranges of the columns, or a weaker promise.")
+    attacked = any((rule.number or "").startswith("attack") for rule in decision.rules if rule.outcome == "missed")
+    if broken:
+        said.append("Implementation: what ran is not what was promised; find the difference before anything else.")
+    elif attacked and mechanism is None:
+        said.append(
+            "Model: fit a private one, for example `deniable train`, or one that follows its records less closely."
+        )
     unknown = {rule.key for rule in decision.rules if rule.outcome == "cannot be told"}
     if unknown & {"advantage", "tpr"}:
         said.append("Proof: add what ran, for example dn.assess(mechanism) + this report; attacks prove nothing safe.")

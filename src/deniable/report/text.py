@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from string import ascii_uppercase
+from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Console, Group, RenderableType
@@ -13,12 +15,16 @@ from rich.table import Table
 from rich.text import Text
 
 from deniable._notebook import panel
+from deniable._shown import shown
 from deniable.report.decision import Decision
 from deniable.report.meta import FIELDS
 from deniable.report.model import Assessment, Grid, Section
 from deniable.report.risk_table import risk_table
 
-STYLE = {"meets": "green", "does not meet": "red", "cannot be told": "yellow"}
+if TYPE_CHECKING:
+    from deniable.report.comparing import Comparison
+
+STYLE = {"good": "green", "bad": "red", "open": "yellow", "none": "cyan"}
 _HEADS = {
     "meets": "MEETS THE POLICY",
     "does not meet": "DOES NOT MEET THE POLICY",
@@ -40,10 +46,38 @@ def renderable(assessment: Assessment, *, full: bool = True) -> RenderableType:
     return Group(*(_parts(assessment) if full else _summary(assessment)))
 
 
+def side_by_side(found: Comparison) -> RenderableType:
+    """Return assessments side by side for a Rich console, with the differences of what is known on both sides."""
+    names = dict(zip(ascii_uppercase, found.titles, strict=False))
+    parts: list[RenderableType] = [
+        Text(f"{letter}: {title} ({status}; policy: {decision or 'not asked'})")
+        for (letter, title), status, decision in zip(names.items(), found.statuses, found.decisions, strict=False)
+    ]
+    table = Table("number")
+    for letter in names:
+        table.add_column(letter, justify="right")
+    for row in found.rows:
+        cells = ["–" if number is None else f"{SIGNS[number.kind]} {number.shown}" for number in row.numbers]
+        table.add_row(Text(row.label), *(Text(c, style="bold" if i == row.lowest else "") for i, c in enumerate(cells)))
+    parts.append(table)
+    for row in found.rows:
+        for letter, difference in zip(ascii_uppercase[1:], row.differences, strict=False):
+            if difference is not None and difference.low is not None and difference.high is not None:
+                unit = next(number.unit for number in row.numbers if number is not None)
+                low, high = shown(difference.low, unit, "lower"), shown(difference.high, unit, "upper")
+                parts.append(Text(f"{row.label}: {letter} − A lies between {low} and {high}"))
+    return Group(*parts)
+
+
 def to_text(assessment: Assessment, width: int = 100, *, full: bool = True) -> str:
     """Return the report as plain text without colours."""
+    return plainly(renderable(assessment, full=full), width)
+
+
+def plainly(shown_as: RenderableType, width: int = 100) -> str:
+    """Return what a Rich console shows, as plain text without colours."""
     console = Console(file=io.StringIO(), width=width, no_color=True, force_terminal=False)
-    console.print(renderable(assessment, full=full))
+    console.print(shown_as)
     stream = console.file
     return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"  # type: ignore[attr-defined]
 
@@ -55,11 +89,11 @@ def to_panel(assessment: Assessment) -> str:
     if decision is None:
         return panel(assessment.title, [], [*alert, assessment.headline])
     rules = [(f"{_MARKS[rule.outcome]} {rule.label}", rule.why) for rule in decision.rules]
-    tone = {"meets": "good", "does not meet": "bad", "cannot be told": "open"}[decision.outcome]
     notes = [*alert, *decision.changes, *decision.relation]
     return panel(
-        assessment.title, rules, notes, headline=f"{_HEADS[decision.outcome]} ({decision.policy.name})", tone=tone
-    )
+        assessment.title, rules, notes, headline=f"{_HEADS[decision.outcome]} ({decision.policy.name})",
+        tone=assessment.tone,
+    )  # fmt: skip
 
 
 def _summary(assessment: Assessment) -> Iterator[RenderableType]:
@@ -74,12 +108,12 @@ def _summary(assessment: Assessment) -> Iterator[RenderableType]:
     if decision is None:
         yield Text(assessment.headline)
         return
-    yield from _decided(decision)
+    yield from _decided(decision, STYLE[assessment.tone])
     yield Text(f"Status: {_STATUS[assessment.status]}.")
 
 
-def _decided(decision: Decision) -> Iterator[RenderableType]:
-    yield head(decision)
+def _decided(decision: Decision, style: str) -> Iterator[RenderableType]:
+    yield head(decision, style)
     asked = [rule for rule in decision.rules if rule.outcome != "not asked"]
     for rule in asked:
         here = rule.key == decision.decided_by
@@ -97,9 +131,9 @@ def _decided(decision: Decision) -> Iterator[RenderableType]:
     yield from (_hanging("•", sentence) for sentence in decision.relation)
 
 
-def head(decision: Decision) -> Text:
-    """Return the decision in one line."""
-    return Text.assemble((_HEADS[decision.outcome], f"bold {STYLE[decision.outcome]}"), f" ({decision.policy.name})")
+def head(decision: Decision, style: str) -> Text:
+    """Return the decision in one line, in its colour."""
+    return Text.assemble((_HEADS[decision.outcome], f"bold {style}"), f" ({decision.policy.name})")
 
 
 def _hanging(mark: str, text: str) -> RenderableType:
@@ -118,14 +152,13 @@ def _alert(assessment: Assessment) -> Iterator[RenderableType]:
 
 def _parts(assessment: Assessment) -> Iterator[RenderableType]:
     yield from _alert(assessment)
-    decision = assessment.decision
-    style = STYLE[decision.outcome] if decision else "cyan"
+    decision, style = assessment.decision, STYLE[assessment.tone]
     yield Panel(
         Text(assessment.headline), title=f"[bold]{escape(assessment.title)}[/bold] · {assessment.status}",
         border_style=style, title_align="left",
     )  # fmt: skip
     if decision is not None:
-        yield from _decided(decision)
+        yield from _decided(decision, style)
     for name, value in assessment.meta.items():
         yield Text(f"{FIELDS.get(name, name)}: {value}")
     for section in assessment.sections:
