@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import block_diag, csr_matrix
+from scipy.sparse import block_diag, coo_array, csr_matrix
 
 from deniable._check import FloatArray, IntArray
 from deniable.training.encoders import Codes
@@ -63,7 +63,7 @@ class Basis:
             square += left + float(share @ np.square(rows * scale).sum(axis=1))
             parts.insert(-1, (rows, scale))
         length = np.sqrt(max(square, _SHORTEST * len(parts)))
-        entries: csr_matrix = csr_matrix(block_diag([rows for rows, _ in parts], format="csr"))
+        entries: csr_matrix = csr_matrix(block_diag([coo_array(rows) for rows, _ in parts], format="csr"))
         return cls(tuple(len(rows) for rows, _ in parts), entries, np.concatenate([s for _, s in parts]) / length)
 
     @property
