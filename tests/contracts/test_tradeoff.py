@@ -49,6 +49,7 @@ EXAMPLES = {
     "finite": lambda: dn.tradeoff(dn.PureDP(1.0) + dn.PureDP(0.3)),
     "finite, one-sided": lambda: FiniteTradeoff.of(FiniteLaw.of([0.2, 0.5, 0.3], [0.0, 0.1, 0.9])),
     "laplace": lambda: dn.tradeoff(dn.Laplace(1.5)),
+    "laplace, sampled": lambda: dn.tradeoff(dn.Laplace(1.5, sample_rate=0.2)),
     "laplace, composed": lambda: GridTradeoff(PrivacyLoss.of([dn.Laplace(1.5, steps=3)]), 1 << 12),
     "lattice": lambda: dn.tradeoff(dn.RandomizedResponse(0.5, 3, steps=4)),
     "failure": lambda: dn.tradeoff(dn.ApproximateDP(1.0, 1e-3) + dn.GaussianDP(1.0)),
@@ -93,6 +94,7 @@ def test_every_kind_is_among_the_examples_or_tested_where_it_lives():
     shown = {type(example(name)) for name in EXAMPLES}
     # in the tests of laws, records and risks; of proofs, which need an extra
     elsewhere = {"NormLaplaceTradeoff", "BallTradeoff"}
+    elsewhere |= {"SoftenedTradeoff", "_OneLine"}  # of laws with atoms: tests of the engine, and of listed laws
     elsewhere |= {"SmallestTradeoff", "DominatedTradeoff", "ChainTradeoff"}
     assert {kind.__name__ for kind in concrete - shown} <= elsewhere
 
@@ -153,7 +155,7 @@ def test_epsilon_is_the_inverse_of_delta(name, delta):
     assert low <= high  # fails for NaN
     assert low >= math.log1p(-delta) - 1e-15 if delta < 1 else low == -math.inf
     if math.isfinite(high):
-        assert t.delta(high) <= delta * (1 + 1e-9) + (delta == 0) * 1e-15
+        assert t.delta(high) <= delta * (1 + 1e-9) + (delta == 0) * 4e-15
 
 
 @names
@@ -218,8 +220,8 @@ WHO = {  # mechanism and point: who must have answered, from above and from belo
     "failure": (
         lambda: dn.tradeoff(dn.ApproximateDP(1.0, 1e-3) + dn.GaussianDP(1.0)),
         {},
-        "finite law beside a Gaussian",
-        "finite law beside a Gaussian",
+        "finite law beside others",
+        "finite law beside others",
     ),
     "grid": (lambda: dn.tradeoff(RUN, engine="grid"), {"epsilon": 1.0}, "certified grid", "certified grid"),
     "random allocation": (

@@ -131,5 +131,5 @@ def test_files_and_targets_that_are_none(table, tmp_path):
     with pytest.raises(InputError, match=r"3\.parquet could not be read"):
         _fitted(folder, target="y")
     (folder / "3.parquet").write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(InputError, match=r"3\.parquet could not be read.*whole"):
+    with pytest.raises(InputError, match=r"3\.parquet could not be read.*complete"):
         _fitted(folder, target="y")
