@@ -64,6 +64,7 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_copy_source = False
+html_context = {"default_mode": "auto"}  # light or dark as the reader's system
 html_theme_options = {
     "header_links_before_dropdown": 6,
     "navigation_with_keys": False,
