@@ -41,6 +41,7 @@ _LADDER = 1 / (1 + np.exp(-np.sinh(np.linspace(-np.arcsinh(92.0), np.arcsinh(20.
 _TRIED = np.linspace(-1.0, 1.0, 9)
 _ROUNDS = 6  # each narrows the search for slopes fourfold, unless a parabola has found the least bound,
 _SETTLED = 1e-5  # which it has where its prediction is this true
+_POLISHED = 0.02  # the same around slopes that were found on sketches
 _APART = 0.15  # log slopes around those of a ladder of tests in which the best ones are looked for first
 
 
@@ -290,7 +291,7 @@ class ChainTradeoff(Tradeoff):
 
     def sketch(self) -> Tradeoff:
         """Return the chain of the links' sketches."""
-        return replace(self, links=tuple((curve.sketch(), way) for curve, way in self.links))
+        return self._sketched
 
     def _bound(self, slopes: FloatArray, walk: tuple[tuple[Tradeoff, Direction], ...]) -> FloatArray:
         """The bound of the class docstring at log slopes of shape (links, points)."""
@@ -304,8 +305,30 @@ class ChainTradeoff(Tradeoff):
         return np.asarray(total * (1 + (4 * len(walk) + 4 * far) * EPS))
 
     def _searched(self, log_gamma: FloatArray, direction: Direction) -> FloatArray:
-        """The smallest bound found over slopes, for γ ≥ 1."""
+        """The smallest bound found over slopes, for γ ≥ 1: found on sketches of the curves, then on the curves."""
         walk = self._walk(direction)
+        rough = self._sketched._walk(direction)
+        starts = self._starts(log_gamma, direction)
+        known = bool(starts)
+        if all(a is b for (a, _), (b, _) in zip(walk, rough, strict=True)):
+            return self._descent(log_gamma, walk, starts, _APART if known else 0.25, _ROUNDS)[1]
+        near, _ = self._descent(log_gamma, rough, starts, _APART if known else 0.25, _ROUNDS)
+        return self._descent(log_gamma, walk, [near], _POLISHED, 1)[1]
+
+    @cached_property
+    def _sketched(self) -> ChainTradeoff:
+        """The sketch, kept for what it keeps."""
+        return replace(self, links=tuple((curve.sketch(), way) for curve, way in self.links))
+
+    def _descent(
+        self,
+        log_gamma: FloatArray,
+        walk: tuple[tuple[Tradeoff, Direction], ...],
+        starts: list[FloatArray],
+        apart: float,
+        rounds: int,
+    ) -> tuple[FloatArray, FloatArray]:
+        """Log slopes, and the smallest bound found from ``starts`` on, or from equal slopes."""
         count = len(walk)
         best, value = np.empty((count, log_gamma.size)), np.full(log_gamma.size, np.inf)
 
@@ -319,13 +342,12 @@ class ChainTradeoff(Tradeoff):
             better = found < value
             best, value = np.where(better, slopes, best), np.where(better, found, value)
 
-        starts = self._starts(log_gamma, direction)
         for start in starts or [np.broadcast_to(log_gamma / count, best.shape)]:
             take(start)
         rows = np.arange(log_gamma.size)
         for i in range(1, count):  # the bound is convex in each slope: H is in γ, and so is g·H(γ/g) in g
-            radius = _APART * (1 + np.abs(best[i])) if starts else 0.25 * (1 + np.abs(best[i]))
-            for _ in range(_ROUNDS):
+            radius = apart * (1 + np.abs(best[i]))
+            for _ in range(rounds):
                 tried = best[:, :, None] + np.zeros(_TRIED.size)
                 tried[i] += radius[:, None] * _TRIED
                 tried[i - 1] -= radius[:, None] * _TRIED
@@ -344,7 +366,7 @@ class ChainTradeoff(Tradeoff):
                 if np.all((within == which) & (value <= least * (1 + _SETTLED))):
                     break
                 radius = np.where(within == which, radius / 4, 2 * radius)
-        return np.asarray(value)
+        return best, value
 
     def _starts(self, log_gamma: FloatArray, direction: Direction) -> list[FloatArray]:
         """Slopes to begin with: those of the curves where their product is γ, and those of the kinks of (ε, δ)-DP."""
