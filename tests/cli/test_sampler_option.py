@@ -104,4 +104,4 @@ def test_noise_steps_and_records_are_looked_for(capsys):
     at = [dn.tradeoff(dn.ShuffledBatches(9.0, 5, k)).advantage() for k in (epochs, epochs + 1)]
     assert at[0] <= 0.3 < at[1]
     told = refused(capsys, "calibrate", "--find", "steps", "--steps", "3", *full[:-1])
-    assert "--steps is what is looked for" in told
+    assert "--steps is what --find looks for" in told

@@ -191,7 +191,7 @@ def test_swap_calibrated_gaussian_noise_keeps_its_promise(algorithm, n):
         (lambda: exact_membership(lambda p: np.random.random(), np.arange(4.0), gaussian(1.0)), "deterministic"),  # noqa: NPY002
         (lambda: exact_membership(mean, np.arange(6.0), "gaussian"), "noise must have"),
         (lambda: exact_membership(mean, np.arange(6.0), Unnormalised()), "integrates to 1"),
-        (lambda: exact_membership(mean, np.ones((4, 3)), gaussian(1.0)), "3 dimensions"),
+        (lambda: exact_membership(mean, np.ones((4, 3)), gaussian(1.0)), "as many dimensions as the output, 3"),
         (lambda: exact_membership(mean, np.ones((4, 3)), stats.multivariate_normal(np.zeros(3))), "sample"),
     ],
 )

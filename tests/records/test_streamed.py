@@ -150,7 +150,7 @@ def test_files_that_are_none(table, tmp_path):
     folder = _write(table, tmp_path / "cut", [400])
     whole = (folder / "part-1.parquet").read_bytes()
     (folder / "part-1.parquet").write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(InputError, match=r"part-1\.parquet could not be read.*whole"):
+    with pytest.raises(InputError, match=r"part-1\.parquet could not be read.*complete"):
         dn.privacy_profile(folder, target="y", **OPTIONS)
     with pytest.raises(InputError, match="does not exist"):
         dn.privacy_profile(tmp_path / "none.parquet", target="y", **OPTIONS)
