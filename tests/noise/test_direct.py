@@ -199,3 +199,15 @@ def test_what_a_look_decides_keeps_the_target(monkeypatch):
         made.append(dn.release(np.mean, NORMAL, eta=0.3, bound="direct", rng=seed))
         assert optimal_gain(outputs, float(made[-1].noise_scale)) <= 0.3
     assert len({r.certificate.n_resamples for r in made}) == 2
+
+
+def test_a_rough_integration_is_answered_with_more_noise(monkeypatch):
+    """Final checks that need twice the noise of the search (columns 0.99 correlated, for instance) are met."""
+    law = GaussianNoise(1.0, np.ones(2))
+    evidence = MixtureEvidence(np.zeros((4096, 2)), np.zeros((4, 512), dtype=np.uint8), 0.5, 0.01, 1.0, 0.1)
+
+    def gain(self, law, records, attempt=0, doubt=None):
+        return np.full(len(records), 0.0 if law.scale >= (2.0 if attempt else 1.0) else 0.5)
+
+    monkeypatch.setattr(MixtureEvidence, "gain", gain)
+    assert 2 <= evidence.least_scale(law, 0.2, 0.0) < 4

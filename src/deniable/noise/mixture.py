@@ -36,9 +36,9 @@ from deniable.noise.integration import IntegralBound, integrals
 from deniable.noise.laws import NoiseLaw
 
 MOST_DIMENSIONS = 3
-_STEP_UP = 1.015  # factor between these scales
 _TOLERANCE = 5e-3  # relative width of the final bracket of the scale
 _TRIES = 8  # final checks of a scale by fresh Monte Carlo points, each with its share of the doubt
+_STEPS_UP = 1 + 0.015 * 2.0 ** np.arange(_TRIES)  # factors between their scales: 13 in all
 _GAMMAS = np.array([0.0, 0.2, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.5, 8.0])  # log γ at which the curve is claimed
 _WINDOW = 1.2 ** np.arange(-30, 27)  # scales at which the curve is claimed, in units of the pilot's spread
 _RATES = np.geomspace(1e-3, 4.0, 60)  # λ to choose from
@@ -133,8 +133,8 @@ class MixtureEvidence(ResampledEvidence):
             scale = self._least(partial(passing, active), scale)
         if exact:
             return scale
-        for attempt in range(1, _TRIES + 1):
-            scale *= _STEP_UP
+        for attempt, factor in enumerate(_STEPS_UP, start=1):
+            scale *= float(factor)
             if not failing(scale, order, attempt).any():
                 return scale
         raise ReleaseError("the integration over the released value was too rough for this target; raise eta")
