@@ -4,7 +4,7 @@
 
 Cases: retraining sweep line profile50 profile100 parquet assess train release. Without names all of them, about eight
 minutes on two idle cores and 6 GB of disk in the temporary folder. What is found is printed, and written to
-``benchmarks/scale/results/measured.json``; ``line`` draws ``line.svg`` there. CPU seconds include child processes and
+``benchmarks/scale/results/measured.json``; ``line`` draws ``docs/images/scale_line.svg``. CPU seconds include child processes and
 memory is the largest of the process (GB of 10⁹ bytes), imports included. This file imports nothing that is large, so
 that a child does not inherit the peak of its parent.
 """
@@ -180,7 +180,7 @@ def line(folder: str) -> dict[str, float]:
     axes.set(xlabel="million records × 20 columns", ylabel="CPU seconds of a profile with its curves", ylim=(0, None))
     axes.legend()
     (HERE / "results").mkdir(exist_ok=True)
-    figure.savefig(HERE / "results" / "line.svg", metadata={"Date": None})
+    figure.savefig(HERE.parents[1] / "docs/images/scale_line.svg", metadata={"Date": None})
     return {f"{n:,} rows": second for n, second in zip(LINE, cpu, strict=True)} | {
         "seconds per million": float(slope), "start": float(start), "largest deviation": off,
     }  # fmt: skip
