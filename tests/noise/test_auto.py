@@ -13,7 +13,8 @@ X = RNG.normal(size=(400, 2)) + [10.0, -3.0]
 
 
 def test_auto_takes_the_least_noise_and_shows_the_table():
-    r = dn.release(Mean(), X, eta=0.1, rng=0)
+    many = np.random.default_rng(1).normal(size=(4000, 2))
+    r = dn.release(Mean(), many, eta=0.1, rng=0)
     assert r.certificate.bound == "swap"  # exact, and less than a third of the spread over halves: nothing to gain
     assert [row.bound for row in r.alternatives if row.chosen] == ["swap"]
     heavy = np.append(RNG.normal(size=99), 60.0)  # one outlier decides the swap noise of a mean
