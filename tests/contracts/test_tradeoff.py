@@ -94,7 +94,7 @@ def test_every_kind_is_among_the_examples_or_tested_where_it_lives():
     shown = {type(example(name)) for name in EXAMPLES}
     # in the tests of laws, records and risks; of proofs, which need an extra
     elsewhere = {"NormLaplaceTradeoff", "BallTradeoff"}
-    elsewhere |= {"SoftenedTradeoff", "_OneLine"}  # of laws with atoms: tests of the engine, and of listed laws
+    elsewhere |= {"SoftenedTradeoff"}  # of laws with atoms: tests of the engine, and of listed laws
     elsewhere |= {"SmallestTradeoff", "DominatedTradeoff", "ChainTradeoff"}
     assert {kind.__name__ for kind in concrete - shown} <= elsewhere
 

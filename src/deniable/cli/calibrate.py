@@ -9,6 +9,7 @@ import typer
 from deniable._check import InputError
 from deniable._files import to_json
 from deniable._progress import stage
+from deniable.cli import _target
 from deniable.cli._app import JsonFlag, app, examples, suggest
 from deniable.cli._run import PERSON, PersonOption, run_options
 from deniable.cli._sampler import (
@@ -21,22 +22,6 @@ from deniable.cli._sampler import (
     RecordsOption,
     SamplerOption,
     described,
-)
-from deniable.cli._target import (
-    AccuracyTarget,
-    AdvantageTarget,
-    AttributeTarget,
-    BaselineTarget,
-    DeltaTarget,
-    EpsilonTarget,
-    FprTarget,
-    PersonsTarget,
-    PriorTarget,
-    ReconstructionTarget,
-    SinglingOutTarget,
-    TprTarget,
-    WeightTarget,
-    asked,
 )
 
 if TYPE_CHECKING:
@@ -77,19 +62,19 @@ def calibrate(
     batch_size: BatchSizeOption = None,
     max_batch: MaxBatchOption = None,
     n_records: RecordsOption = None,
-    advantage: AdvantageTarget = None,
-    tpr: TprTarget = None,
-    fpr: FprTarget = None,
-    accuracy: AccuracyTarget = None,
-    prior: PriorTarget = None,
-    epsilon: EpsilonTarget = None,
-    delta: DeltaTarget = None,
-    reconstruction: ReconstructionTarget = None,
-    baseline: BaselineTarget = None,
-    singling_out: SinglingOutTarget = None,
-    n: PersonsTarget = None,
-    weight: WeightTarget = None,
-    attribute: AttributeTarget = None,
+    advantage: _target.AdvantageTarget = None,
+    tpr: _target.TprTarget = None,
+    fpr: _target.FprTarget = None,
+    accuracy: _target.AccuracyTarget = None,
+    prior: _target.PriorTarget = None,
+    epsilon: _target.EpsilonTarget = None,
+    delta: _target.DeltaTarget = None,
+    reconstruction: _target.ReconstructionTarget = None,
+    baseline: _target.BaselineTarget = None,
+    singling_out: _target.SinglingOutTarget = None,
+    n: _target.PersonsTarget = None,
+    weight: _target.WeightTarget = None,
+    attribute: _target.AttributeTarget = None,
     group: Annotated[int, typer.Option(help="Records that are in or out together, for which the target holds.")] = 1,
     replace: Annotated[
         bool, typer.Option("--replace", help="Protect against replacing a record, not adding or removing it.")
@@ -111,7 +96,7 @@ def calibrate(
     from deniable.planning.calibration import parameter_for
     from deniable.planning.targets import read_target
 
-    given = asked(
+    given = _target.asked(
         prior, advantage=advantage, tpr=tpr, fpr=fpr, accuracy=accuracy, epsilon=epsilon, delta=delta,
         reconstruction=reconstruction, baseline=baseline, singling_out=singling_out, n=n, weight=weight,
         attribute=attribute,

@@ -11,6 +11,7 @@ import typer
 
 from deniable._files import check_writable, to_json, write_atomically
 from deniable._optional import require
+from deniable.cli import _target
 from deniable.cli._app import JsonFlag, SeedOption, app, command_line, examples
 from deniable.cli._ranges import PrivateRangesOption, read_ranges
 from deniable.cli._report import (
@@ -23,22 +24,6 @@ from deniable.cli._report import (
     code,
     suggest_annex,
     written,
-)
-from deniable.cli._target import (
-    AccuracyTarget,
-    AdvantageTarget,
-    AttributeTarget,
-    BaselineTarget,
-    DeltaTarget,
-    EpsilonTarget,
-    FprTarget,
-    PersonsTarget,
-    PriorTarget,
-    ReconstructionTarget,
-    SinglingOutTarget,
-    TprTarget,
-    WeightTarget,
-    asked,
 )
 
 if TYPE_CHECKING:
@@ -72,19 +57,19 @@ def train(
             help="Try the additive model, one with pairs and the linear one; the trials use part of the budget.",
         ),
     ] = False,
-    advantage: AdvantageTarget = None,
-    tpr: TprTarget = None,
-    fpr: FprTarget = None,
-    accuracy: AccuracyTarget = None,
-    prior: PriorTarget = None,
-    epsilon: EpsilonTarget = None,
-    delta: DeltaTarget = None,
-    reconstruction: ReconstructionTarget = None,
-    baseline: BaselineTarget = None,
-    singling_out: SinglingOutTarget = None,
-    n: PersonsTarget = None,
-    weight: WeightTarget = None,
-    attribute: AttributeTarget = None,
+    advantage: _target.AdvantageTarget = None,
+    tpr: _target.TprTarget = None,
+    fpr: _target.FprTarget = None,
+    accuracy: _target.AccuracyTarget = None,
+    prior: _target.PriorTarget = None,
+    epsilon: _target.EpsilonTarget = None,
+    delta: _target.DeltaTarget = None,
+    reconstruction: _target.ReconstructionTarget = None,
+    baseline: _target.BaselineTarget = None,
+    singling_out: _target.SinglingOutTarget = None,
+    n: _target.PersonsTarget = None,
+    weight: _target.WeightTarget = None,
+    attribute: _target.AttributeTarget = None,
     group_size: Annotated[
         int, typer.Option(help="Records (with --group: persons) that are in or out together, for which it holds.")
     ] = 1,
@@ -123,7 +108,7 @@ def train(
         check_writable("--report", report, suffixes=(".html", ".htm", ".json", ".md"))
     limits = checked_policy(policy)
     before = [dn.Assessment.from_json(path) for path in earlier or ()]
-    goal = asked(
+    goal = _target.asked(
         prior, advantage=advantage, tpr=tpr, fpr=fpr, accuracy=accuracy, epsilon=epsilon, delta=delta,
         reconstruction=reconstruction, baseline=baseline, singling_out=singling_out, n=n, weight=weight,
         attribute=attribute,

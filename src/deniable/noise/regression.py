@@ -156,8 +156,8 @@ def _reach(inverse: FloatArray, law: NoiseLaw, coordinates: Indices) -> FloatArr
 
 
 @dataclass(frozen=True)
-class Ridge(_Regression):
-    """Linear regression minimising ½Σ(yᵢ − xᵢᵀθ)² + ½·``alpha``·‖θ‖² (scikit-learn's ``Ridge(alpha)``)."""
+class _PenalisedBy(_Regression):
+    """A regression whose penalty is given as it is."""
 
     alpha: float = 1.0
 
@@ -168,6 +168,11 @@ class Ridge(_Regression):
     def penalty(self) -> float:
         """The coefficient r of ½‖θ‖²."""
         return self.alpha
+
+
+@dataclass(frozen=True)
+class Ridge(_PenalisedBy):
+    """Linear regression minimising ½Σ(yᵢ − xᵢᵀθ)² + ½·``alpha``·‖θ‖² (scikit-learn's ``Ridge(alpha)``)."""
 
     @property
     def quadratic(self) -> bool:
@@ -261,22 +266,12 @@ class LogisticRegression(_SelfConcordant, _Regression):
 
 
 @dataclass(frozen=True)
-class PoissonRegression(_SelfConcordant, _Regression):
+class PoissonRegression(_SelfConcordant, _PenalisedBy):
     """Poisson regression of counts, minimising Σ(e^m − y·m) + ½·``alpha``·‖θ‖², m = xᵀθ.
 
     scikit-learn's ``PoissonRegressor(alpha=a)`` on k records minimises the same for ``alpha`` = a·k. Where all counts
     of a training set are 0 and the intercept is free there is no minimum, and the release fails.
     """
-
-    alpha: float = 1.0
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "alpha", number("alpha", self.alpha, at_least=0.0, below=np.inf))
-
-    @property
-    def penalty(self) -> float:
-        """The coefficient r of ½‖θ‖²."""
-        return self.alpha
 
     def curve(self, y: FloatArray, margin: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return e^m − y and e^m."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -158,6 +159,31 @@ def trivial_hockey_stick(log_gamma: FloatArray) -> tuple[FloatArray, FloatArray]
     return least * (1 - 4 * EPS), np.minimum(least * (1 + 4 * EPS), 1.0)
 
 
+def hockey_stick_bracket(
+    tails_at: Callable[[FloatArray, str], Tails], log_gamma: FloatArray, direction: Direction
+) -> tuple[FloatArray, FloatArray]:
+    """Lower and upper bounds on H_γ from tails at thresholds, given those and the field that is wanted of them."""
+    # H falls: beyond the largest γ that is multiplied by, its value there is an upper bound
+    threshold = log_gamma if direction == "add" else -np.minimum(log_gamma, MOST_EXPONENT)
+    finite = np.isfinite(log_gamma)
+    tails = tails_at(np.where(finite, threshold, 0.0), "hockey_stick" if direction == "add" else "dual")
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        if direction == "add":
+            value, error = tails.hockey_stick, tails.hockey_stick_error
+        else:  # H_{1/γ}(out‖in) = dual/γ
+            scale = np.exp(-threshold)
+            value, error = scale * tails.dual, scale * tails.dual_error
+        slack = error + 8 * EPS * np.abs(value)
+        low, high = value - slack, value + slack
+    if direction == "remove":
+        low = np.where(log_gamma > MOST_EXPONENT, 0.0, low)
+    least, least_above = trivial_hockey_stick(log_gamma)
+    end = np.where(log_gamma > 0, 0.0, 1.0)
+    low = np.where(finite, np.clip(np.where(np.isfinite(low), low, 0.0), least, 1.0), end)
+    high = np.where(finite, np.clip(np.where(np.isfinite(high), high, 1.0), least_above, 1.0), end)
+    return low, high
+
+
 @dataclass(frozen=True)
 class LikelihoodRatioTradeoff(Tradeoff):
     """A trade-off whose engine gives the tails of the loss at thresholds and near false positive rates."""
@@ -179,25 +205,7 @@ class LikelihoodRatioTradeoff(Tradeoff):
         return high if side == "upper" else low
 
     def _hockey_stick_bracket(self, log_gamma: FloatArray, direction: Direction) -> tuple[FloatArray, FloatArray]:
-        # H falls: beyond the largest γ that is multiplied by, its value there is an upper bound
-        threshold = log_gamma if direction == "add" else -np.minimum(log_gamma, MOST_EXPONENT)
-        finite = np.isfinite(log_gamma)
-        tails = self._tails(np.where(finite, threshold, 0.0), "hockey_stick" if direction == "add" else "dual")
-        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            if direction == "add":
-                value, error = tails.hockey_stick, tails.hockey_stick_error
-            else:  # H_{1/γ}(out‖in) = dual/γ
-                scale = np.exp(-threshold)
-                value, error = scale * tails.dual, scale * tails.dual_error
-            slack = error + 8 * EPS * np.abs(value)
-            low, high = value - slack, value + slack
-        if direction == "remove":
-            low = np.where(log_gamma > MOST_EXPONENT, 0.0, low)
-        least, least_above = trivial_hockey_stick(log_gamma)
-        end = np.where(log_gamma > 0, 0.0, 1.0)
-        low = np.where(finite, np.clip(np.where(np.isfinite(low), low, 0.0), least, 1.0), end)
-        high = np.where(finite, np.clip(np.where(np.isfinite(high), high, 1.0), least_above, 1.0), end)
-        return low, high
+        return hockey_stick_bracket(self._tails, log_gamma, direction)
 
     def _roc_bracket(self, fpr: FloatArray, direction: Direction) -> tuple[FloatArray, FloatArray]:
         """Bracket the best true positive rate by the likelihood ratio test at nearby thresholds.

@@ -29,7 +29,7 @@ from deniable._kept import Kept
 from deniable.accounting.engines.guess import threshold_guesses
 from deniable.accounting.engines.inversion import Contour, Plan, Region
 from deniable.accounting.engines.inverted import InvertedTradeoff
-from deniable.accounting.engines.likelihood import LikelihoodRatioTradeoff, Tails
+from deniable.accounting.engines.likelihood import hockey_stick_bracket
 from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.steps.gaussian_mixture import GaussianMixtureStep
 from deniable.accounting.steps.ratios import ComplexArray
@@ -51,22 +51,6 @@ _NEAR = 0.02  # of the spread: how far from the guess is looked first
 _MOST_KEPT, _MOST_RATES = 16, 4096  # pairs of lines, and rates
 
 
-@dataclass(frozen=True)
-class _OneLine(LikelihoodRatioTradeoff):
-    """The hockey sticks of one line."""
-
-    line: Contour
-
-    def _tails(self, threshold: FloatArray, wanted: str = "hockey_stick") -> Tails:
-        return self.line.tails(threshold)
-
-    def _tests(self, alpha: FloatArray, direction: Direction) -> Tails:
-        raise NotImplementedError("one line knows hockey sticks only")
-
-    def _largest_log_ratio(self, direction: Direction) -> float:
-        return math.inf
-
-
 @dataclass(frozen=True, eq=False)
 class _Pair:
     """Lines for the pair with GaussianDP(s) beside it, and with GaussianDP(2s)."""
@@ -76,8 +60,8 @@ class _Pair:
     s: float
 
     def bracket(self, log_gamma: FloatArray, direction: Direction) -> tuple[FloatArray, FloatArray]:
-        low, high = _OneLine(line=self.narrow)._hockey_stick_bracket(log_gamma, direction)
-        _, above = _OneLine(line=self.wide)._hockey_stick_bracket(log_gamma, direction)
+        low, high = hockey_stick_bracket(lambda at, _: self.narrow.tails(at), log_gamma, direction)
+        _, above = hockey_stick_bracket(lambda at, _: self.wide.tails(at), log_gamma, direction)
         excess = np.maximum(above - low, 0.0) * (math.exp(self.s**2 / 2) * (1 + 8 * EPS))
         least = np.maximum(-np.expm1(np.minimum(log_gamma, 0.0)), 0.0) * (1 - 4 * EPS)
         return np.maximum(low - excess, least), high
