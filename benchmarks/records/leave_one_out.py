@@ -12,9 +12,10 @@ import time
 import numpy as np
 import pandas as pd
 
-from deniable.records.fit import Problem, fit
+from deniable.records.fit import fit
 from deniable.records.losses import Logistic
 from deniable.records.neighbours import leave_one_out
+from deniable.records.problem import Problem
 from deniable.records.refine import refine
 from deniable.records.worst_case import worst_case_sphere
 

@@ -17,8 +17,9 @@ import pandas as pd
 import pyarrow as pa
 
 import deniable as dn
-from deniable.records.fit import add_up, fit
+from deniable.records.fit import fit
 from deniable.records.losses import as_loss
+from deniable.records.problem import add_up
 from deniable.records.streamed import StreamedProblem, read_problem
 from deniable.tables.blocks import CallTask, as_source
 

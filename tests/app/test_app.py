@@ -82,34 +82,36 @@ def test_an_impossible_target_is_explained(page):
 
 @pytest.mark.parametrize("content", [b"", b"\x00\x01", b"a,b\n1,2\n", b"y,x\n" + b"1,nan\n0,2\n" * 20])
 def test_a_bad_table_is_an_input_error_for_the_page_to_show(content):
-    from deniable import app
+    from deniable import app_uploads
 
     upload = io.BytesIO(content)
     upload.name = "people.csv"
     with pytest.raises(dn.InputError):
-        app._assess_upload(upload, "y", "", 1.0, 0.01)
+        app_uploads._assess_upload(upload, "y", "", 1.0, 0.01)
 
 
 def test_a_good_table_gives_a_report():
-    from deniable import app
+    from deniable import app_uploads
 
     rows = "".join(f"{i % 2},{i},{i * i % 7}\n" for i in range(40))
     upload = io.BytesIO(("y,a,b\n" + rows).encode())
     upload.name = "people.csv"
-    assert app._assess_upload(upload, "y", "", 1.0, 0.1).numbers["records.count"].value == 30
+    assert app_uploads._assess_upload(upload, "y", "", 1.0, 0.1).numbers["records.count"].value == 30
 
 
 def test_a_table_becomes_a_private_model_with_a_decision():
-    from deniable import app
+    from deniable import app_uploads
 
     rows = "".join(f"{i % 2},{i % 7},{i * i % 11}\n" for i in range(400))
     upload = io.BytesIO(("y,a,b\n" + rows).encode())
     upload.name = "people.csv"
-    assert [c.name for c in app._understood("people.csv", upload.getvalue()).columns] == ["y", "a", "b"]
-    made = app._train_upload(upload, "y", app._RISKS["singling_out"].asked("singling_out", 40.0, 0.001, 0.0, n=1000))
+    assert [c.name for c in app_uploads._understood("people.csv", upload.getvalue()).columns] == ["y", "a", "b"]
+    made = app_uploads._train_upload(
+        upload, "y", app_uploads.RISKS["singling_out"].asked("singling_out", 40.0, 0.001, 0.0, n=1000)
+    )
     assert 0.39 < made.private.tradeoff_.singling_out(1000, 1e-5) <= 0.4
     assert made.assessment.decision.outcome == "does not meet"
-    assert app._model_file(made)
+    assert app_uploads._model_file(made)
 
 
 def test_a_port_that_is_taken_is_refused_in_one_line(capsys):

@@ -7,7 +7,7 @@ from scipy import optimize, stats
 import deniable as dn
 from deniable.audit import OneRunAudit, audit_one_run
 from deniable.audit.families import EpsilonDelta
-from deniable.audit.one_run import _p_value, rejects_f_dp
+from deniable.audit.guessing import p_value, rejects_f_dp
 
 
 def slow_steinke(epsilon, delta, m, r, v):
@@ -21,7 +21,7 @@ def slow_steinke(epsilon, delta, m, r, v):
 @pytest.mark.parametrize(("m", "r", "v"), [(20, 20, 15), (50, 20, 19), (30, 30, 30), (10, 4, 1)])
 @pytest.mark.parametrize("delta", [0.0, 1e-4, 1e-2])
 def test_steinke_bound(epsilon, m, r, v, delta):
-    assert _p_value(epsilon, delta, m, r, v) == pytest.approx(slow_steinke(epsilon, delta, m, r, v), rel=1e-9)
+    assert p_value(epsilon, delta, m, r, v) == pytest.approx(slow_steinke(epsilon, delta, m, r, v), rel=1e-9)
 
 
 def largest_tail(epsilon, delta, m, r, v):

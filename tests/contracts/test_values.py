@@ -21,7 +21,7 @@ _CALLABLE = re.compile(r"Callable\[.*\]")
 
 def dataclasses_of_the_package():
     for module in pkgutil.walk_packages(deniable.__path__, "deniable."):
-        if module.name.endswith("__main__") or module.name == "deniable.app":
+        if module.name.endswith("__main__") or module.name.startswith("deniable.app"):
             continue
         try:
             found = importlib.import_module(module.name)

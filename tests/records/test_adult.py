@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from deniable.records.fit import Problem, fit
+from deniable.records.fit import fit
 from deniable.records.losses import Logistic
 from deniable.records.neighbours import leave_one_out
+from deniable.records.problem import Problem
 from deniable.records.refine import refine
 
 

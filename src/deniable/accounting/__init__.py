@@ -2,7 +2,8 @@
 
 from deniable.accounting.door import tradeoff
 from deniable.accounting.filters import BudgetSpentError, GaussianFilter, RenyiFilter
-from deniable.accounting.individual import IndividualTradeoffs, NormRecorder, individual_tradeoffs
+from deniable.accounting.gradient_norms import NormRecorder
+from deniable.accounting.individual import IndividualTradeoffs, individual_tradeoffs
 
 __all__ = [
     "BudgetSpentError",

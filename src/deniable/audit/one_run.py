@@ -16,9 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable._check import FloatArray, InputError, Seed, choice, integer, number, numbers
 from deniable._search import bisect
-from deniable._tails import TAIL_ERROR, binomial_above
-from deniable.audit.betting import GAMMAS
 from deniable.audit.families import EpsilonDelta, Family, Gaussian, Shift
+from deniable.audit.guessing import PromisedFamily, largest_rejected, p_value, rejects_f_dp
 from deniable.audit.intervals import Interval
 from deniable.audit.ordered import SHARES, Ordered, guesses_in_order
 from deniable.audit.promises import promised_curve
@@ -97,7 +96,7 @@ class OneRunAudit:
         elif bound == "f-dp":
             low = self._low(EpsilonDelta(delta), error)
         else:
-            low = self._largest(lambda e, r, v, share: _p_value(e, delta, self.canaries, r, v) <= share, error)
+            low = self._largest(lambda e, r, v, share: p_value(e, delta, self.canaries, r, v) <= share, error)
         return Interval(low, float("inf"), low, name, self.confidence, sides="lower", method=f"one run, {bound}")
 
     def _shown(self, delta: float, error: float) -> tuple[float, OneRunBound]:
@@ -155,7 +154,7 @@ class OneRunAudit:
         if isinstance(curve, ApproximateTradeoff) and curve.guaranteed_epsilon > 0:
             test = self._of_epsilon(curve.guaranteed_epsilon, curve.guaranteed_delta)
         else:
-            test = self._of_curve(_Promised.of(curve))
+            test = self._of_curve(PromisedFamily.of(curve))
         outcome: Outcome
         smallest = bisect(lambda x: test.refutes(float(np.exp(1 - x))), 1.0, _MOST_LOG, relative=1e-2)[0]
         p_value, outcome = float(np.exp(1 - smallest)), "consistent"
@@ -181,7 +180,7 @@ class OneRunAudit:
             measured=measured,
         )
 
-    def _of_curve(self, family: _Promised) -> _Test:
+    def _of_curve(self, family: PromisedFamily) -> _Test:
         """Return the test of a curve by the f-DP bound."""
         tests, allowed = len(self.guesses), 1 - self.confidence
 
@@ -218,7 +217,7 @@ class OneRunAudit:
         """Return the largest value that any of the numbers of guesses refutes, each with its share of the error."""
         share = error / len(self.guesses)
         return max(
-            _largest(lambda value, r=r, v=v: rejects(value, r, v, share))  # type: ignore[misc]
+            largest_rejected(lambda value, r=r, v=v: rejects(value, r, v, share))  # type: ignore[misc]
             for r, v in zip(self.guesses, self.right, strict=True)
         )
 
@@ -305,7 +304,7 @@ def _with_pilot(
         r = guessed(tested, ends)[0]
         scale = max(1.0, r / _COARSE)
         sizes = int(m / scale), int(r / scale), int((right + 0.25) / (seen + 0.5) * r / scale)
-        return _largest(lambda mu: rejects_f_dp(family, mu, *sizes, error)) if r else -1.0
+        return largest_rejected(lambda mu: rejects_f_dp(family, mu, *sizes, error)) if r else -1.0
 
     best = max(_thresholds(values[pilot]), key=promising)
     r, v = guessed(tested, best)
@@ -334,69 +333,3 @@ def _thresholds(pilot: FloatArray) -> list[tuple[float, float]]:
 def _right(truth: NDArray[np.bool_], top: int, bottom: int) -> int:
     """Count right guesses: "in" for the last ``top`` of the canaries by score, "out" for the first ``bottom``."""
     return int(truth[len(truth) - top :].sum() + (~truth[:bottom]).sum())
-
-
-def _p_value(epsilon: float, delta: float, m: int, r: int, v: int) -> float:
-    """Largest P(at least v of r guesses right) under (ε, δ)-DP (Steinke, Nasr & Jagielski 2023, Theorem 5.2).
-
-    For δ = 0 the right guesses are dominated by Binomial(r, e^ε/(1+e^ε)); δ adds at most
-    2mδ·max_i P(v − i ≤ Binomial < v)/i.
-    """
-    if v == 0:
-        return 1.0
-    q = 1 / (1 + np.exp(-epsilon))
-    value = float(binomial_above(v - 1, r, q))
-    if delta > 0:
-        i = np.arange(1, v + 1)
-        # P(v − i ≤ Binomial < v), a difference of tails: the error of either is charged
-        beyond = value * (1 - 2 * TAIL_ERROR)
-        value += 2 * m * delta * float(np.max(np.maximum(binomial_above(v - i - 1, r, q) - beyond, 0.0) / i))
-    return min(1.0, value)
-
-
-def rejects_f_dp(family: Family, value: float, m: int, r: int, v: int, error: float) -> bool:
-    """Return whether P(at least v of r guesses right) ≤ ``error`` under a symmetric f-DP guarantee.
-
-    Let p_j be the probability of j right guesses, R_j = Σ_{i≥j} i·p_i/m and H_j = Σ_{i≥j} (r−i)·p_i/m. Flipping the
-    coin of one canary turns "right, j in all" into "wrong, j−1 in all"; by f-DP for each canary and concavity
-    R_j ≤ f̄(H_{j−1}) with f̄ = 1 − f (Mahloujifar, Melis & Chaudhuri 2024, Theorem 9). Were the probability above
-    ``error``, following the least H and R down to j = 0 could use no more than all probability, R_0 + H_0 = r/m.
-    """
-    if v == 0:
-        return False
-    R, H = error * v / m, error * (r - v) / m
-    for j in range(v, 0, -1):
-        # f̄⁻¹(R) = 1 − f̄(1 − R) for a symmetric trade-off
-        needed = max(H, 1 - float(family.ceiling(np.asarray(1 - R), value)))
-        used = needed > H
-        R += (j - 1) / (r - j + 1) * (needed - H)
-        H = needed
-        if r / m < R + H:
-            return True
-        if not used:  # nor will anything change further down
-            return False
-    return False
-
-
-@dataclass(frozen=True, eq=False)
-class _Promised(Family):
-    """One promised curve, made symmetric: TPR ≤ min over γ of H_γ + γ·FPR, H the larger of both directions."""
-
-    sticks: FloatArray
-
-    @classmethod
-    def of(cls, curve: Tradeoff) -> _Promised:
-        """Return the symmetric hull of a curve, from its hockey sticks at the slopes of :data:`GAMMAS`."""
-        return cls(np.maximum(curve.hockey_stick(GAMMAS), curve.hockey_stick(GAMMAS, "remove")))
-
-    def ceiling(self, fpr: FloatArray, value: float | FloatArray) -> FloatArray:
-        """Return the hull: concave, as a minimum of lines, and at least the promise; ``value`` is not used."""
-        lines = self.sticks + GAMMAS * np.asarray(fpr)[..., None]
-        return np.asarray(np.minimum(1.0, lines.min(axis=-1) * (1 + 1e-14)))
-
-
-def _largest(rejects: Callable[[float], bool]) -> float:
-    """Return the largest rejected parameter, rounded down (0 if none)."""
-    if not rejects(0.0):
-        return 0.0
-    return float(bisect(lambda value: rejects(float(value)), 0.0, 64.0, relative=1e-6)[0])

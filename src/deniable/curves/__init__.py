@@ -12,7 +12,8 @@ Directions. ``"add"`` is the hockey stick of in against out, H_γ(P‖Q), and th
 """
 
 from deniable.curves.answer import Answer, Charged, Question
-from deniable.curves.base import EVERY_CASE, ONE_CASE, Assumptions, Tradeoff
+from deniable.curves.assumptions import EVERY_CASE, ONE_CASE, Assumptions
+from deniable.curves.base import Tradeoff
 from deniable.curves.closed import (
     ApproximateTradeoff,
     GaussianTradeoff,

@@ -13,7 +13,8 @@ from deniable._shown import shown
 from deniable.curves.safe import FAILURES, AnyDirection, Direction, Side, directions, lower_or_higher
 
 if TYPE_CHECKING:
-    from deniable.curves.base import Assumptions, Tradeoff
+    from deniable.curves.assumptions import Assumptions
+    from deniable.curves.base import Tradeoff
 
 Question = Literal["hockey stick", "roc"]
 _LEAST = 1e-300  # false positive rates below are answered as this one

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from deniable._check import FloatArray, InputError, choice, numbers
 from deniable._floats import EPS
 from deniable.curves.answer import Answer, Charged, Question, charged_by, explained
+from deniable.curves.assumptions import EVERY_CASE, ONE_CASE, Assumptions
 from deniable.curves.epsilon_search import EpsilonSearch
 from deniable.curves.safe import (
     ADD,
@@ -25,6 +26,7 @@ from deniable.curves.safe import (
     lower_or_higher,
     no_information,
     outward,
+    posterior,
     sane,
     shaped,
     valid_prior,
@@ -34,20 +36,8 @@ from deniable.curves.safe import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-EVERY_CASE = "every record and every rest of the data"  # what a curve must hold for to bound other risks
-ONE_CASE = "the record and the data set for which it was computed"
 
 _FIRST_NORMAL = 1e-300  # false positive rates below have fewer digits, or none to spare for a product
-
-
-@dataclass(frozen=True)
-class Assumptions:
-    """The game in which a number holds: read it before quoting the number."""
-
-    game: str = "the attacker knows the whole training set but for one record, and tests whether that record was in"
-    adjacency: str = "add or remove one record"
-    access: str = "everything that the mechanism outputs, intermediate steps included"
-    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,15 +169,7 @@ class Tradeoff(ABC):
         a, pi = np.broadcast_arrays(a, pi)
         flat = a.ravel()
         rate = self._rates(flat, "add", valid_side(side))
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            steepest = np.exp(self._ratio_bound("add", side)) * (1 + (EPS if side == "upper" else -EPS))
-            ratio = np.where(flat > 0, rate / flat, np.where(rate > 0, np.inf, steepest))
-            p = pi.ravel()
-            value = 1 / (1 + (1 - p) / p / ratio)
-        # a rate is at least fpr, so that the precision is at least the prior; 1 − value shrinks by a few roundings
-        moved = 1 - (1 - value) * (1 - 8 * EPS) if side == "upper" else value * (1 - 8 * EPS)
-        bound = np.clip(np.where(np.isfinite(ratio), moved, 1.0), p, 1.0)
-        return shaped(a, np.where(np.isnan(value), 1.0 if side == "upper" else p, bound))
+        return shaped(a, posterior(rate, flat, pi.ravel(), self._ratio_bound("add", side), side))
 
     @overload
     def delta(self, epsilon: float, direction: AnyDirection = ..., side: Side = ...) -> float: ...

@@ -81,3 +81,15 @@ def outward(value: FloatArray, slack: FloatArray, side: Side) -> FloatArray:
 def shaped(like: FloatArray, flat: FloatArray) -> float | FloatArray:
     """Return a flat array in the shape of what was asked: a float for a scalar."""
     return float(flat[0]) if like.ndim == 0 else flat.reshape(like.shape)
+
+
+def posterior(tpr: FloatArray, fpr: FloatArray, prior: FloatArray, log_ratio: float, side: Side) -> FloatArray:
+    """P(in | accused) = π·TPR/(π·TPR + (1 − π)·FPR), rounded to ``side``; at ``fpr=0`` from the largest log-ratio."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        steepest = np.exp(log_ratio) * (1 + (EPS if side == "upper" else -EPS))
+        ratio = np.where(fpr > 0, tpr / fpr, np.where(tpr > 0, np.inf, steepest))
+        value = 1 / (1 + (1 - prior) / prior / ratio)
+    # a rate is at least fpr, so that the precision is at least the prior; 1 − value shrinks by a few roundings
+    moved = 1 - (1 - value) * (1 - 8 * EPS) if side == "upper" else value * (1 - 8 * EPS)
+    bound = np.clip(np.where(np.isfinite(ratio), moved, 1.0), prior, 1.0)
+    return np.where(np.isnan(value), 1.0 if side == "upper" else prior, bound)

@@ -14,8 +14,9 @@ from deniable.noise.evidence import NoGuaranteeError, ReleaseError
 from deniable.noise.known_law import HasKnownLaw, KnownEvidence
 from deniable.noise.laws import NoiseLaw
 from deniable.noise.mixture import MOST_DIMENSIONS, MixtureEvidence, chernoff_slack, hoeffding_slack, runs_for
-from deniable.noise.plans import CouplingGame, Enumeration, NoisePlan, Shaper, nothing_varies
+from deniable.noise.plans import CouplingGame, Enumeration, NoisePlan, nothing_varies
 from deniable.noise.resampling import Algorithm, Outputs, Population, Runner, evaluate
+from deniable.noise.shaping import Shaper
 
 FEWEST_RUNS = 4096
 _MOST_RUNS = 32768

@@ -18,8 +18,9 @@ from deniable.noise.certificate import GAME, PRIVATE_GAME, Alternative, Certific
 from deniable.noise.evidence import ReleaseError
 from deniable.noise.known_law import KnownEvidence
 from deniable.noise.methods import BOUNDS, ReleaseTask, Settled, choose, settle
-from deniable.noise.plans import ROUNDING, CouplingGame, Enumeration, Shaper
+from deniable.noise.plans import ROUNDING, CouplingGame, Enumeration
 from deniable.noise.resampling import Algorithm, Population, Runner, cache_label, evaluate
+from deniable.noise.shaping import Shaper
 
 _LOG_GAMMAS = np.concatenate([np.linspace(0.0, 1.0, 11), np.geomspace(1.2, 24.0, 22)])
 

@@ -22,10 +22,11 @@ from deniable.noise.kinds import BoundedStatistic, ExactSwap, ResampledSwap
 from deniable.noise.known_law import HasKnownLaw, KnownEvidence
 from deniable.noise.laws import NoiseLaw
 from deniable.noise.mixture import MOST_DIMENSIONS
-from deniable.noise.plans import ROUNDING, CouplingGame, NoisePlan, Shaper
+from deniable.noise.plans import ROUNDING, CouplingGame, NoisePlan
 from deniable.noise.private import plain_privacy_is_better, plan_by_privacy
 from deniable.noise.published import plan_as_published
 from deniable.noise.resampling import Algorithm, Runner
+from deniable.noise.shaping import Shaper
 
 BOUNDS = ("auto", "direct", "swap", "centre", "dp")
 _LARGEST_ENUMERATION = 1000  # training sets; up to so many are all run (twice), and nothing is sampled

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from deniable._check import FloatArray, Indices, InputError, numbers
-from deniable.noise.blocks import Summary
 from deniable.noise.certificate import CertificateKind
 from deniable.noise.coordinates import Coordinates
 from deniable.noise.evidence import (
@@ -29,8 +28,9 @@ from deniable.noise.evidence import (
     needed_resamples,
 )
 from deniable.noise.kinds import ExactSwap, ResampledSwap
-from deniable.noise.laws import GaussianNoise, NoiseLaw, NormLaplaceNoise
+from deniable.noise.laws import NoiseLaw
 from deniable.noise.resampling import Algorithm, Outputs, Population, Runner, evaluate, every_output
+from deniable.noise.shaping import Shaper
 
 ROUNDING = 1e-13  # relative, kept between what is certified and what is computed
 _SELECTION = 0.25  # share of the resamples that fixes the shape of the noise; the others certify
@@ -75,61 +75,6 @@ class CouplingGame:
     def level(self) -> float:
         """Largest E H_γ(N_a‖N_b) that gives η, a rounding error below it."""
         return self.eta / (self.rare * self.inflation) * (1 - ROUNDING)
-
-
-@dataclass(frozen=True)
-class Shaper:
-    """Chooses the shape of the noise from outputs that certify nothing."""
-
-    noise: str
-    covariance: str
-
-    def law(self, deviations: FloatArray) -> NoiseLaw:
-        """Return the law at scale 1 for draws of shape (draws, coordinates) of the centred or differenced value."""
-        return self.fitting(Summary.of([deviations], products=self.covariance == "full"))
-
-    def fitting(self, found: Summary) -> NoiseLaw:
-        """Return the law at scale 1 for deviations like these.
-
-        Each coordinate's noise is in proportion to its own spread, which minimises Σ(noise/spread)² at a given
-        Σ(spread/noise)²: the error in units of the spread, so that nothing depends on the units of a column. In matrix
-        form W is the root of the correlation matrix in those units. The mean absolute deviation is the spread: one
-        huge output does not drown the others.
-        """
-        spread = np.maximum(found.absolute, 1e-9 * found.absolute.max(initial=0.0))
-        self.one_dimensional(spread.size)
-        if found.products is not None and spread.size > 1:
-            correlation = found.products / np.outer(spread, spread)
-            correlation = 0.9 * correlation + 0.1 * np.diag(np.diag(correlation))  # any shape is safe, singular is not
-            values, vectors = np.linalg.eigh(correlation)
-            root = (vectors * np.sqrt(np.maximum(values, 1e-12 * values[-1]))) @ vectors.T
-            return self.family(spread[:, None] * np.linalg.cholesky(root))
-        return self.family(spread)
-
-    def laws(self, influence: Summary, units: FloatArray) -> list[NoiseLaw]:
-        """Return shapes to choose from where that is free: equal in ``units``, by the mean or by the largest influence.
-
-        By the mean the average record is served best, by the largest the worst one; which shape costs least noise
-        depends on who the worst record is (a rare bin of a histogram, an outlier in one column).
-        """
-        if influence.products is not None and units.size > 1:
-            return [self.fitting(influence)]
-        self.one_dimensional(units.size)
-        sizes = np.stack([np.ones(units.size), influence.absolute / units, influence.largest / units])
-        sizes = np.maximum(sizes, 1e-9 * sizes.max(axis=1, keepdims=True))
-        return [self.family(units * np.sqrt(one)) for one in sizes[: 3 if units.size > 1 else 1]]
-
-    def family(self, factor: FloatArray) -> NoiseLaw:
-        """Return the law of the chosen family with this shape."""
-        return (GaussianNoise if self.noise == "gaussian" else NormLaplaceNoise)(1.0, factor)
-
-    def one_dimensional(self, size: int) -> None:
-        """Refuse Laplace noise for more than one number that varies."""
-        if self.noise == "laplace" and size > 1:
-            raise InputError(
-                f"noise='laplace' needs a one-dimensional value, got {size} varying coordinates; "
-                "use 'gaussian' or 'norm-laplace'"
-            )
 
 
 @dataclass(frozen=True, eq=False)

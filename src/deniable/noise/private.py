@@ -16,7 +16,8 @@ from deniable._check import InputError
 from deniable.noise.coordinates import Coordinates
 from deniable.noise.evidence import ExactRows
 from deniable.noise.kinds import BoundedStatistic
-from deniable.noise.plans import CouplingGame, NoisePlan, Shaper
+from deniable.noise.plans import CouplingGame, NoisePlan
+from deniable.noise.shaping import Shaper
 
 _TYPICAL = 1 / 6  # standard deviation of a column over the width of its public range, guessed: ±3 standard deviations
 

@@ -6,15 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable._check import FloatArray, Indices
-from deniable.records.fit import UNIT, Fit, change_error, hessian_at, local_bound
-from deniable.records.neighbours import (
-    Changes,
-    Neighbours,
-    gradient_radius,
-    lengths,
-    make_pivot,
-    newton_radius,
-)
+from deniable.records.certified_radius import gradient_radius, newton_radius
+from deniable.records.fit import Fit, change_error, hessian_at, local_bound
+from deniable.records.low_rank import Changes
+from deniable.records.neighbours import Neighbours, lengths, make_pivot
+from deniable.records.problem import UNIT
 
 _ROUNDS = 60
 

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from deniable._check import FloatArray, InputError, choice, number, numbers
-from deniable.records.fit import Problem
 from deniable.records.losses import Loss
 from deniable.records.mechanisms import OutputPerturbation, Training
+from deniable.records.problem import Problem
 
 Intercept = Literal["none", "regularized", "unregularized"]
 

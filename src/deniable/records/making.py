@@ -11,13 +11,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable._check import FloatArray, InputError, Seed, choice, integer, number
 from deniable._checkpoint import Checkpoint
-from deniable.records.fit import Fit, Normalization, fit, fitted_at
+from deniable.records.fit import Fit, fit, fitted_at
 from deniable.records.groups import leave_groups_out
 from deniable.records.inputs import Intercept, candidates, make_problem, released_model
 from deniable.records.losses import Loss, as_loss
+from deniable.records.low_rank import Changes, Pivot
 from deniable.records.mechanisms import OutputPerturbation, Training
-from deniable.records.neighbours import Changes, Neighbours, Pivot, default_tolerance, joined, leave_one_out
+from deniable.records.neighbours import Neighbours, default_tolerance, joined, leave_one_out
 from deniable.records.objective import ObjectivePerturbation
+from deniable.records.problem import Normalization
 from deniable.records.profile import PrivacyProfile
 from deniable.records.refine import refine
 from deniable.records.streamed import leave_each_out, read_problem

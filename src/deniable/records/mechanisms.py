@@ -14,7 +14,7 @@ from deniable.laws.gaussian import GaussianLaw
 from deniable.laws.loss_law import LossLaw
 from deniable.laws.norm_laplace import NormLaplaceLaw
 from deniable.mechanisms import GaussianDP, Mechanism, PureDP
-from deniable.records.fit import UNIT, Problem
+from deniable.records.problem import UNIT, Problem
 
 
 @dataclass(frozen=True)

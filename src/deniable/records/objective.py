@@ -12,10 +12,12 @@ from deniable._check import FloatArray, InputError, choice, number
 from deniable.laws.gaussian import GaussianLaw
 from deniable.laws.norm_laplace import NormLaplaceLaw
 from deniable.mechanisms import PureDP
-from deniable.records.fit import ROWS, UNIT, Fit, Problem, fit, fit_at
+from deniable.records.fit import Fit, fit, fit_at
 from deniable.records.losses import Logistic
+from deniable.records.low_rank import Changes, LowRank
 from deniable.records.mechanisms import Training, largest_row
-from deniable.records.neighbours import Changes, LowRank, make_pivot
+from deniable.records.neighbours import make_pivot
+from deniable.records.problem import ROWS, UNIT, Problem
 from deniable.records.typical import DominatedTypical
 
 _TAIL = 1e-12  # probability charged for noise longer than was allowed for

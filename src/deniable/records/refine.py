@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from deniable._check import FloatArray, Indices
-from deniable.records.fit import ROWS, UNIT, change_error, hessian_at, local_bound, margins_of
-from deniable.records.neighbours import Changes, LowRank, Neighbours, Pivot, RadiusCertificate, lengths
+from deniable.records.certified_radius import RadiusCertificate
+from deniable.records.fit import change_error, hessian_at, local_bound, margins_of
+from deniable.records.low_rank import Changes, LowRank, Pivot
+from deniable.records.neighbours import Neighbours, lengths
+from deniable.records.problem import ROWS, UNIT
 
 _BATCH = 256  # records iterated together
 _ROUNDS = 60

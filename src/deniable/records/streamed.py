@@ -17,17 +17,12 @@ from numpy.typing import NDArray
 from deniable._check import FloatArray, Indices, InputError
 from deniable._checkpoint import Checkpoint
 from deniable._parallel import in_order
-from deniable.records.fit import ROWS, Fit, Part, Problem, Sums, add_up, margins_of, norms_of
+from deniable.records.certified_radius import RadiusCertificate
+from deniable.records.fit import Fit, margins_of
 from deniable.records.losses import Loss
-from deniable.records.neighbours import (
-    Changes,
-    LowRank,
-    Neighbours,
-    Pivot,
-    RadiusCertificate,
-    lengths,
-    make_pivot,
-)
+from deniable.records.low_rank import Changes, LowRank, Pivot
+from deniable.records.neighbours import Neighbours, lengths, make_pivot
+from deniable.records.problem import ROWS, Part, Problem, Sums, add_up, norms_of
 from deniable.records.refine import refine
 from deniable.tables.blocks import MOST_LEVELS, Block, RowPart, Source, matrix, numeric, texts
 

@@ -25,10 +25,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from deniable._check import FloatArray, InputError
-from deniable.records.fit import ROWS, fit
+from deniable.records.certified_radius import RadiusCertificate
+from deniable.records.fit import fit
 from deniable.records.inputs import make_problem
 from deniable.records.losses import Loss, as_loss
-from deniable.records.neighbours import Changes, LowRank, RadiusCertificate, make_pivot
+from deniable.records.low_rank import Changes, LowRank
+from deniable.records.neighbours import make_pivot
+from deniable.records.problem import ROWS
 
 _ROUNDS = 30  # of the half-space; every one is valid
 

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from deniable._check import FloatArray, InputError, integer, number
 from deniable._optional import require
 from deniable.accounting import individual_tradeoffs, tradeoff
-from deniable.accounting.individual import IndividualTradeoffs, NormRecorder
+from deniable.accounting.gradient_norms import NormRecorder
+from deniable.accounting.individual import IndividualTradeoffs
 from deniable.curves import SmallestTradeoff, Tradeoff
 from deniable.mechanisms import Mechanism
 

@@ -28,11 +28,12 @@ from deniable.accounting.engines.finite import FiniteTradeoff
 from deniable.accounting.engines.grid import GridTradeoff
 from deniable.accounting.engines.inversion import Region
 from deniable.accounting.engines.lattice import MIRRORED, Lattice, Product, window_of
-from deniable.accounting.steps.allocation import SHARPEST, Allocation, SumLaw
+from deniable.accounting.steps.allocation import SHARPEST, Allocation
 from deniable.accounting.steps.convex_order import Atoms
 from deniable.accounting.steps.convex_order import above as larger
 from deniable.accounting.steps.convex_order import below as smaller
 from deniable.accounting.steps.finite_law import FiniteLaw
+from deniable.accounting.steps.sums import SumLaw
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.curves import BracketTradeoff, Direction, Side, SmallestTradeoff, Tradeoff
 from deniable.mechanisms import GaussianDP, Mechanism, RandomAllocation, SubsampledGaussian

@@ -24,16 +24,13 @@ from scipy.special import ndtr
 from deniable._check import FloatArray
 from deniable._floats import EPS, MOST_EXPONENT, PRODUCT_EXPONENT
 from deniable._search import bisect
-from deniable.accounting.engines.finite import FiniteTradeoff
+from deniable.accounting.engines.participations import any_above, attacks, cases
 from deniable.accounting.steps.base import TooSlowError
-from deniable.accounting.steps.binomial import binomial
-from deniable.accounting.steps.finite_law import FiniteLaw
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.curves import (
     AnyDirection,
     Charged,
     Direction,
-    GaussianTradeoff,
     Question,
     Side,
     Tradeoff,
@@ -42,20 +39,13 @@ from deniable.curves import (
 from deniable.curves.answer import supplier
 from deniable.curves.safe import no_information
 
-_LEVELS = 256  # values of V told apart; those in between are rounded up
-_MOST = 1 << 16  # numbers of participations of one phase
-_MOST_SEEN = 10**6  # steps of a phase whose bits are looked at where all are too many: a post-processing
-_LIKELY = 1e-14  # the levels are finest where all but this mass lies
-_DEVIATIONS = np.concatenate([np.linspace(-8.0, 8.0, 129), np.geomspace(8.5, 60.0, 30)])  # of K where it is very large
 _FAR = 1e4  # where ε is looked for first if all that is known is that it may be infinite
 _BLOCK = 1 << 11  # thresholds at a time: 4 MB per array
 _STEEPEST = 800.0  # |log γ| of tests: e^−745 is the least double
 _BISECTIONS = 40  # of log γ for a false positive rate: only the width of the bound depends on how near it comes
-_LIKELIHOODS = (0.3, 1.5, 4.0, 8.0, 14.0, 24.0, 45.0, 90.0, 180.0, 350.0)  # of a step's outcome that counts as a one
 _ANY_LIKELIHOODS = (1.5, 6.0, 20.0)  # the same where one such outcome settles the matter
 _SIDES: tuple[Side, ...] = ("upper", "lower")
 _KNOWN = "an attacker who is told the batches"
-_NORMAL_ERROR = 64 * EPS  # relative error of Φ(x) over 1 + x²: see benchmarks/accounting/special_functions.py
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +74,7 @@ class KnownBatchesTradeoff(Tradeoff):
     @cached_property
     def attacks(self) -> tuple[Tradeoff, ...]:
         """Trade-offs of what these attackers see."""
-        return _attacks(self.attacked) if self.attacked is not None else ()
+        return attacks(self.attacked) if self.attacked is not None else ()
 
     def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
         if side == "lower":
@@ -269,7 +259,7 @@ def known_batches(loss: PrivacyLoss, attacks: bool = False) -> KnownBatchesTrade
     """
     if loss.randomized_responses:
         return KnownBatchesTradeoff(np.zeros(0), np.zeros(0), 1.0, 1.0, loss if attacks else None)
-    return KnownBatchesTradeoff(*_cases(loss), *_never(loss), loss if attacks else None)
+    return KnownBatchesTradeoff(*cases(loss), *_never(loss), loss if attacks else None)
 
 
 def with_sharp_phases(loss: PrivacyLoss, sharpest: float, rest: Callable[[PrivacyLoss], Tradeoff]) -> Tradeoff:
@@ -279,7 +269,7 @@ def with_sharp_phases(loss: PrivacyLoss, sharpest: float, rest: Callable[[Privac
     if sharp.all() and not loss.randomized_responses and loss.gaussian == 0:
         return known
     others, alone = _phases(loss, ~sharp), replace(_phases(loss, sharp), gaussian=0.0, randomized_responses=())
-    pairs = (_any_above(alone, likelihood) for likelihood in _ANY_LIKELIHOODS)
+    pairs = (any_above(alone, likelihood) for likelihood in _ANY_LIKELIHOODS)
     seen = tuple(pair for pair in pairs if pair is not None)
     return SharpTradeoff(known, rest(others), _took(alone), seen)
 
@@ -306,102 +296,3 @@ def _took(loss: PrivacyLoss) -> float:
 
 def _never(loss: PrivacyLoss) -> tuple[float]:
     return (_took(loss) if loss.gaussian == 0 else 1.0,)
-
-
-def _cases(loss: PrivacyLoss) -> tuple[FloatArray, FloatArray, float]:
-    """V and the probability of every label, and the probability of all others, rounded to the safe side."""
-    squared, weight, revealed = np.array([loss.gaussian]), np.ones(1), 0.0
-    for sigma, rate, steps in zip(loss.noise, loss.rate, loss.steps, strict=True):
-        taken, share, unseen = _participations(int(steps), float(rate))
-        with np.errstate(over="ignore"):
-            sums = np.add.outer(squared, taken / float(sigma) ** 2).ravel() * (1 + 4 * EPS)
-        squared, weight = _rounded_up(sums, np.multiply.outer(weight, share).ravel() * (1 + 2 * EPS))
-        revealed += unseen
-    finite = np.isfinite(squared)
-    revealed += float(weight[~finite].sum()) * (1 + 1e-12)
-    squared, weight = squared[finite], weight[finite]
-    if loss.gaussian == 0:  # "never taken" is no label: see KnownBatchesTradeoff.took
-        squared, weight = squared[squared > 0], weight[squared > 0]
-    return squared, weight, min(revealed, 1.0)
-
-
-def _participations(steps: int, rate: float) -> tuple[FloatArray, FloatArray, float]:
-    """Numbers of participations, the probability of each, and that of all others, rounded to the safe side."""
-    try:
-        law = binomial(steps, rate, _MOST)
-    except MemoryError:  # Bernstein: P(K ≥ mean + s) ≤ exp(−s²/(2(variance + s/3))), at a few levels
-        mean, variance = steps * rate, steps * rate * (1 - rate)
-        s = _DEVIATIONS * math.sqrt(variance)
-        with np.errstate(under="ignore"):
-            beyond = np.where(s > 0, np.exp(-(s**2) / (2 * (variance + np.maximum(s, 0.0) / 3))), 1.0)
-        beyond *= 1 + 1e-9  # rounding of an exponent of a few hundred
-        taken = np.minimum(np.ceil((mean + s) * (1 + 4 * EPS)), steps)
-        return taken[1:], np.maximum(beyond[:-1] - beyond[1:], 0.0), float(beyond[-1])
-    return *_rounded_up(law.successes, law.mass * (1 + law.relative_error)), law.unseen
-
-
-def _rounded_up(values: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Merge labels into at most ``_LEVELS``, each rounded up to the largest of its group: H grows with V."""
-    order = np.argsort(values)
-    values, weight = values[order], weight[order]
-    if values.size <= _LEVELS:
-        return values, weight
-    roots = np.sqrt(values)
-    total = np.cumsum(weight)
-    last = min(int(np.searchsorted(total, total[-1] * (1 - _LIKELY))), values.size - 1)
-    fine = np.linspace(roots[np.searchsorted(total, _LIKELY)], roots[last], 3 * _LEVELS // 4)
-    coarse = np.linspace(roots[last], roots[-1], _LEVELS // 4 - 1)
-    ends = np.unique(np.searchsorted(roots, np.concatenate([fine, coarse]), side="right").clip(1, values.size))
-    ends = np.unique(np.append(ends, values.size))
-    starts = np.concatenate([[0], ends[:-1]])
-    return values[ends - 1], np.add.reduceat(weight, starts) * (1 + values.size * EPS)
-
-
-def _attacks(loss: PrivacyLoss) -> tuple[Tradeoff, ...]:
-    """Return what some attackers see: the Gaussian part; which steps' outcomes are above a threshold, for a few."""
-    found: list[Tradeoff] = [GaussianTradeoff(math.sqrt(loss.gaussian) * (1 - 4 * EPS))] if loss.gaussian > 0 else []
-    for likelihood in _LIKELIHOODS:
-        law: FiniteLaw | None = None
-        for sigma, rate, steps in zip(loss.noise, loss.rate, loss.steps, strict=True):
-            step = _above(float(sigma), float(rate), likelihood)
-            if step is None:
-                continue
-            bits = _all_bits(int(steps), *step).coarse(4 * _LEVELS, "lower")
-            law = bits if law is None else law.composed(bits).coarse(4 * _LEVELS, "lower")
-        if law is not None:
-            found.append(FiniteTradeoff.of(law))
-    return tuple(found)
-
-
-def _all_bits(steps: int, hit: float, false: float, error: float) -> FiniteLaw:
-    try:
-        return FiniteLaw.bits(steps, hit, false, error)
-    except MemoryError:
-        return FiniteLaw.bits(_MOST_SEEN, hit, false, error)
-
-
-def _above(sigma: float, rate: float, likelihood: float) -> tuple[float, float, float] | None:
-    """Probability, "in" and "out", that a step's log-likelihood ratio is above ``likelihood``, and their error."""
-    with np.errstate(all="ignore"):
-        odds = np.log1p(np.expm1(likelihood) / rate)
-        threshold = 0.5 / sigma + sigma * odds
-        false, hit = float(ndtr(-threshold)), float(ndtr(1 / sigma - threshold))
-    hit = (1 - rate) * false + rate * hit
-    return (hit, false, _NORMAL_ERROR * (1 + (threshold + 1 / sigma) ** 2)) if 1e-290 < false < hit < 1 else None
-
-
-def _any_above(loss: PrivacyLoss, likelihood: float) -> tuple[float, float] | None:
-    """Probability that any step's outcome is that likely, "in" rounded down and "out" up."""
-    log_none_in = log_none_out = error = 0.0
-    for sigma, rate, steps in zip(loss.noise, loss.rate, loss.steps, strict=True):
-        step = _above(float(sigma), float(rate), likelihood)
-        if step is None:
-            return None
-        hit, false, relative_error = step
-        log_none_in, log_none_out = log_none_in + steps * math.log1p(-hit), log_none_out + steps * math.log1p(-false)
-        error = max(error, 2 * relative_error / (1 - hit) + 16 * EPS)
-    seen, mistaken = (
-        -math.expm1(log_none_in) * (1 - error - 16 * EPS),
-        -math.expm1(log_none_out) * (1 + error + 16 * EPS),
-    )
-    return (seen, mistaken) if 0 < mistaken < seen < 1 else None

@@ -1,0 +1,268 @@
+"""Chains of curves: from one data set to another by way of a third, TPR∘TPR."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from deniable._check import FloatArray
+from deniable._floats import EPS
+from deniable.curves import (
+    OPPOSITE,
+    AnyDirection,
+    ApproximateTradeoff,
+    Charged,
+    Direction,
+    Question,
+    Side,
+    Tradeoff,
+)
+from deniable.curves.answer import bound_of
+from deniable.curves.safe import directions
+
+_LADDER = 1 / (1 + np.exp(-np.sinh(np.linspace(-np.arcsinh(92.0), np.arcsinh(20.0), 129))))  # rates from 1e-40 on
+_TRIED = np.linspace(-1.0, 1.0, 9)
+_ROUNDS = 6  # each narrows the search for slopes fourfold, unless a parabola has found the least bound,
+_SETTLED = 1e-5  # which it has where its prediction is this true
+_POLISHED = 0.02  # the same around slopes that were found on sketches
+_APART = 0.15  # log slopes around those of a ladder of tests in which the best ones are looked for first
+
+
+@dataclass(frozen=True)
+class ChainTradeoff(Tradeoff):
+    """A walk over worlds W_0, …, W_k of which each neighbouring pair has a known curve: TPR_k∘…∘TPR_1.
+
+    ``links`` holds the curves and their directions, from the null world on. Upper sides of hockey sticks follow from
+    TPR_j(y) ≤ g_j·y + H_j(g_j) for any slopes g_j ≥ 0: with Π g_j ≤ γ,
+
+        H_γ ≤ H_k(g_k) + g_k·H_{k−1}(g_{k−1}) + … + g_k⋯g_2·H_1(g_1).
+
+    The slopes are searched for (the best ones are those of the curves at the best test); whatever they are, the bound
+    holds. Lower sides: those of the links, or with ``attained`` what the composed lower sides reach at some test.
+    """
+
+    links: tuple[tuple[Tradeoff, Direction], ...]
+    attained: bool = False
+    _epsilon_apart: ClassVar[float] = 1e-9  # each δ(ε) is a search of its own
+
+    def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
+        if question == "hockey stick":  # of every link at a slope of its own
+            return Charged(self.method)
+        engines, rate = [], at
+        for curve, way in self._walk(direction):
+            engines.append(curve._charged(question, rate, way).engine if 0 < rate < 1 else curve.method)
+            rate = bound_of(curve, question, rate, way, "upper")
+        return Charged(f"a chain of curves: {', '.join(dict.fromkeys(engines))}")
+
+    def _walk(self, direction: Direction) -> tuple[tuple[Tradeoff, Direction], ...]:
+        """The links from the null world of ``direction`` on."""
+        return self.links if direction == "add" else tuple((t, OPPOSITE[d]) for t, d in reversed(self.links))
+
+    def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
+        walk = self._walk(direction)
+        if side == "upper" or self.attained:
+            rate = fpr
+            for curve, way in walk:
+                rate = np.clip(curve._rates(rate, way, side), rate, 1.0)
+            return rate
+        best: FloatArray = np.max([curve._rates(fpr, way, side) for curve, way in walk], axis=0)
+        return best
+
+    def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
+        trivial = np.maximum(-np.expm1(np.minimum(log_gamma, 0.0)), 0.0)
+        walk = self._walk(direction)
+        if side == "lower":
+            each = [curve._hockey_sticks(log_gamma, way, side) for curve, way in walk]
+            found: FloatArray = np.max([*each, self._reached(log_gamma, direction), trivial * (1 - 4 * EPS)], axis=0)
+            return found
+        bound = np.ones_like(log_gamma)
+        inside = np.isfinite(log_gamma)
+        bound[np.isposinf(log_gamma)] = self._roc(np.zeros(1), direction, side)[0]
+        above = inside & (log_gamma >= 0)
+        if above.any():
+            bound[above] = self._searched(log_gamma[above], direction)
+        below = inside & (log_gamma < 0)  # H_γ = 1 − γ + γ·H_{1/γ} with the worlds exchanged
+        if below.any():
+            gamma = np.exp(log_gamma[below])
+            value = -np.expm1(log_gamma[below]) + gamma * self._searched(-log_gamma[below], OPPOSITE[direction])
+            bound[below] = value * (1 + 8 * EPS)
+        return np.clip(bound, trivial, 1.0)
+
+    def _largest_log_ratio(self, direction: Direction) -> float:
+        return sum(curve._ratio_bound(way, "upper") for curve, way in self._walk(direction)) * (1 + 4 * EPS)
+
+    def _least_log_ratio(self, direction: Direction) -> float:
+        known = [curve._ratio_bound(way, "lower") for curve, way in self._walk(direction)]
+        return sum(known) * (1 - 4 * EPS) if self.attained else max(known)
+
+    def _epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
+        """From the tangents at the ladder's tests, where they are known."""
+        found = []
+        for way in directions(direction):
+            total, _, heights = self._slopes[way]
+            known = heights > 0
+            if known.any():
+                logs = np.minimum.accumulate(np.log(heights[known]))
+                found.append(np.interp(np.log(delta), logs[::-1], total[known][::-1]))
+        if found:
+            near: FloatArray = np.max(found, axis=0)
+            return near, 0.01 * (1 + np.abs(near))
+        each = [curve._epsilon_near(delta, direction) for curve, _ in self.links]
+        return np.sum([at for at, _ in each], axis=0), np.max([step for _, step in each], axis=0) + 0.1
+
+    def sketch(self) -> Tradeoff:
+        """Return the chain of the links' sketches."""
+        return self._sketched
+
+    def _bound(self, slopes: FloatArray, walk: tuple[tuple[Tradeoff, Direction], ...]) -> FloatArray:
+        """The bound of the class docstring at log slopes of shape (links, points)."""
+        total, later = np.zeros(slopes.shape[1]), np.zeros(slopes.shape[1])
+        for (curve, way), slope in zip(reversed(walk), slopes[::-1], strict=True):
+            with np.errstate(over="ignore", invalid="ignore"):
+                term = np.exp(later) * curve._hockey_sticks(slope, way, "upper")
+            total += np.where(np.isnan(term), np.inf, term)
+            later = later + slope
+        far = np.abs(slopes).sum(axis=0)
+        return np.asarray(total * (1 + (4 * len(walk) + 4 * far) * EPS))
+
+    def _searched(self, log_gamma: FloatArray, direction: Direction) -> FloatArray:
+        """The smallest bound found over slopes, for γ ≥ 1: found on sketches of the curves, then on the curves."""
+        walk = self._walk(direction)
+        rough = self._sketched._walk(direction)
+        starts = self._starts(log_gamma, direction)
+        known = bool(starts)
+        if all(a is b for (a, _), (b, _) in zip(walk, rough, strict=True)):
+            return self._descent(log_gamma, walk, starts, _APART if known else 0.25, _ROUNDS)[1]
+        near, _ = self._descent(log_gamma, rough, starts, _APART if known else 0.25, _ROUNDS)
+        return self._descent(log_gamma, walk, [near], _POLISHED, 1)[1]
+
+    @cached_property
+    def _sketched(self) -> ChainTradeoff:
+        """The sketch, kept for what it keeps."""
+        return replace(self, links=tuple((curve.sketch(), way) for curve, way in self.links))
+
+    def _descent(
+        self,
+        log_gamma: FloatArray,
+        walk: tuple[tuple[Tradeoff, Direction], ...],
+        starts: list[FloatArray],
+        apart: float,
+        rounds: int,
+    ) -> tuple[FloatArray, FloatArray]:
+        """Log slopes, and the smallest bound found from ``starts`` on, or from equal slopes."""
+        count = len(walk)
+        best, value = np.empty((count, log_gamma.size)), np.full(log_gamma.size, np.inf)
+
+        def take(slopes: FloatArray) -> None:
+            nonlocal best, value
+            slopes = slopes.copy()
+            rest = slopes[1:].sum(axis=0)
+            slopes[0] = log_gamma - rest
+            slopes[0] -= 8 * count * EPS * (np.abs(log_gamma) + np.abs(slopes[1:]).sum(axis=0))  # Π g_j ≤ γ
+            found = self._bound(slopes, walk)
+            better = found < value
+            best, value = np.where(better, slopes, best), np.where(better, found, value)
+
+        for start in starts or [np.broadcast_to(log_gamma / count, best.shape)]:
+            take(start)
+        rows = np.arange(log_gamma.size)
+        for i in range(1, count):  # the bound is convex in each slope: H is in γ, and so is g·H(γ/g) in g
+            radius = apart * (1 + np.abs(best[i]))
+            for _ in range(rounds):
+                tried = best[:, :, None] + np.zeros(_TRIED.size)
+                tried[i] += radius[:, None] * _TRIED
+                tried[i - 1] -= radius[:, None] * _TRIED
+                tried[0] -= 8 * count * EPS * np.abs(tried).sum(axis=0)
+                found = self._bound(tried.reshape(count, -1), walk).reshape(log_gamma.size, -1)
+                which = np.argmin(found, axis=1)
+                better = found[rows, which] < value
+                value = np.where(better, found[rows, which], value)
+                best = np.where(better, tried[:, rows, which], best)
+                within = np.clip(which, 1, _TRIED.size - 2)
+                moved, least = _vertex(*(found[rows, within + k] for k in (-1, 0, 1)))
+                slopes = tried[:, rows, within]
+                slopes[i] += moved * radius * (_TRIED[1] - _TRIED[0])
+                slopes[i - 1] -= moved * radius * (_TRIED[1] - _TRIED[0])
+                take(slopes)
+                if np.all((within == which) & (value <= least * (1 + _SETTLED))):
+                    break
+                radius = np.where(within == which, radius / 4, 2 * radius)
+        return best, value
+
+    def _starts(self, log_gamma: FloatArray, direction: Direction) -> list[FloatArray]:
+        """Slopes to begin with: those of the curves where their product is γ, and those of the kinks of (ε, δ)-DP."""
+        starts = []
+        total, slopes, _ = self._slopes[direction]
+        if total.size:
+            starts.append(np.array([np.interp(log_gamma, total, slope) for slope in slopes]))
+        kinks = [curve.guaranteed_epsilon for curve, _ in self.links if isinstance(curve, ApproximateTradeoff)]
+        if len(kinks) == len(self.links):
+            for order in (range(len(kinks)), range(len(kinks) - 1, -1, -1)):
+                for fill in ("all", "some", "none"):
+                    start, rest = np.empty((len(kinks), log_gamma.size)), log_gamma.copy()
+                    for j in order:
+                        start[j] = (
+                            np.minimum(rest, kinks[j]) if fill == "some" else kinks[j] * (2 * (fill == "all") - 1)
+                        )
+                        rest = rest - start[j]
+                    start[order[-1]] += rest
+                    starts.append(start)
+        return starts
+
+    @cached_property
+    def _slopes(self) -> dict[Direction, tuple[FloatArray, FloatArray, FloatArray]]:
+        """For either direction, by growing sum: log slopes of all links along a ladder of tests, tangents' heights."""
+        found: dict[Direction, tuple[FloatArray, FloatArray, FloatArray]] = {}
+        for direction in ("add", "remove"):
+            rates = [_LADDER]
+            slopes = []
+            for curve, way in self._walk(direction):
+                rates.append(curve.sketch()._rates(rates[-1], way, "upper"))
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    slopes.append(np.log(np.diff(rates[-1]) / np.diff(rates[-2])))
+            stacked = np.array(slopes)[:, ::-1]
+            fine = np.isfinite(stacked).all(axis=0)
+            stacked = stacked[:, fine]
+            total = stacked.sum(axis=0)
+            order = np.argsort(total, kind="stable")
+            with np.errstate(over="ignore", invalid="ignore"):
+                heights = (rates[-1][1:][::-1][fine] - np.exp(total) * _LADDER[1:][::-1][fine])[order]
+            found[direction] = total[order], stacked[:, order], np.nan_to_num(heights, nan=0.0, posinf=0.0, neginf=0.0)
+        return found
+
+    def _reached(self, log_gamma: FloatArray, direction: Direction) -> FloatArray:
+        """What the composed lower sides reach at the tests of the ladder and at kinks, if they are attained."""
+        if not self.attained:
+            return np.zeros_like(log_gamma)
+        tests = np.concatenate([[0.0], _LADDER, self._kinks(direction), [1.0]])
+        hits = self._roc(tests, direction, "lower")
+        with np.errstate(over="ignore", invalid="ignore"):
+            gamma = np.exp(log_gamma)[:, None]
+            value = hits - np.where(tests > 0, gamma * tests, 0.0)
+            value = value - 4 * EPS * (1 + np.where(tests > 0, gamma * tests, 0.0))
+        return np.asarray(np.nan_to_num(value, nan=0.0, neginf=0.0).max(axis=1).clip(0.0, 1.0))
+
+    def _kinks(self, direction: Direction) -> FloatArray:
+        """False positive rates at which a composition of (ε, δ)-DP curves bends."""
+        walk = self._walk(direction)
+        bends: list[float] = []
+        for j, (curve, _) in enumerate(walk):
+            if not isinstance(curve, ApproximateTradeoff):
+                continue
+            rate = (1 - curve.guaranteed_delta) / (1 + np.exp(curve.guaranteed_epsilon))
+            for earlier, _ in reversed(walk[:j]):  # TPR⁻¹(y) = 1 − TPR of the exchanged worlds at 1 − y, symmetric here
+                rate = 1 - float(earlier._rates(np.array([1 - rate]), "add", "lower")[0])
+            bends.append(min(max(rate, 0.0), 1.0))
+        return np.array(bends)
+
+
+def _vertex(before: FloatArray, middle: FloatArray, after: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Where the parabola through three values a step apart is least, in steps from the middle, and how much it is."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        bend = before - 2 * middle + after
+        at = np.where(bend > 0, (before - after) / (2 * bend), 0.0)
+    at = np.clip(np.nan_to_num(at), -1.0, 1.0)
+    return at, middle - 0.25 * at * (before - after)
