@@ -31,6 +31,11 @@ ROOMS = {
     "deniable.integrations.mlflow": "MLflow",
 }
 
+ARRAYS = (
+    "``ArrayLike`` is whatever NumPy makes an array of; ``FloatArray``, ``IntArray`` and ``BoolArray`` are arrays of 64-bit",
+    "floats, 64-bit integers and truth values; ``Labels`` an array of any kind. What takes numbers and arrays returns what it got.",
+)
+
 
 def listed(module: Any) -> list[str]:
     """Return the public names of a module: its ``__all__``, or what it defines itself without an underscore."""
@@ -56,7 +61,7 @@ def sections() -> list[tuple[str, str, list[str]]]:
 
 def page() -> str:
     """Return the overview page, which makes one page a name."""
-    lines = ["API reference", "=============", ""]
+    lines = ["API reference", "=============", "", *ARRAYS, ""]
     for title, module, names in sections():
         lines += [title, "-" * len(title), "", f".. currentmodule:: {module}", "", ".. autosummary::"]
         lines += ["   :toctree: api", "   :nosignatures:", "", *(f"   {name}" for name in names), ""]

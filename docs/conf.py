@@ -6,6 +6,9 @@ import re
 import sys
 from pathlib import Path
 
+from numpy.typing import ArrayLike
+from sphinx.util.typing import stringify_annotation
+
 import deniable
 
 HERE = Path(__file__).parent
@@ -33,7 +36,7 @@ extensions = [
     "sphinx_design",
 ]
 exclude_patterns = ["_build"]
-templates_path: list[str] = []
+templates_path = ["_templates"]
 source_suffix = {".rst": "restructuredtext", ".md": "myst-nb"}  # autosummary writes the first kind
 
 # pages are Markdown; only those with code cells are executed
@@ -46,7 +49,11 @@ nb_merge_streams = True
 suppress_warnings = ["myst.header"]
 
 autosummary_generate = True
-autodoc_typehints = "none"  # they stand in the signature
+autodoc_typehints = "signature"
+autodoc_typehints_format = "short"
+autodoc_type_aliases = {name: name for name in ("ArrayLike", "FloatArray", "IntArray", "BoolArray", "Labels")}
+python_display_short_literal_types = True  # 'upper' | 'lower'
+python_maximum_signature_line_length = 90  # longer ones: a line a parameter
 autodoc_member_order = "bysource"
 autodoc_default_options = {"members": True, "show-inheritance": False}
 python_use_unqualified_type_names = True
@@ -85,12 +92,29 @@ def escape_bars(app, what, name, obj, options, lines):
         lines[k] = "``".join(parts)
 
 
+SHORTER = (  # what autodoc makes of a type or default, as a regular expression, and what the reader sees
+    (r"TypeAliasForwardRef\('(\w+)'\)", r"\1"),
+    (re.escape(stringify_annotation(ArrayLike, "smart")), "ArrayLike"),
+    (r"~?numpy\.ndarray\[~?(?:builtins\.)?tuple\[~?typing\.Any, \.\.\.\], ~?numpy\.dtype\[([^]]+)\]\]", r"NDArray[\1]"),
+    ("<factory>", "..."),  # a default that is made anew for each object
+)
+
+
+def readable(app, what, name, obj, options, signature, returned):
+    """Write types by the names that they have in the source."""
+    both = [signature, returned]
+    for pattern, plain in SHORTER:
+        both = [text and re.sub(pattern, plain, text) for text in both]
+    return tuple(both)
+
+
 def skip_foreign(app, what, name, obj, skip, options):
     """Leave out what scikit-learn's base classes bring: it is documented there."""
     return True if str(getattr(obj, "__module__", "")).startswith("sklearn.") else None
 
 
 def setup(app):
-    """Register the two hooks."""
+    """Register the hooks."""
     app.connect("autodoc-process-docstring", escape_bars)
+    app.connect("autodoc-process-signature", readable)
     app.connect("autodoc-skip-member", skip_foreign)
