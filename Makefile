@@ -59,7 +59,7 @@ ci:  ## everything that must hold before a change lands
 
 bench: $(VENV)/.dev  ## time and width of what is tracked, against the recorded figures; ARGS=--record keeps them
 	@mkdir -p out
-	$(BIN)/python -m pytest benchmarks/tracked --override-ini addopts= -p no:xdist -q --benchmark-json out/bench.json
+	$(BIN)/python -m pytest benchmarks/tracked --override-ini addopts= -p no:xdist -q --benchmark-timer time.process_time --benchmark-json out/bench.json
 	$(BIN)/python benchmarks/tracked/compare.py out/bench.json $(ARGS)
 
 fuzz: $(VENV)/.dev  ## random mechanisms against every check; ARGS="--minutes 60 --seed 7" (default: ten minutes)

@@ -32,8 +32,8 @@ ROOMS = {
 }
 
 ARRAYS = (
-    "``ArrayLike`` is whatever NumPy makes an array of; ``FloatArray``, ``IntArray`` and ``BoolArray`` are arrays of 64-bit",
-    "floats, 64-bit integers and truth values; ``Labels`` an array of any kind. What takes numbers and arrays returns what it got.",
+    "``ArrayLike`` is whatever NumPy makes an array of; ``FloatArray``, ``IntArray`` and ``BoolArray`` are arrays of",
+    "64-bit floats, 64-bit integers and truth values; ``Labels`` is an array of any kind.",
 )
 
 

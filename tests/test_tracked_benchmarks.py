@@ -18,9 +18,10 @@ def compare():
 
 
 def test_no_change_is_no_loss(compare):
-    recorded = json.loads(compare.RECORD.read_text())
-    assert compare.losses(recorded, recorded) == []
-    assert compare.PAGE.read_text() == compare.page(recorded)
+    history = json.loads(compare.HISTORY.read_text())
+    assert compare.losses(history[-1]["values"], history[-1]["values"]) == []
+    assert compare.PAGE.read_text() == compare.page(history)
+    assert [record["date"] for record in history] == sorted(record["date"] for record in history)
 
 
 def test_slower_wider_or_missing_is_a_loss(compare):
