@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import deniable as dn
 from deniable.curves import EnvelopeTradeoff, Tradeoff
+from deniable.curves.safe import faults_shown
 
 mpmath.mp.dps = 40
 
@@ -340,3 +341,20 @@ def test_composed_curves_say_that_parameters_were_fixed_beforehand():
         assert any("fixed beforehand" in note for note in dn.tradeoff(mechanism).assumptions.notes)
     for mechanism in (dn.PureDP(1.0), dn.GaussianDP(1.0), dn.SubsampledGaussian(1.0, 0.1, 1)):
         assert not dn.tradeoff(mechanism).assumptions.notes
+
+
+def test_engines_that_fail_are_shown_to_those_who_ask():
+    class Failing(Tradeoff):
+        def _hockey_stick(self, log_gamma, direction, side):
+            raise ZeroDivisionError
+
+        def _roc(self, fpr, direction, side):
+            raise MemoryError
+
+    t = Failing()
+    assert t.delta(0.5) == 1
+    with faults_shown():
+        assert t.tpr(0.1) == 1  # what does not fit is no fault
+        with pytest.raises(ZeroDivisionError):
+            t.delta(0.5)
+    assert t.delta(0.5, side="lower") == 0

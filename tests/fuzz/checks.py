@@ -14,6 +14,7 @@ import numpy as np
 
 import deniable as dn
 from deniable import InputError
+from deniable.curves.safe import faults_shown
 from fuzz.attacks import DIGITS, SMALLEST, attacks, told_the_batches
 from fuzz.laws import random_law
 from fuzz.mechanisms import random_mechanism
@@ -54,10 +55,19 @@ def check(
 ) -> Ledger:
     """Ask a mechanism (that of ``seed``) for everything, in an order that depends on the seed; report between parts.
 
+    An engine that fails raises here, where it would answer with the trivial bound.
+
     ``laws``: which mechanisms seeds stand for.
     ``oracle``: whether the ball engine is asked: "sometimes" (one seed in a hundred), "always" or "never".
     """
     warnings.simplefilter("error")
+    with faults_shown():
+        return _checked(seed, report, oracle, mechanism, laws)
+
+
+def _checked(
+    seed: int, report: Callable[[Any], None], oracle: str, mechanism: dn.mechanisms.Mechanism | None, laws: str
+) -> Ledger:
     rng = np.random.default_rng([seed, 41])
     mechanism = DRAWN[laws](seed) if mechanism is None else mechanism
     ledger = Ledger()

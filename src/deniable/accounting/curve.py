@@ -97,6 +97,9 @@ class ComposedTradeoff(Tradeoff):
             self._otherwise(low, high, wide, side, lambda t: t._roc(fpr[wide], direction, side))
         return high if side == "upper" else low
 
+    def _cheap_rates(self, fpr: FloatArray, direction: Direction) -> FloatArray:
+        return self.inverted._cheap_rates(fpr, direction)
+
     def _tests(self, alpha: FloatArray, direction: Direction) -> Tails:
         """Likelihood ratio tests near false positive rates, of the engine that knows more of them."""
         found = self.inverted._tests(alpha, direction)

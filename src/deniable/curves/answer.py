@@ -10,7 +10,7 @@ import numpy as np
 
 from deniable._check import FloatArray, InputError, number
 from deniable._shown import shown
-from deniable.curves.safe import FAILURES, AnyDirection, Direction, Side, directions, lower_or_higher
+from deniable.curves.safe import FAILURES, AnyDirection, Direction, Side, directions, excuse, lower_or_higher
 
 if TYPE_CHECKING:
     from deniable.curves.assumptions import Assumptions
@@ -199,5 +199,6 @@ def charged_by(curve: Tradeoff, question: Question, at: float, direction: Direct
             return curve._supplied(question, at, direction)
     except InputError:
         raise
-    except FAILURES:
+    except FAILURES as failure:
+        excuse(failure)
         return Charged("trivial bound: the engine failed")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, overload
 
 import numpy as np
@@ -23,11 +24,13 @@ from deniable.curves.safe import (
     Direction,
     Side,
     directions,
+    excuse,
     lower_or_higher,
     no_information,
     outward,
     posterior,
     sane,
+    sane_rates,
     shaped,
     valid_prior,
     valid_side,
@@ -35,9 +38,6 @@ from deniable.curves.safe import (
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-
-_FIRST_NORMAL = 1e-300  # false positive rates below have fewer digits, or none to spare for a product
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,21 +89,19 @@ class Tradeoff(ABC):
         """Lower bound on the same essential supremum; where nothing is known, 0."""
         return self._largest_log_ratio(direction)
 
+    def _cheap_rates(self, fpr: FloatArray, direction: Direction) -> FloatArray:
+        """Lower bounds on the true positive rate that take no time: the trivial one unless more is known."""
+        return fpr
+
     def _hockey_sticks(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
         """H_γ made safe: see :func:`sane`."""
         floor = no_information(log_gamma, side)
         return sane(lambda: self._hockey_stick(log_gamma, direction, side), floor, side)
 
     def _rates(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
-        """Largest true positive rates made safe: see :func:`sane`.
-
-        Among denormal rates nothing has relative accuracy: from above they get the bound of the first normal ones, from
-        below the trivial one.
-        """
-        denormal = (fpr > 0) & (fpr < _FIRST_NORMAL)
-        asked = np.where(denormal, _FIRST_NORMAL, fpr)
-        found = sane(lambda: self._roc(asked, direction, side), asked, side)
-        return found if side == "upper" else np.where(denormal, fpr, found)
+        """Largest true positive rates made safe: see :func:`sane_rates`."""
+        roc, cheap = partial(self._roc, direction=direction, side=side), partial(self._cheap_rates, direction=direction)
+        return sane_rates(roc, cheap, fpr, side)
 
     def _ratio_bound(self, direction: Direction, side: Side) -> float:
         """Bound on the essential supremum of the log-likelihood ratio, which is at least 0."""
@@ -387,7 +385,8 @@ class Tradeoff(ABC):
         try:
             with np.errstate(all="ignore"):
                 near, step = self._epsilon_near(delta, direction)
-        except FAILURES:
+        except FAILURES as failure:
+            excuse(failure)
             near, step = np.zeros_like(delta), np.ones_like(delta)
         search = EpsilonSearch(lambda epsilon: self._delta(epsilon, direction, side), self._epsilon_apart)
         low, high = search.bracket(delta, near, step)

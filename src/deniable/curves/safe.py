@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Literal, cast
 
 import numpy as np
@@ -17,6 +19,9 @@ AnyDirection = Literal["add", "remove", "both"]
 
 TINY = float(np.finfo(np.float64).tiny)
 FAILURES = (ArithmeticError, MemoryError, ValueError, np.linalg.LinAlgError)  # of an engine: its bound is trivial then
+_FIRST_NORMAL = 1e-300  # false positive rates below have fewer digits, or none to spare for a product
+_ALL_BUT = 1e-9  # true positive rates this close to 1 need not be known better
+_SHOWN = ContextVar("faults shown", default=False)
 ADD: Direction = "add"
 REMOVE: Direction = "remove"
 OPPOSITE: dict[Direction, Direction] = {"add": "remove", "remove": "add"}
@@ -56,6 +61,25 @@ def no_information(log_gamma: FloatArray, side: Side) -> FloatArray:
     return np.where(np.isneginf(log_gamma), 1.0, outward(plain, 4 * EPS * plain, side))
 
 
+@contextmanager
+def faults_shown() -> Iterator[None]:
+    """Within, an engine that fails raises, and does not answer with the trivial bound: for tests and the fuzz.
+
+    Running out of memory stays quiet: that is how engines say that something does not fit.
+    """
+    before = _SHOWN.set(True)
+    try:
+        yield
+    finally:
+        _SHOWN.reset(before)
+
+
+def excuse(failure: Exception) -> None:
+    """Raise what was caught from an engine again where faults are to be shown."""
+    if _SHOWN.get() and not isinstance(failure, MemoryError):
+        raise failure
+
+
 def sane(compute: Callable[[], FloatArray], floor: FloatArray, side: Side) -> FloatArray:
     """Return what ``compute`` finds as bounds on something in [``floor``, 1]: the one place where bounds are checked.
 
@@ -67,10 +91,36 @@ def sane(compute: Callable[[], FloatArray], floor: FloatArray, side: Side) -> Fl
             found = np.asarray(compute(), dtype=np.float64)
     except InputError:
         raise
-    except FAILURES:
+    except FAILURES as failure:
+        excuse(failure)
         found = np.full(floor.shape, np.nan)
     trivial = np.ones_like(floor) if side == "upper" else floor
     return np.where(np.isfinite(found), np.clip(found, floor, 1.0), trivial)
+
+
+def sane_rates(
+    roc: Callable[[FloatArray], FloatArray], cheap: Callable[[FloatArray], FloatArray], fpr: FloatArray, side: Side
+) -> FloatArray:
+    """Largest true positive rates made safe; asked for only where ``cheap`` lower bounds leave them open.
+
+    Among denormal rates nothing has relative accuracy: from above they get the bound of the first normal ones, from
+    below the trivial one.
+    """
+    denormal = (fpr > 0) & (fpr < _FIRST_NORMAL)
+    asked = np.where(denormal, _FIRST_NORMAL, fpr)
+
+    def found() -> FloatArray:
+        sure = cheap(asked)
+        open_ = ~(sure >= 1 - _ALL_BUT)
+        if open_.all():
+            return roc(asked)
+        rates = sure.copy() if side == "lower" else np.ones_like(asked)
+        if open_.any():
+            rates[open_] = roc(asked[open_])
+        return rates
+
+    rates = sane(found, asked, side)
+    return rates if side == "upper" else np.where(denormal, fpr, rates)
 
 
 def outward(value: FloatArray, slack: FloatArray, side: Side) -> FloatArray:

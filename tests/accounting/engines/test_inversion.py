@@ -128,3 +128,18 @@ def test_equal_phases_are_merged_and_gaussian_ones_folded():
 def test_slow_lines_are_refused():
     with pytest.raises(TooSlowError):
         contour(loss_of((0.3, 0.01, 2)), "middle", 0.0, 1e-13, 1 << 12)
+
+
+@pytest.mark.parametrize("way", ["add", "remove"])
+def test_what_the_affinity_of_the_worlds_settles_lies_below_the_truth(way):
+    fpr = np.array([0.9, 0.1, 1e-3, 1e-6])
+    for steps in (5, 40, 400):
+        t = dn.tradeoff(dn.SubsampledGaussian(1.0, 0.5, steps), engine="inversion")
+        cheap, bound = t._cheap_rates(fpr, way), t._roc(fpr, way, "upper")
+        assert np.all(fpr <= cheap)
+        assert np.all(cheap <= bound)
+    np.testing.assert_allclose(cheap, 1 - np.exp(2 * t.loss.cumulants(0.5)[0]) / fpr, atol=1e-9)  # not trivial
+    assert cheap[0] > 1 - 1e-9
+    fresh = dn.tradeoff(dn.SubsampledGaussian(1.0, 0.5, 400), engine="inversion")
+    assert (fresh if way == "add" else fresh.inverse()).tpr(0.9) == 1
+    assert len(fresh._cells) == 0  # no line is laid for it

@@ -32,7 +32,7 @@ from deniable.curves import AnyDirection, Charged, Direction, GaussianTradeoff, 
 _MOST = 1 << 13  # outcomes kept beside a Gaussian: more are split, or merged, onto a lattice
 _ENTRIES = 1 << 20  # evaluated at a time
 _BISECTIONS = 80  # of λ: only the width depends on how near it comes
-_REACH = (27.0, 45.0, 720.0)  # log-odds below zero to which tables of tests reach
+_REACH = (28.0, 45.0, 720.0)  # log-odds below zero to which tables of tests reach
 _BEYOND = 4.0  # that these are below the rate asked for, which may be the sum of several
 _CERTAIN = 16.0  # log-odds above which a test accepts all but surely
 _METHOD = "finite law beside others, summed outcome by outcome"
@@ -106,6 +106,10 @@ class BesideFiniteTradeoff(Tradeoff):
             return bound
         bound[inside] = _line(level, alpha) + self._hockey_stick(level, "add", "upper")
         return np.minimum(bound, 1.0)
+
+    def _cheap_rates(self, fpr: FloatArray, direction: Direction) -> FloatArray:
+        """An attacker may look at the rest alone."""
+        return self.rest._cheap_rates(fpr, (self if direction == "add" else self._swapped).way)
 
     def _rough(self, alpha: FloatArray) -> bool:
         """Whether the rest's tests are not known well near what these rates take."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,6 +12,7 @@ from deniable._check import FloatArray
 from deniable._floats import EPS
 from deniable.accounting.engines.inversion import ROUNDING_OF_K
 from deniable.accounting.engines.likelihood import Tails
+from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.transform.mixture import Transformed
 from deniable.curves import Direction
 
@@ -59,3 +61,20 @@ class Chernoff:
             last = min(last, loss.furthest) + 3
         right = 1 + np.concatenate([[0.0], np.geomspace(min(1e-3, last), last, 40)])
         return loss.log_mgf_known(right), loss.log_mgf_known(left)
+
+
+def log_affinity(loss: Transformed) -> float:
+    """2·K(½), the logarithm of (Σ √(pq))², rounded up; 0 where it is not known."""
+    try:
+        growth = loss.cumulants(0.5)[0]
+    except TooSlowError:
+        return 0.0
+    found = 2 * (growth + ROUNDING_OF_K) + 64 * EPS * abs(growth)
+    return min(found, 0.0) if math.isfinite(found) else 0.0
+
+
+def rates_of_affinity(log_affinity: float, fpr: FloatArray) -> FloatArray:
+    """TPR ≥ 1 − e^{2K(½)}/FPR, as out(L > ℓ) ≤ e^{K(½) − ℓ/2} and in(L ≤ ℓ) ≤ e^{K(½) + ℓ/2}, in either direction."""
+    with np.errstate(divide="ignore"):
+        missed = np.exp(np.minimum(log_affinity - np.log(fpr), 0.0))
+    return np.maximum((1 - missed) * (1 - 8 * EPS) - 8 * EPS * missed, fpr)

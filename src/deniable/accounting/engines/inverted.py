@@ -13,7 +13,7 @@ from scipy.special import expit
 from deniable._check import FloatArray
 from deniable._floats import EPS, MOST_EXPONENT
 from deniable._kept import Kept
-from deniable.accounting.engines.chernoff import Chernoff
+from deniable.accounting.engines.chernoff import Chernoff, log_affinity, rates_of_affinity
 from deniable.accounting.engines.even_prior import EvenPrior, advantage_bracket
 from deniable.accounting.engines.guess import epsilon_guesses, threshold_guesses
 from deniable.accounting.engines.inversion import Region
@@ -107,6 +107,13 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
             return super()._roc_bracket(fpr, direction)
         except TooSlowError:
             return fpr.copy(), np.ones_like(fpr)
+
+    def _cheap_rates(self, fpr: FloatArray, direction: Direction) -> FloatArray:
+        return rates_of_affinity(self._log_affinity, fpr)
+
+    @cached_property
+    def _log_affinity(self) -> float:
+        return log_affinity(self.loss)
 
     @cached_property
     def _map(self) -> CellMap:

@@ -243,6 +243,9 @@ class SharpTradeoff(Tradeoff):
         left = np.where(fpr > 0, fpr / (1 - self.took) * (1 + 8 * EPS), 0.0)
         return np.minimum(known, self.rest._rates(np.minimum(left, 1.0), direction, side))
 
+    def _cheap_rates(self, fpr: FloatArray, direction: Direction) -> FloatArray:
+        return self.rest._cheap_rates(fpr, direction)
+
     def _largest_log_ratio(self, direction: Direction) -> float:
         if direction == "add" or self.took >= 1:
             return math.inf
