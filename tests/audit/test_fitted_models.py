@@ -63,6 +63,22 @@ def test_label_only_never_asks_for_probabilities(trained):
     assert scores.audit().advantage().low > 0.1
 
 
+def test_functions_of_classes_or_probabilities_are_attacked_by_their_classes(trained):
+    model, X, y, member = trained
+    expected = dn.attack_model(model, X, y, member, method="label-only", rng=0)
+    for told in (model.predict, model.predict_proba):
+        scores = dn.attack_model(lambda Z, told=told: told(Z), X, y, member, method="label-only", rng=0)
+        np.testing.assert_array_equal(scores.member_scores, expected.member_scores)
+    binary = RandomForestClassifier(20, random_state=0).fit(X[member], y[member] % 2)
+    expected = dn.attack_model(binary, X, y % 2, member, method="label-only", rng=0)
+    scores = dn.attack_model(lambda Z: binary.predict_proba(Z)[:, 1], X, y % 2, member, method="label-only", rng=0)
+    np.testing.assert_array_equal(scores.member_scores, expected.member_scores)
+    with pytest.raises(dn.InputError, match="model must return classes"):
+        dn.attack_model(lambda Z: np.ones((len(Z), 3)), X, y, member, method="label-only", rng=0)
+    with pytest.raises(dn.InputError, match="estimator must be given for method 'auto'"):
+        dn.attack_model(model.predict_proba, X, y, member, rng=0)
+
+
 def test_regression_and_tables(trained):
     rng = np.random.default_rng(3)
     frame = pd.DataFrame({"a": rng.normal(size=400), "b": rng.normal(size=400)})

@@ -50,7 +50,7 @@ def test_several_outputs_tell_more_than_one():
 
 def test_signals_of_several_outputs_are_those_of_each():
     forest = RandomForestClassifier(5, random_state=0).fit(X, LABELS)
-    found = model_signals(forest, X, LABELS, "classification", np.unique(LABELS))
+    found = model_signals(forest, X, LABELS, "classification")
     assert found.shape == (2, 200)
     chance = forest.predict_proba(X)[1][np.arange(200), LABELS[:, 1]]
     with np.errstate(divide="ignore"):
@@ -60,14 +60,12 @@ def test_signals_of_several_outputs_are_those_of_each():
         net.fit(X, LABELS)
     told = net.predict_proba(X)[:, 1]
     expected = np.where(LABELS[:, 1], told, 1 - told)
-    found = model_signals(net, X, LABELS, "classification", np.unique(LABELS))[1]
+    found = model_signals(net, X, LABELS, "classification")[1]
     np.testing.assert_allclose(found, np.log(expected / (1 - expected)), rtol=1e-6)
     with pytest.raises(dn.InputError, match="predict_proba"):
-        model_signals(MultiOutputClassifier(LinearSVC()).fit(X, LABELS), X, LABELS, "classification", np.unique(LABELS))
+        model_signals(MultiOutputClassifier(LinearSVC()).fit(X, LABELS), X, LABELS, "classification")
     ridge = Ridge().fit(X, NUMBERS)
-    np.testing.assert_allclose(
-        model_signals(ridge, X, NUMBERS, "regression", np.zeros(0)), (ridge.predict(X) - NUMBERS).T
-    )
+    np.testing.assert_allclose(model_signals(ridge, X, NUMBERS, "regression"), (ridge.predict(X) - NUMBERS).T)
 
 
 def test_evidence_of_outputs_adds_up():

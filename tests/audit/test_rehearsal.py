@@ -96,6 +96,52 @@ def test_the_rehearsal_chooses_an_attack_that_is_near_the_best(forest):
     assert chosen.method != "loss"
 
 
+def log_roc_by_sorting(member, nonmember):
+    """The same area from all corners of the ROC."""
+    scores = np.concatenate([member, nonmember])
+    order = np.argsort(-scores)
+    last = np.append(scores[order[:-1]] != scores[order[1:]], True)
+    hits = np.cumsum(order < len(member))
+    tpr, fpr = (
+        np.append(0.0, count[last] / n)
+        for count, n in ((hits, len(member)), (np.arange(1, len(scores) + 1) - hits, len(nonmember)))
+    )
+    corners = np.append(np.flatnonzero(np.diff(fpr) > 0), len(fpr) - 1)  # of equal rates the largest TPR
+    return np.interp(np.geomspace(max(1e-3, 1 / len(nonmember)), 1.0, 50), fpr[corners], tpr[corners]).mean()
+
+
+@pytest.mark.parametrize("digits", [0, 1, 12])
+def test_the_area_is_that_of_all_corners(digits):
+    rng = np.random.default_rng(digits)
+    for n, m in ((1, 1), (1, 7), (40, 3), (300, 2500)):
+        sides = np.round(rng.normal(0.5, 1, n), digits), np.round(rng.normal(0, 1, m), digits)
+        assert area_under_log_roc(*sides) == pytest.approx(log_roc_by_sorting(*sides), rel=1e-9, abs=1e-12)
+
+
+def rehearsed_by_splitting(signal, member, scorer, attack):
+    """The others' signals themselves, cut to as many models on both sides of every record."""
+    found, half = [], len(signal) // 2 - 1
+    for target in range(len(signal)):
+        rest = np.delete(np.arange(len(signal)), target)
+        order = rest[np.argsort(~member[rest], axis=0, kind="stable")]
+        taken = [np.broadcast_to(np.expand_dims(p, tuple(range(1, signal.ndim - 1))), (half, *signal.shape[1:]))
+                 for p in (order[:half], order[-half:])]  # fmt: skip
+        scores = scorer(attack, signal[target], *(np.take_along_axis(signal, p, axis=0) for p in taken))
+        found.append(area_under_log_roc(scores[member[target]], scores[~member[target]]))
+    return np.mean(found)
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+@pytest.mark.parametrize("outputs", [(), (3,)])
+def test_moments_without_a_model_are_those_of_the_others(task, outputs):
+    rng = np.random.default_rng(1)
+    member = balanced_design(12, 150, rng)
+    signal = rng.normal(size=(12, *outputs, 150)) + 1.5 * np.expand_dims(member, tuple(range(1, 1 + len(outputs))))
+    scorer = Scorer.of(signal, task, "shrunk", 2.0)
+    for attack, strength in rehearse(signal, member, scorer).items():
+        assert strength == pytest.approx(rehearsed_by_splitting(signal, member, scorer, attack), rel=1e-9), attack
+
+
 def test_a_rehearsal_without_leakage_finds_none():
     rng = np.random.default_rng(0)
     shadows = balanced_design(12, 2000, rng)

@@ -1,5 +1,7 @@
 """Shadow models: design, caching, every kind of estimator, and the known ordering of the attacks."""
 
+import functools
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,15 +11,15 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import LinearSVC
+from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeRegressor
 
 import deniable as dn
 from deniable import InputError
 from deniable._checkpoint import claimed
 from deniable.audit import RepeatedRecordsWarning
-from deniable.audit.scoring import METHODS, _spread, score_lira
-from deniable.audit.shadow import balanced_design, signals, split_signals
+from deniable.audit.scoring import METHODS, Shown, _spread, score_lira
+from deniable.audit.shadow import balanced_design, model_signals, signals, split_signals
 
 OVERFIT = make_pipeline(StandardScaler(), LogisticRegression(C=100, max_iter=400, tol=1e-3))
 
@@ -53,7 +55,8 @@ def test_signal_is_the_log_odds_of_the_true_class():
 
 
 def test_lira_is_the_ratio_of_two_gaussians():
-    inside, outside, target = np.array([[1.0], [3.0]]), np.array([[-1.0], [0.0]]), np.array([1.5])
+    inside, outside = (Shown(np.array(side), "classification") for side in ([[1.0], [3.0]], [[-1.0], [0.0]]))
+    target = np.array([1.5])
     s_in, s_out = np.sqrt(2.0), np.sqrt(0.5)
     expected = -((1.5 - 2) ** 2) / (2 * s_in**2) - np.log(s_in) + (1.5 + 0.5) ** 2 / (2 * s_out**2) + np.log(s_out)
     assert score_lira(target, inside, outside, "per-example")[0] == pytest.approx(expected)
@@ -62,7 +65,9 @@ def test_lira_is_the_ratio_of_two_gaussians():
 def test_shrunk_variance_lies_between_the_others():
     rng = np.random.default_rng(0)
     shadows = rng.normal(0, rng.uniform(0.5, 3, 50), (9, 50))
-    own, common, between = (_spread(shadows, v) ** 2 for v in ("per-example", "fixed", "shrunk"))
+    own, common, between = (
+        _spread(Shown(shadows, "classification"), v) ** 2 for v in ("per-example", "fixed", "shrunk")
+    )
     np.testing.assert_allclose(between, (own + common) / 2)  # 9 models: 8 degrees of freedom against 8 of the prior
 
 
@@ -130,6 +135,25 @@ def test_classifiers_of_every_kind(estimator):
     X, y = load_iris(return_X_y=True)
     audit = dn.attack_estimator(estimator, X, y, n_shadows=8, rng=0).audit()
     assert 0 <= audit.advantage().low <= audit.advantage().high <= 1
+
+
+def test_a_class_that_the_model_has_not_seen_is_as_unlikely_as_can_be():
+    X, y = load_iris(return_X_y=True)
+    for seen in ([0, 1], [0, 2], [1, 2]):
+        model = LinearSVC().fit(X[np.isin(y, seen)], y[np.isin(y, seen)])
+        unseen = ~np.isin(y, seen)
+        told = model_signals(model, X, y, "classification")
+        np.testing.assert_allclose(told[unseen], -np.abs(model.decision_function(X[unseen])))
+    model = LinearSVC().fit(X, y)
+    told = model_signals(model, X, np.where(y == 1, 7, y), "classification")
+    margins = model.decision_function(X[y == 1])
+    np.testing.assert_allclose(told[y == 1], margins.min(axis=1) - margins.max(axis=1))
+    with pytest.raises(InputError, match="decision_function_shape='ovr'"):
+        model_signals(
+            SVC(decision_function_shape="ovo").fit(*load_digits(return_X_y=True)),
+            *load_digits(return_X_y=True),
+            "classification",
+        )
 
 
 def test_forests_remember_and_are_found_out():
@@ -265,6 +289,61 @@ def test_an_interrupted_run_resumes_from_the_cache(tmp_path):
     assert Counting.fits == 10  # 4 kept, 1 interrupted, 5 new
     fresh = dn.attack_estimator(Counting(max_iter=500), X, y, n_shadows=8, rng=0)
     np.testing.assert_array_equal(resumed.member_scores, fresh.member_scores)
+
+
+def trainer(C, seen=None):
+    def again(n):  # calls itself
+        return n and again(n - 1)
+
+    def train(X, y, seed, smoothing=1e-9):
+        if seen is not None:
+            seen.append(seed)
+        return GaussianNB(var_smoothing=C * smoothing + again(0)).fit(X, y).predict_proba
+
+    return train
+
+
+@pytest.mark.parametrize(
+    ("first", "changed"),
+    [
+        (
+            lambda X, y, seed: GaussianNB(var_smoothing=1.0).fit(X, y).predict_proba,
+            lambda X, y, seed: GaussianNB(var_smoothing=2.0).fit(X, y).predict_proba,
+        ),
+        (trainer(1), trainer(1e6)),
+        (trainer(1), functools.partial(trainer(1), smoothing=1.0)),
+        (functools.partial(trainer(1), smoothing=0.1), functools.partial(trainer(1), smoothing=1.0)),
+    ],
+)
+def test_another_train_function_does_not_hit_the_cache(tmp_path, first, changed):
+    X, y = load_iris(return_X_y=True)
+    options = {"method": "loss", "n_shadows": 4, "rng": 0}
+    dn.attack_estimator(first, X, y, cache=tmp_path, **options)
+    cached = dn.attack_estimator(changed, X, y, cache=tmp_path, **options)
+    fresh = dn.attack_estimator(changed, X, y, **options)
+    np.testing.assert_array_equal(cached.member_scores, fresh.member_scores)
+
+
+def test_another_task_does_not_hit_the_cache(tmp_path):
+    def train(X, y, seed):
+        model = GaussianNB().fit(X, y)
+        return lambda Z: model.predict_proba(Z)[:, 1]
+
+    X, y = load_iris(return_X_y=True)
+    options = {"method": "loss", "n_shadows": 4, "rng": 0}
+    dn.attack_estimator(train, X, y % 2, task="classification", cache=tmp_path, **options)
+    cached = dn.attack_estimator(train, X, y % 2, task="regression", cache=tmp_path, **options)
+    np.testing.assert_array_equal(
+        cached.member_scores, dn.attack_estimator(train, X, y % 2, task="regression", **options).member_scores
+    )
+
+
+def test_what_training_changes_does_not_lose_the_cache(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    for seen in ([], ["another run"]):
+        before = len(seen)
+        dn.attack_estimator(trainer(1, seen), X, y, method="loss", n_shadows=4, rng=0, cache=tmp_path)
+    assert len(seen) == before
 
 
 def test_other_data_does_not_hit_the_cache(tmp_path):

@@ -17,7 +17,6 @@ from deniable.audit.shadow import (
     LearningTask,
     balanced_design,
     model_signals,
-    split_signals,
     train_models,
     with_every_class,
 )
@@ -80,7 +79,8 @@ def attack_estimator(
         Seed or generator of the halves and of the models' seeds; fresh entropy by default.
     cache
         Folder that keeps what each trained model showed; an interrupted run resumes from it. A train function is
-        recognised by its name and code: use another folder when what it closes over changes.
+        recognised by its name, its code with constants and defaults, and the numbers, texts and functions that it
+        closes over: use another folder when other functions or objects change that it uses.
     progress
         Progress bar on stderr; by default if that is a terminal.
 
@@ -139,7 +139,7 @@ def attack_model(
     Parameters
     ----------
     model
-        The fitted estimator.
+        The fitted estimator, or a prediction function (of probabilities; for "label-only" also of classes).
     X, y
         The attacked records: those it was trained on and others of the same population.
     member
@@ -153,7 +153,7 @@ def attack_model(
     n_shadows, n_jobs, variance, gamma, task, cache, progress
         As in :func:`attack_estimator`.
     estimator
-        What the shadow models are; by default an unfitted clone of ``model``.
+        What the shadow models are; by default an unfitted clone of ``model``, if that is an estimator.
     rng
         Seed or generator of the shadows' halves and seeds, or of the half of the nonmembers that teaches.
 
@@ -170,7 +170,7 @@ def attack_model(
         raise InputError("member must say True or False for every record of X, and both must occur")
     inside = inside.astype(bool)
     if method in WITHOUT_SHADOWS:
-        seen = model_signals(model, X, labels, task, np.unique(labels)) if method == "quantile" else np.zeros(0)
+        seen = model_signals(model, X, labels, task) if method == "quantile" else np.zeros(0)
         coins = np.random.default_rng(rng).spawn(1)[0]  # not the stream that may have drawn the members
         found, kept = score_without_shadows(method, model, X, labels, inside, task, seen, coins)
         details = {
@@ -179,6 +179,11 @@ def attack_model(
             "nonmember_records": np.flatnonzero(kept & ~inside),
         }
         return AttackScores(found[kept & inside], found[kept & ~inside], method, _name(model), details)
+    if estimator is None and not hasattr(model, "fit"):
+        raise InputError(
+            f"estimator must be given for method {method!r}: how shadow models are trained, as model is a prediction "
+            "function; or use method 'quantile' or 'label-only', which train none"
+        )
     gamma = number("gamma", gamma, at_least=1.0)
     n_shadows, _ = _check_counts(integer("n_shadows", n_shadows, at_least=2), 1, method)
     design_rng, seed_rng = np.random.default_rng(rng).spawn(2)
@@ -186,7 +191,7 @@ def attack_model(
     seeds = [int(seed) for seed in seed_rng.integers(2**31 - 1, size=n_shadows)]
     kind = model if estimator is None else estimator
     signal = train_models(kind, X, labels, task, shadows, seeds, n_jobs=n_jobs, cache=cache, progress=progress)
-    target = model_signals(model, X, labels, task, np.unique(labels))
+    target = model_signals(model, X, labels, task)
     both = np.concatenate([signal, target[None]])
     return _scored(both, shadows, inside[None], cast(Any, method), task, variance, gamma, _name(model))
 
@@ -203,13 +208,14 @@ def _scored(
 ) -> AttackScores:
     """Score the last rows of ``signal``, those of ``targets``, with the others, those of ``shadows``."""
     n_shadows = len(shadows)
-    inside, outside = split_signals(signal[:n_shadows], shadows)
     scorer = Scorer.of(signal[:n_shadows], task, variance, gamma)
     rehearsing = method == "auto" and n_shadows >= LEAST_SHADOWS
     rehearsed = rehearse(signal[:n_shadows], shadows, scorer) if rehearsing else {}
     usual = plain("lira" if method == "auto" else method, task)
     attack = strongest(rehearsed, usual)
-    scores = np.array([scorer(attack, seen, inside, outside) for seen in signal[n_shadows:]])
+    _, *sides = scorer.sides(attack, signal[:n_shadows], shadows)
+    seen = zip(*scorer.outputs(attack, signal[n_shadows:]), strict=True)
+    scores = np.array([scorer.score(attack, told, *sides) for told in seen])
     records = np.broadcast_to(np.arange(targets.shape[1]), targets.shape)
     details = {
         "n_shadows": n_shadows,

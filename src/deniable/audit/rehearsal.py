@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -9,8 +10,8 @@ import numpy as np
 
 from deniable._check import FloatArray
 from deniable.audit.resolution import half_gap, smoothed_log_odds, stabilised
-from deniable.audit.scoring import METHODS, Method, Variance, joint, score
-from deniable.audit.shadow import LARGEST_LOGIT, BoolArray, LearningTask, at_places, places
+from deniable.audit.scoring import METHODS, Method, Shown, ShownByOthers, Variance, joint, score
+from deniable.audit.shadow import LARGEST_LOGIT, BoolArray, LearningTask, split_signals
 
 Scale = Literal["log-odds", "arcsine", "residual"]
 REHEARSALS = 32  # shadow models that play the target, at most
@@ -48,20 +49,33 @@ class Scorer:
         return cls(task, variance, gamma, half_gap(shadows) if task == "classification" else 0.0)
 
     def __call__(self, attack: Attack, target: FloatArray, inside: FloatArray, outside: FloatArray) -> FloatArray:
-        """Score every record; shapes as in :func:`deniable.audit.scoring.score`."""
-        return self.scaled_scores(attack, *(self.scaled(attack.scale, signal) for signal in (target, inside, outside)))
+        """Score every record by the target's signals, (n,) or (n_outputs, n), and the shadows', with one axis more."""
+        seen = [told[0] for told in self.outputs(attack, target[None])]
+        sides = ([Shown(told, self.task) for told in self.outputs(attack, side)] for side in (inside, outside))
+        return self.score(attack, seen, *sides)
 
-    def scaled_scores(self, attack: Attack, seen: FloatArray, within: FloatArray, without: FloatArray) -> FloatArray:
-        """Score every record by signals on the attack's scale."""
-        if seen.ndim == 2 and attack.method == "rmia":  # of the outputs together
-            seen, within, without = (joint(signal, self.task) for signal in (seen, within, without))
-        if seen.ndim == 2:  # evidence of several outputs adds up
-            parts = (self._one(attack, seen[k], within[:, k], without[:, k]) for k in range(len(seen)))
-            return np.asarray(sum(parts), dtype=np.float64)
-        return self._one(attack, seen, within, without)
+    def score(
+        self, attack: Attack, seen: Sequence[FloatArray], inside: Sequence[Shown], outside: Sequence[Shown]
+    ) -> FloatArray:
+        """Score every record; one entry for each of :meth:`outputs`, whose evidence adds up."""
+        each = zip(seen, inside, outside, strict=True)
+        parts = (score(attack.method, *told, self.task, variance=self.variance, gamma=self.gamma) for told in each)
+        return np.asarray(sum(parts), dtype=np.float64)
 
-    def _one(self, attack: Attack, seen: FloatArray, within: FloatArray, without: FloatArray) -> FloatArray:
-        return score(attack.method, seen, within, without, self.task, variance=self.variance, gamma=self.gamma)
+    def sides(
+        self, attack: Attack, signal: FloatArray, member: BoolArray
+    ) -> tuple[list[FloatArray], list[Shown], list[Shown]]:
+        """Return, for each output, the models' signals and what those with and without each record showed."""
+        told = self.outputs(attack, signal)
+        split = [[Shown(side, self.task) for side in split_signals(output, member)] for output in told]
+        return told, [inside for inside, _ in split], [outside for _, outside in split]
+
+    def outputs(self, attack: Attack, signal: FloatArray) -> list[FloatArray]:
+        """Return the models' signals as the attack sees them, (models, n) for each output; RMIA sees all as one."""
+        scaled = self.scaled(attack.scale, signal)
+        if scaled.ndim == 2:
+            return [scaled]
+        return [joint(scaled, self.task)] if attack.method == "rmia" else [*np.moveaxis(scaled, 1, 0)]
 
     def scaled(self, scale: Scale, signal: FloatArray) -> FloatArray:
         """Return the signal as attacks on this scale see it."""
@@ -90,16 +104,25 @@ def rehearse(signal: FloatArray, member: BoolArray, scorer: Scorer) -> dict[Atta
     less among the others; both sides are cut to the same number of models, and the missing place tells nothing.
     """
     strength: dict[Attack, list[float]] = {attack: [] for attack in candidates(signal, scorer.task)}
-    half = len(signal) // 2 - 1
-    scaled = {scale: scorer.scaled(scale, signal) for scale in {attack.scale for attack in strength}}
+    views = {attack: (attack.scale, signal.ndim == 3 and attack.method == "rmia") for attack in strength}
+    shown = {view: scorer.sides(attack, signal, member) for attack, view in views.items()}
     for target in np.unique(np.linspace(0, len(signal) - 1, REHEARSALS).astype(int)):
-        rest = np.delete(np.arange(len(signal)), target)
-        sides = [rest[models] for models in places(member[rest], half)]
-        split = {scale: [at_places(seen, models) for models in sides] for scale, seen in scaled.items()}
+        inside = member[target]
+        left = {view: _without(target, inside, *sides) for view, sides in shown.items()}
         for attack, found in strength.items():
-            scores = scorer.scaled_scores(attack, scaled[attack.scale][target], *split[attack.scale])
-            found.append(area_under_log_roc(scores[member[target]], scores[~member[target]]))
+            scores = scorer.score(attack, *left[views[attack]])
+            found.append(area_under_log_roc(scores[inside], scores[~inside]))
     return {attack: float(np.mean(found)) for attack, found in strength.items()}
+
+
+def _without(
+    target: int, member: BoolArray, told: list[FloatArray], inside: list[Shown], outside: list[Shown]
+) -> tuple[list[FloatArray], list[Shown], list[Shown]]:
+    """Return a model's signals and what the others showed, one model fewer on both sides of every record."""
+    seen = [output[target] for output in told]
+    with_it = [ShownByOthers(s, np.where(member, own, s.signals[-1])) for s, own in zip(inside, seen, strict=True)]
+    without = [ShownByOthers(s, np.where(member, s.signals[0], own)) for s, own in zip(outside, seen, strict=True)]
+    return seen, [*with_it], [*without]
 
 
 def strongest(rehearsed: dict[Attack, float], usual: Attack) -> Attack:
@@ -115,13 +138,13 @@ def area_under_log_roc(member: FloatArray, nonmember: FloatArray) -> float:
     """
     if not len(member) or not len(nonmember):
         return 0.0
-    scores = np.concatenate([member, nonmember])
-    order = np.argsort(-scores)
-    last = np.append(scores[order[:-1]] != scores[order[1:]], True)  # of equal scores
-    hits = np.cumsum(order < len(member))
-    counts = hits[last], np.arange(1, len(scores) + 1)[last] - hits[last]
-    tpr, fpr = (np.append(0.0, count / n) for count, n in zip(counts, (len(member), len(nonmember)), strict=True))
-    smallest = max(_SMALLEST_FPR, 1 / len(nonmember))
-    corners = np.append(np.flatnonzero(np.diff(fpr) > 0), len(fpr) - 1)  # of equal rates the largest TPR
-    rates = np.exp(np.linspace(np.log(smallest), 0.0, 50))
-    return float(np.mean(np.interp(rates, fpr[corners], tpr[corners])))
+    hits, false = np.sort(member), np.sort(nonmember)
+    n, m = len(hits), len(false)
+    rates = np.exp(np.linspace(np.log(max(_SMALLEST_FPR, 1 / m)), 0.0, 50))
+    reached = false[m - 1 - np.minimum((rates * m).astype(int), m - 1)]  # the score at which the rate is reached
+    least = np.searchsorted(false, reached)  # nonmembers below it
+    before, after = m - np.searchsorted(false, reached, side="right"), m - least  # above it, and with it
+    below = np.where(least > 0, np.searchsorted(hits, false[least - 1], side="right"), 0)  # spared after the corner
+    above = np.searchsorted(hits, reached, side="right")  # spared at the corner before
+    part = np.clip((rates * m - before) / (after - before), 0.0, 1.0)
+    return float(np.mean(1 - (above + part * (below - above)) / n))

@@ -1,12 +1,13 @@
 """From shadow models to membership scores: one function an attack. A larger score says "member".
 
-Arguments are the target's signal on every record, shape (n,), and those of the shadows that include (``inside``) or
-exclude (``outside``) each record, shape (models, n). For classification the signal is the log-odds of the true
-class (or another increasing function of its probability), for regression the residual.
+Arguments are the target's signal on every record, shape (n,), and what the shadows showed that include (``inside``) or
+exclude (``outside``) each record. For classification the signal is the log-odds of the true class (or another
+increasing function of its probability), for regression the residual.
 """
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -45,37 +46,102 @@ def joint(signal: FloatArray, task: LearningTask) -> FloatArray:
     return np.asarray(np.clip(right - np.log(-np.expm1(right)), -LARGEST_LOGIT, LARGEST_LOGIT))
 
 
+class Shown:
+    """What some models showed about each record, as far as attacks look at it; computed when it is asked for.
+
+    Parameters
+    ----------
+    signals
+        Shape (models, n).
+    """
+
+    def __init__(self, signals: FloatArray, task: LearningTask) -> None:
+        self.models, self.task, self.signals = len(signals), task, signals
+
+    @cached_property
+    def mean(self) -> FloatArray:
+        """Mean signal."""
+        return np.asarray(self.signals.mean(axis=0))
+
+    @cached_property
+    def squares(self) -> FloatArray:
+        """Sum of the squared deviations from the mean signal."""
+        return np.asarray(np.sum((self.signals - self.mean) ** 2, axis=0))
+
+    @cached_property
+    def loss(self) -> FloatArray:
+        """Mean loss."""
+        return np.asarray(loss_of(self.signals, self.task).mean(axis=0))
+
+    @cached_property
+    def chance(self) -> FloatArray:
+        """Mean of exp(−loss)."""
+        return np.asarray(chance(self.signals, self.task).mean(axis=0))
+
+
+class ShownByOthers(Shown):
+    """What is left without one model, of each record its own: ``all_models`` less the ``taken`` signals, shape (n,).
+
+    From the moments of all, so that rehearsing with each model as the target takes no longer than looking at each once.
+    """
+
+    def __init__(self, all_models: Shown, taken: FloatArray) -> None:
+        self.models, self.task, self._all, self._taken = all_models.models - 1, all_models.task, all_models, taken
+
+    def _left(self, mean: FloatArray, taken: FloatArray) -> FloatArray:
+        return mean + (mean - taken) / self.models
+
+    @cached_property
+    def mean(self) -> FloatArray:
+        """Mean signal."""
+        return self._left(self._all.mean, self._taken)
+
+    @cached_property
+    def squares(self) -> FloatArray:
+        """Sum of the squared deviations from the mean signal."""
+        gone = (self._taken - self._all.mean) * (self._taken - self.mean)
+        return np.asarray(np.maximum(self._all.squares - gone, 0.0))
+
+    @cached_property
+    def loss(self) -> FloatArray:
+        """Mean loss."""
+        return self._left(self._all.loss, loss_of(self._taken, self.task))
+
+    @cached_property
+    def chance(self) -> FloatArray:
+        """Mean of exp(−loss)."""
+        return np.asarray(np.maximum(self._left(self._all.chance, chance(self._taken, self.task)), 0.0))
+
+
 def score_loss(target: FloatArray, task: LearningTask) -> FloatArray:
     """Members have a small loss (Yeom et al. 2018)."""
     return -loss_of(target, task)
 
 
-def score_calibrated(target: FloatArray, outside: FloatArray, task: LearningTask) -> FloatArray:
+def score_calibrated(target: FloatArray, outside: Shown, task: LearningTask) -> FloatArray:
     """Members have a smaller loss than models without them would give (Watson et al. 2022)."""
-    return np.asarray(loss_of(outside, task).mean(axis=0) - loss_of(target, task))
+    return outside.loss - loss_of(target, task)
 
 
-def score_lira(target: FloatArray, inside: FloatArray, outside: FloatArray, variance: Variance) -> FloatArray:
+def score_lira(target: FloatArray, inside: Shown, outside: Shown, variance: Variance) -> FloatArray:
     """Log-likelihood ratio of two Gaussians fitted to the shadows' signals (Carlini et al. 2022, Algorithm 1)."""
     return _log_normal(target, inside, variance) - _log_normal(target, outside, variance)
 
 
-def score_lira_offline(target: FloatArray, outside: FloatArray, variance: Variance, task: LearningTask) -> FloatArray:
+def score_lira_offline(target: FloatArray, outside: Shown, variance: Variance, task: LearningTask) -> FloatArray:
     """Distance of the signal from what shadows without the record show, in standard deviations (ibid., §VI.A)."""
-    centre, spread = outside.mean(axis=0), _spread(outside, variance)
+    centre, spread = outside.mean, _spread(outside, variance)
     if task == "classification":
         return np.asarray((target - centre) / spread)
     return np.asarray((np.abs(centre) - np.abs(target)) / spread)  # a member's residual is smaller
 
 
-def score_rmia(
-    target: FloatArray, inside: FloatArray, outside: FloatArray, task: LearningTask, gamma: float
-) -> FloatArray:
+def score_rmia(target: FloatArray, inside: Shown, outside: Shown, task: LearningTask, gamma: float) -> FloatArray:
     """Share of other records that the target prefers ``gamma`` times less than this one, against the shadows' average.
 
     Zarifzadeh, Liu & Shokri 2024, with all attacked records as the population.
     """
-    average = sum(chance(side, task).mean(axis=0) for side in (inside, outside)) / 2
+    average = (inside.chance + outside.chance) / 2
     with np.errstate(divide="ignore"):
         ratio = -loss_of(target, task) - np.log(np.maximum(average, np.finfo(float).tiny))
     preferred = np.searchsorted(np.sort(ratio), ratio - np.log(gamma), side="right")
@@ -85,8 +151,8 @@ def score_rmia(
 def score(
     method: Method,
     target: FloatArray,
-    inside: FloatArray,
-    outside: FloatArray,
+    inside: Shown,
+    outside: Shown,
     task: LearningTask,
     *,
     variance: Variance,
@@ -94,10 +160,10 @@ def score(
 ) -> FloatArray:
     """Score every record with one of :data:`METHODS`."""
     choice("method", method, METHODS)
-    if min(len(inside), len(outside)) < NEEDED[method]:
+    if min(inside.models, outside.models) < NEEDED[method]:
         raise InputError(
             f"method {method!r} needs at least {NEEDED[method]} shadows with and without each record, got "
-            f"{len(inside)} and {len(outside)}; raise n_shadows"
+            f"{inside.models} and {outside.models}; raise n_shadows"
         )
     if method == "loss":
         return score_loss(target, task)
@@ -110,20 +176,19 @@ def score(
     return score_rmia(target, inside, outside, task, gamma)
 
 
-def _spread(signals: FloatArray, variance: Variance) -> FloatArray:
+def _spread(side: Shown, variance: Variance) -> FloatArray:
     """Standard deviation of each record's signals, or one for all, or in between; never quite 0 (trees are certain)."""
-    degrees = max(1, len(signals) - 1)
-    squares = np.sum((signals - signals.mean(axis=0)) ** 2, axis=0)
+    degrees, squares = max(1, side.models - 1), side.squares
     pooled = float(np.sqrt(squares.mean() / degrees))
     floor = max(1e-3 * pooled, 1e-9)
     if variance == "fixed":
-        return np.full(signals.shape[1], max(pooled, floor))
+        return np.full(squares.shape, max(pooled, floor))
     own = squares / degrees
     if variance == "shrunk":  # the mean of an inverse-gamma posterior, but for a constant
         own = (_PRIOR_MODELS * pooled**2 + squares) / (_PRIOR_MODELS + degrees)
     return np.asarray(np.maximum(np.sqrt(own), floor))
 
 
-def _log_normal(x: FloatArray, signals: FloatArray, variance: Variance) -> FloatArray:
-    spread = _spread(signals, variance)
-    return np.asarray(-(((x - signals.mean(axis=0)) / spread) ** 2) / 2 - np.log(spread))
+def _log_normal(x: FloatArray, side: Shown, variance: Variance) -> FloatArray:
+    spread = _spread(side, variance)
+    return np.asarray(-(((x - side.mean) / spread) ** 2) / 2 - np.log(spread))

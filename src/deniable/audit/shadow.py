@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -66,13 +67,13 @@ def train_models(
     signal is the log-odds of the true class (classification) or the residual prediction − y (regression).
 
     With ``cache`` each finished model leaves a small file in that folder; a run that was interrupted, or is repeated,
-    reads them instead of training again. The file name is a digest of estimator, data, membership and seed. One run of
-    the same estimator and data at a time can use the folder, else they would train everything twice.
+    reads them instead of training again. The file name is a digest of estimator, data, task, membership and seed. One
+    run of the same estimator and data at a time can use the folder, else they would train everything twice.
     """
     if task == "classification":
         _check_classes(y, member)
     folder = Path(cache) if cache is not None else None
-    common = _digest(X, y, estimator) if folder is not None else b""
+    common = _digest(X, y, task, estimator) if folder is not None else b""
     jobs = list(zip(member, seeds, strict=True))
     with ExitStack() as stack:
         if folder is not None:
@@ -81,14 +82,10 @@ def train_models(
         return np.stack(list(track(finished, "shadow models", len(member), shown=progress)))
 
 
-def places(member: BoolArray, half: int | None = None) -> tuple[IntArray, IntArray]:
-    """Return which ``half`` models (by default half of them) have each record, and which do not.
-
-    Each has shape (half, n_records); at least so many models must have the record, and be without it.
-    """
-    order = np.argsort(~member, axis=0, kind="stable")
-    half = len(member) // 2 if half is None else half
-    return order[:half], order[len(member) - half :]
+def places(member: BoolArray) -> tuple[IntArray, IntArray]:
+    """Return which models have each record (half of them do), and which do not; shape (models / 2, n_records)."""
+    with_it, without = (np.nonzero(side.T)[1].reshape(member.shape[1], -1).T for side in (member, ~member))
+    return with_it, without
 
 
 def at_places(signal: FloatArray, models: IntArray) -> FloatArray:
@@ -110,7 +107,7 @@ def signals(predict: Predict, classes: NDArray[Any] | None, X: Any, y: NDArray[A
     ``predict`` returns probabilities, shape (n, n_classes), in the order of ``classes``, or predictions, shape (n,); as
     an array or a tensor.
     """
-    output = np.asarray(_plain(predict(X)), dtype=np.float64)
+    output = np.asarray(plain(predict(X)), dtype=np.float64)
     if classes is None:
         residual: FloatArray = output.reshape(len(y)) - y.astype(np.float64)
         return residual
@@ -127,7 +124,7 @@ def signals(predict: Predict, classes: NDArray[Any] | None, X: Any, y: NDArray[A
     return _clipped_logit(own, others)
 
 
-def _plain(output: Any) -> Any:
+def plain(output: Any) -> Any:
     """A tensor (of PyTorch) without its graph and on the CPU; anything else as it is."""
     return output.detach().cpu() if hasattr(output, "detach") else output
 
@@ -161,12 +158,14 @@ def _fit_and_look(
 ) -> FloatArray:
     part = X.iloc[rows] if hasattr(X, "iloc") else X[rows]
     if not hasattr(estimator, "fit"):  # a train function
-        return model_signals(estimator(part, y[rows], seed), X, y, task, np.unique(y))
-    return model_signals(_seeded(estimator, seed).fit(part, y[rows]), X, y, task, np.unique(y))
+        return model_signals(estimator(part, y[rows], seed), X, y, task)
+    return model_signals(_seeded(estimator, seed).fit(part, y[rows]), X, y, task)
 
 
-def model_signals(model: Any, X: Any, y: NDArray[Any], task: LearningTask, classes: NDArray[Any]) -> FloatArray:
-    """Return the signals of a fitted estimator, or of a prediction function for ``classes``, on all records.
+def model_signals(
+    model: Any, X: Any, y: NDArray[Any], task: LearningTask, classes: NDArray[Any] | None = None
+) -> FloatArray:
+    """Return the signals of a fitted estimator, or of a prediction function for ``classes`` (of ``y``), on all records.
 
     With several outputs (``y`` with two axes) one row per output.
     """
@@ -175,7 +174,8 @@ def model_signals(model: Any, X: Any, y: NDArray[Any], task: LearningTask, class
     if not hasattr(model, "predict"):
         if not callable(model):
             raise InputError(f"model must be a fitted estimator or a prediction function, got {model!r}")
-        return signals(model, classes if task == "classification" else None, X, y)
+        known = np.unique(y) if classes is None else classes
+        return signals(model, known if task == "classification" else None, X, y)
     if task == "regression":
         return signals(model.predict, None, X, y)
     if hasattr(model, "predict_proba"):
@@ -186,7 +186,7 @@ def model_signals(model: Any, X: Any, y: NDArray[Any], task: LearningTask, class
 def _several_outputs(model: Any, X: Any, y: NDArray[Any], task: LearningTask) -> FloatArray:
     """Return the signals of a model with several outputs, shape (n_outputs, n_records)."""
     if task == "regression":
-        predicted = np.asarray(_plain(getattr(model, "predict", model)(X)), dtype=np.float64)
+        predicted = np.asarray(plain(getattr(model, "predict", model)(X)), dtype=np.float64)
         if predicted.shape != y.shape:
             raise InputError(f"predictions must have shape {y.shape}, got {predicted.shape}")
         return np.ascontiguousarray((predicted - y.astype(np.float64)).T)
@@ -196,7 +196,7 @@ def _several_outputs(model: Any, X: Any, y: NDArray[Any], task: LearningTask) ->
     columns = range(y.shape[1])
     known: list[NDArray[Any]] = [np.unique(y[:, k]) for k in columns]
     if not isinstance(told, list | tuple):  # one probability per output, of the second of two classes
-        chances = np.asarray(_plain(told), dtype=np.float64)
+        chances = np.asarray(plain(told), dtype=np.float64)
         if chances.shape != y.shape:
             raise InputError(f"predictions must have shape {y.shape}, or be a list of one array per output")
         told = [chances[:, k] for k in columns]
@@ -215,10 +215,17 @@ def _margin(model: Any, X: Any, y: NDArray[Any]) -> FloatArray:
         )
     margin = np.asarray(model.decision_function(X), dtype=np.float64)
     if margin.ndim == 1:
-        return np.where(y == model.classes_[1], margin, -margin)
-    own = margin[np.arange(len(y)), np.searchsorted(model.classes_, y)]
-    others = np.where(model.classes_ == y[:, None], -np.inf, margin).max(axis=1)
-    gap: FloatArray = own - others
+        margin = np.stack([-margin, margin], axis=1) / 2
+    if margin.shape != (len(y), len(model.classes_)):
+        raise InputError(
+            f"decision_function of {type(model).__name__} must have one column per class "
+            f"({len(model.classes_)}), got shape {margin.shape}; set decision_function_shape='ovr'"
+        )
+    is_own = model.classes_ == y[:, None]
+    others = np.where(is_own, -np.inf, margin).max(axis=1)
+    own = np.where(is_own, margin, -np.inf).max(axis=1)
+    # of a class that the model has not seen, as far below the others as the worst of its own
+    gap: FloatArray = np.where(is_own.any(axis=1), own - others, margin.min(axis=1) - margin.max(axis=1))
     return gap
 
 
@@ -240,17 +247,56 @@ def _clipped_logit(own: FloatArray, others: FloatArray) -> FloatArray:
 def _check_classes(y: NDArray[Any], member: BoolArray) -> None:
     columns = y.T if y.ndim == 2 else [y]
     for row in member:
-        if any(len(np.unique(column[row])) < 2 for column in columns):
+        if any(np.all(seen == seen[0]) for column in columns if len(seen := column[row])):
             raise InputError(
                 "y must hold two classes or more in every half of the data; one half has a single "
                 "class: add records of the rare class"
             )
 
 
-def _digest(X: Any, y: NDArray[Any], estimator: Any) -> bytes:
-    """Identify data and estimator for the cache; of a train function its name and code, not what it closes over."""
+def _digest(X: Any, y: NDArray[Any], task: LearningTask, estimator: Any) -> bytes:
+    """Identify data, task and estimator for the cache."""
     import joblib
 
-    code = getattr(estimator, "__code__", None)
-    who = estimator if code is None else (estimator.__module__, estimator.__qualname__, code.co_code, code.co_names)
-    return str(joblib.hash((who, X, y))).encode()
+    return str(joblib.hash((_identity(estimator), X, y, task))).encode()
+
+
+def _identity(value: Any, *around: Any) -> Any:
+    """Return what tells train functions apart: code with its constants, defaults, and what it closes over, if simple.
+
+    Simple are numbers, text, tuples of them and functions (not those ``around``, which call themselves); other objects,
+    which training may change, count by their type alone.
+    """
+
+    def simple(one: Any) -> Any:
+        if isinstance(one, tuple):
+            return tuple(simple(part) for part in one)
+        if one is None or isinstance(one, int | float | complex | str | bytes | np.generic):
+            return one
+        if any(one is other for other in (value, *around)) or not (
+            isinstance(one, functools.partial) or hasattr(one, "__code__")
+        ):
+            return type(one).__qualname__
+        return _identity(one, value, *around)
+
+    if isinstance(value, functools.partial):
+        return "partial", simple(value.func), simple(value.args), simple(tuple(value.keywords.items()))
+    code = getattr(value, "__code__", None)
+    if code is None:
+        return value
+    kept = getattr(value, "__defaults__", None), tuple((getattr(value, "__kwdefaults__", None) or {}).items())
+    cells = tuple(_contents(cell) for cell in getattr(value, "__closure__", None) or ())
+    return value.__module__, value.__qualname__, _parts(code), simple(kept), simple(cells)
+
+
+def _contents(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not filled yet
+        return None
+
+
+def _parts(code: Any) -> tuple[Any, ...]:
+    """Return what a code object does: its operations, names and constants, those of inner functions among them."""
+    constants = [_parts(one) if hasattr(one, "co_code") else one for one in code.co_consts]
+    return code.co_code, code.co_names, code.co_varnames, constants

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from deniable._check import FloatArray, InputError
 from deniable.audit.scoring import joint
-from deniable.audit.shadow import BoolArray, LearningTask
+from deniable.audit.shadow import BoolArray, LearningTask, plain
 
 WITHOUT_SHADOWS = ("quantile", "label-only")
 
@@ -91,6 +91,22 @@ def _sparse_copies(X: Any, rng: np.random.Generator) -> Any:
     return rows
 
 
+def _classes(model: Any, X: Any, y: NDArray[Any]) -> NDArray[Any]:
+    """Return the classes that a fitted estimator predicts, or a function that answers with classes or probabilities."""
+    if hasattr(model, "predict"):
+        return np.asarray(model.predict(X))
+    told, known = np.asarray(plain(model(X))), np.unique(y)
+    if told.shape == y.shape and (told.dtype.kind != "f" or np.isin(told, known).all()):
+        return told
+    if y.ndim == 1 and told.shape == (len(y), len(known)):
+        return np.asarray(known[told.argmax(axis=1)])
+    if told.shape == y.shape and len(known) == 2:  # probability of the second class
+        return np.asarray(known[(told > 0.5).astype(int)])
+    raise InputError(
+        f"model must return classes, shape {y.shape}, or probabilities of {len(known)} classes, got shape {told.shape}"
+    )
+
+
 def _label_only(model: Any, X: Any, y: NDArray[Any], rng: np.random.Generator) -> FloatArray:
     """Return the share of right classes among the record and its noisy copies (Choquette-Choo et al. 2021).
 
@@ -98,7 +114,7 @@ def _label_only(model: Any, X: Any, y: NDArray[Any], rng: np.random.Generator) -
     """
 
     def agrees(moved: Any) -> FloatArray:
-        hits = np.asarray(model.predict(moved) == y, dtype=np.float64)
+        hits = np.asarray(_classes(model, moved, y) == y, dtype=np.float64)
         return hits if hits.ndim == 1 else np.asarray(hits.mean(axis=1))
 
     if hasattr(X, "tocsr"):
