@@ -72,7 +72,7 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         ``Ridge``, ``LinearRegression``, two-class ``LogisticRegression`` with its l2 penalty, ``EmpiricalCovariance``
         and ``PCA``, whose parameters then are the exact minimum (solver and tolerance do not matter). For all others,
         and for options without a closed form, it is refused, with the reason. "auto" takes the better of the two where
-        both serve; "direct" is for estimators with at most three parameters and needs ``n_resamples`` of thousands.
+        both serve; "direct" fits any estimator thousands of times (``n_resamples``), for much less noise than "centre".
     allow_estimate
         As in :func:`deniable.release`: "swap" also where nothing is proven, without a guarantee and with a warning.
     bounds

@@ -13,21 +13,26 @@ from deniable.noise.coordinates import Coordinates
 from deniable.noise.evidence import NoGuaranteeError, ReleaseError
 from deniable.noise.known_law import HasKnownLaw, KnownEvidence
 from deniable.noise.laws import NoiseLaw
-from deniable.noise.mixture import MOST_DIMENSIONS, MixtureEvidence, chernoff_slack, hoeffding_slack, runs_for
+from deniable.noise.mixture import (
+    MixtureEvidence,
+    chernoff_slack,
+    hoeffding_slack,
+    least_noise_of_many,
+    runs_for,
+)
 from deniable.noise.plans import CouplingGame, Enumeration, NoisePlan, nothing_varies
-from deniable.noise.resampling import Algorithm, Outputs, Population, Runner, evaluate
+from deniable.noise.resampling import Algorithm, Outputs, Population, Runner, evaluate, stack
 from deniable.noise.shaping import Shaper
 
 FEWEST_RUNS = 4096
-_MOST_RUNS = 32768
+MOST_RUNS = 32768
 _PILOT = 64  # runs that find the shape of the value and of its noise, and how long a run takes
 _BITS = 1_000_000_000  # records times runs whose membership is kept
-_SCATTERED = (
-    20_000_000  # records times runs that Monte Carlo integration (more than one output) gets through in a minute
-)
+_SCATTERED = 20_000_000  # (records + 20·outputs) times runs that Monte Carlo integration gets through in a minute
+_DISTANCE = 20  # times as long as for one record: finding how far a point is from a run in one of several outputs
 NEGLIGIBLE = 0.3  # noise below this share of the spread over training parts adds 4 % to the error: nothing to gain
 _FEWER = 4  # the first look is at this part of the runs
-_SHARE = 0.25  # of η that the number of runs may cost, if that takes no more than _MOST_RUNS
+SHARE = 0.25  # of η that the number of runs may cost, if that takes no more than MOST_RUNS
 _LARGEST_SHARE = 0.9  # of η; beyond, no noise could certify the rest
 
 
@@ -43,23 +48,16 @@ def plan_by_direct(
     """
     population = game.population
     task = Outputs(algorithm, population, population.single_set)
-    began = time.perf_counter()
-    pilot = runner.map(task, _PILOT)
-    each = (time.perf_counter() - began) / _PILOT
+    pilot, each = _timed(runner, task)
     values = pilot.reshape(_PILOT, -1)
     coordinates = Coordinates.of(values, pilot.shape[2:])
     if coordinates.free.size == 0:
         return nothing_varies(coordinates, _PILOT, _PILOT)
-    if coordinates.free.size > MOST_DIMENSIONS:
-        raise NoGuaranteeError(
-            f"bound='direct' compares the laws of at most {MOST_DIMENSIONS} numbers that vary, got "
-            f"{coordinates.free.size}; release fewer at a time, or use bound='auto'"
-        )
-    doubt = 1 - game.confidence
+    doubt, d = 1 - game.confidence, coordinates.free.size
     number, limit = _number_of_runs(game, runs, each, seconds)
-    if runs is None and coordinates.free.size > 1 and number * population.n_records > _SCATTERED:
+    if runs is None and _takes_long(population, number, d):
         raise NoGuaranteeError(
-            f"bound='direct' for {coordinates.free.size} numbers of {population.n_records} records "
+            f"bound='direct' for {d} numbers of {population.n_records} records "
             "would take long; pass n_resamples to run it anyway, release one number at a time, or use bound='auto'"
         )
     slack = hoeffding_slack(doubt, number)
@@ -104,6 +102,17 @@ def plan_by_direct(
         runs=_PILOT + number,
         assumptions=(_what_runs_cost(number, limit, slack, doubt, population.prior),),
     ).with_outputs(values)
+
+
+def _timed(runner: Runner, task: Outputs) -> tuple[FloatArray, float]:
+    """The pilot's outputs, and how long a run takes: the least over its quarters, as the first one may load modules."""
+    size = _PILOT // 4
+    parts, times = [], []
+    for start in range(0, _PILOT, size):
+        began = time.perf_counter()
+        parts.append(runner.map(task, size, start=start))
+        times.append((time.perf_counter() - began) / size)
+    return stack([output for part in parts for output in part]), min(times)
 
 
 def _is_enough(found: MixtureEvidence, law: NoiseLaw, game: CouplingGame, values: FloatArray) -> bool:
@@ -191,15 +200,27 @@ def direct_share(game: CouplingGame, runs: int | None) -> float:
     return hoeffding_slack(1 - game.confidence, number) / game.eta
 
 
+def least_noise(game: CouplingGame, runs: int | None, d: int) -> float:
+    """A guess, in spreads, at the noise on ``d`` numbers below which these runs certify nothing; 0: too long to run."""
+    number = _number_of_runs(game, runs, 0.0, 1.0)[0]
+    if runs is None and _takes_long(game.population, number, d):
+        return 0.0
+    return least_noise_of_many(game.eta, 1 - game.confidence, number, d)
+
+
+def _takes_long(population: Population, number: int, d: int) -> bool:
+    return d > 1 and number * (population.n_records + _DISTANCE * d) > _SCATTERED
+
+
 def _number_of_runs(game: CouplingGame, runs: int | None, each: float, seconds: float) -> tuple[int, str]:
     """The number of certifying runs and what decided it; nothing here knows their outputs."""
     if runs is not None:
         return runs, "as asked for"
-    wanted = runs_for(_SHARE * game.eta, 1 - game.confidence)
-    number, limit = min(max(wanted, FEWEST_RUNS), _MOST_RUNS), "enough for this eta"
+    wanted = runs_for(SHARE * game.eta, 1 - game.confidence)
+    number, limit = min(max(wanted, FEWEST_RUNS), MOST_RUNS), "enough for this eta"
     if number == FEWEST_RUNS:
         limit = "the least by default"
-    if number == _MOST_RUNS:
+    if number == MOST_RUNS:
         limit = "the most by default; n_resamples asks for more"
     held = _BITS // game.population.n_records
     if number > held:

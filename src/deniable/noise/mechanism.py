@@ -73,8 +73,9 @@ def release(
     bound
         How the noise is bounded. "auto" compares those that can serve by expected error and takes the least; the table
         is ``alternatives``. "direct" compares the laws of the output with and without each record directly, on
-        thousands of random training sets: any algorithm whose value has at most three numbers that vary, every record
-        at once, by far the least noise for medians, ratios and other functions without a closed form. "swap" pairs
+        thousands of random training sets: any algorithm, every record at once, by far the least noise for medians,
+        ratios and other functions without a closed form; for more than one number that varies a few thousand records
+        at most, unless ``n_resamples`` is given, and the more numbers the more noise. "swap" pairs
         training sets that differ in one record and takes the worst record; proved where the swap distances are known in
         closed form, or when there are at most 1,000 training sets (then all are run); otherwise it is refused. "centre"
         pairs opposite training sets: any algorithm, any dimension, every record, most noise. "dp" is plain differential

@@ -16,12 +16,18 @@ from numpy.typing import ArrayLike
 from deniable._check import FloatArray, InputError
 from deniable.noise import plans
 from deniable.noise.certificate import Alternative
-from deniable.noise.direct import NEGLIGIBLE, direct_share, plan_by_all_sets, plan_by_direct, plan_by_known_law
+from deniable.noise.direct import (
+    NEGLIGIBLE,
+    direct_share,
+    least_noise,
+    plan_by_all_sets,
+    plan_by_direct,
+    plan_by_known_law,
+)
 from deniable.noise.evidence import ExactRows, NoGuaranteeError, ReleaseError
 from deniable.noise.kinds import BoundedStatistic, ExactSwap, ResampledSwap
 from deniable.noise.known_law import HasKnownLaw, KnownEvidence
 from deniable.noise.laws import NoiseLaw
-from deniable.noise.mixture import MOST_DIMENSIONS
 from deniable.noise.plans import ROUNDING, CouplingGame, NoisePlan
 from deniable.noise.private import plain_privacy_is_better, plan_by_privacy
 from deniable.noise.published import plan_as_published
@@ -32,6 +38,7 @@ BOUNDS = ("auto", "direct", "swap", "centre", "dp")
 _LARGEST_ENUMERATION = 1000  # training sets; up to so many are all run (twice), and nothing is sampled
 _RESAMPLES = 256
 _CENTRE_AT_LEAST = 0.25  # below 1/π, what "centre" needs in units of the spread, times η, if halves are normal
+_FEW_NUMBERS = 3  # up to so many everything that may serve is compared
 _WORTH_RUNNING = 0.5  # largest share of η that the number of runs may cost the direct bound for "auto" to try it
 
 
@@ -138,7 +145,7 @@ def choose(task: ReleaseTask) -> tuple[Settled, tuple[Alternative, ...]]:
     settled: list[Settled] = []
     for way in ways:
         settled += _attempt(task, way, required=not settled and way == ways[-1])
-        if settled and (_enough(settled[-1]) or _centre_cannot_win(settled[-1], task)):
+        if settled and (_enough(settled[-1]) or _rest_cannot_win(settled[-1], task)):
             break
     best = min(settled, key=lambda one: (_relative(one), one.plan.kind != "exact"))
     return best, tuple(_row(one, one is best) for one in settled)
@@ -163,14 +170,18 @@ def _enough(found: Settled) -> bool:
     return found.law is None or _relative(found) <= NEGLIGIBLE
 
 
-def _centre_cannot_win(found: Settled, task: ReleaseTask) -> bool:
-    """Whether all that is left is "centre", which needs more noise and 512 runs of the algorithm to say so.
+def _rest_cannot_win(found: Settled, task: ReleaseTask) -> bool:
+    """Whether what is left, thousands of runs or the 512 of "centre", likely needs more noise on so many numbers.
 
-    If halves are normal: |a − b| is 2√(2/π) times the spread on average, its E TV about that over s√(2π), and 2η is
-    wanted, so s is the spread over πη; more in more dimensions. Only time depends on this, no promise.
+    "centre", if halves are normal: |a − b| is 2√(2/π) times the spread on average, its E TV about that over s√(2π), and
+    2η is wanted, so s is the spread over πη; more in more dimensions. Only time depends on this, no promise.
     """
-    many = found.plan.coordinates.free.size > MOST_DIMENSIONS
-    return many and not task.small and _relative(found) <= _CENTRE_AT_LEAST / task.game.eta
+    d = found.plan.coordinates.free.size
+    if d <= _FEW_NUMBERS or task.small:
+        return False
+    direct = direct_share(task.game, task.n_resamples) <= _WORTH_RUNNING
+    least = least_noise(task.game, task.n_resamples, d) if direct else 0.0
+    return _relative(found) <= (least or _CENTRE_AT_LEAST / task.game.eta)
 
 
 def _relative(found: Settled) -> float:

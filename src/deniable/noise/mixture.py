@@ -35,7 +35,6 @@ from deniable.noise.evidence import ReleaseError, ResampledEvidence, least_scale
 from deniable.noise.integration import IntegralBound, integrals
 from deniable.noise.laws import NoiseLaw
 
-MOST_DIMENSIONS = 3
 _TOLERANCE = 5e-3  # relative width of the final bracket of the scale
 _TRIES = 8  # final checks of a scale by fresh Monte Carlo points, each with its share of the doubt
 _STEPS_UP = 1 + 0.015 * 2.0 ** np.arange(_TRIES)  # factors between their scales: 13 in all
@@ -51,7 +50,7 @@ class MixtureEvidence(ResampledEvidence):
     Attributes
     ----------
     outputs
-        Free coordinates of the outputs, shape (m, d), d at most 3.
+        Free coordinates of the outputs, shape (m, d).
     members
         Bits, shape (n, ⌈m/8⌉): whether record i was in training set j (``numpy.packbits`` along the draws).
     prior
@@ -236,6 +235,15 @@ def hoeffding_slack(doubt: float, draws: int) -> float:
 def runs_for(slack: float, doubt: float) -> int:
     """Number of draws at which :func:`hoeffding_slack` is at most ``slack``."""
     return int(np.ceil(hoeffding_term(doubt) / (2 * slack**2)))
+
+
+def least_noise_of_many(eta: float, doubt: float, draws: int, d: int) -> float:
+    """Noise, in spreads, below which chance alone makes d independent outputs look like ``eta``: a guess, for time.
+
+    E½∫|P̂ − Q̂| ≈ ½√(2/π)∫(E φ²/m)^{1/2}, and for normal outputs the integral is (1 + 2/s²)^{d/4}/√m.
+    """
+    rest = (eta - hoeffding_slack(doubt, draws)) * np.sqrt(draws) / 0.4
+    return float(np.sqrt(2 / np.expm1(4 / d * np.log(rest)))) if rest > 1 else float("inf")
 
 
 def guessed_mu(eta: float) -> float:

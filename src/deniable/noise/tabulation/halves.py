@@ -17,15 +17,20 @@ import numpy as np
 
 from deniable._check import FloatArray, InputError
 from deniable.noise.certificate import Release
+from deniable.noise.covariance import Covariance
+from deniable.noise.direct import MOST_RUNS, SHARE
+from deniable.noise.known_law import relative_noise_of_a_quantile
 from deniable.noise.mechanism import release
-from deniable.noise.mixture import MOST_DIMENSIONS
-from deniable.noise.tabulation.answers import Limits, Row, coefficients_of, pairs_of
+from deniable.noise.mixture import guessed_mu, hoeffding_slack
+from deniable.noise.statistics import Mean, Quantile
+from deniable.noise.tabulation.answers import Limits, Row, coefficients_of, pairs_of, withheld
 from deniable.noise.tabulation.asking import probabilities
 from deniable.noise.tabulation.grammar import Statistic
 from deniable.noise.tabulation.records import Records
 
-_FAR = 4.0  # standard deviations by which the record that sets the noise of a half is guessed to be off
-_OF_ETA = 0.7  # share of η that is left to the noise of a half by the number of its runs, guessed
+_FAR = 4.0  # standard deviations by which the record that sets the noise of a half is guessed to be off, at least
+_GAIN = 1.1  # a half promises less, so it must be worth that factor of the error
+_CONFIDENCE = 0.99  # of a certificate from runs
 
 
 def _pairs(table: FloatArray, statistic: Statistic) -> FloatArray:
@@ -79,28 +84,70 @@ class OfRecords:
 
 def can_be_halved(statistic: Statistic) -> bool:
     """Whether :func:`of_a_half` takes it."""
-    known = statistic.function in _VALUES and not statistic.by
-    return known and len(OfRecords(statistic).names) <= MOST_DIMENSIONS
+    return statistic.function in _VALUES and not statistic.by
+
+
+@dataclass(frozen=True)
+class _Closed:
+    """A statistic whose swaps or whose law over halves are known; ``places``: where its numbers stand in the value."""
+
+    algorithm: Mean | Covariance | Quantile
+    places: Sequence[int]
+    root: bool = False
+
+    @classmethod
+    def of(cls, statistic: Statistic) -> _Closed | None:
+        """Return it if there is one: a quantile is then the ⌈pk⌉-th smallest, an sd the root of a variance."""
+        function = statistic.function
+        if function == "mean":
+            return cls(Mean(), [0])
+        if function in ("variance", "sd"):
+            return cls(Covariance(), [0], function == "sd")
+        if function == "covariance":
+            i, j, _ = pairs_of(function, statistic.columns)
+            return cls(Covariance(), [int(place) for place in i * len(statistic.columns) + j])
+        if function in ("median", "quantile") and len(probabilities(statistic)) == 1:
+            return cls(Quantile(probabilities(statistic)[0]), [0])
+        return None
+
+    def numbers(self, found: Release) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the numbers with their standard errors: of noise and half together, and of the half alone."""
+        sampling = np.zeros(found.value.shape) if found.sampling_error is None else found.sampling_error
+        value, error, half = (np.ravel(part)[self.places] for part in (found.value, found.standard_error, sampling))
+        if self.root:
+            value = np.sqrt(np.where(value > 0, value, np.nan))
+            error, half = error / (2 * value), half / (2 * value)
+        return value, error, half
 
 
 def of_a_half(
     statistic: Statistic, records: Records, eta: float, limits: Limits, **options: Any
 ) -> tuple[list[Row], Release]:
-    """Release a statistic of a secret half; values are clipped to their scales first."""
+    """Release a statistic of a secret half; values are clipped to their scales first.
+
+    Closed forms take whichever of their ways needs the least noise; with missing cells, which closed forms do not know,
+    and for other statistics the half is certified by runs.
+    """
     if not can_be_halved(statistic):
         raise InputError(
-            f"bound='direct' takes one statistic of at most {MOST_DIMENSIONS} numbers, without 'by', of "
-            f"{', '.join(_VALUES)}; got {statistic}; use bound='dp'"
+            f"bound='direct' takes one statistic without 'by', of {', '.join(_VALUES)}; got {statistic}; use bound='dp'"
         )
     scales = [records.scales[column] for column in statistic.columns]
     columns = [np.clip(records.numbers[c], s.low, s.high) for c, s in zip(statistic.columns, scales, strict=True)]
-    algorithm = OfRecords(statistic)
-    found = release(algorithm, np.column_stack(columns), eta=eta, bound="direct", **options)
-    errors, sampling = found.standard_error, found.sampling_error
-    half = np.zeros_like(found.value) if sampling is None else sampling
+    table, algorithm = np.column_stack(columns), OfRecords(statistic)
+    closed = None if np.isnan(table).any() else _Closed.of(statistic)
+    if closed is None:
+        found = release(algorithm, table, eta=eta, bound="direct", **options)
+        own = np.zeros_like(found.value) if found.sampling_error is None else found.sampling_error
+        numbers = found.value, found.standard_error, own
+    else:
+        found = release(closed.algorithm, table, eta=eta, **options)
+        numbers = closed.numbers(found)
     rows = [
-        limits.row((), item, float(value), float(error), float(own))
-        for item, value, error, own in zip(algorithm.names, found.value, errors, half, strict=True)
+        withheld((), item, "not above zero in the noise")
+        if math.isnan(value)
+        else limits.row((), item, float(value), float(error), float(half))
+        for item, value, error, half in zip(algorithm.names, *numbers, strict=True)
     ]
     return rows, found
 
@@ -108,11 +155,32 @@ def of_a_half(
 def better_of_a_half(statistic: Statistic, rows: Sequence[Row], n: int, eta: float) -> bool:
     """Whether a release of all ``n`` records says of itself that a half would err less, or has nothing to say.
 
-    What a half costs is guessed from n and η alone. Training on it adds the sampling error of all records; a record z
-    standard deviations off moves the mean of a half by 2z/√n of its spread, which is worth a gain of about z·φ(0)/√n,
-    so noise must widen that spread by that much over η.
+    What a half costs is guessed from n and η alone, in sampling errors of all records, which training on a half adds.
     """
     if not can_be_halved(statistic):
         return False
-    widened = max(1.0, _FAR / math.sqrt(2 * math.pi * n) / (_OF_ETA * eta))
-    return any(math.isnan(row.value) or row.noise > widened * row.sampling for row in rows)
+    if any(math.isnan(row.value) for row in rows):
+        return True
+    if not any(row.noise > _GAIN * row.sampling for row in rows):
+        return False
+    widened = _widened(statistic, n, eta)
+    return any(row.noise > _GAIN * widened * row.sampling for row in rows)
+
+
+def _widened(statistic: Statistic, n: int, eta: float) -> float:
+    """Error of a half in sampling errors of all records.
+
+    The record that sets the noise is guessed to be z = max(4, n^¼) standard deviations off: with four finite moments
+    not many more. A swap moves the mean of a half by about 2z/n, a variance by 2z²/n, whose sampling errors are 1/√n
+    and √(2/n). Without a closed form a record moves the half by 2z/√n of its spread, which is worth a gain of
+    z·φ(0)/√n, so noise must widen the spread by that over what the number of runs leaves of η.
+    """
+    z, function = max(_FAR, n**0.25), statistic.function
+    if _Closed.of(statistic) is None:
+        left = eta - max(SHARE * eta, hoeffding_slack(1 - _CONFIDENCE, MOST_RUNS))
+        return max(1.0, float(z / math.sqrt(2 * math.pi * n) / max(left, 1e-9)))
+    if function in ("median", "quantile"):
+        noise = relative_noise_of_a_quantile(probabilities(statistic)[0], n, eta)
+    else:
+        noise = (2 * z if function == "mean" else math.sqrt(2) * z**2) / (math.sqrt(n) * guessed_mu(eta))
+    return math.hypot(1.0, noise)

@@ -73,10 +73,11 @@ def release_statistics(
         is found in the data privately, which costs a fifth of μ²: the octaves in which a column lies, and the
         categories of enough records for their noise (all others together are "(other)").
     bound
-        "dp": noise on all records. "direct": a single statistic of at most three numbers, without ``by``, of a secret
-        half of the records, with another promise: the attacker may know the table, not who is in that half
-        (``deniable.release(..., bound="direct")``). "auto": "dp", then "direct" for a single statistic of which noise
-        on all records says that it answers next to nothing, as correlations of a few hundred records.
+        "dp": noise on all records. "direct": a single statistic without ``by`` of a secret half of the records, with
+        another promise: the attacker may know the table, not who is in that half. Means, variances, covariances and
+        single quantiles use their closed forms, the others :func:`deniable.release` with ``bound="direct"``. "auto":
+        "dp", then "direct" for a single statistic of which noise on all records says that it answers next to nothing,
+        as correlations of a few hundred records.
     suppress_below
         Counts whose noisy value is below this are withheld.
     confidence
