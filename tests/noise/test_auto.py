@@ -42,8 +42,9 @@ def test_a_random_algorithm_on_small_data_pays_for_the_choice_between_its_certif
     assert r.certificate.confidence == pytest.approx(1 - 0.01 / 3)
 
 
-def test_auto_falls_back_to_centre_for_many_outputs():
-    r = dn.release(lambda part: np.quantile(part, np.linspace(0.1, 0.9, 5)), X[:, 0], eta=0.1, rng=0)
+def test_auto_falls_back_to_centre_for_many_outputs_of_many_records():
+    many = np.random.default_rng(0).normal(size=5000)
+    r = dn.release(lambda part: np.quantile(part, np.linspace(0.1, 0.9, 5)), many, eta=0.1, rng=0)
     assert r.certificate.bound == "centre"
 
 
