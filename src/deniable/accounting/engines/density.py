@@ -43,7 +43,6 @@ HALF = 8  # nodes of the interpolation on either side
 DISC = 20  # its radius of analyticity, in cells
 _TURN = 0.8  # θ ≤ this, and
 _GROWTH = 1.25  # Y ≤ this over √k: bounds in the complex plane grow by e^0.8, and by what their cells add
-_FINE = 4  # parts of a step in s that are bounded one by one
 _LOWEST = -13.0  # φ there is about 1e-37
 _DIGITS = 36.0  # −log of the trapezoid's relative error
 _NOTHING = 65.0  # −log of the mass beyond the upper end
@@ -82,10 +81,16 @@ class DensityGrid:
         rise = end_of(loss) - loss.lowest
         last = float(grid.outcomes(np.array(rise))) + spacing * (levels + 1) * grid.lost
         cells = (last - first) / spacing
-        terms = len(_groups(steps)) * cells * 2 * (last - first) / (sigma * grid.step)
-        if not (rise < _LARGEST and terms < most_terms):
-            raise TooSlowError("the direct convolution is too long")
-        return cls(sigma, rate, steps, first, spacing, math.ceil(cells) + 1, height)
+        if rise < _LARGEST:
+            grid = cls(sigma, rate, steps, first, spacing, math.ceil(cells) + 1, height)
+            if grid.terms < most_terms:
+                return grid
+        raise TooSlowError("the direct convolution is too long")
+
+    @property
+    def terms(self) -> float:
+        """About how many terms all convolutions together have."""
+        return len(_groups(self.steps)) * self.size * 2 * self.size * self.spacing / (self.sigma * self.step)
 
     @property
     def turn(self) -> float:
@@ -104,8 +109,8 @@ class DensityGrid:
 
     @property
     def reach(self) -> int:
-        """Cells that an argument may visit while z and s cross one cell or part of a step and leave the real line."""
-        path = self.spacing + self.sigma * self.step / _FINE + self.drift
+        """Cells that an argument may visit while z crosses one cell and s one step, and both leave the real line."""
+        path = self.spacing + self.sigma * self.step + self.drift
         return math.ceil(path / self.spacing + _ROUND) + 1
 
     @property
@@ -297,14 +302,14 @@ def _convolved(a: Density, b: Density, steps: int) -> Density:
         here = slice(k, min(k + rows, count))
         z = grid.z[here, None]
         most = math.ceil(((z[-1, 0] - grid.first) / sigma + margin) / step)
-        s = step / _FINE * np.arange(-most * _FINE, most * _FINE + 1)
+        s = step * np.arange(-most, most + 1)
         place, unit = (z - grid.first) / grid.spacing, sigma / grid.spacing
         u, v = place - unit * np.logaddexp(0.0, -s), place - unit * np.logaddexp(0.0, s + grid.log_rise(z))
-        (f, df), (g, dg) = _looked_up(a, u[:, ::_FINE]), _looked_up(b, v[:, ::_FINE])
+        (f, df), (g, dg) = _looked_up(a, u), _looked_up(b, v)
         values[here] = sigma * step * np.einsum("ij,ij->i", f, g)
         errors[here] = sigma * step * (np.einsum("ij,ij->i", df, g + dg) + np.einsum("ij,ij->i", f, dg))
         low_u, low_v = (np.maximum(np.floor(x - _ROUND) + reach, 0).astype(np.intp) for x in (u[:, :-1], v[:, 1:]))
-        bounds[here] = sigma * step / _FINE * np.einsum("ij,ij->i", wide_a[low_u], wide_b[low_v])
+        bounds[here] = sigma * step * np.einsum("ij,ij->i", wide_a[low_u], wide_b[low_v])
     # where one argument is left of the grid the other is within this many cells of z
     near = 2 * math.ceil(sigma * math.log(2 + math.exp(grid.log_odds(grid.z[0]))) / grid.spacing) + 3
     near_a, near_b = (maximum_filter1d(wide, near, mode="nearest")[reach : reach + count] for wide in (wide_a, wide_b))

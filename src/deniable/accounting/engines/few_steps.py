@@ -22,6 +22,7 @@ from deniable.curves import Direction
 
 _MOST_STEPS = 64
 _MOST_TERMS = float(1 << 28)  # of all convolutions: ten seconds and more
+_QUICK = float(1 << 21)  # of them: less than inversion takes for as few steps
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,11 @@ class DirectTradeoff(LikelihoodRatioTradeoff):
             return cls(loss, DensityGrid.of(loss, most_terms)) if few else None
         except TooSlowError:
             return None
+
+    @property
+    def quick(self) -> bool:
+        """Whether all convolutions together take less time than one inversion."""
+        return self.grid.terms <= _QUICK
 
     @cached_property
     def _laws(self) -> tuple[StepLaw, StepLaw, StepLaw]:
