@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from deniable.integrations.private_run import make_private
     from deniable.integrations.sklearn import MembershipPrivate
     from deniable.noise import exact_membership, release, release_statistics
-    from deniable.planning import calibrate, plan_subsampling, sweep
+    from deniable.planning import calibrate, plan_samplers, plan_subsampling, sweep
     from deniable.records import ObjectivePerturbation, OutputPerturbation, privacy_profile
     from deniable.report import Assessment, OpacusCallback, Policy, assess, compare
     from deniable.training import PrivateClassifier, PrivateRegressor
@@ -96,6 +96,7 @@ _LAZY: dict[str, str] = {
     "from_interpret": "deniable.integrations.interpret",
     "individual_tradeoffs": "deniable.accounting",
     "make_private": "deniable.integrations.private_run",
+    "plan_samplers": "deniable.planning",
     "plan_subsampling": "deniable.planning",
     "privacy_profile": "deniable.records",
     "profile_estimator": "deniable.integrations.fitted",
@@ -160,6 +161,7 @@ __all__ = [
     "from_opacus",
     "individual_tradeoffs",
     "make_private",
+    "plan_samplers",
     "plan_subsampling",
     "privacy_profile",
     "profile_estimator",

@@ -24,6 +24,7 @@ from deniable.cli import (  # noqa: F401  (importing a command's module register
     plan_run,
     profile,
     release,
+    samplers,
     sequential,
     sphere,
     synthesize,

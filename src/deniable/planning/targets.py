@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, assert_never
+from typing import Any, Literal, TypedDict, assert_never
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from deniable import risks
 from deniable._check import InputError, integer, number
@@ -25,7 +26,27 @@ _ARGUMENTS: dict[Kind, tuple[str, ...]] = {
     "attribute": ("attribute",),
 }
 _PRIOR: tuple[Kind, ...] = ("advantage", "accuracy", "attribute")  # with a prior: of membership, or of the values
-NAMES = (*(name for names in _ARGUMENTS.values() for name in names), "prior")  # every argument that is of a target
+
+
+class TargetArguments(TypedDict, total=False):
+    """The arguments of a target, as :func:`deniable.calibrate` documents them."""
+
+    advantage: float | None
+    tpr: float | None
+    fpr: float | None
+    accuracy: float | None
+    prior: ArrayLike | None
+    epsilon: float | None
+    delta: float | None
+    reconstruction: float | None
+    baseline: float | None
+    singling_out: float | None
+    n: int | None
+    weight: float | None
+    attribute: float | None
+
+
+NAMES = tuple(TargetArguments.__annotations__)
 
 
 @dataclass(frozen=True)

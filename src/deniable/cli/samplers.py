@@ -1,0 +1,84 @@
+"""``deniable samplers``: which way of drawing batches needs the least noise."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Annotated
+
+import typer
+
+from deniable._check import integer
+from deniable._files import to_json
+from deniable._shown import shown
+from deniable.cli import _target
+from deniable.cli._app import MISSED, JsonFlag, PlotOption, app, examples
+from deniable.cli._picture import checked_picture, draw
+from deniable.cli._sampler import MaxBatchOption
+
+_WIDE = 0.01  # of the advantage: bounds that are further apart are told
+
+
+@app.command(
+    epilog=examples(
+        "deniable samplers --n-records 50000 --batch-size 250 --epochs 5 --advantage 0.1",
+        "deniable samplers --n-records 2000 --batch-size 100 --tpr 0.01 --fpr 0.001 --json",
+    )
+)
+def samplers(
+    n_records: Annotated[float, typer.Option(help="Records of the data set.")],
+    batch_size: Annotated[float, typer.Option(help="Records of a batch, on average.")],
+    epochs: Annotated[float, typer.Option(help="Passes over the data.")] = 1,
+    max_batch: MaxBatchOption = None,
+    advantage: _target.AdvantageTarget = None,
+    tpr: _target.TprTarget = None,
+    fpr: _target.FprTarget = None,
+    accuracy: _target.AccuracyTarget = None,
+    prior: _target.PriorTarget = None,
+    epsilon: _target.EpsilonTarget = None,
+    delta: _target.DeltaTarget = None,
+    reconstruction: _target.ReconstructionTarget = None,
+    baseline: _target.BaselineTarget = None,
+    low: Annotated[float, typer.Option(help="Smallest noise multiplier to try.")] = 0.2,
+    high: Annotated[float, typer.Option(help="Largest noise multiplier to try.")] = 200.0,
+    as_json: JsonFlag = False,
+    plot: PlotOption = None,
+) -> int:
+    """Shuffle or Poisson? The least DP-SGD noise that meets a target, for each way of drawing batches.
+
+    Exit code 1: none meets it.
+    """
+    import deniable as dn
+
+    picture = checked_picture(plot)
+    given = _target.asked(
+        prior, advantage=advantage, tpr=tpr, fpr=fpr, accuracy=accuracy, epsilon=epsilon, delta=delta,
+        reconstruction=reconstruction, baseline=baseline,
+    )  # fmt: skip
+    found = dn.plan_samplers(
+        integer("n_records", n_records),
+        integer("batch_size", batch_size),
+        integer("epochs", epochs),
+        max_batch=None if max_batch is None else integer("max_batch", max_batch),
+        noise_multipliers=(low, high),
+        **given,
+    )
+    if as_json:
+        rows = [dataclasses.asdict(row) | {"mechanism": repr(row.mechanism)} for row in found.rows]
+        print(to_json({"target": found.target, "rows": rows}))
+    else:
+        print(f"{found.target}\n")
+        print(f"{'sampler':<21}{'protects a record':<20}{'noise':>9}   attackers' advantage")
+        for row in found.rows:
+            known = row.noise_multiplier < math.inf
+            noise = shown(row.noise_multiplier, "number", "upper", 5) if known else f"> {high:g}"
+            at_most, at_least = shown(row.advantage, "rate", "upper"), shown(row.attained, "rate", "lower")
+            reached = f"at most {at_most}"
+            if not row.advantage - row.attained <= _WIDE * row.advantage:
+                reached += f", some reach {at_least}: less noise may be enough"
+            protects = "added or removed" if row.adjacency == "add-remove" else "replaced"
+            print(f"{row.sampler:<21}{protects:<20}{noise:>9}   {reached}")
+        print("\nRows that protect different things cannot be compared; without-replacement and shuffled have no bound")
+        print("for a record added or removed. Use the sampler that really draws the batches: assess --sampler NAME.")
+    draw(found, picture)
+    return 0 if any(row.noise_multiplier < math.inf for row in found.rows) else MISSED

@@ -1,0 +1,186 @@
+"""Which way of drawing batches needs the least noise for a target: every sampler that is known, side by side."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Unpack
+
+from deniable._check import InputError, integer, number
+from deniable._optional import require
+from deniable._progress import track
+from deniable.accounting.door import tradeoff
+from deniable.mechanisms import (
+    Mechanism,
+    RandomAllocation,
+    ShuffledBatches,
+    SubsampledGaussian,
+    TruncatedPoisson,
+    WithoutReplacement,
+)
+from deniable.planning.calibration import parameter_for
+from deniable.planning.targets import Target, TargetArguments, read_target
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_TOLERANCE = 1e-5
+ADJACENCIES = ("add-remove", "replace")
+
+
+@dataclass(frozen=True)
+class SamplerNoise:
+    """What one way of drawing batches needs to meet the target.
+
+    Attributes
+    ----------
+    sampler
+        Its name, as ``--sampler`` takes it.
+    adjacency
+        Whom the target protects: a record added or removed, or one replaced by another.
+    mechanism
+        The run with the noise that was found; with the most noise of the range if that is not enough.
+    noise_multiplier
+        Least noise multiplier in the range that meets the target, rounded up; ∞ if none does.
+    leakage
+        What the target limits, at this noise: an upper bound on every attack.
+    advantage, attained
+        Upper and lower bounds on the best attacker's advantage at even odds: far apart where no tight bound is known,
+        so that less noise may be enough.
+    """
+
+    sampler: str
+    adjacency: str
+    mechanism: Mechanism
+    noise_multiplier: float
+    leakage: float
+    advantage: float
+    attained: float
+
+
+@dataclass(frozen=True)
+class SamplerPlan:
+    """The noise that each way of drawing batches needs to meet one target, the least first.
+
+    Attributes
+    ----------
+    target
+        The promise, in words.
+    rows
+        One for each sampler and adjacency for which a bound is known.
+    """
+
+    target: str
+    rows: tuple[SamplerNoise, ...]
+
+    def to_frame(self) -> Any:
+        """Return a pandas frame, one row per sampler and adjacency."""
+        pandas = require("pandas", purpose="a plan as a data frame")
+        names = ("sampler", "adjacency", "noise_multiplier", "leakage", "advantage", "attained")
+        frame = pandas.DataFrame({name: [getattr(row, name) for row in self.rows] for name in names})
+        return frame.assign(mechanism=[repr(row.mechanism) for row in self.rows])
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the noise multipliers as bars, one colour for each adjacency."""
+        from deniable._plot import new_axes
+
+        axes = ax if ax is not None else new_axes()
+        known = [row for row in reversed(self.rows) if row.noise_multiplier < math.inf]
+        labels = [f"{row.sampler}\n({_PROTECTS[row.adjacency]})" for row in known]
+        colours = ["C0" if row.adjacency == "add-remove" else "C1" for row in known]
+        bars = axes.barh(range(len(known)), [row.noise_multiplier for row in known], color=colours)
+        axes.bar_label(bars, [f" {row.noise_multiplier:.3g}" for row in known])
+        axes.set_yticks(range(len(known)), labels)
+        axes.margins(x=0.15)
+        axes.set(xlabel="noise multiplier needed", title=self.target)
+        return axes
+
+
+_PROTECTS = {"add-remove": "added or removed", "replace": "replaced"}
+
+
+def plan_samplers(
+    n_records: int,
+    batch_size: int,
+    epochs: int = 1,
+    *,
+    max_batch: int | None = None,
+    noise_multipliers: tuple[float, float] = (0.2, 200.0),
+    progress: bool | None = None,
+    **target: Unpack[TargetArguments],
+) -> SamplerPlan:
+    """Return, for each way of drawing batches, the least DP-SGD noise that meets a target. Shuffle or Poisson?
+
+    Every row promises what its ``adjacency`` says: rows of different adjacency answer different questions. Replacing
+    a record is the only one for which all samplers have a bound. The target is met by the *upper* bound of each.
+
+    Parameters
+    ----------
+    n_records, batch_size, epochs
+        Of the run: ⌈n_records/batch_size⌉ batches an epoch. Poisson batches have this size on average.
+    max_batch
+        Where truncated Poisson batches are cut; by default six standard deviations above their mean.
+    noise_multipliers
+        Range (low, high) in which to look.
+    progress
+        Whether to show a progress bar; None for only on a terminal.
+    **target
+        What an attacker may reach: ``advantage=``, ``tpr=`` with ``fpr=``, and all others that
+        :func:`deniable.calibrate` takes.
+
+    Raises
+    ------
+    InputError
+        If not exactly one target is given, or a number is out of range.
+    """
+    sought = read_target(target)
+    makers = _makers(n_records, batch_size, epochs, max_batch)
+    low = number("noise_multipliers[0]", noise_multipliers[0], above=0.0)
+    high = number("noise_multipliers[1]", noise_multipliers[1], above=low, below=math.inf)
+    tasks = [(name, make, adjacency) for name, make in makers.items() for adjacency in _known(make(high))]
+    found = track((_row(sought, *task, (low, high)) for task in tasks), "samplers", len(tasks), shown=progress)
+    return SamplerPlan(sought.words(), tuple(sorted(found, key=lambda row: (row.adjacency, row.noise_multiplier))))
+
+
+def _makers(
+    n_records: int, batch_size: int, epochs: int, max_batch: int | None
+) -> dict[str, Callable[[float], Mechanism]]:
+    """From a noise multiplier to the run, for each sampler."""
+    n = integer("n_records", n_records, at_least=2)
+    batch, passes = integer("batch_size", batch_size, at_least=1), integer("epochs", epochs, at_least=1)
+    if batch > n:
+        raise InputError(f"batch_size must be at most n_records, {n}, got {batch}")
+    batches, rate = -(-n // batch), batch / n
+    steps = batches * passes
+    usual = min(math.ceil(batch + 6 * math.sqrt(batch * (1 - rate))), n)
+    most = usual if max_batch is None else integer("max_batch", max_batch, at_least=1)
+    return {
+        "poisson": lambda noise: SubsampledGaussian(noise, rate, steps),
+        "truncated": lambda noise: TruncatedPoisson(noise, rate, steps, most, n),
+        "allocation": lambda noise: RandomAllocation(noise, batches, passes),
+        "without-replacement": lambda noise: WithoutReplacement(noise, batch, n, steps),
+        "shuffled": lambda noise: ShuffledBatches(noise, batches, passes),
+    }
+
+
+def _known(mechanism: Mechanism) -> tuple[str, ...]:
+    """The adjacencies, of the two, for which a bound is known."""
+    return ADJACENCIES if mechanism.adjacency == "add-remove" else ("replace",)
+
+
+def _row(
+    target: Target, name: str, make: Callable[[float], Mechanism], adjacency: str, ends: tuple[float, float]
+) -> SamplerNoise:
+    enough = target.leakage(tradeoff(make(ends[1]), adjacency=adjacency)) <= target.allowed
+    noise = parameter_for(target, make, ends, adjacency=adjacency, tolerance=_TOLERANCE) if enough else ends[1]
+    curve = tradeoff(make(noise), adjacency=adjacency)
+    return SamplerNoise(
+        sampler=name,
+        adjacency=adjacency,
+        mechanism=make(noise),
+        noise_multiplier=noise if enough else math.inf,
+        leakage=target.leakage(curve),
+        advantage=curve.advantage(),
+        attained=curve.advantage(side="lower"),
+    )

@@ -1,0 +1,117 @@
+"""The least noise for each way of drawing batches."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+
+import pytest
+
+import deniable as dn
+from deniable.cli._app import run
+from deniable.cli._sampler import SCHEMES
+from deniable.planning import samplers
+
+SAMPLERS = ["poisson", "truncated", "allocation", "without-replacement", "shuffled"]
+
+
+@pytest.fixture(scope="module")
+def plan():
+    """The rows that are quick to find: those that need no curve of replacing."""
+    with pytest.MonkeyPatch.context() as patch:
+        makers, known = samplers._makers, samplers._known
+        patch.setattr(samplers, "_makers", lambda *run: {k: v for k, v in makers(*run).items() if k[0] != "w"})
+        patch.setattr(samplers, "_known", lambda mechanism: known(mechanism)[:1])
+        return dn.plan_samplers(40, 20, 1, advantage=0.2)
+
+
+def test_every_row_meets_the_target_and_hardly_less_noise_does_not(plan):
+    for row in plan.rows:
+        assert dn.tradeoff(row.mechanism, adjacency=row.adjacency).advantage() == row.leakage <= 0.2
+        assert row.advantage == row.leakage >= row.attained
+        assert row.mechanism.noise_multiplier == row.noise_multiplier
+        less = dataclasses.replace(row.mechanism, noise_multiplier=row.noise_multiplier * 0.999)
+        assert dn.tradeoff(less, adjacency=row.adjacency).advantage() > 0.2
+
+
+def test_runs_are_the_ones_that_were_asked_about():
+    runs = {name: make(2.0) for name, make in samplers._makers(200, 60, 2, None).items()}  # 4 batches an epoch
+    assert runs == {
+        "poisson": dn.SubsampledGaussian(2.0, 0.3, 8),
+        "truncated": dn.TruncatedPoisson(2.0, 0.3, 8, 60 + math.ceil(6 * math.sqrt(60 * 0.7)), 200),
+        "allocation": dn.RandomAllocation(2.0, 4, 2),
+        "without-replacement": dn.WithoutReplacement(2.0, 60, 200, 8),
+        "shuffled": dn.ShuffledBatches(2.0, 4, 2),
+    }
+    assert list(runs) == SAMPLERS
+    assert list(SCHEMES) == [SAMPLERS[i] for i in (0, 1, 3, 4, 2)]  # the names of --sampler
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_only_adjacencies_with_a_bound_are_listed(name):
+    mechanism = samplers._makers(200, 60, 2, None)[name](2.0)
+    for adjacency in samplers.ADJACENCIES:
+        if adjacency in samplers._known(mechanism):
+            assert dn.tradeoff(mechanism, adjacency=adjacency) is not None
+        else:
+            with pytest.raises(ValueError, match="no bound for this pair of worlds"):
+                dn.tradeoff(mechanism, adjacency=adjacency)
+
+
+def test_the_least_noise_comes_first(plan):
+    for adjacency in ("add-remove", "replace"):
+        noise = [row.noise_multiplier for row in plan.rows if row.adjacency == adjacency]
+        assert noise == sorted(noise)
+    assert [row.sampler for row in plan.rows][-1] == "shuffled"
+    assert plan.to_frame()["sampler"].tolist() == [row.sampler for row in plan.rows]
+    assert len(plan.plot().patches) == len(plan.rows) == 4
+
+
+@pytest.mark.parametrize(
+    ("numbers", "words"),
+    [
+        ((1, 1), "n_records"),
+        ((10, 11), "batch_size must be at most n_records, 10, got 11"),
+        ((10, 5, 0), "epochs"),
+        ((10, 5, 1.5), "epochs"),
+    ],
+)
+def test_bad_runs_are_refused_by_name(numbers, words):
+    with pytest.raises(ValueError, match=words):
+        dn.plan_samplers(*numbers, advantage=0.2)
+
+
+def test_exactly_one_target():
+    with pytest.raises(ValueError, match="exactly one target"):
+        dn.plan_samplers(10, 5)
+    with pytest.raises(ValueError, match="exactly one target"):
+        dn.plan_samplers(10, 5, advantage=0.1, epsilon=1, delta=1e-5)
+
+
+def test_the_command_prints_the_same(plan, capsys, monkeypatch):
+    asked = {}
+    monkeypatch.setattr(dn, "plan_samplers", lambda *run, **rest: asked.update(rest, run=run) or plan)
+    words = ["samplers", "--n-records", "40", "--batch-size", "20", "--advantage", "0.2"]
+    assert run([*words, "--json"]) == 0
+    assert asked == {"run": (40, 20, 1), "max_batch": None, "noise_multipliers": (0.2, 200.0), "advantage": 0.2}
+    told = json.loads(capsys.readouterr().out)
+    assert [row["noise_multiplier"] for row in told["rows"]] == [row.noise_multiplier for row in plan.rows]
+
+
+def test_noise_out_of_range_is_infinite_and_not_drawn(monkeypatch, capsys):
+    makers = samplers._makers
+    monkeypatch.setattr(samplers, "_makers", lambda *run: {"shuffled": makers(*run)["shuffled"]})
+    plan = dn.plan_samplers(40, 20, 1, advantage=0.2, noise_multipliers=(0.5, 0.6))
+    (row,) = plan.rows
+    assert row.noise_multiplier == math.inf
+    assert row.leakage > 0.2
+    assert not plan.plot().patches
+    words = ["samplers", "--n-records", "40", "--batch-size", "20", "--advantage", "0.2"]
+    assert run([*words, "--low", "0.5", "--high", "0.6"]) == 1
+    assert any(line.startswith("shuffled") and "> 0.6" in line for line in capsys.readouterr().out.splitlines())
+
+
+def test_a_bad_run_is_refused_on_the_command_line(capsys):
+    assert run(["samplers", "--n-records", "10", "--batch-size", "20", "--advantage", "0.1"]) == 2
+    assert "batch_size must be at most n_records" in " ".join(capsys.readouterr().err.split())
