@@ -148,3 +148,11 @@ def test_unusable_inputs_are_refused(data, change, message):
         dn.canaries(**({"X": X, "y": y} | change))
     with pytest.raises(dn.InputError, match="fitted estimator or a prediction function"):
         dn.canaries(X, y).scores(1.0)
+
+
+def test_classes_may_be_floats(data):
+    X, y = data
+    whole, real = dn.canaries(X, y, 100, rng=9), dn.canaries(X, y.astype(float), 100, rng=9)
+    assert real.labels.tolist() == whole.labels.tolist()
+    model = LogisticRegression(C=100).fit(whole.X, whole.y)
+    np.testing.assert_array_equal(real.scores(LogisticRegression(C=100).fit(real.X, real.y)), whole.scores(model))

@@ -9,6 +9,8 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeRegressor
 
 import deniable as dn
@@ -89,9 +91,13 @@ def test_regression_and_tables(trained):
     assert scores.audit().advantage().low > 0.1
     named = frame.assign(label=(target > 0).astype(int))
     near = KNeighborsClassifier(1).fit(named.loc[member, ["a", "b"]], named.loc[member, "label"])
-    assert dn.attack_model(
-        near, frame, named["label"], member, method="label-only", rng=0, task="classification"
-    ).audit().advantage().low > 0.1  # fmt: skip
+    labels = named["label"]
+    assert dn.attack_model(near, frame, labels, member, method="label-only", rng=0).audit().advantage().low > 0.1
+    mixed = frame.assign(c=pd.Categorical(rng.choice(list("xyz"), 400)), d=rng.random(400) < 0.5).set_index(member)
+    near = make_pipeline(OneHotEncoder(handle_unknown="ignore"), KNeighborsClassifier(1)).fit(
+        mixed[member], labels[member]
+    )
+    assert dn.attack_model(near, mixed, labels, member, method="label-only", rng=0).audit().advantage().low > 0.1
 
 
 @pytest.mark.parametrize(

@@ -96,6 +96,22 @@ def test_the_rehearsal_chooses_an_attack_that_is_near_the_best(forest):
     assert chosen.method != "loss"
 
 
+@pytest.mark.parametrize("outputs", [(), (2,)])
+@pytest.mark.parametrize("method", METHODS)
+def test_no_attack_depends_on_the_unit_of_y(method, outputs):
+    rng = np.random.default_rng(2)
+    shadows, target = balanced_design(8, 300, rng), rng.random(300) < 0.5
+    member = np.concatenate([shadows, target[None]]).reshape(9, *[1] * len(outputs), 300)
+    signal = rng.normal(size=(9, *outputs, 300)) * np.where(member, 0.4, 1.0) * rng.uniform(0.3, 2, 300)
+    units = np.array([1e4, 1e-4])[:, None] if outputs else 1e4
+    attack, found = plain(method, "regression"), []
+    for residuals in (signal, signal * units):
+        scorer = Scorer.of(residuals[:8], "regression", "shrunk", 2.0)
+        found.append(scorer(attack, residuals[8], *split_signals(residuals[:8], shadows)))
+    assert np.corrcoef(*found)[0, 1] == pytest.approx(1, abs=1e-9)
+    assert roc_auc_score(target, found[0]) > 0.6
+
+
 def log_roc_by_sorting(member, nonmember):
     """The same area from all corners of the ROC."""
     scores = np.concatenate([member, nonmember])

@@ -45,7 +45,8 @@ class Canaries:
         ``model`` is what was fitted on ``X`` and ``y``: an estimator, or a prediction function (probabilities or
         numbers).
         """
-        task: LearningTask = "regression" if self.labels.dtype.kind == "f" else "classification"
+        numbers = self.labels.dtype.kind == "f" and not hasattr(model, "predict_proba")  # classes may be floats
+        task: LearningTask = "regression" if numbers else "classification"
         return -loss_of(model_signals(model, self.records, self.labels, task, np.unique(self.y)), task)
 
     def audit(

@@ -149,7 +149,7 @@ def attack_model(
         As in :func:`attack_estimator`, with shadow models; or without any: "quantile" learns from a random
         half of the nonmembers how well records like this one are fitted by a model that did not see them (Bertran et
         al. 2023; that half is not scored); "label-only" sees predicted classes alone, of the record and of copies with
-        a little noise (numbers only).
+        a little noise (of a data frame's other columns one cell in ten is another record's).
     n_shadows, n_jobs, variance, gamma, task, cache, progress
         As in :func:`attack_estimator`.
     estimator

@@ -35,18 +35,24 @@ class Attack:
 class Scorer:
     """What is the same for every attack on one set of shadow models.
 
-    ``half`` is the resolution of the models' probabilities (:func:`half_gap`), found on the shadows alone.
+    ``half`` is the resolution of the models' probabilities (:func:`half_gap`); residuals are divided by ``unit`` (a
+    number, or one an output), so that exp(−loss) is a Gaussian density whatever y is measured in. Both are found on the
+    shadows alone.
     """
 
     task: LearningTask
     variance: Variance
     gamma: float
-    half: float
+    half: float = 0.0
+    unit: float | FloatArray = 1.0
 
     @classmethod
     def of(cls, shadows: FloatArray, task: LearningTask, variance: Variance, gamma: float) -> Scorer:
-        """Learn the resolution of the models from the shadows' signals."""
-        return cls(task, variance, gamma, half_gap(shadows) if task == "classification" else 0.0)
+        """Learn the resolution of the models, or the size of their residuals, from the shadows' signals."""
+        if task == "classification":
+            return cls(task, variance, gamma, half=half_gap(shadows))
+        size = np.sqrt(2 * np.mean(shadows**2, axis=(0, -1)))
+        return cls(task, variance, gamma, unit=np.where(size > 0, size, 1.0)[..., None])
 
     def __call__(self, attack: Attack, target: FloatArray, inside: FloatArray, outside: FloatArray) -> FloatArray:
         """Score every record by the target's signals, (n,) or (n_outputs, n), and the shadows', with one axis more."""
@@ -80,7 +86,7 @@ class Scorer:
     def scaled(self, scale: Scale, signal: FloatArray) -> FloatArray:
         """Return the signal as attacks on this scale see it."""
         if self.task == "regression":
-            return signal
+            return np.asarray(signal / self.unit)
         return stabilised(signal) if scale == "arcsine" else smoothed_log_odds(signal, self.half)
 
 

@@ -91,6 +91,20 @@ def _sparse_copies(X: Any, rng: np.random.Generator) -> Any:
     return rows
 
 
+def _frame_copy(X: Any, rng: np.random.Generator) -> Any:
+    """Return a copy of a data frame with noise on its numbers; of other columns one cell in ten is another row's."""
+    moved = X.copy()
+    for i in range(X.shape[1]):
+        column = X.iloc[:, i]
+        if column.dtype.kind in "iuf":
+            numbers = column.astype("float64")
+            moved.isetitem(i, numbers + _NOISE * numbers.std(ddof=0) * rng.standard_normal(len(X)))
+        else:
+            swapped = np.where(rng.random(len(X)) < _NOISE, rng.integers(len(X), size=len(X)), np.arange(len(X)))
+            moved.isetitem(i, column.take(swapped).set_axis(X.index))
+    return moved
+
+
 def _classes(model: Any, X: Any, y: NDArray[Any]) -> NDArray[Any]:
     """Return the classes that a fitted estimator predicts, or a function that answers with classes or probabilities."""
     if hasattr(model, "predict"):
@@ -120,15 +134,12 @@ def _label_only(model: Any, X: Any, y: NDArray[Any], rng: np.random.Generator) -
     if hasattr(X, "tocsr"):
         near = [agrees(_sparse_copies(X, rng)) for _ in range(_COPIES)]
         return np.asarray(agrees(X) + np.mean(near, axis=0), dtype=np.float64)
-    table = X.to_numpy() if hasattr(X, "iloc") else X
-    if table.dtype.kind not in "biuf":
-        raise InputError("method 'label-only' adds noise to numbers, but X holds something else; use another method")
-    rows = table.astype(np.float64)
+    if hasattr(X, "iloc"):
+        near = [agrees(_frame_copy(X, rng)) for _ in range(_COPIES)]
+        return np.asarray(agrees(X) + np.mean(near, axis=0), dtype=np.float64)
+    if X.dtype.kind not in "biuf":
+        raise InputError("method 'label-only' adds noise to numbers, but X holds something else; give a DataFrame")
+    rows = X.astype(np.float64)
     spread = _NOISE * rows.std(axis=0)
-
-    def right(moved: FloatArray) -> FloatArray:
-        named = type(X)(moved, columns=X.columns) if hasattr(X, "iloc") else moved
-        return agrees(named)
-
-    copies = [right(rows + spread * rng.standard_normal(rows.shape)) for _ in range(_COPIES)]
-    return np.asarray(right(rows) + np.mean(copies, axis=0), dtype=np.float64)
+    copies = [agrees(rows + spread * rng.standard_normal(rows.shape)) for _ in range(_COPIES)]
+    return np.asarray(agrees(rows) + np.mean(copies, axis=0), dtype=np.float64)
