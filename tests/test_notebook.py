@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from html.parser import HTMLParser
 
 import numpy as np
@@ -12,6 +13,7 @@ import deniable as dn
 from deniable._notebook import panel
 from deniable._shown import shown
 from deniable.curves import with_note
+from deniable.noise import Mean
 
 BAD = '<img src=x onerror="alert(1)">&'
 
@@ -56,6 +58,26 @@ def test_a_curve_shows_its_upper_bounds():
     assert "<img" not in hostile._repr_html_()
 
 
+def test_a_shell_tells_what_a_notebook_shows():
+    rng = np.random.default_rng(0)
+    t, audit = dn.tradeoff(dn.GaussianDP(1.0)), dn.audit_scores(rng.normal(1, 1, 200), rng.normal(0, 1, 200))
+    running = dn.SequentialAudit(t)
+    release = dn.release(Mean(bounds=(0, 1)), rng.random((300, 2)), eta=0.2, rng=0)
+    for result in (
+        t, t.explain(fpr=1e-3), release, audit.compare(t), audit.advantage(), running, running.verdict(), dn.assess(t),
+    ):  # fmt: skip
+        told, seen = str(result), read(result._repr_html_())
+        numbers = re.findall(r"\d+\.\d+", told)
+        assert [number for number in numbers if number not in seen] == [], type(result)
+    assert str(t).splitlines()[1].split() == ["Advantage", "≤", "38.3", "%"]
+
+
+def test_a_comparison_in_a_notebook():
+    both = dn.compare(dn.tradeoff(dn.GaussianDP(0.5)), dn.tradeoff(dn.GaussianDP(1.0)))
+    text = read(both._repr_html_())
+    assert all(number.shown in text for row in both.rows for number in row.numbers if number is not None)
+
+
 def test_certificate_and_release():
     rows = np.random.default_rng(0).normal(size=(200, 1))
     r = dn.release(lambda part: part.mean(axis=0), rows, eta=0.2, rng=0)
@@ -75,8 +97,6 @@ def test_an_estimate_is_no_promise_in_a_notebook_either():
 
 def test_names_of_columns_reach_a_notebook_escaped():
     frame = pd.DataFrame({BAD: np.linspace(0, 1, 200)})
-    from deniable.noise import Mean
-
     r = dn.release(Mean(bounds=(0, 1)), frame, eta=0.2, rng=0)
     assert "<img" not in r._repr_html_()
 

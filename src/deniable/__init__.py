@@ -108,6 +108,9 @@ _LAZY: dict[str, str] = {
     "unlearning": "deniable.unlearning",
 }
 
+# rooms whose further names are reached as ``deniable.noise.Mean``
+_ROOMS = ("accounting", "audit", "laws", "noise", "planning", "records", "report", "tables", "training")
+
 __all__ = [
     "ApproximateDP",
     "Assessment",
@@ -180,16 +183,17 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version  # slow to import, and rarely asked for
 
         return version("deniable")
-    if name not in _LAZY:
+    home = f"deniable.{name}" if name in _ROOMS else _LAZY.get(name)
+    if home is None:
         raise AttributeError(f"module 'deniable' has no attribute {name!r}")
     try:
-        module = importlib.import_module(_LAZY[name])
+        module = importlib.import_module(home)
     except ImportError as error:
         raise missing(error, f"deniable.{name}") from error
-    value = module if _LAZY[name] == f"deniable.{name}" else getattr(module, name)
+    value = module if home == f"deniable.{name}" else getattr(module, name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*__all__, *_ROOMS, *(name for name in globals() if name.startswith("__"))})

@@ -1,4 +1,4 @@
-"""Results as a notebook shows them: a small table, every text in it escaped."""
+"""Results as a notebook and a shell show them: a small table, every text in it escaped in HTML."""
 
 from __future__ import annotations
 
@@ -34,6 +34,22 @@ def panel(
     )
 
 
+def lines(title: str, rows: Iterable[tuple[str, str]], notes: Sequence[str] = (), *, headline: str = "") -> str:
+    """Return what :func:`panel` shows as plain text."""
+    found = list(rows)
+    wide = max((len(name) for name, _ in found), default=0)
+    table = [f"  {name:<{wide}}  {value}" for name, value in found]
+    return "\n".join([title, *([headline] if headline else []), *table, *notes])
+
+
+class Told:
+    """A result that has a text: a notebook shows the same."""
+
+    def _repr_html_(self) -> str:
+        first, *rest = str(self).splitlines()
+        return panel(first, [], rest)
+
+
 def curve_rows(curve: Tradeoff) -> list[tuple[str, str]]:
     """Return the usual upper bounds of a curve in words."""
     rows = [("Advantage", f"≤ {shown(curve.advantage(), 'rate', 'upper')}")]
@@ -41,3 +57,10 @@ def curve_rows(curve: Tradeoff) -> list[tuple[str, str]]:
         found = shown(curve.tpr(rate), "rate", "upper")
         rows.append((f"TPR at FPR {shown(rate, 'rate', 'nearest')}", f"≤ {found}"))
     return rows
+
+
+def curve_panel(curve: Tradeoff) -> tuple[str, list[tuple[str, str]], list[str]]:
+    """Return title, rows and notes of a curve."""
+    sure = [] if curve.confidence == 1 else [f"confidence {curve.confidence:g}"]
+    a = curve.assumptions
+    return "What any attacker can reach", curve_rows(curve), [f"Method: {curve.method}", *sure, a.game, a.adjacency]

@@ -30,6 +30,12 @@ def test_names_are_sorted_and_complete():
         assert getattr(dn, name) is not None
 
 
+def test_completion_offers_names_and_rooms_and_nothing_else():
+    offered = {name for name in dir(dn) if not name.startswith("_")}
+    assert offered == {*dn.__all__, *dn._ROOMS}
+    assert all(inspect.ismodule(dn.__getattr__(room)) for room in dn._ROOMS)
+
+
 def test_an_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="no attribute 'tradeof'"):
         _ = dn.tradeof

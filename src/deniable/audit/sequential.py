@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from deniable._check import FloatArray, InputError, IntArray, Seed, number, numbers
 from deniable._floats import MOST_EXPONENT
+from deniable._notebook import Told
 from deniable._search import bisect
 from deniable._shown import shown
 from deniable.audit.betting import GAMMAS, THRESHOLDS, Bets, choose, log_gain, reference_curves
@@ -36,7 +37,7 @@ _ROUNDING = 1e-9  # charged to logarithms of the capital
 
 
 @dataclass(frozen=True)
-class SequentialVerdict:
+class SequentialVerdict(Told):
     """Whether the scores so far contradict a promise.
 
     Attributes
@@ -86,7 +87,7 @@ class SequentialVerdict:
         )
 
 
-class SequentialAudit:
+class SequentialAudit(Told):
     """Judge a promise by scores as they come, and stop whenever you like.
 
     ``update`` takes scores of fresh trainings; ``verdict`` may be asked after each. The probability that a true promise
@@ -134,6 +135,9 @@ class SequentialAudit:
         own = self.promise.hockey_stick(GAMMAS)
         self._rng = None if rng is None else np.random.default_rng(rng)
         self._setup(own)
+
+    def __str__(self) -> str:
+        return str(self.verdict())
 
     def _setup(self, own: FloatArray) -> None:
         self._own = own

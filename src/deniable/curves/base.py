@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from deniable._check import FloatArray, InputError, choice, numbers
 from deniable._floats import EPS
+from deniable._notebook import curve_panel, lines, panel
 from deniable.curves.answer import Answer, Charged, Question, charged_by, explained
 from deniable.curves.assumptions import EVERY_CASE, ONE_CASE, Assumptions
 from deniable.curves.epsilon_search import EpsilonSearch
@@ -355,14 +356,11 @@ class Tradeoff(ABC):
 
         return draw_side_by_side([self, *beside], ax, label, kind=Tradeoff)
 
-    def _repr_html_(self) -> str:
-        from deniable._notebook import curve_rows, panel
+    def __str__(self) -> str:
+        return lines(*curve_panel(self))
 
-        sure = [] if self.confidence == 1 else [f"confidence {self.confidence:g}"]
-        a = self.assumptions
-        return panel(
-            "What any attacker can reach", curve_rows(self), [f"Method: {self.method}", *sure, a.game, a.adjacency]
-        )
+    def _repr_html_(self) -> str:
+        return panel(*curve_panel(self))
 
     def _advantage(self, prior: FloatArray, side: Side) -> FloatArray:
         """2·min(π, 1−π)·H_γ with γ ≥ 1, in the direction that keeps relative precision (theory: Bayes accuracy)."""

@@ -13,6 +13,7 @@ from scipy.special import ndtri
 
 from deniable._check import FloatArray, choice, number
 from deniable._files import write_atomically
+from deniable._notebook import curve_rows, lines, panel
 from deniable._optional import require
 from deniable._shown import shown
 from deniable.curves import Tradeoff
@@ -150,8 +151,6 @@ class Certificate:
         return "\n".join([*lines, *(f"assumes: {text}" for text in self.assumptions)])
 
     def _repr_html_(self) -> str:
-        from deniable._notebook import curve_rows, panel
-
         if math.isnan(self.eta):
             rows, tone = [], "bad"
         else:
@@ -298,17 +297,20 @@ class Release:
         )
         return figure
 
-    def _repr_html_(self) -> str:
-        from deniable._notebook import panel
-
+    def _panel(self) -> tuple[str, list[tuple[str, str]], list[str]]:
         values, errors = np.ravel(self.value), np.ravel(self.standard_error)
         rows = [
             (name, f"{value:.6g} ± {error:.2g}")
             for name, value, error in zip(self._labels(), values, errors, strict=True)
         ]
         left = [f"… and {len(rows) - _SHOWN:,} more"] if len(rows) > _SHOWN else []
-        notes = [*left, "± is a standard error: noise and sampling together."]
-        return panel("Released value", rows[:_SHOWN], notes) + self.certificate._repr_html_()
+        return "Released value", rows[:_SHOWN], [*left, "± is a standard error: noise and sampling together."]
+
+    def __str__(self) -> str:
+        return f"{lines(*self._panel())}\n{self.certificate}"
+
+    def _repr_html_(self) -> str:
+        return panel(*self._panel()) + self.certificate._repr_html_()
 
     def _labels(self) -> tuple[str, ...]:
         if self.names is not None:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable._check import FloatArray, InputError, Seed, choice, integer, number, numbers
+from deniable._notebook import lines, panel
 from deniable._optional import require
 from deniable._shown import shown
 from deniable.curves import Side, Tradeoff
@@ -91,14 +92,18 @@ class PrivacyProfile:
     def __len__(self) -> int:
         return len(self.distance)
 
-    def _repr_html_(self) -> str:
-        from deniable._notebook import panel
-
+    def _rows(self) -> list[tuple[str, str]]:
         rows = [("Records", f"{len(self):,}")]
         if self.typical is not None:
             worst, median = (shown(float(of(self.advantage())), "rate", "upper") for of in (np.max, np.median))
             rows += [("Largest advantage", f"≤ {worst}"), ("Median advantage", f"≤ {median}")]
-        return panel("Privacy profile", rows, self.notes, headline=self.warning, tone="bad")
+        return rows
+
+    def __str__(self) -> str:
+        return lines("Privacy profile", self._rows(), self.notes, headline=self.warning)
+
+    def _repr_html_(self) -> str:
+        return panel("Privacy profile", self._rows(), self.notes, headline=self.warning, tone="bad")
 
     def leave_one_out(self, records: ArrayLike | None = None) -> FloatArray:
         """Parameters of the model trained without record i, (n, parameters); for softmax (d, classes), flattened.

@@ -106,6 +106,11 @@ class Comparison:
 
         return plainly(side_by_side(self))
 
+    def _repr_html_(self) -> str:
+        from deniable.report.text import comparison_panel
+
+        return comparison_panel(self)
+
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the first ROC of every assessment into one picture and return the matplotlib axes."""
         found = [(title, c.fpr, c.tpr) for title, c in zip(self.titles, self.curves, strict=True) if c is not None]

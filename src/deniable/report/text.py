@@ -22,7 +22,7 @@ from deniable.report.model import Assessment, Grid, Section
 from deniable.report.risk_table import risk_table
 
 if TYPE_CHECKING:
-    from deniable.report.comparing import Comparison
+    from deniable.report.comparing import ComparedRow, Comparison
 
 STYLE = {"good": "green", "bad": "red", "open": "yellow", "none": "cyan"}
 _HEADS = {
@@ -49,16 +49,13 @@ def renderable(assessment: Assessment, *, full: bool = True) -> RenderableType:
 def side_by_side(found: Comparison) -> RenderableType:
     """Return assessments side by side for a Rich console, with the differences of what is known on both sides."""
     names = dict(zip(ascii_uppercase, found.titles, strict=False))
-    parts: list[RenderableType] = [
-        Text(f"{letter}: {title} ({status}; policy: {decision or 'not asked'})")
-        for (letter, title), status, decision in zip(names.items(), found.statuses, found.decisions, strict=False)
-    ]
+    parts: list[RenderableType] = [Text(line) for line in _compared(found)]
     table = Table("number")
     for letter in names:
         table.add_column(letter, justify="right")
     for row in found.rows:
-        cells = ["–" if number is None else f"{SIGNS[number.kind]} {number.shown}" for number in row.numbers]
-        table.add_row(Text(row.label), *(Text(c, style="bold" if i == row.lowest else "") for i, c in enumerate(cells)))
+        cells = enumerate(_cells(row))
+        table.add_row(Text(row.label), *(Text(c, style="bold" if i == row.lowest else "") for i, c in cells))
     parts.append(table)
     for row in found.rows:
         for letter, difference in zip(ascii_uppercase[1:], row.differences, strict=False):
@@ -67,6 +64,22 @@ def side_by_side(found: Comparison) -> RenderableType:
                 low, high = shown(difference.low, unit, "lower"), shown(difference.high, unit, "upper")
                 parts.append(Text(f"{row.label}: {letter} − A lies between {low} and {high}"))
     return Group(*parts)
+
+
+def comparison_panel(found: Comparison) -> str:
+    """Return what a notebook shows of assessments side by side."""
+    rows = [(row.label, " · ".join(_cells(row))) for row in found.rows]
+    return panel(" · ".join(ascii_uppercase[: len(found.titles)]), rows, _compared(found))
+
+
+def _compared(found: Comparison) -> list[str]:
+    """What each letter stands for, and its decision."""
+    named = zip(ascii_uppercase, found.titles, found.statuses, found.decisions, strict=False)
+    return [f"{letter}: {title} ({status}; policy: {told or 'not asked'})" for letter, title, status, told in named]
+
+
+def _cells(row: ComparedRow) -> list[str]:
+    return ["–" if number is None else f"{SIGNS[number.kind]} {number.shown}" for number in row.numbers]
 
 
 def to_text(assessment: Assessment, width: int = 100, *, full: bool = True) -> str:

@@ -19,6 +19,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from deniable._check import FloatArray, InputError, IntArray, choice, integer, number
+from deniable._notebook import Told
 from deniable._parallel import in_order
 from deniable.audit import AttackScores, Verdict, ratio_advantage
 from deniable.curves import Tradeoff
@@ -30,7 +31,7 @@ _FAR = 10.0  # standard deviations by which the target of a canary in a regressi
 
 
 @dataclass(frozen=True, eq=False)
-class PrivateAttack:
+class PrivateAttack(Told):
     """What attacks on one record of a private fit measured, beside what is proven.
 
     Attributes
