@@ -1,17 +1,24 @@
 """What dies on the way changes nothing: each case prints what was killed, what was sent, and whether the bits agree.
 
-    python benchmarks/scale/failures.py [wire] [memory] [scheduler] [ray] [disk]
+    python benchmarks/scale/failures.py [CASE ...] [--log]
 
-``ray`` needs ``pip install ray``; ``disk`` may mount a file system. Everything runs here, in own processes.
+Cases: wire attack profile release memory scheduler truncated twice disk cache ray; without names all but the last
+three. ``ray`` needs ``pip install ray``; ``disk`` and ``cache`` mount file systems of 1 MB and 64 kB, for which one
+must be root. ``--log`` writes what is printed to ``benchmarks/scale/results/failures.txt``. Everything runs here, in
+own processes.
 """
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
+import platform
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import warnings
 from pathlib import Path
@@ -55,6 +62,124 @@ def local(workers: int = 2, **more: object):
 
 def mean_of(data: np.ndarray, task: int) -> float:
     return float(data[task::7].mean())
+
+
+@contextlib.contextmanager
+def killing(cluster, folder: Path, pattern: str, stored: int):
+    """Kill a worker by its process id as soon as so many results are stored; yield what was done."""
+    done: dict[str, int] = {}
+
+    def watch() -> None:
+        while not done and (found := len(list(folder.glob(pattern)))) < stored:
+            time.sleep(0.002)
+        if not done:
+            done["process"] = next(iter(cluster.workers.values())).pid
+            os.kill(done["process"], signal.SIGKILL)
+            done["stored"] = found
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    try:
+        yield done
+    finally:
+        done.setdefault("process", 0)
+        thread.join()
+
+
+def killed(name: str, run, agree, pattern: str, total: int) -> None:
+    """Run alone, and again on two workers of which one is killed on the way."""
+    alone = run()
+    with tempfile.TemporaryDirectory() as place, warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        folder = Path(place) / "stored"
+        with local() as cluster, dn.cluster(cluster), killing(cluster, folder, pattern, 3) as done:
+            there = run(folder)
+    told = [str(w.message) for w in said if "worker" in str(w.message)]
+    print(f"{name}: worker {done['process']} killed when {done.get('stored', 'NONE')} of {total} results were "
+          f"stored; {agree(alone, there)}; warnings: {told or 'none'}", flush=True)  # fmt: skip
+
+
+def bits(one: np.ndarray, other: np.ndarray) -> str:
+    return "same bits" if np.array_equal(one, other) else "DIFFERENT"
+
+
+def shadows(cache: Path | None = None, n: int = 400):
+    """An attack with 24 shadow models."""
+    from sklearn.ensemble import RandomForestClassifier
+
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(n, 4)), rng.integers(0, 2, n)
+    model = RandomForestClassifier(20, random_state=0)
+    return dn.attack_estimator(model, X, y, method="lira", n_shadows=24, rng=0, cache=cache)
+
+
+def attack() -> None:
+    """A worker is killed in the midst of an attack."""
+    killed("attack", shadows, lambda a, b: bits(a.member_scores, b.member_scores), "shadow-*.npy", 24)
+
+
+def mid_profile() -> None:
+    """A worker is killed in the midst of a profile."""
+    with tempfile.TemporaryDirectory() as place:
+        data = folder(Path(place) / "data", 12)
+        killed("profile", lambda store=None: profile(data, checkpoint=store), same, "pass-*.npz", 12)
+
+
+def slow_median(rows: np.ndarray) -> float:
+    time.sleep(0.02)
+    return float(np.median(rows))
+
+
+def release() -> None:
+    """A worker is killed in the midst of a release."""
+    data = np.random.default_rng(2).normal(size=300)
+
+    def run(cache: Path | None = None) -> dn.Release:
+        return dn.release(slow_median, data, eta=0.2, bound="centre", n_resamples=64, rng=0, cache_dir=cache)
+
+    killed("release", run, lambda a, b: bits(a.noise_scale, b.noise_scale), "*.npz", 64)
+
+
+def truncated() -> None:
+    """A Parquet file that was cut short, at its end and in its middle."""
+    with tempfile.TemporaryDirectory() as place:
+        for what in ("its last third is missing", "200 bytes in its middle are zero"):
+            data = folder(Path(place) / what.replace(" ", "-"), 3)
+            file = data / "1.parquet"
+            content = file.read_bytes()
+            middle = len(content) // 2
+            whole = content[: 2 * len(content) // 3] if "third" in what else (
+                content[:middle] + bytes(200) + content[middle + 200 :]
+            )  # fmt: skip
+            file.write_bytes(whole)
+            try:
+                profile(data)
+                said = "NOTHING SAID"
+            except dn.InputError as error:
+                said = str(error).replace(place, "")
+            print(f"truncated: a file of which {what}: {said}", flush=True)
+
+
+def twice() -> None:
+    """Two runs into one folder: the second is refused, the first is untouched."""
+    with tempfile.TemporaryDirectory() as place:
+        data, work = folder(Path(place) / "data", 12), Path(place) / "work"
+        alone = profile(data)
+        code = (
+            f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\nfrom failures import profile\n"
+            f"from pathlib import Path\nprofile(Path({str(data)!r}), checkpoint={str(work)!r})"
+        )
+        first = subprocess.Popen([sys.executable, "-W", "ignore", "-c", code])
+        while not list(work.glob("pass-*.npz")) and first.poll() is None:
+            time.sleep(0.01)
+        try:
+            profile(data, checkpoint=work)
+            said = "NOTHING SAID"
+        except dn.InputError as error:
+            said = str(error).replace(place, "").replace(str(first.pid), "of the first")
+        code = first.wait()
+        print(f"twice: the second run: {said}; the first ended with code {code}; what it left: "
+              f"{same(profile(data, checkpoint=work), alone)}", flush=True)  # fmt: skip
 
 
 def wire() -> None:
@@ -201,7 +326,7 @@ def ray() -> None:
 
 
 def disk() -> None:
-    """A disk of 256 kB: the run stops with what is stored whole, and goes on when there is room."""
+    """A disk of 1 MB: the run stops with what is stored whole, and goes on when there is room."""
     with tempfile.TemporaryDirectory() as place:
         data, work = folder(Path(place) / "data"), Path(place) / "work"
         work.mkdir()
@@ -219,7 +344,60 @@ def disk() -> None:
         subprocess.run(["umount", str(work)], check=True)
 
 
+def cache() -> None:
+    """The same under the cache of an attack, 64 kB."""
+    with tempfile.TemporaryDirectory() as place:
+        work = Path(place) / "cache"
+        work.mkdir()
+        alone = shadows(n=1500)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(work)], check=True)
+        try:
+            shadows(work, 1500)
+            said = "NOTHING SAID"
+        except OSError as error:
+            said = str(error).replace(place, "")
+        kinds = sorted({path.name.split("-")[0] for path in work.iterdir()})
+        stored = len(list(work.glob("shadow-*.npy")))
+        subprocess.run(["mount", "-o", "remount,size=64m", str(work)], check=True)
+        again = shadows(work, 1500)
+        print(f"cache: 64 kB, then full: {said}; stored: {stored} of 24 models, files: {kinds}; with more room: "
+              f"{bits(again.member_scores, alone.member_scores)}", flush=True)  # fmt: skip
+        subprocess.run(["umount", str(work)], check=True)
+
+
+class _Both(io.TextIOBase):
+    """What is printed goes to the screen and is kept."""
+
+    def __init__(self) -> None:
+        self.kept: list[str] = []
+
+    def write(self, text: str) -> int:
+        self.kept.append(text)
+        return sys.__stdout__.write(text)
+
+
+CASES = {
+    "wire": wire, "attack": attack, "profile": mid_profile, "release": release, "memory": memory,
+    "scheduler": scheduler, "truncated": truncated, "twice": twice, "disk": disk, "cache": cache, "ray": ray,
+}  # fmt: skip
+
+
+def main(arguments: list[str]) -> None:
+    names = [one for one in arguments if one != "--log"] or list(CASES)[:-3]
+    if unknown := set(names) - set(CASES):
+        sys.exit(f"unknown cases: {', '.join(sorted(unknown))}; known are {', '.join(CASES)}")
+    from importlib.metadata import version
+
+    both = _Both()
+    with contextlib.redirect_stdout(both):
+        print(f"python benchmarks/scale/failures.py {' '.join(names)} --log   ({os.cpu_count()} cores; Python "
+              f"{platform.python_version()}, Dask {version('distributed')}, joblib {version('joblib')})\n")  # fmt: skip
+        for name in names:
+            CASES[name]()
+    if "--log" in arguments:
+        path = Path(__file__).parent / "results" / "failures.txt"
+        path.write_text("".join(both.kept), encoding="utf-8")
+
+
 if __name__ == "__main__":
-    cases = {one.__name__: one for one in (wire, memory, scheduler, ray, disk)}
-    for name in sys.argv[1:] or ["wire", "memory", "scheduler"]:
-        cases[name]()
+    main(sys.argv[1:])

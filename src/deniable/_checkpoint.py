@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable._check import InputError
-from deniable._files import write_atomically
+from deniable._files import kept_whole, write_atomically
 
 
 class Checkpoint:
@@ -67,11 +67,8 @@ class Checkpoint:
         """Store arrays: all of them, or on a full disk none, with an error that says so."""
         buffer = io.BytesIO()
         np.savez(buffer, **arrays)
-        try:
+        with kept_whole(name, self.folder):
             write_atomically(self.folder / f"{name}.npz", buffer.getvalue())
-        except OSError as error:
-            said = f"{name} could not be stored in {self.folder}: {error.strerror}; what is there is whole"
-            raise OSError(error.errno, f"{said}, and the same call goes on from it") from error
 
     def close(self) -> None:
         """Give the folder free."""

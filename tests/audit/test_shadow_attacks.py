@@ -1,5 +1,6 @@
 """Shadow models: design, caching, every kind of estimator, and the known ordering of the attacks."""
 
+import errno
 import functools
 
 import numpy as np
@@ -284,9 +285,11 @@ def test_an_interrupted_run_resumes_from_the_cache(tmp_path):
     X, y = load_iris(return_X_y=True)
     with pytest.raises(KeyboardInterrupt):
         dn.attack_estimator(Counting(max_iter=500), X, y, n_shadows=8, rng=0, cache=tmp_path)
-    assert len(list(tmp_path.glob("shadow-*.npy"))) == 4
+    kept = sorted(tmp_path.glob("shadow-*.npy"))
+    assert len(kept) == 4
+    kept[0].write_bytes(kept[0].read_bytes()[:-9])  # cut short by a copy: trained again
     resumed = dn.attack_estimator(Counting(max_iter=500), X, y, n_shadows=8, rng=0, cache=tmp_path)
-    assert Counting.fits == 10  # 4 kept, 1 interrupted, 5 new
+    assert Counting.fits == 11  # 4 kept, one of them in vain, 1 interrupted, 5 new
     fresh = dn.attack_estimator(Counting(max_iter=500), X, y, n_shadows=8, rng=0)
     np.testing.assert_array_equal(resumed.member_scores, fresh.member_scores)
 
@@ -344,6 +347,19 @@ def test_what_training_changes_does_not_lose_the_cache(tmp_path):
         before = len(seen)
         dn.attack_estimator(trainer(1, seen), X, y, method="loss", n_shadows=4, rng=0, cache=tmp_path)
     assert len(seen) == before
+
+
+def test_a_full_disk_under_the_cache_is_told_and_leaves_nothing_half_written(tmp_path, monkeypatch):
+    X, y = load_iris(return_X_y=True)
+
+    def full(file, array):
+        file.write(b"half")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(np, "save", full)
+    with pytest.raises(OSError, match=r"a shadow model could not be stored .* No space left .* the same call goes on"):
+        dn.attack_estimator(GaussianNB(), X, y, method="loss", n_shadows=4, rng=0, cache=tmp_path)
+    assert [path.name[:5] for path in tmp_path.iterdir()] == ["lock-"]
 
 
 def test_other_data_does_not_hit_the_cache(tmp_path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from deniable._check import FloatArray, InputError, IntArray
 from deniable._checkpoint import claimed
-from deniable._files import replacing
+from deniable._files import kept_whole, replacing
 from deniable._parallel import in_order
 from deniable._progress import track
 
@@ -144,11 +144,11 @@ def _one_model(
     if folder is not None:
         key = hashlib.sha256(common + row.tobytes() + str(seed).encode()).hexdigest()[:32]
         path = folder / f"shadow-{key}.npy"
-        if path.exists():
+        with suppress(OSError, ValueError, EOFError):  # none yet, or cut short by a copy: train again
             return cast(FloatArray, np.load(path))
     found = _fit_and_look(estimator, X, y, task, np.flatnonzero(row), seed)
     if path is not None:
-        with replacing(path) as file:
+        with kept_whole("a shadow model", path.parent), replacing(path) as file:
             np.save(file, found)
     return found
 

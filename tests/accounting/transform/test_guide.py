@@ -42,3 +42,30 @@ def test_guesses_are_near_where_the_law_is_nearly_normal(direction):
     slope = np.exp(threshold_guesses(loss, fpr, "add"))  # of the ROC
     step = fpr * 1e-3
     assert slope == pytest.approx((curve.tpr(fpr + step) - curve.tpr(fpr - step)) / (2 * step), rel=0.05)
+
+
+@pytest.mark.parametrize("direction", ["add", "remove"])
+@pytest.mark.parametrize(
+    "parts",
+    [
+        (dn.SubsampledGaussian(1.39, 1.2e-4, 46),),
+        (dn.SubsampledGaussian(0.7, 3e-3, 1100), dn.SubsampledGaussian(2.5, 1e-3, 60)),
+    ],
+)
+def test_guesses_are_nearer_where_records_are_drawn_rarely(parts, direction):
+    loss, curve = PrivacyLoss.of(parts), dn.tradeoff(sum(parts[1:], parts[0]))
+    fpr = np.array([1e-2, 1e-4, 1e-7])
+    known = curve.inverted._tails(
+        threshold_guesses(loss, fpr, direction), "out_above" if direction == "add" else "in_below"
+    )
+    rate = known.out_above if direction == "add" else known.in_below
+    assert rate == pytest.approx(fpr, rel=0.1)
+    delta = curve.delta(0.0, direction) * np.array([1e-1, 1e-4])
+    assert epsilon_guesses(loss, delta, direction) == pytest.approx(curve.epsilon(delta, direction), rel=1e-3)
+
+
+def test_what_a_lattice_cannot_tell_is_guessed_at_saddle_points():
+    loss = PrivacyLoss.of([dn.SubsampledGaussian(1.0, 1e-3, 100)])
+    both = threshold_guesses(loss, np.array([1e-3, 1e-20]), "add")
+    assert np.all(np.isfinite(both))
+    assert both[1] > both[0]
