@@ -6,9 +6,10 @@ root mean squares against the value on all records, in units of the column's sta
 ± standard error.
 
 * auto: ``release_statistics(bound="auto")``: noise on all records, and a secret half where that answer says that it is
-  mostly noise. direct: the half alone, up to 1,000 records; beyond, *half* is the error of a half without any noise,
-  which is below that of every method that trains on one. published: Izzo Corollary 10, M = 6, a half, no guarantee.
-  Those of a half keep another promise (who is in it), fix their noise once and then draw halves and noise many times.
+  mostly noise. direct: the half alone, up to 1,000 records (beyond, it is made where auto turns to it); *half* is the
+  error of a half without any noise, which is below that of every method that trains on one. published: Izzo Corollary
+  10, M = 6, a half, no guarantee. Those of a half keep another promise (who is in it), fix their noise once and then
+  draw halves and noise many times.
 * laplace, gaussian: independent noise of one size on the sums that a statistic needs, for their L1 or L2 sensitivity.
 * opendp: its own mean (bounded, of known size) with Laplace noise.
 * diffprivlib: its own mean, sum, var, std, median, quantile, histogram, LinearRegression. It runs in an interpreter of
@@ -31,6 +32,8 @@ import json
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -39,7 +42,7 @@ from scipy.special import ndtri
 
 import deniable as dn
 from deniable.noise.tabulation import parse
-from deniable.noise.tabulation.halves import OfRecords, better_of_a_half, can_be_halved
+from deniable.noise.tabulation.halves import Closed, OfRecords, better_of_a_half, can_be_halved
 
 ASKED = {
     "mean": "mean(x)",
@@ -57,7 +60,7 @@ ASKED = {
 }
 HOPELESS = 0.5  # an error of so many standard deviations answers nothing
 SMALL = 1000  # records up to which a direct certificate is made
-SLOW = 0.2  # η below which a direct certificate of two numbers takes minutes
+SLOW = 0.2  # η below which the slope, a direct certificate of two numbers, takes minutes
 METHODS = ["auto", "direct", "half", "published", "gaussian", "laplace", "opendp", "diffprivlib"]
 DRAWS = 400  # halves and noise drawn for each release of a half, and draws of plain noise
 
@@ -135,39 +138,49 @@ def truths(frame, ranges):
     }
 
 
-def of_halves(frame, ranges, eta, options, rng):
-    """Values of a release of a half: made once, which fixes the noise; then halves and noise are drawn."""
+def of_halves(frame, ranges, eta, options, rng, only=tuple(ASKED)):
+    """Values of a release of a half: made once, which fixes the noise; then halves and noise are drawn.
+
+    ``bound="direct"`` takes the closed forms that ``release_statistics`` takes.
+    """
     values = {}
-    for name, text in ASKED.items():
-        statistic = parse("mean(x)" if name == "sum" else text)
-        if not can_be_halved(statistic) or (name == "slope" and options.get("bound") == "direct" and eta < SLOW):
+    for name in only:
+        statistic = parse("mean(x)" if name == "sum" else ASKED[name])
+        direct = options.get("bound") == "direct"
+        if not can_be_halved(statistic) or (name == "slope" and direct and eta < SLOW):
             continue
         columns = [np.clip(frame[c].to_numpy(dtype=float), *ranges[c]) for c in statistic.columns]
-        table, algorithm = np.column_stack(columns), OfRecords(statistic)
+        closed = Closed.of(statistic) if direct else None
+        table, algorithm = np.column_stack(columns), OfRecords(statistic) if closed is None else closed.algorithm
         try:
-            made = dn.release(algorithm, table, eta=eta, rng=0, **options)
+            made = dn.release(algorithm, table, eta=eta, rng=0, **({} if closed else options))
         except dn.InputError:
             continue
         n, scale = len(table), made.noise_scale
         times = n if name == "sum" else 1
-        halves = [algorithm(table[rng.permutation(n)[: n // 2]]) for _ in range(DRAWS)]
-        values[name] = [(half + rng.normal(size=half.size) * scale)[-1:] * times for half in halves]
+        values[name] = []
+        for _ in range(DRAWS):
+            value = algorithm(table[np.sort(rng.permutation(n)[: n // 2])])
+            drawn = replace(made, value=value + rng.normal(size=value.shape) * scale)
+            number = np.ravel(drawn.value) if closed is None else closed.numbers(drawn)[0]
+            values[name].append(number[-1:] * times)
     return values
 
 
 def automatic(frame, ranges, eta, repeats, halves):
     """Values of our releases, one statistic a release, so that each has the whole budget as the others do.
 
-    A turn to a half is decided as ``bound="auto"`` decides it, its value is one of those that were drawn.
+    A turn to a half is decided as ``bound="auto"`` decides it, its value is one of those that ``halves(name)`` drew.
     """
     values, turned = {}, {}
     for name, text in ASKED.items():
         values[name], turned[name] = [], 0
         for i in range(repeats):
             (rows,) = dn.release_statistics(frame, text, eta=eta, ranges=ranges).rows
-            if name in halves and better_of_a_half(parse(text), rows, len(frame), eta):
+            drawn = halves(name) if better_of_a_half(parse(text), rows, len(frame), eta) else None
+            if drawn is not None:
                 turned[name] += 1
-                values[name].append(halves[name][i])
+                values[name].append(drawn[i])
             else:
                 values[name].append([row.value for row in rows][-1 if name == "slope" else 0 :])
     return values, turned
@@ -262,7 +275,13 @@ def measured(place, frame, ranges, eta, args):
     epsilon, mu = float(np.log((0.5 + eta) / (0.5 - eta))), 2 * float(ndtri(0.5 + eta))
     small = len(frame) <= SMALL
     direct = of_halves(frame, ranges, eta, {"bound": "direct"}, rng) if small else {}
-    auto, turned = automatic(frame, ranges, eta, args.repeats, direct)
+
+    @cache
+    def half(name):  # the large tables make one where auto turns to it
+        options = {"bound": "direct"}
+        return direct.get(name) if small else of_halves(frame, ranges, eta, options, rng, [name]).get(name)
+
+    auto, turned = automatic(frame, ranges, eta, args.repeats, half)
     printed = {"noise": "published", "moment": 6.0, "reproduce": True, "n_resamples": 48}
     found = {
         "auto": auto,

@@ -20,8 +20,8 @@ FRAME = pd.DataFrame(RNG.normal(size=(90, 3)), columns=["a", "b", "c"]).assign(d
 PARTS = [FRAME[:1], FRAME[1:40], FRAME[40:40], FRAME[40:]]
 
 
-def _released(algorithm, data):
-    made = dn.release(algorithm, data, eta=0.2, rng=0, insecure_testing_rng=np.random.default_rng(1))
+def _released(algorithm, data, bound="auto"):
+    made = dn.release(algorithm, data, eta=0.2, bound=bound, rng=0, insecure_testing_rng=np.random.default_rng(1))
     return made.value, made.noise_scale
 
 
@@ -39,7 +39,7 @@ def test_files_dask_and_blocks_release_what_the_array_does(algorithm, tmp_path):
 def test_pairs_become_a_pair():
     X, y = FRAME.to_numpy()[:, :3], FRAME["d"].to_numpy(dtype=float)
     blocks = ((X[rows], y[rows]) for rows in np.array_split(np.arange(90), 5))
-    for found, expected in zip(_released(Ridge(), blocks), _released(Ridge(), (X, y)), strict=True):
+    for found, expected in zip(*(_released(Ridge(), data, "swap") for data in (blocks, (X, y))), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
@@ -65,3 +65,16 @@ def test_bad_cells_are_told_with_block_and_row(cell, words):
         dn.release(Mean(), iter([FRAME[:1], bad]), eta=0.2)
     with pytest.raises(InputError, match="column 'a' must hold numbers, block 0 row 0 has 'u'"):
         dn.release(Mean(), iter([FRAME.assign(a="u")]), eta=0.2)
+
+
+def test_rows_are_written_in_one_pass_whatever_the_types_of_the_files(tmp_path):
+    """Integers, truth values and doubles in files of several row groups; gaps are told with their row."""
+    table = FRAME.assign(a=FRAME["d"] > 3)
+    table[:50].to_parquet(tmp_path / "0.parquet", index=False, row_group_size=7)
+    table[50:].astype({"d": "int16", "b": "float32"}).to_parquet(tmp_path / "1.parquet", index=False)
+    expected = table.astype(float).to_numpy()
+    expected[50:, 1] = expected[50:, 1].astype(np.float32)
+    np.testing.assert_array_equal(mapped_rows(tmp_path), expected)
+    table.astype({"d": "Int64"}).assign(d=lambda t: t["d"].mask(t.index == 60)).to_parquet(tmp_path / "1.parquet")
+    with pytest.raises(InputError, match=r"column 'd' must be finite, .*1.parquet row 60 has nan"):
+        mapped_rows(tmp_path)

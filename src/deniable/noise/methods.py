@@ -5,10 +5,10 @@ A way first makes a plan (what was run, what is known); :func:`settle` turns any
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from math import comb
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -38,6 +38,7 @@ BOUNDS = ("auto", "direct", "swap", "centre", "dp")
 _LARGEST_ENUMERATION = 1000  # training sets; up to so many are all run (twice), and nothing is sampled
 _RESAMPLES = 256
 _CENTRE_AT_LEAST = 0.25  # below 1/π, what "centre" needs in units of the spread, times η, if halves are normal
+_WORTH_INTEGRATING = 1.25  # factor of the error
 _FEW_NUMBERS = 3  # up to so many everything that may serve is compared
 _WORTH_RUNNING = 0.5  # largest share of η that the number of runs may cost the direct bound for "auto" to try it
 
@@ -68,7 +69,7 @@ class ReleaseTask:
     def small(self) -> bool:
         """Whether all training sets can be run."""
         n, k = self.game.population.n_records, self.game.population.n_train
-        return n <= 16 and comb(n, k) <= _LARGEST_ENUMERATION
+        return n <= 16 and math.comb(n, k) <= _LARGEST_ENUMERATION
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,7 +172,9 @@ def _enough(found: Settled) -> bool:
 
 
 def _rest_cannot_win(found: Settled, task: ReleaseTask) -> bool:
-    """Whether what is left, thousands of runs or the 512 of "centre", likely needs more noise on so many numbers.
+    """Whether what is left, thousands of runs or the 512 of "centre", likely saves no noise on so many numbers.
+
+    Thousands of runs and their integration must promise a fifth less error, at twice the noise that chance asks for.
 
     "centre", if halves are normal: |a − b| is 2√(2/π) times the spread on average, its E TV about that over s√(2π), and
     2η is wanted, so s is the spread over πη; more in more dimensions. Only time depends on this, no promise.
@@ -181,7 +184,9 @@ def _rest_cannot_win(found: Settled, task: ReleaseTask) -> bool:
         return False
     direct = direct_share(task.game, task.n_resamples) <= _WORTH_RUNNING
     least = least_noise(task.game, task.n_resamples, d) if direct else 0.0
-    return _relative(found) <= (least or _CENTRE_AT_LEAST / task.game.eta)
+    if least:
+        return math.hypot(1, _relative(found)) <= _WORTH_INTEGRATING * math.hypot(1, 2 * least)
+    return _relative(found) <= _CENTRE_AT_LEAST / task.game.eta
 
 
 def _relative(found: Settled) -> float:

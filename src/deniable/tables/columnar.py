@@ -69,6 +69,12 @@ class ColumnsOnDisk:
         made.name = self.names[place]
         return made
 
+    def batches(self) -> Iterator[Any]:
+        """Read all columns, some rows at a time: record batches of Arrow with the names ``stored``."""
+        for path in self.paths:
+            with _opened(path, f"{self.names[0]} …") as file:
+                yield from file.iter_batches(BATCH, columns=list(self.stored), use_threads=False)
+
     def _numbers(self, place: int) -> NDArray[Any] | None:
         """Read numbers of one type straight into place, or return ``None`` if they are none or have gaps to keep."""
         import pyarrow as pa

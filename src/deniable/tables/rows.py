@@ -35,18 +35,28 @@ def _split(table: ColumnsOnDisk, rows: FloatArray) -> Any:
 
 
 def _mapped(table: ColumnsOnDisk) -> FloatArray:
-    """Write one column after the other into a file that goes when the last array of it does."""
+    """Write some rows after the others, in one pass, into a file that goes when the last array of it does."""
     folder = tempfile.mkdtemp(prefix="deniable-rows-")
     made = np.memmap(Path(folder) / "rows", dtype=np.float64, mode="w+", shape=table.shape)
     weakref.finalize(made.base, shutil.rmtree, folder, True)
-    for place, name in enumerate(table.names):
-        column = table.column(place)
-        if not is_numeric_dtype(column):
-            raise InputError(f"column {name!r} must hold numbers, {table.place_of(0)} has {column.iloc[0]!r}")
-        values = column.to_numpy(dtype=np.float64, na_value=np.nan)
-        wrong = ~np.isfinite(values)
-        if wrong.any():
-            row = int(wrong.argmax())
-            raise InputError(f"column {name!r} must be finite, {table.place_of(row)} has {values[row]}; drop or impute")
-        made[:, place] = values
+    at = 0
+    for batch in table.batches():
+        rows = made[at : at + len(batch)]
+        for place, name in enumerate(table.names):
+            rows[:, place] = _numbers(table, name, batch.column(table.stored[place]), at)
+        at += len(batch)
     return made
+
+
+def _numbers(table: ColumnsOnDisk, name: Any, cells: Any, at: int) -> FloatArray:
+    """Return some cells of a column, from row ``at`` on, as finite numbers."""
+    column = cells.to_pandas()
+    if not is_numeric_dtype(column):
+        raise InputError(f"column {name!r} must hold numbers, {table.place_of(at)} has {column.iloc[0]!r}")
+    values = np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
+    wrong = ~np.isfinite(values)
+    if wrong.any():
+        row = int(wrong.argmax())
+        place = table.place_of(at + row)
+        raise InputError(f"column {name!r} must be finite, {place} has {values[row]}; drop or impute")
+    return values

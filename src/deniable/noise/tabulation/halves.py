@@ -23,7 +23,7 @@ from deniable.noise.known_law import relative_noise_of_a_quantile
 from deniable.noise.mechanism import release
 from deniable.noise.mixture import guessed_mu, hoeffding_slack
 from deniable.noise.statistics import Mean, Quantile
-from deniable.noise.tabulation.answers import Limits, Row, coefficients_of, pairs_of, withheld
+from deniable.noise.tabulation.answers import Limits, Row, coefficients_of, pairs_of
 from deniable.noise.tabulation.asking import probabilities
 from deniable.noise.tabulation.grammar import Statistic
 from deniable.noise.tabulation.records import Records
@@ -88,7 +88,7 @@ def can_be_halved(statistic: Statistic) -> bool:
 
 
 @dataclass(frozen=True)
-class _Closed:
+class Closed:
     """A statistic whose swaps or whose law over halves are known; ``places``: where its numbers stand in the value."""
 
     algorithm: Mean | Covariance | Quantile
@@ -96,7 +96,7 @@ class _Closed:
     root: bool = False
 
     @classmethod
-    def of(cls, statistic: Statistic) -> _Closed | None:
+    def of(cls, statistic: Statistic) -> Closed | None:
         """Return it if there is one: a quantile is then the ⌈pk⌉-th smallest, an sd the root of a variance."""
         function = statistic.function
         if function == "mean":
@@ -114,9 +114,10 @@ class _Closed:
         """Return the numbers with their standard errors: of noise and half together, and of the half alone."""
         sampling = np.zeros(found.value.shape) if found.sampling_error is None else found.sampling_error
         value, error, half = (np.ravel(part)[self.places] for part in (found.value, found.standard_error, sampling))
-        if self.root:
-            value = np.sqrt(np.where(value > 0, value, np.nan))
-            error, half = error / (2 * value), half / (2 * value)
+        if self.root:  # √(v + e) − √v is e/(2√v) where e is small, and √e at 0
+            value = np.maximum(value, 0.0)
+            error, half = (np.sqrt(value + part) - np.sqrt(value) for part in (error, half))
+            value = np.sqrt(value)
         return value, error, half
 
 
@@ -135,7 +136,7 @@ def of_a_half(
     scales = [records.scales[column] for column in statistic.columns]
     columns = [np.clip(records.numbers[c], s.low, s.high) for c, s in zip(statistic.columns, scales, strict=True)]
     table, algorithm = np.column_stack(columns), OfRecords(statistic)
-    closed = None if np.isnan(table).any() else _Closed.of(statistic)
+    closed = None if np.isnan(table).any() else Closed.of(statistic)
     if closed is None:
         found = release(algorithm, table, eta=eta, bound="direct", **options)
         own = np.zeros_like(found.value) if found.sampling_error is None else found.sampling_error
@@ -144,9 +145,7 @@ def of_a_half(
         found = release(closed.algorithm, table, eta=eta, **options)
         numbers = closed.numbers(found)
     rows = [
-        withheld((), item, "not above zero in the noise")
-        if math.isnan(value)
-        else limits.row((), item, float(value), float(error), float(half))
+        limits.row((), item, float(value), float(error), float(half))
         for item, value, error, half in zip(algorithm.names, *numbers, strict=True)
     ]
     return rows, found
@@ -176,7 +175,7 @@ def _widened(statistic: Statistic, n: int, eta: float) -> float:
     z·φ(0)/√n, so noise must widen the spread by that over what the number of runs leaves of η.
     """
     z, function = max(_FAR, n**0.25), statistic.function
-    if _Closed.of(statistic) is None:
+    if Closed.of(statistic) is None:
         left = eta - max(SHARE * eta, hoeffding_slack(1 - _CONFIDENCE, MOST_RUNS))
         return max(1.0, float(z / math.sqrt(2 * math.pi * n) / max(left, 1e-9)))
     if function in ("median", "quantile"):
