@@ -1,5 +1,6 @@
 """Promises as tests: broken ones fail, kept ones pass within their budget, and power is stated."""
 
+import os
 import subprocess
 import sys
 import time
@@ -172,11 +173,28 @@ def test_a_tenth_of_the_noise(inside):
 """
 
 
-def test_a_broken_promise_fails_the_build(tmp_path):
+@pytest.mark.skipif(os.name == "nt", reason="the action's shell is bash")
+def test_the_action_fails_the_build_and_writes_its_summary(tmp_path):
+    yaml = pytest.importorskip("yaml")
+    step = yaml.safe_load((ROOT / "action.yml").read_text())["runs"]["steps"][-1]
     (tmp_path / "test_broken.py").write_text(BROKEN)
-    done = run_pytest(tmp_path, "--deniable-trials", 300, cwd=tmp_path)
+    given = {"TESTS": "-p pytest_deniable -q .", "TRIALS": "300", "SECONDS_EACH": "20", "JUNIT": "found.xml"}
+    assert set(step["env"]) == set(given)
+    script = f'python() {{ "{sys.executable}" "$@"; }}\n{step["run"]}'
+    done = subprocess.run(
+        ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script],  # as GitHub's runner calls it
+        cwd=tmp_path, env=os.environ | given | {"GITHUB_STEP_SUMMARY": "summary.md"}, capture_output=True, check=False,
+    )  # fmt: skip
     assert done.returncode == 1
-    assert "PromiseBroken: violated at 99.9 % confidence" in done.stdout
+    assert b"PromiseBroken: violated at 99.9 %" in done.stdout
+    assert "violated at 99.9 % confidence" in (tmp_path / "summary.md").read_text(encoding="utf-8")
+    assert (tmp_path / "found.xml").exists()
+
+
+@pytest.mark.parametrize("budget", [(0, None), (None, 0.0)])
+def test_a_budget_of_nothing_is_refused(budget):
+    with limits(*budget), pytest.raises(dn.InputError, match="must be"):
+        dn.check_promise(lambda inside: 0.0, dn.PureDP(1.0))
 
 
 def test_the_plugin_imports_nothing_of_deniable():

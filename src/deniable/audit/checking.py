@@ -128,8 +128,8 @@ def check_promise(
     """
     curve = promised_curve(mechanism, "mechanism")
     asked = _limits.get()
-    trials = integer("trials", trials if trials is not None else asked[0] or TRIALS, at_least=10)
-    budget = number("seconds", seconds if seconds is not None else asked[1] or SECONDS, above=0.0)
+    trials = integer("trials", _first_given(trials, asked[0], TRIALS), at_least=10)
+    budget = number("seconds", _first_given(seconds, asked[1], SECONDS), above=0.0)
     audit = SequentialAudit(mechanism, confidence)
     start = time.monotonic()
 
@@ -225,6 +225,10 @@ def promise(
         return test
 
     return decorate
+
+
+def _first_given(*values: float | None) -> float | None:
+    return next((value for value in values if value is not None), None)
 
 
 def _each(score: Callable[[Any], float], releases: Sequence[Any]) -> list[float]:
