@@ -141,10 +141,10 @@ def main():
     failed = False
     for bound, cases in CASES.items():
         for name, algorithm in cases.items():
-            gain, doubt, _ = played(algorithm, bound, args.eta, args.releases)
+            gain, failure, _ = played(algorithm, bound, args.eta, args.releases)
             caught, other, _ = played(algorithm, bound, args.eta, args.releases, weaker=10.0)
-            failed |= gain > args.eta + 4 * doubt or caught < args.eta + 2 * other
-            print(f"| {bound} | {name} | {gain:.3f} ± {doubt:.3f} | {caught:.3f} ± {other:.3f} |", flush=True)
+            failed |= gain > args.eta + 4 * failure or caught < args.eta + 2 * other
+            print(f"| {bound} | {name} | {gain:.3f} ± {failure:.3f} | {caught:.3f} ± {other:.3f} |", flush=True)
     return int(failed)
 
 

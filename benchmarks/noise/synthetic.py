@@ -24,8 +24,8 @@ def main() -> None:
         table = np.column_stack([rows / rows.std(axis=0), target / target.std()])
         for eta in (0.05, 0.1, 0.2):
             runs = np.array([one(table, eta, seed) for seed in range(REPEATS)])
-            mean, doubt = runs.mean(axis=0), runs.std(axis=0, ddof=1) / np.sqrt(REPEATS)
-            cells = [f"{m:.3f} ± {d:.3f}" for m, d in zip(mean, doubt, strict=True)]
+            mean, failure = runs.mean(axis=0), runs.std(axis=0, ddof=1) / np.sqrt(REPEATS)
+            cells = [f"{m:.3f} ± {d:.3f}" for m, d in zip(mean, failure, strict=True)]
             print(f"| {name} | {eta} | " + " | ".join(cells) + " |")
 
 

@@ -143,19 +143,19 @@ def group(tradeoff: Tradeoff, k: int) -> Tradeoff:
         "add or remove one record": f"add or remove a group of {count} records",
         "replace one record": f"replace a group of {count} records",
     }
-    told = replace(
+    assumptions = replace(
         tradeoff.assumptions,
         adjacency=many.get(tradeoff.assumptions.adjacency, f"{count} times: {tradeoff.assumptions.adjacency}"),
     )
     if isinstance(tradeoff, GaussianTradeoff):
-        return replace(tradeoff, mu=_up(count * tradeoff.mu), assumptions=told)
+        return replace(tradeoff, mu=_up(count * tradeoff.mu), assumptions=assumptions)
     if isinstance(tradeoff, BracketTradeoff):
         above = group(replace(tradeoff.above, holds_for=EVERY_CASE), count)
-        return replace(tradeoff, above=above, assumptions=told)
+        return replace(tradeoff, above=above, assumptions=assumptions)
     return ChainTradeoff(
         ((tradeoff, "add"),) * count,
         method=f"{tradeoff.method}; composed {count} times for a group",
-        assumptions=told,
+        assumptions=assumptions,
         confidence=tradeoff.confidence,
         holds_for=EVERY_CASE,
     )
@@ -175,17 +175,17 @@ def replaced(tradeoff: Tradeoff, *, any_mechanism: bool = False) -> Tradeoff:
     Otherwise it is that of the two directions themselves: a record z' (or z) that changes nothing.
     """
     require_universal(tradeoff, 'adjacency="replace"')
-    told = replace(tradeoff.assumptions, adjacency="replace one record")
+    assumptions = replace(tradeoff.assumptions, adjacency="replace one record")
     if isinstance(tradeoff, GaussianTradeoff):
-        return replace(tradeoff, mu=2 * tradeoff.mu, assumptions=told)
+        return replace(tradeoff, mu=2 * tradeoff.mu, assumptions=assumptions)
     if isinstance(tradeoff, BracketTradeoff):
         above = replaced(replace(tradeoff.above, holds_for=EVERY_CASE))
-        return replace(tradeoff, above=above, assumptions=told)
+        return replace(tradeoff, above=above, assumptions=assumptions)
     return ChainTradeoff(
         ((tradeoff, "remove"), (tradeoff, "add")),
         any_mechanism,
         method=f"{tradeoff.method}; a removal followed by an addition",
-        assumptions=told,
+        assumptions=assumptions,
         confidence=tradeoff.confidence,
         holds_for=EVERY_CASE,
     )

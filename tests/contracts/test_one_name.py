@@ -1,10 +1,13 @@
-"""One thing, one name: types, seeds, arguments after ε, and no attribute reached by a built name."""
+"""One thing, one name: types, seeds, sizes, laws of noise, arguments after ε; no attribute by a name that was built."""
 
 import ast
+import dataclasses
 import inspect
 from collections import defaultdict
+from functools import cached_property
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import deniable as dn
@@ -50,14 +53,92 @@ def test_every_public_rng_is_a_seed():
 
 
 @pytest.mark.parametrize("name", bounds.__all__)
-def test_after_epsilon_everything_is_a_keyword(name):
+def test_after_the_first_argument_everything_is_a_keyword(name):
+    """``(1, .1)`` must not mean δ in one function and a prior in another."""
     function = getattr(bounds, name)
     if not inspect.isfunction(function):
         pytest.skip("a class")
-    kinds = [p.kind for p in inspect.signature(function).parameters.values()]
-    first = next(iter(inspect.signature(function).parameters))
-    if first in ("epsilon", "target", "eta", "kl", "variation"):
-        assert all(kind is inspect.Parameter.KEYWORD_ONLY for kind in kinds[1:])
+    first, *others = inspect.signature(function).parameters.values()
+    if first.name == "tradeoff":  # of a curve and what it is scaled by
+        others = others[1:]
+    assert [p.name for p in others if p.kind is not p.KEYWORD_ONLY and p.name != "direction"] == []
+
+
+RISKS = {
+    "advantage",
+    "accuracy",
+    "tpr",
+    "precision",
+    "reconstruction",
+    "singling_out",
+    "attribute",
+    "explain",
+    "inverse",
+}
+LIMITS = {"Policy": {"advantage", "tpr", "reconstruction"}}  # numbers that somebody asks for, not answers
+
+
+def classes():
+    return [thing for thing in map(dn.__getattribute__, dn.__all__) if inspect.isclass(thing)]
+
+
+def test_everything_that_computes_is_a_method():
+    computed, stored = {}, {}
+    for kind in classes():
+        found = {
+            risk for risk in RISKS if isinstance(inspect.getattr_static(kind, risk, None), property | cached_property)
+        }
+        computed |= {kind.__name__: found} if found else {}
+        fields = {field.name for field in dataclasses.fields(kind)} if dataclasses.is_dataclass(kind) else set()
+        stored |= {kind.__name__: fields & RISKS} if fields & RISKS else {}
+    assert computed == {}
+    assert stored == LIMITS
+
+
+def test_who_knows_the_rate_of_true_positives_knows_the_advantage():
+    assert [
+        k.__name__ for k in classes() if callable(getattr(k, "tpr", None)) and not callable(getattr(k, "advantage", 0))
+    ] == []
+
+
+def test_laplace_is_the_law_of_one_number_and_norm_laplace_that_of_vectors():
+    one = dn.release(np.median, np.arange(9.0), eta=0.3, bound="centre", noise="laplace", rng=0, n_resamples=400)
+    assert "laplace" in one.certificate.noise
+    for kind in (dn.OutputPerturbation, dn.ObjectivePerturbation):
+        assert kind(epsilon=1.0).noise == "norm-laplace"
+        with pytest.raises(dn.InputError, match="norm-laplace"):
+            kind(epsilon=1.0, noise="laplace")
+    with pytest.raises(dn.InputError, match="one-dimensional"):
+        dn.release(
+            lambda x: x.mean(axis=0), np.eye(9), eta=0.3, bound="centre", noise="laplace", rng=0, n_resamples=400
+        )
+
+
+def identifiers(tree):
+    for node in ast.walk(tree):
+        for attribute in ("id", "arg", "attr", "name"):
+            word = getattr(node, attribute, None)
+            if isinstance(word, str):
+                yield word
+
+
+def metaphors(trees):
+    """Words for which the field has a term: hockey stick, dual, randomised response, truncation, probability."""
+    refused = {"stick", "sticks", "back", "flips", "bodies", "doubt"}
+    found = set()
+    for name, tree in trees.items():
+        for word in identifiers(tree):
+            parts = word.lower().replace("hockey_stick", "").replace("hockeystick", "").split("_")
+            if set(parts) & refused or (word.endswith("Sticks") and "Hockey" not in word):
+                found.add((name, word))
+    return found
+
+
+def test_names_are_terms_of_the_field():
+    ours = {path.name: tree for path, tree in SOURCES.items() if "audit" not in path.parts}
+    assert metaphors(ours) == set()
+    planted = ast.parse("def f(flips, hockey_stick): return g.back + log_stick")
+    assert {word for _, word in metaphors({"": planted})} == {"flips", "back", "log_stick"}
 
 
 def test_no_attribute_is_reached_by_a_name_built_from_parts():
@@ -68,18 +149,20 @@ def test_no_attribute_is_reached_by_a_name_built_from_parts():
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)
         and node.func.id in ("getattr", "setattr", "hasattr")
-        and isinstance(node.args[1], ast.JoinedStr | ast.BinOp)
+        and isinstance(node.args[1], ast.JoinedStr | ast.BinOp | ast.Call)
     ]
     assert built == []
 
 
 def test_sizes_are_called_n_samples_and_users_group():
-    refused = {"draws", "n_attack", "n_draws", "samples", "n_sim", "user_ids", "groups", "persons"}
+    refused = {"draws", "n_attack", "n_draws", "samples", "n_sim", "user_ids", "groups", "persons", "users"}
     wrong = []
     for name in dn.__all__:
         thing = getattr(dn, name)
-        if inspect.isfunction(thing) or (inspect.isclass(thing) and not issubclass(thing, Exception)):
-            wrong += [(name, parameter) for parameter in inspect.signature(thing).parameters if parameter in refused]
+        functions = [thing] if inspect.isfunction(thing) else []
+        if inspect.isclass(thing) and not issubclass(thing, Exception):
+            functions = [thing, *(f for m, f in inspect.getmembers(thing, inspect.isfunction) if m[0] != "_")]
+        wrong += [(name, p) for function in functions for p in inspect.signature(function).parameters if p in refused]
     assert wrong == []
 
 

@@ -109,5 +109,5 @@ def test_a_thousand_certificates_fail_as_rarely_as_promised():
         assert r.certificate.eta <= eta
         failures += true_bound(float(r.noise_scale)) > eta
         fails_at_ninety_percent += true_bound(0.7 * float(r.noise_scale)) > eta
-    assert failures <= 10  # the expected number at most; half of the doubt belongs to the curve
+    assert failures <= 10  # the expected number at most; half of the failure probability belongs to the curve
     assert fails_at_ninety_percent > 100  # negative control: the scale has no large reserve

@@ -87,7 +87,7 @@ def test_lattice_integrals_are_above_a_fine_sum_and_close(law):
     inside = RNG.random((5, 64)) < 0.4
     forms = [IntegralBound(1.0, 1.0), IntegralBound(0.7, 2.0, True), IntegralBound(1.5, 0.4, True, True)]
     got = integrals(
-        outputs, np.packbits(inside, axis=1), np.arange(5), law, forms, np.ones((5, 2)), rng=RNG, doubt=0.01
+        outputs, np.packbits(inside, axis=1), np.arange(5), law, forms, np.ones((5, 2)), rng=RNG, failure=0.01
     )
     x = np.concatenate([np.linspace(-12, 12, 48_001), np.linspace(28, 52, 48_001)])
     density = np.exp(law.log_density(x[:, None, None] - outputs[None])) / 64 * (x[1] - x[0])
@@ -104,7 +104,7 @@ def test_monte_carlo_integrals_are_above_a_fine_sum_and_close():
     inside = RNG.random((3, 48)) < 0.5
     forms = [IntegralBound(1.0, 1.0), IntegralBound(0.7, 2.0, True)]
     got = integrals(
-        outputs, np.packbits(inside, axis=1), np.arange(3), law, forms, np.ones((3, 2)), rng=RNG, doubt=1e-4
+        outputs, np.packbits(inside, axis=1), np.arange(3), law, forms, np.ones((3, 2)), rng=RNG, failure=1e-4
     )
     axis = np.linspace(-7, 7, 281)
     x = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 1, 2)
@@ -182,7 +182,7 @@ def test_outputs_that_are_infinitely_far_apart_tell_everything():
 
 
 def test_a_first_look_may_suffice_and_is_charged(monkeypatch):
-    """Some of the runs where more would not be noticed, all of them otherwise: half of the doubt for each look."""
+    """Some of the runs where more would not be noticed, all of them otherwise: half of ``failure`` for each look."""
     monkeypatch.setattr(direct, "FEWEST_RUNS", 300)
     monkeypatch.setattr(direct, "_FEWER", 2)
     planned = direct.runs_for(0.25 * 0.25, 0.01)
@@ -217,7 +217,7 @@ def test_a_rough_integration_is_answered_with_more_noise(monkeypatch):
     law = GaussianNoise(1.0, np.ones(2))
     evidence = MixtureEvidence(np.zeros((4096, 2)), np.zeros((4, 512), dtype=np.uint8), 0.5, 0.01, 1.0, 0.1)
 
-    def gain(self, law, records, attempt=0, doubt=None):
+    def gain(self, law, records, attempt=0, failure=None):
         return np.full(len(records), 0.0 if law.scale >= (2.0 if attempt else 1.0) else 0.5)
 
     monkeypatch.setattr(MixtureEvidence, "gain", gain)

@@ -73,19 +73,19 @@ def test_rest_alone_can_decide():
 
 def test_dominating_law_is_larger_with_its_confidence():
     """Coverage of the simultaneous statement E h ≤ bound for many h, and a control that must fail."""
-    rng, n, doubt = np.random.default_rng(1), 100, 0.1
+    rng, n, failure = np.random.default_rng(1), 100, 0.1
     cuts = np.quantile(rng.exponential(size=1_000_000), np.linspace(0.01, 0.999, 200))
     true_cdf = 1 - np.exp(-cuts)
     missed = naive_missed = 0
     for _ in range(600):
         draws = rng.exponential(size=n)
-        points, weights = dominating_law(draws, doubt)
+        points, weights = dominating_law(draws, failure)
         assert weights.sum() == pytest.approx(1.0)
         assert np.all(weights >= 0)
         cdf = np.array([weights[points <= cut].sum() for cut in cuts])
         missed += bool(np.any(cdf > true_cdf))
         naive_missed += bool(np.any((draws[:, None] <= cuts).mean(axis=0) > true_cdf))
-    assert missed <= 600 * doubt  # expected well below: the union bound is not tight
+    assert missed <= 600 * failure  # expected well below: the union bound is not tight
     assert naive_missed > 300  # negative control: the empirical law
 
 
@@ -97,16 +97,16 @@ def draws_of_distance(rng, repetitions, n):
 
 def test_betting_scale_is_too_small_as_rarely_as_promised():
     """A scale is wrong if the true E TV at it exceeds the level; tuning it on the certifying draws must not matter."""
-    rng, level, doubt, repetitions = np.random.default_rng(2), 0.2, 0.2, 400
+    rng, level, failure, repetitions = np.random.default_rng(2), 0.2, 0.2, 400
     truth = draws_of_distance(rng, 1, 200_000)[0, :, 0, 0]
     right = ExactRows(truth[None]).least_scale(GAUSS, level, 0.0)
     selection, certification = draws_of_distance(rng, repetitions, 48), draws_of_distance(rng, repetitions, 144)
     wrong = naive_wrong = 0
     for chosen, certifying in zip(selection, certification, strict=True):
-        scale = SampledRows(chosen, certifying, doubt).least_scale(GAUSS, level, 0.0)
+        scale = SampledRows(chosen, certifying, failure).least_scale(GAUSS, level, 0.0)
         wrong += scale < right * (1 - 1e-3)
         naive_wrong += ExactRows(certifying[None, :, 0, 0]).least_scale(GAUSS, level, 0.0) < right
-    assert wrong <= repetitions * doubt / 2  # η spends half of the doubt
+    assert wrong <= repetitions * failure / 2  # η spends half of the failure probability
     assert naive_wrong > repetitions / 4  # negative control: the plain mean, without an upper bound
 
 

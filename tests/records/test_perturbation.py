@@ -25,14 +25,14 @@ def small(d, n=8, seed=0):
     return X, y
 
 
-@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+@pytest.mark.parametrize("noise", ["norm-laplace", "gaussian"])
 def test_ex_post_loss_is_the_log_ratio_of_densities(noise):
     X, y = small(3)
     M = np.array([0.3, -0.1, 0.7])
     mechanism = OutputPerturbation(epsilon=1.0, noise=noise, delta=1e-5 if noise == "gaussian" else None)
     p = privacy_profile(X, y, regularization=0.2, mechanism=mechanism, released=M)
     away, near = np.linalg.norm(M - p.leave_one_out(), axis=1), np.linalg.norm(M - p.optimum)
-    if noise == "laplace":
+    if noise == "norm-laplace":
         assert p.rate == 8 * 0.2 * 1.0 / 2
         expected = p.rate * (away - near)
     else:
@@ -58,13 +58,13 @@ def test_calibration_is_that_of_the_papers():
     assert widened.rate == pytest.approx(8 * 0.2 / (2 * np.sqrt(2)))
 
 
-@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+@pytest.mark.parametrize("noise", ["norm-laplace", "gaussian"])
 def test_a_draw_has_the_stated_law(noise):
     mechanism = OutputPerturbation(scale=0.5, noise=noise)
     rng = np.random.default_rng(0)
     draws = np.array([mechanism.sample(np.ones(3), 2.0, rng) for _ in range(20_000)]) - 1
     size = np.linalg.norm(draws, axis=1)
-    mean = 3 * 0.5 if noise == "laplace" else 0.5 * np.sqrt(8 / np.pi)
+    mean = 3 * 0.5 if noise == "norm-laplace" else 0.5 * np.sqrt(8 / np.pi)
     assert size.mean() == pytest.approx(mean, rel=0.02)
     np.testing.assert_allclose(draws.mean(axis=0), 0, atol=0.03)
 
@@ -266,7 +266,7 @@ def test_a_calibrated_epsilon_bounds_every_record_where_its_promise_applies(epsi
         assert curve.epsilon(0.0) <= epsilon / 2 * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+@pytest.mark.parametrize("noise", ["norm-laplace", "gaussian"])
 @given(seed=st.integers(0, 10**6), dimension=st.integers(2, 6), log_rate=st.floats(-1, 2))
 @settings(max_examples=15)
 def test_certified_curves_hold_what_drawn_models_show(noise, seed, dimension, log_rate):
@@ -283,7 +283,7 @@ def test_certified_curves_hold_what_drawn_models_show(noise, seed, dimension, lo
     stick = np.maximum(1 - gamma * np.exp(-p.typical.sample.losses), 0)
     allowed = np.array([bound.tradeoff(i).hockey_stick(gamma, direction="add") for i in range(12)])
     assert np.all(stick.mean(axis=0) <= allowed + 5 * stick.std(axis=0) / np.sqrt(150) + 1e-9)
-    if noise == "laplace":  # and every single loss is within the pure ε of its record
+    if noise == "norm-laplace":  # and every single loss is within the pure ε of its record
         assert np.all(np.abs(p.typical.sample.losses) <= bound.epsilon(0.0, "upper") + 1e-7)
 
 

@@ -36,13 +36,13 @@ def test_every_number_has_its_shape_and_order(profile):
     assert profile.tradeoff(7).tpr(0.01) == pytest.approx(profile.tpr(0.01)[7], rel=1e-9)
 
 
-@pytest.mark.parametrize("noise", [{"noise": "laplace"}, {"noise": "gaussian", "delta": 1e-6}])
+@pytest.mark.parametrize("noise", [{"noise": "norm-laplace"}, {"noise": "gaussian", "delta": 1e-6}])
 def test_means_grow_with_the_noise_rate_without_end(noise):
     """With hardly any noise E l is about ρ (norm-Laplace) or ρ²/2 (Gaussian), also beyond the computed law."""
     X, y = np.array([[0.5, 0.1], [-0.4, 0.3], [0.2, -0.6], [-0.1, -0.2]]), [1, 0, 1, 0]
     p = dn.privacy_profile(X, y, regularization=0.1, mechanism=dn.OutputPerturbation(epsilon=1e6, **noise))
     rho = p.rate * p.distance
-    expected = rho if noise["noise"] == "laplace" else rho**2 / 2
+    expected = rho if noise["noise"] == "norm-laplace" else rho**2 / 2
     np.testing.assert_allclose(p.mean_loss(), expected, rtol=1e-3)
     np.testing.assert_allclose(p.mean_size(), expected, rtol=1e-3)
 

@@ -218,7 +218,9 @@ def test_no_value_is_kept_in_columns_and_reader(tmp_path):
         "town": every("Tinyville", "Bigcity"),
     }
     found = understand(file_of(tmp_path, secrets), "y")
-    kept = pickle.dumps((found.columns, found.reader, found.notes, found.told)).decode("latin-1") + repr(found.columns)
+    kept = pickle.dumps((found.columns, found.reader, found.notes, found.remarks)).decode("latin-1") + repr(
+        found.columns
+    )
     assert not any(cell in kept for cells in secrets.values() for cell in cells)
     assert "Secret" not in pickle.dumps(found).decode("latin-1")
 
@@ -284,7 +286,7 @@ def test_dropped_columns_are_warned_of_once(tmp_path):
     found = understand(file_of(tmp_path, {"name": [f"p{i}" for i in range(N)], "x": NUMBERS}), "y")
     with pytest.warns(TableWarning, match="'name': dropped: its texts are nearly unique"):
         found.warn()
-    assert any("'name'" in line for line in found.told)
+    assert any("'name'" in line for line in found.remarks)
 
 
 def test_excel_without_its_reader_says_how_to_get_it(tmp_path):

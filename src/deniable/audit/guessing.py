@@ -61,7 +61,7 @@ def rejects_f_dp(family: Family, value: float, m: int, r: int, v: int, error: fl
 class PromisedFamily(Family):
     """One promised curve, made symmetric: TPR ≤ min over γ of H_γ + γ·FPR, H the larger of both directions."""
 
-    sticks: FloatArray
+    hockey_sticks: FloatArray
 
     @classmethod
     def of(cls, curve: Tradeoff) -> PromisedFamily:
@@ -70,7 +70,7 @@ class PromisedFamily(Family):
 
     def ceiling(self, fpr: FloatArray, value: float | FloatArray) -> FloatArray:
         """Return the hull: concave, as a minimum of lines, and at least the promise; ``value`` is not used."""
-        lines = self.sticks + GAMMAS * np.asarray(fpr)[..., None]
+        lines = self.hockey_sticks + GAMMAS * np.asarray(fpr)[..., None]
         return np.asarray(np.minimum(1.0, lines.min(axis=-1) * (1 + 1e-14)))
 
 

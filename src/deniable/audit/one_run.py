@@ -127,7 +127,7 @@ class OneRunAudit:
     def advantage(self) -> Interval:
         """Return the one-sided interval of the advantage, from the f-DP bound.
 
-        It stays near 1 − ``confidence`` however well the canaries are told: a mechanism that leaks everything about
+        It stays near 1 − ``confidence`` however well the guesses are: a mechanism that leaks everything about
         all of them at once, with that probability, promises as small an advantage for each.
         """
         return self._limit(Shift(), "advantage", 1.0)

@@ -33,8 +33,8 @@ def sablayrolles(epsilon: ArrayLike, *, prior: ArrayLike = 0.5) -> float | Float
     quarter = eps / 4
     value = pi + quarter
     with np.errstate(invalid="ignore"):
-        back = value - pi
-        lost = (pi - (value - back)) + (quarter - back)  # what rounding left out, exactly (Knuth's two-sum)
+        excess = value - pi
+        lost = (pi - (value - excess)) + (quarter - excess)  # what rounding left out, exactly (Knuth's two-sum)
     return plain(np.minimum(np.where(lost > 0, np.nextafter(value, np.inf), value), 1.0))
 
 

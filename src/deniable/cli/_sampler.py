@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 import typer
@@ -14,29 +15,30 @@ NOISE = "--noise-multiplier"
 Sampler = Literal["poisson", "truncated", "without-replacement", "shuffled", "allocation"]
 
 
-def _option(name: str, words: str) -> Any:
-    return typer.Option(name, help=words, rich_help_panel=RUN_PANEL)
+_option = partial(typer.Option, rich_help_panel=RUN_PANEL)
 
 
 SamplerOption = Annotated[
     Sampler | None,
     _option(
         SAMPLER,
-        "How batches are drawn. poisson: each record by itself (the least noise; Opacus and most accountants assume "
-        "it). truncated: the same, cut to --max-batch. without-replacement: --batch-size of --n-records, afresh each "
-        "step. shuffled: a permuted data set in --batches (most loaders; only a bracket is known, far above Poisson). "
-        "allocation: each record in --batches-per-record of --batches an epoch (balls in bins). [default: poisson]",
+        help="How batches are drawn. poisson: each record by itself (the least noise; Opacus and most accountants "
+        "assume it). truncated: the same, cut to --max-batch. without-replacement: --batch-size of --n-records, "
+        "afresh each step. shuffled: a permuted data set in --batches (most loaders; only a bracket is known, far "
+        "above Poisson). allocation: each record in --batches-per-record of --batches an epoch (balls in bins). "
+        "[default: poisson]",
     ),
 ]
-BatchesOption = Annotated[float | None, _option("--batches", "Batches of an epoch: shuffled, allocation.")]
-EpochsOption = Annotated[float | None, _option("--epochs", "Epochs: shuffled, allocation. [default: 1]")]
+BatchesOption = Annotated[float | None, _option("--batches", help="Batches of an epoch: shuffled, allocation.")]
+EpochsOption = Annotated[float | None, _option("--epochs", help="Epochs: shuffled, allocation. [default: 1]")]
 PerRecordOption = Annotated[
-    float | None, _option("--batches-per-record", "Batches of an epoch that a record is in: allocation. [default: 1]")
+    float | None,
+    _option("--batches-per-record", help="Batches of an epoch that a record is in: allocation. [default: 1]"),
 ]
-BatchSizeOption = Annotated[float | None, _option("--batch-size", "Records of a batch: without-replacement.")]
-MaxBatchOption = Annotated[float | None, _option("--max-batch", "Records that a batch is cut to: truncated.")]
+BatchSizeOption = Annotated[float | None, _option("--batch-size", help="Records of a batch: without-replacement.")]
+MaxBatchOption = Annotated[float | None, _option("--max-batch", help="Records that a batch is cut to: truncated.")]
 RecordsOption = Annotated[
-    float | None, _option("--n-records", "Records of the data set, public: truncated, without-replacement.")
+    float | None, _option("--n-records", help="Records of the data set, public: truncated, without-replacement.")
 ]
 
 

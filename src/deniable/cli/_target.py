@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -11,41 +12,43 @@ from deniable._check import InputError
 _PANEL = "Target (one; train: --advantage 0.1 if none is given)"
 
 
-def _option(name: str, words: str) -> Any:
-    return typer.Option(name, help=words, rich_help_panel=_PANEL)
+_option = partial(typer.Option, rich_help_panel=_PANEL)
 
 
 AdvantageTarget = Annotated[
     float | None,
-    _option("--advantage", "Membership advantage of any attacker: 0.1 means right at most 55 % of the time."),
+    _option("--advantage", help="Membership advantage of any attacker: 0.1 means right at most 55 % of the time."),
 ]
-TprTarget = Annotated[float | None, _option("--tpr", "True positive rate at --fpr.")]
-FprTarget = Annotated[float | None, _option("--fpr", "False positive rate at which --tpr is asked for.")]
-AccuracyTarget = Annotated[float | None, _option("--accuracy", "Accuracy of the best attacker at --prior.")]
+TprTarget = Annotated[float | None, _option("--tpr", help="True positive rate at --fpr.")]
+FprTarget = Annotated[float | None, _option("--fpr", help="False positive rate at which --tpr is asked for.")]
+AccuracyTarget = Annotated[float | None, _option("--accuracy", help="Accuracy of the best attacker at --prior.")]
 PriorTarget = Annotated[
     str | None,
     _option(
         "--prior",
-        "With --accuracy or --advantage: how likely the record was in. With --attribute: how likely each of its values "
-        "is for somebody who knows all the rest, as 0.7,0.2,0.1; several equally likely situations as 0.9,0.1;0.5,0.5.",
+        help="With --accuracy or --advantage: how likely the record was in. With --attribute: how likely each of its "
+        "values is for somebody who knows all the rest, as 0.7,0.2,0.1; several equally likely situations as "
+        "0.9,0.1;0.5,0.5.",
     ),
 ]
-EpsilonTarget = Annotated[float | None, _option("--epsilon", "ε at --delta.")]
-DeltaTarget = Annotated[float | None, _option("--delta", "δ at which --epsilon is asked for.")]
+EpsilonTarget = Annotated[float | None, _option("--epsilon", help="ε at --delta.")]
+DeltaTarget = Annotated[float | None, _option("--delta", help="δ at which --epsilon is asked for.")]
 ReconstructionTarget = Annotated[
-    float | None, _option("--reconstruction", "Chance of guessing a record's secret, see --baseline.")
+    float | None, _option("--reconstruction", help="Chance of guessing a record's secret, see --baseline.")
 ]
 BaselineTarget = Annotated[
-    float | None, _option("--baseline", "Chance of guessing that secret blindly: 0.001 for one of 1,000 values.")
+    float | None, _option("--baseline", help="Chance of guessing that secret blindly: 0.001 for one of 1,000 values.")
 ]
 SinglingOutTarget = Annotated[
     float | None,
-    _option("--singling-out", "Chance that a predicate matches exactly one of --n persons, see --weight."),
+    _option("--singling-out", help="Chance that a predicate matches exactly one of --n persons, see --weight."),
 ]
-PersonsTarget = Annotated[int | None, _option("--n", "Number of persons from which one could be singled out.")]
-WeightTarget = Annotated[float | None, _option("--weight", "Share of the population that such a predicate matches.")]
+PersonsTarget = Annotated[int | None, _option("--n", help="Number of persons from which one could be singled out.")]
+WeightTarget = Annotated[
+    float | None, _option("--weight", help="Share of the population that such a predicate matches.")
+]
 AttributeTarget = Annotated[
-    float | None, _option("--attribute", "Chance of naming an attribute of a record, see --prior.")
+    float | None, _option("--attribute", help="Chance of naming an attribute of a record, see --prior.")
 ]
 
 

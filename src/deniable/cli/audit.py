@@ -90,10 +90,10 @@ def audit(
     promise = promised(epsilon, delta, mu, run)
     inside, outside = read_scores(scores, score=score, member=member)
     sign = -1.0 if reverse else 1.0
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         found = dn.audit_scores(sign * inside, sign * outside, confidence, command=command_line())
-    for warning in told:
+    for warning in caught:
         print(f"warning: {warning.message} (--reverse does that)", file=sys.stderr)
     options: dict[str, Any] = {"fpr": tuple(fpr)} if fpr else {}
     bound = None if promise is None else dn.tradeoff(promise)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Perturb = Literal["output", "objective"]
-ProfileNoise = Literal["laplace", "gaussian"]
+ProfileNoise = Literal["norm-laplace", "gaussian"]
 LARGE = "Tables that do not fit into memory"
 
 
@@ -53,7 +53,7 @@ def profile(
     perturb: Annotated[
         Perturb, typer.Option(help="What the noise is added to: the optimum (output) or the objective.")
     ] = "output",
-    noise: Annotated[ProfileNoise, typer.Option(help="Law of the noise; gaussian needs --delta.")] = "laplace",
+    noise: Annotated[ProfileNoise, typer.Option(help="Law of the noise; gaussian needs --delta.")] = "norm-laplace",
     delta: Annotated[float | None, typer.Option(help="δ of Gaussian noise.")] = None,
     drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
     by: Annotated[str | None, typer.Option(help="Column by whose values exposure is summarised.")] = None,
@@ -101,7 +101,7 @@ def profile(
     from deniable.tables import encode, read_table
 
     limits = checked_policy(policy)
-    if perturb == "objective" and (noise, delta) != ("laplace", None):
+    if perturb == "objective" and (noise, delta) != ("norm-laplace", None):
         raise dn.InputError("--perturb objective has Laplace noise and no --delta: leave out --noise and --delta")
     mechanism: Any = (
         dn.ObjectivePerturbation(epsilon=epsilon)

@@ -57,6 +57,6 @@ def synthesize(
     if as_json:
         print(to_json({"rows": rows, "columns": len(numeric), "certificate": made.certificate.to_dict()}))
     else:
-        told = shown(made.certificate.eta, "rate", "upper")
+        stated = shown(made.certificate.eta, "rate", "upper")
         print(f"{rows:,} synthetic records of {len(numeric)} columns in {out}")
-        print(f"any membership attack gains at most {told} over guessing")
+        print(f"any membership attack gains at most {stated} over guessing")

@@ -192,7 +192,7 @@ def facts(made: Trained) -> dict[str, Any]:
         "decision": made.assessment.decision,
         "account": [{"look": u.name, "for": u.purpose, "mu": u.mu, "delta": u.delta} for u in certificate.uses],
         "public": list(certificate.public),
-        "understood": list(made.told),
+        "understood": list(made.remarks),
     }
 
 
@@ -226,10 +226,10 @@ def _show(made: Trained, full: bool) -> None:
     if made.usefulness is not None:
         lines += ["", *made.usefulness.lines(), "(measured without noise on records held out: not protected)"]
     warned = made.assessment.warnings
-    told = [line for line in made.told if full or ": dropped: " in line or line in warned]
-    left = len(made.told) - len(told)
-    lines += ["", "Understood:", *(f"  {line}" for line in told)] if told else []
+    said = [line for line in made.remarks if full or ": dropped: " in line or line in warned]
+    left = len(made.remarks) - len(said)
+    lines += ["", "Understood:", *(f"  {line}" for line in said)] if said else []
     if left:
-        lines += [f"  ({left} more: --full)"] if told else ["", "(how the table was read: --full)"]
+        lines += [f"  ({left} more: --full)"] if said else ["", "(how the table was read: --full)"]
     for line in lines:
         console.print(Text(line, style="bold yellow" if ": dropped: " in line else ""))

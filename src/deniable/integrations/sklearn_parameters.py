@@ -134,8 +134,8 @@ class PCACodec(Codec):
         values, vectors = values[::-1], vectors[:, ::-1].T
         total = max(float(np.abs(values).sum()), np.finfo(float).tiny)
         kept = _n_components(shell.n_components, values, known)
-        flips = np.sign(vectors[np.arange(len(vectors)), np.abs(vectors).argmax(axis=1)])
-        shell.mean_, shell.components_ = arrays["mean_"], np.ascontiguousarray((flips[:, None] * vectors)[:kept])
+        signs = np.sign(vectors[np.arange(len(vectors)), np.abs(vectors).argmax(axis=1)])
+        shell.mean_, shell.components_ = arrays["mean_"], np.ascontiguousarray((signs[:, None] * vectors)[:kept])
         shell.explained_variance_ = values[:kept]
         shell.explained_variance_ratio_ = values[:kept] / total
         shell.singular_values_ = np.sqrt(np.maximum(values[:kept], 0.0) * (known.n_train - 1))

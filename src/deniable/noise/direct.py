@@ -44,7 +44,8 @@ def plan_by_direct(
     The first 64 runs are a pilot: they fix the coordinates, the shape of the noise and the time of a run, hence the
     number of the others, which alone certify. ``runs`` None: enough for the number of runs to cost a quarter of η,
     at least 4,096 and at most 32,768, but no more than fit into ``seconds``. Where a quarter of them is at least 4,096
-    that quarter is looked at first, with half of the doubt, and suffices if its noise is small beside the spread.
+    that quarter is looked at first, with half of the failure probability, and suffices if its noise is small beside
+    the spread.
     """
     population = game.population
     task = Outputs(algorithm, population, population.single_set)
@@ -53,16 +54,16 @@ def plan_by_direct(
     coordinates = Coordinates.of(values, pilot.shape[2:])
     if coordinates.free.size == 0:
         return nothing_varies(coordinates, _PILOT, _PILOT)
-    doubt, d = 1 - game.confidence, coordinates.free.size
+    failure, d = 1 - game.confidence, coordinates.free.size
     number, limit = _number_of_runs(game, runs, each, seconds)
     if runs is None and _takes_long(population, number, d):
         raise NoGuaranteeError(
             f"bound='direct' for {d} numbers of {population.n_records} records "
             "would take long; pass n_resamples to run it anyway, release one number at a time, or use bound='auto'"
         )
-    slack = hoeffding_slack(doubt, number)
+    slack = hoeffding_slack(failure, number)
     if not slack < _LARGEST_SHARE * game.eta:
-        needed = runs_for(0.5 * game.eta, doubt)
+        needed = runs_for(0.5 * game.eta, failure)
         raise NoGuaranteeError(
             f"eta={game.eta:g} cannot be certified directly from {number} runs ({limit}), whose number alone adds "
             f"{slack:.3g}; use n_resamples of at least {needed}"
@@ -81,17 +82,17 @@ def plan_by_direct(
         return found.reshape(last - first, -1)[:, coordinates.free]
 
     few = number // _FEWER if runs is None else 0
-    if few >= FEWEST_RUNS and hoeffding_slack(doubt / 2, few) < _LARGEST_SHARE * game.eta:
-        doubt /= 2  # of two certificates the one that is taken must hold, whichever that is
+    if few >= FEWEST_RUNS and hoeffding_slack(failure / 2, few) < _LARGEST_SHARE * game.eta:
+        failure /= 2  # of two certificates the one that is taken must hold, whichever that is
         outputs = drawn(0, few)
-        found = evidence(outputs, doubt, 2)
+        found = evidence(outputs, failure, 2)
         if _is_enough(found, law, game, values):
             number, limit = few, f"{number:,} were planned, but less noise would hardly be noticed"
         else:
-            found = evidence(np.concatenate([outputs, drawn(few, number)]), doubt, 2)
-        slack = hoeffding_slack(doubt, number)
+            found = evidence(np.concatenate([outputs, drawn(few, number)]), failure, 2)
+        slack = hoeffding_slack(failure, number)
     else:
-        found = evidence(drawn(0, number), doubt, 1)
+        found = evidence(drawn(0, number), failure, 1)
     return NoisePlan(
         coordinates,
         law,
@@ -100,7 +101,7 @@ def plan_by_direct(
         "none: the laws with and without each record are compared directly; every record at once",
         resamples=number,
         runs=_PILOT + number,
-        assumptions=(_what_runs_cost(number, limit, slack, doubt, population.prior),),
+        assumptions=(_what_runs_cost(number, limit, slack, failure, population.prior),),
     ).with_outputs(values)
 
 
@@ -185,9 +186,9 @@ def plan_by_known_law(algorithm: HasKnownLaw, game: CouplingGame, shaper: Shaper
     )
 
 
-def _what_runs_cost(number: int, limit: str, slack: float, doubt: float, prior: float) -> str:
+def _what_runs_cost(number: int, limit: str, slack: float, failure: float, prior: float) -> str:
     """Say what the number of runs adds, and how many would make the smallest true positive rates useful."""
-    least = chernoff_slack(doubt, number, prior)
+    least = chernoff_slack(failure, number, prior)
     text = f"{number:,} runs certify ({limit}); their number alone adds {slack:.2g} to η and {least:.2g} to every TPR"
     if least <= FINE:
         return text

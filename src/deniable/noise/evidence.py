@@ -152,19 +152,19 @@ class ExactRows(ResampledEvidence):
 
 @dataclass(frozen=True, eq=False)
 class SampledRows(ResampledEvidence):
-    """Independent resamples; each gives every record a few exchangeable distances. Half of the doubt goes to η.
+    """Independent resamples; each gives every record a few exchangeable distances. η takes half of ``failure``.
 
     Attributes
     ----------
     selection, certification
         Distances of shape (resamples, records, partners); only the second certifies anything.
-    doubt
+    failure
         1 − confidence, in (0, 1).
     """
 
     selection: FloatArray
     certification: FloatArray
-    doubt: float
+    failure: float
 
     def __post_init__(self) -> None:
         _numbers_only(self.selection, self.certification)
@@ -172,12 +172,12 @@ class SampledRows(ResampledEvidence):
     @property
     def confidence(self) -> float:
         """Probability with which η and the whole curve hold together."""
-        return 1 - self.doubt
+        return 1 - self.failure
 
     @property
     def _threshold(self) -> float:
         """Log capital at which a bet is won for all records at once: the union bound over the records."""
-        return float(np.log(2 * self.certification.shape[1] / self.doubt))
+        return float(np.log(2 * self.certification.shape[1] / self.failure))
 
     def least_scale(self, law: NoiseLaw, level: float, log_gamma: float) -> float:
         """Return the least scale at which the betting test rejects "E H_γ > level" for every record.
@@ -187,7 +187,7 @@ class SampledRows(ResampledEvidence):
         scale, so the scale may be tuned *on the certification draws themselves*: a scale that is too small is
         accepted only if the test at the true threshold, one fixed scale, fails. The bet comes from the selection draws.
         """
-        if len(self.certification) < needed_resamples(level, self.doubt, self.certification.shape[1]):
+        if len(self.certification) < needed_resamples(level, self.failure, self.certification.shape[1]):
             raise ReleaseError(f"the certificate cannot reach its target from {len(self.certification)} resamples")
         bet = self._choose_bet(law, level, log_gamma)
 
@@ -200,9 +200,9 @@ class SampledRows(ResampledEvidence):
         return _least_for_all(failing, order, start)
 
     def curve(self, law: NoiseLaw, log_gammas: FloatArray) -> FloatArray:
-        """Return bounds from a law that dominates each record's distance with the other half of the doubt."""
+        """Return bounds from a law that dominates each record's distance, with the other half of ``failure``."""
         records = self.certification.shape[1]
-        laws = [dominating_law(self.certification[:, i, 0], self.doubt / 2 / records) for i in range(records)]
+        laws = [dominating_law(self.certification[:, i, 0], self.failure / 2 / records) for i in range(records)]
         points = np.array([p for p, _ in laws]) / law.scale
         weights = np.array([w for _, w in laws])
         return np.array([float(np.max(np.sum(weights * law.leakage(float(g), points), axis=1))) for g in log_gammas])
@@ -231,24 +231,24 @@ class SampledRows(ResampledEvidence):
         return float(bets[np.argmax(capitals(scale))])
 
 
-def needed_resamples(level: float, doubt: float, records: int) -> int:
+def needed_resamples(level: float, failure: float, records: int) -> int:
     """Return the number of certifying resamples below which ``level`` is out of reach, however little leaks."""
     most_per_resample = np.log1p(_BETS[-1] * level / (1 - level))
-    return int(np.ceil(1.05 * np.log(2 * records / doubt) / most_per_resample))
+    return int(np.ceil(1.05 * np.log(2 * records / failure) / most_per_resample))
 
 
-def dominating_law(distances: FloatArray, doubt: float) -> tuple[FloatArray, FloatArray]:
+def dominating_law(distances: FloatArray, failure: float) -> tuple[FloatArray, FloatArray]:
     """Return (points, weights) of a law that is stochastically larger than the law of ``distances``.
 
-    Holds with probability 1 − ``doubt`` for independent draws, without assumptions: at a few ranks j, dense towards
-    the largest, F(x_(j)) exceeds the doubt-quantile of Beta(j, n − j + 1) (Clopper & Pearson), by a union bound over
+    Holds with probability 1 − ``failure`` for independent draws, without assumptions: at a few ranks j, dense towards
+    the largest, F(x_(j)) exceeds the failure-quantile of Beta(j, n − j + 1) (Clopper & Pearson), by a union bound over
     the ranks; what remains above the largest draw is put at infinity. Means of increasing functions under it are
     upper bounds, for all functions at once.
     """
     n = len(distances)
     below = np.unique(np.round(np.geomspace(1, n, min(n, 14))).astype(int)) - 1  # ranks below the largest
     ranks = n - below[::-1]
-    reached = beta_quantile(ranks, n - ranks + 1, doubt / len(ranks), "lower")
+    reached = beta_quantile(ranks, n - ranks + 1, failure / len(ranks), "lower")
     reached = np.maximum.accumulate(reached)
     points = np.append(np.sort(distances)[ranks - 1], np.inf)
     return points, np.diff(np.concatenate([[0.0], reached, [1.0]]))

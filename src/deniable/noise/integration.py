@@ -79,14 +79,14 @@ def integrals(
     balance: FloatArray,
     *,
     rng: np.random.Generator,
-    doubt: float | None,
+    failure: float | None,
 ) -> FloatArray:
     """Return upper bounds of shape (records, forms).
 
     ``outputs`` has shape (m, d), ``members`` bits of shape (n, ⌈m/8⌉), ``balance`` the factors (records, 2) that bring
-    P̂ and Q̂ of each record to the masses π and 1 − π. For d = 1 the bounds are sure; for d > 1 each
-    holds with probability 1 − ``doubt`` for a record that was fixed before ``rng`` was used; without ``doubt`` it is a
-    rough value from few points, to search with.
+    P̂ and Q̂ of each record to the masses π and 1 − π. For d = 1 the bounds are sure; for d > 1 each holds with
+    probability 1 − ``failure`` for a record that was fixed before ``rng`` was used; without ``failure`` it is a rough
+    value from few points, to search with.
     """
     white = law.whiten(outputs)
     white = white - np.median(white, axis=0)
@@ -101,7 +101,7 @@ def integrals(
             even = np.full(draws, 1 / draws)
             found = on_a_lattice(white[:, 0], even, inside, len(records), law, forms, balance)
         else:
-            found = _by_monte_carlo(white, members, records, law, forms, balance, rng, doubt)
+            found = _by_monte_carlo(white, members, records, law, forms, balance, rng, failure)
     # what the integrals cannot exceed, and what errors are in proportion to
     largest = np.array([form.largest for form in forms]) * _stretch(forms, balance)
     if found is None:
@@ -184,14 +184,14 @@ def _by_monte_carlo(
     forms: Sequence[IntegralBound],
     balance: FloatArray,
     rng: np.random.Generator,
-    doubt: float | None,
+    failure: float | None,
 ) -> FloatArray:
     """Draws from P̂ + Q̂, the mean of all copies of the noise; relative to it the integrand is at most ``largest``.
 
     Empirical Bernstein bound (Maurer & Pontil 2009, Theorem 4).
     """
     draws = len(white)
-    n = _POINTS[0] if doubt is None else int(np.clip(_WORK / (draws * max(len(records), 1)), *_POINTS))
+    n = _POINTS[0] if failure is None else int(np.clip(_WORK / (draws * max(len(records), 1)), *_POINTS))
     unit = type(law)(law.scale, np.ones(law.dimension))
     points = white[rng.integers(draws, size=n)] + unit.sample(n, rng)
     total = np.zeros((len(records), len(forms)))
@@ -217,9 +217,9 @@ def _by_monte_carlo(
     both = np.array([form.a + form.b for form in forms]) * stretch
     largest = np.array([form.largest for form in forms]) * stretch
     mean = total / n
-    if doubt is None:
+    if failure is None:
         return np.asarray(mean)
     variance = np.maximum(squares / n - mean**2, 0.0) * n / (n - 1)
-    log_term = float(np.log(2 / doubt))
+    log_term = float(np.log(2 / failure))
     spread = np.sqrt(2 * variance * log_term / n) + 7 * largest * log_term / (3 * (n - 1))
     return np.asarray(mean + spread + both * ((_SUMMED + 8) * _SINGLE * 1.1 + _CHARGE))

@@ -121,8 +121,8 @@ def choose(task: ReleaseTask) -> tuple[Settled, tuple[Alternative, ...]]:
     every data set, so whether it is taken must not depend on the data: that is decided by n, η and the public bounds
     alone (:func:`deniable.noise.private.plain_privacy_is_better`), and then nothing else is run. The other ways share
     one game, in which the whole data set is known, so comparing them on it is free; what costs is to choose by the
-    *draws* of sampled certificates: with two of them in the race each gets half of the doubt (union bound). All of them
-    lose the same by training on a part, so the least noise has the least error.
+    *draws* of sampled certificates: with two of them in the race each gets half of the failure probability
+    (union bound). All of them lose the same by training on a part, so the least noise has the least error.
     """
     private = task.algorithm if isinstance(task.algorithm, BoundedStatistic) else None
     if private is not None and task.known_std is None and plain_privacy_is_better(private, task.game, task.shaper):
@@ -141,8 +141,8 @@ def choose(task: ReleaseTask) -> tuple[Settled, tuple[Alternative, ...]]:
         ways = ways if known is None else ("direct",)
     sampled = len(ways) - isinstance(task.algorithm, ExactSwap)  # at most: small data need none if nothing is random
     if sampled > 1:
-        doubt = (1 - task.game.confidence) / sampled
-        task = replace(task, game=replace(task.game, confidence=1 - doubt))
+        failure = (1 - task.game.confidence) / sampled
+        task = replace(task, game=replace(task.game, confidence=1 - failure))
     settled: list[Settled] = []
     for way in ways:
         settled += _attempt(task, way, required=not settled and way == ways[-1])

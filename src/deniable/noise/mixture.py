@@ -36,7 +36,7 @@ from deniable.noise.integration import IntegralBound, integrals
 from deniable.noise.laws import NoiseLaw
 
 _TOLERANCE = 5e-3  # relative width of the final bracket of the scale
-_TRIES = 8  # final checks of a scale by fresh Monte Carlo points, each with its share of the doubt
+_TRIES = 8  # final checks of a scale by fresh Monte Carlo points, each with its share of the failure probability
 _STEPS_UP = 1 + 0.015 * 2.0 ** np.arange(_TRIES)  # factors between their scales: 13 in all
 _GAMMAS = np.array([0.0, 0.2, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.5, 8.0])  # log γ at which the curve is claimed
 _WINDOW = 1.2 ** np.arange(-30, 27)  # scales at which the curve is claimed, in units of the pilot's spread
@@ -55,7 +55,7 @@ class MixtureEvidence(ResampledEvidence):
         Bits, shape (n, ⌈m/8⌉): whether record i was in training set j (``numpy.packbits`` along the draws).
     prior
         π, share of the records in training.
-    doubt
+    failure
         Half of it for η, half for the curve. 0 if the draws are *all* training sets.
     spread
         The pilot's idea of the scale, which knows nothing of the draws.
@@ -64,14 +64,14 @@ class MixtureEvidence(ResampledEvidence):
     entropy
         Seeds the Monte Carlo integration for d > 1.
     looks
-        How often certificates like this, each with its own ``doubt``, were asked for before one was taken: a stop that
-        depends on the draws is wrong only if one of them is (union bound).
+        How often certificates like this, each with its own ``failure``, were asked for before one was taken: a stop
+        that depends on the draws is wrong only if one of them is (union bound).
     """
 
     outputs: FloatArray
     members: NDArray[np.uint8]
     prior: float
-    doubt: float
+    failure: float
     spread: float
     eta: float
     entropy: int = 0
@@ -85,7 +85,7 @@ class MixtureEvidence(ResampledEvidence):
     @property
     def confidence(self) -> float:
         """Probability with which η and the whole curve hold together."""
-        return 1 - self.doubt * self.looks
+        return 1 - self.failure * self.looks
 
     @property
     def draws(self) -> int:
@@ -95,7 +95,7 @@ class MixtureEvidence(ResampledEvidence):
     @property
     def slack(self) -> float:
         """What the number of draws adds to η: √(ln(1/β)/(2m))."""
-        return hoeffding_slack(self.doubt, self.draws)
+        return hoeffding_slack(self.failure, self.draws)
 
     def least_scale(self, law: NoiseLaw, level: float, log_gamma: float) -> float:
         """Return the least scale at which η ≤ ``level``·min(π, 1 − π) is certified for every record.
@@ -107,14 +107,14 @@ class MixtureEvidence(ResampledEvidence):
         if not self.slack < target:
             raise ReleaseError(
                 f"eta={target:.4g} is out of reach of {self.draws} runs, whose number alone adds "
-                f"{self.slack:.4g}; use n_resamples of at least {runs_for(target / 2, self.doubt)}"
+                f"{self.slack:.4g}; use n_resamples of at least {runs_for(target / 2, self.failure)}"
             )
         everyone = np.arange(len(self.members))
         exact = law.dimension == 1
 
         def failing(scale: float, records: Indices, attempt: int = 0) -> NDArray[np.bool_]:
-            doubt = self._integration_doubt / 2 / _TRIES if attempt else None
-            return np.asarray(~(self.gain(law.with_scale(scale), records, attempt, doubt) <= target))
+            failure = self._integration_failure / 2 / _TRIES if attempt else None
+            return np.asarray(~(self.gain(law.with_scale(scale), records, attempt, failure) <= target))
 
         def passing(records: Indices, scale: float) -> bool:
             return not failing(scale, records).any()
@@ -138,22 +138,24 @@ class MixtureEvidence(ResampledEvidence):
                 return scale
         raise ReleaseError("the integration over the released value was too rough for this target; raise eta")
 
-    def gain(self, law: NoiseLaw, records: Indices, attempt: int = 0, doubt: float | None = None) -> FloatArray:
-        """Return upper bounds on η of these records under ``law``, shape (records,); rough for d > 1, no ``doubt``."""
-        form = IntegralBound(1.0, 1.0, extra=0.5 - max(self.prior, 1 - self.prior), log_term=hoeffding_term(self.doubt))
-        found = self._integrals(law, records, [form], attempt, doubt)[:, 0]
+    def gain(self, law: NoiseLaw, records: Indices, attempt: int = 0, failure: float | None = None) -> FloatArray:
+        """Return upper bounds on η of these records under ``law``, (records,); rough for d > 1 without ``failure``."""
+        form = IntegralBound(
+            1.0, 1.0, extra=0.5 - max(self.prior, 1 - self.prior), log_term=hoeffding_term(self.failure)
+        )
+        found = self._integrals(law, records, [form], attempt, failure)[:, 0]
         return form.bound(found, self._inside[records], self.draws, self.prior)
 
     def curve(self, law: NoiseLaw, log_gammas: FloatArray) -> FloatArray:
         """Return upper bounds on max over records of H_γ, both directions, for γ ≥ 1, all together, under ``law``."""
-        if self.doubt > 0:
+        if self.failure > 0:
             below = _WINDOW[self.spread * _WINDOW <= law.scale]
             if below.size == 0:
                 return np.ones_like(log_gammas)
             law = law.with_scale(float(self.spread * below[-1]))
         forms = [self._form(float(g), flipped) for flipped in (False, True) for g in _GAMMAS]
         everyone = np.arange(len(self.members))
-        found = self._integrals(law, everyone, forms, _TRIES + 1, self._integration_doubt / 2 / len(forms))
+        found = self._integrals(law, everyone, forms, _TRIES + 1, self._integration_failure / 2 / len(forms))
         bounds = np.array(
             [np.max(form.bound(found[:, j], self._inside, self.draws, self.prior)) for j, form in enumerate(forms)]
         )
@@ -163,9 +165,9 @@ class MixtureEvidence(ResampledEvidence):
         return np.asarray(np.interp(np.exp(log_gammas), np.exp(_GAMMAS), worst) * (1 + 1e-12)).clip(0.0, 1.0)
 
     @property
-    def _integration_doubt(self) -> float:
-        """What Monte Carlo integration may spend (d > 1): a tenth of the doubt."""
-        return self.doubt / 10 if self.doubt > 0 else 1e-6
+    def _integration_failure(self) -> float:
+        """What Monte Carlo integration may spend (d > 1): a tenth of the failure probability."""
+        return self.failure / 10 if self.failure > 0 else 1e-6
 
     def _form(self, log_gamma: float, flipped: bool) -> IntegralBound:
         """Choose, before the draws are looked at, how H_γ is bounded: by a guess at what the ROC will be.
@@ -173,9 +175,9 @@ class MixtureEvidence(ResampledEvidence):
         ``flipped`` exchanges the roles of "in" and "out".
         """
         gamma, share = float(np.exp(log_gamma)), 1 - self.prior if flipped else self.prior
-        if self.doubt == 0:
+        if self.failure == 0:
             return IntegralBound(1 / share, gamma / (1 - share), True, flipped, 1.0, 0.0)
-        loss = _curve_term(self.doubt)
+        loss = _curve_term(self.failure)
         guess = GaussianTradeoff(guessed_mu(self.eta))
         slack = float(np.sqrt(loss / (2 * self.draws) * (1 / share + gamma**2 / (1 - share))))
         best = IntegralBound(1 / share, gamma / (1 - share), False, flipped, 1.0, (1 - gamma) / 2, loss)
@@ -200,7 +202,7 @@ class MixtureEvidence(ResampledEvidence):
         )  # fmt: skip
 
     def _integrals(
-        self, law: NoiseLaw, records: Indices, forms: Sequence[IntegralBound], attempt: int, doubt: float | None
+        self, law: NoiseLaw, records: Indices, forms: Sequence[IntegralBound], attempt: int, failure: float | None
     ) -> FloatArray:
         rng = np.random.default_rng(np.random.SeedSequence(self.entropy, spawn_key=(2**31, attempt)))
         inside = self._inside[records]
@@ -209,40 +211,40 @@ class MixtureEvidence(ResampledEvidence):
                 [self.prior * self.draws / inside, (1 - self.prior) * self.draws / (self.draws - inside)]
             )
         balance = np.where(np.isfinite(balance), balance, 1.0)  # such a record's slack is infinite anyway
-        return integrals(self.outputs, self.members, records, law, forms, balance, rng=rng, doubt=doubt)
+        return integrals(self.outputs, self.members, records, law, forms, balance, rng=rng, failure=failure)
 
 
-def hoeffding_term(doubt: float) -> float:
-    """ln(1/β), β being two fifths of the doubt: half of it is the curve's, a tenth pays for integration; 0 without."""
-    return float(np.log(1 / (0.4 * doubt))) if doubt > 0 else 0.0
+def hoeffding_term(failure: float) -> float:
+    """ln(1/β), β = 2/5 of ``failure``: half of it is the curve's, a tenth pays for integration; 0 without."""
+    return float(np.log(1 / (0.4 * failure))) if failure > 0 else 0.0
 
 
-def _curve_term(doubt: float) -> float:
-    """ln(1/β) of each point of the curve: half the doubt, shared by γ, directions and scales."""
-    return float(np.log(2 * 2 * len(_GAMMAS) * len(_WINDOW) / doubt))
+def _curve_term(failure: float) -> float:
+    """ln(1/β) of each point of the curve: half the failure probability, shared by γ, directions and scales."""
+    return float(np.log(2 * 2 * len(_GAMMAS) * len(_WINDOW) / failure))
 
 
-def chernoff_slack(doubt: float, draws: int, prior: float) -> float:
+def chernoff_slack(failure: float, draws: int, prior: float) -> float:
     """ln(1/β)/(m·min(π, 1−π)): the least that the number of draws adds to H_γ, so to every true positive rate."""
-    return _curve_term(doubt) / (draws * min(prior, 1 - prior))
+    return _curve_term(failure) / (draws * min(prior, 1 - prior))
 
 
-def hoeffding_slack(doubt: float, draws: int) -> float:
+def hoeffding_slack(failure: float, draws: int) -> float:
     """√(ln(1/β)/(2m)): what the number of draws adds to η."""
-    return float(np.sqrt(hoeffding_term(doubt) / (2 * draws)))
+    return float(np.sqrt(hoeffding_term(failure) / (2 * draws)))
 
 
-def runs_for(slack: float, doubt: float) -> int:
+def runs_for(slack: float, failure: float) -> int:
     """Number of draws at which :func:`hoeffding_slack` is at most ``slack``."""
-    return int(np.ceil(hoeffding_term(doubt) / (2 * slack**2)))
+    return int(np.ceil(hoeffding_term(failure) / (2 * slack**2)))
 
 
-def least_noise_of_many(eta: float, doubt: float, draws: int, d: int) -> float:
+def least_noise_of_many(eta: float, failure: float, draws: int, d: int) -> float:
     """Noise, in spreads, below which chance alone makes d independent outputs look like ``eta``: a guess, for time.
 
     E½∫|P̂ − Q̂| ≈ ½√(2/π)∫(E φ²/m)^{1/2}, and for normal outputs the integral is (1 + 2/s²)^{d/4}/√m.
     """
-    rest = (eta - hoeffding_slack(doubt, draws)) * np.sqrt(draws) / 0.4
+    rest = (eta - hoeffding_slack(failure, draws)) * np.sqrt(draws) / 0.4
     return float(np.sqrt(2 / np.expm1(4 / d * np.log(rest)))) if rest > 1 else float("inf")
 
 

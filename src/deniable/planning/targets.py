@@ -192,27 +192,27 @@ def _numbers(kind: Kind, asked: dict[str, Any]) -> tuple[float, tuple[float, ...
             return limit, (pi,)
         case "tpr":
             rate = number("fpr", asked.get("fpr"), at_least=0.0, below=1.0, hint=hint)
-            told = "a coin flip already reaches tpr = fpr"
-            return number(kind, asked.get(kind), above=rate, at_most=1.0, hint=told), (rate,)
+            reached = "a coin flip already reaches tpr = fpr"
+            return number(kind, asked.get(kind), above=rate, at_most=1.0, hint=reached), (rate,)
         case "epsilon":
             eps = number(kind, asked.get(kind), above=-math.inf, below=math.inf, hint=hint)
             return number("delta", asked.get("delta"), at_least=0.0, below=1.0, hint=hint), (eps,)
         case "reconstruction":
             blind = number("baseline", asked.get("baseline"), at_least=0.0, below=1.0, hint=hint)
-            told = "blind guessing already reaches baseline"
-            return number(kind, asked.get(kind), above=blind, at_most=1.0, hint=told), (blind,)
+            reached = "blind guessing already reaches baseline"
+            return number(kind, asked.get(kind), above=blind, at_most=1.0, hint=reached), (blind,)
         case "singling_out":
             people = integer("n", asked.get("n"), at_least=1, hint=hint)
             weight = number("weight", asked.get("weight"), at_least=0.0, below=1.0, hint=hint)
             floor = min(people * weight, 1.0)
-            told = f"a curve without any leak gives {floor:g}"
-            return number(kind, asked.get(kind), above=floor, at_most=1.0, hint=told), (float(people), weight)
+            reached = f"a curve without any leak gives {floor:g}"
+            return number(kind, asked.get(kind), above=floor, at_most=1.0, hint=reached), (float(people), weight)
         case "attribute":
             if "prior" not in asked:
                 raise InputError("attribute and prior go together: prior holds the probability of each of its values")
             blind = risks.best_guess(asked["prior"])
-            told = "the best guess from the prior already reaches that"
-            return number(kind, asked[kind], above=blind, at_most=1.0, hint=told), (blind,)
+            reached = "the best guess from the prior already reaches that"
+            return number(kind, asked[kind], above=blind, at_most=1.0, hint=reached), (blind,)
         case _:
             assert_never(kind)
 

@@ -37,7 +37,7 @@ class OutputPerturbation:
     The optimum of a Λ-strongly convex mean loss with slopes at most L and rows of norm at most R moves by at most
     2LR/(nΛ) when a record is replaced, removed or added (n being the larger size), so
 
-    * ``noise="laplace"``: density ∝ e^{−β‖b‖} with β = nΛε/(2LR) is ε-DP. The norm is drawn from Gamma(d, 1/β) and
+    * ``noise="norm-laplace"``: density ∝ e^{−β‖b‖} with β = nΛε/(2LR) is ε-DP. The norm is drawn from Gamma(d, 1/β) and
       the direction uniformly (erratum E12: the density's constant β/2 is right for d = 1 only);
     * ``noise="gaussian"``: N(0, s²I) with s = 2LR/(nΛμ) is μ-Gaussian-DP; μ is the largest that gives (ε, δ)-DP.
 
@@ -49,7 +49,7 @@ class OutputPerturbation:
         Privacy parameter from which the noise is calibrated, above 0. It needs rows of norm at most ``row_bound``
         and a loss of bounded slope.
     noise
-        ``"laplace"`` or ``"gaussian"``.
+        ``"norm-laplace"`` or ``"gaussian"``.
     delta
         For Gaussian noise, in (0, 1).
     scale
@@ -59,13 +59,13 @@ class OutputPerturbation:
     """
 
     epsilon: float | None = None
-    noise: Literal["laplace", "gaussian"] = "laplace"
+    noise: Literal["norm-laplace", "gaussian"] = "norm-laplace"
     delta: float | None = None
     scale: float | None = None
     row_bound: float = 1.0
 
     def __post_init__(self) -> None:
-        choice("noise", self.noise, ("laplace", "gaussian"))
+        choice("noise", self.noise, ("norm-laplace", "gaussian"))
         if (self.epsilon is None) == (self.scale is None):
             raise InputError("OutputPerturbation needs exactly one of epsilon and scale")
         finite = {"below": float("inf")}
@@ -85,18 +85,18 @@ class OutputPerturbation:
         """What the calibration promises about every data set: ``PureDP`` or ``GaussianDP``; ``None`` for a scale."""
         if self.epsilon is None:
             return None
-        return PureDP(self.epsilon) if self.noise == "laplace" else GaussianDP(self._mu())
+        return PureDP(self.epsilon) if self.noise == "norm-laplace" else GaussianDP(self._mu())
 
     def epsilon_of(self, shift: float) -> float:
         """The ε for which the noise is calibrated when the sensitivity is ``shift`` times the noise scale."""
-        if self.noise == "laplace":
+        if self.noise == "norm-laplace":
             return shift
         assert self.delta is not None
         return max(GaussianTradeoff(shift).epsilon(self.delta), 0.0)
 
     def law(self, parameters: int) -> LossLaw:
         """The law of the privacy loss in units of the noise."""
-        return NormLaplaceLaw(parameters) if self.noise == "laplace" else GaussianLaw()
+        return NormLaplaceLaw(parameters) if self.noise == "norm-laplace" else GaussianLaw()
 
     def rate(self, training: Training) -> float:
         """β, or 1/s: what turns a distance of optima into the ρ of the law."""
@@ -104,7 +104,7 @@ class OutputPerturbation:
             return 1 / self.scale
         sensitivity = self.sensitivity(training)
         assert self.epsilon is not None
-        return (self.epsilon if self.noise == "laplace" else self._mu()) / sensitivity
+        return (self.epsilon if self.noise == "norm-laplace" else self._mu()) / sensitivity
 
     def sample(self, centre: FloatArray, rate: float, rng: np.random.Generator) -> FloatArray:
         """One simulated release: right in distribution, but drawn with NumPy and not hardened; never publish it."""

@@ -37,7 +37,7 @@ class ObjectivePerturbation:
     epsilon
         Privacy parameter from which the noise is calibrated, above 0.
     noise
-        ``"laplace"`` (norm-Laplace), or ``"gaussian"`` with a given ``scale`` only.
+        ``"norm-laplace"``, or ``"gaussian"`` with a given ``scale`` only.
     scale
         Instead of ``epsilon``: 1/β, or the Gaussian standard deviation of b.
     row_bound
@@ -45,12 +45,12 @@ class ObjectivePerturbation:
     """
 
     epsilon: float | None = None
-    noise: Literal["laplace", "gaussian"] = "laplace"
+    noise: Literal["norm-laplace", "gaussian"] = "norm-laplace"
     scale: float | None = None
     row_bound: float = 1.0
 
     def __post_init__(self) -> None:
-        choice("noise", self.noise, ("laplace", "gaussian"))
+        choice("noise", self.noise, ("norm-laplace", "gaussian"))
         if (self.epsilon is None) == (self.scale is None):
             raise InputError("ObjectivePerturbation needs exactly one of epsilon and scale")
         if self.epsilon is not None and self.noise == "gaussian":
@@ -130,7 +130,7 @@ class ObjectivePerturbation:
             size = float(np.linalg.norm(base.centre)) + base.radius
             longest = float(gammainccinv(problem.size, tail)) * (1 + 1e-9)
             shift = shift + rate * share * (size + (reach + share * size) / left) + share / left * longest
-        law = NormLaplaceLaw(problem.size) if self.noise == "laplace" else GaussianLaw()
+        law = NormLaplaceLaw(problem.size) if self.noise == "norm-laplace" else GaussianLaw()
         slack = 1 + 1e-12
         return DominatedTypical(law, rate * reach * slack, shift * slack, tail)
 

@@ -72,7 +72,7 @@ def assess_one_run(source: OneRunAudit, asked: Asked, *, bound: Tradeoff | Mecha
     notes = [f"{source.canaries:,} canaries; {sure}. Limits of several numbers of guesses are paid for."]
     low = source.epsilon().low
     headline = (
-        f"Leaks at least this, {sure}: no ε below {shown(low, 'number', 'lower')} explains how many canaries were told."
+        f"Leaks at least this, {sure}: no ε below {shown(low, 'number', 'lower')} explains that many right guesses."
         if low > 0
         else f"The guesses about {source.canaries:,} canaries show no leakage ({sure}). Other canaries may."
     )

@@ -16,7 +16,7 @@ from deniable._progress import stage
 from deniable._shown import shown
 from deniable.accounting import tradeoff as tradeoff_of
 from deniable.audit import ScoreAudit, audit_scores
-from deniable.audit.known import Noise, output_perturbation_scores
+from deniable.audit.known import output_perturbation_scores
 from deniable.curves import Assumptions, Tradeoff
 from deniable.mechanisms import PureDP
 from deniable.records import OutputPerturbation, PrivacyProfile, privacy_profile
@@ -211,10 +211,9 @@ def worst_record_scores(
     """
     worst = int(profile.ranking("typical")[0])
     centres = profile.optimum, profile.leave_one_out(worst)
-    noise: Noise = "norm-laplace" if mechanism.noise == "laplace" else "gaussian"
     inside, outside = (
         output_perturbation_scores(
-            _releases(mechanism, centre, profile.rate, n, rng), *centres, noise, 1 / profile.rate
+            _releases(mechanism, centre, profile.rate, n, rng), *centres, mechanism.noise, 1 / profile.rate
         )
         for centre in centres
     )
@@ -274,7 +273,7 @@ def _utility(
 
 def _assumptions(encoded: Encoded, table: Table, n: int) -> Assumptions:
     notes = [f"The number of training records ({n:,}), Λ and the scale of the noise are public.", PUBLIC]
-    notes += [f"Table: {line}" for line in table.told]
+    notes += [f"Table: {line}" for line in table.remarks]
     if encoded.assumed_public:
         columns = ", ".join(encoded.assumed_public[:8]) + (" …" if len(encoded.assumed_public) > 8 else "")
         notes.append(

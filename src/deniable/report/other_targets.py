@@ -44,11 +44,11 @@ def assess_other_target(
     made = train_table(source, target=target, epsilon=epsilon, delta=asked.delta, title=asked.title, **how)
     if save_model is not None:
         write_atomically(save_model, require("skops.io", purpose="writing a .skops model").dumps(made.model))
-    told, report = made.told, made.assessment
+    report = made.assessment
     kind = "classification" if hasattr(made.private, "classes_") else "regression"
     note = NO_ATTACK.format(kind=kind, delta=asked.delta)
     fresh = assess_private(made.private, asked, usefulness=made.usefulness)
-    notes = (note, *report.assumptions.notes, *(line for line in told if line.startswith("task:")))
+    notes = (note, *report.assumptions.notes, *(line for line in made.remarks if line.startswith("task:")))
     return replace(
         fresh,
         title=report.title,

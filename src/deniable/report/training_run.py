@@ -42,14 +42,14 @@ class Trained:
         The private model beside an unprotected one, on held-out records: not protected. None if none were held out.
     assessment
         The report.
-    told
+    remarks
         What was understood of the table, and other lines that a person has to see.
     """
 
     model: Any
     usefulness: Usefulness | None
     assessment: Assessment
-    told: tuple[str, ...]
+    remarks: tuple[str, ...]
 
     @property
     def private(self) -> PrivateClassifier | PrivateRegressor:
@@ -145,19 +145,19 @@ def train_table(
             estimator, usefulness=useful, command=command, policy=policy, meta=meta,
             title=title or f"{_name(kind)} on {table.name}: {estimator.certificate_.target}",
         )  # fmt: skip
-    told = (
-        *table.told,
+    remarks = (
+        *table.remarks,
         f"task: {kind}" + (" (inferred from the target; --task overrides it)" if task == "auto" else ""),
         *felt,
     )
-    notes = (*made.assumptions.notes, PUBLIC, *(f"Table: {line}" for line in table.told))
+    notes = (*made.assumptions.notes, PUBLIC, *(f"Table: {line}" for line in table.remarks))
     made = replace(
         made,
         assumptions=replace(made.assumptions, notes=notes),
         warnings=(*felt, *made.warnings),
         reproduction={**_facts(table, kind, model, share, train), **made.reproduction},
     )
-    return Trained(pipeline, useful, made, told)
+    return Trained(pipeline, useful, made, remarks)
 
 
 def _persons(source: Any, group: str, target: str | None) -> Any:
@@ -179,7 +179,7 @@ def _checked(table: Understood) -> Any:
         problems.append(f"it has no column that can be used besides the target {table.target_name!r}")
     if problems or table.target is None:
         raise InputError(f"{table.name} cannot be used: {'; '.join(problems)}")
-    return table.target  # what was dropped is among the lines that a person is told
+    return table.target  # what was dropped is among the remarks
 
 
 def _task(task: TaskChoice, aim: Any) -> Literal["classification", "regression"]:

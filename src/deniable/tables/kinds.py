@@ -122,13 +122,13 @@ def _infinities(strangers: Iterable[Any]) -> str:
     return f" ({listed(map(repr, spelled), 3)})" if spelled else ""
 
 
-def doubt_points(column: Column, values: pd.Series[Any]) -> Column:
+def warn_of_points(column: Column, values: pd.Series[Any]) -> Column:
     """Doubt points in a file with decimal commas: 1.234 could be a thousand."""
     if column.kind != "number" or column.form.decimal == "," or pd.api.types.is_numeric_dtype(values):
         return column
     if any(re.fullmatch(r"[+-]?\d{1,3}\.\d{3}", word) for word in Texts.of(values).words):
-        doubt = "points were read as decimal, though other columns have decimal commas"
-        return replace(column, notes=(*column.notes, doubt))
+        note = "points were read as decimal, though other columns have decimal commas"
+        return replace(column, notes=(*column.notes, note))
     return column
 
 

@@ -25,8 +25,8 @@ class NotTwoClasses(InputError):  # noqa: N818  (named for what it says)
 class Table:
     """A data set with a binary target: columns of known kinds, no infinite number, no constant or identifying column.
 
-    ``features`` is :attr:`Understood.frame`: missing cells are NaN. ``columns`` are those of ``features``; ``told`` is
-    what a person has to know of how the table was read.
+    ``features`` is :attr:`Understood.frame`: missing cells are NaN. ``columns`` are those of ``features``; ``remarks``
+    are what a person has to know about how the table was read.
     """
 
     name: str
@@ -34,7 +34,7 @@ class Table:
     target: pd.Series
     target_name: str
     columns: tuple[Column, ...]
-    told: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
     understood: Understood | None = None
 
 
@@ -122,7 +122,7 @@ def read_table(
         kind = InputError if problems or found.target is None or found.target.nunique() <= 2 else NotTwoClasses
         raise kind(f"{found.name} cannot be used: {'; '.join([*problems, *classes])}")
     found.warn()
-    return Table(found.name, found.frame, found.target, str(found.target_name), found.kept, found.told, found)
+    return Table(found.name, found.frame, found.target, str(found.target_name), found.kept, found.remarks, found)
 
 
 def _two_classes(target: pd.Series[Any], name: str) -> list[str]:

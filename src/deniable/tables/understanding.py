@@ -16,7 +16,6 @@ from deniable.tables.cells import NOTHING, NOTHING_AS_NUMBER, Form, Texts
 from deniable.tables.columns import Column, ColumnKind
 from deniable.tables.files import Opened, as_opened
 from deniable.tables.kinds import (
-    doubt_points,
     kind_of,
     kind_of_texts,
     listed,
@@ -24,6 +23,7 @@ from deniable.tables.kinds import (
     telling_texts,
     typed,
     typed_texts,
+    warn_of_points,
 )
 
 Ranges = Mapping[str, Sequence[Any]]
@@ -101,7 +101,7 @@ class Understood:
         return tuple(column for column in self.columns if column.kind == "dropped")
 
     @property
-    def told(self) -> tuple[str, ...]:
+    def remarks(self) -> tuple[str, ...]:
         """What a person has to know: what was guessed, dropped, or read otherwise than it stands there."""
         special = [column.line for column in self.columns if column.notes or column.missing or column.kind == "dropped"]
         return (*self.notes, *special)
@@ -201,7 +201,7 @@ def _columns(understood: Understood, opened: Opened, drop: set[str], ranges: Ran
             if column.kind != "dropped":
                 kept[name] = cells
     if any(c.form.decimal == "," for c in columns):
-        columns = [doubt_points(column, frame[column.name]) for column in columns]
+        columns = [warn_of_points(column, frame[column.name]) for column in columns]
     made = pd.DataFrame(kept, index=range(len(frame)), copy=False)
     return replace(understood, columns=tuple(columns), frame=made, target=aim, problems=tuple(problems))
 

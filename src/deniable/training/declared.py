@@ -65,13 +65,13 @@ def crowded_columns(table: FeatureTable, categories: Any) -> list[Any]:
     """Return the hashed columns with so many texts that most share their cell."""
     if isinstance(categories, str) and categories == "discover":
         return []
-    told = categories if isinstance(categories, Mapping) else {}
-    hashed = [j for j, c in enumerate(table.columns) if c.kind == "category" and _is_hashed(told, c.name)]
+    declared = categories if isinstance(categories, Mapping) else {}
+    hashed = [j for j, c in enumerate(table.columns) if c.kind == "category" and _is_hashed(declared, c.name)]
     return [table.columns[j].name for j in hashed if pd.Series(table.values(j)).nunique() > _CROWDED]
 
 
-def _is_hashed(told: Mapping[Any, Any], name: Any) -> bool:
-    words = told.get(name, "hash")
+def _is_hashed(declared: Mapping[Any, Any], name: Any) -> bool:
+    words = declared.get(name, "hash")
     return isinstance(words, str) and words == "hash"
 
 

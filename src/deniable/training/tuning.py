@@ -60,8 +60,8 @@ def fit_tuned(task: Task, declared: Declared) -> FitOutcome:
             pairs = fitting.choose(f"{label}, choice", each * math.sqrt(_CHOICE), mains, wanted)
             found = fitting.descend(label, each * math.sqrt(1 - _CHOICE) * (1 - 2.0**-40), additive, pairs)
         errors.append(_error(scoring, f"{label}, score", each, found))
-    doubt = math.sqrt(2) * 0.5 / each  # standard deviation of the difference of two scores
-    best = int(np.argmin(np.array(errors) + doubt * (np.arange(len(errors)) > 0)))
+    spread = math.sqrt(2) * 0.5 / each  # standard deviation of the difference of two scores
+    best = int(np.argmin(np.array(errors) + spread * (np.arange(len(errors)) > 0)))
     blocks = {"additive": (additive, ()), "additive with pairs": (additive, pairs), "linear": (linear, ())}
     last = task.pay_and_descend("coefficients", ledger.left, *blocks[names[best]])
     scored = task.n * (1 - FITTED)

@@ -18,7 +18,7 @@ from oracles import composed_losses as oracle
 pytest.importorskip("flint", reason="python-flint is in the extra 'proof'")
 from flint import arb, ctx
 
-from deniable.accounting.engines.ball_inversion import InvertedSticks
+from deniable.accounting.engines.ball_inversion import InvertedHockeySticks
 from deniable.accounting.engines.ball_transform import BallStep
 
 S = dn.SubsampledGaussian
@@ -89,7 +89,7 @@ def test_one_step_closed_form(sigma, rate):
 def test_the_inversion_gives_the_closed_forms():
     # the general engine, forced on laws for which the door chooses a closed form
     with ctx.workprec(220):
-        gaussian = InvertedSticks((), arb(0.7) ** 2, ())
+        gaussian = InvertedHockeySticks((), arb(0.7) ** 2, ())
         for x in (-2.0, 0.0, 1.5):
             low, high = gaussian.hockey_sticks(arb(x), "add")
             one = ball(dn.GaussianDP(0.7))

@@ -289,7 +289,7 @@ def allocated(
     whether the largest exceeds a threshold is one bit per epoch. Noise so small that terms overflow is bounded in the
     same way, from above by revealing the batches.
     """
-    upper, exact, loose, told = Counter[Allocation](), Counter[Allocation](), 0.0, 0.0
+    upper, exact, loose, revealed = Counter[Allocation](), Counter[Allocation](), 0.0, 0.0
     full = 0.0
     wide = []
     for part in parts:
@@ -298,7 +298,7 @@ def allocated(
             full += epochs * t / sigma**2
             continue
         if sigma < SHARPEST:
-            told += epochs * k / sigma**2
+            revealed += epochs * k / sigma**2
         else:
             size, larger_groups = divmod(t, k)
             upper[Allocation(sigma, size + 1)] += larger_groups * epochs
@@ -308,11 +308,11 @@ def allocated(
         else:
             wide.append(part)
             loose += epochs * k * (k / t) / sigma**2
-    told += sum(count / step.sigma**2 for step, count in upper.items() if step.batches == 1)
+    revealed += sum(count / step.sigma**2 for step, count in upper.items() if step.batches == 1)
     steps = [Epochs(step, count) for step, count in upper.items() if step.batches > 1 and count > 0]
     known = {epochs.step: epochs for epochs in steps}
     gentle = [m for m in rest if not _is_sharp(m)]
-    found = _composition(gentle, tuple(steps), (full + told) * (1 + 16 * EPS), others)
+    found = _composition(gentle, tuple(steps), (full + revealed) * (1 + 16 * EPS), others)
     sharp = [m for m in rest if isinstance(m, SubsampledGaussian) and _is_sharp(m)]
     if not (wide or sharp):
         return found

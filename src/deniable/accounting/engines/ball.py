@@ -23,12 +23,12 @@ from deniable._search import bisect
 from deniable.accounting.engines.ball_hockey_sticks import (
     PRECISION,
     Bounds,
-    FiniteSticks,
-    GaussianSticks,
-    OneStepSticks,
-    Sticks,
+    FiniteHockeySticks,
+    GaussianHockeySticks,
+    HockeySticks,
+    OneStepHockeySticks,
 )
-from deniable.accounting.engines.ball_inversion import InvertedSticks, phases
+from deniable.accounting.engines.ball_inversion import InvertedHockeySticks, phases
 from deniable.accounting.engines.ball_transform import BallStep
 from deniable.curves import AnyDirection, Direction, Side, Tradeoff
 from deniable.mechanisms import ApproximateDP, GaussianDP, Mechanism, PureDP, SubsampledGaussian
@@ -48,7 +48,7 @@ class BallTradeoff(Tradeoff):
     TPR(α) = min over γ of γα + H_γ: any γ gives an upper bound; convexity of H between enclosed points a lower one.
     """
 
-    law: Sticks
+    law: HockeySticks
     failure: arb
     largest: tuple[float, float] = (math.inf, math.inf)  # log-likelihood ratios are at most this: added, removed
     _kept: Kept[tuple[float, Direction], Bounds] = field(default_factory=Kept, init=False, repr=False, compare=False)
@@ -90,15 +90,15 @@ class BallTradeoff(Tradeoff):
             failure = 1 - kept
         steps = phases((sigma, rate, count) for (sigma, rate), count in merged.items())
         answers = tuple((epsilon, count) for epsilon, count in randomized_responses.items() if epsilon > 0)
-        law: Sticks
+        law: HockeySticks
         if not steps and not answers:
-            law = GaussianSticks(squared)
+            law = GaussianHockeySticks(squared)
         elif not steps and squared == 0:
-            law = FiniteSticks.of(answers)
+            law = FiniteHockeySticks.of(answers)
         elif not answers and squared == 0 and len(steps) == 1 and steps[0][1] == 1:
-            law = OneStepSticks(steps[0][0])
+            law = OneStepHockeySticks(steps[0][0])
         else:
-            law = InvertedSticks(steps, squared, answers)
+            law = InvertedHockeySticks(steps, squared, answers)
         largest = _largest(steps, squared, answers, failure)
         return cls(law, failure, largest, method="ball arithmetic: every bound is proven")
 
@@ -153,9 +153,9 @@ class BallTradeoff(Tradeoff):
         rate = arb(alpha)
         if alpha == 1:
             return rate, rate
-        if alpha == 0 and not isinstance(self.law, FiniteSticks):  # the laws have the same null sets
+        if alpha == 0 and not isinstance(self.law, FiniteHockeySticks):  # the laws have the same null sets
             return self.failure, self.failure
-        if isinstance(self.law, FiniteSticks):  # γα + H is piecewise linear
+        if isinstance(self.law, FiniteHockeySticks):  # γα + H is piecewise linear
             ends = [loss for loss, _ in self.law.outcomes]
             found = [
                 (rate * x.exp() + low, rate * x.exp() + high) for x in ends for low, high in [self._at(x, direction)]

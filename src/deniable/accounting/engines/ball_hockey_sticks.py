@@ -21,7 +21,7 @@ PRECISION = 220  # bits
 _LARGEST_FINITE = 100_000
 
 
-class Sticks(Protocol):
+class HockeySticks(Protocol):
     """A pair of laws known through its hockey sticks."""
 
     def hockey_sticks(self, x: arb, direction: Direction) -> Bounds:
@@ -50,13 +50,13 @@ def clipped(low: arb, high: arb, x: arb) -> Bounds:
 
 
 @dataclass(frozen=True)
-class GaussianSticks:
+class GaussianHockeySticks:
     """N(0, 1) against N(μ, 1), both directions alike: H = Φ(μ/2 − x/μ) − e^x·Φ(−μ/2 − x/μ)."""
 
     squared: arb
 
     def hockey_sticks(self, x: arb, direction: Direction) -> Bounds:
-        """See :class:`Sticks`."""
+        """See :class:`HockeySticks`."""
         mu = self.squared.sqrt()
         if not mu > 0:
             return clipped(arb(0), (1 - x.exp()).max(arb(0)), x)
@@ -64,23 +64,23 @@ class GaussianSticks:
         return clipped(value, value, x)
 
     def guess(self, x: arb, direction: Direction) -> arb:
-        """See :class:`Sticks`."""
+        """See :class:`HockeySticks`."""
         return self.hockey_sticks(x, direction)[0]
 
     @property
     def scale(self) -> float:
-        """See :class:`Sticks`."""
+        """See :class:`HockeySticks`."""
         return float(self.squared.sqrt())
 
     def range(self, log_rate: float) -> tuple[float, float]:
-        """See :class:`Sticks`."""
+        """See :class:`HockeySticks`."""
         mu = self.scale
         reach = mu * math.sqrt(-2 * log_rate + 10) + mu * mu
         return -reach, reach
 
 
 @dataclass(frozen=True)
-class OneStepSticks:
+class OneStepHockeySticks:
     """One subsampled step: the likelihood ratio rises with u, so that tests are half-lines.
 
     Above u with r(u) = γ: out Φ(−u), in (1 − q)·Φ(−u) + q·Φ(1/σ − u) (Mahloujifar et al., Theorem 6 with one step).
@@ -89,7 +89,7 @@ class OneStepSticks:
     step: BallStep
 
     def hockey_sticks(self, x: arb, direction: Direction) -> Bounds:
-        """See :class:`Sticks`."""
+        """See :class:`HockeySticks`."""
         if direction == "remove":  # H_γ(Q‖P) = 1 − γ + γ·H_{1/γ}(P‖Q)
             low, high = self.hockey_sticks(-x, "add")
             gamma = x.exp()
@@ -105,17 +105,17 @@ class OneStepSticks:
         return clipped(value, value, x)
 
     def guess(self, x: arb, direction: Direction) -> arb:
-        """See :class:`Sticks`."""
+        """See :class:`HockeySticks`."""
         return self.hockey_sticks(x, direction)[0]
 
     @property
     def scale(self) -> float:
-        """See :class:`Sticks`."""
+        """See :class:`HockeySticks`."""
         sigma, q = self.step.sigma, self.step.rate
         return min(q / sigma, 1.0)
 
     def range(self, log_rate: float) -> tuple[float, float]:
-        """See :class:`Sticks`."""
+        """See :class:`HockeySticks`."""
         sigma, q = self.step.sigma, self.step.rate
         u = math.sqrt(-2 * log_rate + 10) + 1 / sigma
         with ctx.workprec(PRECISION):
@@ -124,13 +124,13 @@ class OneStepSticks:
 
 
 @dataclass(frozen=True)
-class FiniteSticks:
+class FiniteHockeySticks:
     """Randomised responses alone, the worst pairs of pure DP: every outcome and its two probabilities."""
 
     outcomes: tuple[tuple[arb, arb], ...]  # (loss, probability under "in"); under "out" it is e^{−loss} times that
 
     @classmethod
-    def of(cls, randomized_responses: tuple[tuple[float, int], ...]) -> FiniteSticks:
+    def of(cls, randomized_responses: tuple[tuple[float, int], ...]) -> FiniteHockeySticks:
         """All sums of losses: ε·(n − 2k) has probability C(n, k)·p^{n−k}(1 − p)^k under "in", p = e^ε/(1 + e^ε)."""
         size = math.prod(count + 1 for _, count in randomized_responses)
         if size > _LARGEST_FINITE:
@@ -149,22 +149,22 @@ class FiniteSticks:
         return cls(tuple(law))
 
     def hockey_sticks(self, x: arb, direction: Direction) -> Bounds:
-        """See :class:`Sticks`."""
+        """See :class:`HockeySticks`."""
         total = arb(0)  # the law is symmetric: both directions are alike
         for loss, mass in self.outcomes:
             total += mass * (-(x - loss).expm1()).max(arb(0))
         return clipped(total, total, x)
 
     def guess(self, x: arb, direction: Direction) -> arb:
-        """See :class:`Sticks`."""
+        """See :class:`HockeySticks`."""
         return self.hockey_sticks(x, direction)[0]
 
     @property
     def scale(self) -> float:
-        """See :class:`Sticks`."""
+        """See :class:`HockeySticks`."""
         return max(1e-3 * max(float(loss.mid()) for loss, _ in self.outcomes), 1e-12)
 
     def range(self, log_rate: float) -> tuple[float, float]:
-        """See :class:`Sticks`."""
+        """See :class:`HockeySticks`."""
         largest = max(float(loss.mid()) for loss, _ in self.outcomes) + 1e-9
         return -largest, largest

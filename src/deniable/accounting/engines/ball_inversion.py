@@ -37,7 +37,7 @@ class BallLine:
 
 
 @dataclass(frozen=True, eq=False)
-class InvertedSticks:
+class InvertedHockeySticks:
     """The inverted transform of any composition of steps, a Gaussian and randomised responses.
 
     With F(t) = E_out[e^{(½+it)L}] and A(x) = E min(in, e^x·out) = 1 − H_{e^x}(in‖out), B(x) = e^{−x/2}·A(x) has the
@@ -60,7 +60,7 @@ class InvertedSticks:
     _lines: Kept[int, BallLine] = field(default_factory=Kept, init=False, repr=False)
 
     def hockey_sticks(self, x: arb, direction: Direction) -> Bounds:
-        """See :class:`Sticks`."""
+        """See :class:`HockeySticks`."""
         with ctx.workprec(self._bits):
             if self.smoothing == 0:
                 value = self._smooth(x, direction)
@@ -80,7 +80,7 @@ class InvertedSticks:
             return low.max(other[0]), high.min(other[1])
 
     @cached_property
-    def _without(self) -> InvertedSticks | None:
+    def _without(self) -> InvertedHockeySticks | None:
         """The same without smoothing, where charging what is cut off promises to be the better of the two in places."""
         most, s = self._plan
         cut = math.exp(min(self._log_decay_guess(most), 0.0))
@@ -93,7 +93,7 @@ class InvertedSticks:
 
     @property
     def scale(self) -> float:
-        """See :class:`Sticks`."""
+        """See :class:`HockeySticks`."""
         return self._spread
 
     def range(self, log_rate: float) -> tuple[float, float]:

@@ -253,11 +253,11 @@ class BallStep:
             return arb(1)
         shift, q = arb(b), arb(self.rate)
         turn = (acb(0, 1) * shift / arb(self.sigma)).exp()
-        back = turn.conjugate()
+        conjugate = turn.conjugate()
 
         def modulus(u: acb, analytic: bool) -> acb:
             y = self._y(u)
-            plus, minus = (1 - q + y * turn).log(analytic=analytic), (1 - q + y * back).log(analytic=analytic)
+            plus, minus = (1 - q + y * turn).log(analytic=analytic), (1 - q + y * conjugate).log(analytic=analytic)
             return ((plus + minus) / 4 + acb(0, 1) / 2 * t * (plus - minus) - u * u / 2).exp()
 
         end = math.sqrt(170 + b * b) + 1

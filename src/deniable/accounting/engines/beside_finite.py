@@ -83,8 +83,8 @@ class BesideFiniteTradeoff(Tradeoff):
             level = np.subtract.outer(part, law.log_ratio)
             # log-ratios, and the difference, are rounded: H falls with γ
             level -= sign * (2 * law.shift + 4 * EPS * (np.abs(part)[:, None] + np.abs(law.log_ratio)))
-            sticks = self.rest._hockey_sticks(level.ravel(), self.way, side).reshape(level.shape)
-            found[k : k + rows] = np.sum(sticks * law.p, axis=1)
+            hockey_sticks = self.rest._hockey_sticks(level.ravel(), self.way, side).reshape(level.shape)
+            found[k : k + rows] = np.sum(hockey_sticks * law.p, axis=1)
         error = law.relative_error + 64 * EPS
         extra = law.only[0] * (1 + sign * 8 * EPS) + (law.lost[0] if side == "upper" else 0.0)
         found = found * (1 + sign * error) + extra

@@ -70,11 +70,11 @@ def epsilon_guesses(loss: Transformed, delta: FloatArray, direction: Direction) 
         near, far = _log_b(x * spread), _log_b((x + 1) * spread)
         return near + math.log(max(-math.expm1(far - near), 1e-300))
 
-    level, log_stick = _along(loss, pole, sign, height, float(np.log(delta).min()) - 1)
+    level, log_hockey_stick = _along(loss, pole, sign, height, float(np.log(delta).min()) - 1)
     if level.size < 2:
         return None
-    order = np.argsort(log_stick)
-    return np.asarray(sign * np.interp(np.log(delta), log_stick[order], level[order]))
+    order = np.argsort(log_hockey_stick)
+    return np.asarray(sign * np.interp(np.log(delta), log_hockey_stick[order], level[order]))
 
 
 class _Lattice(NamedTuple):

@@ -162,8 +162,8 @@ class Contour:
                 (out, inside), (out_error, in_error) = self.masses, self.mass_errors
                 gamma = np.exp(threshold)
                 values[:3] += np.stack([np.full_like(gamma, out), np.full_like(gamma, inside), inside - gamma * out])
-                stick_error = in_error + gamma * out_error
-                rounding[:3] += np.stack([np.full_like(gamma, out_error), np.full_like(gamma, in_error), stick_error])
+                rounded = in_error + gamma * out_error
+                rounding[:3] += np.stack([np.full_like(gamma, out_error), np.full_like(gamma, in_error), rounded])
                 rounding[:3] += 8 * EPS * (np.abs(values[:3]) + inside + gamma * out)
             return Sum(
                 values, prefactor * self._aliases(threshold), prefactor * self.truncation[:, None], rounding

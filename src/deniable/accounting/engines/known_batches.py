@@ -101,8 +101,8 @@ class KnownBatchesTradeoff(Tradeoff):
         bound = np.full_like(log_gamma, self.revealed)
         for start in range(0, log_gamma.size if mu.size else 0, _BLOCK):
             part = slice(start, start + _BLOCK)
-            told = gaussian_hockey_stick(mu, log_gamma[part], "upper")
-            terms = self.weight[:, None] * np.where(np.isfinite(told), told, 1.0)
+            each = gaussian_hockey_stick(mu, log_gamma[part], "upper")
+            terms = self.weight[:, None] * np.where(np.isfinite(each), each, 1.0)
             bound[part] += np.cumsum(terms, axis=0)[-1]  # one after the other, however many γ there are
         return bound * (1 + 4 * EPS * (self.weight.size + 1))
 
@@ -187,19 +187,19 @@ class SharpTradeoff(Tradeoff):
         return (self.took + (1 - self.took) * rest) * (1 + 8 * EPS) if direction == "add" else rest
 
     def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
-        told = self.known_batches._charged(question, at, direction)
-        candidates = (("told", self.known_batches), ("apart", self))
+        known = self.known_batches._charged(question, at, direction)
+        candidates = (("known", self.known_batches), ("apart", self))
         above, below = (supplier(candidates, question, at, direction, side)[0] for side in _SIDES)
         rest = self.rest._charged(question, at, direction)
         apart = f"phases with next to no noise apart; the others: {rest.engine}"
         lower = f"phases with next to no noise apart; the others: {rest.lower_engine or rest.engine}"
-        return Charged(told.engine if above == "told" else apart, told.lower_engine if below == "told" else lower)
+        return Charged(known.engine if above == "known" else apart, known.lower_engine if below == "known" else lower)
 
     def _epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
         """The smaller of what an attacker has who is told the batches, and what the other phases leak."""
-        _, told = self.known_batches._epsilon_bracket(delta, direction, "upper")
-        told = np.where(np.isfinite(told), told, _FAR)
-        near, step = told, 1e-3 + 0.3 * np.abs(told)
+        _, near = self.known_batches._epsilon_bracket(delta, direction, "upper")
+        near = np.where(np.isfinite(near), near, _FAR)
+        step = 1e-3 + 0.3 * np.abs(near)
         left = (delta - self.took) / max(1 - self.took, EPS) if direction != "remove" else delta
         small = np.flatnonzero(left > 0)
         if small.size:
@@ -207,7 +207,7 @@ class SharpTradeoff(Tradeoff):
                 apart, moved = self.rest._epsilon_near(left[small], direction)
             except TooSlowError:
                 return near, step
-            better = np.isfinite(apart) & (apart < told[small])
+            better = np.isfinite(apart) & (apart < near[small])
             near[small], step[small] = np.where(better, apart, near[small]), np.where(better, moved, step[small])
         return near, step
 

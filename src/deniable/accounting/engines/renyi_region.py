@@ -89,11 +89,11 @@ class RenyiRegionTradeoff(Tradeoff):
             return np.ones_like(log_gamma)
         above = (log_gamma >= 0) & np.isfinite(log_gamma)
         if above.any():
-            found[above] = self._stick_above(log_gamma[above], direction)
+            found[above] = self._hockey_stick_above(log_gamma[above], direction)
         below = (log_gamma < 0) & np.isfinite(log_gamma)
         if below.any():  # H_γ = 1 − γ + γ·H_{1/γ} with the worlds exchanged
             gamma = np.exp(log_gamma[below])
-            mirrored = gamma * self._stick_above(-log_gamma[below], OPPOSITE[direction])
+            mirrored = gamma * self._hockey_stick_above(-log_gamma[below], OPPOSITE[direction])
             found[below] = (plain[below] + mirrored) * (1 + 8 * EPS)
         return found
 
@@ -199,17 +199,17 @@ class RenyiRegionTradeoff(Tradeoff):
 
     def _ratio_lines(self, x: FloatArray, direction: Direction) -> _Lines:
         """Lines of order inf, pure DP: y ≤ e^ε·x, and 1 − y ≥ e^{−ε′}·(1 − x) with the ε′ of the other direction."""
-        ratio, back = (self._ratio_bound(way, "upper") for way in (direction, OPPOSITE[direction]))
+        ratio, other_ratio = (self._ratio_bound(way, "upper") for way in (direction, OPPOSITE[direction]))
         with np.errstate(over="ignore"):
             rising = np.exp(np.minimum(ratio + np.log(x), 1.0)) * (1 + 2 * EPS * (ratio + 750 if ratio < 1e4 else 2))
-            falling = (np.exp(-back) * x - np.expm1(-back)) * (1 + 8 * EPS)
+            falling = (np.exp(-other_ratio) * x - np.expm1(-other_ratio)) * (1 + 8 * EPS)
             steep = np.exp(ratio)
         lower, none = np.minimum(rising, falling), np.minimum(rising, falling) >= 1
-        slope = np.where(none, 0.0, np.where(rising <= falling, steep, np.exp(-back)))
-        error = np.full(x.size, 4 * EPS * (1 + min(ratio, back)))
+        slope = np.where(none, 0.0, np.where(rising <= falling, steep, np.exp(-other_ratio)))
+        error = np.full(x.size, 4 * EPS * (1 + min(ratio, other_ratio)))
         return _Lines(np.where(none, 1.0, lower), slope, error, np.full(x.size, 2.0), (falling < rising) * 1.0)
 
-    def _stick_above(self, log_gamma: FloatArray, direction: Direction) -> FloatArray:
+    def _hockey_stick_above(self, log_gamma: FloatArray, direction: Direction) -> FloatArray:
         """H_γ for γ ≥ 1: the test at which the ROC has the slope γ, from both sides."""
         gamma = np.exp(log_gamma) * (1 - 4 * EPS)  # H falls in γ
         ladder = self._ladders[direction]
