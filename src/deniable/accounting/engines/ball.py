@@ -11,7 +11,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from flint import arb, ctx
@@ -30,7 +31,7 @@ from deniable.accounting.engines.ball_hockey_sticks import (
 )
 from deniable.accounting.engines.ball_inversion import InvertedHockeySticks, phases
 from deniable.accounting.engines.ball_transform import BallStep
-from deniable.curves import AnyDirection, Direction, Side, Tradeoff
+from deniable.curves import AnyDirection, Assumptions, Direction, Side, Tradeoff
 from deniable.mechanisms import ApproximateDP, GaussianDP, Mechanism, PureDP, SubsampledGaussian
 
 _FARTHEST = MOST_EXPONENT  # |ε| beyond which nothing is computed
@@ -48,9 +49,10 @@ class BallTradeoff(Tradeoff):
     TPR(α) = min over γ of γα + H_γ: any γ gives an upper bound; convexity of H between enclosed points a lower one.
     """
 
-    law: HockeySticks
-    failure: arb
-    largest: tuple[float, float] = (math.inf, math.inf)  # log-likelihood ratios are at most this: added, removed
+    parts: tuple[Mechanism, ...]
+    law: HockeySticks = field(repr=False, compare=False)  # this and the following are computed from the parts
+    failure: arb = field(repr=False, compare=False)
+    largest: tuple[float, float] = field(repr=False, compare=False)  # of log-likelihood ratios: added, removed
     _kept: Kept[tuple[float, Direction], Bounds] = field(default_factory=Kept, init=False, repr=False, compare=False)
     _tested: Kept[tuple[float, Direction], Bounds] = field(default_factory=Kept, init=False, repr=False, compare=False)
 
@@ -100,7 +102,11 @@ class BallTradeoff(Tradeoff):
         else:
             law = InvertedHockeySticks(steps, squared, answers)
         largest = _largest(steps, squared, answers, failure)
-        return cls(law, failure, largest, method="ball arithmetic: every bound is proven")
+        return cls(parts, law, failure, largest, method="ball arithmetic: every bound is proven")
+
+    def __reduce__(self) -> tuple[Callable[..., BallTradeoff], tuple[Any, ...]]:
+        """Balls cannot be pickled: a copy is computed from the parts."""
+        return _of, (self.parts, self.method, self.assumptions, self.confidence, self.holds_for)
 
     def _largest_log_ratio(self, direction: Direction) -> float:
         return self.largest[direction == "remove"]
@@ -236,6 +242,14 @@ class BallTradeoff(Tradeoff):
         halvings = math.ceil(max(math.log2((high - low) / gap), 0.0)) if high > low else 0
         good, bad = bisect(lambda x: falls(float(x)), high, low, halvings=halvings)
         return float(bad), float(good)
+
+
+def _of(
+    parts: tuple[Mechanism, ...], method: str, assumptions: Assumptions, confidence: float, holds_for: str
+) -> BallTradeoff:
+    return replace(
+        BallTradeoff.of(parts), method=method, assumptions=assumptions, confidence=confidence, holds_for=holds_for
+    )
 
 
 def _largest(

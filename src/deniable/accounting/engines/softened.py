@@ -117,7 +117,7 @@ class SoftenedTradeoff(Tradeoff):
 
     def _hockey_stick_bracket(self, log_gamma: FloatArray, direction: Direction) -> tuple[FloatArray, FloatArray]:
         low = np.maximum(-np.expm1(np.minimum(log_gamma, 0.0)), 0.0) * (1 - 4 * EPS)
-        high = np.ones_like(low)
+        high = np.where(log_gamma >= self._largest_log_ratio(direction), 0.0, 1.0)
         threshold = log_gamma if direction == "add" else -log_gamma
         inside = np.isfinite(threshold) & (threshold > self.loss.lowest) & (threshold < self.loss.highest)
         places = np.flatnonzero(inside)
