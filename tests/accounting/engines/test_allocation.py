@@ -56,9 +56,7 @@ def test_the_attack_played_out_reaches_the_curve_and_half_the_noise_breaks_it(si
     assert np.mean(present > 0) - np.mean(absent > 0) > t.advantage() + 2 * slack
 
 
-@pytest.mark.parametrize(
-    "run", [(1.0, 100, 5), (0.8, 50, 1), (1.0, 1000, 20), (5.0, 300, 50), (0.4, 30, 2), (0.6, 273, 472)]
-)
+@pytest.mark.parametrize("run", [(1.0, 100, 5), (0.8, 50, 1), (1.0, 1000, 20), (0.4, 30, 2), (0.6, 273, 472)])
 def test_brackets_are_narrow_and_ordered(run):
     t = dn.tradeoff(dn.RandomAllocation(*run))
     low, high = t.advantage(side="lower"), t.advantage()
@@ -69,7 +67,7 @@ def test_brackets_are_narrow_and_ordered(run):
     assert t.delta(t.epsilon(1e-5)) <= 1e-5
 
 
-@pytest.mark.parametrize("run", [(0.187, 1301, 30), (0.21, 3, 1), (0.1704, 72, 1)])
+@pytest.mark.parametrize("run", [(0.187, 1301, 30), (0.21, 3, 1)])
 def test_little_noise_and_rare_large_terms(run):
     t = dn.tradeoff(dn.RandomAllocation(*run))
     assert 0 <= t.advantage() - t.advantage(side="lower") < 1e-5
@@ -136,9 +134,28 @@ def test_composition_with_other_laws_costs_at_least_either_and_at_most_both():
     assert 0 <= t.advantage() - t.advantage(side="lower") < 1e-4
 
 
-@pytest.mark.parametrize(("sigma", "batches"), [(0.1704, 72), (0.4, 1000), (1.0, 30), (6.0, 5000)])
+@pytest.mark.parametrize(("sigma", "batches"), [(0.1704, 72), (1.0, 30), (6.0, 5000)])
 def test_nothing_is_lost_but_what_is_charged(sigma, batches):
     for law in (Allocation(sigma, batches).above, Allocation(sigma, batches).below):
         atoms = law.up_to(len(law.classes))
-        assert abs(atoms.mass.sum() - 1) <= law.lost
-        assert abs(atoms.mass @ atoms.point - batches) <= law.moved
+        errors = law.errors
+        assert abs(atoms.mass.sum() - 1) <= errors.total
+        assert abs(atoms.mass @ atoms.point / batches - 1) <= errors.anywhere(batches) + errors.relative
+
+
+@pytest.mark.parametrize(("run", "width"), [((0.8, 3, 1), 5e-4), ((2.0, 100, 100), 3e-6), ((1.0, 1000, 20), 1e-3)])
+def test_rates_far_in_the_tail_are_known_to_a_share_of_themselves(run, width):
+    t = dn.tradeoff(dn.RandomAllocation(*run))
+    for direction in ("add", "remove"):
+        low, high = (float(t._roc(np.array([1e-9]), direction, side)[0]) for side in ("lower", "upper"))
+        assert 0 < high - low <= width * high
+
+
+@pytest.mark.parametrize(("sigma", "batches", "gamma"), [(1.0, 2, 30.0), (1.0, 3, 20.0), (2.0, 2, 7.0)])
+def test_hockey_sticks_far_in_the_tail_contain_quadrature(sigma, batches, gamma):
+    truth = hockey_stick(sigma, batches, gamma)
+    t = dn.tradeoff(dn.RandomAllocation(sigma, batches))
+    low, high = (float(t.hockey_stick(gamma, "add", side)) for side in ("lower", "upper"))
+    assert truth < 1e-4
+    assert low * (1 - 1e-9) <= truth <= high * (1 + 1e-9)
+    assert high - low < 1e-4 * truth

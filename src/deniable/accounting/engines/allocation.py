@@ -2,9 +2,10 @@
 
 The one-epoch law of S = dP/dQ comes from :mod:`deniable.accounting.steps.allocation`, once larger and once smaller in
 convex order. Both are brought onto a lattice of log S in the same way, so that log-ratios of independent parts add on
-one lattice; the composition is that of :mod:`deniable.accounting.engines.grid`. What a law has lost is charged to its
-tilted law: with L1 errors a under "out" and b under "in" the law tilted by e^{cL}, 0 ≤ c ≤ 1, is wrong by at most
-a^{1−c}·b^c ≤ max(a, b), over its size M(c).
+one lattice; the composition is that of :mod:`deniable.accounting.engines.grid`, tilted to the tail that is asked for.
+Errors of an epoch's law that are relative, or whose place is known, are charged to its tilted law
+(:mod:`deniable.accounting.steps.law_errors`); what may lie anywhere is charged to the tails themselves, under "out" and
+"in", and so is what is placed where that costs less.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from deniable.accounting.steps.convex_order import Atoms
 from deniable.accounting.steps.convex_order import above as larger
 from deniable.accounting.steps.convex_order import below as smaller
 from deniable.accounting.steps.finite_law import FiniteLaw
+from deniable.accounting.steps.law_errors import LawErrors
 from deniable.accounting.steps.sums import SumLaw
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.curves import BracketTradeoff, Direction, Side, SmallestTradeoff, Tradeoff
@@ -43,22 +45,24 @@ _BRACKETED = "the upper bound is of a stronger attacker, the lower one of what s
 _THRESHOLDS = (0.5, 0.65, 0.8, 1.0)  # for the largest batch, in units of a contribution
 POINTS = 1 << 18  # of the composed lattice
 _MOST_NODES = 1 << 19  # of one epoch
-_TRIMMED = 0.05  # of the error of a law: what its ends may weigh that are left out
-_LITTLE = 1e-6  # and of the whole law, where the error is large
+_TRIMMED = 1e-21  # of an epoch's law: what its ends may weigh that are left out
+_SHARES = (0.0, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)  # of a tilt: large terms grow faster with it than their tail
+_ROUNDED = 1e-13  # of a composed law, about
+_FARTHEST = 12.0  # tilts beyond 0 and 1, in units of the composed law's spread
 _MOST_LAWS = 16  # of one epoch that are kept
 _OCTAVE = 4  # spacings an octave: neighbouring thresholds share the laws laid on them
 _BISECTIONS = 10  # of the tilt: only the width depends on how near it comes
 
 
 def _trimmed(sums: SumLaw) -> tuple[Atoms, float, float]:
-    """The whole law without ends that weigh no more than its error, and what was left out, in mass and mass times sum.
+    """The whole law without ends that weigh next to nothing, and what was left out, in mass and mass times sum.
 
-    Rounding stands there; divided by a small sum, or raised to a power, it would look like more.
+    Divided by a small sum, or raised to a power, that would look like more.
     """
     atoms = sums.up_to(len(sums.classes))
     mass, moment = np.cumsum(atoms.mass), np.cumsum((atoms.mass * atoms.point)[::-1])[::-1]
-    first = int(np.searchsorted(mass, min(_TRIMMED * sums.lost, _LITTLE * mass[-1])))
-    last = int(np.searchsorted(-moment, -min(_TRIMMED * sums.moved, _LITTLE * moment[0])))
+    first = int(np.searchsorted(mass, _TRIMMED * mass[-1]))
+    last = int(np.searchsorted(-moment, -_TRIMMED * moment[0]))
     left, right = atoms.mass[:first], atoms.mass[last:]
     lost, moved = left.sum() + right.sum(), left @ atoms.point[:first] + right @ atoms.point[last:]
     return Atoms(atoms.point[first:last], atoms.mass[first:last]), float(lost), float(moved)
@@ -74,6 +78,7 @@ class _Guide:
         mass = np.add.reduceat(atoms.mass, cuts)
         mean = np.add.reduceat(atoms.mass * atoms.point, cuts) / mass / batches
         self.log_mass, self.loss = np.log(mass), np.log(mean)
+        self.errors, self.batches = sums.errors, batches
         self.ends = float(np.log(atoms.point[0] / batches)), float(np.log(atoms.point[-1] / batches))
 
     def cumulants(self, c: float) -> tuple[float, float, float]:
@@ -84,6 +89,11 @@ class _Guide:
         total = float(weight.sum())
         first = float(weight @ self.loss) / total
         return top + math.log(total), first, float(weight @ (self.loss - first) ** 2) / total
+
+    def wrong(self, c: float) -> float:
+        """About the share of the law tilted by e^{cL} that is wrong."""
+        floor = self.batches * math.exp(self.ends[0])
+        return self.errors.relative + self.errors.tilted(c, self.cumulants(c)[0], floor, self.batches)
 
     def log_mgf(self, points: FloatArray) -> FloatArray:
         """K at several points."""
@@ -97,7 +107,7 @@ class Epochs:
     step: Allocation
     count: int
     _guides: Kept[Side, _Guide] = field(default_factory=Kept, init=False, repr=False, compare=False)
-    _laws: Kept[tuple[Side, float], tuple[LatticeLaw, float]] = field(
+    _laws: Kept[tuple[Side, float], tuple[LatticeLaw, LawErrors]] = field(
         default_factory=lambda: Kept(_MOST_LAWS), init=False, repr=False, compare=False
     )
 
@@ -106,11 +116,11 @@ class Epochs:
         sums = self.step.above if side == "upper" else self.step.below
         return self._guides(side, lambda: _Guide(sums, self.step.batches))
 
-    def law(self, spacing: float, side: Side) -> tuple[LatticeLaw, float]:
-        """One epoch on a lattice of log S, and the L1 error under either world."""
+    def law(self, spacing: float, side: Side) -> tuple[LatticeLaw, LawErrors]:
+        """One epoch on a lattice of log S, and what is wrong with it."""
         return self._laws((side, spacing), lambda: self._lay(spacing, side))
 
-    def _lay(self, spacing: float, side: Side) -> tuple[LatticeLaw, float]:
+    def _lay(self, spacing: float, side: Side) -> tuple[LatticeLaw, LawErrors]:
         sums = self.step.above if side == "upper" else self.step.below
         atoms, left_out, left_moved = _trimmed(sums)
         batches = self.step.batches
@@ -118,15 +128,28 @@ class Epochs:
         low, high = math.log(atoms.point[0]), math.log(atoms.point[-1])
         first = low - 1.5 * spacing
         values = first + spacing * np.arange(math.ceil((high - first) / spacing) + 3)
-        spread = (larger if side == "upper" else smaller)(atoms, np.exp(values))
+        nodes = np.exp(values)
+        spread = (larger if side == "upper" else smaller)(atoms, nodes)
         inside = float(np.max(np.abs(values))) + 8  # rounding of exp, of values and of points: relative, of S
-        lost = sums.lost + left_out + spread.error + 16 * EPS
-        moved = (sums.moved + left_moved) / batches + spread.moment_error + self.step.shift + 2 * EPS * inside
+        errors = sums.errors.without(left_out, left_moved).placed(nodes * batches, spread.error, batches)
+        errors = errors + LawErrors(relative=16 * EPS + self.step.shift + 2 * EPS * inside)
         keep = np.flatnonzero(spread.mass > 0)
         part = slice(int(keep[0]), int(keep[-1]) + 1)
         with np.errstate(divide="ignore"):
             log_mass = np.log(spread.mass[part])
-        return LatticeLaw(float(values[part.start]), log_mass, float(self.count), 0.0), max(lost, moved) * (1 + 1e-9)
+        return LatticeLaw(float(values[part.start]), log_mass, float(self.count), 0.0), errors
+
+    def tilted(self, spacing: float, side: Side, c: float) -> tuple[LatticeLaw, FloatArray]:
+        """The law, and what is wrong with all epochs: as a share of their law tilted by e^{cL}, and wherever it lies.
+
+        Two rows that both hold: what is placed is charged to the tilted law, or it may lie anywhere.
+        """
+        law, errors = self.law(spacing, side)
+        log_size, batches = log_sum(law.log_mass + c * law.values(spacing)), self.step.batches
+        share = errors.tilted(c, log_size, batches * math.exp(law.first), batches)
+        lost = max(errors.lost, errors.moved / batches)
+        charges = [[errors.relative + share, lost], [errors.relative, errors.anywhere(batches)]]
+        return law, np.array(charges) * self.count * (1 + 1e-9)
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,34 +223,52 @@ class AllocationTradeoff(GridTradeoff):
         return super()._hockey_stick_at(log_gamma, direction, side)
 
     def _lattice(self, threshold: float, direction: Direction, side: Side) -> Lattice:
-        """Tilts stop at 0 and 1: all thresholds beyond share a lattice."""
+        """Tilts stop somewhere: all thresholds beyond share a lattice."""
         low, high = self._typical
         if direction == "remove":
             low, high = -high, -low
         return super()._lattice(min(max(threshold, low), high), direction, side)
 
     def _design(self, threshold: float) -> float:
-        """Beyond the typical losses of either world, the tilts of these; else as for other grids."""
+        """Beyond the losses that are typical of the last tilts, these; else as for other grids."""
         low, high = self._typical
         return threshold if threshold in (low, high) else super()._design(threshold)
 
     @cached_property
     def _typical(self) -> tuple[float, float]:
-        return self.loss.cumulants(0.0)[1], self.loss.cumulants(1.0)[1]
+        low, high = _tilts(self.loss)
+        return self.loss.cumulants(low)[1], self.loss.cumulants(high)[1]
 
     def _composed(self, design: float, direction: Direction, side: Side) -> Lattice:
         loss = self.loss if side == "upper" else self.loss.lower
         return _composed(loss, design, direction, side, self.points)
 
 
+def _tilts(loss: AllocatedLoss) -> tuple[float, float]:
+    """The least and the largest tilt: 0 and 1 beside other laws, whose errors are known under these."""
+    if loss.others:
+        return 0.0, 1.0
+    farthest = _FARTHEST / math.sqrt(loss.cumulants(0.5)[2])
+    return -farthest, 1 + farthest
+
+
 def _tilt(loss: AllocatedLoss, threshold: float) -> tuple[Region, float]:
-    """Region and tilt in [0, 1] at which a threshold is typical, or the nearest."""
-    if threshold >= loss.cumulants(1.0)[1]:
-        return "right", 1.0
-    if threshold <= loss.cumulants(0.0)[1]:
-        return "left", 0.0
-    low, high = bisect(lambda c: loss.cumulants(float(c))[1] < threshold, 0.0, 1.0, halvings=_BISECTIONS)
-    return "middle", float(low + high) / 2
+    """Region and tilt at which a threshold is typical, or the nearest."""
+    low, high = _tilts(loss)
+    c = high if threshold >= loss.cumulants(high)[1] else low
+    if loss.cumulants(low)[1] < threshold < loss.cumulants(high)[1]:
+        ends = bisect(lambda c: loss.cumulants(float(c))[1] < threshold, low, high, halvings=_BISECTIONS)
+        c = float(ends[0] + ends[1]) / 2
+    if 0 < c < 1:
+        return "middle", c
+    tried = [1 + share * (c - 1) if c >= 1 else share * c for share in _SHARES]
+    return "right" if c >= 1 else "left", min(tried, key=lambda c: _charged(loss, c, threshold))
+
+
+def _charged(loss: AllocatedLoss, c: float, threshold: float) -> float:
+    """About the logarithm of what a tilt's errors are in the tail: it chooses a tilt and bounds nothing."""
+    wrong = _ROUNDED + sum(part.count * part.guide(loss.side).wrong(c) for part in loss.epochs)
+    return loss.cumulants(c)[0] - c * threshold + math.log(wrong)
 
 
 def _composed(loss: AllocatedLoss, threshold: float, direction: Direction, side: Side, points: int) -> Lattice:
@@ -241,17 +282,26 @@ def _composed(loss: AllocatedLoss, threshold: float, direction: Direction, side:
     spacing = 2 ** (math.ceil(_OCTAVE * math.log2(spacing)) / _OCTAVE)
     if direction == "remove":
         low, c, region, witnesses = -high, 1 - c, MIRRORED[region], (-witnesses[1], -witnesses[0])
+    epochs = [part.tilted(spacing, side, 1 - c if direction == "remove" else c) for part in loss.epochs]
+    (share, lost), (relative, anywhere) = sum((charged for _, charged in epochs), np.zeros((2, 2)))
     errors: list[float] = []
-    laws = _laws(loss, spacing, c, direction, side, errors)
+    laws = _laws(loss, [law for law, _ in epochs], spacing, c, direction, side, errors)
     product = Product.of(laws, (c, c + witnesses[0], c + witnesses[1], 0.0), spacing, points)
     found = product.lattice(region, c, threshold, width, low, witnesses, spacing, side, points, sum(errors))
-    return replace(found, parts=None)  # errors of the epochs' laws are of all kinds
+    instead = (found.error + float(relative), float(anywhere))
+    return replace(found, parts=None, error=found.error + float(share), lost=float(lost), instead=instead)
 
 
 def _laws(
-    loss: AllocatedLoss, spacing: float, c: float, direction: Direction, side: Side, errors: list[float]
+    loss: AllocatedLoss,
+    epochs: list[LatticeLaw],
+    spacing: float,
+    c: float,
+    direction: Direction,
+    side: Side,
+    errors: list[float],
 ) -> Iterator[tuple[LatticeLaw, float]]:
-    """Every part on the lattice; errors of the epochs' tilted laws are added to ``errors``."""
+    """Every part on the lattice; errors of the other steps' tilted laws are added to ``errors``."""
     if not loss._alone:
         tilt = 1 - c if direction == "remove" else c
         for part in all_cells(loss, spacing, tilt):
@@ -268,14 +318,10 @@ def _laws(
         law, cost = (above(cells, spacing), 0.0) if side == "upper" else below(cells, spacing)
         errors.append(count * lost / math.exp(log_sum(law.log_mass + c * law.values(spacing))))
         yield law, cost
-    for epochs in loss.epochs:
-        law, error = epochs.law(spacing, side)
-        if direction == "remove":
-            values = law.values(spacing)
-            law = LatticeLaw(-float(values[-1]), (law.log_mass + values)[::-1], law.steps, law.lost)
-        size = math.exp(log_sum(law.log_mass + c * law.values(spacing)))
-        errors.append(epochs.count * error / size)
-        yield law, 0.0
+    for law in epochs:
+        values = law.values(spacing)
+        flipped = LatticeLaw(-float(values[-1]), (law.log_mass + values)[::-1], law.steps, law.lost)
+        yield (flipped if direction == "remove" else law), 0.0
 
 
 def allocated(

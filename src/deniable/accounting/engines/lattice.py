@@ -53,6 +53,7 @@ class Lattice:
     # of the error what wraps around and what was left out; the rest is rounding. None: not told apart
     parts: tuple[float, float] | None = None
     prefactor_error: float = 0.0  # relative, of e^growth
+    instead: tuple[float, float] | None = None  # other values of error and lost that hold as well
 
     def at(self, index: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Denominator and numerator mass at lattice points ≥ index, with absolute errors."""
@@ -64,12 +65,14 @@ class Lattice:
             out, inside = scale * self.above_out[k], scale_in * self.above_in[k]
             # exponents of steep tilts are large: they are rounded, and differently on either law
             exponent = self.prefactor_error + 4 * EPS * (abs(self.growth) + (abs(self.c) + 1) * np.abs(value))
-            out_error = scale * self.error + (self._rounding(self.c) + exponent) * out
-            in_error = scale_in * self.error + (self._rounding(self.c - 1) + exponent) * inside
+            charges = [(self.error, self.lost), *([self.instead] if self.instead else [])]
+            out_error = np.min([scale * error + lost for error, lost in charges], axis=0)
+            out_error += (self._rounding(self.c) + exponent) * out
+            in_error = np.min([scale_in * error + lost for error, lost in charges], axis=0)
+            in_error += (self._rounding(self.c - 1) + exponent) * inside
         out = self.denominator_total - out if self.region == "left" else out
         inside = inside if self.region == "right" else self.numerator_total - inside
         inside = inside + (1 - self.numerator_total)  # what only the numerator can produce lies above every threshold
-        out_error, in_error = out_error + self.lost, in_error + self.lost
         return out, inside, out_error + 64 * EPS * np.abs(out), in_error + 64 * EPS * np.abs(inside)
 
     def mass_above(self, index: float) -> float:

@@ -16,9 +16,10 @@ of u = x/σ, then sums of m and of t terms live on uniform lattices, composed by
 their largest term, a class each, so that rare large sums get a wide lattice and the bulk a fine one: classes of terms
 are independent, and given all classes the order of the terms carries over to the sum.
 
-Errors are charged as mass left out, under "out" and under "in" (weighted by S), and as a shift of log S: terms beyond
-the range (Gaussian tails), what wraps around a lattice (Chernoff's bound at a few points), FFT rounding (L2 forward
-error, Cauchy–Schwarz to L1), rounding of masses.
+Errors are told apart by what they do in a tail (:mod:`deniable.accounting.steps.law_errors`): *relative* ones, the
+rounding of masses and of points; *placed* ones, whose sums are known about, as FFT rounding (L2 forward error,
+Cauchy–Schwarz to L1 on parts of a lattice); and mass that is *lost* wherever it lies, under "out" and under "in"
+(weighted by S): terms beyond the range (Gaussian tails), what wraps around a lattice (Chernoff's bound).
 """
 
 from __future__ import annotations
@@ -29,18 +30,22 @@ from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from deniable._check import FloatArray
 from deniable._floats import EPS
+from deniable._search import bisect
 from deniable.accounting.steps.convex_order import Atoms, above, below, merged
+from deniable.accounting.steps.law_errors import LawErrors
 from deniable.accounting.steps.sums import MASS, SumLaw, power
 from deniable.curves import Side
 
 SHARPEST = 0.15  # noise multipliers below have terms beyond e^400
-_LEFT, _RIGHT = 11.0, 7.5  # standard deviations kept: below under "out", above under "in"
+_LEFT, _RIGHT = 11.0, 9.3  # standard deviations kept: below and above under "out", above under "in"
 _CELLS = 1 << 16  # of u
 _APART = 8.0  # between the largest terms of neighbouring classes
+_HALVINGS = 12  # of the interval that holds the limit of the first of them
 _STAGES = 48  # terms from which sums are made in two stages
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(3)
 
@@ -69,52 +74,64 @@ class Allocation:
 
     def _sum(self, side: Side) -> SumLaw:
         if self.batches < _STAGES:
-            limits = self._limits(self.batches)
+            limits, _ = self._limits(self.batches)
             points = _points(len(limits))
             one = self._terms(side, limits)
             return one if self.batches == 1 else power([(one, self.batches)], side, points)
         size = _block(self.batches)
-        limits = self._limits(size)
+        limits, joined = self._limits(size)
         points = _points(len(limits))
         one = self._terms(side, limits)
         blocks, rest = divmod(self.batches, size)
         block = power([(one, size)], side, points)
         parts = [(block, blocks)] + ([(one, rest)] if rest else [])
-        least = _first_class(self._scale(np.array(limits)), limits, self.batches)
-        return power([(_coarser(part, least), count) for part, count in parts], side, points)
+        return power([(_coarser(part, joined), count) for part, count in parts], side, points)
 
-    def _scale(self, limit: FloatArray) -> FloatArray:
-        """Root mean square of Y·1{Y ≤ limit}."""
-        u = self.sigma * np.log(limit) + 1 / (2 * self.sigma)
-        found: FloatArray = np.exp(1 / (2 * self.sigma**2)) * np.sqrt(ndtr(u - 2 / self.sigma))
-        return found
+    def _limits(self, count: int) -> tuple[list[float], int]:
+        """Largest terms of the classes for sums of ``count`` terms, and how many are joined with the next in the end.
 
-    def _limits(self, count: int) -> list[float]:
-        """Largest terms of the classes: the first is about the spread of a sum of ``count`` terms, or a small term."""
-        limits = [math.exp((2 * self._top / self.sigma - 1 / self.sigma**2) / 2)]
-        median = math.exp(-1 / (2 * self.sigma**2))
-        while True:
-            limit = limits[0] / _APART
-            if limit < 4 * median or limit < 2 * math.sqrt(count) * float(self._scale(np.array([limit]))[0]):
-                return limits
-            limits.insert(0, limit)
+        One limit is about the spread of the whole sum, or a small term, those below it of sums of ``count`` terms.
+        """
+        last, middle = self._top / self.sigma - 1 / (2 * self.sigma**2), self._least(self.batches)
+        if middle > last - math.log(2):
+            middle = last
+        above_ = np.linspace(middle, last, math.ceil((last - middle) / math.log(_APART)) + 1)
+        least = self._least(count)
+        joined = max(math.floor((middle - least) / math.log(_APART)), 0)
+        below_ = middle - math.log(_APART) * np.arange(joined, 0, -1)
+        return [float(limit) for limit in np.exp(np.concatenate([below_, above_]))], joined
+
+    def _least(self, count: int) -> float:
+        """Logarithm of the least limit of terms in a sum of ``count``: twice its spread, or a small term."""
+        last, least = self._top / self.sigma - 1 / (2 * self.sigma**2), math.log(4.0) - 1 / (2 * self.sigma**2)
+
+        def is_small(limit: float) -> bool:
+            u = self.sigma * limit + 1 / (2 * self.sigma)
+            scale = math.exp(1 / (2 * self.sigma**2)) * math.sqrt(ndtr(u - 2 / self.sigma))  # of terms below the limit
+            return math.exp(limit) < 2 * math.sqrt(count) * scale
+
+        if is_small(least):
+            least = float(bisect(lambda limit: is_small(float(limit)), least, last, halvings=_HALVINGS)[1])
+        return min(least, last)
 
     @property
     def _top(self) -> float:
-        return 1 / self.sigma + _RIGHT
+        return max(1 / self.sigma + _RIGHT, _LEFT)
 
     def _terms(self, side: Side, limits: list[float]) -> SumLaw:
         """The law of Y on its own points: cells of u, split onto their ends or merged."""
         ends = [-_LEFT] + [self.sigma * math.log(limit) + 1 / (2 * self.sigma) for limit in limits]
         ends[-1] = self._top
-        classes, error, moment = [], 0.0, 0.0
+        classes, errors = [], LawErrors(relative=MASS)
         for low, high in pairwise(ends):
             count = max(int(_CELLS * (high - low) / (ends[-1] - ends[0])), 1 << 12)
             edges = np.linspace(low, high, count + 1)
             # three Gauss–Legendre atoms stand for a cell: mass, mean and gap are those of the cell but for 1e-16
-            u = np.add.outer((edges[1:] + edges[:-1]) / 2, (high - low) / count / 2 * _NODES).ravel()
+            middle = (edges[1:] + edges[:-1]).astype(np.longdouble) / 2
+            u = np.add.outer(middle, (high - low) / count / 2 * _NODES).ravel()
             weight = (high - low) / count / 2 / math.sqrt(2 * math.pi) * np.tile(_WEIGHTS, count)
-            atoms, points = Atoms(self._term(u), np.exp(-(u**2) / 2) * weight), self._term(edges)
+            mass = np.exp(-(u**2) / 2).astype(np.float64) * weight
+            atoms, points = Atoms(self._term(u), mass), self._term(edges.astype(np.longdouble))
             if side == "upper":
                 spread = above(atoms, points)
             else:  # the first two cells are merged
@@ -122,31 +139,26 @@ class Allocation:
                 points = np.concatenate([[mean], points[2:]])
                 spread = below(merged(atoms, 6, mean), points)
             classes.append(Atoms(points, spread.mass).positive())
-            error, moment = error + spread.error, moment + spread.moment_error
+            errors = errors.placed(points, spread.error, 1.0)
         beyond = float(ndtr(-_LEFT) + ndtr(-self._top)) * (1 + 1e-9)
-        hidden = float(ndtr(-_RIGHT) + ndtr(-_LEFT - 1 / self.sigma)) * (1 + 1e-9)
-        return SumLaw(classes, error + beyond + MASS, moment + hidden + MASS, 1.0)
+        hidden = float(ndtr(1 / self.sigma - self._top) + ndtr(-_LEFT - 1 / self.sigma)) * (1 + 1e-9)
+        return SumLaw(classes, errors.without(beyond, hidden), 1.0)
 
-    def _term(self, u: FloatArray) -> FloatArray:
-        found: FloatArray = np.exp((u - 1 / (2 * self.sigma)) / self.sigma)
+    def _term(self, u: NDArray[np.longdouble]) -> FloatArray:
+        """Y at u: a double that is rounded once."""
+        found: FloatArray = np.exp((u - 1 / (2 * np.longdouble(self.sigma))) / self.sigma).astype(np.float64)
         return found
 
 
 def _points(classes: int) -> int:
     """Points of a lattice: as many as a second allows."""
-    return 1 << (17 if classes <= 4 else 16 if classes <= 12 else 15)
+    return 1 << (17 if classes <= 5 else 16 if classes <= 24 else 15)
 
 
 def _block(batches: int) -> int:
     """Size of the blocks in which terms are summed first: about the square root, few terms left over."""
     root = math.isqrt(batches)
     return min(range(max(root // 2, 2), 2 * root + 1), key=lambda m: m + batches // m + batches % m)
-
-
-def _first_class(scales: FloatArray, limits: list[float], count: int) -> int:
-    """Last class whose terms are small beside the spread of a sum of ``count`` terms: lower ones are joined with it."""
-    small = np.flatnonzero(np.array(limits[:-1]) < math.sqrt(count) * scales[:-1] * 2 * _APART)
-    return int(small[-1]) if small.size else 0
 
 
 def _coarser(sums: SumLaw, first: int) -> SumLaw:

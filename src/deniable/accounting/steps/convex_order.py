@@ -17,8 +17,8 @@ With U(x) = E(S − x)₊, S ≤ S′ holds if and only if masses and means agre
   Near the ends U″ follows the two lines between which U runs for as long as U − D is beyond them. Atoms that lie closer
   than the points are merged into their mean first, and the mean made a point.
 
-Rounding: points are wrong by a relative 8ε, which moves log S by as much; masses by a relative 16ε and, of pooled
-slopes, by what :class:`Spread` says.
+Rounding: points are wrong by a relative 8ε, which moves log S by as much; masses by a relative 16ε and, where slopes
+are pooled, by what :class:`Spread` says.
 """
 
 from __future__ import annotations
@@ -31,16 +31,17 @@ from scipy.optimize import isotonic_regression
 
 from deniable._check import FloatArray
 from deniable._floats import EPS
+from deniable.accounting.steps.binomial import LONG_EPS
 
+_LONGEST = 64  # nodes between two that are kept of a polygon, as a rule
 _TOLERANCE = 1e-10  # of mass and mean: what tells rounding from an order that does not exist
 
 
 class Spread(NamedTuple):
-    """Masses on points, and the absolute rounding of slopes that were pooled, in mass and in mass times point."""
+    """Masses on points, and the absolute rounding of slopes that were pooled at every point."""
 
     mass: FloatArray
-    error: float = 0.0
-    moment_error: float = 0.0
+    error: FloatArray
 
 
 class Atoms(NamedTuple):
@@ -81,7 +82,7 @@ def merged(atoms: Atoms, count: int, mean: float) -> Atoms:
 
 def above(atoms: Atoms, nodes: FloatArray) -> Spread:
     """Split every atom onto its two neighbours among ``nodes``, which enclose all atoms."""
-    return Spread(_split(atoms, nodes)[0])
+    return Spread(_split(atoms, nodes)[0], np.zeros(nodes.size))
 
 
 def below(atoms: Atoms, nodes: FloatArray) -> Spread:
@@ -100,9 +101,11 @@ def below(atoms: Atoms, nodes: FloatArray) -> Spread:
     found = _convex(mass, nodes, width)
     total, moment = float(atoms.mass.sum()), float(atoms.mass @ atoms.point)
     kept = abs(found.mass.sum() - total) <= _TOLERANCE * total
-    if kept and abs(found.mass @ nodes - moment) <= _TOLERANCE * (moment + found.moment_error):
+    if kept and abs(found.mass @ nodes - moment) <= _TOLERANCE * (moment + float(found.error @ np.abs(nodes))):
         return found
-    return Spread(above(atoms, nodes).mass, 2 * total, 2 * float(nodes[-1]) * total)
+    all_wrong = np.zeros(nodes.size)
+    all_wrong[[0, -1]] = 2 * total
+    return Spread(above(atoms, nodes).mass, all_wrong)
 
 
 def _split(atoms: Atoms, nodes: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -138,30 +141,67 @@ def _bounded_end(mass: FloatArray, width: FloatArray, used: bool) -> FloatArray:
 def _convex(mass: FloatArray, nodes: FloatArray, width: FloatArray) -> Spread:
     """Greatest convex minorant of a polygon that is given by its changes of slope."""
     if not (mass < 0).any():
-        return Spread(mass)
+        return Spread(mass, np.zeros_like(mass))
     left, right = np.cumsum(mass)[:-1], np.cumsum(mass[::-1])[::-1][1:]
     total = float(left[-1] + mass[-1])
     half = int(np.clip(np.searchsorted(left, total / 2), 1, left.size - 1))
-    low, low_changed = _monotone(left[:half], width[:half], True)
-    high, high_changed = _monotone(right[half:], width[half:], False)
-    changed = np.concatenate([low_changed, high_changed])
-    if low[-1] > total - high[0]:  # the middle itself is not convex
-        slope, changed = _monotone(np.concatenate([left[:half], total - right[half:]]), width, True)
-        low, high = slope[:half], total - slope[half:]
-    if low[0] < -_TOLERANCE * total or high[-1] < -_TOLERANCE * total:  # the ends met: there is no such polygon
-        return Spread(np.zeros_like(mass))
-    low, high = np.clip(low, 0.0, total), np.clip(high, 0.0, total)
-    found = np.concatenate([np.diff(low, prepend=0.0), [total - high[0] - low[-1]], -np.diff(high, append=0.0)])
-    pooled = np.append(changed, False) | np.append(False, changed)
-    size = np.concatenate([low, high, [0.0]]) + np.concatenate([[0.0], low, high])
-    error = 16 * EPS * np.where(pooled, size, 0.0)
-    mass = np.maximum(np.where(pooled, found, mass), 0.0)
-    return Spread(mass, float(error.sum()), float(error @ np.abs(nodes)))
+    low = isotonic_regression(left[:half], weights=width[:half])
+    high = isotonic_regression(right[half:], weights=width[half:], increasing=False)
+    first, last, blocks = low.x[0], high.x[-1], np.concatenate([low.blocks[:-1], half + high.blocks])
+    if low.x[-1] > total - high.x[0]:  # the middle itself is not convex
+        whole = isotonic_regression(np.concatenate([left[:half], total - right[half:]]), weights=width)
+        first, last, blocks = whole.x[0], total - whole.x[-1], whole.blocks
+    if first < -_TOLERANCE * total or last < -_TOLERANCE * total:  # the ends met: there is no such polygon
+        return Spread(np.zeros_like(mass), np.zeros_like(mass))
+    return _with_chords(mass, nodes, blocks.astype(np.intp))
 
 
-def _monotone(slope: FloatArray, width: FloatArray, increasing: bool) -> tuple[FloatArray, NDArray[np.bool_]]:
-    """Isotonic regression, and which slopes were pooled."""
-    found = isotonic_regression(slope, weights=width, increasing=increasing)
-    sizes = np.diff(found.blocks)
-    changed = np.repeat(sizes > 1, sizes)
-    return np.where(changed, found.x, slope), changed
+def _with_chords(mass: FloatArray, nodes: FloatArray, ends: NDArray[np.intp]) -> Spread:
+    """Replace a polygon by its chords between some nodes: changes of slope between two go onto them, by position.
+
+    Nothing but masses between the same two ends is added up, so that rounding is relative to these. Where a chord runs
+    above the polygon, by rounding of the regression, the difference is charged.
+    """
+    block = np.repeat(np.arange(ends.size - 1), np.diff(ends))
+    inner = np.flatnonzero((np.append(np.diff(block, prepend=-1) == 0, False)) & (mass != 0))
+    block = block[inner]
+    start, end = ends[block], ends[block + 1]
+    share = (nodes[inner] - nodes[start]) / (nodes[end] - nodes[start])
+    moved = np.stack([mass[inner] * (1 - share), mass[inner] * share])
+    found, error = mass.copy(), np.zeros_like(mass)
+    found[inner] = 0.0
+    for place, part in zip((start, end), moved, strict=True):
+        found += _placed(place, part, mass.size)
+        error += 16 * EPS * _placed(place, np.abs(part), mass.size)
+    error += np.maximum(-found, 0.0)
+    for longest in (4, 16, _LONGEST):
+        error += _above_polygon(mass, nodes, ends, longest)
+    lengths = np.diff(ends)
+    long = np.unique(block[lengths[block] - 1 > _LONGEST])
+    if long.size:  # rare: the slopes that the regression saw were rounded, from the end that they were added up from
+        tails = np.minimum(np.cumsum(np.abs(mass)), np.cumsum(np.abs(mass[::-1]))[::-1])
+        for k in long:
+            part = slice(ends[k], ends[k + 1] + 1)
+            error[part] += 32 * EPS * tails[part]
+    return Spread(np.maximum(found, 0.0), error)
+
+
+def _above_polygon(mass: FloatArray, nodes: FloatArray, ends: NDArray[np.intp], longest: int) -> FloatArray:
+    """Masses that lower the chords of a quarter of ``longest`` to ``longest`` inner nodes onto the polygon."""
+    error, inside = np.zeros_like(mass), np.diff(ends) - 1
+    chosen = np.flatnonzero((inside <= longest) & (inside > (longest // 4 if longest > 4 else 0)))
+    if not chosen.size:
+        return error
+    start, end = ends[chosen][:, None], ends[chosen + 1][:, None]
+    place = start + 1 + np.arange(longest)
+    some = place < end
+    place = np.minimum(place, end)
+    change = np.where(some, mass[place], 0.0).astype(np.longdouble)
+    x, length = (nodes[place] - nodes[start]).astype(np.longdouble), (nodes[end] - nodes[start]).astype(np.longdouble)
+    sums, moments = np.cumsum(change, axis=1), np.cumsum(change * x, axis=1)
+    above = sums * x - moments - x * (sums[:, -1:] - moments[:, -1:] / length)
+    rounding = 4 * longest * LONG_EPS * np.abs(change).sum(axis=1, keepdims=True) * length
+    missing = np.where(some, np.maximum(rounding - above, 0.0), 0.0).astype(np.float64)
+    narrowest = np.minimum(nodes[place] - nodes[place - 1], nodes[np.minimum(place + 1, nodes.size - 1)] - nodes[place])
+    np.add.at(error, place[some], (4 * missing / np.where(narrowest > 0, narrowest, np.inf))[some])
+    return error

@@ -7,30 +7,26 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.fft import rfft
+from scipy.fft import irfft, rfft
 
 from deniable._check import FloatArray
 from deniable._floats import EPS
 from deniable.accounting.steps.binomial import LONG_EPS
 from deniable.accounting.steps.convex_order import Atoms, above, below, first_group, merged
-from deniable.accounting.steps.ratios import ComplexArray
+from deniable.accounting.steps.law_errors import LawErrors
 from deniable.curves import Side
 
-MASS = 12 * EPS  # relative rounding of masses of one term, on average over its law
-_NOISE = 8 * EPS  # of the largest mass: what is smaller is rounding, and left out
-_OUTSIDE = -36.0  # log of the mass that may wrap around a lattice
+MASS = 16 * EPS  # relative rounding of masses of one term
+_NOISE = 64 * LONG_EPS  # of the largest mass: what is smaller is rounding, and left out
+_OUTSIDE = -48.0  # log of the mass that may wrap around a lattice
 _LEAST = -110.0  # log of the size of frequencies that are left out
 
 
 class SumLaw(NamedTuple):
-    """Law of a sum of terms under "out": one measure per class, and what is wrong with it.
-
-    ``lost``, ``moved``: L1 error in mass and in mass times sum. ``mean``: upper bound on the mean of one sum.
-    """
+    """Law of a sum of terms under "out": one measure per class, what is wrong with it, a bound on its mean."""
 
     classes: list[Atoms]
-    lost: float
-    moved: float
+    errors: LawErrors
     mean: float
 
     def up_to(self, last: int) -> Atoms:
@@ -41,20 +37,21 @@ class SumLaw(NamedTuple):
 def power(parts: list[tuple[SumLaw, int]], side: Side, points: int) -> SumLaw:
     """Law of a sum of independent sums: ``count`` of each part."""
     mean = sum(part.mean * count for part, count in parts)
-    lost = sum(part.lost * count for part, count in parts)
-    moved = sum(count * (part.moved + part.lost * mean) for part, count in parts)
+    errors = LawErrors()
+    for part, count in parts:
+        errors = errors + part.errors.of_sum(count, mean)
     classes = []
     for j in range(len(parts[0][0].classes)):
-        found = _class(parts, j, side, points)
+        found = _class(parts, j, side, points, mean)
         classes.append(found.atoms)
-        lost, moved = lost + found.lost, moved + found.moved
-    return SumLaw(classes, lost, moved, mean * (1 + 8 * EPS))
+        errors = errors + found.errors
+    errors = errors + LawErrors(relative=MASS * sum(count for _, count in parts))
+    return SumLaw(classes, errors, mean * (1 + 8 * EPS))
 
 
 class _Found(NamedTuple):
     atoms: Atoms
-    lost: float
-    moved: float
+    errors: LawErrors
 
 
 class _Laid(NamedTuple):
@@ -77,44 +74,42 @@ class _Laid(NamedTuple):
         return self.terms * (top + math.log(total)), self.terms * float(weight @ point) / total
 
 
-def _class(parts: list[tuple[SumLaw, int]], j: int, side: Side, points: int) -> _Found:
+def _class(parts: list[tuple[SumLaw, int]], j: int, side: Side, points: int, mean: float) -> _Found:
     """Sums whose largest term is of class j: the transform is Π(F + f)^m − ΠF^m, f of class j and F of those below."""
     if not any(part.classes[j].point.size for part, _ in parts):
-        return _Found(Atoms(np.zeros(0), np.zeros(0)), 0.0, 0.0)
-    points >>= 0 if j < 2 else 1 if j < 4 else 2  # the law of large terms is smooth on their scale
+        return _Found(Atoms(np.zeros(0), np.zeros(0)), LawErrors())
+    points >>= min(j // 2, 2)  # the law of large terms is smooth on their scale
     low, high, tilts = _window([(part.up_to(j), count) for part, count in parts])
     # splitting adds bounded noise to every term: 6·√terms spacings hold all but e^{−72} of it (Hoeffding)
     margin = 6 * math.sqrt(sum(count for _, count in parts)) * (high - low) / points
     low, high = max(low - margin, sum(count * float(part.up_to(j).point[0]) for part, count in parts)), high + margin
     spacing = (high - low) / (points - 8)
-    lost = moved = 0.0
-    laid = []
+    errors, laid = LawErrors(), []
     for part, count in parts:
-        found, error, moment_error = _on_lattice(part, j, spacing, side, count)
+        found, placed = _on_lattice(part, j, spacing, side, count)
         laid.append(found)
-        lost, moved = lost + count * error, moved + count * moment_error
+        errors = errors + placed.of_sum(count, mean)
     transform, error = _transform(laid, j, points)
     first = sum(part.terms * part.first for part in laid)
     start = math.floor((low - first) / spacing)
-    mass = np.maximum(np.roll(np.fft.irfft(transform, points), -(start % points)), 0.0)
+    mass = np.maximum(np.roll(irfft(transform, points).astype(np.float64), -(start % points)), 0.0)
     point = first + spacing * np.arange(start, start + points, dtype=np.float64)
+    point_of_errors = point
     if j > 0:  # no sum with a term of class j is smaller than that term: what stands there is rounding
         least = min(float(part.classes[j].point[0]) for part, _ in parts if part.classes[j].point.size)
-        mass[point < least - 3 * spacing] = 0.0
-    noise = mass < _NOISE * mass.max()
-    lost += float(mass[noise].sum())
-    moved += float(mass[noise] @ np.abs(point[noise]))
-    mass[noise] = 0.0
-    outside, beyond = _wrapped(laid, float(point[0]), float(point[-1]), tilts)
-    rounded = MASS * sum(part.terms for part in laid)
-    lost += error + 2 * outside + rounded * float(mass.sum())
-    moved += (error + outside) * float(point[-1]) + beyond + rounded * float(mass @ np.abs(point))
+        outside = point < least - 3 * spacing
+        mass[outside] = 0.0
+        point_of_errors = point[~outside]
+    noise = np.where(mass < _NOISE * mass.max(), mass, 0.0)
+    mass[noise > 0] = 0.0
+    errors = errors.placed(point, noise, mean).spread(point_of_errors, error, points, mean)
+    errors = errors.without(*_wrapped(laid, float(point[0]), float(point[-1]), tilts))
     keep = (point > 0) & (mass > 0)
-    return _Found(Atoms(point[keep], mass[keep]), lost, moved)
+    return _Found(Atoms(point[keep], mass[keep]), errors)
 
 
-def _transform(laid: list[_Laid], j: int, points: int) -> tuple[ComplexArray, float]:
-    """The transform on ``points`` frequencies, and a bound on the L1 error of the law from rounding.
+def _transform(laid: list[_Laid], j: int, points: int) -> tuple[NDArray[np.clongdouble], float]:
+    """The transform on ``points`` frequencies, and √points times a bound on the law's L2 error from rounding.
 
     A relative L2 error κ of an FFT moves a transform by at most κ·√N·‖masses‖₂ in L2; one factor among m weighs at most
     m, or m times the mass of class j where only the difference is kept; L1 ≤ √N·L2 and Parseval do the rest.
@@ -152,9 +147,9 @@ def _transform(laid: list[_Laid], j: int, points: int) -> tuple[ComplexArray, fl
         with np.errstate(invalid="ignore"):
             found = np.where(near, base * _expm1(np.where(near, growth, 0.0)), whole - base)
         rounded = np.where(near, np.abs(found), np.abs(whole) + np.abs(base))
-    evaluated = rounded.astype(np.float64) * (4 * LONG_EPS * (turned + 1) + EPS + _fft_error(points, EPS))
+    evaluated = rounded.astype(np.float64) * (4 * LONG_EPS * (turned + 1) + _fft_error(points, LONG_EPS))
     error += math.sqrt(2) * float(np.linalg.norm(evaluated))
-    transform = np.zeros(points // 2 + 1, dtype=np.complex128)
+    transform = np.zeros(points // 2 + 1, dtype=np.clongdouble)
     transform[kept] = found
     return transform, error
 
@@ -190,29 +185,30 @@ def _folded(mass: FloatArray, points: int) -> FloatArray:
     return found
 
 
-def _on_lattice(sums: SumLaw, j: int, spacing: float, side: Side, count: int) -> tuple[_Laid, float, float]:
+def _on_lattice(sums: SumLaw, j: int, spacing: float, side: Side, count: int) -> tuple[_Laid, LawErrors]:
     """Bring the classes up to j onto one lattice: those below j together, and class j."""
+    mean = sums.mean
     fewer = sums.up_to(j - 1) if j > 0 else Atoms(np.zeros(0), np.zeros(0))
     own = sums.classes[j]
     lowest = fewer if fewer.point.size else own
     found = _laid(fewer, own, *((0, float(lowest.point[0])) if side == "upper" else first_group(lowest, spacing)),
-        spacing, side, count)  # fmt: skip
-    if side == "upper" or found[1] < 1e-3 * float(lowest.mass.sum()) or not fewer.point.size:
+        spacing, side, count, mean)  # fmt: skip
+    if side == "upper" or found[1].total < 1e-3 * float(lowest.mass.sum()) or not fewer.point.size:
         return found
     # too few points among the lower classes for a polygon below them: they are merged into their mean
-    mean = float(lowest.point @ lowest.mass / lowest.mass.sum())
-    return _laid(fewer, own, lowest.point.size, mean, spacing, side, count)
+    first = float(lowest.point @ lowest.mass / lowest.mass.sum())
+    return _laid(fewer, own, lowest.point.size, first, spacing, side, count, mean)
 
 
 def _laid(
-    fewer: Atoms, own: Atoms, merge: int, first: float, spacing: float, side: Side, count: int
-) -> tuple[_Laid, float, float]:
+    fewer: Atoms, own: Atoms, merge: int, first: float, spacing: float, side: Side, count: int, mean: float
+) -> tuple[_Laid, LawErrors]:
     """Both measures on first + spacing·(0, 1, …), after the first atoms are merged there."""
     if merge:
         fewer, own = (merged(fewer, merge, first), own) if fewer.point.size else (fewer, merged(own, merge, first))
     last = max(float(atoms.point[-1]) for atoms in (fewer, own) if atoms.point.size)
     nodes = first + spacing * np.arange(math.ceil((last - first) / spacing) + 3, dtype=np.float64)
-    rows, error, moment_error = [], 0.0, 0.0
+    rows, errors = [], LawErrors()
     for atoms in (fewer, own):
         row = np.zeros(nodes.size)
         if atoms.point.size:
@@ -220,9 +216,9 @@ def _laid(
             start = max(int(np.searchsorted(nodes, atoms.point[0], side="right")) - 3, 0) if inside else 0
             spread = (above if side == "upper" else below)(atoms, nodes[start:])
             row[start:] = spread.mass
-            error, moment_error = error + spread.error, moment_error + spread.moment_error
+            errors = errors.placed(nodes[start:], spread.error, mean)
         rows.append(row)
-    return _Laid(first, spacing, rows[0], rows[1], count), error, moment_error
+    return _Laid(first, spacing, rows[0], rows[1], count), errors
 
 
 def _window(parts: list[tuple[Atoms, int]]) -> tuple[float, float, tuple[float, float]]:
@@ -256,10 +252,11 @@ def _window(parts: list[tuple[Atoms, int]]) -> tuple[float, float, tuple[float, 
 
 
 def _wrapped(laid: list[_Laid], low: float, high: float, tilts: tuple[float, float]) -> tuple[float, float]:
-    """Mass of the sum outside [low, high], and the mean of the sum there (Chernoff's bound)."""
+    """L1 error of what wraps around [low, high], in mass and in mass times sum (Chernoff's bound)."""
     up, slope = (sum(found) for found in zip(*(part.log_mgf(tilts[0]) for part in laid), strict=True))
     down, _ = (sum(found) for found in zip(*(part.log_mgf(-tilts[1]) for part in laid), strict=True))
     above_, below_ = math.exp(min(up - tilts[0] * high, 0.0)), math.exp(min(down + tilts[1] * low, 0.0))
     if sum(part.terms * part.first for part in laid) >= low:
         below_ = 0.0
-    return (above_ + below_) * (1 + 1e-9), (above_ * slope + below_ * low) * (1 + 1e-9)
+    outside = (above_ + below_) * (1 + 1e-9)  # what wraps around is missing where it belongs, and too much elsewhere
+    return 2 * outside, outside * high + (above_ * slope + below_ * low) * (1 + 1e-9)

@@ -1,0 +1,124 @@
+"""What may be wrong with the law of a likelihood ratio S that is a mean of t independent terms: by where it stands.
+
+The law of S is used tilted, weighted by S^c: an error counts by how it grows with the tilt. Let K(c) = log E S^c
+and ‖·‖ be the norm of L^c. Of an error with mass α, made on a part X of the sum tS = X + R with mean m, where X ≤ m + d
+and R is the independent rest (0 for errors of the whole sum, which are known to grow by no more than their own ends):
+
+- c ≥ 1, d ≥ 0: E(X + R)^c ≤ (d + ‖R + m‖)^c (Minkowski) and ‖R + m‖ ≤ t‖S‖ = t·e^{K(c)/c} (Jensen): the error is
+  at most α·(1 + d/(t·e^{K(c)/c}))^c of e^{K(c)}.
+- 0 ≤ c ≤ 1: at most α·(1 + d/t), by the two ends.
+- c < 0, X ≥ m + b, b ≤ 0 and X + R ≥ f: with (m + b + R)/(m + R) ≥ 1 + b/(f − d) and E(m + R)^c ≤ t^c·e^{K(c)}, at
+  most α·(1 + b/(f − d))^c of e^{K(c)}; or α·(f/t)^c in all.
+
+Relative errors stay relative under every tilt and add up over the terms.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deniable._check import FloatArray
+
+_PARTS = 32  # of a lattice, in which errors are placed
+_FEW = 1e-3  # of a law: where errors are larger nothing is claimed
+_PRODUCTS = 1.01  # errors of several terms at once, where the whole error is below that
+
+
+def _none() -> FloatArray:
+    return np.zeros(0)
+
+
+@dataclass(frozen=True, eq=False)
+class LawErrors:
+    """Errors of the law of a sum: relative ones; placed ones; and L1 errors wherever they lie.
+
+    ``mass``, ``low``, ``high``, ``whole``: placed errors, between which deviations from the mean of their part of the
+    sum they stand, and whether that part is the whole sum. ``lost``, ``moved``: of the others, in mass and in mass
+    times sum.
+    """
+
+    relative: float = 0.0
+    lost: float = 0.0
+    moved: float = 0.0
+    mass: FloatArray = field(default_factory=_none)
+    low: FloatArray = field(default_factory=_none)
+    high: FloatArray = field(default_factory=_none)
+    whole: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))
+
+    def __add__(self, other: LawErrors) -> LawErrors:
+        return LawErrors(
+            self.relative + other.relative,
+            self.lost + other.lost,
+            self.moved + other.moved,
+            np.concatenate([self.mass, other.mass]),
+            np.concatenate([self.low, other.low]),
+            np.concatenate([self.high, other.high]),
+            np.concatenate([self.whole, other.whole]),
+        )
+
+    @property
+    def total(self) -> float:
+        """All errors in mass, as if relative ones were of mass 1."""
+        return self.relative + self.lost + float(self.mass.sum())
+
+    def of_sum(self, count: int, mean: float) -> LawErrors:
+        """Errors of a sum with that mean of which so many parts have these."""
+        moved = count * (self.moved + self.lost * mean)
+        return LawErrors(
+            count * self.relative, count * self.lost, moved, count * self.mass, self.low, self.high,
+            np.zeros(self.mass.size, dtype=bool),
+        )  # fmt: skip
+
+    def without(self, lost: float, moved: float) -> LawErrors:
+        """Add an L1 error of any place."""
+        return replace(self, lost=self.lost + lost, moved=self.moved + moved)
+
+    def placed(self, point: FloatArray, error: FloatArray, mean: float) -> LawErrors:
+        """Add an error at every point of a law with this mean."""
+        if not error.any():
+            return self
+        cuts = np.unique(np.linspace(0, point.size, _PARTS + 1).astype(np.intp))
+        mass, low, high = np.add.reduceat(error, cuts[:-1]), point[cuts[:-1]], point[cuts[1:] - 1]
+        some = mass > 0
+        return self + _of_whole(mass[some], low[some] - mean, high[some] - mean)
+
+    def spread(self, point: FloatArray, error: float, points: int, mean: float) -> LawErrors:
+        """Add an error whose L2 norm is known, ``error``/√``points``, on increasing points of a lattice.
+
+        By the inequality of Cauchy and Schwarz a share of n points has at most √(n/points) of ``error`` in L1.
+        """
+        cuts = np.unique(np.linspace(0, point.size, _PARTS + 1).astype(np.intp))
+        mass = error * np.sqrt(np.diff(cuts) / points)
+        return self + _of_whole(mass, point[cuts[:-1]] - mean, point[cuts[1:] - 1] - mean)
+
+    def anywhere(self, terms: int) -> float:
+        """L1 bound of what is placed or lost, under either world."""
+        inside = float(self.mass @ np.maximum(1 + self.high / terms, 0.0))
+        return max(self.lost + float(self.mass.sum()), self.moved / terms + inside)
+
+    def tilted(self, c: float, log_size: float, floor: float, terms: int) -> float:
+        """What is placed, as a share of the law weighted by S^c, which is e^{log_size}; sums are at least ``floor``."""
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            if c >= 0:
+                scale = terms * math.exp(log_size / c) if c > 1 else terms
+                largest = max(c, 1.0) * np.log1p(np.maximum(self.high, 0.0) / scale) - (log_size if c < 1 else 0.0)
+            else:
+                ratio = 1 + np.minimum(self.low, 0.0) / (floor - self.high)
+                known = (ratio > 0) & (floor > self.high)
+                largest = np.where(known, c * np.log(np.where(known, ratio, 1.0)), np.inf)
+                largest = np.minimum(largest, c * math.log(floor / terms) - log_size)
+            if c >= 0:
+                ends = c * np.log1p(np.maximum(self.high, floor - terms) / terms)
+            else:
+                ends = c * np.log1p(np.maximum(self.low, floor - terms) / terms)
+            largest = np.where(self.whole, ends - log_size, largest)
+            share = float(self.mass @ np.exp(largest)) * _PRODUCTS
+        return share if share + self.relative <= _FEW else math.inf
+
+
+def _of_whole(mass: FloatArray, low: FloatArray, high: FloatArray) -> LawErrors:
+    return LawErrors(mass=mass, low=low, high=high, whole=np.ones(mass.size, dtype=bool))
