@@ -175,14 +175,15 @@ def automatic(frame, ranges, eta, repeats, halves):
     values, turned = {}, {}
     for name, text in ASKED.items():
         values[name], turned[name] = [], 0
+        times, asked = (len(frame), ASKED["mean"]) if name == "sum" else (1, text)  # which share their answer
         for i in range(repeats):
-            (rows,) = dn.release_statistics(frame, text, eta=eta, ranges=ranges).rows
-            drawn = halves(name) if better_of_a_half(parse(text), rows, len(frame), eta) else None
+            (rows,) = dn.release_statistics(frame, asked, eta=eta, ranges=ranges).rows
+            drawn = halves(name) if better_of_a_half(parse(asked), rows, len(frame), eta) else None
             if drawn is not None:
                 turned[name] += 1
                 values[name].append(drawn[i])
             else:
-                values[name].append([row.value for row in rows][-1 if name == "slope" else 0 :])
+                values[name].append([times * row.value for row in rows][-1 if name == "slope" else 0 :])
     return values, turned
 
 

@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import ndtri
 
 import deniable as dn
 from deniable import InputError
@@ -27,6 +28,7 @@ def test_values_are_those_of_pandas():
     slope, intercept = np.polyfit(x, y, 1)
     expected = {
         "mean(x)": [x.mean()],
+        "sum(x)": [x.sum()],
         "variance(x)": [x.var()],
         "sd(x)": [x.std()],
         "median(x)": [x.median()],
@@ -109,7 +111,7 @@ def test_the_command_says_which_bound_goes_where(tmp_path, capsys, monkeypatch, 
     assert message in " ".join(capsys.readouterr().err.replace("│", " ").split())
 
 
-@pytest.mark.parametrize("asked", ["mean(x)", "variance(x)", "sd(x)", "covariance(x, y)", "quantile(x, 0.9)"])
+@pytest.mark.parametrize("asked", ["sum(x)", "variance(x)", "sd(x)", "covariance(x, y)", "quantile(x, 0.9)"])
 def test_closed_forms_of_a_half_answer_what_was_asked(asked, monkeypatch):
     """With noise of next to nothing: the numbers, their places and their errors; gaps go to the general way."""
     from deniable.noise.tabulation import halves
@@ -142,3 +144,40 @@ def test_what_a_half_costs_is_guessed_from_n_and_eta():
         truth = float((made.standard_error / made.sampling_error).ravel()[0])
         assert 0.7 * truth < _widened(parse(asked), 569, 0.02) < 2.5 * truth, asked
     assert _widened(parse("quantile(x, 0.9)"), 10**7, 0.1) < 1.001
+
+
+def test_the_error_of_a_chosen_quantile_is_that_of_releases():
+    """A quantile near the end of few records often falls into the rest of the range; the rehearsal knows that."""
+    from deniable.noise.tabulation.halves import _chosen
+
+    x = ndtri((np.arange(200) + 0.5) / 200)
+    for p, least, most in ((0.5, 0.9, 1.3), (0.9, 3.0, 30.0)):
+        rows = [
+            dn.release_statistics(pd.DataFrame({"x": x}), f"quantile(x, {p})", eta=0.05, ranges={"x": (-6, 6)}).rows[0][
+                0
+            ]
+            for _ in range(60)
+        ]
+        truth = np.sqrt(np.mean([(row.value - ndtri(p)) ** 2 for row in rows]))
+        sampling = np.sqrt(p * (1 - p) / 200) / (np.exp(-(ndtri(p) ** 2) / 2) / np.sqrt(2 * np.pi))
+        ratio = rows[0].noise / rows[0].sampling
+        assert 0.6 * truth < _chosen(p, 200, ratio) * sampling < 1.7 * truth
+        assert least < _chosen(p, 200, ratio) / ratio < most
+
+
+def test_auto_judges_a_sum_by_its_mean(monkeypatch):
+    from deniable.noise.tabulation import releasing
+
+    judged = []
+
+    def better(statistic, rows, n, eta):
+        judged.append((statistic.function, rows[0].value, rows[0].sampling > 0))
+        return True
+
+    monkeypatch.setattr(releasing, "better_of_a_half", better)
+    made = dn.release_statistics(FRAME, "sum(x)", eta=0.4, ranges={"x": (0, 100)}, bound="auto", rng=0)
+    assert judged[0][0] == "mean"
+    assert judged[0][1] == pytest.approx(FRAME["x"].mean(), abs=3)
+    assert judged[0][2]
+    assert made.certificate.bound != "dp"
+    assert made.rows[0][0].value == pytest.approx(FRAME["x"].sum(), rel=0.1)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtri
 
 from deniable._check import FloatArray, InputError
 from deniable.noise.certificate import Release
@@ -30,6 +31,8 @@ from deniable.noise.tabulation.records import Records
 
 _FAR = 4.0  # standard deviations by which the record that sets the noise of a half is guessed to be off, at least
 _GAIN = 1.1  # a half promises less, so it must be worth that factor of the error
+_RANGE = 6.0  # standard deviations from the mean to the ends of a public range, guessed
+_REHEARSED = 10_000  # records; of more the quantiles err less still
 _CONFIDENCE = 0.99  # of a certificate from runs
 
 
@@ -50,6 +53,7 @@ def _trimmed(table: FloatArray, statistic: Statistic) -> FloatArray:
 
 _VALUES: Mapping[str, Callable[[FloatArray, Statistic], FloatArray]] = {
     "mean": lambda table, _: np.array([table.mean()]),
+    "sum": lambda table, _: np.array([table.sum()]),
     "variance": lambda table, _: np.array([table.var(ddof=1)]),
     "sd": lambda table, _: np.array([table.std(ddof=1)]),
     "median": lambda table, _: np.array([np.median(table)]),
@@ -94,13 +98,14 @@ class Closed:
     algorithm: Mean | Covariance | Quantile
     places: Sequence[int]
     root: bool = False
+    times: int = 1
 
     @classmethod
-    def of(cls, statistic: Statistic) -> Closed | None:
-        """Return it if there is one: a quantile is then the ⌈pk⌉-th smallest, an sd the root of a variance."""
+    def of(cls, statistic: Statistic, n: int = 1) -> Closed | None:
+        """Return it if there is one: a quantile is the ⌈pk⌉-th smallest, an sd a root, a sum n times a mean."""
         function = statistic.function
-        if function == "mean":
-            return cls(Mean(), [0])
+        if function in ("mean", "sum"):
+            return cls(Mean(), [0], times=n if function == "sum" else 1)
         if function in ("variance", "sd"):
             return cls(Covariance(), [0], function == "sd")
         if function == "covariance":
@@ -113,7 +118,8 @@ class Closed:
     def numbers(self, found: Release) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the numbers with their standard errors: of noise and half together, and of the half alone."""
         sampling = np.zeros(found.value.shape) if found.sampling_error is None else found.sampling_error
-        value, error, half = (np.ravel(part)[self.places] for part in (found.value, found.standard_error, sampling))
+        parts = (self.times * np.ravel(part)[self.places] for part in (found.value, found.standard_error, sampling))
+        value, error, half = parts
         if self.root:  # √(v + e) − √v is e/(2√v) where e is small, and √e at 0
             value = np.maximum(value, 0.0)
             error, half = (np.sqrt(value + part) - np.sqrt(value) for part in (error, half))
@@ -136,11 +142,12 @@ def of_a_half(
     scales = [records.scales[column] for column in statistic.columns]
     columns = [np.clip(records.numbers[c], s.low, s.high) for c, s in zip(statistic.columns, scales, strict=True)]
     table, algorithm = np.column_stack(columns), OfRecords(statistic)
-    closed = None if np.isnan(table).any() else Closed.of(statistic)
+    closed = None if np.isnan(table).any() else Closed.of(statistic, records.n)
     if closed is None:
         found = release(algorithm, table, eta=eta, bound="direct", **options)
         own = np.zeros_like(found.value) if found.sampling_error is None else found.sampling_error
-        numbers = found.value, found.standard_error, own
+        times = records.n / found.certificate.n_train if statistic.function == "sum" else 1.0
+        numbers = times * found.value, times * found.standard_error, times * own
     else:
         found = release(closed.algorithm, table, eta=eta, **options)
         numbers = closed.numbers(found)
@@ -160,10 +167,27 @@ def better_of_a_half(statistic: Statistic, rows: Sequence[Row], n: int, eta: flo
         return False
     if any(math.isnan(row.value) for row in rows):
         return True
-    if not any(row.noise > _GAIN * row.sampling for row in rows):
-        return False
-    widened = _widened(statistic, n, eta)
-    return any(row.noise > _GAIN * widened * row.sampling for row in rows)
+    if any(row.sampling == 0 < row.noise for row in rows):
+        return True  # the records show no spread in the noise
+    ratio = max(row.noise / row.sampling if row.sampling > 0 else 0.0 for row in rows)
+    if ratio > 0 and statistic.function in ("median", "quantile") and Closed.of(statistic) is not None:
+        ratio = max(ratio, _chosen(probabilities(statistic)[0], n, ratio))
+    return ratio > _GAIN and ratio > _GAIN * _widened(statistic, n, eta)
+
+
+def _chosen(p: float, n: int, ratio: float) -> float:
+    """Error, in sampling errors, of choosing a quantile of n normal records by rank; to first order it is ``ratio``.
+
+    Far from the middle it is more: beyond the largest record the whole rest of the range is one gap. Each point has the
+    weight exp(−rate·|its rank − pn|), and the noise of the rank is √2/rate (:class:`Ranks`).
+    """
+    n = min(n, _REHEARSED)
+    rate = math.sqrt(2) / (ratio * math.sqrt(p * (1 - p) * n))
+    edges = np.concatenate([[-_RANGE], ndtri((np.arange(n) + 0.5) / n), [_RANGE]])
+    weights = np.diff(edges) * np.exp(-rate * np.abs(np.arange(n + 1) - p * n))
+    square = (edges[:-1] + edges[1:]) / 2 - float(ndtri(p))
+    error = math.sqrt(float(weights @ (square**2 + np.diff(edges) ** 2 / 12)) / float(weights.sum()))
+    return error * math.exp(-(float(ndtri(p)) ** 2) / 2) / math.sqrt(2 * math.pi * p * (1 - p) / n)
 
 
 def _widened(statistic: Statistic, n: int, eta: float) -> float:
@@ -181,5 +205,5 @@ def _widened(statistic: Statistic, n: int, eta: float) -> float:
     if function in ("median", "quantile"):
         noise = relative_noise_of_a_quantile(probabilities(statistic)[0], n, eta)
     else:
-        noise = (2 * z if function == "mean" else math.sqrt(2) * z**2) / (math.sqrt(n) * guessed_mu(eta))
+        noise = (2 * z if function in ("mean", "sum") else math.sqrt(2) * z**2) / (math.sqrt(n) * guessed_mu(eta))
     return math.hypot(1.0, noise)

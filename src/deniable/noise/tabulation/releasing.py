@@ -136,7 +136,7 @@ def release_statistics(
         found = answered(statistic, query, answers[query], records, limits)
         counted = statistic.function in ("count", "histogram")
         rows.append(tuple(hide_small(found, smallest) if counted and smallest else found))
-    if bound == "auto" and len(asked) == 1 and better_of_a_half(asked[0], rows[0], records.n, target):
+    if bound == "auto" and len(asked) == 1 and _mostly_noise(asked[0], queries[0], answers, records, target):
         with suppress(ReleaseError):  # nothing is certified: what all records released stands
             return _of_a_half(asked[0], table.frame, given, target, limits, rng, insecure_testing_rng, spending.looks)
     return StatisticsRelease(
@@ -148,6 +148,16 @@ def release_statistics(
         (*given.unknown_numbers, *given.unknown_categories),
         limits.confidence,
     )
+
+
+def _mostly_noise(
+    statistic: Statistic, query: Query, answers: Mapping[Query, QueryAnswer], records: Records, eta: float
+) -> bool:
+    """Whether what all records answered says that a half would err less; a sum by its mean, which knows its spread."""
+    if statistic.function == "sum":
+        statistic = replace(statistic, function="mean")
+    rows = answered(statistic, query, answers[query], records, Limits(0.95))
+    return better_of_a_half(statistic, rows, records.n, eta)
 
 
 def _of_a_half(
