@@ -2,31 +2,68 @@
 
 from __future__ import annotations
 
+import datetime
+import hashlib
+import importlib.util
+import os
 import re
 import tomllib
 from pathlib import Path
 
+import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+CHANGELOG = (ROOT / "CHANGELOG.md").read_text()
+RECIPE = (ROOT / "recipe" / "recipe.yaml").read_text()
+
+
+def _tool(name):
+    spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
+    tool = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tool)
+    return tool
 
 
 def test_the_version_is_the_same_everywhere():
-    version = PROJECT["version"]
-    assert f'version: "{version}"' in (ROOT / "recipe" / "recipe.yaml").read_text()
-    assert re.search(rf"^version: {re.escape(version)}$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
+    """Between releases pyproject.toml has a .dev version above the last released one, which the other files name."""
+    version = Version(PROJECT["version"])
+    released = Version(re.search(r"^## \[(\d.*?)\] - \d{4}-\d\d-\d\d$", CHANGELOG, re.MULTILINE)[1])
+    assert version > released if version.is_devrelease else version == released
+    assert f'version: "{released}"' in RECIPE
+    assert re.search(rf"^version: {re.escape(str(released))}$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
+    assert (ROOT / "tests" / "contracts" / f"names_{released}.txt").exists()
+
+
+def test_dates_of_the_changelog_fall():
+    assert CHANGELOG.count("## [Unreleased]") == 1
+    days = re.findall(r"^## \[\d.*?\] - (.*)$", CHANGELOG, re.MULTILINE)
+    assert days == sorted(days, reverse=True)
+
+
+def test_a_release_dates_the_changelog_and_hashes_the_sdist(tmp_path):
+    release = _tool("release")
+    after = release.dated(CHANGELOG, "9.0.0", datetime.date(2030, 1, 2))
+    assert "## [Unreleased]\n\n## [9.0.0] - 2030-01-02\n" in after
+    with pytest.raises(SystemExit, match="nothing under Unreleased"):
+        release.dated(after, "9.0.1", datetime.date(2030, 1, 2))
+    version = re.search(r'version: "(.+)"', RECIPE)[1]
+    sdist = tmp_path / f"deniable-{version}.tar.gz"
+    sdist.write_bytes(b"abc")
+    assert hashlib.sha256(b"abc").hexdigest() in release.hashed(RECIPE, sdist)
+    with pytest.raises(SystemExit, match="the sdist is other"):
+        release.hashed(RECIPE, sdist.rename(tmp_path / "other.tar.gz"))
 
 
 def test_the_recipe_asks_for_what_the_package_needs():
-    recipe = (ROOT / "recipe" / "recipe.yaml").read_text()
-    run = re.search(r"\n  run:\n((?:    - .*\n)+)", recipe)[1]
+    run = re.search(r"\n  run:\n((?:    - .*\n)+)", RECIPE)[1]
     asked = {line.strip(" -").replace(" ", "") for line in run.splitlines()} - {"python>=${{python_min}}"}
     assert asked == set(PROJECT["dependencies"])
-    assert f'python_min: "{PROJECT["requires-python"].removeprefix(">=")}"' in recipe
-    assert all(f"- {name} = {place}" in recipe for name, place in PROJECT["scripts"].items())
+    assert f'python_min: "{PROJECT["requires-python"].removeprefix(">=")}"' in RECIPE
+    assert all(f"- {name} = {place}" in RECIPE for name, place in PROJECT["scripts"].items())
 
 
 def test_every_reference_of_the_paper_is_known_and_every_entry_is_cited():
@@ -46,3 +83,26 @@ def test_what_the_tests_need_is_pinned_by_hash():
         found = pinned.get(canonicalize_name(need.name), [])
         assert found, need
         assert all(need.specifier.contains(version, prereleases=True) for version in found), need
+
+
+def test_workflows_call_scripts_that_are_here_and_can_be_run():
+    called = set()
+    for workflow in (ROOT / ".github" / "workflows").glob("*.yml"):
+        lines = re.findall(r"run: (.+)", workflow.read_text())
+        called |= {script for line in lines for script in re.findall(r"\.ci/\w+", line)}
+        makes = {target for line in lines for target in re.findall(r"\bmake (\w+)", line)}
+        assert makes <= set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    scripts = {f".ci/{path.name}" for path in (ROOT / ".ci").iterdir() if path.suffix == ""}
+    assert called | {".ci/run"} == scripts  # make ci runs that one
+    assert all(os.access(ROOT / script, os.X_OK) for script in scripts)
+
+
+def test_an_audit_that_saw_nothing_does_not_pass():
+    tool = _tool("audited")
+    own = {"name": "deniable", "skip_reason": "not on PyPI"}
+    fine = {"name": "a", "version": "1", "vulns": []}
+    flawed = {"name": "b", "version": "2", "vulns": [{"id": "PYSEC-1"}]}
+    unseen = {"name": "c", "skip_reason": "not found"}
+    assert tool.judged({"dependencies": [own, fine]}) == (0, [])
+    assert tool.judged({"dependencies": [own, fine, flawed, unseen]}) == (1, ["b 2: PYSEC-1"])
+    assert tool.judged({"dependencies": [own, fine, unseen]})[0] == 3

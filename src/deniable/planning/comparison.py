@@ -14,9 +14,11 @@ from numpy.polynomial.polynomial import polyval
 from numpy.typing import ArrayLike
 
 from deniable._check import FloatArray, InputError, choice, numbers
+from deniable._renamed import Renamed, renamed
 from deniable.accounting.door import tradeoff
 from deniable.accounting.reductions import reduced
-from deniable.bounds import humphries, pinsker
+from deniable.bounds import humphries as humphries_bound
+from deniable.bounds import pinsker as pinsker_bound
 from deniable.curves import Direction, GaussianTradeoff, Tradeoff
 from deniable.mechanisms import (
     ApproximateDP,
@@ -39,6 +41,14 @@ if TYPE_CHECKING:
 _ROUNDING = 1e-12  # relative; sums of positive terms, each computed to a few ulp
 _SMALLEST_SIGMA = 2e-3  # below, the quadrature would need millions of nodes
 
+__getattr__ = renamed(
+    __name__,
+    {
+        "humphries": Renamed("deniable.planning.comparison.humphries_of", "0.5"),
+        "pinsker": Renamed("deniable.planning.comparison.pinsker_of", "0.5"),
+    },
+)
+
 
 def humphries_of(mechanism: Mechanism, delta: ArrayLike | None = None) -> float | FloatArray:
     """Return the bound on the advantage from the run's own optimal (ε, δ): (e^ε − 1 + 2δ)/(e^ε + 1).
@@ -60,7 +70,7 @@ def humphries_of(mechanism: Mechanism, delta: ArrayLike | None = None) -> float 
         return curve.delta(0.0)
     deltas = numbers("delta", delta, at_least=0.0, at_most=1.0)
     epsilons = np.maximum(curve.epsilon(deltas), 0.0)  # a mechanism that is (ε < 0, δ)-DP is (0, δ)-DP
-    return humphries(epsilons, delta=deltas)
+    return humphries_bound(epsilons, delta=deltas)
 
 
 def pinsker_of(mechanism: Mechanism) -> float:
@@ -69,7 +79,7 @@ def pinsker_of(mechanism: Mechanism) -> float:
     It says nothing once KL exceeds 2. The divergence is integrated, not taken as a limit of Rényi divergences.
     """
     divergence = min(kl_divergence(mechanism, "add"), kl_divergence(mechanism, "remove"))
-    return float(pinsker(divergence))
+    return float(pinsker_bound(divergence))
 
 
 def kl_divergence(mechanism: Mechanism, direction: Direction = "add") -> float:

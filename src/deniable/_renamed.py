@@ -1,0 +1,34 @@
+"""Names that were renamed: the old one works for two more minor versions, and says what to write instead."""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+
+class Renamed(NamedTuple):
+    """What stands in place of a name of a module, and the version that no longer knows the old one."""
+
+    now: str
+    until: str
+
+
+RENAMED: dict[str, Renamed] = {}  # every old name, with its module, as far as these modules were imported
+
+
+def renamed(module: str, names: Mapping[str, Renamed]) -> Callable[[str], Any]:
+    """Return the ``__getattr__`` of a module whose names changed: ``__getattr__ = renamed(__name__, {...})``."""
+    RENAMED.update({f"{module}.{old}": new for old, new in names.items()})
+
+    def __getattr__(name: str) -> Any:  # noqa: N807
+        if name not in names:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        new = names[name]
+        text = f"{module}.{name} is now {new.now}, and will be gone in deniable {new.until}"
+        warnings.warn(text, DeprecationWarning, stacklevel=2)
+        home, _, now = new.now.rpartition(".")
+        return getattr(importlib.import_module(home), now)
+
+    return __getattr__
