@@ -37,7 +37,17 @@ def unrun(page: Path) -> list[str]:
     """First lines of the blocks of code that nothing runs and no remark excuses."""
     runs = {"python": ">>>", "console": "$ deniable ", "text": "", "toml": ""}
     found = [m for m in FENCE.finditer(page.read_text()) if not m["skip"]]
-    return [m["body"].splitlines()[0] for m in found if m["kind"] not in runs or runs[m["kind"]] not in m["body"]]
+    idle = [m["body"].splitlines()[0] for m in found if m["kind"] not in runs or runs[m["kind"]] not in m["body"]]
+    return idle + re.findall(r"^ +```(?:python|console|sh).*|^~~~.*", page.read_text(), re.MULTILINE)
+
+
+def wrong(page: Path) -> str:
+    """What the Python examples of a page print, where it is not what stands there."""
+    text = "\n\n".join(block for block in blocks(page, "python") if ">>>" in block)
+    test = doctest.DocTestParser().get_doctest(text, {}, page.name, str(page), 0)
+    report = io.StringIO()
+    doctest.DocTestRunner(optionflags=FLAGS).run(test, out=report.write)
+    return report.getvalue()
 
 
 def name(page: Path) -> str:
@@ -57,6 +67,18 @@ def test_every_block_is_run_or_says_why_not(page):
     assert unrun(page) == []
 
 
+def test_a_block_that_nothing_runs_and_a_wrong_output_are_found(tmp_path):
+    """Negative controls: what the tests of the pages are there to find."""
+    page = tmp_path / "page.md"
+    excused = "<!-- not run: needs torch -->\n```python\nimport torch\n```\n"
+    page.write_text(excused + "```python\n>>> 1 + 1\n2\n\n```\n```console\n$ deniable --help\n...\n```\n")
+    assert (unrun(page), wrong(page)) == ([], "")
+    page.write_text("```python\nx = 1\n```\n```sh\nls\n```\n```console\n$ ls\n```\n  ```python\n  >>> 1\n  ```\n")
+    assert unrun(page) == ["x = 1", "ls", "$ ls", "  ```python"]
+    page.write_text("```python\n>>> 1 + 1\n3\n\n```\n")
+    assert "Expected:\n    3\nGot:\n    2\n" in wrong(page)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_every_fence_is_closed(page):
     fences = re.findall(r"^```(\S*)", page.read_text(), re.MULTILINE)
@@ -73,11 +95,7 @@ def test_toml_can_be_read(page):
 @pytest.mark.usefixtures("_only_when_asked")
 @pytest.mark.parametrize("page", [p for p in PAGES if any(">>>" in b for b in blocks(p, "python"))], ids=name)
 def test_python_examples(page):
-    text = "\n\n".join(block for block in blocks(page, "python") if ">>>" in block)
-    test = doctest.DocTestParser().get_doctest(text, {}, name(page), str(page), 0)
-    report = io.StringIO()
-    doctest.DocTestRunner(optionflags=FLAGS).run(test, out=report.write)
-    assert not report.getvalue(), report.getvalue()
+    assert not wrong(page)
 
 
 @pytest.mark.usefixtures("_only_when_asked")

@@ -1,0 +1,49 @@
+"""``assess`` is one door: every kind of source is registered, typed, and refuses what does not apply to it in words."""
+
+import importlib
+import inspect
+import typing
+
+import pytest
+
+import deniable as dn
+from deniable.report import registry
+from deniable.report.assessing import assess
+
+for room in {*registry._WHERE.values(), "model_run"}:
+    importlib.import_module(f"deniable.report.{room}")
+ADAPTERS = {adapter.what: adapter for adapter in [*registry._FOUND.values(), *(one for _, one in registry._TESTS)]}
+OURS = {"source", *registry.COMMON}
+
+
+def options(function):
+    return frozenset(inspect.signature(function).parameters) - OURS
+
+
+def test_overloads_list_the_options_of_every_kind_and_no_others():
+    overloads = typing.get_overloads(assess)
+    assert {frozenset(adapter.options) for adapter in ADAPTERS.values()} == {options(one) for one in overloads}
+    for one in overloads:
+        assert set(inspect.signature(one).parameters) >= OURS
+
+
+@pytest.mark.parametrize("what", ADAPTERS)
+def test_an_unknown_option_is_refused_with_those_that_are_known(what):
+    adapter = ADAPTERS[what]
+    with pytest.raises(dn.InputError) as error:
+        adapter(None, None, {"n_sample": 3})
+    for name in [*registry.COMMON, *adapter.options]:
+        assert name in str(error.value)
+    assert ("did you mean 'n_samples'" in str(error.value)) == ("n_samples" in adapter.options)
+
+
+@pytest.mark.parametrize("what", ADAPTERS)
+def test_options_are_typed(what):
+    parameters = inspect.signature(ADAPTERS[what].make).parameters.values()
+    assert [p.name for p in parameters if p.annotation is p.empty] == []
+
+
+def test_what_cannot_be_assessed_is_refused_in_words():
+    for source in (3, b"", object()):
+        with pytest.raises(dn.InputError, match="source must be a mechanism, a trade-off"):
+            dn.assess(source)
