@@ -163,8 +163,6 @@ def _add_or_remove(
         return ApproximateTradeoff(math.inf, 1.0)
     stated = [part for part in parts if is_stated_in_divergences(part)]
     if stated:
-        if any(isinstance(part, RandomAllocation) for part in parts):
-            raise InputError("mechanism must not compose RandomAllocation with guarantees in Rényi divergences")
         if engine != "auto":
             raise InputError(f"engine must be 'auto' for guarantees in Rényi divergences, got {engine!r}")
         # failures are told apart: the rest is what happens without one

@@ -11,7 +11,10 @@ from deniable.accounting.renyi import ConcentratedCurve, RenyiCurve, TabulatedCu
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.accounting.tuning import tuned_curve
 from deniable.curves import Tradeoff
-from deniable.mechanisms import Mechanism, RenyiDP, Tuned, ZeroConcentratedDP
+from deniable.mechanisms import Composition, Mechanism, RandomAllocation, RenyiDP, Tuned, ZeroConcentratedDP
+
+# of random allocation: whole orders are exact, beyond some hundreds nothing is better than its noise alone
+_ORDERS = np.concatenate([1 + np.geomspace(0.01, 0.9, 12), np.arange(2.0, 33.0), np.geomspace(34, 512, 20).round()])
 
 
 def is_stated_in_divergences(mechanism: Mechanism) -> bool:
@@ -32,8 +35,13 @@ def from_divergences(
     """
     curves = [_stated_curve(part, of) for part in stated]
     known = list(exact)
-    if known:
-        curves.append(curve_of_loss(PrivacyLoss.of(known)))
+    random = [part for part in known if isinstance(part, RandomAllocation)]
+    others = [part for part in known if part not in random]
+    if others:
+        curves.append(curve_of_loss(PrivacyLoss.of(others)))
+    if random:
+        epochs = of(Composition(random))
+        curves.append(TabulatedCurve(_ORDERS, epochs.renyi(_ORDERS, "add"), epochs.renyi(_ORDERS, "remove")))
     return RenyiRegionTradeoff(composed(curves), below)
 
 

@@ -121,8 +121,6 @@ def test_refusals():
         dn.RandomAllocation(0.0, 3)
     with pytest.raises(dn.InputError, match="engine must be 'auto' or 'grid'"):
         dn.tradeoff(dn.RandomAllocation(1.0, 3), engine="ball")
-    with pytest.raises(dn.InputError, match="Rényi"):
-        dn.tradeoff(dn.RandomAllocation(1.0, 3) + dn.ZeroConcentratedDP(0.1))
 
 
 def test_composition_with_other_laws_costs_at_least_either_and_at_most_both():

@@ -29,7 +29,9 @@ from deniable.accounting.engines.finite import FiniteTradeoff
 from deniable.accounting.engines.grid import GridTradeoff
 from deniable.accounting.engines.inversion import Region
 from deniable.accounting.engines.lattice import MIRRORED, Lattice, Product, window_of
+from deniable.accounting.renyi import loss_divergence
 from deniable.accounting.steps.allocation import SHARPEST, Allocation
+from deniable.accounting.steps.allocation_moments import log_moments
 from deniable.accounting.steps.convex_order import Atoms
 from deniable.accounting.steps.convex_order import above as larger
 from deniable.accounting.steps.convex_order import below as smaller
@@ -172,6 +174,11 @@ class AllocatedLoss(PrivacyLoss):
         )
 
     @property
+    def rest(self) -> PrivacyLoss:
+        """All but the epochs."""
+        return PrivacyLoss(self.noise, self.rate, self.steps, self.gaussian, self.randomized_responses, self.others)
+
+    @property
     def _alone(self) -> bool:
         return self.steps.size == 0 and self.gaussian == 0 and not (self.randomized_responses or self.others)
 
@@ -233,6 +240,17 @@ class AllocationTradeoff(GridTradeoff):
         """Beyond the losses that are typical of the last tilts, these; else as for other grids."""
         low, high = self._typical
         return threshold if threshold in (low, high) else super()._design(threshold)
+
+    def _renyi(self, order: FloatArray, direction: Direction) -> FloatArray:
+        """Moments of an epoch, exact at whole orders for adding, and those of the rest."""
+        finite = order[np.isfinite(order)]
+        total = np.zeros(finite.shape) if self.loss._alone else loss_divergence(self.loss.rest, finite, direction)
+        for epochs in self.loss.epochs if finite.size else ():
+            moments = log_moments(epochs.step, finite if direction == "add" else 1 - finite)
+            total = total + epochs.count * moments / (finite - 1) * (1 + 4 * EPS)
+        found = np.full(order.shape, np.inf)
+        found[np.isfinite(order)] = total * (1 + 4 * len(self.loss.epochs) * EPS)
+        return found
 
     @cached_property
     def _typical(self) -> tuple[float, float]:

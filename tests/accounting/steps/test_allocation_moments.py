@@ -1,0 +1,121 @@
+"""Moments of an epoch of random allocation, and the Rényi divergences that they make."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from numpy.polynomial import hermite_e, polynomial
+
+import deniable as dn
+from deniable.accounting.steps.allocation import Allocation
+from deniable.accounting.steps.allocation_moments import _NegativeMoment, log_moments
+
+
+def one(step, order):
+    return float(log_moments(step, np.array([order]))[0])
+
+
+@pytest.mark.parametrize("sigma", [0.5, 1.0, 3.0, 40.0])
+@pytest.mark.parametrize("p", [1e-3, 0.5, 2.0])
+def test_negative_moments_of_a_single_log_normal(sigma, p):
+    truth = p * (p + 1) / (2 * sigma**2)
+    assert truth <= _NegativeMoment(Allocation(sigma, 1), p).log_bound() <= truth * (1 + 1e-8)
+
+
+@pytest.mark.parametrize("sigma", [0.8, 2.0, 8.0])
+@pytest.mark.parametrize("order", [-6.5, -1.0, -0.01, 2.0, 3.0, 9.0])
+def test_two_batches_by_quadrature(sigma, order):
+    x, weight = hermite_e.hermegauss(180)
+    y = np.exp(x / sigma - 1 / (2 * sigma**2))
+    weight = weight / weight.sum()
+    excess = weight @ np.expm1(order * np.log(np.add.outer(y, y) / 2)) @ weight
+    truth = math.log1p(excess)
+    assert truth * (1 - 1e-12) <= one(Allocation(sigma, 2), order) <= truth * (1 + 1e-8)
+
+
+@pytest.mark.parametrize("batches", [3, 7, 20])
+def test_whole_moments_by_the_power_of_a_series(batches):
+    sigma, most = 1.3, 12
+    k = np.arange(most + 1)
+    factorial = np.array([math.factorial(int(i)) for i in k], dtype=float)
+    power = polynomial.polypow(np.exp(k * (k - 1) / (2 * sigma**2)) / factorial, batches)[: most + 1]
+    truth = np.log(power * factorial / float(batches) ** k)[2:]
+    found = log_moments(Allocation(sigma, batches), k[2:].astype(float))
+    assert np.all(found >= truth - 1e-13)
+    assert found == pytest.approx(truth, rel=1e-10)
+
+
+def test_chords_between_whole_orders_lie_above():
+    step = Allocation(1.0, 2)
+    x, weight = hermite_e.hermegauss(180)
+    y = np.exp(x - 0.5)
+    for order in (1.2, 1.5, 2.7, 5.5):
+        truth = math.log(weight @ (np.add.outer(y, y) / 2) ** order @ weight / weight.sum() ** 2)
+        assert truth <= one(step, order) <= 2.1 * truth
+
+
+@pytest.mark.parametrize("order", [-2.0, -0.5, 2.0])
+def test_many_batches_by_simulation(order):
+    rng = np.random.default_rng(5)
+    sigma, batches, draws = 1.0, 30, 200_000
+    excess = np.concatenate(
+        [
+            np.expm1(order * np.log(np.exp(rng.normal(size=(20_000, batches)) / sigma - 0.5 / sigma**2).mean(axis=1)))
+            for _ in range(draws // 20_000)
+        ]
+    )
+    found = math.expm1(one(Allocation(sigma, batches), order))
+    error = excess.std() / math.sqrt(draws)
+    assert abs(excess.mean() - found) < 4 * error
+    assert abs(excess.mean() - 1.2 * found) > 4 * error  # a fifth more would be seen
+
+
+@pytest.mark.parametrize("order", [-600.0, -30.0, -0.1, 1.3, 40.0, 600.0])
+@pytest.mark.parametrize(("sigma", "batches"), [(0.16, 5), (1.0, 1), (3.0, 100_000)])
+def test_no_more_than_a_batch_that_is_revealed(order, sigma, batches):
+    revealed = order * (order - 1) / (2 * sigma**2)
+    found = one(Allocation(sigma, batches), order)
+    assert 0 < found <= revealed * (1 + 1e-12)
+    if batches == 1:
+        assert found == pytest.approx(revealed, rel=1e-12)
+
+
+def test_divergences_of_epochs_and_of_the_rest_add_up():
+    run = dn.RandomAllocation(1.0, 50, 3)
+    orders = np.array([1.5, 2.0, 8.0])
+    single = dn.tradeoff(dn.RandomAllocation(1.0, 50)).renyi(orders)
+    assert dn.tradeoff(run).renyi(orders) == pytest.approx(3 * single, rel=1e-12)
+    both = dn.tradeoff(run + dn.SubsampledGaussian(2.0, 0.1, 10))
+    for way in ("add", "remove"):
+        parts = [dn.tradeoff(part).renyi(orders, way) for part in (run, dn.SubsampledGaussian(2.0, 0.1, 10))]
+        assert both.renyi(orders, way) == pytest.approx(parts[0] + parts[1], rel=1e-9)
+    assert both.renyi(np.inf) == math.inf
+    assert dn.tradeoff(run + dn.ApproximateDP(0.1, 1e-9)).renyi(2.0) == math.inf
+
+
+def test_a_curve_from_the_divergences_lies_above_the_certified_one():
+    t = dn.tradeoff(dn.RandomAllocation(0.9, 20, 2))
+    orders = np.append(np.geomspace(1.05, 8, 20), [12.0, 16.0, 32.0])
+    above = dn.tradeoff(dn.RenyiDP(orders, t.renyi(orders)))
+    for fpr in (1e-5, 1e-3, 0.1):
+        assert above.tpr(fpr) >= t.tpr(fpr, side="lower")
+        assert above.tpr(fpr) <= 4 * t.tpr(fpr)
+
+
+def test_several_batches_per_record_are_bounded_by_groups_of_batches():
+    several = dn.tradeoff(dn.RandomAllocation(1.0, 20, 1, 2)).renyi(3.0)
+    assert several == pytest.approx(2 * dn.tradeoff(dn.RandomAllocation(1.0, 10)).renyi(3.0), rel=1e-9)
+
+
+def test_random_allocation_beside_guarantees_and_tuned():
+    run, told = dn.RandomAllocation(1.5, 40, 2), dn.ZeroConcentratedDP(0.02)
+    both, alone = dn.tradeoff(run + told), dn.tradeoff(run)
+    assert both.renyi(4.0) == pytest.approx(alone.renyi(4.0) + 0.08, rel=1e-9)
+    for fpr in (1e-4, 0.05):
+        assert both.tpr(fpr) >= max(alone.tpr(fpr, side="lower"), dn.tradeoff(told).tpr(fpr))
+        assert both.tpr(fpr, side="lower") <= alone.tpr(fpr)
+    assert both.advantage() < 0.4
+    kept = dn.tradeoff(dn.tuned(run, trials=10))
+    assert alone.advantage() < kept.advantage() < 1
