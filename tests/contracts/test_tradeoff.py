@@ -7,6 +7,7 @@ import importlib
 import math
 import pickle
 import pkgutil
+from dataclasses import replace
 from importlib.util import find_spec
 
 import numpy as np
@@ -16,8 +17,10 @@ from hypothesis import strategies as st
 
 import deniable
 import deniable as dn
+from deniable.accounting.engines.beside_steps import beside_steps
 from deniable.accounting.engines.finite import FiniteTradeoff
 from deniable.accounting.engines.grid import GridTradeoff
+from deniable.accounting.engines.inverted import InvertedTradeoff
 from deniable.accounting.engines.shuffled import LargestOutcomeTradeoff
 from deniable.accounting.steps.binomial import binomial
 from deniable.accounting.steps.finite_law import FiniteLaw
@@ -26,13 +29,18 @@ from deniable.curves import EnvelopeTradeoff, SmallestTradeoff, Tradeoff
 from deniable.laws.norm_laplace import NormLaplaceLaw, NormLaplaceTradeoff
 from deniable.records.typical import DominatedTypical
 
-RUN = dn.SubsampledGaussian(1.0, 0.1, 10)
+RUN, SHARP = dn.SubsampledGaussian(1.0, 0.1, 10), dn.SubsampledGaussian(0.2, 1e-3, 2)
 GRID = np.linspace(-3, 3, 13)
 
 
 def _envelope():
     t = dn.tradeoff(dn.GaussianDP(1.0))
     return EnvelopeTradeoff(GRID, t.delta(GRID, "add"), t.delta(GRID, "remove"))
+
+
+def _few_cells():
+    found = beside_steps(InvertedTradeoff(PrivacyLoss.of([SHARP, dn.GaussianDP(0.4)])))
+    return replace(found, above=found.above.coarse(150, "upper"), below=found.below.coarse(150, "lower"))
 
 
 EXAMPLES = {
@@ -64,6 +72,7 @@ EXAMPLES = {
     "largest outcome": lambda: LargestOutcomeTradeoff(0.5, 4, 2),
     "last iterate": lambda: dn.tradeoff(dn.NoisyGradientDescent(5.0, 100, 0.1, 2.0, 0.5)),
     "matrix": lambda: dn.tradeoff(dn.MatrixMechanism(2.0, np.eye(6), sample_rate=0.2)),
+    "sharp steps in cells": _few_cells,
     "gaussian mixture": lambda: dn.tradeoff(dn.GaussianDP(0.7) + dn.PureDP(0.5)),
     "allocation": lambda: dn.tradeoff(dn.RandomAllocation(1.0, 20, 2)),
     "allocation, bracketed": lambda: dn.tradeoff(dn.RandomAllocation(2.0, 10, 2, 3)),

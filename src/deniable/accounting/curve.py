@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from deniable._check import FloatArray
 from deniable._floats import EPS, MOST_EXPONENT
+from deniable.accounting.engines.beside_steps import BesideStepsTradeoff, beside_steps
 from deniable.accounting.engines.few_steps import DirectTradeoff
 from deniable.accounting.engines.grid import GridTradeoff
 from deniable.accounting.engines.inverted import SKETCHED, InvertedTradeoff
@@ -65,6 +66,10 @@ class ComposedTradeoff(Tradeoff):
         return known_batches(loss, attacks=True) if isinstance(loss, PrivacyLoss) else None
 
     @cached_property
+    def _cells(self) -> BesideStepsTradeoff | None:
+        return beside_steps(self.inverted)
+
+    @cached_property
     def _most_advantage(self) -> float:
         return float((self._quick or self.inverted)._hockey_stick_bracket(np.zeros(1), "add")[1][0])
 
@@ -111,6 +116,10 @@ class ComposedTradeoff(Tradeoff):
         if wide.any():
             high[wide] = np.minimum(high[wide], self._roc_at_most(fpr[wide], direction))
         wide = high - low > _WIDE_RATE * low
+        if wide.any() and self._cells is not None:
+            found = (self._cells._rates(fpr[wide], direction, one) for one in ("lower", "upper"))
+            _intersect(low, high, wide, *found)
+            wide = high - low > _WIDE_RATE * low
         if wide.any():
             self._otherwise(low, high, wide, side, lambda t: t._roc(fpr[wide], direction, side))
         return high if side == "upper" else low
@@ -173,7 +182,7 @@ class ComposedTradeoff(Tradeoff):
                 if engine is not None and bound_of(engine, question, at, direction, side) == bound:
                     yield engine._charged(question, at, direction)
 
-        yield from those(self._quick, self.inverted, self.direct)
+        yield from those(self._quick, self.inverted, self.direct, self._cells if question == "roc" else None)
         if question == "roc" and float(self._roc_at_most(np.array([at]), direction)[0]) == bound:
             yield Charged("Chernoff's bound, and TPR ≤ FPR + advantage")
         yield from those(self._known_batches, self.grid)

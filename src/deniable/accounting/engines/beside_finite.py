@@ -27,7 +27,15 @@ from deniable.accounting.engines.finite import FiniteTradeoff
 from deniable.accounting.engines.known_batches import SharpTradeoff
 from deniable.accounting.engines.likelihood import Tails
 from deniable.accounting.steps.finite_law import FiniteLaw
-from deniable.curves import AnyDirection, Charged, Direction, GaussianTradeoff, Question, Side, Tradeoff
+from deniable.curves import (
+    AnyDirection,
+    Charged,
+    Direction,
+    GaussianTradeoff,
+    Question,
+    Side,
+    Tradeoff,
+)
 
 _MOST = 1 << 13  # outcomes kept beside a Gaussian: more are split, or merged, onto a lattice
 _ENTRIES = 1 << 20  # evaluated at a time
@@ -83,12 +91,15 @@ class BesideFiniteTradeoff(Tradeoff):
             level = np.subtract.outer(part, law.log_ratio)
             # log-ratios, and the difference, are rounded: H falls with γ
             level -= sign * (2 * law.shift + 4 * EPS * (np.abs(part)[:, None] + np.abs(law.log_ratio)))
-            hockey_sticks = self.rest._hockey_sticks(level.ravel(), self.way, side).reshape(level.shape)
-            found[k : k + rows] = np.sum(hockey_sticks * law.p, axis=1)
+            found[k : k + rows] = np.sum(self._sticks(level, side) * law.p, axis=1)
         error = law.relative_error + 64 * EPS
         extra = law.only[0] * (1 + sign * 8 * EPS) + (law.lost[0] if side == "upper" else 0.0)
         found = found * (1 + sign * error) + extra
         return np.nextafter(found, np.inf) if side == "upper" else found  # products may have underflowed
+
+    def _sticks(self, level: FloatArray, side: Side) -> FloatArray:
+        """The rest's hockey sticks at logarithms of γ."""
+        return self.rest._hockey_sticks(level.ravel(), self.way, side).reshape(level.shape)
 
     def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
         if direction == "remove":
@@ -98,13 +109,15 @@ class BesideFiniteTradeoff(Tradeoff):
         bound[fpr == 0] = law.only[0] * (1 + 8 * EPS) + law.lost[0] if side == "upper" else law.only[0] * (1 - 8 * EPS)
         inside = (fpr > 0) & (fpr < 1)
         alpha = fpr[inside]
+        if not alpha.size:
+            return bound
         if self.otherwise is not None and self._rough(alpha):
             return self.otherwise._rates(fpr, self.way, side)
         level = self._thresholds(law, alpha)
         if side == "lower":
             bound[inside] = self._reached(alpha, level)
             return bound
-        bound[inside] = _line(level, alpha) + self._hockey_stick(level, "add", "upper")
+        bound[inside] = line(level, alpha) + self._hockey_stick(level, "add", "upper")
         return np.minimum(bound, 1.0)
 
     def _cheap_rates(self, fpr: FloatArray, direction: Direction) -> FloatArray:
@@ -221,7 +234,7 @@ class BesideFiniteTradeoff(Tradeoff):
         return found_near, np.maximum(step[rows, best], 1e-9)
 
 
-def _line(level: FloatArray, alpha: FloatArray) -> FloatArray:
+def line(level: FloatArray, alpha: FloatArray) -> FloatArray:
     """γ·α, rounded up."""
     with np.errstate(over="ignore", under="ignore"):
         slack = 8 * EPS * (1 + np.abs(level) + np.abs(np.log(alpha)))

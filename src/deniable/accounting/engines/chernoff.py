@@ -31,11 +31,11 @@ class Chernoff:
         Above: out(L > ℓ) ≤ e^{K(θ) − θℓ} and in(L > ℓ) ≤ e^{K(θ) − (θ − 1)ℓ} for θ ≥ 1. Below: the same expressions
         bound out(L ≤ ℓ) and in(L ≤ ℓ) for θ ≤ 0.
         """
-        upper = Tails.below(threshold, *self._masses(threshold, 0)).stacked()
-        lower = Tails.above(threshold, *self._masses(threshold, 1)).stacked()
+        upper = Tails.below(threshold, *self.masses(threshold, 0)).stacked()
+        lower = Tails.above(threshold, *self.masses(threshold, 1)).stacked()
         return Tails(*np.where(threshold > self.middle, upper, lower))
 
-    def _masses(self, threshold: FloatArray, side: int) -> tuple[FloatArray, FloatArray]:
+    def masses(self, threshold: FloatArray, side: int) -> tuple[FloatArray, FloatArray]:
         """Bounds under "out" and "in" on the mass above thresholds (side 0) or below them (side 1)."""
         points, growth = self.witnesses[side]
         # K is computed, so a little is charged for its rounding; at 0 and 1 it is known to be 0
@@ -48,7 +48,7 @@ class Chernoff:
 
     def hockey_stick(self, log_gamma: FloatArray, direction: Direction) -> FloatArray:
         """Chernoff's bound on the hockey stick: that on the mass above γ in one order of the worlds or the other."""
-        pair = self._masses(log_gamma, 0) if direction == "add" else self._masses(-log_gamma, 1)
+        pair = self.masses(log_gamma, 0) if direction == "add" else self.masses(-log_gamma, 1)
         return np.minimum(pair[1 if direction == "add" else 0], 1.0)
 
     @cached_property

@@ -237,16 +237,23 @@ class FiniteLaw:
         if self.log_ratio.size <= most:
             return self
         low, high = float(self.log_ratio[0]), float(self.log_ratio[-1])
-        spacing = (high - low) / (most - 2)
-        place = np.minimum(((self.log_ratio - low) / spacing).astype(np.intp), most - 2)
+        return self.onto(low + (high - low) / (most - 2) * np.arange(most, dtype=np.float64), side)
+
+    def onto(self, edges: FloatArray, side: Side) -> FiniteLaw:
+        """Split outcomes between the log-ratios next to them (``"upper"``), or merge those between two of them.
+
+        ``edges`` increase; all log-ratios lie between the first and the last, and need not be sorted.
+        """
+        low, high, most = float(edges[0]), float(edges[-1]), edges.size
+        place = np.clip(np.searchsorted(edges, self.log_ratio, side="right") - 1, 0, most - 2)
         if side == "lower":
-            edge = low + spacing * place
+            edge = edges[place]
             p, q = (_placed(place, mass, most) for mass in (self.p, self.q))
             # a group's log-ratio is a mean of its members', under the law with more mass there (the other may be 0)
             with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
                 down = _placed(place, self.p * np.exp(edge - self.log_ratio), most)
                 up = _placed(place, self.q * np.exp(self.log_ratio - edge), most)
-                log_ratio = low + spacing * np.arange(most) + np.where(p > q, np.log(p / down), np.log(up / q))
+                log_ratio = edges + np.where(p > q, np.log(p / down), np.log(up / q))
             keep = ((p > 0) | (q > 0)) & np.isfinite(log_ratio)
             relative_error = self.relative_error + self.p.size * EPS
             shift = self.shift + 2 * relative_error + 8 * EPS * (1 + max(abs(low), abs(high)))
@@ -255,7 +262,7 @@ class FiniteLaw:
                     self, log_ratio=log_ratio[keep], p=p[keep], q=q[keep], relative_error=relative_error, shift=shift
                 )
             )
-        edges = low + spacing * np.arange(most, dtype=np.float64)
+        spacing = np.diff(edges)[place]
         above = np.clip(self.log_ratio - edges[place], 0.0, spacing)
         share = np.expm1(above) / np.expm1(spacing)  # of Q, to the upper end
         rest = 1 - share
