@@ -150,6 +150,7 @@ def test_names_serve_as_well_as_order():
     [
         ({"synthetic": np.zeros((3, 2))}, "same columns"),
         ({"members": np.zeros((0, 4))}, "at least one record"),
+        ({"members": np.full((3, 4), np.inf)}, "column 0 must hold finite numbers"),
         ({"method": "magic"}, "method must be one of"),
         ({"method": "density", "reference": None}, "needs reference"),
     ],

@@ -229,8 +229,11 @@ def _length(name: str, table: Any) -> int:
 
 
 def _column(table: Any, place: int) -> NDArray[Any]:
-    column = table.iloc[:, place].to_numpy() if hasattr(table, "iloc") else np.asarray(table)[:, place]
-    return np.asarray(column)
+    column = np.asarray(table.iloc[:, place].to_numpy() if hasattr(table, "iloc") else np.asarray(table)[:, place])
+    if column.dtype.kind == "f" and np.isinf(column).any():
+        name = table.columns[place] if hasattr(table, "iloc") else place
+        raise InputError(f"column {name!r} must hold finite numbers (NaN is a missing one), got inf; clip or drop it")
+    return column
 
 
 def _numeric(column: NDArray[Any]) -> bool:
