@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from scipy.sparse import csr_array, hstack
 from deniable._check import FloatArray, InputError, integer, number
 from deniable._floats import EPS, MOST_EXPONENT
 from deniable.accounting.gradient_norms import NormRecorder, norm_array, shares
+from deniable.accounting.individual_samplers import SAMPLERS, of_largest
 from deniable.accounting.steps.ratios import log_ratio
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.accounting.transform.decay import ByParts, centred, lifts, lipschitz, shifted
@@ -35,13 +36,8 @@ from deniable.accounting.trapezoid import even_aliases, falling_rest
 from deniable.curves import Assumptions, EnvelopeTradeoff
 from deniable.mechanisms import (
     Composition,
-    MatrixMechanism,
     Mechanism,
-    RandomAllocation,
-    ShuffledBatches,
     SubsampledGaussian,
-    TruncatedPoisson,
-    WithoutReplacement,
 )
 
 _POINTS = 129  # thresholds ε a record, symmetric about 0
@@ -54,11 +50,7 @@ _MOST_LOG_GAMMA = 60.0
 # why a record's own norms say nothing sharper, or nothing that is proven
 _REFUSED: dict[type[Mechanism], str] = {
     SubsampledGaussian: "the records of a person have norms of their own; ask for each record apart",
-    RandomAllocation: "its batches take records of different norms, and no law of an epoch is known for that",
-    TruncatedPoisson: "a full batch makes the record take the place of others, whose norms count then",
-    WithoutReplacement: "the record that takes its place counts with a norm of its own",
-    ShuffledBatches: "no tight pair is known for shuffled batches, whatever the norms",
-    MatrixMechanism: "its noise is spread over the steps, and norms would have to be known for all of them at once",
+    **dict.fromkeys(SAMPLERS, "only the largest of a record's norms is known to count, for a run of its own"),
 }
 
 _ASSUMPTIONS = Assumptions(
@@ -77,8 +69,8 @@ class IndividualTradeoffs:
     ----------
     log_gamma, add, remove
         Arrays of shape (records, points): upper bounds on both hockey sticks of every record.
-    assumptions
-        Game and caveats, the same for all records.
+    assumptions, method
+        Game and caveats, and how the curves were found: the same for all records.
 
     Notes
     -----
@@ -91,6 +83,7 @@ class IndividualTradeoffs:
     add: FloatArray
     remove: FloatArray
     assumptions: Assumptions = field(default=_ASSUMPTIONS)
+    method: str = "transform inversion of the record's own steps"
 
     def __len__(self) -> int:
         return int(self.add.shape[0])
@@ -100,7 +93,7 @@ class IndividualTradeoffs:
             self.log_gamma[record],
             self.add[record],
             self.remove[record],
-            method="transform inversion of the record's own steps",
+            method=self.method,
             assumptions=self.assumptions,
             holds_for="one record's gradient norms in one run",
         )
@@ -134,7 +127,10 @@ def individual_tradeoffs(
     clip
         Clipping norm C of the run; larger norms count as C.
     mechanism
-        The run: :class:`SubsampledGaussian`, or a :class:`Composition` of them; as many steps as there are columns.
+        The run: :class:`SubsampledGaussian`, or a :class:`Composition` of them, step by step; or one
+        :class:`RandomAllocation`, :class:`ShuffledBatches`, :class:`TruncatedPoisson`, :class:`WithoutReplacement` or
+        :class:`MatrixMechanism`, where the largest of a record's norms counts for all steps and norms are rounded up to
+        at most 8 levels. As many steps as there are columns (batches times epochs).
     levels
         Norms are rounded *up* to this many levels, i·C/levels, unless there are no more different norms than that.
 
@@ -150,17 +146,23 @@ def individual_tradeoffs(
     """
     limit = number("clip", clip, above=0.0, below=np.inf)
     count = integer("levels", levels, at_least=1)
-    phases = _phases(mechanism)
-    total = sum(phase.steps for phase in phases)
+    sampler = SAMPLERS.get(type(mechanism))
+    phases = [] if sampler else _phases(mechanism)
+    total = sampler.steps(mechanism) if sampler else sum(phase.steps for phase in phases)
     if isinstance(gradient_norms, NormRecorder):
         records, columns = gradient_norms.records, list(gradient_norms.steps())
     else:
         array = norm_array(gradient_norms)
         records, everyone = array.shape[0], np.arange(array.shape[0])
         columns = [(everyone, column) for column in array.T]
-    if len(columns) != total:
+    if total is not None and len(columns) != total:
         raise InputError(f"gradient_norms must cover each of the run's {total} steps, got {len(columns)} steps")
-    return _invert(_tally([(where, shares(norms, limit)) for where, norms in columns], records, phases, count))
+    known = [(where, shares(norms, limit)) for where, norms in columns]
+    if sampler:
+        (log_gamma, add, remove), assumed = of_largest(known, records, mechanism, count)
+        ours = replace(_ASSUMPTIONS, adjacency=assumed.adjacency)
+        return IndividualTradeoffs(log_gamma, add, remove, ours, "bound of the record's largest norm")
+    return _invert(_tally(known, records, phases, count))
 
 
 def _phases(mechanism: Mechanism) -> list[SubsampledGaussian]:

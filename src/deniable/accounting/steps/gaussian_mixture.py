@@ -195,17 +195,19 @@ def several_records(run: _GroupRun) -> GaussianMixtureStep:
     return GaussianMixtureStep(run.noise_multiplier, (case,), law.relative_error)
 
 
-def truncated_poisson(run: _TruncatedRun) -> GaussianMixtureStep:
+def truncated_poisson(run: _TruncatedRun, norm: float = 1.0) -> GaussianMixtureStep:
     """Return the step of Poisson batches of which more than B records are cut down to B at random.
+
+    ``norm`` is the record's own, as a share of the clipping norm; that of others is at most 1.
 
     *Proof.* Whether at least B of the n − 1 other records were drawn, of probability p = P(Bin(n − 1, q) ≥ B), has the
     same law in both worlds and may be told. If not, nothing is cut: (1 − q)·N(0) + q·N(1). If so, the record enters
     with probability q·E[B/(K + 1) | K ≥ B] = (B/n)·P(Bin(n, q) > B)/p, K being the number of others, and then takes
-    another's place, which moves the sum by at most 2. Joint convexity over the batch, and adaptive composition, do the
-    rest.
+    another's place, which moves the sum by at most 2 (1 + ``norm``). Joint convexity over the batch, and adaptive
+    composition, do the rest.
     """
     n, rate, most = run.n_records, run.sample_rate, run.max_batch
-    plain = Case(1.0, (0.0, 1.0), (1 - rate, rate))
+    plain = Case(1.0, (0.0, norm), (1 - rate, rate))
     others, everybody = (binomial(size, rate, 1 << 22) for size in (n - 1, n))
     full = math.fsum(others.mass[others.successes >= most])
     over = math.fsum(everybody.mass[everybody.successes > most])
@@ -215,6 +217,6 @@ def truncated_poisson(run: _TruncatedRun) -> GaussianMixtureStep:
     taken = min(most / n * over / full, 1 - EPS)
     cases = (
         Case(1 - full, plain.records, plain.weight),
-        Case(full, (0.0, 2.0), (1 - taken, taken)),
+        Case(full, (0.0, (1 + norm) * (1 + 2 * EPS)), (1 - taken, taken)),
     )
     return GaussianMixtureStep(run.noise_multiplier, cases, error)
