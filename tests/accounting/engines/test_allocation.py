@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import deniable as dn
+from deniable.accounting.engines.allocation import Epochs
 from deniable.accounting.steps.allocation import Allocation
+from deniable.accounting.steps.law_errors import LawErrors
 from oracles.allocation import hockey_stick, two_of_three, with_gaussian
 
 
@@ -157,3 +159,19 @@ def test_hockey_sticks_far_in_the_tail_contain_quadrature(sigma, batches, gamma)
     assert truth < 1e-4
     assert low * (1 - 1e-9) <= truth <= high * (1 + 1e-9)
     assert high - low < 1e-4 * truth
+
+
+def test_errors_of_many_epochs_stand_together(monkeypatch):
+    """n relative errors x are (1 + x)^n − 1 in all, more than n·x."""
+    run = dn.RandomAllocation(3.0, 50, 400)
+    law = Epochs.law
+
+    def doubtful(self, spacing, side):
+        found, errors = law(self, spacing, side)
+        return found, errors + LawErrors(relative=1e-3)
+
+    monkeypatch.setattr(Epochs, "law", doubtful)
+    t = dn.tradeoff(run)
+    lattice = t._composed(0.0, "add", "upper")
+    assert lattice.error >= 1.001**400 - 1 > 400 * 1e-3
+    assert lattice.instead[0] >= 1.001**400 - 1

@@ -55,3 +55,15 @@ def test_half_a_lattice_has_at_most_its_root_of_an_error_in_l2():
     errors = LawErrors().spread(np.arange(50.0), 1e-10, 100, 0.0)
     assert errors.mass.sum() >= 1e-10 * math.sqrt(0.5)
     assert errors.total == pytest.approx(errors.mass.sum())
+
+
+@pytest.mark.parametrize("c", [-40.0, -6.0, 0.5, 3.0])
+def test_errors_of_two_parts_at_once(c):
+    x, mass, wrong = np.array([0.01, 1.2]), np.array([1e-4, 1 - 1e-4]), np.array([1e-4, 0.0])
+    total = np.add.outer(x, x) / 2
+    right = np.outer(mass, mass)
+    truth = np.outer(mass + wrong, mass + wrong) - right
+    log_size = math.log(np.sum(right * total**c))
+    mean = float(x @ mass)
+    errors = LawErrors().placed(x, wrong, mean).of_sum(2, 2 * mean)
+    assert np.sum(truth * total**c) / math.exp(log_size) <= errors.tilted(c, log_size, 0.02, 2) * (1 + 1e-12)

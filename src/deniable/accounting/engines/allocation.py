@@ -20,7 +20,7 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from deniable._check import FloatArray
-from deniable._floats import EPS
+from deniable._floats import EPS, MOST_EXPONENT
 from deniable._kept import Kept
 from deniable._search import bisect
 from deniable.accounting.engines.cells import Cells, LatticeLaw, above, all_cells, below, log_sum, widest_step
@@ -306,8 +306,13 @@ def _composed(loss: AllocatedLoss, threshold: float, direction: Direction, side:
     laws = _laws(loss, [law for law, _ in epochs], spacing, c, direction, side, errors)
     product = Product.of(laws, (c, c + witnesses[0], c + witnesses[1], 0.0), spacing, points)
     found = product.lattice(region, c, threshold, width, low, witnesses, spacing, side, points, sum(errors))
-    instead = (found.error + float(relative), float(anywhere))
-    return replace(found, parts=None, error=found.error + float(share), lost=float(lost), instead=instead)
+    # errors of several parts at once: (1 + x)^n − 1 ≤ e^{nx} − 1, and a lost part beside any others
+    every = math.exp(min(float(anywhere + relative), MOST_EXPONENT))
+    error, otherwise = (
+        math.expm1(min(math.log1p(found.error) + float(part), MOST_EXPONENT)) for part in (share, relative)
+    )
+    instead = (otherwise, float(anywhere) * every)
+    return replace(found, parts=None, error=error, lost=float(lost) * every, instead=instead)
 
 
 def _laws(

@@ -66,9 +66,9 @@ class Lattice:
             # exponents of steep tilts are large: they are rounded, and differently on either law
             exponent = self.prefactor_error + 4 * EPS * (abs(self.growth) + (abs(self.c) + 1) * np.abs(value))
             charges = [(self.error, self.lost), *([self.instead] if self.instead else [])]
-            out_error = np.min([scale * error + lost for error, lost in charges], axis=0)
+            out_error = np.fmin.reduce([scale * error + lost for error, lost in charges])
             out_error += (self._rounding(self.c) + exponent) * out
-            in_error = np.min([scale_in * error + lost for error, lost in charges], axis=0)
+            in_error = np.fmin.reduce([scale_in * error + lost for error, lost in charges])
             in_error += (self._rounding(self.c - 1) + exponent) * inside
         out = self.denominator_total - out if self.region == "left" else out
         inside = inside if self.region == "right" else self.numerator_total - inside

@@ -22,10 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable._check import FloatArray
+from deniable._floats import MOST_EXPONENT
 
 _PARTS = 32  # of a lattice, in which errors are placed
 _FEW = 1e-3  # of a law: where errors are larger nothing is claimed
-_PRODUCTS = 1.01  # errors of several terms at once, where the whole error is below that
+_PRODUCTS = 1.01  # errors of several terms at once, where the whole error is below _FEW: growths are multiplied
 
 
 def _none() -> FloatArray:
@@ -117,6 +118,10 @@ class LawErrors:
                 ends = c * np.log1p(np.maximum(self.low, floor - terms) / terms)
             largest = np.where(self.whole, ends - log_size, largest)
             share = float(self.mass @ np.exp(largest)) * _PRODUCTS
+            if c < 0:  # where two deviations stand together, the sum may be as small as it can be
+                share += float(self.mass.sum()) ** 2 * math.exp(
+                    min(c * math.log(floor / terms) - log_size, MOST_EXPONENT)
+                )
         return share if share + self.relative <= _FEW else math.inf
 
 
