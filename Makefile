@@ -53,6 +53,7 @@ $(SITE)/.made: pyproject.toml
 
 site: $(SITE)/.made  ## build the site into docs/_build/html, in an environment of its own, warnings as errors
 	$(SITE)/bin/python -m sphinx -W --keep-going -b html docs docs/_build/html
+	$(SITE)/bin/python tools/check_site.py docs/_build/html
 
 ci:  ## everything that must hold before a change lands
 	.ci/run

@@ -57,6 +57,7 @@ python_maximum_signature_line_length = 90  # longer ones: a line a parameter
 autodoc_member_order = "bysource"
 autodoc_default_options = {"members": True, "show-inheritance": False}
 python_use_unqualified_type_names = True
+toc_object_entries_show_parents = "hide"  # beside the page: methods without the name of their class
 napoleon_google_docstring = False
 napoleon_use_rtype = False
 napoleon_use_ivar = True
@@ -113,8 +114,16 @@ def skip_foreign(app, what, name, obj, skip, options):
     return True if str(getattr(obj, "__module__", "")).startswith("sklearn.") else None
 
 
+def straight_back(app, pagename, templatename, context, doctree):
+    """Mend links from source to reference: viewcode mixes up the modules of a name that several of them export."""
+    if pagename.startswith("_modules/deniable"):
+        found = r'href="([^"#]*/api/([\w.]+\.(\w+))\.html)#[\w.]*?\.\3((?:\.\w+)?)"'
+        context["body"] = re.sub(found, r'href="\1#\2\4"', context["body"])
+
+
 def setup(app):
     """Register the hooks."""
     app.connect("autodoc-process-docstring", escape_bars)
     app.connect("autodoc-process-signature", readable)
     app.connect("autodoc-skip-member", skip_foreign)
+    app.connect("html-page-context", straight_back)

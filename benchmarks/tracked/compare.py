@@ -51,9 +51,9 @@ def page(history: list[dict[str, Any]]) -> str:
     """Return the page of the site."""
     shown = history[-SHOWN:]
 
-    def table(title: str, key: str) -> str:
+    def table(title: str, about: str, key: str) -> str:
         heads = ["what", *(record["date"] for record in shown)]
-        rows = [f"## {title}", "", f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+        rows = [f"## {title}", "", about, "", f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
         for name in history[-1]["values"]:
             found = [record["values"].get(name, {}).get(key) for record in shown]
             if found[-1] is not None:
@@ -65,9 +65,9 @@ def page(history: list[dict[str, Any]]) -> str:
         f"fails on a time above {SLOWER:g} times or\na width above {WIDER:g} times that. How others do: "
         "[peers](peers.md), [private training](training_benchmark.md).\n\n"
     )
-    times = "CPU times, from scratch, as multiples of a fixed piece of NumPy work measured in the same run"
-    widths = "Widths: (upper − lower)/upper of an advantage or rate, upper − lower of δ and of an audit"
-    return head + table(times, "time") + "\n" + table(widths, "width")
+    times = "CPU times from scratch, as multiples of a fixed piece of NumPy work measured in the same run."
+    widths = "(upper − lower)/upper of an advantage or a rate, upper − lower of δ and of an audit's advantage."
+    return head + table("Times", times, "time") + "\n" + table("Widths", widths, "width")
 
 
 def main() -> int:

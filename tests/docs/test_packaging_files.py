@@ -46,8 +46,9 @@ def test_dates_of_the_changelog_fall():
 
 def test_a_release_dates_the_changelog_and_hashes_the_sdist(tmp_path):
     release = _tool("release")
-    after = release.dated(CHANGELOG, "9.0.0", datetime.date(2030, 1, 2))
-    assert "## [Unreleased]\n\n## [9.0.0] - 2030-01-02\n" in after
+    before = "# Changelog\n\n## [Unreleased]\n\n### Added\n\n- x\n\n## [8.0.0] - 2029-01-02\n"
+    after = release.dated(before, "9.0.0", datetime.date(2030, 1, 2))
+    assert after == before.replace("## [Unreleased]\n", "## [Unreleased]\n\n## [9.0.0] - 2030-01-02\n")
     with pytest.raises(SystemExit, match="nothing under Unreleased"):
         release.dated(after, "9.0.1", datetime.date(2030, 1, 2))
     version = re.search(r'version: "(.+)"', RECIPE)[1]
