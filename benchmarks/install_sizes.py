@@ -1,10 +1,13 @@
 """Packages and disk space that each extra brings, from what is installed: the table of docs/dependencies.md.
 
 python benchmarks/install_sizes.py      # in an environment that has the extras; whole blocks of 4 KiB, without bytecode
+git show 127a311:pyproject.toml > old.toml; python benchmarks/install_sizes.py old.toml   # core of another version
 """
 
 from __future__ import annotations
 
+import sys
+import tomllib
 from importlib import metadata
 from pathlib import Path
 
@@ -29,7 +32,18 @@ def needed(name: str, extras: tuple[str, ...], seen: set[tuple[str, tuple[str, .
     return {found for found, _ in seen} - {"deniable"}
 
 
+def core_of(project: Path) -> set[str]:
+    found: set[str] = set()
+    for line in tomllib.loads(project.read_text())["project"]["dependencies"]:
+        asked = Requirement(line)
+        found |= {canonicalize_name(asked.name)} | needed(asked.name, ("", *asked.extras), set())
+    return found
+
+
 if __name__ == "__main__":
+    for file in sys.argv[1:]:
+        names = core_of(Path(file))
+        print(f"| core of {file} | {len(names)} | {sum(map(size, names | {'deniable'})) / 2**20:.0f} |")
     for extra in EXTRAS:
         names = needed("deniable", ("", extra), set())
         mebibytes = sum(map(size, names | {"deniable"})) / 2**20
