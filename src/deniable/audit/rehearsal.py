@@ -31,7 +31,7 @@ class Attack:
         return self.method if self.scale != "arcsine" else f"{self.method} (arcsine)"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Scorer:
     """What is the same for every attack on one set of shadow models.
 
