@@ -38,7 +38,7 @@ def folder(at: Path, parts: int = 6) -> Path:
     frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(D)]).assign(y=rng.integers(0, 2, N))
     at.mkdir()
     for i, rows in enumerate(np.array_split(np.arange(N), parts)):
-        frame.iloc[rows].to_parquet(at / f"{i}.parquet", index=False)
+        frame.iloc[rows].to_parquet(at / f"{i}.parquet", index=False, write_page_checksum=True)
     return at
 
 
@@ -141,7 +141,7 @@ def release() -> None:
 
 
 def truncated() -> None:
-    """A Parquet file that was cut short, at its end and in its middle."""
+    """A Parquet file that was cut short, and one with other bytes in its middle (it has page checksums)."""
     with tempfile.TemporaryDirectory() as place:
         for what in ("its last third is missing", "200 bytes in its middle are zero"):
             data = folder(Path(place) / what.replace(" ", "-"), 3)

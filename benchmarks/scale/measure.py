@@ -4,9 +4,10 @@
 
 Cases: retraining sweep line profile50 profile100 parquet assess train release. Without names all of them, about eight
 minutes on two idle cores and 6 GB of disk in the temporary folder. What is found is printed, and written to
-``benchmarks/scale/results/measured.json``; ``line`` draws ``docs/images/scale_line.svg``. CPU seconds include child
-processes and memory is the largest of the process (GB of 10⁹ bytes), imports included. This file imports nothing that
-is large, so that a child does not inherit the peak of its parent.
+``benchmarks/scale/results/measured.json``, beside what other cases found before; ``line`` draws
+``docs/images/scale_line.svg``. CPU seconds include child processes and memory is the largest of the process (GB of
+10⁹ bytes), imports included. This file imports nothing that is large, so that a child does not inherit the peak of its
+parent.
 """
 
 from __future__ import annotations
@@ -219,7 +220,9 @@ def main(names: list[str], jobs: str) -> int:
                 if big.stat().st_size > 5e8:
                     big.unlink()
     (HERE / "results").mkdir(exist_ok=True)
-    (HERE / "results" / "measured.json").write_text(json.dumps(found, indent=2) + "\n")
+    path = HERE / "results" / "measured.json"
+    known = json.loads(path.read_text()) if path.exists() else {}
+    path.write_text(json.dumps(known | found, indent=2) + "\n")
     return missed
 
 

@@ -1,18 +1,18 @@
-"""What a profile of many records will take, before it starts: from measurements, carried to other sizes."""
+"""What a profile of many records, or an attack, will take before it starts: measurements carried to other sizes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from deniable._check import integer
+from deniable._check import integer, number
 
-# CPU seconds = _START + rows·(_ROW + _ENTRY·columns + _PAIR·columns²), of one profile from Parquet with its curves;
-# benchmarks/records/cost_model.py measures them (one thread)
-_START, _ROW, _ENTRY, _PAIR = 1.4, 1.4e-6, 6.9e-8, 1.3e-9
+# CPU seconds = rows·(_ROW + _ENTRY·columns + _PAIR·columns²), of one profile from Parquet with its curves, without
+# imports; benchmarks/scale/fit.py fits them to what measure.py beside it found (one thread)
+_ROW, _ENTRY, _PAIR = 1.6e-6, 5.4e-8, 2.3e-10
 PASSES = 9  # over all rows: one to check, about seven of the fit, one of the records
 _HELD = 8 * 8  # bytes per record: what the profile holds, and what its curves need
-_PROCESS = 2e8  # bytes of the interpreter and its libraries
-_BUFFERS = 4.0  # row groups in memory, in each worker: as stored, as read, as a matrix
+_PROCESS = 1.5e8  # bytes of the interpreter and its libraries
+_BUFFERS = 2.4  # row groups in memory, in each worker: as stored, as read, as a matrix
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,60 @@ class ProfileCost:
     worker_memory: float
 
 
+@dataclass(frozen=True)
+class RetrainingCost:
+    """Estimates, not bounds, of retraining models: shadow models of an attack, resamples of a release.
+
+    Attributes
+    ----------
+    seconds, cpu_seconds
+        On the clock if all workers are as fast as where one training was timed, and of all workers together.
+    wire_bytes
+        Between workers and this process: the data once a worker, and per model who was in and one number per record.
+    memory
+        Of this process, which puts one number per model and record together.
+    """
+
+    rows: int
+    columns: int
+    models: int
+    workers: int
+    seconds: float
+    cpu_seconds: float
+    wire_bytes: float
+    memory: float
+
+
+def retraining_cost(rows: int, models: int, training: float, *, columns: int = 1, workers: int = 1) -> RetrainingCost:
+    """Return what training many models on halves of the data takes.
+
+    Parameters
+    ----------
+    rows, columns
+        Of the data.
+    models
+        How many.
+    training
+        Seconds that one training takes, measured.
+    workers
+        Processes that work at a time.
+    """
+    n, d = integer("rows", rows, at_least=1), integer("columns", columns, at_least=1)
+    count, many = integer("models", models, at_least=1), integer("workers", workers, at_least=1)
+    one = number("training", training, above=0.0)
+    data = 8.0 * n * (d + 1)
+    return RetrainingCost(
+        rows=n,
+        columns=d,
+        models=count,
+        workers=many,
+        seconds=one * -(-count // many),
+        cpu_seconds=one * count,
+        wire_bytes=0.0 if many == 1 else data * many + 9.0 * n * count,
+        memory=_PROCESS + data + 2 * 8.0 * n * count,  # as they come, and as one array
+    )
+
+
 def profile_cost(rows: int, columns: int, *, workers: int = 1, group: int = 262_144) -> ProfileCost:
     """Return what ``privacy_profile`` of a Parquet folder takes.
 
@@ -70,8 +124,8 @@ def profile_cost(rows: int, columns: int, *, workers: int = 1, group: int = 262_
         rows=n,
         columns=d,
         workers=many,
-        seconds=_START + cpu * passes,
-        cpu_seconds=_START + cpu,
+        seconds=cpu * passes,
+        cpu_seconds=cpu,
         read_bytes=8.0 * n * (d + 1) * PASSES,
         wire_bytes=wire,
         memory=held + (alone if many == 1 else _PROCESS + 2 * sums * used),

@@ -72,7 +72,7 @@ class ParquetTask(RowPart):
 
         at = self.first
         try:
-            with parquet.ParquetFile(self.path) as file:
+            with parquet.ParquetFile(self.path, page_checksum_verification=True) as file:
                 batches = file.iter_batches(
                     BATCH, row_groups=list(self.groups), columns=[*self.names, self.target], use_threads=False
                 )

@@ -160,7 +160,7 @@ def _opened(path: Path, name: str) -> Iterator[Any]:
     from pyarrow import parquet
 
     try:
-        with parquet.ParquetFile(path) as file:
+        with parquet.ParquetFile(path, page_checksum_verification=True) as file:
             yield file
     except (OSError, pa.ArrowException) as error:
         raise InputError(f"column {name!r} of {path} could not be read: {first_line(error)}") from error
