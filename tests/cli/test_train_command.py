@@ -137,6 +137,8 @@ def test_small_tables_are_no_error(tmp_path, capsys):
         (("--target", "answer", "--report", "report.pdf"), "--report must end in"),
         (("--target", "answer", "--out", "model.pkl"), "--out must end in"),
         (("--target", "constant"), "constant"),
+        (("--target", "answer", "--advantage", -0.1), "advantage must be"),
+        (("--target", "answer", "--advantage", "nan"), "advantage must be"),
     ],
 )
 @pytest.mark.filterwarnings("ignore::UserWarning")
@@ -197,3 +199,31 @@ def test_a_target_of_numbers_with_an_infinite_one_is_named_as_such(tmp_path, cap
     path.write_text("a,y\n" + "".join(f"{i % 7},{i}.5\n" for i in range(60)) + "1,inf\n")
     assert train(path, "--target", "y") == 2
     assert "mixes numbers with 1 texts ('inf')" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("changed", "ranges", "message"),
+    [
+        ({"age": np.nan, "wage": np.nan}, {}, "no column that can be used"),
+        ({"wage": [np.inf, *range(59)]}, {}, "column 'wage' has 1 infinite cell"),
+        ({"answer": "yes"}, {}, "target 'answer' is constant"),
+        ({}, {"age": [200, 300]}, "leaves out 100% of the column's values"),
+        ({}, {"age": [90, 18]}, "must be finite with low < high"),
+        ({}, {"aeg": [18, 90]}, "did you mean 'age'"),
+    ],
+)
+def test_tables_and_ranges_that_cannot_be_used_leave_no_file(
+    tmp_path, capsys, tmp_path_factory, changed, ranges, message
+):
+    table = pd.DataFrame(
+        {"age": np.arange(60) % 37 + 18.0, "wage": np.arange(60.0), "answer": ["yes", "no", "no"] * 20}
+    )
+    path, limits = (tmp_path_factory.mktemp("given") / name for name in ("table.parquet", "ranges.json"))
+    table.assign(**changed).to_parquet(path)
+    limits.write_text(json.dumps(ranges))
+    written = ("--out", tmp_path / "model.skops", "--report", tmp_path / "report.html")
+    assert train(path, "--target", "answer", "--ranges", limits, *written) == 2
+    captured = capsys.readouterr()
+    assert message in captured.err
+    assert captured.err.count("\n") == 1
+    assert not list(tmp_path.iterdir())

@@ -8,7 +8,7 @@ import pytest
 import deniable as dn
 from deniable.training import bins, fitting
 from deniable.training.descent import DescentPlan
-from deniable.training.shrinkage import _kept, responses
+from deniable.training.shrinkage import Seen, kept_shares, responses
 
 pytestmark = pytest.mark.filterwarnings("ignore::deniable.training.TrainingWarning")
 
@@ -34,21 +34,35 @@ def test_responses_are_those_of_the_descent(plan):
         assert noise[k] == pytest.approx(np.square(weights).sum(), rel=1e-10)
 
 
-def test_kept_is_the_posterior_mean_that_it_claims():
+@pytest.mark.parametrize("columns", [1, 6])
+def test_kept_is_the_posterior_mean_that_it_claims(columns):
     """Signals drawn from the law beforehand: the kept share estimates the truth better than all or nothing."""
     rng = np.random.default_rng(0)
     gain, variance, relative = np.full(30, 0.9), np.full(30, 0.04), np.ones(30)
     for spread in (0.01, 0.2, 5.0):
         errors = np.zeros(3)
-        for _ in range(100):
-            truth = rng.normal(0, spread, (30, 1))
-            seen = gain[:, None] * truth + rng.normal(0, 0.2, (30, 1))
-            kept = _kept(seen, gain, variance, relative)
-            assert ((kept >= 0) & (kept <= 1)).all()
-            best = gain * spread**2 / (gain**2 * spread**2 + variance)
-            errors += [np.square(c * seen[:, 0] - truth[:, 0]).sum() for c in (kept, np.ones(30), np.minimum(best, 1))]
+        for _ in range(100 // columns):
+            truth = rng.normal(0, spread, (columns, 30, 1))
+            seen = [Seen(0.9 * one + rng.normal(0, 0.2, (30, 1)), gain, variance, relative) for one in truth]
+            best = np.minimum(gain * spread**2 / (gain**2 * spread**2 + variance), 1)
+            for kept, one, column in zip(kept_shares(seen), truth, seen, strict=True):
+                assert ((kept >= 0) & (kept <= 1)).all()
+                errors += [np.square(c * column.values[:, 0] - one[:, 0]).sum() for c in (kept, np.ones(30), best)]
         assert errors[0] <= errors[1] * 1.001
         assert errors[0] <= errors[2] * 1.1 + 0.03 * errors[1]  # nearly as good as knowing the spread
+
+
+def test_columns_tell_each_other_how_often_they_tell_anything():
+    """A doubtful signal goes where the other columns are empty and stays where they are full."""
+    rng = np.random.default_rng(4)
+
+    def column(spread: float) -> Seen:
+        return Seen(rng.normal(0, np.hypot(spread, 0.2), (4, 1)), np.ones(4), np.full(4, 0.04), np.ones(4))
+
+    doubtful = Seen(np.full((4, 1), 0.3), np.ones(4), np.full(4, 0.04), np.ones(4))
+    empty, full = (kept_shares([doubtful, *(column(spread) for _ in range(30))])[0].mean() for spread in (0.0, 2.0))
+    assert empty < kept_shares([doubtful])[0].mean() < full
+    assert full > 3 * empty
 
 
 def fitted(y, X, **options):
@@ -79,9 +93,9 @@ def test_a_column_that_tells_nothing_goes_and_one_that_does_stays(monkeypatch):
     assert errors[0] < errors[1]
 
 
-def test_where_bins_are_not_known_nothing_is_shrunk(monkeypatch):
+def test_where_bins_are_not_placed_nothing_is_shrunk(monkeypatch):
     rng = np.random.default_rng(2)
-    X, y = rng.normal(size=(300, 3)), np.arange(300) % 2
+    X, y = rng.normal(size=(60, 3)), np.arange(60) % 2
     now = fitted(y, X)
     monkeypatch.setattr(fitting, "shrunk_coefficients", lambda found, *rest: found)
     np.testing.assert_array_equal(now.model_.coefficients, fitted(y, X).model_.coefficients)

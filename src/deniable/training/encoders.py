@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from deniable._check import FloatArray
 
@@ -30,6 +31,8 @@ class Thermometer:
     high: float
     line: float  # share of the squared norm that the linear term has
     mass: FloatArray | None = None  # noisy share of the records in each bin, where it is well known
+    ranked: bool = False  # the linear term goes by the bins' ranks, where their ends are only about right
+    placed: bool = True  # the bins lie where the records are, as far as is known
 
     @property
     def size(self) -> int:
@@ -45,16 +48,23 @@ class Thermometer:
     def basis(self) -> tuple[FloatArray, FloatArray]:
         """Return the whole numbers, (cells, coordinates), and the scale of each coordinate.
 
-        One ±1 per edge, then the place of the bin between the outermost edges, then whether the value is missing.
+        One ±1 per edge, then the place of the bin between the outermost edges (by its value or by its rank), then
+        whether the value is missing.
         """
         m = self.edges.size
         above = np.arange(m + 1)[:, None] > np.arange(m)[None, :]
         rows = np.zeros((m + 2, m + 2))
         rows[: m + 1, :m] = np.where(above, 1.0, -1.0)
-        rows[: m + 1, m] = _places(self.edges)
+        rows[: m + 1, m] = _normal_scores(m + 1) if self.ranked else _places(self.edges)
         rows[m + 1, m + 1] = 1.0
         steps, line = np.sqrt(1 - self.line), np.sqrt(self.line)
         return rows, np.concatenate((np.full(m, steps / np.sqrt(max(m, 1))), [line / _LEVELS, 1.0]))
+
+
+def _normal_scores(bins: int) -> FloatArray:
+    """Return the quantiles of a normal law at bins of equal mass, as whole numbers between −127 and 127."""
+    scores = ndtri((np.arange(bins) + 0.5) / bins)
+    return np.asarray(np.trunc(_LEVELS * scores / max(scores[-1], 1e-9)))
 
 
 def _places(edges: FloatArray) -> FloatArray:

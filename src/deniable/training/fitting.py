@@ -183,7 +183,7 @@ class Task:
         channel = look.source.channel(name, sd, plan.steps)
         coefficients = descend(design, basis, loss, data, plan, channel, spending.admit)
         felt = float(sd[0, 0] * basis.scale[0]) / data.unit
-        coefficients = shrunk_coefficients(coefficients, encoders, basis, loss, plan, self.n, felt)
+        coefficients = shrunk_coefficients(coefficients, columns, basis, loss, plan, self.n, felt)
         return Descent(Additive(encoders, pairs, basis, coefficients), design, spending.squares)
 
     def residuals(self, descent: Descent, data: Weighted) -> list[FloatArray]:

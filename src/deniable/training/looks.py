@@ -227,19 +227,22 @@ def encoders_for(
                 cells = number_cells(look, name, table.values(j), each, span, n)
             else:
                 cells = few_cells(look, name, table.values(j), each, *beforehand[j], n)
-            line = LINE_OF_FEW if span is not None or n * each >= PLACED else LINE_OF_FEWEST
-            out.append([_number_encoder(name, cells, model, span, line, informed=informed) for model in models])
+            placed = span is not None or n * each >= PLACED
+            out.append(
+                [_number_encoder(name, cells, model, span, informed=informed, placed=placed) for model in models]
+            )
     return [tuple(encoders) for encoders in zip(*out, strict=True)]
 
 
 def _number_encoder(
-    name: Any, cells: bins.NoisyCells, model: str, span: tuple[float, float] | None, line: float, *, informed: bool
+    name: Any, cells: bins.NoisyCells, model: str, span: tuple[float, float] | None, *, informed: bool, placed: bool
 ) -> Encoder:
     if model == "additive":
         edges = bins.equal_mass_edges(cells, BINS)
         if informed:
             return Thermometer(name, edges, cells.low, cells.high, LINE_OF_MANY, bins.mass_between(cells, edges))
-        return Thermometer(name, edges, cells.low, cells.high, line)
+        line = LINE_OF_FEW if placed else LINE_OF_FEWEST
+        return Thermometer(name, edges, cells.low, cells.high, line, ranked=placed and span is None, placed=placed)
     low, high = span or (bins.quantile(cells, 0.01), bins.quantile(cells, 0.99))
     low, high = (low, high) if low < high else (cells.low, cells.high)
     return Levels(name, low, high, bins.mass_between(cells, Levels.edges(low, high)) if informed else None)

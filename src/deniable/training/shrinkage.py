@@ -3,40 +3,43 @@
 A fit with one strength of regularisation for all columns keeps noise in columns that tell nothing and bends smooth
 ones. How large the noise is, is known: the privacy noise exactly, the sample's from the number of records. Empirical
 Bayes: in each column the principal directions are looked at apart, with coefficients that have a normal law beforehand,
-of unknown variance and smoothness; both are averaged over, weighted by how likely they make what the fit found. All of
-it is post-processing of noised numbers and costs nothing.
+of unknown variance and smoothness; both are averaged over, weighted by how likely they make what the fit found and by
+how often the other columns have them. All of it is post-processing of noised numbers and costs nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import logsumexp
 
 from deniable._check import FloatArray
+from deniable.training.centres import Columns
 from deniable.training.descent import DescentPlan
 from deniable.training.design import Basis
-from deniable.training.encoders import Encoder, Thermometer
+from deniable.training.encoders import Thermometer
 from deniable.training.losses import ClippedLoss
 
 _VARIANCES = np.concatenate(([0.0], np.logspace(-4, 3, 36)))  # of coefficients, beforehand: all that occur
 _SMOOTHNESS = (0.0, 1.0)  # powers of the curvature by which rough directions are rarer
+_ROUNDS = 20  # after which the laws' frequencies hardly change
 _FLAT = 1e-9  # of the largest curvature, below which a direction is none
 
 
 def shrunk_coefficients(
     coefficients: FloatArray,
-    encoders: Sequence[Encoder],
+    columns: Columns,
     basis: Basis,
     loss: ClippedLoss,
     plan: DescentPlan,
     n: float,
     sd: float,
 ) -> FloatArray:
-    """Return the coefficients, (coordinates, outputs), with those of the known columns shrunk.
+    """Return the coefficients, (coordinates, outputs), with those of the placed columns shrunk.
 
-    Columns whose bins have a known mass only (``Thermometer.mass``): the others, categories and pairs stay.
+    Columns whose bins lie where the records are only (``Thermometer.placed``): the others, categories and pairs stay.
 
     Parameters
     ----------
@@ -48,18 +51,17 @@ def shrunk_coefficients(
         Standard deviation of the noise on each coordinate of a sum of gradients, in the units of the coefficients.
     """
     out = coefficients.copy()
-    found = [_directions(block, cell, start, basis) for block, cell, start in _known(encoders, basis)]
+    found = [_directions(mass, cell, start, basis) for mass, cell, start in _placed(columns, basis)]
     if not found:
         return out
     gain, noise = responses(plan, n * loss.bend * np.concatenate([curvature for _, curvature, _, _ in found]))
-    place = 0
-    for rows, curvature, axes, middle in found:
-        part = slice(place, place + curvature.size)
-        place += curvature.size
-        seen = axes.T @ out[rows]
-        variance = gain[part] ** 2 * n * loss.scatter * curvature + noise[part] * sd**2
-        kept = _kept(seen, gain[part] * n * loss.bend * curvature, variance, curvature / curvature.max())
-        change = axes @ ((kept - 1)[:, None] * seen)
+    cuts = np.cumsum([curvature.size for _, curvature, _, _ in found])[:-1]
+    seen = []
+    for (rows, curvature, axes, _), g, v in zip(found, np.split(gain, cuts), np.split(noise, cuts), strict=True):
+        variance = g**2 * n * loss.scatter * curvature + v * sd**2
+        seen.append(Seen(axes.T @ out[rows], g * n * loss.bend * curvature, variance, curvature / curvature.max()))
+    for (rows, _, axes, middle), column, kept in zip(found, seen, kept_shares(seen), strict=True):
+        change = axes @ ((kept - 1)[:, None] * column.values)
         out[rows] += change
         out[-1] -= middle @ change / basis.scale[-1]  # the column's mean is the intercept's, which is not shrunk
     return out
@@ -82,24 +84,24 @@ def responses(plan: DescentPlan, curvature: FloatArray) -> tuple[FloatArray, Flo
     return weights.sum(axis=0), np.square(weights).sum(axis=0)
 
 
-def _known(encoders: Sequence[Encoder], basis: Basis) -> list[tuple[Thermometer, int, int]]:
-    """Return the columns with known masses, the first cell and the first coordinate of each."""
-    widths = [encoder.basis()[1].size for encoder in encoders]
-    starts = np.concatenate(([0], np.cumsum(widths)))
+def _placed(columns: Columns, basis: Basis) -> list[tuple[FloatArray, int, slice]]:
+    """Return the masses, the first cell and the coordinates of the columns whose bins lie where the records are."""
+    ends = np.cumsum([encoder.basis()[1].size for encoder in columns.encoders])
     return [
-        (encoder, int(cell), int(start))
-        for encoder, cell, start in zip(encoders, basis.starts, starts, strict=False)
-        if isinstance(encoder, Thermometer) and encoder.mass is not None
+        (np.nan_to_num(mass), int(cell), slice(int(end) - encoder.basis()[1].size, int(end)))
+        for encoder, mass, cell, end in zip(columns.encoders, columns.masses, basis.starts, ends, strict=False)
+        if isinstance(encoder, Thermometer) and encoder.placed
     ]
 
 
 def _directions(
-    block: Thermometer, cell: int, start: int, basis: Basis
+    mass: FloatArray, cell: int, rows: slice, basis: Basis
 ) -> tuple[slice, FloatArray, FloatArray, FloatArray]:
-    """Return a column's coordinates, and curvatures and axes of its scores' variance; the mean of its rows."""
-    rows = slice(start, start + block.basis()[1].size)
-    cells = basis.entries[cell : cell + block.size, rows].toarray() * basis.scale[rows]
-    mass = np.append(np.asarray(block.mass), 0.0)  # the missing values' cell is a direction of its own, which stays
+    """Return a column's coordinates, and curvatures and axes of its scores' variance; the mean of its rows.
+
+    The missing values' cell has no mass: it is a direction of its own, which stays.
+    """
+    cells = basis.entries[cell : cell + mass.size, rows].toarray() * basis.scale[rows]
     middle = mass @ cells
     apart = cells - middle
     curvature, axes = np.linalg.eigh(apart.T @ (mass[:, None] * apart))
@@ -107,13 +109,45 @@ def _directions(
     return rows, curvature[real], axes[:, real], middle
 
 
-def _kept(seen: FloatArray, gain: FloatArray, variance: FloatArray, relative: FloatArray) -> FloatArray:
-    """Return the share of each direction that is kept, (directions,): posterior means, at most 1.
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """One column's directions: ``values`` = gain·truth + N(0, variance), truth ~ N(0, τ²·relative^p).
 
-    ``seen`` = gain·truth + N(0, variance), truth ~ N(0, τ²·relative^p); τ² and p are averaged over their posterior.
+    ``values`` has shape (directions, outputs), the others (directions,).
     """
-    prior = np.array([spread * relative**power for power in _SMOOTHNESS for spread in _VARIANCES])
-    expected = gain**2 * prior + variance
-    logs = -0.5 * (seen.shape[1] * np.log(expected) + np.square(seen).sum(axis=1) / expected).sum(axis=1)
-    weights = np.exp(logs - logsumexp(logs))
-    return np.asarray(np.minimum(weights @ np.minimum(gain * prior / expected, 1.0), 1.0))
+
+    values: FloatArray
+    gain: FloatArray
+    variance: FloatArray
+    relative: FloatArray
+
+    def expected(self) -> tuple[FloatArray, FloatArray]:
+        """Return the variance of the signal and of what is seen, (laws, directions), under each law beforehand."""
+        prior = np.array([spread * self.relative**power for power in _SMOOTHNESS for spread in _VARIANCES])
+        return self.gain * prior, self.gain**2 * prior + self.variance
+
+    def log_likelihood(self) -> FloatArray:
+        """Return the log likelihood of each law, (laws,)."""
+        _, total = self.expected()
+        outputs, squares = self.values.shape[1], np.square(self.values).sum(axis=1)
+        return np.asarray(-0.5 * (outputs * np.log(total) + squares / total).sum(axis=1))
+
+
+def kept_shares(columns: Sequence[Seen]) -> list[FloatArray]:
+    """Return the share of each direction that is kept, (directions,) per column: posterior means, at most 1.
+
+    How often columns have each law (τ² and p) is not known: all are as likely beforehand, which counts as one column,
+    and the other columns tell (expectation and maximisation).
+    """
+    logs = np.array([column.log_likelihood() for column in columns])
+    flat = np.full(logs.shape[1], 1 / logs.shape[1])
+    often = flat
+    for _ in range(_ROUNDS):
+        laws = logs + np.log(often)
+        laws = np.exp(laws - logsumexp(laws, axis=1, keepdims=True))
+        often = (flat + laws.sum(axis=0)) / (1 + len(columns))
+    out = []
+    for law, column in zip(laws, columns, strict=True):
+        signal, total = column.expected()
+        out.append(np.minimum(law @ np.minimum(signal / total, 1.0), 1.0))
+    return out
