@@ -12,6 +12,7 @@ import deniable as dn
 from deniable.accounting.engines.beside_finite import BesideFiniteTradeoff, LogOdds
 from deniable.accounting.engines.finite import FiniteTradeoff
 from deniable.curves import SmallestTradeoff
+from deniable.curves.safe import faults_shown
 
 SIDES = ("upper", "lower")
 
@@ -175,3 +176,10 @@ def test_a_response_beside_a_run_that_gives_everything_away():
         found = t.tpr(np.array([0.5, 1e-5]), side)
         assert np.all((found >= [0.5, 1e-5]) & (found <= 1))
     assert t.tpr(1e-5) == 1
+
+
+def test_a_curve_asked_at_its_ends_only():
+    t = dn.tradeoff(dn.SubsampledGaussian(50.0, 0.01, 300) + dn.PureDP(0.7))
+    with faults_shown():
+        for curve in (t, t.inverse()):
+            assert curve.tpr([0.0, 1.0]).tolist() == curve.tpr([0.0, 1.0], "lower").tolist() == [0, 1]
