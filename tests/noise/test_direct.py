@@ -151,6 +151,15 @@ def test_more_runs_lower_the_floor_and_the_certificate_says_so():
     assert chernoff_slack(0.01, int(named.replace(",", "")), few.certificate.prior) == pytest.approx(1e-3, rel=0.05)
 
 
+def test_where_the_half_hides_everybody_there_is_still_noise_against_proofs():
+    """η alone would be kept by next to none, and then nothing would be certified at small false positive rates."""
+    r = dn.release(
+        np.mean, np.random.default_rng(0).normal(size=3000), eta=0.2, bound="direct", n_resamples=4096, rng=0
+    )
+    assert r.noise_scale == pytest.approx(0.03 * r.sampling_error, rel=0.2)
+    assert r.certificate.tradeoff.tpr(1e-3) < 0.2 < 2 * r.certificate.eta
+
+
 def test_time_limits_the_number_of_runs_and_the_certificate_says_so():
     import time
 

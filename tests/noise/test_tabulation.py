@@ -76,7 +76,7 @@ def test_what_is_read():
     ("text", "message"),
     [
         ("maen(income)", "did you mean 'mean'"),
-        ("mean(income", r"expected ',', found the end"),
+        ("mean(income", r"expected ',' or '\)', found the end"),
         ("mean income", r"expected '\('"),
         ("mean()", "takes 1 columns, got 0"),
         ("mean(a, b)", "takes 1 columns, got 2"),
@@ -405,3 +405,15 @@ def test_single_quantiles_are_chosen_by_rank_and_many_read_off_a_tree():
         rank = (FRAME["income"] < row.value).mean()
         assert abs(rank - p) < 0.02
         assert row.low <= FRAME["income"].quantile(p) <= row.high
+
+
+def test_a_range_lost_in_the_noise_is_told_with_every_value():
+    few = FRAME[:12]
+    lost = dn.release_statistics(few, "mean(age)", eta=0.02, insecure_testing_rng=np.random.default_rng(0))
+    assert "range of age was lost in the noise" in lost.rows[0][0].note
+    assert "give --range" in str(lost)
+    for wish in ({"ranges": {"age": (0, 120)}, "eta": 0.02}, {"eta": 0.49}):
+        kept = dn.release_statistics(few, "mean(age)", insecure_testing_rng=np.random.default_rng(0), **wish)
+        assert "lost" not in str(kept)
+    with pytest.raises(InputError, match="at least 4 records, got 3"):
+        dn.release_statistics(FRAME[:3], "mean(age)", eta=0.1)

@@ -37,6 +37,11 @@ def cell_ends(cell: int) -> tuple[float, float]:
     return (low, high) if cell > _OCTAVES else (-high, -low)
 
 
+def stands_out(counts: FloatArray, sd: float) -> bool:
+    """Whether some octave is above what noise alone makes of an empty column, but with probability 2 %."""
+    return bool((counts > sd * ndtri(1 - _MISTAKEN / CELLS)).any())
+
+
 def range_from_counts(counts: FloatArray, sd: float) -> tuple[float, float]:
     """Return (low, high) with low < high: the hull of the octaves that stand out of the noise.
 

@@ -30,9 +30,9 @@ from deniable._floats import EPS
 from deniable.noise.evidence import ReleaseError, ResampledEvidence, least_scale
 from deniable.noise.integration import IntegralBound, on_a_lattice
 from deniable.noise.laws import GaussianNoise, NoiseLaw
+from deniable.noise.mixture import FLOOR
 from deniable.noise.resampling import Population
 
-_FLOOR = 0.03  # of the spread over training parts: less noise than that would not be noticed beside it (0.05 %)
 _LARGEST_LOSS = 8.0  # log γ at which hardly more than certainties is left
 _TOLERANCE = 5e-3  # relative width of the final bracket of the scale
 _CLASS_MASS = 4e-3  # probability that the quantile is the record of one class, where classes have several records
@@ -142,9 +142,9 @@ class KnownEvidence(ResampledEvidence):
         def passes(scale: float) -> bool:
             return self.gain(law.with_scale(scale)) <= target
 
-        if passes(_FLOOR):
-            return _FLOOR
-        return least_scale(passes, 8 * _FLOOR, _TOLERANCE, "no finite noise certifies the target for this statistic")
+        if passes(FLOOR):
+            return FLOOR
+        return least_scale(passes, 8 * FLOOR, _TOLERANCE, "no finite noise certifies the target for this statistic")
 
     def curve(self, law: NoiseLaw | None, log_gammas: FloatArray) -> FloatArray:
         """Return upper bounds on max over records of H_γ, both directions, for γ ≥ 1; ``law`` None: without noise."""

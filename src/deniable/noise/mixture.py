@@ -36,6 +36,7 @@ from deniable.noise.integration import IntegralBound, integrals
 from deniable.noise.laws import NoiseLaw
 
 _TOLERANCE = 5e-3  # relative width of the final bracket of the scale
+FLOOR = 0.03  # of the spread over training parts: less noise than that would not be noticed beside it (0.05 %)
 _TRIES = 8  # final checks of a scale by fresh Monte Carlo points, each with its share of the failure probability
 _STEPS_UP = 1 + 0.015 * 2.0 ** np.arange(_TRIES)  # factors between their scales: 13 in all
 _GAMMAS = np.array([0.0, 0.2, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.5, 8.0])  # log γ at which the curve is claimed
@@ -98,8 +99,10 @@ class MixtureEvidence(ResampledEvidence):
         return hoeffding_slack(self.failure, self.draws)
 
     def least_scale(self, law: NoiseLaw, level: float, log_gamma: float) -> float:
-        """Return the least scale at which η ≤ ``level``·min(π, 1 − π) is certified for every record.
+        """Return the least scale, 3 % of the spread or more, at which every record has η ≤ ``level``·min(π, 1 − π).
 
+        Less noise than that would not be noticed beside the spread (0.05 %), but would leave the true positive rate at
+        small false positive rates as large as η allows: with next to no noise a value may prove a membership.
         ``log_gamma`` must be that of η: γ = max(π, 1−π)/min(π, 1−π). Bisects on the few records that look worst and
         then asks all. For d > 1 the points of the search are then replaced by fresh ones, whose error is charged.
         """
@@ -130,6 +133,7 @@ class MixtureEvidence(ResampledEvidence):
                 break
             active = np.concatenate([active, fresh[:64]])
             scale = self._least(partial(passing, active), scale)
+        scale = max(scale, FLOOR * self.spread)
         if exact:
             return scale
         for attempt, factor in enumerate(_STEPS_UP, start=1):

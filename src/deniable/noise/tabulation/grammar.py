@@ -187,7 +187,7 @@ class _Parser:
         options: list[tuple[str, tuple[float, ...]]] = []
         while not self._is(")"):
             if columns or numbers or options:
-                self._sign(",")
+                self._sign(",", "',' or ')'")
             self._argument(function, columns, numbers, options)
         self._sign(")")
         by = self._by()
@@ -245,9 +245,9 @@ class _Parser:
     def _is(self, sign: str) -> bool:
         return (self._kind(), self._word()) == ("sign", sign)
 
-    def _sign(self, sign: str) -> None:
+    def _sign(self, sign: str, expected: str = "") -> None:
         if not self._is(sign):
-            self._fail(repr(sign))
+            self._fail(expected or repr(sign))
         self._at += 1
 
     def _take(self, kind: str, what: str) -> str:

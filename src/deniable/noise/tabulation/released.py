@@ -181,7 +181,7 @@ def _line(row: Row) -> str:
     if math.isnan(row.value):
         return f"  {_label(row)}: withheld ({row.note})"
     noise = "exact" if row.noise == 0 else f"{row.low:.6g} to {row.high:.6g}"
-    return f"  {_label(row)}: {row.value:.6g} ({noise})"
+    return f"  {_label(row)}: {row.value:.6g} ({noise}){f'; {row.note}' if row.note else ''}"
 
 
 def _draw_points(axes: Axes, statistic: Statistic, rows: tuple[Row, ...]) -> None:

@@ -31,6 +31,7 @@ from deniable.noise.tabulation.released import PricedLook, StatisticsRelease
 if TYPE_CHECKING:
     import pandas as pd
 
+_FEWEST = 4  # records
 _FINDING = 0.2  # share of μ² for finding ranges and categories that were not given
 _DELTA = 1e-6  # probability of failure of all lists of categories that were found together, at most a tenth of η
 OTHER = "(other)"
@@ -118,6 +119,10 @@ def release_statistics(
     smallest = number("suppress_below", suppress_below, at_least=0.0, below=math.inf)
     needed = {column for one in asked for column in (*one.columns, *one.by)} | set(ranges or {})
     table = understand_any(data, ranges=ranges, only=needed)
+    if len(table.frame) < _FEWEST:
+        raise InputError(
+            f"data must have at least {_FEWEST} records, got {len(table.frame)}; fewer cannot hide one another"
+        )
     given = Given.of(table, asked, ranges or {})
     if bound == "direct":
         return _of_a_half(asked[0], table.frame, given, target, limits, rng, insecure_testing_rng)
@@ -134,6 +139,7 @@ def release_statistics(
     rows = []
     for statistic, query in zip(asked, queries, strict=True):
         found = answered(statistic, query, answers[query], records, limits)
+        found = _warned(found, [column for column in statistic.columns if column in spending.guessed])
         counted = statistic.function in ("count", "histogram")
         rows.append(tuple(hide_small(found, smallest) if counted and smallest else found))
     if bound == "auto" and len(asked) == 1 and _mostly_noise(asked[0], queries[0], answers, records, target):
@@ -148,6 +154,14 @@ def release_statistics(
         (*given.unknown_numbers, *given.unknown_categories),
         limits.confidence,
     )
+
+
+def _warned(rows: list[Row], guessed: Sequence[str]) -> list[Row]:
+    """Say of values clipped to a range that noise alone may have made; the noisy counts decide, nothing else."""
+    if not guessed:
+        return rows
+    text = f"the range of {', '.join(guessed)} was lost in the noise, so values may be clipped far off: give --range"
+    return [replace(row, note=f"{row.note}; {text}" if row.note else text) for row in rows]
 
 
 def _mostly_noise(
@@ -213,6 +227,7 @@ class _Spending:
     delta: float
     testing: np.random.Generator | None
     looks: list[PricedLook] = field(default_factory=list)
+    guessed: list[str] = field(default_factory=list)  # columns whose range drowned in the noise
 
     def left(self, parts: int) -> float:
         """Return the μ of each of so many equal parts of what is left of the budget, rounded down."""
@@ -270,6 +285,8 @@ def _found(frame: pd.DataFrame, given: Given, spending: _Spending) -> Records:
             counts = np.bincount(cells, minlength=octaves.CELLS).astype(np.int64)
             noisy, sd = spending.histogram(counts, each)
             limits = octaves.range_from_counts(noisy.astype(np.float64), sd)
+            if not octaves.stands_out(noisy.astype(np.float64), sd):
+                spending.guessed.append(column)
             spending.looks.append(PricedLook(f"range of {column}", (), each))
         scales[column] = ColumnScale(*limits, complete=not np.isnan(values).any())
     for column in given.groups:
