@@ -31,7 +31,7 @@ def bisect(
     relative
         Width at which a bracket is narrow enough, as a share of its larger end; 0 narrows down to neighbouring doubles.
     halvings
-        Stop after so many at the latest: for searches where only tightness depends on how near they come.
+        Stop after this many at the latest: for searches where only tightness depends on how near they come.
 
     Returns
     -------

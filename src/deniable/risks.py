@@ -87,7 +87,7 @@ def best_guess(prior: ArrayLike, weights: ArrayLike | None = None, side: Side = 
         raise InputError("prior must hold distributions: shape (situations, values), each row adding up to 1")
     w = np.ones(len(rows)) if weights is None else numbers("weights", weights, at_least=0.0, below=np.inf)
     if w.shape != (len(rows),) or not w.sum() > 0:
-        raise InputError(f"weights must be {len(rows)} numbers that are not all 0, one a situation")
+        raise InputError(f"weights must be {len(rows)} numbers that are not all 0, one per situation")
     best = float(np.sum(w / w.sum() * rows.max(axis=1)))
     slack = 8 * EPS * len(rows) * (1 if side == "upper" else -1)
     return min(max(best * (1 + slack), 0.0), 1.0)

@@ -42,7 +42,7 @@ def unrun(page: Path) -> list[str]:
 
 
 def wrong(page: Path) -> str:
-    """What the Python examples of a page print, where it is not what stands there."""
+    """What the Python examples of a page print, where it differs from what is written."""
     text = "\n\n".join(block for block in blocks(page, "python") if ">>>" in block)
     test = doctest.DocTestParser().get_doctest(text, {}, page.name, str(page), 0)
     report = io.StringIO()

@@ -279,7 +279,7 @@ def test_doubtful_readings_are_told(tmp_path):
     )
     assert "points were read as decimal" in " ".join(found.columns[1].notes)
     sentinel, _ = column(tmp_path, ["-999" if i % 10 == 0 else str(i) for i in range(N)])
-    assert "-999 stands there as a number" in " ".join(sentinel.notes)
+    assert "-999 appears as a number" in " ".join(sentinel.notes)
 
 
 def test_dropped_columns_are_warned_of_once(tmp_path):

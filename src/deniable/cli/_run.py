@@ -52,7 +52,7 @@ def person(records: float | None) -> int:
 
 
 def of_persons(recorded: Any, records: float | None) -> Any:
-    """Return a run that was read from a file for persons of so many records; refuse what is not Poisson sampling."""
+    """Return a run that was read from a file for persons of this many records; refuse what is not Poisson sampling."""
     import deniable as dn
 
     count = person(records)

@@ -102,7 +102,7 @@ def make_private(
     advantage, tpr, fpr, accuracy, prior, epsilon, delta, reconstruction, baseline, singling_out, n, weight, attribute
         The target, exactly one, as in :func:`deniable.calibrate`.
     group
-        The target is to hold for so many records that are in or out together.
+        The target is to hold for this many records that are in or out together.
     max_grad_norm
         Clipping norm of each record's gradient.
     engine

@@ -27,7 +27,7 @@ from scipy.special import ndtr
 from deniable._check import InputError, IntArray
 
 _UNIT = 40  # bits behind the point of ρ, and of the least weight: rounding costs 2⁻⁴⁰ of each ratio at most
-_REACH = 120 * log(2)  # beyond so many e-folds weights fall no further: all candidates there together are < 2⁻⁹⁰
+_REACH = 120 * log(2)  # beyond this many e-folds weights fall no further: all candidates there together are < 2⁻⁹⁰
 _LARGEST = 2.0**64  # of ρ
 _MOST_WEIGHTS = 1_000_000
 

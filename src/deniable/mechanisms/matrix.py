@@ -29,7 +29,7 @@ class MatrixMechanism(Mechanism):
     sensitivity
         Instead of ``strategy``: the largest ‖C·(what one record contributes)‖, for clipping norm 1.
     participations, separation
-        Without sampling: a record takes part in at most so many steps, any two at least ``separation`` apart.
+        Without sampling: a record takes part in at most this many steps, any two at least ``separation`` apart.
     sample_rate
         Below 1: cyclic Poisson sampling. Records are split into b groups **independently of the data**, where b is the
         number of bands of C; step t samples each record of group t mod b with this probability (expected batch · b /

@@ -225,7 +225,7 @@ def _number_of_runs(game: CouplingGame, runs: int | None, each: float, seconds: 
         limit = "the most by default; n_resamples asks for more"
     held = _BITS // game.population.n_records
     if number > held:
-        number, limit = held, "as many as memory holds for so many records"
+        number, limit = held, "as many as memory holds for this many records"
     if each * number > seconds:
         number, limit = max(int(seconds / each), 1), f"as many as fit into {seconds:g} s; max_seconds changes that"
     return number, limit

@@ -97,7 +97,7 @@ class ExactRows(ResampledEvidence):
     def least_scale(self, law: NoiseLaw, level: float, log_gamma: float) -> float:
         """Return the least scale at which the worst record is at most ``level``.
 
-        Rows of more than 8,192 distances are first rounded up to so many, which costs less than a thousandth of noise.
+        Rows of more than 8,192 distances are first rounded up to this many, at the cost of a thousandth of the noise.
         """
         found = self._coarse(_FINEST)
 
@@ -130,7 +130,7 @@ class ExactRows(ResampledEvidence):
         return np.array([worst(float(g)) for g in log_gammas])
 
     def _coarse(self, cells: int) -> ExactRows:
-        """Return the same, rows of more than so many equally likely distances rounded up."""
+        """Return the same, rows of more than this many equally likely distances rounded up."""
         if self.weights is not None or self.distances.shape[1] <= cells:
             return self
         return ExactRows(_coarsen(self.distances, cells), self.rest, self.averaged)

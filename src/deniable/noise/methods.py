@@ -35,11 +35,11 @@ from deniable.noise.resampling import Algorithm, Runner
 from deniable.noise.shaping import Shaper
 
 BOUNDS = ("auto", "direct", "swap", "centre", "dp")
-_LARGEST_ENUMERATION = 1000  # training sets; up to so many are all run (twice), and nothing is sampled
+_LARGEST_ENUMERATION = 1000  # training sets; up to this many are all run (twice), and nothing is sampled
 _RESAMPLES = 256
 _CENTRE_AT_LEAST = 0.25  # below 1/π, what "centre" needs in units of the spread, times η, if halves are normal
 _WORTH_INTEGRATING = 1.25  # factor of the error
-_FEW_NUMBERS = 3  # up to so many everything that may serve is compared
+_FEW_NUMBERS = 3  # up to this many everything that may serve is compared
 _WORTH_RUNNING = 0.5  # largest share of η that the number of runs may cost the direct bound for "auto" to try it
 
 
@@ -172,7 +172,7 @@ def _enough(found: Settled) -> bool:
 
 
 def _rest_cannot_win(found: Settled, task: ReleaseTask) -> bool:
-    """Whether what is left, thousands of runs or the 512 of "centre", likely saves no noise on so many numbers.
+    """Whether what is left, thousands of runs or the 512 of "centre", likely saves no noise on this many numbers.
 
     Thousands of runs and their integration must promise a fifth less error, at twice the noise that chance asks for.
 

@@ -85,7 +85,7 @@ def calibrate(
         rest believes in with probabilities ``prior``, shape (situations, values) or (values,), situations equally
         likely (:func:`deniable.risks.attribute`).
     group
-        The target is to hold for so many records that are in or out together (:func:`deniable.risks.group`).
+        The target must hold for this many records that are in or out together (:func:`deniable.risks.group`).
     adjacency
         ``"add-remove"`` or ``"replace"``: for which neighbouring data sets the target is to hold.
     integer

@@ -153,7 +153,7 @@ def plan_subsampling(
     delta
         If given, ε at this δ is reported as well, and what it says about precision.
     records_per_person
-        If above 1, the pool is thinned by persons: all of at most so many records of a person are held back or none,
+        If above 1, the pool is thinned by persons: a person's records, at most this many, are all held back or none is,
         the record asked about is a person, and batches draw that person's records one by one.
 
     Notes

@@ -25,7 +25,7 @@ _CHEAP = 2e9  # rows² × columns up to which every record is iterated by defaul
 
 @dataclass(frozen=True, eq=False)
 class Neighbours:
-    """How far the optimum moves for each change, with certified radii; where to, for the asking.
+    """How far the optimum moves for each change, with certified radii; where to, on request.
 
     ``distance`` is ‖step‖ and ``along`` step·direction for the direction that the pass was given, (n,). Steps are
     computed again when asked for, but for the changes ``kept_at``, whose steps are ``kept``.

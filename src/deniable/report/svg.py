@@ -13,7 +13,7 @@ from deniable.report.model import Assessment, Curve, Grid, Series
 
 WIDTH, HEIGHT = 520.0, 340.0
 LEFT, RIGHT, TOP, BOTTOM = 58.0, 12.0, 10.0, 46.0
-_TICKS = 6  # about so many on a linear axis
+_TICKS = 6  # about this many on a linear axis
 _TABLE_ROWS = 12  # of the table beside a picture
 _CAP = 3.5  # half the width of the end of an interval's bar
 

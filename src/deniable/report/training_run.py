@@ -26,7 +26,7 @@ from deniable.training.base import FEW
 from deniable.training.published import TableReader
 
 TaskChoice = Literal["auto", "classification", "regression"]
-_FEW_VALUES = 20  # a numeric target with at most so many different values is taken as classes
+_FEW_VALUES = 20  # a numeric target with at most this many different values is taken as classes
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +43,7 @@ class Trained:
     assessment
         The report.
     remarks
-        What was understood of the table, and other lines that a person has to see.
+        How the table was read, and other lines that a person has to see.
     """
 
     model: Any

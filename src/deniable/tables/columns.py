@@ -28,7 +28,7 @@ class Column:
     missing
         Share of the cells that hold nothing.
     notes
-        What was read otherwise than it stands there: words taken as missing, separators, dates, signs.
+        What was read differently from how it is written: words taken as missing, separators, dates, signs.
     reason
         Why the column was dropped and what to do if it should not be; empty for the others.
 

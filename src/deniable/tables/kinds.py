@@ -111,7 +111,7 @@ def _sentinel(values: pd.Series[Any]) -> tuple[str, ...]:
         here = numbers == word
         others = numbers[~here]
         if here.sum() >= RARE and others.size and np.abs(others).max() * 2 < abs(word):
-            doubts.append(f"{word:g} stands there as a number; if it means missing, empty these cells")
+            doubts.append(f"{word:g} appears as a number; if it means missing, empty these cells")
     return tuple(doubts)
 
 

@@ -29,12 +29,12 @@ from deniable.tables.kinds import (
 Ranges = Mapping[str, Sequence[Any]]
 _HEADER_COLUMNS = 2  # columns of numbers or dates with a text in the first row: one could be a mistake
 _HEADER_LEAST = 5  # rows from which the others say what a column holds,
-_HEADER_SEEN = 200  # of which so many are looked at
+_HEADER_SEEN = 200  # of which this many are looked at
 _NESTED = (list, tuple, dict, set, np.ndarray, bytes)
 
 
 class TableWarning(UserWarning):
-    """Something in a table was left out or read otherwise than it stands there."""
+    """Something in a table was left out, or read differently from how it is written."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class Understood:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What a person has to know: what was guessed, dropped, or read otherwise than it stands there."""
+        """What a person has to know: what was guessed, dropped, or read differently from how it is written."""
         special = [column.line for column in self.columns if column.notes or column.missing or column.kind == "dropped"]
         return (*self.notes, *special)
 

@@ -53,7 +53,7 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         Largest probability of naming an attribute of a record by an attacker who knows all the rest of it and believes
         in its values with probabilities ``prior``, shape (situations, values) or (values,).
     group_size
-        The target is to hold for so many records (with ``group``: persons) that are in or out together, such as the
+        The target must hold for this many records (with ``group``: persons) that are in or out together, such as the
         members of a household, without saying who they are. Curves and reports remain those of a single one;
         ``tradeoff_.group(k)`` is the one of k.
     noise_multiplier

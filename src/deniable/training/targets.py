@@ -44,7 +44,7 @@ def budget(
     mechanism
         Instead: what may be spent, full-batch Gaussian mechanisms only.
     group
-        So many units are in or out together, and the target is to hold for them.
+        This many units are in or out together, and the target must hold for them.
     unit
         What is in or out, in words: "record" or "person".
     failure

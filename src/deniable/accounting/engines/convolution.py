@@ -326,14 +326,14 @@ def _without_peaks(weight: FloatArray, length: int) -> tuple[NDArray[np.intp], F
 
 
 def _add(total: FloatArray, weight: FloatArray, factor: FloatArray, shift: int) -> None:
-    """Add a law times a factor a row, moved by so many places; what falls outside is left out."""
+    """Add a law times one factor per row, moved by this many places; what falls outside is left out."""
     start, stop = max(shift, 0), min(shift + weight.shape[1], total.shape[1])
     if start < stop:
         total[:, start:stop] += factor[:, None] * weight[:, start - shift : stop - shift]
 
 
 def _folded(weight: FloatArray, length: int) -> FloatArray:
-    """The same modulo so many places."""
+    """The same modulo this many places."""
     rows, size = weight.shape
     if size <= length:
         return weight

@@ -65,7 +65,7 @@ class DensityGrid:
 
     @classmethod
     def of(cls, loss: PrivacyLoss, most_terms: float) -> DensityGrid:
-        """Choose the nodes for a loss of one phase; all convolutions together may have so many terms.
+        """Choose the nodes for a loss of one phase; all convolutions together may have this many terms.
 
         Raises
         ------

@@ -248,7 +248,7 @@ class GridTradeoff(Tradeoff):
         if self.loss.others:
             return convolved(self.loss, design, direction, side, self.points)
         phases = self.loss.steps.size + len(self.loss.randomized_responses) + (self.loss.gaussian > 0)
-        # every phase costs a transform of so many points: many phases get fewer, and a wider bracket
+        # every phase costs a transform of this many points: many phases get fewer, and a wider bracket
         fewer = max(0, math.ceil(math.log2(phases / _MANY_PHASES)))
         return compose(self.loss, design, direction, side, self.points >> fewer)
 

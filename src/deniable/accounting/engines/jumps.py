@@ -165,7 +165,7 @@ class Jumps:
         return 120 * EPS * total * math.exp(min(float(self.small(np.array([c]))[0]) - growth, PRODUCT_EXPONENT))
 
     def judged(self, threshold: float, every: int = 1) -> Judged:
-        """Real transforms for thresholds near this one, at every so many of the points."""
+        """Real transforms for thresholds near this one, at one of ``every`` points."""
         noise = float(self.loss.noise[self.jumping].max())
         right = 1 + np.geomspace(0.02, max(15 * noise + 5, 60 / threshold), POINTS)
         points = np.concatenate([_LEFT[::every], [0.0], _MIDDLE[::every], [1.0], right[::every]])

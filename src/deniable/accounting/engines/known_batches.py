@@ -146,7 +146,7 @@ class SharpTradeoff(Tradeoff):
 
     From above the smaller of two: all batches are told; or the sharp phases give the record away if they ever take it
     and are the same law as "out" if they do not, H_γ ≤ took + (1 − took)·H_{γ/(1 − took)}(rest) and
-    H_γ(Q‖P) ≤ H_{γ(1 − took)}(rest). From below the better of what the sharp phases and the rest reach alone, and of
+    H_γ(Q‖P) ≤ H_{γ(1 − took)}(rest). From below the larger of what the sharp phases and the rest reach alone, and of
     the attacker who accuses at any outcome above a threshold, and else tests the rest.
 
     Attributes

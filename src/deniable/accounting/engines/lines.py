@@ -22,8 +22,8 @@ from deniable.accounting.transform.mixture import Transformed
 Way = Region | Literal["jumps"]
 _CHEAP = 1 << 10  # nodes of lines that are laid without looking for cheaper ones
 _MANY = 1 << 12  # nodes of lines that are tried before bulk and jumps are told apart
-_APART = 4.0  # cells are so many spreads wide near the middle, and
-_SCALE = 10.0  # so many times a tenth of their distance from it further out
+_APART = 4.0  # cells are this many spreads wide near the middle, and
+_SCALE = 10.0  # this many times a tenth of their distance from it further out
 _COARSER = 1e4  # how much larger errors may be on lines that would take too long
 
 

@@ -45,7 +45,7 @@ _NARROWER = 4.0  # than a single line's is the range of thresholds that several 
 _CHEAP = 1 << 10  # nodes above which the range of jumps is halved instead
 _DEPTH = 4  # halvings of the range of jumps
 _QUICKER = 8  # times as fast are terms of lines as terms of real transforms
-_ROUGHLY = 4  # of real transforms one in so many tells where the windows should end
+_ROUGHLY = 4  # of real transforms one in this many tells where the windows should end
 _TRIES, _GOOD = 3, 5e-8  # choices of the lowest window, and the relative error at which no other is tried
 
 

@@ -33,9 +33,9 @@ from deniable.curves import OPPOSITE, AnyDirection, Charged, Direction, Question
 _NEWTON = 20  # steps towards the boundary, halvings where they do not get shorter
 _NEAR = 1e-8  # of the boundary: tangent planes there are as good to second order
 _NARROWED = 3  # rounds in which better orders are looked for between neighbours,
-_TRIED = 7  # so many a round
+_TRIED = 7  # this many per round
 _ROUNDS = 4  # in which the best test for a hockey stick is looked for,
-_PARTS = 7  # so many at a time
+_PARTS = 7  # this many at a time
 _WINDOW = 4  # orders kept around the best ones of neighbouring tests
 
 

@@ -37,7 +37,9 @@ def shuffled_attack(mechanism: ShuffledBatches) -> Tradeoff:
     """
     sigma, batches, epochs = mechanism.noise_multiplier, mechanism.batches, mechanism.epochs
     total = GaussianTradeoff(math.sqrt(epochs / batches) / sigma * (1 - 4 * EPS))
-    return SmallestTradeoff((total, LargestOutcomeTradeoff(sigma, batches, epochs)), method="the better of two attacks")
+    return SmallestTradeoff(
+        (total, LargestOutcomeTradeoff(sigma, batches, epochs)), method="the stronger of two attacks"
+    )
 
 
 @dataclass(frozen=True)

@@ -71,7 +71,7 @@ class _Pair:
 class SoftenedTradeoff(Tradeoff):
     """Brackets from inversion with a little Gaussian noise beside the loss, where inversion alone does not converge.
 
-    ``inverted`` says in which cells thresholds lie. A line may take so many ``nodes`` and ``terms``, and keep ``kept``
+    ``inverted`` says in which cells thresholds lie. A line may take this many ``nodes`` and ``terms``, keep ``kept``
     of its nodes: all others add next to nothing.
     """
 
@@ -234,7 +234,7 @@ def pair_of_lines(
     Raises
     ------
     TooSlowError
-        If it takes more than so many nodes or terms, or would keep more nodes.
+        If it takes more than this many nodes or terms, or would keep more nodes.
     """
     rough = Plan.of(loss, region, threshold, _TOLERANCE)
     c, width = rough.c, rough.width

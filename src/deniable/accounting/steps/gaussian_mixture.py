@@ -180,7 +180,7 @@ class _TruncatedRun(Protocol):
 def several_records(run: _GroupRun) -> GaussianMixtureStep:
     """Return the step of a person whose k records are drawn independently: w_j = P(Bin(k, q) = j).
 
-    Source: Ganesh 2024 (arXiv:2401.10294): this pair dominates vectors of norm at most 1 a record, in both directions.
+    Source: Ganesh 2024 (arXiv:2401.10294): this pair dominates vectors of norm at most 1 per record, both ways.
     """
     law = binomial(run.records_per_person, run.sample_rate, _MOST_TERMS)
     keep = law.mass > _LEAST

@@ -67,7 +67,7 @@ class LawErrors:
         return self.relative + self.lost + float(self.mass.sum())
 
     def of_sum(self, count: int, mean: float) -> LawErrors:
-        """Errors of a sum with that mean of which so many parts have these."""
+        """Errors of a sum with that mean of which this many parts have these."""
         moved = count * (self.moved + self.lost * mean)
         return LawErrors(
             count * self.relative, count * self.lost, moved, count * self.mass, self.low, self.high,

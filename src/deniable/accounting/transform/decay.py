@@ -118,7 +118,7 @@ def _panels(start: float, stop: float, typical: float) -> FloatArray:
 
 
 def lifts(steps: float) -> FloatArray:
-    """Heights that serve so many steps: e^{−33} is reached there."""
+    """Heights that serve this many steps: e^{−33} is reached there."""
     return math.sqrt(66.0 / steps) * np.array([0.6, 0.9])
 
 

@@ -43,7 +43,7 @@ def probabilities(statistic: Statistic) -> tuple[float, ...]:
 
 
 def edges_of(statistic: Statistic, records: Records) -> tuple[float, ...]:
-    """Return the edges that were given, or so many even bins of the range."""
+    """Return the edges that were given, or this many even bins of the range."""
     given = statistic.option("edges", ())
     if given:
         return given

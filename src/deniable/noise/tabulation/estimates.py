@@ -23,7 +23,7 @@ from deniable.noise.tabulation.answers import (
 from deniable.noise.tabulation.distribution import FEW
 from deniable.noise.tabulation.records import ColumnScale
 
-_FLAT = 2.0  # variances below so many standard deviations of their noise divide nothing
+_FLAT = 2.0  # variances below this many standard deviations of their noise divide nothing
 ROUGH = "the noise is not small beside the spread of the columns: a rough figure"
 
 

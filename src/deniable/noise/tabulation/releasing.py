@@ -230,7 +230,7 @@ class _Spending:
     guessed: list[str] = field(default_factory=list)  # columns whose range drowned in the noise
 
     def left(self, parts: int) -> float:
-        """Return the μ of each of so many equal parts of what is left of the budget, rounded down."""
+        """Return the μ of each of this many equal parts of what is left of the budget, rounded down."""
         rest = self.mu**2 * (1 - 1e-12) - math.fsum(look.mu**2 for look in self.looks)
         return math.sqrt(rest / parts) * (1 - 1e-12) if parts else 0.0
 
