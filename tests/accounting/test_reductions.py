@@ -26,7 +26,7 @@ def propagated(descent):
     return max(found)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     steps=st.integers(1, 60),
     m=st.floats(1e-6, 1.0),

@@ -298,7 +298,7 @@ def test_published_needs_consent_and_promises_nothing_beyond_one_dimension():
     assert one.noise_scale == pytest.approx(np.sqrt(2) * 61.6**2 * X[:, 0].std() / np.sqrt(120), rel=0.15)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(
     eta=st.floats(0.03, 0.45),
     values=st.lists(st.floats(-1e6, 1e6), min_size=4, max_size=9),

@@ -268,7 +268,7 @@ def test_a_calibrated_epsilon_bounds_every_record_where_its_promise_applies(epsi
 
 @pytest.mark.parametrize("noise", ["norm-laplace", "gaussian"])
 @given(seed=st.integers(0, 10**6), dimension=st.integers(2, 6), log_rate=st.floats(-1, 2))
-@settings(max_examples=15)
+@settings(max_examples=8)
 def test_certified_curves_hold_what_drawn_models_show(noise, seed, dimension, log_rate):
     X, y = small(dimension, n=12, seed=seed)
     p = privacy_profile(

@@ -159,7 +159,7 @@ def test_failures_and_mixtures_with_randomised_response():
         encloses(plain.delta(0.2, "add", "lower"), truth, plain.delta(0.2, "add"))
 
 
-@settings(max_examples=12)
+@settings(max_examples=6)
 @given(
     sigma=st.floats(0.7, 3.0),
     rate=st.floats(1e-3, 0.6),

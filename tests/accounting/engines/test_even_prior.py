@@ -31,7 +31,7 @@ def test_fifty_digits(phases):
     assert high - low < 1e-11
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     log_sigma=st.floats(-1, 2),
     log_rate=st.floats(-6, -0.001),
@@ -61,7 +61,7 @@ def test_many_gaussian_steps_in_the_limit():
     assert high - low < 1e-12
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(log_sigma=st.floats(-0.12, 1.5), log_rate=st.floats(-5, -0.01), log_steps=st.floats(0.3, 5))
 def test_the_bound_on_the_decay_holds_wherever_it_is_sampled(log_sigma, log_rate, log_steps):
     loss = PrivacyLoss.of([dn.SubsampledGaussian(10**log_sigma, 10**log_rate, round(10**log_steps))])

@@ -23,7 +23,7 @@ def grid(*phases: tuple[float, float, int], points: int = 1 << 15) -> GridTradeo
     return GridTradeoff(PrivacyLoss.of([dn.SubsampledGaussian(*phase) for phase in phases]), points)
 
 
-@settings(max_examples=12)
+@settings(max_examples=6)
 @given(
     log_sigma=st.floats(-0.7, 1.5), log_rate=st.floats(-6, -0.02), log_steps=st.floats(0.3, 5), epsilon=st.floats(-2, 3)
 )

@@ -62,7 +62,7 @@ def test_far_tail_keeps_relative_accuracy():
     assert tails.out_error[0] < 1e-9 * tails.out_above[0]
 
 
-@settings(max_examples=12)
+@settings(max_examples=6)
 @given(
     sigma=st.floats(0.6, 4.0),
     rate=st.floats(0.02, 0.95),
@@ -95,7 +95,7 @@ def test_coarse_sums_are_wrong_by_less_than_they_say(tolerance):
 
 
 @given(threshold=st.floats(-4.0, 4.0))
-@settings(max_examples=25)
+@settings(max_examples=13)
 def test_whatever_the_tolerance_brackets_intersect_and_are_narrow(threshold):
     mechanism = dn.SubsampledGaussian(1.0, 0.03, 800)
     gamma = math.exp(threshold)

@@ -38,14 +38,14 @@ def assert_brackets_agree(a, b):
         assert one.advantage(side="lower") <= other.advantage()
 
 
-@settings(max_examples=15)
+@settings(max_examples=7)
 @given(st.floats(0.4, 5.0), st.floats(1e-3, 0.9), st.integers(25, 2000))
 def test_the_exact_curve_lies_between(sigma, rate, steps):
     run = dn.SubsampledGaussian(sigma, rate, steps)
     assert_brackets_agree(told(run), dn.tradeoff(run))
 
 
-@settings(max_examples=4)
+@settings(max_examples=2)
 @given(st.floats(0.12, 0.4), st.floats(-6, -0.1), st.integers(2, 30))
 def test_little_noise_leaves_a_narrow_bracket_around_the_exact_curve(sigma, log_rate, steps):
     run = dn.SubsampledGaussian(sigma, 10**log_rate, steps)
@@ -118,7 +118,7 @@ def test_no_attack_on_the_largest_outcome_beats_the_bound(sigma, log_rate, log_s
         assert 1 - out <= t.inverse().tpr(min(float(1 - inside) * (1 + 1e-15) + 1e-16, 1.0))
 
 
-@settings(max_examples=5)
+@settings(max_examples=2)
 @given(
     sharp=st.tuples(st.floats(0.15, 0.5), st.floats(1e-5, 0.3), st.integers(1, 30)),
     soft=st.tuples(st.floats(0.5, 3.0), st.floats(1e-3, 0.3), st.integers(1, 300)),

@@ -17,7 +17,7 @@ from oracles.composed_losses import one_step, two_steps
     threshold=st.floats(-700, 700).filter(lambda x: x == 0 or abs(x) > 1e-300),
     size=st.floats(-300, 0).map(lambda x: 10.0**x),
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_a_hockey_stick_and_its_dual_differ_by_one_minus_gamma_up_to_the_charge(threshold, size):
     value, error = np.array([size]), np.zeros(1)
     with mp.workdps(60):

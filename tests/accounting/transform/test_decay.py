@@ -14,7 +14,7 @@ from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.accounting.transform.decay import Envelope
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(
     log_sigma=st.floats(-0.5, 1.7),
     log_rate=st.floats(-6, -0.05),

@@ -54,7 +54,7 @@ def test_transforms_that_were_wrong_once(sigma, rate, c, t):
     assert_exact(sigma, rate, c, t / 30)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(
     log_sigma=st.floats(-1, 2),
     log_rate=st.floats(-6, -0.001),
@@ -74,7 +74,7 @@ def test_transforms_on_a_sweep(log_sigma, log_rate, region, place, log_turns):
         assume(False)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     log_sigma=st.floats(-0.8, 1.5),
     log_rate=st.floats(-6, -0.5),

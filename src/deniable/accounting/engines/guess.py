@@ -3,7 +3,7 @@
 Where a record is drawn so rarely that the law is far from normal, its masses on a lattice, composed by a fast Fourier
 transform; else Esscher's approximation at saddle points, from unproven cumulants: if the tilted loss were normal with
 variance s², then for c > 0 out(L > ℓ) = e^{K − cℓ}·B(cs) at ℓ = K′(c), with B(x) = e^{x²/2}·Φ(−x), and so on for the
-other tail, for "in" (c − 1 for c) and for hockey sticks. Guesses cost a fraction of a line and no bound rests on them.
+other tail, for "in" (c − 1 for c) and for hockey hockey_sticks. Guesses cost a fraction of a line and no bound rests on them.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def epsilon_guesses(loss: Transformed, delta: FloatArray, direction: Direction) 
     pole, sign = (1.0, 1.0) if direction == "add" else (0.0, -1.0)
     lattice = _lattice(loss, float(delta.min()))
     with np.errstate(over="ignore", invalid="ignore"):
-        found = None if lattice is None else _looked_up(delta, lattice.sticks(direction), lattice.level)
+        found = None if lattice is None else _looked_up(delta, lattice.hockey_sticks(direction), lattice.level)
     if found is not None:
         return sign * found
 
@@ -90,8 +90,8 @@ class _Lattice(NamedTuple):
             return np.asarray(np.cumsum(self.mass[::-1])[::-1] + self.beyond)
         return np.cumsum(self.mass * np.exp(self.level))
 
-    def sticks(self, direction: Direction) -> FloatArray:
-        """Hockey sticks at e^level, or at e^−level with the worlds exchanged; without what lies above all levels."""
+    def hockey_sticks(self, direction: Direction) -> FloatArray:
+        """Hockey hockey_sticks at e^level, or at e^−level with the worlds exchanged; without what lies above all levels."""
         inside = self.mass * np.exp(self.level)
         if direction == "add":
             above = np.cumsum(inside[::-1])[::-1]
