@@ -91,13 +91,13 @@ class BesideFiniteTradeoff(Tradeoff):
             level = np.subtract.outer(part, law.log_ratio)
             # log-ratios, and the difference, are rounded: H falls with γ
             level -= sign * (2 * law.shift + 4 * EPS * (np.abs(part)[:, None] + np.abs(law.log_ratio)))
-            found[k : k + rows] = np.sum(self._sticks(level, side) * law.p, axis=1)
+            found[k : k + rows] = np.sum(self._hockey_sticks_of_rest(level, side) * law.p, axis=1)
         error = law.relative_error + 64 * EPS
         extra = law.only[0] * (1 + sign * 8 * EPS) + (law.lost[0] if side == "upper" else 0.0)
         found = found * (1 + sign * error) + extra
         return np.nextafter(found, np.inf) if side == "upper" else found  # products may have underflowed
 
-    def _sticks(self, level: FloatArray, side: Side) -> FloatArray:
+    def _hockey_sticks_of_rest(self, level: FloatArray, side: Side) -> FloatArray:
         """The rest's hockey sticks at logarithms of γ."""
         return self.rest._hockey_sticks(level.ravel(), self.way, side).reshape(level.shape)
 

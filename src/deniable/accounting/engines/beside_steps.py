@@ -63,7 +63,7 @@ class BesideStepsTradeoff(BesideFiniteTradeoff):
         likely = (np.maximum(law.p, law.q) > _LIKELY).astype(np.intp)
         return (place < above.starts[likely]) & (place > -below.starts[likely])
 
-    def _sticks(self, level: FloatArray, side: Side) -> FloatArray:
+    def _hockey_sticks_of_rest(self, level: FloatArray, side: Side) -> FloatArray:
         above, below = self._far
         found = np.zeros(level.shape)
         near = self._near(level, self.above if side == "upper" else self.below)
@@ -163,22 +163,22 @@ class Far:
 
     starts: FloatArray  # of what is asked of rare outcomes, and of likely ones
     ladder: FloatArray
-    sticks: FloatArray
+    hockey_sticks: FloatArray
     rates: FloatArray
 
     @classmethod
     def of(cls, inverted: InvertedTradeoff, ladder: FloatArray, way: Direction) -> Far:
         """From where on hockey sticks are small; never, if they are not on the ladder."""
         chernoff = inverted._chernoff
-        sticks = np.minimum.accumulate(chernoff.hockey_stick(ladder, way))
+        hockey_sticks = np.minimum.accumulate(chernoff.hockey_stick(ladder, way))
         out, _ = chernoff.masses(ladder, 0) if way == "add" else chernoff.masses(-ladder, 1)[::-1]
-        first = [np.flatnonzero(sticks < nothing) for nothing in _NOTHING]
+        first = [np.flatnonzero(hockey_sticks < nothing) for nothing in _NOTHING]
         starts = np.array([ladder[small[0]] if small.size else np.inf for small in first])
-        return cls(starts, ladder, sticks, np.minimum.accumulate(np.minimum(out, 1.0)))
+        return cls(starts, ladder, hockey_sticks, np.minimum.accumulate(np.minimum(out, 1.0)))
 
     def hockey_stick(self, level: FloatArray) -> FloatArray:
         """Of γ beyond the start, one order of the worlds."""
-        return self.sticks[np.searchsorted(self.ladder, level, side="right") - 1]
+        return self.hockey_sticks[np.searchsorted(self.ladder, level, side="right") - 1]
 
     def false(self, level: FloatArray) -> FloatArray:
         """The rate of false positives there."""

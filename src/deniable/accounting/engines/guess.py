@@ -3,7 +3,7 @@
 Where a record is drawn so rarely that the law is far from normal, its masses on a lattice, composed by a fast Fourier
 transform; else Esscher's approximation at saddle points, from unproven cumulants: if the tilted loss were normal with
 variance s², then for c > 0 out(L > ℓ) = e^{K − cℓ}·B(cs) at ℓ = K′(c), with B(x) = e^{x²/2}·Φ(−x), and so on for the
-other tail, for "in" (c − 1 for c) and for hockey hockey_sticks. Guesses cost a fraction of a line and no bound rests on them.
+other tail, for "in" (c − 1 for c) and for hockey sticks. Guesses cost a fraction of a line and no bound rests on them.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class _Lattice(NamedTuple):
         return np.cumsum(self.mass * np.exp(self.level))
 
     def hockey_sticks(self, direction: Direction) -> FloatArray:
-        """Hockey hockey_sticks at e^level, or at e^−level with the worlds exchanged; without what lies above all levels."""
+        """Hockey sticks at e^level, or at e^−level with the worlds exchanged; without what lies above all levels."""
         inside = self.mass * np.exp(self.level)
         if direction == "add":
             above = np.cumsum(inside[::-1])[::-1]
