@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import deniable as dn
-from deniable.accounting.engines.allocation import Epochs
+from deniable.accounting.engines.epochs import Epochs
 from deniable.accounting.steps.allocation import Allocation
 from deniable.accounting.steps.law_errors import LawErrors
 from oracles.allocation import hockey_stick, two_of_three, with_gaussian
