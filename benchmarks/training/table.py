@@ -57,9 +57,10 @@ set and target, chosen by held-out score. deniable runs with its defaults. "Rang
 ranges; on digits both are told the 17 grey levels. "Individual filters", "tuned" and "five pairs" find ranges
 privately. deniable's own older ways run with what the rivals get, and standardised columns besides;
 `MembershipPrivate` promises less: the attacker knows the data set but not which random half of it trained. Tables say —
-where a tool does not take the data (DP-EBM has no multiclass) or has not been run on all splits. The two
-first rows of digits and "linear" date from before closer looks and the rules for few records, which concern few of
-their columns.
+where a tool does not take the data (DP-EBM has no multiclass) or has not been run on all splits. Rows
+"ranges told", "linear", "individual filters", data that are hard and all rows of digits and wide date from before
+linear terms by ranks and the shrinkage that columns share (up to .03 of AUC where records are few); of breast cancer,
+small and diabetes the first row is of today.
 
 """
 
