@@ -115,7 +115,8 @@ class Epochs:
         """
         law, errors = self.law(spacing, side)
         log_size, batches = log_sum(law.log_mass + c * law.values(spacing)), self.step.batches
-        share = errors.tilted(c, log_size, batches * math.exp(law.first), batches)
+        floor = batches * math.exp(law.first - 2 * spacing)  # a point without mass, but with an error, may stand below
+        share = errors.tilted(c, log_size, floor, batches)
         lost = max(errors.lost, errors.moved / batches)
         charges = [[errors.relative + share, lost], [errors.relative, errors.anywhere(batches)]]
         return law, np.array(charges) * self.count * (1 + 1e-9)
