@@ -13,7 +13,7 @@ import pytest
 
 import deniable as dn
 from deniable import InputError
-from deniable._parallel import WorkerWarning, in_order
+from deniable._parallel import WorkerWarning, _scheduler_gone, in_order
 
 
 class Counted:
@@ -129,6 +129,23 @@ def test_a_scheduler_that_is_gone_is_told(monkeypatch):
     monkeypatch.setattr(joblib.parallel, "get_active_backend", lambda: (Backend(), 2))
     with pytest.raises(ConnectionError, match=r"scheduler is gone; what was stored .* is intact"):
         list(in_order(_times, [1, 2], None, Counted(1.0)))
+
+
+@pytest.mark.parametrize("later", ["closed", "connecting"])
+def test_a_scheduler_whose_connection_broke_is_told_once_the_client_has_noticed(later):
+    class CommClosedError(OSError):
+        pass
+
+    class Client:
+        asked = 0
+
+        @property
+        def status(self):
+            self.asked += 1
+            return "running" if self.asked < 3 else later
+
+    assert _scheduler_gone(Client(), CommClosedError())
+    assert not _scheduler_gone(Client(), ValueError())
 
 
 def test_data_are_sent_to_each_worker_once(two_workers):

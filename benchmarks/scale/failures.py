@@ -4,8 +4,8 @@
 
 Cases: wire attack profile release memory scheduler truncated twice disk cache ray; without names all but the last
 three. ``ray`` needs ``pip install ray``; ``disk`` and ``cache`` mount file systems of 1 MB and 64 kB, for which one
-must be root. ``--log`` writes what is printed to ``benchmarks/scale/results/failures.txt``. Everything runs here, in
-own processes.
+must be root. ``--log`` puts what is printed in place of the lines of these cases in
+``benchmarks/scale/results/failures.txt``. Everything runs here, in own processes.
 """
 
 from __future__ import annotations
@@ -390,13 +390,17 @@ def main(arguments: list[str]) -> None:
 
     both = _Both()
     with contextlib.redirect_stdout(both):
-        print(f"python benchmarks/scale/failures.py {' '.join(names)} --log   ({os.cpu_count()} cores; Python "
-              f"{platform.python_version()}, Dask {version('distributed')}, joblib {version('joblib')})\n")  # fmt: skip
         for name in names:
             CASES[name]()
     if "--log" in arguments:
         path = Path(__file__).parent / "results" / "failures.txt"
-        path.write_text("".join(both.kept), encoding="utf-8")
+        known = path.read_text(encoding="utf-8").splitlines()[2:] if path.exists() else []
+        kept = [line for line in known if line.split(maxsplit=1)[0].rstrip(":") not in names]
+        head = (f"python benchmarks/scale/failures.py [CASE ...] --log   ({os.cpu_count()} cores; Python "
+                f"{platform.python_version()}, Dask {version('distributed')}, joblib {version('joblib')})")  # fmt: skip
+        lines = [*kept, *"".join(both.kept).splitlines()]
+        lines.sort(key=lambda line: list(CASES).index(line.split(maxsplit=1)[0].rstrip(":")))
+        path.write_text("\n".join([head, "", *lines, ""]), encoding="utf-8")
 
 
 if __name__ == "__main__":

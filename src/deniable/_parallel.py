@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,7 +17,11 @@ R = TypeVar("R")
 
 _ATTEMPTS = 3
 # what joblib's own processes, and Dask's, raise when a worker is gone; named, so that neither need be installed
-_DEATHS = ("TerminatedWorkerError", "BrokenProcessPool", "KilledWorker", "CancelledError", "FutureCancelledError")
+_BROKEN = "CommClosedError"  # Dask's, when a connection to a worker or to the scheduler is gone
+_DEATHS = (
+    "TerminatedWorkerError", "BrokenProcessPool", "KilledWorker", "CancelledError", "FutureCancelledError", _BROKEN,
+)  # fmt: skip
+_NOTICED = 5.0  # seconds in which a client notices that its scheduler is gone
 
 
 class WorkerWarning(UserWarning):
@@ -45,7 +50,7 @@ def in_order(call: Callable[..., R], tasks: Sequence[T], n_jobs: int | None = No
                 yield result
                 done += 1
         except Exception as error:
-            if client is not None and getattr(client, "status", "running") not in ("running", "connecting"):
+            if client is not None and _scheduler_gone(client, error):
                 raise ConnectionError(
                     "the cluster's scheduler is gone; what was stored (checkpoint, cache, cache_dir) "
                     "is intact, and the same call continues from it"
@@ -55,6 +60,15 @@ def in_order(call: Callable[..., R], tasks: Sequence[T], n_jobs: int | None = No
                 raise
             cause = (str(error).strip() or type(error).__name__).splitlines()[0]
             warnings.warn(f"a worker died; its tasks are run again: {cause}", WorkerWarning, stacklevel=2)
+
+
+def _scheduler_gone(client: Any, error: Exception) -> bool:
+    """Whether it is the scheduler that is gone: after a broken connection the client may notice a moment later."""
+    broken = any(kind.__name__ == _BROKEN for kind in type(error).__mro__)
+    until = time.monotonic() + (_NOTICED if broken else 0.0)
+    while (status := getattr(client, "status", "running")) == "running" and time.monotonic() < until:
+        time.sleep(0.05)
+    return status not in ("running", "connecting") or (broken and status == "connecting")
 
 
 def _by_joblib(call: Callable[..., R], tasks: Sequence[Any], n_jobs: int | None, shared: Sequence[Any]) -> Iterator[R]:
