@@ -1,4 +1,4 @@
-"""What a profile of many records, or an attack, will take before it starts: measurements carried to other sizes."""
+"""Cost of a profile of many records, or of an attack, before it starts: measurements scaled to other sizes."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _BUFFERS = 2.4  # row groups in memory, in each worker: as stored, as read, as a
 
 @dataclass(frozen=True)
 class ProfileCost:
-    """Estimates, not bounds: expect half to twice.
+    """Estimates, not bounds: expect half to twice the figures.
 
     Attributes
     ----------
     seconds
-        On the clock, if all workers are as fast as the machine where the model was fitted.
+        Wall-clock time, if all workers are as fast as the machine where the cost model was fitted.
     cpu_seconds
         Of all workers together.
     read_bytes
@@ -51,9 +51,9 @@ class RetrainingCost:
     Attributes
     ----------
     seconds, cpu_seconds
-        On the clock if all workers are as fast as where one training was timed, and of all workers together.
+        Wall-clock time, if all workers are as fast as the machine where one training was timed, and CPU time of all.
     wire_bytes
-        Between workers and this process: the data once a worker, and per model who was in and one number per record.
+        Between workers and this process: the data once per worker, and per model who was in and one number per record.
     memory
         Of this process, which puts one number per model and record together.
     """
@@ -74,9 +74,9 @@ def retraining_cost(rows: int, models: int, training: float, *, columns: int = 1
     Parameters
     ----------
     rows, columns
-        Of the data.
+        Shape of the data.
     models
-        How many.
+        Number of models.
     training
         Seconds that one training takes, measured.
     workers
@@ -104,7 +104,7 @@ def profile_cost(rows: int, columns: int, *, workers: int = 1, group: int = 262_
     Parameters
     ----------
     rows, columns
-        Of the table; a text column counts once a value.
+        Of the table; a text column counts once per distinct value.
     workers
         Processes that work at a time.
     group

@@ -90,13 +90,13 @@ def fit(problem: Problem, start: FloatArray | None = None, *, max_iterations: in
 
 
 def fitted_at(problem: Problem, centre: FloatArray) -> Fit:
-    """What :func:`fit` said when it ended at ``centre``."""
+    """Return what :func:`fit` returned when it ended at ``centre``."""
     margins = np.empty((problem.X.shape[0], problem.classes)) if problem.in_memory else None
     return _finished(problem, centre, margins, problem.sums(centre, margins), 0)
 
 
 def fit_at(problem: Problem, centre: FloatArray) -> Fit:
-    """What a :class:`Fit` says, at a point that is not the optimum (``radius`` is infinite)."""
+    """Return a :class:`Fit` at a point that is not the optimum (``radius`` is infinite)."""
     margins = np.empty((problem.X.shape[0], problem.classes))
     sums = problem.sums(centre, margins)
     gradient, error = sums.total_gradient(problem, centre)

@@ -56,7 +56,7 @@ def _leave_out(
     for used in range(_ROUNDS):
         if best_radius <= tolerance * float(np.linalg.norm(best)):
             return best, best_radius, used
-        with np.errstate(over="ignore", invalid="ignore"):  # a step that is too long is noticed and shortened
+        with np.errstate(over="ignore", invalid="ignore"):  # a step that is too long is detected and shortened
             gradient, error = _gradient(base, rows, step, penalty, pull)
         new = float(np.linalg.norm(gradient))
         if not new <= size:

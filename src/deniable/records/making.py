@@ -61,8 +61,8 @@ def privacy_profile(
         ``y``, rows that need not fit into memory: a Parquet file or folder or a Dask data frame with ``target``; a list
         of blocks, a function that returns an iterator of them, or an iterator (whose blocks are then kept in a
         temporary folder), a block being a pair ``(X, y)`` or, with ``target``, a data frame. Texts become columns of
-        zeros and ones, one per value. Every pass reads the rows again; the numbers are those of arrays up to 1e-9
-        relative, however the rows are cut. Only with ``OutputPerturbation``, a loss without kinks, and without
+        zeros and ones, one per value. Every pass reads the rows again; results agree with those of arrays to 1e-9
+        relative, however the rows are split. Only with ``OutputPerturbation``, a loss without kinks, and without
         ``sample_weight``, ``group`` and ``added``.
     target
         The column that is predicted.
@@ -89,14 +89,14 @@ def privacy_profile(
     tolerance
         Largest certified relative error (radius/distance) before a record is iterated. By default 1e-9 where
         iterating all is cheap (rows²·columns ≤ 2e9) and 1e-2 beyond. A record whose certificate cannot get there
-        (rounding) keeps the best radius found: look at ``radius``.
+        because of rounding keeps the best radius found: see ``radius``.
     n_samples
         For ``ObjectivePerturbation``: how many models to draw (and fit) for the quantities over typical models. They
         are read from that sample with a confidence band, and for the logistic loss also from a certified bound.
     rng
         Only for reproducing simulated draws; by default fresh entropy.
     n_jobs
-        Blocks that are worked on at a time (joblib, or what :func:`deniable.cluster` says).
+        Blocks processed in parallel, by joblib or on the cluster of :func:`deniable.cluster`.
     checkpoint
         A folder in which finished work on blocks is kept: the same call continues where an interrupted one stopped.
 
@@ -104,7 +104,7 @@ def privacy_profile(
     ------
     InputError
         For arrays whose shapes do not match or that are not finite, rows longer than the mechanism allows, a fit
-        without optimum.
+        without an optimum.
     """
     mechanism = OutputPerturbation(epsilon=1.0) if mechanism is None else mechanism
     source = as_source(X, target) if y is None else None

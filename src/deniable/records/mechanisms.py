@@ -132,7 +132,7 @@ class OutputPerturbation:
         return rate * loss, rate * error
 
     def sensitivity(self, training: Training) -> float:
-        """2LR/(nΛ), after checking that the loss and the rows are within the theorem."""
+        """2LR/(nΛ), after checking that the loss and the rows meet the theorem's conditions."""
         problem = training.problem
         if problem.loss.lipschitz is None:
             raise InputError(

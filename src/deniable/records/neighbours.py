@@ -28,7 +28,7 @@ class Neighbours:
     """How far the optimum moves for each change, with certified radii; where to, on request.
 
     ``distance`` is ‖step‖ and ``along`` step·direction for the direction that the pass was given, (n,). Steps are
-    computed again when asked for, but for the changes ``kept_at``, whose steps are ``kept``.
+    recomputed on request, except those of the changes ``kept_at``, which are ``kept``.
     """
 
     pivot: Pivot = field(repr=False)

@@ -30,7 +30,7 @@ class ObjectivePerturbation:
     With slopes at most L, curvature at most c and rows of norm at most R: b has density ∝ e^{−β‖b‖}, β = ε'/(2LR), ε' =
     ε − 2·log(1 + cR²/(nΛ)) and Λ' = Λ; where that leaves ε' ≤ 0, Λ' = cR²/(n(e^{ε/4} − 1)) and ε' = ε/2. This is ε-DP
     for *replacing* a record at fixed n. Removing a record from a mean objective also removes its share of the penalty;
-    the profile accounts for that exactly, the ε does not (with ``normalization="sum"`` nothing is taken along).
+    the profile accounts for that exactly, the ε does not (with ``normalization="sum"`` no penalty leaves).
 
     Parameters
     ----------
@@ -110,10 +110,10 @@ class ObjectivePerturbation:
 
         and L is the loss of norm-Laplace noise with centres A apart, whatever a was. The determinants add between 0
         and log(1 + cA²/(s·m)) + d·log(1 + ρ/m), m the penalty that is left. Strong convexity bounds ‖M‖ by
-        ‖f‖ + ‖b‖/m in either world (f its optimum), and β‖b‖ is Gamma(d): below its quantile but for ``tail``. From
-        the other world the same holds with b, M and the worlds exchanged, and without the determinants. As L₊ ≤ βA,
-        |l| ≤ βA + shift outside the tail; with ``normalization="sum"`` and a calibrated ε that is at most ε/2, as one
-        record leaves and none comes: ε'/2 + log(1 + cR²/(nΛ)), or ε/4 + ε/4. Squares of
+        ‖f‖ + ‖b‖/m in either world (f its optimum), and β‖b‖ is Gamma(d): below its quantile except with
+        probability ``tail``. From the other world the same holds with b, M and the worlds exchanged, and without the
+        determinants. As L₊ ≤ βA, |l| ≤ βA + shift outside the tail; with ``normalization="sum"`` and a calibrated ε
+        that is at most ε/2, as one record leaves and none comes: ε'/2 + log(1 + cR²/(nΛ)), or ε/4 + ε/4. Squares of
         norms are convex too, hence Gaussian noise where ρ = 0.
         """
         problem = base.problem

@@ -40,7 +40,7 @@ WARNING = (
 
 @dataclass(frozen=True, eq=False)
 class PrivacyProfile:
-    """Record by record, how far the released model and typical ones give a training record away.
+    """Record by record, how far the released model and typical ones expose a training record.
 
     Worlds: *in*, the model was trained on all rows; *out*, on all rows but this one. n and the noise are public and
     the same in both. Everything about typical models is exact up to ``radius`` and the quadrature error, both charged
@@ -213,7 +213,7 @@ class PrivacyProfile:
         return frame
 
     def most_exposed(self, k: int = 10, fpr: float = 0.001, by: RankedBy = "release") -> pd.DataFrame:
-        """The ``k`` records that this release, or typical ones, give away most: the first rows of :meth:`to_frame`."""
+        """The ``k`` records that this release, or typical ones, expose most: the first rows of :meth:`to_frame`."""
         return self.to_frame(fpr, by).head(integer("k", k, at_least=1))
 
     def by(self, column: ArrayLike, fpr: float = 0.001) -> pd.DataFrame:

@@ -37,7 +37,7 @@ def refine(
     for start in range(0, len(where), _BATCH):
         batch, here = where[start : start + _BATCH], slice(start, start + _BATCH)
         kept[here] = found.steps(batch)
-        with np.errstate(over="ignore", invalid="ignore"):  # a step that is too long is noticed and shortened
+        with np.errstate(over="ignore", invalid="ignore"):  # a step that is too long is detected and shortened
             new, new_radius, used = _refine_batch(pivot, changes[batch], kept[here], bound, tolerance)
         better = new_radius < radius[batch]
         kept[here][better], radius[batch[better]] = new[better], new_radius[better]
@@ -51,7 +51,7 @@ def refine(
 def _refine_batch(
     pivot: Pivot, changes: Changes, step: FloatArray, bound: RadiusCertificate, tolerance: float
 ) -> tuple[FloatArray, FloatArray, int]:
-    """Newton steps, shortened until the gradient norm falls: that it must, along a true Newton direction."""
+    """Newton steps, shortened until the gradient norm falls, as it must along a true Newton direction."""
     problem, block = pivot.fit.problem, LowRank.of(pivot, changes)
     removed = pivot.sign > 0  # rows that join are not among the rows that the local bound looks at
     best, best_radius = step.copy(), np.full(len(step), np.inf)

@@ -144,7 +144,7 @@ class StreamedProblem(Problem):
 
     @property
     def in_memory(self) -> bool:
-        """No."""
+        """False: rows are read when they are needed."""
         return False
 
     @property
@@ -168,13 +168,13 @@ class StreamedProblem(Problem):
 
     @property
     def fingerprint(self) -> str:
-        """What tells these rows from others, as far as one pass over them sees."""
+        """Identifies these rows, as far as one pass over them can."""
         assert self.encoder is not None
         return f"{self.encoder.names}, {self.encoder.levels}, {self.rows}, {self.longest_row!r}, {self.total!r}"
 
     @property
     def bare(self) -> StreamedProblem:
-        """Without the tasks: what a worker needs beside its own."""
+        """The problem without its tasks: what a worker needs besides its own."""
         return replace(self, tasks=(), checkpoint=None, held=None)
 
     def parts(self) -> Iterator[Part]:

@@ -26,7 +26,7 @@ class Transition:
     Attributes
     ----------
     record
-        The record at the asked quantile of exposure (1: the worst).
+        The record at the requested quantile of exposure (1: the worst).
     epsilon_low, epsilon_high
         ε at which an upper bound of its advantage reaches ``low`` and a lower bound of it reaches ``high``. Below
         ``epsilon_low`` the record's advantage is certainly at most ``low``.

@@ -89,13 +89,13 @@ class ExactTypical(Typical):
         return self._mean(self.law.mean_size)
 
     def _mean(self, law: Callable[[FloatArray], FloatArray]) -> FloatArray:
-        """Beyond the computed law ρ times its last E cos θ, which is within about d/ρ of 1, as it then remains."""
+        """Beyond the computed law, ρ times its last E cos θ, which is within about d/ρ of 1 and stays there."""
         rho = self.rate * self.distance
         known = np.minimum(rho, self.law.largest)
         return in_chunks(law, known) * np.where(rho > known, rho / self.law.largest, 1.0)
 
     def _safely(self, side: Side, trivial: float, law: Callable[[FloatArray], FloatArray]) -> FloatArray:
-        """Evaluate where the law can be; beyond, ``trivial`` above and the last value below (all grow with ρ)."""
+        """Evaluate the law where possible; beyond, ``trivial`` above and the last value below (all grow with ρ)."""
         found = np.empty(len(self.distance))
         edges = np.linspace(0, len(found), max(1, len(found) // _AT_A_TIME) + 1).astype(int)
         for first, end in pairwise(edges):
@@ -185,7 +185,7 @@ class SampledTypical(Typical):
 
 @dataclass(frozen=True, eq=False)
 class DominatedTypical(Typical):
-    """Upper bounds where the loss is dominated by that of a known law: l ≤ L₊ + shift, but for a chance of ``tail``.
+    """Upper bounds where a known law dominates the loss: l ≤ L₊ + shift, except with probability ``tail``.
 
     In both worlds, with L distributed as ``law`` says at ``rho`` (:meth:`ObjectivePerturbation.dominated` proves it).
     With γ' = γ·e^{−shift} then, in both directions,
@@ -209,7 +209,7 @@ class DominatedTypical(Typical):
         return np.asarray(np.minimum(bound, pure)).clip(0.0, 1.0)
 
     def largest_loss(self) -> FloatArray:
-        """Bound of |l| for each record, but for a chance of ``tail``: ρ + shift for norm-Laplace noise, as L₊ ≤ ρ."""
+        """Bound of each record's |l| except with probability ``tail``: ρ + shift for norm-Laplace noise, as L₊ ≤ ρ."""
         if not isinstance(self.law, NormLaplaceLaw):
             return np.full(self.rho.shape, np.inf)
         return (self.rho + self.shift) * (1 + 1e-14)

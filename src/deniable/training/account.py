@@ -1,4 +1,4 @@
-"""The account of a fit: each look at the data with what it costs, and the certificate that the sum makes.
+"""The account of a fit: each look at the data with its cost, and the certificate of their sum.
 
 Every look is a Gaussian release of sums, μ = (largest change that one unit makes, in standard deviations); the squares
 of the μ add up (Dong, Roth & Su 2022, Corollary 3.3). Discovering categories adds a probability of failure.
@@ -37,7 +37,7 @@ class Use:
 
 @dataclass(frozen=True)
 class FitCertificate:
-    """What a fit guarantees and for what it spent it; ``print`` gives it in words.
+    """What a fit guarantees and what its budget was spent on; ``print`` shows both in words.
 
     Attributes
     ----------
@@ -118,7 +118,7 @@ class Ledger:
     mu: float
     delta: float = 0.0
     uses: list[Use] = field(default_factory=list)
-    kept: float = 0.0  # μ that is not to be spent yet
+    kept: float = 0.0  # μ reserved for later looks
 
     def spend(self, name: str, purpose: str, mu: float, delta: float = 0.0) -> None:
         """Record one use, before it happens."""
@@ -129,12 +129,12 @@ class Ledger:
 
     @property
     def left(self) -> float:
-        """The largest μ that can still be spent, rounded down, without what is kept for later."""
+        """The largest μ that can still be spent, rounded down, excluding the reserve for later looks."""
         spent = math.fsum((self.kept**2, *(use.mu**2 for use in self.uses)))
         return math.sqrt(max(self.mu**2 / _ROUNDED**2 - spent, 0.0)) / _ROUNDED
 
     def mechanism(self) -> Mechanism:
-        """Return what no path of the fit can spend more than: the budget."""
+        """Return the budget, which no path of the fit can exceed."""
         gaussian = GaussianDP(self.mu)
         return Composition((gaussian, ApproximateDP(0.0, self.delta))) if self.delta > 0 else gaussian
 

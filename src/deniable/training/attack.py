@@ -1,10 +1,10 @@
-"""The strongest attack there is on a private fit: the likelihood ratio of everything that it released.
+"""The strongest possible attack on a private fit: the likelihood ratio of everything that it released.
 
 A fit is a deterministic function of the data and of the answers that its noisy channels gave. An attacker who knows
 all other records and sees the answers can therefore follow the fit step by step: along the recorded history, what one
 record adds to each sum is found by running the fit on that record alone. With Gaussian noise the log-likelihood ratio
-of the history is then Σ d·(2x − d)/(2·sd²), d what the record adds and x what is left of the answer after the other
-records' part. No other attack on the history, nor on the model made from it, has a higher ROC for that record.
+of the history is then Σ d·(2x − d)/(2·sd²), where d is what the record adds and x the answer minus the other records'
+part. No other attack on the history, nor on the model made from it, has a higher ROC for that record.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from deniable.training.columns import FeatureColumn
 from deniable.training.noise_source import Channel, NoiseSource, SumNoise
 
 _CANDIDATES = 1000  # rows among which the worst canary is sought
-_FAR = 10.0  # standard deviations by which the target of a canary in a regression lies outside
+_FAR = 10.0  # how far outside the targets a regression canary lies, in their standard deviations
 
 
 @dataclass(frozen=True, eq=False)
 class PrivateAttack(Told):
-    """What attacks on one record of a private fit measured, beside what is proven.
+    """What attacks on one record of a private fit measured, next to the proven bound.
 
     Attributes
     ----------
@@ -47,9 +47,9 @@ class PrivateAttack(Told):
     path_mu
         The Gaussian DP parameter that the record needed along each simulated fit, at most the certificate's.
     bound_mu
-        The certificate's.
+        The certificate's Gaussian DP parameter.
     confidence
-        Of the verdicts.
+        Confidence level of the verdicts.
     """
 
     transcript: AttackScores
@@ -89,7 +89,7 @@ class PrivateAttack(Told):
 
 
 class Recorded:
-    """Keeps, for each channel in turn, standard deviations, sums and answers of another source of noise."""
+    """Records the standard deviations, sums and answers of another source of noise, channel by channel."""
 
     def __init__(self, source: NoiseSource, share: float = 1.0) -> None:
         self._source, self._share = source, share
@@ -118,7 +118,7 @@ class Recorded:
 
 
 class Followed:
-    """Gives recorded answers to a fit on one record and adds up the log-likelihood ratio of its presence."""
+    """Replays recorded answers to a fit on one record and accumulates the log-likelihood ratio of its presence."""
 
     def __init__(self, recorded: Recorded, inside: bool) -> None:
         self._left = iter(recorded.channels)
@@ -218,7 +218,7 @@ class _Plan:
         """Return a copy of the model, fitted with another source of noise."""
         fresh = copy.copy(self.model)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a data set of one record is no mistake here
+            warnings.simplefilter("ignore")  # a data set of one record is intended here
             return fresh._fit(X, y, source, self.columns)
 
 
@@ -249,11 +249,11 @@ def _fits(fitted: Any, canary: _Canary) -> float:
 
 
 def _worst(plan: _Plan, X: Any, y: Any) -> _Canary:
-    """Return the row and target that would leave the deepest trace in one fit, sought in a fit of its own.
+    """Return the row and target with the largest contribution to one fit, found by a separate fit.
 
     Each row of the data (at most 1,000, evenly spaced), and the first one with all numbers at one end of their columns,
-    is tried with every class, or with targets far outside: labels against what the model says keep a contribution at
-    its bound. A person is tried with as many records as count.
+    is tried with every class, or with targets far outside: labels that contradict the model keep a contribution at
+    its bound. A person is tried with as many records as count in full.
     """
     model = plan.model
     places = np.unique(np.linspace(0, len(y) - 1, min(len(y), _CANDIDATES)).astype(int))
@@ -292,7 +292,7 @@ def _corners(plan: _Plan, X: Any) -> Any:
 
 
 def _own_persons(rows: Any, X: Any, group: Any, copies: int) -> Any:
-    """Give every ``copies`` rows a person of their own, whom the data do not know."""
+    """Give every ``copies`` rows a new person, absent from the data."""
     if group is None:
         return rows
     labels = np.arange(len(rows)) // copies

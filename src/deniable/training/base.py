@@ -59,8 +59,8 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
             Or, without ``y``, rows that need not fit into memory: a Parquet file or folder or a Dask data frame with
             ``target``; a list of blocks, an iterator of them or a function that returns one, a block being a pair
             ``(X, y)`` or, with ``target``, a data frame. Columns are then read one at a time (those of Dask and of
-            blocks from a temporary folder), and about 60 bytes per record are held beside two for every two or three
-            columns; the model is the one of the same rows in memory, bit for bit for the same noise.
+            blocks from a temporary folder), and about 60 bytes per record are held, plus two for every two or three
+            columns; with the same noise the model is bit for bit that of the same rows in memory.
         y
             Target, one entry per row.
         target
@@ -80,8 +80,8 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
     def _fit(self, X: Any, y: Any, source: NoiseSource, columns: Sequence[FeatureColumn] | None = None) -> Self:
         """Fit with another source of noise: every look at the data goes through ``source``.
 
-        ``columns`` are those of a fitted model, where they (kinds are public) should not be found out anew; values
-        that cannot be meant are not refused then.
+        ``columns`` are those of a fitted model, to use them instead of inferring them again (kinds are public);
+        implausible values are then not refused.
         """
         fresh = self._fitted(X, y, source, columns)  # everything is computed before anything is set
         for name in [name for name in vars(self) if name.endswith("_")]:
@@ -171,7 +171,7 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
         }
 
     def _advise(self, n: float, table: FeatureTable, declared: Declared, allowance: Budget) -> None:
-        """Warn, from noisy numbers only, where the noise will be felt."""
+        """Warn, from noisy numbers only, where the noise will matter."""
         if n < FEW:
             warnings.warn(
                 f"about {n:.0f} records: the smallest count that can be told from noise at this target (μ = "
@@ -195,14 +195,14 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
         """Attack this kind of fit as strongly as possible: train with and without one record, many times.
 
         The attacker knows all other records and sees everything that a fit released (the likelihood ratio of the
-        transcript, the optimal attack), or the final model only. What it reaches is at most ``tradeoff_`` if the
-        implementation is right, and nearly that for the worst canary.
+        transcript, the optimal attack), or the final model only. If the implementation is right, the attack reaches at
+        most ``tradeoff_``, and nearly that for the worst canary.
 
         Parameters
         ----------
         X, y
             The data that the model was fitted to (or others with the same columns). **Not for publication**: which
-            canary is worst tells about them.
+            canary is worst reveals something about them.
         record
             "worst": a record is added whose contribution stays at its bound; or the number of a row that is left out
             (with ``group``, its person).
@@ -211,14 +211,14 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
         noise_share
             Share of the promised noise that is added: 1, or less for a negative control, which must be "violated".
         confidence
-            Of intervals and verdicts.
+            Confidence level of intervals and verdicts.
         n_jobs
-            Fits at a time, through joblib.
+            Number of fits run in parallel, through joblib.
 
         Raises
         ------
         InputError
-            If categories were discovered: their failure probability is no Gaussian sum.
+            If categories were discovered: their failure probability is not part of a Gaussian sum.
         """
         from deniable.training.attack import attack_private
 

@@ -19,8 +19,8 @@ _UNIFORM = 64  # cells of equal width over the range
 _HALF_OCTAVES = 24  # cells whose width halves every second time, towards zero: skewed columns
 _FINER = 16  # parts into which a heavy cell is cut for the second look
 _HEAVY = 5.0  # standard deviations of noise by which a cell must stand out to be cut
-_FINEST = 2.0**-40  # of a number's size: cells that are not cut
-_CROWDED = 0.85  # share of the records in two adjacent cells from which on a closer look goes into these
+_FINEST = 2.0**-40  # relative to the numbers' size: narrower cells are not cut
+_CROWDED = 0.85  # share of the records in two adjacent cells above which these get a closer look
 
 Counter = Callable[[IntArray, int], FloatArray]  # cells of the records, number of cells → noisy counts
 
@@ -78,7 +78,7 @@ def look_twice(values: FloatArray, low: float, high: float, count: Counter, sd: 
 def crowded(bounds: FloatArray, mass: FloatArray, sd: float = 0.0) -> tuple[float, float] | None:
     """Return (low, high) of the two adjacent cells with nearly all of the mass, or None; never cells at zero.
 
-    Nearly all of what stands out of noise of standard deviation ``sd``, and most of all that was counted.
+    They hold nearly all of what stands out of noise of standard deviation ``sd``, and most of the total count.
     """
     pairs = np.where((bounds[:-2] <= 0) & (bounds[2:] >= 0), 0.0, mass[:-1] + mass[1:])
     clear = float(mass[mass > _HEAVY * sd].sum())

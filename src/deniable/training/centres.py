@@ -1,8 +1,8 @@
 """How the records of a column are spread over its cells, so that steps see only what differs between records.
 
-Noise has to cover the length of a record's row. What all rows have in common adds to that length and tells nothing that
-the intercept does not, so that it is taken away: the mean row of each column under the masses of its cells. The
-masses come from the bins where these are well known; for other columns one noisy sum is paid for, one number (the mean
+Noise has to cover the length of a record's row. What all rows have in common adds to that length and carries nothing
+that the intercept does not, so it is subtracted: the mean row of each column under the masses of its cells. The masses
+come from the bins where these are well known; for other columns one noisy sum is paid for, one number (the mean
 place between the ends) for a column of numbers, the counts for categories. Rows of ordinary records are then shorter
 than the longest possible one; the noise is made for rows of the root mean square length and longer rows are scaled
 down to it (:meth:`deniable.training.fitting.Task.descend`).
@@ -23,15 +23,15 @@ from deniable.training.encoders import Encoder, Levels, Thermometer
 from deniable.training.interactions import LEVELS, Pair
 from deniable.training.looks import Look
 
-CENTRES_SHARE = 0.03  # of μ²: the masses of columns that no other look tells
+CENTRES_SHARE = 0.03  # of μ²: the masses of columns that no other look provides
 _PLACES = 127  # lattice points between the middle and the end of a column
-_MOST = 0.998  # of the way from the middle to an end: farthest mean place
+_MOST = 0.998  # farthest mean place, as a share of the way from the middle to an end
 _CLEAR = 3.0  # standard deviations of noise by which the count of a category must stand out
 
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """Encoders, and for each the share of the records in each of its cells; NaN: a cell that stays where it is."""
+    """Encoders, and for each the share of the records in each of its cells; NaN: a cell that is not centred."""
 
     encoders: tuple[Encoder, ...]
     masses: tuple[FloatArray, ...]

@@ -54,7 +54,7 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         in its values with probabilities ``prior``, shape (situations, values) or (values,).
     group_size
         The target must hold for this many records (with ``group``: persons) that are in or out together, such as the
-        members of a household, without saying who they are. Curves and reports remain those of a single one;
+        members of a household, without declaring who they are. Curves and reports remain those of a single one;
         ``tradeoff_.group(k)`` is the one of k.
     noise_multiplier
         The whole fit is as private as one sum with this noise multiplier: μ = 1/noise_multiplier.
@@ -90,7 +90,7 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         Name (for arrays: index) of the column that says whose record it is. The guarantee is then about persons with
         all their records; the column is no feature.
     records_per_person
-        For persons with at most this many records all records count alike; records of other persons weigh less.
+        All records of persons with at most this many count alike; the records of persons with more weigh less.
     insecure_testing_rng
         Generator for the noise, for tests only: the result protects nobody.
 

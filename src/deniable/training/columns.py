@@ -15,7 +15,7 @@ from deniable.tables.columnar import ColumnsOnDisk
 
 _NANOSECONDS_A_DAY = 86_400e9
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ].*)?$")
-_MANY = 20  # rows from which on texts that are mostly different identify people
+_MANY = 20  # from this many rows on, a column of mostly distinct texts counts as identifying people
 _NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal")
 _DATES = ("datetime64", "datetime", "date")
 
@@ -32,7 +32,7 @@ class FeatureColumn:
 class FeatureTable:
     """The columns of an array, a data frame or of files, read one at a time so that no second copy of them is made.
 
-    Without ``columns`` (those of a fitted model) kinds are found out, and texts that are nearly all different are
+    Without ``columns`` (those of a fitted model) kinds are inferred, and texts that are nearly all different are
     ``left_out``: they identify people and teach nothing. Names in ``keep`` stay.
     """
 

@@ -14,8 +14,8 @@ from deniable._check import InputError, choice
 from deniable.training.columns import FeatureColumn, FeatureTable, days
 from deniable.training.looks import Declared
 
-_OUTSIDE = 0.5  # share of a column's values outside its declared range that must be a mistake
-_CROWDED = 180  # texts of which more than half share one of 255 cells with another
+_OUTSIDE = 0.5  # larger shares of a column's values outside its declared range must be a mistake
+_CROWDED = 180  # number of texts above which more than half share one of the 255 hash cells with another
 _MOST_LISTED = 50_000
 _WORDS = ("hash", "discover")
 
@@ -23,7 +23,7 @@ _WORDS = ("hash", "discover")
 def declare(
     table: FeatureTable, ranges: Any, categories: Any, discovery_delta: float, *, check_values: bool = True
 ) -> Declared:
-    """Return the checked declarations; refuses columns that do not exist and values that cannot be meant."""
+    """Return the checked declarations; refuses columns that do not exist and implausible values."""
     names = {column.name: column for column in table.columns}
     spans = {}
     for name, span in (ranges or {}).items():
@@ -109,7 +109,7 @@ def _known(option: str, name: Any, names: Mapping[Any, FeatureColumn]) -> Featur
 
 
 def _check_values(table: FeatureTable, j: int, span: tuple[float, float] | None) -> None:
-    """Refuse what cannot be meant: a column without a value, a range beside the data."""
+    """Refuse what must be a mistake: a column without a value, a range that misses the data."""
     column, values = table.columns[j], table.values(j)
     missing = np.asarray(pd.isna(values))
     if missing.all():

@@ -20,7 +20,7 @@ from deniable.training.encoders import Codes
 from deniable.training.losses import Scores
 
 _MOST_CELLS = 1 << 16  # of one shared index
-_FINE = 64.0  # lattice points of a basis entry ±1, so that means can be taken away
+_FINE = 64.0  # lattice points of a basis entry ±1, so that means can be subtracted
 _SHORTEST = 0.02  # mean square norm of a block's rows, below which rows are not made longer
 _FEW_ENTRIES = 1 << 20  # records times blocks up to which a sparse matrix is quicker and takes 12 MiB at most
 CHUNK = 1 << 15  # records a pass handles at a time: the temporaries stay in the processor's cache
@@ -122,7 +122,7 @@ def design_of(codes: Iterator[Codes], sizes: Sequence[int], n_rows: int) -> Desi
 
 
 class SparseDesign:
-    """One row of ones per record: few calls, 12 bytes an entry."""
+    """One row of ones per record: few calls, 12 bytes per entry."""
 
     def __init__(self, codes: Iterator[Codes], sizes: Sequence[int], n_rows: int) -> None:
         starts = np.concatenate(([0], np.cumsum(sizes)))

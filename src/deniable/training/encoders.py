@@ -31,7 +31,7 @@ class Thermometer:
     high: float
     line: float  # share of the squared norm that the linear term has
     mass: FloatArray | None = None  # noisy share of the records in each bin, where it is well known
-    ranked: bool = False  # the linear term goes by the bins' ranks, where their ends are only about right
+    ranked: bool = False  # the linear term uses the bins' ranks, where their ends are only roughly known
     placed: bool = True  # the bins lie where the records are, as far as is known
 
     @property

@@ -25,13 +25,13 @@ STEPS = 400
 MOMENTUM = 0.95
 STAY = 0.8  # with individual filters: share of the steps after which a record at its bound has to leave
 _EXACT = 2**53  # whole numbers below are exact in double precision
-_LARGEST_NOISE = 2.0**36  # lattice points: the sampler's quick region
-_STABLE = 3.5  # step·n·curvature, below 2·(1 + momentum), from which on the steps would swing
+_LARGEST_NOISE = 2.0**36  # lattice points: above it the sampler is slow
+_STABLE = 3.5  # largest step·n·curvature: from 2·(1 + momentum) on the steps would oscillate
 
 
 @dataclass(frozen=True, eq=False)
 class Additive:
-    """What a fit leaves: encoders, pairs and coefficients, nothing else of the data."""
+    """Result of a fit: encoders, pairs and coefficients, nothing else of the data."""
 
     encoders: tuple[Encoder, ...]
     pairs: tuple[Pair, ...]
@@ -60,7 +60,7 @@ def plan_for(loss: ClippedLoss, mu: float, n: float, usual: float = 1.0) -> Desc
     """Return the number and length of the steps from the gradients' budget and the noisy number of records.
 
     One over step·T/(1 − momentum) is an implicit ridge; T matters for convergence only. ``usual`` is the length of a
-    usual row before scaling: a path of the same length beforehand, for a noise smaller by this factor.
+    usual row before scaling: the path is as long as without scaling, and the noise smaller by this factor.
     """
     reach = min(loss.travel * mu, loss.reach) * usual
     return DescentPlan(STEPS, min(reach * (1 - MOMENTUM) / STEPS, _STABLE / (loss.curvature * n)), MOMENTUM)
@@ -71,7 +71,7 @@ def gradient_noise(
 ) -> FloatArray:
     """Return the standard deviations, (coordinates, outputs), that make ``plan.steps`` sums μ-GDP with μ ≤ ``mu``.
 
-    With ``stay`` below 1 they do so for the share ``stay`` of the steps: the rest is up to a filter.
+    With ``stay`` below 1 they do so for the share ``stay`` of the steps: a filter covers the rest.
 
     A record's part of a sum is r·z: r has norm ≤ clip, z one basis row per block. In units of the noise its square is
     at most (clip·unit)²·:func:`longest_row`, the same in each step; ``unit`` is the number of lattice points of a
@@ -86,7 +86,7 @@ def gradient_noise(
 def longest_row(basis: Basis, sd: FloatArray) -> float:
     """Return the largest Σ (entry/sd)² that counts in full: that of a scaled row of norm 1, or of the longest row.
 
-    A longer row's residuals are scaled down (:func:`shares`): what usual rows of mean square norm 1 need is enough.
+    A longer row's residuals are scaled down (:func:`shares`): noise for usual rows, of mean square norm 1, is enough.
     """
     return min(1 / float(np.square(basis.scale * sd).max()), basis.largest_squared_norm(sd))
 
@@ -187,12 +187,12 @@ class Task:
         return Descent(Additive(encoders, pairs, basis, coefficients), design, spending.squares)
 
     def residuals(self, descent: Descent, data: Weighted) -> list[FloatArray]:
-        """Return what a fitted model leaves of each record, weighted: one array per output."""
+        """Return each record's weighted residuals under a fitted model: one array per output."""
         model = descent.model
         return residuals_at(descent.design, model.basis, self.loss, data, model.coefficients)
 
     def choose(self, name: str, mu: float, mains: Descent, wanted: int) -> tuple[Pair, ...]:
-        """Return the pairs that the residuals of a first fit ask for, by one ``mu``-GDP release."""
+        """Return the pairs that the residuals of a first fit suggest, by one ``mu``-GDP release."""
         look, model, encoders = self.look, mains.model, mains.model.encoders
         cells, starts = model.cell_scores(), model.basis.starts
         levels = [
@@ -208,7 +208,7 @@ class Task:
         return tuple(Pair(a, b, (encoders[a].name, encoders[b].name), levels[a], levels[b]) for a, b in chosen)
 
     def pay_and_descend(self, name: str, mu: float, columns: Columns, pairs: tuple[Pair, ...] = ()) -> Descent:
-        """Pay ``mu`` for a descent and make it."""
+        """Pay ``mu`` for a descent and run it."""
         leaves = ", which a record leaves before it would spend more" * self.individual_filter
         self.look.ledger.spend(name, f"{STEPS} sums of gradients for the {name}{leaves}", mu)
         return self.descend(name, mu, columns, pairs)

@@ -1,4 +1,4 @@
-"""The level of a regression: one more look at what a fit leaves, with a far wider clip than its steps can afford.
+"""The level of a regression: one more look at the residuals of a fit, with a far wider clip than its steps can afford.
 
 The residuals of a step are clipped, because its noise grows with the clip in every coordinate. Where a target has a
 long tail, that leaves predictions near the median and shapes too flat. A handful of sums over all records can bear a
@@ -21,8 +21,8 @@ LEVEL_SHARE = 0.04  # of μ²
 _NARROW = 20.0  # the squared clip, in spreads of the target, is n·μ over this: bias and noise both vanish as n·μ grows
 _WORTH = 5.0  # times the clip of the steps, below which a look is not paid for
 _COUNTS = 3.0  # a clip lets counts up to this pass
-_NOISY = 0.3  # of the level: more noise than this is worse than a clip
-_FAR = 2.0  # spreads from the middle beyond which a score counts as this
+_NOISY = 0.3  # of the level: more noise than this does more harm than a clip
+_FAR = 2.0  # spreads: scores farther from the middle are clipped to this
 _USUAL = 1.0  # standard deviation of the slope that remains, per ``_FAR`` spreads of the score
 _PARTS = 1 << 15  # lattice points of an entry of size 1
 _SQUARED = 2.5  # largest squared norm of (e, e·u, u/2, u²/2) for |e|, |u| ≤ 1
@@ -32,8 +32,8 @@ _POISSON = 2.0  # largest squared norm of (y, rate), both between 0 and 1
 def wide_clip(mu: float, n: float, clip: float, count: float | None = None) -> float | None:
     """Return the clip of a look for ``mu``, in spreads of the target; None if it would tell too little to be paid for.
 
-    ``clip`` is that of the steps; ``count`` is the size of one count in spreads, where the target are counts: a level
-    without a slope, for which any clip will do that lets counts pass.
+    ``clip`` is that of the steps; ``count`` is the size of one count in spreads, where the targets are counts: a level
+    without a slope, for which any clip that lets counts pass will do.
     """
     wide = math.sqrt(mu * n / _NARROW)
     if count is not None and wide < _COUNTS * count and _COUNTS * count * math.sqrt(_POISSON) < _NOISY * mu * n:
@@ -45,7 +45,7 @@ def levelled(task: Task, model: Additive, mu: float, wide: float) -> Additive:
     """Return the model with its scores shifted and stretched; the look is ``mu``-GDP, paid for by the caller."""
     scores = model.scores(task.table)[:, 0]
     if isinstance(task.loss, ClippedPoisson):
-        narrow = min(wide, math.sqrt(mu * task.n / _NARROW))  # rates are no whole numbers: their clip needs no floor
+        narrow = min(wide, math.sqrt(mu * task.n / _NARROW))  # rates are not whole numbers: their clip needs no floor
         felt = math.sqrt(_POISSON) / (mu * task.n)
         rates = np.exp(np.minimum(scores, math.log(narrow))) / narrow
         counts, predicted = _means(task, [np.minimum(task.target / wide, 1), rates], mu, _POISSON)

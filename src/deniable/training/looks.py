@@ -21,16 +21,16 @@ from deniable.training.noise_source import NoiseSource
 
 COUNT_SHARE = 0.01  # of μ²: how many records there are, for the length of the steps
 BINS_SHARE = 0.09  # of μ²: ranges and bins of all numeric columns together, where records are many
-MOST_BINS = 0.30  # of μ²: the same where records are few, since coefficients tell nothing in a wrong range
+MOST_BINS = 0.30  # of μ²: the same where records are few, since coefficients are useless in a wrong range
 FOUND = 20.0  # records in units of a column's noise for which more than BINS_SHARE is spent, if need be
-CLOSER = 3  # times that a closer look may follow, each for half of a column's μ²
+CLOSER = 3  # how many closer looks may follow, each for half of a column's μ²
 BINS = 32
 LINE_OF_FEW, LINE_OF_MANY = 0.8, 0.1  # share of a column's linear term, by whether n is below INFORMATIVE
-LINE_OF_FEWEST = 0.6  # the same below PLACED: a line leads nowhere where the range itself is uncertain
-PLACED = 10.0  # records in units of a column's noise from which on its range is about right
+LINE_OF_FEWEST = 0.6  # the same below PLACED: a linear term is of little use where the range itself is uncertain
+PLACED = 10.0  # records in units of a column's noise above which its range is about right
 _BINS = "bins of equally many values"
 _CLOSER = "closer looks, where a column's values lie close together and far from zero"
-INFORMATIVE = 70.0  # records in units of a column's noise from which on finer looks tell more than a library of shapes
+INFORMATIVE = 70.0  # records in units of a column's noise above which finer looks tell more than a library of shapes
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,7 +177,7 @@ def _two_looks(
 def discovered(look: Look, name: Any, values: Any, mu: float, declared: Declared) -> tuple[str, ...]:
     """Return the texts whose noisy count passes a threshold that a text of one unit alone passes with probability δ.
 
-    A text that others hold also is a Gaussian release of one count. One that nobody else holds changes the output only
+    A text that others hold too is a Gaussian release of one count. One that nobody else holds changes the output only
     if it passes: count ≤ 1, so N must exceed threshold − 1; a person can hold as many as its weight has parts.
     """
     units, heaviest = look.units, look.units.heaviest

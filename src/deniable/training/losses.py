@@ -19,7 +19,7 @@ from deniable._check import FloatArray
 
 SCORE = 1 << 12  # lattice points per unit of score
 RESIDUAL = 1 << 15  # lattice points per unit of residual
-_FARTHEST = 16  # scores beyond ± this count as this
+_FARTHEST = 16  # scores are clipped to ± this
 _COARSE = 4  # neighbouring scores that share an entry of a table
 
 Scores = NDArray[np.int32]

@@ -1,7 +1,7 @@
 """The one door between the data and a fit: integer sums go in, integer sums plus rounded Gaussian noise come out.
 
 Whatever a model learns passes through a :class:`Channel`. The sums are exact integers, so ``sums + round(N)`` equals
-``round(sums + N)``: rounding is post-processing of the Gaussian mechanism, floating point tells nothing, and the
+``round(sums + N)``: rounding is post-processing of the Gaussian mechanism, floating point reveals nothing, and the
 guarantee is the one of exact Gaussian noise.
 """
 
@@ -50,7 +50,7 @@ class SumNoise:
         return _Drawn(np.asarray(sd, dtype=np.float64), times, self._testing)
 
     def coins(self, label: str, n: int, chance: float) -> NDArray[np.bool_]:
-        """Toss a coin for each of ``n`` units; no secret, the guarantee holds for any that ignore the data."""
+        """Toss a coin for each of ``n`` units; not secret: the guarantee holds for any coins that ignore the data."""
         return (self._testing or np.random.default_rng()).random(n) < chance
 
 

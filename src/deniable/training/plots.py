@@ -19,7 +19,7 @@ _MOST = 12  # panels drawn if no columns are named
 _BARS = 12  # bars of a panel, the strongest of a long list
 _MARGIN = 0.05  # of what lies between the outermost edges: how far the open bins beyond them are drawn
 _LONGEST = 24  # characters of a label
-_WIDE = 100.0  # ratio of the outermost edges from which on an axis is logarithmic
+_WIDE = 100.0  # ratio of the outermost edges above which an axis is logarithmic
 
 
 def draw(
@@ -104,8 +104,8 @@ def _chosen(model: Additive, columns: Any, output: int) -> list[int]:
 def drawn_ends(encoder: Thermometer) -> tuple[FloatArray, bool]:
     """Return the ends of the bins as drawn, and whether the axis is logarithmic.
 
-    The outermost bins are open. What was seen of their range is an octave that may lie mostly empty (the years 1024 to
-    2047), so that only a margin of them is drawn.
+    The outermost bins are open. All that is known of their range is an octave, which may be mostly empty (the years
+    1024 to 2047), so only a margin of them is drawn.
     """
     if encoder.edges.size < 2:
         return np.concatenate(([encoder.low], encoder.edges, [encoder.high])), False

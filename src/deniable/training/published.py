@@ -1,4 +1,4 @@
-"""What stands before a private model that is handed on: how the cells of a raw table are read."""
+"""The first step of a published private model: how the cells of a raw table are read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from deniable.tables import Reader
 
 
 class TableReader(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """Reads rows as the table of the fit was read; it holds names and kinds of columns, no value of them.
+    """Reads rows as the table of the fit was read; it holds names and kinds of columns, none of their values.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ from deniable.training.targets import Budget
 
 TARGET_SHARE = 0.05  # of μ²: location and spread of the target
 _CLIP = 0.5  # in spreads of the target
-_MANY = 800.0  # n·μ from which on a larger clip pays: less bias on skewed targets, noise matters less
+_MANY = 800.0  # n·μ above which a larger clip pays: less bias on skewed targets, noise matters less
 _WIDEST = 4.0  # times the smallest clip
 _WIDER = 2.0 ** np.arange(6)  # what is tried where the target has a long tail
 _NOISE = 16.0  # spreads by which the noise of the smallest clip moves predictions, times the strength

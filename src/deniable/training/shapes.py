@@ -1,8 +1,8 @@
 """Bins of a column from one noisy histogram over octaves, where records are too few for more: a library of shapes.
 
-With few records, many columns or a strong target the noise on a cell's count exceeds the counts, and neither a
-threshold nor a second, finer look tells anything. What one histogram still tells is about where a column lies and how
-wide it is. The shapes are log-normal laws of either sign, with or without exact zeros, normal laws around any centre
+With few records, many columns or a strict target the noise on a cell's count exceeds the counts, and neither a
+threshold nor a second, finer look is informative. One histogram still shows roughly where a column lies and how wide
+it is. The shapes are log-normal laws of either sign, with or without exact zeros, normal laws around any centre
 and uniform laws between powers of two, each as probabilities of the octaves. Given noisy counts h = m·p + N(0, sd²)
 every shape has a posterior probability, and bins of equal mass are read off the posterior mixture: sharp where the
 counts are clear, wide where they are not. All of it is post-processing of the histogram.
@@ -27,14 +27,14 @@ _SPREADS = (0.15, 0.3, 0.6, 1.2, 2.5)  # standard deviations of log2|x|
 _ZEROS = (0.0, 0.4, 0.8)  # shares of exact zeros
 _CENTRES = (-3.0, -2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0, 3.0)  # means in standard deviations
 _SPANS = ((1.0, 2.0), (1.0, 4.0), (0.0, 1.0), (-1.0, 1.0), (-2.0, -1.0))  # of uniform laws, in powers of two
-_USUAL, _OCTAVES = 2.0, 10.0  # mean and standard deviation of a column's size in octaves, beforehand
-_UNUSUAL = 1.5  # nats that a negative sign, exact zeros or a negative mean cost beforehand
+_USUAL, _OCTAVES = 2.0, 10.0  # prior mean and standard deviation of a column's size in octaves
+_UNUSUAL = 1.5  # prior penalty, in nats, of a negative sign, of exact zeros or of a negative mean
 _FEWEST = 0.25  # of the records that must have a value in the column: the others may be missing
 WINDOW = 64  # parts of a window that is looked into
 _WIDTHS = tuple(2.0**-k for k in range(8, 0, -1))  # standard deviations of normal laws in a window of length 1
 _NARROW = 5  # the first this many widths are narrow
-_SURE = 0.95  # posterior probability of a narrow law from which on it is believed
-_ALIKE = (0.01, 0.5, 0.9)  # probabilities that a column has the common shape, each as likely beforehand
+_SURE = 0.95  # posterior probability above which a narrow law is accepted
+_ALIKE = (0.01, 0.5, 0.9)  # probabilities that a column has the common shape, equally likely a priori
 _NEGLIGIBLE = 1e-3  # of the best shape's posterior probability, below which a shape is left out
 
 
@@ -85,7 +85,7 @@ def _library() -> _Library:
 
 
 def _prior(sizes: FloatArray, kinds: int) -> FloatArray:
-    """Log prior: every kind of shape weighs the same beforehand, shapes of usual sizes more than others."""
+    """Log prior: every kind of shape weighs the same, shapes of usual sizes more than others."""
     logs = -(((sizes - _USUAL) / _OCTAVES) ** 2) / 2
     return np.asarray(logs - np.log(np.exp(logs).sum() * kinds))
 
@@ -93,10 +93,10 @@ def _prior(sizes: FloatArray, kinds: int) -> FloatArray:
 def shared_priors(counts: Sequence[FloatArray], sd: float, records: float) -> list[FloatArray]:
     """Return for each column the log prior of the shapes when the other columns' noisy counts are known.
 
-    Columns of one table are often alike: standardised, shares, answers on one scale. Beforehand there is one shape, and
-    each column has it with probability θ, or else one of its own; θ is one of :data:`_ALIKE`, each as likely. The
-    posterior of θ and of the common shape given the other columns is exact. Where columns differ it falls to the
-    smallest θ and little is changed.
+    Columns of one table are often alike: standardised, shares, answers on one scale. A priori there is a common shape;
+    each column has it with probability θ, else one of its own; θ is one of :data:`_ALIKE`, equally likely. The
+    posterior of θ and of the common shape given the other columns is exact. Where columns differ it settles on
+    the smallest θ and changes little.
     """
     library = _library()
     base = library.prior - logsumexp(library.prior)
@@ -128,7 +128,7 @@ def cells_from_octaves(counts: FloatArray, sd: float, records: float, prior: Flo
     records
         About how many records there are; a quarter of them or more is taken to have a value in this column.
     prior
-        Of the shapes (:func:`shared_priors`); the library's unless given.
+        Log prior of the shapes (:func:`shared_priors`); the library's unless given.
     """
     library = _library()
     return _mixture(library.quantiles, _posterior(library, counts, sd, records, prior))
@@ -144,9 +144,9 @@ def crowded_octaves(
 
 
 def cells_in_window(counts: FloatArray, sd: float, records: float, low: float, high: float) -> NoisyCells | None:
-    """Return such cells from noisy counts of :data:`WINDOW` equal parts of a window that holds nearly all values.
+    """Return equal-mass cells from noisy counts of :data:`WINDOW` equal parts of a window that holds nearly all values.
 
-    None if the values may as well be spread over the window: what was known before is better then.
+    None if the values may as well be spread over the window: the earlier cells are better then.
     """
     window = _window()
     posterior = _posterior(window, counts, sd, records)

@@ -1,10 +1,10 @@
 """Shape functions pulled towards smooth ones and towards none, by what the noise alone would have made of them.
 
 A fit with one strength of regularisation for all columns keeps noise in columns that tell nothing and bends smooth
-ones. How large the noise is, is known: the privacy noise exactly, the sample's from the number of records. Empirical
-Bayes: in each column the principal directions are looked at apart, with coefficients that have a normal law beforehand,
-of unknown variance and smoothness; both are averaged over, weighted by how likely they make what the fit found and by
-how often the other columns have them. All of it is post-processing of noised numbers and costs nothing.
+ones. The size of the noise is known: that of privacy exactly, that of sampling from the number of records. Empirical
+Bayes: in each column the principal directions are treated one by one, their coefficients have a normal prior of unknown
+variance and smoothness; both are averaged over, weighted by the likelihood of what the fit found and by how often the
+other columns have them. All of it is post-processing of noised numbers and costs nothing.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from deniable.training.design import Basis
 from deniable.training.encoders import Thermometer
 from deniable.training.losses import ClippedLoss
 
-_VARIANCES = np.concatenate(([0.0], np.logspace(-4, 3, 36)))  # of coefficients, beforehand: all that occur
+_VARIANCES = np.concatenate(([0.0], np.logspace(-4, 3, 36)))  # prior variances of coefficients: all that occur
 _SMOOTHNESS = (0.0, 1.0)  # powers of the curvature by which rough directions are rarer
 _ROUNDS = 20  # after which the laws' frequencies hardly change
 _FLAT = 1e-9  # of the largest curvature, below which a direction is none
@@ -68,7 +68,7 @@ def shrunk_coefficients(
 
 
 def responses(plan: DescentPlan, curvature: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return what the averaged descent makes of a constant force and of noise, for each curvature of a parabola.
+    """Return the averaged descent's response to a constant force and to noise, for each curvature of a parabola.
 
     The answer is linear in what the steps are given: a force of 1 in every step gives ``gain``, independent noise of
     variance 1 in each step gives the variance ``noise``.
@@ -122,7 +122,7 @@ class Seen:
     relative: FloatArray
 
     def expected(self) -> tuple[FloatArray, FloatArray]:
-        """Return the variance of the signal and of what is seen, (laws, directions), under each law beforehand."""
+        """Return the variance of the signal and of what is seen, (laws, directions), under each prior law."""
         prior = np.array([spread * self.relative**power for power in _SMOOTHNESS for spread in _VARIANCES])
         return self.gain * prior, self.gain**2 * prior + self.variance
 
@@ -136,8 +136,8 @@ class Seen:
 def kept_shares(columns: Sequence[Seen]) -> list[FloatArray]:
     """Return the share of each direction that is kept, (directions,) per column: posterior means, at most 1.
 
-    How often columns have each law (τ² and p) is not known: all are as likely beforehand, which counts as one column,
-    and the other columns tell (expectation and maximisation).
+    How often columns have each law (τ² and p) is unknown: a uniform prior, which counts as one column, is updated by
+    the other columns (expectation–maximisation).
     """
     logs = np.array([column.log_likelihood() for column in columns])
     flat = np.full(logs.shape[1], 1 / logs.shape[1])

@@ -50,7 +50,7 @@ class Spending:
         self.squares = np.zeros(row_norms.size)
 
     def admit(self, rows: slice, residuals: list[FloatArray]) -> list[FloatArray]:
-        """Return what these records may contribute to the next sum, and count it: before it is used."""
+        """Return what these records may contribute to the next sum, and add it up before it is used."""
         squares = residuals[0] * residuals[0]
         for r in residuals[1:]:
             squares += r * r

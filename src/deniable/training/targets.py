@@ -1,4 +1,4 @@
-"""From a target in anybody's words to the budget of a fit: a Gaussian DP parameter, and a δ where one is needed."""
+"""From a target in any supported term to the budget of a fit: a Gaussian DP parameter, and a δ where one is needed."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ def budget(
     unit
         What is in or out, in words: "record" or "person".
     failure
-        Probability that the discovery of categories may fail with; the target holds for both together.
+        Probability with which the discovery of categories may fail; the target holds for both together.
 
     Raises
     ------
     InputError
-        For two targets, or one that cannot be met, or that next to no noise meets.
+        For two targets, one that cannot be met, or one that next to no noise meets.
     """
     asked = {name: value for name, value in given.items() if value is not None}
     sigma = asked.pop("noise_multiplier", None)

@@ -1,6 +1,6 @@
 """Which kind of model suits the data: trials that are paid for, scored on records that they did not see.
 
-Each unit is thrown into one of two parts by a coin that ignores the data: three quarters fit the trials, the others
+A coin that ignores the data assigns each unit to one of two parts: three quarters fit the trials, the others
 score them. A record is in one part only, so that it pays for the fit or for the score of a trial, never for both
 (parallel composition: given the coins, which are tossed for each record by itself, adding or removing one changes one
 part). Trials, scores and the last fit then compose: their μ² add up in the account. The trials are few and all of them
@@ -23,7 +23,7 @@ from deniable.training.looks import Declared
 from deniable.training.losses import RESIDUAL
 
 TRIALS_SHARE = 0.3  # of μ²: all trials together
-FITTED = 0.75  # chance of a record to fit the trials; the others score them
+FITTED = 0.75  # probability that a record fits the trials; the others score them
 _CHOICE = 0.4  # share of a trial with pairs that goes into choosing them
 _PAIRS = 5
 _PARTS = 1 << 10  # lattice points between the best and the worst error of a record
@@ -33,7 +33,7 @@ _WORTH = 200.0  # records in units of the noise of a trial, below which its scor
 def fit_tuned(task: Task, declared: Declared) -> FitOutcome:
     """Fit the kind of model that wins: shape functions, these with joint ones of five pairs, or straight lines.
 
-    In doubt the first. Where records are too few for the scores to tell anything (by the noisy count), no trial is
+    If in doubt, the first. Where records are too few for the scores to tell anything (by the noisy count), no trial is
     made and nothing is spent on any.
     """
     look, ledger = task.look, task.look.ledger
