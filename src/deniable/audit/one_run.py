@@ -31,7 +31,7 @@ _PILOT = 5  # a fifth of the canaries chooses how many of the others are guessed
 _LEAST_PILOT = 10  # canaries in it; with fewer several numbers of guesses are tried
 # shares of the pilot above a threshold that is tried
 _TRIED = (0.02, 0.03, 0.04, 0.05, 0.06, 0.07, 0.08, 0.09, 0.1, 0.11, 0.12, 0.14, 0.16, 0.2, 0.25, 0.3, 0.4, 0.5)
-_COARSE = 200  # guesses: as many are enough to compare thresholds
+_COARSE = 200  # guesses: this many are enough to compare thresholds
 _HUGE = 1e300  # scores are clipped there, so that their differences are finite
 _MOST_LOG = 31.0  # 1 − log of a p-value: below e⁻³⁰ they are not told apart
 
@@ -127,8 +127,8 @@ class OneRunAudit:
     def advantage(self) -> Interval:
         """Return the one-sided interval of the advantage, from the f-DP bound.
 
-        It stays near 1 − ``confidence`` however well the guesses are: a mechanism that leaks everything about
-        all of them at once, with that probability, promises as small an advantage for each.
+        It stays near 1 − ``confidence`` however good the guesses are: a mechanism that with that probability leaks
+        everything about all of them at once promises as small an advantage for each.
         """
         return self._limit(Shift(), "advantage", 1.0)
 
@@ -285,7 +285,7 @@ def _with_pilot(
 ) -> OneRunAudit:
     """Let a random fifth of the canaries choose the scores above and below which the others are guessed.
 
-    Given the coins of the fifth, those of the others are still fair and independent, and the run promises them as much;
+    Given the coins of the fifth, those of the others are still fair and independent, and the promise holds for them;
     how many of the others are guessed follows from the scores.
     """
     values = np.clip(scores, -_HUGE, _HUGE)

@@ -1,7 +1,7 @@
 """Evidence from one run, read canary by canary: every number of guesses at once, without choosing one beforehand.
 
 Guesses are opened in an order that the output fixes, the most confident first. Under (ε, δ)-DP for each canary's coin,
-let q = e^ε/(1 + e^ε) and let A be an event that more right guesses can only help to happen. Then
+let q = e^ε/(1 + e^ε) and let A be an increasing event: more right guesses never undo it. Then
 
     P(A) ≤ P(A if guesses are right independently with probability q) + m·δ·(1 − q).
 

@@ -17,7 +17,7 @@ Scale = Literal["log-odds", "arcsine", "residual"]
 REHEARSALS = 32  # shadow models that play the target, at most
 LEAST_SHADOWS = 6  # two models with and two without each record must be left when one plays the target
 _SMALLEST_FPR = 1e-3
-_MARGIN = 0.03  # relative: what chance makes of equally strong attacks with 1,000 records and 32 models
+_MARGIN = 0.03  # relative: how far chance separates equally strong attacks, with 1,000 records and 32 models
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ class Scorer:
     """What is the same for every attack on one set of shadow models.
 
     ``half`` is the resolution of the models' probabilities (:func:`half_gap`); residuals are divided by ``unit`` (a
-    number, or one an output), so that exp(−loss) is a Gaussian density whatever y is measured in. Both are found on the
-    shadows alone.
+    number, or one per output), so that exp(−loss) is a Gaussian density whatever y is measured in. Both are found on
+    the shadows alone.
     """
 
     task: LearningTask
@@ -106,8 +106,8 @@ def candidates(signal: FloatArray, task: LearningTask) -> list[Attack]:
 def rehearse(signal: FloatArray, member: BoolArray, scorer: Scorer) -> dict[Attack, float]:
     """Return how strong each attack is when shadow models play the target: the mean TPR over log-spaced FPRs.
 
-    Each in turn is attacked with the others. It was one of a balanced design, so that a record in it has one place
-    less among the others; both sides are cut to the same number of models, and the missing place tells nothing.
+    Each in turn is attacked with the others. It was one of a balanced design, so a record in it has one place fewer
+    among the others; both sides are cut to the same number of models, and the missing place tells nothing.
     """
     strength: dict[Attack, list[float]] = {attack: [] for attack in candidates(signal, scorer.task)}
     views = {attack: (attack.scale, signal.ndim == 3 and attack.method == "rmia") for attack in strength}

@@ -27,7 +27,7 @@ class LearnedAttack:
 
 
 def learn_attack(member: Sequence[Any], nonmember: Sequence[Any], delta: FloatArray) -> LearnedAttack:
-    """Return the attack that speaks loudest against a promise with H_γ = ``delta`` (at the slopes of bets).
+    """Return the attack with the strongest evidence against a promise with H_γ = ``delta`` (at the slopes of bets).
 
     Each is learned on one half of the releases and judged on the other; the winner learns from all.
     """
@@ -49,11 +49,11 @@ def _rows(releases: Sequence[Any]) -> FloatArray | None:
         rows = np.stack([np.ravel(np.asarray(release, dtype=np.float64)) for release in releases])
     except (TypeError, ValueError):
         return None
-    return np.nan_to_num(rows, nan=-1e30, posinf=1e30, neginf=-1e30)  # what is not finite speaks, too
+    return np.nan_to_num(rows, nan=-1e30, posinf=1e30, neginf=-1e30)  # values that are not finite are evidence, too
 
 
 def _learn_values(member: Sequence[Any], nonmember: Sequence[Any]) -> ScoreFunction:
-    """Log ratio of how often each value was released in the two worlds; unseen ones say nothing."""
+    """Log ratio of how often each value was released in the two worlds; unseen ones count for neither."""
     inside, outside = (Counter(map(_key, side)) for side in (member, nonmember))
     if len(inside | outside) > _MOST_VALUES:
         return lambda releases: np.zeros(len(releases))
@@ -78,7 +78,7 @@ def _learn_bins(member: Sequence[Any], nonmember: Sequence[Any]) -> ScoreFunctio
 
 
 def _learn_spread(member: Sequence[Any], nonmember: Sequence[Any]) -> ScoreFunction:
-    """Log ratio of two Gaussians with a mean and a variance a coordinate: also finds noise that depends on the data."""
+    """Log ratio of Gaussians with mean and variance per coordinate: also finds noise that depends on the data."""
     (m1, s1), (m0, s0) = (_moments(_certain(side)) for side in (member, nonmember))
 
     def score(releases: Sequence[Any]) -> FloatArray:

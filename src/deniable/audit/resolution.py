@@ -15,11 +15,11 @@ from deniable.audit.shadow import LARGEST_LOGIT
 
 
 def half_gap(log_odds: FloatArray) -> float:
-    """Return half the smallest probability above 0 that models told, if they also told exactly 0 or 1; otherwise 0.
+    """Return half the smallest probability above 0 that models report, if they also report exactly 0 or 1; otherwise 0.
 
     ``log_odds`` are those of the shadow models on all records. Probabilities that differ from 0 and 1 by less than
-    they can be trusted for count as 0 and 1. Models that never do need no correction, nor do margins, which are no
-    log-odds (some exceed the largest logit).
+    their precision count as 0 and 1. Models that never do need no correction, nor do margins, which are not log-odds
+    (some exceed the largest logit).
     """
     size = np.abs(log_odds)
     told = size < LARGEST_LOGIT

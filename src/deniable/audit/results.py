@@ -28,7 +28,7 @@ class AttackScores:
     member_scores, nonmember_scores
         One score per attacked record or simulated release; larger says "member".
     method
-        The attack.
+        Name of the attack.
     target
         What was attacked.
     details
@@ -100,9 +100,9 @@ class AttackScores:
             Scores of the same records: from :func:`deniable.attack_model` with the same model and ``member``, or from
             :func:`deniable.attack_estimator` with the same data and seed, and another method.
         fpr
-            Wrong accusations that either may make.
+            False positive rate that either may have.
         confidence
-            Of the intervals, which hold given the two thresholds.
+            Confidence level of the intervals, which hold given the two thresholds.
 
         Raises
         ------

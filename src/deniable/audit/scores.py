@@ -175,7 +175,7 @@ def audit_scores(
     Parameters
     ----------
     member_scores, nonmember_scores
-        Of independent members and nonmembers, one-dimensional; a larger score says "member". Infinities are
+        Scores of independent members and nonmembers, one-dimensional; a larger score says "member". Infinities are
         allowed (a likelihood ratio may be infinite), NaN is not.
     confidence
         Probability with which each interval holds.

@@ -1,4 +1,4 @@
-"""From shadow models to membership scores: one function an attack. A larger score says "member".
+"""From shadow models to membership scores: one function per attack. A larger score says "member".
 
 Arguments are the target's signal on every record, shape (n,), and what the shadows showed that include (``inside``) or
 exclude (``outside``) each record. For classification the signal is the log-odds of the true class (or another
@@ -20,7 +20,7 @@ Variance = Literal["shrunk", "fixed", "per-example"]
 Method = Literal["loss", "calibrated", "lira", "lira-offline", "rmia"]
 METHODS: tuple[Method, ...] = ("loss", "calibrated", "lira", "lira-offline", "rmia")
 
-_PRIOR_MODELS = 8  # what the pooled variance counts for, in models, where variances are shrunk towards it
+_PRIOR_MODELS = 8  # models that the pooled variance counts as, where variances are shrunk towards it
 
 # how many shadows that exclude (and, for online attacks, include) each record an attack needs
 NEEDED: dict[str, int] = {"loss": 0, "calibrated": 1, "lira": 2, "lira-offline": 2, "rmia": 1}
@@ -80,7 +80,7 @@ class Shown:
 
 
 class ShownByOthers(Shown):
-    """What is left without one model, of each record its own: ``all_models`` less the ``taken`` signals, shape (n,).
+    """The same without one model, which may differ by record: ``all_models`` less the ``taken`` signals, shape (n,).
 
     From the moments of all, so that rehearsing with each model as the target takes no longer than looking at each once.
     """

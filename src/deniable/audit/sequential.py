@@ -31,8 +31,8 @@ from deniable.mechanisms import Mechanism
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_FIRST = 4  # pairs that are only looked at, as nothing is known before
-_GROWTH = 1.1  # bets are chosen anew when there are so many times as many pairs
+_FIRST = 4  # pairs without bets, since nothing is known before them
+_GROWTH = 1.1  # bets are chosen anew each time the number of pairs has grown by this factor
 _ROUNDING = 1e-9  # charged to logarithms of the capital
 
 
@@ -45,12 +45,12 @@ class SequentialVerdict(Told):
     outcome
         "violated": the capital once reached 1/(1 − confidence); whatever comes later, this stays.
         "inconclusive": even a perfect attack could not have contradicted the promise in so many pairs, or the p-value
-        lies between one and two
-        times the permitted error. "consistent": nothing speaks against the promise (this does not prove it).
+        lies between one and two times the permitted error. "consistent": nothing speaks against the promise (this does
+        not prove it).
     p_value
         1 over the largest capital so far: valid whenever it is read.
     confidence
-        1 − the permitted probability of ever calling a true promise violated; includes what the promise leaves open.
+        1 − the permitted probability of ever calling a true promise violated; that includes the promise's own failure.
     pairs
         Pairs of a member's and a nonmember's score that were used.
     wealth, largest_wealth
@@ -151,7 +151,7 @@ class SequentialAudit(Told):
         self._bets = Bets.none(len(share))
         self._next = _FIRST  # pairs at which bets are chosen anew
         self._used: list[tuple[Bets, IntArray, IntArray, int]] = []  # bets, hits of members and nonmembers, pairs
-        self._capital = self._log_share  # logarithms, one a strategy, in the light of the promise
+        self._capital = self._log_share  # logarithms, one per strategy, under the promise
         self._path: list[FloatArray] = [np.zeros(1)]
         self._largest = 0.0  # logarithm of the capital at its peak
         self._needed = -float(np.log1p(-self.confidence)) + _ROUNDING

@@ -13,7 +13,7 @@ from deniable.audit.shadow import BoolArray, LearningTask, plain
 
 WITHOUT_SHADOWS = ("quantile", "label-only")
 
-_LEAST = 50  # nonmembers from which the usual fit can be learned
+_LEAST = 50  # fewest nonmembers from which the usual fit can be learned
 _COPIES = 20  # of each record, with noise
 _DIRECTIONS = 50  # of a sparse matrix that the usual fit is learned from
 _NOISE = 0.1  # their noise, as a share of each column's standard deviation

@@ -40,7 +40,7 @@ def attack_synthetic(
     *,
     rng: Seed = None,
 ) -> AttackScores:
-    """Measure how well a released table tells the records it was made from, from others of the same population.
+    """Measure how well a released table distinguishes the records it was made from and others of the same population.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def marginal_ratio(
     Parameters
     ----------
     released
-        Noisy counts, one array a marginal, under names or in order.
+        Noisy counts, one array per marginal, under names or in order.
     without
         Exact counts without the record, the same shapes.
     cells

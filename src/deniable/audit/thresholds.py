@@ -26,12 +26,12 @@ def candidate_ranks(n: int) -> IntArray:
 
 
 def choose_ranks(pilot: Ranking, n: int, m: int, families: tuple[Family, ...]) -> list[int]:
-    """Return for each family the rank among ``n`` nonmembers at which its parameter promises to be shown best.
+    """Return for each family the rank among ``n`` nonmembers at which its parameter is expected to be shown best.
 
     The ROC guessed from the pilot predicts the counts of the larger part (``n`` nonmembers, ``m`` members), and these
     a lower limit of the parameter at every rank, as cautious as if the sample were half-way between the two parts in
-    size. Of equally good ranks, the one with the most hits is taken: the larger the counts, the less hangs on a
-    single score.
+    size. Of equally good ranks, the one with the most hits is taken: the larger the counts, the less depends on
+    a single score.
     """
     ranks = candidate_ranks(n)
     if not pilot.n or not pilot.m:

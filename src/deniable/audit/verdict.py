@@ -34,9 +34,9 @@ class Verdict(Told):
         p-value lies between one and two times 1 − ``confidence``, or the interval of the TPR at FPR 0.1, 1 or 10 %
         alone lies above the promise; collect more scores.
     p_value
-        Largest probability, under the promise, of evidence this strong; the number of tests is paid for.
+        Largest probability, under the promise, of evidence this strong; the number of tests is accounted for.
     confidence
-        1 − the permitted probability of a false "violated"; includes what the promise itself leaves open.
+        1 − the permitted probability of a false "violated"; includes the promise's own failure probability.
     tests
         Number of tests, at thresholds that a fifth of the scores chose, on the others. ``ScoreAudit.epsilon``, ``mu``
         and the lower limit of ``advantage`` come from the same tests: a promise is violated exactly if it is below

@@ -30,7 +30,7 @@ from deniable.mechanisms import (
 )
 
 _EPS = 2.0**-52
-_MOST = 100_000  # equal guarantees that are listed one by one
+_MOST = 100_000  # largest number of equal guarantees that are listed one by one
 
 
 class EventStatus(NamedTuple):
@@ -106,8 +106,9 @@ def from_dp_event(event: Any) -> Mechanism:
     Parameters
     ----------
     event
-        The root of the tree. Neighbouring data sets differ by adding or removing one record, but for tree aggregation,
-        whose record is zeroed out, and sampling without replacement, where it is replaced (``mechanism.adjacency``).
+        The root of the tree. Neighbouring data sets differ by adding or removing one record, except for tree
+        aggregation, where a record is zeroed out, and sampling without replacement, where it is replaced
+        (``mechanism.adjacency``).
 
     Returns
     -------

@@ -41,7 +41,7 @@ class GradientCanaries:
     k
         Canaries; about half of them will be in. At most as many as there are trainable parameters.
     sample_rate
-        With which chance each step draws a canary: that of the records, ``loader.sample_rate`` of Opacus's loader.
+        Probability that a step draws a canary: that of the records, ``loader.sample_rate`` of Opacus's loader.
     rng
         Seed or generator of coins, coordinates and draws; by default entropy of the operating system.
 
@@ -91,7 +91,7 @@ class GradientCanaries:
         return sum(steps for _, steps in self._phases)
 
     def mechanism(self) -> Mechanism:
-        """Return what the steps so far are for one canary: the claim that the audit holds them against."""
+        """Return the mechanism of the steps so far for one canary: the claim that the audit tests."""
         if not self._phases:
             raise InputError("canaries must have been trained with: no step was taken yet")
         runs = [SubsampledGaussian(noise, self._rate, steps) for noise, steps in self._phases]

@@ -180,7 +180,7 @@ def _phase(index: int, row: Any) -> SubsampledGaussian:
 class GradientNorms(NormRecorder):
     """Records the gradient norm of every record that Opacus draws, for :func:`deniable.individual_tradeoffs`.
 
-    Create it after ``make_private``, and say before each ``optimizer.step()`` which records the batch holds (a data set
+    Create it after ``make_private``, and call ``batch`` before each ``optimizer.step()`` with its records (a data set
     that returns each record's index along with it is the simplest way)::
 
         norms = GradientNorms(optimizer, records=len(data))
@@ -190,7 +190,7 @@ class GradientNorms(NormRecorder):
             optimizer.step()
         individual_tradeoffs(norms, clip=optimizer.max_grad_norm, mechanism=from_opacus(engine))
 
-    Virtual steps (``BatchMemoryManager``) work: say it before each of them.
+    Virtual steps (``BatchMemoryManager``) work: call ``batch`` before each of them.
 
     Parameters
     ----------
@@ -203,7 +203,7 @@ class GradientNorms(NormRecorder):
     -----
     With Poisson sampling a record's norm becomes known only in the steps that drew it; in all others it counts as the
     clipping norm (see :class:`NormRecorder`). At small sampling rates the curves are then close to the worst case.
-    Norms of records outside the batch, from a pass of one's own over them, can be handed to :meth:`add`.
+    Norms of records outside the batch, from a separate pass over them, can be handed to :meth:`add`.
     """
 
     def __init__(self, optimizer: Any, records: int) -> None:

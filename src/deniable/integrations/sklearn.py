@@ -315,7 +315,7 @@ def _is_state(name: str) -> bool:
 
 
 def _refuse_rare_classes(target: Any, classes: NDArray[Any], n_train: int) -> None:
-    """Refuse what most likely comes out useless; decided from the whole data set, so it says nothing on membership."""
+    """Refuse what most likely comes out useless; decided from the whole data set: says nothing about membership."""
     for label in classes:
         size, n = int(np.sum(target == label)), len(target)
         absent = float(np.prod(1 - n_train / np.arange(n, n - size, -1.0).clip(n_train)))

@@ -81,7 +81,7 @@ class NoiseLaw(ABC):
     def distance(self, v: ArrayLike, w: ArrayLike = 0.0) -> FloatArray:
         """Return ρ(v, w), in units of the scaled noise, for arrays of shape (..., d)."""
         difference = self.whiten(v)
-        if np.any(w):  # whitened first, as it is when noise is added: what rounding does to far values counts
+        if np.any(w):  # whitened first, as when noise is added, so that the rounding of large values counts
             difference = difference - self.whiten(np.broadcast_to(w, np.broadcast_shapes(np.shape(v), np.shape(w))))
         return np.asarray(self._norm(difference) / self.scale)
 

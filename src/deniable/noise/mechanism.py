@@ -1,4 +1,4 @@
-"""Release the output of any algorithm with a bound on what it tells about anyone's membership."""
+"""Release the output of any algorithm with a bound on what it reveals about anyone's membership."""
 
 from __future__ import annotations
 
@@ -74,8 +74,8 @@ def release(
         How the noise is bounded. "auto" compares those that can serve by expected error and takes the least; the table
         is ``alternatives``. "direct" compares the laws of the output with and without each record directly, on
         thousands of random training sets: any algorithm, every record at once, by far the least noise for medians,
-        ratios and other functions without a closed form; for more than one number that varies a few thousand records
-        at most, unless ``n_resamples`` is given, and the more numbers the more noise. "swap" pairs
+        ratios and other functions without a closed form; with more than one number that varies, at most a few
+        thousand records unless ``n_resamples`` is given, and more noise the more numbers there are. "swap" pairs
         training sets that differ in one record and takes the worst record; proved where the swap distances are known in
         closed form, or when there are at most 1,000 training sets (then all are run); otherwise it is refused. "centre"
         pairs opposite training sets: any algorithm, any dimension, every record, most noise. "dp" is plain differential
@@ -85,16 +85,16 @@ def release(
         The η of other records was seen to be four to five times the target, so ``certificate.eta`` is then NaN, the
         curve is the trivial one, and there is a warning: such a value is released without a guarantee.
     covariance
-        Shape of the noise: "diagonal" (standard deviations ∝ √ of each coordinate's spread) or "full".
+        Shape of the noise: "diagonal" (one standard deviation per coordinate, fitted to its spread) or "full".
     fraction
-        Share of the records that trains.
+        Share of the records used for training.
     n_resamples
         Random resamples of the whole data set behind a sampled certificate. None: for "direct" between 4,096 and
         32,768, the smaller ``eta`` the more (64 further ones shape the noise), else 256 (a quarter shapes the noise).
     max_seconds
-        Time that the runs of "direct" may take, unless ``n_resamples`` is given; the first 64 are timed. The
+        Seconds that the runs of "direct" may take, unless ``n_resamples`` is given; the first 64 are timed. The
         certificate says what decided their number. "swap" of regressions and quantiles is refused where its first
-        resample says that it takes more than five times as long.
+        resample shows that it would take more than five times as long.
     confidence
         Probability, over the resampling, that the certificate holds.
     known_std
@@ -123,7 +123,7 @@ def release(
     Warns
     -----
     ReleaseWarning
-        Where the noise is larger than the value and than its spread over training parts: such a value tells nothing.
+        Where the noise is larger than the value and than its spread over training parts: such a value is uninformative.
 
     Raises
     ------
@@ -207,7 +207,7 @@ def _carry_out(
 ) -> Release:
     """Draw the training part, run, add noise: the only place where the released value is touched.
 
-    If nothing varies, the constant is published: it is known from the whole data set, so it says nothing on membership.
+    If nothing varies, the constant is published: the whole data set determines it, so it says nothing about membership.
     """
     game, plan, law = found.game, found.plan, found.law
     population, coordinates = game.population, plan.coordinates
@@ -281,8 +281,8 @@ def _useless(found: Settled) -> str | None:
 def _on_training_part(
     algorithm: Algorithm, population: Population, rows: Indices, shape: tuple[int, ...]
 ) -> FloatArray:
-    """Run on the secret part. A failure is an output like any other: what was certified on the resamples covers that
-    it happens (a pair with one failure would have counted as told apart), but its words must not describe the part.
+    """Run on the secret part. A failure is an output like any other: the certificate from the resamples covers that it
+    happens (a pair with one failure would have counted as distinguished), but its message must not describe the part.
     """
     try:
         value = evaluate(algorithm, population, rows, "on the training part")

@@ -38,7 +38,7 @@ BOUNDS = ("auto", "direct", "swap", "centre", "dp")
 _LARGEST_ENUMERATION = 1000  # training sets; up to this many are all run (twice), and nothing is sampled
 _RESAMPLES = 256
 _CENTRE_AT_LEAST = 0.25  # below 1/π, what "centre" needs in units of the spread, times η, if halves are normal
-_WORTH_INTEGRATING = 1.25  # factor of the error
+_WORTH_INTEGRATING = 1.25  # "direct" must promise to reduce the error by this factor
 _FEW_NUMBERS = 3  # up to this many everything that may serve is compared
 _WORTH_RUNNING = 0.5  # largest share of η that the number of runs may cost the direct bound for "auto" to try it
 

@@ -57,9 +57,9 @@ class MixtureEvidence(ResampledEvidence):
     prior
         π, share of the records in training.
     failure
-        Half of it for η, half for the curve. 0 if the draws are *all* training sets.
+        Failure probability, half of it for η and half for the curve. 0 if the draws are *all* training sets.
     spread
-        The pilot's idea of the scale, which knows nothing of the draws.
+        The pilot's estimate of the scale, independent of the draws.
     eta
         The target, which decides (before the draws) how the curve is bounded.
     entropy

@@ -22,7 +22,7 @@ _STEPS = 200
 _SWAP_STEPS = 40
 _SWAP_PRECISION = 1e-4  # a swap is done when ‖∇F‖_{H⁻¹} is this share of its change
 _AT_ONCE = 4_000_000  # numbers in one temporary array of a batch of swaps
-_MOST_WORK = 1e11  # operations of one Newton step of all swaps, above which nothing is found out about them
+_MOST_WORK = 1e11  # operations of one Newton step of all swaps, above which none is solved
 _REMEDY = "standardise the columns, drop those that depend on others, or raise the penalty"
 
 

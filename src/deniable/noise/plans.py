@@ -1,6 +1,6 @@
 """Which coupling certifies a release, and the evidence for it: all decided before the training part is drawn.
 
-Coupling of opposite sets (``bound="centre"``). Draw two training sets that share as few records as can be. Given that
+Coupling of opposite sets (``bound="centre"``). Draw two training sets that share as few records as possible. Given that
 record x* is in the first and not in the second, the first is a draw of "in" and the second of "out", so
 H_γ(P_in‖P_out) ≤ E[H_γ(N_a‖N_b) | x* separates them]; by the symmetry of H_γ in the pair and of the two sets this is at
 most E H_γ(N_a‖N_b)/(2·min(π, 1−π)), whatever the record. By the triangle inequality it is never worse than the bound
@@ -32,7 +32,7 @@ from deniable.noise.laws import NoiseLaw
 from deniable.noise.resampling import Algorithm, Outputs, Population, Runner, evaluate, every_output
 from deniable.noise.shaping import Shaper
 
-ROUNDING = 1e-13  # relative, kept between what is certified and what is computed
+ROUNDING = 1e-13  # relative margin between what is computed and what is certified
 _SELECTION = 0.25  # share of the resamples that fixes the shape of the noise; the others certify
 _SWAP_DISTANCES = 20_000_000  # kept in memory by the swap bound of regressions and quantiles
 _MOST_DISTANCES = 50_000_000  # records times resamples that the swap bound of regressions and quantiles looks at

@@ -1,6 +1,6 @@
 """Running an algorithm on random subsets of the whole data set: parallel, reproducible, resumable.
 
-The subsets used here never are the training set of the release: they are drawn from the whole data set by their own
+The subsets used here are never the training set of the release: they are drawn from the whole data set by their own
 generator, so that nothing computed from them depends on who was in training (erratum E5: the published Algorithm 1
 estimates its spread from the training set itself).
 """
@@ -88,7 +88,7 @@ class Population:
         return sets
 
     def opposite_pair(self, rng: np.random.Generator) -> tuple[Indices, Indices]:
-        """Draw two training sets such that any given record is in exactly one of them as often as can be.
+        """Draw two training sets such that any given record is in exactly one of them as often as possible.
 
         For k ≤ n/2 they are disjoint, above that their complements are.
         """

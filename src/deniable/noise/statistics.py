@@ -54,7 +54,7 @@ class LinearStatistic(ExactSwap):
         return alike(self._features(self.records(data)))
 
     def influence(self, population: Population, coordinates: Indices, *, products: bool) -> Summary:
-        """Return what the centred features are like."""
+        """Return a summary of the centred features."""
         x = self.records(population.data)
         mean = self._mean(x)[coordinates]
         return Summary.of((part[:, coordinates] - mean for part in self._features(x)), products=products)
@@ -312,9 +312,9 @@ def swap_partners(member: Any, partners: int, rng: np.random.Generator) -> tuple
 
 
 def alike_products(first: Indices, *, any_constant: bool) -> Indices:
-    """From what each column is a copy of (−1: constant) to what each element of a matrix of products is one of.
+    """From what each column is a copy of (−1: constant) to what each element of a matrix of products is a copy of.
 
-    Constant are products of two constant columns, or with ``any_constant`` of one.
+    Products of two constant columns are constant; with ``any_constant``, products with one constant column too.
     """
     d, constant = len(first), first < 0
     of = np.where(constant, np.arange(d), first)

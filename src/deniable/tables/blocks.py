@@ -23,7 +23,7 @@ from deniable.tables.parquet import few, first_line, kind_of, parquet_files, tar
 
 BATCH = 65_536  # rows that are in memory at a time, in each worker
 _TASK = 262_144  # rows of a task, about: enough that starting it costs nothing
-MOST_LEVELS = 1000  # different texts of a column
+MOST_LEVELS = 1000  # distinct texts of a column, each of which becomes a column of numbers
 
 Labels = NDArray[Any]
 
@@ -99,7 +99,7 @@ class CallTask(RowPart):
     names: tuple[str, ...]
 
     def blocks(self) -> Iterator[Block]:
-        """Call it."""
+        """Call the function and yield the rows of its block."""
         columns, y, names = taken_apart(self.call(), self.target, self.where)
         if names != self.names:
             raise InputError(f"{self.where} must have the columns {few(self.names)} of the first, got {few(names)}")

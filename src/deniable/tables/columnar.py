@@ -155,7 +155,7 @@ class ColumnsOnDisk:
 
 @contextmanager
 def _opened(path: Path, name: str) -> Iterator[Any]:
-    """Open a file; what goes wrong while it is read is told with its name and that of the column."""
+    """Open a file; errors while it is read name the file and the column."""
     import pyarrow as pa
     from pyarrow import parquet
 

@@ -28,9 +28,8 @@ _LARGEST_EXCEL = 20_000_000  # bytes
 class Opened:
     """A file, nothing interpreted: texts of a text file stay texts.
 
-    ``frame`` is a data frame, or reads a column when it is asked for; ``problems`` are what
-    forbids to use it; ``notes`` what was guessed; ``decimal_comma`` whether the file looks as if written where numbers
-    have decimal commas.
+    ``frame`` is a data frame, or reads a column when it is asked for; ``problems`` are the reasons not to use it;
+    ``notes`` say what was guessed; ``decimal_comma`` whether the file looks as if it was written with decimal commas.
     """
 
     frame: Any
@@ -40,7 +39,7 @@ class Opened:
 
 
 def open_file(path: Path) -> Opened:
-    """Open a table; a file that is none raises ``InputError``."""
+    """Open a table; a file that is not one raises ``InputError``."""
     if not path.is_file():
         raise InputError(f"data file {str(path)!r} does not exist; give a {KINDS} file")
     name = path.name.lower()
@@ -115,7 +114,7 @@ def _decoded(data: bytes, path: Path) -> tuple[str, tuple[str, ...]]:
 
 
 def _separator(text: str, known: str | None) -> tuple[str, tuple[str, ...]]:
-    """Return what separates the cells: what splits most lines into the same number, of several, most cells."""
+    """Return what separates the cells: what splits most lines into the same number of cells, of several into most."""
     lines = "".join(text.splitlines(keepends=True)[:_LOOKED_AT])
     scores = {}
     for separator in _SEPARATORS:

@@ -27,7 +27,7 @@ from deniable.tables.columns import Column, ColumnKind
 
 MAX_CATEGORIES = 200
 RARE = 3  # a text in fewer rows than this could be one person's
-_RARE_SHARE = 0.2  # of the rows, from which a column of texts identifies
+_RARE_SHARE = 0.2  # larger shares of rows with rare texts make a column of texts identifying
 _LONG_TEXT = 60  # letters on average: somebody wrote sentences
 _SHORT_SCALE = 20  # distinct numbers up to which a column that also has words can be a scale like 1, 2, 3+
 _IDENTIFIER = re.compile(
@@ -103,7 +103,7 @@ def _seen(every: NDArray[Any], missing: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _sentinel(values: pd.Series[Any]) -> tuple[str, ...]:
-    """Doubt numbers that often stand for "not known" and lie far from all others."""
+    """Note numbers that often stand for "not known" and lie far from all others."""
     numbers = values.to_numpy(dtype=np.float64, na_value=np.nan)
     numbers = numbers[~np.isnan(numbers)]
     doubts = []
@@ -123,7 +123,7 @@ def _infinities(strangers: Iterable[Any]) -> str:
 
 
 def warn_of_points(column: Column, values: pd.Series[Any]) -> Column:
-    """Doubt points in a file with decimal commas: 1.234 could be a thousand."""
+    """Note points in a file with decimal commas: 1.234 could mean more than a thousand."""
     if column.kind != "number" or column.form.decimal == "," or pd.api.types.is_numeric_dtype(values):
         return column
     if any(re.fullmatch(r"[+-]?\d{1,3}\.\d{3}", word) for word in Texts.of(values).words):

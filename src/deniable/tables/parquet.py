@@ -29,7 +29,7 @@ class ParquetFile:
 
     @property
     def label(self) -> str:
-        """What changes when the file does."""
+        """A text that changes when the file does."""
         stat = self.path.stat()
         return f"{self.path.name}:{stat.st_size}:{stat.st_mtime_ns}:{self.rows}"
 
@@ -137,5 +137,5 @@ def few(names: Sequence[Any]) -> str:
 
 
 def first_line(error: Exception) -> str:
-    """Return what an error says, shortly."""
+    """Return the first line of an error's message, or its type if it has none."""
     return (str(error).strip() or type(error).__name__).splitlines()[0]

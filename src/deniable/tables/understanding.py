@@ -1,4 +1,4 @@
-"""What a table holds, column by column: decided once, said aloud, and the same for every command."""
+"""What a table holds, column by column: decided once, reported, and the same for every command."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from deniable.tables.kinds import (
 
 Ranges = Mapping[str, Sequence[Any]]
 _HEADER_COLUMNS = 2  # columns of numbers or dates with a text in the first row: one could be a mistake
-_HEADER_LEAST = 5  # rows from which the others say what a column holds,
-_HEADER_SEEN = 200  # of which this many are looked at
+_HEADER_LEAST = 5  # fewest rows from which the others can say what a column holds
+_HEADER_SEEN = 200  # rows that are looked at
 _NESTED = (list, tuple, dict, set, np.ndarray, bytes)
 
 
@@ -79,7 +79,7 @@ class Understood:
     notes
         What was guessed of the file: separator, encoding, sheet.
     problems
-        Why the table cannot be used. :func:`understand` raises if there are any, unless told not to.
+        Why the table cannot be used. :func:`understand` raises if there are any, unless ``strict=False``.
     """
 
     name: str

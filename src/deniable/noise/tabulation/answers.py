@@ -12,7 +12,7 @@ from scipy.special import ndtri
 
 from deniable._check import FloatArray
 
-TOO_FEW = 4.0  # counts below this many standard deviations of their noise divide nothing
+TOO_FEW = 4.0  # counts below this many standard deviations of their noise are not divided by
 
 
 @dataclass(frozen=True, eq=False)

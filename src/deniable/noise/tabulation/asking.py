@@ -38,12 +38,12 @@ def query_of(statistic: Statistic, records: Records) -> Query:
 
 
 def probabilities(statistic: Statistic) -> tuple[float, ...]:
-    """Return those of a median or of quantiles."""
+    """Return the probabilities of a median or of quantiles."""
     return statistic.numbers or (0.5,)
 
 
 def edges_of(statistic: Statistic, records: Records) -> tuple[float, ...]:
-    """Return the edges that were given, or this many even bins of the range."""
+    """Return the edges that were given, or those of the requested number of equal bins of the range."""
     given = statistic.option("edges", ())
     if given:
         return given

@@ -125,7 +125,7 @@ def numeric(column: Any) -> FloatArray:
 def labelled(column: Any, labels: tuple[str, ...], yes: tuple[str, str] | None, found: bool) -> Categories:
     """Return the records' categories; (missing) is one where the column has missing cells, which is public.
 
-    Where the categories were ``found``, the last of them takes all records of others.
+    Where the categories were ``found``, the last of them takes the records of all other categories.
     """
     absent = column.isna().to_numpy()
     if yes is not None:

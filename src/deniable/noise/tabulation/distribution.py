@@ -66,7 +66,7 @@ class Distribution:
         return np.asarray(np.sqrt(np.maximum(variances, 0.0)) / self.total)
 
     def quantile(self, p: float) -> float:
-        """Return where F reaches p, between edges in proportion."""
+        """Return where F reaches p, by linear interpolation between edges."""
         at = int(np.clip(np.searchsorted(self.values, p), 1, _LEAVES))
         low, high = self.values[at - 1], self.values[at]
         share = 0.5 if high <= low else (p - low) / (high - low)
@@ -84,7 +84,7 @@ class Distribution:
 
 
 def quantiles(answer: QueryAnswer, scale: ColumnScale, probabilities: tuple[float, ...], limits: Limits) -> list[Row]:
-    """Return the quantiles; read off a tree, a standard error is half the interval over z, as that is not even."""
+    """Return the quantiles; a standard error from a tree is half the interval over z, since the interval is uneven."""
     rows = []
     for group, curve in _curves(answer, scale):
         for p in probabilities:

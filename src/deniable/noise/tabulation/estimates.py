@@ -23,7 +23,7 @@ from deniable.noise.tabulation.answers import (
 from deniable.noise.tabulation.distribution import FEW
 from deniable.noise.tabulation.records import ColumnScale
 
-_FLAT = 2.0  # variances below this many standard deviations of their noise divide nothing
+_FLAT = 2.0  # variances below this many standard deviations of their noise are not divided by
 ROUGH = "the noise is not small beside the spread of the columns: a rough figure"
 
 
@@ -41,7 +41,7 @@ def counts(answer: QueryAnswer, items: tuple[str, ...], n: int, limits: Limits) 
 def shares(answer: QueryAnswer, labels: tuple[str, ...], n: int | None, limits: Limits) -> list[Row]:
     """Return the share of each category, the last of the grouping columns, within the groups of the others.
 
-    ``n``: of all records; None: of those in the group's categories, whose counts are added up.
+    ``n``: shares of all records; None: of those in the group's categories, whose counts are added up.
     """
     rows = []
     size = len(labels)
@@ -203,7 +203,7 @@ def _in_noise(variance: float, d: int, answer: QueryAnswer, numbers: FloatArray)
 def survival(answer: QueryAnswer, edges: tuple[float, ...], limits: Limits) -> list[Row]:
     """Return the Kaplan–Meier estimate at the end of each interval, times rounded up to the ends of their intervals.
 
-    Who is censored within an interval is at risk in it. The curve ends where fewer are at risk than the noise shows.
+    Records censored within an interval are at risk in it. The curve ends where noise hides how many are at risk.
     """
     rows = []
     for group, numbers in zip(answer.labels, answer.sums, strict=True):

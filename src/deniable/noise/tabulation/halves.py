@@ -1,9 +1,9 @@
-"""A statistic of a secret half of the records, certified directly: for what noise on sums would drown in few records.
+"""A statistic of a secret half of the records, certified directly: for few records, where noise on sums drowns it.
 
-The game differs from that of noise on all records: the table is known to the attacker, hidden is from which half of it
-the statistic was computed. So the choice between the two may look at the table, but what all records have released must
-not depend on it: "auto" first releases with noise on all records and turns to a half where *that release* says that it
-answers nothing. In this game what all records released is the same whoever is in the half: nothing is composed.
+The game differs from that of noise on all records: the attacker knows the table, but not from which half of it the
+statistic was computed. So the choice between the two may look at the table, but what was released from all records must
+not depend on it: "auto" first releases with noise on all records and turns to a half where *that release* shows that it
+answers nothing. In this game that release is the same whoever is in the half: nothing is composed.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from deniable.noise.tabulation.grammar import Statistic
 from deniable.noise.tabulation.records import Records
 
 _FAR = 4.0  # standard deviations by which the record that sets the noise of a half is guessed to be off, at least
-_GAIN = 1.1  # a half promises less, so it must be worth that factor of the error
+_GAIN = 1.1  # a half promises less, so it must reduce the error by this factor
 _RANGE = 6.0  # standard deviations from the mean to the ends of a public range, guessed
-_REHEARSED = 10_000  # records; of more the quantiles err less still
+_REHEARSED = 10_000  # records; with more, quantiles err even less
 _CONFIDENCE = 0.99  # of a certificate from runs
 
 
@@ -159,7 +159,7 @@ def of_a_half(
 
 
 def better_of_a_half(statistic: Statistic, rows: Sequence[Row], n: int, eta: float) -> bool:
-    """Whether a release of all ``n`` records says of itself that a half would err less, or has nothing to say.
+    """Whether a release of all ``n`` records itself shows that a half would err less, or shows nothing at all.
 
     What a half costs is guessed from n and η alone, in sampling errors of all records, which training on a half adds.
     """

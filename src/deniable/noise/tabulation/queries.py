@@ -22,7 +22,7 @@ from deniable.noise.tabulation.records import LATTICE, Records, group_sums
 OF_TREE = 0.2  # share of μ² of chosen quantiles that goes to the tree behind their error bars
 MOST_RANKS = 9  # quantiles of a column that are chosen one by one; a tree answers all of them at once
 DEPTH = 8  # of the trees behind distribution functions: 2⁸ leaves
-_CANDIDATES = 2**15  # for chosen quantiles in half a range: more blur a value that many records share
+_CANDIDATES = 2**15  # for chosen quantiles, in half a range: more would blur a value that many records share
 _FREE = 11 / 4  # 1/w² at which noise on u² costs nothing beside that on u: see Moments.sensitivity
 
 
@@ -121,7 +121,7 @@ class CellCounts(Query):
 
 @dataclass(frozen=True)
 class Moments(Query):
-    """(1, u, u² − ½) of one column: counts, sums and squares; ``squares`` asks for the squares as exactly as it can."""
+    """(1, u, u² − ½) of one column: counts, sums and squares; ``squares`` asks for the most exact squares."""
 
     column: str = ""
     squares: bool = False
@@ -215,7 +215,7 @@ class Tree(Query):
 class Ranks(Tree):
     """A few quantiles of a column, each chosen by its rank among the lattice points; a tree says how sure they are.
 
-    Served only where n is public. Choosing a point needs far less than a whole tree does, so the tree, from which only
+    Only where n is public. Choosing a point needs far less than a whole tree does, so the tree, from which only
     the error bars come, gets a fifth of μ² (``OF_TREE``) and the choices share the rest.
     """
 

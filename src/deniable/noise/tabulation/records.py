@@ -18,7 +18,7 @@ _BLOCK = 2**30  # records of which at most LATTICE steps each are added as float
 
 @dataclass(frozen=True)
 class ColumnScale:
-    """What is public of a numeric column: its range, and whether any record may lack it."""
+    """What is public about a numeric column: its range, and whether any record may lack it."""
 
     low: float
     high: float

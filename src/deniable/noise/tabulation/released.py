@@ -69,7 +69,7 @@ class StatisticsRelease(Told):
     found
         Columns whose ranges or categories were found in the data, privately.
     confidence
-        Of the limits ``low``, ``high``, ``population_low`` and ``population_high``.
+        Confidence level of the limits ``low``, ``high``, ``population_low`` and ``population_high``.
     """
 
     statistics: tuple[Statistic, ...]
@@ -152,7 +152,7 @@ class StatisticsRelease(Told):
         return "\n".join(lines)
 
     def plot(self) -> Figure:
-        """Return a matplotlib figure, one panel a statistic: values with limits against noise and of the population.
+        """Return a matplotlib figure, one panel per statistic: values with limits against noise and of the population.
 
         Distribution functions and survival curves are lines with bands, everything else points with bars. Panels show
         the first 40 rows.

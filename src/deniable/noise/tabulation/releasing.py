@@ -53,7 +53,7 @@ def release_statistics(
 ) -> StatisticsRelease:
     """Release statistics of all records of a table, with error bars, under one bound for all of them together.
 
-    Guarantee (``bound="dp"``): an attacker who knows all records but one, and that this one is either x or x′, tells
+    Guarantee (``bound="dp"``): an attacker who knows all records but one, and that this one is either x or x′, infers
     which of the two from everything that is released with accuracy at most ½ + ``eta``; ``certificate.tradeoff`` bounds
     the true positive rate at every false positive rate. This is Gaussian differential privacy for the replacement of a
     record (with a failure δ ≤ 1e-6 where categories are found in the data), so it does not depend on what else is
@@ -62,8 +62,8 @@ def release_statistics(
     Parameters
     ----------
     data
-        A data frame, or the path of a table (see :func:`deniable.tables.understand`); one record in each row. Of a
-        Parquet file or folder, a Dask data frame or blocks only the columns that are asked for are in memory.
+        A data frame, or the path of a table (see :func:`deniable.tables.understand`); one record in each row. From
+        a Parquet file or folder, a Dask data frame or blocks only the requested columns are loaded into memory.
     statistics
         Such as ``"mean(income) by region"``; several share the budget. See :data:`deniable.noise.tabulation.FUNCTIONS`.
     eta
@@ -77,14 +77,14 @@ def release_statistics(
         "dp": noise on all records. "direct": a single statistic without ``by`` of a secret half of the records, with
         another promise: the attacker may know the table, not who is in that half. Means, variances, covariances and
         single quantiles use their closed forms, the others :func:`deniable.release` with ``bound="direct"``. "auto":
-        "dp", then "direct" for a single statistic of which noise on all records says that it answers next to nothing,
-        as correlations of a few hundred records.
+        "dp", then "direct" for a single statistic whose release from all records shows that it answers next to nothing,
+        such as correlations of a few hundred records.
     suppress_below
         Counts whose noisy value is below this are withheld.
     confidence
-        Of the limits in the result.
+        Confidence level of the limits in the result.
     rng
-        Seeds the runs behind "direct", no noise.
+        Seeds the runs behind "direct", never the noise.
     insecure_testing_rng
         Replaces the operating system's entropy by a reproducible generator. Never use it to release anything.
 
@@ -96,13 +96,13 @@ def release_statistics(
     Raises
     ------
     InputError
-        For a statistic that cannot be read, unknown columns (with the nearest name), columns of the wrong kind, ranges
-        that are none. Errors depend on the names and kinds of the columns, which are public, and on nothing else.
+        For a statistic that cannot be read, unknown columns (with the nearest name), columns of the wrong kind,
+        invalid ranges. Errors depend on the names and kinds of the columns, which are public, and on nothing else.
 
     Notes
     -----
     Public besides the ranges: the number of records, names and kinds of the columns, and which have missing cells.
-    Values are unbiased as they stand but for clipping and what is withheld: counts may be below 0 and tables need not
+    Values are unbiased except for clipping and what is withheld: counts may be below 0 and tables need not
     add up; what follows from the noise is in the limits. Dong, Roth & Su 2022, Theorem 2.7 and Corollary 3.3.
     """
     from deniable.tables.reading import understand_any
@@ -157,7 +157,7 @@ def release_statistics(
 
 
 def _warned(rows: list[Row], guessed: Sequence[str]) -> list[Row]:
-    """Say of values clipped to a range that noise alone may have made; the noisy counts decide, nothing else."""
+    """Note on values clipped to a range that may be an artefact of noise; only the noisy counts decide."""
     if not guessed:
         return rows
     text = f"the range of {', '.join(guessed)} was lost in the noise, so values may be clipped far off: give --range"
