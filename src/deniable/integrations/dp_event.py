@@ -74,19 +74,19 @@ EVENTS: dict[str, EventStatus] = {
     ),
     "PermuteAndFlipDpEvent": EventStatus("upper bound", "`PureDP`, the worst mechanism with its ε"),
     "SingleEpochTreeAggregationDpEvent": EventStatus(
-        "tight", "`MatrixMechanism` with sensitivity √(nodes above a record); for zeroing one record out"
+        "tight", "`MatrixMechanism` with sensitivity √(nodes above a record); the adjacency is zeroing out one record"
     ),
     "SampledWithoutReplacementDpEvent": EventStatus(
         "upper bound",
-        "`WithoutReplacement` around Gaussians (several from one sample are one), for replacing a record; noise counts "
-        "in norms of one record, so that a replacement moves 2; else refused",
+        "`WithoutReplacement` around Gaussians (several from one sample are one), for replacing a record; the "
+        "noise is in units of the norm of one record, so a replacement changes the sum by 2; else refused",
     ),
     "RandomAllocationDpEvent": EventStatus(
         "upper bound",
         "`RandomAllocation` around Gaussians (several on one batch are one), tight for one batch; else refused",
     ),
     "SampledWithReplacementDpEvent": EventStatus(
-        "refused", "a record may enter a batch several times; no pair is proven"
+        "refused", "a record may enter a batch several times; no dominating pair is proven for this"
     ),
     "TruncatedSubsampledGaussianDpEvent": EventStatus(
         "refused", "it does not say whether its size counts the record in question: use `TruncatedPoisson`"
