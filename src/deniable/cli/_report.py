@@ -36,7 +36,7 @@ FullOption = Annotated[
 ]
 FirstRowOption = Annotated[
     int,
-    typer.Option("--first-row", help="Your number of the first row (2: line numbers of a file with a heading).", min=0),
+    typer.Option("--first-row", help="Number of the first row (2: line numbers of a file with a header).", min=0),
 ]
 
 

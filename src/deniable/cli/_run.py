@@ -15,7 +15,7 @@ PersonOption = Annotated[
     float | None,
     typer.Option(
         PERSON,
-        help="Records of one person, added or removed together, each drawn by itself. [default: 1]",
+        help="Records of one person, added or removed together, each drawn independently. [default: 1]",
         rich_help_panel=RUN_PANEL,
     ),
 ]

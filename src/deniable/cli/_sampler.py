@@ -25,20 +25,20 @@ SamplerOption = Annotated[
         help="How batches are drawn. poisson: each record by itself (the least noise; Opacus and most accountants "
         "assume it). truncated: the same, cut to --max-batch. without-replacement: --batch-size of --n-records, "
         "afresh each step. shuffled: a permuted data set in --batches (most loaders; only a bracket is known, far "
-        "above Poisson). allocation: each record in --batches-per-record of --batches an epoch (balls in bins). "
+        "above Poisson). allocation: each record in --batches-per-record of --batches per epoch (balls in bins). "
         "[default: poisson]",
     ),
 ]
-BatchesOption = Annotated[float | None, _option("--batches", help="Batches of an epoch: shuffled, allocation.")]
+BatchesOption = Annotated[float | None, _option("--batches", help="Batches per epoch: shuffled, allocation.")]
 EpochsOption = Annotated[float | None, _option("--epochs", help="Epochs: shuffled, allocation. [default: 1]")]
 PerRecordOption = Annotated[
     float | None,
-    _option("--batches-per-record", help="Batches of an epoch that a record is in: allocation. [default: 1]"),
+    _option("--batches-per-record", help="Batches per epoch that contain each record: allocation. [default: 1]"),
 ]
-BatchSizeOption = Annotated[float | None, _option("--batch-size", help="Records of a batch: without-replacement.")]
-MaxBatchOption = Annotated[float | None, _option("--max-batch", help="Records that a batch is cut to: truncated.")]
+BatchSizeOption = Annotated[float | None, _option("--batch-size", help="Records per batch: without-replacement.")]
+MaxBatchOption = Annotated[float | None, _option("--max-batch", help="Most records per batch: truncated.")]
 RecordsOption = Annotated[
-    float | None, _option("--n-records", help="Records of the data set, public: truncated, without-replacement.")
+    float | None, _option("--n-records", help="Number of records, public: truncated, without-replacement.")
 ]
 
 

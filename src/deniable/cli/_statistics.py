@@ -44,7 +44,7 @@ def release_table(
     made = release_statistics(
         data, list(statistics), eta=eta, ranges=public, bound=bound, suppress_below=suppress_below, rng=seed
     )
-    if certificate is not None:  # first: no table may lie about without its certificate
+    if certificate is not None:  # first: no table may exist without its certificate
         made.certificate.to_json(certificate)
     if plot is not None:
         picture = io.BytesIO()

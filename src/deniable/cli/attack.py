@@ -28,7 +28,7 @@ def attack(
     shadows: Annotated[int, typer.Option(help="Number of models to train; must be even.")] = 64,
     drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
     confidence: Annotated[float, typer.Option(help="Probability with which each interval holds.")] = 0.95,
-    jobs: Annotated[int | None, typer.Option(help="Models trained at a time (-1: one per core).")] = None,
+    jobs: Annotated[int | None, typer.Option(help="Models trained in parallel (-1: one per core).")] = None,
     cluster: ClusterOption = None,
     cache: Annotated[Path | None, typer.Option(help="Folder to resume an interrupted run from.")] = None,
     save_scores: Annotated[Path | None, typer.Option(help="Also write the scores: .npz.")] = None,

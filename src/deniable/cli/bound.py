@@ -27,7 +27,7 @@ from deniable.cli._sampler import (
 
 Inverted = Literal["advantage", "accuracy", "precision", "eta", "reconstruction", "singling-out"]
 _PROOF_FPR, _PROOF_DELTA = 1e-3, 1e-5
-_MOST = 700.0  # an ε that bounds nothing more than ∞ does
+_MOST = 700.0  # e^700 is close to the largest double: such an ε bounds no more than ∞ does
 
 
 @app.command(
@@ -160,7 +160,7 @@ def _largest(
     fpr: float | None,
     risk: dict[str, Any],
 ) -> float:
-    """The largest ε that keeps the target; ``risk`` is what the targets that are no membership attack are asked at."""
+    """The largest ε that keeps the target; ``risk`` holds the parameters of targets other than membership attacks."""
     import deniable as dn
     from deniable import bounds
 

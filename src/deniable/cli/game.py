@@ -60,5 +60,5 @@ def game(
         low, high = shown(seen.low, "rate", "lower"), shown(seen.high, "rate", "upper")
         print(f"attack {attack} in game {game}       advantage between {low} and {high} ({confidence:.0%})")
         print(f"bound on every attack        {shown(bound, 'rate', 'upper')}")
-        print(f"final model, d without end   {shown(limit, 'rate', 'nearest')}")
+        print(f"final model, d → ∞           {shown(limit, 'rate', 'nearest')}")
     return MISSED if beaten else FINE

@@ -1,4 +1,4 @@
-"""``deniable plan``: how much of a pool to hold back, and the noise that then is needed."""
+"""``deniable plan``: how much of a pool to hold back, and the noise that is then needed."""
 
 from __future__ import annotations
 

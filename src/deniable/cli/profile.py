@@ -81,7 +81,7 @@ def profile(
     ] = 1.0,
     checkpoint: Annotated[
         Path | None,
-        typer.Option(help="Folder of finished work, from which the same call goes on.", rich_help_panel=LARGE),
+        typer.Option(help="Folder of finished work, from which the same command resumes.", rich_help_panel=LARGE),
     ] = None,
     jobs: Annotated[int | None, typer.Option(help="Number of parallel workers.", rich_help_panel=LARGE)] = None,
     cluster: ClusterOption = None,

@@ -25,7 +25,7 @@ STATISTICS = "Statistics"
 _ENCODING = (
     "the encoding of the columns and the classes are published with the model: ranges rounded outward to a coarse "
     "grid, texts of at least 3 rows; read off the whole table where --ranges does not give them, they say nothing "
-    "on who trained, but they are not hidden"
+    "about who trained, but they are not hidden"
 )
 
 
@@ -104,7 +104,7 @@ def release(
     With --statistic: release statistics of all records instead, with error bars, under one budget.
 
     The written model is a scikit-learn pipeline: it takes rows as in the table and encodes them itself. Columns whose
-    cells were read otherwise than they stand there (dates, decimal commas; see the certificate) must come read alike.
+    cells were not taken literally (dates, decimal commas; see the certificate) must be converted in the same way first.
     """
     if statistic:
         if target is not None:
@@ -164,7 +164,7 @@ def release(
     promise["assumptions"] += [_ENCODING, PUBLIC]
     promise |= {"model": model, "encoding": _encoding(table, encoded)}
     text = to_json(promise)
-    if certificate is not None:  # first: no model may lie about without its certificate
+    if certificate is not None:  # first: no model may exist without its certificate
         write_atomically(certificate, text + "\n")
     write_atomically(out, skops.dumps(make_pipeline(make_encoder(table, encoded.ranges), fitted.estimator_)))
     print(text if as_json else f"{out}: {fitted.certificate_}\nassumes: {_ENCODING}")

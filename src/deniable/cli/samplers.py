@@ -16,7 +16,7 @@ from deniable.cli._app import MISSED, JsonFlag, PlotOption, app, examples
 from deniable.cli._picture import checked_picture, draw
 from deniable.cli._sampler import MaxBatchOption
 
-_WIDE = 0.01  # of the advantage: bounds that are further apart are told
+_WIDE = 0.01  # of the advantage: bounds that are further apart are reported
 
 
 @app.command(
@@ -26,8 +26,8 @@ _WIDE = 0.01  # of the advantage: bounds that are further apart are told
     )
 )
 def samplers(
-    n_records: Annotated[float, typer.Option(help="Records of the data set.")],
-    batch_size: Annotated[float, typer.Option(help="Records of a batch, on average.")],
+    n_records: Annotated[float, typer.Option(help="Number of records.")],
+    batch_size: Annotated[float, typer.Option(help="Average number of records per batch.")],
     epochs: Annotated[float, typer.Option(help="Passes over the data.")] = 1,
     max_batch: MaxBatchOption = None,
     advantage: _target.AdvantageTarget = None,

@@ -1,4 +1,4 @@
-"""``deniable synthetic``: what a released table tells about the records it was made from."""
+"""``deniable synthetic``: what a released table reveals about the records it was made from."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def train(
     weight: _target.WeightTarget = None,
     attribute: _target.AttributeTarget = None,
     group_size: Annotated[
-        int, typer.Option(help="Records (with --group: persons) that are in or out together, for which it holds.")
+        int, typer.Option(help="Records (with --group: persons) in or out together, for which the target holds.")
     ] = 1,
     ranges: PrivateRangesOption = None,
     drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
@@ -80,7 +80,7 @@ def train(
         typer.Option(help="Column that names the person: the guarantee then covers all records of a person."),
     ] = None,
     holdout: Annotated[
-        float, typer.Option(help="Chance with which each record is held out to measure usefulness; 0: use all.")
+        float, typer.Option(help="Probability that each record is held out to measure usefulness; 0: use all.")
     ] = 0.25,
     seed: SeedOption = None,
     out: Annotated[Path | None, typer.Option(help="Write the model here (.skops).", rich_help_panel=OUTPUT)] = None,

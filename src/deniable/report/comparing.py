@@ -58,7 +58,7 @@ class ComparedRow:
 
     @property
     def differences(self) -> tuple[Difference | None, ...]:
-        """What every further assessment has more than the first; None where one of the two lacks the number."""
+        """By how much every further assessment exceeds the first; None where one of the two lacks the number."""
         first = self.numbers[0]
         return tuple(
             None if first is None or other is None else _difference(first, other) for other in self.numbers[1:]

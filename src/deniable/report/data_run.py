@@ -35,7 +35,7 @@ from deniable.tables.understanding import Ranges
 
 _SAMPLER_CONFIDENCE = 0.99999
 _MOST_GROUPS = 50
-_ROWS = 8192  # whose predictions are held at a time
+_ROWS = 8192  # rows whose predictions are held at a time
 _DRAWS = 200  # released models on which held-out accuracy is measured
 
 

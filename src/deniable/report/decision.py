@@ -30,7 +30,7 @@ class Rule:
     label
         What it asks, in words.
     limit
-        The limit.
+        What the policy allows.
     outcome
         "met", "missed", "cannot be told", or "not asked" where the report has nothing to hold against it and the policy
         does not require it.
@@ -52,7 +52,7 @@ class Rule:
 
     @property
     def excess(self) -> float:
-        """How many times the limit was found; what decides is the largest."""
+        """What was found as a multiple of the limit; the rule with the largest one decides."""
         if self.found is None or self.limit is None:
             return -1.0
         return self.found / self.limit if self.limit > 0 else (math.inf if self.found > 0 else 0.0)
@@ -65,9 +65,9 @@ class Decision:
     Attributes
     ----------
     outcome
-        "meets", "does not meet" or "cannot be told". A rule that is missed decides; after that what cannot be told.
+        "meets", "does not meet" or "cannot be told". A missed rule decides; if none is missed, one that cannot be told.
     policy
-        The policy.
+        The limits that the report was held against.
     reason
         The decision in one sentence.
     decided_by
@@ -243,7 +243,7 @@ def _attack(policy: Policy, attacked: Number | None, limit: float) -> Rule:
 def _utility(a: Assessment, policy: Policy) -> Rule:
     limit = policy.utility_loss
     label = "Usefulness lost by the protection"
-    if a.alert and limit is not None:  # no loss where nothing was to be lost, but nothing that is worth a release
+    if a.alert and limit is not None:  # even where guessing cannot be beaten: not worth a release
         why = f"{label}: the model is no better than guessing on held-out records, whatever an unprotected one reaches."
         return Rule("utility_loss", label, limit, "missed", None, None, why)
     pairs = (

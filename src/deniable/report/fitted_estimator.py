@@ -55,7 +55,7 @@ def assess_estimator(
         Models that are attacked in turn, each fitted to a random half. The first one gives the measured attack; how
         often the attack is right about a record over all of them is its vulnerability. 1: no such table.
     confidence
-        Of the measured intervals; those of all records hold together.
+        Confidence level of the measured intervals; those of all records hold together.
     first_row
         The number by which the reader calls the first row.
     """

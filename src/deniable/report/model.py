@@ -154,7 +154,7 @@ class Assessment:
 
     @property
     def tone(self) -> Literal["good", "open", "bad", "none"]:
-        """How the decision is coloured: what meets a policy that asks for no use, and is of none, is not "good"."""
+        """How the decision is coloured: a useless model that meets a policy without a rule on use is not "good"."""
         if self.decision is None:
             return "none"
         tones: dict[str, Literal["good", "open", "bad"]] = {"meets": "good", "does not meet": "bad"}

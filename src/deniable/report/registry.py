@@ -65,7 +65,7 @@ COMMON = ("prior", "fpr", "delta", "title", "command", "policy", "meta")
 _FOUND: dict[str, Adapter] = {}
 _TESTS: list[tuple[Callable[[Any], bool], Adapter]] = []
 
-# the room of a class → the module whose adapters assess its objects; the first that fits
+# package or module of a class → the module whose adapters assess its objects; the first match counts
 _WHERE = {
     "deniable.mechanisms": "run",
     "deniable.curves": "run",

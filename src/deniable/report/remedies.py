@@ -133,7 +133,7 @@ class PrivateFit:
     delta: float
 
     def mechanism(self, mu: float) -> Mechanism:
-        """Return what a fit with another μ is."""
+        """Return the mechanism of a fit with another μ."""
         return GaussianDP(mu) + ApproximateDP(0.0, self.delta) if self.delta > 0 else GaussianDP(mu)
 
 
@@ -208,7 +208,7 @@ def _fit_again(fit: PrivateFit, targets: list[dict[str, float]]) -> list[str]:
 
 
 def _is_slow(mechanism: Mechanism) -> bool:
-    """Whether curves take a second and more, so that only the noise is searched, and coarsely."""
+    """Whether curves take a second or more, so that only the noise is searched, and coarsely."""
     return isinstance(mechanism, RandomAllocation | WithoutReplacement)
 
 

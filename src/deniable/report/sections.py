@@ -36,7 +36,7 @@ TUNING_WARNING = (
 
 
 def bound_section(tradeoff: Tradeoff, asked: Asked, *, comparisons: Mapping[str, Tradeoff] | None = None) -> Section:
-    """What any attacker can reach at most, with the ROC and the bounds that others would give."""
+    """What any attacker can reach at most, with the ROC and the bounds that other methods give."""
     prior, fpr, delta = asked.prior, asked.fpr, asked.delta
     exact = tradeoff.confidence == 1.0
     sure = "" if exact else f", with confidence {shown(tradeoff.confidence, 'rate', 'lower')}"

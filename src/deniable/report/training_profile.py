@@ -83,7 +83,7 @@ class TrainingProfile:
 
 
 def profile_training(gradient_norms: ArrayLike | NormRecorder, clip: float, mechanism: Mechanism) -> TrainingProfile:
-    """Return the profile of a DP-SGD run from the gradient norms that it showed.
+    """Return the profile of a DP-SGD run from its recorded gradient norms.
 
     Parameters
     ----------
