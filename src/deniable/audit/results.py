@@ -55,7 +55,7 @@ class AttackScores:
     def most_exposed(self, k: int = 10, *, confidence: float = 0.95) -> RecordExposure:
         """Return the records about which the attack was right most often, over several targets.
 
-        Whether a record is in a target is a fair coin, so that each target is one more independent trial for it
+        Whether a record is in a target is a fair coin, so each target is one more independent trial for it
         (given the shadow models, which all targets share: the limits are about attacks with these).
 
         Parameters
@@ -73,7 +73,7 @@ class AttackScores:
         return record_exposure(self.member_scores, self.nonmember_scores, self.details, k, confidence)
 
     def first_target(self) -> AttackScores:
-        """Return the scores of the first target alone: of different records, so that intervals hold as they stand."""
+        """Return the scores of the first target alone: of different records, so intervals hold as they stand."""
         if self.details.get("n_targets", 1) == 1:
             return self
         n = len(np.unique(np.concatenate([self.details["member_records"], self.details["nonmember_records"]])))

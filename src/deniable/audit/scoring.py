@@ -82,7 +82,7 @@ class Shown:
 class ShownByOthers(Shown):
     """The same without one model, which may differ by record: ``all_models`` less the ``taken`` signals, shape (n,).
 
-    From the moments of all, so that rehearsing with each model as the target takes no longer than looking at each once.
+    From the moments of all, so rehearsing with each model as the target takes no longer than looking at each once.
     """
 
     def __init__(self, all_models: Shown, taken: FloatArray) -> None:

@@ -115,7 +115,7 @@ def marginal_ratio(
     """Return the log-likelihood ratio of marginals with Gaussian noise: with the record against without it.
 
     By Neyman and Pearson no test of the record's presence by one who knows all others has a higher ROC. Adding the
-    record raises one cell of each marginal by 1, so that its trade-off is the Gaussian one with μ = √(marginals)/sd.
+    record raises one cell of each marginal by 1, so its trade-off is the Gaussian one with μ = √(marginals)/sd.
 
     Parameters
     ----------

@@ -31,9 +31,7 @@ app = typer.Typer(
 )
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print machine-readable JSON to stdout and nothing else.")]
-PriorOption = Annotated[
-    float, typer.Option("--prior", help="What the attacker believes beforehand: P(the record was in), in (0, 1).")
-]
+PriorOption = Annotated[float, typer.Option("--prior", help="The attacker's prior: P(the record was in), in (0, 1).")]
 FprOption = Annotated[float, typer.Option("--fpr", help="False positive rate as a fraction: 0.001 means 0.1 %.")]
 PlotOption = Annotated[Path | None, typer.Option("--plot", help="Also draw a picture: a file ending in .svg or .png.")]
 SeedOption = Annotated[
@@ -110,7 +108,7 @@ def _called(arguments: list[str]) -> Any:
 
 
 def _options_of(command: str) -> dict[str, list[str]]:
-    """Return a command's options by name, each with the words that switch it off; empty if there is no such one."""
+    """Return a command's options by name, each with the words that switch it off; empty for an unknown command."""
     found = getattr(typer.main.get_command(app), "commands", {}).get(command)
     options = [] if found is None else [option for option in found.params if option.param_type_name == "option"]
     return {name: option.secondary_opts for option in options for name in option.opts}

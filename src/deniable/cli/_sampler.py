@@ -22,7 +22,7 @@ SamplerOption = Annotated[
     Sampler | None,
     _option(
         SAMPLER,
-        help="How batches are drawn. poisson: each record by itself (the least noise; Opacus and most accountants "
+        help="How batches are drawn. poisson: each record independently (the least noise; Opacus and most accountants "
         "assume it). truncated: the same, cut to --max-batch. without-replacement: --batch-size of --n-records, "
         "afresh each step. shuffled: a permuted data set in --batches (most loaders; only a bracket is known, far "
         "above Poisson). allocation: each record in --batches-per-record of --batches per epoch (balls in bins). "

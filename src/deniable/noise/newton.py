@@ -16,7 +16,7 @@ from deniable._floats import EPS
 from deniable.noise.evidence import ReleaseError
 
 TOLERANCE = 1e-8  # τ: every fit has ‖∇F‖_{H⁻¹} ≤ τ(1 + ‖θ‖_H), rounding included
-_CLOSE = 0.01  # … and q below this, so that the Hessian at the minimum is the one at the fit within 1 %
+_CLOSE = 0.01  # … and q below this, so the Hessian at the minimum is the one at the fit within 1 %
 CONDITION = 1e14  # of the Hessian scaled to a unit diagonal, above which a fit is refused
 _STEPS = 200
 _SWAP_STEPS = 40

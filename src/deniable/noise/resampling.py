@@ -1,7 +1,7 @@
 """Running an algorithm on random subsets of the whole data set: parallel, reproducible, resumable.
 
 The subsets used here are never the training set of the release: they are drawn from the whole data set by their own
-generator, so that nothing computed from them depends on who was in training (erratum E5: the published Algorithm 1
+generator, so nothing computed from them depends on who was in training (erratum E5: the published Algorithm 1
 estimates its spread from the training set itself).
 """
 

@@ -26,7 +26,7 @@ class Shaper:
         """Return the law at scale 1 for deviations like these.
 
         Each coordinate's noise is in proportion to its own spread, which minimises Σ(noise/spread)² at a given
-        Σ(spread/noise)²: the error in units of the spread, so that nothing depends on the units of a column. In matrix
+        Σ(spread/noise)²: the error in units of the spread, so nothing depends on the units of a column. In matrix
         form W is the root of the correlation matrix in those units. The mean absolute deviation is the spread: one
         huge output does not drown the others.
         """

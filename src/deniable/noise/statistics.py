@@ -1,4 +1,4 @@
-"""Algorithms whose change under a swap of two records is known, so that the swap bound needs no refitting.
+"""Algorithms whose change under a swap of two records is known, so the swap bound needs no refitting.
 
 The swap bound pairs a training set that holds a record x* with the same set after x* was exchanged for a random
 outsider x'. For a mean the change is (x* − x')/k whatever the rest of the set: the whole law of the distance is

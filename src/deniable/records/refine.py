@@ -90,7 +90,7 @@ def _refine_batch(
 def gradient_after(block: LowRank, step: FloatArray) -> tuple[FloatArray, FloatArray]:
     """∇F_i(f + step_i) for every record of the block, with a bound of its rounding error.
 
-    Only the *change* of the slopes is summed, so that the rounding error is relative to the step, not to the data.
+    Only the *change* of the slopes is summed, so the rounding error is relative to the step, not to the data.
     """
     pivot, problem = block.pivot, block.pivot.fit.problem
     d, k = problem.X.shape[1], problem.classes

@@ -1,7 +1,7 @@
 """LeBlond et al.'s worst-case neighbouring model, and the sphere and half-space that hold the exact one.
 
 Let b = −∇J_i(f) be the pull on the base optimum f when record i has gone, m the ridge that is left, f + δ the exact
-optimum without the record, and H̄ the mean Hessian of J_i on the segment between the two, so that b = H̄δ.
+optimum without the record, and H̄ the mean Hessian of J_i on the segment between the two, so b = H̄δ.
 
 * Sphere (Okumura et al. 2015; LeBlond et al. eqs. 17–18). H̄ ⪰ m·I gives ⟨b, δ⟩ ≥ m‖δ‖²: δ lies in the ball with the
   diameter from 0 to b/m. Its far end is the worst case: one gradient step with Hessian m·I, not an approximation of

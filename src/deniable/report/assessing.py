@@ -215,7 +215,7 @@ def assess(
         For a fitted private model: held-out records. What is measured on them is not protected. For any other fitted
         model: the data that it was fitted to.
     prior
-        What the attacker believes beforehand, P(in), in (0, 1).
+        The attacker's prior probability of membership, P(in), in (0, 1).
     fpr
         False positive rates to report.
     delta

@@ -277,7 +277,7 @@ def _numbers(a: Assessment, pattern: str) -> list[Number]:
 def _upper(a: Assessment, section: str, name: str, rate: float | None) -> list[Number]:
     """The proven upper bound of every section; at a rate that none has, that of the next larger one, which is no less.
 
-    True positive rates and chances of guessing grow with the rate, so that the bound stays on the safe side.
+    True positive rates and chances of guessing grow with the rate, so the bound stays on the safe side.
     """
     best: dict[str, tuple[float, Number]] = {}
     pattern = rf"({section})\.{name}" + ("" if rate is None else r"@(?:fpr|baseline)=(.+)")

@@ -208,7 +208,7 @@ def _fit_again(fit: PrivateFit, targets: list[dict[str, float]]) -> list[str]:
 
 
 def _is_slow(mechanism: Mechanism) -> bool:
-    """Whether curves take a second or more, so that only the noise is searched, and coarsely."""
+    """Whether curves take a second or more, so only the noise is searched, and coarsely."""
     return isinstance(mechanism, RandomAllocation | WithoutReplacement)
 
 

@@ -122,7 +122,7 @@ def train_table(
     X = table.frame if persons is None else table.frame.assign(**{str(group): persons})
     if kind == "classification":
         y = y if pd.api.types.is_numeric_dtype(aim) else y.astype(str)
-        estimator.set_params(classes=np.unique(y).tolist())  # public, and one of them may be held out altogether
+        estimator.set_params(classes=np.unique(y).tolist())  # public, and all records of one may be held out
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", TrainingWarning)
         with stage(f"fitting to {int(train.sum()):,} records", shown=progress):
@@ -161,7 +161,7 @@ def train_table(
 
 
 def _persons(source: Any, group: str, target: str | None) -> Any:
-    """The column of the person as it stands in the table: whatever its kind, it is no feature."""
+    """The column of the person as it stands in the table: whatever its kind, it is not a feature."""
     frame = as_opened(source)[0].frame
     if group not in frame.columns or group == target:
         near = difflib.get_close_matches(group, [str(name) for name in frame.columns if name != target], n=1)
@@ -221,7 +221,7 @@ def _estimator(
 
 
 def _kept(n: int, persons: Any, share: float, rng: np.random.Generator) -> Any:
-    """Which rows train: each record or person is held out by itself with probability ``share``."""
+    """Which rows train: each record or person is held out independently with probability ``share``."""
     if persons is None:
         train = rng.random(n) >= share
     else:

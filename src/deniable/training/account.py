@@ -26,7 +26,7 @@ class Use:
     mu
         Gaussian DP parameter of this look.
     delta
-        Probability that this look gives a record away altogether (discovery of categories only).
+        Probability that this look reveals a record's presence (discovery of categories only).
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""``PrivateClassifier``: a classifier from which membership in the training data cannot be told."""
+"""``PrivateClassifier``: a classifier that bounds what any attacker can infer about membership in its training data."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
     tpr, fpr
         Largest true positive rate of any attack at a false positive rate.
     accuracy, prior
-        Largest accuracy of an attacker who believes P(in) = ``prior`` beforehand.
+        Largest accuracy of an attacker whose prior is P(in) = ``prior``.
     epsilon, delta
         (ε, δ)-differential privacy.
     reconstruction, baseline
@@ -88,7 +88,7 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         ``trials_`` has their noisy scores.
     group
         Name (for arrays: index) of the column that says whose record it is. The guarantee is then about persons with
-        all their records; the column is no feature.
+        all their records; the column is not a feature.
     records_per_person
         All records of persons with at most this many count alike; the records of persons with more weigh less.
     insecure_testing_rng

@@ -17,7 +17,7 @@ from deniable.mechanisms import GaussianDP
 class RecordTradeoffs:
     """Each unit's own Gaussian DP parameter along the path that this fit took.
 
-    The sums of a full-batch fit change by exactly what the record contributes, so that its own curve is the one of
+    The sums of a full-batch fit change by exactly what the record contributes, so its own curve is the one of
     N(0, 1) against N(μ_i, 1) with μ_i² = Σ_steps ‖its contribution‖²/noise² plus what counting and bins cost.
     **An assessment, not a guarantee, and itself about the data**: keep it with the data, never publish it.
 

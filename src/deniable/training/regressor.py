@@ -1,4 +1,4 @@
-"""``PrivateRegressor``: a regression from which membership in the training data cannot be told."""
+"""``PrivateRegressor``: a regression that bounds what any attacker can infer about membership in its training data."""
 
 from __future__ import annotations
 

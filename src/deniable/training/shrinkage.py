@@ -25,7 +25,7 @@ from deniable.training.losses import ClippedLoss
 _VARIANCES = np.concatenate(([0.0], np.logspace(-4, 3, 36)))  # prior variances of coefficients: all that occur
 _SMOOTHNESS = (0.0, 1.0)  # powers of the curvature by which rough directions are rarer
 _ROUNDS = 20  # after which the laws' frequencies hardly change
-_FLAT = 1e-9  # of the largest curvature, below which a direction is none
+_FLAT = 1e-9  # share of the largest curvature below which a direction is ignored
 
 
 def shrunk_coefficients(

@@ -1,7 +1,7 @@
 """Which kind of model suits the data: trials that are paid for, scored on records that they did not see.
 
 A coin that ignores the data assigns each unit to one of two parts: three quarters fit the trials, the others
-score them. A record is in one part only, so that it pays for the fit or for the score of a trial, never for both
+score them. A record is in one part only, so it pays for the fit or for the score of a trial, never for both
 (parallel composition: given the coins, which are tossed for each record by itself, adding or removing one changes one
 part). Trials, scores and the last fit then compose: their μ² add up in the account. The trials are few and all of them
 are counted. Trying a random number of them (Papernot & Steinke, arXiv:2110.03620) would need two to three times the

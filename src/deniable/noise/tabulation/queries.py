@@ -215,7 +215,7 @@ class Tree(Query):
 class Ranks(Tree):
     """A few quantiles of a column, each chosen by its rank among the lattice points; a tree says how sure they are.
 
-    Only where n is public. Choosing a point needs far less than a whole tree does, so the tree, from which only
+    Only where n is public. Choosing a point needs far less budget than a whole tree, so the tree, from which only
     the error bars come, gets a fifth of μ² (``OF_TREE``) and the choices share the rest.
     """
 

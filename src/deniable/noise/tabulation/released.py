@@ -41,7 +41,7 @@ class PricedLook:
     mu
         Gaussian DP parameter, for the replacement of one record.
     delta
-        Probability that this look gives a record away (categories found in the data only).
+        Probability that this look reveals a record (categories found in the data only).
     """
 
     name: str

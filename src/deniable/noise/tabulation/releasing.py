@@ -303,7 +303,7 @@ def _found(frame: pd.DataFrame, given: Given, spending: _Spending) -> Records:
 def _categories(texts: Any, mu: float, delta: float, spending: _Spending) -> tuple[str, ...]:
     """Return the categories whose noisy counts reach a threshold that one record alone passes with probability < δ.
 
-    A record alone in its category gives itself away only if that category passes; its noise is independent of all
+    A record alone in its category is exposed only if that category passes; its noise is independent of all
     other noise, so the release is that of a histogram without it, but with probability δ (ApproximateDP(0, δ)); with x
     replaced by x′ both worlds fail with that probability, and hockey sticks are jointly convex.
     """
