@@ -16,7 +16,7 @@ from deniable.audit.shadow import LARGEST_LOGIT, BoolArray, LearningTask, split_
 Scale = Literal["log-odds", "arcsine", "residual"]
 REHEARSALS = 32  # shadow models that play the target, at most
 LEAST_SHADOWS = 6  # two models with and two without each record must be left when one plays the target
-_SMALLEST_FPR = 1e-3
+_SMALLEST_FPR = 1e-3  # lowest rate in the mean TPR
 _MARGIN = 0.03  # relative: how far chance separates equally strong attacks, with 1,000 records and 32 models
 
 

@@ -25,7 +25,7 @@ SyntheticMethod = Literal["nearest", "density", "marginals"]
 METHODS: tuple[SyntheticMethod, ...] = ("nearest", "density", "marginals")
 
 _PILOT = 0.2  # share of the records on which the method is chosen
-_LEAST_PILOT = 20
+_LEAST_PILOT = 20  # records of a side, below which a pilot is too small to choose a method
 _NEIGHBOURS = 5  # of density estimates
 _BINS = 8  # of numbers, in marginals
 _TOUCHING = 1e-9  # distances below count as a copy

@@ -29,7 +29,7 @@ from deniable.mechanisms import (
     tuned,
 )
 
-_EPS = 2.0**-52
+_EPS = 2.0**-52  # relative: twice the rounding error of one operation
 _MOST = 100_000  # largest number of equal guarantees that are listed one by one
 
 

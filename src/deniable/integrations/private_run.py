@@ -18,7 +18,7 @@ from deniable.planning.targets import read_target
 
 _CLIPPING = ("flat", "per_layer")  # adaptive clipping releases a noisy count as well
 _SAMPLERS = ("RandomSampler", "SequentialSampler")
-_LEAST_NOISE = 0.2
+_LEAST_NOISE = 0.2  # smallest noise multiplier that is tried
 _NOTES = (
     "the number of records is public: it sets the sampling rate and the divisor of the gradients",
     "no layer and no collate function mixes records",

@@ -36,7 +36,7 @@ from deniable.noise.shaping import Shaper
 
 BOUNDS = ("auto", "direct", "swap", "centre", "dp")
 _LARGEST_ENUMERATION = 1000  # training sets; up to this many are all run (twice), and nothing is sampled
-_RESAMPLES = 256
+_RESAMPLES = 256  # of "swap" and "centre" unless ``n_resamples`` is given
 _CENTRE_AT_LEAST = 0.25  # below 1/π, what "centre" needs in units of the spread, times η, if halves are normal
 _WORTH_INTEGRATING = 1.25  # "direct" must promise to reduce the error by this factor
 _FEW_NUMBERS = 3  # up to this many everything that may serve is compared

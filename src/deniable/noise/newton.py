@@ -18,8 +18,8 @@ from deniable.noise.evidence import ReleaseError
 TOLERANCE = 1e-8  # τ: every fit has ‖∇F‖_{H⁻¹} ≤ τ(1 + ‖θ‖_H), rounding included
 _CLOSE = 0.01  # … and q below this, so the Hessian at the minimum is the one at the fit within 1 %
 CONDITION = 1e14  # of the Hessian scaled to a unit diagonal, above which a fit is refused
-_STEPS = 200
-_SWAP_STEPS = 40
+_STEPS = 200  # after which a fit counts as not converging
+_SWAP_STEPS = 40  # the same for a swap, which starts close to its minimum
 _SWAP_PRECISION = 1e-4  # a swap is done when ‖∇F‖_{H⁻¹} is this share of its change
 _AT_ONCE = 4_000_000  # numbers in one temporary array of a batch of swaps
 _MOST_WORK = 1e11  # operations of one Newton step of all swaps, above which none is solved

@@ -28,7 +28,7 @@ from deniable.noise.resampling import Population
 
 _ENTRIES = 2_000_000  # distances kept for the records that stand out most; the others are bounded together
 _ALL_IN_ORDER = 100_000  # records above which only the first few are put in order
-SLACK = 1 + 1e-9
+SLACK = 1 + 1e-9  # on distances, far above their rounding error
 
 
 class LinearStatistic(ExactSwap):

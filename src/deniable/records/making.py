@@ -26,7 +26,7 @@ from deniable.records.streamed import leave_each_out, read_problem
 from deniable.records.typical import BoundedSample, ExactTypical, SampledTypical, Typical
 from deniable.tables.blocks import Source, as_source
 
-_CONFIDENCE = 0.95
+_CONFIDENCE = 0.95  # of the band of quantities over sampled models
 _AT_A_TIME = 500_000  # records, to bound the memory
 
 

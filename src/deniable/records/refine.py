@@ -12,7 +12,7 @@ from deniable.records.neighbours import Neighbours, lengths
 from deniable.records.problem import ROWS, UNIT
 
 _BATCH = 256  # records iterated together
-_ROUNDS = 60
+_ROUNDS = 60  # after which the best certificate so far is kept
 _PASSES = 8  # over rows that are read anew each time
 
 

@@ -26,7 +26,7 @@ from deniable.records.problem import ROWS, Part, Problem, Sums, add_up, norms_of
 from deniable.records.refine import refine
 from deniable.tables.blocks import MOST_LEVELS, Block, RowPart, Source, matrix, numeric, texts
 
-_MOST_LABELS = 1000
+_MOST_LABELS = 1000  # distinct targets, above which they are numbers and not classes
 _MOST_ITERATED = 20_000  # records that are iterated when their certificate is too wide
 
 

@@ -17,7 +17,7 @@ from deniable.report.registry import Asked, assesses
 from deniable.report.sections import NOT_COVERED
 
 _POINTS = 200  # points drawn in the picture of the wealth
-_LEAST_WEALTH = 1e-6
+_LEAST_WEALTH = 1e-6  # drawn in place of less on the logarithmic axis
 _TWO_WORLDS = "two neighbouring inputs are fixed; the attacker is given a fresh release of one and says of which"
 _OTHERS = "Attacks other than this one: a measurement never bounds what others can reach."
 _OUTCOMES = {

@@ -33,8 +33,8 @@ from deniable.tables.encoding import signs
 from deniable.tables.reading import NotTwoClasses
 from deniable.tables.understanding import Ranges
 
-_SAMPLER_CONFIDENCE = 0.99999
-_MOST_GROUPS = 50
+_SAMPLER_CONFIDENCE = 0.99999  # a sound simulator fails its test in at most one report of 100,000
+_MOST_GROUPS = 50  # rows of the table of subgroups
 _ROWS = 8192  # rows whose predictions are held at a time
 _DRAWS = 200  # released models on which held-out accuracy is measured
 

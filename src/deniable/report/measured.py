@@ -12,7 +12,7 @@ from deniable.curves import Tradeoff
 from deniable.report.model import Curve, Number, Section, Status
 from deniable.report.sections import SMALLEST_FPR
 
-_BAND_POINTS = 25
+_BAND_POINTS = 25  # rates at which a measured ROC is drawn with its interval
 POPULATION_GAME = "the attacker is given a record and says whether it was in; its scores were measured on known records"
 
 

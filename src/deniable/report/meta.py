@@ -23,7 +23,7 @@ FIELDS = {
     "review_date": "To be reviewed on",
     "contact": "Contact",
 }
-_BLOCK = 1 << 20
+_BLOCK = 1 << 20  # bytes of a file read at a time
 
 
 def read_meta(source: str | Path | dict[str, Any]) -> dict[str, str]:

@@ -19,8 +19,8 @@ from deniable.training.base import PrivateModel
 from deniable.training.encoders import Levels, Listed, Thermometer
 from deniable.training.plots import block, drawn_ends, spread_of
 
-_MOST_SHAPES = 6
-_MOST_COLUMNS = 40
+_MOST_SHAPES = 6  # columns drawn, those that move the score most
+_MOST_COLUMNS = 40  # rows of the table of terms
 _NOT_COVERED = (
     "What the model says about people in general: that smokers fall ill more often can be learnt from any data.",
     "Anything released besides this model: other models trained on the same data, statistics, logs, the data itself.",

@@ -17,8 +17,8 @@ NOT_FOR_PUBLICATION = (
     "This report is about the training data: the record profile and the measured attack were computed from it without "
     "noise. Keep the report with the data; publish at most the provable bound."
 )
-_MOST_EXPOSED = 10
-_RANKED_POINTS = 240
+_MOST_EXPOSED = 10  # records in the table of the most exposed
+_RANKED_POINTS = 240  # evenly spaced in the logarithm of the rank
 
 
 def profile_section(

@@ -14,8 +14,8 @@ from deniable.report.model import Curve, Grid, Number, Section
 from deniable.report.registry import Asked
 from deniable.risks import replaced
 
-SMALLEST_FPR = 1e-6
-CURVE_POINTS = 181
+SMALLEST_FPR = 1e-6  # one wrong accusation in a million: where ROC curves begin
+CURVE_POINTS = 181  # 30 per decade from ``SMALLEST_FPR`` to 1, both ends included
 
 OTHER_RISKS = (
     "Attribute inference, reconstruction and leakage about groups of records: this curve says nothing about them."

@@ -73,7 +73,7 @@ def _sentences(text: str, language: str) -> str | None:
     return " ".join(said) if found else None
 
 
-_MOST_PARTS = 40
+_MOST_PARTS = 40  # the search over runs of parts takes quadratic time
 
 
 @cache

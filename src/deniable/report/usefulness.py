@@ -12,7 +12,7 @@ from deniable._check import FloatArray, InputError
 from deniable._shown import shown
 from deniable.report.model import Number, Section
 
-_MOST_CATEGORIES = 200
+_MOST_CATEGORIES = 200  # per column, below the 255 that scikit-learn's boosted trees take
 _NOT_PROTECTED = (
     "The figures for usefulness were computed from the records without noise: the guarantee does not cover them. Keep "
     "them with the data; the model does not hold them."

@@ -25,7 +25,7 @@ from deniable.tables.cells import (
 )
 from deniable.tables.columns import Column, ColumnKind
 
-MAX_CATEGORIES = 200
+MAX_CATEGORIES = 200  # distinct texts of a column, each of which becomes a column of zeros and ones
 RARE = 3  # a text in fewer rows than this could be one person's
 _RARE_SHARE = 0.2  # larger shares of rows with rare texts make a column of texts identifying
 _LONG_TEXT = 60  # letters on average: somebody wrote sentences

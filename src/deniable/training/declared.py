@@ -16,7 +16,7 @@ from deniable.training.looks import Declared
 
 _OUTSIDE = 0.5  # larger shares of a column's values outside its declared range must be a mistake
 _CROWDED = 180  # number of texts above which more than half share one of the 255 hash cells with another
-_MOST_LISTED = 50_000
+_MOST_LISTED = 50_000  # cells are 16-bit numbers, of which others and missing take two
 _WORDS = ("hash", "discover")
 
 

@@ -21,8 +21,8 @@ from deniable.training.losses import RESIDUAL, ClippedLoss
 from deniable.training.shrinkage import shrunk_coefficients
 from deniable.training.spending import Spending
 
-STEPS = 400
-MOMENTUM = 0.95
+STEPS = 400  # sums of gradients in a descent; matters for convergence only (:func:`plan_for`)
+MOMENTUM = 0.95  # weight of the past in the velocity
 STAY = 0.8  # with individual filters: share of the steps after which a record at its bound has to leave
 _EXACT = 2**53  # whole numbers below are exact in double precision
 _LARGEST_NOISE = 2.0**36  # lattice points: above it the sampler is slow

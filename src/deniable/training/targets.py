@@ -13,7 +13,7 @@ from deniable.mechanisms import ApproximateDP, Composition, GaussianDP, Mechanis
 from deniable.planning.calibration import parameter_for
 from deniable.planning.targets import Target, read_target
 
-DEFAULT_ADVANTAGE = 0.1
+DEFAULT_ADVANTAGE = 0.1  # no attacker is right more than 55 % of the time
 _BRACKET = (1e-6, 60.0)  # μ: nothing can be learned below, nothing is hidden above
 
 

@@ -25,7 +25,7 @@ from deniable.training.losses import RESIDUAL
 TRIALS_SHARE = 0.3  # of μ²: all trials together
 FITTED = 0.75  # probability that a record fits the trials; the others score them
 _CHOICE = 0.4  # share of a trial with pairs that goes into choosing them
-_PAIRS = 5
+_PAIRS = 5  # pairs of columns in the trial with joint shape functions
 _PARTS = 1 << 10  # lattice points between the best and the worst error of a record
 _WORTH = 200.0  # records in units of the noise of a trial, below which its score tells too little to be paid for
 

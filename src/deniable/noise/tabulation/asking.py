@@ -13,7 +13,7 @@ from deniable.noise.tabulation.queries import MOST_RANKS, CellCounts, Moments, P
 from deniable.noise.tabulation.records import Records
 
 _BINS = {"histogram": 10.0, "survival": 20.0}
-_POINTS = 16.0
+_POINTS = 16.0  # intervals of a distribution function, unless ``points`` is given
 
 
 def query_of(statistic: Statistic, records: Records) -> Query:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from deniable._check import FloatArray, InputError, IntArray
 
 LATTICE = 2**20  # a number between −1 and 1 counts in whole steps of 1/LATTICE: a millionth of half its range
-_MOST_CELLS = 1_000_000
+_MOST_CELLS = 1_000_000  # of one statistic, to bound the memory
 _BLOCK = 2**30  # records of which at most LATTICE steps each are added as floats
 
 
