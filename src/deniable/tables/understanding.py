@@ -117,11 +117,17 @@ class Understood:
             raise InputError(f"{self.name} cannot be used: {'; '.join(self.problems)}")
         return self
 
+    @property
+    def surprises(self) -> tuple[str, ...]:
+        """Of the remarks those that may surprise: columns that are dropped, or read differently from how it is written."""
+        return tuple(column.line for column in self.columns if column.notes or column.kind == "dropped")
+
     def warn(self) -> None:
-        """Say in one warning which columns were dropped and why."""
-        if self.dropped:
-            lines = "; ".join(column.line for column in self.dropped)
-            warnings.warn(f"{self.name}: {lines}", TableWarning, stacklevel=3)
+        """Say in one warning which columns were dropped or read differently from how they are written, and why."""
+        if self.surprises:
+            more = len(self.surprises) - _SAID
+            lines = [*self.surprises[:_SAID], *([f"and {more} more columns"] if more > 0 else [])]
+            warnings.warn(f"{self.name}: {'; '.join(lines)}", TableWarning, stacklevel=3)
 
 
 def understand(
