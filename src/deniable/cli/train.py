@@ -202,6 +202,7 @@ def _show(made: Trained, full: bool) -> None:
 
     from deniable._shown import shown
     from deniable.report.text import STYLE, head
+    from deniable.tables.understanding import SAID
 
     console = Console()
     curve, certificate = made.private.tradeoff_, made.private.certificate_
@@ -225,7 +226,7 @@ def _show(made: Trained, full: bool) -> None:
     ]
     if made.usefulness is not None:
         lines += ["", *made.usefulness.lines(), "(measured without noise on records held out: not protected)"]
-    warned = made.assessment.warnings
+    warned = (*made.assessment.warnings, *made.surprises[:SAID])
     said = [line for line in made.remarks if full or ": dropped: " in line or line in warned]
     left = len(made.remarks) - len(said)
     lines += ["", "Understood:", *(f"  {line}" for line in said)] if said else []

@@ -44,12 +44,15 @@ class Trained:
         The report.
     remarks
         How the table was read, and other lines that a person has to see.
+    surprises
+        Of these, columns that were dropped or read differently from how they are written.
     """
 
     model: Any
     usefulness: Usefulness | None
     assessment: Assessment
     remarks: tuple[str, ...]
+    surprises: tuple[str, ...] = ()
 
     @property
     def private(self) -> PrivateClassifier | PrivateRegressor:
@@ -157,7 +160,7 @@ def train_table(
         warnings=(*felt, *made.warnings),
         reproduction={**_facts(table, kind, model, share, train), **made.reproduction},
     )
-    return Trained(pipeline, useful, made, remarks)
+    return Trained(pipeline, useful, made, remarks, table.surprises)
 
 
 def _persons(source: Any, group: str, target: str | None) -> Any:

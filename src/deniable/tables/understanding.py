@@ -30,6 +30,7 @@ Ranges = Mapping[str, Sequence[Any]]
 _HEADER_COLUMNS = 2  # columns of numbers or dates with a text in the first row: one could be a mistake
 _HEADER_LEAST = 5  # fewest rows from which the others can say what a column holds
 _HEADER_SEEN = 200  # rows that are looked at
+SAID = 6  # columns that a warning names
 _NESTED = (list, tuple, dict, set, np.ndarray, bytes)
 
 
@@ -119,14 +120,14 @@ class Understood:
 
     @property
     def surprises(self) -> tuple[str, ...]:
-        """Of the remarks those that may surprise: columns that are dropped, or read differently from how it is written."""
+        """The remarks on columns that are dropped or read differently from how they are written."""
         return tuple(column.line for column in self.columns if column.notes or column.kind == "dropped")
 
     def warn(self) -> None:
         """Say in one warning which columns were dropped or read differently from how they are written, and why."""
         if self.surprises:
-            more = len(self.surprises) - _SAID
-            lines = [*self.surprises[:_SAID], *([f"and {more} more columns"] if more > 0 else [])]
+            more = len(self.surprises) - SAID
+            lines = [*self.surprises[:SAID], *([f"and {more} more columns"] if more > 0 else [])]
             warnings.warn(f"{self.name}: {'; '.join(lines)}", TableWarning, stacklevel=3)
 
 

@@ -119,6 +119,7 @@ def release_statistics(
     smallest = number("suppress_below", suppress_below, at_least=0.0, below=math.inf)
     needed = {column for one in asked for column in (*one.columns, *one.by)} | set(ranges or {})
     table = understand_any(data, ranges=ranges, only=needed)
+    table.warn()
     if len(table.frame) < _FEWEST:
         raise InputError(
             f"data must have at least {_FEWEST} records, got {len(table.frame)}; fewer cannot hide one another"
