@@ -198,7 +198,7 @@ def test_a_target_of_numbers_with_an_infinite_one_is_named_as_such(tmp_path, cap
     path = tmp_path / "infinite.csv"
     path.write_text("a,y\n" + "".join(f"{i % 7},{i}.5\n" for i in range(60)) + "1,inf\n")
     assert train(path, "--target", "y") == 2
-    assert "mixes numbers with 1 texts ('inf')" in capsys.readouterr().err
+    assert "mixes numbers with 1 text ('inf')" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

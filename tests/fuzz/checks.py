@@ -266,11 +266,23 @@ def _engine(
     epsilon: np.ndarray,
     rng: np.random.Generator,
 ) -> None:
+    """Refused mechanisms are counted: by any question, as ball arithmetic sees some only when it sums."""
     try:
-        other = dn.tradeoff(mechanism, engine=engine)
+        _engine_asked(ledger, engine, mechanism, found, fpr, epsilon, rng)
     except InputError:
         ledger.counts[f"engine {engine} refused"] += 1
-        return
+
+
+def _engine_asked(
+    ledger: Ledger,
+    engine: str,
+    mechanism: dn.mechanisms.Mechanism,
+    found: dict[str, Bracket],
+    fpr: np.ndarray,
+    epsilon: np.ndarray,
+    rng: np.random.Generator,
+) -> None:
+    other = dn.tradeoff(mechanism, engine=engine)
     one, name = f"engine {engine} meets auto", f"engine={engine!r}"
     some = np.sort(rng.permutation(len(epsilon))[:3])
     for way, place, known in (

@@ -83,8 +83,9 @@ def kind_of_texts(texts: Texts, decimal_comma: bool) -> tuple[ColumnKind, Form, 
                 cells = typed_texts(texts, "number", form)
                 return "number", form, (*_seen(every, form.missing), *doubts, *_sentinel(cells)), cells
             if usual:
-                odd = f"{len(strangers)} texts{_infinities(strangers)}"
-                reason = f"it mixes numbers with {odd} in {rows} rows; correct these cells"
+                odd = "1 text" if len(strangers) == 1 else f"{len(strangers)} texts"
+                where = "1 row" if rows == 1 else f"{rows} rows"
+                reason = f"it mixes numbers with {odd}{_infinities(strangers)} in {where}; correct these cells"
                 return "dropped", Form(), (reason,), texts.put(every)
     code = ("its digits start with zeros: a code, not a number",) if _codes(words) else ()
     return "category", Form(), (*_seen(every, NOTHING), *code), typed_texts(texts, "category", Form())
