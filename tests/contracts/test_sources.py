@@ -10,7 +10,7 @@ import deniable as dn
 from deniable.report import registry
 from deniable.report.assessing import assess
 
-for room in {*registry._WHERE.values(), "model_run"}:
+for room in sorted({*registry._WHERE.values(), "model_run"}):
     importlib.import_module(f"deniable.report.{room}")
 ADAPTERS = {adapter.what: adapter for adapter in [*registry._FOUND.values(), *(one for _, one in registry._TESTS)]}
 OURS = {"source", *registry.COMMON}
@@ -27,7 +27,7 @@ def test_overloads_list_the_options_of_every_kind_and_no_others():
         assert set(inspect.signature(one).parameters) >= OURS
 
 
-@pytest.mark.parametrize("what", ADAPTERS)
+@pytest.mark.parametrize("what", sorted(ADAPTERS))
 def test_an_unknown_option_is_refused_with_those_that_are_known(what):
     adapter = ADAPTERS[what]
     with pytest.raises(dn.InputError) as error:
@@ -37,7 +37,7 @@ def test_an_unknown_option_is_refused_with_those_that_are_known(what):
     assert ("did you mean 'n_samples'" in str(error.value)) == ("n_samples" in adapter.options)
 
 
-@pytest.mark.parametrize("what", ADAPTERS)
+@pytest.mark.parametrize("what", sorted(ADAPTERS))
 def test_options_are_typed(what):
     parameters = inspect.signature(ADAPTERS[what].make).parameters.values()
     assert [p.name for p in parameters if p.annotation is p.empty] == []
