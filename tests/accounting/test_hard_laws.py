@@ -65,3 +65,17 @@ def test_every_line_cuts_at_the_same_place(design):
         return
     assert np.all(np.abs(cut.out_above - plain.out_above) <= cut.out_error + plain.out_error)
     assert np.all(np.abs(cut.in_above - plain.in_above) <= cut.in_error + plain.in_error)
+
+
+def test_steps_that_hardly_ever_draw_a_record_cost_no_more_than_that():
+    """Their variance underflows: engines divided by it, and the answer was the trivial bound."""
+    hardly = dn.SubsampledGaussian(1.0, 1e-300, 10)
+    alone = dn.tradeoff(hardly)
+    assert 0 < alone.advantage() <= 1.001e-299
+    assert alone.tpr(1e-3) == pytest.approx(1e-3, rel=1e-12)
+    both, rest = (
+        dn.tradeoff(hardly + dn.SubsampledGaussian(1.0, 0.01, 50)),
+        dn.tradeoff(dn.SubsampledGaussian(1.0, 0.01, 50)),
+    )
+    assert rest.advantage(side="lower") <= both.advantage() <= rest.advantage() * (1 + 1e-9)
+    assert both.tpr(1e-6) == pytest.approx(rest.tpr(1e-6), rel=1e-9)

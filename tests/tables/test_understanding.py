@@ -312,3 +312,19 @@ def test_a_second_header_line_is_refused(tmp_path):
     # one text, or words for "missing", above numbers is no header
     path.write_text("\n".join(["age,stay,since,stage", "?,unknown,2021-01-01,A", *rows]))
     assert understand(path, "stage").problems == ()
+
+
+def test_columns_read_differently_from_how_they_are_written_are_warned_of(tmp_path):
+    file = tmp_path / "people.csv"
+    rows = [
+        f"{'?' if i % 9 == 0 else 20 + i % 50},20{10 + i % 9}-0{1 + i % 9}-11,{'yes' if i % 2 else 'no'},{i % 7}"
+        for i in range(60)
+    ]
+    file.write_text("\n".join(["age,joined,smokes,plain", *rows]))
+    found = understand(file)
+    assert [line.split(":")[0] for line in found.surprises] == ["'age'", "'joined'"]
+    with pytest.warns(TableWarning, match=r"'\?' read as missing; 'joined': date; dates written year-month-day"):
+        found.warn()
+    columns = {f"c{j}": ["?", *map(str, range(1, 60))] for j in range(9)}
+    with pytest.warns(TableWarning, match=r"'c5'.* and 3 more columns$"):
+        understand(pd.DataFrame(columns)).warn()

@@ -60,6 +60,7 @@ Engine = Literal["auto", "inversion", "direct", "grid", "monte-carlo", "ball"]
 _MOST_OUTCOMES = 1 << 15  # of a composition that is listed outcome by outcome
 _FEW_STEPS, _FEWER_CELLS = 64, 4  # of mixtures: up to which inversion may need the grid, and what it gets of more
 _MOST_APART, _NARROW = 64, 1.0  # outcomes of randomised responses told apart from steps that leak less than they do
+_HARDLY_EVER = 1e-140  # sampling rates below: the variance of the loss would underflow
 _SHARPEST = 0.1  # below, the two modes of a step lie too far apart for nodes on one grid
 
 
@@ -260,6 +261,17 @@ def _composed(loss: PrivacyLoss, tolerance: float, effort: Effort) -> Tradeoff:
     alone = _closed_form(loss)
     if alone is not None:
         return alone
+    hardly = loss.rate < _HARDLY_EVER
+    if hardly.any():
+        rest = _composed(
+            replace(loss, noise=loss.noise[~hardly], rate=loss.rate[~hardly], steps=loss.steps[~hardly]),
+            tolerance,
+            effort,
+        )
+        took = min(float(loss.steps[hardly] @ loss.rate[hardly]) * (1 + 8 * EPS), 1.0)
+        return BracketTradeoff(
+            with_failure(rest, took), rest, method=f"{rest.method}; steps that hardly ever draw apart"
+        )
     sharp = loss.noise < _SHARPEST
     outcomes = math.prod(count + 1 for _, count in loss.randomized_responses)
     if 1 < outcomes <= _MOST_APART:

@@ -120,8 +120,16 @@ class Understood:
 
     @property
     def surprises(self) -> tuple[str, ...]:
-        """The remarks on columns that are dropped or read differently from how they are written."""
-        return tuple(column.line for column in self.columns if column.notes or column.kind == "dropped")
+        """The remarks on columns that are dropped or read differently from how they are written.
+
+        Yes and no, and dates that are dates already, surprise nobody.
+        """
+        plain = [c.kind == "yes/no" or (c.kind == "date" and not c.form.date) for c in self.columns]
+        return tuple(
+            column.line
+            for column, expected in zip(self.columns, plain, strict=True)
+            if column.kind == "dropped" or (column.notes and not expected)
+        )
 
     def warn(self) -> None:
         """Say in one warning which columns were dropped or read differently from how they are written, and why."""
