@@ -47,7 +47,7 @@ def joint(signal: FloatArray, task: LearningTask) -> FloatArray:
 
 
 class Shown:
-    """What some models showed about each record, as far as attacks look at it; computed when it is asked for.
+    """What some models showed about each record, as far as attacks look at it; computed on request.
 
     Parameters
     ----------

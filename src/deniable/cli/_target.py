@@ -20,7 +20,7 @@ AdvantageTarget = Annotated[
     _option("--advantage", help="Membership advantage of any attacker: 0.1 means right at most 55 % of the time."),
 ]
 TprTarget = Annotated[float | None, _option("--tpr", help="True positive rate at --fpr.")]
-FprTarget = Annotated[float | None, _option("--fpr", help="False positive rate at which --tpr is asked for.")]
+FprTarget = Annotated[float | None, _option("--fpr", help="False positive rate for --tpr.")]
 AccuracyTarget = Annotated[float | None, _option("--accuracy", help="Accuracy of the best attacker at --prior.")]
 PriorTarget = Annotated[
     str | None,
@@ -32,7 +32,7 @@ PriorTarget = Annotated[
     ),
 ]
 EpsilonTarget = Annotated[float | None, _option("--epsilon", help="ε at --delta.")]
-DeltaTarget = Annotated[float | None, _option("--delta", help="δ at which --epsilon is asked for.")]
+DeltaTarget = Annotated[float | None, _option("--delta", help="δ for --epsilon.")]
 ReconstructionTarget = Annotated[
     float | None, _option("--reconstruction", help="Chance of guessing a record's secret, see --baseline.")
 ]

@@ -42,7 +42,7 @@ class PrivateRun:
     noise_multiplier, sample_rate, steps
         The calibrated noise, the Poisson rate and the number of steps that the target covers.
     target
-        The target as it was asked for.
+        The target as it was given.
     engine
         The ``PrivacyEngine``, whose accountant counts the steps.
     """

@@ -287,7 +287,7 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
     def _closed_form(
         self, rows: FloatArray, target: Any, classes: NDArray[Any] | None, n_train: int
     ) -> ClosedForm | str | None:
-        """Return the closed form of a swap, the reason why there is none, or None if it was not asked for."""
+        """Return the closed form of a swap, the reason why there is none, or None if it was not requested."""
         if self.bound not in ("swap", "auto") or self.noise == "published":
             return None
         if self.get_parameters is not None:

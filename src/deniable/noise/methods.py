@@ -45,7 +45,7 @@ _WORTH_RUNNING = 0.5  # largest share of η that the number of runs may cost the
 
 @dataclass(frozen=True)
 class ReleaseTask:
-    """What is asked for, checked."""
+    """The arguments of a release, checked."""
 
     algorithm: Algorithm
     game: CouplingGame

@@ -65,7 +65,7 @@ class MixtureEvidence(ResampledEvidence):
     entropy
         Seeds the Monte Carlo integration for d > 1.
     looks
-        How often certificates like this, each with its own ``failure``, were asked for before one was taken: a stop
+        How many certificates like this, each with its own ``failure``, were requested before one was taken: a stop
         that depends on the draws is wrong only if one of them is (union bound).
     """
 

@@ -22,15 +22,15 @@ class ProfileCost:
     Attributes
     ----------
     seconds
-        Wall-clock time, if all workers are as fast as the machine where the cost model was fitted.
+        Wall-clock seconds, if all workers are as fast as the machine where the cost model was fitted.
     cpu_seconds
-        Of all workers together.
+        CPU seconds of all workers together.
     read_bytes
-        From storage, over all passes, uncompressed.
+        Bytes read from storage over all passes, uncompressed.
     wire_bytes
-        Between workers and this process: sums of parts and, once, four numbers per record.
+        Bytes between workers and this process: sums of parts and, once, four numbers per record.
     memory, worker_memory
-        Of this process, which holds eight numbers per record, and of each worker.
+        Bytes of memory of this process, which holds eight numbers per record, and of each worker.
     """
 
     rows: int
@@ -51,11 +51,11 @@ class RetrainingCost:
     Attributes
     ----------
     seconds, cpu_seconds
-        Wall-clock time, if all workers are as fast as the machine where one training was timed, and CPU time of all.
+        Wall-clock seconds, if all workers are as fast as the machine where one training was timed, and CPU seconds.
     wire_bytes
-        Between workers and this process: the data once per worker, and per model who was in and one number per record.
+        Bytes between workers and this process: the data once per worker; per model and record, membership and a number.
     memory
-        Of this process, which puts one number per model and record together.
+        Bytes of memory of this process, which collects one number per model and record.
     """
 
     rows: int
@@ -104,7 +104,7 @@ def profile_cost(rows: int, columns: int, *, workers: int = 1, group: int = 262_
     Parameters
     ----------
     rows, columns
-        Of the table; a text column counts once per distinct value.
+        Shape of the table; a text column counts once per distinct value.
     workers
         Processes that work at a time.
     group

@@ -5,7 +5,7 @@ at f. One Newton step δ_i = H_i⁻¹ b_i costs O(d²) per record, because H_i d
 rank one (rank = number of classes for softmax).
 
 A certificate bounds the distance from f + δ_i to the exact optimum (:mod:`deniable.records.certified_radius`). Records
-whose certificate is wider than asked for are iterated (:mod:`deniable.records.refine`).
+whose certificate is wider than requested are iterated (:mod:`deniable.records.refine`).
 """
 
 from __future__ import annotations

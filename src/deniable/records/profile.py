@@ -108,7 +108,7 @@ class PrivacyProfile:
     def leave_one_out(self, records: ArrayLike | None = None) -> FloatArray:
         """Parameters of the model trained without record i, (n, parameters); for softmax (d, classes), flattened.
 
-        With ``records``, row numbers or one of them, only those. They are computed when asked for, not held.
+        With ``records``, row numbers or one of them, only those. They are computed on request, not held.
         """
         if records is None:
             return self.optimum + self.neighbours.steps(np.arange(len(self)))

@@ -331,7 +331,7 @@ _PASSED = tuple(one.name for one in fields(Passed))
 
 @dataclass(frozen=True, eq=False)
 class StreamedNeighbours(Neighbours):
-    """Neighbours whose rows are read again when their models are asked for."""
+    """Neighbours whose rows are read again when their models are requested."""
 
     def without_checkpoint(self) -> StreamedNeighbours:
         """The same, free of the folder of the run that found them."""

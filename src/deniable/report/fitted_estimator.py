@@ -46,7 +46,7 @@ def assess_estimator(
     source
         A fitted scikit-learn classifier or regressor, or a pipeline that ends in one.
     asked
-        What every report is asked for.
+        Settings that every report has: prior, rates, title.
     X, y
         The data that it was fitted to. Shadow models are fitted to random halves of them.
     method, n_shadows, rng, n_jobs, cache, progress

@@ -29,7 +29,7 @@ _A = TypeVar("_A", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class Asked:
-    """What every report is asked for: prior, false positive rates, δ, chances of blind guessing, a title."""
+    """Settings that every report has: prior, false positive rates, δ, chances of blind guessing, a title."""
 
     prior: float
     fpr: tuple[float, ...]

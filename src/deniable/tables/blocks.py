@@ -67,7 +67,7 @@ class ParquetTask(RowPart):
     target: str
 
     def blocks(self) -> Iterator[Block]:
-        """Read the columns that are asked for, and nothing else."""
+        """Read the requested columns and nothing else."""
         from pyarrow import ArrowException, parquet
 
         at = self.first

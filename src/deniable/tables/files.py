@@ -28,7 +28,7 @@ _LARGEST_EXCEL = 20_000_000  # bytes
 class Opened:
     """A file, nothing interpreted: texts of a text file stay texts.
 
-    ``frame`` is a data frame, or reads a column when it is asked for; ``problems`` are the reasons not to use it;
+    ``frame`` is a data frame, or reads a column on request; ``problems`` are the reasons not to use it;
     ``notes`` say what was guessed; ``decimal_comma`` whether the file looks as if it was written with decimal commas.
     """
 
@@ -170,7 +170,7 @@ def _open_excel(path: Path) -> Opened:
 def as_opened(source: Any) -> tuple[Opened, str]:
     """Return a path, a data frame or blocks as an opened table, and what to call it.
 
-    The frame of Parquet files, of Dask and of blocks reads a column when it is asked for.
+    The frame of Parquet files, of Dask and of blocks reads a column on request.
     """
     if not isinstance(source, str | Path) or Path(source).suffix == ".parquet" or Path(source).is_dir():
         table = on_disk(source)

@@ -42,7 +42,7 @@ class FitCertificate:
     Attributes
     ----------
     target
-        What was asked for, in words.
+        The target in words.
     unit
         "record" or "person": whose presence is hidden.
     uses

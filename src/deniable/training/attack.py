@@ -97,7 +97,7 @@ class Recorded:
         self.tossed: dict[str, NDArray[np.bool_]] = {}
 
     def channel(self, label: str, sd: FloatArray, times: int) -> Channel:
-        """Open a channel with ``share`` of the noise that was asked for."""
+        """Open a channel with ``share`` of the requested noise."""
         inner = self._source.channel(label, sd * self._share, times)
         sums_seen: list[IntArray] = []
         answers: list[IntArray] = []

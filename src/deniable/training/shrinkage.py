@@ -44,7 +44,7 @@ def shrunk_coefficients(
     Parameters
     ----------
     plan
-        Of the descent that found the coefficients.
+        Plan of the descent that found the coefficients.
     n
         About how many records there are.
     sd

@@ -1,4 +1,4 @@
-"""From noisy sums to the statistics that were asked for, each number with the errors of noise and of sampling."""
+"""From noisy sums to the requested statistics, each number with the errors of noise and of sampling."""
 
 from __future__ import annotations
 

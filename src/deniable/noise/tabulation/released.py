@@ -57,7 +57,7 @@ class StatisticsRelease(Told):
     Attributes
     ----------
     statistics
-        What was asked for, in that order.
+        The requested statistics, in the order of the request.
     rows
         For each statistic its rows.
     certificate
@@ -81,7 +81,7 @@ class StatisticsRelease(Told):
     confidence: float
 
     def __getitem__(self, statistic: str | Statistic) -> tuple[Row, ...]:
-        """Return the rows of one statistic, named as it was asked for."""
+        """Return the rows of one statistic, named as in the request."""
         wanted = parse(statistic)
         if wanted not in self.statistics:
             raise InputError(f"{wanted} was not released; released: {'; '.join(map(str, self.statistics))}")
