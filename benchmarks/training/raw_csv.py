@@ -33,7 +33,7 @@ def main() -> None:
     mean, error = ours.mean(axis=0), spread(ours)
     lines = [
         f"Held-out AUC {mean[0]:.3f} ± {error[0]:.3f}, unprotected boosting on the same splits {mean[1]:.3f}; DP-EBM, "
-        f"which is told ranges and categories, on the same splits {rival.mean():.3f} ± {spread(rival):.3f}. What was "
+        f"which is given ranges and categories, on the same splits {rival.mean():.3f} ± {spread(rival):.3f}. What was "
         "understood, and the account of the first run:\n\n```text\n",
         *(f"{line}\n" for line in made.told),
         f"\n{made.private.certificate_}\n```\n",

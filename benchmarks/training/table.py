@@ -17,8 +17,8 @@ import matplotlib.pyplot as plt
 ROOT = Path(__file__).resolve().parents[2]
 METHODS = {
     "deniable": "deniable, ranges found privately",
-    "deniable_declared": "deniable, ranges told",
-    "deniable_linear": "deniable, linear, ranges told",
+    "deniable_declared": "deniable, ranges given",
+    "deniable_linear": "deniable, linear, ranges given",
     "deniable_filter": "deniable, individual filters",
     "deniable_tuned": "deniable, tuned",
     "deniable_pairs": "deniable, five pairs",
@@ -43,71 +43,77 @@ HEAD = """# Private training beside other tools
 
 Held-out scores on the same ten splits (`train_test_split(test_size=0.25, random_state=0…9)`), mean ± standard error;
 accuracy, then AUC (macro, one against the rest), or R² for regression. All methods get the same target: no attacker who
-knows all other records tells whether one record was in the data (added or removed) with an advantage above 0.1, 0.2 or
-0.462. Made by `benchmarks/training/table.py` from `benchmarks/training/results/`.
+knows all other records can tell whether one record was in the data (added or removed) with an advantage above 0.1,
+0.2 or 0.462. The page is made by `benchmarks/training/table.py` from `benchmarks/training/results/`.
 
-What "the same target" means for each: Gaussian DP with μ = 2Φ⁻¹((1 + a)/2) for deniable; for DP-EBM the (ε, δ) at which
-its two mechanisms together have exactly this μ; for Opacus the noise multiplier whose exact curve has advantage a; for
-diffprivlib ε = ln((1 + a)/(1 − a)).
+"The same target", an advantage of a, means for each tool: for deniable, Gaussian DP with μ = 2Φ⁻¹((1 + a)/2); for
+DP-EBM, the (ε, δ) at which its two mechanisms together have exactly this μ; for Opacus, the noise multiplier whose
+exact curve has advantage a; for diffprivlib, ε = ln((1 + a)/(1 − a)).
 
-**Where the comparison favours the rivals.** They are given for nothing what deniable's first row finds privately or
-does without: the smallest and largest value of every column, the lists of categories, medians for blanks, the number of
-records, the range or scale of a regression's target. Opacus and diffprivlib also get their best setting for each data
-set and target, chosen by held-out score. deniable runs with its defaults. "Ranges told" is deniable with the same free
-ranges; on digits both are told the 17 grey levels. "Individual filters", "tuned" and "five pairs" find ranges
-privately. deniable's own older ways run with what the rivals get, and standardised columns besides;
-`MembershipPrivate` promises less: the attacker knows the data set but not which random half of it trained. Tables say —
-where a tool does not take the data (DP-EBM has no multiclass) or has not been run on all splits. Rows
-"ranges told", "linear", "individual filters", data that are hard and all rows of digits and wide date from before
-linear terms by ranks and the shrinkage that columns share (up to .03 of AUC where records are few); of breast cancer,
-small and diabetes the first row is of today.
+**Where the comparison favours the rivals.** They receive free of charge what deniable's first row finds privately
+or does without: the smallest and largest value of every column, the lists of categories, medians for blanks, the
+number of records, and the range or scale of a regression's target. Opacus and diffprivlib also get their best
+setting for each data set and target, chosen by held-out score. deniable runs with its defaults. "Ranges given" is
+deniable with the same free ranges; on digits both rows are given the 17 grey levels. "Individual filters", "tuned"
+and "five pairs" find ranges privately. deniable's older methods (`assess` and `MembershipPrivate`) get the same
+information as the rivals, and standardised columns as well. `MembershipPrivate` promises less: the attacker knows
+the data set but not which random half of it was used for training. A tool has
+no row, or – in a cell, where it does not take the data (DP-EBM has no multiclass models) or has not been run on all
+splits.
+
+**Which figures are older.** Two later improvements, linear terms by ranks and the shrinkage that columns share,
+gain up to .03 of AUC where records are few. The following figures were measured before them: the rows "ranges
+given", "linear" and "individual filters", the section on hard data, and all rows of digits and wide. The first rows
+of breast cancer, small and diabetes were measured with the current version.
 
 """
 
 ALGORITHMS = """## Algorithms that were tried
 
 Held-out AUC, mean ± standard error over ten splits (two draws of the noise each), by
-`benchmarks/training/algorithms.py > benchmarks/training/results/algorithms.md`: the same ±1 codes of quantiles found
-without privacy, logistic loss, the same target in the column's head. Only deniable's rule runs without a choice of
-setting; every other algorithm gets the best of some, chosen by held-out AUC on six other splits, and the number of
-records for nothing. Objective perturbation is charged less than its published analysis asks.
+`benchmarks/training/algorithms.py > benchmarks/training/results/algorithms.md`. All algorithms use the same ±1
+codes of quantiles (found without privacy), the logistic loss and the target in the column's header. Only deniable's
+rule runs without a choice of settings. Every other algorithm gets the best of several settings, chosen by held-out
+AUC on six other splits, and the number of records free of charge. Objective perturbation is charged less than its
+published analysis asks.
 
 No algorithm is ahead of the rule by more than two standard errors anywhere, although the rule alone was not tuned.
 Residuals of norm up to 1, 50 steps, objective perturbation and one Newton step are behind on the larger tables; on 240
-records whatever regularises more is ahead by .01 to .03 at advantage 0.1. Momentum and averaging change little once
-the length of the path is right; they make the rule insensitive to it. So the rule stays, individual filters are an
-option, and the others live in that script only. What came later and gained more than all of these, centred columns
-and noise for rows of usual length, is not part of this comparison.
+records the algorithms that regularise more are ahead by .01 to .03 at advantage 0.1. Momentum and averaging change
+little once the length of the path is right; they make the rule insensitive to it. So deniable keeps its rule,
+individual filters are an option, and the other algorithms exist in that script only. Two later changes gained more
+than all of these and are not part of this comparison: centred columns, and noise scaled to rows of usual length.
 
 """
 HARD = """## Data that are hard
 
-Against thirty lines of noisy gradient descent on a linear model, which are told means and standard deviations of all
-columns, the number of records, median and spread of a target, and the best of three step lengths; deniable runs with
-its defaults and pays for all it learns. Classes: accuracy / AUC; targets: R²; counts: share of deviance explained. The
-constant is the larger class or the mean. By `benchmarks/training/hard.py`.
+Here the rival is a program of thirty lines: noisy gradient descent on a linear model. It is given the means and
+standard deviations of all columns, the number of records, the median and spread of a numeric target, and the best
+of three step lengths. deniable runs with its defaults and pays for everything it learns. Scores are accuracy / AUC
+for classes, R² for numeric targets and the share of deviance explained for counts. The constant is the larger class
+or the mean. Measured by `benchmarks/training/hard.py`.
 
 """
 RAW = """## A raw CSV without any option
 
-`messy` as a CSV file through what `deniable train messy.csv --target answer` runs, by `benchmarks/training/raw_csv.py`.
+The table `messy` was written to a CSV file and put through the code that `deniable train messy.csv --target answer`
+runs, by `benchmarks/training/raw_csv.py`.
 
 """
 RETRAININGS = """## Simulated retrainings
 
-Each model was fitted again and again with the worst canary and without, with fresh noise, and attacked by somebody who
-knows all other records: by the likelihood ratio of everything that was released (`transcript`), and from the final
-model only. Intervals are exact, 99.5 %, so that all ten verdicts on the promised noise are right with probability
-95 %. A tenth of the noise, the negative control, is "violated" on every transcript; sixty trainings
-do not always show it in the final model.
-By `benchmarks/training/retrainings.py`.
+Each model was fitted many times with and without the worst canary, with fresh noise. The attacker knows all other
+records. One attack uses the likelihood ratio of everything that was released (`transcript`), the other sees the
+final model only. Intervals are exact with a level of 99.5 %, so that all ten verdicts on the promised noise are
+right with probability 95 %. The negative control, a tenth of the noise, is "violated" on every transcript; sixty
+trainings are not always enough to show it in the final model. Measured by `benchmarks/training/retrainings.py`.
 
 """
 TRIALS = """## What choosing among trials costs
 
-The Gaussian DP parameter that each of k trials may have so that the best of them, kept, meets the target: all trials
-composed, or a random number of them with mean k (Papernot & Steinke), by `benchmarks/training/price_of_trials.py`.
-`tune=True` composes.
+If k trials are made and only the best is kept, each trial may have the Gaussian DP parameter below so that the
+result meets the target: with all trials composed, or with a random number of trials of mean k (Papernot & Steinke).
+Computed by `benchmarks/training/price_of_trials.py`. `tune=True` composes.
 
 """
 
@@ -161,7 +167,7 @@ def main() -> None:
                 text.append(f"| *unprotected: {label}* | {' / '.join(cell(lines, s) for s in score)} | | | |\n")
         text.append("\n")
         behind += losses(found, name, score)
-    text.append("## Where a rival is better\n\nBy mean, whatever the error.\n\n")
+    text.append("## Where a rival is better\n\nCompared by the means, whatever their standard errors.\n\n")
     text += [f"- {line}\n" for line in behind] or ["Nowhere.\n"]
     parts = {
         "hard": HARD,
@@ -201,7 +207,7 @@ def losses(found, name, score):
                     gap = np.mean([x[s] for x in theirs]) - np.mean([x[s] for x in mine])
                     if gap > 0:
                         out.append(
-                            f"{name}, advantage {a}, {s}: {METHODS[rival]} by {gap:.3f} ahead of {METHODS[ours]}"
+                            f"{name}, advantage {a}, {s}: {METHODS[rival]}, {gap:.3f} ahead of {METHODS[ours]}"
                         )
     return out
 
