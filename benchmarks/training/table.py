@@ -57,9 +57,8 @@ setting for each data set and target, chosen by held-out score. deniable runs wi
 deniable with the same free ranges; on digits both rows are given the 17 grey levels. "Individual filters", "tuned"
 and "five pairs" find ranges privately. deniable's older methods (`assess` and `MembershipPrivate`) get the same
 information as the rivals, and standardised columns as well. `MembershipPrivate` promises less: the attacker knows
-the data set but not which random half of it was used for training. A tool has
-no row, or – in a cell, where it does not take the data (DP-EBM has no multiclass models) or has not been run on all
-splits.
+the data set but not which random half of it was used for training. A tool has no row, or – in a cell, where it does
+not take the data (DP-EBM has no multiclass models) or has not been run on all splits.
 
 **Which figures are older.** Two later improvements, linear terms by ranks and the shrinkage that columns share,
 gain up to .03 of AUC where records are few. The following figures were measured before them: the rows "ranges
@@ -206,9 +205,7 @@ def losses(found, name, score):
                         continue
                     gap = np.mean([x[s] for x in theirs]) - np.mean([x[s] for x in mine])
                     if gap > 0:
-                        out.append(
-                            f"{name}, advantage {a}, {s}: {METHODS[rival]}, {gap:.3f} ahead of {METHODS[ours]}"
-                        )
+                        out.append(f"{name}, advantage {a}, {s}: {METHODS[rival]}, {gap:.3f} ahead of {METHODS[ours]}")
     return out
 
 
