@@ -81,7 +81,7 @@ LAWS: dict[str, tuple[str, dict[str, str]]] = {
             "riskcal": RISKCAL_SAMPLED,
         },
     ),
-    "SubsampledGaussian(1, 0.01, 1000), 4 records a person": (
+    "SubsampledGaussian(1, 0.01, 1000), 4 records per person": (
         "dn.SubsampledGaussian(1.0, 0.01, 1000, records_per_person=4)",
         {"dp-accounting": composed(PERSON, 1000)},
     ),
