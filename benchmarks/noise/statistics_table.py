@@ -42,7 +42,7 @@ from scipy.special import ndtri
 
 import deniable as dn
 from deniable.noise.tabulation import parse
-from deniable.noise.tabulation.halves import Closed, OfRecords, better_of_a_half, can_be_halved
+from deniable.noise.tabulation.halves import Closed, Column, OfRecords, better_of_a_half, can_be_halved
 
 ASKED = {
     "mean": "mean(x)",
@@ -58,6 +58,7 @@ ASKED = {
     "correlation": "correlation(x, y)",
     "slope": "regression(y ~ x)",
 }
+MOMENTS = ["mean(x)", "variance(x)", "sd(x)"]  # which auto judges by the mean and the variance together
 HOPELESS = 0.5  # an error of so many standard deviations answers nothing
 SMALL = 1000  # records up to which a direct certificate is made
 SLOW = 0.2  # η below which the slope, a direct certificate of two numbers, takes minutes
@@ -176,9 +177,12 @@ def automatic(frame, ranges, eta, repeats, halves):
     for name, text in ASKED.items():
         values[name], turned[name] = [], 0
         times, asked = (len(frame), ASKED["mean"]) if name == "sum" else (1, text)  # which share their answer
+        moments = MOMENTS[:2] if asked in MOMENTS else []  # the same look answers them
         for i in range(repeats):
-            (rows,) = dn.release_statistics(frame, asked, eta=eta, ranges=ranges).rows
-            drawn = halves(name) if better_of_a_half(parse(asked), rows, len(frame), eta) else None
+            made = dn.release_statistics(frame, [asked, *moments], eta=eta, ranges=ranges)
+            rows = made.rows[0]
+            column = Column(*(made[one][0] for one in moments), *ranges["x"]) if moments else None
+            drawn = halves(name) if better_of_a_half(parse(asked), rows, len(frame), eta, column) else None
             if drawn is not None:
                 turned[name] += 1
                 values[name].append(drawn[i])

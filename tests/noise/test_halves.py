@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,7 @@ from deniable.cli._app import run
 from deniable.noise import Covariance, Mean, Quantile
 from deniable.noise.tabulation import parse
 from deniable.noise.tabulation.answers import Row
-from deniable.noise.tabulation.halves import OfRecords, better_of_a_half
+from deniable.noise.tabulation.halves import Column, OfRecords, better_of_a_half
 
 RNG = np.random.default_rng(2)
 FRAME = pd.DataFrame({"x": RNG.normal(50, 10, 200)})
@@ -142,8 +143,63 @@ def test_what_a_half_costs_is_guessed_from_n_and_eta():
     for asked, algorithm in {"mean(x)": Mean(), "quantile(x, 0.9)": Quantile(0.9), "variance(x)": Covariance()}.items():
         made = dn.release(algorithm, x, eta=0.02, bound="direct" if "quantile" in asked else "swap")
         truth = float((made.standard_error / made.sampling_error).ravel()[0])
-        assert 0.7 * truth < _widened(parse(asked), 569, 0.02) < 2.5 * truth, asked
-    assert _widened(parse("quantile(x, 0.9)"), 10**7, 0.1) < 1.001
+        assert 0.7 * truth < _widened(parse(asked), 569, 0.02, 4.0) < 2.5 * truth, asked
+    assert _widened(parse("quantile(x, 0.9)"), 10**7, 0.1, 4.0) < 1.001
+
+
+def _released(value, noise, mean=0.0, ends=(-10.0, 10.0)):
+    """A column of variance ``value`` ± ``noise``, and the row of that variance as all of 442 records release it."""
+    rest = [math.nan] * 4
+    row = Row((), "", value, noise, value * math.sqrt(2 / 442), *rest)
+    return Column(Row((), "", mean, 0.1, 0.05, *rest), row, *ends), [row]
+
+
+def test_a_variance_that_is_mostly_noise_does_not_stay_because_it_came_out_large():
+    """A release of 1.5 ± 0.5 where 1 is true: what stays would be those that err most, on one side."""
+    for function in ("variance", "mean"):
+        column, rows = _released(1.5, 0.5)
+        rows = rows if function == "variance" else [replace(rows[0], noise=0.2, sampling=math.sqrt(1.5 / 442))]
+        assert better_of_a_half(parse(f"{function}(x)"), rows, 442, 0.05, column), function
+    column, rows = _released(1.5, 0.05)
+    assert not better_of_a_half(parse("variance(x)"), rows, 442, 0.05, column)
+    column, rows = _released(0.5, 0.5)  # not above 0 at its lower limit
+    assert better_of_a_half(parse("sd(x)"), rows, 442, 0.05, column)
+
+
+def test_most_releases_of_a_noisy_variance_turn_and_those_that_answer_stay(monkeypatch):
+    """Normal and skewed records, drawn; without the released limit only half of the first turned."""
+    from deniable.noise.tabulation import releasing
+
+    turned = []
+    monkeypatch.setattr(releasing, "_of_a_half", lambda *_: turned.append(1))
+    rng = np.random.default_rng(0)
+    for records, ends, eta, least, most in (
+        (rng.normal(26, 4.4, 442), (10, 60), 0.1, 33, 40),
+        (rng.normal(size=300), (-7, 7), 0.1, 33, 40),
+        (np.minimum(rng.lognormal(0, 0.8, 2000), 12), (0, 12), 0.1, 0, 8),  # a half hides its largest record
+        (rng.normal(size=2000), (-4, 4), 0.1, 0, 0),
+    ):
+        turned.clear()
+        frame = pd.DataFrame({"x": records})
+        for _ in range(40):
+            dn.release_statistics(frame, "variance(x)", eta=eta, ranges={"x": ends}, bound="auto")
+        assert least <= len(turned) <= most, (len(records), ends, len(turned))
+
+
+def test_how_far_a_record_may_be_off_is_told_by_the_mean_and_the_ends():
+    def farthest(mean, ends, n=2000):
+        return _released(1.0, 0.01, mean, ends)[0].farthest(n, 1.0)
+
+    assert farthest(0, (-100, 100)) == pytest.approx(2000**0.25)
+    assert farthest(0, (-3, 3)) == 3  # nobody is beyond the end
+    assert farthest(0, (-0.1, 0.1)) == 1
+    assert farthest(0, (-1e300, 1e300)) == pytest.approx(2000**0.25)
+    assert farthest(0.9, (1, 90)) == farthest(1, (1, 90)) >= farthest(1.1, (1, 90)) > 15  # at the end: a long tail
+    assert farthest(1, (1, 10)) == 9
+    shape, scale = 0.8, 1 / math.sqrt(math.expm1(0.64) * math.exp(0.64))  # of standard deviation 1
+    mean = scale * math.exp(0.32)
+    largest = np.median(np.random.default_rng(1).lognormal(math.log(scale), shape, (400, 2000)).max(axis=1))
+    assert farthest(mean, (0, 100)) == pytest.approx(largest - mean, rel=0.1)
 
 
 def test_the_error_of_a_chosen_quantile_is_that_of_releases():
@@ -170,7 +226,7 @@ def test_auto_judges_a_sum_by_its_mean(monkeypatch):
 
     judged = []
 
-    def better(statistic, rows, n, eta):
+    def better(statistic, rows, n, eta, column):
         judged.append((statistic.function, rows[0].value, rows[0].sampling > 0))
         return True
 

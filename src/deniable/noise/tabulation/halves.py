@@ -33,7 +33,7 @@ _FAR = 4.0  # standard deviations by which the record that sets the noise of a h
 _GAIN = 1.1  # a half promises less, so it must reduce the error by this factor
 _RANGE = 6.0  # standard deviations from the mean to the ends of a public range, guessed
 _REHEARSED = 10_000  # records; with more, quantiles err even less
-_CONFIDENCE = 0.99  # of a certificate from runs
+_CONFIDENCE = 0.99  # of a certificate from runs, and of the lower limit of a released variance
 
 
 def _pairs(table: FloatArray, statistic: Statistic) -> FloatArray:
@@ -158,10 +158,47 @@ def of_a_half(
     return rows, found
 
 
-def better_of_a_half(statistic: Statistic, rows: Sequence[Row], n: int, eta: float) -> bool:
+@dataclass(frozen=True)
+class Column:
+    """What a release of all records said of a column, its mean and its variance, and the public ends of its range."""
+
+    mean: Row
+    variance: Row
+    low: float
+    high: float
+
+    @property
+    def least_sd(self) -> float:
+        """Standard deviation at the lower limit of the noisy variance; 0 where that is not above 0 or was withheld.
+
+        A release that happens to say too much is the one that stays, and errs by what it said too much. Judged by its
+        value, releases that are mostly noise would stay in half of the cases; so they have to show the spread.
+        """
+        least = self.variance.value - float(ndtri(_CONFIDENCE)) * self.variance.noise
+        return math.sqrt(least) if least > 0 else 0.0
+
+    def farthest(self, n: int, sd: float) -> float:
+        """Guess how many standard deviations the farthest of n records is from the mean: no farther than the range.
+
+        Median of the largest of n of a lognormal law with this mean and spread that starts at the nearer end of the
+        range: far from both ends it is normal, a mean near an end means a long tail to the other side (the longest is
+        that of shape q/2, q the normal's median). At least that of a law with four finite moments, max(4, n^¼).
+        """
+        near, far = sorted(max(end, 0.0) / sd for end in (self.mean.value - self.low, self.high - self.mean.value))
+        quantile = float(ndtri(math.exp(-math.log(2) / n)))
+        near = max(near, 1 / math.sqrt(math.expm1(quantile**2 / 4)))
+        square = math.log1p(near**-2)
+        tail = near * math.expm1(math.sqrt(square) * quantile - square / 2)
+        return min(max(_usual(n), tail), max(far, 1.0))
+
+
+def better_of_a_half(
+    statistic: Statistic, rows: Sequence[Row], n: int, eta: float, column: Column | None = None
+) -> bool:
     """Whether a release of all ``n`` records itself shows that a half would err less, or shows nothing at all.
 
-    What a half costs is guessed from n and η alone, in sampling errors of all records, which training on a half adds.
+    What a half costs is guessed from n, η and, for means, variances and sds, from what was released of the ``column``:
+    in sampling errors of all records, which training on a half adds.
     """
     if not can_be_halved(statistic):
         return False
@@ -169,10 +206,22 @@ def better_of_a_half(statistic: Statistic, rows: Sequence[Row], n: int, eta: flo
         return True
     if any(row.sampling == 0 < row.noise for row in rows):
         return True  # the records show no spread in the noise
-    ratio = max(row.noise / row.sampling if row.sampling > 0 else 0.0 for row in rows)
+    ratio, far = max(row.noise / row.sampling if row.sampling > 0 else 0.0 for row in rows), _usual(n)
+    if column is not None:
+        sd = column.least_sd
+        if sd == 0:
+            return True
+        of_mean = statistic.function == "mean"
+        ratio = rows[0].noise / sd if of_mean else column.variance.noise / (math.sqrt(2) * sd**2)
+        ratio, far = ratio * math.sqrt(n), column.farthest(n, sd)
     if ratio > 0 and statistic.function in ("median", "quantile") and Closed.of(statistic) is not None:
         ratio = max(ratio, _chosen(probabilities(statistic)[0], n, ratio))
-    return ratio > _GAIN and ratio > _GAIN * _widened(statistic, n, eta)
+    return ratio > _GAIN and ratio > _GAIN * _widened(statistic, n, eta, far)
+
+
+def _usual(n: int) -> float:
+    """Standard deviations by which the farthest of n records is off: with four finite moments not many more."""
+    return max(_FAR, math.sqrt(math.sqrt(n)))
 
 
 def _chosen(p: float, n: int, ratio: float) -> float:
@@ -190,15 +239,14 @@ def _chosen(p: float, n: int, ratio: float) -> float:
     return error * math.exp(-(float(ndtri(p)) ** 2) / 2) / math.sqrt(2 * math.pi * p * (1 - p) / n)
 
 
-def _widened(statistic: Statistic, n: int, eta: float) -> float:
-    """Error of a half in sampling errors of all records.
+def _widened(statistic: Statistic, n: int, eta: float, far: float) -> float:
+    """Error of a half in sampling errors of all records; the record that sets the noise is z = ``far`` sds off.
 
-    The record that sets the noise is guessed to be z = max(4, n^¼) standard deviations off: with four finite moments
-    not many more. A swap moves the mean of a half by about 2z/n, a variance by 2z²/n, whose sampling errors are 1/√n
-    and √(2/n). Without a closed form a record moves the half by 2z/√n of its spread, which is worth a gain of
-    z·φ(0)/√n, so noise must widen the spread by that over what the number of runs leaves of η.
+    A swap moves the mean of a half by about 2z/n, a variance by 2z²/n, whose sampling errors are 1/√n and √(2/n).
+    Without a closed form a record moves the half by 2z/√n of its spread, which is worth a gain of z·φ(0)/√n, so noise
+    must widen the spread by that over what the number of runs leaves of η.
     """
-    z, function = max(_FAR, n**0.25), statistic.function
+    z, function = far, statistic.function
     if Closed.of(statistic) is None:
         left = eta - max(SHARE * eta, hoeffding_slack(1 - _CONFIDENCE, MOST_RUNS))
         return max(1.0, float(z / math.sqrt(2 * math.pi * n) / max(left, 1e-9)))

@@ -23,8 +23,8 @@ from deniable.noise.tabulation.answers import Limits, QueryAnswer, Row, hide_sma
 from deniable.noise.tabulation.asking import answered, query_of
 from deniable.noise.tabulation.columns import Given, labelled, numeric
 from deniable.noise.tabulation.grammar import Statistic, parse
-from deniable.noise.tabulation.halves import better_of_a_half, of_a_half
-from deniable.noise.tabulation.queries import OF_TREE, Query, Ranks, Tree
+from deniable.noise.tabulation.halves import Column, better_of_a_half, of_a_half
+from deniable.noise.tabulation.queries import OF_TREE, Moments, Query, Ranks, Tree
 from deniable.noise.tabulation.records import Categories, ColumnScale, Records
 from deniable.noise.tabulation.released import PricedLook, StatisticsRelease
 
@@ -171,8 +171,15 @@ def _mostly_noise(
     """Whether what all records answered says that a half would err less; a sum by its mean, which knows its spread."""
     if statistic.function == "sum":
         statistic = replace(statistic, function="mean")
-    rows = answered(statistic, query, answers[query], records, Limits(0.95))
-    return better_of_a_half(statistic, rows, records.n, eta)
+
+    def rows(function: str) -> list[Row]:
+        return answered(replace(statistic, function=function), query, answers[query], records, Limits(0.95))
+
+    column = None
+    if isinstance(query, Moments) and not query.by:
+        scale = records.scales[query.column]
+        column = Column(rows("mean")[0], rows("variance")[0], scale.low, scale.high)
+    return better_of_a_half(statistic, rows(statistic.function), records.n, eta, column)
 
 
 def _of_a_half(
