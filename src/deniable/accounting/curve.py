@@ -27,6 +27,7 @@ Bracket = tuple[FloatArray, FloatArray]
 _SIDES: tuple[Side, ...] = ("upper", "lower")
 _WIDE_HOCKEY_STICK, _WIDE_RATE = 1e-8, 1e-6  # brackets that the grid is asked to improve: absolute, relative
 _VERY_FEW = 8  # steps up to which the direct convolution is quicker than telling jumps from the bulk
+_ALMOST_ALL = 0.99  # advantages from which the bulk tells the worlds apart, whatever sharp steps show
 _WIDE_FEW = 1e-7  # relative: that the direct convolution is asked to improve
 _WIDE_QUICK = 1e-9  # relative: of a quick direct convolution, that inversion is asked to improve
 _NEGLIGIBLE = 1e-30  # hockey sticks below this need no relative accuracy
@@ -116,7 +117,7 @@ class ComposedTradeoff(Tradeoff):
         if wide.any():
             high[wide] = np.minimum(high[wide], self._roc_at_most(fpr[wide], direction))
         wide = high - low > _WIDE_RATE * low
-        if wide.any() and self._cells is not None:
+        if wide.any() and self._most_advantage < _ALMOST_ALL and self._cells is not None:
             found = (self._cells._rates(fpr[wide], direction, one) for one in ("lower", "upper"))
             _intersect(low, high, wide, *found)
             wide = high - low > _WIDE_RATE * low

@@ -20,7 +20,7 @@ AnyDirection = Literal["add", "remove", "both"]
 TINY = float(np.finfo(np.float64).tiny)
 FAILURES = (ArithmeticError, MemoryError, ValueError, np.linalg.LinAlgError)  # of an engine: its bound is trivial then
 _FIRST_NORMAL = 1e-300  # false positive rates below have fewer digits, or none to spare for a product
-_ALL_BUT = 1e-9  # true positive rates this close to 1 need not be known better
+ALL_BUT = 1e-9  # true positive rates this close to 1 need not be known better
 _SHOWN = ContextVar("faults shown", default=False)
 ADD: Direction = "add"
 REMOVE: Direction = "remove"
@@ -111,7 +111,7 @@ def sane_rates(
 
     def found() -> FloatArray:
         sure = cheap(asked)
-        open_ = ~(sure >= 1 - _ALL_BUT)
+        open_ = ~(sure >= 1 - ALL_BUT)
         if open_.all():
             return roc(asked)
         rates = sure.copy() if side == "lower" else np.ones_like(asked)

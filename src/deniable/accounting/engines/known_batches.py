@@ -37,7 +37,7 @@ from deniable.curves import (
     gaussian_hockey_stick,
 )
 from deniable.curves.answer import supplier
-from deniable.curves.safe import no_information
+from deniable.curves.safe import ALL_BUT, no_information
 
 _FAR = 1e4  # where ε is looked for first if all that is known is that it may be infinite
 _BLOCK = 1 << 11  # thresholds at a time: 4 MB per array
@@ -227,6 +227,14 @@ class SharpTradeoff(Tradeoff):
     def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
         known = self.known_batches._rates(fpr, direction, side)
         if side == "lower":
+            if direction == "add":  # where any outcome above a threshold settles it, the others need not be asked
+                for hit, false in self.seen:
+                    known = np.maximum(known, np.where(fpr >= false, hit * (1 - 8 * EPS), 0.0))
+                open_ = known < 1 - ALL_BUT
+                if not open_.all():
+                    if open_.any():
+                        known[open_] = self._roc(fpr[open_], direction, side)
+                    return known
             bounds = [known, self.rest._rates(fpr, direction, side)]
             for hit, false in self.seen:
                 if direction == "add":
@@ -238,6 +246,8 @@ class SharpTradeoff(Tradeoff):
                     bounds.append((1 - false) * self.rest._rates(left, direction, side) * (1 - 8 * EPS))
             return _best_rates(bounds, fpr)
         if direction == "add":
+            if self.took >= 1 - ALL_BUT:
+                return known
             found = self.took + (1 - self.took) * self.rest._rates(fpr, direction, side)
             return np.minimum(known, found * (1 + 8 * EPS))
         left = np.where(fpr > 0, fpr / (1 - self.took) * (1 + 8 * EPS), 0.0)
