@@ -42,7 +42,7 @@ from scipy.special import ndtri
 
 import deniable as dn
 from deniable.noise.tabulation import parse
-from deniable.noise.tabulation.halves import Closed, Column, OfRecords, better_of_a_half, can_be_halved
+from deniable.noise.tabulation.halves import Closed, OfRecords, ReleasedMoments, better_of_a_half, can_be_halved
 
 ASKED = {
     "mean": "mean(x)",
@@ -181,7 +181,7 @@ def automatic(frame, ranges, eta, repeats, halves):
         for i in range(repeats):
             made = dn.release_statistics(frame, [asked, *moments], eta=eta, ranges=ranges)
             rows = made.rows[0]
-            column = Column(*(made[one][0] for one in moments), *ranges["x"]) if moments else None
+            column = ReleasedMoments(*(made[one][0] for one in moments), *ranges["x"]) if moments else None
             drawn = halves(name) if better_of_a_half(parse(asked), rows, len(frame), eta, column) else None
             if drawn is not None:
                 turned[name] += 1

@@ -19,7 +19,7 @@ from scipy.special import ndtri
 from deniable.noise.tabulation import parse
 from deniable.noise.tabulation.answers import Limits, QueryAnswer
 from deniable.noise.tabulation.estimates import moments
-from deniable.noise.tabulation.halves import Column, better_of_a_half
+from deniable.noise.tabulation.halves import ReleasedMoments, better_of_a_half
 from deniable.noise.tabulation.records import ColumnScale
 
 LAWS = {
@@ -47,7 +47,7 @@ def drawn(x, low, high, eta, draws, rng):
     for _ in range(draws):
         answer = QueryAnswer((sums + noise * rng.normal(size=3))[None], noise, [()], True)
         said = {function: moments(answer, function, scale, Limits(0.95)) for function in truth}
-        column = Column(said["mean"][0], said["variance"][0], low, high)
+        column = ReleasedMoments(said["mean"][0], said["variance"][0], low, high)
         for function, value in truth.items():
             turned = better_of_a_half(parse(f"{function}(x)"), said[function], n, eta, column)
             alone[function].append((np.nan_to_num(said[function][0].value) - value) ** 2)

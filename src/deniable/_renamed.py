@@ -1,4 +1,4 @@
-"""Names that were renamed: the old one works for two more minor versions, and says what to write instead."""
+"""Names and values that were renamed: the old one works for two more minor versions, and says what to write instead."""
 
 from __future__ import annotations
 
@@ -32,3 +32,13 @@ def renamed(module: str, names: Mapping[str, Renamed]) -> Callable[[str], Any]:
         return getattr(importlib.import_module(home), now)
 
     return __getattr__
+
+
+def renamed_value(parameter: str, given: Any, values: Mapping[str, Renamed]) -> Any:
+    """Return the value that now stands for a ``given`` one: itself, unless it is an old name, which warns."""
+    if not (isinstance(given, str) and given in values):
+        return given
+    new = values[given]
+    text = f"{parameter}={given!r} is now {parameter}={new.now!r}, and will be gone in deniable {new.until}"
+    warnings.warn(text, DeprecationWarning, stacklevel=4)
+    return new.now

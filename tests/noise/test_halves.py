@@ -15,7 +15,7 @@ from deniable.cli._app import run
 from deniable.noise import Covariance, Mean, Quantile
 from deniable.noise.tabulation import parse
 from deniable.noise.tabulation.answers import Row
-from deniable.noise.tabulation.halves import Column, OfRecords, better_of_a_half
+from deniable.noise.tabulation.halves import OfRecords, ReleasedMoments, better_of_a_half
 
 RNG = np.random.default_rng(2)
 FRAME = pd.DataFrame({"x": RNG.normal(50, 10, 200)})
@@ -151,7 +151,7 @@ def _released(value, noise, mean=0.0, ends=(-10.0, 10.0)):
     """A column of variance ``value`` ± ``noise``, and the row of that variance as all of 442 records release it."""
     rest = [math.nan] * 4
     row = Row((), "", value, noise, value * math.sqrt(2 / 442), *rest)
-    return Column(Row((), "", mean, 0.1, 0.05, *rest), row, *ends), [row]
+    return ReleasedMoments(Row((), "", mean, 0.1, 0.05, *rest), row, *ends), [row]
 
 
 def test_a_variance_that_is_mostly_noise_does_not_stay_because_it_came_out_large():

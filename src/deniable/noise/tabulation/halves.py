@@ -159,7 +159,7 @@ def of_a_half(
 
 
 @dataclass(frozen=True)
-class Column:
+class ReleasedMoments:
     """What a release of all records said of a column, its mean and its variance, and the public ends of its range."""
 
     mean: Row
@@ -193,7 +193,7 @@ class Column:
 
 
 def better_of_a_half(
-    statistic: Statistic, rows: Sequence[Row], n: int, eta: float, column: Column | None = None
+    statistic: Statistic, rows: Sequence[Row], n: int, eta: float, column: ReleasedMoments | None = None
 ) -> bool:
     """Whether a release of all ``n`` records itself shows that a half would err less, or shows nothing at all.
 

@@ -23,7 +23,7 @@ from deniable.noise.tabulation.answers import Limits, QueryAnswer, Row, hide_sma
 from deniable.noise.tabulation.asking import answered, query_of
 from deniable.noise.tabulation.columns import Given, labelled, numeric
 from deniable.noise.tabulation.grammar import Statistic, parse
-from deniable.noise.tabulation.halves import Column, better_of_a_half, of_a_half
+from deniable.noise.tabulation.halves import ReleasedMoments, better_of_a_half, of_a_half
 from deniable.noise.tabulation.queries import OF_TREE, Moments, Query, Ranks, Tree
 from deniable.noise.tabulation.records import Categories, ColumnScale, Records
 from deniable.noise.tabulation.released import PricedLook, StatisticsRelease
@@ -178,7 +178,7 @@ def _mostly_noise(
     column = None
     if isinstance(query, Moments) and not query.by:
         scale = records.scales[query.column]
-        column = Column(rows("mean")[0], rows("variance")[0], scale.low, scale.high)
+        column = ReleasedMoments(rows("mean")[0], rows("variance")[0], scale.low, scale.high)
     return better_of_a_half(statistic, rows(statistic.function), records.n, eta, column)
 
 
