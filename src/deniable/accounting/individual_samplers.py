@@ -104,7 +104,8 @@ def of_largest(
     known, level = np.unique(largest, return_inverse=True)
     most = min(levels, _MOST)
     if known.size > most:
-        known, level = np.unique(np.minimum(np.ceil(largest * most), most) / most, return_inverse=True)
+        up = np.minimum(np.ceil(largest * most) / most * (1 + 4 * EPS), 1.0)  # the product is rounded
+        known, level = np.unique(up, return_inverse=True)
     curves = [tradeoff(SAMPLERS[type(run)].weaker(run, float(share))) for share in known]
     tables = np.array([_table(curve) for curve in curves])
     return tables[level].transpose(1, 0, 2), tradeoff(run).assumptions

@@ -49,6 +49,7 @@ def samplers(
     Exit code 1: none meets it.
     """
     import deniable as dn
+    from deniable.planning.samplers import PROTECTS
 
     picture = checked_picture(plot)
     given = _target.asked(
@@ -76,8 +77,7 @@ def samplers(
             reached = f"at most {at_most}"
             if not row.advantage - row.attained <= _WIDE * row.advantage:
                 reached += f", some reach {at_least}: less noise may be enough"
-            protects = "added or removed" if row.adjacency == "add-remove" else "replaced"
-            print(f"{row.sampler:<21}{protects:<20}{noise:>9}   {reached}")
+            print(f"{row.sampler:<21}{PROTECTS[row.adjacency]:<20}{noise:>9}   {reached}")
         print("\nRows that protect different things cannot be compared; without-replacement and shuffled have no bound")
         print("for a record added or removed. Use the sampler that really draws the batches: assess --sampler NAME.")
     draw(found, picture)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from deniable._check import InputError, integer, number
 from deniable._optional import require
 from deniable._progress import track
+from deniable._shown import shown
 from deniable.accounting.door import tradeoff
 from deniable.mechanisms import (
     Mechanism,
@@ -87,17 +88,17 @@ class SamplerPlan:
 
         axes = ax if ax is not None else new_axes()
         known = [row for row in reversed(self.rows) if row.noise_multiplier < math.inf]
-        labels = [f"{row.sampler}\n({_PROTECTS[row.adjacency]})" for row in known]
+        labels = [f"{row.sampler}\n({PROTECTS[row.adjacency]})" for row in known]
         colours = ["C0" if row.adjacency == "add-remove" else "C1" for row in known]
         bars = axes.barh(range(len(known)), [row.noise_multiplier for row in known], color=colours)
-        axes.bar_label(bars, [f" {row.noise_multiplier:.3g}" for row in known])
+        axes.bar_label(bars, [" " + shown(row.noise_multiplier, "number", "upper", 3) for row in known])
         axes.set_yticks(range(len(known)), labels)
         axes.margins(x=0.15)
         axes.set(xlabel="noise multiplier needed", title=self.target)
         return axes
 
 
-_PROTECTS = {"add-remove": "added or removed", "replace": "replaced"}
+PROTECTS = {"add-remove": "added or removed", "replace": "replaced"}
 
 
 def plan_samplers(
