@@ -42,7 +42,7 @@ def lines(title: str, rows: Iterable[tuple[str, str]], notes: Sequence[str] = ()
     return "\n".join([title, *([headline] if headline else []), *table, *notes])
 
 
-class Told:
+class Textual:
     """A result that has a text: a notebook shows the same."""
 
     def _repr_html_(self) -> str:

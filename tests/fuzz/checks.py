@@ -283,26 +283,21 @@ def _engine_asked(
     rng: np.random.Generator,
 ) -> None:
     other = dn.tradeoff(mechanism, engine=engine)
-    one, name = f"engine {engine} meets auto", f"engine={engine!r}"
+
+    def meets(known: Bracket, question: str, ask: Callable[[str], Any]) -> None:
+        second = _both(ask)
+        where = f"engine={engine!r}, {question}"
+        ledger.expect(f"engine {engine} meets auto", _meet(known, second), where, known, second)
+
     some = np.sort(rng.permutation(len(epsilon))[:3])
     for way, place, known in (
         ("add", epsilon[some], _taken(found["delta add"], some)),
         ("remove", -epsilon[some], _taken(found["delta remove"], len(epsilon) - 1 - some)),
     ):
-        second = _both(lambda side, way=way, place=place: other.delta(place, way, side))
-        ledger.expect(one, _meet(known, second), f"{name}, delta({place!r}, {way!r})", known, second)
-    second = _both(lambda side: np.array([other.advantage(side=side)]))
-    ledger.expect(
-        one,
-        _meet(found["advantage at even prior"], second),
-        f"{name}, advantage()",
-        found["advantage at even prior"],
-        second,
-    )
+        meets(known, f"delta({place!r}, {way!r})", lambda side, way=way, place=place: other.delta(place, way, side))
+    meets(found["advantage at even prior"], "advantage()", lambda side: np.array([other.advantage(side=side)]))
     some = np.sort(rng.permutation(len(fpr))[:3])
-    second = _both(lambda side: other.tpr(fpr[some], side=side))
-    known = _taken(found["tpr"], some)
-    ledger.expect(one, _meet(known, second), f"{name}, tpr({fpr[some]!r})", known, second)
+    meets(_taken(found["tpr"], some), f"tpr({fpr[some]!r})", lambda side: other.tpr(fpr[some], side=side))
 
 
 def _taken(found: Bracket, places: np.ndarray) -> Bracket:

@@ -263,11 +263,7 @@ def _composed(loss: PrivacyLoss, tolerance: float, effort: Effort) -> Tradeoff:
         return alone
     hardly = loss.rate < _HARDLY_EVER
     if hardly.any():
-        rest = _composed(
-            replace(loss, noise=loss.noise[~hardly], rate=loss.rate[~hardly], steps=loss.steps[~hardly]),
-            tolerance,
-            effort,
-        )
+        rest = _composed(loss.phases(~hardly), tolerance, effort)
         took = min(float(loss.steps[hardly] @ loss.rate[hardly]) * (1 + 8 * EPS), 1.0)
         return BracketTradeoff(
             with_failure(rest, took), rest, method=f"{rest.method}; steps that hardly ever draw apart"

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.special import expit
 
 from deniable._check import InputError, integer, number
-from deniable._notebook import Told
+from deniable._notebook import Textual
 from deniable._search import bisect
 from deniable.audit.betting import GAMMAS
 from deniable.audit.promises import promised_curve
@@ -43,7 +43,7 @@ class NothingChecked(AssertionError):  # noqa: N818
 
 
 @dataclass(frozen=True)
-class PromiseCheck(Told):
+class PromiseCheck(Textual):
     """What a check of a promise found.
 
     Attributes

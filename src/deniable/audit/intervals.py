@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike
 from scipy.special import betaincinv, betaln, xlog1py, xlogy
 
 from deniable._check import FloatArray, IntArray
-from deniable._notebook import Told
+from deniable._notebook import Textual
 from deniable._search import bisect
 from deniable._shown import shown
 from deniable._tails import beta_quantile, binomial_above, binomial_limits
@@ -38,7 +38,7 @@ _LOWER_TAIL = 1e-3  # probability below the first node; the integrand is at most
 
 
 @dataclass(frozen=True)
-class Interval(Told):
+class Interval(Textual):
     """A confidence interval: ``low`` ≤ the quantity ≤ ``high`` with probability at least ``confidence``.
 
     Attributes

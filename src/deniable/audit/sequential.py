@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from deniable._check import FloatArray, InputError, IntArray, Seed, number, numbers
 from deniable._floats import MOST_EXPONENT
-from deniable._notebook import Told
+from deniable._notebook import Textual
 from deniable._search import bisect
 from deniable._shown import shown
 from deniable.audit.betting import GAMMAS, THRESHOLDS, Bets, choose, log_gain, reference_curves
@@ -37,7 +37,7 @@ _ROUNDING = 1e-9  # charged to logarithms of the capital
 
 
 @dataclass(frozen=True)
-class SequentialVerdict(Told):
+class SequentialVerdict(Textual):
     """Whether the scores so far contradict a promise.
 
     Attributes
@@ -87,7 +87,7 @@ class SequentialVerdict(Told):
         )
 
 
-class SequentialAudit(Told):
+class SequentialAudit(Textual):
     """Judge a promise by scores as they come, and stop whenever you like.
 
     ``update`` takes scores of fresh trainings; ``verdict`` may be asked after each. The probability that a true promise

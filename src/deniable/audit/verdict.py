@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from deniable._check import FloatArray
-from deniable._notebook import Told
+from deniable._notebook import Textual
 from deniable._search import bisect
 from deniable._shown import shown
 from deniable.audit.evidence import Evidence
@@ -22,7 +22,7 @@ USUAL_FPRS = (0.001, 0.01, 0.1)
 
 
 @dataclass(frozen=True)
-class Verdict(Told):
+class Verdict(Textual):
     """Whether a measured attack contradicts a promised bound.
 
     Attributes

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 import numpy as np
 
 from deniable._check import FloatArray, InputError, number
-from deniable._notebook import Told
+from deniable._notebook import Textual
 from deniable._shown import shown
 from deniable.curves.safe import FAILURES, AnyDirection, Direction, Side, directions, excuse, lower_or_higher
 
@@ -46,7 +46,7 @@ class Charged(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Answer(Told):
+class Answer(Textual):
     """What a curve knows at one point: made by :meth:`deniable.curves.Tradeoff.explain`.
 
     The charges are absolute amounts in units of the answer. What was computed lies between the two sides: the upper

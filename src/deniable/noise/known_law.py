@@ -38,7 +38,7 @@ _TOLERANCE = 5e-3  # relative width of the final bracket of the scale
 _CLASS_MASS = 4e-3  # probability that the quantile is the record of one class, where classes have several records
 _MOST_ENTRIES = 50_000_000  # of numbers times classes
 _SMALLEST = 1e-22  # weight, relative to the mode, down to which the law is followed; what is beyond is charged
-_REHEARSED = 10_000  # records; more of them need less noise still
+REHEARSED = 10_000  # records; more of them need less noise still
 _CERTAIN = 1e-3  # largest chance that a number released without noise may prove somebody's membership
 
 
@@ -198,7 +198,7 @@ def quantile_law(ordered: FloatArray, k: int, rank: int) -> KnownLaw:
 
 def relative_noise_of_a_quantile(p: float, n: int, eta: float) -> float:
     """A guess at the noise, in spreads over halves, that the ``p``-quantile of n records needs: that of normal ones."""
-    n = int(np.clip(n, 4, _REHEARSED))
+    n = int(np.clip(n, 4, REHEARSED))
     rank = min(max(int(np.ceil(p * (n // 2))), 1), n // 2)
     found = quantile_law(ndtri((np.arange(n) + 0.5) / n), n // 2, rank)
     evidence = KnownEvidence([found], (n // 2) / n)

@@ -19,7 +19,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from deniable._check import FloatArray, InputError, IntArray, choice, integer, number
-from deniable._notebook import Told
+from deniable._notebook import Textual
 from deniable._parallel import in_order
 from deniable.audit import AttackScores, Verdict, ratio_advantage
 from deniable.curves import Tradeoff
@@ -31,7 +31,7 @@ _FAR = 10.0  # how far outside the targets a regression canary lies, in their st
 
 
 @dataclass(frozen=True, eq=False)
-class PrivateAttack(Told):
+class PrivateAttack(Textual):
     """What attacks on one record of a private fit measured, next to the proven bound.
 
     Attributes

@@ -8,7 +8,7 @@ below; with outcome b of log-ratio l_b beside a loss whose tails are known, H_γ
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, reduce
 
 import numpy as np
@@ -195,7 +195,7 @@ def beside_steps(of: InvertedTradeoff) -> BesideStepsTradeoff | None:
         return None
     starts = np.full(sharp.size, np.nan)
     try:
-        variance = _phases(loss, ~sharp).truncation.cumulants(0.5)[2]
+        variance = loss.phases(~sharp).truncation.cumulants(0.5)[2]
     except TooSlowError:
         return None
     for k in np.flatnonzero(sharp):
@@ -211,8 +211,4 @@ def beside_steps(of: InvertedTradeoff) -> BesideStepsTradeoff | None:
             for k in np.flatnonzero(sharp)
         ]
         laws.append(reduce(lambda a, b, side=side: a.beside(b, side), parts).law())  # type: ignore[misc]
-    return BesideStepsTradeoff(laws[0], laws[1], InvertedTradeoff(_phases(loss, ~sharp), of.tolerance, of.effort))
-
-
-def _phases(loss: PrivacyLoss, which: NDArray[np.bool_]) -> PrivacyLoss:
-    return replace(loss, noise=loss.noise[which], rate=loss.rate[which], steps=loss.steps[which])
+    return BesideStepsTradeoff(laws[0], laws[1], InvertedTradeoff(loss.phases(~sharp), of.tolerance, of.effort))

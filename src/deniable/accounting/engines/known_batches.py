@@ -281,14 +281,10 @@ def with_sharp_phases(loss: PrivacyLoss, sharpest: float, rest: Callable[[Privac
     sharp = loss.noise < sharpest
     if sharp.all() and not loss.randomized_responses and loss.gaussian == 0:
         return known
-    others, alone = _phases(loss, ~sharp), replace(_phases(loss, sharp), gaussian=0.0, randomized_responses=())
+    others, alone = loss.phases(~sharp), replace(loss.phases(sharp), gaussian=0.0, randomized_responses=())
     pairs = (any_above(alone, likelihood) for likelihood in _ANY_LIKELIHOODS)
     seen = tuple(pair for pair in pairs if pair is not None)
     return SharpTradeoff(known, rest(others), _took(alone), seen)
-
-
-def _phases(loss: PrivacyLoss, which: NDArray[np.bool_]) -> PrivacyLoss:
-    return replace(loss, noise=loss.noise[which], rate=loss.rate[which], steps=loss.steps[which])
 
 
 def _best(bounds: Sequence[FloatArray], trivial: FloatArray) -> FloatArray:

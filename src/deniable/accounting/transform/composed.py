@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from deniable._check import FloatArray
@@ -33,6 +34,10 @@ _NEAR = 4.0  # real arguments up to which one set of nodes serves
 @dataclass(frozen=True, eq=False)
 class PrivacyLoss(ComposedLoss):
     """A composed loss with its transform: lines of nodes, cumulants, and what a ceiling leaves out."""
+
+    def phases(self, which: NDArray[np.bool_]) -> PrivacyLoss:
+        """The same with some of the subsampled phases only."""
+        return replace(self, noise=self.noise[which], rate=self.rate[which], steps=self.steps[which])
 
     def windowed(self, place: FloatArray, width: FloatArray) -> PrivacyLoss:
         """The part of the law in which every step passes a smooth window."""

@@ -20,7 +20,7 @@ from deniable._check import FloatArray, InputError
 from deniable.noise.certificate import Release
 from deniable.noise.covariance import Covariance
 from deniable.noise.direct import MOST_RUNS, SHARE
-from deniable.noise.known_law import relative_noise_of_a_quantile
+from deniable.noise.known_law import REHEARSED, relative_noise_of_a_quantile
 from deniable.noise.mechanism import release
 from deniable.noise.mixture import guessed_mu, hoeffding_slack
 from deniable.noise.statistics import Mean, Quantile
@@ -32,7 +32,6 @@ from deniable.noise.tabulation.records import Records
 _FAR = 4.0  # standard deviations by which the record that sets the noise of a half is guessed to be off, at least
 _GAIN = 1.1  # a half promises less, so it must reduce the error by this factor
 _RANGE = 6.0  # standard deviations from the mean to the ends of a public range, guessed
-_REHEARSED = 10_000  # records; with more, quantiles err even less
 _CONFIDENCE = 0.99  # of a certificate from runs, and of the lower limit of a released variance
 
 
@@ -230,7 +229,7 @@ def _chosen(p: float, n: int, ratio: float) -> float:
     Far from the middle it is more: beyond the largest record the whole rest of the range is one gap. Each point has the
     weight exp(−rate·|its rank − pn|), and the noise of the rank is √2/rate (:class:`Ranks`).
     """
-    n = min(n, _REHEARSED)
+    n = min(n, REHEARSED)
     rate = math.sqrt(2) / (ratio * math.sqrt(p * (1 - p) * n))
     edges = np.concatenate([[-_RANGE], ndtri((np.arange(n) + 0.5) / n), [_RANGE]])
     weights = np.diff(edges) * np.exp(-rate * np.abs(np.arange(n + 1) - p * n))

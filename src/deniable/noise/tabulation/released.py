@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from deniable._check import InputError
 from deniable._files import plain, to_json, write_atomically
-from deniable._notebook import Told
+from deniable._notebook import Textual
 from deniable._optional import require
 from deniable._shown import shown
 from deniable.noise.certificate import Certificate
@@ -51,7 +51,7 @@ class PricedLook:
 
 
 @dataclass(frozen=True, eq=False)
-class StatisticsRelease(Told):
+class StatisticsRelease(Textual):
     """Released statistics; everything here is covered by ``certificate``.
 
     Attributes
