@@ -133,6 +133,15 @@ class Ledger:
         spent = math.fsum((self.kept**2, *(use.mu**2 for use in self.uses)))
         return math.sqrt(max(self.mu**2 / _ROUNDED**2 - spent, 0.0)) / _ROUNDED
 
+    def parts(self, *shares: float) -> tuple[float, ...]:
+        """Return the μ of ``shares`` of μ², made smaller in proportion so that they cost at most half of what is left.
+
+        Looks at columns take more where records are few and where values lie close together, so that fixed shares
+        might not fit.
+        """
+        fits = min(1.0, self.left**2 / self.mu**2 / (2 * math.fsum(shares)))
+        return tuple(self.mu * math.sqrt(share * fits) for share in shares)
+
     def mechanism(self) -> Mechanism:
         """Return the budget, which no path of the fit can exceed."""
         gaussian = GaussianDP(self.mu)

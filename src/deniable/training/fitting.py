@@ -232,8 +232,8 @@ def fit_table(task: Task, declared: Declared, model: str, pairs: int) -> FitOutc
     if not pairs:
         last = task.pay_and_descend("coefficients", ledger.left, columns)
         return FitOutcome(last.model, exposures(task.look, {"coefficients": last.squares}))
-    mains = task.pay_and_descend("first fit", ledger.mu * math.sqrt(interactions.MAINS_SHARE), columns)
-    mu = ledger.mu * math.sqrt(interactions.CHOICE_SHARE)
+    first, mu = ledger.parts(interactions.MAINS_SHARE, interactions.CHOICE_SHARE)
+    mains = task.pay_and_descend("first fit", first, columns)
     ledger.spend("pairs", "which pairs of columns act together", mu)
     chosen = task.choose("pairs", mu, mains, pairs)
     last = task.pay_and_descend("coefficients", ledger.left, columns, chosen)

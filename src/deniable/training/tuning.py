@@ -40,7 +40,7 @@ def fit_tuned(task: Task, declared: Declared) -> FitOutcome:
     additive, linear = columns_of(task, declared, ("additive", "linear"))
     columns = len(additive.encoders)
     names = ["additive", *["additive with pairs"] * (columns > 1), "linear"]
-    each = ledger.mu * math.sqrt(TRIALS_SHARE / len(names))
+    each = ledger.parts(TRIALS_SHARE)[0] / math.sqrt(len(names))
     if not task.n * each >= _WORTH:
         last = task.pay_and_descend("coefficients", ledger.left, additive)
         return FitOutcome(last.model, exposures(look, {"coefficients": last.squares}))
