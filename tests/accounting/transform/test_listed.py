@@ -73,6 +73,14 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
+def test_one_list_serves_smaller_arguments(name):
+    step, transform = CASES[name]
+    c = np.array([-7.0, -5.0, -1.5, -0.25, 0.0, 0.4375, 1.0, 3.0, 5.0, 8.0])
+    truth = [float(transform(flint.acb(float(x) + 1e-30)).real.log()) for x in c]
+    assert ListedTransform(step).log_mgf(c) == pytest.approx(truth, rel=1e-12, abs=1e-13)
+
+
+@pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("c", [-1.5, 0.25, 3.0])
 @pytest.mark.parametrize("furthest", [4.0, 90.0])
 def test_sums_are_the_transform_in_ball_arithmetic(name, c, furthest):

@@ -82,7 +82,7 @@ def _stop(loss: Transformed, width: float, spacing: float) -> tuple[float, float
         enough = np.flatnonzero(remaining < _TARGET)
         if enough.size:
             return float(t[enough[0]]), float(remaining[enough[0]])
-    t_end, truncation = envelope_of(loss, 0.5, width, _TARGET).cut(_TARGET, spacing)
+    t_end, truncation = envelope_of(loss, 0.5, width, _TARGET).cut(_TARGET, spacing, "1/t²")
     return t_end, float(truncation[2])
 
 

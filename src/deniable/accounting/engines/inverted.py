@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import attrgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,10 +44,6 @@ _LEVELS = 5  # times that cells are halved where the law is narrow
 _MOST_KEPT = 1 << 20  # nodes of all lines kept, 160 bytes each
 
 
-def _nodes(cell: Cell) -> float:
-    return cell.size
-
-
 @dataclass(frozen=True)
 class InvertedTradeoff(LikelihoodRatioTradeoff):
     """Exact composition up to a stated error: every bound is a transform inversion ± its error bound.
@@ -72,7 +69,7 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
     good: float = 1e-8
     method: str = field(default="transform inversion", kw_only=True)
     _cells: Kept[tuple[int, int], Cell] = field(
-        default_factory=lambda: Kept(_MOST_KEPT, _nodes), repr=False, compare=False
+        default_factory=lambda: Kept(_MOST_KEPT, attrgetter("size")), repr=False, compare=False
     )
 
     def _largest_log_ratio(self, direction: Direction) -> float:
@@ -104,9 +101,11 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
 
     def _roc_bracket(self, fpr: FloatArray, direction: Direction) -> tuple[FloatArray, FloatArray]:
         try:
-            return super()._roc_bracket(fpr, direction)
+            if self.loss.fades:
+                return super()._roc_bracket(fpr, direction)
         except TooSlowError:
-            return fpr.copy(), np.ones_like(fpr)
+            pass  # nothing is known
+        return fpr.copy(), np.ones_like(fpr)
 
     def _cheap_rates(self, fpr: FloatArray, direction: Direction) -> FloatArray:
         return rates_of_affinity(self._log_affinity, fpr)
@@ -143,10 +142,8 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
     def _cell(self, number: int, level: int) -> Cell:
         while level > 0 and number % 2 == 0:  # the same middle as a larger cell
             number, level = number // 2, level - 1
-        return self._cells((level, number), lambda: self._new_cell(self._map.design(number, level)))
-
-    def _new_cell(self, design: float) -> Cell:
-        return Cell(self.loss, design, self._ways(design), self.tolerance, self.effort)
+        at = self._map.design(number, level)
+        return self._cells((level, number), lambda: Cell(self.loss, at, self._ways(at), self.tolerance, self.effort))
 
     def _tails(self, threshold: FloatArray, wanted: str = "hockey_stick", good: float = 0.0) -> Tails:
         """Tails at thresholds, from lines near enough for the ``wanted`` field to be ``good``, or as good as asked."""
@@ -158,7 +155,7 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         if wanted in ("hockey_stick", "dual") and inside.any():  # no lines for what Chernoff's bound settles
             merge(rows, np.flatnonzero(inside), self._chernoff.tails(threshold[inside]).stacked())
         poor = self._poor(rows[value_row], rows[error_row], wanted, good) & inside
-        for level in range(_LEVELS):
+        for level in range(_LEVELS if self.loss.fades else 0):
             places = np.flatnonzero(poor)
             numbers = self._map.number(threshold[places], level)
             apart = np.zeros(threshold.shape, dtype=np.bool_)
@@ -302,6 +299,8 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
 
     def _thresholds(self, alpha: FloatArray, direction: Direction) -> FloatArray:
         """Newton's method on the log-odds, started from guesses or a ladder of thresholds that covers all rates."""
+        if not self.loss.fades:  # no line is laid, and nothing known can be improved
+            return np.full(alpha.shape, self._landmarks[1])
         wanted = "out_above" if direction == "add" else "in_below"
         rising = direction == "remove"
         sign = 1.0 if rising else -1.0

@@ -142,7 +142,8 @@ class Step(Mechanism, ABC):
     def listed(self, c: float, furthest: float) -> ListedLoss | None:
         """Return points and masses whose sums are E_Q e^{wL} on w = c + it, |t| ≤ ``furthest``: it unlocks inversion.
 
-        What all lists leave out is told by :attr:`unlisted`. None where there is no such list.
+        On the real line it serves all arguments between 0 and c as well. What all lists leave out is told by
+        :attr:`unlisted`. None where there is no such list.
         """
         return None
 

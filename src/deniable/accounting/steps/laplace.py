@@ -8,14 +8,17 @@ Multiplied by e^{ℓ/2}, the law under Q of a Laplace loss ℓ is flat between �
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
 from deniable._check import FloatArray
 from deniable._floats import EPS, PRODUCT_EXPONENT
 from deniable.accounting.steps.base import LossCells, Step, atoms, joined, tilted_moments
-from deniable.accounting.steps.listed import WEIGHT_ERROR, ListedLoss, missed, panels, product_variation
+from deniable.accounting.steps.listed import WEIGHT_ERROR, ListedLoss, Panels, missed, panels, product_variation
 from deniable.accounting.steps.ratios import sampled_losses
 from deniable.curves import Charged, Direction, Question, Side, Tradeoff
 
@@ -134,7 +137,27 @@ def flat_points(epsilon: float, rate: float, scale: float, c: float, furthest: f
     In ℓ the integrand is e^{−ℓ/2}·r^w, r = 1 − q + q·e^ℓ. At a height |y| ≤ 1.5 all of r lies in a cone, |r| is at
     least cos ¾ times its real value, and |d log r/dℓ| ≤ q·e^ℓ/|r|: the exponent is no steeper than ½ + |w|·this.
     """
-    size = math.hypot(c, furthest)
+    laid = _flat_panels(epsilon, rate, 2.0 ** math.ceil(math.log2(max(math.hypot(c, furthest), 1.0))))
+    log_scale = math.log(scale / 4)
+    left_out = missed(laid.panels, c * laid.middle_loss + laid.middle_log_mass + log_scale, laid.steep, laid.tall)
+    wrong = 16 * EPS * (1 + epsilon)
+    return ListedLoss(laid.loss, laid.log_mass + log_scale, left_out, wrong, WEIGHT_ERROR + wrong)
+
+
+class _FlatPanels(NamedTuple):
+    """Panels of the density e^{−(ε + ℓ)/2}, for all |w| up to a size: losses and logarithms of masses."""
+
+    panels: Panels
+    loss: FloatArray
+    log_mass: FloatArray
+    middle_loss: FloatArray
+    middle_log_mass: FloatArray
+    steep: Callable[[FloatArray], FloatArray]
+    tall: float
+
+
+@lru_cache(maxsize=32)
+def _flat_panels(epsilon: float, rate: float, size: float) -> _FlatPanels:
     tall = 1.5 if rate < 1 else math.inf  # e^ℓ itself has no zero
 
     def steep(x: FloatArray) -> FloatArray:
@@ -144,11 +167,9 @@ def flat_points(epsilon: float, rate: float, scale: float, c: float, furthest: f
         return 0.5 + size * share / math.cos(0.75)
 
     laid = panels(-epsilon, epsilon, steep, tall)
-    loss = sampled_losses(laid.point, rate)
-    log_mass = laid.log_weight - (epsilon + laid.point) / 2 + math.log(scale / 4)
-    log_size = c * sampled_losses(laid.middle, rate) - (epsilon + laid.middle) / 2 + math.log(scale / 4)
-    left_out = missed(laid, log_size, steep, tall)
-    return ListedLoss(loss, log_mass, left_out, 16 * EPS * (1 + epsilon), WEIGHT_ERROR + 16 * EPS * (1 + epsilon))
+    loss, middle_loss = sampled_losses(laid.point, rate), sampled_losses(laid.middle, rate)
+    log_mass, middle = laid.log_weight - (epsilon + laid.point) / 2, -(epsilon + laid.middle) / 2
+    return _FlatPanels(laid, loss, log_mass, middle_loss, middle, steep, tall)
 
 
 def flat_fading(epsilon: float, rate: float, scale: float, c: float) -> float:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -90,8 +91,8 @@ class Envelope:
         rest = math.exp(last[1]) / steps if last[1] < last[0] - 0.1 else math.inf
         return cls(np.concatenate([fine[:-1], beyond]), log_bound, rest)
 
-    def cut(self, target: float, spacing: float) -> tuple[float, FloatArray]:
-        """Return the smallest t_N whose neglected sums are below ``target``, and the bounds.
+    def cut(self, target: float, spacing: float, weight: Literal["1/t", "1/t²"] = "1/t") -> tuple[float, FloatArray]:
+        """Return the smallest t_N whose neglected sums with a weight are below ``target``, and the bounds.
 
         They are for weights 1/t, 1/t, 1/t²; 0 for the densities, of which nothing is claimed.
         """
@@ -100,9 +101,9 @@ class Envelope:
         once = height * (b - a + spacing) / a
         twice = once / a
         remaining_once = np.concatenate([np.cumsum(once[::-1])[::-1], [0.0]]) + self.rest
-        last = math.exp(self.log_bound[-1]) / self.edges[-1]
+        last = math.exp(self.log_bound[-1]) / self.edges[-1] * (1 + spacing / self.edges[-1])
         remaining_twice = np.concatenate([np.cumsum(twice[::-1])[::-1], [0.0]]) + last
-        fine = np.flatnonzero(remaining_once / np.pi <= target)
+        fine = np.flatnonzero((remaining_once if weight == "1/t" else remaining_twice) / np.pi <= target)
         k = int(fine[0]) if fine.size else self.edges.size - 1
         return float(self.edges[k]), np.array(
             [remaining_once[k], remaining_once[k], remaining_twice[k], 0.0, 0.0]

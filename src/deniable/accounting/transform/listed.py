@@ -11,7 +11,7 @@ from deniable._check import FloatArray
 from deniable._floats import EPS
 from deniable.accounting.steps.base import Step, TooSlowError
 from deniable.accounting.steps.listed import ListedLoss
-from deniable.accounting.transform.mixture_step import LossTable, StepTransform
+from deniable.accounting.transform.mixture_step import LARGE, LossTable, StepTransform, rise
 
 _MOST_POINTS = 1 << 16
 
@@ -33,6 +33,25 @@ class ListedTransform(StepTransform):
         found = self._list(c, 0.0)
         return found.loss, found.log_mass
 
+    def log_mgf(self, points: FloatArray) -> FloatArray:
+        """Return log M at real points, from one list for all of a sign that are of about the same size."""
+        found = np.empty(points.size)
+        octave = np.copysign(1 + np.ceil(np.log2(np.maximum(np.abs(points), 1.0))), points)
+        for one in np.unique(octave):
+            mine = np.flatnonzero(octave == one)
+            try:
+                loss, log_mass = self.on_real_line(float(max(points[mine], key=abs)))
+            except TooSlowError:  # for the furthest of them
+                found[mine] = super().log_mgf(points[mine])
+                continue
+            exponent = np.multiply.outer(points[mine], loss)
+            top = np.max(exponent + log_mass, axis=1)
+            with np.errstate(under="ignore", over="ignore"):
+                near = np.log1p(rise(exponent, log_mass).sum(axis=1))
+                far = np.log(np.exp(exponent + log_mass - top[:, None]).sum(axis=1)) + top
+            found[mine] = np.where(top > LARGE, far, near)
+        return found
+
     def table(self, c: float, furthest: float) -> LossTable:
         """Nodes with bounds on what they miss, relative to M(c), and on rounding over |w|, by perturbing every term.
 
@@ -51,6 +70,11 @@ class ListedTransform(StepTransform):
         missed = (2 * found.missed + 2 * self._list(c, 0.0).missed + 2 * sum(self.step.unlisted)) * scale
         loss = found.loss.astype(np.complex128)
         return LossTable(found.log_mass.astype(np.complex128), loss, missed / one.size, rounded / one.size)
+
+    @property
+    def fades(self) -> bool:
+        """Whether there are no atoms."""
+        return self.step.fading(0.5)[0] == 0
 
     def decay(self, c: float, edges: FloatArray, total: float) -> tuple[FloatArray, float]:
         """Return (A + C/t)/M(c), with :meth:`Step.fading`; where A > 0 nothing falls for ever."""

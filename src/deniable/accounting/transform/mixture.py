@@ -103,6 +103,11 @@ class MixtureLoss:
         """Those of mixtures."""
         return [(step, case) for step, _ in self.parts if isinstance(step, GaussianMixtureStep) for case in step.cases]
 
+    @cached_property
+    def fades(self) -> bool:
+        """Whether |M(c + it)|/t is known to have a finite integral: of atoms without any Gaussian nothing is."""
+        return self.gaussian > 0 or all(transform.fades for _, transform in self.transforms)
+
     @property
     def truncation(self) -> MixtureLoss:
         """The same without outcomes so rare that they only make real transforms at large c explode."""
@@ -162,11 +167,19 @@ class MixtureLoss:
 
     def log_mgf(self, points: FloatArray) -> FloatArray:
         """K at several real points."""
-        return np.array([self.cumulants(float(point))[0] for point in points], dtype=np.float64)
+        total: FloatArray = self.gaussian * points * (points - 1) / 2
+        for count, transform in self.transforms:
+            total = total + count * transform.log_mgf(points)
+        for epsilon, times in self.randomized_responses:
+            total = total + times * randomized_response_cumulants(epsilon, points)[0]
+        return total
 
     def log_mgf_known(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Those of ``points`` (near ones first) at which K is small enough to be computed, and K there."""
-        found: list[float] = []
+        try:
+            return points, self.log_mgf(points)
+        except TooSlowError:
+            found: list[float] = []
         for point in points:
             try:
                 found.append(self.cumulants(float(point))[0])

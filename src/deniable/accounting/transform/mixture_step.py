@@ -22,7 +22,7 @@ from deniable.accounting.steps.gaussian_mixture import Case, GaussianMixtureStep
 from deniable.accounting.steps.ratios import ComplexArray
 from deniable.accounting.transform.mixture_nodes import MixtureNodes, OneWindow, evaluated, highest, nodes_of
 
-_LARGE = 30.0  # exponents from which −1 is nothing
+LARGE = 30.0  # exponents from which −1 is nothing
 _LIFTS = np.array([0.25, 0.5, 0.7, 1.0, 1.4, 2.0, 4.0, 8.0])  # heights that bound T steps, times √(66/T): e^{−33} at 1
 _LONG = 64  # values of t from which tables pay
 _ENTRIES = 1 << 17  # matrix entries evaluated at a time
@@ -79,6 +79,11 @@ class StepTransform(ABC):
         """Mass under "out" that a window takes."""
         return 0.0
 
+    @property
+    def fades(self) -> bool:
+        """Whether M(c + it) falls for ever as t grows."""
+        return True
+
     @cached_property
     def _kept(self) -> Kept[float, Real]:
         return Kept(_MOST_KEPT)
@@ -91,16 +96,20 @@ class StepTransform(ABC):
         loss, log_weight = self.on_real_line(c)
         exponent = c * loss
         top = float(np.max(exponent + log_weight))
-        scale = top if top > _LARGE else 0.0
+        scale = top if top > LARGE else 0.0
         tilted = np.exp(exponent + log_weight - scale)
         if scale > 0:
             excess = total = float(tilted.sum())
         else:
-            excess = float(_rise(exponent, log_weight).sum()) - self.faded
+            excess = float(rise(exponent, log_weight).sum()) - self.faded
             total = 1 + excess
         first = float(tilted @ loss) / total
         second = float(tilted @ (loss - first) ** 2) / total
         return Real(excess, scale, first, second)
+
+    def log_mgf(self, points: FloatArray) -> FloatArray:
+        """Return log M at real points."""
+        return np.array([self.real(float(c)).log_m for c in points], dtype=np.float64)
 
     def difference(self, table: LossTable, c: float, t: FloatArray, spacing: float | None) -> ComplexArray:
         """(M(c + it) − M(c))·e^{−scale} = Σ φ·(r^{c + it} − 1) − (M(c) − 1), a window's loss of mass included."""
@@ -116,7 +125,7 @@ class StepTransform(ABC):
                 every = np.exp(far + log_weight - real.scale) @ np.exp(near).T
             else:  # r^{c + i(x + y)} − 1 = (r^{c + ix} − 1)·r^{iy} + (r^{iy} − 1)
                 weight, turn = np.exp(log_weight), np.expm1(near)
-                every = _rise(far, log_weight) @ (1 + turn).T + turn @ weight
+                every = rise(far, log_weight) @ (1 + turn).T + turn @ weight
             found: ComplexArray = every.ravel()[: t.size] - taken
             return found
         parts = []
@@ -126,7 +135,7 @@ class StepTransform(ABC):
             if real.scale > 0:
                 parts.append(np.exp(exponent + log_weight - real.scale).sum(axis=1))
             else:
-                parts.append(_rise(exponent, log_weight).sum(axis=1))
+                parts.append(rise(exponent, log_weight).sum(axis=1))
         return np.asarray(np.concatenate(parts) - taken, dtype=np.complex128)
 
 
@@ -244,9 +253,9 @@ class MixtureTransform(StepTransform):
         return total
 
 
-def _rise(exponent: ComplexArray | FloatArray, log_weight: ComplexArray | FloatArray) -> ComplexArray:
+def rise(exponent: ComplexArray | FloatArray, log_weight: ComplexArray | FloatArray) -> ComplexArray:
     """e^{log_weight}·(e^x − 1) without cancellation for small x, and without overflow for large ones."""
-    far = exponent.real > _LARGE
+    far = exponent.real > LARGE
     with np.errstate(under="ignore"):
         found = np.expm1(np.where(far, 0.0, exponent)) * np.exp(log_weight)
         if far.any():
