@@ -6,10 +6,10 @@ root mean squares against the value on all records, in units of the column's sta
 ± standard error.
 
 * auto: ``release_statistics(bound="auto")``: noise on all records, and a secret half where that answer says that it is
-  mostly noise. direct: the half alone, up to 1,000 records (beyond, it is made where auto turns to it); *half* is the
-  error of a half without any noise, which is below that of every method that trains on one. published: Izzo Corollary
-  10, M = 6, a half, no guarantee. Those of a half keep another promise (who is in it), fix their noise once and then
-  draw halves and noise many times.
+  mostly noise, joined with that answer where it can be. direct: the half alone, up to 1,000 records (beyond, it is made
+  where auto turns to it); *half* is the error of a half without any noise, which is below that of every method that
+  trains on one. published: Izzo Corollary 10, M = 6, a half, no guarantee. Those of a half keep another promise (who is
+  in it), fix their noise once and then draw halves and noise many times.
 * laplace, gaussian: independent noise of one size on the sums that a statistic needs, for their L1 or L2 sensitivity.
 * opendp: its own mean (bounded, of known size) with Laplace noise.
 * diffprivlib: its own mean, sum, var, std, median, quantile, histogram, LinearRegression. It runs in an interpreter of
@@ -33,16 +33,18 @@ import subprocess
 import sys
 import tempfile
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pandas as pd
 from scipy.special import ndtri
 
 import deniable as dn
-from deniable.noise.tabulation import parse
-from deniable.noise.tabulation.halves import Closed, OfRecords, ReleasedMoments, better_of_a_half, can_be_halved
+from deniable.noise.evidence import ReleaseError
+from deniable.noise.tabulation import parse, releasing
+from deniable.noise.tabulation.halves import Closed, OfRecords, can_be_halved
 
 ASKED = {
     "mean": "mean(x)",
@@ -58,7 +60,6 @@ ASKED = {
     "correlation": "correlation(x, y)",
     "slope": "regression(y ~ x)",
 }
-MOMENTS = ["mean(x)", "variance(x)", "sd(x)"]  # which auto judges by the mean and the variance together
 HOPELESS = 0.5  # an error of so many standard deviations answers nothing
 SMALL = 1000  # records up to which a direct certificate is made
 SLOW = 0.2  # η below which the slope, a direct certificate of two numbers, takes minutes
@@ -140,9 +141,10 @@ def truths(frame, ranges):
 
 
 def of_halves(frame, ranges, eta, options, rng, only=tuple(ASKED)):
-    """Values of a release of a half: made once, which fixes the noise; then halves and noise are drawn.
+    """Releases of a half: made once, which fixes the noise; then halves and noise are drawn.
 
-    ``bound="direct"`` takes the closed forms that ``release_statistics`` takes.
+    Each is a function of what all records answered, or None, that returns the value. ``bound="direct"`` takes the
+    closed forms that ``release_statistics`` takes.
     """
     values = {}
     for name in only:
@@ -163,31 +165,44 @@ def of_halves(frame, ranges, eta, options, rng, only=tuple(ASKED)):
         for _ in range(DRAWS):
             value = algorithm(table[np.sort(rng.permutation(n)[: n // 2])])
             drawn = replace(made, value=value + rng.normal(size=value.shape) * scale)
-            number = np.ravel(drawn.value) if closed is None else closed.numbers(drawn)[0]
-            values[name].append(number[-1:] * times)
+            values[name].append(partial(_number, drawn, closed, times))
     return values
+
+
+def _number(drawn, closed, times, first=None):
+    """The number asked for of a release of a half, joined with what all records answered."""
+    if closed is not None:
+        return closed.numbers(drawn, first)[0][-1:] * times
+    number = np.ravel(drawn.value)
+    number = number if first is None else first.joined(number, np.ravel(drawn.standard_error))[0]
+    return number[-1:] * times
+
+
+def alone(releases):
+    return {name: [release() for release in drawn] for name, drawn in releases.items()}
 
 
 def automatic(frame, ranges, eta, repeats, halves):
     """Values of our releases, one statistic a release, so that each has the whole budget as the others do.
 
-    A turn to a half is decided as ``bound="auto"`` decides it, its value is one of those that ``halves(name)`` drew.
+    What turns to a half takes one of those that ``halves(name)`` drew; if there are none, all records stand.
     """
     values, turned = {}, {}
     for name, text in ASKED.items():
-        values[name], turned[name] = [], 0
-        times, asked = (len(frame), ASKED["mean"]) if name == "sum" else (1, text)  # which share their answer
-        moments = MOMENTS[:2] if asked in MOMENTS else []  # the same look answers them
-        for i in range(repeats):
-            made = dn.release_statistics(frame, [asked, *moments], eta=eta, ranges=ranges)
-            rows = made.rows[0]
-            column = ReleasedMoments(*(made[one][0] for one in moments), *ranges["x"]) if moments else None
-            drawn = halves(name) if better_of_a_half(parse(asked), rows, len(frame), eta, column) else None
-            if drawn is not None:
-                turned[name] += 1
-                values[name].append(drawn[i])
-            else:
-                values[name].append([times * row.value for row in rows][-1 if name == "slope" else 0 :])
+        values[name], taken = [], []
+
+        def a_half(*args, name=name, taken=taken):
+            drawn = halves(name)
+            if drawn is None:
+                raise ReleaseError("none is certified")
+            taken.append(drawn[len(taken)](args[-1]))
+
+        for _ in range(repeats):
+            with mock.patch.object(releasing, "_of_a_half", a_half):
+                made = dn.release_statistics(frame, text, eta=eta, ranges=ranges, bound="auto")
+            numbers = taken[-1] if made is None else [row.value for row in made.rows[0]]
+            values[name].append(numbers[-1 if name == "slope" else 0 :])
+        turned[name] = len(taken)
     return values, turned
 
 
@@ -279,20 +294,20 @@ def measured(place, frame, ranges, eta, args):
     rng = np.random.default_rng([1, *place.encode(), round(1e6 * eta)])
     epsilon, mu = float(np.log((0.5 + eta) / (0.5 - eta))), 2 * float(ndtri(0.5 + eta))
     small = len(frame) <= SMALL
-    direct = of_halves(frame, ranges, eta, {"bound": "direct"}, rng) if small else {}
+    options = {"bound": "direct"}
+    direct = of_halves(frame, ranges, eta, options, rng) if small else {}
 
     @cache
     def half(name):  # the large tables make one where auto turns to it
-        options = {"bound": "direct"}
         return direct.get(name) if small else of_halves(frame, ranges, eta, options, rng, [name]).get(name)
 
     auto, turned = automatic(frame, ranges, eta, args.repeats, half)
     printed = {"noise": "published", "moment": 6.0, "reproduce": True, "n_resamples": 48}
     found = {
         "auto": auto,
-        "direct": direct,
+        "direct": alone(direct),
         "half": {} if small else without_noise(frame, ranges, rng),
-        "published": of_halves(frame, ranges, eta, printed, rng),
+        "published": alone(of_halves(frame, ranges, eta, printed, rng)),
         "gaussian": plain(frame, ranges, lambda _, l2, size, r: r.normal(0, l2 / mu, size), DRAWS, rng),
         "laplace": plain(frame, ranges, lambda l1, _, size, r: r.laplace(0, l1 / epsilon, size), DRAWS, rng),
         "opendp": opendp_mean(frame, ranges, epsilon, args.repeats),

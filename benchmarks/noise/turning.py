@@ -1,8 +1,9 @@
 """Does ``release_statistics(bound="auto")`` turn to a half where it should? Generated tables, wide and narrow ranges.
 
 For each table (law, n), public range and η: releases of all records are drawn, their rows are judged as ``auto`` judges
-them, and auto's root mean square error is divided by the least of the two ways'. The half's error is that of its closed
-form to first order: 2/(nμ) times the mean swap distance of its worst record, and sampling. Where both ways err by more
+them, joined with a half where it turns to one, and auto's root mean square error is divided by the least of the two
+ways'. The half's error is that of its closed form to first order: 2/(nμ) times the mean swap distance of its worst
+record, and sampling. Where both ways err by more
 than half a standard deviation there is no answer to compare. Seconds; reads no data.
 
     python benchmarks/noise/turning.py [--draws 200]
@@ -18,8 +19,8 @@ from scipy.special import ndtri
 
 from deniable.noise.tabulation import parse
 from deniable.noise.tabulation.answers import Limits, QueryAnswer
-from deniable.noise.tabulation.estimates import moments
-from deniable.noise.tabulation.halves import ReleasedMoments, better_of_a_half
+from deniable.noise.tabulation.estimates import moment, moments
+from deniable.noise.tabulation.halves import AllRecords, ReleasedMoments, better_of_a_half
 from deniable.noise.tabulation.records import ColumnScale
 
 LAWS = {
@@ -51,7 +52,10 @@ def drawn(x, low, high, eta, draws, rng):
         for function, value in truth.items():
             turned = better_of_a_half(parse(f"{function}(x)"), said[function], n, eta, column)
             alone[function].append((np.nan_to_num(said[function][0].value) - value) ** 2)
-            auto[function].append(half[function] if turned else alone[function][-1])
+            error = math.sqrt(half[function])
+            first = AllRecords(*(np.array([part]) for part in moment(function, *answer.sums, noise, scale)))
+            both = first.joined(np.array([value + error * rng.normal()]), np.array([error]))[0]
+            auto[function].append((both[0] - value) ** 2 if turned else alone[function][-1])
     units = {"mean": truth["variance"], "variance": truth["variance"] ** 2}
     return {f: [float(np.sqrt(np.mean(part[f]) / units[f])) for part in (alone, auto, half)] for f in truth}
 

@@ -174,16 +174,52 @@ def test_most_releases_of_a_noisy_variance_turn_and_those_that_answer_stay(monke
     monkeypatch.setattr(releasing, "_of_a_half", lambda *_: turned.append(1))
     rng = np.random.default_rng(0)
     for records, ends, eta, least, most in (
-        (rng.normal(26, 4.4, 442), (10, 60), 0.1, 33, 40),
-        (rng.normal(size=300), (-7, 7), 0.1, 33, 40),
-        (np.minimum(rng.lognormal(0, 0.8, 2000), 12), (0, 12), 0.1, 0, 8),  # a half hides its largest record
+        (rng.normal(26, 4.4, 442), (10, 60), 0.1, 15, 20),
+        (rng.normal(size=300), (-7, 7), 0.1, 15, 20),
+        (np.minimum(rng.lognormal(0, 0.8, 2000), 12), (0, 12), 0.02, 15, 20),  # errs more alone, but they are joined
+        (np.minimum(rng.lognormal(0, 0.8, 20_000), 12), (0, 12), 0.2, 0, 0),  # a half hides its largest record
         (rng.normal(size=2000), (-4, 4), 0.1, 0, 0),
     ):
         turned.clear()
         frame = pd.DataFrame({"x": records})
-        for _ in range(40):
+        for _ in range(20):
             dn.release_statistics(frame, "variance(x)", eta=eta, ranges={"x": ends}, bound="auto")
         assert least <= len(turned) <= most, (len(records), ends, len(turned))
+
+
+@pytest.mark.parametrize(
+    ("asked", "n"), [("mean(x)", 300), ("sd(x)", 300), ("sum(x)", 300), ("trimmed_mean(x, 0.1)", 200)]
+)
+def test_what_all_records_and_a_half_answered_is_joined(asked, n, monkeypatch):
+    """Errors of the joined value are those it states, below those of either; the half is played by its noise."""
+    from deniable.noise.tabulation import halves, releasing
+
+    rng = np.random.default_rng(5)
+    x = rng.normal(50, 10, n)
+    algorithm = OfRecords(parse(asked)) if "trimmed" in asked else Mean() if asked != "sd(x)" else Covariance()
+    truth = algorithm(x[:, None])
+    error = 40.0 if asked == "sd(x)" else 0.8 if "trimmed" in asked else 2.0
+    made = replace(dn.release(Mean(), x[:, None], eta=0.3, rng=0), sampling_error=np.zeros(truth.shape))
+
+    def released(*_, **__):
+        noise = np.full(truth.shape, error)
+        return replace(made, value=truth + error * rng.normal(size=truth.shape), noise_scale=noise)
+
+    monkeypatch.setattr(halves, "release", released)
+    alone = []
+
+    def better(statistic, rows, *_):
+        alone.append(rows[0].noise)
+        return True
+
+    monkeypatch.setattr(releasing, "better_of_a_half", better)
+    exact, times = OfRecords(parse(asked))(x[:, None])[0], n if asked == "sum(x)" else 1
+    options = {"eta": 0.1, "ranges": {"x": (-40, 140)}, "bound": "auto", "insecure_testing_rng": rng}
+    rows = [dn.release_statistics(pd.DataFrame({"x": x}), asked, **options).rows[0][0] for _ in range(80)]
+    off = np.array([(row.value - exact) / row.noise for row in rows])
+    assert 0.7 < np.sqrt(np.mean(off**2)) < 1.35
+    if asked != "sd(x)":  # whose error depends on its value
+        assert rows[0].noise < 0.9 * times * min(error, alone[0])
 
 
 def test_how_far_a_record_may_be_off_is_told_by_the_mean_and_the_ends():

@@ -86,7 +86,7 @@ def release(
         typer.Option(
             help="How the noise is bounded. Models: centre (any; the default), swap (logistic only, less noise), auto "
             "(the one with the smaller expected error). Statistics: dp (noise on all records; the default), direct "
-            "(one statistic of a secret half), auto (direct where noise on all records answers next to nothing)."
+            "(one statistic of a secret half), auto (both, where noise on all records is most of the answer)."
         ),
     ] = None,
     n_resamples: Annotated[int, typer.Option(help="Resamples behind the certificate.")] = 256,

@@ -73,8 +73,7 @@ def moments(answer: QueryAnswer, function: str, scale: ColumnScale, limits: Limi
         if not numbers[0] > max(TOO_FEW * float(answer.noise[0]), 1.0):
             rows.append(withheld(group, "", FEW))
             continue
-        value = float(_moment(function, numbers, scale)[0])
-        noise = float(carried(lambda x: _moment(function, x, scale), numbers, answer.noise)[0])
+        value, noise = moment(function, numbers, answer.noise, scale)
         if function == "mean":
             spread = float(_moment("variance", numbers, scale)[0])
             sampling = math.sqrt(max(spread, 0.0) / numbers[0])
@@ -85,6 +84,12 @@ def moments(answer: QueryAnswer, function: str, scale: ColumnScale, limits: Limi
             sampling = value * math.sqrt((2.0 if function == "variance" else 0.5) / numbers[0])
             rows.append(limits.row(group, "", value, noise, sampling, within=(0.0, math.inf)))
     return rows
+
+
+def moment(function: str, numbers: FloatArray, noise: FloatArray, scale: ColumnScale) -> tuple[float, float]:
+    """Return mean, variance or sd from noisy sums, and its noise; a variance as it comes out, below zero or not."""
+    value = float(_moment(function, numbers, scale)[0])
+    return value, float(carried(lambda x: _moment(function, x, scale), numbers, noise)[0])
 
 
 def _natural_sum(numbers: FloatArray, noise: FloatArray, scale: ColumnScale) -> tuple[float, float]:

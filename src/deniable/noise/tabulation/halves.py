@@ -3,7 +3,8 @@
 The game differs from that of noise on all records: the attacker knows the table, but not from which half of it the
 statistic was computed. So the choice between the two may look at the table, but what was released from all records must
 not depend on it: "auto" first releases with noise on all records and turns to a half where *that release* shows that it
-answers nothing. In this game that release is the same whoever is in the half: nothing is composed.
+is mostly noise. In this game that release is the same whoever is in the half: nothing is composed. For the same reason
+the two answers may be joined, weighted by their errors: for what is linear in noisy sums a turn never costs accuracy.
 """
 
 from __future__ import annotations
@@ -24,13 +25,15 @@ from deniable.noise.known_law import REHEARSED, relative_noise_of_a_quantile
 from deniable.noise.mechanism import release
 from deniable.noise.mixture import guessed_mu, hoeffding_slack
 from deniable.noise.statistics import Mean, Quantile
-from deniable.noise.tabulation.answers import Limits, Row, coefficients_of, pairs_of
-from deniable.noise.tabulation.asking import probabilities
+from deniable.noise.tabulation.answers import Limits, QueryAnswer, Row, coefficients_of, pairs_of
+from deniable.noise.tabulation.asking import answered, probabilities
+from deniable.noise.tabulation.estimates import moment
 from deniable.noise.tabulation.grammar import Statistic
+from deniable.noise.tabulation.queries import Query
 from deniable.noise.tabulation.records import Records
 
 _FAR = 4.0  # standard deviations by which the record that sets the noise of a half is guessed to be off, at least
-_GAIN = 1.1  # a half promises less, so it must reduce the error by this factor
+_GAIN = 1.1  # a half promises less, so turning to it must reduce the error by this factor
 _RANGE = 6.0  # standard deviations from the mean to the ends of a public range, guessed
 _CONFIDENCE = 0.99  # of a certificate from runs, and of the lower limit of a released variance
 
@@ -85,9 +88,44 @@ class OfRecords:
         return coefficients_of(columns) if function == "regression" else ("",)
 
 
+_MOMENTS: Mapping[str, str] = {"mean": "mean", "sum": "mean", "variance": "variance", "sd": "variance"}
+_JOINED = (*_MOMENTS, "trimmed_mean")
+
+
 def can_be_halved(statistic: Statistic) -> bool:
     """Whether :func:`of_a_half` takes it."""
     return statistic.function in _VALUES and not statistic.by
+
+
+@dataclass(frozen=True, eq=False)
+class AllRecords:
+    """What a release of all records said, unbiased, and the standard deviation of the noise in it."""
+
+    value: FloatArray
+    noise: FloatArray
+
+    @classmethod
+    def of(cls, statistic: Statistic, query: Query, answer: QueryAnswer, records: Records) -> AllRecords | None:
+        """Return what can be joined: a sum by its mean, an sd by its variance; None for what divides by noisy sums."""
+        function = statistic.function
+        if function in _MOMENTS:
+            scale = records.scales[statistic.columns[0]]
+            found = [moment(_MOMENTS[function], answer.sums[0], answer.noise, scale)]
+        elif function == "trimmed_mean":
+            found = [(row.value, row.noise) for row in answered(statistic, query, answer, records, Limits(0.95))]
+        else:
+            return None
+        value, noise = np.array(found).T
+        return None if np.isnan(value).any() else cls(value, noise)
+
+    def joined(self, value: FloatArray, error: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the mean of this and an answer of a half, weighted by 1/error², and its error, below both.
+
+        Their errors are independent: one is noise alone, the other is the draw of the half and the noise on it.
+        """
+        both = np.hypot(self.noise, error)
+        share = np.divide(self.noise, both, out=np.ones_like(both), where=both > 0) ** 2
+        return share * value + (1 - share) * self.value, np.sqrt(share) * error
 
 
 @dataclass(frozen=True)
@@ -114,11 +152,16 @@ class Closed:
             return cls(Quantile(probabilities(statistic)[0]), [0])
         return None
 
-    def numbers(self, found: Release) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the numbers with their standard errors: of noise and half together, and of the half alone."""
+    def numbers(self, found: Release, first: AllRecords | None = None) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the numbers with their standard errors: of noise and half together, and of the half alone.
+
+        ``first``: what all records answered of the same moments, joined with them.
+        """
         sampling = np.zeros(found.value.shape) if found.sampling_error is None else found.sampling_error
-        parts = (self.times * np.ravel(part)[self.places] for part in (found.value, found.standard_error, sampling))
-        value, error, half = parts
+        value, error, half = (np.ravel(part)[self.places] for part in (found.value, found.standard_error, sampling))
+        if first is not None:
+            value, error = first.joined(value, error)
+        value, error, half = (self.times * part for part in (value, error, half))
         if self.root:  # √(v + e) − √v is e/(2√v) where e is small, and √e at 0
             value = np.maximum(value, 0.0)
             error, half = (np.sqrt(value + part) - np.sqrt(value) for part in (error, half))
@@ -127,12 +170,17 @@ class Closed:
 
 
 def of_a_half(
-    statistic: Statistic, records: Records, eta: float, limits: Limits, **options: Any
+    statistic: Statistic,
+    records: Records,
+    eta: float,
+    limits: Limits,
+    first: AllRecords | None = None,
+    **options: Any,
 ) -> tuple[list[Row], Release]:
     """Release a statistic of a secret half; values are clipped to their scales first.
 
     Closed forms take whichever of their ways needs the least noise; with missing cells, which closed forms do not know,
-    and for other statistics the half is certified by runs.
+    and for other statistics the half is certified by runs. ``first``: what all records answered, joined with it.
     """
     if not can_be_halved(statistic):
         raise InputError(
@@ -147,9 +195,11 @@ def of_a_half(
         own = np.zeros_like(found.value) if found.sampling_error is None else found.sampling_error
         times = records.n / found.certificate.n_train if statistic.function == "sum" else 1.0
         numbers = times * found.value, times * found.standard_error, times * own
+        if first is not None and statistic.function == "trimmed_mean":
+            numbers = *first.joined(*numbers[:2]), numbers[2]
     else:
         found = release(closed.algorithm, table, eta=eta, **options)
-        numbers = closed.numbers(found)
+        numbers = closed.numbers(found, first)
     rows = [
         limits.row((), item, float(value), float(error), float(half))
         for item, value, error, half in zip(algorithm.names, *numbers, strict=True)
@@ -197,7 +247,8 @@ def better_of_a_half(
     """Whether a release of all ``n`` records itself shows that a half would err less, or shows nothing at all.
 
     What a half costs is guessed from n, η and, for means, variances and sds, from what was released of the ``column``:
-    in sampling errors of all records, which training on a half adds.
+    in sampling errors of all records, which training on a half adds. Where the two are joined, the half need not be the
+    better one: noise a on all records and an error h of the half leave ah/√(a² + h²).
     """
     if not can_be_halved(statistic):
         return False
@@ -215,7 +266,8 @@ def better_of_a_half(
         ratio, far = ratio * math.sqrt(n), column.farthest(n, sd)
     if ratio > 0 and statistic.function in ("median", "quantile") and Closed.of(statistic) is not None:
         ratio = max(ratio, _chosen(probabilities(statistic)[0], n, ratio))
-    return ratio > _GAIN and ratio > _GAIN * _widened(statistic, n, eta, far)
+    least = math.sqrt(_GAIN**2 - 1) if statistic.function in _JOINED else _GAIN
+    return ratio > least * _widened(statistic, n, eta, far)
 
 
 def _usual(n: int) -> float:
@@ -243,10 +295,12 @@ def _widened(statistic: Statistic, n: int, eta: float, far: float) -> float:
 
     A swap moves the mean of a half by about 2z/n, a variance by 2z²/n, whose sampling errors are 1/√n and √(2/n).
     Without a closed form a record moves the half by 2z/√n of its spread, which is worth a gain of z·φ(0)/√n, so noise
-    must widen the spread by that over what the number of runs leaves of η.
+    must widen the spread by that over what the number of runs leaves of η. A record moves a trimmed mean as far as one
+    at the cut at most.
     """
     z, function = far, statistic.function
     if Closed.of(statistic) is None:
+        z = _trimmed_reach(statistic.numbers[0]) if function == "trimmed_mean" else z
         left = eta - max(SHARE * eta, hoeffding_slack(1 - _CONFIDENCE, MOST_RUNS))
         return max(1.0, float(z / math.sqrt(2 * math.pi * n) / max(left, 1e-9)))
     if function in ("median", "quantile"):
@@ -254,3 +308,10 @@ def _widened(statistic: Statistic, n: int, eta: float, far: float) -> float:
     else:
         noise = (2 * z if function in ("mean", "sum") else math.sqrt(2) * z**2) / (math.sqrt(n) * guessed_mu(eta))
     return math.hypot(1.0, noise)
+
+
+def _trimmed_reach(cut: float) -> float:
+    """How far a record moves a trimmed mean of normal records at most, in standard deviations of what each moves it."""
+    z = float(ndtri(1 - cut))
+    density = math.exp(-(z**2) / 2) / math.sqrt(2 * math.pi)
+    return z / math.sqrt(1 - 2 * cut - 2 * z * density + 2 * cut * z**2)

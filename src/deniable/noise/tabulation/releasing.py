@@ -23,7 +23,7 @@ from deniable.noise.tabulation.answers import Limits, QueryAnswer, Row, hide_sma
 from deniable.noise.tabulation.asking import answered, query_of
 from deniable.noise.tabulation.columns import Given, labelled, numeric
 from deniable.noise.tabulation.grammar import Statistic, parse
-from deniable.noise.tabulation.halves import ReleasedMoments, better_of_a_half, of_a_half
+from deniable.noise.tabulation.halves import AllRecords, ReleasedMoments, better_of_a_half, of_a_half
 from deniable.noise.tabulation.queries import OF_TREE, Moments, Query, Ranks, Tree
 from deniable.noise.tabulation.records import Categories, ColumnScale, Records
 from deniable.noise.tabulation.released import PricedLook, StatisticsRelease
@@ -77,8 +77,9 @@ def release_statistics(
         "dp": noise on all records. "direct": a single statistic without ``by`` of a secret half of the records, with
         another promise: the attacker may know the table, not who is in that half. Means, variances, covariances and
         single quantiles use their closed forms, the others :func:`deniable.release` with ``bound="direct"``. "auto":
-        "dp", then "direct" for a single statistic whose release from all records shows that it answers next to nothing,
-        such as correlations of a few hundred records.
+        "dp", then "direct" for a single statistic whose release from all records shows that it is mostly noise, such as
+        correlations of a few hundred records; means, sums, variances and trimmed means are then the mean of both
+        answers, weighted by their errors.
     suppress_below
         Counts whose noisy value is below this are withheld.
     confidence
@@ -145,7 +146,11 @@ def release_statistics(
         rows.append(tuple(hide_small(found, smallest) if counted and smallest else found))
     if bound == "auto" and len(asked) == 1 and _mostly_noise(asked[0], queries[0], answers, records, target):
         with suppress(ReleaseError):  # nothing is certified: what all records released stands
-            return _of_a_half(asked[0], table.frame, given, target, limits, rng, insecure_testing_rng, spending.looks)
+            known = all(column in given.limits for column in asked[0].columns)  # else either may be clipped elsewhere
+            first = AllRecords.of(asked[0], queries[0], answers[queries[0]], records) if known else None
+            return _of_a_half(
+                asked[0], table.frame, given, target, limits, rng, insecure_testing_rng, spending.looks, first
+            )
     return StatisticsRelease(
         tuple(asked),
         tuple(rows),
@@ -191,12 +196,13 @@ def _of_a_half(
     rng: Seed,
     testing: np.random.Generator | None,
     looks: Sequence[PricedLook] = (),
+    first: AllRecords | None = None,
 ) -> StatisticsRelease:
     """Release from a secret half of a table that is known: values are clipped to ranges that were given only."""
     numbers = {column: numeric(frame[column]) for column in statistic.columns}
     ends = {c: given.limits.get(c, (np.nanmin(v, initial=0.0), np.nanmax(v, initial=0.0))) for c, v in numbers.items()}
     records = Records(len(frame), numbers, {c: ColumnScale(*ends[c], complete=True) for c in numbers}, {})
-    rows, found = of_a_half(statistic, records, eta, limits, rng=rng, insecure_testing_rng=testing)
+    rows, found = of_a_half(statistic, records, eta, limits, first, rng=rng, insecure_testing_rng=testing)
     certificate = found.certificate
     if looks:
         note = "all records were first asked with noise, for another promise; that tells nothing of who is in the half"
