@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from deniable.curves.safe import faults_shown
+from entropy import Entropy, replace_entropy
 
 mpl.use("Agg")
 settings.register_profile(
@@ -20,6 +21,7 @@ settings.register_profile(
 settings.load_profile("deniable")
 
 ROOT = Path(__file__).resolve().parents[1]
+ENTROPY = pytest.StashKey[Entropy]()
 
 
 def pytest_collection_modifyitems(items):
@@ -86,3 +88,22 @@ def axe_violations():
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--run-docs", action="store_true", help="run the examples of README and docs")
+    parser.addoption("--entropy", type=int, default=0, help="other draws of unseeded noise (a number; default: 0)")
+
+
+def pytest_configure(config):
+    config.stash[ENTROPY] = replace_entropy(config.getoption("entropy"))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    item.config.stash[ENTROPY].begin(item.nodeid)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef, request):
+    """Shared fixtures draw the same whichever test asks first."""
+    if fixturedef.scope == "function":
+        return (yield)
+    with request.config.stash[ENTROPY].of_fixture(f"{fixturedef.baseid} {request.fixturename} {request.param_index}"):
+        return (yield)

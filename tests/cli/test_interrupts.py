@@ -129,6 +129,14 @@ def interrupted(process, ready=lambda: True):
     pytest.fail("a worker has outlived the command")
 
 
+@pytest.fixture(autouse=True, scope="module")
+def heard():
+    """Commands hear Ctrl-C even if this run does not: a script's ``&`` and ``nohup`` ignore it for all that follows."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.fixture
 def folder(tmp_path):
     """A folder with what the commands read."""
@@ -151,6 +159,32 @@ def test_nothing_is_left_behind(name, folder):
     assert (code, out) == (130, ""), err
     assert err.strip() == "interrupted; no file was left half written", err
     assert sorted(folder.iterdir()) == before
+
+
+SWALLOWED = """
+import deniable, signal, sys, time
+from deniable.cli import main
+class Dropped:
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT)
+def work(*args, **kwargs):
+    kept = Dropped()
+    del kept  # Python drops what a destructor raises
+    print("WORKING", file=sys.stderr, flush=True)
+    time.sleep(60)
+deniable.audit_scores = work
+sys.argv = ["deniable", "audit", "scores.npz", "--epsilon", "1"]
+main()
+"""
+
+
+def test_a_signal_that_falls_into_a_destructor_is_not_lost(folder):
+    """As when Dask forgets a result: it came in ``Future.__del__``, and the command went on."""
+    done = subprocess.run(
+        [sys.executable, "-c", SWALLOWED], cwd=folder, capture_output=True, text=True, timeout=50, check=False
+    )
+    assert done.returncode == 130
+    assert done.stderr == "WORKING\ninterrupted; no file was left half written\n"
 
 
 def test_an_interrupted_attack_resumes_from_its_cache(tmp_path):

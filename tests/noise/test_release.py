@@ -292,7 +292,7 @@ def test_published_needs_consent_and_promises_nothing_beyond_one_dimension():
     assert not r.certificate.holds
     assert r.certificate.eta == 0.5
     assert any("d = 1 only" in text for text in r.certificate.assumptions)
-    one = dn.release(column_mean, X[:, 0], eta=0.1, noise="published", reproduce=True)
+    one = dn.release(column_mean, X[:, 0], eta=0.1, noise="published", reproduce=True, rng=0)
     assert one.certificate.eta == 0.1
     # b = (6.16/η)²·σ, standard deviation √2·b, σ ≈ that of the mean of a random half
     assert one.noise_scale == pytest.approx(np.sqrt(2) * 61.6**2 * X[:, 0].std() / np.sqrt(120), rel=0.15)

@@ -69,11 +69,10 @@ def test_every_kind_of_model_keeps_its_promise_and_can_be_followed(make, task):
     attack = model.attack(X, target, n_trainings=20)
     assert isinstance(attack, PrivateAttack)
     assert np.all(attack.path_mu <= attack.bound_mu)
-    assert attack.path_mu.mean() > 0.6 * attack.bound_mu  # noise is the operating system's: another mean in every run
+    assert attack.path_mu.mean() > 0.6 * attack.bound_mu
     assert not attack.transcript.audit(0.9999).compare(model.tradeoff_).violated
     assert np.isfinite(attack.final.member_scores).all()
     assert "verdict on the final model" in str(attack)
-    assert model.attack(X, target, n_trainings=20, record=4).canary == "record 4"
 
 
 @pytest.mark.parametrize("label", ["numbers", "names"])
@@ -91,15 +90,19 @@ def test_the_canary_of_a_linear_model_nearly_reaches_the_bound():
     spans = {j: (X[:, j].min(), X[:, j].max()) for j in range(3)}
     model = dn.PrivateClassifier(advantage=0.4, model="linear", ranges=spans).fit(X, X[:, 0] > 0)
     attack = model.attack(X, X[:, 0] > 0, n_trainings=20)
-    assert 0.9 * attack.bound_mu < attack.path_mu.mean() <= attack.bound_mu  # about 0.96, differently in every run
+    assert 0.9 * attack.bound_mu < attack.path_mu.mean() <= attack.bound_mu
 
 
 def test_arrays_and_seeds():
     X, y = np.random.default_rng(0).normal(size=(50, 2)), np.arange(50) % 2
-    model = dn.PrivateClassifier(advantage=0.4, insecure_testing_rng=np.random.default_rng(0)).fit(X, y)
-    first, again = (model.attack(X, y, n_trainings=20, record=0) for _ in range(2))
+    seeded = {"insecure_testing_rng": np.random.default_rng(0), "interactions": 1}
+    model = dn.PrivateClassifier(advantage=0.4, **seeded).fit(X, y)
+    first, again = (model.attack(X, y, n_trainings=20) for _ in range(2))
+    assert first.canary == again.canary
     np.testing.assert_array_equal(first.transcript.member_scores, again.transcript.member_scores)
+    np.testing.assert_array_equal(first.transcript.nonmember_scores, again.transcript.nonmember_scores)
     assert not np.array_equal(first.transcript.member_scores, first.transcript.nonmember_scores)
+    assert model.attack(X, y, n_trainings=20, record=4).canary == "record 4"
 
 
 def test_bad_input():

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import _thread
 import shlex
+import signal
 import sys
+import threading
 import warnings
 from contextvars import ContextVar
 from pathlib import Path
@@ -15,6 +18,7 @@ from deniable._check import InputError
 from deniable.cli._config import expand
 
 FINE, MISSED, BAD_INPUT, DEFECT, INTERRUPTED = 0, 1, 2, 70, 130
+_SOON = 0.05  # seconds after which a destructor is over
 
 _EVERY_COMMAND = (
     "Any command takes --config FILE: a TOML file with a table for the command, its options as keys. "
@@ -100,11 +104,27 @@ def run(arguments: list[str]) -> int:
 
 
 def _called(arguments: list[str]) -> Any:
-    """Run the command; warnings that are meant for people are lines on stderr, each once."""
+    """Run the command; warnings that are meant for people are lines on stderr, each once, and Ctrl-C is never lost."""
+    before = sys.unraisablehook
     with warnings.catch_warnings():
         warnings.filterwarnings("default", category=UserWarning)
         warnings.showwarning = _say
-        return app(args=arguments, prog_name="deniable", standalone_mode=False)
+        sys.unraisablehook = lambda found: _again() if found.exc_type is KeyboardInterrupt else before(found)
+        try:
+            return app(args=arguments, prog_name="deniable", standalone_mode=False)
+        finally:
+            sys.unraisablehook = before
+
+
+def _again() -> None:
+    """Press Ctrl-C once more: it fell into a destructor or a callback from C, whose exceptions Python drops."""
+    main = threading.main_thread().ident
+    if sys.platform == "win32" or main is None:
+        timer = threading.Timer(_SOON, _thread.interrupt_main)
+    else:
+        timer = threading.Timer(_SOON, signal.pthread_kill, (main, signal.SIGINT))
+    timer.daemon = True
+    timer.start()
 
 
 def _options_of(command: str) -> dict[str, list[str]]:

@@ -120,10 +120,11 @@ class Recorded:
 class Followed:
     """Replays recorded answers to a fit on one record and accumulates the log-likelihood ratio of its presence."""
 
-    def __init__(self, recorded: Recorded, inside: bool) -> None:
+    def __init__(self, recorded: Recorded, inside: bool, testing: np.random.Generator | None = None) -> None:
         self._left = iter(recorded.channels)
         self._tossed = recorded.tossed
         self._inside = inside
+        self._fresh = SumNoise(testing)
         self.log_ratio = 0.0
         self.squared_mu = 0.0
 
@@ -145,7 +146,7 @@ class Followed:
 
     def coins(self, label: str, n: int, chance: float) -> NDArray[np.bool_]:
         """Return the coin that was tossed for the record, which stands last, or fresh ones if it was not there."""
-        return self._tossed[label][-n:] if self._inside else np.random.default_rng().random(n) < chance
+        return self._tossed[label][-n:] if self._inside else self._fresh.coins(label, n, chance)
 
 
 def attack_private(
@@ -169,8 +170,9 @@ def attack_private(
         raise InputError("with group=, X must be a data frame whose column names the person")
     y = np.asarray(y)
     plan = _Plan(_with_classes(model), tuple(model.columns_), noise_share)
+    first, *seeds = _seeds(model, 1 + 2 * n_trainings)
     if record == "worst":
-        rest, canary = (X, y), _worst(plan, X, y)
+        rest, canary = (X, y), _worst(plan, X, y, first)
         like = f"like record {canary.place}" if canary.place >= 0 else "every number at an end of its column"
         words = f"a canary, {like}, with target {canary.y[0]}"
     else:
@@ -183,8 +185,7 @@ def attack_private(
         words = f"record {place}" if model.group is None else f"the person of record {place}"
     both = _joined(rest[0], canary.X), np.concatenate([rest[1], canary.y])
 
-    sides = zip((True, False), _seeds(model, n_trainings), strict=True)
-    jobs = [(inside, seed) for inside, seeds in sides for seed in seeds]
+    jobs = [(i < n_trainings, seed) for i, seed in enumerate(seeds)]
     found = np.array(list(in_order(_one_fit, jobs, n_jobs, plan, both, rest, canary))).reshape(2, n_trainings, 3)
     name = type(model).__name__
     details = {"exact_ratio": noise_share == 1.0, "n_trainings": n_trainings, "canary": words}
@@ -228,10 +229,10 @@ def _one_fit(
     """Fit once, with the canary or without: log-likelihood ratio, fit of the final model to the canary, squared μ."""
     inside, seed = job
     X, y = both if inside else rest
-    testing = None if seed is None else np.random.default_rng(seed)
+    testing = _testing(seed)
     recorded = Recorded(SumNoise(testing), plan.noise_share)
     fitted = plan.fit(X, y, recorded)
-    followed = Followed(recorded, inside)
+    followed = Followed(recorded, inside, testing)
     plan.fit(canary.X, canary.y, followed)
     return followed.log_ratio, _fits(fitted, canary), followed.squared_mu
 
@@ -248,7 +249,7 @@ def _fits(fitted: Any, canary: _Canary) -> float:
     return float(np.sum(scores[np.arange(len(own)), own] - np.logaddexp.reduce(rivals, axis=1)))
 
 
-def _worst(plan: _Plan, X: Any, y: Any) -> _Canary:
+def _worst(plan: _Plan, X: Any, y: Any, seed: int | None) -> _Canary:
     """Return the row and target with the largest contribution to one fit, found by a separate fit.
 
     Each row of the data (at most 1,000, evenly spaced), and the first one with all numbers at one end of their columns,
@@ -267,9 +268,11 @@ def _worst(plan: _Plan, X: Any, y: Any) -> _Canary:
     copies = 1 if model.group is None else model.records_per_person
     tried = np.repeat(np.arange(len(rows)), len(targets) * copies)
     tried = _own_persons(_rows(rows, tried), X, model.group, copies)
-    recorded = Recorded(SumNoise(), 1.0)
+    testing = _testing(seed)
+    recorded = Recorded(SumNoise(testing), 1.0)
     plan.fit(X, y, recorded)
-    exposure = plan.fit(tried, np.repeat(target, copies), Followed(recorded, inside=False)).record_tradeoffs_.mu
+    followed = Followed(recorded, False, testing)
+    exposure = plan.fit(tried, np.repeat(target, copies), followed).record_tradeoffs_.mu
     best = int(np.argmax(exposure))
     part = np.arange(best * copies, (best + 1) * copies)
     return _Canary(_rows(tried, part), np.repeat(target[best], copies), int(place[best]))
@@ -313,12 +316,16 @@ def _with_classes(model: Any) -> Any:
     return fresh
 
 
-def _seeds(model: Any, n: int) -> list[list[int | None]]:
-    """Return seeds for both worlds, from the model's testing generator; None is the operating system's entropy."""
+def _seeds(model: Any, n: int) -> list[int | None]:
+    """Return seeds of ``n`` fits from the model's testing generator; None is the operating system's entropy."""
     if model.insecure_testing_rng is None:
-        return [[None] * n] * 2
+        return [None] * n
     rng = copy.deepcopy(model.insecure_testing_rng)
-    return [[int(seed) for seed in rng.integers(2**63, size=n)] for _ in range(2)]
+    return [int(seed) for seed in rng.integers(2**63, size=n)]
+
+
+def _testing(seed: int | None) -> np.random.Generator | None:
+    return None if seed is None else np.random.default_rng(seed)
 
 
 def _rows(X: Any, chosen: Any) -> Any:
