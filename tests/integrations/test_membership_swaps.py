@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.covariance import EmpiricalCovariance, LedoitWolf
 from sklearn.decomposition import PCA
-from sklearn.linear_model import Lasso, LinearRegression, LogisticRegression, Ridge
+from sklearn.linear_model import Lasso, LinearRegression, LogisticRegression, PoissonRegressor, Ridge
 from sklearn.svm import LinearSVC
 
 from deniable import InputError, MembershipPrivate, exact_membership
@@ -20,6 +20,7 @@ RNG = np.random.default_rng(3)
 X = RNG.normal(size=(60, 3)) * [1.0, 3.0, 0.5] + [0.0, 2.0, -1.0]
 T = X @ [1.0, -0.5, 2.0] + RNG.normal(size=60)
 Y = np.where(T + RNG.normal(size=60) > np.median(T), "yes", "no")
+N = RNG.poisson(np.exp(T / 8)).astype(float)
 QUICK = {"eta": 0.2, "bound": "swap", "n_resamples": 64, "random_state": 0}
 
 CLOSED = [
@@ -31,6 +32,8 @@ CLOSED = [
     (LinearRegression(fit_intercept=False), T[:, None]),
     (LogisticRegression(C=0.5), Y),
     (LogisticRegression(C=0.5, fit_intercept=False, solver="liblinear"), Y),
+    (PoissonRegressor(alpha=0.3, solver="newton-cholesky"), N),
+    (PoissonRegressor(alpha=0.3, fit_intercept=False), N),
     (EmpiricalCovariance(), None),
     (EmpiricalCovariance(assume_centered=True), None),
     (PCA(2), None),
@@ -43,7 +46,7 @@ def test_the_closed_form_is_what_the_estimator_fits(estimator, target):
     if "tol" in estimator.get_params():
         estimator = clone(estimator).set_params(tol=1e-10)
     classes = np.unique(target) if isinstance(estimator, LogisticRegression) else None
-    form = closed_form(estimator, X, target, classes, 30)
+    form = closed_form(estimator, X, target, classes, len(X))
     assert isinstance(form, ClosedForm)
     ours = form.split(form.algorithm(form.data).ravel())
     theirs = codec_for(estimator).learn(estimator, X, target)
@@ -91,6 +94,7 @@ THREE = np.digitize(T, np.quantile(T, [0.3, 0.6]))
         (Ridge(), np.column_stack([T, T**2]), "several targets"),
         (Ridge([1.0]), T, "one alpha per target"),
         (LogisticRegression(), THREE, "more than two classes"),
+        (PoissonRegressor(alpha=0.0), N, "without a penalty"),
         (LogisticRegression(class_weight="balanced"), Y, "class_weight"),
         (LogisticRegression(l1_ratio=1.0, solver="liblinear"), Y, "other than l2"),
         (LogisticRegression(l1_ratio=0.5, solver="saga", max_iter=5000), Y, "other than l2"),
@@ -152,6 +156,7 @@ SMALL_TARGET = SMALL[:, 0] + np.random.default_rng(9).normal(size=10)
         (Ridge(1.0, fit_intercept=False), SMALL_TARGET),
         (LinearRegression(fit_intercept=False), SMALL_TARGET),
         (LogisticRegression(fit_intercept=False), SMALL_TARGET > 0),
+        (PoissonRegressor(alpha=0.5, fit_intercept=False), np.arange(10) % 4),
         (EmpiricalCovariance(assume_centered=True), None),
         (EmpiricalCovariance(), None),
     ],

@@ -55,9 +55,9 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
     (see :func:`deniable.release` for the guarantee and its game). Predictions come from the noised parameters alone.
     What is fixed beforehand comes from the whole data set: the class labels, the order of k-means' clusters.
 
-    Supported: linear, ridge, lasso, Huber, logistic regression, linear SVM, PCA, covariance estimators, Gaussian naive
-    Bayes, k-means, ``StandardScaler``, pipelines of those, and any estimator through ``get_parameters`` and
-    ``set_parameters``.
+    Supported: linear, ridge, lasso, Huber, logistic and Poisson regression, linear SVM, PCA, covariance estimators,
+    Gaussian naive Bayes, k-means, ``StandardScaler``, pipelines of those, and any estimator through ``get_parameters``
+    and ``set_parameters``.
 
     Parameters
     ----------
@@ -69,10 +69,11 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         As in :func:`deniable.release`; ``cache_dir`` needs a whole number as ``random_state``.
     bound
         "centre" covers every record for any estimator. "swap" needs much less noise; it covers every record for
-        ``Ridge``, ``LinearRegression``, two-class ``LogisticRegression`` with its l2 penalty, ``EmpiricalCovariance``
-        and ``PCA``, whose parameters then are the exact minimum (solver and tolerance do not matter). For all others,
-        and for options without a closed form, it is refused, with the reason. "auto" takes the better of the two where
-        both serve; "direct" fits any estimator thousands of times (``n_resamples``), for much less noise than "centre".
+        ``Ridge``, ``LinearRegression``, two-class ``LogisticRegression`` with its l2 penalty, ``PoissonRegressor``,
+        ``EmpiricalCovariance`` and ``PCA``, whose parameters then are the exact minimum (solver and tolerance do not
+        matter). For all others, and for options without a closed form, it is refused, with the reason. "auto" takes the
+        better of the two where both serve; "direct" fits any estimator thousands of times (``n_resamples``), for much
+        less noise than "centre".
     allow_estimate
         As in :func:`deniable.release`: "swap" also where nothing is proven, without a guarantee and with a warning.
     bounds

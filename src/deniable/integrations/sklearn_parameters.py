@@ -17,6 +17,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.cluster import KMeans
 from sklearn.covariance import EmpiricalCovariance
 from sklearn.decomposition import PCA
+from sklearn.linear_model import PoissonRegressor
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
@@ -70,6 +71,18 @@ class Attributes(Codec):
         shell.n_features_in_ = known.n_features
         if known.classes is not None:
             shell.classes_ = known.classes
+
+
+@dataclass(frozen=True)
+class PoissonCodec(Attributes):
+    """Coefficients and intercept of a Poisson regression."""
+
+    names: tuple[str, ...] = ("coef_", "intercept_")
+
+    def install(self, shell: BaseEstimator, arrays: Arrays, known: PublicFacts) -> None:
+        """Set them, and the link function that predictions go through, which is that of every fit."""
+        super().install(shell, arrays, known)
+        shell._base_loss = shell._get_loss()
 
 
 @dataclass(frozen=True)
@@ -246,6 +259,7 @@ def codec_for(estimator: BaseEstimator) -> Codec:
         (EmpiricalCovariance, CovarianceCodec()),
         (GaussianNB, GaussianNBCodec()),
         (KMeans, KMeansCodec()),
+        (PoissonRegressor, PoissonCodec()),
         (StandardScaler, StandardScalerCodec()),
     ):
         if isinstance(estimator, kind):
@@ -287,7 +301,6 @@ _WAYS_OUT = {
     "CalibratedClassifierCV": "it is several fits; use deniable.PrivateClassifier",
     "RidgeClassifier": "it has no codec here; use LogisticRegression",
     "RidgeClassifierCV": _SEARCH.format(plain="LogisticRegression"),
-    "PoissonRegressor": "it has no codec here; use release(PoissonRegression(), (X, y)) of deniable.noise",
     "QuantileTransformer": "its quantiles are training records; use StandardScaler",
     "NuSVC": "its support vectors are training records; use LinearSVC or deniable.PrivateClassifier",
     "SVC": "its support vectors are training records; use LinearSVC or deniable.PrivateClassifier",

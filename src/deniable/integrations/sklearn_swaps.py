@@ -19,7 +19,7 @@ from sklearn.decomposition import PCA
 
 from deniable._check import FloatArray
 from deniable.integrations.sklearn_parameters import Arrays
-from deniable.noise import Covariance, LogisticRegression, Ridge, SecondMoment
+from deniable.noise import Covariance, LogisticRegression, PoissonRegression, Ridge, SecondMoment
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,14 @@ def _ridge(estimator: Any, X: FloatArray, y: Any, _classes: object, n_train: int
     return ClosedForm(Ridge(estimator.fit_intercept, float(alpha)), (X, target.ravel()), split)
 
 
+def _poisson(estimator: Any, X: FloatArray, y: Any, _classes: object, n_train: int) -> ClosedForm | str:
+    """The mean of the losses is minimised there, their sum here: the penalty grows with the training set."""
+    if estimator.alpha == 0:
+        return "without a penalty the swap bound of a Poisson regression is not known to exist"
+    algorithm = PoissonRegression(estimator.fit_intercept, float(estimator.alpha) * n_train)
+    return ClosedForm(algorithm, (X, np.asarray(y, dtype=np.float64)), _Coefficients((X.shape[1],), ()))
+
+
 def _logistic(estimator: Any, X: FloatArray, y: Any, classes: NDArray[Any] | None, _n_train: int) -> ClosedForm | str:
     settings = estimator.get_params()
     if classes is None or len(classes) != 2:
@@ -95,6 +103,7 @@ _MAKERS: dict[type, Callable[..., ClosedForm | str]] = {
     PCA: _components,
     linear_model.LinearRegression: _ridge,
     linear_model.LogisticRegression: _logistic,
+    linear_model.PoissonRegressor: _poisson,
     linear_model.Ridge: _ridge,
 }
 
