@@ -52,6 +52,17 @@ def test_cells_hold_both_laws(name, tilt):
 
 
 @laws
+@pytest.mark.parametrize("c", [-1.0, 0.2])
+def test_what_is_called_symmetric_has_a_symmetric_transform(name, c):
+    """K(c) = K(1 − c): of other steps too here, if they are symmetric and do not say it, nothing is lost."""
+    one = step(name)
+    if one.symmetric:
+        assert one.cumulants(c)[0] == pytest.approx(one.cumulants(1 - c)[0], rel=1e-6)
+    else:
+        assert not isinstance(one, ResponseStep)
+
+
+@laws
 def test_two_steps_match_a_convolution_that_is_written_down(name):
     """H of two steps is the mean of one step's H, moved by the other's loss: an integral over the one-step law."""
     law = LAWS[name]

@@ -24,6 +24,7 @@ from deniable.curves import AnyDirection, Charged, Direction, Question, Side, Tr
 from deniable.curves.answer import bound_of
 
 Bracket = tuple[FloatArray, FloatArray]
+_Bracketing = LikelihoodRatioTradeoff | SoftenedTradeoff
 _SIDES: tuple[Side, ...] = ("upper", "lower")
 _WIDE_HOCKEY_STICK, _WIDE_RATE = 1e-8, 1e-6  # brackets that the grid is asked to improve: absolute, relative
 _VERY_FEW = 8  # steps up to which the direct convolution is quicker than telling jumps from the bulk
@@ -74,17 +75,25 @@ class ComposedTradeoff(Tradeoff):
     def _most_advantage(self) -> float:
         return float((self._quick or self.inverted)._hockey_stick_bracket(np.zeros(1), "add")[1][0])
 
+    @property
+    def _sharp(self) -> float:
+        """Relative width from which inversion is asked as well."""
+        return _WIDE_QUICK if self.inverted.loss.fades else _WIDE_RATE
+
     @cached_property
     def _quick(self) -> DirectTradeoff | None:
         """The direct convolution, if it takes less time than inversion."""
         return self.direct if isinstance(self.direct, DirectTradeoff) and self.direct.quick else None
 
-    def _begun(self, ask: Callable[[LikelihoodRatioTradeoff, FloatArray], Bracket], points: FloatArray) -> Bracket:
-        """The bracket of inversion, or of a quick direct convolution, and of both where that one is not sharp."""
-        if self._quick is None:
+    def _begun(self, ask: Callable[[_Bracketing, FloatArray], Bracket], points: FloatArray) -> Bracket:
+        """The bracket of inversion, or of what is asked before it, and of both where that is not sharp."""
+        first = self._quick if self.inverted.loss.fades else self.direct
+        if first is None:
             return ask(self.inverted, points)
-        low, high = ask(self._quick, points)
-        wide = high - low > np.maximum(_WIDE_QUICK * low, _NEGLIGIBLE)
+        low, high = ask(first, points)
+        wide = high - low > np.maximum(self._sharp * low, _NEGLIGIBLE)
+        if self._quick is None:
+            wide |= points == 0  # inversion has a sum for even priors, whatever fades
         if wide.any():
             _intersect(low, high, wide, *ask(self.inverted, points[wide]))
         return low, high
@@ -110,10 +119,11 @@ class ComposedTradeoff(Tradeoff):
 
     def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
         low, high = self._begun(lambda t, x: t._roc_bracket(x, direction), fpr)
-        wide = high - low > _WIDE_FEW * low
+        few = max(_WIDE_FEW, self._sharp)
+        wide = high - low > few * low
         if wide.any() and self.direct is not None and self._quick is None:
             _intersect(low, high, wide, *self.direct._roc_bracket(fpr[wide], direction))
-            wide = high - low > _WIDE_FEW * low
+            wide = high - low > few * low
         if wide.any():
             high[wide] = np.minimum(high[wide], self._roc_at_most(fpr[wide], direction))
         wide = high - low > _WIDE_RATE * low
@@ -189,6 +199,10 @@ class ComposedTradeoff(Tradeoff):
         yield from those(self._known_batches, self.grid)
         yield Charged("trivial bound: no engine is in reach")
 
+    @property
+    def _symmetric(self) -> bool:
+        return self.inverted._symmetric
+
     def _largest_log_ratio(self, direction: Direction) -> float:
         return self.inverted._largest_log_ratio(direction)
 
@@ -205,7 +219,7 @@ class ComposedTradeoff(Tradeoff):
         return self._quick or replace(self.inverted, good=SKETCHED)
 
     def _delta(self, epsilon: FloatArray, direction: AnyDirection, side: Side) -> FloatArray:
-        if direction != "both":
+        if direction != "both" or self._symmetric:
             return super()._delta(epsilon, direction, side)
         found = self._hockey_sticks(epsilon, "add", side)
         open_ = np.flatnonzero(self.inverted._chernoff.hockey_stick(epsilon, "remove") > found)

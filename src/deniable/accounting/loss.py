@@ -84,6 +84,11 @@ class ComposedLoss:
             tuple(others.items()),
         )
 
+    @property
+    def symmetric(self) -> bool:
+        """Whether both orders of the worlds have the same law of the loss: every step is symmetric by itself."""
+        return self.steps.size == 0 and all(step.symmetric for step, _ in self.others)
+
     @cached_property
     def lowest(self) -> float:
         """Essential infimum of the composed loss: Σ T·log(1 − q), or −∞ with a Gaussian part."""

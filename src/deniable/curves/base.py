@@ -94,15 +94,20 @@ class Tradeoff(ABC):
         """Lower bounds on the true positive rate that take no time: the trivial one unless more is known."""
         return fpr
 
+    @property
+    def _symmetric(self) -> bool:
+        """Whether both orders of the worlds are known to have the same curve: one is then asked for both."""
+        return False
+
     def _hockey_sticks(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
         """H_γ made safe: see :func:`sane`."""
-        floor = no_information(log_gamma, side)
-        return sane(lambda: self._hockey_stick(log_gamma, direction, side), floor, side)
+        floor, way = no_information(log_gamma, side), directions(direction, self._symmetric)[0]
+        return sane(lambda: self._hockey_stick(log_gamma, way, side), floor, side)
 
     def _rates(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
         """Largest true positive rates made safe: see :func:`sane_rates`."""
-        roc, cheap = partial(self._roc, direction=direction, side=side), partial(self._cheap_rates, direction=direction)
-        return sane_rates(roc, cheap, fpr, side)
+        cheap, way = self._cheap_rates, directions(direction, self._symmetric)[0]
+        return sane_rates(partial(self._roc, direction=way, side=side), partial(cheap, direction=way), fpr, side)
 
     def _ratio_bound(self, direction: Direction, side: Side) -> float:
         """Bound on the essential supremum of the log-likelihood ratio, which is at least 0."""
@@ -375,8 +380,8 @@ class Tradeoff(ABC):
         return np.where(rare == 0.5, gained, np.minimum(outward(gained, EPS * gained, side), 2 * rare))
 
     def _delta(self, epsilon: FloatArray, direction: AnyDirection, side: Side) -> FloatArray:
-        found: FloatArray = np.max([self._hockey_sticks(epsilon, d, side) for d in directions(direction)], axis=0)
-        return found
+        ways = directions(direction, self._symmetric)
+        return np.asarray(np.max([self._hockey_sticks(epsilon, way, side) for way in ways], axis=0))
 
     def _epsilon_bracket(self, delta: FloatArray, direction: AnyDirection, side: Side) -> tuple[FloatArray, FloatArray]:
         """Bracket δ(ε) for all ``delta`` at once: δ(low) > delta ≥ δ(high), or an infinite end where none exists."""

@@ -27,9 +27,11 @@ REMOVE: Direction = "remove"
 OPPOSITE: dict[Direction, Direction] = {"add": "remove", "remove": "add"}
 
 
-def directions(direction: str) -> tuple[Direction, ...]:
-    """Return the directions that one word stands for."""
+def directions(direction: str, symmetric: bool = False) -> tuple[Direction, ...]:
+    """Return the directions that one word stands for; of a symmetric curve one is asked for all."""
     choice("direction", direction, ("add", "remove", "both"))
+    if symmetric:
+        return ("add",)
     return ("add", "remove") if direction == "both" else (cast(Direction, direction),)
 
 

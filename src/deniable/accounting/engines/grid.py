@@ -161,7 +161,9 @@ class GridTradeoff(Tradeoff):
 
     def _epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
         """Where a lattice laid there puts ε, to a few of its points: the search then asks that lattice only."""
-        found = [[self._epsilon_on_lattice(float(d), way) for way in directions(direction)] for d in delta]
+        found = [
+            [self._epsilon_on_lattice(float(d), way) for way in directions(direction, self._symmetric)] for d in delta
+        ]
         best = np.array([max(ways) for ways in found])
         return best[:, 0], best[:, 1]
 
@@ -188,6 +190,10 @@ class GridTradeoff(Tradeoff):
         if not lattice.holds(at):  # H falls with γ
             return Charged(self.method)
         return lattice.charged(float(lattice.index(np.array([at]))[0]), at, self.method)
+
+    @property
+    def _symmetric(self) -> bool:
+        return self.loss.symmetric
 
     def _largest_log_ratio(self, direction: Direction) -> float:
         if self._only(direction, "upper")[0] > 0:

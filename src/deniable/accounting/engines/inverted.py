@@ -31,6 +31,7 @@ from deniable.accounting.renyi import loss_divergence
 from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.transform.mixture import Transformed
 from deniable.curves import AnyDirection, Charged, Direction, Question
+from deniable.curves.safe import directions
 
 _REGIONS: tuple[Region, ...] = ("left", "middle", "right")
 _NEGLIGIBLE = 1e-30  # hockey sticks below this need no relative accuracy
@@ -72,6 +73,10 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         default_factory=lambda: Kept(_MOST_KEPT, attrgetter("size")), repr=False, compare=False
     )
 
+    @property
+    def _symmetric(self) -> bool:
+        return self.loss.symmetric
+
     def _largest_log_ratio(self, direction: Direction) -> float:
         return self.loss.highest if direction == "add" else -self.loss.lowest
 
@@ -94,18 +99,15 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
                 low[~even], high[~even] = self._hockey_stick_bracket(log_gamma[~even], direction)
             return low, high
         try:
-            low, high = super()._hockey_stick_bracket(log_gamma, direction)
+            return super()._hockey_stick_bracket(log_gamma, direction)
         except TooSlowError:
-            low, high = trivial_hockey_stick(log_gamma)[0], np.ones_like(log_gamma)
-        return low, high
+            return trivial_hockey_stick(log_gamma)[0], np.ones_like(log_gamma)
 
     def _roc_bracket(self, fpr: FloatArray, direction: Direction) -> tuple[FloatArray, FloatArray]:
         try:
-            if self.loss.fades:
-                return super()._roc_bracket(fpr, direction)
+            return super()._roc_bracket(fpr, direction)
         except TooSlowError:
-            pass  # nothing is known
-        return fpr.copy(), np.ones_like(fpr)
+            return fpr.copy(), np.ones_like(fpr)
 
     def _cheap_rates(self, fpr: FloatArray, direction: Direction) -> FloatArray:
         return rates_of_affinity(self._log_affinity, fpr)
@@ -209,8 +211,7 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
     def _poor(self, value: FloatArray, error: FloatArray, wanted: str, good: float) -> NDArray[np.bool_]:
         """Whether an error is too large."""
         least = _NEGLIGIBLE if wanted in ("hockey_stick", "dual") else 1e-300
-        poor: NDArray[np.bool_] = ~(error <= np.maximum(good * np.abs(value), least))
-        return poor
+        return np.asarray(~(error <= np.maximum(good * np.abs(value), least)))
 
     def _evaluate(
         self,
@@ -262,8 +263,7 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         return np.where(np.isfinite(near), near, 0.0), np.where(np.isfinite(step), np.maximum(step, 1e-300), 1.0)
 
     def _epsilon_above(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
-        ways: tuple[Direction, ...] = ("add", "remove") if direction == "both" else (direction,)
-        found = [self._epsilon_near_one(delta, way) for way in ways]
+        found = [self._epsilon_near_one(delta, way) for way in directions(direction, self._symmetric)]
         near = np.max([epsilon for epsilon, _ in found], axis=0)
         step = np.max([moved for _, moved in found], axis=0)
         return near, np.clip(4 * step, 1e-3 * self._landmarks[3], 0.1 * self._landmarks[3] + 0.02 * np.abs(near))
@@ -281,8 +281,8 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
             epsilon = np.nan_to_num(epsilon - np.nan_to_num(np.maximum(factor, 0.0), posinf=0.0) / (c - 1))
             guess = epsilon_guesses(self.loss.truncation, delta, direction)
             epsilon = epsilon if guess is None else np.minimum(epsilon, guess)
-            moved = np.full_like(epsilon, np.inf)
-            for _ in range(4):
+            moved = np.full_like(epsilon, np.inf if self.loss.fades else 1e-3 * self._landmarks[3])
+            for _ in range(4 if self.loss.fades else 0):
                 known = self._tails(epsilon if side == 0 else -epsilon, "dual" if side else "hockey_stick", _ROUGH)
                 mass, hockey_stick = (known.in_below, known.dual) if side else (known.out_above, known.hockey_stick)
                 scale = np.exp(epsilon)

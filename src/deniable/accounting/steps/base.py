@@ -148,6 +148,11 @@ class Step(Mechanism, ABC):
         return None
 
     @property
+    def symmetric(self) -> bool:
+        """Whether −L under P has the law of L under Q: unless it is said, nothing is made of it."""
+        return False
+
+    @property
     def unlisted(self) -> tuple[float, float]:
         """Bounds on the mass of P, and of Q, that is in no list."""
         return 0.0, 0.0

@@ -152,6 +152,10 @@ class ResponseStep(DiscreteStep):
         return Outcomes(loss[keep], p[keep], p[::-1][keep], 0.0, 8 * EPS)
 
     @property
+    def symmetric(self) -> bool:
+        return True
+
+    @property
     def lattice(self) -> tuple[float, float]:
         return -self.epsilon, self.epsilon if self.categories > 2 else 2 * self.epsilon
 
@@ -186,6 +190,10 @@ class DiscreteLaplaceStep(DiscreteStep):
         loss = (2 * x - moved) / b
         found = Outcomes(loss, q[::-1].copy(), q, 4 * EPS * moved / b, 8 * EPS * (1 + moved / b))
         return _sampled(found, self.rate)
+
+    @property
+    def symmetric(self) -> bool:
+        return self.rate == 1
 
     @property
     def lattice(self) -> tuple[float, float] | None:
@@ -258,6 +266,10 @@ class DiscreteGaussianStep(DiscreteStep):
         log_mass = -(x**2) / (2 * sigma**2) - math.log(_theta(sigma))
         error = EPS * (16 + 2 * (x / sigma) ** 2)
         return ListedLoss(loss, log_mass, 0.0, 8 * EPS * (np.abs(plain) + np.abs(loss)), error)
+
+    @property
+    def symmetric(self) -> bool:
+        return self.rate == 1
 
     @property
     def lattice(self) -> tuple[float, float] | None:

@@ -39,6 +39,10 @@ class LaplaceStep(Step):
         return sampled(self.epsilon, self.rate)
 
     @property
+    def symmetric(self) -> bool:
+        return self.rate == 1
+
+    @property
     def attained(self) -> bool:
         return True
 
@@ -100,6 +104,10 @@ class BoundedRangeStep(Step):
     @property
     def highest(self) -> float:
         return self.epsilon
+
+    @property
+    def symmetric(self) -> bool:
+        return True
 
     @property
     def attained(self) -> bool:

@@ -40,6 +40,10 @@ class ReplacedStep(Step):
     adjacency = "replace"
 
     @property
+    def symmetric(self) -> bool:
+        return True
+
+    @property
     def lowest(self) -> float:
         return -math.inf
 

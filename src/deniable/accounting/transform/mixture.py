@@ -84,6 +84,11 @@ class MixtureLoss:
         ]
 
     @property
+    def symmetric(self) -> bool:
+        """Whether both orders of the worlds have the same law of the loss."""
+        return self.whole.symmetric
+
+    @property
     def lowest(self) -> float:
         """Essential infimum of the composed loss."""
         return self.whole.lowest
