@@ -20,6 +20,7 @@ from deniable.accounting.engines.likelihood import LikelihoodRatioTradeoff, Tail
 from deniable.accounting.engines.lines import Effort
 from deniable.accounting.engines.softened import SoftenedTradeoff
 from deniable.accounting.transform.composed import PrivacyLoss
+from deniable.accounting.transform.mixture import MixtureLoss
 from deniable.curves import AnyDirection, Charged, Direction, Question, Side, Tradeoff
 from deniable.curves.answer import bound_of
 
@@ -32,6 +33,7 @@ _ALMOST_ALL = 0.99  # advantages from which the bulk tells the worlds apart, wha
 _WIDE_FEW = 1e-7  # relative: that the direct convolution is asked to improve
 _WIDE_QUICK = 1e-9  # relative: of a quick direct convolution, that inversion is asked to improve
 _NEGLIGIBLE = 1e-30  # hockey sticks below this need no relative accuracy
+_KEPT = -20.0  # logarithms of |M| that atoms keep for ever above which the grid, asked alone, was never the wider
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,12 @@ class ComposedTradeoff(Tradeoff):
         return known_batches(loss, attacks=True) if isinstance(loss, PrivacyLoss) else None
 
     @cached_property
+    def _atoms_stay(self) -> bool:
+        """Whether sums over a transform hardly end, so that lines are laid in vain and the grid is asked at once."""
+        loss = self.inverted.loss
+        return isinstance(loss, MixtureLoss) and loss.floor > _KEPT
+
+    @cached_property
     def _cells(self) -> BesideStepsTradeoff | None:
         return beside_steps(self.inverted)
 
@@ -99,6 +107,8 @@ class ComposedTradeoff(Tradeoff):
         return low, high
 
     def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
+        if self._atoms_stay:
+            return self.grid._hockey_stick(log_gamma, direction, side)
         low, high = self._begun(lambda t, x: t._hockey_stick_bracket(x, direction), log_gamma)
         high = np.minimum(high, self._hockey_stick_at_most(log_gamma))
         wide = high - low > _WIDE_HOCKEY_STICK
@@ -118,6 +128,8 @@ class ComposedTradeoff(Tradeoff):
         return np.minimum(bound, 1.0)
 
     def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
+        if self._atoms_stay:
+            return self.grid._roc(fpr, direction, side)
         low, high = self._begun(lambda t, x: t._roc_bracket(x, direction), fpr)
         few = max(_WIDE_FEW, self._sharp)
         wide = high - low > few * low
@@ -180,6 +192,8 @@ class ComposedTradeoff(Tradeoff):
 
     def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
         """The cheapest engine whose bound is the one that was returned, on either side."""
+        if self._atoms_stay:
+            return self.grid._supplied(question, at, direction)
         high, low = (bound_of(self, question, at, direction, side) for side in _SIDES)
         above = next(self._suppliers(question, at, direction, "upper", high))
         below = next(self._suppliers(question, at, direction, "lower", low))
@@ -210,6 +224,8 @@ class ComposedTradeoff(Tradeoff):
         return self.inverted._renyi(order, direction)
 
     def _epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
+        if self._atoms_stay:
+            return self.grid._epsilon_near(delta, direction)
         return super()._epsilon_near(delta, direction) if self._quick else self.inverted._epsilon_near(delta, direction)
 
     def sketch(self) -> Tradeoff:

@@ -35,6 +35,8 @@ _WINDOW = 2  # times as many cells of any law, or cells are made coarser,
 _ATTEMPTS = 6  # so often
 _OF_ONE = 2  # times as many cells of one step
 _MOST_PEAKS, _FEWEST_PEAKS = 128, 8  # entries of a law that are convolved one by one
+_MOVED, _LONGEST = 0.2, 64.0  # of the composed law's width: what blocks of cells may move it; cells of a block
+_LARGEST = 1e300  # minus this stands for the logarithm of 0
 _ADDED = 1 << 24  # cells added for them
 _EVEN = 8.0  # √length·‖law‖₂ of laws that are spread out, about
 _MOST_PARTS = 64  # of the least lattice, in a search for a common one
@@ -250,16 +252,32 @@ def _one(cells: LossCells, tilt: _Tilt, spacing: float) -> TiltedLaw:
         mass[0, 1:] += cells.q * share
     else:
         mass = np.stack([cells.q, cells.p])
-    value = cells.first + spacing * np.arange(mass.shape[1])
+    value: FloatArray = cells.first + spacing * np.arange(mass.shape[1], dtype=np.float64)
     with np.errstate(divide="ignore", under="ignore"):
         exponent = np.log(mass) + np.multiply.outer(tilt.of_rows, value)
     log_size = np.array([log_sum(row) for row in exponent])
-    moments = np.array([[log_sum(row + offset * value) for offset in tilt.offsets] for row in exponent])
+    moments = _moments(exponent, value, tilt, spacing)
     largest = max(abs(float(value[0])), abs(float(value[-1])))
     error = cells.relative_error + 4 * cells.centre_error + EPS * (64 + 4 * (abs(tilt.c) + 1) * largest)
     with np.errstate(under="ignore"):
         weight = np.exp(exponent - log_size[:, None])
     return TiltedLaw(cells.first, 0, spacing, weight, log_size, moments + 64 * EPS, error)
+
+
+def _moments(exponent: FloatArray, value: FloatArray, tilt: _Tilt, spacing: float) -> FloatArray:
+    """Bounds on log Σ e^{exponent + offset·value}, a row for each of the laws, a column per offset.
+
+    Of short blocks of cells the masses are added, and all of a block counts at its worse end.
+    """
+    length = int(min(max(_MOVED * tilt.width / (tilt.most * spacing), 1.0), _LONGEST))
+    starts = np.arange(0, value.size, length)
+    top = np.maximum(np.maximum.reduceat(exponent, starts, axis=1), -_LARGEST)
+    with np.errstate(under="ignore", divide="ignore"):
+        mass = np.exp(exponent - np.repeat(top, length, axis=1)[:, : value.size])
+        log_mass = np.log(np.add.reduceat(mass, starts, axis=1)) + top
+    ends = value[starts], value[np.minimum(starts + length, value.size) - 1]
+    worse = [np.maximum(offset * ends[0], offset * ends[1]) for offset in tilt.offsets]
+    return np.array([[log_sum(row + moved) for moved in worse] for row in log_mass])
 
 
 def _power(one: TiltedLaw, count: int, tilt: _Tilt, levels: int) -> TiltedLaw:

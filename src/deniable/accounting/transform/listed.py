@@ -72,9 +72,10 @@ class ListedTransform(StepTransform):
         return LossTable(found.log_mass.astype(np.complex128), loss, missed / one.size, rounded / one.size)
 
     @property
-    def fades(self) -> bool:
-        """Whether there are no atoms."""
-        return self.step.fading(0.5)[0] == 0
+    def floor(self) -> float:
+        """About the logarithm of what atoms keep of |M(½ + it)|/M(½), whatever t is; −∞ without atoms."""
+        stays = self.step.fading(0.5)[0]
+        return min(math.log(stays) - self.real(0.5).log_m, 0.0) if stays > 0 else -math.inf
 
     def decay(self, c: float, edges: FloatArray, total: float) -> tuple[FloatArray, float]:
         """Return (A + C/t)/M(c), with :meth:`Step.fading`; where A > 0 nothing falls for ever."""

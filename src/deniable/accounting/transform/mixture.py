@@ -111,7 +111,14 @@ class MixtureLoss:
     @cached_property
     def fades(self) -> bool:
         """Whether |M(c + it)|/t is known to have a finite integral: of atoms without any Gaussian nothing is."""
-        return self.gaussian > 0 or all(transform.fades for _, transform in self.transforms)
+        return self.gaussian > 0 or all(transform.floor == -math.inf for _, transform in self.transforms)
+
+    @cached_property
+    def floor(self) -> float:
+        """About the logarithm of what atoms keep of |M(½ + it)|/M(½), whatever t is; −∞ where a part fades."""
+        if self.gaussian > 0:
+            return -math.inf
+        return sum((count * transform.floor for count, transform in self.transforms), start=0.0)
 
     @property
     def truncation(self) -> MixtureLoss:

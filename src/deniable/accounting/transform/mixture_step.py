@@ -80,9 +80,9 @@ class StepTransform(ABC):
         return 0.0
 
     @property
-    def fades(self) -> bool:
-        """Whether M(c + it) falls for ever as t grows."""
-        return True
+    def floor(self) -> float:
+        """About the logarithm of what atoms keep of |M(½ + it)|/M(½), whatever t is; −∞ without atoms."""
+        return -math.inf
 
     @cached_property
     def _kept(self) -> Kept[float, Real]:
