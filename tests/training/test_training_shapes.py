@@ -1,11 +1,15 @@
 """Bins from a library of shapes: close where the histogram is clear, sane where it is noise, post-processing only."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.special import ndtri
 
 from deniable.laws.octaves import CELLS, octave_cells
 from deniable.training import bins
+from deniable.training.encoders import Thermometer
 from deniable.training.shapes import _ALIKE, _library, _log_likelihood, cells_from_octaves, shared_priors
 
 
@@ -135,3 +139,17 @@ def test_one_column_has_nothing_to_share():
     assert shared_priors([], 3.0, 100.0) == []
     assert np.isclose(np.exp(prior).sum(), 1)
     assert np.allclose(np.diff(prior - _library().prior), 0)
+
+
+def test_line_of_roughly_known_bins_is_between_values_and_ranks():
+    share = np.arange(1, 32) / 32
+    rough = Thermometer("wage", np.exp(2 * ndtri(share)), 0.0, 1e3, 0.8, ranked=True)
+    rows, scale = rough.basis()
+    line, places = rows[:-1, 31], replace(rough, ranked=False).basis()[0][:-1, 31]
+    ranks = 127 * ndtri((np.arange(32) + 0.5) / 32) / ndtri(31.5 / 32)
+    assert (np.minimum(places, ranks) - 1 <= line).all()
+    assert (line <= np.maximum(places, ranks) + 1).all()
+    assert (np.diff(line) >= 0).all()
+    assert line[0] < -80
+    assert line[-1] == 127
+    assert np.square(rows * scale).sum(axis=1).max() <= 1 + 1e-12

@@ -27,7 +27,7 @@ from deniable.training.declared import asks_discovery, crowded_columns, declare,
 from deniable.training.exposure import RecordTradeoffs
 from deniable.training.fitting import Additive, Task, fit_table
 from deniable.training.levels import LEVEL_SHARE, levelled
-from deniable.training.looks import Declared, Look, Units
+from deniable.training.looks import COUNT_SHARE, Declared, Look, Units
 from deniable.training.losses import ClippedLoss
 from deniable.training.noise_source import NoiseSource, SumNoise
 from deniable.training.targets import Budget, budget
@@ -172,11 +172,13 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
 
     def _advise(self, n: float, table: FeatureTable, declared: Declared, allowance: Budget) -> None:
         """Warn, from noisy numbers only, where the noise will matter."""
-        if n < FEW:
+        unsure = 2 / (allowance.mu * math.sqrt(COUNT_SHARE))  # two standard deviations of the noise on n
+        if n < FEW + unsure:
             warnings.warn(
-                f"about {n:.0f} records: the smallest count that can be told from noise at this target (μ = "
-                f"{allowance.mu:.3g}) is about {3 / allowance.mu:.0f}; the guarantee holds, but expect little more "
-                "than guessing. More records or a weaker target would help",
+                f"about {n:.0f} records, give or take {unsure:.0f}: the smallest count that can be told from noise at "
+                f"this target (μ = {allowance.mu:.3g}) is about {3 / allowance.mu:.0f}; the guarantee holds for any "
+                f"number, but with fewer than {FEW} expect little more than guessing. More records or a weaker target "
+                "would help",
                 TrainingWarning,
                 stacklevel=5,
             )

@@ -31,7 +31,7 @@ class Thermometer:
     high: float
     line: float  # share of the squared norm that the linear term has
     mass: FloatArray | None = None  # noisy share of the records in each bin, where it is well known
-    ranked: bool = False  # the linear term uses the bins' ranks, where their ends are only roughly known
+    ranked: bool = False  # the linear term is half in the bins' ranks: their ends are only roughly known
     placed: bool = True  # the bins lie where the records are, as far as is known
 
     @property
@@ -48,14 +48,15 @@ class Thermometer:
     def basis(self) -> tuple[FloatArray, FloatArray]:
         """Return the whole numbers, (cells, coordinates), and the scale of each coordinate.
 
-        One ±1 per edge, then the place of the bin between the outermost edges (by its value or by its rank), then
-        whether the value is missing.
+        One ±1 per edge, then the place of the bin between the outermost edges (by its value, or by the mean of value
+        and rank), then whether the value is missing.
         """
         m = self.edges.size
         above = np.arange(m + 1)[:, None] > np.arange(m)[None, :]
         rows = np.zeros((m + 2, m + 2))
         rows[: m + 1, :m] = np.where(above, 1.0, -1.0)
-        rows[: m + 1, m] = _normal_scores(m + 1) if self.ranked else _places(self.edges)
+        places = _places(self.edges)
+        rows[: m + 1, m] = np.trunc((places + _normal_scores(m + 1)) / 2) if self.ranked else places
         rows[m + 1, m + 1] = 1.0
         steps, line = np.sqrt(1 - self.line), np.sqrt(self.line)
         return rows, np.concatenate((np.full(m, steps / np.sqrt(max(m, 1))), [line / _LEVELS, 1.0]))

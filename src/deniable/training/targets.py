@@ -72,7 +72,7 @@ def budget(
         number("delta", target.limit, above=0.0, hint="Gaussian noise needs δ > 0")
         number("epsilon", target.at[0], above=0.0)
     else:
-        number(target.kind, target.limit, below=1.0, hint="a failure probability of 1 promises nothing")
+        number(target.kind, target.limit, below=1.0, hint="at 1 nothing is promised")
         if target.kind != "advantage":
             number(_AT.get(target.kind, "prior"), target.at[-1], above=0.0, hint="at 0 Gaussian noise leaks nothing")
     return Budget(_largest_mu(failure, target), failure, target.words(unit))
