@@ -66,22 +66,28 @@ def _options(
     """Could an attacker tell whether a person's record was in the training data?"""
 
 
-_line: ContextVar[str] = ContextVar("line", default="deniable")
+_words: ContextVar[tuple[str, ...]] = ContextVar("words", default=())
 
 
 def command_line() -> str:
     """Return the command line being run, as it can be pasted into a shell."""
-    return _line.get()
+    return shlex.join(["deniable", *_words.get()])
 
 
 def suggest(*words: str) -> None:
-    """Say on stderr which command usually comes next, as it can be pasted into a shell."""
-    print(f"next: deniable {shlex.join(words)}", file=sys.stderr)
+    """Say on stderr which command usually comes next, as it can be pasted into a shell; nothing without words."""
+    if words:
+        print(f"next: deniable {shlex.join(words)}", file=sys.stderr)
+
+
+def again(*more: str) -> tuple[str, ...]:
+    """Return the words of the command being run and more of them, to suggest it once more."""
+    return (*_words.get(), *more)
 
 
 def run(arguments: list[str]) -> int:
     """Run one command line and return its exit code; an error is one line on stderr unless --debug is given."""
-    _line.set("deniable " + shlex.join(arguments))
+    _words.set(tuple(arguments))
     debug = "--debug" in arguments
     arguments = [word for word in arguments if word != "--debug"]
     try:

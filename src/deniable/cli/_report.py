@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -58,8 +59,16 @@ def checked_policy(policy: str | None) -> Any:
     return Policy.from_toml(policy)
 
 
-def show(assessment: Assessment, out: Path | None, as_json: bool, *, full: bool = False, language: str = "en") -> None:
-    """Print an assessment and write it to ``out`` in the form that its suffix asks for."""
+def show(
+    assessment: Assessment,
+    out: Path | None,
+    as_json: bool,
+    *,
+    full: bool = False,
+    language: str = "en",
+    following: Sequence[str] = (),
+) -> None:
+    """Print an assessment, write it to ``out`` in the form that its suffix asks for, and suggest what follows."""
     if out is not None:
         write(assessment, out, language)
     if as_json:
@@ -74,13 +83,12 @@ def show(assessment: Assessment, out: Path | None, as_json: bool, *, full: bool 
         print("every number: --full; a page: --out report.html", file=sys.stderr)
     if out is not None:
         print(f"report written to {out}", file=sys.stderr)
-        suggest_annex(out)
+    suggest(*(annex_of(out) or following))
 
 
-def suggest_annex(out: Path) -> None:
-    """Say how a report that was written as JSON becomes an annex."""
-    if out.suffix.lower() == ".json":
-        suggest("annex", str(out), "--kind", "dpia")
+def annex_of(out: Path | None) -> tuple[str, ...]:
+    """Return the command that makes an annex of a report that was written as JSON; nothing of another."""
+    return ("annex", str(out), "--kind", "dpia") if out is not None and out.suffix.lower() == ".json" else ()
 
 
 def write(assessment: Assessment, out: Path, language: str = "en") -> None:

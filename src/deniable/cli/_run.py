@@ -41,6 +41,15 @@ def run_options(
     }
 
 
+def typed(run: Options) -> tuple[str, ...]:
+    """Return the options that were given as they may be typed again."""
+
+    def of(value: Any) -> str:
+        return repr(int(value)) if isinstance(value, float) and value.is_integer() and value >= 2 else str(value)
+
+    return tuple(word for name, value in run.items() if value is not None for word in (name, of(value)))
+
+
 def is_given(run: Options) -> bool:
     """Return whether any of the options was given."""
     return any(value is not None for value in run.values())

@@ -10,7 +10,7 @@ import typer
 from deniable._check import InputError
 from deniable._files import check_writable
 from deniable._optional import require
-from deniable.cli._app import JsonFlag, PriorOption, SeedOption, app, command_line, examples
+from deniable.cli._app import JsonFlag, PriorOption, SeedOption, again, app, command_line, examples
 from deniable.cli._ranges import RangesOption, read_ranges
 from deniable.cli._report import (
     EarlierOption,
@@ -23,8 +23,9 @@ from deniable.cli._report import (
     code,
     show,
 )
-from deniable.cli._run import PERSON, Options, PersonOption, of_persons, run_options
+from deniable.cli._run import PERSON, Options, PersonOption, is_given, of_persons, run_options, typed
 from deniable.cli._sampler import (
+    NOISE,
     RUN_PANEL,
     BatchesOption,
     BatchSizeOption,
@@ -173,8 +174,23 @@ def assess(
         made = with_limit(made, max_advantage)
     if before:
         made = made.with_history(*before)
-    show(made, out, as_json, full=full, language=language)
+    missed = out is None and is_given(run) and made.decision is not None and not made.decision.met
+    following = _enough(run, made.decision, max_advantage) if missed else ()
+    if not following and out is None and save_model is None:  # a model that was written is a release: not twice
+        following = again("--out", "report.html")
+    show(made, out, as_json, full=full, language=language, following=following)
     return code(made, limits)
+
+
+def _enough(run: Options, decision: Any, most: float | None) -> tuple[str, ...]:
+    """Return the command that finds the noise for the rule that was missed, if it is one that noise can meet."""
+    policy, rule = decision.policy, decision.decided_by
+    asked: dict[str, Options] = {
+        "advantage": {"--advantage": policy.advantage if most is None else most},
+        "tpr": {"--tpr": policy.tpr, "--fpr": policy.fpr},
+        "reconstruction": {"--reconstruction": policy.reconstruction, "--baseline": policy.baseline},
+    }
+    return ("calibrate", *typed({**run, NOISE: None} | asked[rule])) if rule in asked else ()
 
 
 def _mechanism(opacus: Path | None, history: Path | None, run: Options) -> Any:

@@ -57,12 +57,17 @@ def attack(
         )
     if save_scores is not None:
         scores.save(str(save_scores))
+    found = scores.audit(confidence, command=command_line())
     made = dn.assess(
-        scores.audit(confidence, command=command_line()),
+        found,
         title=f"{scores.method} against {model}",
         command=command_line(),
         policy=limits,
         meta=meta,
     )
-    show(made, out, as_json, full=full, language=language)
+    left_out = [word for name in drop or () for word in ("--drop", name)]
+    words = () if target is None else ("--target", target)
+    leaks = found.advantage().low > 0
+    private = ("train", data, *words, *left_out, "--report", "private.html") if leaks else ()
+    show(made, out, as_json, full=full, language=language, following=private)
     return code(made, limits)

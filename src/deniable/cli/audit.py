@@ -12,7 +12,7 @@ import typer
 from deniable._check import InputError
 from deniable._files import check_writable
 from deniable._progress import stage
-from deniable.cli._app import JsonFlag, app, command_line, examples
+from deniable.cli._app import JsonFlag, again, app, command_line, examples
 from deniable.cli._report import FullOption, LanguageOption, MetaOption, PolicyOption, checked_policy, code, show
 from deniable.cli._run import PERSON, Options, PersonOption, is_given, run_options
 from deniable.cli._sampler import (
@@ -99,7 +99,8 @@ def audit(
     bound = None if promise is None else dn.tradeoff(promise)
     with stage(f"comparing {inside.size + outside.size:,} scores"):
         made = dn.assess(found, bound=bound, command=command_line(), policy=limits, meta=meta, **options)
-    show(made, out, as_json, full=full, language=language)
+    following = again("--out", "audit.html") if out is None else ()
+    show(made, out, as_json, full=full, language=language, following=following)
     return code(made, limits)
 
 

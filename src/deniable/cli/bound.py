@@ -10,9 +10,9 @@ import typer
 from deniable._check import InputError
 from deniable._files import to_json
 from deniable._shown import shown
-from deniable.cli._app import FINE, MISSED, JsonFlag, PlotOption, PriorOption, app, examples
+from deniable.cli._app import FINE, MISSED, JsonFlag, PlotOption, PriorOption, again, app, examples, suggest
 from deniable.cli._picture import checked_picture, draw
-from deniable.cli._run import Options, PersonOption, is_given, run_options
+from deniable.cli._run import PERSON, Options, PersonOption, is_given, run_options
 from deniable.cli._sampler import (
     RUN_PANEL,
     BatchesOption,
@@ -27,6 +27,7 @@ from deniable.cli._sampler import (
 
 Inverted = Literal["advantage", "accuracy", "precision", "eta", "reconstruction", "singling-out"]
 _PROOF_FPR, _PROOF_DELTA = 1e-3, 1e-5
+_SMALL = 0.1  # the advantage that a policy allows where nobody says otherwise
 _MOST = 700.0  # e^700 is close to the largest double: such an ε bounds no more than ∞ does
 
 
@@ -148,6 +149,9 @@ def bound(
         print(f"{'largest ε':<29} {shown(epsilon, 'number', 'lower', 7)}")
     print(to_json(found) if as_json else "\n".join(found.lines()))
     draw(found, picture)
+    if not as_json and target is None and bounds.advantage(epsilon, delta=delta or 0.0) > _SMALL:
+        words = () if delta is None else ("--delta", f"{delta:g}")
+        suggest("bound", "--largest-for", "advantage", "--at-most", f"{_SMALL:g}", *words)
     return FINE
 
 
@@ -207,4 +211,6 @@ def _explain(
     answers = [curve.explain(), curve.explain(fpr=_PROOF_FPR if fpr is None else fpr)]
     answers += [curve.explain(epsilon=at)] if math.isfinite(at) else []
     print(to_json(answers) if as_json else "\n".join(line for answer in answers for line in answer.lines()))
+    if not as_json and run["--sampler"] is None and run[PERSON] is None:
+        suggest(*("--proof" if word == "--explain" else word for word in again()))
     return FINE

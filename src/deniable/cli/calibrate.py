@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -11,7 +11,7 @@ from deniable._files import to_json
 from deniable._progress import stage
 from deniable.cli import _target
 from deniable.cli._app import JsonFlag, app, examples, suggest
-from deniable.cli._run import PERSON, PersonOption, run_options
+from deniable.cli._run import PERSON, PersonOption, run_options, typed
 from deniable.cli._sampler import (
     NOISE,
     BatchesOption,
@@ -143,9 +143,7 @@ def calibrate(
         enough = f"{found:.0f}" if whole else shown(found, "number", "upper", 7)
         print(f"{_NAMES[find].replace('_', ' ')} {enough}: {leaks}")
         if not replace and group == 1:
-            options = {**run, sought: enough}
-            words = [word for name, value in options.items() if value is not None for word in (name, _typed(value))]
-            suggest("assess", *words, "--out", "report.html")
+            suggest("assess", *typed({**run, sought: enough}), "--out", "report.html")
 
 
 _SOUGHT: dict[str, tuple[str, tuple[float, float]]] = {
@@ -157,11 +155,6 @@ _SOUGHT: dict[str, tuple[str, tuple[float, float]]] = {
 _NAMES = {
     "noise": "noise_multiplier", "steps": "steps", "epochs": "epochs", "records-per-person": "records_per_person"
 }  # fmt: skip
-
-
-def _typed(value: Any) -> str:
-    """Return an option's value as it may be typed again."""
-    return repr(int(value)) if isinstance(value, float) and value.is_integer() and value >= 2 else str(value)
 
 
 def _reached(curve: Tradeoff, target: Target) -> list[tuple[str, str, float]]:

@@ -9,7 +9,7 @@ import typer
 
 from deniable._check import InputError
 from deniable._files import plain, to_json
-from deniable.cli._app import FINE, JsonFlag, PlotOption, PriorOption, app, examples
+from deniable.cli._app import FINE, JsonFlag, PlotOption, PriorOption, again, app, examples, suggest
 from deniable.cli._picture import checked_picture, draw
 from deniable.cli._report import PolicyOption, checked_policy, code
 from deniable.cli._run import PERSON, PersonOption
@@ -57,6 +57,8 @@ def compare(
     from deniable.report.text import side_by_side
 
     Console().print(side_by_side(found))
+    if plot is None:
+        suggest(*again("--plot", "roc.svg"))
     return worst
 
 

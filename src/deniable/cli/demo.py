@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from deniable._files import check_writable
-from deniable.cli._app import JsonFlag, app, examples
+from deniable.cli._app import JsonFlag, app, examples, suggest
 
 
 @app.command(epilog=examples("deniable demo", "deniable demo --out report.html", "deniable demo --json"))
@@ -29,4 +29,6 @@ def demo(
         command="deniable train breast-cancer --advantage 0.1 --seed 0 --report report.html",
     )
     finish(made, None, out, as_json)
+    if not as_json:
+        suggest("examples", "--out", "first-steps")
     typer.echo(f"Open this page in a browser: {out.resolve()}", err=True)

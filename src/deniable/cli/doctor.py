@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from deniable._files import to_json
-from deniable.cli._app import FINE, MISSED, JsonFlag, app, examples
+from deniable.cli._app import FINE, MISSED, JsonFlag, app, examples, suggest
 
 
 @app.command(epilog=examples("deniable doctor", "deniable doctor --json"))
@@ -15,4 +15,6 @@ def doctor(as_json: JsonFlag = False) -> None:
 
     found = diagnose()
     print(to_json(found) if as_json else "\n".join(found.lines()))
+    if found.fine and not as_json:
+        suggest("demo")
     raise typer.Exit(FINE if found.fine else MISSED)

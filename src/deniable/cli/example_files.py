@@ -10,7 +10,7 @@ import typer
 
 from deniable._check import InputError
 from deniable._files import to_json, write_atomically
-from deniable.cli._app import JsonFlag, app
+from deniable.cli._app import JsonFlag, app, suggest
 from deniable.cli._app import examples as example_lines
 
 SCRIPTS = Path(__file__).with_name("scripts")
@@ -36,8 +36,7 @@ def write_examples(
         return
     for name, text in about.items():
         print(f"{name:<20} {text}")
-    print(
-        f"\nwritten; start with: python {out / 'private_model.py'}"
-        if out
-        else "\nwrite them: deniable examples --out DIR"
-    )
+    if out is None:
+        suggest("examples", "--out", "first-steps")
+    else:
+        print(f"\nwritten; start with: python {out / 'private_model.py'}")

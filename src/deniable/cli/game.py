@@ -8,7 +8,8 @@ import typer
 
 from deniable._files import to_json
 from deniable._shown import shown
-from deniable.cli._app import FINE, MISSED, JsonFlag, SeedOption, app, examples
+from deniable.cli._app import FINE, MISSED, JsonFlag, SeedOption, app, examples, suggest
+from deniable.cli._run import run_options, typed
 
 GameOption = Literal["OIG", "OFM", "YIG", "YFM"]
 AttackOption = Literal["FMA", "IMA", "LR"]
@@ -61,4 +62,5 @@ def game(
         print(f"attack {attack} in game {game}       advantage between {low} and {high} ({confidence:.0%})")
         print(f"bound on every attack        {shown(bound, 'rate', 'upper')}")
         print(f"final model, d → ∞           {shown(limit, 'rate', 'nearest')}")
+        suggest("assess", *typed(run_options(noise_multiplier, sample_rate, steps, None)), "--out", "report.html")
     return MISSED if beaten else FINE

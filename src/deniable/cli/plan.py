@@ -10,9 +10,9 @@ import typer
 from deniable._files import to_json
 from deniable._progress import stage
 from deniable._shown import shown
-from deniable.cli._app import MISSED, FprOption, JsonFlag, PlotOption, app, examples
+from deniable.cli._app import MISSED, FprOption, JsonFlag, PlotOption, app, examples, suggest
 from deniable.cli._picture import checked_picture, draw
-from deniable.cli._run import PersonOption, person
+from deniable.cli._run import PersonOption, person, run_options, typed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,6 +63,9 @@ def plan(
     else:
         print(_readable(frame).to_string(index=False))
         print("\n".join(f"{short:<9} {words}" for short, words in _COLUMNS.values()))
+        for best in frame[frame["efficient"]].tail(1).itertuples():  # of the efficient rates the one with most data
+            run = run_options(best.noise_multiplier, best.sample_rate, best.steps, records_per_person)
+            suggest("assess", *typed(run), "--prior", f"{best.rate:g}", "--fpr", f"{fpr:g}", "--out", "report.html")
     draw(found, picture)
     return 0 if found.feasible.any() else MISSED
 

@@ -11,7 +11,7 @@ import typer
 from deniable._files import check_writable, to_json, write_atomically
 from deniable._progress import stage
 from deniable._shown import shown
-from deniable.cli._app import FprOption, JsonFlag, SeedOption, app, examples
+from deniable.cli._app import FprOption, JsonFlag, SeedOption, again, app, examples, suggest
 from deniable.cli._ranges import RangesOption, read_ranges
 from deniable.cli._report import (
     FirstRowOption,
@@ -175,6 +175,8 @@ def profile(
     print(f"\n{found.warning}")
     if limits is not None and made.decision is not None:
         print(f"\n{made.decision.outcome} ({limits.name}): {made.decision.reason}")
+    if out is None and not in_blocks:
+        suggest(*again("--out", "profile.html"))
     return code(made, limits)
 
 

@@ -12,8 +12,9 @@ from deniable._check import integer
 from deniable._files import to_json
 from deniable._shown import shown
 from deniable.cli import _target
-from deniable.cli._app import MISSED, JsonFlag, PlotOption, app, examples
+from deniable.cli._app import MISSED, JsonFlag, PlotOption, app, examples, suggest
 from deniable.cli._picture import checked_picture, draw
+from deniable.cli._run import run_options, typed
 from deniable.cli._sampler import MaxBatchOption
 
 _WIDE = 0.01  # of the advantage: bounds that are further apart are reported
@@ -80,5 +81,10 @@ def samplers(
             print(f"{row.sampler:<21}{PROTECTS[row.adjacency]:<20}{noise:>9}   {reached}")
         print("\nRows that protect different things cannot be compared; without-replacement and shuffled have no bound")
         print("for a record added or removed. Use the sampler that really draws the batches: assess --sampler NAME.")
+        least = min(found.rows, key=lambda row: row.noise_multiplier)
+        if least.noise_multiplier < math.inf and isinstance(least.mechanism, dn.SubsampledGaussian):
+            enough = float(shown(least.noise_multiplier, "number", "upper", 7))
+            run = run_options(enough, least.mechanism.sample_rate, float(least.mechanism.steps), None)
+            suggest("assess", *typed(run), "--out", "report.html")
     draw(found, picture)
     return 0 if any(row.noise_multiplier < math.inf for row in found.rows) else MISSED

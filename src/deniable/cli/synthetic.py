@@ -10,7 +10,7 @@ import typer
 
 from deniable._check import InputError
 from deniable._files import check_writable
-from deniable.cli._app import JsonFlag, SeedOption, app, command_line, examples
+from deniable.cli._app import JsonFlag, SeedOption, again, app, command_line, examples
 from deniable.cli._report import FullOption, LanguageOption, show
 
 if TYPE_CHECKING:
@@ -55,7 +55,8 @@ def synthetic(
         title=f"{found.method}: {table.name}",
         command=command_line(),
     )
-    show(made, out, as_json, full=full, language=language)
+    following = again("--out", "audit.html") if out is None else ()
+    show(made, out, as_json, full=full, language=language, following=following)
 
 
 def _frame(path: Path) -> pd.DataFrame:

@@ -12,7 +12,7 @@ import typer
 from deniable._files import check_writable, to_json, write_atomically
 from deniable._optional import require
 from deniable.cli import _target
-from deniable.cli._app import JsonFlag, SeedOption, app, command_line, examples
+from deniable.cli._app import JsonFlag, SeedOption, again, app, command_line, examples, suggest
 from deniable.cli._ranges import PrivateRangesOption, read_ranges
 from deniable.cli._report import (
     EarlierOption,
@@ -20,9 +20,9 @@ from deniable.cli._report import (
     LanguageOption,
     MetaOption,
     PolicyOption,
+    annex_of,
     checked_policy,
     code,
-    suggest_annex,
     written,
 )
 
@@ -159,8 +159,8 @@ def finish(
         _show(made, full)
     for path, _ in files:
         print(f"written: {path}", file=sys.stderr)
-    if report is not None and not as_json:
-        suggest_annex(report)
+    if not as_json:
+        suggest(*(annex_of(report) or ([] if files else again("--out", "model.skops", "--report", "report.html"))))
 
 
 def facts(made: Trained) -> dict[str, Any]:

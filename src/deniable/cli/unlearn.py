@@ -8,7 +8,7 @@ import typer
 
 from deniable._check import integer
 from deniable._files import to_json
-from deniable.cli._app import JsonFlag, PlotOption, app, examples
+from deniable.cli._app import JsonFlag, PlotOption, again, app, examples, suggest
 from deniable.cli._picture import checked_picture, draw
 
 
@@ -39,3 +39,5 @@ def unlearn(
     else:
         print(found.to_frame().to_string(index=False, float_format="%.6g"))
     draw(found, picture)
+    if picture is None and not as_json:
+        suggest(*again("--plot", "capacity.svg"))
