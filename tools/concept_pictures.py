@@ -39,7 +39,9 @@ def one_curve() -> Figure:
     secret = "\nalso for a secret\nof 1,000 values"  # guessed blindly with chance 0.001
     for x, name, place in ((1e-3, secret, (-92, 20)), (1e-5, "", (10, -4))):
         tail.plot(x, t.tpr(x), "o", color="C3")
-        tail.annotate(f"{t.tpr(x):.2g} at FPR {x:g}{name}", (x, t.tpr(x)), place, textcoords="offset points", color="C3")
+        tail.annotate(
+            f"{t.tpr(x):.2g} at FPR {x:g}{name}", (x, t.tpr(x)), place, textcoords="offset points", color="C3"
+        )
     for ax in (whole, tail):
         ax.set(xlabel="false positive rate", ylabel="true positive rate")
     whole.legend(loc="lower right")
@@ -54,6 +56,7 @@ def bound_profile_attack() -> Figure:
     p = dn.privacy_profile(X, y, regularization=1e-2, mechanism=dn.OutputPerturbation(epsilon=EPSILON), rng=0)
     each = p.advantage()
     worst = int(np.argmax(each))
+    top = f"the most exposed: {each[worst]:.2%}"
     scores = attack_output_perturbation(
         p.optimum, p.leave_one_out([worst])[0], "norm-laplace", 1 / p.rate, n=5000, rng=0
     )
@@ -64,11 +67,11 @@ def bound_profile_attack() -> Figure:
     ax.annotate(f"at most {bound:.2%}", (bound, 2), (-10, -4), textcoords="offset points", ha="right", color="C3")
     spread = 1 + np.random.default_rng(0).uniform(-0.2, 0.2, len(each))
     ax.plot(each, spread, ".", color="C0", markersize=3)
-    ax.annotate(f"the most exposed: {each[worst]:.2%}", (each[worst], 1), (8, -4), textcoords="offset points", color="C0")
+    ax.annotate(top, (each[worst], 1), (8, -4), textcoords="offset points", color="C0")
     ax.plot([found.low, found.high], [0, 0], color="C1", linewidth=3)
     ax.annotate(f"at least {found.low:.1%}", (found.high, 0), (8, -4), textcoords="offset points", color="C1")
-    names = ["attack on the most exposed,\n95 % interval", f"profile of {len(each)} records", f"bound, ε = {EPSILON:.0f}"]
-    ax.set_yticks([0, 1, 2], names)
+    attacked = "attack on the most exposed,\n95 % interval"
+    ax.set_yticks([0, 1, 2], [attacked, f"profile of {len(each)} records", f"bound, ε = {EPSILON:.0f}"])
     ax.set(xscale="log", xlabel="advantage of the attacker", ylim=(-0.6, 2.6), xlim=(each.min() / 1.5, 1.3))
     return figure
 
