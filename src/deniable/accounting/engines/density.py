@@ -190,10 +190,10 @@ class Density:
 
     def at(self, cell: NDArray[np.intp], position: FloatArray) -> FloatArray:
         """Interpolated values at first + h·(cell + ½ + position)."""
-        value: FloatArray = self.coefficients[-1][cell]
+        value: FloatArray = self.coefficients[-1].take(cell)
         for row in self.coefficients[-2::-1]:
             value *= position
-            value += row[cell]
+            value += row.take(cell)
         return value
 
     def times(self, log_factor: FloatArray) -> Density:
@@ -334,7 +334,7 @@ def _looked_up(of: Density, place: FloatArray) -> tuple[FloatArray, FloatArray]:
     left = floor < 0
     value = np.maximum(of.at(cell, place - floor - 0.5), 0.0)
     value[left] = 0.0
-    return value, np.where(left, of.outside, of.cell_errors[cell])
+    return value, np.where(left, of.outside, of.cell_errors.take(cell))
 
 
 @lru_cache(maxsize=1)
