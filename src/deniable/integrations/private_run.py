@@ -14,7 +14,7 @@ from deniable.curves import Tradeoff, with_assumptions
 from deniable.integrations.opacus import from_opacus
 from deniable.mechanisms import Composition, Mechanism, SubsampledGaussian
 from deniable.planning.calibration import parameter_for
-from deniable.planning.targets import read_target
+from deniable.planning.targets import read_target, target_arguments
 
 _CLIPPING = ("flat", "per_layer")  # adaptive clipping releases a noisy count as well
 _SAMPLERS = ("RandomSampler", "SequentialSampler")
@@ -122,15 +122,9 @@ def make_private(
         For a loader whose sampling would be lost or is a different mechanism, for ``poisson_sampling=False``, adaptive
         clipping, distributed training, or a target that no noise meets.
     """
-    asked = {
-        "advantage": advantage, "tpr": tpr, "fpr": fpr, "accuracy": accuracy, "prior": prior,
-        "epsilon": epsilon, "delta": delta, "reconstruction": reconstruction, "baseline": baseline,
-        "singling_out": singling_out, "n": n, "weight": weight, "attribute": attribute,
-    }  # fmt: skip
-    goal = read_target(asked, group=group)
-    target = {name: value for name, value in asked.items() if value is not None} | (
-        {"group": group} if group > 1 else {}
-    )
+    target = target_arguments(locals())
+    goal = read_target(target, group=group)
+    target |= {"group": group} if group > 1 else {}
     passes = integer("epochs", epochs, at_least=1)
     clip = number("max_grad_norm", max_grad_norm, above=0.0, below=float("inf"))
     _check_options(options)

@@ -13,7 +13,7 @@ from deniable._check import InputError, integer, number
 from deniable.accounting.door import tradeoff
 from deniable.curves import Tradeoff
 from deniable.mechanisms import Mechanism
-from deniable.planning.targets import Target, read_target
+from deniable.planning.targets import Target, read_target, target_arguments
 
 _FAR = 800.0  # stands for an infinite score: |log| of any positive double is smaller
 _JUST = 1e-300  # the score of a target missed by less than a rounding
@@ -106,12 +106,7 @@ def calibrate(
     InputError
         If not exactly one target is given, it cannot be met at all, or neither end of the bracket meets it.
     """
-    asked = {
-        "advantage": advantage, "tpr": tpr, "fpr": fpr, "accuracy": accuracy, "prior": prior,
-        "epsilon": epsilon, "delta": delta, "reconstruction": reconstruction, "baseline": baseline,
-        "singling_out": singling_out, "n": n, "weight": weight, "attribute": attribute,
-    }  # fmt: skip
-    target = read_target(asked, group=group)
+    target = read_target(target_arguments(locals()), group=group)
     return parameter_for(target, make_mechanism, bracket, adjacency=adjacency, integer=integer, tolerance=tolerance)
 
 

@@ -150,6 +150,11 @@ class Target:
         return self.kind == "epsilon" and self.limit == 0
 
 
+def target_arguments(of: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those of a function's arguments (its ``locals()``) that are arguments of a target and were given."""
+    return {name: of[name] for name in NAMES if of[name] is not None}
+
+
 def read_target(given: Mapping[str, Any], *, group: int = 1) -> Target:
     """Return the one target among ``given`` arguments of :data:`NAMES`, those that are None left out, checked.
 
