@@ -27,6 +27,7 @@ def people(tmp_path):
             "wage": np.where(rng.random(n) < 0.05, "", wage.astype(str)),
             "town": town,
             "joined": pd.date_range("2019-01-01", periods=n).strftime("%Y-%m-%d"),
+            "smokes": rng.choice(["yes", "no", ""], n),
             "answer": answer,
         }
     )
@@ -58,6 +59,8 @@ def test_a_raw_table_becomes_a_model_that_takes_raw_rows(people, tmp_path, capsy
     truth = pd.read_csv(people)["answer"].to_numpy()
     assert np.mean(found == truth) > 0.8
     assert loaded[-1].tradeoff_.advantage() <= 0.4
+    assert {column.name: column.kind for column in loaded[-1].columns_}["smokes"] == "yes/no"
+    assert not any("smokes" in use.name for use in loaded[-1].certificate_.uses)  # two values that need no look
     assert dn.assess(loaded, raw, truth).numbers["use.accuracy.private"].value == np.mean(found == truth)
     assert not hasattr(loaded[-1], "_record_tradeoffs") or loaded[-1]._record_tradeoffs is None
     page = report.read_text()
@@ -191,7 +194,7 @@ def test_a_class_that_is_held_out_altogether_is_no_error(tmp_path, capsys):
     path.write_text("a,b,y\n1,4,yes\n2,5,yes\n3,7,no\n")
     for seed in range(4):
         assert train(path, "--target", "y", "--seed", seed) == 0
-    assert "but expect little more than" in capsys.readouterr().out
+    assert "expect little more than guessing" in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_target_of_numbers_with_an_infinite_one_is_named_as_such(tmp_path, capsys):

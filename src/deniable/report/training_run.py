@@ -23,7 +23,7 @@ from deniable.tables.reading import understand_any
 from deniable.tables.understanding import Ranges, Understood
 from deniable.training import PrivateClassifier, PrivateRegressor, TrainingWarning
 from deniable.training.base import FEW
-from deniable.training.published import TableReader
+from deniable.training.published import FLAG, TableReader, with_flags
 
 TaskChoice = Literal["auto", "classification", "regression"]
 _FEW_VALUES = 20  # a numeric target with at most this many different values is taken as classes
@@ -122,7 +122,8 @@ def train_table(
     estimator = _estimator(kind, model, table, ranges, group, goal, insecure_testing_rng)
     train = _kept(len(aim), persons, share, np.random.default_rng(rng))
     y = aim.to_numpy()
-    X = table.frame if persons is None else table.frame.assign(**{str(group): persons})
+    X = with_flags(table.frame, [column.name for column in table.kept if column.kind == FLAG])
+    X = X if persons is None else X.assign(**{str(group): persons})
     if kind == "classification":
         y = y if pd.api.types.is_numeric_dtype(aim) else y.astype(str)
         estimator.set_params(classes=np.unique(y).tolist())  # public, and all records of one may be held out
@@ -212,7 +213,7 @@ def _estimator(
     known = {name: value for name, value in given.items() if name in kinds}
     options: dict[str, Any] = {
         "model": model,
-        "ranges": {n: (v[0], v[1]) for n, v in known.items() if kinds[n] != "category" and len(v) == 2} or None,
+        "ranges": {n: (v[0], v[1]) for n, v in known.items() if kinds[n] in ("number", "date") and len(v) == 2} or None,
         "categories": {n: list(v) for n, v in known.items() if kinds[n] == "category"} or None,
         "group": group,
         "insecure_testing_rng": testing,
@@ -239,7 +240,8 @@ def _useful(
     estimator: Any, plain: Any, X: Any, y: Any, features: pd.DataFrame, n: int, ranges: Ranges | None
 ) -> Usefulness:
     columns = features.shape[1]
-    unknown = [c for c in features.columns if c not in (ranges or {}) and pd.api.types.is_numeric_dtype(features[c])]
+    numbers = [c for c in features.columns if pd.api.types.is_numeric_dtype(X[c]) and X[c].dtype != "boolean"]
+    unknown = [c for c in numbers if c not in (ranges or {})]
     helps = ["a weaker target (for example twice the advantage)", f"more records (this fit had {n:,})"]
     if columns > 5:
         helps.append(f"fewer columns ({columns} share the budget; --drop leaves some out)")

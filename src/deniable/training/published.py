@@ -9,6 +9,13 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 from deniable.tables import Reader
 
+FLAG = "yes/no"
+
+
+def with_flags(frame: pd.DataFrame, names: list[str]) -> pd.DataFrame:
+    """Return the frame with these columns of 1, 0 and NaN as yes, no and missing: their two values need no look."""
+    return frame.astype(dict.fromkeys(names, "boolean"))
+
 
 class TableReader(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Reads rows as the table of the fit was read; it holds names and kinds of columns, none of their values.
@@ -28,7 +35,7 @@ class TableReader(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sci
 
     def transform(self, X: pd.DataFrame) -> pd.DataFrame:
         """Return the columns that the model knows, read as in the fit."""
-        return Reader(tuple(self.columns)).read(X)
+        return with_flags(Reader(tuple(self.columns)).read(X), [name for name, kind, _ in self.columns if kind == FLAG])
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
