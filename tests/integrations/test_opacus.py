@@ -254,6 +254,8 @@ def test_shuffled_batches_have_their_own_curve():
             dn.from_opacus(history, sampling="shuffled", loader=bad)
     with pytest.raises(dn.InputError, match="say sampling='shuffled'"):
         dn.from_opacus(history, loader=loader("RandomSampler", replacement=False))
+    with pytest.raises(dn.InputError, match="a record several times"):
+        dn.from_opacus(history, loader=loader("RandomSampler", replacement=True))
     with pytest.raises(dn.InputError, match="whole epochs of 50"):
         dn.from_opacus([(2.0, 1 / 50, 70)], sampling="shuffled")
     with pytest.raises(dn.InputError, match="1/\\(batches an epoch\\)"):

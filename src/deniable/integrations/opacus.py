@@ -119,9 +119,12 @@ def require_poisson(loader: Any) -> None:
     if type(loader).__name__ == "DPDataLoader" and type(sampler).__name__.endswith("UniformWithReplacementSampler"):
         return
     weighted = type(getattr(loader, "sampler", None)).__name__ == "WeightedRandomSampler"
+    again = bool(getattr(getattr(loader, "sampler", None), "replacement", False))
     how = (
         "weighted draws give some records a higher rate than the accountant recorded"
         if weighted
+        else "with replacement a batch may hold a record several times, for which no bound is known here"
+        if again
         else "shuffled batches are another mechanism, whose curve can lie above: say sampling='shuffled'"
     )
     raise InputError(

@@ -31,8 +31,15 @@ class Laplace(Mechanism):
 
     Notes
     -----
-    Out, a step releases Laplace(0, b); in, Laplace(sensitivity, b), with sampling the mixture of the two. A vector
-    whose coordinates move by Δ_1, …, Δ_d is the composition of d such mechanisms.
+    Out, a step releases Laplace(0, b); in, Laplace(sensitivity, b), with sampling the mixture of the two.
+
+    *Vectors* with independent noise of one scale. If one record may move every coordinate k by up to Δ_k at once, a
+    step without sampling is exactly the composition of d such mechanisms, of sensitivities Δ_1, …, Δ_d. If what is
+    known is the L1 sensitivity s, ``sensitivity=s`` is a bound, sampled or not, and exact where one coordinate can move
+    by all of s. *Proof.* Let the coordinates move one after the other: a chain of pairs whose ROC curves are those of
+    one coordinate, f_1, …, f_d. A test of rate x has at most rate f_d(…f_1(x)) at its end, and this is the curve of one
+    coordinate moved by the sum: tests of Laplace noise are thresholds, and one threshold serves all of the chain.
+    Sampling is monotone in the curve. ∎
     """
 
     scale: float

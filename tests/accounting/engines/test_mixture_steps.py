@@ -142,3 +142,9 @@ def test_a_smaller_rate_is_not_answered_by_a_larger_bound():
     assert found.tpr(1e-9) < 1.1 * dn.tradeoff(run).tpr(1e-9, "lower")
     sharp = dn.tradeoff(dn.SubsampledGaussian(0.5, 5e-5, 1000, records_per_person=2), engine="inversion")
     assert sharp.tpr(1e-5) < (1 + 1e-5) * sharp.tpr(1e-5, "lower")
+
+
+def test_a_person_who_is_hardly_ever_drawn_is_answered_without_an_overflow():
+    """The far end of the nodes needs e^{>709} where a person of two records is drawn once in 500 runs."""
+    bound = dn.tradeoff(dn.SubsampledGaussian(1.0, 1e-5, 100, records_per_person=2)).tpr(1e-6)
+    assert 1e-6 < bound < 1.01e-6

@@ -22,6 +22,7 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from deniable._check import FloatArray
+from deniable._floats import PRODUCT_EXPONENT
 from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.steps.gaussian_mixture import Case, GaussianMixtureStep
 from deniable.accounting.steps.ratios import ComplexArray, complex_log1p
@@ -83,7 +84,7 @@ def nodes_of(
     spacings = 2 * math.pi * reach / (_DIGITS + growth)
     best = int(np.argmax(spacings))
     spacing, y = float(spacings[best]), 0.0 if height == 0.0 else float(tried[best])
-    if not spacing > 0:
+    if not (spacing > 0 and float(least[best]) < PRODUCT_EXPONENT):
         raise TooSlowError("no line of nodes is near enough")
     low, high, left_out = _ends(step, case, window, c)
     count = (high - low) / spacing
