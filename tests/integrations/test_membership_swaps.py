@@ -128,6 +128,20 @@ def test_linear_regression_needs_independent_columns_and_enough_records(fraction
     assert isinstance(closed_form(Ridge(), rows, T, None, int(60 * fraction)), ClosedForm)
 
 
+@pytest.mark.parametrize(
+    ("estimator", "target", "message"),
+    [
+        (PoissonRegressor(), -N, "y must hold counts, none below 0"),
+        (PoissonRegressor(), 0 * N, "y must hold a count above 0"),
+        (None, T, "estimator must be an unfitted scikit-learn estimator, got None"),
+        (Ridge, T, "estimator must be an unfitted"),
+    ],
+)
+def test_what_cannot_be_fitted_is_one_line(estimator, target, message):
+    with pytest.raises(InputError, match=message):
+        MembershipPrivate(estimator, **QUICK).fit(X, target)
+
+
 def test_a_subclass_may_fit_something_else():
     assert isinstance(closed_form(MyRidge(), X, T, None, 30), str)
 

@@ -1,5 +1,7 @@
 """``bound="auto"``, plain privacy as one of the ways, shapes without units, errors, and membership games played out."""
 
+import re
+
 import numpy as np
 import pytest
 from scipy.special import ndtr, ndtri
@@ -151,6 +153,11 @@ def test_useless_noise_is_said_first():
     with pytest.warns(ReleaseWarning, match="answers next to nothing"):
         r = dn.release(np.mean, np.append(RNG.normal(size=99), 1e4), eta=0.01, bound="centre", n_resamples=2048, rng=0)
     assert str(r.certificate).startswith("WARNING: this answers next to nothing")
+    columns = RNG.normal(size=(100, 3)) * [100, 0.001, 1] + [0, 0, 1000]
+    with pytest.warns(ReleaseWarning) as caught:
+        dn.release(lambda table: table.mean(axis=0), columns, eta=0.1, bound="centre", rng=0)
+    noise, value = map(float, re.findall(r"(?:deviation|about) ([\d.e+-]+)\)", str(caught[0].message)))
+    assert noise > value  # both of one number
 
 
 @pytest.mark.parametrize("kind", ["outlier", "duplicates", "heavy tails"])

@@ -156,6 +156,8 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
 
         Raises ``InputError`` (nothing is set then) if the guarantee cannot be certified or a training set fails.
         """
+        if not hasattr(self.estimator, "fit") or isinstance(self.estimator, type):
+            raise InputError(f"estimator must be an unfitted scikit-learn estimator, got {self.estimator!r}")
         tags = get_tags(self.estimator)
         rows, target = self._validated(X, y, tags)
         rows = self._within_bounds(rows)

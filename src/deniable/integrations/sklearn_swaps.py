@@ -17,7 +17,7 @@ from sklearn import linear_model
 from sklearn.covariance import EmpiricalCovariance
 from sklearn.decomposition import PCA
 
-from deniable._check import FloatArray
+from deniable._check import FloatArray, InputError
 from deniable.integrations.sklearn_parameters import Arrays
 from deniable.noise import Covariance, LogisticRegression, PoissonRegression, Ridge, SecondMoment
 
@@ -64,6 +64,10 @@ def _poisson(estimator: Any, X: FloatArray, y: Any, _classes: object, n_train: i
     """The mean of the losses is minimised there, their sum here: the penalty grows with the training set."""
     if estimator.alpha == 0:
         return "without a penalty the swap bound of a Poisson regression is not known to exist"
+    if not np.all(np.asarray(y) >= 0):
+        raise InputError("y must hold counts, none below 0, for PoissonRegressor")
+    if estimator.fit_intercept and not np.any(y):
+        raise InputError("y must hold a count above 0 for PoissonRegressor with an intercept: all are 0")
     algorithm = PoissonRegression(estimator.fit_intercept, float(estimator.alpha) * n_train)
     return ClosedForm(algorithm, (X, np.asarray(y, dtype=np.float64)), _Coefficients((X.shape[1],), ()))
 

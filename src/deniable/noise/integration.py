@@ -27,7 +27,7 @@ _CHARGE = 1e-7  # dropped tails, rounding of positions and of the convolution, O
 _NUMBERS = 2_000_000  # held at a time
 _SUMMED = 1024  # float32 products added up before they go to double precision
 _SINGLE = 2.0**-24
-_BLOCK = 1024  # Monte Carlo points at a time
+_BLOCK = 1024  # Monte Carlo points at a time, at most; fewer for many draws
 _WORK = 4e11  # multiplications that Monte Carlo may take
 _POINTS = (4096, 32768)
 
@@ -196,11 +196,16 @@ def _by_monte_carlo(
     points = white[rng.integers(draws, size=n)] + unit.sample(n, rng)
     total = np.zeros((len(records), len(forms)))
     squares = np.zeros_like(total)
-    at_once = max(1, _NUMBERS // max(draws, _BLOCK))
-    for begin in range(0, n, _BLOCK):
-        log_density = law.radial(cdist(white, points[begin : begin + _BLOCK]) / law.scale)
-        density = np.exp(log_density - log_density.max(axis=0))
-        kernel = (density / density.sum(axis=0)).astype(np.float32)
+    block = int(np.clip(_NUMBERS // draws, 1, _BLOCK))
+    at_once = max(1, _NUMBERS // max(draws, block))
+    for begin in range(0, n, block):
+        distance = cdist(white, points[begin : begin + block])
+        distance /= law.scale
+        density = law.radial(distance)
+        density -= density.max(axis=0)
+        np.exp(density, out=density)
+        density /= density.sum(axis=0)
+        kernel = density.astype(np.float32)
         everything = kernel.sum(axis=0, dtype=np.float64)
         for start in range(0, len(records), at_once):
             rows = slice(start, start + at_once)

@@ -271,9 +271,11 @@ def _useless(found: Settled) -> str | None:
     size = np.maximum(np.abs(plan.typical), plan.deviation)
     if not np.median(noise[where] / np.maximum(size[where], 1e-300)) > 1:
         return None
+    most = int(np.argsort(noise[where] / np.maximum(size[where], 1e-300))[np.sum(where) // 2])
+    which = "" if np.sum(where) == 1 else "for half of the numbers or more "
     return (
-        f"this answers next to nothing: the noise (standard deviation {np.median(noise[where]):.3g}) is larger than "
-        f"the value itself (about {np.median(np.abs(plan.typical)[where]):.3g}); release fewer numbers, give public "
+        f"this answers next to nothing: {which}the noise (standard deviation {noise[where][most]:.3g}) is larger than "
+        f"the value itself (about {np.abs(plan.typical)[where][most]:.3g}); release fewer numbers, give public "
         "bounds (as in Mean(bounds=...)), raise eta, or use more records"
     )
 

@@ -176,14 +176,20 @@ def _rest_cannot_win(found: Settled, task: ReleaseTask) -> bool:
 
     Thousands of runs and their integration must promise a fifth less error, at twice the noise that chance asks for.
 
+    Beside an exact swap, integrating over several numbers: a record that moves the value by c spreads, as the swap's
+    noise says, has to be hidden by a whole spread of c/(1 − what the runs cost of η), against √(1 + c²) with the swap.
+
     "centre", if halves are normal: |a − b| is 2√(2/π) times the spread on average, its E TV about that over s√(2π), and
     2η is wanted, so s is the spread over πη; more in more dimensions. Only time depends on this, no promise.
     """
-    d = found.plan.coordinates.free.size
+    d, direct = found.plan.coordinates.free.size, direct_share(task.game, task.n_resamples)
+    if d > 1 and isinstance(task.algorithm, ExactSwap) and not task.small and direct <= _WORTH_RUNNING:
+        noise = _relative(found)
+        if noise >= (1 - direct) * math.hypot(1, noise):
+            return True
     if d <= _FEW_NUMBERS or task.small:
         return False
-    direct = direct_share(task.game, task.n_resamples) <= _WORTH_RUNNING
-    least = least_noise(task.game, task.n_resamples, d) if direct else 0.0
+    least = least_noise(task.game, task.n_resamples, d) if direct <= _WORTH_RUNNING else 0.0
     if least:
         return math.hypot(1, _relative(found)) <= _WORTH_INTEGRATING * math.hypot(1, 2 * least)
     return _relative(found) <= _CENTRE_AT_LEAST / task.game.eta
