@@ -84,7 +84,7 @@ class Jumps:
     def remainder(self, points: FloatArray) -> FloatArray:
         """log D at real points."""
         ratio = np.zeros_like(points)
-        with np.errstate(invalid="ignore"):  # ∞·0 where a transform is too large to be known
+        with np.errstate(invalid="ignore", divide="ignore"):  # ∞·0 where a transform is too large to be known; log 0
             for _, split, steps in self.parts:
                 ratio = ratio + steps * np.log1p(split.rest(points) * np.exp(-split.small(points)))
             grown = np.where(ratio > 30, ratio, np.log(np.expm1(np.minimum(ratio, 30.0))))
