@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 import warnings
@@ -232,6 +234,28 @@ def test_the_command_line_on_a_cluster(two_workers, capsys):
     assert pick(alone[1]) == pick(there[1]) != []
     assert run([*line, "--cluster", "tcp://127.0.0.1:9", "--jobs", "2"]) == 2
     assert "leave one of them out" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(os.name != "posix", reason="SIGINT is sent to a process as on POSIX systems")
+def test_ctrl_c_ends_a_command_on_a_cluster_and_leaves_the_cluster(two_workers, tmp_path):
+    """The signal reaches the command alone: the workers are elsewhere."""
+    line = ["attack", "breast-cancer", "--model", "sklearn:RandomForestClassifier(n_estimators=30)", "--shadows", "400"]
+    line += ["--cluster", two_workers.scheduler_address, "--cache", str(tmp_path / "cache")]
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a script may have told us to ignore it
+    process = subprocess.Popen([sys.executable, "-m", "deniable", *line], stderr=subprocess.PIPE, text=True)
+    signal.signal(signal.SIGINT, before)
+    try:
+        while not list(tmp_path.glob("cache/shadow-*.npy")):
+            assert process.poll() is None, process.stderr.read()
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 130
+    assert err == "interrupted; no file was left half written\n"
+    with dn.cluster(two_workers):
+        assert list(in_order(_times, [1, 2], None, Counted(1.0))) == [1.0, 2.0]
 
 
 def test_the_users_own_client_stays_open(two_workers):
