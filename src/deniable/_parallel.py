@@ -160,6 +160,8 @@ def cluster(address: Any) -> Iterator[Any]:
     client, own = address, False
     if not isinstance(address, distributed.Client):
         try:
+            if isinstance(address, str) and not address.startswith(("inproc:", "ucx:")):
+                distributed.comm.get_address_host_port(address)  # a client made of a bad one complains when it is freed
             client, own = distributed.Client(address, timeout="5s", set_as_default=False), True
         except (OSError, ValueError) as error:
             raise InputError(f"cluster must be the address of a running scheduler, got {address!r}: {error}") from error

@@ -63,6 +63,7 @@ def test_attack_trains_and_reports(tmp_path, capsys):
         (["audit", "missing.csv", "--steps", "5"], "missing"),
         (["attack", "breast-cancer", "--model", "LogisticRegression()"], "must start with"),
         (["attack", "breast-cancer", "--model", "sklearn:LogisticRegressio()"], "similar: LogisticRegression"),
+        (["attack", "breast-cancer", "--model", "sklearn:GausianNB()"], "similar: GaussianNB"),
         (["attack", "breast-cancer", "--model", "sklearn:LogisticRegression(C=open('x'))"], "plain values"),
         (["attack", "breast-cancer", "--model", "sklearn:LogisticRegression(D=1)"], "unexpected keyword"),
         (["attack", "missing.csv", "--model", "sklearn:Ridge()", "--target", "y"], "does not exist"),

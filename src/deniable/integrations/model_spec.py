@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import difflib
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ def parse_model(spec: str) -> Any:
         ) from None
     known = dict(all_estimators(type_filter=["classifier", "regressor"]))
     if name not in known:
-        near = [other for other in known if name.lower() in other.lower()]
+        near = [other for other in known if name.lower() in other.lower()] or difflib.get_close_matches(name, known)
         raise InputError(
             f"model {name!r} is no scikit-learn classifier or regressor; similar: {', '.join(near) or 'none'}"
         )
