@@ -275,8 +275,13 @@ def test_no_scheduler_no_workers_other_versions(two_workers, monkeypatch):
         dn.cluster("tcp://127.0.0.1:9"),
     ):
         pass
-    for wrong, why in (("nonsense", "missing port"), ("tcp://host:port", "invalid literal"), ("pigeon://a:1", "unknown")):
-        with pytest.raises(InputError, match=f"address of a running scheduler, got '{wrong}': {why}"), dn.cluster(wrong):
+    for wrong, why in (
+        ("nonsense", "missing port"),
+        ("tcp://host:port", "invalid literal"),
+        ("pigeon://a:1", "unknown"),
+    ):
+        words = f"address of a running scheduler, got '{wrong}': {why}"
+        with pytest.raises(InputError, match=words), dn.cluster(wrong):
             pass
     monkeypatch.setattr(_parallel, "_versions", lambda: ("Python 3.11", "numpy 0.1"))
 
