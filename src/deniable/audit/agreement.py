@@ -1,4 +1,4 @@
-"""Do two attacks find the same records? Where they agree on whom they accuse, that is no accident of one of them."""
+"""Do two attacks find the same records? Accusations on which they agree are no accident of one of them."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class Agreement:
     Attributes
     ----------
     fpr
-        Rate of wrong accusations at which either was held (at most; its threshold is one of the nonmembers' scores).
+        Rate of false accusations that either attack may make (thresholds are nonmembers' scores, so it may make fewer).
     both, either
         Share of the members that both attacks find, and that at least one finds: intervals given the thresholds.
     first, second
-        Share that each finds.
+        Share of the members that each finds.
     rank_correlation
         Spearman's, of all records' scores.
     """

@@ -1,4 +1,4 @@
-"""Bets against ROC ceilings: how much a bettor gains who doubts a promise, and how the bets are chosen.
+"""Bets against ROC ceilings: how much a bettor who doubts a promise gains, and how the bets are chosen.
 
 A *bet* is a threshold t, a slope γ > 0, a point q₀ and a stake c ≥ 0, all fixed before the pair that they are used on.
 Let the promise say that no attack exceeds the ROC g, and let δ = sup_q g(q) − γq (the hockey stick H_γ). For a member's
@@ -11,8 +11,9 @@ q, any rates with p ≤ g(q). Then E[S] = (1 + x)(1 + y) with x = c(p − p₀) 
 at least 0, hence E[S] ≤ exp(x + y), and x + y = c(p − γq − δ) ≤ 0 as p ≤ g(q) ≤ δ + γq. So the capital is a nonnegative
 supermartingale, and by Ville's inequality it ever reaches 1/a with probability at most a, whenever one looks.
 
-*Bets do not know the promise* in whose light they are read: S falls in δ. The more a promise allows, the less is gained
-against it, bet by bet. Everything that is concluded is therefore nested: a promise below a refuted one is refuted.
+*Bets do not depend on the promise* that they are held against: S falls as δ grows. The more a promise
+allows, the less is gained against it, bet by bet. Everything that is concluded is therefore nested: a promise below a
+refuted one is refuted.
 
 The best bet at a threshold with true rates (p, q) is the ratio of (p, q) to the closest point, in relative entropy, of
 what is permitted; at the line p = δ + γq that point is (p₀, q₀) (Turner, Ly & Grünwald 2024, for convex hypotheses).
@@ -33,21 +34,21 @@ from deniable.curves import ApproximateTradeoff, GaussianTradeoff, Tradeoff
 _FINE, _WIDE = np.arange(-40, 41) / 10, np.array([5.0, 6.0, 7.0, 8.0, 10.0])
 GAMMAS: FloatArray = np.exp(np.concatenate([-_WIDE[::-1], _FINE, _WIDE]))  # slopes of all bets
 
-# what the bets whose result serves the limits of whole families are tuned against: ε, μ and the advantage
+# ε, μ and advantages of the curves against which the bets for limits of whole families are tuned
 EPSILONS = (0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0)
 MUS = (0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0)
 ADVANTAGES = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 
 THRESHOLDS = 3  # chosen for each reference curve
 _TAIL = 0.1  # rates up to which a threshold counts as one in a tail
-_SHARE = 0.7  # of the best stake, were the rates those of the past: less than all, as they are estimates
-_HALVINGS = 40
+_SHARE = 0.7  # of the stake that would be best if the past rates were the true ones: they are estimates
+_HALVINGS = 40  # of [0, 1]: q₀ is then known to 1e-12
 _LARGEST = 0.99  # of a stake, as a share of what keeps the capital above 0
 
 
 @dataclass(frozen=True, eq=False)
 class Bets:
-    """One bet a strategy, arrays of one shape; ``gamma`` are indices into :data:`GAMMAS`."""
+    """One bet per strategy, as arrays of one shape; ``gamma`` are indices into :data:`GAMMAS`."""
 
     threshold: FloatArray
     gamma: IntArray
@@ -56,7 +57,7 @@ class Bets:
 
     @classmethod
     def joined(cls, each: list[Bets]) -> Bets:
-        """Return several times' bets as arrays with one row a time."""
+        """Return the bets of several times as arrays, one row per time."""
         names = ("threshold", "gamma", "q0", "stake")
         return cls(*(np.stack([getattr(bets, name) for bets in each]) for name in names))
 
@@ -93,8 +94,8 @@ def reference_curves() -> FloatArray:
 def choose(member: FloatArray, nonmember: FloatArray, references: FloatArray) -> Bets:
     """Choose bets by earlier scores (sorted, equally many): three thresholds for each reference curve.
 
-    The thresholds are the one that speaks loudest against the reference (in standard errors, over all slopes), and the
-    same among those that accuse at most a tenth of the nonmembers, or spare at most a tenth of the members.
+    The thresholds are the one that contradicts the reference most (in standard errors, over all slopes), and the same
+    among those that accuse at most a tenth of the nonmembers, or spare at most a tenth of the members.
     """
     t = _candidates(member, nonmember)
     p, q = _rates(member, t), _rates(nonmember, t)
@@ -111,7 +112,7 @@ def choose(member: FloatArray, nonmember: FloatArray, references: FloatArray) ->
 
 
 def loudest(member: FloatArray, nonmember: FloatArray, delta: FloatArray) -> float:
-    """Return how loudly scores speak against a promise with H_γ = ``delta``: the largest excess, in standard errors.
+    """Return how strongly scores contradict a promise with H_γ = ``delta``: the largest excess, in standard errors.
 
     An estimate for choosing among attacks, without any guarantee.
     """

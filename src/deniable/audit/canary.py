@@ -1,4 +1,4 @@
-"""Canaries: records put into a training set by the toss of a coin each, to audit the one run that was made anyway."""
+"""Canaries: records that a coin each puts into a training set or leaves out, to audit a run that is made anyway."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ class Canaries:
     ) -> OneRunAudit:
         """Audit the one model that was trained; for the parameters see :meth:`scores` and :func:`audit_one_run`.
 
-        Scores of another attack (sums of gradients' products with a canary's, say) go to :func:`audit_one_run`, with
-        ``included``.
+        Scores of another attack (inner products of gradients with a canary's, for example) go to
+        :func:`audit_one_run`, with ``included``.
         """
         return audit_one_run(self.scores(model), self.included, guesses=guesses, confidence=confidence)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -31,7 +32,8 @@ from deniable.mechanisms import Mechanism
 TRIALS, SECONDS, CONFIDENCE = 1000, 60.0, 0.999
 _PILOT = 0.2  # share of the budget in which the attack is learned
 _CHUNK = 10  # releases of each world between two looks at the clock and the capital
-_STRONGEST = 20.0  # largest ε of which it is said whether it had been found
+_GOLDEN = (math.sqrt(5) - 1) / 2  # its multiples modulo 1 are spread evenly, however many there are
+_STRONGEST = 20.0  # largest ε for which it is said whether it would have been found
 
 
 class PromiseBroken(AssertionError):  # noqa: N818  (what failed is the promise, not the program)
@@ -84,7 +86,7 @@ _limits: ContextVar[tuple[int | None, float | None]] = ContextVar("limits", defa
 
 @contextmanager
 def limits(trials: int | None, seconds: float | None) -> Iterator[None]:
-    """Change the default budget of the checks within; budgets that a decorator names stay."""
+    """Change the default budget of checks made in this context; budgets given to a decorator stay."""
     token = _limits.set((trials, seconds))
     try:
         yield
@@ -242,7 +244,7 @@ def _power(blank: SequentialAudit, pairs: int) -> float | None:
 
     def found(epsilon: float) -> bool:
         audit = blank._afresh()
-        even = (np.arange(pairs) * 0.6180339887498949) % 1  # evenly spread: every stretch has about its share
+        even = (np.arange(pairs) * _GOLDEN) % 1
         audit._take((even < expit(epsilon)).astype(float), ((even + 0.5) % 1 > expit(epsilon)).astype(float))
         return audit.violated
 

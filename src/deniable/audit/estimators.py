@@ -64,10 +64,10 @@ def attack_estimator(
     n_shadows
         Number of shadow models, even.
     variance
-        Of the LiRA fits: "per-example", "fixed" (one for all records), or "shrunk" (per-example, drawn towards the
+        For the fits of LiRA: "per-example", "fixed" (one for all records), or "shrunk" (per-example, drawn towards the
         common one as if that came from 8 more models), which did best with a few dozen shadows (docs/audit.md).
     gamma
-        Of RMIA: how much likelier than another record's a record must be.
+        For RMIA: how many times likelier than another record a record must be.
     n_targets
         Targets trained, attacked in turn with the same shadows. With more than one, the same records recur, and the
         scores are not independent as the intervals assume (``audit`` warns): for estimates, not for claims.

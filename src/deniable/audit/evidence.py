@@ -14,6 +14,7 @@ from deniable.audit.nested import WEIGHT_OF_ALL, Decisions, NestedTests, Thresho
 from deniable.audit.thresholds import TAIL, WHOLE, best_threshold, choose_ranks
 
 PILOT = 0.2  # share of the scores on which thresholds are chosen
+_VERY_UNEQUAL = 0.1  # smaller over larger sample, below which pointwise limits use more of the scores
 _UNEQUAL = 0.5  # smaller over larger sample, below which decisions about equally many waste too much of the larger
 
 
@@ -68,11 +69,11 @@ class Evidence:
     def advantage_upper(self, error: float) -> float:
         """Return an upper limit of sup(TPR − FPR) = 2·accuracy − 1.
 
-        The supremum sits at one fixed, unknown threshold, which gets at most as many decisions right as the best one
-        in the sample. Of a sum of two binomials, values of at most its mean less 1 have at most the probability that
-        one binomial gives them (Hoeffding 1956, Theorem 4). Of very unequal samples, pointwise limits use more.
+        The supremum is taken at one fixed, unknown threshold, which gets at most as many decisions right as the best
+        one in the sample. A sum of two binomials is at most some value, its mean less 1 or below, with at most the
+        probability of one binomial (Hoeffding 1956, Theorem 4). Pointwise limits use more of very unequal samples.
         """
-        if self.pairs < 0.1 * max(self.full.n, self.full.m):
+        if self.pairs < _VERY_UNEQUAL * max(self.full.n, self.full.m):
             return advantage_upper(self.full, error)
         high = clopper_pearson(self.most_right, 2 * self.pairs, error)[1]
         return 2 * high - 1 if self.most_right <= 2 * self.pairs * high - 1 else 1.0
@@ -88,7 +89,7 @@ def _tests(
     """Choose thresholds on the first part of each sample and count on the second."""
     pilot, rest = (Ranking.of(x, y, rng) for x, y in zip(member, nonmember, strict=True))
     values = np.concatenate([member[1], nonmember[1]])
-    if values.min() == values.max():  # nothing is told, and no coin may say otherwise
+    if values.min() == values.max():  # the scores say nothing, and no coin may say otherwise
         rest = Ranking(np.zeros(rest.n, dtype=np.int64), rest.m)
     half = min(rest.n, rest.m)
     first: Decisions | Threshold

@@ -25,12 +25,12 @@ class RecordExposure:
     record
         Indices of the records, the most exposed first.
     right, targets
-        Targets about which the attack was right, and all.
+        How many targets the attack was right about, and how many there were.
     low, high
         Limits of the chance that it is right about the record in a fresh target (½ is guessing); those of *all* records
         of the attack hold together with probability ``confidence``, whichever are picked out.
     threshold
-        Scores above it accuse. The other records choose it, as the best for all of them.
+        Scores above it accuse. It is the best one for all other records.
     """
 
     record: IntArray

@@ -3,10 +3,11 @@
 The data are H_d^f: a record is a unit vector e_i, i uniform among d, labelled by a fixed function f. The model is a
 logistic regression without intercept, trained by DP-SGD with clipping norm c.
 
-Only coordinate i speaks about the record e_i. Its gradient is (sigmoid(θ_i) − y)·e_i, of size near ½ while θ is small,
-so it is clipped to ±c at every step, whatever else is trained. With K records on coordinate i, that coordinate moves
-in units of (learning rate × c), signed by the label, by Binomial(K, q) + N(0, σ²) a step: three numbers simulate a
-model of any dimension. K is 0 or 1 where the attacker chose the other records, and binomial where they were drawn.
+Only coordinate i carries information about the record e_i. Its gradient is (sigmoid(θ_i) − y)·e_i, of size near ½ while
+θ is small, so it is clipped to ±c at every step, whatever else is trained. With K records on coordinate i, that
+coordinate moves in units of (learning rate × c), signed by the label, by Binomial(K, q) + N(0, σ²) per step: three
+numbers simulate a model of any dimension. K is 0 or 1 where the attacker chose the other records, and binomial where
+they were drawn.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from deniable.audit.results import AttackScores
 Game = Literal["OIG", "OFM", "YIG", "YFM"]
 GameAttack = Literal["FMA", "IMA", "LR"]
 
-_CHUNK = 1 << 21
+_CHUNK = 1 << 21  # gradients drawn at a time
 
 
 def play_game(
@@ -57,7 +58,7 @@ def play_game(
     choice("game", game, ("OIG", "OFM", "YIG", "YFM"))
     choice("attack", attack, ("FMA", "IMA", "LR"))
     if game.endswith("FM") and attack != "FMA":
-        raise InputError(f"attack {attack!r} needs the intermediate models, but game {game!r} hides; use 'FMA'")
+        raise InputError(f"attack {attack!r} needs the intermediate models, which game {game!r} hides; use 'FMA'")
     sigma = number("noise_multiplier", noise_multiplier, above=0.0)
     q = number("sample_rate", sample_rate, above=0.0, at_most=1.0)
     steps, n = integer("steps", steps, at_least=1), integer("n", n, at_least=1)

@@ -78,4 +78,4 @@ def largest_rejected(rejects: Callable[[float], bool]) -> float:
     """Return the largest rejected parameter, rounded down (0 if none)."""
     if not rejects(0.0):
         return 0.0
-    return float(bisect(lambda value: rejects(float(value)), 0.0, 64.0, relative=1e-6)[0])
+    return float(bisect(lambda value: rejects(float(value)), 0.0, Family.largest, relative=1e-6)[0])

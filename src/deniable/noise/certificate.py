@@ -38,7 +38,7 @@ class ReleaseWarning(UserWarning):
 
 
 def runs_for_fine(number: int, least: float) -> str:
-    """Return how many runs bring a least rate, in proportion to 1/number, down to ``FINE``; two digits."""
+    """Return, to two digits, how many runs bring a smallest rate, which falls like 1/number, down to ``FINE``."""
     return f"{float(f'{number * least / FINE:.2g}'):,.0f}"
 
 
@@ -54,7 +54,7 @@ class Certificate:
     target
         The η that was asked for; ``eta`` is never above it unless ``kind`` is "published".
     kind
-        "exact": proved, nothing sampled. "sampled": holds with ``confidence`` over the resampling. "estimate": the
+        "exact": proved; nothing was sampled. "sampled": holds with ``confidence`` over the resampling. "estimate": the
         noise follows from what was seen at ``records``; nothing is promised, not even for them.
         "published": the sampler of the paper as printed.
     confidence
@@ -62,7 +62,7 @@ class Certificate:
     tradeoff
         Certified ROC of every attack, so also the true positive rate at 0.1 % false positives.
     coupling
-        How the worlds in and out were paired.
+        How the worlds "in" and "out" were paired.
     prior
         π = n_train / n_records, the chance that a record is in the training set.
     records
@@ -76,7 +76,7 @@ class Certificate:
     assumptions
         What has to be true for the number to hold.
     bound
-        The way it was proved: "direct", "swap", "centre", "dp" or "published".
+        How it was proved: "direct", "swap", "centre", "dp" or "published".
     warning
         What makes the value useless and what to do, or None.
     """
@@ -185,7 +185,7 @@ class Alternative:
     Attributes
     ----------
     bound, kind
-        The way, and whether its certificate is exact or sampled.
+        The kind of bound, and whether its certificate is exact or sampled.
     noise
         Standard deviation of the noise it needs for the η asked for.
     sampling
@@ -195,7 +195,7 @@ class Alternative:
     relative_noise
         Noise in units of ``sampling``, coordinate by coordinate; None if that is not known.
     chosen
-        Whether it was taken.
+        Whether it was chosen.
     """
 
     bound: str
@@ -220,8 +220,8 @@ class Release:
     certificate
         What was promised, and under which assumptions.
     sampling_error
-        Standard deviation of the value over random training parts, from the whole data set, so it tells nothing of who
-        trained; 0 where all records are used (``bound="dp"``), None where nothing is known.
+        Standard deviation of the value over random training parts, computed from the whole data set, so that it says
+        nothing about who was trained on; 0 where all records are used (``bound="dp"``), None where nothing is known.
     alternatives
         What ``bound="auto"`` compared; empty otherwise.
     names
@@ -244,7 +244,7 @@ class Release:
 
     @property
     def population_error(self) -> FloatArray:
-        """Standard error against the population that the records were drawn from independently: k records trained.
+        """Standard error with respect to the population from which the records were drawn independently.
 
         NaN for ``bound="dp"``, where the spread of the records was not read off the data.
         """

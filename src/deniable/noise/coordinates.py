@@ -30,7 +30,7 @@ class Coordinates:
 
     @classmethod
     def like(cls, first: Sequence[int] | Indices, shape: tuple[int, ...], constants: FloatArray) -> Coordinates:
-        """From the first coordinate that each one is a copy of, −1 for a constant (as :func:`alike` returns)."""
+        """Build them from the first coordinate that each one copies, −1 for a constant (as :func:`alike` returns)."""
         of = np.asarray(first, dtype=np.intp)
         free, place = np.unique(of[of >= 0], return_inverse=True)
         source = np.full(of.size, -1, dtype=np.intp)
@@ -52,7 +52,7 @@ def alike(parts: Iterable[FloatArray]) -> Indices:
         if low is None or high is None:
             low, high, group = part.min(axis=0), part.max(axis=0), [b""] * part.shape[1]
         low, high = np.minimum(low, part.min(axis=0)), np.maximum(high, part.max(axis=0))
-        often = Counter(group)  # a column alone in its group is nobody's copy
+        often = Counter(group)  # a column alone in its group copies no other
         shared = [j for j, one in enumerate(group) if often[one] > 1]
         for j in shared:  # + 0.0, as −0 equals 0
             group[j] = (group[j], sha256((part[:, j] + 0.0).tobytes()).digest())

@@ -1,4 +1,4 @@
-"""Covariance matrices, whose change under a swap goes through the mean of the training set, too."""
+"""Covariance matrices: swapping a record also changes them through the mean of the training set."""
 
 from __future__ import annotations
 
@@ -176,8 +176,8 @@ class _Changes(ABC):
 class _Diagonal(_Changes):
     """Noise of a diagonal shape F: Σ_ab (c/F_ab)²·(u_a·u_b − m_ab)², as quadratic forms in u and in u².
 
-    Their differences cancel: sums of d and then of d terms err by less than 4d·2⁻⁵³ of what is added, so 10⁻¹² of
-    that, which is enough for 2,000 columns, is put on top.
+    Their differences cancel: sums of d sums of d terms are wrong by less than 4d·2⁻⁵³ of what is added. 10⁻¹² of that,
+    enough for 2,000 columns, is added on top.
     """
 
     def from_mean(self) -> FloatArray:

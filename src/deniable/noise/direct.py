@@ -26,12 +26,12 @@ from deniable.noise.shaping import Shaper
 
 FEWEST_RUNS = 4096
 MOST_RUNS = 32768
-_PILOT = 64  # runs that find the shape of the value and of its noise, and how long a run takes
+_PILOT = 64  # runs that show the shape of the value and of its noise, and how long a run takes
 _BITS = 1_000_000_000  # records times runs whose membership is kept
 _SCATTERED = 20_000_000  # (records + 20·outputs) times runs that Monte Carlo integration gets through in a minute
-_DISTANCE = 20  # times as long as for one record: finding how far a point is from a run in one of several outputs
-NEGLIGIBLE = 0.3  # noise below this share of the spread over training parts adds 4 % to the error: nothing to gain
-_FEWER = 4  # the first look is at this part of the runs
+_DISTANCE = 20  # cost of the distance of a point from a run in one of several outputs, in units of that of a record
+NEGLIGIBLE = 0.3  # noise below this share of the spread over training parts adds at most 4 % to the error
+_FEWER = 4  # the first look takes one run in this many
 SHARE = 0.25  # of η that the number of runs may cost, if that takes no more than MOST_RUNS
 _LARGEST_SHARE = 0.9  # of η; beyond, no noise could certify the rest
 
@@ -39,13 +39,13 @@ _LARGEST_SHARE = 0.9  # of η; beyond, no noise could certify the rest
 def plan_by_direct(
     algorithm: Algorithm, runner: Runner, game: CouplingGame, shaper: Shaper, runs: int | None, seconds: float
 ) -> NoisePlan:
-    """Independent random training sets, each record's two mixtures compared directly (:mod:`deniable.noise.mixture`).
+    """Compare each record's two mixtures over independent random training sets (:mod:`deniable.noise.mixture`).
 
-    The first 64 runs are a pilot: they fix the coordinates, the shape of the noise and the time of a run, hence the
-    number of the others, which alone certify. ``runs`` None: enough for the number of runs to cost a quarter of η,
-    at least 4,096 and at most 32,768, but no more than fit into ``seconds``. Where a quarter of them is at least 4,096
-    that quarter is looked at first, with half of the failure probability, and suffices if its noise is small beside
-    the spread.
+    The first 64 runs are a pilot: they fix the coordinates, the shape of the noise and the time per run, and with it
+    the number of the other runs, which alone certify. With ``runs=None`` these are so many that their number costs a
+    quarter of η, at least 4,096 and at most 32,768, but no more than fit into ``seconds``. If a quarter of them is at
+    least 4,096, that quarter is looked at first, with half of the failure probability; it suffices if its noise is
+    small beside the spread.
     """
     population = game.population
     task = Outputs(algorithm, population, population.single_set)
@@ -162,7 +162,7 @@ def plan_by_all_sets(every: Enumeration, game: CouplingGame, shaper: Shaper) -> 
 
 
 def plan_by_known_law(algorithm: HasKnownLaw, game: CouplingGame, shaper: Shaper) -> NoisePlan | None:
-    """The law over random training parts itself; None for a table that needs noise, where this says nothing."""
+    """Use the law over random training parts itself; None for a table that needs noise, of which it says nothing."""
     population = game.population
     whole = evaluate(algorithm, population, None, "on the whole data set")
     coordinates = Coordinates.like(algorithm.alike(population.data), whole.shape, whole.ravel())
@@ -202,7 +202,7 @@ def direct_share(game: CouplingGame, runs: int | None) -> float:
 
 
 def least_noise(game: CouplingGame, runs: int | None, d: int) -> float:
-    """A guess, in spreads, at the noise on ``d`` numbers below which these runs certify nothing; 0: too long to run."""
+    """Guess the noise on ``d`` numbers, in spreads, below which these runs certify nothing; 0 if they take too long."""
     number = _number_of_runs(game, runs, 0.0, 1.0)[0]
     if runs is None and _takes_long(game.population, number, d):
         return 0.0

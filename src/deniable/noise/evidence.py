@@ -23,11 +23,14 @@ from deniable._search import bisect
 from deniable._tails import beta_quantile
 from deniable.noise.laws import NoiseLaw
 
-_AT_FIRST = 8  # records that are looked at before all of them
+_AT_FIRST = 8  # records that are looked at before all the others
 _BETS = np.linspace(0.02, 0.98, 49)  # as shares of the largest bet that keeps the capital positive
-_DOUBLINGS = 400  # of a scale until no noise is found to be enough
-_FINEST = 8192  # distances of a record that a scale is searched with
+_DOUBLINGS = 400  # of a scale, until it is said that no noise is enough
+_FINEST = 8192  # distances per record with which a scale is searched
 _ROUNDING = 1e-12  # relative width of the final bracket of a scale
+_NO_NOISE = 1e-280  # scales below are as good as none
+_TO_SPARE = 1.05  # resamples beyond those with which the bet could just be won
+_IN_REACH = 0.999  # of the capital that bets win if nothing leaks
 
 
 class ReleaseError(InputError):
@@ -223,7 +226,7 @@ class SampledRows(ResampledEvidence):
             leak = law.leakage(log_gamma, draws / scale).mean(axis=2)
             return np.asarray(repeat * np.log1p(bets * (level - leak)).sum(axis=0))
 
-        reachable = min(self._threshold, 0.999 * repeat * len(draws) * float(np.log1p(bets[-1] * level)))
+        reachable = min(self._threshold, _IN_REACH * repeat * len(draws) * float(np.log1p(bets[-1] * level)))
         finite = draws[np.isfinite(draws)]
         if finite.size < draws.size:
             return float(bets[-1] / 2)
@@ -234,7 +237,7 @@ class SampledRows(ResampledEvidence):
 def needed_resamples(level: float, failure: float, records: int) -> int:
     """Return the number of certifying resamples below which ``level`` is out of reach, however little leaks."""
     most_per_resample = np.log1p(_BETS[-1] * level / (1 - level))
-    return int(np.ceil(1.05 * np.log(2 * records / failure) / most_per_resample))
+    return int(np.ceil(_TO_SPARE * np.log(2 * records / failure) / most_per_resample))
 
 
 def dominating_law(distances: FloatArray, failure: float) -> tuple[FloatArray, FloatArray]:
@@ -330,7 +333,7 @@ def least_scale(passes: Callable[[float], bool], start: float, relative: float, 
         raise ReleaseError(otherwise)
     low = high / 2
     while passes(low):
-        if low < 1e-280:
+        if low < _NO_NOISE:
             return low
         low, high = low / 2, low
     return float(bisect(lambda scale: passes(float(scale)), high, low, relative=relative)[0])

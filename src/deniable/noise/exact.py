@@ -46,8 +46,8 @@ class ExactMembership:
         the changes at the last refinement and all probability mass not covered, which is an estimate though a
         generous one; for Monte Carlo a bound for all records at once that holds with probability ``confidence``.
     method
-        ``"counting"``, ``"adaptive quadrature"``, ``"two-dimensional quadrature"`` or ``"Monte Carlo"``, of which the
-        last is an estimate and not exact.
+        ``"counting"``, ``"adaptive quadrature"``, ``"two-dimensional quadrature"`` or ``"Monte Carlo"``; the last
+        is an estimate, not exact.
     confidence
         1, or that of the Monte Carlo interval.
     """
@@ -60,7 +60,7 @@ class ExactMembership:
 
     @property
     def worst(self) -> float:
-        """The largest η: what the release promises must not be below it."""
+        """The largest η: no release may promise less."""
         return float(self.eta.max())
 
 

@@ -1,4 +1,4 @@
-"""Fit a model from which nobody can tell who was in the table, and write the page for the privacy officer."""
+"""Fit a model that says next to nothing about who was in the table, and write the page for the privacy officer."""
 
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import train_test_split

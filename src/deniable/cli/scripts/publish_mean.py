@@ -1,4 +1,4 @@
-"""Release a mean with a certificate about every single member."""
+"""Release a mean with a certificate that covers every record."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Find the records for whom this very model is a risk. The result is as confidential as the data."""
+"""Find the people for whom this model is a risk. The result is as confidential as the data."""
 
 import numpy as np
 from sklearn.datasets import load_breast_cancer
