@@ -287,13 +287,14 @@ class Release:
                 y=list(self._labels()),
                 error_x={"type": "data", "array": half},
                 mode="markers",
-                name="released, 95 % interval",
             )
         )
         accuracy = max(self.certificate.prior, 1 - self.certificate.prior) + self.certificate.eta
         title = f"No attack names a record's membership with accuracy above {shown(accuracy, 'number', 'upper')}"
         figure.update_layout(
-            title=title if self.certificate.holds else "NOT a guarantee", yaxis={"autorange": "reversed"}
+            title=title if self.certificate.holds else "NOT a guarantee",
+            xaxis={"title": "released value, 95 % interval of noise and sampling"},
+            yaxis={"autorange": "reversed"},
         )
         return figure
 

@@ -276,7 +276,7 @@ def _useless(found: Settled) -> str | None:
     return (
         f"this answers next to nothing: {which}the noise (standard deviation {noise[where][most]:.3g}) is larger than "
         f"the value itself (about {np.abs(plan.typical)[where][most]:.3g}); release fewer numbers, give public "
-        "bounds (as in Mean(bounds=...)), raise eta, or use more records"
+        "bounds (bounds=...), raise eta, or use more records"
     )
 
 

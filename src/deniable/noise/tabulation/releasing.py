@@ -205,7 +205,9 @@ def _of_a_half(
     rows, found = of_a_half(statistic, records, eta, limits, first, rng=rng, insecure_testing_rng=testing)
     certificate = found.certificate
     if looks:
-        note = "all records were first asked with noise, for another promise; that tells nothing of who is in the half"
+        joined = "" if first is None else ", and both answers are joined"
+        note = f"all records were first asked with noise, for another promise{joined}"
+        note += "; that tells nothing of who is in the half"
         certificate = replace(certificate, assumptions=(*certificate.assumptions, note))
     return StatisticsRelease(
         (statistic,), (tuple(rows),), certificate, tuple(looks), _given_ranges(given), (), limits.confidence
