@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from deniable._check import FloatArray
 from deniable._floats import EPS, MOST_EXPONENT
-from deniable.accounting.engines.beside_steps import BesideStepsTradeoff, beside_steps
+from deniable.accounting.engines.beside_steps import BesideStepsTradeoff, beside_steps, lines_take_long
 from deniable.accounting.engines.few_steps import DirectTradeoff
 from deniable.accounting.engines.grid import GridTradeoff
 from deniable.accounting.engines.inverted import SKETCHED, InvertedTradeoff
@@ -80,6 +80,11 @@ class ComposedTradeoff(Tradeoff):
         return beside_steps(self.inverted)
 
     @cached_property
+    def _cells_first(self) -> bool:
+        """Whether sharp steps in cells are asked before lines, which would take longer."""
+        return lines_take_long(self.inverted) and self._most_advantage < _ALMOST_ALL and self._cells is not None
+
+    @cached_property
     def _most_advantage(self) -> float:
         return float((self._quick or self.inverted)._hockey_stick_bracket(np.zeros(1), "add")[1][0])
 
@@ -130,22 +135,32 @@ class ComposedTradeoff(Tradeoff):
     def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
         if self._atoms_stay:
             return self.grid._roc(fpr, direction, side)
-        low, high = self._begun(lambda t, x: t._roc_bracket(x, direction), fpr)
+        low, high, wide = fpr.copy(), np.ones_like(fpr), np.ones(fpr.shape, dtype=np.bool_)
         few = max(_WIDE_FEW, self._sharp)
-        wide = high - low > few * low
+        if self._cells_first:
+            self._seen_in_cells(low, high, wide, fpr, direction)
+            wide = high - low > _WIDE_RATE * low
+        if wide.any():
+            _intersect(low, high, wide, *self._begun(lambda t, x: t._roc_bracket(x, direction), fpr[wide]))
+            wide = high - low > few * low
         if wide.any() and self.direct is not None and self._quick is None:
             _intersect(low, high, wide, *self.direct._roc_bracket(fpr[wide], direction))
             wide = high - low > few * low
         if wide.any():
             high[wide] = np.minimum(high[wide], self._roc_at_most(fpr[wide], direction))
         wide = high - low > _WIDE_RATE * low
-        if wide.any() and self._most_advantage < _ALMOST_ALL and self._cells is not None:
-            found = (self._cells._rates(fpr[wide], direction, one) for one in ("lower", "upper"))
-            _intersect(low, high, wide, *found)
+        if wide.any() and not self._cells_first:
+            self._seen_in_cells(low, high, wide, fpr, direction)
             wide = high - low > _WIDE_RATE * low
         if wide.any():
             self._otherwise(low, high, wide, side, lambda t: t._roc(fpr[wide], direction, side))
         return high if side == "upper" else low
+
+    def _seen_in_cells(
+        self, low: FloatArray, high: FloatArray, wide: NDArray[np.bool_], fpr: FloatArray, direction: Direction
+    ) -> None:
+        if self._most_advantage < _ALMOST_ALL and self._cells is not None:
+            _intersect(low, high, wide, *(self._cells._rates(fpr[wide], direction, one) for one in _SIDES[::-1]))
 
     def _cheap_rates(self, fpr: FloatArray, direction: Direction) -> FloatArray:
         return self.inverted._cheap_rates(fpr, direction)

@@ -153,3 +153,10 @@ def test_losses_that_nearly_all_end_before_the_largest_one():
     largest = curve.epsilon(0.0, direction="remove")  # 100 steps without the record all show its absence
     assert largest > 1.005
     assert curve.delta(1.0, direction="remove") < 1e-20
+
+
+def test_a_lattice_that_overflows_reaches_no_rate():
+    # far from the threshold e^{-cv} overflows: a rate of NaN was taken for one below any other
+    loss = PrivacyLoss.of([dn.PureDP(1.121), dn.SubsampledGaussian(0.2317, 3.755e-07, 167896)])
+    grid, rate = GridTradeoff(loss, 1 << 17), np.array([1 - 3.41131471e-06])
+    assert grid._rates(rate, "remove", "lower") <= grid._rates(rate, "remove", "upper")

@@ -135,6 +135,7 @@ class GridTradeoff(Tradeoff):
             if not lattice.paid < MOST_EXPONENT:  # cells so wide that the merged pair says nothing
                 return alpha
             high, low = (out + out_error) * math.exp(lattice.paid), tpr - in_error
+            high = np.where(high >= 0, high, np.inf)  # where a lattice over- and underflows, NaN is no rate
             alone = np.minimum(np.divide(alpha, high, out=np.ones_like(high), where=high > alpha), 1.0) * low
             mixed = alone.max(initial=alpha)
             for a, b in ((0, 1), (1, 2)):  # randomise between neighbouring thresholds

@@ -27,7 +27,7 @@ _BEYOND, _FURTHEST = 8.0, 35.0  # of the jump's mean, where cells end; beyond th
 _NORMAL_ERROR = 64 * EPS  # relative error of Φ(x) over 1 + x²: see benchmarks/accounting/special_functions.py
 _RATIO_ERROR = 1e-13  # of ρ at an end of a cell, and of masses computed from it
 _HIDDEN = 1e-9, 1e-5  # error that "none" may cause, and relative to the record's taking part: see first_end
-_COARSE = 850  # outcomes where several steps show something
+_COARSE, _COARSER = 850, 250  # outcomes where several steps show something: of one phase, of two
 # log-ratios of several, above the least: close where thresholds of rates that people ask for lie
 _LADDER = np.concatenate([[0.0], np.geomspace(1e-9, 0.5, 250), np.linspace(0.5, 40.0, 5000)[1:]])
 _NEGLIGIBLE = 1e-8  # mass of even more steps that show something, relative to that of the record taking part
@@ -49,7 +49,7 @@ class ShownSteps:
 
     def beside(self, other: ShownSteps, side: Side) -> ShownSteps:
         """The composition of both."""
-        some, others = (_coarse(_joined([x.one, x.several]), side) for x in (self, other))
+        some, others = (_coarse(_joined([x.one, x.several]), side, _COARSER) for x in (self, other))
         several = [self.none.composed(other.several), self.several.composed(other.none), _product(some, others)]
         return ShownSteps(
             self.none.composed(other.none),
@@ -77,11 +77,11 @@ def shown(sigma: float, rate: float, steps: int, start: float, side: Side) -> Sh
     """``steps`` sampled Gaussian steps whose first cell begins at ``start``, from above or from below."""
     none, some = _above(sigma, rate, start) if side == "upper" else _below(sigma, rate, start)
     one = _times(some.composed(_power(none, steps - 1)), float(steps))
-    wide, several = _coarse(some, side), []
+    wide, several = _coarse(some, side, _COARSE), []
     more, factor, lost = wide, float(steps), (0.0, 0.0)
     for count in range(2, min(steps, _MOST_SEVERAL) + 1):
         factor *= (steps - count + 1) / count
-        more = _on_ladder(_product(_coarse(more, side), wide), side)
+        more = _on_ladder(_product(_coarse(more, side, _COARSE), wide), side)
         several.append(_times(more.composed(_power(none, steps - count)), factor))
         means = steps * float(some.p.sum()), steps * float(some.q.sum())
         lost = (_rest(means[0], count + 1), _rest(means[1], count + 1)) if count < steps else (0.0, 0.0)
@@ -191,9 +191,9 @@ def _rest(mean: float, count: int) -> float:
     return mean**count / math.factorial(count) / max(1 - mean / (count + 1), 1e-300) * (1 + 1e-9)
 
 
-def _coarse(law: FiniteLaw, side: Side) -> FiniteLaw:
-    """A few hundred outcomes."""
-    every = law.p.size // _COARSE
+def _coarse(law: FiniteLaw, side: Side, most: int) -> FiniteLaw:
+    """At most about so many outcomes."""
+    every = law.p.size // most
     return law.onto(np.append(law.log_ratio[:-1:every], law.log_ratio[-1]), side) if every > 1 else law
 
 
