@@ -61,7 +61,7 @@ class BesideStepsTradeoff(BesideFiniteTradeoff):
     _found: Kept[tuple[Direction, bytes], tuple[FloatArray, FloatArray]] = field(default_factory=Kept, repr=False)
 
     @cached_property
-    def _table(self) -> Table:
+    def _nodes(self) -> Table:
         """The rest in this order of the worlds, where its tails are not small."""
         law = self.above
         share = np.where(self._likely(law), 0.0, law.p)
@@ -77,9 +77,9 @@ class BesideStepsTradeoff(BesideFiniteTradeoff):
         found[:, likely] = super()._hockey_sticks_of_rest(level[:, likely], side)
         rare = level[:, ~likely]
         if side == "upper":
-            found[:, ~likely] = self._table.hockey_stick(rare)
+            found[:, ~likely] = self._nodes.hockey_stick(rare)
             return found
-        near = self._table.holds(rare)
+        near = self._nodes.holds(rare)
         least = np.maximum(-np.expm1(np.minimum(rare, 0.0)), 0.0) * (1 - 4 * EPS)
         least[near] = self.rest._hockey_sticks(rare[near], self.way, "lower")
         found[:, ~likely] = least
@@ -115,7 +115,7 @@ class BesideStepsTradeoff(BesideFiniteTradeoff):
         level, reached = self._guessed(alpha), np.zeros_like(alpha)
         low, high = np.full(alpha.shape, -np.inf), np.full(alpha.shape, np.inf)  # where rates are larger, and less
         least = alpha * (1 - 8 * EPS)
-        for apart in _APART * self._table.spacing:
+        for apart in _APART * self._nodes.spacing:
             (more, hit_more), (less, hit_less) = (self._rates_at(level + move) for move in (-apart, apart))
             with np.errstate(divide="ignore", invalid="ignore"):
                 weight = np.clip((least - less) / (more - less), 0.0, 1.0)
@@ -134,7 +134,7 @@ class BesideStepsTradeoff(BesideFiniteTradeoff):
 
     def _guessed(self, alpha: FloatArray) -> FloatArray:
         """About the λ at which the test has these false positive rates: nothing is claimed of it."""
-        law, table = self.below, self._table
+        law, table = self.below, self._nodes
         edges = np.append(law.log_ratio[:: max(1, law.p.size // _GROUPS)], law.log_ratio[-1] + 1)
         rare = ~self._likely(law)
         group = np.searchsorted(edges, law.log_ratio[rare], side="right") - 1
@@ -156,7 +156,7 @@ class BesideStepsTradeoff(BesideFiniteTradeoff):
         likely = self._likely(law)
         place = np.subtract.outer(level, law.log_ratio)
         rates, hits = np.empty((2, *place.shape))
-        rates[:, ~likely], hits[:, ~likely] = self._table.nearest(place[:, ~likely])
+        rates[:, ~likely], hits[:, ~likely] = self._nodes.nearest(place[:, ~likely])
         found = rates_of(self.rest, place[:, likely].ravel(), self.way)
         rates[:, likely], hits[:, likely] = (one.reshape(level.size, -1) for one in found)
         error = law.relative_error + 64 * EPS
@@ -214,7 +214,7 @@ class Table:
         found = np.empty((3, x.size))
         for part, good in ((tail, _FAIR), (~tail, 0.0)):
             found[:, part] = _at_nodes(rest, x[part], way, good)
-        return cls(x, spacing, *found, (above, below))
+        return cls(x, spacing, found[0], found[1], found[2], (above, below))
 
     def hockey_stick(self, level: FloatArray) -> FloatArray:
         """From above: chords in γ and, beyond the ends, Chernoff's bounds."""
@@ -246,7 +246,7 @@ class Table:
 
     def holds(self, level: FloatArray) -> NDArray[np.bool_]:
         """Whether levels lie between the ends."""
-        return (level >= self.x[0]) & (level <= self.x[-1])
+        return np.asarray((level >= self.x[0]) & (level <= self.x[-1]))
 
     def log_rate(self, level: FloatArray) -> FloatArray:
         """About the rate of the test at a level, between nodes, too."""
