@@ -72,6 +72,15 @@ def test_a_shell_tells_what_a_notebook_shows():
     assert str(t).splitlines()[1].split() == ["Advantage", "≤", "38.3", "%"]
 
 
+def test_the_text_of_a_report_is_a_text_in_a_notebook_too(monkeypatch):
+    """Rich would display it there, and leave the text empty."""
+    assessment = dn.assess(dn.GaussianDP(1.0))
+    in_a_shell = str(assessment)
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    assert str(assessment) == in_a_shell
+    assert "DOES NOT MEET" in in_a_shell
+
+
 def test_a_comparison_in_a_notebook():
     both = dn.compare(dn.tradeoff(dn.GaussianDP(0.5)), dn.tradeoff(dn.GaussianDP(1.0)))
     text = read(both._repr_html_())

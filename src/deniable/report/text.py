@@ -89,7 +89,7 @@ def to_text(assessment: Assessment, width: int = 100, *, full: bool = True) -> s
 
 def plainly(shown_as: RenderableType, width: int = 100) -> str:
     """Return what a Rich console shows, as plain text without colours."""
-    console = Console(file=io.StringIO(), width=width, no_color=True, force_terminal=False)
+    console = Console(file=io.StringIO(), width=width, no_color=True, force_terminal=False, force_jupyter=False)
     console.print(shown_as)
     stream = console.file
     return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"  # type: ignore[attr-defined]
