@@ -77,6 +77,11 @@ class AllocatedLoss(PrivacyLoss):
     def _alone(self) -> bool:
         return self.steps.size == 0 and self.gaussian == 0 and not (self.randomized_responses or self.others)
 
+    @property
+    def symmetric(self) -> bool:
+        """Adding and removing a record differ in every epoch."""
+        return False
+
     @cached_property
     def lowest(self) -> float:
         """−∞: the largest and the least term are unbounded."""
