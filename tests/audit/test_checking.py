@@ -137,11 +137,15 @@ def test_what_cannot_promise_is_refused():
         dn.check_promise(lambda inside: inside + rng.normal(size=1 + (next(shapes) > 150)), dn.PureDP(1.0), trials=300)
 
 
+SEEDED = "import sys, pytest, entropy; entropy.replace_entropy(0); sys.exit(pytest.main(sys.argv[1:]))"
+
+
 def run_pytest(*words, cwd):
+    """Run pytest with draws that come again: one kept promise in a thousand would be called broken."""
     command = [
         sys.executable,
-        "-m",
-        "pytest",
+        "-c",
+        SEEDED,
         "-p",
         "pytest_deniable",
         "-p",
@@ -149,7 +153,10 @@ def run_pytest(*words, cwd):
         "-q",
         *map(str, words),
     ]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+    paths = os.pathsep.join([str(ROOT / "tests"), os.environ.get("PYTHONPATH", "")])
+    return subprocess.run(
+        command, cwd=cwd, capture_output=True, text=True, check=False, env=os.environ | {"PYTHONPATH": paths}
+    )
 
 
 def test_the_example_runs_under_pytest(tmp_path):
