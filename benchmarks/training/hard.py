@@ -148,7 +148,21 @@ def table():
         for advantage in ADVANTAGES:
             cells = [cell(lines.get(f"{name} | {advantage}")) for lines in found.values()]
             out.append(f"| {name} | {advantage} | {' | '.join(cells)} |\n")
-    return "".join(out)
+    return "".join([*out, "\nWhere a rival's mean is ahead of deniable's:\n\n", *ahead(found)])
+
+
+def ahead(found):
+    """One line per data set and advantage: the rivals whose mean is above deniable's, by how much."""
+    ours = {key: np.mean(scores, axis=0) for key, scores in found.get("deniable", {}).items()}
+    for key in (f"{name} | {advantage}" for name in SETS for advantage in ADVANTAGES):
+        gaps = {
+            METHODS[method]: np.mean(lines[key], axis=0) - ours[key]
+            for method, lines in found.items()
+            if method != "deniable" and key in ours and lines.get(key)
+        }
+        said = [f"{m} {' / '.join(f'{gap:+.3f}' for gap in g)}" for m, g in gaps.items() if g.max() > 0]
+        if said:
+            yield f"- {key.replace(' | ', ', advantage ')}: {'; '.join(said)}\n"
 
 
 def main() -> None:

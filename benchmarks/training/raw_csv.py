@@ -35,7 +35,7 @@ def main() -> None:
         f"Held-out AUC {mean[0]:.3f} ± {error[0]:.3f}, unprotected boosting on the same splits {mean[1]:.3f}; DP-EBM, "
         f"which is given ranges and categories, on the same splits {rival.mean():.3f} ± {spread(rival):.3f}. What was "
         "understood, and the account of the first run:\n\n```text\n",
-        *(f"{line}\n" for line in made.told),
+        *(f"{line}\n" for line in made.remarks),
         f"\n{made.private.certificate_}\n```\n",
     ]
     (RESULTS / "raw_csv.md").write_text("".join(lines))
