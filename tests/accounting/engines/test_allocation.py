@@ -161,6 +161,11 @@ def test_hockey_sticks_far_in_the_tail_contain_quadrature(sigma, batches, gamma)
     assert high - low < 1e-4 * truth
 
 
+def test_a_hundred_million_batches_in_all_stay_near_a_millionth():
+    t = dn.tradeoff(dn.RandomAllocation(1.0, 100_000, 1000))
+    assert 0 < t.advantage() - t.advantage(side="lower") < 1.1e-6
+
+
 def test_errors_of_many_epochs_stand_together(monkeypatch):
     """n relative errors x are (1 + x)^n − 1 in all, more than n·x."""
     run = dn.RandomAllocation(3.0, 50, 400)
@@ -174,4 +179,4 @@ def test_errors_of_many_epochs_stand_together(monkeypatch):
     t = dn.tradeoff(run)
     lattice = t._composed(0.0, "add", "upper")
     assert lattice.error >= 1.001**400 - 1 > 400 * 1e-3
-    assert lattice.instead[0] >= 1.001**400 - 1
+    assert lattice.instead[0][0] >= 1.001**400 - 1

@@ -1,5 +1,6 @@
 """Errors of the law of a sum, placed: what they are under a tilt, against enumeration."""
 
+import itertools
 import math
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable.accounting.steps.law_errors import LawErrors
+from deniable.accounting.steps.law_errors import LawErrors, even_error
 
 
 def law(rng, size, mean):
@@ -67,3 +68,23 @@ def test_errors_of_two_parts_at_once(c):
     mean = float(x @ mass)
     errors = LawErrors().placed(x, wrong, mean).of_sum(2, 2 * mean)
     assert np.sum(truth * total**c) / math.exp(log_size) <= errors.tilted(c, log_size, 0.02, 2) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(("n", "kappa", "centred"), [(6, 0.05, 1), (8, 0.02, 1), (6, 0.05, 0), (1, 0.1, 0)])
+def test_even_errors_bound_the_laws_of_all_terms_in_both_worlds(n, kappa, centred):
+    """Three values a term, all sequences: E|Π(1 + δ) − 1|, and the same weighted by the mean of the terms."""
+    rng = np.random.default_rng(n)
+    for _ in range(20):
+        mass, value = rng.dirichlet(np.ones(3)), rng.lognormal(size=3)
+        delta = rng.uniform(-kappa, kappa, size=3)
+        if centred:
+            delta = delta - mass @ delta
+            delta *= kappa / np.abs(delta).max()
+        value = value / (mass @ value)
+        every = np.array(list(itertools.product(range(3), repeat=n)))
+        share, wrong = mass[every].prod(axis=1), np.abs((1 + delta[every]).prod(axis=1) - 1)
+        bound = even_error(n, kappa, abs(float(mass @ delta)))
+        assert share @ wrong <= bound
+        assert (share * value[every].mean(axis=1)) @ wrong <= bound
+        if centred and n > 1:
+            assert bound < 0.75 * n * kappa

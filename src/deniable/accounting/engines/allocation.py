@@ -201,18 +201,18 @@ def _composed(loss: AllocatedLoss, threshold: float, direction: Direction, side:
     if direction == "remove":
         low, c, region, witnesses = -high, 1 - c, MIRRORED[region], (-witnesses[1], -witnesses[0])
     epochs = [part.tilted(spacing, side, 1 - c if direction == "remove" else c) for part in loss.epochs]
-    (share, lost), (relative, anywhere) = sum((charged for _, charged in epochs), np.zeros((2, 2)))
+    charges = sum((charged for _, charged in epochs), np.zeros((3, 2)))
     errors: list[float] = []
     laws = _laws(loss, [law for law, _ in epochs], spacing, c, direction, side, errors)
     product = Product.of(laws, (c, c + witnesses[0], c + witnesses[1], 0.0), spacing, points)
     found = product.lattice(region, c, threshold, width, low, witnesses, spacing, side, points, sum(errors))
     # errors of several parts at once: (1 + x)^n − 1 ≤ e^{nx} − 1, and a lost part beside any others
-    every = math.exp(min(float(anywhere + relative), MOST_EXPONENT))
-    error, otherwise = (
-        math.expm1(min(math.log1p(found.error) + float(part), MOST_EXPONENT)) for part in (share, relative)
+    every = math.exp(min(float(charges[1].sum()), MOST_EXPONENT))
+    (error, lost), *instead = (
+        (math.expm1(min(math.log1p(found.error) + float(part), MOST_EXPONENT)), float(lost) * every)
+        for part, lost in charges
     )
-    instead = (otherwise, float(anywhere) * every)
-    return replace(found, parts=None, error=error, lost=float(lost) * every, instead=instead)
+    return replace(found, parts=None, error=error, lost=lost, instead=tuple(instead))
 
 
 def _laws(

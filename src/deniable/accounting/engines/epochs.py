@@ -101,7 +101,7 @@ class Epochs:
         spread = (larger if side == "upper" else smaller)(atoms, nodes)
         inside = float(np.max(np.abs(values))) + 8  # rounding of exp, of values and of points: relative, of S
         errors = sums.errors.without(left_out, left_moved).placed(nodes * batches, spread.error, batches)
-        errors = errors + LawErrors(relative=16 * EPS + self.step.shift + 2 * EPS * inside)
+        errors = errors + LawErrors.rounding(16 * EPS + self.step.shift + 2 * EPS * inside)
         keep = np.flatnonzero(spread.mass > 0)
         part = slice(int(keep[0]), int(keep[-1]) + 1)
         with np.errstate(divide="ignore"):
@@ -111,12 +111,14 @@ class Epochs:
     def tilted(self, spacing: float, side: Side, c: float) -> tuple[LatticeLaw, FloatArray]:
         """The law, and what is wrong with all epochs: as a share of their law tilted by e^{cL}, and wherever it lies.
 
-        Two rows that both hold: what is placed is charged to the tilted law, or it may lie anywhere.
+        Three rows that all hold: what is placed is charged to the tilted law; or it may lie anywhere; or this and what
+        is relative.
         """
         law, errors = self.law(spacing, side)
         log_size, batches = log_sum(law.log_mass + c * law.values(spacing)), self.step.batches
         floor = batches * math.exp(law.first - 2 * spacing)  # a point without mass, but with an error, may stand below
         share = errors.tilted(c, log_size, floor, batches)
         lost = max(errors.lost, errors.moved / batches)
-        charges = [[errors.relative + share, lost], [errors.relative, errors.anywhere(batches)]]
+        anywhere = errors.anywhere(batches)
+        charges = [[errors.relative + share, lost], [errors.relative, anywhere], [0.0, anywhere + errors.even]]
         return law, np.array(charges) * self.count * (1 + 1e-9)

@@ -53,7 +53,7 @@ class Lattice:
     # of the error what wraps around and what was left out; the rest is rounding. None: not told apart
     parts: tuple[float, float] | None = None
     prefactor_error: float = 0.0  # relative, of e^growth
-    instead: tuple[float, float] | None = None  # other values of error and lost that hold as well
+    instead: tuple[tuple[float, float], ...] = ()  # other values of error and lost that hold as well
 
     def at(self, index: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Denominator and numerator mass at lattice points ≥ index, with absolute errors."""
@@ -65,7 +65,7 @@ class Lattice:
             out, inside = scale * self.above_out[k], scale_in * self.above_in[k]
             # exponents of steep tilts are large: they are rounded, and differently on either law
             exponent = self.prefactor_error + 4 * EPS * (abs(self.growth) + (abs(self.c) + 1) * np.abs(value))
-            charges = [(self.error, self.lost), *([self.instead] if self.instead else [])]
+            charges = [(self.error, self.lost), *self.instead]
             out_error = np.fmin.reduce([scale * error + lost for error, lost in charges])
             out_error += (self._rounding(self.c) + exponent) * out
             in_error = np.fmin.reduce([scale_in * error + lost for error, lost in charges])

@@ -38,7 +38,7 @@ from deniable._floats import EPS
 from deniable._search import bisect
 from deniable.accounting.steps.convex_order import Atoms, above, below, merged
 from deniable.accounting.steps.law_errors import LawErrors
-from deniable.accounting.steps.sums import MASS, SumLaw, power
+from deniable.accounting.steps.sums import MASS, SUMMED, SumLaw, long_sum, power
 from deniable.curves import Side
 
 SHARPEST = 0.15  # noise multipliers below have terms beyond e^400
@@ -47,7 +47,8 @@ _CELLS = 1 << 16  # of u
 _APART = 8.0  # between the largest terms of neighbouring classes
 _HALVINGS = 12  # of the interval that holds the limit of the first of them
 _STAGES = 48  # terms from which sums are made in two stages
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(3)
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(3)[0], np.array([5, 8, 5], dtype=np.longdouble) / 9
+_ROOT = 2 * np.sqrt(2 * np.longdouble("3.14159265358979323846"))
 
 
 @dataclass(frozen=True)
@@ -122,15 +123,15 @@ class Allocation:
         """The law of Y on its own points: cells of u, split onto their ends or merged."""
         ends = [-_LEFT] + [self.sigma * math.log(limit) + 1 / (2 * self.sigma) for limit in limits]
         ends[-1] = self._top
-        classes, errors = [], LawErrors(relative=MASS)
+        classes, errors = [], LawErrors()
         for low, high in pairwise(ends):
             count = max(int(_CELLS * (high - low) / (ends[-1] - ends[0])), 1 << 12)
             edges = np.linspace(low, high, count + 1)
             # three Gauss–Legendre atoms stand for a cell: mass, mean and gap are those of the cell but for 1e-16
             middle = (edges[1:] + edges[:-1]).astype(np.longdouble) / 2
             u = np.add.outer(middle, (high - low) / count / 2 * _NODES).ravel()
-            weight = (high - low) / count / 2 / math.sqrt(2 * math.pi) * np.tile(_WEIGHTS, count)
-            mass = np.exp(-(u**2) / 2).astype(np.float64) * weight
+            weight = (np.longdouble(high) - low) / count / _ROOT * np.tile(_WEIGHTS, count)  # so that totals are right
+            mass = (np.exp(-(u**2) / 2) * weight).astype(np.float64)
             atoms, points = Atoms(self._term(u), mass), self._term(edges.astype(np.longdouble))
             if side == "upper":
                 spread = above(atoms, points)
@@ -142,7 +143,10 @@ class Allocation:
             errors = errors.placed(points, spread.error, 1.0)
         beyond = float(ndtr(-_LEFT) + ndtr(-self._top)) * (1 + 1e-9)
         hidden = float(ndtr(1 / self.sigma - self._top) + ndtr(-_LEFT - 1 / self.sigma)) * (1 + 1e-9)
-        return SumLaw(classes, errors.without(beyond, hidden), 1.0)
+        missing = abs(float(sum((long_sum(part.mass) for part in classes), -np.longdouble(1))))
+        bias = missing + beyond + float(errors.mass.sum()) + SUMMED
+        rounding = LawErrors(relative=MASS, even=MASS, bias=min(bias, MASS))
+        return SumLaw(classes, (errors + rounding).without(beyond, hidden), 1.0)
 
     def _term(self, u: NDArray[np.longdouble]) -> FloatArray:
         """Y at u: a double that is rounded once."""

@@ -10,7 +10,14 @@ and R is the independent rest (0 for errors of the whole sum, which are known to
 - c < 0, X ≥ m + b, b ≤ 0 and X + R ≥ f: with (m + b + R)/(m + R) ≥ 1 + b/(f − d) and E(m + R)^c ≤ t^c·e^{K(c)}, at
   most α·(1 + b/(f − d))^c of e^{K(c)}; or α·(f/t)^c in all.
 
-Relative errors stay relative under every tilt and add up over the terms.
+Relative errors stay relative under every tilt and add up over the terms. Without a tilt they nearly cancel: let the
+mass of one term be wrong by factors 1 + δ, |δ| ≤ κ, and its total by |E δ| ≤ b. Then of n independent terms
+
+    E|Π(1 + δ_i) − 1| ≤ √(E(Π(1 + δ_i) − 1)²),   E(…)² ≤ ((1 + b)ⁿ − 1)² + (1 + b)²ⁿ·((1 + κ²)ⁿ − 1),
+
+as (1 + 2b + κ²)ⁿ − 2(1 ± b)ⁿ + 1 with 1 + 2b + κ² ≤ (1 + b)² + κ²: about n·b + √n·κ instead of n·κ, and b is measured.
+In the world with the record one of the terms is weighted by its size: n − 1 of them as before, and at most κ for that.
+So much is the *even* error, an L1 bound in either world that stands for all relative ones; over parts it adds up.
 """
 
 from __future__ import annotations
@@ -39,7 +46,7 @@ class LawErrors:
 
     ``mass``, ``low``, ``high``, ``whole``: placed errors, between which deviations from the mean of their part of the
     sum they stand, and whether that part is the whole sum. ``lost``, ``moved``: of the others, in mass and in mass
-    times sum.
+    times sum. ``even``: the relative ones as an L1 error. ``bias``: what they do to the total mass.
     """
 
     relative: float = 0.0
@@ -49,6 +56,13 @@ class LawErrors:
     low: FloatArray = field(default_factory=_none)
     high: FloatArray = field(default_factory=_none)
     whole: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    even: float = 0.0
+    bias: float = 0.0
+
+    @classmethod
+    def rounding(cls, relative: float) -> LawErrors:
+        """Relative errors of which nothing else is known."""
+        return cls(relative, even=relative, bias=relative)
 
     def __add__(self, other: LawErrors) -> LawErrors:
         return LawErrors(
@@ -59,6 +73,8 @@ class LawErrors:
             np.concatenate([self.low, other.low]),
             np.concatenate([self.high, other.high]),
             np.concatenate([self.whole, other.whole]),
+            self.even + other.even,
+            self.bias + other.bias,
         )
 
     @property
@@ -69,9 +85,10 @@ class LawErrors:
     def of_sum(self, count: int, mean: float) -> LawErrors:
         """Errors of a sum with that mean of which this many parts have these."""
         moved = count * (self.moved + self.lost * mean)
+        even = min(count * self.even, even_error(count, self.relative, self.bias))
         return LawErrors(
             count * self.relative, count * self.lost, moved, count * self.mass, self.low, self.high,
-            np.zeros(self.mass.size, dtype=bool),
+            np.zeros(self.mass.size, dtype=bool), even, even,
         )  # fmt: skip
 
     def without(self, lost: float, moved: float) -> LawErrors:
@@ -123,6 +140,16 @@ class LawErrors:
                     min(c * math.log(floor / terms) - log_size, MOST_EXPONENT)
                 )
         return share if share + self.relative <= _FEW else math.inf
+
+
+def even_error(count: int, relative: float, bias: float) -> float:
+    """L1 error, in either world, of a sum of terms with relative errors and a bias of their total masses."""
+    grown = count * math.log1p(bias)
+    square = math.expm1(min(count * math.log1p(relative**2), MOST_EXPONENT))
+    if not grown < 1:
+        return math.inf
+    one = math.hypot(math.expm1(grown), math.exp(grown) * math.sqrt(square))
+    return (one + relative * (1 + one)) * (1 + 1e-9)
 
 
 def _of_whole(mass: FloatArray, low: FloatArray, high: FloatArray) -> LawErrors:

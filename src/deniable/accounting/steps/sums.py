@@ -13,11 +13,12 @@ from deniable._check import FloatArray
 from deniable._floats import EPS
 from deniable.accounting.steps.binomial import LONG_EPS
 from deniable.accounting.steps.convex_order import Atoms, above, below, first_group, merged
-from deniable.accounting.steps.law_errors import LawErrors
+from deniable.accounting.steps.law_errors import LawErrors, even_error
 from deniable.curves import Side
 
 MASS = 16 * EPS  # relative rounding of masses of one term
 _NOISE = 64 * LONG_EPS  # of the largest mass: what is smaller is rounding, and left out
+SUMMED = 256 * LONG_EPS  # relative rounding of differences of pairwise sums: blocks of 128, and their tree
 _OUTSIDE = -48.0  # log of the mass that may wrap around a lattice
 _LEAST = -110.0  # log of the size of frequencies that are left out
 
@@ -40,18 +41,24 @@ def power(parts: list[tuple[SumLaw, int]], side: Side, points: int) -> SumLaw:
     errors = LawErrors()
     for part, count in parts:
         errors = errors + part.errors.of_sum(count, mean)
-    classes = []
+    classes, bias = [], 0.0
     for j in range(len(parts[0][0].classes)):
         found = _class(parts, j, side, points, mean)
         classes.append(found.atoms)
         errors = errors + found.errors
-    errors = errors + LawErrors(relative=MASS * sum(count for _, count in parts))
+        bias = max(bias, found.bias)
+    # every class is a share p of the law, with terms on lattices of its own: Σ√p ≤ √classes by Cauchy and Schwarz
+    terms = sum(count for _, count in parts)
+    even = math.sqrt(len(classes)) * even_error(terms, MASS, bias) + len(classes) * MASS
+    even = min(even, MASS * terms)
+    errors = errors + LawErrors(relative=MASS * terms, even=even, bias=even)
     return SumLaw(classes, errors, mean * (1 + 8 * EPS))
 
 
 class _Found(NamedTuple):
     atoms: Atoms
     errors: LawErrors
+    bias: float = 0.0  # of the total mass of one term on the lattice of this class, as a share
 
 
 class _Laid(NamedTuple):
@@ -84,11 +91,14 @@ def _class(parts: list[tuple[SumLaw, int]], j: int, side: Side, points: int, mea
     margin = 6 * math.sqrt(sum(count for _, count in parts)) * (high - low) / points
     low, high = max(low - margin, sum(count * float(part.up_to(j).point[0]) for part, count in parts)), high + margin
     spacing = (high - low) / (points - 8)
-    errors, laid = LawErrors(), []
+    errors, laid, bias = LawErrors(), [], 0.0
     for part, count in parts:
         found, placed = _on_lattice(part, j, spacing, side, count)
         laid.append(found)
         errors = errors + placed.of_sum(count, mean)
+        whole = long_sum(part.up_to(j).mass)
+        gained = abs(float(long_sum(found.fewer) + long_sum(found.own) - whole)) + float(placed.mass.sum())
+        bias = max(bias, gained / float(whole) + SUMMED)
     transform, error = _transform(laid, j, points)
     first = sum(part.terms * part.first for part in laid)
     start = math.floor((low - first) / spacing)
@@ -105,7 +115,12 @@ def _class(parts: list[tuple[SumLaw, int]], j: int, side: Side, points: int, mea
     errors = errors.placed(point, noise, mean).spread(point_of_errors, error, points, mean)
     errors = errors.without(*_wrapped(laid, float(point[0]), float(point[-1]), tilts))
     keep = (point > 0) & (mass > 0)
-    return _Found(Atoms(point[keep], mass[keep]), errors)
+    return _Found(Atoms(point[keep], mass[keep]), errors, bias)
+
+
+def long_sum(mass: FloatArray) -> np.longdouble:
+    """Return the sum of masses in long double, within a share of ``SUMMED``."""
+    return np.longdouble(mass.astype(np.longdouble).sum())
 
 
 def _transform(laid: list[_Laid], j: int, points: int) -> tuple[NDArray[np.clongdouble], float]:
