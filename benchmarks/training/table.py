@@ -60,12 +60,10 @@ information as the rivals, and standardised columns as well. `MembershipPrivate`
 the data set but not which random half of it was used for training. A tool has no row, or – in a cell, where it does
 not take the data (DP-EBM has no multiclass models) or has not been run on all splits.
 
-On breast_cancer, where the methods are closest, the scores of deniable's first row and of Opacus are means over five
-draws of the noise in each split.
-
-**Which figures are older.** Two later improvements, linear terms half by ranks and the shrinkage that columns share,
-gain up to .03 of AUC where records are few. The first rows of breast_cancer, small, diabetes and wide and the section
-on hard data were measured with the current version, all other rows of deniable before these two improvements.
+**Which figures are older.** All rows of deniable's private models and the sections on hard data and on the raw CSV were
+measured with the current version. `assess`, `MembershipPrivate` and the simulated retrainings were measured before two
+improvements of the private models (linear terms half by ranks, shrinkage that columns share), which do not concern the
+first two. The rivals' rows are of the versions named; only their budgets come from deniable.
 
 """
 
@@ -94,8 +92,8 @@ and the median and spread of a numeric target. The rivals get what they get abov
 their best setting, chosen by the held-out score of the first draw. deniable runs with its defaults and pays for
 everything it learns. Scores are accuracy / AUC for classes, R² for numeric targets and the share of deviance explained
 for counts, for which the rivals have a linear regression only. The constant is the larger class or the mean. A cell is
-– where the rival does not take the data (DP-EBM: more than two classes) or was not run: Opacus on most sets, and DP-EBM
-and diffprivlib on 400 columns. Measured by `benchmarks/training/hard.py`.
+– where the rival does not take the data (DP-EBM: more than two classes) or was not run (DP-EBM and diffprivlib on 400
+columns). Measured by `benchmarks/training/hard.py`.
 
 """
 RAW = """## A raw CSV without any option
@@ -120,6 +118,12 @@ result meets the target: with all trials composed, or with a random number of tr
 Computed by `benchmarks/training/price_of_trials.py`. `tune=True` composes.
 
 """
+SHRINKAGE = """## What shrinkage gains
+
+Held-out AUC or R² with shrinkage less that without it: the mean over the ten splits ± standard error, with the same
+noise in both fits. Measured by `benchmarks/training/shrinkage.py`.
+
+"""
 
 
 def results():
@@ -130,7 +134,7 @@ def results():
     out = {}
     for (data, advantage, method, _), lines in grouped.items():
         if len(lines) == SPLITS:
-            out[data, advantage, method] = list(lines.values())
+            out[data, advantage, method] = [lines[split] for split in sorted(lines)]
     return out
 
 
@@ -159,19 +163,26 @@ def main() -> None:
             "| method | " + " | ".join(f"advantage {a}" for a in ADVANTAGES) + " | CPU s |\n|---|---|---|---|---|\n"
         )
         score = ("r2",) if data.task == "regression" else ("accuracy", "auc")
+        draws: dict[int, list[str]] = {}
         for method, label in METHODS.items():
             at = [found.get((name, a, method)) for a in ADVANTAGES]
             if not any(at):
                 continue
             parts = [" / ".join(cell(lines, s) for s in score) if lines else "–" for lines in at]
             text.append(f"| {label} | {' | '.join(parts)} | {seconds(next(x for x in at if x)):.2f} |\n")
+            draws.setdefault(min(x[0].get("repeats", 1) for x in at if x), []).append(label)
         for method, label in REFERENCES.items():
             lines = found.get((name, 1.0, method))
             if lines:
                 text.append(f"| *unprotected: {label}* | {' / '.join(cell(lines, s) for s in score)} | | | |\n")
         text.append("\n")
+        if max(draws) > 1:
+            text.append(f"Means over {max(draws)} draws of the noise in each split")
+            text.append(f"; one draw: {', '.join(draws[1])}.\n\n" if 1 in draws else ".\n\n")
         behind += losses(found, name, score)
-    text.append("## Where a rival is better\n\nCompared by the means, whatever their standard errors.\n\n")
+    text.append(
+        "## Where a rival is better\n\nBy the means; ± is the standard error of differences on the same splits.\n\n"
+    )
     text += [f"- {line}\n" for line in behind] or ["Nowhere.\n"]
     parts = {
         "hard": HARD,
@@ -179,6 +190,7 @@ def main() -> None:
         "retrainings": RETRAININGS,
         "algorithms": ALGORITHMS,
         "price_of_trials": TRIALS,
+        "shrinkage": SHRINKAGE,
     }
     for name, heading in parts.items():
         if (RESULTS / f"{name}.md").exists():
@@ -208,9 +220,10 @@ def losses(found, name, score):
                     theirs = found.get((name, a, rival))
                     if not mine or not theirs:
                         continue
-                    gap = np.mean([x[s] for x in theirs]) - np.mean([x[s] for x in mine])
-                    if gap > 0:
-                        out.append(f"{name}, advantage {a}, {s}: {METHODS[rival]}, {gap:.3f} ahead of {METHODS[ours]}")
+                    gap = np.array([x[s] - y[s] for x, y in zip(theirs, mine, strict=True)])
+                    if gap.mean() > 0:
+                        by = f"{gap.mean():.4f} ± {gap.std(ddof=1) / np.sqrt(gap.size):.4f}"
+                        out.append(f"{name}, advantage {a}, {s}: {METHODS[rival]}, {by} ahead of {METHODS[ours]}")
     return out
 
 
