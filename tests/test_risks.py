@@ -164,7 +164,7 @@ def test_singling_out_lower_side_is_what_a_fixed_predicate_reaches():
     assert dn.tradeoff(dn.PureDP(3.0)).singling_out(1000, 0.5) == 1.0
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(SEEDS, st.floats(0.1, 1.5), st.sampled_from([2, 3]))
 def test_groups_bound_every_test(seed, spread, k):
     rng = np.random.default_rng(seed)
@@ -174,7 +174,7 @@ def test_groups_bound_every_test(seed, spread, k):
     check_all_tests(curve.group(k), law[0], law[2**k - 1])
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(SEEDS, st.floats(0.1, 1.5))
 def test_replacing_bounds_every_test(seed, spread):
     rng = np.random.default_rng(seed)

@@ -1,15 +1,18 @@
 """What the accountant consists of, as docs/decisions/007 states it: ``python tools/house.py [--at REVISION]``.
 
-Files, lines, named numeric constants, files that mention both σ and q of subsampled Gaussian noise, and files of the
-package that mention Laplace noise. The second form counts at another revision, to compare with.
+Files, lines, named numeric constants, files that mention both σ and q (anywhere, and outside comments and texts), and
+files of the package that mention Laplace noise. The second form counts at another revision, to compare with. A word is
+counted, not a meaning: the ``rate`` of a test counts as a q, and the σ of any Gaussian as that of the noise.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import io
 import re
 import subprocess
+import tokenize
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -42,17 +45,32 @@ def constants(text: str) -> int:
     return found
 
 
+def bare(text: str) -> str:
+    """Return the words of a module that are neither comments nor texts."""
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    return " ".join(token.string for token in tokens if token.type not in (tokenize.COMMENT, tokenize.STRING))
+
+
+def mention(texts: dict[str, str]) -> list[str]:
+    """Return the files that mention σ and q both."""
+    return [name for name, text in texts.items() if SIGMA.search(text) and RATE.search(text)]
+
+
 def report(texts: dict[str, str]) -> str:
     """Return the figures as lines."""
     room = {name: text for name, text in texts.items() if name.startswith(ROOM)}
     lines = {name: len(text.splitlines()) for name, text in room.items()}
-    both = [name for name, text in room.items() if SIGMA.search(text) and RATE.search(text)]
+    code = mention({name: bare(text) for name, text in room.items()})
+    rooms = ", ".join(
+        f"{sum(name.startswith(f'{ROOM}{part}/') for name in code)} in {part}/"
+        for part in ("steps", "transform", "engines")
+    )
     laplace = sorted(n.removeprefix("src/deniable/") for n, text in texts.items() if re.search(r"\bLaplace\(", text))
     return "\n".join(
         [
             f"files {len(room)}, lines {sum(lines.values()):,}, the longest {max(lines.values())}",
             f"numeric constants with a name {sum(map(constants, room.values()))}",
-            f"files that mention σ and q {len(both)} of {len(room)}",
+            f"files that mention σ and q {len(mention(room))} of {len(room)}; in code {len(code)}: {rooms}",
             f"package: files {len(texts)}, lines {sum(len(text.splitlines()) for text in texts.values()):,}, "
             f"the longest {max(len(text.splitlines()) for text in texts.values())}",
             f"files that make or name Laplace(…): {', '.join(laplace)}",

@@ -62,7 +62,7 @@ _TRAINING = {  # words, smallest and largest value in %, for a model
 @st.fragment
 def train_page() -> None:
     """From a table to a private model: what was understood, a target, the decision, everything to download."""
-    st.write("The table stays on this machine. You get a model from which nobody can tell who was in the table.")
+    st.write("The table stays on this machine. You get a model with a proof of how little tells who was in the table.")
     upload = st.file_uploader("the table", type=_TABLES, key="train-file")
     if upload is None:
         return

@@ -69,7 +69,7 @@ def test_gaussian_output_perturbation_is_gaussian_dp():
 def test_transcripts_reach_the_bound():
     mechanism = dn.SubsampledGaussian(0.7, 0.1, 20) + dn.SubsampledGaussian(2.0, 1.0, 3)
     promise = dn.tradeoff(mechanism)
-    scores = attack_transcript(mechanism, n=300_000, rng=5)
+    scores = attack_transcript(mechanism, n=150_000, rng=5)
     assert scores.advantage_at() == pytest.approx(promise.advantage(), rel=0.01)
     audit = scores.audit(0.999)
     assert audit.tpr(0.01).low <= promise.tpr(0.01) <= audit.tpr(0.01).high

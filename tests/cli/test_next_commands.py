@@ -4,7 +4,9 @@ import shlex
 
 import pytest
 
+import deniable as dn
 from deniable.cli._app import again, run, suggest
+from deniable.planning import samplers
 
 RUN = ["--noise-multiplier", "10", "--sample-rate", "1", "--steps", "10"]
 
@@ -70,12 +72,24 @@ def test_the_rule_that_decides_is_the_target(suggested, tmp_path):
             ["game", "--noise-multiplier", "1", "--sample-rate", "1", "--steps", "2", "--games", "100", "--seed", "0"],
             ["assess", "--noise-multiplier", "1.0", "--sample-rate", "1.0", "--steps", "2", "--out", "report.html"],
         ),
-        (
-            ["samplers", "--n-records", "1000", "--batch-size", "100", "--advantage", "0.5"],
-            ["assess", "--noise-multiplier"],
-        ),
     ],
 )
 def test_what_follows(suggested, words, expected):
+    assert suggested(*words)[: len(expected) or None] == expected
+    assert suggested(*words, "--json") == []
+
+
+@pytest.mark.parametrize(
+    ("least", "expected"),
+    [("poisson", ["assess", "--noise-multiplier", "1.5", "--sample-rate", "0.5", "--steps", "2"]), ("allocation", [])],
+)
+def test_the_least_noise_is_assessed_where_its_batches_are_poisson(suggested, monkeypatch, least, expected):
+    def row(name, make):
+        return samplers.SamplerNoise(name, "add-remove", make(1.5), 1.5 + (name != least), 0.1, 0.1, 0.1)
+
+    makers = list(samplers._makers(40, 20, 1, None).items())[:3]
+    plan = samplers.SamplerPlan("advantage at most 0.1", tuple(row(*maker) for maker in makers))
+    monkeypatch.setattr(dn, "plan_samplers", lambda *sizes, **options: plan)
+    words = ["samplers", "--n-records", "40", "--batch-size", "20", "--advantage", "0.1"]
     assert suggested(*words)[: len(expected) or None] == expected
     assert suggested(*words, "--json") == []

@@ -4,7 +4,7 @@ import ast
 import dataclasses
 import inspect
 from collections import defaultdict
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 import numpy as np
@@ -13,11 +13,14 @@ import pytest
 import deniable as dn
 from deniable import bounds
 
-SOURCES = {path: ast.parse(path.read_text()) for path in Path(dn.__file__).parent.rglob("*.py")}
+
+@cache
+def sources():
+    return {path: ast.parse(path.read_text()) for path in Path(dn.__file__).parent.rglob("*.py")}
 
 
 def functions():
-    for path, tree in SOURCES.items():
+    for path, tree in sources().items():
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef):
                 yield path, node, [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
@@ -25,7 +28,7 @@ def functions():
 
 def test_no_type_name_is_used_twice():
     found = defaultdict(set)
-    for path, tree in SOURCES.items():
+    for path, tree in sources().items():
         for node in tree.body:
             if isinstance(node, ast.ClassDef):
                 found[node.name].add(path.name)
@@ -135,7 +138,7 @@ def metaphors(trees):
 
 
 def test_names_are_terms_of_the_field():
-    ours = {path.name: tree for path, tree in SOURCES.items() if "audit" not in path.parts}
+    ours = {path.name: tree for path, tree in sources().items() if "audit" not in path.parts}
     assert metaphors(ours) == set()
     planted = ast.parse("def f(flips, hockey_stick): return g.back + log_stick")
     assert {word for _, word in metaphors({"": planted})} == {"flips", "back", "log_stick"}
@@ -144,7 +147,7 @@ def test_names_are_terms_of_the_field():
 def test_no_attribute_is_reached_by_a_name_built_from_parts():
     built = [
         f"{path.name}:{node.lineno}"
-        for path, tree in SOURCES.items()
+        for path, tree in sources().items()
         for node in ast.walk(tree)
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)

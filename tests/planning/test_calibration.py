@@ -55,7 +55,7 @@ def test_pure_epsilon_at_delta_zero():
         dn.calibrate(gaussian, (1e-3, 10), epsilon=1.5, delta=0.0)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(advantage=st.floats(1e-6, 0.999), rising=st.booleans(), tolerance=st.sampled_from([1e-9, 1e-4, 0.1]))
 def test_never_less_private_than_asked(advantage, rising, tolerance):
     make = gaussian if rising else noisy

@@ -61,12 +61,12 @@ class BesideStepsTradeoff(BesideFiniteTradeoff):
     _found: Kept[tuple[Direction, bytes], tuple[FloatArray, FloatArray]] = field(default_factory=Kept, repr=False)
 
     @cached_property
-    def _nodes(self) -> Table:
+    def _nodes(self) -> TabulatedRest:
         """The rest in this order of the worlds, where its tails are not small."""
         law = self.above
         share = np.where(self._likely(law), 0.0, law.p)
         mean, square = (float(np.average(law.log_ratio**k, weights=share)) for k in (1, 2))
-        return Table.of(self.rest, self.way, self.rest._landmarks[3], math.sqrt(max(square - mean**2, 0.0)))
+        return TabulatedRest.of(self.rest, self.way, self.rest._landmarks[3], math.sqrt(max(square - mean**2, 0.0)))
 
     def _likely(self, law: FiniteLaw) -> NDArray[np.bool_]:
         return np.maximum(law.p, law.q) > _LIKELY
@@ -183,7 +183,7 @@ def rates_of(
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class TabulatedRest:
     """Hockey sticks of a loss, from above, and its tests, from below, at rising logarithms of γ; ``ends`` beyond."""
 
     x: FloatArray
@@ -194,7 +194,7 @@ class Table:
     ends: tuple[Far, Far]
 
     @classmethod
-    def of(cls, rest: InvertedTradeoff, way: Direction, spread: float, deviation: float) -> Table:
+    def of(cls, rest: InvertedTradeoff, way: Direction, spread: float, deviation: float) -> TabulatedRest:
         """Nodes where the tails are not small, given the ``deviation`` of log-ratios.
 
         What chords and nearest nodes cost is the square of a spacing times the density of the whole loss there.
