@@ -26,6 +26,7 @@ from deniable.accounting.engines.lines import Effort
 from deniable.accounting.engines.monte_carlo import MonteCarloTradeoff
 from deniable.accounting.engines.shuffled import shuffled_attack, shuffled_cap
 from deniable.accounting.engines.softened import SoftenedTradeoff
+from deniable.accounting.engines.steps_alone import SHARPEST, steps_alone
 from deniable.accounting.guarantees import from_divergences, is_stated_in_divergences
 from deniable.accounting.reductions import reduced
 from deniable.accounting.steps.base import TooSlowError
@@ -61,7 +62,6 @@ _MOST_OUTCOMES = 1 << 15  # of a composition that is listed outcome by outcome
 _FEW_STEPS, _FEWER_CELLS = 64, 4  # of mixtures: up to which inversion may need the grid, and what it gets of more
 _MOST_APART, _NARROW = 64, 1.0  # outcomes of randomised responses told apart from steps that leak less than they do
 _HARDLY_EVER = 1e-140  # sampling rates below: the variance of the loss would underflow
-_SHARPEST = 0.1  # below, the two modes of a step lie too far apart for nodes on one grid
 
 
 def tradeoff(
@@ -194,10 +194,10 @@ def _add_or_remove(
     mixture = MixtureLoss.of(loss) if loss.others else None
     if loss.others and engine not in (("auto", "grid", "inversion") if mixture else ("auto", "grid")):
         raise InputError(f"engine {engine!r} does not serve every step of this mechanism; use engine='auto'")
-    sharp = loss.steps.size > 0 and float(loss.noise.min()) < _SHARPEST
+    sharp = loss.steps.size > 0 and float(loss.noise.min()) < SHARPEST
     if sharp and engine in ("inversion", "direct", "grid"):
         raise InputError(
-            f"engine {engine!r} works for noise multipliers of at least {_SHARPEST:g}, got {loss.noise.min():g}; "
+            f"engine {engine!r} works for noise multipliers of at least {SHARPEST:g}, got {loss.noise.min():g}; "
             "use engine='auto'"
         )
     if engine == "monte-carlo":
@@ -225,7 +225,8 @@ def _add_or_remove(
     elif engine == "inversion":
         found = InvertedTradeoff(loss, tolerance, effort)
     else:
-        found = _composed(loss, tolerance, effort)
+        lines = InvertedTradeoff(replace(loss, randomized_responses=()), tolerance, effort)
+        found = steps_alone(loss, _composed(loss, tolerance, effort), lines)
     return with_failure(found, failure)
 
 
@@ -268,7 +269,7 @@ def _composed(loss: PrivacyLoss, tolerance: float, effort: Effort) -> Tradeoff:
         return BracketTradeoff(
             with_failure(rest, took), rest, method=f"{rest.method}; steps that hardly ever draw apart"
         )
-    sharp = loss.noise < _SHARPEST
+    sharp = loss.noise < SHARPEST
     outcomes = math.prod(count + 1 for _, count in loss.randomized_responses)
     if 1 < outcomes <= _MOST_APART:
         others = replace(loss, randomized_responses=())
@@ -282,9 +283,9 @@ def _composed(loss: PrivacyLoss, tolerance: float, effort: Effort) -> Tradeoff:
             quiet: Tradeoff = finite
             if isinstance(beside.rest, SharpTradeoff):
                 quiet = replace(beside, rest=beside.rest.rest)
-            return SmallestTradeoff((with_sharp_phases(loss, _SHARPEST, lambda _: quiet), beside))
+            return SmallestTradeoff((with_sharp_phases(loss, SHARPEST, lambda _: quiet), beside))
     if sharp.any():
-        return with_sharp_phases(loss, _SHARPEST, lambda rest: _composed(rest, tolerance, effort))
+        return with_sharp_phases(loss, SHARPEST, lambda rest: _composed(rest, tolerance, effort))
     return ComposedTradeoff.of(loss, tolerance, effort)
 
 

@@ -102,10 +102,11 @@ TWO = (
 
 def test_rates_are_narrow_where_the_bulk_ends_and_jumps_begin():
     t = cells(*TWO)
-    meets(t, dn.tradeoff(dn.Composition(TWO), engine="inversion"), 5e-6)
+    meets(t, dn.tradeoff(dn.Composition(TWO), engine="inversion"), 5e-6, FPR[[1, 3]])
     asked = dn.tradeoff(dn.Composition(TWO))
-    assert np.all(asked.tpr(FPR) <= asked.tpr(FPR, "lower") * (1 + 2e-6))
-    assert "cells" in asked.explain(fpr=1e-9).engine
+    rates = asked.tpr(FPR[::2])
+    assert np.all(rates <= asked.tpr(FPR[::2], "lower") * (1 + 2e-6))
+    assert "cells" in asked.explain(fpr=1e-7).engine
     assert t._rates(np.array([0.0, 1.0]), "add", "lower").tolist() == [0, 1]
 
 

@@ -10,6 +10,7 @@ import deniable as dn
 from deniable.accounting.engines.few_steps import DirectTradeoff
 from deniable.accounting.engines.inversion import contour
 from deniable.accounting.engines.rare_steps import Ladder, jump_contour
+from deniable.accounting.engines.windowed import Split
 from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.transform.composed import PrivacyLoss
 from oracles.composed_losses import one_step
@@ -150,3 +151,34 @@ def test_jumps_below_around_and_far_above_the_threshold_beside_another_law(phase
     ):
         assert abs(value - truth) <= error
         assert error <= 1e-6 * value
+
+
+def test_lines_far_left_of_the_poles_keep_every_node_that_matters():
+    """There r^c outweighs the window's fall for many widths; cut at eleven of them, in(L > 5) came out at 7.0e-4."""
+    phase, threshold = (0.15885700808434175, 0.00013276595566728976, 28), np.array([5.0])
+    inverted = dn.tradeoff(dn.SubsampledGaussian(*phase), engine="inversion")
+    tails = inverted._tails(threshold, "dual")
+    grid = dn.tradeoff(dn.SubsampledGaussian(*phase), engine="grid")
+    for direction in ("add", "remove"):
+        at = threshold if direction == "add" else -threshold
+        low, high = (float(inverted._hockey_sticks(at, direction, side)[0]) for side in ("lower", "upper"))
+        assert low <= float(grid._hockey_sticks(at, direction, "upper")[0])
+        assert float(grid._hockey_sticks(at, direction, "lower")[0]) <= high
+    # "adding" is answered by a line right of the poles
+    assert abs(tails.hockey_stick[0] - 0.0028910441) <= tails.hockey_stick_error[0] + 1e-9
+
+
+@pytest.mark.parametrize("c", [-90.0, -40.0, -3.0, 0.5, 3.0])
+def test_nodes_left_out_below_a_window_are_charged(c):
+    """Against the sum over all nodes; with fewer nodes than are kept, too, the bound holds."""
+    split = Split(0.159, 1.3e-4, 5.4, 6.1, 20.0)
+    _, log_weight, loss = split.real
+    first = split.first(c)
+    terms = log_weight + c * loss
+    assert first > 0
+    assert np.logaddexp.reduce(terms[:first]) <= split.before(c)
+    assert split.before(c) <= np.logaddexp.reduce(terms) - 40
+    weight, complex_loss = split.large(c)
+    for t in (0.0, 2.0, 30.0):
+        sums = [np.sum(x * np.exp((c + 1j * t) * y)) for x, y in ((weight, complex_loss),)]
+        assert abs(sums[0]) <= np.exp(np.logaddexp.reduce(terms) + 1e-9)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from functools import cached_property, reduce
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from deniable.accounting.engines.beside_finite import BesideFiniteTradeoff, line
 from deniable.accounting.engines.inversion import Plan
 from deniable.accounting.engines.inverted import InvertedTradeoff
 from deniable.accounting.engines.likelihood import Tails, hockey_stick_bracket
-from deniable.accounting.engines.step_cells import first_end, shown
+from deniable.accounting.engines.step_cells import SIDES, composed_cells, first_end
 from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.steps.finite_law import TINY_MASS, FiniteLaw
 from deniable.accounting.transform.composed import PrivacyLoss
@@ -315,12 +315,5 @@ def beside_steps(of: InvertedTradeoff) -> BesideStepsTradeoff | None:
     sharp = np.isfinite(starts)
     if not 0 < sharp.sum() <= _MOST_PHASES or loss.noise[~sharp].min(initial=1.0) < _LEAST_NOISE:
         return None
-    sides: tuple[Side, ...] = ("upper", "lower")
-    laws = []
-    for side in sides:
-        parts = [
-            shown(float(loss.noise[k]), float(loss.rate[k]), round(float(loss.steps[k])), float(starts[k]), side)
-            for k in np.flatnonzero(sharp)
-        ]
-        laws.append(reduce(lambda a, b, side=side: a.beside(b, side), parts).law())  # type: ignore[misc]
-    return BesideStepsTradeoff(laws[0], laws[1], InvertedTradeoff(loss.phases(~sharp), of.tolerance, of.effort))
+    above, below = (composed_cells(loss.phases(sharp), starts[sharp].tolist(), side) for side in SIDES)
+    return BesideStepsTradeoff(above, below, InvertedTradeoff(loss.phases(~sharp), of.tolerance, of.effort))

@@ -95,7 +95,7 @@ class Jumps:
         point = np.array([c])
         growth = np.zeros_like(t)
         for _, split, steps in self.parts:
-            weight, loss = split.large
+            weight, loss = split.large(c)
             with np.errstate(over="ignore", invalid="ignore"):  # what is not finite becomes an infinite error bound
                 size = np.abs(weight) * np.exp(c * loss.real)
                 bound = np.exp(-np.multiply.outer(t, loss.imag)) @ size
@@ -124,7 +124,7 @@ class Jumps:
             log_m += steps * log_ratio
             larger = np.ones(t.shape)
             if phase in jumping:
-                weight, loss = jumping[phase].large
+                weight, loss = jumping[phase].large(c)
                 large = _even_sums(weight * np.exp(c * loss), spacing * loss, t.size)
                 share = -large * np.exp(-log_ratio - line.log_mgf_of(phase))
                 exponent += steps * complex_log1p(share)
@@ -144,11 +144,12 @@ class Jumps:
         return values, np.minimum(apart, 2.0) * changed
 
     def severed(self, c: float) -> float:
-        """Bound on what the end of the nodes does to M_l, relative to M_l(c): twice the last summand."""
+        """Bound on what nodes beyond either end do to M_l, relative to M_l(c); the last summand counts twice."""
         ends = []
         for _, split, _ in self.parts:
             _, log_weight, loss = split.real
-            ends.append(log_weight[-1] + c * loss[-1] - math.log(float(split.rest(np.array([c]))[0]) + TINY))
+            end = np.logaddexp(log_weight[-1] + c * loss[-1], split.before(c))
+            ends.append(float(end) - math.log(float(split.rest(np.array([c]))[0]) + TINY))
         return 2 * math.exp(min(max(ends), 0.0))
 
     def noise(self, c: float, w: FloatArray, growth: float) -> FloatArray:
@@ -218,7 +219,7 @@ class Jumps:
         envelope = np.exp(np.minimum(self.decay(c, edges) - growth, PRODUCT_EXPONENT))
         terms = envelope[:-1] * (np.diff(edges) + h) / edges[:-1]
         # beyond, every e^{−t·Im L} falls by its least rate at least, and Π(1 + b)^T − 1 with it: it is convex, 0 at 0
-        least = min(float(split.large[1].imag.min()) for _, split, _ in self.parts)
+        least = min(float(split.large(c)[1].imag.min()) for _, split, _ in self.parts)
         last = envelope[-1] * (1 / least + h) / edges[-1] if least > 0 else math.inf
         remaining = (np.concatenate([np.cumsum(terms[::-1])[::-1], [0.0]]) + last) / math.pi
         below = np.flatnonzero(remaining < math.exp(target))

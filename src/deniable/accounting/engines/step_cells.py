@@ -11,8 +11,11 @@ cells that are brought onto wider ones (:meth:`FiniteLaw.onto`) before they are 
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 
 import numpy as np
 from scipy.special import ndtr
@@ -20,7 +23,10 @@ from scipy.special import ndtr
 from deniable._check import FloatArray
 from deniable._floats import EPS
 from deniable.accounting.steps.finite_law import FiniteLaw
+from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.curves import Side
+
+SIDES: tuple[Side, ...] = ("upper", "lower")
 
 _FINEST, _WIDEST = 7e-4, 0.05  # widths of cells in u: in the middle of the jump, and at most
 _BEYOND, _FURTHEST = 8.0, 35.0  # of the jump's mean, where cells end; beyond the latter masses would underflow
@@ -33,6 +39,8 @@ _LADDER = np.concatenate([[0.0], np.geomspace(1e-9, 0.5, 250), np.linspace(0.5, 
 _NEGLIGIBLE = 1e-8  # mass of even more steps that show something, relative to that of the record taking part
 _MOST_SHOWN = 0.3  # steps that show something by chance
 _MOST_SEVERAL = 8
+_BLOCKS = 150  # wide cells of the smaller of two log-ratios
+_OUTCOMES = "log_ratio", "p", "q"
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +66,13 @@ class ShownSteps:
         )
 
 
+def composed_cells(loss: PrivacyLoss, starts: Sequence[float], side: Side) -> FiniteLaw:
+    """All phases of ``loss``, whose first cells begin at ``starts``, from above or from below."""
+    phases = zip(loss.noise, loss.rate, loss.steps, starts, strict=True)
+    parts = [shown(float(noise), float(rate), round(float(steps)), start, side) for noise, rate, steps, start in phases]
+    return reduce(lambda a, b: a.beside(b, side), parts).law()
+
+
 def first_end(sigma: float, rate: float, steps: float, variance: float) -> float:
     """Choose e_0 for steps beside a loss of this variance; only the width of brackets depends on it.
 
@@ -81,7 +96,9 @@ def shown(sigma: float, rate: float, steps: int, start: float, side: Side) -> Sh
     more, factor, lost = wide, float(steps), (0.0, 0.0)
     for count in range(2, min(steps, _MOST_SEVERAL) + 1):
         factor *= (steps - count + 1) / count
-        more = _on_ladder(_product(_coarse(more, side, _COARSE), wide), side)
+        most = 2 * _COARSE // count  # the more, the rarer
+        both = _square(some, side) if count == 2 else _product(_coarse(more, side, most), _coarse(wide, side, most))
+        more = _on_ladder(both, side)
         several.append(_times(more.composed(_power(none, steps - count)), factor))
         means = steps * float(some.p.sum()), steps * float(some.q.sum())
         lost = (_rest(means[0], count + 1), _rest(means[1], count + 1)) if count < steps else (0.0, 0.0)
@@ -208,6 +225,23 @@ def _product(a: FiniteLaw, b: FiniteLaw) -> FiniteLaw:
     return FiniteLaw(log_ratio, p, q, error, shift, only, (a.lost[0] + b.lost[0], a.lost[1] + b.lost[1]))
 
 
+def _square(law: FiniteLaw, side: Side) -> FiniteLaw:
+    """Two of these, its outcomes in no order: the smaller log-ratio on wide cells, the larger one as it is.
+
+    What the wide cells cost is the square of their widths in log-ratios, which are small where the smaller ones lie.
+    """
+    places = np.unique(np.linspace(0, law.p.size, _BLOCKS + 1).astype(int))
+    parts = []
+    for first, end in itertools.pairwise(places):
+        block = replace(law, **{name: getattr(law, name)[first:end] for name in _OUTCOMES}, only=(0, 0), lost=(0, 0))
+        ends = block.log_ratio[0], max(block.log_ratio[-1], np.nextafter(block.log_ratio[0], np.inf) + 1e-12)
+        wide = block.onto(np.array(ends), side)
+        larger = replace(block, **{name: getattr(law, name)[end:] for name in _OUTCOMES})
+        parts += [_product(wide, wide), _times(_product(wide, larger), 2.0)]
+    found = _together(parts)
+    return replace(found, only=(2 * law.only[0], 2 * law.only[1]), lost=(2 * law.lost[0], 2 * law.lost[1]))
+
+
 def _on_ladder(law: FiniteLaw, side: Side) -> FiniteLaw:
     """Brought onto log-ratios that lie the closer, the nearer they are to the least."""
     low, high = float(law.log_ratio.min()), float(law.log_ratio.max())
@@ -217,11 +251,17 @@ def _on_ladder(law: FiniteLaw, side: Side) -> FiniteLaw:
 
 def _joined(laws: list[FiniteLaw]) -> FiniteLaw:
     """Outcomes of all, which are outcomes of one law."""
-    log_ratio, p, q = (np.concatenate([getattr(law, name) for law in laws]) for name in ("log_ratio", "p", "q"))
-    order = np.argsort(log_ratio, kind="stable")
+    law = _together(laws)
+    order = np.argsort(law.log_ratio, kind="stable")
+    return replace(law, log_ratio=law.log_ratio[order], p=law.p[order], q=law.q[order])
+
+
+def _together(laws: list[FiniteLaw]) -> FiniteLaw:
+    """The same in no order."""
+    log_ratio, p, q = (np.concatenate([getattr(law, name) for law in laws]) for name in _OUTCOMES)
     error, shift = max(law.relative_error for law in laws), max(law.shift for law in laws)
     only, lost = (
         (sum(getattr(law, name)[0] for law in laws), sum(getattr(law, name)[1] for law in laws))
         for name in ("only", "lost")
     )
-    return FiniteLaw(log_ratio[order], p[order], q[order], error, shift, only, lost)
+    return FiniteLaw(log_ratio, p, q, error, shift, only, lost)

@@ -92,11 +92,32 @@ class Split:
         above = self._real_u > self.low - GONE * self.window
         return _sum_of_exp(np.multiply.outer(points, loss[above]) + log_weight[above])
 
-    @cached_property
-    def large(self) -> tuple[ComplexArray, ComplexArray]:
-        """Weights between the windows and the loss, at shifted nodes."""
-        keep = self._real_u > self.low - 11 * self.window  # below e^{−60} before that
-        u = np.asarray(self._real_u[keep] + 1j * self.shift, dtype=np.complex128)
+    def first(self, c: float) -> int:
+        """Number of the first node at which M_l(c) is summed: below e^{−60} of it lies before.
+
+        The window falls as e^{−x²/2} x widths before its end, and r^c rises by at most |c|·δ/σ per width if c < 0.
+        """
+        widths = 11 + max(-c, 0.0) * self.window / self.sigma
+        return int(np.searchsorted(self._real_u, self.low - widths * self.window))
+
+    def before(self, c: float) -> float:
+        """Logarithm of a bound on what M_l(c + it) leaves out before its first node.
+
+        Summands are log-concave if c < 0, else r^c falls as well, so that they are at most a geometric series. On
+        shifted nodes windows grow by at most e^{4.5}, and |r|, the argument of ρ being ½, is at least cos(¼)·r.
+        """
+        _, log_weight, loss = self.real
+        k = self.first(c)
+        if k == 0 or log_weight[k] == -math.inf:
+            return -math.inf
+        near = slice(k, k + 2)
+        first, second = log_weight[near] + min(c, 0.0) * loss[near]
+        series = -math.log(-math.expm1(first - second)) if first < second else math.inf
+        return float(log_weight[k] + c * loss[k] + series + 5 + 0.04 * max(-c, 0.0))
+
+    def large(self, c: float) -> tuple[ComplexArray, ComplexArray]:
+        """Weights between the windows and the loss, at the shifted nodes that M_l(c + it) needs."""
+        u = np.asarray(self._real_u[self.first(c) :] + 1j * self.shift, dtype=np.complex128)
         low, high = (self.low - u) / self.window, (self.high - u) / self.window
         right = u.real > (self.low + self.high) / 2
         between = ndtr(np.where(right, high, -low)) - ndtr(np.where(right, low, -high))
