@@ -170,7 +170,7 @@ def main() -> None:
                 continue
             parts = [" / ".join(cell(lines, s) for s in score) if lines else "–" for lines in at]
             text.append(f"| {label} | {' | '.join(parts)} | {seconds(next(x for x in at if x)):.2f} |\n")
-            draws.setdefault(min(x[0].get("repeats", 1) for x in at if x), []).append(label)
+            draws.setdefault(min(x.get("repeats", 1) for lines in at for x in lines or ()), []).append(label)
         for method, label in REFERENCES.items():
             lines = found.get((name, 1.0, method))
             if lines:
@@ -178,7 +178,7 @@ def main() -> None:
         text.append("\n")
         if max(draws) > 1:
             text.append(f"Means over {max(draws)} draws of the noise in each split")
-            text.append(f"; one draw: {', '.join(draws[1])}.\n\n" if 1 in draws else ".\n\n")
+            text.append(f"; one draw: {'; '.join(draws[1])}.\n\n" if 1 in draws else ".\n\n")
         behind += losses(found, name, score)
     text.append(
         "## Where a rival is better\n\nBy the means; ± is the standard error of differences on the same splits.\n\n"
