@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
 
 from deniable._check import FloatArray
 from deniable.accounting.engines.beside_steps import lines_take_long
@@ -23,7 +23,7 @@ from deniable.accounting.engines.lines import Effort
 from deniable.accounting.engines.step_cells import SIDES, composed_cells
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.curves import Charged, Direction, Question, Side, Tradeoff
-from deniable.curves.answer import supplier
+from deniable.curves.answer import bound_of
 
 _LEAST_NOISE, _MOST_NOISE = 1 / 32, 0.19
 _RARE = 0.05  # so often at most the record takes part
@@ -37,6 +37,7 @@ _WIDE, _FAIR, _NARROW = (
     1e-6,
 )  # relative: brackets of rates, of hockey sticks, and of what is quicker, to mend
 SHARPEST = 0.1  # noise multipliers below are beyond the reach of lines
+_MISSED = 1e-15  # share of steps above which rates may be wide
 _NEGLIGIBLE = 1e-30  # hockey sticks below need no relative accuracy
 
 
@@ -76,8 +77,16 @@ class StepsAloneTradeoff(Tradeoff):
         return self._asked(lambda t, x, one: t._hockey_sticks(x, direction, one), log_gamma, side, width, _NEGLIGIBLE)
 
     def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
-        width = _NARROW if self._told else self.width
-        return self._asked(lambda t, x, one: t._rates(x, direction, one), fpr, side, width, 0.0)
+        if not self._told:
+            return self._asked(lambda t, x, one: t._rates(x, direction, one), fpr, side, self.width, 0.0)
+        found = self.otherwise._rates(fpr, direction, side)
+        # what is open is due to steps that take the record and pass for none, of which there is about this share
+        missed = ndtr(-ndtri(fpr / float(self.loss.steps.sum())) - 1 / float(self.loss.noise.max()))
+        doubtful = (missed > _MISSED) & (fpr > 0)
+        if doubtful.any():
+            asked = self._asked(lambda t, x, one: t._rates(x, direction, one), fpr[doubtful], side, _NARROW, 0.0)
+            found[doubtful] = asked
+        return found
 
     def _asked(
         self,
@@ -99,11 +108,16 @@ class StepsAloneTradeoff(Tradeoff):
         return self.otherwise._cheap_rates(fpr, direction)
 
     def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
-        first, second = self._parts
-        above, below = (supplier((("", first), ("", second)), question, at, direction, side)[1] for side in SIDES)
+        above, below = (self._who(question, at, direction, side) for side in SIDES)
         found = above._charged(question, at, direction)
         lower = found if below is above else below._charged(question, at, direction)
         return found._replace(lower_engine=lower.lower_engine or lower.engine)
+
+    def _who(self, question: Question, at: float, direction: Direction, side: Side) -> Tradeoff:
+        """Whose bound is returned; the second is not asked where the first is narrow."""
+        first, second = self._parts
+        bound = bound_of(self, question, at, direction, side)
+        return first if bound_of(first, question, at, direction, side) == bound else second
 
     def _largest_log_ratio(self, direction: Direction) -> float:
         return self.otherwise._largest_log_ratio(direction)
