@@ -176,7 +176,7 @@ LOGS = st.floats(-40, -1e-9)
     st.one_of(LOGS, st.just(-np.inf)),
     st.booleans(),
 )
-@settings(max_examples=300)
+@settings(max_examples=150)
 def test_every_end_is_on_its_safe_side_of_sixty_digits(epsilon, log_delta, log_odds, log_rate, complement):
     """Rates down to e^{−40} and up to 1 − e^{−40}, priors as uneven: upper ends ≥ and lower ends ≤ the exact number."""
     delta, prior = float(np.exp(log_delta)), float(expit(log_odds))

@@ -212,7 +212,7 @@ class ComposedTradeoff(Tradeoff):
         high, low = (bound_of(self, question, at, direction, side) for side in _SIDES)
         above = next(self._suppliers(question, at, direction, "upper", high))
         below = next(self._suppliers(question, at, direction, "lower", low))
-        return above._replace(lower_engine=below.lower_engine or below.engine)
+        return above.with_lower(below)
 
     def _suppliers(
         self, question: Question, at: float, direction: Direction, side: Side, bound: float

@@ -34,6 +34,11 @@ class Charged(NamedTuple):
     rounding: float = 0.0
     exact: bool = False
 
+    def with_lower(self, other: Charged) -> Charged:
+        """Return the same with who supplies the lower bound; what parts two engines is more than rounding."""
+        lower = other.lower_engine or other.engine
+        return self._replace(lower_engine=lower, exact=self.exact and lower == self.engine)
+
     def scaled(self, factor: float, note: str = "") -> Charged:
         """Return the same with charges multiplied by a factor and a note added to the engines."""
         return self._replace(
@@ -158,7 +163,7 @@ def _of_the_larger(curve: Tradeoff, at: Callable[[Side], float], ways: tuple[Dir
     if upper == lower:
         return found
     below = curve._charged("hockey stick", at("lower"), lower)
-    return found._replace(lower_engine=below.lower_engine or below.engine)
+    return found.with_lower(below)
 
 
 def _answer(curve: Tradeoff, question: str, low: float, high: float, found: Charged) -> Answer:

@@ -137,7 +137,7 @@ class SmallestTradeoff(Tradeoff):
         above, below = (supplier(named, question, at, direction, side)[1] for side in _SIDES)
         found = above._charged(question, at, direction)
         lower = found if below is above else below._charged(question, at, direction)
-        return found._replace(lower_engine=lower.lower_engine or lower.engine)
+        return found.with_lower(lower)
 
     @staticmethod
     def _best(values: list[FloatArray], side: Side) -> FloatArray:
@@ -172,7 +172,7 @@ class BracketTradeoff(Tradeoff):
 
     def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
         above, below = (curve._charged(question, at, direction) for curve in (self.above, self.below))
-        return above._replace(lower_engine=below.lower_engine or below.engine)
+        return above.with_lower(below)
 
     def _on(self, side: Side) -> Tradeoff:
         return self.above if side == "upper" else self.below

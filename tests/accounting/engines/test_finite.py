@@ -105,10 +105,10 @@ def test_many_answers_against_the_binomial_law(epsilon, count):
 
 
 def test_different_epsilons_in_large_numbers_stay_within_memory_and_in_order():
-    parts = [dn.PureDP(0.01)] * 3000 + [dn.PureDP(0.013)] * 2000 + [dn.PureDP(0.5)] * 10
+    parts = [dn.PureDP(0.01)] * 1500 + [dn.PureDP(0.013)] * 1000 + [dn.PureDP(0.5)] * 10
     t = dn.tradeoff(dn.Composition(parts))
     assert 0 < t.advantage() - t.advantage(side="lower") < 1e-3
-    fewer = dn.tradeoff(dn.Composition(parts[1000:]))
+    fewer = dn.tradeoff(dn.Composition(parts[500:]))
     more = dn.tradeoff(dn.Composition([*parts, dn.PureDP(0.5)]))
     assert np.all(fewer.tpr(FPR, side="lower") <= t.tpr(FPR))
     assert np.all(t.tpr(FPR, side="lower") <= more.tpr(FPR))

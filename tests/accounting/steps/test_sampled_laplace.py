@@ -48,7 +48,7 @@ def test_hockey_sticks_are_integrals_over_outcomes():
         assert low - 1e-7 <= sum(parts) <= high + 1e-7
 
 
-@pytest.mark.parametrize("parts", [(0.5, 0.5), (0.9, 0.1), (0.25, 0.25, 0.25, 0.25)])
+@pytest.mark.parametrize("parts", [(0.9, 0.1), (0.25, 0.25, 0.25, 0.25)])
 def test_of_vectors_with_one_l1_sensitivity_a_single_coordinate_is_the_worst(parts):
     """ROC curves of the product stay below that of the sum, and above that of its largest part."""
     vector = dn.tradeoff(dn.Composition([dn.Laplace(0.7, sensitivity=part) for part in parts]))
