@@ -14,6 +14,7 @@ from dataclasses import replace
 
 import mpmath as mp
 import numpy as np
+from scipy import fft
 from scipy.special import log_ndtr, ndtr
 
 import deniable as dn
@@ -92,6 +93,32 @@ def modulus_error(rng: np.random.Generator) -> float:
     return float(np.max(np.expm1(np.where(coarse > -600, dense - coarse, 0.0))))
 
 
+def fft_errors(rng: np.random.Generator) -> tuple[float, float]:
+    """Errors of a law's transform and of its inverse, over 2⁻⁵²·log₂ n times what each is charged with one unit of.
+
+    The reference is the same transform in long double.
+    """
+    n = 1 << int(rng.integers(8, 17))
+    place = np.arange(n) / n
+    x = rng.random(n) ** rng.integers(1, 12) * np.exp(-0.5 * ((place - rng.random()) / 10 ** rng.uniform(-3, 0)) ** 2)
+    x /= x.sum()
+    there = np.abs(np.fft.rfft(x, n) - fft.rfft(x.astype(np.longdouble), n))
+    law = np.fft.rfft(x, n) ** int(rng.integers(1, 30))
+    back = np.fft.irfft(law, n) - fft.irfft(law.astype(np.clongdouble), n)
+    unit = EPS * math.log2(n)
+    return float(there.max() / unit), float(np.abs(back).sum() / (unit * math.sqrt(2) * np.linalg.norm(np.abs(law))))
+
+
+def order_error(rng: np.random.Generator) -> float:
+    """Error of sums of weights times e^{itL}, in units of 2⁻⁵²·Σ|terms|, whatever the number of terms."""
+    n = int(10 ** rng.uniform(1, 5))
+    weight, loss = 10 ** rng.uniform(-12, 0, n), rng.normal(size=n)
+    turned = np.exp(1j * rng.uniform(0, 50) * loss)
+    terms = weight * turned
+    truth = complex(math.fsum(terms.real), math.fsum(terms.imag))
+    return max(abs(found - truth) for found in (complex(terms.sum()), complex(weight @ turned))) / weight.sum() / EPS
+
+
 def main() -> int:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
     rng = np.random.default_rng(1)
@@ -155,7 +182,12 @@ def main() -> int:
     found = max(modulus_error(rng) for _ in range(count // 10))
     print(f"{'∫|f| on moved contours, denser sums: relative excess':58s} {found:10.3g}   assumed 1e-9")
     fine &= found <= 1e-9
-    return 0 if fine else 1
+    there, back = (max(found) for found in zip(*(fft_errors(rng) for _ in range(count // 10)), strict=True))
+    print(f"{'FFT of a law, over log₂ n':58s} {there:10.3g}   charged 3 (lattice)")
+    print(f"{'inverse FFT, sum of errors over √2·norm·log₂ n':58s} {back:10.3g}   charged 3 (lattice)")
+    found = max(order_error(rng) for _ in range(count // 10))
+    print(f"{'sums of up to 10⁵ terms in any order, over Σ|terms|':58s} {found:10.3g}   assumed 16")
+    return 0 if fine and max(there, back) <= 3 and found <= 16 else 1
 
 
 if __name__ == "__main__":
