@@ -276,8 +276,8 @@ def _moments(exponent: FloatArray, value: FloatArray, tilt: _Tilt, spacing: floa
         mass = np.exp(exponent - np.repeat(top, length, axis=1)[:, : value.size])
         log_mass = np.log(np.add.reduceat(mass, starts, axis=1)) + top
     ends = value[starts], value[np.minimum(starts + length, value.size) - 1]
-    worse = [np.maximum(offset * ends[0], offset * ends[1]) for offset in tilt.offsets]
-    return np.array([[log_sum(row + moved) for moved in worse] for row in log_mass])
+    worse = (np.maximum(offset * ends[0], offset * ends[1]) for offset in tilt.offsets)
+    return np.array([[log_sum(row + moved) for row in log_mass] for moved in worse]).T
 
 
 def _power(one: TiltedLaw, count: int, tilt: _Tilt, levels: int) -> TiltedLaw:
