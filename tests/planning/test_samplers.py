@@ -48,6 +48,14 @@ def test_runs_are_the_ones_that_were_asked_about():
     assert list(SCHEMES) == [SAMPLERS[i] for i in (0, 1, 3, 4, 2)]  # the names of --sampler
 
 
+def test_where_every_batch_is_all_records_all_samplers_need_the_same_noise():
+    rows = dn.plan_samplers(40, 40, 2, advantage=0.5).rows
+    assert {row.sampler for row in rows} == {*SAMPLERS} - {"truncated"}
+    for adjacency in samplers.ADJACENCIES:
+        noises = [row.noise_multiplier for row in rows if row.adjacency == adjacency]
+        assert max(noises) <= min(noises) * (1 + 1e-4)
+
+
 @pytest.mark.parametrize("name", SAMPLERS)
 def test_only_adjacencies_with_a_bound_are_listed(name):
     mechanism = samplers._makers(200, 60, 2, None)[name](2.0)

@@ -156,13 +156,16 @@ def _makers(
     steps = batches * passes
     usual = min(math.ceil(batch + 6 * math.sqrt(batch * (1 - rate))), n)
     most = usual if max_batch is None else integer("max_batch", max_batch, at_least=1)
-    return {
+    makers: dict[str, Callable[[float], Mechanism]] = {
         "poisson": lambda noise: SubsampledGaussian(noise, rate, steps),
         "truncated": lambda noise: TruncatedPoisson(noise, rate, steps, most, n),
         "allocation": lambda noise: RandomAllocation(noise, batches, passes),
         "without-replacement": lambda noise: WithoutReplacement(noise, batch, n, steps),
         "shuffled": lambda noise: ShuffledBatches(noise, batches, passes),
     }
+    if rate == 1:  # every batch is all records, and none is cut
+        del makers["truncated"]
+    return makers
 
 
 def _known(mechanism: Mechanism) -> tuple[str, ...]:
