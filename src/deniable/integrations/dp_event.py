@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 from deniable._check import InputError, integer, number
-from deniable._floats import MOST_EXPONENT
+from deniable._floats import EPS, MOST_EXPONENT
 from deniable.accounting.steps.base import Step
 from deniable.accounting.steps.gaussian_mixture import Case, GaussianMixtureStep
 from deniable.mechanisms import (
@@ -29,7 +29,6 @@ from deniable.mechanisms import (
     tuned,
 )
 
-_EPS = 2.0**-52  # relative: twice the rounding error of one operation
 _MOST = 100_000  # largest number of equal guarantees that are listed one by one
 
 
@@ -192,7 +191,7 @@ def _sampled(event: Any, rate: float) -> Mechanism:
         raise InputError("PoissonSampledDpEvent must contain a release, got an empty composition")
     if len(parts) == 1 and parts[0][1] == 1:
         # the product of two rates, rounded up
-        product = rate * mine if 1 in (rate, mine) else min(rate * mine * (1 + _EPS), 1.0)
+        product = rate * mine if 1 in (rate, mine) else min(rate * mine * (1 + EPS), 1.0)
         return _leaf(parts[0][0], product)
     if any(_name(part) != "GaussianDpEvent" for part, _ in parts):
         names = ", ".join(sorted({_name(part) for part, _ in parts}))
@@ -200,14 +199,14 @@ def _sampled(event: Any, rate: float) -> Mechanism:
             f"event must be Gaussians, or a single release, where several share one sample, got {names} inside "
             "PoissonSampledDpEvent; no pair is known for that"
         )
-    product = rate * mine if 1 in (rate, mine) else min(rate * mine * (1 + _EPS), 1.0)
+    product = rate * mine if 1 in (rate, mine) else min(rate * mine * (1 + EPS), 1.0)
     return SubsampledGaussian(_merged(parts), product, 1)
 
 
 def _merged(gaussians: list[tuple[Any, int]]) -> float:
     """σ of several Gaussian releases from one sample, rounded down."""
     precision = math.fsum(count / _sigma(part) / _sigma(part) for part, count in gaussians)
-    return (1 - 4 * _EPS) / math.sqrt(precision)
+    return (1 - 4 * EPS) / math.sqrt(precision)
 
 
 def _fixed_size(event: Any) -> WithoutReplacement:
@@ -249,8 +248,8 @@ def _mixture(event: Any, rate: float) -> Mechanism:
         return PureDP(0.0)
     if len(moved) > 1:
         return _several(deviation, {c: weight for c, weight in weights.items() if weight > 0}, rate)
-    share = min(weights[moved[0]] * rate * (1 + 2 * _EPS), 1.0) if weights[moved[0]] * rate < 1 else 1.0
-    return SubsampledGaussian(deviation / abs(moved[0]) * (1 - 2 * _EPS), share, 1)
+    share = min(weights[moved[0]] * rate * (1 + 2 * EPS), 1.0) if weights[moved[0]] * rate < 1 else 1.0
+    return SubsampledGaussian(deviation / abs(moved[0]) * (1 - 2 * EPS), share, 1)
 
 
 def _several(deviation: float, weights: dict[float, float], rate: float) -> Mechanism:
@@ -269,7 +268,7 @@ def _several(deviation: float, weights: dict[float, float], rate: float) -> Mech
     )
     sampled = [rate * weights.get(c, weights.get(-c, 0.0)) for c in records[1:]]
     case = Case(1.0, tuple(records), (1 - math.fsum(sampled), *sampled))
-    return GaussianMixtureStep(deviation, (case,), 16 * _EPS)
+    return GaussianMixtureStep(deviation, (case,), 16 * EPS)
 
 
 def _discrete_gaussian(event: Any, rate: float) -> Mechanism:
@@ -286,7 +285,7 @@ def _discrete(event: Any) -> tuple[float, float]:
 def _discrete_vector(event: Any) -> Mechanism:
     """An integer vector: ρ of its coordinates adds up to ‖shift‖²/(2σ²) (Canonne, Kamath & Steinke 2020, Theorem 4)."""
     sigma, moved = _discrete(event)
-    return ZeroConcentratedDP((moved / sigma) ** 2 / 2 * (1 + 4 * _EPS)) if moved > 0 else PureDP(0.0)
+    return ZeroConcentratedDP((moved / sigma) ** 2 / 2 * (1 + 4 * EPS)) if moved > 0 else PureDP(0.0)
 
 
 def _response(event: Any) -> Mechanism:
@@ -295,13 +294,13 @@ def _response(event: Any) -> Mechanism:
     k = integer("RandomizedResponseDpEvent.num_buckets", event.num_buckets, at_least=1)
     if k == 1 or p == 1:
         return PureDP(0.0)
-    return RandomizedResponse(math.log1p(k * (1 - p) / p) * (1 + 8 * _EPS), k) if p > 0 else ApproximateDP(0.0, 1.0)
+    return RandomizedResponse(math.log1p(k * (1 - p) / p) * (1 + 8 * EPS), k) if p > 0 else ApproximateDP(0.0, 1.0)
 
 
 def _discrete_laplace(event: Any, rate: float) -> Mechanism:
     a = number("DiscreteLaplaceDpEvent.noise_parameter", event.noise_parameter, above=0.0, below=math.inf)
     moved = integer("DiscreteLaplaceDpEvent.sensitivity", event.sensitivity, at_least=0)
-    return DiscreteLaplace((1 - 2 * _EPS) / a, moved, sample_rate=rate) if moved else PureDP(0.0)
+    return DiscreteLaplace((1 - 2 * EPS) / a, moved, sample_rate=rate) if moved else PureDP(0.0)
 
 
 def _tree(event: Any) -> Mechanism:
@@ -311,7 +310,7 @@ def _tree(event: Any) -> Mechanism:
     if steps == 0:
         return PureDP(0.0)
     noise = number("SingleEpochTreeAggregationDpEvent.noise_multiplier", event.noise_multiplier, above=0.0)
-    return MatrixMechanism(noise, sensitivity=math.sqrt(steps.bit_length()) * (1 + _EPS))
+    return MatrixMechanism(noise, sensitivity=math.sqrt(steps.bit_length()) * (1 + EPS))
 
 
 # events that are one guarantee or one mechanism, whatever their parameters
@@ -336,10 +335,10 @@ def _amplified(mechanism: Mechanism, rate: float, name: str) -> Mechanism:
     if isinstance(mechanism, RandomizedResponse | BoundedRange):
         mechanism = PureDP(mechanism.epsilon)
     if isinstance(mechanism, PureDP | ApproximateDP) and mechanism.epsilon < MOST_EXPONENT:
-        epsilon = min(math.log1p(rate * math.expm1(mechanism.epsilon)) * (1 + 8 * _EPS), mechanism.epsilon)
+        epsilon = min(math.log1p(rate * math.expm1(mechanism.epsilon)) * (1 + 8 * EPS), mechanism.epsilon)
         if isinstance(mechanism, PureDP):
             return PureDP(epsilon)
-        return ApproximateDP(epsilon, min(mechanism.delta * rate * (1 + 2 * _EPS), mechanism.delta))
+        return ApproximateDP(epsilon, min(mechanism.delta * rate * (1 + 2 * EPS), mechanism.delta))
     raise InputError(
         f"event must be Gaussian, Laplace or an (ε, δ) guarantee inside a Poisson sample, got {name} inside "
         "PoissonSampledDpEvent; what sampling does to it is not known"
@@ -367,7 +366,7 @@ def _repeated(mechanism: Any, count: int) -> list[Mechanism]:
         return [replace(mechanism, epochs=count)]
     if isinstance(mechanism, Step):
         return [mechanism.times(count)]
-    more = 1 + 4 * _EPS
+    more = 1 + 4 * EPS
     if isinstance(mechanism, ZeroConcentratedDP):
         return [ZeroConcentratedDP(mechanism.rho * count * more, mechanism.xi * count * more)]
     if isinstance(mechanism, MatrixMechanism) and mechanism.sensitivity is not None:
