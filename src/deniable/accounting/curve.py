@@ -96,7 +96,8 @@ class ComposedTradeoff(Tradeoff):
     @cached_property
     def _quick(self) -> DirectTradeoff | None:
         """The direct convolution, if it takes less time than inversion."""
-        return self.direct if isinstance(self.direct, DirectTradeoff) and self.direct.quick else None
+        direct = self.direct if isinstance(self.direct, DirectTradeoff) else None
+        return direct if direct is not None and (direct.quick or lines_take_long(self.inverted)) else None
 
     def _begun(self, ask: Callable[[_Bracketing, FloatArray], Bracket], points: FloatArray) -> Bracket:
         """The bracket of inversion, or of what is asked before it, and of both where that is not sharp."""
