@@ -72,7 +72,7 @@ class Tradeoff(ABC):
     assumptions: Assumptions = field(default_factory=Assumptions, kw_only=True)
     confidence: float = field(default=1.0, kw_only=True)
     holds_for: str = field(default=ONE_CASE, kw_only=True)
-    _epsilon_apart: ClassVar[float] = 1e-13  # width, by 1 + ε, to which a bracket of ε is narrowed
+    _epsilon_apart: ClassVar[float] = 0.0  # width, by 1 + ε, to which a bracket of ε is narrowed
 
     @abstractmethod
     def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
@@ -189,7 +189,7 @@ class Tradeoff(ABC):
     @overload
     def epsilon(self, delta: ArrayLike, direction: AnyDirection = ..., side: Side = ...) -> FloatArray: ...
     def epsilon(self, delta: ArrayLike, direction: AnyDirection = "both", side: Side = "upper") -> float | FloatArray:
-        """Return the smallest ε for which the mechanism is (ε, ``delta``)-DP, to 1e-13·(1 + |ε|).
+        """Return the smallest ε for which the mechanism is (ε, ``delta``)-DP.
 
         It may be negative (it is not cut off at 0); it is ``inf`` where no ε reaches ``delta`` and ``-inf`` at
         ``delta=1``. The upper side satisfies ``delta(eps) <= delta`` (for finite ``eps``) as computed by this or any
