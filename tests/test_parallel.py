@@ -15,7 +15,7 @@ import pytest
 
 import deniable as dn
 from deniable import InputError
-from deniable._parallel import WorkerWarning, _scheduler_gone, in_order
+from deniable._parallel import WorkerWarning, _same_versions, _scheduler_gone, in_order
 
 
 class Counted:
@@ -197,6 +197,25 @@ class _killing:  # noqa: N801
         assert self.killed
 
 
+class Dying:
+    """A client one of whose workers dies while it is asked."""
+
+    def __init__(self, deaths):
+        self.deaths = deaths
+
+    def run(self, question):
+        self.deaths -= 1
+        if self.deaths >= 0:
+            raise ConnectionResetError("closed")
+        return {"tcp://a": question()}
+
+
+def test_a_worker_may_die_while_versions_are_compared():
+    _same_versions(Dying(2))
+    with pytest.raises(InputError, match=r"cannot import deniable .*closed"):
+        _same_versions(Dying(3))
+
+
 @pytest.mark.filterwarnings("ignore::deniable._parallel.WorkerWarning")
 def test_an_attack_outlives_the_death_of_a_worker(two_workers):
     from sklearn.tree import DecisionTreeClassifier
@@ -293,6 +312,6 @@ def test_no_scheduler_no_workers_other_versions(two_workers, monkeypatch):
             return self.found
 
     with pytest.raises(InputError, match=r"must have the versions of this process: numpy 0.1 here, numpy 0.2 there"):
-        _parallel._same_versions(Client({"tcp://a": ("Python 3.11", "numpy 0.2")}))
+        _same_versions(Client({"tcp://a": ("Python 3.11", "numpy 0.2")}))
     with pytest.raises(InputError, match="no workers"):
-        _parallel._same_versions(Client({}))
+        _same_versions(Client({}))

@@ -188,10 +188,20 @@ def _versions() -> tuple[str, ...]:
     return tuple(found)
 
 
+def _asked(client: Any) -> Any:
+    """Ask all workers; where one dies meanwhile, those that are left, or its successor, are asked again."""
+    for _ in range(2):
+        try:
+            return client.run(_versions)
+        except OSError:
+            time.sleep(0.2)
+    return client.run(_versions)
+
+
 def _same_versions(client: Any) -> None:
     ours = _versions()
     try:
-        theirs = client.run(_versions)
+        theirs = _asked(client)
     except Exception as error:
         raise InputError(
             f"the workers cannot import deniable ({type(error).__name__}: {error}); install the same version there"
