@@ -80,9 +80,13 @@ class ComposedTradeoff(Tradeoff):
         return beside_steps(self.inverted)
 
     @cached_property
+    def _lines_take_long(self) -> bool:
+        return lines_take_long(self.inverted)
+
+    @cached_property
     def _cells_first(self) -> bool:
         """Whether sharp steps in cells are asked before lines, which would take longer."""
-        return lines_take_long(self.inverted) and self._most_advantage < _ALMOST_ALL and self._cells is not None
+        return self._lines_take_long and self._most_advantage < _ALMOST_ALL and self._cells is not None
 
     @cached_property
     def _most_advantage(self) -> float:
@@ -97,7 +101,7 @@ class ComposedTradeoff(Tradeoff):
     def _quick(self) -> DirectTradeoff | None:
         """The direct convolution, if it takes less time than inversion."""
         direct = self.direct if isinstance(self.direct, DirectTradeoff) else None
-        return direct if direct is not None and (direct.quick or lines_take_long(self.inverted)) else None
+        return direct if direct is not None and (direct.quick or self._lines_take_long) else None
 
     def _begun(self, ask: Callable[[_Bracketing, FloatArray], Bracket], points: FloatArray) -> Bracket:
         """The bracket of inversion, or of what is asked before it, and of both where that is not sharp."""

@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 import warnings
+from collections.abc import Sequence
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Annotated, Any
@@ -83,6 +84,13 @@ def suggest(*words: str) -> None:
 def again(*more: str) -> tuple[str, ...]:
     """Return the words of the command being run and more of them, to suggest it once more."""
     return (*_words.get(), *more)
+
+
+def of_table(data: str, target: str | None, drop: Sequence[str] | None, ranges: object = None) -> tuple[str, ...]:
+    """Return the words that say which table is read and how, to suggest another command for it."""
+    named = () if target is None else ("--target", target)
+    public = () if ranges is None else ("--ranges", str(ranges))
+    return (data, *named, *(word for name in drop or () for word in ("--drop", name)), *public)
 
 
 def run(arguments: list[str]) -> int:

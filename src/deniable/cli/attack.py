@@ -8,7 +8,7 @@ from typing import Annotated, cast
 import typer
 
 from deniable._files import check_writable
-from deniable.cli._app import JsonFlag, SeedOption, app, command_line, examples
+from deniable.cli._app import JsonFlag, SeedOption, app, command_line, examples, of_table
 from deniable.cli._report import FullOption, LanguageOption, MetaOption, PolicyOption, checked_policy, code, show
 from deniable.cli._workers import ClusterOption, workers
 
@@ -65,9 +65,7 @@ def attack(
         policy=limits,
         meta=meta,
     )
-    left_out = [word for name in drop or () for word in ("--drop", name)]
-    words = () if target is None else ("--target", target)
     leaks = found.advantage().low > 0
-    private = ("train", data, *words, *left_out, "--report", "private.html") if leaks else ()
+    private = ("train", *of_table(data, target, drop), "--report", "private.html") if leaks else ()
     show(made, out, as_json, full=full, language=language, following=private)
     return code(made, limits)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from deniable._files import to_json
-from deniable.cli._app import BAD_INPUT, JsonFlag, app, examples, suggest
+from deniable.cli._app import BAD_INPUT, JsonFlag, app, examples, of_table, suggest
 from deniable.cli._ranges import RangesOption, read_ranges
 
 if TYPE_CHECKING:
@@ -35,10 +35,7 @@ def check(
     else:
         _show(found, PUBLIC)
         if not found.problems and found.target is not None:
-            left_out = [word for name in drop or () for word in ("--drop", name)]
-            public = ["--ranges", str(ranges)] if ranges is not None else []
-            given = [] if target is None else ["--target", target]
-            suggest("train", str(data), *given, *left_out, *public, "--report", "report.html")
+            suggest("train", *of_table(str(data), target, drop, ranges), "--report", "report.html")
     return BAD_INPUT if found.problems else 0
 
 

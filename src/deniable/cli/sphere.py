@@ -11,7 +11,7 @@ import typer
 from deniable._check import InputError, integer
 from deniable._files import to_json
 from deniable._shown import shown
-from deniable.cli._app import JsonFlag, app, examples, suggest
+from deniable.cli._app import JsonFlag, app, examples, of_table, suggest
 from deniable.cli._ranges import RangesOption, read_ranges
 from deniable.cli._report import FirstRowOption
 
@@ -81,11 +81,9 @@ def sphere(
         print(
             f"  row {i + first_row}: at most {reach}, ball of radius {shown(float(found.radius[i]), 'number', 'upper')}"
         )
-    words = () if target is None else ("--target", target)
-    left_out = [word for name in drop or () for word in ("--drop", name)]
-    given = () if ranges is None else ("--ranges", str(ranges))
     print("(the next command computes exact distances)", file=sys.stderr)
-    suggest("profile", data, *words, *left_out, *given, "--regularization", f"{regularization:g}", "--epsilon", "1")
+    table = of_table(data, target, drop, ranges)
+    suggest("profile", *table, "--regularization", f"{regularization:g}", "--epsilon", "1")
 
 
 def _row(row: int, first_row: int, n: int) -> int:

@@ -31,11 +31,8 @@ _MOST_PHASES = 3
 _MOST_RESPONSES = 2  # randomised responses beside them
 _MOST_SHOWN = 0.12  # steps that show something by chance
 _HIDDEN, _MOST_HIDDEN = 1.2e-6, 3e-5  # what "none" hides, relative to rates at which it matters: aimed at, and at most
-_WIDE, _FAIR, _NARROW = (
-    3e-5,
-    5e-6,
-    1e-6,
-)  # relative: brackets of rates, of hockey sticks, and of what is quicker, to mend
+# relative: brackets of rates, of hockey sticks, and of what is quicker, to mend
+_WIDE, _FAIR, _NARROW = 3e-5, 5e-6, 1e-6
 SHARPEST = 0.1  # noise multipliers below are beyond the reach of lines
 _MISSED = 1e-15  # share of steps above which rates may be wide
 _NEGLIGIBLE = 1e-30  # hockey sticks below need no relative accuracy
@@ -111,7 +108,7 @@ class StepsAloneTradeoff(Tradeoff):
         above, below = (self._who(question, at, direction, side) for side in SIDES)
         found = above._charged(question, at, direction)
         lower = found if below is above else below._charged(question, at, direction)
-        return found._replace(lower_engine=lower.lower_engine or lower.engine)
+        return found.with_lower(lower)
 
     def _who(self, question: Question, at: float, direction: Direction, side: Side) -> Tradeoff:
         """Whose bound is returned; the second is not asked where the first is narrow."""
@@ -129,7 +126,7 @@ class StepsAloneTradeoff(Tradeoff):
         return self.otherwise._renyi(order, direction)
 
     def sketch(self) -> Tradeoff:
-        """Return the cells, which take no time."""
+        """Return the curve itself: its cells are as quick as a sketch."""
         return self
 
 
