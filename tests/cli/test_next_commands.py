@@ -2,11 +2,14 @@
 
 import shlex
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import deniable as dn
 from deniable.cli._app import again, run, suggest
 from deniable.planning import samplers
+from deniable.report import training_run
 
 RUN = ["--noise-multiplier", "10", "--sample-rate", "1", "--steps", "10"]
 
@@ -22,6 +25,16 @@ def suggested(capsys):
         return shlex.split(lines[0].removeprefix("next: deniable ")) if lines else []
 
     return after
+
+
+@pytest.fixture
+def people(tmp_path, monkeypatch):
+    """The name of a small table whose answers are noise, in the folder where the commands run."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"age": rng.integers(18, 90, 120), "wage": rng.normal(size=120)})
+    table.assign(ill=rng.integers(0, 2, 120)).to_csv("the people.csv", index=False)
+    return "the people.csv"
 
 
 def test_words_are_quoted_and_nothing_is_said_without_words(capsys):
@@ -93,3 +106,50 @@ def test_the_least_noise_is_assessed_where_its_batches_are_poisson(suggested, mo
     words = ["samplers", "--n-records", "40", "--batch-size", "20", "--advantage", "0.1"]
     assert suggested(*words)[: len(expected) or None] == expected
     assert suggested(*words, "--json") == []
+
+
+def test_a_leaking_model_leads_to_a_private_one_and_its_annex(suggested, people):
+    words = ["attack", people, "--target", "ill", "--drop", "age", "--shadows", "8", "--seed", "0"]
+    follow = suggested(*words, "--model", "sklearn:DecisionTreeClassifier")
+    assert follow == ["train", people, "--target", "ill", "--drop", "age", "--report", "private.html"]
+    follow = suggested(*follow[:-1], "private.json")
+    assert follow == ["annex", "private.json", "--kind", "dpia"]
+    assert suggested(*follow) == []
+
+
+def test_a_model_that_was_not_written_is_trained_again_into_files(suggested, people):
+    words = ["train", people, "--target", "ill"]
+    follow = suggested(*words)
+    assert follow == [*words, "--out", "model.skops", "--report", "report.html"]
+    assert suggested(*follow) == []
+
+
+def test_a_measurement_and_a_profile_are_made_again_into_a_page(suggested, people):
+    np.savez("scores.npz", member=np.arange(50) + 20.0, nonmember=np.arange(50.0))
+    table = pd.read_csv(people)
+    table[:40].to_csv("members.csv", index=False)
+    table[40:].to_csv("nonmembers.csv", index=False)
+    for words, page in (
+        (["audit", "scores.npz"], "audit.html"),
+        (["synthetic", "members.csv", "--members", "members.csv", "--nonmembers", "nonmembers.csv"], "audit.html"),
+        (["profile", people, "--target", "ill", "--epsilon", "1", "--regularization", "0.1"], "profile.html"),
+    ):
+        follow = suggested(*words)
+        assert follow == [*words, "--out", page]
+        assert suggested(*follow) == []
+
+
+def test_the_planned_rate_with_most_data_is_assessed(suggested, people):
+    words = ["--precision", "0.3", "--fpr", "1e-3", "--batch-size", "1000", "--epochs", "10"]
+    follow = suggested("plan", "--pool-size", "1000", *words)
+    assert follow[0] == "assess"
+    assert suggested(*follow) == []
+
+
+def test_the_first_steps(suggested, people, monkeypatch):
+    assert suggested("doctor") == ["demo"]
+    made = training_run.train_table(people, target="ill", advantage=0.1, rng=0)
+    monkeypatch.setattr(training_run, "train_table", lambda *_, **__: made)  # the demo itself: test_train_command.py
+    follow = suggested("demo")
+    assert follow == ["examples", "--out", "first-steps"]
+    assert suggested(*follow) == []
