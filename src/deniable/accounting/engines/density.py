@@ -7,7 +7,8 @@ analytic. Write one step's likelihood ratio as r(u) = (1 − q)(1 + ρ(u)), ρ(u
 
     f_{a+b}(z) = σ ∫ f_a(z − σ·log(1 + e^{−s}))·f_b(z − σ·log(1 + (1 + ρ(z))·e^s)) ds,
 
-and the density under "in" is (1 − q)^k·(1 + ρ)·f_k. All terms are positive, so that rounding stays relative.
+and the density under "in" is (1 − q)^k·(1 + ρ)·f_k. All terms are positive, so that rounding stays relative. From
+s = −log(1 + ρ(z))/2 on, either argument is the other one at −s, so that they are worked out and looked up once.
 
 Errors. The integrand is analytic for |Im s| < π, f_k for |Im z| < πσ. With G_k ≥ |f_k(ζ + iy)| for |y| ≤ Y = σθ,
 θ ≤ π/2, both arguments stay in that strip if Im z or Im s does, their imaginary part never exceeds Y, and their real
@@ -301,15 +302,16 @@ def _convolved(a: Density, b: Density, steps: int) -> Density:
     for k in range(0, count, rows):
         here = slice(k, min(k + rows, count))
         z = grid.z[here, None]
-        most = math.ceil(((z[-1, 0] - grid.first) / sigma + margin) / step)
-        s = step * np.arange(-most, most + 1)
-        place, unit = (z - grid.first) / grid.spacing, sigma / grid.spacing
-        u, v = place - unit * np.logaddexp(0.0, -s), place - unit * np.logaddexp(0.0, s + grid.log_rise(z))
-        (f, df), (g, dg) = _looked_up(a, u), _looked_up(b, v)
+        rise = grid.log_rise(z)
+        most = math.ceil(((z[-1, 0] - grid.first) / sigma - rise[-1, 0] / 2 + margin) / step)
+        s = step * np.arange(-most, most + 1)  # beside −log(1 + ρ(z))/2
+        place = (z - grid.first) / grid.spacing - sigma / grid.spacing * np.logaddexp(0.0, rise / 2 - s)
+        f, df = _looked_up(a, place)
+        g, dg = (x[:, ::-1] for x in ((f, df) if a is b else _looked_up(b, place)))
         values[here] = sigma * step * np.einsum("ij,ij->i", f, g)
         errors[here] = sigma * step * (np.einsum("ij,ij->i", df, g + dg) + np.einsum("ij,ij->i", f, dg))
-        low_u, low_v = (np.maximum(np.floor(x - _ROUND) + reach, 0).astype(np.intp) for x in (u[:, :-1], v[:, 1:]))
-        bounds[here] = sigma * step * np.einsum("ij,ij->i", wide_a[low_u], wide_b[low_v])
+        low = np.maximum(np.floor(place[:, :-1] - _ROUND) + reach, 0).astype(np.intp)
+        bounds[here] = sigma * step * np.einsum("ij,ij->i", wide_a[low], wide_b[low][:, ::-1])
     # where one argument is left of the grid the other is within this many cells of z
     near = 2 * math.ceil(sigma * math.log(2 + math.exp(grid.log_odds(grid.z[0]))) / grid.spacing) + 3
     near_a, near_b = (maximum_filter1d(wide, near, mode="nearest")[reach : reach + count] for wide in (wide_a, wide_b))
