@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable._search import bisect
+from deniable._search import bisect, bisect_integers
 
 FLOATS = st.floats(-1e300, 1e300)
 
@@ -45,3 +45,16 @@ def test_stops_at_the_relative_width_and_stays_inside():
 def test_nothing_to_narrow(good):
     ends = bisect(lambda x: np.ones_like(x, dtype=bool), good, good)
     np.testing.assert_array_equal(ends[0], good)
+
+
+@given(st.lists(st.integers(-9, 99), min_size=1, max_size=5), st.integers(0, 50), st.integers(1, 50))
+def test_whole_numbers_are_parted_at_the_boundary(borders, below, above):
+    border = np.array(borders)
+    low, high = np.full_like(border, border.min() - below), border.max() + above
+    asked = []
+    good, bad = bisect_integers(lambda x: asked.append(x) or x <= border, low, high)
+    np.testing.assert_array_equal(good, border)
+    np.testing.assert_array_equal(bad, border + 1)
+    np.testing.assert_array_equal(bisect_integers(lambda x: x > border, high, low)[0], border + 1)
+    assert all(((low <= x) & (x <= high)).all() for x in asked)
+    assert len(asked) <= int(high - low[0]).bit_length()

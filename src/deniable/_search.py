@@ -1,4 +1,7 @@
-"""One certified bisection: the end of the bracket at which the condition was seen to hold is what is returned."""
+"""One certified bisection: the end of the bracket at which the condition was seen to hold is what is returned.
+
+:func:`bisect` parts doubles, :func:`bisect_integers` whole numbers.
+"""
 
 from __future__ import annotations
 
@@ -47,4 +50,19 @@ def bisect(
             break
         fine: NDArray[np.bool_] = np.broadcast_to(np.asarray(holds(middle), dtype=np.bool_), a.shape)
         a, b = np.where(inside & fine, middle, a), np.where(inside & ~fine, middle, b)
+    return a, b
+
+
+def bisect_integers(
+    holds: Callable[[NDArray[np.int64]], ArrayLike], good: ArrayLike, bad: ArrayLike
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Narrow brackets of whole numbers down to neighbours: as :func:`bisect`, but in ℤ.
+
+    A bracket that is narrow already is asked at its ends while others are narrowed, and stays as it is.
+    """
+    a, b = np.broadcast_arrays(np.asarray(good, dtype=np.int64), np.asarray(bad, dtype=np.int64))
+    while (wide := np.abs(b - a) > 1).any():
+        middle = (a + b) // 2
+        fine: NDArray[np.bool_] = np.broadcast_to(np.asarray(holds(middle), dtype=np.bool_), a.shape)
+        a, b = np.where(wide & fine, middle, a), np.where(wide & ~fine, middle, b)
     return a, b

@@ -240,6 +240,9 @@ class ComposedTradeoff(Tradeoff):
     def _largest_log_ratio(self, direction: Direction) -> float:
         return self.inverted._largest_log_ratio(direction)
 
+    def _least_log_ratio(self, direction: Direction) -> float:
+        return self.inverted._least_log_ratio(direction)
+
     def _renyi(self, order: FloatArray, direction: Direction) -> FloatArray:
         return self.inverted._renyi(order, direction)
 

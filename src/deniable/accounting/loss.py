@@ -12,8 +12,10 @@ from typing import Self
 import numpy as np
 
 from deniable._check import FloatArray, InputError
+from deniable._floats import EPS
 from deniable.accounting.steps.base import Step
 from deniable.accounting.steps.registry import step_of
+from deniable.curves import Direction, Side
 from deniable.mechanisms import ApproximateDP, GaussianDP, Mechanism, PureDP, SubsampledGaussian
 
 Window = tuple[FloatArray, FloatArray]  # v and δ, one entry per phase
@@ -105,3 +107,16 @@ class ComposedLoss:
             return math.inf
         bounded = sum(epsilon * count for epsilon, count in self.randomized_responses)
         return float(bounded + sum(step.highest * count for step, count in self.others))
+
+    def largest_log_ratio(self, direction: Direction, side: Side) -> float:
+        """Bound the essential supremum of the loss ("remove": of minus the loss), a sum of terms of one sign.
+
+        From below it is 0 where a step may not attain its own.
+        """
+        if side == "lower" and not all(step.attained for step, _ in self.others):
+            return 0.0
+        found = self.highest if direction == "add" else -self.lowest
+        roundings = 4 + self.steps.size + len(self.randomized_responses) + len(self.others)
+        if self.others:  # their own are known to a few dozen
+            roundings += 64 if side == "upper" else 256
+        return found * (1 + roundings * EPS if side == "upper" else 1 - roundings * EPS)

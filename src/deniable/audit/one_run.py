@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable._check import FloatArray, InputError, Seed, choice, integer, number, numbers
-from deniable._search import bisect
+from deniable._search import bisect, bisect_integers
 from deniable.audit.families import EpsilonDelta, Family, Gaussian, Shift
 from deniable.audit.guessing import PromisedFamily, largest_rejected, p_value, rejects_f_dp
 from deniable.audit.intervals import Interval
@@ -203,11 +203,9 @@ class OneRunAudit:
 
     def _most_right(self, family: Family, r: int, error: float) -> int:
         """Return the largest number of right guesses that does not contradict the promise."""
-        low, high = 0, r + 1  # the first does not contradict, the second would; `bisect` is for doubles
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if rejects_f_dp(family, 0.0, self.canaries, r, middle, error) else (middle, high)
-        return low
+        return int(
+            bisect_integers(lambda v: not rejects_f_dp(family, 0.0, self.canaries, r, int(v), error), 0, r + 1)[0]
+        )
 
     def _low(self, family: Family, error: float) -> float:
         """Return the largest value of a family that the f-DP bound refutes."""

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, gammaln
 
 from deniable._check import FloatArray
-from deniable._search import bisect
+from deniable._search import bisect, bisect_integers
 from deniable._tails import beta_quantile, binomial_above
 
 _FIRST = 8  # guesses after which one looks for the first time
@@ -115,12 +115,11 @@ def guesses_in_order(inside: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDAr
 
 def _limits(looks: NDArray[np.int_], rate: float, error: float) -> NDArray[np.int_]:
     """Return for each number of guesses the fewest that are right with probability ``error`` at most."""
-    low, high = np.zeros_like(looks) - 1, looks + 1  # the first is too few, the second enough
-    while np.any(high - low > 1):
-        middle = (low + high) // 2
-        enough = binomial_above(middle - 1, looks, rate) <= error * (1 + 1e-6)
-        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
-    return high
+
+    def enough(right: NDArray[np.int_]) -> NDArray[np.bool_]:
+        return np.asarray(binomial_above(right - 1, looks, rate) <= error * (1 + 1e-6))
+
+    return bisect_integers(enough, looks + 1, -1)[0]
 
 
 def _crossing(looks: NDArray[np.int_], limits: NDArray[np.int_], q: float) -> float:

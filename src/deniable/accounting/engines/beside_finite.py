@@ -195,12 +195,12 @@ class BesideFiniteTradeoff(Tradeoff):
     def _largest_log_ratio(self, direction: Direction) -> float:
         if direction == "remove":
             return self._swapped._largest_log_ratio("add")
-        return self._finite._largest_log_ratio("add") + self.rest._largest_log_ratio(self.way)
+        return (self._finite._largest_log_ratio("add") + self.rest._largest_log_ratio(self.way)) * (1 + EPS)
 
     def _least_log_ratio(self, direction: Direction) -> float:
         if direction == "remove":
             return self._swapped._least_log_ratio("add")
-        return self._finite._least_log_ratio("add") + self.rest._least_log_ratio(self.way)
+        return (self._finite._least_log_ratio("add") + self.rest._least_log_ratio(self.way)) * (1 - EPS)
 
     def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
         """The engine that the rest has an answer from; what it charges is not taken apart outcome by outcome."""

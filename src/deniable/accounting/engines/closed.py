@@ -30,7 +30,10 @@ class OneStepTradeoff(LikelihoodRatioTradeoff):
     rate: float
 
     def _largest_log_ratio(self, direction: Direction) -> float:
-        return math.inf if direction == "add" else -math.log1p(-self.rate)
+        return math.inf if direction == "add" else -math.log1p(-self.rate) * (1 + 4 * EPS)
+
+    def _least_log_ratio(self, direction: Direction) -> float:
+        return math.inf if direction == "add" else -math.log1p(-self.rate) * (1 - 4 * EPS)
 
     def _renyi(self, order: FloatArray, direction: Direction) -> FloatArray:
         one = np.ones(1)

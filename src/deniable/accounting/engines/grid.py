@@ -15,6 +15,7 @@ import numpy as np
 from deniable._check import FloatArray
 from deniable._floats import EPS, MOST_EXPONENT
 from deniable._kept import Kept
+from deniable._search import bisect_integers
 from deniable.accounting.engines.convolution import totals
 from deniable.accounting.engines.lattice import Lattice, compose, convolved
 from deniable.accounting.steps.base import TooSlowError
@@ -199,15 +200,12 @@ class GridTradeoff(Tradeoff):
     def _largest_log_ratio(self, direction: Direction) -> float:
         if self._only(direction, "upper")[0] > 0:
             return math.inf
-        bound = self.loss.highest if direction == "add" else -self.loss.lowest
-        return bound * (1 + 64 * EPS) if self.loss.others else bound
+        return self.loss.largest_log_ratio(direction, "upper")
 
     def _least_log_ratio(self, direction: Direction) -> float:
-        known = all(step.attained for step, _ in self.loss.others)
-        bound = self._largest_log_ratio(direction)
-        if not self.loss.others:
-            return bound
-        return bound * (1 - 256 * EPS) if known else 0.0
+        if self._only(direction, "upper")[0] > 0:
+            return math.inf
+        return self.loss.largest_log_ratio(direction, "lower")
 
     def _start(self, direction: Direction, alpha: float) -> float:
         """Where to look first: the mean or, of other steps in the tail, where Chernoff's inequality allows the rate."""
@@ -279,8 +277,4 @@ def _hockey_stick_on(lattice: Lattice, level: float, side: Side) -> float:
 
 def _first_index(lattice: Lattice, falling: Callable[[float], float], level: float) -> float:
     """First lattice index at which what falls with it is at most a level, by bisection; the last if there is none."""
-    low, high = 0, lattice.above_out.size - 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if falling(float(middle)) <= level else (middle, high)
-    return float(high)
+    return float(bisect_integers(lambda at: falling(float(at)) <= level, lattice.above_out.size - 1, 0)[0])

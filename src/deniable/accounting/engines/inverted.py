@@ -78,7 +78,10 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         return self.loss.symmetric
 
     def _largest_log_ratio(self, direction: Direction) -> float:
-        return self.loss.highest if direction == "add" else -self.loss.lowest
+        return self.loss.largest_log_ratio(direction, "upper")
+
+    def _least_log_ratio(self, direction: Direction) -> float:
+        return self.loss.largest_log_ratio(direction, "lower")
 
     def _renyi(self, order: FloatArray, direction: Direction) -> FloatArray:
         return loss_divergence(self.loss, order, direction)

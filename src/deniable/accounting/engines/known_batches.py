@@ -136,8 +136,11 @@ class KnownBatchesTradeoff(Tradeoff):
     def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
         return Charged(self.method, "attackers who see one bit per step" if self.attacks else "trivial bound")
 
+    def _largest_log_ratio(self, direction: Direction) -> float:
+        return math.inf if self.attacked is None else self.attacked.largest_log_ratio(direction, "upper")
+
     def _least_log_ratio(self, direction: Direction) -> float:
-        return max((attack._least_log_ratio(direction) for attack in self.attacks), default=0.0)
+        return 0.0 if self.attacked is None else self.attacked.largest_log_ratio(direction, "lower")
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,12 +260,10 @@ class SharpTradeoff(Tradeoff):
         return self.rest._cheap_rates(fpr, direction)
 
     def _largest_log_ratio(self, direction: Direction) -> float:
-        if direction == "add" or self.took >= 1:
-            return math.inf
-        return self.rest._largest_log_ratio(direction) - math.log1p(-self.took) * (1 + 4 * EPS)
+        return self.known_batches._largest_log_ratio(direction)
 
     def _least_log_ratio(self, direction: Direction) -> float:
-        return max(self.known_batches._least_log_ratio(direction), self.rest._least_log_ratio(direction))
+        return self.known_batches._least_log_ratio(direction)
 
 
 def known_batches(loss: PrivacyLoss, attacks: bool = False) -> KnownBatchesTradeoff:

@@ -115,6 +115,9 @@ class SoftenedTradeoff(Tradeoff):
     def _largest_log_ratio(self, direction: Direction) -> float:
         return self.inverted._largest_log_ratio(direction)
 
+    def _least_log_ratio(self, direction: Direction) -> float:
+        return self.inverted._least_log_ratio(direction)
+
     def _hockey_stick_bracket(self, log_gamma: FloatArray, direction: Direction) -> tuple[FloatArray, FloatArray]:
         low = np.maximum(-np.expm1(np.minimum(log_gamma, 0.0)), 0.0) * (1 - 4 * EPS)
         high = np.where(log_gamma >= self._largest_log_ratio(direction), 0.0, 1.0)

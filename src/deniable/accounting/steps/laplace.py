@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -219,6 +220,13 @@ def flat_cells(epsilon: float, rate: float, spacing: float, scale: float) -> Los
     return LossCells(low, p, q, np.clip(centre, 0.0, spacing), 64 * EPS * (1 + epsilon), wobble)
 
 
+def epsilon_of(sensitivity: float, scale: float) -> float:
+    """Return ε = Δ/b, rounded up."""
+    found = sensitivity / scale
+    exact = math.isinf(found) or Fraction(found) * Fraction(scale) >= Fraction(sensitivity)
+    return found if exact else math.nextafter(found, math.inf)
+
+
 @dataclass(frozen=True)
 class LaplaceTradeoff(Tradeoff):
     """Laplace(0, b) against Laplace(Δ, b), ε = Δ/b, in closed form.
@@ -250,7 +258,10 @@ class LaplaceTradeoff(Tradeoff):
         return np.where(fpr == 0, 0.0, np.where(fpr == 1, 1.0, np.maximum(found, fpr)))
 
     def _largest_log_ratio(self, direction: Direction) -> float:
-        return self.distance
+        return self.distance  # at least Δ/b, and less than two doubles above it
+
+    def _least_log_ratio(self, direction: Direction) -> float:
+        return self.distance * (1 - 2 * EPS)
 
     def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
         return Charged(self.method, exact=True)
@@ -322,8 +333,13 @@ class SampledLaplaceTradeoff(Tradeoff):
         return np.asarray(value * (1 + sign * ((32 + 8 * self.distance) * EPS + wrong)))
 
     def _largest_log_ratio(self, direction: Direction) -> float:
-        found = sampled(self.distance, self.rate) if direction == "add" else -sampled(-self.distance, self.rate)
-        return found * (1 + 16 * EPS)
+        return self._log_ratio(direction) * (1 + 16 * EPS)
+
+    def _least_log_ratio(self, direction: Direction) -> float:
+        return self._log_ratio(direction) * (1 - 16 * EPS)
+
+    def _log_ratio(self, direction: Direction) -> float:
+        return sampled(self.distance, self.rate) if direction == "add" else -sampled(-self.distance, self.rate)
 
     def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
         return Charged(self.method, exact=True)

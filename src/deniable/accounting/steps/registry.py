@@ -13,7 +13,7 @@ from deniable.accounting.steps.discrete import (
     ResponseStep,
 )
 from deniable.accounting.steps.gaussian_mixture import several_records, truncated_poisson
-from deniable.accounting.steps.laplace import BoundedRangeStep, LaplaceStep
+from deniable.accounting.steps.laplace import BoundedRangeStep, LaplaceStep, epsilon_of
 from deniable.accounting.steps.without_replacement import without_replacement
 from deniable.mechanisms import (
     BoundedRange,
@@ -29,7 +29,7 @@ from deniable.mechanisms import (
 )
 
 STEPS: dict[type[Mechanism], Callable[[Any], tuple[Step, int]]] = {
-    Laplace: lambda m: (LaplaceStep(m.sensitivity / m.scale, m.sample_rate), m.steps),
+    Laplace: lambda m: (LaplaceStep(epsilon_of(m.sensitivity, m.scale), m.sample_rate), m.steps),
     BoundedRange: lambda m: (BoundedRangeStep(m.epsilon), m.steps),
     DiscreteGaussian: lambda m: (DiscreteGaussianStep(m.sigma, m.sensitivity, m.sample_rate), m.steps),
     DiscreteLaplace: lambda m: (DiscreteLaplaceStep(m.scale, m.sensitivity, m.sample_rate), m.steps),

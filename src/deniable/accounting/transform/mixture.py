@@ -20,6 +20,7 @@ from deniable.accounting.transform.line import TINY, randomized_response_roundin
 from deniable.accounting.transform.listed import ListedTransform
 from deniable.accounting.transform.mixture_nodes import OneWindow
 from deniable.accounting.transform.mixture_step import LossTable, MixtureTransform, StepTransform
+from deniable.curves import Direction, Side
 
 _PLACES = (11.0, 13.0, 15.0, 18.0, 22.0, 28.0)  # v of the windows, above the largest slope of the loss, J·s
 _WIDTH = 1.0  # their δ
@@ -97,6 +98,10 @@ class MixtureLoss:
     def highest(self) -> float:
         """Essential supremum."""
         return self.whole.highest
+
+    def largest_log_ratio(self, direction: Direction, side: Side) -> float:
+        """Bound the essential supremum of the loss, as of ``whole``."""
+        return self.whole.largest_log_ratio(direction, side)
 
     @property
     def steepest(self) -> float:
