@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from deniable._check import FloatArray, InputError
 from deniable._shown import shown
@@ -155,34 +156,32 @@ def measure(model: Any, X: Any, y: Any, *, plain: Any = None, help: tuple[str, .
 def unprotected(X: pd.DataFrame, y: Any, *, classification: bool) -> Any:
     """Return gradient boosted trees fitted without any protection, for comparison only."""
     from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
-    from sklearn.pipeline import make_pipeline
 
     kind = HistGradientBoostingClassifier if classification else HistGradientBoostingRegressor
     texts = [str(name) for name in X.columns if not pd.api.types.is_numeric_dtype(X[name])]
-    coder = _TextCodes(texts)
     trees = kind(categorical_features=[list(X.columns).index(name) for name in texts] or None, random_state=0)
-    return make_pipeline(coder, trees).fit(X, np.asarray(y))
+    return _OfTexts(trees, texts, X, np.asarray(y))
 
 
-class _TextCodes:
-    """Texts to small whole numbers, rare and unseen ones to missing, for the unprotected model."""
+class _OfTexts:
+    """The unprotected model: texts become small whole numbers, rare and unseen ones are missing."""
 
-    def __init__(self, texts: list[str]) -> None:
-        self.texts = texts
-        self.known: dict[str, dict[Any, int]] = {}
+    def __init__(self, trees: Any, texts: list[str], X: pd.DataFrame, y: NDArray[Any]) -> None:
+        frequent = {name: X[name].value_counts().index[:_MOST_CATEGORIES] for name in texts}
+        self._known = {name: {value: i for i, value in enumerate(values)} for name, values in frequent.items()}
+        self._trees = trees.fit(self._coded(X), y)
+        self.classes_ = getattr(trees, "classes_", None)
 
-    def fit(self, X: pd.DataFrame, y: Any = None) -> _TextCodes:
-        for name in self.texts:
-            frequent = X[name].value_counts().index[:_MOST_CATEGORIES]
-            self.known[name] = {value: i for i, value in enumerate(frequent)}
-        return self
+    def predict(self, X: pd.DataFrame) -> Any:
+        return self._trees.predict(self._coded(X))
 
-    def transform(self, X: pd.DataFrame) -> FloatArray:
-        coded = {str(name): X[name].map(self.known[name]) if name in self.known else X[name] for name in X.columns}
+    def predict_proba(self, X: pd.DataFrame) -> Any:
+        return self._trees.predict_proba(self._coded(X))
+
+    def _coded(self, X: pd.DataFrame) -> FloatArray:
+        known = self._known
+        coded = {str(name): X[name].map(known[name]) if name in known else X[name] for name in X.columns}
         return pd.DataFrame(coded).to_numpy(dtype=np.float64, na_value=np.nan)
-
-    def fit_transform(self, X: pd.DataFrame, y: Any = None) -> FloatArray:
-        return self.fit(X).transform(X)
 
 
 def _classification(model: Any, X: Any, truth: Any) -> Score:

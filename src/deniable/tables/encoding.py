@@ -211,8 +211,8 @@ def _narrowest(low: float, high: float) -> float:
 def coarse_range(low: float, high: float) -> list[float]:
     """Return round numbers strictly outside ``low`` and ``high``; 0 stays the end of what is never negative.
 
-    The ends are multiples of 1, 2 or 5 times a power of ten, an eighth of the range or finer: they say about how wide
-    a column is, and are nobody's value.
+    Flags of 0 and 1 keep [0, 1]. Other ends are multiples of 1, 2 or 5 times a power of ten, an eighth of the range or
+    finer: they say about how wide a column is, and are nobody's value.
     """
     if low >= 0 and high <= 1 and {low, high} <= {0.0, 1.0}:
         return [0.0, 1.0]
