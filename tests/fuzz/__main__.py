@@ -3,6 +3,7 @@
     make fuzz                                   # ten minutes on all cores
     make fuzz ARGS="--minutes 60 --seed 7"
     make fuzz ARGS="--laws newer"               # Laplace, discrete noise, persons, allocation, …
+    make fuzz ARGS="--laws broad --limit 5"     # very many: a few questions each, mostly to the youngest engines
     PYTHONPATH=tests python -m fuzz --configs 1 --seed 12345 --jobs 1     # one configuration again
 
 Configuration number k of a run with --seed s has the seed s + k and depends on nothing else. Every one runs in a
@@ -28,7 +29,8 @@ from fuzz.isolated import isolated
 from fuzz.mechanisms import shown
 
 MOST_BYTES = 500_000_000
-_CHUNK = 2
+_CHUNK = {"gaussian": 2, "newer": 2, "broad": 25}  # configurations that a worker takes at a time
+_WRITTEN = 20.0  # seconds between two summaries
 
 
 def one(seed: int, limit: float, oracle: str, laws: str) -> dict[str, Any]:
@@ -133,22 +135,29 @@ def main(arguments: list[str] | None = None) -> int:
     rows: list[dict[str, Any]] = []
 
     def chunks() -> Any:
-        for start in range(0, most, _CHUNK):
+        chunk = _CHUNK[given.laws]
+        for start in range(0, most, chunk):
             if time.monotonic() > end:
                 return
-            yield list(range(first + start, first + min(start + _CHUNK, most)))
+            yield list(range(first + start, first + min(start + chunk, most)))
+
+    def write() -> dict[str, Any]:
+        found = summary(rows, first, given.limit, given.laws)
+        given.out.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+        return found
 
     given.out.parent.mkdir(parents=True, exist_ok=True)
+    written = time.monotonic()
     with Parallel(n_jobs=given.jobs, return_as="generator_unordered", pre_dispatch="2*n_jobs") as workers:
         for done in workers(delayed(several)(seeds, given.limit, given.oracle, given.laws) for seeds in chunks()):
             rows += done
             for row in done:
                 for name, asked, found in row["violations"]:
                     print(f"VIOLATED seed {row['seed']}: {name}; {asked}; {found}"[:600], flush=True)
-            given.out.write_text(
-                json.dumps(summary(rows, first, given.limit, given.laws), indent=1, ensure_ascii=False) + "\n"
-            )
-    found = summary(rows, first, given.limit, given.laws)
+            if time.monotonic() > written + _WRITTEN:
+                write()
+                written = time.monotonic()
+    found = write()
     print("\n".join(lines(found)))
     return 1 if found["violations"] else 0
 

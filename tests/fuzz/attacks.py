@@ -17,7 +17,7 @@ import deniable as dn
 from fuzz.laws import is_newer, parts_of, random_attack
 
 DIGITS = 60
-SMALLEST = 1e-35  # complements of probabilities below this have lost digits
+SMALLEST = 1e-35  # complements and differences of probabilities below this have lost digits
 _MOST_LEVELS = 400  # of a binomial law
 
 
@@ -44,9 +44,12 @@ def attacks(mechanism: dn.mechanisms.Mechanism, rng: np.random.Generator, count:
             kind = rng.random()
             if steps and kind < 0.4:
                 found.append(_largest(steps, _place(rng), "a step's likelihood ratio is large"))
-            elif steps and kind < 0.65:
+            elif steps and kind < 0.55:
                 one = [steps[int(rng.integers(len(steps)))]]
                 found.append(_largest(one, _place(rng), "a step of one phase"))
+            elif steps and kind < 0.65:
+                point = _one_or_two(steps[int(rng.integers(len(steps)))], rng)
+                found += [point] if point.fpr > SMALLEST else []
             elif steps and kind < 0.8:
                 one = steps[int(rng.integers(len(steps)))]
                 point = _sum(one, float(rng.uniform(-3, 9)))
@@ -81,6 +84,19 @@ def _largest(steps: list[dn.SubsampledGaussian], place: float, name: str) -> Att
         log_fpr += count * mp.log1p(-out)
         log_tpr += count * mp.log1p(-((1 - rate) * out + rate * hit))
     return Attack(name, -mp.expm1(log_fpr), -mp.expm1(log_tpr))
+
+
+def _one_or_two(step: dn.SubsampledGaussian, rng: np.random.Generator) -> Attack:
+    """One outcome of a phase is very large, or two are large."""
+    shift, rate, n = 1 / mp.mpf(step.noise_multiplier), mp.mpf(step.sample_rate), step.steps
+    lower = mp.mpf(float(rng.uniform(0.2, 1.0))) * shift + mp.mpf(float(rng.uniform(-2, 2)))
+    upper = lower + mp.mpf(float(rng.uniform(0.0, 4.0)))
+    neither = []
+    for hit in (mp.mpf(0), rate):
+        above, far = ((1 - hit) * mp.ncdf(-u) + hit * mp.ncdf(shift - u) for u in (lower, upper))
+        none = mp.exp(n * mp.log1p(-above))
+        neither.append(none + n * (above - far) * none / (1 - above))
+    return Attack("one outcome is very large or two are large", 1 - neither[0], 1 - neither[1])
 
 
 def _sum(step: dn.SubsampledGaussian, place: float) -> Attack | None:

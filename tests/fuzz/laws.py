@@ -24,10 +24,10 @@ _TAIL = 40  # standard deviations or scales of discrete noise that are summed
 def random_law(seed: int) -> dn.mechanisms.Mechanism:
     """A mechanism that depends on ``seed`` only: one to three parts, at least the first one of the newer laws."""
     rng = np.random.default_rng([seed, 17])
-    first = _KINDS[int(rng.integers(len(_KINDS)))](rng)
+    first = KINDS[int(rng.integers(len(KINDS)))](rng)
     parts = [first]
     if first.adjacency == "add-remove" and rng.random() < 0.4:
-        parts += [_KINDS[int(rng.integers(len(_ADDED)))](rng) for _ in range(int(rng.integers(1, 3)))]
+        parts += [KINDS[int(rng.integers(len(_ADDED)))](rng) for _ in range(int(rng.integers(1, 3)))]
         if rng.random() < 0.4:
             parts.append(dn.SubsampledGaussian(_log(rng, 0.3, 10), _log(rng, 1e-4, 1.0), _count(rng)))
         if rng.random() < 0.3:
@@ -62,57 +62,59 @@ def _rate(rng: np.random.Generator) -> float:
     return 1.0 if rng.random() < 0.4 else _log(rng, 1e-4, 1.0)
 
 
-def _laplace(rng: np.random.Generator) -> dn.mechanisms.Mechanism:
-    return dn.Laplace(_log(rng, 0.05, 100), 1.0 if rng.random() < 0.5 else _log(rng, 0.1, 5), _count(rng), _rate(rng))
+def _laplace(rng: np.random.Generator, most: int = MOST_STEPS) -> dn.mechanisms.Mechanism:
+    return dn.Laplace(
+        _log(rng, 0.05, 100), 1.0 if rng.random() < 0.5 else _log(rng, 0.1, 5), _count(rng, most), _rate(rng)
+    )
 
 
-def _discrete_laplace(rng: np.random.Generator) -> dn.mechanisms.Mechanism:
-    return dn.DiscreteLaplace(_log(rng, 0.1, 30), int(rng.integers(1, 4)), _count(rng), _rate(rng))
+def _discrete_laplace(rng: np.random.Generator, most: int = MOST_STEPS) -> dn.mechanisms.Mechanism:
+    return dn.DiscreteLaplace(_log(rng, 0.1, 30), int(rng.integers(1, 4)), _count(rng, most), _rate(rng))
 
 
-def _discrete_gaussian(rng: np.random.Generator) -> dn.mechanisms.Mechanism:
-    return dn.DiscreteGaussian(_log(rng, 0.2, 20), int(rng.integers(1, 4)), _count(rng), _rate(rng))
+def _discrete_gaussian(rng: np.random.Generator, most: int = MOST_STEPS) -> dn.mechanisms.Mechanism:
+    return dn.DiscreteGaussian(_log(rng, 0.2, 20), int(rng.integers(1, 4)), _count(rng, most), _rate(rng))
 
 
-def _response(rng: np.random.Generator) -> dn.mechanisms.Mechanism:
-    return dn.RandomizedResponse(_log(rng, 1e-2, 6), int(rng.integers(2, 9)), _count(rng, 300))
+def _response(rng: np.random.Generator, most: int = MOST_STEPS) -> dn.mechanisms.Mechanism:
+    return dn.RandomizedResponse(_log(rng, 1e-2, 6), int(rng.integers(2, 9)), _count(rng, min(most, 300)))
 
 
-def _pair(rng: np.random.Generator) -> dn.mechanisms.Mechanism:
+def _pair(rng: np.random.Generator, most: int = MOST_STEPS) -> dn.mechanisms.Mechanism:
     size = int(rng.integers(2, 6))
     p, q = (rng.dirichlet(np.full(size, float(rng.uniform(0.3, 5)))) for _ in range(2))
-    return dn.FinitePair(tuple(p / p.sum()), tuple(q / q.sum()), _count(rng, 100))
+    return dn.FinitePair(tuple(p / p.sum()), tuple(q / q.sum()), _count(rng, min(most, 100)))
 
 
-def _range(rng: np.random.Generator) -> dn.mechanisms.Mechanism:
-    return dn.BoundedRange(_log(rng, 1e-2, 4), _count(rng, 100))
+def _range(rng: np.random.Generator, most: int = MOST_STEPS) -> dn.mechanisms.Mechanism:
+    return dn.BoundedRange(_log(rng, 1e-2, 4), _count(rng, min(most, 100)))
 
 
-def _persons(rng: np.random.Generator) -> dn.mechanisms.Mechanism:
+def _persons(rng: np.random.Generator, most: int = MOST_STEPS) -> dn.mechanisms.Mechanism:
     k = int(rng.integers(2, 7))
-    return dn.SubsampledGaussian(_log(rng, 0.4, 20), _log(rng, 1e-4, 0.5), _count(rng), k)
+    return dn.SubsampledGaussian(_log(rng, 0.4, 20), _log(rng, 1e-4, 0.5), _count(rng, most), k)
 
 
-def _allocation(rng: np.random.Generator) -> dn.mechanisms.Mechanism:
-    batches = max(_count(rng), 2)
+def _allocation(rng: np.random.Generator, most: int = MOST_STEPS) -> dn.mechanisms.Mechanism:
+    batches = max(_count(rng, most), 2)
     several = min(int(rng.integers(2, 5)), batches) if rng.random() < 0.2 else 1
-    return dn.RandomAllocation(_log(rng, 0.3, 20), batches, _count(rng, 30), several)
+    return dn.RandomAllocation(_log(rng, 0.3, 20), batches, _count(rng, min(most, 30)), several)
 
 
-def _truncated(rng: np.random.Generator) -> dn.mechanisms.Mechanism:
-    n = 10 + _count(rng)
+def _truncated(rng: np.random.Generator, most: int = MOST_STEPS) -> dn.mechanisms.Mechanism:
+    n = 10 + _count(rng, most)
     rate = _log(rng, 1e-3, 0.5)
     batch = min(max(round(n * rate * float(rng.uniform(0.7, 2))), 1), n - 1)
-    return dn.TruncatedPoisson(_log(rng, 0.4, 20), rate, _count(rng), batch, n)
+    return dn.TruncatedPoisson(_log(rng, 0.4, 20), rate, _count(rng, most), batch, n)
 
 
-def _without(rng: np.random.Generator) -> dn.mechanisms.Mechanism:
-    n = 1 + _count(rng)
-    return dn.WithoutReplacement(_log(rng, 0.4, 20), min(_count(rng), n), n, _count(rng))
+def _without(rng: np.random.Generator, most: int = MOST_STEPS) -> dn.mechanisms.Mechanism:
+    n = 1 + _count(rng, most)
+    return dn.WithoutReplacement(_log(rng, 0.4, 20), min(_count(rng, most), n), n, _count(rng, most))
 
 
 _ADDED = (_laplace, _discrete_laplace, _discrete_gaussian, _pair, _range, _persons, _allocation, _truncated)
-_KINDS: tuple[Callable[[np.random.Generator], Any], ...] = (*_ADDED, _response, _without)
+KINDS: tuple[Callable[..., Any], ...] = (*_ADDED, _response, _without)
 
 
 def events(part: dn.mechanisms.Mechanism, rng: np.random.Generator) -> tuple[Event, int] | None:

@@ -27,11 +27,11 @@ def random_mechanism(seed: int) -> dn.mechanisms.Mechanism:
         count = 0  # nothing but (ε, δ)-DP and Gaussian parts
     parts = [_phase(rng, count) for _ in range(count)]
     if count == 0 or rng.random() < 0.2:
-        parts.append(dn.GaussianDP(_spread(rng, 1e-3, 4.0)))
+        parts.append(dn.GaussianDP(spread(rng, 1e-3, 4.0)))
     if count == 0 or rng.random() < 0.15:
-        parts += [dn.PureDP(_spread(rng, 1e-3, 4.0)) for _ in range(int(rng.integers(1, 5)))]
+        parts += [dn.PureDP(spread(rng, 1e-3, 4.0)) for _ in range(int(rng.integers(1, 5)))]
     if rng.random() < 0.1:
-        parts.append(dn.ApproximateDP(_spread(rng, 1e-3, 3.0), _spread(rng, 1e-12, 0.1)))
+        parts.append(dn.ApproximateDP(spread(rng, 1e-3, 3.0), spread(rng, 1e-12, 0.1)))
     order = rng.permutation(len(parts))
     return parts[0] if len(parts) == 1 else dn.Composition([parts[k] for k in order])
 
@@ -39,12 +39,12 @@ def random_mechanism(seed: int) -> dn.mechanisms.Mechanism:
 def _phase(rng: np.random.Generator, count: int) -> dn.SubsampledGaussian:
     aimed = rng.random() < 0.5
     for _ in range(50):
-        noise = _spread(rng, SMALLEST_NOISE, LARGEST_NOISE)
-        rate = 1.0 if rng.random() < 0.04 else _spread(rng, SMALLEST_RATE, 1.0)
+        noise = spread(rng, SMALLEST_NOISE, LARGEST_NOISE)
+        rate = 1.0 if rng.random() < 0.04 else spread(rng, SMALLEST_RATE, 1.0)
         few = rng.random() < 0.15
         if not aimed:
             return dn.SubsampledGaussian(noise, rate, int(rng.integers(1, 8)) if few else round(_log(rng, MOST_STEPS)))
-        leak = _spread(rng, 1e-3, 5.0)
+        leak = spread(rng, 1e-3, 5.0)
         one = rate * math.sqrt(min(math.expm1(min(noise**-2, 600.0)), 1e4 / rate))  # √(χ² of a step), jumps held back
         steps = (leak / one) ** 2 / count
         if 1 <= steps <= MOST_STEPS:
@@ -52,7 +52,7 @@ def _phase(rng: np.random.Generator, count: int) -> dn.SubsampledGaussian:
     return dn.SubsampledGaussian(noise, rate, 1)
 
 
-def _spread(rng: np.random.Generator, low: float, high: float) -> float:
+def spread(rng: np.random.Generator, low: float, high: float) -> float:
     """Log-uniform, rounded to four digits so that a mechanism can be typed in again."""
     return float(f"{math.exp(rng.uniform(math.log(low), math.log(high))):.4g}")
 

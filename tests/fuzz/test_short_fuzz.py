@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 import deniable as dn
-from fuzz import checks
+from fuzz import checks, inside, lattice
 from fuzz.__main__ import lines, main, summary
 from fuzz.attacks import attacks, told_the_batches
+from fuzz.broad import broad_mechanism
 from fuzz.isolated import isolated
 from fuzz.laws import at_least, events, is_newer, parts_of, random_law
 from fuzz.mechanisms import random_mechanism, shown
@@ -58,8 +59,53 @@ def test_the_command_writes_a_summary(tmp_path, capsys):
     assert '"violations": []' in out.read_text()
 
 
+BROAD = checks.Plan((2, 1), (1, 2, 0), 1, 1, None, 3, 3, again=1.0, engines=0.0, inside=1.0, lattice=1.0)
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        dn.SubsampledGaussian(0.12, 1e-6, 300),
+        dn.SubsampledGaussian(0.2, 1e-5, 100) + dn.GaussianDP(0.3),
+    ],
+    ids=shown,
+)
+def test_engines_inside_and_a_lattice_of_losses_meet(mechanism, monkeypatch):
+    monkeypatch.setitem(checks.PLANS, "gaussian", BROAD)
+    found = checks.check(1, lambda _: None, "never", mechanism)
+    assert not found.violations, found.violations
+    assert found.counts["engines inside meet"] > 2
+    assert found.counts["lattice meets auto"] == 1
+
+
+def test_a_lattice_of_losses_is_right_and_sharp():
+    epsilon = np.array([-1.0, 0.0, 2.0])
+    for phases, t in (
+        ([lattice.Phase(0.5, 1e-3, 1)], dn.tradeoff(dn.SubsampledGaussian(0.5, 1e-3, 1))),
+        ([lattice.Phase(2.0, 1.0, 3), lattice.Phase(1.0, 1.0, 1)], dn.tradeoff(dn.GaussianDP(1.75**0.5))),
+    ):
+        above, error = lattice.hockey_stick(phases, epsilon)
+        assert np.all(np.abs(above - t.delta(epsilon, "add")) <= error)
+        assert np.all(error < 1e-5 * above)
+
+
+def test_engines_inside_that_disagree_are_caught(monkeypatch):
+    true = inside.bracket
+
+    def bent(engine, question, at, direction):
+        low, high = true(engine, question, at, direction)
+        return (low, high) if type(engine).__name__ == "InvertedTradeoff" else (low * 0.9, high * 0.9)
+
+    monkeypatch.setattr(inside, "bracket", bent)
+    monkeypatch.setitem(checks.PLANS, "gaussian", BROAD)
+    found = checks.check(1, lambda _: None, "never", dn.SubsampledGaussian(2.0, 0.2, 4))
+    assert {name for name, *_ in found.violations} == {"engines inside meet"}
+
+
 def test_mechanisms_depend_on_the_seed_only_and_can_be_typed_in_again():
     for seed in range(40):
+        mechanism = broad_mechanism(seed)
+        assert mechanism == broad_mechanism(seed) == eval(shown(mechanism), {"dn": dn})
         mechanism = random_mechanism(seed)
         assert mechanism == random_mechanism(seed) == eval(shown(mechanism), {"dn": dn})
         mechanism = random_law(seed)

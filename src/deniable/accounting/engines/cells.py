@@ -19,7 +19,7 @@ from scipy.special import ndtr
 from deniable._check import FloatArray
 from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.steps.normal_cells import normal_centres, normal_masses
-from deniable.accounting.steps.ratios import log_ratio
+from deniable.accounting.steps.ratios import log_ratio, plain_losses
 from deniable.accounting.transform.composed import PrivacyLoss
 
 _BLOCK = 1 << 16  # cells at a time: keeps memory at a few MB
@@ -94,7 +94,7 @@ def step_cells(sigma: float, rate: float, steps: float, spacing: float, tilt: fl
         part = slice(k, min(k + _BLOCK, count))
         edges: FloatArray = low + spacing * np.arange(k, part.stop + 1, dtype=np.float64)
         with np.errstate(divide="ignore", invalid="ignore"):
-            u = sigma * np.log1p(np.expm1(edges) / rate) + 1 / (2 * sigma)
+            u = sigma * plain_losses(edges, rate) + 1 / (2 * sigma)
         if rate < 1 and k == 0:
             u[0] = -np.inf
         ends = (u[0] if k == 0 else ends[0], u[-1])

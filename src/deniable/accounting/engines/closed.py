@@ -9,11 +9,11 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from deniable._check import FloatArray
-from deniable._floats import EPS, MOST_EXPONENT, PRODUCT_EXPONENT
+from deniable._floats import EPS, MOST_EXPONENT
 from deniable._search import bisect
 from deniable.accounting.engines.likelihood import LikelihoodRatioTradeoff, Tails, dual_from, hockey_stick_from
 from deniable.accounting.renyi import loss_divergence
-from deniable.accounting.steps.ratios import log_ratio
+from deniable.accounting.steps.ratios import log_ratio, plain_losses
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.accounting.transform.line import TINY
 from deniable.curves import Charged, Direction, Question
@@ -43,11 +43,7 @@ class OneStepTradeoff(LikelihoodRatioTradeoff):
         return Charged(self.method, exact=True)
 
     def _tails(self, threshold: FloatArray, wanted: str = "hockey_stick") -> Tails:
-        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            odds = np.log1p(np.expm1(np.minimum(threshold, PRODUCT_EXPONENT)) / self.rate)
-            large = threshold - math.log(self.rate)  # log((e^ℓ − 1 + q)/q) where 1 − q is lost beside e^ℓ
-        odds = np.where(threshold > PRODUCT_EXPONENT, large, odds)
-        u = np.where(threshold > math.log1p(-self.rate), self.noise * odds + 0.5 / self.noise, -np.inf)
+        u = self.noise * plain_losses(threshold, self.rate) + 0.5 / self.noise
         return self._at(threshold, u)
 
     def _at(self, threshold: FloatArray, u: FloatArray) -> Tails:

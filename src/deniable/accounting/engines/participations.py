@@ -12,6 +12,7 @@ from deniable._floats import EPS
 from deniable.accounting.engines.finite import FiniteTradeoff
 from deniable.accounting.steps.binomial import binomial
 from deniable.accounting.steps.finite_law import FiniteLaw
+from deniable.accounting.steps.ratios import plain_losses
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.curves import GaussianTradeoff, Tradeoff
 
@@ -99,7 +100,7 @@ def _all_bits(steps: int, hit: float, false: float, error: float) -> FiniteLaw:
 def above(sigma: float, rate: float, likelihood: float) -> tuple[float, float, float] | None:
     """Probability, "in" and "out", that a step's log-likelihood ratio is above ``likelihood``, and their error."""
     with np.errstate(all="ignore"):
-        odds = np.log1p(np.expm1(likelihood) / rate)
+        odds = float(plain_losses(np.array(likelihood), rate))
         threshold = 0.5 / sigma + sigma * odds
         false, hit = float(ndtr(-threshold)), float(ndtr(1 / sigma - threshold))
     hit = (1 - rate) * false + rate * hit

@@ -20,7 +20,7 @@ from deniable._check import FloatArray
 from deniable._floats import EPS, PRODUCT_EXPONENT
 from deniable.accounting.steps.base import LossCells, Step, atoms, joined, tilted_moments
 from deniable.accounting.steps.listed import WEIGHT_ERROR, ListedLoss, Panels, missed, panels, product_variation
-from deniable.accounting.steps.ratios import sampled_losses
+from deniable.accounting.steps.ratios import plain_losses, sampled_losses
 from deniable.curves import Charged, Direction, Question, Side, Tradeoff
 
 
@@ -137,7 +137,7 @@ def sampled(loss: float, rate: float) -> float:
     """Loss of a step that takes the record with probability ``rate``: log(1 − q + q·e^ℓ)."""
     if rate == 1:
         return loss
-    return math.log1p(rate * math.expm1(loss)) if loss < PRODUCT_EXPONENT else loss + math.log(rate)
+    return float(sampled_losses(np.array(loss), rate))
 
 
 def flat_points(epsilon: float, rate: float, scale: float, c: float, furthest: float) -> ListedLoss:
@@ -204,18 +204,13 @@ def flat_cells(epsilon: float, rate: float, spacing: float, scale: float) -> Los
     low, high = sampled(-epsilon, rate), sampled(epsilon, rate)
     count = int((high - low) / spacing) + 1
     edges: FloatArray = low + spacing * np.arange(count + 1, dtype=np.float64)
-    if rate == 1:
-        plain = np.clip(edges, -epsilon, epsilon)
-    else:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            plain = np.log1p(np.maximum(np.expm1(edges) / rate, -1.0))
-        plain = np.clip(np.nan_to_num(plain, nan=-epsilon, neginf=-epsilon), -epsilon, epsilon)
+    plain = np.clip(edges if rate == 1 else plain_losses(edges, rate), -epsilon, epsilon)
     plain[0], plain[-1] = -epsilon, epsilon
     x, y = plain[:-1], plain[1:]
     q = scale / 2 * np.exp(-(epsilon + x) / 2) * -np.expm1((x - y) / 2)
     ratio = np.exp((x + y) / 2)
     p = ((1 - rate) + rate * ratio) * q
-    centre = np.log1p(rate * np.expm1((x + y) / 2)) - edges[:-1]
+    centre = sampled_losses((x + y) / 2, rate) - edges[:-1]
     wobble = 16 * EPS * (1 + epsilon)  # of edges and centres
     return LossCells(low, p, q, np.clip(centre, 0.0, spacing), 64 * EPS * (1 + epsilon), wobble)
 

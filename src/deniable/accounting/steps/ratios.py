@@ -11,6 +11,7 @@ from deniable._check import FloatArray
 from deniable._floats import PRODUCT_EXPONENT
 
 ComplexArray = NDArray[np.complex128]
+_CANCELS = -0.5  # r − 1 below which 1 is not taken from r
 
 
 def log_ratio(u: FloatArray, sigma: FloatArray, rate: FloatArray) -> FloatArray:
@@ -19,12 +20,32 @@ def log_ratio(u: FloatArray, sigma: FloatArray, rate: FloatArray) -> FloatArray:
 
 
 def sampled_losses(a: FloatArray, rate: FloatArray | float) -> FloatArray:
-    """log(1 − q + q·e^a): losses of steps that take the record with probability q."""
-    moderate: FloatArray = np.log1p(rate * np.expm1(np.minimum(a, PRODUCT_EXPONENT)))
+    """log(1 − q + q·e^a): losses of steps that take the record with probability q.
+
+    Far below 0 both terms are added as they are: 1 + q·(e^a − 1) would lose what 1 − q and e^a lie below 1.
+    """
+    rise = rate * np.expm1(np.minimum(a, PRODUCT_EXPONENT))
+    low = rise < _CANCELS
+    with np.errstate(divide="ignore"):
+        moderate: FloatArray = np.log1p(rise)
+        if low.any():
+            moderate = np.where(low, np.logaddexp(np.log1p(-rate), np.log(rate) + a), moderate)
     if a.max(initial=0.0) <= PRODUCT_EXPONENT:
         return moderate
     large = a + np.log(rate) + np.log1p((1 - rate) / rate * np.exp(-np.maximum(a, PRODUCT_EXPONENT)))
     return np.where(a > PRODUCT_EXPONENT, large, moderate)
+
+
+def plain_losses(loss: FloatArray, rate: FloatArray | float) -> FloatArray:
+    """a with log(1 − q + q·e^a) = ``loss``; −∞ at and below the least loss log(1 − q)."""
+    with np.errstate(divide="ignore", over="ignore"):
+        grown = np.maximum(np.expm1(np.minimum(loss, PRODUCT_EXPONENT)) / rate, -1.0)
+        found: FloatArray = np.log1p(grown)
+        low = (grown < _CANCELS) & (rate > 0.5)
+        if low.any():
+            found = np.where(low, np.log(np.maximum(np.exp(loss) - (1 - rate), 0.0) / rate), found)
+        # e^loss − (1 − q) is e^loss up there
+        return np.where(loss > PRODUCT_EXPONENT, loss - np.log(rate), found)
 
 
 def randomized_response_cumulants(epsilon: float, c: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -53,4 +74,8 @@ def complex_log_ratio(u: ComplexArray, sigma: float, rate: float) -> ComplexArra
     large = a.real > PRODUCT_EXPONENT
     small = np.where(large, 0.0, a)
     rise = np.asarray(rate * np.expm1(small), dtype=np.complex128)
-    return np.where(large, a + np.log(rate), complex_log1p(rise))
+    found = complex_log1p(rise)
+    low = rise.real < _CANCELS
+    if low.any():
+        found = np.where(low, np.log(np.where(low, (1 - rate) + rate * np.exp(small), 1.0)), found)
+    return np.where(large, a + np.log(rate), found)

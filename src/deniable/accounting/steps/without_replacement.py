@@ -23,7 +23,7 @@ from deniable._floats import EPS, PRODUCT_EXPONENT
 from deniable.accounting.steps.base import LossCells, Step, joined, tilted_moments
 from deniable.accounting.steps.listed import WEIGHT_ERROR, ListedLoss, missed, panels, product_variation
 from deniable.accounting.steps.normal_cells import normal_centres, normal_masses
-from deniable.accounting.steps.ratios import log_ratio
+from deniable.accounting.steps.ratios import log_ratio, plain_losses
 
 _REACH = 14.0  # deviations beyond which a normal law has 1e-44
 _POINTS = 2001  # of a guide
@@ -79,11 +79,7 @@ class ReplacedStep(Step):
         rate, mu = self.rate, 1 / self.noise
         top = float(self._loss(np.array([self._farthest(tilt)]))[0])
         edges: FloatArray = spacing * np.arange(int(top / spacing) + 2, dtype=np.float64)
-        with np.errstate(over="ignore"):
-            plain = np.log1p(np.expm1(np.minimum(edges, _STEEP)) / rate)  # loss of a step that takes the record
-        steep = edges > _STEEP
-        plain[steep] = edges[steep] - math.log(rate)  # up to e^{−600}
-        u = plain * self.noise + mu / 2
+        u = plain_losses(edges, rate) * self.noise + mu / 2
         q = normal_masses(u)
         p = (1 - rate) * q + rate * normal_masses(u - mu)
         end = float(u[-1])

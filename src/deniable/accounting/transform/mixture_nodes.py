@@ -33,6 +33,7 @@ _HEIGHTS = np.geomspace(0.004, 0.97, 40)  # tried, as fractions of the highest
 _TALLEST, _TALLEST_WINDOWED = 4.0, 1.25  # heights; Φ has its first zeros 2.8 off the real line
 _MOST_NODES = 1 << 15
 _COARSE = 0.1  # spacing of points among which the ends of the nodes are looked for
+_FAR_BELOW = -0.3  # log r below which 1 is not taken from r
 _LOWEST, _DEEPEST, _FURTHEST = 14.0, 60.0, 3000.0  # −u and u between which the ends are looked for
 
 OneWindow = tuple[float, float]
@@ -160,4 +161,4 @@ def _loss(step: GaussianMixtureStep, case: Case, u: ComplexArray) -> ComplexArra
     with np.errstate(under="ignore", over="ignore"):
         far = np.log(np.exp(x - largest[:, None]) @ weight) + largest
         near = complex_log1p(np.asarray(np.expm1(np.where(x.real > 300, 0.0, x)) @ weight, dtype=np.complex128))
-    return np.where(largest > 0, far, near)
+    return np.where((largest > 0) | (near.real < _FAR_BELOW), far, near)

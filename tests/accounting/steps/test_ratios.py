@@ -1,0 +1,66 @@
+"""The loss of a sampled step and its inverse against 50 digits, where sampling rates are close to 1, too."""
+
+from __future__ import annotations
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+import deniable as dn
+from deniable.accounting.steps.ratios import complex_log_ratio, plain_losses, sampled_losses
+
+EPS = float(np.finfo(np.float64).eps)
+RATES = (1e-8, 0.3, 0.6, 1 - 1e-6, 1 - 1e-12, 1 - 2.0**-53, 1.0)
+PLAIN = np.concatenate([[-60.0, -35.0, -25.0, -15.0], np.linspace(-3, 3, 13), [1e-9, 40.0, 650.0]])
+
+
+def _exact(a, rate):
+    with mp.workdps(50):
+        q = mp.mpf(rate)
+        return mp.log(1 - q + q * mp.exp(a))
+
+
+@pytest.mark.parametrize("rate", RATES)
+def test_losses_are_exact_to_a_few_roundings_at_every_rate(rate):
+    found = sampled_losses(PLAIN, rate)
+    for a, loss in zip(PLAIN, found, strict=True):
+        exact = _exact(a, rate)
+        assert abs(mp.mpf(loss) - exact) <= 8 * EPS * abs(exact), (a, rate)
+
+
+@pytest.mark.parametrize("rate", RATES)
+def test_plain_losses_invert_what_rounding_leaves(rate):
+    loss = sampled_losses(PLAIN, rate)
+    for a, mixed in zip(plain_losses(loss, rate), loss, strict=True):
+        exact = _exact(mp.mpf(a), rate) if np.isfinite(a) else mp.log1p(-mp.mpf(rate))
+        assert abs(mp.mpf(mixed) - exact) <= 16 * EPS * (1 + abs(exact)), (a, rate)
+
+
+def test_losses_off_the_real_line_at_rates_close_to_one():
+    sigma, rate = 0.14, 1 - 1e-12
+    u = np.linspace(-1, 5, 31) + 0.1j
+    for z, loss in zip(u, complex_log_ratio(u, sigma, rate), strict=True):
+        with mp.workdps(50):
+            a = mp.mpc(z) / mp.mpf(sigma) - 1 / (2 * mp.mpf(sigma) ** 2)
+            exact = mp.log(1 - mp.mpf(rate) + mp.mpf(rate) * mp.exp(a))
+        assert abs(mp.mpc(loss) - exact) <= 64 * EPS * (1 + abs(exact))
+
+
+def test_a_grid_at_a_rate_of_almost_one_holds_the_truth():
+    sigma, rate, epsilon = 0.14, 1 - 1e-12, 20.0
+    with mp.workdps(50):
+        gamma, s, q = mp.exp(epsilon), mp.mpf(sigma), mp.mpf(rate)
+        u = s * mp.log((1 / gamma - (1 - q)) / q) + 1 / (2 * s)
+        exact = mp.ncdf(u) - gamma * ((1 - q) * mp.ncdf(u) + q * mp.ncdf(u - 1 / s))
+    grid = dn.tradeoff(dn.SubsampledGaussian(sigma, rate, 1), engine="grid")
+    low, high = (mp.mpf(grid.delta(epsilon, "remove", side)) for side in ("lower", "upper"))
+    assert low <= exact <= high
+
+
+def test_a_full_batch_of_discrete_noise_beside_others_has_an_answer():
+    # outcomes far to the left have losses below −37, where 1 + (e^a − 1) is 0
+    mechanism = dn.DiscreteGaussian(0.3984, 1, 7) + dn.SubsampledGaussian(2.0, 0.1, 5)
+    t = dn.tradeoff(mechanism)
+    low, high = (t.advantage(side=side) for side in ("lower", "upper"))
+    assert dn.tradeoff(mechanism.mechanisms[0]).advantage(side="lower") <= high < 1
+    assert high - low < 1e-6

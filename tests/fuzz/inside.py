@@ -1,0 +1,47 @@
+"""The engines inside a trade-off, asked directly: none may fail or return NaN, and all their brackets intersect."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from deniable.accounting.curve import ComposedTradeoff
+from deniable.accounting.engines.beside_finite import BesideFiniteTradeoff
+from deniable.accounting.engines.failure import FailureTradeoff
+from deniable.accounting.engines.steps_alone import StepsAloneTradeoff
+from deniable.curves import Tradeoff
+
+GRID = "grid"  # the slowest
+
+
+def engines(t: Tradeoff) -> Iterator[tuple[str, Tradeoff]]:
+    """Engines for one and the same pair of laws: that of ``t``, without failures."""
+    if isinstance(t, FailureTradeoff):
+        yield from engines(t.of)
+    elif isinstance(t, StepsAloneTradeoff):
+        yield "cells", t._cells
+        yield from engines(t.otherwise)
+    elif isinstance(t, ComposedTradeoff):
+        known = {
+            "inversion": t.inverted,
+            "direct": t.direct,
+            GRID: t.grid,
+            "told the batches": t._known_batches,
+            "cells beside others": t._cells,
+        }
+        yield from ((name, engine) for name, engine in known.items() if engine is not None)
+    elif isinstance(t, BesideFiniteTradeoff):
+        yield "summed over outcomes", t
+        if t.otherwise is not None:
+            yield from engines(t.otherwise)
+    else:
+        yield t.method, t
+
+
+def bracket(engine: Tradeoff, question: str, at: np.ndarray, direction: str) -> tuple[np.ndarray, np.ndarray]:
+    """What an engine itself says, from below and from above, before anything is made safe."""
+    ask = engine._hockey_stick if question == "H" else engine._roc
+    with np.errstate(all="ignore"):
+        low, high = (np.asarray(ask(at, direction, side), dtype=float) for side in ("lower", "upper"))
+    return low, high
