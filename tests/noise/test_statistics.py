@@ -18,12 +18,15 @@ from deniable.noise import (
     ReleaseError,
     Ridge,
     SecondMoment,
+    SoftmaxRegression,
     newton,
+    newton_swaps,
     release,
     statistics,
 )
 from deniable.noise.laws import GaussianNoise
 from deniable.noise.resampling import Population
+from deniable.noise.softmax_rows import SoftmaxRows
 
 RNG = np.random.default_rng(0)
 TABLE = RNG.gamma(1.0, size=(9, 3)) * [1.0, 10.0, 0.1]
@@ -152,10 +155,10 @@ def swap_check(algorithm, population, inside, partners=5):
     leave, enter = statistics.swap_partners(member, partners, np.random.default_rng(7))
     assert np.all(member[leave])
     assert not np.any(member[enter])
-    before, truth = algorithm(population.take(inside)), np.empty(leave.shape)
+    before, truth = algorithm(population.take(inside)).ravel(), np.empty(leave.shape)
     for at in np.ndindex(*leave.shape):
         after = np.sort(np.append(inside[inside != leave[at]], enter[at]))
-        truth[at] = law.distance(algorithm(population.take(after)), before)
+        truth[at] = law.distance(algorithm(population.take(after)).ravel(), before)
     return claimed, truth
 
 
@@ -237,14 +240,85 @@ def test_logistic_swaps_on_separable_data_take_more_newton_steps(C, scale):
     assert claimed.mean() < 1.1 * truth.mean()
 
 
-def test_the_batch_of_newton_steps_does_not_depend_on_its_size(monkeypatch):
+@pytest.mark.parametrize(("algorithm", "size"), [(LogisticRegression(), 3), (SoftmaxRegression(n_classes=2), 6)])
+def test_the_batch_of_newton_steps_does_not_depend_on_its_size(algorithm, size, monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 2)) * 5
-    population, law = Population.of((X, (X[:, 0] > 0) * 1.0), 0.5), GaussianNoise(1.0, np.ones(3))
-    arguments = (population, np.arange(20), law, np.arange(3), 2)
-    whole = LogisticRegression().swap_distances(*arguments, np.random.default_rng(1))
-    monkeypatch.setattr(newton, "_AT_ONCE", 100)  # batches of few swaps, and no table of outer products
-    np.testing.assert_allclose(LogisticRegression().swap_distances(*arguments, np.random.default_rng(1)), whole)
+    population, law = Population.of((X, (X[:, 0] > 0) * 1.0), 0.5), GaussianNoise(1.0, np.ones(size))
+    arguments = (population, np.arange(20), law, np.arange(size), 2)
+    whole = algorithm.swap_distances(*arguments, np.random.default_rng(1))
+    monkeypatch.setattr(newton_swaps, "AT_ONCE", 100)  # batches of few swaps, and no table of outer products
+    np.testing.assert_allclose(algorithm.swap_distances(*arguments, np.random.default_rng(1)), whole, rtol=1e-6)
+
+
+def classified(n, n_classes):
+    X, y = regression_data(n)
+    score = y + np.random.default_rng(0).logistic(size=n)
+    return X, np.digitize(score, np.quantile(score, np.arange(1, n_classes) / n_classes)).astype(float)
+
+
+@pytest.mark.parametrize("C", [0.02, 30.0])
+@pytest.mark.parametrize(("n", "n_classes", "intercept"), [(40, 3, True), (40, 4, False), (150, 3, True)])
+def test_softmax_swaps_are_bounded_from_above(C, n, n_classes, intercept):
+    """Some by one Newton step, and where the record that stands out moves, by more."""
+    population = Population.of(classified(n, n_classes), 0.5)
+    inside = population.single_set(np.random.default_rng(2))[0]
+    claimed, truth = swap_check(SoftmaxRegression(intercept, C, n_classes), population, inside, partners=2)
+    assert np.all(claimed >= truth - 1e-12)
+    assert claimed.mean() < 1.3 * truth.mean()
+
+
+def test_softmax_of_two_classes_is_logistic_regression_with_half_the_penalty():
+    """θ₁ = −θ₀ is half of the one vector of logistic regression, so the penalty on both is half as large."""
+    X, y = classified(60, 2)
+    both = SoftmaxRegression(C=1.4, n_classes=2)((X, y))
+    np.testing.assert_allclose(both[1] - both[0], LogisticRegression(C=2.8)((X, y)), atol=1e-6)
+    np.testing.assert_allclose(both.sum(axis=0), 0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("rare", [[0], [30], [0, 30], [0, 1]])
+def test_training_sets_that_lack_a_class(rare):
+    """Before or after a swap one of three classes may be missing; the value is then 0."""
+    X, y = classified(40, 2)
+    y[rare] = 2
+    claimed, truth = swap_check(SoftmaxRegression(C=0.1), Population.of((X, y), 0.5), np.arange(20), partners=8)
+    assert np.all(np.isfinite(claimed))
+    assert np.all(claimed >= truth - 1e-12)
+    assert claimed.mean() <= 1.1 * truth.mean()
+    np.testing.assert_array_equal(SoftmaxRegression()((X, 0 * y)), np.zeros((3, 4)))
+    assert np.all(SoftmaxRegression(fit_intercept=False)((X, 0 * y)) != 0)
+
+
+@pytest.mark.parametrize(("C", "level"), [(0.5, 1.0), (1e4, 30.0)])
+def test_a_softmax_fit_and_its_rounding_are_what_they_say(C, level):
+    """Gradient and Hessian in 50 digits, in the coordinates of all classes."""
+    X, y = classified(15, 3)
+    algorithm, X = SoftmaxRegression(C=C), np.column_stack([X[:, :1] * level, np.ones(15)])
+    fit = algorithm._fitted(X, y)
+    training = SoftmaxRows(X, y.astype(int), algorithm._basis, algorithm._penalty(2))
+    basis = mpmath.matrix(np.kron(algorithm._basis, np.eye(2)).tolist())
+    with mpmath.workdps(50):
+        theta = basis * mpmath.matrix(fit.theta.tolist())
+        gradient, hessian = mpmath.matrix(6, 1), mpmath.matrix(6, 6)
+        for x, label in zip(X.tolist(), y, strict=True):
+            score = [sum(theta[2 * k + j] * x[j] for j in range(2)) for k in range(3)]
+            chance = [1 / sum(mpmath.exp(s - own) for s in score) for own in score]
+            for k, j, m, i in itertools.product(range(3), range(2), range(3), range(2)):
+                hessian[2 * k + j, 2 * m + i] += x[j] * x[i] * chance[k] * ((k == m) - chance[m])
+            for k, j in itertools.product(range(3), range(2)):
+                gradient[2 * k + j] += x[j] * (chance[k] - (k == label))
+        gradient, hessian = basis.T * gradient, basis.T * hessian * basis
+        for i, penalty in enumerate(training.penalty):
+            gradient[i] += mpmath.mpf(penalty) * fit.theta[i]
+            hessian[i, i] += penalty
+        error = float(mpmath.sqrt((gradient.T * mpmath.lu_solve(hessian, gradient))[0]))
+        ours, bound = training.derivatives(fit.theta), training.rounding(fit.theta)
+        pairs = zip(ours, (gradient, hessian), strict=True)
+        off = [np.array((mpmath.matrix(a.tolist()) - b).tolist(), float) for a, b in pairs]
+    assert error <= newton.TOLERANCE * (1 + fit.size)
+    assert np.all(np.abs(off[0][:, 0]) <= bound[0])
+    assert np.all(np.abs(off[1]) <= bound[1])
+    assert np.any(off[1] != 0)
 
 
 @pytest.mark.parametrize("ones", [[0, 30], [30, 31], [0, 1, 30], range(20)])
@@ -350,6 +424,9 @@ def test_regressions_agree_with_scikit_learn():
         (lambda: Covariance()(COLUMN), "table"),
         (lambda: Quantile()(TABLE), "one column"),
         (lambda: LogisticRegression()((TABLE, np.arange(9.0))), "labels 0 and 1"),
+        (lambda: SoftmaxRegression()((TABLE, np.arange(9.0))), "labels 0 to 2"),
+        (lambda: SoftmaxRegression(C=0.0), "C must"),
+        (lambda: SoftmaxRegression(n_classes=1), "n_classes"),
         (lambda: Ridge()(TABLE), r"tuple \(X, y\)"),
     ],
 )

@@ -69,7 +69,7 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         As in :func:`deniable.release`; ``cache_dir`` needs a whole number as ``random_state``.
     bound
         "centre" covers every record for any estimator. "swap" needs much less noise; it covers every record for
-        ``Ridge``, ``LinearRegression``, two-class ``LogisticRegression`` with its l2 penalty, ``PoissonRegressor``,
+        ``Ridge``, ``LinearRegression``, ``LogisticRegression`` with its l2 penalty, ``PoissonRegressor``,
         ``EmpiricalCovariance`` and ``PCA``, whose parameters then are the exact minimum (solver and tolerance do not
         matter). For all others, and for options without a closed form, it is refused, with the reason. "auto" takes the
         better of the two where both serve; "direct" fits any estimator thousands of times (``n_resamples``), for much

@@ -19,7 +19,7 @@ from sklearn.decomposition import PCA
 
 from deniable._check import FloatArray, InputError
 from deniable.integrations.sklearn_parameters import Arrays
-from deniable.noise import Covariance, LogisticRegression, PoissonRegression, Ridge, SecondMoment
+from deniable.noise import Covariance, LogisticRegression, PoissonRegression, Ridge, SecondMoment, SoftmaxRegression
 
 
 @dataclass(frozen=True)
@@ -74,18 +74,24 @@ def _poisson(estimator: Any, X: FloatArray, y: Any, _classes: object, n_train: i
 
 def _logistic(estimator: Any, X: FloatArray, y: Any, classes: NDArray[Any] | None, _n_train: int) -> ClosedForm | str:
     settings = estimator.get_params()
-    if classes is None or len(classes) != 2:
-        return "more than two classes have no swap bound in closed form"
+    assert classes is not None  # a classifier's
     if settings["class_weight"] is not None:
         return "class_weight has no swap bound in closed form"
     if settings.get("penalty", "l2") not in ("l2", "deprecated") or settings.get("l1_ratio") not in (None, 0, 0.0):
         return "a penalty other than l2 has no swap bound in closed form"
-    if settings.get("multi_class", "auto") == "multinomial":
-        return "multi_class='multinomial' has no swap bound in closed form"
+    several, asked = len(classes) > 2, settings.get("multi_class", "auto")
+    if asked == ("ovr" if several else "multinomial"):
+        return f"multi_class={asked!r} has no swap bound in closed form"
     if not np.isfinite(estimator.C):
         return "no penalty (C=inf) has no swap bound in closed form"
+    if estimator.solver == "liblinear" and several:
+        return "solver='liblinear' fits one model per class, which has no swap bound in closed form"
     if estimator.solver == "liblinear" and estimator.fit_intercept:
         return "solver='liblinear' penalises the intercept, which has no swap bound in closed form"
+    if several:
+        softmax = SoftmaxRegression(estimator.fit_intercept, float(estimator.C), len(classes))
+        numbered = np.searchsorted(classes, y).astype(np.float64)
+        return ClosedForm(softmax, (X, numbered), _OfClasses(len(classes), X.shape[1]))
     label = np.asarray(y == classes[1], dtype=np.float64)
     algorithm = LogisticRegression(estimator.fit_intercept, float(estimator.C))
     return ClosedForm(algorithm, (X, label), _Coefficients((1, X.shape[1]), (1,)))
@@ -123,6 +129,19 @@ class _Coefficients:
         d = self.coefficients[-1]
         intercept = flat[d:] if len(flat) > d else np.zeros(1)
         return {"coef_": flat[:d].reshape(self.coefficients), "intercept_": intercept.reshape(self.intercept)}
+
+
+@dataclass(frozen=True)
+class _OfClasses:
+    """Θ of one row per class, the intercepts last if there are any, as ``coef_`` and ``intercept_``."""
+
+    n_classes: int
+    n_features: int
+
+    def __call__(self, flat: FloatArray) -> Arrays:
+        rows = flat.reshape(self.n_classes, -1)
+        intercept = rows[:, -1] if rows.shape[1] > self.n_features else np.zeros(self.n_classes)
+        return {"coef_": rows[:, : self.n_features], "intercept_": intercept}
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from deniable.noise.generator import GaussianGenerator, release_generator
 from deniable.noise.laws import GaussianNoise, NormLaplaceNoise, PublishedNoise
 from deniable.noise.mechanism import release
 from deniable.noise.regression import LogisticRegression, PoissonRegression, Ridge
+from deniable.noise.softmax import SoftmaxRegression
 from deniable.noise.statistics import Histogram, Mean, Quantile, SecondMoment
 from deniable.noise.tabulation import Statistic, StatisticsRelease, release_statistics
 
@@ -30,6 +31,7 @@ __all__ = [
     "ReleaseWarning",
     "Ridge",
     "SecondMoment",
+    "SoftmaxRegression",
     "Statistic",
     "StatisticsRelease",
     "exact_membership",

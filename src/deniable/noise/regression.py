@@ -21,22 +21,101 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deniable._check import FloatArray, Indices, InputError, number
 from deniable.noise.kinds import ResampledSwap
 from deniable.noise.laws import NoiseLaw
-from deniable.noise.newton import CONDITION, TOLERANCE, Objective, minimise, minimise_swapped
+from deniable.noise.newton import CONDITION, TOLERANCE, Objective, minimise, self_concordant_error
+from deniable.noise.newton_swaps import swapped_rows
 from deniable.noise.resampling import Population
 from deniable.noise.statistics import finite, swap_partners
 
-_ROUGH = 0.3  # relative error of the one-step change above which a swap takes more steps
+Booleans = NDArray[np.bool_]
+ROUGH = 0.3  # relative error of the one-step change above which a swap takes more steps
 
 
 @dataclass(frozen=True)
-class _Regression(ResampledSwap, Objective):
-    """A penalised generalised linear model on data (X, y)."""
+class PenalisedFit(ResampledSwap):
+    """The minimum of a penalised loss on data (X, y), the intercept unpenalised.
+
+    Where there is none because a class is missing from a training set, the value is 0.
+    """
 
     fit_intercept: bool = True
+
+    def swap_distances(
+        self,
+        population: Population,
+        inside: Indices,
+        law: NoiseLaw,
+        coordinates: Indices,
+        partners: int,
+        rng: np.random.Generator,
+    ) -> FloatArray:
+        """Return upper bounds on the distance between the fits before and after each swap, shape (n, partners)."""
+        member = np.zeros(population.n_records, dtype=bool)
+        member[inside] = True
+        leave, enter = swap_partners(member, partners, rng)
+        X, y = self._design(population.data)
+        before, after = self._lacking(y, inside, leave, enter)
+        if before:
+            distance, start = np.zeros(leave.shape), np.zeros(self._size(X))
+            if not after.all():
+                distance[~after] = self._refitted(X, y, inside, leave[~after], enter[~after], start, law, coordinates)
+        else:
+            distance = self._distances(X, y, inside, leave, enter, law, coordinates)
+            if after.any():
+                distance[after] = law.distance(self(population.take(inside)).ravel()[coordinates])
+        return np.where(np.isnan(distance), np.inf, distance) * (1 + 1e-9)
+
+    @abstractmethod
+    def _distances(
+        self,
+        X: FloatArray,
+        y: FloatArray,
+        inside: Indices,
+        leave: Indices,
+        enter: Indices,
+        law: NoiseLaw,
+        coordinates: Indices,
+    ) -> FloatArray:
+        """Bound the distances of all swaps, where both fits exist."""
+
+    @abstractmethod
+    def _refitted(
+        self,
+        X: FloatArray,
+        y: FloatArray,
+        inside: Indices,
+        leave: Indices,
+        enter: Indices,
+        start: FloatArray,
+        law: NoiseLaw,
+        coordinates: Indices,
+    ) -> FloatArray:
+        """Upper bounds on the distances of these swaps, (swaps,), from ``start`` by as many steps as they need."""
+
+    def _size(self, X: FloatArray) -> int:
+        """Return the number of free parameters."""
+        return int(X.shape[1])
+
+    def _lacking(self, y: FloatArray, inside: Indices, leave: Indices, enter: Indices) -> tuple[bool, Booleans]:
+        """Return whether a class is missing from the training set, and whether one is after each swap."""
+        return False, np.zeros(leave.shape, dtype=bool)
+
+    def _design(self, data: Any) -> tuple[FloatArray, FloatArray]:
+        if not isinstance(data, tuple) or len(data) != 2:
+            raise InputError("data must be a tuple (X, y) for a regression")
+        X, y = finite("X", data[0]), finite("y", data[1])
+        if X.ndim != 2 or y.ndim != 1:
+            raise InputError(f"data must be (X, y) of shapes (n, d) and (n,), got {X.shape} and {y.shape}")
+        return (np.column_stack([X, np.ones(len(X))]) if self.fit_intercept else X), y
+
+
+@dataclass(frozen=True)
+class _Regression(PenalisedFit, Objective):
+    """A penalised generalised linear model on data (X, y)."""
 
     @property
     @abstractmethod
@@ -53,22 +132,6 @@ class _Regression(ResampledSwap, Objective):
         if self.fit_intercept:
             penalties[-1] = 0.0
         return penalties
-
-    def swap_distances(
-        self,
-        population: Population,
-        inside: Indices,
-        law: NoiseLaw,
-        coordinates: Indices,
-        partners: int,
-        rng: np.random.Generator,
-    ) -> FloatArray:
-        """Return upper bounds on the distance between the fits before and after each swap, shape (n, partners)."""
-        member = np.zeros(population.n_records, dtype=bool)
-        member[inside] = True
-        leave, enter = swap_partners(member, partners, rng)
-        X, y = self._design(population.data)
-        return self._distances(X, y, inside, leave, enter, law, coordinates) * (1 + 1e-9)
 
     def _distances(
         self,
@@ -109,16 +172,18 @@ class _Regression(ResampledSwap, Objective):
         unsolved = kept * (unsolved + fit.uncertainty * decrement)
         before = kept * TOLERANCE * (1 + fit.size)  # the gradient that the fit may have left
         largest = np.maximum(own[inside].max(), g_bb)  # ‖xⱼ‖² in H⁻¹ over the rows after the swap, and before it
-        error = self.step_error(np.sqrt(largest) * kept * (decrement + before))
+        ratio = np.sqrt(largest) * kept * (decrement + before)
+        error = np.zeros_like(ratio) if self.quadratic else self_concordant_error(ratio)
         # what the fit after the swap may have left: its Hessian is within e^{±r} of H', r < 0.65 unless error > 0.3
         size = np.sqrt(fit.size**2 + w_b * margin[enter] ** 2) + 2 * (decrement + before)
         after = 2 * TOLERANCE * (1 + size)
         slack = error * (decrement + before) + before + unsolved + after
-        distance = law.distance(step[..., coordinates]) + kept * _reach(fit.inverse, law, coordinates) * slack * 1.01
-        rough = ~known | ~(error <= _ROUGH)
+        distance = law.distance(step[..., coordinates])
+        distance += kept * reach_of(fit.inverse, law, coordinates) * slack * 1.01
+        rough = ~known | ~(error <= ROUGH)
         if rough.any():
             distance[rough] = self._refitted(X, y, inside, leave[rough], enter[rough], fit.theta, law, coordinates)
-        return np.where(np.isnan(distance), np.inf, distance)
+        return distance
 
     def _refitted(
         self,
@@ -131,24 +196,15 @@ class _Regression(ResampledSwap, Objective):
         law: NoiseLaw,
         coordinates: Indices,
     ) -> FloatArray:
-        """Upper bounds on the distances of these swaps, (swaps,), from ``start`` by as many steps as they need."""
         newcomers, leaving = (X[enter], y[enter]), np.searchsorted(inside, leave)
-        swapped = minimise_swapped(self, X[inside], y[inside], newcomers, leaving, start)
+        swapped = swapped_rows(self, X[inside], y[inside], newcomers, leaving, start)
         moved = law.distance((swapped.theta - start)[:, coordinates])
         known = np.isfinite(swapped.radius)
         slack = np.where(known, swapped.radius + 4 * TOLERANCE * (1 + swapped.size + swapped.radius), 0.0)
-        return np.where(known, moved + _reach(swapped.inverse, law, coordinates) * slack, np.inf)
-
-    def _design(self, data: Any) -> tuple[FloatArray, FloatArray]:
-        if not isinstance(data, tuple) or len(data) != 2:
-            raise InputError("data must be a tuple (X, y) for a regression")
-        X, y = finite("X", data[0]), finite("y", data[1])
-        if X.ndim != 2 or y.ndim != 1:
-            raise InputError(f"data must be (X, y) of shapes (n, d) and (n,), got {X.shape} and {y.shape}")
-        return (np.column_stack([X, np.ones(len(X))]) if self.fit_intercept else X), y
+        return np.where(known, moved + reach_of(swapped.inverse, law, coordinates) * slack, np.inf)
 
 
-def _reach(inverse: FloatArray, law: NoiseLaw, coordinates: Indices) -> FloatArray:
+def reach_of(inverse: FloatArray, law: NoiseLaw, coordinates: Indices) -> FloatArray:
     """Largest distance of a change of norm 1 in H, for one or many inverse Hessians (..., d, d)."""
     white = law.whiten(inverse[..., coordinates[:, None], coordinates])
     white = law.whiten(np.swapaxes(white, -1, -2))
@@ -183,29 +239,9 @@ class Ridge(_PenalisedBy):
         """Return residuals and ones."""
         return margin - y, np.ones_like(margin)
 
-    def step_error(self, ratio: FloatArray) -> FloatArray:
-        """Return 0."""
-        return np.zeros_like(ratio)
-
-
-class _SelfConcordant(Objective):
-    """A loss with |l'''| ≤ l'' in the linear predictor: logistic and Poisson (where they are equal)."""
-
-    @property
-    def quadratic(self) -> bool:
-        """False."""
-        return False
-
-    def step_error(self, ratio: FloatArray) -> FloatArray:
-        """Return r/(1 − e^{−r}) − 1 at r = −log(1 − q)."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            radius = -np.log1p(-np.minimum(ratio, 1.0))
-            relative = np.where(ratio > 0, radius / np.minimum(ratio, 1.0) - 1, 0.0)
-        return np.where(ratio < 1, relative, np.inf)
-
 
 @dataclass(frozen=True)
-class LogisticRegression(_SelfConcordant, _Regression):
+class LogisticRegression(_Regression):
     """Logistic regression on labels 0 and 1 minimising Σ log loss + ‖θ‖²/(2``C``) (scikit-learn's default loss).
 
     Where all labels are equal and the intercept is free there is no minimum, and the value is 0.
@@ -238,35 +274,17 @@ class LogisticRegression(_SelfConcordant, _Regression):
         X, y = self._design(data)
         return np.zeros(X.shape[1]) if self._of_one_class(y.sum(), len(y)) else minimise(self, X, y).theta
 
-    def _distances(
-        self,
-        X: FloatArray,
-        y: FloatArray,
-        inside: Indices,
-        leave: Indices,
-        enter: Indices,
-        law: NoiseLaw,
-        coordinates: Indices,
-    ) -> FloatArray:
+    def _lacking(self, y: FloatArray, inside: Indices, leave: Indices, enter: Indices) -> tuple[bool, Booleans]:
         ones = y[inside].sum()
-        after = np.asarray(self._of_one_class(ones - y[leave] + y[enter], len(inside)))
-        if self._of_one_class(ones, len(inside)):
-            distance = np.zeros(leave.shape)
-            if not after.all():
-                start = np.zeros(X.shape[1])
-                distance[~after] = self._refitted(X, y, inside, leave[~after], enter[~after], start, law, coordinates)
-        else:
-            distance = super()._distances(X, y, inside, leave, enter, law, coordinates)
-            if after.any():
-                distance[after] = law.distance(minimise(self, X[inside], y[inside]).theta[coordinates])
-        return np.where(np.isnan(distance), np.inf, distance)
+        after = self._of_one_class(ones - y[leave] + y[enter], len(inside))
+        return bool(self._of_one_class(ones, len(inside))), np.asarray(after)
 
     def _of_one_class(self, ones: Any, size: int) -> Any:
         return self.fit_intercept & ((ones == 0) | (ones == size))
 
 
 @dataclass(frozen=True)
-class PoissonRegression(_SelfConcordant, _PenalisedBy):
+class PoissonRegression(_PenalisedBy):
     """Poisson regression of counts, minimising Σ(e^m − y·m) + ½·``alpha``·‖θ‖², m = xᵀθ.
 
     scikit-learn's ``PoissonRegressor(alpha=a)`` on k records minimises the same for ``alpha`` = a·k. Where all counts
