@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -20,7 +20,6 @@ from deniable.accounting.engines.likelihood import LikelihoodRatioTradeoff, Tail
 from deniable.accounting.engines.lines import Effort
 from deniable.accounting.engines.softened import SoftenedTradeoff
 from deniable.accounting.transform.composed import PrivacyLoss
-from deniable.accounting.transform.mixture import MixtureLoss
 from deniable.curves import AnyDirection, Charged, Direction, Question, Side, Tradeoff
 from deniable.curves.answer import bound_of
 
@@ -33,7 +32,6 @@ _ALMOST_ALL = 0.99  # advantages from which the bulk tells the worlds apart, wha
 _WIDE_FEW = 1e-7  # relative: that the direct convolution is asked to improve
 _WIDE_QUICK = 1e-9  # relative: of a quick direct convolution, that inversion is asked to improve
 _NEGLIGIBLE = 1e-30  # hockey sticks below this need no relative accuracy
-_KEPT = -20.0  # logarithms of |M| that atoms keep for ever above which the grid, asked alone, was never the wider
 
 
 @dataclass(frozen=True)
@@ -49,9 +47,14 @@ class ComposedTradeoff(Tradeoff):
     inverted: InvertedTradeoff
     direct: DirectTradeoff | SoftenedTradeoff | None
     grid: GridTradeoff
-    method: str = field(
-        default="transform inversion with error bounds, other certified engines where it converges slowly", kw_only=True
-    )
+
+    @classmethod
+    def asking(
+        cls, inverted: InvertedTradeoff, direct: DirectTradeoff | SoftenedTradeoff | None, grid: GridTradeoff
+    ) -> ComposedTradeoff:
+        """These engines; the method names them."""
+        others = ", ".join(engine.method for engine in (direct, grid) if engine is not None)
+        return cls(inverted, direct, grid, method=f"{inverted.method}; where that is not sharp: {others}")
 
     @classmethod
     def of(cls, loss: PrivacyLoss, tolerance: float, effort: Effort | None = None) -> ComposedTradeoff:
@@ -62,18 +65,12 @@ class ComposedTradeoff(Tradeoff):
         grid = GridTradeoff(loss, max(points, 1 << 12))
         if direct is not None and loss.steps[0] <= _VERY_FEW:
             effort = replace(effort, jumps=0.0)
-        return cls(InvertedTradeoff(loss, tolerance, effort), direct, grid)
+        return cls.asking(InvertedTradeoff(loss, tolerance, effort), direct, grid)
 
     @cached_property
     def _known_batches(self) -> Tradeoff | None:
         loss = self.inverted.loss
         return known_batches(loss, attacks=True) if isinstance(loss, PrivacyLoss) else None
-
-    @cached_property
-    def _atoms_stay(self) -> bool:
-        """Whether sums over a transform hardly end, so that lines are laid in vain and the grid is asked at once."""
-        loss = self.inverted.loss
-        return isinstance(loss, MixtureLoss) and loss.floor > _KEPT
 
     @cached_property
     def _cells(self) -> BesideStepsTradeoff | None:
@@ -103,23 +100,24 @@ class ComposedTradeoff(Tradeoff):
         direct = self.direct if isinstance(self.direct, DirectTradeoff) else None
         return direct if direct is not None and (direct.quick or self._lines_take_long) else None
 
-    def _begun(self, ask: Callable[[_Bracketing, FloatArray], Bracket], points: FloatArray) -> Bracket:
-        """The bracket of inversion, or of what is asked before it, and of both where that is not sharp."""
+    def _begun(
+        self, ask: Callable[[_Bracketing, FloatArray], Bracket], points: FloatArray, both: NDArray[np.bool_]
+    ) -> Bracket:
+        """The bracket of inversion, or of what is asked before it, and of both where that is slow or not sharp."""
         first = self._quick if self.inverted.loss.fades else self.direct
         if first is None:
             return ask(self.inverted, points)
         low, high = ask(first, points)
         wide = high - low > np.maximum(self._sharp * low, _NEGLIGIBLE)
         if self._quick is None:
-            wide |= points == 0  # inversion has a sum for even priors, whatever fades
+            wide |= both
         if wide.any():
             _intersect(low, high, wide, *ask(self.inverted, points[wide]))
         return low, high
 
     def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
-        if self._atoms_stay:
-            return self.grid._hockey_stick(log_gamma, direction, side)
-        low, high = self._begun(lambda t, x: t._hockey_stick_bracket(x, direction), log_gamma)
+        # inversion has a sum for even priors, whatever fades
+        low, high = self._begun(lambda t, x: t._hockey_stick_bracket(x, direction), log_gamma, log_gamma == 0)
         high = np.minimum(high, self._hockey_stick_at_most(log_gamma))
         wide = high - low > _WIDE_HOCKEY_STICK
         if isinstance(self.direct, SoftenedTradeoff):
@@ -138,15 +136,14 @@ class ComposedTradeoff(Tradeoff):
         return np.minimum(bound, 1.0)
 
     def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
-        if self._atoms_stay:
-            return self.grid._roc(fpr, direction, side)
         low, high, wide = fpr.copy(), np.ones_like(fpr), np.ones(fpr.shape, dtype=np.bool_)
         few = max(_WIDE_FEW, self._sharp)
         if self._cells_first:
             self._seen_in_cells(low, high, wide, fpr, direction)
             wide = high - low > _WIDE_RATE * low
         if wide.any():
-            _intersect(low, high, wide, *self._begun(lambda t, x: t._roc_bracket(x, direction), fpr[wide]))
+            nowhere = np.zeros(np.count_nonzero(wide), dtype=np.bool_)
+            _intersect(low, high, wide, *self._begun(lambda t, x: t._roc_bracket(x, direction), fpr[wide], nowhere))
             wide = high - low > few * low
         if wide.any() and self.direct is not None and self._quick is None:
             _intersect(low, high, wide, *self.direct._roc_bracket(fpr[wide], direction))
@@ -212,8 +209,6 @@ class ComposedTradeoff(Tradeoff):
 
     def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
         """The cheapest engine whose bound is the one that was returned, on either side."""
-        if self._atoms_stay:
-            return self.grid._supplied(question, at, direction)
         high, low = (bound_of(self, question, at, direction, side) for side in _SIDES)
         above = next(self._suppliers(question, at, direction, "upper", high))
         below = next(self._suppliers(question, at, direction, "lower", low))
@@ -247,8 +242,6 @@ class ComposedTradeoff(Tradeoff):
         return self.inverted._renyi(order, direction)
 
     def _epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
-        if self._atoms_stay:
-            return self.grid._epsilon_near(delta, direction)
         return super()._epsilon_near(delta, direction) if self._quick else self.inverted._epsilon_near(delta, direction)
 
     def sketch(self) -> Tradeoff:

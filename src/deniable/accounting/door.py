@@ -60,6 +60,7 @@ from deniable.risks import replaced
 Engine = Literal["auto", "inversion", "direct", "grid", "monte-carlo", "ball"]
 _MOST_OUTCOMES = 1 << 15  # of a composition that is listed outcome by outcome
 _FEW_STEPS, _FEWER_CELLS = 64, 4  # of mixtures: up to which inversion may need the grid, and what it gets of more
+_KEPT = -20.0  # logarithms of |M| that atoms keep for ever above which the grid, asked alone, was never the wider
 _MOST_APART, _NARROW = 64, 1.0  # outcomes of randomised responses told apart from steps that leak less than they do
 _HARDLY_EVER = 1e-140  # sampling rates below: the variance of the loss would underflow
 
@@ -206,18 +207,12 @@ def _add_or_remove(
             number("confidence", confidence, above=0.0, below=1.0),
         )
         found: Tradeoff = MonteCarloTradeoff.sample(loss, count, level, np.random.default_rng(rng))
-    elif mixture is not None and engine != "grid":
-        inverted = InvertedTradeoff(mixture, tolerance, effort)
-        smooth = any(isinstance(step, GaussianMixtureStep) for step, _ in loss.others)
-        outcomes = _outcome_by_outcome(loss) if engine == "auto" and not smooth else None
-        cells = effort.cells // _FEWER_CELLS if smooth and mixture.steps.sum() > _FEW_STEPS else effort.cells
-        grid = GridTradeoff(loss, cells)
-        whole = ComposedTradeoff(inverted, SoftenedTradeoff.of(inverted, patient=effort == Effort.patient()), grid)
-        found = inverted if engine == "inversion" else outcomes or whole
+    elif mixture is not None and engine == "inversion":
+        found = InvertedTradeoff(mixture, tolerance, effort)
+    elif loss.others and engine == "grid":
+        found = GridTradeoff(loss, effort.cells)
     elif loss.others:
-        found = (_outcome_by_outcome(loss) if engine == "auto" else None) or GridTradeoff(
-            loss, effort.cells, method="certified convolution of privacy losses"
-        )
+        found = _of_other_steps(loss, mixture, tolerance, effort)
     elif engine == "grid":
         found = GridTradeoff(loss)
     elif engine == "direct":
@@ -228,6 +223,20 @@ def _add_or_remove(
         lines = InvertedTradeoff(replace(loss, randomized_responses=()), tolerance, effort)
         found = steps_alone(loss, _composed(loss, tolerance, effort), lines)
     return with_failure(found, failure)
+
+
+def _of_other_steps(loss: PrivacyLoss, mixture: MixtureLoss | None, tolerance: float, effort: Effort) -> Tradeoff:
+    """Few outcomes one by one; cells where sums over a transform hardly end, so that lines would be laid in vain."""
+    smooth = mixture is not None and any(isinstance(step, GaussianMixtureStep) for step, _ in loss.others)
+    outcomes = None if smooth else _outcome_by_outcome(loss)
+    if outcomes is not None:
+        return outcomes
+    if mixture is None or mixture.floor > _KEPT:
+        return GridTradeoff(loss, effort.cells)
+    inverted = InvertedTradeoff(mixture, tolerance, effort)
+    cells = effort.cells // _FEWER_CELLS if smooth and mixture.steps.sum() > _FEW_STEPS else effort.cells
+    softened = SoftenedTradeoff.of(inverted, patient=effort == Effort.patient())
+    return ComposedTradeoff.asking(inverted, softened, GridTradeoff(loss, cells))
 
 
 def _outcome_by_outcome(loss: PrivacyLoss) -> Tradeoff | None:

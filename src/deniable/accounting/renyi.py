@@ -213,13 +213,16 @@ def loss_divergence(loss: Transformed, order: FloatArray, direction: Direction) 
     outcome whose rounding and truncation are charged as for the inversion; inf where the sum would be too long.
     """
     if isinstance(loss, PrivacyLoss) and loss.others:
-        return curve_of_loss(loss).divergence(order, direction)
+        mixture = MixtureLoss.of(loss)
+        if mixture is None:
+            return curve_of_loss(loss).divergence(order, direction)
+        loss = mixture
     return np.array([_one(loss, float(a), direction) for a in order.ravel()]).reshape(order.shape)
 
 
 def _one(loss: Transformed, order: float, direction: Direction) -> float:
     if math.isinf(order):
-        return max(loss.highest if direction == "add" else -loss.lowest, 0.0)
+        return loss.largest_log_ratio(direction, "upper")
     c = order if direction == "add" else 1 - order
     try:
         line = loss.line(c)

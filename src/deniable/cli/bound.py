@@ -9,6 +9,7 @@ import typer
 
 from deniable._check import InputError
 from deniable._files import to_json
+from deniable._limits import MOST_ADVANTAGE
 from deniable._shown import shown
 from deniable.cli._app import FINE, MISSED, JsonFlag, PlotOption, PriorOption, again, app, examples, suggest
 from deniable.cli._picture import checked_picture, draw
@@ -27,7 +28,6 @@ from deniable.cli._sampler import (
 
 Inverted = Literal["advantage", "accuracy", "precision", "eta", "reconstruction", "singling-out"]
 _PROOF_FPR, _PROOF_DELTA = 1e-3, 1e-5
-_SMALL = 0.1  # the advantage that a policy allows where nobody says otherwise
 _MOST = 700.0  # e^700 is close to the largest double: such an ε bounds no more than ∞ does
 
 
@@ -149,9 +149,9 @@ def bound(
         print(f"{'largest ε':<29} {shown(epsilon, 'number', 'lower', 7)}")
     print(to_json(found) if as_json else "\n".join(found.lines()))
     draw(found, picture)
-    if not as_json and target is None and bounds.advantage(epsilon, delta=delta or 0.0) > _SMALL:
+    if not as_json and target is None and bounds.advantage(epsilon, delta=delta or 0.0) > MOST_ADVANTAGE:
         words = () if delta is None else ("--delta", f"{delta:g}")
-        suggest("bound", "--largest-for", "advantage", "--at-most", f"{_SMALL:g}", *words)
+        suggest("bound", "--largest-for", "advantage", "--at-most", f"{MOST_ADVANTAGE:g}", *words)
     return FINE
 
 

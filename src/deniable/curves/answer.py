@@ -75,7 +75,9 @@ class Answer(Textual):
     other
         What else separates the two sides: cells of a grid, interpolation, sampling, a bound that no attack attains, or
         errors that the engine does not tell apart.
-    method, assumptions, confidence
+    method
+        Who answered, in words: the engine, and the one from below if it is another.
+    assumptions, confidence
         Those of the curve.
     """
 
@@ -102,12 +104,11 @@ class Answer(Textual):
 
     def lines(self) -> list[str]:
         """Return the answer as lines of text."""
-        both = self.engine if self.engine == self.lower_engine else f"{self.engine} (from below: {self.lower_engine})"
         charges = f"aliasing {self.aliasing:.2g}, truncation {self.truncation:.2g}, rounding {self.rounding:.2g}"
         return [
             f"{self.question}: between {shown(self.low, 'number', 'lower', 10)} and "
             f"{shown(self.high, 'number', 'upper', 10)}",
-            f"  answered by: {both}",
+            f"  answered by: {self.method}",
             f"  charged: {charges}, other {self.other:.2g}",
         ]
 
@@ -170,17 +171,18 @@ def _answer(curve: Tradeoff, question: str, low: float, high: float, found: Char
     half = max(high - low, 0.0) / 2
     known = found.aliasing + found.truncation + found.rounding
     rest = max(half - known, 0.0)
+    lower = found.lower_engine or found.engine
     return Answer(
         question,
         low,
         high,
         found.engine,
-        found.lower_engine or found.engine,
+        lower,
         found.aliasing,
         found.truncation,
         found.rounding + (rest if found.exact else 0.0),
         0.0 if found.exact else rest,
-        curve.method,
+        found.engine if lower == found.engine else f"{found.engine} (from below: {lower})",
         curve.assumptions,
         curve.confidence,
     )

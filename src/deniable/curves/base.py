@@ -269,7 +269,7 @@ class Tradeoff(ABC):
         Raises
         ------
         InputError
-            For curves whose divergences are not known: grids, Monte Carlo bands, certificates, chains.
+            For curves whose divergences are not known: Monte Carlo bands, certificates, chains.
         """
         alpha = numbers("order", order, above=1.0, hint="an order just above 1 stands for the KL divergence")
         flat = alpha.ravel()

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from deniable._check import InputError, choice, number
+from deniable._limits import MOST_ADVANTAGE
 
 Scope = Literal["every data set", "this data set"]
 Required = Literal["attack", "records", "utility"]
@@ -56,7 +57,7 @@ class Policy:
         For a limit outside [0, 1], an unknown scope or requirement, or a policy without any rule.
     """
 
-    advantage: float | None = 0.1
+    advantage: float | None = MOST_ADVANTAGE
     tpr: float | None = 0.01
     fpr: float = 0.001
     reconstruction: float | None = 0.01

@@ -130,7 +130,8 @@ def bound_section(tradeoff: Tradeoff, asked: Asked, *, comparisons: Mapping[str,
 def _method(tradeoff: Tradeoff) -> str:
     """The curve's method, and who supplied the advantage where that is another engine."""
     engine = tradeoff.explain().engine
-    other = "" if engine.split(",")[0] in tradeoff.method else f"; the advantage comes from: {engine}"
+    first = tradeoff.method.startswith(engine.split(",")[0])
+    other = "" if first else f"; the advantage comes from: {engine}"
     return f"{tradeoff.method}{other}"
 
 

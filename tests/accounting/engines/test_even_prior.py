@@ -43,7 +43,7 @@ def test_atoms_that_fade_in_a_thousand_steps(epsilon):
             return (mp.exp(-eps / 2) * (mp.cos(t * eps) + mp.sinc(t * eps) * eps / 2)) ** steps / (t * t + 0.25)
 
         truth = float(1 - mp.quad(term, [0, 0.5, 1, 1.5, 2, 3, 5]) / mp.pi)
-    low, high = advantage_bracket(dn.tradeoff(dn.Laplace(1 / epsilon, steps=steps)).inverted.loss)[:2]
+    low, high = advantage_bracket(dn.tradeoff(dn.Laplace(1 / epsilon, steps=steps), engine="inversion").loss)[:2]
     assert low <= truth + 1e-15
     assert truth - 1e-15 <= high
     assert high - low < 2e-11

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 import deniable as dn
-from deniable.accounting.curve import ComposedTradeoff
 from deniable.accounting.engines.grid import GridTradeoff
 from deniable.accounting.steps.discrete import DiscreteGaussianStep
 from deniable.accounting.steps.laplace import BoundedRangeStep, LaplaceStep
 from deniable.accounting.steps.listed import ORDER, WEIGHT_ERROR, product_variation
 from deniable.accounting.steps.without_replacement import ReplacedStep
+from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.accounting.transform.listed import ListedTransform
+from deniable.accounting.transform.mixture import MixtureLoss
 
 flint = pytest.importorskip("flint")
 
@@ -150,4 +151,4 @@ def test_divergences_of_laplace_noise_are_those_of_the_closed_form():
 )
 def test_laws_that_no_list_reaches_are_left_to_the_grid(unusual, usual):
     assert isinstance(dn.tradeoff(unusual), GridTradeoff)
-    assert isinstance(dn.tradeoff(usual), ComposedTradeoff)
+    assert MixtureLoss.of(PrivacyLoss.of((usual,))) is not None

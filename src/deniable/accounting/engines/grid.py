@@ -18,6 +18,7 @@ from deniable._kept import Kept
 from deniable._search import bisect_integers
 from deniable.accounting.engines.convolution import totals
 from deniable.accounting.engines.lattice import Lattice, compose, convolved
+from deniable.accounting.renyi import loss_divergence
 from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.curves import AnyDirection, Charged, Direction, Question, Side, Tradeoff
@@ -206,6 +207,9 @@ class GridTradeoff(Tradeoff):
         if self._only(direction, "upper")[0] > 0:
             return math.inf
         return self.loss.largest_log_ratio(direction, "lower")
+
+    def _renyi(self, order: FloatArray, direction: Direction) -> FloatArray:
+        return loss_divergence(self.loss, order, direction)
 
     def _start(self, direction: Direction, alpha: float) -> float:
         """Where to look first: the mean or, of other steps in the tail, where Chernoff's inequality allows the rate."""

@@ -76,10 +76,12 @@ class StepsAloneTradeoff(Tradeoff):
     def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
         if not self._told:
             return self._asked(lambda t, x, one: t._rates(x, direction, one), fpr, side, self.width, 0.0)
-        found = self.otherwise._rates(fpr, direction, side)
         # what is open is due to steps that take the record and pass for none, of which there is about this share
         missed = ndtr(-ndtri(fpr / float(self.loss.steps.sum())) - 1 / float(self.loss.noise.max()))
         doubtful = (missed > _MISSED) & (fpr > 0)
+        found = np.empty_like(fpr)
+        if not doubtful.all():
+            found[~doubtful] = self.otherwise._rates(fpr[~doubtful], direction, side)
         if doubtful.any():
             asked = self._asked(lambda t, x, one: t._rates(x, direction, one), fpr[doubtful], side, _NARROW, 0.0)
             found[doubtful] = asked
