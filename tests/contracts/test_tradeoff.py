@@ -21,8 +21,8 @@ from deniable.accounting.engines.beside_steps import beside_steps
 from deniable.accounting.engines.finite import FiniteTradeoff
 from deniable.accounting.engines.grid import GridTradeoff
 from deniable.accounting.engines.inverted import InvertedTradeoff
-from deniable.accounting.engines.softened import SoftenedTradeoff
 from deniable.accounting.engines.shuffled import LargestOutcomeTradeoff
+from deniable.accounting.engines.softened import SoftenedTradeoff
 from deniable.accounting.steps.binomial import binomial
 from deniable.accounting.steps.finite_law import FiniteLaw
 from deniable.accounting.transform.composed import PrivacyLoss

@@ -39,6 +39,14 @@ class Charged(NamedTuple):
         lower = other.lower_engine or other.engine
         return self._replace(lower_engine=lower, exact=self.exact and lower == self.engine)
 
+    def plus(self, other: Charged) -> Charged:
+        """Return the same with what another computation charged on top."""
+        return self._replace(
+            aliasing=self.aliasing + other.aliasing,
+            truncation=self.truncation + other.truncation,
+            rounding=self.rounding + other.rounding,
+        )
+
     def scaled(self, factor: float, note: str = "") -> Charged:
         """Return the same with charges multiplied by a factor and a note added to the engines."""
         return self._replace(

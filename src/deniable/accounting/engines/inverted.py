@@ -189,11 +189,7 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         rate, tpr = ("out_above", "in_above") if direction == "add" else ("in_below", "out_below")
         hit, false = self._source(threshold, tpr, tails), self._source(threshold, rate, tails)
         false = false.scaled(math.exp(min(threshold if direction == "add" else -threshold, MOST_EXPONENT)))
-        return hit._replace(
-            aliasing=hit.aliasing + false.aliasing,
-            truncation=hit.truncation + false.truncation,
-            rounding=hit.rounding + false.rounding,
-        )
+        return hit.plus(false)
 
     def _source(self, threshold: float, wanted: str, tails: Tails) -> Charged:
         """The line among those that were laid whose error this is, and its charges."""
