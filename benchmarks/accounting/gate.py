@@ -4,14 +4,17 @@
 widths and times over the recorded ones, and exits with 1 if a bracket is wider than before (and than 1e-9 of its value)
 or does not meet the old one. ``--record`` writes a new table. Times are CPU seconds of a fresh curve, the least of
 ``--rounds``, in units of a fixed piece of NumPy work measured beside them; they are shown and never judged, because
-machines are noisy.
+machines are noisy. Sharper: ``--beside PATH``, the ``src`` of another checkout, whose times are taken in turn with
+ours, in processes of their own; it prints the ratios of the least CPU seconds.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -73,12 +76,50 @@ def measured(mechanism: dn.Mechanism, rounds: int) -> dict[str, list[float]]:
     return table
 
 
+def seconds(rounds: int) -> dict[str, float]:
+    """Return the least CPU seconds of every question to a fresh curve."""
+    least: dict[str, float] = {}
+    for _ in range(rounds):
+        for name, mechanism in MECHANISMS.items():
+            for question, ask in QUESTIONS.items():
+                curve = dn.tradeoff(mechanism)
+                start = time.process_time()
+                ask(curve, "upper")
+                row, took = f"{name}: {question}", time.process_time() - start
+                least[row] = min(took, least.get(row, took))
+    return least
+
+
+def beside(other: Path, rounds: int) -> None:
+    """Print the times of this tree over those of another, each the least of four processes that took turns."""
+    trees = {"other": other, "ours": Path(dn.__file__).parents[1]}
+    found: dict[str, list[dict[str, float]]] = {name: [] for name in trees}
+    for turn in range(4):
+        for name in sorted(trees, reverse=turn % 2 == 1):
+            run = [sys.executable, __file__, "--seconds", "--rounds", str(rounds)]
+            place = {**os.environ, "PYTHONPATH": str(trees[name])}
+            found[name].append(json.loads(subprocess.run(run, env=place, capture_output=True, check=True).stdout))
+    least = {name: {row: min(one[row] for one in runs) for row in runs[0]} for name, runs in found.items()}
+    ratios = {row: took / least["other"][row] for row, took in least["ours"].items()}
+    for row in sorted(ratios, key=ratios.__getitem__):
+        print(f"{row:<66}{1e3 * least['ours'][row]:>8.2f} ms{ratios[row]:>7.2f}")
+    print(f"median {statistics.median(ratios.values()):.2f}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--record", action="store_true", help="write the table instead of comparing with it")
     parser.add_argument("--table", type=Path, default=TABLE)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--beside", type=Path, metavar="PATH", help="time this src in turn with ours, and nothing else")
+    parser.add_argument("--seconds", action="store_true", help="print the least CPU seconds as JSON, and nothing else")
     asked = parser.parse_args()
+    if asked.seconds:
+        print(json.dumps(seconds(asked.rounds)))
+        return
+    if asked.beside is not None:
+        beside(asked.beside, asked.rounds)
+        return
     before = {} if asked.record else json.loads(asked.table.read_text())
     after: dict[str, dict[str, list[float]]] = {}
     wrong, widths, times = 0, [], []
