@@ -12,11 +12,12 @@ import pytest
 
 import deniable as dn
 from deniable._floats import EPS
-from deniable.accounting.engines.convolution import PhaseStep, counted
+from deniable.accounting.engines.convolution import counted
 from deniable.accounting.steps.base import LossCells, Step, atoms
 from deniable.accounting.steps.discrete import ResponseStep
 from deniable.accounting.steps.gaussian_mixture import Case, GaussianMixtureStep
 from deniable.accounting.steps.registry import STEPS, step_of
+from deniable.accounting.steps.subsampled_gaussian import SubsampledGaussianStep
 from deniable.accounting.transform.composed import PrivacyLoss
 from oracles.one_step_laws import LAWS
 
@@ -171,8 +172,8 @@ def test_a_users_own_step_works():
 
 MIXTURE = GaussianMixtureStep(1.0, (Case(1.0, (0.0, 1.0), (0.9, 0.1)),), EPS)
 BALL = {
-    PhaseStep(1.0, 0.1): dn.SubsampledGaussian(1.0, 0.1, 1),
-    PhaseStep(1.5, 1.0): dn.GaussianDP(1 / 1.5),
+    SubsampledGaussianStep(1.0, 0.1): dn.SubsampledGaussian(1.0, 0.1, 1),
+    SubsampledGaussianStep(1.5, 1.0): dn.GaussianDP(1 / 1.5),
     MIXTURE: dn.SubsampledGaussian(1.0, 0.1, 1),
     ResponseStep(0.7, 2): dn.PureDP(0.7),
 }

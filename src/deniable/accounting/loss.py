@@ -15,6 +15,7 @@ from deniable._check import FloatArray, InputError
 from deniable._floats import EPS
 from deniable.accounting.steps.base import Step
 from deniable.accounting.steps.registry import step_of
+from deniable.accounting.steps.subsampled_gaussian import SubsampledGaussianStep
 from deniable.curves import Direction, Side
 from deniable.mechanisms import ApproximateDP, GaussianDP, Mechanism, PureDP, SubsampledGaussian
 
@@ -107,6 +108,15 @@ class ComposedLoss:
             return math.inf
         bounded = sum(epsilon * count for epsilon, count in self.randomized_responses)
         return float(bounded + sum(step.highest * count for step, count in self.others))
+
+    @property
+    def gaussian_steps(self) -> list[tuple[SubsampledGaussianStep, float]]:
+        """The step of every phase and how often it is made; everything Gaussian as one more, of rate 1."""
+        phases = zip(self.noise.tolist(), self.rate.tolist(), self.steps.tolist(), strict=True)
+        found = [(SubsampledGaussianStep(noise, rate), count) for noise, rate, count in phases]
+        if self.gaussian > 0:
+            found.append((SubsampledGaussianStep(1 / math.sqrt(self.gaussian), 1.0), 1.0))
+        return found
 
     def largest_log_ratio(self, direction: Direction, side: Side) -> float:
         """Bound the essential supremum of the loss ("remove": of minus the loss), a sum of terms of one sign.

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import deniable as dn
-from deniable.accounting.engines.cells import above, below, step_cells
+from deniable.accounting.engines.cells import above, all_cells, below
 from deniable.accounting.engines.grid import GridTradeoff
 from deniable.accounting.transform.composed import PrivacyLoss
 from oracles.composed_losses import inversion, two_steps
@@ -78,7 +78,7 @@ def test_finer_grids_narrow_the_bracket():
 
 
 def test_split_keeps_and_merge_keeps_masses():
-    cells = step_cells(1.0, 0.1, 1.0, 1e-3, 1.0)
+    (cells,) = all_cells(PrivacyLoss.of([dn.SubsampledGaussian(1.0, 0.1, 1)]), 1e-3, 1.0)
     upper, (lower, paid) = above(cells, 1e-3), below(cells, 1e-3)
     values = upper.values(1e-3)
     assert np.exp(upper.log_mass).sum() == pytest.approx(1.0, abs=1e-12)

@@ -14,16 +14,12 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtr
 
 from deniable._check import FloatArray
-from deniable.accounting.steps.base import TooSlowError
-from deniable.accounting.steps.normal_cells import normal_centres, normal_masses
-from deniable.accounting.steps.ratios import log_ratio, plain_losses
+from deniable.accounting.steps.base import MOST_CELLS, TooSlowError
 from deniable.accounting.transform.composed import PrivacyLoss
 
 _BLOCK = 1 << 16  # cells at a time: keeps memory at a few MB
-_MOST_CELLS = 3 << 20  # of one step: a handful of arrays of 25 MB
 
 
 class Cells(NamedTuple):
@@ -59,57 +55,22 @@ class LatticeLaw(NamedTuple):
 
 def all_cells(loss: PrivacyLoss, spacing: float, tilt: float) -> Iterator[Cells]:
     """Cut one phase of a composed loss after the other; ``tilt`` says how far out in the tail mass still matters."""
-    for sigma, rate, steps in zip(loss.noise, loss.rate, loss.steps, strict=True):
-        yield step_cells(float(sigma), float(rate), float(steps), spacing, tilt)
-    if loss.gaussian > 0:
-        yield step_cells(1 / math.sqrt(loss.gaussian), 1.0, 1.0, spacing, tilt)
+    for step, count in loss.gaussian_steps:
+        cells = step.cells(spacing, tilt)
+        yield Cells(cells.first, cells.p, cells.q, cells.centre, count, cells.lost[0])
     for epsilon, count in loss.randomized_responses:
         yield randomized_response_cells(epsilon, count, spacing)
 
 
 def widest_step(loss: PrivacyLoss, tilt: float) -> float:
     """Return the longest range of losses that one step's cells cover."""
-    ranges = [loss_range(float(s), float(q), tilt) for s, q in zip(loss.noise, loss.rate, strict=True)]
+    ranges = [step.range(tilt) for step, _ in loss.gaussian_steps if step.rate < 1]
     return max((high - low for low, high in ranges), default=0.0)
-
-
-def loss_range(sigma: float, rate: float, tilt: float) -> tuple[float, float]:
-    """Return losses of one step between which the law tilted by e^{tilt·L} has all its mass, about."""
-    top = max(tilt, 1.0) / sigma + 13.0
-    high = float(log_ratio(np.array(top), np.array(sigma), np.array(rate)))
-    low = math.log1p(-rate) if rate < 1 else (-13.0 + min(tilt, 0.0) / sigma) / sigma - 1 / (2 * sigma**2)
-    return low, high
-
-
-def step_cells(sigma: float, rate: float, steps: float, spacing: float, tilt: float) -> Cells:
-    """Cut one subsampled Gaussian step into cells; ``tilt`` says how far right the tail matters."""
-    low, high = loss_range(sigma, rate, tilt)
-    if not (high - low) < _MOST_CELLS * spacing:
-        raise TooSlowError(f"{(high - low) / spacing:.3g} cells")
-    scale, share = np.array(sigma), np.array(rate)
-    count = int((high - low) / spacing) + 1
-    out, inside, centre = np.empty(count), np.empty(count), np.empty(count)
-    ends = (-np.inf, np.inf)
-    for k in range(0, count, _BLOCK):
-        part = slice(k, min(k + _BLOCK, count))
-        edges: FloatArray = low + spacing * np.arange(k, part.stop + 1, dtype=np.float64)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            u = sigma * plain_losses(edges, rate) + 1 / (2 * sigma)
-        if rate < 1 and k == 0:
-            u[0] = -np.inf
-        ends = (u[0] if k == 0 else ends[0], u[-1])
-        out[part] = normal_masses(u)
-        inside[part] = (1 - rate) * out[part] + rate * normal_masses(u - 1 / sigma)
-        centre[part] = normal_centres(
-            lambda u: log_ratio(u, scale, share), u, edges, inside[part], out[part], spacing, sigma
-        )
-    lost = float(ndtr(-ends[1]) + ndtr(1 / sigma - ends[1]) + (ndtr(ends[0]) if rate == 1 else 0.0))
-    return Cells(low, inside, out, centre, steps, lost)
 
 
 def randomized_response_cells(epsilon: float, steps: float, spacing: float) -> Cells:
     """Cut randomised response: two atoms, at −ε and ε, the lower one on the lattice."""
-    if not 2 * epsilon < _MOST_CELLS * spacing:
+    if not 2 * epsilon < MOST_CELLS * spacing:
         raise TooSlowError(f"{2 * epsilon / spacing:.3g} cells")
     size = int(2 * epsilon / spacing) + 2
     likely, rare = 1 / (1 + math.exp(-epsilon)), math.exp(-epsilon) / (1 + math.exp(-epsilon))

@@ -24,7 +24,7 @@ from scipy.fft import irfft, next_fast_len, rfft
 
 from deniable._check import FloatArray
 from deniable._floats import EPS
-from deniable.accounting.engines.cells import log_sum, loss_range, step_cells
+from deniable.accounting.engines.cells import log_sum
 from deniable.accounting.steps.base import LossCells, Step, TooSlowError, divides
 from deniable.accounting.steps.discrete import ResponseStep
 from deniable.accounting.transform.composed import PrivacyLoss
@@ -162,12 +162,7 @@ def _sum(parts: Sequence[Counted], tilt: _Tilt, spacing: float, exact: bool) -> 
 
 def counted(loss: PrivacyLoss) -> list[Counted]:
     """Return everything that a loss is made of as steps."""
-    parts = [
-        Counted(PhaseStep(float(sigma), float(rate)), int(count))
-        for sigma, rate, count in zip(loss.noise, loss.rate, loss.steps, strict=True)
-    ]
-    if loss.gaussian > 0:
-        parts.append(Counted(PhaseStep(1 / math.sqrt(loss.gaussian), 1.0), 1))
+    parts: list[Counted] = [Counted(step, int(count)) for step, count in loss.gaussian_steps]
     parts += [Counted(ResponseStep(epsilon, 2), int(count)) for epsilon, count in loss.randomized_responses]
     return parts + [Counted(step, count) for step, count in loss.others]
 
@@ -180,37 +175,6 @@ def totals(loss: PrivacyLoss, direction: Direction) -> tuple[float, float]:
             none = math.exp(count * math.log1p(-only)) if only < 1 else 0.0
             p, q = (p * none, q) if k == 0 else (p, q * none)
     return (p, q) if direction == "add" else (q, p)
-
-
-@dataclass(frozen=True)
-class PhaseStep(Step):
-    """A subsampled Gaussian step, or with rate 1 a Gaussian one, as cells."""
-
-    noise: float
-    rate: float
-
-    @property
-    def lowest(self) -> float:
-        return math.log1p(-self.rate) if self.rate < 1 else -math.inf
-
-    @property
-    def highest(self) -> float:
-        return math.inf
-
-    def range(self, tilt: float) -> tuple[float, float]:
-        return loss_range(self.noise, self.rate, tilt)
-
-    def cells(self, spacing: float, tilt: float) -> LossCells:
-        found = step_cells(self.noise, self.rate, 1.0, spacing, tilt)
-        wobble = 16 * EPS * (1 + abs(found.first) + spacing * found.centre.size)
-        return LossCells(
-            found.first,
-            found.numerator,
-            found.denominator,
-            found.centre,
-            centre_error=wobble,
-            lost=(found.lost, found.lost),
-        )
 
 
 def _spacing(parts: Sequence[Counted], tilt: float, extent: float, points: int) -> tuple[float, bool]:

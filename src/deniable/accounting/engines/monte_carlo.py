@@ -15,7 +15,6 @@ import numpy as np
 from numpy.random import Generator
 
 from deniable._check import FloatArray, InputError
-from deniable.accounting.steps.ratios import log_ratio
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.curves import Direction, Side, Tradeoff
 
@@ -79,15 +78,10 @@ class MonteCarloTradeoff(Tradeoff):
 
 
 def _draw(loss: PrivacyLoss, samples: int, member: bool, rng: Generator) -> FloatArray:
-    total: FloatArray = (
-        math.sqrt(loss.gaussian) * rng.standard_normal(samples) + (0.5 if member else -0.5) * loss.gaussian
-    )
-    for sigma, rate, steps in zip(loss.noise, loss.rate, loss.steps, strict=True):
+    total: FloatArray = np.zeros(samples)
+    for step, count in loss.gaussian_steps:
         for start in range(0, samples, _BATCH):
             part = total[start : start + _BATCH]
-            for _ in range(int(steps)):
-                u = rng.standard_normal(part.size)
-                if member:
-                    u += (rng.random(part.size) < rate) / sigma
-                part += log_ratio(u, sigma, rate)
+            for _ in range(int(count)):
+                part += step.drawn(part.size, member, rng)
     return total

@@ -31,6 +31,9 @@ class TooSlowError(Exception):
     """What is asked converges too slowly here; another line or engine must serve."""
 
 
+MOST_CELLS = 3 << 20  # of one step: a handful of arrays of 25 MB
+
+
 class LossCells(NamedTuple):
     """Masses of one step's two laws in consecutive cells of the loss, [first + iη, first + (i + 1)η).
 

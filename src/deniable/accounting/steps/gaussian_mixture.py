@@ -20,6 +20,7 @@ from deniable._floats import EPS, PRODUCT_EXPONENT
 from deniable.accounting.steps.base import LossCells, Step, TooSlowError, joined, tilted_moments
 from deniable.accounting.steps.binomial import binomial
 from deniable.accounting.steps.normal_cells import normal_centres, normal_masses
+from deniable.accounting.steps.subsampled_gaussian import SubsampledGaussianStep
 
 _DEEP = 60.0  # nats below the largest density at which a law ends
 _MOST_TERMS = 1 << 16
@@ -175,6 +176,11 @@ class _TruncatedRun(Protocol):
     sample_rate: float
     max_batch: int
     n_records: int
+
+
+def one_record(step: SubsampledGaussianStep) -> GaussianMixtureStep:
+    """Return a step of one record as a mixture of two."""
+    return GaussianMixtureStep(step.noise, (Case(1.0, (0.0, 1.0), (1 - step.rate, step.rate)),), EPS)
 
 
 def several_records(run: _GroupRun) -> GaussianMixtureStep:

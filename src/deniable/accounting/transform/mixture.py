@@ -12,7 +12,7 @@ from scipy.special import ndtr
 from deniable._check import FloatArray
 from deniable._floats import EPS
 from deniable.accounting.steps.base import Step, TooSlowError
-from deniable.accounting.steps.gaussian_mixture import Case, GaussianMixtureStep
+from deniable.accounting.steps.gaussian_mixture import Case, GaussianMixtureStep, one_record
 from deniable.accounting.steps.ratios import ComplexArray, complex_log1p, randomized_response_cumulants
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.accounting.transform.decay import Envelope
@@ -64,9 +64,7 @@ class MixtureLoss:
             if not isinstance(step, GaussianMixtureStep) and not _in_reach(step):
                 return None
             parts.append((step, count))
-        for sigma, rate, count in zip(loss.noise, loss.rate, loss.steps, strict=True):
-            case = Case(1.0, (0.0, 1.0), (1 - float(rate), float(rate)))
-            parts.append((GaussianMixtureStep(float(sigma), (case,), EPS), int(count)))
+        parts += [(one_record(step), int(count)) for step, count in loss.gaussian_steps if step.rate < 1]
         return cls(tuple(parts), loss.gaussian, loss.randomized_responses, loss)
 
     @cached_property
