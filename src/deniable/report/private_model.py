@@ -17,7 +17,7 @@ from deniable.report.sections import TUNING_WARNING, bound_headline, bound_secti
 from deniable.report.usefulness import Usefulness, measure
 from deniable.training.base import PrivateModel
 from deniable.training.encoders import Levels, Listed, Thermometer
-from deniable.training.plots import block, drawn_ends, spread_of
+from deniable.training.plots import block, drawn_bins, spread_of
 
 _MOST_SHAPES = 6  # columns drawn, those that move the score most
 _MOST_COLUMNS = 40  # rows of the table of terms
@@ -106,6 +106,7 @@ def _shapes(model: PrivateModel) -> Section:
     """What each column adds to the score: pictures of the columns that matter most, a table of all."""
     fitted = model.model_
     names = [str(encoder.name) for encoder in fitted.encoders]
+    dates = [column.name for column in model.columns_ if column.kind == "date"]
     blocks = [np.atleast_2d(block(fitted, j).T)[-1] for j in range(len(names))]
     spread = np.array([spread_of(fitted, j, -1) for j in range(len(names))])
     order = [int(j) for j in np.argsort(-spread, kind="stable")]
@@ -122,7 +123,7 @@ def _shapes(model: PrivateModel) -> Section:
         "What the model does with each column",
         f"The score{which} is a sum of one term per column (and a pair, if asked for); these are the terms, made from "
         "noisy sums only. What is smaller than the noise means nothing.",
-        series=tuple(_shape(fitted.encoders[j], blocks[j], f"shape{i}") for i, j in enumerate(numeric)),
+        series=tuple(_shape(fitted.encoders[j], blocks[j], f"shape{i}", dates) for i, j in enumerate(numeric)),
         grids=(
             Grid(
                 "columns",
@@ -134,18 +135,18 @@ def _shapes(model: PrivateModel) -> Section:
     )
 
 
-def _shape(encoder: Any, values: Any, key: str) -> Series:
+def _shape(encoder: Any, values: Any, key: str, dates: Sequence[Any]) -> Series:
     name = str(encoder.name)
     if isinstance(encoder, Thermometer):
-        ends, wide = drawn_ends(encoder)
-        x, y = np.repeat(ends, 2)[1:-1], np.repeat(values[:-1], 2)
+        ends, levels, wide = drawn_bins(encoder, values)
+        x, y = np.repeat(ends, 2)[1:-1], np.repeat(levels, 2)
     else:
         x, y, wide = np.linspace(encoder.low, encoder.high, len(values) - 1), values[:-1], False
     low, high = float(np.min(y)), float(np.max(y))
     return Series(
         key,
         f"What {name} adds to the score.",
-        name,
+        f"{name} (days since 1970-01-01)" if encoder.name in dates else name,
         "adds to the score",
         [float(v) for v in x],
         {name: [float(v) for v in y]},

@@ -289,7 +289,8 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
         from deniable.training.plots import draw
 
         check_is_fitted(self)
-        return draw(self.model_, columns, **options)
+        dates = [column.name for column in self.columns_ if column.kind == "date"]
+        return draw(self.model_, columns, **{"dates": dates} | options)
 
     def _scores(self, X: Any) -> FloatArray:
         check_is_fitted(self)

@@ -18,11 +18,15 @@ _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ].*)?$")
 _MANY = 20  # from this many rows on, a column of mostly distinct texts counts as identifying people
 _NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal")
 _DATES = ("datetime64", "datetime", "date")
+MEASURED = ("number", "date", "duration")  # kinds of columns whose values have an order and distances
 
 
 @dataclass(frozen=True)
 class FeatureColumn:
-    """Name, kind ("number", "yes/no", "date", "category" or "identifier") and place of a column in the data."""
+    """Name, kind and place of a column in the data.
+
+    Kinds are "number", "yes/no", "date", "duration", "category" and "identifier".
+    """
 
     name: Any
     kind: str
@@ -61,8 +65,8 @@ class FeatureTable:
         """Return column j: float64 with NaN for numbers and dates (days), texts with None for the others."""
         column = self.columns[j]
         raw = self._raw(column.place)
-        if column.kind in ("number", "date"):
-            return days(raw) if column.kind == "date" else self._numbers(column.name, raw)
+        if column.kind in MEASURED:
+            return days(raw) if column.kind != "number" else self._numbers(column.name, raw)
         return _texts(raw)
 
     def _numbers(self, name: Any, raw: Any) -> FloatArray:
@@ -90,8 +94,10 @@ def _kind(raw: Any) -> str:
         raise InputError("Complex data not supported: give real numbers")
     if pd.api.types.is_numeric_dtype(dtype):
         return "number"
-    if pd.api.types.is_datetime64_any_dtype(dtype) or pd.api.types.is_timedelta64_dtype(dtype):
+    if pd.api.types.is_datetime64_any_dtype(dtype):
         return "date"
+    if pd.api.types.is_timedelta64_dtype(dtype):
+        return "duration"
     if pd.api.types.is_object_dtype(dtype):
         inferred = pd.api.types.infer_dtype(raw, skipna=True)
         if inferred in _NUMBERS or inferred == "empty":

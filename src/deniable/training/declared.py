@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from deniable._check import InputError, choice
-from deniable.training.columns import FeatureColumn, FeatureTable, days
+from deniable.training.columns import MEASURED, FeatureColumn, FeatureTable, days
 from deniable.training.looks import Declared
 
 _OUTSIDE = 0.5  # larger shares of a column's values outside its declared range must be a mistake
@@ -28,7 +28,7 @@ def declare(
     spans = {}
     for name, span in (ranges or {}).items():
         column = _known("ranges", name, names)
-        if column.kind not in ("number", "date"):
+        if column.kind not in MEASURED:
             raise InputError(f"ranges names the column {name!r}, which holds texts; give its categories instead")
         spans[name] = span_of(f"ranges[{name!r}]", span, column.kind)
     for j, column in enumerate(table.columns if check_values else ()):
@@ -76,9 +76,9 @@ def _is_hashed(declared: Mapping[Any, Any], name: Any) -> bool:
 
 
 def span_of(option: str, span: Any, kind: str = "number") -> tuple[float, float]:
-    """Return (low, high) as numbers (dates: days since 1970)."""
+    """Return (low, high) as numbers (dates: days since 1970; durations: days)."""
     try:
-        ends = days(pd.Series(list(span))) if kind == "date" else [float(end) for end in span]
+        ends = days(pd.Series(list(span))) if kind != "number" else [float(end) for end in span]
         low, high = (float(end) for end in ends)
     except (TypeError, ValueError):
         raise InputError(f"{option} must be (low, high), got {span!r}") from None

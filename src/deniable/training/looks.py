@@ -15,7 +15,7 @@ from deniable._check import FloatArray, IntArray
 from deniable.laws import octaves
 from deniable.training import bins, shapes
 from deniable.training.account import Ledger
-from deniable.training.columns import FeatureTable
+from deniable.training.columns import MEASURED, FeatureTable
 from deniable.training.encoders import Encoder, Hashed, Levels, Listed, Thermometer
 from deniable.training.noise_source import NoiseSource
 
@@ -87,7 +87,7 @@ def count(look: Look, n_rows: int, mu: float) -> float:
 
 def bins_mu(look: Look, table: FeatureTable, declared: Declared, n: float) -> float:
     """Return what ranges and bins may cost: enough for ranges to be found, between 9 % and 30 % of μ²."""
-    unknown = sum(c.kind in ("number", "date") and c.name not in declared.ranges for c in table.columns)
+    unknown = sum(c.kind in MEASURED and c.name not in declared.ranges for c in table.columns)
     share = unknown * (FOUND / (n * look.ledger.mu)) ** 2
     return look.ledger.mu * math.sqrt(min(max(share, BINS_SHARE), MOST_BINS))
 
@@ -197,11 +197,11 @@ def encoders_for(
     look: Look, table: FeatureTable, declared: Declared, models: Sequence[str], mu: float, n: float
 ) -> list[tuple[Encoder, ...]]:
     """Return for each of the ``models`` one encoder per column, all from the same looks; numeric ones share ``mu``."""
-    looked = [c for c in table.columns if c.kind in ("number", "date") or c.name in declared.discover]
+    looked = [c for c in table.columns if c.kind in MEASURED or c.name in declared.discover]
     each = mu / math.sqrt(max(len(looked), 1)) * (1 - 2.0**-40)
     informed = n * each >= INFORMATIVE
     undeclared = [
-        j for j, c in enumerate(table.columns) if c.kind in ("number", "date") and c.name not in declared.ranges
+        j for j, c in enumerate(table.columns) if c.kind in MEASURED and c.name not in declared.ranges
     ]
     few = [] if informed else undeclared
     seen = [octave_counts(look, table.columns[j].name, table.values(j), each) for j in few]

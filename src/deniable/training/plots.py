@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,12 +19,23 @@ if TYPE_CHECKING:
 _MOST = 12  # panels drawn if no columns are named
 _BARS = 12  # bars of a panel, the strongest of a long list
 _MARGIN = 0.05  # of what lies between the outermost edges: how far the open bins beyond them are drawn
+_WHOLE = 1.0  # the same: open bins that are no wider are drawn in full
 _LONGEST = 24  # characters of a label
 _WIDE = 100.0  # ratio of the outermost edges above which an axis is logarithmic
+_FAR_TAIL = 30.0  # the same for the last edge and the median of what lies beyond the bin of the zeros
+_POINT = 2.0  # usual bins whose records one bin holds, from which on it is that of a single frequent value
+_BESIDE = 0.5  # share of the smaller of two frequent values' records, below which those between them are not drawn
+_BEYOND = 1 / 32  # the same for what lies beyond the outermost one
+_THIN = 0.01  # of what lies between the outermost edges: narrower bins beside a frequent value belong to it
 
 
 def draw(
-    model: Additive, columns: Any = None, *, output: int = -1, texts: dict[Any, list[str]] | None = None
+    model: Additive,
+    columns: Any = None,
+    *,
+    output: int = -1,
+    texts: dict[Any, list[str]] | None = None,
+    dates: Collection[Any] = (),
 ) -> Figure:
     """Return a figure with one panel per column.
 
@@ -35,6 +47,8 @@ def draw(
         Which class's score (several classes only); the last one unless given.
     texts
         {column: list of texts}: labels for hashed columns, whose texts a model does not know.
+    dates
+        Names of the columns whose numbers are days since 1970-01-01 (``plot`` knows them).
     """
     import matplotlib.pyplot as plt
 
@@ -49,6 +63,8 @@ def draw(
         _panel(ax, model.blocks[j], block(model, j)[:, output], known, words)
         if isinstance(model.blocks[j], Thermometer | Levels):
             ax.axhline(0.0, color="grey", linewidth=0.6)
+        if model.blocks[j].name in dates:
+            _show_dates(ax)
         ax.set_title(str(model.blocks[j].name), fontsize=9)
         ax.tick_params(labelsize=7)
     figure.supylabel("adds to the score (bars: to the right)", fontsize=8)
@@ -101,31 +117,85 @@ def _chosen(model: Additive, columns: Any, output: int) -> list[int]:
     return [names.index(name) for name in wanted]
 
 
-def drawn_ends(encoder: Thermometer) -> tuple[FloatArray, bool]:
-    """Return the ends of the bins as drawn, and whether the axis is logarithmic.
+def drawn_bins(encoder: Thermometer, values: FloatArray) -> tuple[FloatArray, FloatArray, bool]:
+    """Return the ends of the bins as drawn, what they add to the score, and whether the axis is logarithmic.
 
     The outermost bins are open. All that is known of their range is an octave, which may be mostly empty (the years
-    1024 to 2047), so only a margin of them is drawn.
+    1024 to 2047), so only a margin of wide ones is drawn. Bins between frequent values (the numbers 0, 1, 2 of a count)
+    that hold hardly any records are left out.
     """
-    if encoder.edges.size < 2:
-        return np.concatenate(([encoder.low], encoder.edges, [encoder.high])), False
-    first, last = float(encoder.edges[0]), float(encoder.edges[-1])
+    edges, levels, mass = np.asarray(encoder.edges), np.asarray(values[: encoder.edges.size + 1]), encoder.mass
+    if mass is not None and edges.size > 1:
+        edges, levels, mass = _without_empty(encoder, levels, mass)
+    if edges.size < 2:
+        return np.concatenate(([encoder.low], edges, [encoder.high])), levels, False
+    first, last = float(edges[0]), float(edges[-1])
     wide = first > 0 and last > _WIDE * first
+    if encoder.low <= 0:  # with zeros, whose bin has no place on a logarithmic axis
+        beyond = np.cumsum(np.ones(levels.size - 1) if mass is None else mass[1:])
+        wide &= last > _FAR_TAIL * float(edges[np.searchsorted(beyond, beyond[-1] / 2)])
     if wide:
-        beyond = (last / first) ** _MARGIN
-        low, high = first / beyond, last * beyond
+        beyond_it = (last / first) ** _MARGIN
+        low, high = first / beyond_it, last * beyond_it
     else:
-        low, high = first - _MARGIN * (last - first), last + _MARGIN * (last - first)
-    return np.concatenate(([max(low, encoder.low)], encoder.edges, [min(high, encoder.high)])), wide
+        span = last - first
+        low, high = (
+            end if abs(end - edge) <= _WHOLE * span else edge + np.sign(end - edge) * _MARGIN * span
+            for end, edge in ((encoder.low, first), (encoder.high, last))
+        )
+    return np.concatenate(([max(low, encoder.low)], edges, [min(high, encoder.high)])), levels, wide
+
+
+def _without_empty(
+    encoder: Thermometer, levels: FloatArray, mass: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return edges, levels and masses without the bins beside frequent values that hold hardly any records."""
+    edges, heavy = encoder.edges, np.flatnonzero(mass > _POINT / mass.size)
+    if not heavy.size:
+        return edges, levels, mass
+    bounds, span = np.concatenate(([encoder.low], edges, [encoder.high])), float(edges[-1] - edges[0])
+    cuts: list[float] = []  # the new edges, and the bin of the first edge below which each bin begins
+    kept: list[int] = []
+    gaps = zip([-1, *heavy], [*heavy, mass.size], strict=True)
+    for left, right in gaps:
+        between = np.arange(left + 1, right)
+        sides = [float(mass[j]) for j in (left, right) if 0 <= j < mass.size]
+        least = min(sides) * (_BESIDE if len(sides) == 2 else _BEYOND)
+        if float(mass[between].sum()) < least:
+            between = between[:0]
+        while between.size and left >= 0 and bounds[between[0] + 1] - bounds[left + 1] < _THIN * span:
+            between = between[1:]
+        while between.size and right < mass.size and bounds[right] - bounds[between[-1]] < _THIN * span:
+            between = between[:-1]
+        if between.size:
+            cuts += [float(bounds[j]) for j in between if j > 0]
+            kept += [int(j) for j in between]
+            if right < mass.size:
+                cuts.append(float(bounds[between[-1] + 1]))
+        elif len(sides) == 2:
+            cuts.append(float(bounds[left + 1] + bounds[right]) / 2)
+        if right < mass.size:
+            kept.append(int(right))
+    return np.array(cuts), levels[kept], mass[kept]
+
+
+def _show_dates(ax: Any) -> None:
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+    places = AutoDateLocator(minticks=3, maxticks=5)
+    ax.xaxis.set_major_locator(places)
+    ax.xaxis.set_major_formatter(ConciseDateFormatter(places))
 
 
 def _panel(ax: Any, encoder: Encoder | Pair, values: FloatArray, known: IntArray, texts: list[str] | None) -> None:
     match encoder:
         case Thermometer():
-            ends, wide = drawn_ends(encoder)
-            ax.stairs(values[:-1], ends, baseline=None)
+            ends, levels, wide = drawn_bins(encoder, values)
+            ax.stairs(levels, ends, baseline=None)
             if wide:
                 ax.set_xscale("log")
+            else:
+                ax.locator_params(axis="x", nbins=5)
         case Levels():
             ax.plot(np.linspace(encoder.low, encoder.high, len(values) - 1), values[:-1])
         case Listed():

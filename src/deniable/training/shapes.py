@@ -206,8 +206,20 @@ def _mixture(quantiles: FloatArray, posterior: FloatArray) -> NoisyCells:
     at = np.searchsorted(reached / reached[-1], np.arange(1, 2 * _POINTS, 1) / (2 * _POINTS))
     found = points[order][np.minimum(at, points.size - 1)]
     low, high = found[_ENDS - 1], found[-_ENDS]  # far tails of a wide mixture would leave no slope to a linear term
-    edges = np.unique(found[1::2])
+    edges = np.unique(np.concatenate((found[1::2], _beside_zeros(found))))
     if not low < high:
         low, high = low - abs(low) / 2 - 2.0**-20, high + abs(high) / 2 + 2.0**-20
     edges = edges[(edges > low) & (edges < high)]
     return NoisyCells(float(low), float(high), edges, np.ones(edges.size + 1))
+
+
+def _beside_zeros(points: FloatArray) -> FloatArray:
+    """Return edges between exact zeros and the octave nearest to them, if a shape with zeros is likely.
+
+    A shape's values in an octave are spread over all of it, those of a count or a flag are at its lower end: without
+    such an edge zeros and ones would share a bin.
+    """
+    if not (points == 0).any():
+        return np.empty(0)
+    sides = (points[points > 0], -points[points < 0][::-1])
+    return np.array([sign * 2.0 ** (np.floor(np.log2(side[0])) - 1) for sign, side in zip((1, -1), sides) if side.size])
