@@ -219,7 +219,8 @@ def columns_of(task: Task, declared: Declared, models: Sequence[str]) -> list[Co
     look, table = task.look, task.table
     if not look.units.total(table.n_rows) * RESIDUAL < _EXACT:
         raise InputError(f"X must have few enough rows for exact sums in double precision, got {table.n_rows}")
-    found = encoders_for(look, table, declared, models, bins_mu(look, table, declared, task.n), task.n)
+    share = bins_mu(look, table, declared, task.n)
+    found = encoders_for(look, table, declared, models, share, task.n, task.loss.outputs)
     mu = look.ledger.mu * math.sqrt(CENTRES_SHARE / len(models)) * (1 - 2.0**-40)
     names = ["centres", *(f"centres for {model}" for model in models[1:])]
     return [centred(look, name, table, encoders, mu, task.n) for name, encoders in zip(names, found, strict=True)]

@@ -25,7 +25,8 @@ MOST_BINS = 0.30  # of μ²: the same where records are few, since coefficients 
 FOUND = 20.0  # records in units of a column's noise for which more than BINS_SHARE is spent, if need be
 CLOSER = 3  # how many closer looks may follow, each for half of a column's μ²
 BINS = 32  # of a numeric column
-LINE_OF_FEW, LINE_OF_MANY = 0.8, 0.1  # share of a column's linear term, by whether n is below INFORMATIVE
+LINE_OF_FEW = 0.8  # share of a column's linear term below INFORMATIVE
+LINE_OF_MANY, MOST_LINE, LEAST_LINE = 25.0, 0.6, 0.2  # the same above it, falling with the records (:func:`line_share`)
 LINE_OF_FEWEST = 0.6  # the same below PLACED: a linear term is of little use where the range itself is uncertain
 PLACED = 10.0  # records in units of a column's noise above which its range is about right
 _BINS = "bins of equally many values"
@@ -194,9 +195,12 @@ def discovered(look: Look, name: Any, values: Any, mu: float, declared: Declared
 
 
 def encoders_for(
-    look: Look, table: FeatureTable, declared: Declared, models: Sequence[str], mu: float, n: float
+    look: Look, table: FeatureTable, declared: Declared, models: Sequence[str], mu: float, n: float, outputs: int = 1
 ) -> list[tuple[Encoder, ...]]:
-    """Return for each of the ``models`` one encoder per column, all from the same looks; numeric ones share ``mu``."""
+    """Return for each of the ``models`` one encoder per column, all from the same looks; numeric ones share ``mu``.
+
+    ``outputs`` is the number of scores that a record will have: the records that tell about each are fewer the more.
+    """
     looked = [c for c in table.columns if c.kind in MEASURED or c.name in declared.discover]
     each = mu / math.sqrt(max(len(looked), 1)) * (1 - 2.0**-40)
     informed = n * each >= INFORMATIVE
@@ -228,20 +232,32 @@ def encoders_for(
             else:
                 cells = few_cells(look, name, table.values(j), each, *beforehand[j], n)
             placed = span is not None or n * each >= PLACED
+            line = line_share(n * each / outputs) if informed else LINE_OF_FEW if placed else LINE_OF_FEWEST
             out.append(
-                [_number_encoder(name, cells, model, span, informed=informed, placed=placed) for model in models]
+                [_number_encoder(name, cells, model, span, line, informed=informed, placed=placed) for model in models]
             )
     return [tuple(encoders) for encoders in zip(*out, strict=True)]
 
 
+def line_share(records: float) -> float:
+    """Return the share of a column's linear term from the ``records`` per score, in units of the column's noise."""
+    return min(max(LINE_OF_MANY / records, LEAST_LINE), MOST_LINE)
+
+
 def _number_encoder(
-    name: Any, cells: bins.NoisyCells, model: str, span: tuple[float, float] | None, *, informed: bool, placed: bool
+    name: Any,
+    cells: bins.NoisyCells,
+    model: str,
+    span: tuple[float, float] | None,
+    line: float,
+    *,
+    informed: bool,
+    placed: bool,
 ) -> Encoder:
     if model == "additive":
         edges = bins.equal_mass_edges(cells, BINS)
         if informed:
-            return Thermometer(name, edges, cells.low, cells.high, LINE_OF_MANY, bins.mass_between(cells, edges))
-        line = LINE_OF_FEW if placed else LINE_OF_FEWEST
+            return Thermometer(name, edges, cells.low, cells.high, line, bins.mass_between(cells, edges))
         return Thermometer(name, edges, cells.low, cells.high, line, ranked=placed and span is None, placed=placed)
     low, high = span or (bins.quantile(cells, 0.01), bins.quantile(cells, 0.99))
     low, high = (low, high) if low < high else (cells.low, cells.high)

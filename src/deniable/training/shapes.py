@@ -217,9 +217,10 @@ def _beside_zeros(points: FloatArray) -> FloatArray:
     """Return edges between exact zeros and the octave nearest to them, if a shape with zeros is likely.
 
     A shape's values in an octave are spread over all of it, those of a count or a flag are at its lower end: without
-    such an edge zeros and ones would share a bin.
+    such edges zeros and ones would share a bin. There are as many as half of the zeros' mass would have had.
     """
-    if not (points == 0).any():
-        return np.empty(0)
-    sides = (points[points > 0], -points[points < 0][::-1])
-    return np.array([sign * 2.0 ** (np.floor(np.log2(side[0])) - 1) for sign, side in zip((1, -1), sides) if side.size])
+    many = max(int(np.rint((points == 0).mean() * _POINTS / 4)), 1)
+    part = np.arange(1, many + 1) / (2 * many)
+    sides = [(1.0, points[points > 0]), (-1.0, -points[points < 0][::-1])] if (points == 0).any() else []
+    found = [sign * 2.0 ** np.floor(np.log2(side[0])) * part for sign, side in sides if side.size]
+    return np.concatenate([np.empty(0), *found])
