@@ -10,6 +10,7 @@ from scipy.special import ndtri
 from deniable.laws.octaves import CELLS, octave_cells
 from deniable.training import bins
 from deniable.training.encoders import Thermometer
+from deniable.training.plots import drawn_bins
 from deniable.training.shapes import _ALIKE, _library, _log_likelihood, cells_from_octaves, shared_priors
 
 
@@ -153,3 +154,31 @@ def test_line_of_roughly_known_bins_is_between_values_and_ranks():
     assert line[0] < -80
     assert line[-1] == 127
     assert np.square(rows * scale).sum(axis=1).max() <= 1 + 1e-12
+
+
+@pytest.mark.parametrize(("values", "zeros"), [((0, 1), 0.5), ((0, 1, 2, 3), 0.6), ((0, -1), 0.5)])
+def test_zeros_of_flags_and_counts_have_a_bin_of_their_own(values, zeros):
+    """300 records, clear counts: a value of 1 lies at the end of its octave, and yet not in the bin of the zeros."""
+    rng = np.random.default_rng(5)
+    seen = rng.choice(values, 300, p=[zeros, *[(1 - zeros) / (len(values) - 1)] * (len(values) - 1)])
+    for noise in (1.0, 10.0):
+        edges = bins.equal_mass_edges(cells_from_octaves(octaves(seen, noise), noise, 300), 32)
+        zero, one = np.searchsorted(edges, values[:2], side="right")
+        assert abs(zero - one) >= 5, noise  # as many edges as half of the zeros' mass would have
+
+
+def test_pictures_leave_out_what_lies_between_the_numbers_of_a_count():
+    """Claims 0, 1, 2: three steps around these numbers, whatever the empty cells between them were given."""
+    edges = np.array([1e-4, 1e-3, 0.3, 1.0, 1.004, 1.5, 2.0, 2.004])
+    mass = np.array([0.4, 0.01, 0.01, 0.01, 0.25, 0.01, 0.01, 0.297, 0.003])
+    claims = Thermometer("claims", edges, 0.0, 4.0, 0.2, mass)
+    ends, levels, logarithmic = drawn_bins(claims, np.arange(10.0))
+    assert not logarithmic
+    assert ends[0] == 0
+    assert np.allclose(ends[1:3], [0.5, 1.5], atol=0.01)
+    assert levels.tolist() == [0, 4, 7]
+    spread = Thermometer("income", np.geomspace(10, 1e5, 31), 8.0, 2.0**17, 0.2, np.full(32, 1 / 32))
+    ends, levels, logarithmic = drawn_bins(spread, np.arange(33.0))
+    assert logarithmic
+    assert levels.tolist() == list(range(32))
+    assert np.array_equal(ends[1:-1], spread.edges)

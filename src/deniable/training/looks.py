@@ -204,9 +204,7 @@ def encoders_for(
     looked = [c for c in table.columns if c.kind in MEASURED or c.name in declared.discover]
     each = mu / math.sqrt(max(len(looked), 1)) * (1 - 2.0**-40)
     informed = n * each >= INFORMATIVE
-    undeclared = [
-        j for j, c in enumerate(table.columns) if c.kind in MEASURED and c.name not in declared.ranges
-    ]
+    undeclared = [j for j, c in enumerate(table.columns) if c.kind in MEASURED and c.name not in declared.ranges]
     few = [] if informed else undeclared
     seen = [octave_counts(look, table.columns[j].name, table.values(j), each) for j in few]
     beforehand = dict(zip(few, zip(seen, shapes.shared_priors(seen, 1 / each, n), strict=True), strict=True))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _MOST = 12  # panels drawn if no columns are named
 _BARS = 12  # bars of a panel, the strongest of a long list
 _MARGIN = 0.05  # of what lies between the outermost edges: how far the open bins beyond them are drawn
-_WHOLE = 1.0  # the same: open bins that are no wider are drawn in full
+_WHOLE = 1 / 3  # the same: open bins that are no wider are drawn in full; three times as wide ones that end at zero
 _LONGEST = 24  # characters of a label
 _WIDE = 100.0  # ratio of the outermost edges above which an axis is logarithmic
 _FAR_TAIL = 30.0  # the same for the last edge and the median of what lies beyond the bin of the zeros
@@ -140,7 +140,7 @@ def drawn_bins(encoder: Thermometer, values: FloatArray) -> tuple[FloatArray, Fl
     else:
         span = last - first
         low, high = (
-            end if abs(end - edge) <= _WHOLE * span else edge + np.sign(end - edge) * _MARGIN * span
+            end if abs(end - edge) <= _WHOLE * span * (1 if end else 3) else edge + np.sign(end - edge) * _MARGIN * span
             for end, edge in ((encoder.low, first), (encoder.high, last))
         )
     return np.concatenate(([max(low, encoder.low)], edges, [min(high, encoder.high)])), levels, wide
@@ -154,15 +154,14 @@ def _without_empty(
     if not heavy.size:
         return edges, levels, mass
     bounds, span = np.concatenate(([encoder.low], edges, [encoder.high])), float(edges[-1] - edges[0])
-    cuts: list[float] = []  # the new edges, and the bin of the first edge below which each bin begins
+    cuts: list[float] = []
     kept: list[int] = []
-    gaps = zip([-1, *heavy], [*heavy, mass.size], strict=True)
-    for left, right in gaps:
+    for left, right in zip([-1, *heavy], [*heavy, mass.size], strict=True):
         between = np.arange(left + 1, right)
         sides = [float(mass[j]) for j in (left, right) if 0 <= j < mass.size]
         least = min(sides) * (_BESIDE if len(sides) == 2 else _BEYOND)
         if float(mass[between].sum()) < least:
-            between = between[:0]
+            between = between[:0]  # those who are here differ little from the noise of empty cells
         while between.size and left >= 0 and bounds[between[0] + 1] - bounds[left + 1] < _THIN * span:
             between = between[1:]
         while between.size and right < mass.size and bounds[right] - bounds[between[-1]] < _THIN * span:
