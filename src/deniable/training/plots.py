@@ -181,9 +181,9 @@ def _without_empty(
 def _show_dates(ax: Any) -> None:
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
-    places = AutoDateLocator(minticks=3, maxticks=5)
+    places = AutoDateLocator(minticks=3, maxticks=5)  # type: ignore[no-untyped-call]
     ax.xaxis.set_major_locator(places)
-    ax.xaxis.set_major_formatter(ConciseDateFormatter(places))
+    ax.xaxis.set_major_formatter(ConciseDateFormatter(places))  # type: ignore[no-untyped-call]
 
 
 def _panel(ax: Any, encoder: Encoder | Pair, values: FloatArray, known: IntArray, texts: list[str] | None) -> None:
