@@ -4,31 +4,38 @@ Fourteen records with an outlier, two equal rows, a constant column and heavy ta
 of them, the algorithm, the law of the noise and all 3,432 halves, and computes the exact odds that "his" record trained
 from each released value (``dp``: that it was not replaced by the farthest end of the public range; three records). No
 attacker can win more often. ``median by rank``: all records choose it by its rank; the attacker (two records) also sees
-the whole noisy tree behind its error bars. The scale of the noise is found once, by the public call; every release then
+the whole noisy tree behind its error bars. ``joined``: what ``auto`` joins from all records and a half; the attacker is
+also told what all records answered, with its noise, and the weights. ``command``: the model that ``deniable release``
+writes, read back from its file. The scale of the noise is found once, by the public call; every release then
 draws its own half and its own noise by the public call, from the operating system's entropy.
 
 Printed: the largest gain over all records ± one standard error, and the same with a tenth of the noise, which must be
 caught. The largest of fourteen is above its own expectation by about one and a half standard errors where many records
 are alike.
 
-    python benchmarks/noise/games.py [--releases 1000] [--eta 0.1]
+    python benchmarks/noise/games.py [--releases 1000] [--eta 0.1] [--only BOUND …]
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+import warnings
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import replace
 from functools import partial
+from io import StringIO
 from itertools import combinations
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from unittest import mock
 
 import numpy as np
 import pandas as pd
 
 import deniable as dn
-from deniable.noise import Mean, Quantile, mechanism
-from deniable.noise.tabulation import releasing
+from deniable.noise import Mean, Quantile, SoftmaxRegression, mechanism
+from deniable.noise.tabulation import halves, releasing
 from deniable.noise.tabulation.queries import _CANDIDATES, OF_TREE
 
 N, HALF = 14, 7
@@ -55,12 +62,47 @@ def medians(table):
     return np.median(table, axis=0)
 
 
+class Softmax(SoftmaxRegression):
+    """On the outlier and the tails, against three classes."""
+
+    def _design(self, data):
+        return super()._design((data[:, [0, 2]], np.digitize(data[:, 0] + data[:, 2], [-0.5, 0.5]).astype(float)))
+
+
 CASES = {
     "swap": {"means": Mean()},
     "centre": {"means": Mean(), "medians": medians},
     "direct": {"trimmed mean": trimmed, "median": middle, "quantile, exact law": Quantile(0.6)},
     "dp": {"means": Mean(bounds=(-10, 10))},
 }
+SLOW = {"swap": {"softmax regression": Softmax(n_classes=3)}}
+JOINED = ("mean(x)", "variance(x)", "trimmed_mean(x, 0.1)")
+
+
+@contextmanager
+def noise_found_once(weaker):
+    """Find the scale of the noise at the first release only, and divide it; yield what was found, and for what task."""
+    found, curves = {}, {}
+    settle, choose, curve = mechanism.settle, mechanism.choose, mechanism._certified_curve
+
+    def kept(task, way, find):
+        if way not in found:
+            one = find()
+            found[way] = replace(one, law=one.law.with_scale(one.law.scale / weaker)), task
+        return replace(found[way][0], game=replace(found[way][0].game, population=task.game.population))
+
+    def certified(one):
+        if one.bound not in curves:
+            curves[one.bound] = curve(one)
+        return curves[one.bound]
+
+    with (
+        mock.patch.object(mechanism, "settle", lambda task, way: kept(task, way, lambda: settle(task, way))),
+        mock.patch.object(mechanism, "choose", lambda task: (kept(task, "auto", lambda: choose(task)[0]), ())),
+        mock.patch.object(mechanism, "_certified_curve", certified),
+        mock.patch.object(mechanism, "_useless", return_value=None),
+    ):
+        yield found
 
 
 def played(algorithm, bound, eta, releases, weaker=1.0):
@@ -68,42 +110,68 @@ def played(algorithm, bound, eta, releases, weaker=1.0):
     table = records()
     if isinstance(algorithm, Quantile):
         table = table[:, [2]]
-    found, curves = {}, {}
-    settle, curve = mechanism.settle, mechanism._certified_curve
-
-    def settled(task, way):
-        if way not in found:
-            one = settle(task, way)
-            found[way] = replace(one, law=one.law.with_scale(one.law.scale / weaker))
-        return replace(found[way], game=replace(found[way].game, population=task.game.population))
-
-    def certified(one):
-        if one.bound not in curves:
-            curves[one.bound] = curve(one)
-        return curves[one.bound]
 
     def call(data):
         return dn.release(algorithm, data, eta=eta, bound=bound, rng=0)
 
-    with (
-        mock.patch.object(mechanism, "settle", settled),
-        mock.patch.object(mechanism, "_certified_curve", certified),
-        mock.patch.object(mechanism, "_useless", return_value=None),
-    ):
+    with noise_found_once(weaker) as found:
         if bound == "dp":
             wins = against_replacement(algorithm, table, call, found, releases)
         else:
-            wins = against_halves(algorithm, table, call, found, releases)
+            wins = against_halves(lambda: call(table).value, found, releases)
     return best_of(wins)
 
 
-def against_halves(algorithm, table, call, found, releases):
+def joined(statistic, eta, releases, weaker=1.0):
+    """The same for what ``auto`` joins from all records and a half; the attacker takes out what all records said."""
+    frame, seen = pd.DataFrame({"x": records()[:, 0]}), []
+    join = halves.AllRecords.joined
+
+    def watched(self, value, error):
+        seen.append((self.value, self.noise, error))
+        return join(self, value, error)
+
+    def call():
+        while True:  # until it turns to a half, which what all records answered decides
+            made = dn.release_statistics(frame, statistic, eta=eta, ranges={"x": (-10, 10)}, bound="auto", rng=0)
+            if made.certificate.n_train == HALF:
+                break
+        first, noise, error = seen.pop()
+        share = noise**2 / (noise**2 + error**2)
+        return (np.array([row.value for row in made.rows[0]]) - (1 - share) * first) / share
+
+    with noise_found_once(weaker) as found, mock.patch.object(halves.AllRecords, "joined", watched):
+        return best_of(against_halves(call, found, releases))
+
+
+def by_command(bound, eta, releases, weaker=1.0):
+    """The same for the parameters of the model that the command line wrote."""
+    import skops.io
+
+    from deniable.cli.release import release as command
+
+    table = pd.DataFrame(records(), columns=["outlier", "constant", "tails"])
+    table["y"] = np.where(np.arange(N) % 2, "yes", "no")
+    with (
+        TemporaryDirectory() as folder,
+        noise_found_once(weaker) as found,
+        redirect_stdout(StringIO()),
+        warnings.catch_warnings(),
+    ):
+        warnings.simplefilter("ignore")  # the constant column is dropped, as each release says
+        data, out = Path(folder) / "table.csv", Path(folder) / "model.skops"
+        table.to_csv(data, index=False)
+
+        def call():
+            command(data, target="y", eta=eta, bound=bound, out=out, seed=0)
+            model = skops.io.load(out, trusted=skops.io.get_untrusted_types(file=out))[-1]
+            return np.append(model.coef_, model.intercept_)
+
+        return best_of(against_halves(call, found, releases))
+
+
+def against_halves(call, found, releases):
     """Whether the attacker of each record named its membership, (records, releases)."""
-    halves = list(combinations(range(N), HALF))
-    outputs = np.array([np.ravel(algorithm(table[list(half)])) for half in halves])
-    member = np.zeros((len(halves), N), dtype=bool)
-    for row, half in zip(member, halves, strict=True):
-        row[list(half)] = True
     truths = []
     draw = mechanism.Population.secret_subset
 
@@ -112,8 +180,13 @@ def against_halves(algorithm, table, call, found, releases):
         return truths[-1]
 
     with mock.patch.object(mechanism.Population, "secret_subset", watched):
-        values = np.array([np.ravel(call(table).value) for _ in range(releases)])
-    (one,) = found.values()
+        values = np.array([np.ravel(call()) for _ in range(releases)])
+    ((one, task),) = found.values()
+    parts = list(combinations(range(N), HALF))
+    outputs = np.array([np.ravel(task.algorithm(task.game.population.take(np.array(part)))) for part in parts])
+    member = np.zeros((len(parts), N), dtype=bool)
+    for row, part in zip(member, parts, strict=True):
+        row[list(part)] = True
     law, free = one.law, one.plan.coordinates.free
     weights = np.array([np.exp(law.log_density(v[free] - outputs[:, free])) for v in values])
     inside = np.array([np.isin(np.arange(N), rows) for rows in truths])
@@ -131,7 +204,7 @@ def against_replacement(algorithm, table, call, found, releases):
         other[record] = np.where(table[record] > (low + high) / 2, low, high)
         present = rng.random(releases) < 0.5
         values = np.array([np.ravel(call(table if one else other).value) for one in present])
-        law = found["dp"].law
+        law = found["dp"][0].law
         odds = law.log_density(values - algorithm(table)) - law.log_density(values - algorithm(other))
         wins.append((odds > 0) == present)
     return np.array(wins)
@@ -193,13 +266,22 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--releases", type=int, default=1000)
     parser.add_argument("--eta", type=float, default=0.1)
+    parser.add_argument("--only", nargs="+", default=None, help="Bounds of the table to print.")
     args = parser.parse_args()
     print("| bound | released | largest gain of an attacker | with a tenth of the noise |\n|---|---|---|---|")
     failed = False
     games = [
         (b, name, partial(played, algorithm, b)) for b, cases in CASES.items() for name, algorithm in cases.items()
     ]
-    for bound, name, play in [*games, ("dp", "median by rank", by_rank)]:
+    games += [
+        (b, name, partial(played, algorithm, b)) for b, cases in SLOW.items() for name, algorithm in cases.items()
+    ]
+    games += [("dp", "median by rank", by_rank)]
+    games += [("joined", text, partial(joined, text)) for text in JOINED]
+    games += [("command", f"logistic regression, {bound}", partial(by_command, bound)) for bound in ("swap", "centre")]
+    for bound, name, play in games:
+        if args.only and bound not in args.only:
+            continue
         gain, failure = play(args.eta, args.releases)
         caught, other = play(args.eta, args.releases, weaker=10.0)
         failed |= gain > args.eta + 4 * failure or caught < args.eta + 2 * other

@@ -22,7 +22,7 @@ deviation there is no answer to compare, and the last column says so.
 Each data set and η is kept in a file of its own under ``--parts``, so a run that was stopped goes on where it was.
 
     python benchmarks/noise/statistics_table.py --data FOLDER --parts FOLDER [--etas 0.02 0.05 0.1 0.2] [--repeats 40]
-        [--only NAME …] [--diffprivlib PYTHON] [--out table.md]
+        [--only NAME …] [--statistics NAME …] [--diffprivlib PYTHON] [--out table.md]
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def truths(frame, ranges):
     }
 
 
-def of_halves(frame, ranges, eta, options, rng, only=tuple(ASKED)):
+def of_halves(frame, ranges, eta, options, rng, only, draws):
     """Releases of a half: made once, which fixes the noise; then halves and noise are drawn.
 
     Each is a function of what all records answered, or None, that returns the value. ``bound="direct"`` takes the
@@ -162,7 +162,7 @@ def of_halves(frame, ranges, eta, options, rng, only=tuple(ASKED)):
         n, scale = len(table), made.noise_scale
         times = n if name == "sum" else 1
         values[name] = []
-        for _ in range(DRAWS):
+        for _ in range(draws):
             value = algorithm(table[np.sort(rng.permutation(n)[: n // 2])])
             drawn = replace(made, value=value + rng.normal(size=value.shape) * scale)
             values[name].append(partial(_number, drawn, closed, times))
@@ -182,13 +182,13 @@ def alone(releases):
     return {name: [release() for release in drawn] for name, drawn in releases.items()}
 
 
-def automatic(frame, ranges, eta, repeats, halves):
+def automatic(frame, ranges, eta, repeats, halves, names):
     """Values of our releases, one statistic a release, so that each has the whole budget as the others do.
 
     What turns to a half takes one of those that ``halves(name)`` drew; if there are none, all records stand.
     """
     values, turned = {}, {}
-    for name, text in ASKED.items():
+    for name in names:
         values[name], taken = [], []
 
         def a_half(*args, name=name, taken=taken):
@@ -199,7 +199,7 @@ def automatic(frame, ranges, eta, repeats, halves):
 
         for _ in range(repeats):
             with mock.patch.object(releasing, "_of_a_half", a_half):
-                made = dn.release_statistics(frame, text, eta=eta, ranges=ranges, bound="auto")
+                made = dn.release_statistics(frame, ASKED[name], eta=eta, ranges=ranges, bound="auto")
             numbers = taken[-1] if made is None else [row.value for row in made.rows[0]]
             values[name].append(numbers[-1 if name == "slope" else 0 :])
         turned[name] = len(taken)
@@ -294,22 +294,23 @@ def measured(place, frame, ranges, eta, args):
     rng = np.random.default_rng([1, *place.encode(), round(1e6 * eta)])
     epsilon, mu = float(np.log((0.5 + eta) / (0.5 - eta))), 2 * float(ndtri(0.5 + eta))
     small = len(frame) <= SMALL
+    names, draws = args.statistics or list(ASKED), max(DRAWS, args.repeats)
     options = {"bound": "direct"}
-    direct = of_halves(frame, ranges, eta, options, rng) if small else {}
+    direct = of_halves(frame, ranges, eta, options, rng, names, draws) if small else {}
 
     @cache
     def half(name):  # the large tables make one where auto turns to it
-        return direct.get(name) if small else of_halves(frame, ranges, eta, options, rng, [name]).get(name)
+        return direct.get(name) if small else of_halves(frame, ranges, eta, options, rng, [name], draws).get(name)
 
-    auto, turned = automatic(frame, ranges, eta, args.repeats, half)
+    auto, turned = automatic(frame, ranges, eta, args.repeats, half, names)
     printed = {"noise": "published", "moment": 6.0, "reproduce": True, "n_resamples": 48}
     found = {
         "auto": auto,
         "direct": alone(direct),
         "half": {} if small else without_noise(frame, ranges, rng),
-        "published": alone(of_halves(frame, ranges, eta, printed, rng)),
-        "gaussian": plain(frame, ranges, lambda _, l2, size, r: r.normal(0, l2 / mu, size), DRAWS, rng),
-        "laplace": plain(frame, ranges, lambda l1, _, size, r: r.laplace(0, l1 / epsilon, size), DRAWS, rng),
+        "published": alone(of_halves(frame, ranges, eta, printed, rng, names, draws)),
+        "gaussian": plain(frame, ranges, lambda _, l2, size, r: r.normal(0, l2 / mu, size), draws, rng),
+        "laplace": plain(frame, ranges, lambda l1, _, size, r: r.laplace(0, l1 / epsilon, size), draws, rng),
         "opendp": opendp_mean(frame, ranges, epsilon, args.repeats),
         "diffprivlib": theirs(frame, ranges, [epsilon], args.repeats, args.diffprivlib)[epsilon]
         if args.diffprivlib
@@ -318,7 +319,7 @@ def measured(place, frame, ranges, eta, args):
     truth = truths(frame, ranges)
     errors = {
         name: {m: error(found[m][name], truth[name], unit_of(name, frame)) for m in METHODS if name in found[m]}
-        for name in ASKED
+        for name in names
     }
     return {"errors": errors, "turned": turned, "repeats": args.repeats}
 
@@ -343,7 +344,7 @@ def compact(args):
             cells = []
             for place in names:
                 path = args.parts / f"{place.replace(' ', '-')}-{eta:g}.json"
-                errors = json.loads(path.read_text())["errors"][name] if path.exists() else {}
+                errors = json.loads(path.read_text())["errors"].get(name) if path.exists() else {}
                 cells.append("–" if not errors else _cell(errors))
             lines.append(f"| {name} | {eta:g} | {' | '.join(cells)} |")
     return "\n".join(lines)
@@ -362,6 +363,7 @@ def main():
     parser.add_argument("--parts", type=Path, required=True)
     parser.add_argument("--only", nargs="+", default=None, help="Names of data sets.")
     parser.add_argument("--etas", type=float, nargs="+", default=[0.02, 0.05, 0.1, 0.2])
+    parser.add_argument("--statistics", nargs="+", choices=list(ASKED), default=None, metavar="NAME")
     parser.add_argument("--repeats", type=int, default=40)
     parser.add_argument("--diffprivlib", default=None)
     parser.add_argument("--out", type=Path, default=None)
@@ -381,7 +383,7 @@ def main():
             "|---" * 12 + "|",
         ]
         parts = {eta: kept(place, frame, ranges, eta, args) for eta in args.etas}
-        for name in ASKED:
+        for name in args.statistics or ASKED:
             for eta, part in parts.items():
                 errors = part["errors"][name]
                 cells = [f"{errors[m][0]:.3g} ± {errors[m][1]:.1g}" if m in errors else "–" for m in METHODS]

@@ -12,7 +12,7 @@ games = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(games)
 
 ETA, RELEASES = 0.1, 150
-LUCK = 4.5 * math.sqrt(0.25 / RELEASES)  # for the largest of fourteen records in each of six games
+LUCK = 4.5 * math.sqrt(0.25 / RELEASES)  # for the largest of fourteen records in each of eight games
 
 
 @pytest.mark.parametrize("bound", list(games.CASES))
@@ -23,3 +23,11 @@ def test_no_attacker_gains_more_than_eta_and_a_tenth_of_the_noise_is_caught(boun
     weak = games.trimmed if bound == "direct" else games.CASES[bound]["means"]
     caught, *_ = games.played(weak, bound, ETA, 400, weaker=10.0)
     assert caught > ETA, bound
+
+
+@pytest.mark.parametrize("statistic", games.JOINED[::2])
+def test_what_auto_joins_from_all_records_and_a_half_hides_who_is_in_the_half(statistic):
+    gain, *_ = games.joined(statistic, ETA, RELEASES)
+    assert gain <= ETA + LUCK
+    caught, *_ = games.joined(statistic, ETA, RELEASES, weaker=10.0)
+    assert caught > 2 * ETA
