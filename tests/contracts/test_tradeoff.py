@@ -75,6 +75,7 @@ EXAMPLES = {
     "matrix": lambda: dn.tradeoff(dn.MatrixMechanism(2.0, np.eye(6), sample_rate=0.2)),
     "sharp steps in cells": _few_cells,
     "sharp steps on their own": lambda: dn.tradeoff(dn.SubsampledGaussian(0.1436, 2.2e-6, 14)),
+    "rare large losses": lambda: dn.tradeoff(dn.SubsampledGaussian(1.0, 1e-4, 3, records_per_person=2))._rare,
     "gaussian mixture": lambda: dn.tradeoff(dn.GaussianDP(0.7) + dn.PureDP(0.5)),
     "allocation": lambda: dn.tradeoff(dn.RandomAllocation(1.0, 20, 2)),
     "allocation, bracketed": lambda: dn.tradeoff(dn.RandomAllocation(2.0, 10, 2, 3)),

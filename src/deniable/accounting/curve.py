@@ -18,6 +18,7 @@ from deniable.accounting.engines.inverted import SKETCHED, InvertedTradeoff
 from deniable.accounting.engines.known_batches import known_batches
 from deniable.accounting.engines.likelihood import LikelihoodRatioTradeoff, Tails
 from deniable.accounting.engines.lines import Effort
+from deniable.accounting.engines.rare_losses import RareLossesTradeoff, rare_losses
 from deniable.accounting.engines.softened import SoftenedTradeoff
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.curves import AnyDirection, Charged, Direction, Question, Side, Tradeoff
@@ -26,9 +27,11 @@ from deniable.curves.answer import bound_of
 Bracket = tuple[FloatArray, FloatArray]
 _Bracketing = LikelihoodRatioTradeoff | SoftenedTradeoff
 _SIDES: tuple[Side, ...] = ("upper", "lower")
+_ORDER = _SIDES[::-1]
 _WIDE_HOCKEY_STICK, _WIDE_RATE = 1e-8, 1e-6  # brackets that the grid is asked to improve: absolute, relative
 _VERY_FEW = 8  # steps up to which the direct convolution is quicker than telling jumps from the bulk
 _ALMOST_ALL = 0.99  # advantages from which the bulk tells the worlds apart, whatever sharp steps show
+_WIDE_RARE = 5e-6  # relative: that other engines than rare large losses one by one would improve
 _WIDE_FEW = 1e-7  # relative: that the direct convolution is asked to improve
 _WIDE_QUICK = 1e-9  # relative: of a quick direct convolution, that inversion is asked to improve
 _NEGLIGIBLE = 1e-30  # hockey sticks below this need no relative accuracy
@@ -86,6 +89,12 @@ class ComposedTradeoff(Tradeoff):
         return self._lines_take_long and self._most_advantage < _ALMOST_ALL and self._cells is not None
 
     @cached_property
+    def _rare(self) -> RareLossesTradeoff | None:
+        """Rare large losses one by one, where lines do not serve them and nothing tells jumps from the bulk."""
+        loss = self.inverted.loss
+        return rare_losses(loss) if isinstance(loss, MixtureLoss) else None
+
+    @cached_property
     def _most_advantage(self) -> float:
         return float((self._quick or self.inverted)._hockey_stick_bracket(np.zeros(1), "add")[1][0])
 
@@ -122,6 +131,9 @@ class ComposedTradeoff(Tradeoff):
         wide = high - low > _WIDE_HOCKEY_STICK
         if isinstance(self.direct, SoftenedTradeoff):
             wide |= high - low > np.maximum(_WIDE_RATE * low, _NEGLIGIBLE)
+        if wide.any() and self._rare is not None:
+            _intersect(low, high, wide, *(self._rare._hockey_sticks(log_gamma[wide], direction, s) for s in _ORDER))
+            wide = high - low > np.maximum(_WIDE_RARE * low, _NEGLIGIBLE)
         if wide.any() and self.direct is not None and self._quick is None:
             _intersect(low, high, wide, *self.direct._hockey_stick_bracket(log_gamma[wide], direction))
             wide = high - low > _WIDE_HOCKEY_STICK
@@ -145,6 +157,10 @@ class ComposedTradeoff(Tradeoff):
             nowhere = np.zeros(np.count_nonzero(wide), dtype=np.bool_)
             _intersect(low, high, wide, *self._begun(lambda t, x: t._roc_bracket(x, direction), fpr[wide], nowhere))
             wide = high - low > few * low
+        poor = high - low > _WIDE_RATE * low
+        if poor.any() and self._rare is not None:
+            _intersect(low, high, poor, *(self._rare._rates(fpr[poor], direction, one) for one in _ORDER))
+            wide = high - low > _WIDE_RARE * low
         if wide.any() and self.direct is not None and self._quick is None:
             _intersect(low, high, wide, *self.direct._roc_bracket(fpr[wide], direction))
             wide = high - low > few * low
@@ -162,7 +178,7 @@ class ComposedTradeoff(Tradeoff):
         self, low: FloatArray, high: FloatArray, wide: NDArray[np.bool_], fpr: FloatArray, direction: Direction
     ) -> None:
         if self._most_advantage < _ALMOST_ALL and self._cells is not None:
-            _intersect(low, high, wide, *(self._cells._rates(fpr[wide], direction, one) for one in _SIDES[::-1]))
+            _intersect(low, high, wide, *(self._cells._rates(fpr[wide], direction, one) for one in _ORDER))
 
     def _cheap_rates(self, fpr: FloatArray, direction: Direction) -> FloatArray:
         return self.inverted._cheap_rates(fpr, direction)
@@ -222,7 +238,9 @@ class ComposedTradeoff(Tradeoff):
                 if engine is not None and bound_of(engine, question, at, direction, side) == bound:
                     yield engine._charged(question, at, direction)
 
-        yield from those(self._quick, self.inverted, self.direct, self._cells if question == "roc" else None)
+        yield from those(
+            self._quick, self.inverted, self._rare, self.direct, self._cells if question == "roc" else None
+        )
         if question == "roc" and float(self._roc_at_most(np.array([at]), direction)[0]) == bound:
             yield Charged("Chernoff's bound, and TPR ≤ FPR + advantage")
         yield from those(self._known_batches, self.grid)

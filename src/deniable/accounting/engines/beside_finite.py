@@ -241,6 +241,22 @@ def line(level: FloatArray, alpha: FloatArray) -> FloatArray:
         return np.asarray(np.exp(level + np.log(alpha)) * (1 + slack))
 
 
+def one_of_two(
+    alpha: FloatArray, often: tuple[FloatArray, FloatArray], seldom: tuple[FloatArray, FloatArray]
+) -> FloatArray:
+    """TPR of one of two tests at random, or of one of them and none, at false positive rates of at most ``alpha``.
+
+    A test is its false positive rate, rounded up, and its true one, rounded down; NaN where nothing is reached.
+    """
+    (more, hit_more), (less, hit_less) = often, seldom
+    with np.errstate(divide="ignore", invalid="ignore"):
+        weight = np.clip((alpha - less) / (more - less), 0.0, 1.0)
+        mixed = np.where((less <= alpha) & (more > less), weight * hit_more + (1 - weight) * hit_less, 0.0)
+        shares = [np.minimum(alpha / rate, 1.0) * hit for rate, hit in (often, seldom)]
+    found: FloatArray = np.fmax.reduce([mixed, *shares]) * (1 - 8 * EPS)
+    return found
+
+
 @dataclass(frozen=True, eq=False)
 class LogOdds:
     """Log-odds of a false positive by the loss above which a test accepts, interpolated: nothing is claimed of it."""

@@ -19,7 +19,7 @@ from deniable._check import FloatArray
 from deniable._floats import EPS
 from deniable._kept import Kept
 from deniable._search import bisect
-from deniable.accounting.engines.beside_finite import BesideFiniteTradeoff, line
+from deniable.accounting.engines.beside_finite import BesideFiniteTradeoff, line, one_of_two
 from deniable.accounting.engines.inversion import Plan
 from deniable.accounting.engines.inverted import InvertedTradeoff
 from deniable.accounting.engines.likelihood import Tails, hockey_stick_bracket
@@ -118,10 +118,7 @@ class BesideStepsTradeoff(BesideFiniteTradeoff):
         for apart in _APART * self._nodes.spacing:
             (more, hit_more), (less, hit_less) = (self._rates_at(level + move) for move in (-apart, apart))
             with np.errstate(divide="ignore", invalid="ignore"):
-                weight = np.clip((least - less) / (more - less), 0.0, 1.0)
-                mixed = np.where((less <= least) & (more > less), weight * hit_more + (1 - weight) * hit_less, 0.0)
-                shares = (np.minimum(least / rate, 1.0) * hit for rate, hit in ((more, hit_more), (less, hit_less)))
-                reached = np.fmax.reduce([reached, *(x * (1 - 8 * EPS) for x in (mixed, *shares))])
+                reached = np.fmax(reached, one_of_two(least, (more, hit_more), (less, hit_less)))
                 slope = np.log(more / less) / (2 * apart)
                 gap = (np.log(np.sqrt(more * less)) - np.log(alpha)) / slope
             low, high = np.where(more > alpha, level - apart, low), np.where(less <= alpha, level + apart, high)
