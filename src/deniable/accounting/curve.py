@@ -92,7 +92,7 @@ class ComposedTradeoff(Tradeoff):
     def _rare(self) -> RareLossesTradeoff | None:
         """Rare large losses one by one, where lines do not serve them and nothing tells jumps from the bulk."""
         loss = self.inverted.loss
-        return rare_losses(loss) if isinstance(loss, MixtureLoss) else None
+        return None if isinstance(loss, PrivacyLoss) else rare_losses(loss)
 
     @cached_property
     def _most_advantage(self) -> float:
