@@ -157,16 +157,17 @@ class ComposedTradeoff(Tradeoff):
             nowhere = np.zeros(np.count_nonzero(wide), dtype=np.bool_)
             _intersect(low, high, wide, *self._begun(lambda t, x: t._roc_bracket(x, direction), fpr[wide], nowhere))
             wide = high - low > few * low
-        poor = high - low > _WIDE_RATE * low
+        poor, enough = high - low > _WIDE_RATE * low, _WIDE_RATE
         if poor.any() and self._rare is not None:
             _intersect(low, high, poor, *(self._rare._rates(fpr[poor], direction, one) for one in _ORDER))
-            wide = high - low > _WIDE_RARE * low
+            few = enough = _WIDE_RARE
+            wide = high - low > few * low
         if wide.any() and self.direct is not None and self._quick is None:
             _intersect(low, high, wide, *self.direct._roc_bracket(fpr[wide], direction))
             wide = high - low > few * low
         if wide.any():
             high[wide] = np.minimum(high[wide], self._roc_at_most(fpr[wide], direction))
-        wide = high - low > _WIDE_RATE * low
+        wide = high - low > enough * low
         if wide.any() and not self._cells_first:
             self._seen_in_cells(low, high, wide, fpr, direction)
             wide = high - low > _WIDE_RATE * low
