@@ -87,6 +87,14 @@ def test_curve_is_one_piece_whatever_is_asked_first():
         assert one_by_one.tpr(float(fpr[k])) == pytest.approx(together[k], rel=1e-6)
 
 
+@pytest.mark.parametrize("steps", [2, 3, 8, 20])
+def test_sketches_of_few_steps_are_nearly_as_narrow(steps):
+    t = dn.tradeoff(dn.SubsampledGaussian(0.5, 0.01, steps))
+    fpr = [0.5, 1e-3, 1e-6]
+    assert np.all(t.tpr(fpr, side="lower") <= t.sketch().tpr(fpr))
+    assert np.all(t.sketch().tpr(fpr) <= np.multiply(t.tpr(fpr), 1.01))
+
+
 @pytest.mark.parametrize(
     "phases", [((0.5, 0.2, 40), (3.0, 0.01, 500)), ((1.0, 1.0, 3), (1.0, 0.1, 50)), ((0.4, 0.9, 2), (9.0, 0.5, 99))]
 )

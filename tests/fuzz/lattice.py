@@ -18,7 +18,7 @@ _LARGEST = 32.0  # loss of one step: what lies above gives the record away
 _MOST = 18.0  # largest |ε| that is asked: what happens above _LARGEST has lost e^-14 of itself there
 _POINTS = 1 << 18
 _NOISE = 3e-15  # of an FFT, absolute
-_SIGMAS = 12.0
+_CELLS = 30  # in a standard deviation: then errors fall with the square of the spacing
 
 
 @dataclass(frozen=True)
@@ -38,12 +38,12 @@ def hockey_stick(phases: list[Phase], epsilon: np.ndarray) -> tuple[np.ndarray, 
     if coarse is None or fine is None:
         return None
     total = sum(phase.steps for phase in phases)
-    error = 2 * np.abs(coarse - fine) + _NOISE * (1 + math.log(total)) * (1 + np.exp(epsilon)) * 10 + 3e-6 * fine
+    error = 8 * np.abs(coarse - fine) + _NOISE * (1 + math.log(total)) * (1 + np.exp(epsilon)) * 10 + 3e-6 * fine
     return fine, error
 
 
 def _fits(phases: list[Phase]) -> bool:
-    """Whether few losses above a third of the reach happen at a time, and the others stay far inside."""
+    """Whether few losses above a third of the reach happen at a time, and the others stay inside many cells."""
     often, variance = 0.0, 0.0
     for phase in phases:
         shift = 1 / phase.sigma
@@ -51,7 +51,8 @@ def _fits(phases: list[Phase]) -> bool:
             often += phase.steps * phase.rate
         else:
             variance += phase.steps * phase.rate**2 * math.expm1(shift**2)
-    return often < 0.01 and variance < 20
+    cells = math.sqrt(variance) * _POINTS / (2 * _REACH)
+    return often < 0.01 and variance < 20 and (cells == 0 or cells > _CELLS)
 
 
 def _composed(phases: list[Phase], epsilon: np.ndarray, points: int) -> np.ndarray | None:

@@ -264,9 +264,11 @@ class ComposedTradeoff(Tradeoff):
         return super()._epsilon_near(delta, direction) if self._quick else self.inverted._epsilon_near(delta, direction)
 
     def sketch(self) -> Tradeoff:
-        """Return inversion alone, content with 0.1 %, with the same lines, or what is quicker."""
+        """Return inversion alone, content with 0.1 %, with the same lines, or what is quicker, or known better."""
         if isinstance(self.direct, SoftenedTradeoff) and self.direct.atoms:
             return self.grid.sketch()
+        if isinstance(self.direct, DirectTradeoff) and self.inverted.effort.jumps == 0:
+            return self.direct
         return self._quick or replace(self.inverted, good=SKETCHED)
 
     def _delta(self, epsilon: FloatArray, direction: AnyDirection, side: Side) -> FloatArray:

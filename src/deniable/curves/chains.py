@@ -21,6 +21,7 @@ from deniable.curves import (
     Tradeoff,
 )
 from deniable.curves.answer import bound_of
+from deniable.curves.epsilon_search import EpsilonSearch
 from deniable.curves.safe import directions
 
 _LADDER = 1 / (1 + np.exp(-np.sinh(np.linspace(-np.arcsinh(92.0), np.arcsinh(20.0), 129))))  # rates from 1e-40 on
@@ -28,6 +29,7 @@ _TRIED = np.linspace(-1.0, 1.0, 9)
 _ROUNDS = 6  # each narrows the search for slopes fourfold, unless a parabola has found the least bound,
 _SETTLED = 1e-5  # which it has where its prediction is this true
 _POLISHED = 0.02  # the same around slopes that were found on sketches
+_NEAR = 1e-4  # by 1 + ε: to which ε of a sketch is narrowed
 _APART = 0.15  # log slopes around those of a ladder of tests in which the best ones are looked for first
 
 
@@ -98,8 +100,22 @@ class ChainTradeoff(Tradeoff):
         known = [curve._ratio_bound(way, "lower") for curve, way in self._walk(direction)]
         return sum(known) * (1 - 4 * EPS) if self.attained else max(known)
 
+    @property
+    def _symmetric(self) -> bool:
+        """Whether both orders of the worlds walk along the same curves."""
+        return all(
+            near[0] is far[0] and near[0]._symmetric for near, far in zip(self.links, reversed(self.links), strict=True)
+        )
+
     def _epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
-        """From the tangents at the ladder's tests, where they are known."""
+        """From the sketch, which takes less time, and there from the tangents at the ladder's tests."""
+        rough = self._sketched
+        if any(a is not b for (a, _), (b, _) in zip(self.links, rough.links, strict=True)):
+            search = EpsilonSearch(lambda epsilon: rough._delta(epsilon, direction, "upper"), _NEAR)
+            near, step = rough._epsilon_near(delta, direction)
+            _, high = search.bracket(delta, near, step)
+            near = np.where(np.isfinite(high), high, near)
+            return near, np.where(np.isfinite(high), _NEAR * (1 + np.abs(near)), step)
         found = []
         for way in directions(direction):
             total, _, heights = self._slopes[way]
@@ -166,7 +182,7 @@ class ChainTradeoff(Tradeoff):
             better = found < value
             best, value = np.where(better, slopes, best), np.where(better, found, value)
 
-        for start in starts or [np.broadcast_to(log_gamma / count, best.shape)]:
+        for start in [*starts, np.broadcast_to(log_gamma / count, best.shape)]:
             take(start)
         rows = np.arange(log_gamma.size)
         for i in range(1, count):  # the bound is convex in each slope: H is in γ, and so is g·H(γ/g) in g
