@@ -112,10 +112,10 @@ class ChainTradeoff(Tradeoff):
         rough = self._sketched
         if any(a is not b for (a, _), (b, _) in zip(self.links, rough.links, strict=True)):
             search = EpsilonSearch(lambda epsilon: rough._delta(epsilon, direction, "upper"), _NEAR)
-            near, step = rough._epsilon_near(delta, direction)
-            _, high = search.bracket(delta, near, step)
-            near = np.where(np.isfinite(high), high, near)
-            return near, np.where(np.isfinite(high), _NEAR * (1 + np.abs(near)), step)
+            guess, step = rough._epsilon_near(delta, direction)
+            _, high = search.bracket(delta, guess, step)
+            found_one = np.isfinite(high)
+            return np.where(found_one, high, guess), np.where(found_one, _NEAR * (1 + np.abs(high)), step)
         found = []
         for way in directions(direction):
             total, _, heights = self._slopes[way]
