@@ -104,11 +104,11 @@ def choose(member: FloatArray, nonmember: FloatArray, references: FloatArray) ->
     best = np.take_along_axis(loud, slopes[:, :, None], axis=2)[:, :, 0]
     groups: list[NDArray[np.bool_]] = [np.ones(len(t), dtype=bool), q <= _TAIL, 1 - p <= _TAIL]
     places = np.stack([np.where(g, best, -np.inf).argmax(axis=1) for g in groups], axis=1)  # curves × groups
-    told = np.stack([np.where(g, best, -np.inf).max(axis=1) for g in groups], axis=1) > 0
+    promising = np.stack([np.where(g, best, -np.inf).max(axis=1) for g in groups], axis=1) > 0
     slope = np.take_along_axis(slopes, places, axis=1)
     delta = np.take_along_axis(references, slope, axis=1)
     q0, stake = _closest(p[places], q[places], GAMMAS[slope], delta)
-    return Bets(t[places].ravel(), slope.ravel(), q0.ravel(), np.where(told, _SHARE * stake, 0.0).ravel())
+    return Bets(t[places].ravel(), slope.ravel(), q0.ravel(), np.where(promising, _SHARE * stake, 0.0).ravel())
 
 
 def loudest(member: FloatArray, nonmember: FloatArray, delta: FloatArray) -> float:

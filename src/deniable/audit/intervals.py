@@ -34,6 +34,8 @@ Sides = Literal["two-sided", "lower", "upper"]
 
 _LEGENDRE = np.polynomial.legendre.leggauss(16)
 _TAIL = 1e-9  # share of the permitted error that is charged for the upper tail left out of an integral
+_RARE_RANKS, _EVEN_RANKS = 200, 1000  # that are looked at: evenly by their logarithms, and evenly
+_SHARPEST_STEP = 400.0  # m/n up to which nodes become denser; beyond, bounds become a little wider
 _LOWER_TAIL = 1e-3  # probability below the first node; the integrand is at most its value there
 
 
@@ -226,9 +228,10 @@ def _pointwise_upper(ranking: Ranking, error: float) -> tuple[FloatArray, FloatA
 
 @lru_cache(maxsize=256)
 def _reach(n: int, error: float) -> tuple[IntArray, FloatArray]:
-    """Ranks k, all or about 1,200 of them, and lower limits of the false positive rate above the k-th nonmember."""
-    coarse = np.concatenate([np.geomspace(1, n, 200), np.linspace(1, n, 1000)])
-    ks: IntArray = np.arange(1, n + 1, dtype=np.int64) if n <= 1200 else np.unique(np.rint(coarse).astype(np.int64))
+    """Ranks k, all or about as many as there are at most, and lower limits of the FPR above the k-th nonmember."""
+    coarse = np.concatenate([np.geomspace(1, n, _RARE_RANKS), np.linspace(1, n, _EVEN_RANKS)])
+    few = n <= _RARE_RANKS + _EVEN_RANKS
+    ks: IntArray = np.arange(1, n + 1, dtype=np.int64) if few else np.unique(np.rint(coarse).astype(np.int64))
     return ks, beta_quantile(ks, n - ks + 1, error, "lower")
 
 
@@ -241,7 +244,7 @@ def _beta_rule(k: int, n: int, m: int, kink: float | None, tail: float) -> tuple
     a, b = float(k), float(n - k + 1)
     low, high = float(betaincinv(a, b, _LOWER_TAIL)), 1 - float(betaincinv(b, a, tail))
     middle = float(np.clip(kink if kink is not None else a / (a + b), low, high))
-    panels = 3 * int(np.ceil(np.sqrt(1 + min(m / n, 400.0))))  # a large m makes the binomial tail a sharp step
+    panels = 3 * int(np.ceil(np.sqrt(1 + min(m / n, _SHARPEST_STEP))))  # a large m makes the binomial tail a sharp step
     edges = np.concatenate([np.linspace(low, middle, panels + 1), np.linspace(middle, high, panels + 1)[1:]])
     node, gauss = _LEGENDRE
     half = np.diff(edges)[:, None] / 2

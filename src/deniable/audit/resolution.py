@@ -22,10 +22,10 @@ def half_gap(log_odds: FloatArray) -> float:
     (some exceed the largest logit).
     """
     size = np.abs(log_odds)
-    told = size < LARGEST_LOGIT
-    if told.all() or size.max() > LARGEST_LOGIT:
+    inside = size < LARGEST_LOGIT
+    if inside.all() or size.max() > LARGEST_LOGIT:
         return 0.0
-    return float(expit(-np.max(size[told], initial=0.0))) / 2
+    return float(expit(-np.max(size[inside], initial=0.0))) / 2
 
 
 def smoothed_log_odds(log_odds: FloatArray, half: float) -> FloatArray:

@@ -266,7 +266,7 @@ def concave_leakage(law: NoiseLaw, log_gamma: float, distance: FloatArray) -> Fl
     top = law.leakage(0.0, distance)
     if log_gamma == 0:
         return top
-    grid = np.geomspace(1e-6, 1e6, 4001)
+    grid = np.geomspace(1e-6, 1e6, 4001)  # 0.7 % a cell, by which the slope may be too steep; ends count on their own
     values = law.leakage(log_gamma, grid)
     first_cell = float(law.leakage(0.0, grid[:1])[0] / grid[0]) if values[0] > 0 else 0.0
     slope = max(float(np.max(values[1:] / grid[:-1])), first_cell)

@@ -19,6 +19,9 @@ from deniable.noise.resampling import Population, every_output
 
 _MOST_SUBSETS = 20_000
 _WORK = 2e8  # density evaluations after which quadrature stops refining and reports the error that is left
+_SHARE, _FEW_CELLS = 1 / 200, 40  # of the error allowed: what one cell may leave; of more than so many cells, less
+_MOST_CENTRES = 512  # outputs around which cells are laid one by one
+_FINEST = 512  # points along either side of a rectangle
 _BATCH = 2_000_000  # density evaluations held in memory at once
 
 
@@ -190,7 +193,11 @@ class _Game:
             work += 2 * low.size * len(nodes) * len(self.values)
             change = np.max(np.abs(left + right - coarse), axis=0)
             # a kink moves the sum by a quarter as much at each halving: the changes bound what is still to come
-            done = (change <= tolerance / 200 * np.minimum(1.0, 40 / low.size)) | (middle <= low) | (middle >= high)
+            done = (
+                (change <= tolerance * _SHARE * np.minimum(1.0, _FEW_CELLS / low.size))
+                | (middle <= low)
+                | (middle >= high)
+            )
             done |= work > _WORK
             total += (left + right)[:, done].sum(axis=1)
             error += float(change[done].sum())
@@ -206,8 +213,8 @@ class _Game:
             raise InputError(f"noise must have a finite positive density at 0, got {peak:g}")
         width = 1 / peak  # about the width of any single-peaked density
         centres = np.unique(self.values)
-        if centres.size > 512:
-            centres = np.quantile(centres, np.linspace(0, 1, 513))
+        if centres.size > _MOST_CENTRES:
+            centres = np.quantile(centres, np.linspace(0, 1, _MOST_CENTRES + 1))
         around = (centres[:, None] + width * np.array([-4.0, -1.0, -0.25, 0.0, 0.25, 1.0, 4.0])).ravel()
         far = width * 4.0 * 2.0 ** np.arange(1, 40)
         return np.unique(np.concatenate([around, centres[0] - far, centres[-1] + far]))
@@ -222,7 +229,7 @@ class _Game:
             grow = np.where(directions[0] != 0, 1.2, 1.0)
             while np.exp(density(directions * reach)).max() > 1e-10 * peak and reach.prod() * peak < 1e8:
                 reach *= grow
-        finest = int(min(512, np.sqrt(_WORK / len(self.values))))
+        finest = int(min(_FINEST, np.sqrt(_WORK / len(self.values))))
         coarse, fine = self._sum(density, reach, finest // 2), self._sum(density, reach, finest)
         error = float(np.max(np.abs(fine - coarse))) + _missing(fine[-1])
         return self.result(fine[:-1], error, "two-dimensional quadrature")

@@ -26,6 +26,8 @@ from deniable._check import FloatArray, Indices
 from deniable.records.low_rank import Changes, LowRank, Pivot
 from deniable.records.problem import UNIT
 
+_FAR = 500.0  # of M·R·‖δ‖: e^500 is beyond what any certificate allows, and its products are still doubles
+
 
 @dataclass(frozen=True, eq=False)
 class RadiusCertificate:
@@ -126,7 +128,7 @@ def newton_radius(
 
     ``rounding`` bounds ‖H_iδ_i − b_i‖ as computed. Infinite (or NaN) where neither applies.
     """
-    r = np.minimum(reach * length, 500.0)
+    r = np.minimum(reach * length, _FAR)
     chi = _chi(r)
     bent = chi * np.exp(r / 2) * spread / (2 * np.sqrt(ridge))
     by_ridge = np.where(reach * bent < 2, (bent + rounding / ridge) / (1 - reach * bent / 2), np.inf)
@@ -135,7 +137,7 @@ def newton_radius(
 
 def gradient_radius(reach: float, length: FloatArray, gradient_norm: FloatArray, m: FloatArray) -> FloatArray:
     """−log(1 − q)/(M·R), q = M·R·e^r·‖∇F_i‖/m, at distance ``length`` from where λ_min is m; ‖∇F_i‖/m if M = 0."""
-    tilted = np.exp(np.minimum(reach * length, 500.0)) * gradient_norm / m
+    tilted = np.exp(np.minimum(reach * length, _FAR)) * gradient_norm / m
     if reach == 0:
         return np.where(m > 0, tilted, np.inf)
     q = reach * tilted
