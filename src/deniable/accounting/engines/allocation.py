@@ -40,7 +40,7 @@ from deniable.mechanisms import GaussianDP, Mechanism, RandomAllocation, Subsamp
 METHOD = "law of an epoch bracketed in convex order, composed on a certified grid"
 _BRACKETED = "the upper bound is of a stronger attacker, the lower one of what some attackers reach"
 _THRESHOLDS = (0.5, 0.65, 0.8, 1.0)  # for the largest batch, in units of a contribution
-POINTS = 1 << 18  # of the composed lattice
+POINTS = 1 << 19  # of the composed lattice
 _MOST_NODES = 1 << 19  # of one epoch
 _SHARES = (0.0, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)  # of a tilt: large terms grow faster with it than their tail
 _ROUNDED = 1e-13  # of a composed law, about
