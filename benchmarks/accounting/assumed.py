@@ -21,6 +21,7 @@ import deniable as dn
 from deniable._floats import EPS
 from deniable.accounting.engines.inversion import ROUNDING_OF_K
 from deniable.accounting.steps.base import TooSlowError
+from deniable.accounting.steps.normal_cells import normal_centres
 from deniable.accounting.steps.ratios import complex_log1p, complex_log_ratio, log_ratio
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.accounting.transform.decay import BETWEEN_NODES, ByParts, shifted
@@ -91,6 +92,32 @@ def modulus_error(rng: np.random.Generator) -> float:
     coarse = shifted(line, t, np.geomspace(0.2, 6.0, 6))
     dense = shifted(replace(line, spacing=line.spacing / 8), t, np.geomspace(0.2, 6.0, 6))
     return float(np.max(np.expm1(np.where(coarse > -600, dense - coarse, 0.0))))
+
+
+def range_error(rng: np.random.Generator) -> float:
+    """Change of K when the nodes of a real line go on for six more units of u on either side."""
+    line = random_line(rng)
+    wide = Line.on(line.of, line.c, Nodes(float(line.u[0]) - 6, float(line.u[-1]) + 6, line.spacing))
+    return abs(wide.cumulants[0] - line.cumulants[0]) / (1 + abs(line.cumulants[0]))
+
+
+def centre_error(rng: np.random.Generator) -> float:
+    """Error of log(P/Q) of a cell of the grid from five nodes, the cell being as wide as these are used for."""
+    sigma, rate = 10 ** rng.uniform(-0.9, 2), 10 ** rng.uniform(-8, -0.02)
+    low = float(rng.uniform(-6, 6 + 1 / sigma))
+    u = np.array([low, low + 0.0599 * min(1.0, sigma)])
+    s, q = mp.mpf(sigma), mp.mpf(rate)
+
+    def loss(x: np.ndarray) -> np.ndarray:
+        return log_ratio(x, np.array(sigma), np.array(rate))
+
+    edges = loss(u)
+    masses = np.ones(1)  # not used where five nodes are
+    found = normal_centres(loss, u, edges, masses, masses, float(edges[1] - edges[0]), sigma)[0] + edges[0]
+    ends = [mp.mpf(x) for x in u]
+    out = mp.quad(mp.npdf, ends)
+    inside = mp.quad(lambda x: mp.npdf(x) * (1 + q * mp.expm1(x / s - 1 / (2 * s * s))), ends)
+    return float(abs(found - mp.log(inside / out)) / (EPS * (1 + abs(edges[1]) + 1 / s**2)))
 
 
 def fft_errors(rng: np.random.Generator) -> tuple[float, float]:
@@ -176,6 +203,12 @@ def main() -> int:
         found = max(mgf_error(rng) for _ in range(min(count // 50, 40)))
         print(f"{'K(θ) of 10⁷ steps, share of what is charged':58s} {found:10.3g}   charged 1")
         fine &= found <= 1 and math.isfinite(found)
+        found = max(centre_error(rng) for _ in range(count // 10))
+        print(f"{'centres of cells from five nodes, over 1 + |L| + 1/σ²':58s} {found:10.3g}   assumed 16")
+        fine &= found <= 16
+    found = max(range_error(rng) for _ in range(count // 10))
+    print(f"{'K where the nodes go on for 6 more, over 1 + |K|':58s} {found:10.3g}   assumed 1e-13")
+    fine &= found <= 1e-13
     found = max(variation_error(rng) for _ in range(count // 10))
     print(f"{'total variation on denser nodes, share of what is used':58s} {found:10.3g}   charged 1")
     fine &= found <= 1

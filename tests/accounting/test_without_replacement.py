@@ -10,6 +10,7 @@ import pytest
 from scipy.stats import norm
 
 import deniable as dn
+from deniable.curves.safe import faults_shown
 
 X = np.linspace(-14, 14, 5601)
 SPACING = float(X[1] - X[0])
@@ -121,3 +122,11 @@ def test_rare_records_in_many_steps_have_a_bracket():
     assert dn.tradeoff(one).advantage(side="lower") <= t.advantage()
     assert t.advantage(side="lower") <= dn.tradeoff(one, adjacency="replace").advantage()
     assert t.advantage() - t.advantage(side="lower") < 1e-4
+
+
+def test_lines_far_out_whose_constants_overflow_bound_nothing():
+    # C of A + C/t is beyond doubles at these tilts; an exception would make the bound trivial
+    t = dn.tradeoff(dn.WithoutReplacement(1.472, 346, 548, 32))
+    fpr = np.array([4e-10, 6e-8, 0.5, 1 - 1.6e-6])
+    with faults_shown():
+        assert np.all(t.tpr(fpr, side="lower") <= t.tpr(fpr))

@@ -336,7 +336,7 @@ def _lattice(ledger: Ledger, mechanism: dn.mechanisms.Mechanism, t: dn.Tradeoff,
             phases.append(lattice.Phase(1 / part.mu, 1.0, 1))
         else:
             return
-    epsilon = np.concatenate([rng.uniform(-2, 15, 3), [0.0]])
+    epsilon = rng.uniform(-2, 15, 4)  # not where H bends, in less than a cell
     known = lattice.hockey_stick(phases, epsilon)
     if known is None:
         ledger.counts["lattice refused"] += 1

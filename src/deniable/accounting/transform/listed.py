@@ -80,7 +80,10 @@ class ListedTransform(StepTransform):
     def decay(self, c: float, edges: FloatArray, total: float) -> tuple[FloatArray, float]:
         """Return (A + C/t)/M(c), with :meth:`Step.fading`; where A > 0 nothing falls for ever."""
         log_m = self.real(c).log_m
-        stays, fades = self.step.fading(c)
+        try:
+            stays, fades = self.step.fading(c)
+        except OverflowError:  # of constants beyond doubles nothing is known
+            stays, fades = math.inf, math.inf
         if not (math.isfinite(stays) and math.isfinite(fades)):
             return np.zeros(edges.size), math.inf
         with np.errstate(divide="ignore"):
