@@ -1,6 +1,7 @@
 """Random allocation: deniable, PLD_accounting 2.0 and Monte Carlo side by side.
 
     python benchmarks/accounting/allocation.py [--peer PYTHON]
+    python benchmarks/accounting/allocation.py --widths
 
 PYTHON is an interpreter in whose environment PLD-accounting 2.0 is installed (``pip install PLD_accounting==2.0``).
 CPU seconds are of one process and one thread; the peer gets its default accuracy of ε, and its range of ε at δ = 1e-5
@@ -20,6 +21,7 @@ import numpy as np
 import deniable as dn
 
 RUNS = [(1.0, 100, 1), (1.0, 100, 5), (0.8, 50, 1), (0.5, 100, 10), (1.0, 1000, 20), (5.0, 300, 50), (2.0, 10_000, 100)]
+GRID = [(s, t, e) for s in (0.5, 1.0, 2.0) for t, e in ((100, 1), (1000, 100), (10_000, 1000), (100_000, 1000))]
 DELTA = 1e-5
 _PEER = """
 import json, sys, time
@@ -57,11 +59,32 @@ def peer(python: str, run: tuple[float, int, int]) -> str:
     return f"[{low:.5f}, {high:.5f}] {seconds:.1f} s"
 
 
+def widths() -> None:
+    """Print how wide brackets are over a grid of parameters."""
+    print("| σ, t, epochs | advantage | width | TPR at 1e-3, relative width | 1e-6 | 1e-9 | CPU s |")
+    print("|---|---|---|---|---|---|---|")
+    for run in GRID:
+        start = time.process_time()
+        t = dn.tradeoff(dn.RandomAllocation(*run))
+        advantage = [t.advantage(side=side) for side in ("lower", "upper")]
+        rates = [np.asarray(t.tpr([1e-3, 1e-6, 1e-9], side)) for side in ("lower", "upper")]
+        wide = " | ".join(f"{x:.0e}" for x in (rates[1] - rates[0]) / rates[1])
+        seconds = time.process_time() - start
+        name = ", ".join(f"{x:,}" for x in run)
+        print(
+            f"| {name} | {advantage[1]:.6f} | {advantage[1] - advantage[0]:.0e} | {wide} | {seconds:.1f} |", flush=True
+        )
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--peer", help="interpreter with PLD-accounting 2.0")
+    parser.add_argument("--widths", action="store_true", help="widths over a grid of parameters")
     options = parser.parse_args()
+    if options.widths:
+        widths()
+        return
     print("| σ, t, epochs | advantage | Monte Carlo | ε(1e-5) | CPU s | PLD_accounting: ε(1e-5), CPU s |")
     print("|---|---|---|---|---|---|")
     for run in RUNS:
