@@ -25,6 +25,7 @@ _POINTS = 64  # quantiles that stand for a shape
 _ENDS = 6  # of 2·_POINTS equal parts beyond each end of the cells: about 5 % of the mass
 _SPREADS = (0.15, 0.3, 0.6, 1.2, 2.5)  # standard deviations of log2|x|
 _ZEROS = (0.0, 0.4, 0.8)  # shares of exact zeros
+_LIKELY = 0.2  # share of zeros in a mixture from which on they are about as likely as not
 _CENTRES = (-3.0, -2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0, 3.0)  # means in standard deviations
 _SPANS = ((1.0, 2.0), (1.0, 4.0), (0.0, 1.0), (-1.0, 1.0), (-2.0, -1.0))  # of uniform laws, in powers of two
 _USUAL, _OCTAVES = 2.0, 10.0  # prior mean and standard deviation of a column's size in octaves
@@ -219,8 +220,9 @@ def _beside_zeros(points: FloatArray) -> FloatArray:
     A shape's values in an octave are spread over all of it, those of a count or a flag are at its lower end: without
     such edges zeros and ones would share a bin. There are as many as half of the zeros' mass would have had.
     """
-    many = max(int(np.rint((points == 0).mean() * _POINTS / 4)), 1)
+    zeros = float((points == 0).mean())
+    many = max(int(np.rint(zeros * _POINTS / 4)), 1)
     part = np.arange(1, many + 1) / (2 * many)
-    sides = [(1.0, points[points > 0]), (-1.0, -points[points < 0][::-1])] if (points == 0).any() else []
+    sides = [(1.0, points[points > 0]), (-1.0, -points[points < 0][::-1])] if zeros > _LIKELY else []
     found = [sign * 2.0 ** np.floor(np.log2(side[0])) * part for sign, side in sides if side.size]
     return np.concatenate([np.empty(0), *found])
