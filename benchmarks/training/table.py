@@ -65,7 +65,8 @@ more weight where there are many records, and zeros bins of their own where ther
 `interactions`, `skewed`, `messy` and `houses` and all of `assess` and `MembershipPrivate` were measured afterwards; no
 score of the first rows changed by more than .0021. On digits, breast cancer, `small`, `wide` and diabetes nothing
 changed: no column was found to have many zeros, and records are few. Adult, the rows with ranges given, filters, tuning
-and pairs, and the sections on hard data and on the raw CSV were measured before. The rivals' rows are of the versions named; only their budgets come from deniable.
+and pairs, and the sections on hard data and on the raw CSV were measured before.
+The rivals' rows are of the versions named; only their budgets come from deniable.
 
 """
 
