@@ -100,7 +100,7 @@ def _composed(parts: list[dn.mechanisms.Mechanism], rng: np.random.Generator) ->
 _AIMED: tuple[tuple[float, Callable[[np.random.Generator], dn.mechanisms.Mechanism]], ...] = (
     (0.25, _steps_alone),
     (0.25, _beside_steps),
-    (0.12, _beside_finite),
+    (0.16, _beside_finite),
     (0.12, _few_steps),
-    (0.1, _laws),
+    (0.14, _laws),
 )
