@@ -35,10 +35,15 @@ def test_shapes_are_laws():
 
 
 def test_quantiles_belong_to_the_probabilities():
-    """Each shape's quantiles put into octaves give its probabilities, up to the 64 points."""
+    """Each shape's quantiles put into octaves give its probabilities, up to the 64 points.
+
+    But where much of it is smaller than the smallest octaves, in which the probabilities of all smaller numbers are.
+    """
     library = _library()
-    rng = np.random.default_rng(0)
-    for i in rng.choice(len(library.cells), 300, replace=False):
+    smallest = np.r_[CELLS // 2 - 5 : CELLS // 2, CELLS // 2 + 1 : CELLS // 2 + 6]
+    whole = np.flatnonzero(library.cells[:, smallest].sum(axis=1) < 0.3)
+    assert whole.size > 4_800
+    for i in whole[::7]:
         counted = np.bincount(octave_cells(library.quantiles[i]), minlength=CELLS) / 64
         assert np.abs(np.cumsum(counted) - np.cumsum(library.cells[i])).max() < 0.04
 
@@ -133,6 +138,37 @@ def test_columns_that_are_alike_find_their_range_together_and_others_lose_little
     apart = np.sum([right(10.0 ** np.arange(-2, 4), seed) for seed in range(8)], axis=0)
     assert alike[1] >= alike[0] + 8
     assert apart[1] >= apart[0] - 4
+
+
+@pytest.mark.parametrize("zeros", [0.3, 0.55, 0.75, 0.93])
+@pytest.mark.parametrize("one", [1.0, 0.125, 255.0])
+def test_flags_get_one_edge_between_their_two_values(zeros, one):
+    values = np.where(np.random.default_rng(4).random(2_000) < zeros, 0.0, one)
+    cells = cells_from_octaves(octaves(values, 20.0), 20.0, 2_000.0)
+    edges = bins.equal_mass_edges(cells, 32)
+    assert edges.size == 1
+    assert 0 < edges[0] < one
+    assert bins.quantile(cells, 0.01) < 0.1 * one < 0.4 * one < bins.quantile(cells, 0.99) <= one
+
+
+def test_zeros_have_a_bin_of_their_own():
+    rng = np.random.default_rng(5)
+    values = np.where(rng.random(2_000) < 0.4, 0.0, 5 * np.exp(0.5 * rng.normal(size=2_000)))
+    edges = bins.equal_mass_edges(cells_from_octaves(octaves(values, 5.0), 5.0, 2_000.0), 32)
+    bin_of = np.searchsorted(edges, values, side="right")
+    assert set(bin_of[values == 0]).isdisjoint(bin_of[values > 1.5])
+
+
+def test_many_flags_are_recognised_where_the_count_of_one_is_noise():
+    """60 flags of 1,000 records under noise of 250 on each count: their edges part 0 and 1, and few others are left."""
+    rng = np.random.default_rng(6)
+    flags = [(rng.random(1_000) < share).astype(float) for share in rng.uniform(0.05, 0.6, 60)]
+    counts = [octaves(flag, 250.0, seed) for seed, flag in enumerate(flags)]
+    found = [
+        bins.equal_mass_edges(cells_from_octaves(column, 250.0, 1_000.0, prior), 32)
+        for column, prior in zip(counts, shared_priors(counts, 250.0, 1_000.0), strict=True)
+    ]
+    assert np.mean([((edges > 0) & (edges <= 1)).mean() for edges in found]) > 0.8
 
 
 def test_one_column_has_nothing_to_share():

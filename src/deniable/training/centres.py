@@ -19,7 +19,7 @@ import numpy as np
 from deniable._check import FloatArray
 from deniable._search import bisect
 from deniable.training.columns import FeatureTable
-from deniable.training.encoders import Encoder, Levels, Thermometer
+from deniable.training.encoders import Encoder, Levels, Listed, Thermometer
 from deniable.training.interactions import LEVELS, Pair
 from deniable.training.looks import Look
 
@@ -82,22 +82,29 @@ def _released(
     found = {j: _clear(part, felt) for j, part in zip(unknown, parts, strict=True) if part.size > 1}
     numbers = [(j, row, float(part[0])) for j, row, part in zip(unknown, rows, parts, strict=True) if part.size == 1]
     if numbers:
-        usual = [float(row[:-1, 0].mean()) / _PLACES for _, row, _ in numbers]
+        inner = {j: row[: _in_order(encoders[j]), 0] / _PLACES for j, row, _ in numbers}
+        usual = [float(places.mean()) for places in inner.values()]
         away = np.array([place - middle for (_, _, place), middle in zip(numbers, usual, strict=True)])
         signal = max(float(np.mean(np.square(away))) - felt**2, 0.0)
         kept = signal / (signal + felt**2)
-        for (j, row, _), middle, far in zip(numbers, usual, away, strict=True):
-            place = min(max(middle + kept * far, -_MOST), _MOST)
-            found[j] = np.append(tilted(row[:-1, 0] / _PLACES, place), np.nan)
+        for (j, places), middle, far in zip(inner.items(), usual, away, strict=True):
+            masses = tilted(places, min(max(middle + kept * far, -_MOST), _MOST))
+            found[j] = np.append(masses, np.full(encoders[j].size - masses.size, np.nan))
     return found
 
 
-def _rows(encoder: Encoder) -> np.ndarray:
-    """Return what a record in each cell adds: (cells, 1) places of numbers, (cells, cells) ones of categories."""
+def _in_order(encoder: Encoder) -> int:
+    """Return how many cells, the first ones, lie on a line: bins of numbers, yes and no; 0 for other categories."""
     if isinstance(encoder, Thermometer | Levels):
-        cells = encoder.size - 1
+        return encoder.size - 1
+    return 2 if isinstance(encoder, Listed) and encoder.two_ends else 0
+
+
+def _rows(encoder: Encoder) -> np.ndarray:
+    """Return what a record in each cell adds: (cells, 1) places on a line, or (cells, cells) ones of categories."""
+    if cells := _in_order(encoder):
         places = np.rint(np.linspace(-_PLACES, _PLACES, cells)) if cells > 1 else np.zeros(1)
-        return np.append(places, 0).astype(np.int64)[:, None]
+        return np.append(places, np.zeros(encoder.size - cells)).astype(np.int64)[:, None]
     return np.eye(encoder.size, dtype=np.int64) * _PLACES
 
 

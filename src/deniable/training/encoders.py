@@ -113,7 +113,10 @@ class Levels:
 
 @dataclass(frozen=True, eq=False)
 class Listed:
-    """A category out of a known list; others share a cell, missing values have one."""
+    """A category out of a known list; others share a cell, missing values have one.
+
+    Two values are the ends of one coordinate: of one each, they would have √2 times the noise on their difference.
+    """
 
     name: Any
     values: tuple[str, ...]
@@ -121,6 +124,11 @@ class Listed:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_index", {value: i for i, value in enumerate(self.values)})
+
+    @property
+    def two_ends(self) -> bool:
+        """Whether the list has two values, as yes and no."""
+        return len(self.values) == 2
 
     @property
     def size(self) -> int:
@@ -134,7 +142,11 @@ class Listed:
 
     def basis(self) -> tuple[FloatArray, FloatArray]:
         """Return the whole numbers, (cells, coordinates), and the scale of each coordinate."""
-        return np.eye(self.size), np.ones(self.size)
+        rows = np.eye(self.size)
+        if self.two_ends:
+            rows = rows[:, 1:]
+            rows[0, 0] = -1.0
+        return rows, np.ones(rows.shape[1])
 
 
 @dataclass(frozen=True, eq=False)
