@@ -9,7 +9,7 @@ import numpy as np
 
 from deniable._check import FloatArray, IntArray
 from deniable.training.design import Basis, Design
-from deniable.training.losses import RESIDUAL, SCORE, ClippedLoss
+from deniable.training.losses import RESIDUAL, ClippedLoss
 from deniable.training.noise_source import Channel
 
 
@@ -76,9 +76,8 @@ def descend(
     w, velocity, mean = np.zeros(shape), np.zeros(shape), np.zeros(shape)
     started = plan.steps // 2
     scale = basis.scale[:, None]
-    transposed = basis.entries.T.astype(np.int64).tocsr()
     for step in range(plan.steps):
-        g = channel(transposed @ cell_sums(design, basis, loss, data, w, admit)) * (scale / data.unit)
+        g = channel(gradient(design, basis, loss, data, w, admit)) * (scale / data.unit)
         velocity = plan.momentum * velocity + g
         w = w - plan.step * velocity
         if step >= started:
@@ -86,12 +85,12 @@ def descend(
     return mean / (plan.steps - started)
 
 
-def cell_sums(design: Design, basis: Basis, loss: ClippedLoss, data: Weighted, w: FloatArray, admit: Admit) -> IntArray:
-    """Return the sum of the residuals in each cell, (cells, outputs): exact, whatever the order of the records."""
+def gradient(design: Design, basis: Basis, loss: ClippedLoss, data: Weighted, w: FloatArray, admit: Admit) -> IntArray:
+    """Return the sum of residuals times rows, (coordinates, outputs): exact, whatever the order of the records."""
     sums = design.empty(loss.outputs)
     for rows, residuals in _residuals(design, basis, loss, data, w, admit):
         design.add(sums, residuals, rows)
-    return design.per_cell(sums)
+    return design.total(sums)
 
 
 def residuals_at(design: Design, basis: Basis, loss: ClippedLoss, data: Weighted, w: FloatArray) -> list[FloatArray]:
@@ -103,9 +102,7 @@ def residuals_at(design: Design, basis: Basis, loss: ClippedLoss, data: Weighted
 def _residuals(
     design: Design, basis: Basis, loss: ClippedLoss, data: Weighted, w: FloatArray, admit: Admit
 ) -> Iterator[tuple[slice, list[FloatArray]]]:
-    most = 2**30 // max(len(basis.sizes), 1)
-    cells = np.clip(np.rint(basis.entries @ (basis.scale[:, None] * w) * SCORE), -most, most)
-    prepared = design.prepare(cells)
+    prepared = design.prepare(basis.scale[:, None] * w)
     for rows in design.chunks():
         residuals = admit(rows, loss.residuals(design.scores(prepared, rows), data.target[rows]))
         yield rows, data.weighted(residuals, rows)

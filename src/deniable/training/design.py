@@ -1,6 +1,6 @@
 """The encoded data and the two passes over them: scores from weights, exact sums from residuals.
 
-Everything here is whole numbers: cell indices, basis entries, residuals on a lattice and tables of scores on a lattice.
+Everything here is whole numbers: cell indices, basis entries, residuals on a lattice and weights on a lattice.
 A sum of whole numbers below 2⁵³ is exact in double precision in any order, so neither the order of the records nor the
 processor's vector units leave a trace, and a record's residual depends on nothing but the record and what was released.
 """
@@ -17,12 +17,18 @@ from scipy.sparse import block_diag, coo_array, csr_matrix
 
 from deniable._check import FloatArray, IntArray
 from deniable.training.encoders import Codes
-from deniable.training.losses import Scores
+from deniable.training.losses import RESIDUAL, SCORE, Scores
 
 _MOST_CELLS = 1 << 16  # of one shared index
 _FINE = 64.0  # lattice points of a basis entry ±1, so that means can be subtracted
 _SHORTEST = 0.02  # mean square norm of a block's rows, below which rows are not made longer
 _FEW_ENTRIES = 1 << 20  # records times blocks up to which a sparse matrix is quicker and takes 12 MiB at most
+_DENSE_ENTRIES = 1 << 23  # records times coordinates up to which a dense matrix takes 64 MiB at most
+_SHORT = 6  # coordinates per block up to which it is quicker, and no more of them than outputs
+_SEVERAL = 3  # outputs from which on it is quicker
+_FINER = 2.0**13  # of a dense matrix: weights on a lattice finer than that of the scores
+_WHOLE = 2.0**52  # sums of whole numbers up to this are exact in double precision, in any order
+_HIGHEST = 2**30  # of a score: whole numbers of 32 bits
 CHUNK = 1 << 15  # records a pass handles at a time: the temporaries stay in the processor's cache
 
 
@@ -87,18 +93,21 @@ class Basis:
 
 
 class Design(Protocol):
-    """Records as cells, and the two passes over them; scores and residuals are whole numbers, one array per output."""
+    """Records as rows of the basis, and two passes over them; scores and residuals: whole numbers, an array per output.
+
+    Which design is used, and what it makes of a record, depends on nothing but the record and what was released.
+    """
 
     def chunks(self) -> Iterator[slice]:
         """Return slices that cover the records."""
         ...
 
-    def prepare(self, cells: FloatArray) -> Any:
-        """Return the cells' values, (cells, outputs), in the form that ``scores`` wants."""
+    def prepare(self, weights: FloatArray) -> Any:
+        """Return the weights of the basis' entries, (coordinates, outputs), in the form that ``scores`` wants."""
         ...
 
     def scores(self, prepared: Any, rows: slice) -> list[Scores]:
-        """Return the sum of the values of each record's cells."""
+        """Return each record's scores."""
         ...
 
     def empty(self, outputs: int) -> Any:
@@ -106,32 +115,104 @@ class Design(Protocol):
         ...
 
     def add(self, sums: Any, residuals: list[FloatArray], rows: slice) -> None:
-        """Add each record's residuals to its cells."""
+        """Add each record's residuals times its row."""
         ...
 
-    def per_cell(self, sums: Any) -> IntArray:
-        """Return the sums, (cells, outputs)."""
+    def total(self, sums: Any) -> IntArray:
+        """Return the sums, (coordinates, outputs)."""
         ...
 
 
-def design_of(codes: Iterator[Codes], sizes: Sequence[int], n_rows: int) -> Design:
-    """Return the design that is quicker: a sparse matrix for few records, shared indices for many."""
-    if n_rows * len(sizes) <= _FEW_ENTRIES:
-        return SparseDesign(codes, sizes, n_rows)
-    return SharedDesign(codes, sizes, n_rows)
+def design_of(codes: Iterator[Codes], basis: Basis, n_rows: int, outputs: int, n: float, heaviest: int) -> Design:
+    """Return the design that is quickest: a matrix where that is small, shared indices for many records.
+
+    A dense matrix rounds scores once, the others cell by cell: they must not be chosen between by the number of
+    records but by ``n``, about that many, which was released. ``heaviest`` is the largest weight of a record.
+    """
+    blocks, coordinates = len(basis.sizes), basis.scale.size
+    short = outputs >= _SEVERAL and coordinates <= min(outputs, _SHORT) * blocks
+    if short and n * coordinates <= _DENSE_ENTRIES:
+        return DenseDesign(_indicators(codes, basis.sizes, n_rows), basis, heaviest)
+    if n_rows * blocks <= _FEW_ENTRIES:
+        return SparseDesign(codes, basis, n_rows)
+    return SharedDesign(codes, basis, n_rows)
 
 
-class SparseDesign:
+def _indicators(codes: Iterator[Codes], sizes: Sequence[int], n_rows: int) -> csr_matrix:
+    """Return one row of ones per record: the cells that it is in."""
+    starts = np.concatenate(([0], np.cumsum(sizes)))
+    columns = np.empty((n_rows, len(sizes)), dtype=np.int32)
+    for j, (code, start) in enumerate(zip(codes, starts, strict=False)):
+        columns[:, j] = code.astype(np.int32) + np.int32(start)
+    ends = np.arange(0, columns.size + 1, len(sizes), dtype=np.int32)
+    return csr_matrix((np.ones(columns.size), columns.ravel(), ends), shape=(n_rows, int(starts[-1])))
+
+
+class DenseDesign:
+    """The rows themselves, without coordinates that no record has: two products of matrices, exact in any order.
+
+    A product of whole numbers is exact while the sizes of its terms sum to less than 2⁵³, whatever the order: weights
+    are limited to that by the basis, and so few records are summed at a time that their residuals are.
+    """
+
+    def __init__(self, indicators: csr_matrix, basis: Basis, heaviest: int) -> None:
+        largest = np.maximum(abs(basis.entries).max(axis=0).toarray().ravel(), 1.0)
+        rows = indicators @ basis.entries
+        self._used = np.unique(rows.indices)
+        self._rows: FloatArray = rows[:, self._used].toarray()
+        self._coordinates = basis.scale.size
+        self._most = _WHOLE / float(largest.sum())
+        self._at_once = min(CHUNK, int(_WHOLE / (heaviest * RESIDUAL * float(largest.max()))))
+
+    def chunks(self) -> Iterator[slice]:
+        """Return slices that cover the records."""
+        return (slice(start, start + self._at_once) for start in range(0, len(self._rows), self._at_once))
+
+    def prepare(self, weights: FloatArray) -> FloatArray:
+        """Return the weights on a lattice finer than that of the scores."""
+        whole = np.rint(weights[self._used] * (SCORE * _FINER))
+        return np.asarray(np.clip(whole, -self._most, self._most), dtype=np.float64)
+
+    def scores(self, prepared: FloatArray, rows: slice) -> list[Scores]:
+        """Return the product of rows and weights, rounded to the lattice of the scores."""
+        found = np.rint(prepared.T @ self._rows[rows].T / _FINER)
+        return list(np.clip(found, -_HIGHEST, _HIGHEST).astype(np.int32))
+
+    def empty(self, outputs: int) -> IntArray:
+        """Return sums of zero."""
+        return np.zeros((self._used.size, outputs), dtype=np.int64)
+
+    def add(self, sums: IntArray, residuals: list[FloatArray], rows: slice) -> None:
+        """Add each record's residuals times its row."""
+        np.add(sums, (self._rows[rows].T @ np.stack(residuals, axis=1)).astype(np.int64), out=sums)
+
+    def total(self, sums: IntArray) -> IntArray:
+        """Return the sums, (coordinates, outputs): those of coordinates that no record has are 0."""
+        out = np.zeros((self._coordinates, sums.shape[1]), dtype=np.int64)
+        out[self._used] = sums
+        return out
+
+
+class _CellDesign:
+    """Records as cells: weights become values of cells, sums by cell become sums by coordinate."""
+
+    def __init__(self, basis: Basis) -> None:
+        self._sizes = basis.sizes
+        self._entries = basis.entries
+        self._transposed = basis.entries.T.astype(np.int64).tocsr()
+
+    def _values(self, weights: FloatArray) -> FloatArray:
+        """Return the value of each cell on the lattice of the scores, (cells, outputs)."""
+        most = _HIGHEST // max(len(self._sizes), 1)
+        return np.asarray(np.clip(np.rint(self._entries @ weights * SCORE), -most, most))
+
+
+class SparseDesign(_CellDesign):
     """One row of ones per record: few calls, 12 bytes per entry."""
 
-    def __init__(self, codes: Iterator[Codes], sizes: Sequence[int], n_rows: int) -> None:
-        starts = np.concatenate(([0], np.cumsum(sizes)))
-        columns = np.empty((n_rows, len(sizes)), dtype=np.int32)
-        for j, (code, start) in enumerate(zip(codes, starts, strict=False)):
-            columns[:, j] = code.astype(np.int32) + np.int32(start)
-        ends = np.arange(0, columns.size + 1, len(sizes), dtype=np.int32)
-        shape = (n_rows, int(starts[-1]))
-        self._rows: csr_matrix = csr_matrix((np.ones(columns.size), columns.ravel(), ends), shape=shape)
+    def __init__(self, codes: Iterator[Codes], basis: Basis, n_rows: int) -> None:
+        super().__init__(basis)
+        self._rows = _indicators(codes, basis.sizes, n_rows)
         self._columns = self._rows.T
         self._n_rows = n_rows
 
@@ -139,32 +220,33 @@ class SparseDesign:
         """Return one slice: the records are few."""
         return iter((slice(0, self._n_rows),))
 
-    def prepare(self, cells: FloatArray) -> FloatArray:
-        """Return the values as they are."""
-        return cells
+    def prepare(self, weights: FloatArray) -> FloatArray:
+        """Return the cells' values."""
+        return self._values(weights)
 
     def scores(self, prepared: FloatArray, rows: slice) -> list[Scores]:
         """Return the sum of the values of each record's cells."""
         return list((self._rows @ prepared).T.astype(np.int32))
 
     def empty(self, outputs: int) -> FloatArray:
-        """Return sums of zero."""
+        """Return sums of zero, by cell."""
         return np.zeros((self._rows.shape[1], outputs))
 
     def add(self, sums: FloatArray, residuals: list[FloatArray], rows: slice) -> None:
         """Add each record's residuals to its cells."""
         np.add(sums, self._columns @ np.stack(residuals, axis=1), out=sums)
 
-    def per_cell(self, sums: FloatArray) -> IntArray:
-        """Return the sums, (cells, outputs)."""
-        return sums.astype(np.int64)
+    def total(self, sums: FloatArray) -> IntArray:
+        """Return the sums, (coordinates, outputs)."""
+        return np.asarray(self._transposed @ sums.astype(np.int64))
 
 
-class SharedDesign:
+class SharedDesign(_CellDesign):
     """A few blocks share an index (their cells multiply): two bytes for two or three columns, fewer passes."""
 
-    def __init__(self, codes: Iterator[Codes], sizes: Sequence[int], n_rows: int) -> None:
-        self._n_rows, self._sizes = n_rows, tuple(sizes)
+    def __init__(self, codes: Iterator[Codes], basis: Basis, n_rows: int) -> None:
+        super().__init__(basis)
+        self._n_rows = n_rows
         groups = _grouped(self._sizes, min(_MOST_CELLS, max(n_rows, 1)))
         self._index: list[Codes] = []
         for group in groups:
@@ -181,8 +263,9 @@ class SharedDesign:
         """Return slices that cover the records, few enough for the processor's cache."""
         return (slice(start, start + CHUNK) for start in range(0, self._n_rows, CHUNK))
 
-    def prepare(self, cells: FloatArray) -> list[list[Scores]]:
+    def prepare(self, weights: FloatArray) -> list[list[Scores]]:
         """Return for each output and group the sum of its blocks' values at each shared index."""
+        cells = self._values(weights)
         return [self._tables(cells[:, k].astype(np.int32)) for k in range(cells.shape[1])]
 
     def _tables(self, cells: Scores) -> list[Scores]:
@@ -215,9 +298,10 @@ class SharedDesign:
             for total, index in zip(totals, self._index, strict=True):
                 np.add(total, np.bincount(index[rows], residual, minlength=total.size), out=total)
 
-    def per_cell(self, sums: list[list[FloatArray]]) -> IntArray:
-        """Return the sums by cell of each block, (cells, outputs)."""
-        return np.stack([self._margins(totals) for totals in sums], axis=1).astype(np.int64)
+    def total(self, sums: list[list[FloatArray]]) -> IntArray:
+        """Return the sums, (coordinates, outputs)."""
+        cells = np.stack([self._margins(totals) for totals in sums], axis=1)
+        return np.asarray(self._transposed @ cells.astype(np.int64))
 
     def _margins(self, totals: list[FloatArray]) -> FloatArray:
         parts: dict[int, FloatArray] = {}

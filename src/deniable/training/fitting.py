@@ -166,7 +166,8 @@ class Task:
         """Fit the coefficients of these blocks: sums of gradients that are together ``mu``-GDP."""
         look, table, loss, units, encoders = self.look, self.table, self.loss, self.look.units, columns.encoders
         basis = Basis.of((*encoders, *pairs), columns.masses_with(pairs))
-        design = design_of(all_codes(table, encoders, pairs), basis.sizes, table.n_rows)
+        blocks = all_codes(table, encoders, pairs)
+        design = design_of(blocks, basis, table.n_rows, loss.outputs, self.n, units.heaviest)
         plan, data = plan_for(loss, mu, self.n, basis.usual), self.data
         stay = STAY if self.individual_filter else 1.0
         largest = float(gradient_noise(basis, loss, plan, mu, data.unit, stay).max())

@@ -28,8 +28,8 @@ _SPREADS = (0.15, 0.3, 0.6, 1.2, 2.5)  # standard deviations of log2|x|
 _ZEROS = (0.0, 0.4, 0.8)  # shares of exact zeros
 _CENTRES = (-3.0, -2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0, 3.0)  # means in standard deviations
 _SPANS = ((1.0, 2.0), (1.0, 4.0), (0.0, 1.0), (-1.0, 1.0), (-2.0, -1.0))  # of uniform laws, in powers of two
-_FLAGS = np.arange(1, 19) / 20  # shares of zeros in columns of zeros and one other number
-_ONE = 0.5  # prior probability that the other number is 1
+_FLAGS = np.arange(4, 19) / 20  # shares of zeros in columns of zeros and one other number
+_ONE = 0.9  # prior probability that the other number is 1
 _USUAL, _OCTAVES = 2.0, 10.0  # prior mean and standard deviation of a column's size in octaves
 _UNUSUAL = 1.5  # prior penalty, in nats, of a negative sign, of exact zeros or of a negative mean
 _FEWEST = 0.25  # of the records that must have a value in the column: the others may be missing
@@ -93,7 +93,7 @@ def _library() -> _Library:
         cells.append(law)
         quantiles.append(np.where(share < zeros, 0.0, 2.0 ** exponents[:, None]))
         often = np.where(exponents == 0, _ONE, (1 - _ONE) / (octaves - 1))
-        prior.append(np.log(often / _FLAGS.size))
+        prior.append(np.log(often / _FLAGS.size) - _UNUSUAL)
     return _Library(np.concatenate(cells), np.concatenate(prior), np.concatenate(quantiles))
 
 
