@@ -151,14 +151,6 @@ def test_flags_get_one_edge_between_their_two_values(zeros, one):
     assert bins.quantile(cells, 0.01) < 0.1 * one < 0.4 * one < bins.quantile(cells, 0.99) <= one
 
 
-def test_zeros_have_a_bin_of_their_own():
-    rng = np.random.default_rng(5)
-    values = np.where(rng.random(2_000) < 0.4, 0.0, 5 * np.exp(0.5 * rng.normal(size=2_000)))
-    edges = bins.equal_mass_edges(cells_from_octaves(octaves(values, 5.0), 5.0, 2_000.0), 32)
-    bin_of = np.searchsorted(edges, values, side="right")
-    assert set(bin_of[values == 0]).isdisjoint(bin_of[values > 1.5])
-
-
 def test_many_flags_are_recognised_where_the_count_of_one_is_noise():
     """60 flags of 1,000 records under noise of 250 on each count: their edges part 0 and 1, and few others are left."""
     rng = np.random.default_rng(6)

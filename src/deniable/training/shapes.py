@@ -26,14 +26,14 @@ _POINTS = 64  # quantiles that stand for a shape
 _ENDS = 6  # of 2·_POINTS equal parts beyond each end of the cells: about 5 % of the mass
 _SPREADS = (0.15, 0.3, 0.6, 1.2, 2.5)  # standard deviations of log2|x|
 _ZEROS = (0.0, 0.4, 0.8)  # shares of exact zeros
+_LIKELY = 0.2  # share of zeros in a mixture from which on they are about as likely as not
 _CENTRES = (-3.0, -2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0, 3.0)  # means in standard deviations
 _SPANS = ((1.0, 2.0), (1.0, 4.0), (0.0, 1.0), (-1.0, 1.0), (-2.0, -1.0))  # of uniform laws, in powers of two
-_FLAGS = np.arange(4, 19) / 20  # shares of zeros in columns of zeros and one other number
+_FLAGS = np.arange(5, 19) / 20  # shares of zeros in columns of zeros and one other number
 _ONE = 0.9  # prior probability that the other number is 1
 _USUAL, _OCTAVES = 2.0, 10.0  # prior mean and standard deviation of a column's size in octaves
 _UNUSUAL = 1.5  # prior penalty, in nats, of a negative sign, of exact zeros or of a negative mean
 _FEWEST = 0.25  # of the records that must have a value in the column: the others may be missing
-_ATOM = 6  # of 2·_POINTS equal parts with the same value, above which the value is an atom
 WINDOW = 64  # parts of a window that is looked into
 _WIDTHS = tuple(2.0**-k for k in range(8, 0, -1))  # standard deviations of normal laws in a window of length 1
 _NARROW = 5  # the first this many widths are narrow
@@ -219,21 +219,25 @@ def _mixture(quantiles: FloatArray, posterior: FloatArray) -> NoisyCells:
     at = np.searchsorted(reached / reached[-1], np.arange(1, 2 * _POINTS, 1) / (2 * _POINTS))
     found = points[order][np.minimum(at, points.size - 1)]
     low, high = found[_ENDS - 1], found[-_ENDS]  # far tails of a wide mixture would leave no slope to a linear term
-    edges = _between(found)
+    edges = np.unique(np.concatenate((found[1::2], _beside_zeros(found))))
     if not low < high:
         low, high = low - abs(low) / 2 - 2.0**-20, high + abs(high) / 2 + 2.0**-20
     edges = edges[(edges > low) & (edges < high)]
-    inside = np.searchsorted(edges, found[_ENDS - 1 : 1 - _ENDS], side="right")
-    return NoisyCells(float(low), float(high), edges, np.bincount(inside, minlength=edges.size + 1).astype(np.float64))
+    if not edges.size:
+        edges = np.array([low + (high - low) / 2])
+    return NoisyCells(float(low), float(high), edges, np.ones(edges.size + 1))
 
 
-def _between(points: FloatArray) -> FloatArray:
-    """Return every second of these sorted points, without repetition: edges of equal-mass cells.
+def _beside_zeros(points: FloatArray) -> FloatArray:
+    """Return edges between exact zeros and the octave nearest to them, if a shape with zeros is likely.
 
-    A point that many share is an atom, which lies in a cell of its own: its edges are halfway to its neighbours.
+    A shape's values in an octave are spread over all of it, those of a count or a flag are at its lower end: without
+    such edges zeros and ones would share a bin. There are as many as half of the zeros' mass would have had, but one
+    for a flag: all would say the same.
     """
-    values, often = np.unique(points, return_counts=True)
-    atoms = values[often > _ATOM]
-    halfway = (values[1:] + values[:-1]) / 2
-    beside = halfway[np.isin(values[1:], atoms) | np.isin(values[:-1], atoms)]
-    return np.union1d(np.setdiff1d(points[1::2], atoms), beside)
+    zeros = float((points == 0).mean())
+    many = max(int(np.rint(zeros * _POINTS / 4)), 1) if np.unique(points).size > 2 else 1
+    part = np.arange(1, many + 1) / (2 * many)
+    sides = [(1.0, points[points > 0]), (-1.0, -points[points < 0][::-1])] if zeros > _LIKELY else []
+    found = [sign * 2.0 ** np.floor(np.log2(side[0])) * part for sign, side in sides if side.size]
+    return np.concatenate([np.empty(0), *found])

@@ -52,6 +52,7 @@ def shrunk_coefficients(
     """
     out = coefficients.copy()
     found = [_directions(mass, cell, start, basis) for mass, cell, start in _placed(columns, basis)]
+    found = [one for one in found if one[1].size]  # not those whose records are all in one bin
     if not found:
         return out
     gain, noise = responses(plan, n * loss.bend * np.concatenate([curvature for _, curvature, _, _ in found]))
