@@ -3,7 +3,7 @@
 With few records, many columns or a strict target the noise on a cell's count exceeds the counts, and neither a
 threshold nor a second, finer look is informative. One histogram still shows roughly where a column lies and how wide
 it is. The shapes are log-normal laws of either sign, with or without exact zeros, normal laws around any centre,
-uniform laws between powers of two and flags (zeros and one other number), each as probabilities of the octaves. Given
+uniform laws between powers of two and flags (zeros and ones), each as probabilities of the octaves. Given
 noisy counts h = m·p + N(0, sd²) every shape has a posterior probability, and bins of equal mass are read off the
 posterior mixture: sharp where the counts are clear, wide where they are not. All of it is post-processing of the
 histogram.
@@ -29,8 +29,7 @@ _ZEROS = (0.0, 0.4, 0.8)  # shares of exact zeros
 _LIKELY = 0.2  # share of zeros in a mixture from which on they are about as likely as not
 _CENTRES = (-3.0, -2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0, 3.0)  # means in standard deviations
 _SPANS = ((1.0, 2.0), (1.0, 4.0), (0.0, 1.0), (-1.0, 1.0), (-2.0, -1.0))  # of uniform laws, in powers of two
-_FLAGS = np.arange(5, 19) / 20  # shares of zeros in columns of zeros and one other number
-_ONE = 0.9  # prior probability that the other number is 1
+_FLAGS = np.arange(5, 19) / 20  # shares of zeros in columns of zeros and ones
 _USUAL, _OCTAVES = 2.0, 10.0  # prior mean and standard deviation of a column's size in octaves
 _UNUSUAL = 1.5  # prior penalty, in nats, of a negative sign, of exact zeros or of a negative mean
 _FEWEST = 0.25  # of the records that must have a value in the column: the others may be missing
@@ -85,15 +84,11 @@ def _library() -> _Library:
         cells.append(np.diff(below, axis=1, prepend=0.0, append=1.0))
         quantiles.append(begin + (end - begin) * share)
         prior.append(_prior(sizes[::2], len(_SPANS)) - _UNUSUAL * (stop < 0))
-    octaves = exponents.size
-    for zeros in _FLAGS:
-        law = np.zeros((octaves, CELLS))
-        law[:, CELLS // 2] = zeros
-        law[:, CELLS // 2 + 1 :] = (1 - zeros) * np.eye(octaves)
-        cells.append(law)
-        quantiles.append(np.where(share < zeros, 0.0, 2.0 ** exponents[:, None]))
-        often = np.where(exponents == 0, _ONE, (1 - _ONE) / (octaves - 1))
-        prior.append(np.log(often / _FLAGS.size) - _UNUSUAL)
+    flags = np.zeros((_FLAGS.size, CELLS))
+    flags[:, CELLS // 2], flags[:, CELLS // 2 + 1 + int(np.flatnonzero(exponents == 0)[0])] = _FLAGS, 1 - _FLAGS
+    cells.append(flags)
+    quantiles.append((share >= _FLAGS[:, None]).astype(np.float64))
+    prior.append(np.full(_FLAGS.size, -_UNUSUAL - np.log(_FLAGS.size)))
     return _Library(np.concatenate(cells), np.concatenate(prior), np.concatenate(quantiles))
 
 
