@@ -57,6 +57,20 @@ def test_chords_between_nodes_are_rounded_like_the_masses_between_them():
     assert found.mass.sum() == pytest.approx(mass.sum(), rel=1e-13)
 
 
+@pytest.mark.parametrize("side", [above, below])
+def test_equal_nodes_are_one_point(side):
+    atoms = measure(4, 3000, "uneven")
+    nodes = np.linspace(atoms.point[0], atoms.point[-1], 200)
+    often = np.repeat(nodes, np.random.default_rng(5).integers(1, 4, nodes.size))
+    first = np.searchsorted(often, nodes)
+    for found, known in zip(side(atoms, often), side(atoms, nodes), strict=True):
+        np.testing.assert_array_equal(found[first], known)
+        assert not np.delete(found, first).any()
+    alone = side(Atoms(np.ones(3), np.full(3, 0.25)), np.ones(4))
+    assert alone.mass.tolist() == [0.75, 0.0, 0.0, 0.0]
+    assert not alone.error.any()
+
+
 def test_the_lower_side_without_depth_would_be_wrong():
     atoms = measure(1, 300, "even")
     nodes = np.linspace(0.9, 2.1, 20)

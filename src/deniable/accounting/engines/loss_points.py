@@ -15,7 +15,7 @@ from scipy.special import ndtr
 from deniable._check import FloatArray
 from deniable._floats import EPS
 from deniable._search import bisect
-from deniable.accounting.steps.convex_order import Atoms, Spread, above, below, merged
+from deniable.accounting.steps.convex_order import Atoms, Spread, above, below, mean_of_first, merged
 from deniable.accounting.steps.finite_law import FiniteLaw
 from deniable.accounting.steps.gaussian_mixture import Case, GaussianMixtureStep
 from deniable.curves import Side
@@ -232,9 +232,9 @@ def _atoms(step: GaussianMixtureStep, count: int, side: Side | None = None) -> t
         elif side == "upper":
             found.append(Atoms(ends, above(Atoms(inner, mass), ends).mass))
         else:
-            mean = float(np.sum((inner * mass)[:6]) / np.sum(mass[:6]))
-            points = np.concatenate([[mean], ends[2:]])
-            spread = below(merged(Atoms(inner, mass), 6, mean), points)
+            atoms = Atoms(inner, mass)  # of which the first two cells are merged
+            points = np.concatenate([[mean_of_first(atoms, 6)], ends[2:]])
+            spread = below(merged(atoms, 6, points[0]), points)
             hidden[0] += float(spread.error @ (floor + points))
             hidden[1] += float(spread.error.sum())
             found.append(Atoms(points, spread.mass).positive())

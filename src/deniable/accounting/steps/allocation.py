@@ -36,7 +36,7 @@ from scipy.special import ndtr
 from deniable._check import FloatArray
 from deniable._floats import EPS
 from deniable._search import bisect
-from deniable.accounting.steps.convex_order import Atoms, above, below, merged
+from deniable.accounting.steps.convex_order import Atoms, above, below, mean_of_first, merged
 from deniable.accounting.steps.law_errors import LawErrors
 from deniable.accounting.steps.sums import MASS, SUMMED, SumLaw, long_sum, power
 from deniable.curves import Side
@@ -136,9 +136,8 @@ class Allocation:
             if side == "upper":
                 spread = above(atoms, points)
             else:  # the first two cells are merged
-                mean = float(np.sum((atoms.point * atoms.mass)[:6]) / np.sum(atoms.mass[:6]))
-                points = np.concatenate([[mean], points[2:]])
-                spread = below(merged(atoms, 6, mean), points)
+                points = np.concatenate([[mean_of_first(atoms, 6)], points[2:]])
+                spread = below(merged(atoms, 6, points[0]), points)
             classes.append(Atoms(points, spread.mass).positive())
             errors = errors.placed(points, spread.error, 1.0)
         beyond = float(ndtr(-_LEFT) + ndtr(-self._top)) * (1 + 1e-9)

@@ -17,12 +17,17 @@ With U(x) = E(S − x)₊, S ≤ S′ holds if and only if masses and means agre
   Near the ends U″ follows the two lines between which U runs for as long as U − D is beyond them. Atoms that lie closer
   than the points are merged into their mean first, and the mean made a point.
 
+Points that rounding made equal are one point: the law on distinct points is found, the first of equal ones has its mass
+and error, the others have none. That is the same law on the line, so the order is untouched; between distinct doubles
+no width is rounded to 0, and no slope is 0/0.
+
 Rounding: points are wrong by a relative 8ε, which moves log S by as much; masses by a relative 16ε and, where slopes
 are pooled, by what :class:`Spread` says.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -71,7 +76,13 @@ def first_group(atoms: Atoms, width: float) -> tuple[int, float]:
     mean = np.cumsum(atoms.point * atoms.mass) / np.cumsum(atoms.mass)
     far = np.flatnonzero(atoms.point - mean >= width)
     count = int(far[0]) if far.size else atoms.point.size
-    return count, float(min(max(mean[count - 1], atoms.point[0]), atoms.point[count - 1]))
+    return count, mean_of_first(atoms, count)
+
+
+def mean_of_first(atoms: Atoms, count: int) -> float:
+    """Mean of the first ``count`` atoms: rounding does not take it beyond them."""
+    point, mass = atoms.point[:count], atoms.mass[:count]
+    return float(min(max(float(point @ mass) / float(mass.sum()), point[0]), point[-1]))
 
 
 def merged(atoms: Atoms, count: int, mean: float) -> Atoms:
@@ -81,15 +92,33 @@ def merged(atoms: Atoms, count: int, mean: float) -> Atoms:
 
 
 def above(atoms: Atoms, nodes: FloatArray) -> Spread:
-    """Split every atom onto its two neighbours among ``nodes``, which enclose all atoms."""
-    return Spread(_split(atoms, nodes)[0], np.zeros(nodes.size))
+    """Split every atom onto its two neighbours among ``nodes``, which are sorted and enclose all atoms."""
+    return _on_distinct(atoms, nodes, lambda points: Spread(_split(atoms, points)[0], np.zeros(points.size)))
 
 
 def below(atoms: Atoms, nodes: FloatArray) -> Spread:
-    """Masses on ``nodes`` that are smaller in convex order.
+    """Masses on ``nodes``, which are sorted and enclose all atoms, that are smaller in convex order.
 
     Where so few nodes lie among the atoms that no such masses exist, all mass is charged as error.
     """
+    return _on_distinct(atoms, nodes, lambda points: _below(atoms, points))
+
+
+def _on_distinct(atoms: Atoms, nodes: FloatArray, spread: Callable[[FloatArray], Spread]) -> Spread:
+    """Masses that are found on the distinct ones among sorted nodes; the others carry nothing."""
+    first = np.flatnonzero(np.diff(nodes, prepend=-np.inf) > 0)
+    if first.size == nodes.size:
+        return spread(nodes)
+    found = Spread(np.zeros(nodes.size), np.zeros(nodes.size))
+    if first.size == 1:  # and all atoms are there
+        found.mass[0] = atoms.mass.sum()
+        return found
+    found.mass[first], found.error[first] = spread(nodes[first])
+    return found
+
+
+def _below(atoms: Atoms, nodes: FloatArray) -> Spread:
+    """The same on distinct nodes."""
     mass, gap = _split(atoms, nodes)
     width = np.diff(nodes)
     depth = np.zeros(nodes.size)
@@ -105,7 +134,7 @@ def below(atoms: Atoms, nodes: FloatArray) -> Spread:
         return found
     all_wrong = np.zeros(nodes.size)
     all_wrong[[0, -1]] = 2 * total
-    return Spread(above(atoms, nodes).mass, all_wrong)
+    return Spread(_split(atoms, nodes)[0], all_wrong)
 
 
 def _split(atoms: Atoms, nodes: FloatArray) -> tuple[FloatArray, FloatArray]:
