@@ -224,6 +224,18 @@ def test_chains_of_symmetric_curves_are_symmetric():
     assert np.array_equal(dn.tradeoff(noise).group(2).tpr(fpr), dn.tradeoff(noise).group(2).inverse().tpr(fpr))
 
 
+def test_replacing_is_the_same_in_either_order():
+    one = dn.tradeoff(dn.SubsampledGaussian(1.0, 0.1, 2))
+    t, fpr = risks.replaced(one), np.array([1e-3, 0.3])
+    assert t._symmetric
+    assert t._walk("add") == t._walk("remove")
+    by = one.inverse().tpr(fpr), one.tpr(fpr)  # a removal, an addition
+    both, exchanged = one.tpr(by[0]), one.inverse().tpr(by[1])
+    assert t.tpr(fpr) == pytest.approx(both, rel=1e-12)
+    assert t.inverse().tpr(fpr) == pytest.approx(both, rel=1e-12)
+    assert np.all(np.abs(both / exchanged - 1) > 1e-6)  # another order would have been seen
+
+
 @pytest.mark.parametrize("epsilon", [1e-3, 0.5, 1.0, 5.0])
 def test_replacing_under_pure_dp_is_the_three_piece_curve(epsilon):
     curve = dn.tradeoff(dn.PureDP(epsilon), adjacency="replace")

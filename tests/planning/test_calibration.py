@@ -71,14 +71,32 @@ def test_tpr_target_is_safe(fpr, share):
     assert dn.tradeoff(noisy(x)).tpr(fpr) <= tpr
 
 
+@settings(max_examples=40, deadline=None)
+@given(advantage=st.floats(1e-3, 0.9), log_near=st.floats(-5.0, 5.0), rising=st.booleans())
+def test_a_guess_of_where_to_begin_decides_nothing_but_the_time(advantage, log_near, rising):
+    """``rising`` is a guess that the search's rule of thumb sends the wrong way first."""
+    make, target = gaussian if rising else noisy, read_target({"advantage": advantage})
+    asked = []
+    found = calibration.search(
+        target, lambda x: asked.append(x) or make(x), (1e-7, 1e7), tolerance=1e-5, near=10**log_near
+    )
+    assert found.curve.advantage() <= advantage
+    assert dn.tradeoff(make(found.parameter)).advantage() == found.curve.advantage()
+    missed = found.parameter * math.exp(1e-5 if rising else -1e-5) * (1 + (1e-12 if rising else -1e-12))
+    assert dn.tradeoff(make(missed)).advantage() > advantage
+    asked.clear()
+    calibration.search(target, lambda x: asked.append(x) or make(x), (1e-7, 1e7), tolerance=1e-5, near=found.parameter)
+    assert rising or len(asked) <= 3
+
+
 def test_negative_control_a_midpoint_is_not_safe(monkeypatch):
     """The unsafe habit — returning the middle of the bracket — fails the property above about half of the time."""
 
-    def midpoint(measure, safe, unsafe, axis, tolerance):
-        while abs(math.log(safe[0] / unsafe[0])) > tolerance:
-            point = measure(math.sqrt(safe[0] * unsafe[0]))
-            safe, unsafe = (point, unsafe) if point[1] <= 0 else (safe, point)
-        return math.sqrt(safe[0] * unsafe[0])
+    def midpoint(measure, safe, unsafe, axis, tolerance, share):
+        while abs(math.log(safe.parameter / unsafe.parameter)) > tolerance:
+            point = measure(math.sqrt(safe.parameter * unsafe.parameter))
+            safe, unsafe = (point, unsafe) if point.score <= 0 else (safe, point)
+        return safe._replace(parameter=math.sqrt(safe.parameter * unsafe.parameter))
 
     monkeypatch.setattr(calibration, "_narrow", midpoint)
     targets = np.linspace(0.01, 0.99, 50)

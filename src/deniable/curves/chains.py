@@ -102,9 +102,10 @@ class ChainTradeoff(Tradeoff):
 
     @property
     def _symmetric(self) -> bool:
-        """Whether both orders of the worlds walk along the same curves."""
+        """Whether both orders of the worlds walk along the same curves, in the same directions where these matter."""
         return all(
-            near[0] is far[0] and near[0]._symmetric for near, far in zip(self.links, reversed(self.links), strict=True)
+            near is far and (there == back or near._symmetric)
+            for (near, there), (far, back) in zip(self._walk("add"), self._walk("remove"), strict=True)
         )
 
     def _epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
@@ -117,7 +118,7 @@ class ChainTradeoff(Tradeoff):
             found_one = np.isfinite(high)
             return np.where(found_one, high, guess), np.where(found_one, _NEAR * (1 + np.abs(high)), step)
         found = []
-        for way in directions(direction):
+        for way in directions(direction, self._symmetric):
             total, _, heights = self._slopes[way]
             known = heights > 0
             if known.any():
@@ -211,7 +212,7 @@ class ChainTradeoff(Tradeoff):
     def _starts(self, log_gamma: FloatArray, direction: Direction) -> list[FloatArray]:
         """Slopes to begin with: those of the curves where their product is γ, and those of the kinks of (ε, δ)-DP."""
         starts = []
-        total, slopes, _ = self._slopes[direction]
+        total, slopes, _ = self._slopes[directions(direction, self._symmetric)[0]]
         if total.size:
             starts.append(np.array([np.interp(log_gamma, total, slope) for slope in slopes]))
         kinks = [curve.guaranteed_epsilon for curve, _ in self.links if isinstance(curve, ApproximateTradeoff)]
@@ -230,9 +231,9 @@ class ChainTradeoff(Tradeoff):
 
     @cached_property
     def _slopes(self) -> dict[Direction, tuple[FloatArray, FloatArray, FloatArray]]:
-        """For either direction, by growing sum: log slopes of all links along a ladder of tests, tangents' heights."""
+        """By direction, or for both, by growing sum: log slopes of all links along a ladder, tangents' heights."""
         found: dict[Direction, tuple[FloatArray, FloatArray, FloatArray]] = {}
-        for direction in ("add", "remove"):
+        for direction in directions("both", self._symmetric):
             rates = [_LADDER]
             slopes = []
             for curve, way in self._walk(direction):

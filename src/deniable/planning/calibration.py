@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from numpy.typing import ArrayLike
 
@@ -17,8 +17,17 @@ from deniable.planning.targets import Target, read_target, target_arguments
 
 _FAR = 800.0  # stands for an infinite score: |log| of any positive double is smaller
 _JUST = 1e-300  # the score of a target missed by less than a rounding
+_SLOPE = 1.2  # of log leakage against log noise, about
 
-_Point = tuple[float, float]  # a parameter and its score
+_Place = tuple[float, float]  # a coordinate and its score
+
+
+class Measured(NamedTuple):
+    """A parameter, its score (≤ 0 exactly where the target is met) and its curve."""
+
+    parameter: float
+    score: float
+    curve: Tradeoff
 
 
 def _score_of(target: Target, curve: Tradeoff) -> float:
@@ -120,29 +129,45 @@ def parameter_for(
     tolerance: float = 1e-9,
 ) -> float:
     """:func:`calibrate` to a target that has been read."""
+    found = search(target, make_mechanism, bracket, adjacency=adjacency, integer=integer, tolerance=tolerance)
+    if found.score > 0:
+        ends = _axis(bracket, integer).ends
+        raise InputError(
+            f"bracket must contain a parameter with {target.name} at most {target.allowed:g}, but its better end "
+            f"{found.parameter:g} gives {target.leakage(found.curve):.6g}; widen the bracket {ends}"
+        )
+    return found.parameter
+
+
+def search(
+    target: Target,
+    make_mechanism: Callable[[Any], Mechanism],
+    bracket: tuple[float, float],
+    *,
+    adjacency: str = "add-remove",
+    integer: bool = False,
+    tolerance: float = 1e-9,
+    near: float | None = None,
+) -> Measured:
+    """:func:`parameter_for` with its curve; the better end of the bracket where neither meets the target.
+
+    With ``near``, a noise multiplier in a positive bracket, the search begins there: only the time depends on it.
+    """
     number("tolerance", tolerance, above=0.0, below=1.0)
     axis = _axis(bracket, integer)
 
-    def curve_at(parameter: float) -> Tradeoff:
-        return tradeoff(make_mechanism(parameter), adjacency=adjacency)
+    def measure(parameter: float) -> Measured:
+        curve = tradeoff(make_mechanism(parameter), adjacency=adjacency)
+        return Measured(parameter, _score_of(target, curve), curve)
 
-    def measure(parameter: float) -> _Point:
-        return parameter, _score_of(target, curve_at(parameter))
-
-    safe, unsafe = sorted(_straddle(measure, axis), key=_score)
-    if _score(unsafe) <= 0:
-        return unsafe[0]
-    if _score(safe) > 0:
-        leak = target.leakage(curve_at(safe[0]))
-        raise InputError(
-            f"bracket must contain a parameter with {target.name} at most {target.allowed:g}, but its better end "
-            f"{safe[0]:g} gives {leak:.6g}; widen the bracket {axis.ends}"
-        )
-    return _narrow(measure, safe, unsafe, axis, tolerance)
-
-
-def _score(point: _Point) -> float:
-    return point[1]
+    both = _straddle(measure, axis) if near is None else _astride(measure, axis, near, tolerance)
+    safe, unsafe = sorted(both, key=lambda point: point.score)
+    if unsafe.score <= 0:
+        return unsafe
+    if safe.score > 0:
+        return safe
+    share = 0.5 if near is None else unsafe.score / (unsafe.score - safe.score)
+    return _narrow(measure, safe, unsafe, axis, tolerance, share)
 
 
 @dataclass(frozen=True)
@@ -167,7 +192,7 @@ class _SearchScale:
         return min(max(x, low), high) if low < high else None
 
 
-def _straddle(measure: Callable[[float], _Point], axis: _SearchScale) -> tuple[_Point, _Point]:
+def _straddle(measure: Callable[[float], Measured], axis: _SearchScale) -> tuple[Measured, Measured]:
     """Two points on either side of the limit; or of equal sign, one of them the end of the bracket nearest to it.
 
     Goes outwards from the middle: far ends of a generous bracket can be costly to evaluate and are rarely needed.
@@ -177,43 +202,70 @@ def _straddle(measure: Callable[[float], _Point], axis: _SearchScale) -> tuple[_
     beside = None if middle is None else axis.between(middle, high, 0.2)
     if middle is None or beside is None:
         return measure(low), measure(high)
-    near, far = sorted((measure(middle), measure(beside)), key=lambda point: abs(_score(point)))
-    if _score(near) == _score(far):  # no slope to follow
+    return _outward(measure, axis, measure(middle), measure(beside))
+
+
+def _astride(
+    measure: Callable[[float], Measured], axis: _SearchScale, near: float, tolerance: float
+) -> tuple[Measured, Measured]:
+    """:func:`_straddle` from a guess outwards, and from where the limit is if leakage is about inverse to noise."""
+    first = measure(near)
+    end = axis.ends[1 if first.score > 0 else 0]
+    step, most = _SLOPE * abs(first.score) + 0.9 * tolerance, abs(axis.coordinate(end) - axis.coordinate(near))
+    second = axis.between(near, end, step / most) if step < most else None
+    return _outward(measure, axis, first, measure(end if second is None else second))
+
+
+def _outward(measure: Callable[[float], Measured], axis: _SearchScale, *two: Measured) -> tuple[Measured, Measured]:
+    """From two points on: see :func:`_straddle`."""
+    low, high = axis.ends
+    near, far = sorted(two, key=lambda point: abs(point.score))
+    if near.score == far.score:  # no slope to follow
         return measure(low), measure(high)
-    end = low if near[0] < far[0] else high
-    while _score(near) * _score(far) > 0 and near[0] != end:
-        ahead = abs(axis.coordinate(near[0]) - axis.coordinate(far[0]))
-        secant = 1.5 * abs(_score(near)) / max(abs(_score(far)) - abs(_score(near)), 1e-300)
-        share = ahead * max(min(secant, 1e3), 1.0) / abs(axis.coordinate(end) - axis.coordinate(near[0]))
-        further = axis.between(near[0], end, share) if share < 1 else None
+    end = low if near.parameter < far.parameter else high
+    while near.score * far.score > 0 and near.parameter != end:
+        ahead = abs(axis.coordinate(near.parameter) - axis.coordinate(far.parameter))
+        secant = 1.5 * abs(near.score) / max(abs(far.score) - abs(near.score), 1e-300)
+        share = ahead * max(min(secant, 1e3), 1.0) / abs(axis.coordinate(end) - axis.coordinate(near.parameter))
+        further = axis.between(near.parameter, end, share) if share < 1 else None
         near, far = measure(end if further is None else further), near
     return near, far
 
 
 def _narrow(
-    measure: Callable[[float], _Point], safe: _Point, unsafe: _Point, axis: _SearchScale, tolerance: float
-) -> float:
-    """Chandrupatla's (1997) bracketing search: inverse quadratic steps where they are trusted, else bisection."""
-    newest, opposite, share = unsafe, safe, 0.5
+    measure: Callable[[float], Measured],
+    safe: Measured,
+    unsafe: Measured,
+    axis: _SearchScale,
+    tolerance: float,
+    share: float,
+) -> Measured:
+    """Chandrupatla's (1997) bracketing search: inverse quadratic steps where they are trusted, else bisection.
+
+    The first point is ``share`` of the way from the unsafe one to the safe one.
+    """
+    newest, opposite = unsafe, safe
+    if not axis.integer and abs(axis.coordinate(safe.parameter) - axis.coordinate(unsafe.parameter)) <= tolerance:
+        return safe
     while True:
-        x = axis.between(newest[0], opposite[0], share)
+        x = axis.between(newest.parameter, opposite.parameter, share)
         if x is None:
             break
         point = measure(x)
-        if (_score(point) <= 0) == (_score(newest) <= 0):
+        if (point.score <= 0) == (newest.score <= 0):
             third, newest = newest, point
         else:
             third, opposite, newest = opposite, newest, point
-        u, v, w = (axis.coordinate(p[0]) for p in (newest, opposite, third))
+        u, v, w = (axis.coordinate(p.parameter) for p in (newest, opposite, third))
         if not axis.integer and abs(u - v) <= tolerance:
             break
-        share = _share((u, _score(newest)), (v, _score(opposite)), (w, _score(third)))
+        share = _share((u, newest.score), (v, opposite.score), (w, third.score))
         margin = min(tolerance / (2 * abs(u - v)), 0.5)
         share = min(max(share, margin), 1 - margin)
-    return newest[0] if _score(newest) <= 0 else opposite[0]
+    return newest if newest.score <= 0 else opposite
 
 
-def _share(a: _Point, b: _Point, c: _Point) -> float:
+def _share(a: _Place, b: _Place, c: _Place) -> float:
     """How far from a to b the root of the inverse quadratic through a, b, c lies; ½ where that is not monotone."""
     (u, fa), (v, fb), (w, fc) = a, b, c
     xi, phi = (u - v) / (w - v), (fa - fb) / (fc - fb)

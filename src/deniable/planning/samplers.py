@@ -20,7 +20,7 @@ from deniable.mechanisms import (
     TruncatedPoisson,
     WithoutReplacement,
 )
-from deniable.planning.calibration import parameter_for
+from deniable.planning.calibration import search
 from deniable.planning.targets import Target, TargetArguments, read_target
 
 if TYPE_CHECKING:
@@ -140,8 +140,13 @@ def plan_samplers(
     low = number("noise_multipliers[0]", noise_multipliers[0], above=0.0)
     high = number("noise_multipliers[1]", noise_multipliers[1], above=low, below=math.inf)
     tasks = [(name, make, adjacency) for name, make in makers.items() for adjacency in _known(make(high))]
-    found = track((_row(sought, *task, (low, high)) for task in tasks), "samplers", len(tasks), shown=progress)
-    return SamplerPlan(sought.words(), tuple(sorted(found, key=lambda row: (row.adjacency, row.noise_multiplier))))
+    rows: list[SamplerNoise] = []
+    near: dict[str, float] = {}  # what another sampler needs is a first guess
+    for name, make, adjacency in track(tasks, "samplers", len(tasks), shown=progress):
+        rows.append(row := _row(sought, name, make, adjacency, (low, high), near.get(adjacency)))
+        if row.noise_multiplier < math.inf:
+            near[adjacency] = row.noise_multiplier
+    return SamplerPlan(sought.words(), tuple(sorted(rows, key=lambda row: (row.adjacency, row.noise_multiplier))))
 
 
 def _makers(
@@ -174,11 +179,18 @@ def _known(mechanism: Mechanism) -> tuple[str, ...]:
 
 
 def _row(
-    target: Target, name: str, make: Callable[[float], Mechanism], adjacency: str, ends: tuple[float, float]
+    target: Target,
+    name: str,
+    make: Callable[[float], Mechanism],
+    adjacency: str,
+    ends: tuple[float, float],
+    near: float | None,
 ) -> SamplerNoise:
-    enough = target.leakage(tradeoff(make(ends[1]), adjacency=adjacency)) <= target.allowed
-    noise = parameter_for(target, make, ends, adjacency=adjacency, tolerance=_TOLERANCE) if enough else ends[1]
-    curve = tradeoff(make(noise), adjacency=adjacency)
+    found = search(target, make, ends, adjacency=adjacency, tolerance=_TOLERANCE, near=near)
+    enough = found.score <= 0
+    noise, curve = found.parameter, found.curve
+    if not enough and noise < ends[1]:
+        noise, curve = ends[1], tradeoff(make(ends[1]), adjacency=adjacency)
     return SamplerNoise(
         sampler=name,
         adjacency=adjacency,
