@@ -60,6 +60,13 @@ def _labels(score: np.ndarray, rng: np.random.Generator, names=("no", "yes")) ->
     return np.where(rng.random(score.size) < 1 / (1 + np.exp(-score)), names[1], names[0])
 
 
+def _places(name: str) -> Dataset:
+    """Location30: 446 flags of places and kinds of places that a person has been to; 30 groups of persons."""
+    with np.load(DATA / "location30.npz") as stored:
+        x, y = stored["x"].astype(int), stored["y"].astype(int)
+    return Dataset(name, pd.DataFrame(x, columns=[f"place_{j}" for j in range(x.shape[1])]), y, "classification")
+
+
 def _skewed(name: str) -> Dataset:
     """Incomes, counts and waiting times: lognormal and Pareto columns whose logarithms matter; 5 % missing."""
     rng = np.random.default_rng(101)
@@ -162,6 +169,7 @@ LOADERS: dict[str, Callable[[str], Dataset]] = {
     "breast_cancer": _bundled(datasets.load_breast_cancer, "classification"),
     "digits": _bundled(datasets.load_digits, "classification"),
     "adult": _adult,
+    "places": _places,
     "skewed": _skewed,
     "interactions": _interactions,
     "messy": _messy,

@@ -67,4 +67,4 @@ if __name__ == "__main__":
     if OUTPUT:
         run("deniable_output_perturbation", output_settings, perturbed, rest)
     else:
-        run("deniable_release", release_settings, released, rest)
+        run("deniable_release", release_settings, released, rest, draws={})  # a fit is 256 models already
