@@ -54,9 +54,46 @@ def test_the_model_encodes_raw_rows_as_it_was_trained(table):
     assert np.abs(model[0].transform(outside)).max() <= 1 / np.sqrt(3) + 1e-15
 
 
+@pytest.fixture
+def several(tmp_path):
+    """Three classes that the columns tell apart."""
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"age": rng.uniform(18, 80, 300), "town": rng.choice(["a", "b"], 300)})
+    noisy = frame["age"] + rng.normal(scale=3, size=300)
+    frame["y"] = np.select([noisy > 60, noisy > 38], ["old", "middle"], "young")
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    return tmp_path / "data.csv"
+
+
+@pytest.mark.parametrize(
+    ("model", "more"),
+    [
+        ("logistic", ["--bound", "swap", "--C", "1e-3"]),
+        ("linear-svm", []),
+        ("naive-bayes", []),
+    ],
+)
+def test_targets_of_several_classes(several, model, more, capsys):
+    more = ["--model", model, *more, "--eta", "0.3", "--n-resamples", "32", "--seed", "0", "--json"]
+    assert run(line(several, *more)) == 0
+    promise = json.loads(capsys.readouterr().out)
+    assert promise["holds"]
+    assert promise["eta"] <= 0.3
+    if "swap" in more:
+        assert "closed form" in promise["coupling"]
+    path = several.parent / "model.skops"
+    loaded = skops.io.load(path, trusted=skops.io.get_untrusted_types(file=path))
+    assert loaded[-1].classes_.tolist() == ["middle", "old", "young"]
+    chances = loaded[-1].predict_proba if hasattr(loaded[-1], "predict_proba") else loaded[-1].decision_function
+    rows = pd.read_csv(several)
+    assert chances(loaded[0].transform(rows)).shape == (300, 3)
+    assert set(loaded.predict(rows)) <= {"middle", "old", "young"}
+
+
 @pytest.mark.parametrize(
     ("more", "message"),
     [
+        (["--target", "age"], "2 to 100 values, got 200"),
         (["--eta", "0.7"], "eta"),
         (["--eta", "0.001"], "n_resamples"),
         (["--model", "tree"], "model"),

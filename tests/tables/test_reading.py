@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import deniable as dn
-from deniable.tables import TableWarning, encode, read_table
+from deniable.tables import TableWarning, encode, encode_rows, read_table
 from deniable.tables.encoding import coarse_range
 
 
@@ -148,3 +148,13 @@ def test_columns_that_identify_are_dropped_loudly():
     with pytest.warns(TableWarning, match=r"'name': dropped: its texts are nearly unique.*'same': dropped"):
         table = read_table(frame, "ill")
     assert list(table.features.columns) == ["age", "city"]
+
+
+def test_several_classes_where_they_are_asked_for():
+    table = read_table(people(), "city", most_classes=3)
+    assert table.target.nunique() == 3
+    assert encode_rows(table).columns == ("age", "ill", "(constant)")
+    with pytest.raises(dn.InputError, match="'city' must have exactly 2 values to become −1 and"):
+        encode(table)
+    with pytest.raises(dn.InputError, match="2 to 4 values, got 20; choose or make a column of few classes"):
+        read_table(people(age=np.arange(20.0)), "age", most_classes=4)

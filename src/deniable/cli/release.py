@@ -17,7 +17,7 @@ from deniable.cli._statistics import release_table
 from deniable.cli._workers import ClusterOption, workers
 
 if TYPE_CHECKING:
-    from deniable.tables import Encoded, Table
+    from deniable.tables import EncodedRows, Table
 
 Model = Literal["logistic", "linear-svm", "naive-bayes"]
 ReleaseBound = Literal["centre", "swap", "direct", "auto", "dp"]
@@ -74,7 +74,7 @@ def release(
         Path | None,
         typer.Option(help="Draw the statistics: a file ending in .svg or .png.", rich_help_panel=STATISTICS),
     ] = None,
-    target: Annotated[str | None, typer.Option(help="Column to predict: exactly two values.")] = None,
+    target: Annotated[str | None, typer.Option(help="Column to predict: two to 100 values, its classes.")] = None,
     model: Annotated[Model, typer.Option(help="What to train.")] = "logistic",
     eta: Annotated[float, typer.Option(help="Largest gain of any membership attack over guessing.")] = 0.1,
     regularization: Annotated[
@@ -142,12 +142,13 @@ def release(
     from sklearn.pipeline import make_pipeline
 
     from deniable.integrations.sklearn import MembershipPrivate
-    from deniable.tables import PUBLIC, encode, read_table
+    from deniable.tables import PUBLIC, encode_rows, read_table
     from deniable.tables.encoding import make_encoder
+    from deniable.tables.reading import MOST_CLASSES
 
     public = read_ranges(ranges)
-    table = read_table(data, target, drop=drop or (), ranges=public)
-    encoded = encode(table, ranges=public)
+    table = read_table(data, target, drop=drop or (), ranges=public, most_classes=MOST_CLASSES)
+    encoded = encode_rows(table, ranges=public)
     with workers(jobs, cluster):
         fitted = MembershipPrivate(
             _estimator(model, regularization),
@@ -170,7 +171,7 @@ def release(
     print(text if as_json else f"{out}: {fitted.certificate_}\nassumes: {_ENCODING}")
 
 
-def _encoding(table: Table, encoded: Encoded) -> dict[str, Any]:
+def _encoding(table: Table, encoded: EncodedRows) -> dict[str, Any]:
     """What whoever uses the model has to know: the columns, how their cells were read, and the constants."""
     return {
         "columns": list(encoded.columns[:-1]),

@@ -23,17 +23,15 @@ GAP = "(missing)"
 
 
 @dataclass(frozen=True, eq=False)
-class Encoded:
-    """A table as numbers: rows of Euclidean norm at most 1, labels −1 and +1.
+class EncodedRows:
+    """The features of a table as numbers: rows of Euclidean norm at most 1.
 
     Attributes
     ----------
-    X, y
-        Rows of shape (n, d) with a constant last column (a regularised intercept), and labels of shape (n,).
+    X
+        Rows of shape (n, d) with a constant last column (a regularised intercept).
     columns
         Name of each column of ``X``.
-    classes
-        The target's values that became −1 and +1.
     ranges
         The scaling constants used: [low, high] for a number, the list of categories otherwise.
     assumed_public
@@ -43,16 +41,39 @@ class Encoded:
     """
 
     X: FloatArray
-    y: FloatArray
     columns: tuple[str, ...]
-    classes: tuple[Any, Any]
     ranges: dict[str, list[Any]]
     assumed_public: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Encoded(EncodedRows):
+    """A table of two classes as numbers: also labels −1 and +1.
+
+    Attributes
+    ----------
+    y
+        Labels, shape (n,).
+    classes
+        The target's values that became −1 and +1.
+    """
+
+    y: FloatArray
+    classes: tuple[Any, Any]
 
 
 def encode(
     table: Table, *, ranges: Ranges | None = None, rows: NDArray[np.intp] | None = None, consume: bool = False
 ) -> Encoded:
+    """:func:`encode_rows`, and the two values of the target as −1 and +1."""
+    y, classes = signs(table)
+    found = encode_rows(table, ranges=ranges, rows=rows, consume=consume)
+    return Encoded(**vars(found), y=y if rows is None else y[rows], classes=classes)
+
+
+def encode_rows(
+    table: Table, *, ranges: Ranges | None = None, rows: NDArray[np.intp] | None = None, consume: bool = False
+) -> EncodedRows:
     """Encode and scale a table with scikit-learn so that every row has norm at most 1.
 
     Numbers go linearly to [−1, 1] and are clipped there, categories to indicators, and a constant column is added;
@@ -82,12 +103,9 @@ def encode(
         if (wanted >= 0).any():
             X[wanted[wanted >= 0], :-1] = encoder.transform(part[wanted >= 0])
     X[:, -1] = size
-    y, classes = signs(table)
-    return Encoded(
+    return EncodedRows(
         X=X,
-        y=y[order],
         columns=names,
-        classes=classes,
         ranges=constants,
         assumed_public=tuple(c for c in columns if c not in given),
     )
@@ -115,6 +133,11 @@ def _parts(features: pd.DataFrame, consume: bool) -> Iterator[pd.DataFrame]:
 def signs(table: Table) -> tuple[FloatArray, tuple[Any, Any]]:
     """Return the labels of all rows as −1 and +1, and the target's values that these stand for."""
     classes = sorted(table.target.unique().tolist(), key=str)
+    if len(classes) != 2:
+        raise InputError(
+            f"target {table.target_name!r} must have exactly 2 values to become −1 and +1, got {len(classes)}; "
+            "leave it as it is (encode_rows) or make a binary column"
+        )
     return np.where(table.target.to_numpy() == classes[1], 1.0, -1.0), (classes[0], classes[1])
 
 

@@ -1,4 +1,4 @@
-"""A table for a two-class model: understood, checked, and all that is wrong with it said at once."""
+"""A table for a classifier: understood, checked, and all that is wrong with it said at once."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from deniable.tables.kinds import listed
 from deniable.tables.understanding import Ranges, Understood, understand
 
 MIN_ROWS = 10
+MOST_CLASSES = 100  # a target of more values is a number or an identifier
 
 
 class NotTwoClasses(InputError):  # noqa: N818  (named for what it says)
@@ -23,7 +24,7 @@ class NotTwoClasses(InputError):  # noqa: N818  (named for what it says)
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A data set with a binary target: columns of known kinds, no infinite number, no constant or identifying column.
+    """A data set with a target of few values: columns of known kinds, none infinite, constant or identifying.
 
     ``features`` is :attr:`Understood.frame`: missing cells are NaN. ``columns`` are those of ``features``; ``remarks``
     are what a person has to know about how the table was read.
@@ -82,19 +83,22 @@ def read_table(
     *,
     drop: Sequence[str] = (),
     ranges: Ranges | None = None,
+    most_classes: int = 2,
 ) -> Table:
-    """Read and check a table whose target has two values.
+    """Read and check a table whose target has two values, or a few.
 
     Parameters
     ----------
     source
         A data frame, the path of a file (see :func:`~deniable.tables.understand`), or a built-in name.
     target
-        Name of the column to predict; it must have exactly two values. Built-in data sets know theirs.
+        Name of the column to predict; it must have at least two values. Built-in data sets know theirs.
     drop
         Columns to leave out (identifiers, a train/test flag).
     ranges
         Public knowledge of columns, as in :func:`~deniable.tables.understand`.
+    most_classes
+        How many values the target may have.
 
     Raises
     ------
@@ -114,7 +118,7 @@ def read_table(
     if 0 < len(found.frame) < MIN_ROWS:
         problems.append(f"it must have at least {MIN_ROWS} rows, got {len(found.frame)}")
     if found.target is not None:
-        classes = _two_classes(found.target, str(found.target_name))
+        classes = _wrong_classes(found.target, str(found.target_name), most_classes)
         if not found.kept:
             dropped = f": {'; '.join(column.line for column in found.dropped)}" if found.dropped else ""
             problems.append(f"it has no column that can be used besides the target {found.target_name!r}{dropped}")
@@ -125,13 +129,12 @@ def read_table(
     return Table(found.name, found.frame, found.target, str(found.target_name), found.kept, found.remarks, found)
 
 
-def _two_classes(target: pd.Series[Any], name: str) -> list[str]:
+def _wrong_classes(target: pd.Series[Any], name: str, most: int) -> list[str]:
     classes = target.dropna().unique()
-    if len(classes) != 2:
+    if not 2 <= len(classes) <= most:
         shown = f": {listed(sorted(map(str, classes)))}" if len(classes) <= 12 else ""
-        return [
-            f"target {name!r} must have exactly 2 values, got {len(classes)}{shown}; choose or make a binary column"
-        ]
+        wanted, remedy = ("exactly 2", "a binary column") if most == 2 else (f"2 to {most}", "a column of few classes")
+        return [f"target {name!r} must have {wanted} values, got {len(classes)}{shown}; choose or make {remedy}"]
     if target.value_counts().min() < 2:
         return [f"target {name!r} must have at least 2 rows of each value"]
     return []
