@@ -23,7 +23,7 @@ def records(seed, n):
 
 
 def designs(codes, basis, n, heaviest=1):
-    dense = DenseDesign(_indicators(iter(codes), basis.sizes, n), basis, heaviest)
+    dense = DenseDesign(iter(codes), basis, n, heaviest)
     return [dense, SparseDesign(iter(codes), basis, n), SharedDesign(iter(codes), basis, n)]
 
 

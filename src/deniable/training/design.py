@@ -23,7 +23,8 @@ _MOST_CELLS = 1 << 16  # of one shared index
 _FINE = 64.0  # lattice points of a basis entry ±1, so that means can be subtracted
 _SHORTEST = 0.02  # mean square norm of a block's rows, below which rows are not made longer
 _FEW_ENTRIES = 1 << 20  # records times blocks up to which a sparse matrix is quicker and takes 12 MiB at most
-_DENSE_ENTRIES = 1 << 23  # records times coordinates up to which a dense matrix takes 64 MiB at most
+_DENSE_ENTRIES = 1 << 27  # records times coordinates up to which a dense matrix takes 256 MiB at most
+_AT_ONCE = 1 << 20  # entries of it that are turned into doubles at a time
 _SHORT = 6  # coordinates per block up to which it is quicker, and no more of them than outputs
 _SEVERAL = 3  # outputs from which on it is quicker
 _FINER = 2.0**13  # of a dense matrix: weights on a lattice finer than that of the scores
@@ -132,7 +133,7 @@ def design_of(codes: Iterator[Codes], basis: Basis, n_rows: int, outputs: int, n
     blocks, coordinates = len(basis.sizes), basis.scale.size
     short = outputs >= _SEVERAL and coordinates <= min(outputs, _SHORT) * blocks
     if short and n * coordinates <= _DENSE_ENTRIES:
-        return DenseDesign(_indicators(codes, basis.sizes, n_rows), basis, heaviest)
+        return DenseDesign(codes, basis, n_rows, heaviest)
     if n_rows * blocks <= _FEW_ENTRIES:
         return SparseDesign(codes, basis, n_rows)
     return SharedDesign(codes, basis, n_rows)
@@ -148,6 +149,10 @@ def _indicators(codes: Iterator[Codes], sizes: Sequence[int], n_rows: int) -> cs
     return csr_matrix((np.ones(columns.size), columns.ravel(), ends), shape=(n_rows, int(starts[-1])))
 
 
+def _slices(n_rows: int, at_once: int) -> Iterator[slice]:
+    return (slice(start, min(start + at_once, n_rows)) for start in range(0, n_rows, at_once))
+
+
 class DenseDesign:
     """The rows themselves, without coordinates that no record has: two products of matrices, exact in any order.
 
@@ -155,18 +160,24 @@ class DenseDesign:
     are limited to that by the basis, and so few records are summed at a time that their residuals are.
     """
 
-    def __init__(self, indicators: csr_matrix, basis: Basis, heaviest: int) -> None:
+    def __init__(self, codes: Iterator[Codes], basis: Basis, n_rows: int, heaviest: int) -> None:
         largest = np.maximum(abs(basis.entries).max(axis=0).toarray().ravel(), 1.0)
-        rows = indicators @ basis.entries
-        self._used = np.unique(rows.indices)
-        self._rows: FloatArray = rows[:, self._used].toarray()
         self._coordinates = basis.scale.size
         self._most = _WHOLE / float(largest.sum())
-        self._at_once = min(CHUNK, int(_WHOLE / (heaviest * RESIDUAL * float(largest.max()))))
+        few = min(int(_WHOLE / (heaviest * RESIDUAL * float(largest.max()))), _AT_ONCE // largest.size)
+        self._at_once = max(few, 1)
+        rows = np.empty((n_rows, largest.size), dtype=np.int16, order="F")
+        used: list[int] = []
+        for code, start, size in zip(codes, basis.starts, basis.sizes, strict=True):
+            cells = basis.entries[start : start + size]
+            for coordinate in np.unique(cells[np.bincount(code, minlength=size) > 0].indices):
+                rows[:, len(used)] = cells[:, [coordinate]].toarray().ravel().astype(np.int16)[code]
+                used.append(int(coordinate))
+        self._used, self._rows = np.array(used, dtype=np.int64), rows[:, : len(used)]
 
     def chunks(self) -> Iterator[slice]:
         """Return slices that cover the records."""
-        return (slice(start, start + self._at_once) for start in range(0, len(self._rows), self._at_once))
+        return _slices(len(self._rows), self._at_once)
 
     def prepare(self, weights: FloatArray) -> FloatArray:
         """Return the weights on a lattice finer than that of the scores."""
@@ -175,7 +186,7 @@ class DenseDesign:
 
     def scores(self, prepared: FloatArray, rows: slice) -> list[Scores]:
         """Return the product of rows and weights, rounded to the lattice of the scores."""
-        found = np.rint(prepared.T @ self._rows[rows].T / _FINER)
+        found = np.rint(prepared.T @ self._rows[rows].astype(np.float64).T / _FINER)
         return list(np.clip(found, -_HIGHEST, _HIGHEST).astype(np.int32))
 
     def empty(self, outputs: int) -> IntArray:
@@ -184,7 +195,8 @@ class DenseDesign:
 
     def add(self, sums: IntArray, residuals: list[FloatArray], rows: slice) -> None:
         """Add each record's residuals times its row."""
-        np.add(sums, (self._rows[rows].T @ np.stack(residuals, axis=1)).astype(np.int64), out=sums)
+        found = self._rows[rows].astype(np.float64).T @ np.stack(residuals, axis=1)
+        np.add(sums, found.astype(np.int64), out=sums)
 
     def total(self, sums: IntArray) -> IntArray:
         """Return the sums, (coordinates, outputs): those of coordinates that no record has are 0."""
@@ -261,7 +273,7 @@ class SharedDesign(_CellDesign):
 
     def chunks(self) -> Iterator[slice]:
         """Return slices that cover the records, few enough for the processor's cache."""
-        return (slice(start, start + CHUNK) for start in range(0, self._n_rows, CHUNK))
+        return _slices(self._n_rows, CHUNK)
 
     def prepare(self, weights: FloatArray) -> list[list[Scores]]:
         """Return for each output and group the sum of its blocks' values at each shared index."""
