@@ -104,8 +104,8 @@ class ChainTradeoff(Tradeoff):
     def _symmetric(self) -> bool:
         """Whether both orders of the worlds walk along the same curves, in the same directions where these matter."""
         return all(
-            near is far and (there == back or near._symmetric)
-            for (near, there), (far, back) in zip(self._walk("add"), self._walk("remove"), strict=True)
+            one is other and (way == reverse or one._symmetric)
+            for (one, way), (other, reverse) in zip(self._walk("add"), self._walk("remove"), strict=True)
         )
 
     def _epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
