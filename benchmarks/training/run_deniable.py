@@ -2,9 +2,9 @@
 
 ``deniable`` finds every range privately and pays for it (the digits' 17 grey levels are declared: nobody has to look at
 data to know them). ``deniable_declared`` (``--declared``) is told the ranges that every rival is told, the smallest and
-largest value of each column, so that like is compared with like; ``deniable_linear`` (``--linear``) likewise, with
-``model="linear"``. Ranges are found privately with ``--filter`` (``individual_filter=True``), ``--pairs``
-(``interactions=5``) and ``--tune`` (``tune=True``).
+largest value of each column, so that like is compared with like; whole numbers from 0 to 1 are yes/no columns.
+``deniable_linear`` (``--linear``) likewise, with ``model="linear"``. Ranges are found privately with ``--filter``
+(``individual_filter=True``), ``--pairs`` (``interactions=5``) and ``--tune`` (``tune=True``).
 """
 
 import sys
@@ -35,14 +35,18 @@ def fit(data, train, test, advantage, parameters, seed):
     ranges = data.declared
     if TOLD and ranges is None:
         ranges = {name: span for name, span in data.ranges.items() if span[0] < span[1]}
+    frame = data.X
+    if TOLD:
+        flags = [c for c in frame.select_dtypes("integer") if frame[c].isin((0, 1)).all()]
+        frame, ranges = frame.astype(dict.fromkeys(flags, bool)), {c: ranges[c] for c in ranges if c not in flags}
     options = {"advantage": advantage, "ranges": ranges, **OPTIONS}
     if data.task == "regression":
         if TOLD:
             options["target_range"] = (float(data.y.min()), float(data.y.max()))
-        model = dn.PrivateRegressor(**options).fit(data.X.iloc[train], data.y[train])
-        return model.predict(data.X.iloc[test]), None, None
-    model = dn.PrivateClassifier(**options).fit(data.X.iloc[train], data.y[train])
-    return model.predict(data.X.iloc[test]), model.predict_proba(data.X.iloc[test]), model.classes_
+        model = dn.PrivateRegressor(**options).fit(frame.iloc[train], data.y[train])
+        return model.predict(frame.iloc[test]), None, None
+    model = dn.PrivateClassifier(**options).fit(frame.iloc[train], data.y[train])
+    return model.predict(frame.iloc[test]), model.predict_proba(frame.iloc[test]), model.classes_
 
 
 if __name__ == "__main__":

@@ -30,5 +30,5 @@ def fit(data, train, test, advantage, kind, seed):
 
 
 if __name__ == "__main__":
-    for kind in ("linear", "boosting", "guess"):
+    for kind in ("guess", "linear", "boosting"):
         run(f"unprotected_{kind}", lambda data, k=kind: {k: k}, fit, takes_advantage=False)
