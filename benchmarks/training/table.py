@@ -64,8 +64,8 @@ not take the data (DP-EBM has no multiclass models) or has not been run on all s
 
 **Which figures are older.** The rows of deniable's private models, the hard data and the raw CSV were measured with
 the present rules: zeros and ones are recognised privately, and yes/no columns are one coordinate. Measured before
-these rules: on digits, "ranges given", "linear" and "individual filters"; the simulated retrainings; what shrinkage
-gains. `assess` and `MembershipPrivate` were measured before, too, but use nothing of these models.
+these rules: on digits, "linear" and "individual filters"; the simulated retrainings; what shrinkage gains. `assess` was
+measured before, too, and so was `MembershipPrivate`, except on breast cancer; both use nothing of these models.
 The rivals' rows are of the versions named; only their budgets come from deniable.
 
 """
