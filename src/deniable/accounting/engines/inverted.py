@@ -155,10 +155,11 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         good = max(good, self.good)
         rows = Tails.below(threshold, np.ones_like(threshold), np.ones_like(threshold)).stacked()
         inside = (threshold > self.loss.lowest) & (threshold < self.loss.highest)
-        rows[:, ~inside] = Tails.certain(threshold[~inside], self.loss.lowest).stacked()
+        beyond = ~inside & ~self._at_an_end(threshold)
+        rows[:, beyond] = Tails.certain(threshold[beyond], self.loss.lowest).stacked()
         value_row, error_row = ROWS.index(wanted), ROWS.index(ERROR_OF[wanted])
-        if wanted in ("hockey_stick", "dual") and inside.any():  # no lines for what Chernoff's bound settles
-            merge(rows, np.flatnonzero(inside), self._chernoff.tails(threshold[inside]).stacked())
+        if wanted in ("hockey_stick", "dual") and not beyond.all():  # no lines for what Chernoff's bound settles
+            merge(rows, np.flatnonzero(~beyond), self._chernoff.tails(threshold[~beyond]).stacked())
         poor = self._poor(rows[value_row], rows[error_row], wanted, good) & inside
         for level in range(_LEVELS if self.loss.fades else 0):
             places = np.flatnonzero(poor)
@@ -171,10 +172,16 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
             poor = self._poor(rows[value_row], rows[error_row], wanted, max(good, _FAIR)) & apart
             if not poor.any():
                 break
-        vague = np.flatnonzero(inside & (rows[error_row] > 1e-2 * np.abs(rows[value_row])))
+        vague = np.flatnonzero(~beyond & (rows[error_row] > 1e-2 * np.abs(rows[value_row])))
         if vague.size and wanted not in ("hockey_stick", "dual"):
             merge(rows, vague, self._chernoff.tails(threshold[vague]).stacked())
         return Tails(*rows)
+
+    def _at_an_end(self, threshold: FloatArray) -> NDArray[np.bool_]:
+        """Whether the range of the loss, whose ends are rounded, may end at a threshold."""
+        lowest, highest = -self.loss.largest_log_ratio("remove", "upper"), self.loss.largest_log_ratio("add", "upper")
+        at_lowest = (threshold >= lowest) & (threshold <= self.loss.lowest)
+        return np.asarray(at_lowest | (threshold >= self.loss.highest) & (threshold <= highest))
 
     def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
         """Which line, or else which bound, has the error with which the bracket was made."""
@@ -194,7 +201,8 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
     def _source(self, threshold: float, wanted: str, tails: Tails) -> Charged:
         """The line among those that were laid whose error this is, and its charges."""
         if not self.loss.lowest < threshold < self.loss.highest:
-            return Charged("range of the loss", exact=True)
+            rounded = bool(self._at_an_end(np.array(threshold)))
+            return Charged("Chernoff's bound") if rounded else Charged("range of the loss", exact=True)
         name = ERROR_OF[wanted]
         error, at = float(tails.stacked()[ROWS.index(name), 0]), np.array([threshold])
         for level in range(_LEVELS):
