@@ -75,6 +75,8 @@ def _poisson(estimator: Any, X: FloatArray, y: Any, _classes: object, n_train: i
 def _logistic(estimator: Any, X: FloatArray, y: Any, classes: NDArray[Any] | None, _n_train: int) -> ClosedForm | str:
     settings = estimator.get_params()
     assert classes is not None  # a classifier's
+    if len(classes) < 2:
+        return "one class has no swap bound in closed form"
     if settings["class_weight"] is not None:
         return "class_weight has no swap bound in closed form"
     if settings.get("penalty", "l2") not in ("l2", "deprecated") or settings.get("l1_ratio") not in (None, 0, 0.0):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deniable._check import FloatArray
 from deniable._floats import EPS
@@ -78,3 +79,10 @@ def rates_of_affinity(log_affinity: float, fpr: FloatArray) -> FloatArray:
     with np.errstate(divide="ignore"):
         missed = np.exp(np.minimum(log_affinity - np.log(fpr), 0.0))
     return np.maximum((1 - missed) * (1 - 8 * EPS) - 8 * EPS * missed, fpr)
+
+
+def at_an_end(loss: Transformed, threshold: FloatArray) -> NDArray[np.bool_]:
+    """Whether the range of the loss, whose ends are rounded, may end at a threshold."""
+    lowest, highest = -loss.largest_log_ratio("remove", "upper"), loss.largest_log_ratio("add", "upper")
+    at_lowest = (threshold >= lowest) & (threshold <= loss.lowest)
+    return np.asarray(at_lowest | (threshold >= loss.highest) & (threshold <= highest))

@@ -14,7 +14,7 @@ from scipy.special import expit
 from deniable._check import FloatArray
 from deniable._floats import EPS, MOST_EXPONENT
 from deniable._kept import Kept
-from deniable.accounting.engines.chernoff import Chernoff, log_affinity, rates_of_affinity
+from deniable.accounting.engines.chernoff import Chernoff, at_an_end, log_affinity, rates_of_affinity
 from deniable.accounting.engines.even_prior import EvenPrior, advantage_bracket
 from deniable.accounting.engines.guess import epsilon_guesses, threshold_guesses
 from deniable.accounting.engines.inversion import Region
@@ -155,7 +155,7 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         good = max(good, self.good)
         rows = Tails.below(threshold, np.ones_like(threshold), np.ones_like(threshold)).stacked()
         inside = (threshold > self.loss.lowest) & (threshold < self.loss.highest)
-        beyond = ~inside & ~self._at_an_end(threshold)
+        beyond = ~inside & ~at_an_end(self.loss, threshold)
         rows[:, beyond] = Tails.certain(threshold[beyond], self.loss.lowest).stacked()
         value_row, error_row = ROWS.index(wanted), ROWS.index(ERROR_OF[wanted])
         if wanted in ("hockey_stick", "dual") and not beyond.all():  # no lines for what Chernoff's bound settles
@@ -177,12 +177,6 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
             merge(rows, vague, self._chernoff.tails(threshold[vague]).stacked())
         return Tails(*rows)
 
-    def _at_an_end(self, threshold: FloatArray) -> NDArray[np.bool_]:
-        """Whether the range of the loss, whose ends are rounded, may end at a threshold."""
-        lowest, highest = -self.loss.largest_log_ratio("remove", "upper"), self.loss.largest_log_ratio("add", "upper")
-        at_lowest = (threshold >= lowest) & (threshold <= self.loss.lowest)
-        return np.asarray(at_lowest | (threshold >= self.loss.highest) & (threshold <= highest))
-
     def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
         """Which line, or else which bound, has the error with which the bracket was made."""
         if question == "hockey stick":
@@ -201,7 +195,7 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
     def _source(self, threshold: float, wanted: str, tails: Tails) -> Charged:
         """The line among those that were laid whose error this is, and its charges."""
         if not self.loss.lowest < threshold < self.loss.highest:
-            rounded = bool(self._at_an_end(np.array(threshold)))
+            rounded = at_an_end(self.loss, np.array(threshold))
             return Charged("Chernoff's bound") if rounded else Charged("range of the loss", exact=True)
         name = ERROR_OF[wanted]
         error, at = float(tails.stacked()[ROWS.index(name), 0]), np.array([threshold])
