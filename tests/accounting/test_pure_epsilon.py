@@ -63,7 +63,7 @@ def test_what_doubles_hold_is_exact():
 def test_hockey_sticks_are_positive_up_to_the_true_end_of_the_loss():
     """The end that inversion computes is rounded: between it and the true one a hockey stick is small but not 0."""
     rng, between = np.random.default_rng(3), 0
-    for _ in range(60):
+    for _ in range(12):
         run = (rng.uniform(0.5, 1.0), 10 ** rng.uniform(-6, -4), int(rng.integers(2, 6)))
         inverted, truth = dn.tradeoff(dn.SubsampledGaussian(*run)).inverted, removed([run])
         epsilon = -inverted.loss.lowest
@@ -75,4 +75,4 @@ def test_hockey_sticks_are_positive_up_to_the_true_end_of_the_loss():
                 assert inverted.delta(epsilon, "remove") > 0
             epsilon = np.nextafter(epsilon, np.inf)
         assert inverted.delta(epsilon * (1 + 1e-13), "remove") == 0
-    assert between > 10
+    assert between > 2
