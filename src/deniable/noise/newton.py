@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deniable._check import FloatArray
 from deniable._floats import EPS
@@ -79,6 +80,54 @@ class NewtonFit:
     def size(self) -> float:
         """‖θ‖ in the norm of the Hessian."""
         return float(np.sqrt(self.theta @ self.hessian @ self.theta))
+
+    def after_swaps(self, left: FloatArray, grown: FloatArray) -> tuple[NDArray[np.bool_], FloatArray]:
+        """Return after which swaps a fit is known, and there the largest ratio of a norm in H'⁻¹ to the one in H⁻¹.
+
+        ``left`` is a bound on the share of H that the record that leaves does not take: H' ≥ ``left``·H. The one that
+        enters adds at most (``grown`` − 1)·H. H' is then at most d·grown/left times worse conditioned than H (a unit
+        diagonal is within d of the best scaling), and at the fit, whose r is below 0.65, e^{2r} < 4 times that: where
+        that fit may be refused nothing is known.
+        """
+        refused = 4 * len(self.theta) * self.condition * grown > CONDITION * left
+        known = (left > 1000 * self.uncertainty) & (left > 4 * self.strain * grown) & ~refused
+        return known, 1 / np.sqrt(np.where(known, left, 1.0))
+
+    def swap_slack(
+        self,
+        norms: FloatArray,
+        reach: FloatArray,
+        decrement: FloatArray,
+        unsolved: FloatArray,
+        entered: FloatArray,
+        *,
+        quadratic: bool = False,
+    ) -> tuple[FloatArray, FloatArray]:
+        """Bound the distance of a fit after a swap from one Newton step, in the norm of H'; and the step's own error.
+
+        The gradient that this fit may have left, the residual of the step's equations, the higher derivatives and the
+        gradient that the fit after the swap may have left are in it.
+
+        Parameters
+        ----------
+        norms
+            Largest ratio of a norm in H'⁻¹ to the one in H⁻¹, from :meth:`after_swaps`.
+        reach
+            Largest r(Δ) of a step of norm 1 in H (:class:`TrainingObjective`), before and after the swap.
+        decrement
+            Norm of the change of the gradient in H'⁻¹.
+        unsolved
+            Norm of the residual of the step's equations in H⁻¹.
+        entered
+            What the record that enters adds to ‖θ‖²_H.
+        """
+        unsolved = norms * (unsolved + self.uncertainty * decrement)
+        before = norms * TOLERANCE * (1 + self.size)
+        moved = decrement + before
+        error = np.zeros_like(moved) if quadratic else self_concordant_error(reach * norms * moved)
+        # the Hessian of the fit after the swap is within e^{±r} of H', r < 0.65 where this error is at most 0.3
+        after = 2 * TOLERANCE * (1 + np.sqrt(self.size**2 + entered) + 2 * moved)
+        return error * moved + before + unsolved + after, error
 
 
 class TrainingObjective(ABC):

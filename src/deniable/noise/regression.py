@@ -27,7 +27,7 @@ from deniable._check import FloatArray, Indices, InputError, number
 from deniable.noise.kinds import ResampledSwap
 from deniable.noise.laws import NoiseLaw
 from deniable.noise.linear_swaps import LinearisedRidge
-from deniable.noise.newton import CONDITION, TOLERANCE, Objective, minimise, self_concordant_error
+from deniable.noise.newton import TOLERANCE, Objective, minimise
 from deniable.noise.newton_swaps import swapped_rows
 from deniable.noise.resampling import Population
 from deniable.noise.statistics import finite, swap_partners
@@ -149,13 +149,9 @@ class _Regression(PenalisedFit, Objective):
         g_ab = np.einsum("npd,npd->np", X[leave], Z[enter])
         w_a, w_b = -weight[leave], weight[enter]
         c_a, c_b = -slope[leave], slope[enter]
-        # H' ≥ H − w_a x_a x_aᵀ ≥ (1 − leverage of a)·H bounds every norm in H'⁻¹ by the one in H⁻¹
+        # H' ≥ H − w_a x_a x_aᵀ ≥ (1 − leverage of a)·H
         left, grown = 1 + w_a * g_aa, 1 + w_b * g_bb
-        # H' is at most d·grown/left times worse conditioned than H (a unit diagonal is within d of the best scaling),
-        # and at the fit e^{2r} < 4 times that: a swap after which the fit may be refused is looked at by itself
-        refused = 4 * X.shape[1] * fit.condition * grown > CONDITION * left
-        known = (left > 1000 * fit.uncertainty) & (left > 4 * fit.strain * grown) & ~refused
-        kept = 1 / np.sqrt(np.where(known, left, 1.0))
+        known, norms = fit.after_swaps(left, grown)
         # H'⁻¹(c_a x_a + c_b x_b) = αz_a + βz_b with [α, β] = (I + SG)⁻¹c, S = diag(w_a, w_b), G the Gram matrix in H⁻¹
         determinant = np.where(known, left * grown - w_a * w_b * g_ab**2, 1.0)
         alpha = (grown * c_a - w_a * g_ab * c_b) / determinant
@@ -166,17 +162,11 @@ class _Regression(PenalisedFit, Objective):
         residual = (w_a * along_a - c_a)[..., None] * X[leave] + (w_b * along_b - c_b)[..., None] * X[enter]
         residual += step @ fit.hessian
         unsolved = np.sqrt(np.maximum(np.einsum("npd,npd->np", residual @ fit.inverse, residual), 0.0))
-        unsolved = kept * (unsolved + fit.uncertainty * decrement)
-        before = kept * TOLERANCE * (1 + fit.size)  # the gradient that the fit may have left
-        largest = np.maximum(own[inside].max(), g_bb)  # ‖xⱼ‖² in H⁻¹ over the rows after the swap, and before it
-        ratio = np.sqrt(largest) * kept * (decrement + before)
-        error = np.zeros_like(ratio) if self.quadratic else self_concordant_error(ratio)
-        # what the fit after the swap may have left: its Hessian is within e^{±r} of H', r < 0.65 unless error > 0.3
-        size = np.sqrt(fit.size**2 + w_b * margin[enter] ** 2) + 2 * (decrement + before)
-        after = 2 * TOLERANCE * (1 + size)
-        slack = error * (decrement + before) + before + unsolved + after
+        reach = np.sqrt(np.maximum(own[inside].max(), g_bb))  # ‖xⱼ‖ in H⁻¹ over the rows after the swap, and before it
+        entered = w_b * margin[enter] ** 2
+        slack, error = fit.swap_slack(norms, reach, decrement, unsolved, entered, quadratic=self.quadratic)
         distance = law.distance(step[..., coordinates])
-        distance += kept * reach_of(fit.inverse, law, coordinates) * slack * 1.01
+        distance += norms * reach_of(fit.inverse, law, coordinates) * slack * 1.01
         rough = ~known | ~(error <= ROUGH)
         if rough.any():
             distance[rough] = self._refitted(X, y, inside, leave[rough], enter[rough], fit.theta, law, coordinates)

@@ -23,7 +23,7 @@ from scipy.linalg import helmert
 from deniable._check import FloatArray, Indices, InputError, integer, number
 from deniable._floats import EPS
 from deniable.noise.laws import NoiseLaw
-from deniable.noise.newton import CONDITION, TOLERANCE, NewtonFit, minimum, self_concordant_error
+from deniable.noise.newton import TOLERANCE, NewtonFit, minimum
 from deniable.noise.newton_swaps import AT_ONCE, SwapBatch, minimise_swapped, outer_products
 from deniable.noise.regression import ROUGH, Booleans, PenalisedFit, reach_of
 from deniable.noise.softmax_rows import SoftmaxRows, SwappedSoftmax, chances, contrasts, quadratic_forms, roots
@@ -163,22 +163,14 @@ class _Around:
     ) -> tuple[FloatArray, Booleans]:
         """Bound the distances of these swaps, (swaps, partners), and say where the bound is rough or none."""
         fit, basis, left, grown = self.fit, self.basis, 1 - self.leverage[leave], 1 + self.leverage[enter]
-        # H' ≥ H − (what record a gives it) ≥ (1 − leverage of a)·H bounds every norm in H'⁻¹ by the one in H⁻¹;
-        # as for one predictor, a swap after which the fit may be refused is looked at by itself
-        refused = 4 * len(fit.theta) * fit.condition * grown > CONDITION * left
-        known = (left > 1000 * fit.uncertainty) & (left > 4 * fit.strain * grown) & ~refused
-        kept = 1 / np.sqrt(np.where(known, left, 1.0))
+        # H' ≥ H − (what record a gives it) ≥ (1 − leverage of a)·H
+        known, norms = fit.after_swaps(left, grown)
         step, decrement, unsolved = self._step(leave, enter, known)
-        unsolved = kept * (unsolved + fit.uncertainty * decrement)
-        before = kept * TOLERANCE * (1 + fit.size)  # the gradient that the fit may have left
-        largest = np.maximum(self.largest, self.contrast[enter])
-        error = self_concordant_error(np.sqrt(largest) * kept * (decrement + before))
-        # what the fit after the swap may have left: its Hessian is within e^{±r} of H', r < 0.65 unless error > 0.3
-        size = np.sqrt(fit.size**2 + self.entered[enter]) + 2 * (decrement + before)
-        slack = error * (decrement + before) + before + unsolved + 2 * TOLERANCE * (1 + size)
+        reach = np.sqrt(np.maximum(self.largest, self.contrast[enter]))
+        slack, error = fit.swap_slack(norms, reach, decrement, unsolved, self.entered[enter])
         moved = basis @ step.reshape(*leave.shape, basis.shape[1], -1)
         distance = law.distance(moved.reshape(*leave.shape, -1)[..., coordinates])
-        distance += kept * reach_of(_of_classes(fit.inverse, basis), law, coordinates) * slack * 1.01
+        distance += norms * reach_of(_of_classes(fit.inverse, basis), law, coordinates) * slack * 1.01
         lengths = 2 * np.linalg.norm(fit.theta) + np.linalg.norm(step, axis=-1)
         return distance + 2 * _unfolding(lengths, len(fit.theta), law), ~known | ~(error <= ROUGH)
 

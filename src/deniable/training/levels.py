@@ -20,7 +20,7 @@ from deniable.training.losses import ClippedPoisson
 LEVEL_SHARE = 0.04  # of μ²
 _NARROW = 20.0  # the squared clip, in spreads of the target, is n·μ over this: bias and noise both vanish as n·μ grows
 _WORTH = 5.0  # times the clip of the steps, below which a look is not paid for
-_ONE_SIDED = (5.0, 2.0)  # the two above where most targets are at one end: without a look predictions stay there
+_FOR_ONE_SIDED = (5.0, 2.0)  # the two above where most targets are at one end: without a look predictions stay there
 _SIZED = 100.0  # n·μ at which such a look's clip is widest: what it cuts off is all on one side (measured)
 _COUNTS = 3.0  # a clip lets counts up to this pass
 _NOISY = 0.3  # of the level: more noise than this does more harm than a clip
@@ -37,7 +37,7 @@ def wide_clip(mu: float, n: float, clip: float, count: float | None = None, *, o
     ``clip`` is that of the steps; ``count`` is the size of one count in spreads, where the targets are counts: a level
     without a slope, for which any clip that lets counts pass will do. ``one_sided`` targets are mostly equal.
     """
-    narrow, worth = _ONE_SIDED if one_sided else (_NARROW, _WORTH)
+    narrow, worth = _FOR_ONE_SIDED if one_sided else (_NARROW, _WORTH)
     wide = math.sqrt(mu * n / narrow)
     if one_sided and wide >= worth * clip:
         wide = math.sqrt(mu * n / min(max(_SIZED / (mu * n), mu * n / _SIZED), narrow))

@@ -131,7 +131,9 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
         self._advise(n, table, declared, allowance)
         mu = look.ledger.mu * math.sqrt(TARGET_SHARE)
         cells = number_cells(look, "the target", values, mu, span, n, again=True)
-        if span is None and self.loss != "poisson" and _uncertain(cells, n * mu):
+        one_sided = self.loss != "poisson" and _one_sided(cells)
+        few = cells.mass.size <= 2 or (one_sided and n * mu < _ENOUGH)
+        if span is None and self.loss != "poisson" and few:
             warnings.warn(
                 "most of the target is at one end and the records are too few to find the range of the rest: the model "
                 "may predict worse than the mean; more records, a weaker target or, if it is public, "
@@ -139,7 +141,7 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
                 TrainingWarning,
                 stacklevel=5,
             )
-        centre, spread = _location(cells, self.loss, mu)
+        centre, spread = _location(cells, self.loss, mu, one_sided)
         loss = _loss(self.loss, n * look.ledger.left, _tails(cells, centre, spread, mu))
         if span is not None:
             values = np.clip(values, *span)
@@ -147,7 +149,7 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
         wide, one = None, 1 / spread if self.loss == "poisson" else None
         if self.loss != "huber":
             part = look.ledger.mu * math.sqrt(LEVEL_SHARE)
-            wide = wide_clip(part, n, loss.clip, one, one_sided=one is None and _one_sided(cells))
+            wide = wide_clip(part, n, loss.clip, one, one_sided=one_sided)
         fitted = self._common(table, (values - centre) / spread, loss, look, n, declared, allowance, public, wide)
         return fitted | {"centre_": centre, "spread_": spread}
 
@@ -209,12 +211,7 @@ def _one_sided(cells: bins.NoisyCells) -> bool:
     return min(high - middle, middle - low) < _ONE_SIDED * max(high - middle, middle - low)
 
 
-def _uncertain(cells: bins.NoisyCells, records: float) -> bool:
-    """Return whether the range of the lesser part of a target is uncertain, for ``records`` in units of the noise."""
-    return cells.mass.size <= 2 or (records < _ENOUGH and _one_sided(cells))
-
-
-def _location(cells: bins.NoisyCells, loss: str, mu: float) -> tuple[float, float]:
+def _location(cells: bins.NoisyCells, loss: str, mu: float, one_sided: bool) -> tuple[float, float]:
     """Return the centre and the spread in which the target is measured.
 
     The spread is half of what lies between 16 % and 84 %, which is next to nothing where most targets are equal (gains,
@@ -226,7 +223,7 @@ def _location(cells: bins.NoisyCells, loss: str, mu: float) -> tuple[float, floa
         mean = float(np.sum(middles * cells.mass) / cells.mass.sum()) if cells.mass.sum() > 0 else cells.high / 2
         return 0.0, max(mean, 1e-9)
     low, middle, high = _quantiles(cells)
-    mass = cells.mass if _one_sided(cells) else _seen(cells, mu)
+    mass = cells.mass if one_sided else _seen(cells, mu)
     distance = float(mass @ np.abs(middles - middle) / max(float(cells.mass.sum()), 1e-300))
     spread = max((high - low) / 2, distance)
     return middle, spread if spread > 0 else max((cells.high - cells.low) / 2, 1e-12)
