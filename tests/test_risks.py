@@ -390,11 +390,11 @@ def test_singling_out_and_groups_are_targets():
     sigma = dn.calibrate(noise, (0.3, 50), singling_out=0.1, n=1000, weight=1e-6)
     assert dn.tradeoff(noise(sigma)).singling_out(1000, 1e-6) <= 0.1
     assert dn.tradeoff(noise(sigma * (1 - 1e-6))).singling_out(1000, 1e-6) > 0.1
-    alone, three = (dn.calibrate(noise, (0.3, 500), advantage=0.1, group=k) for k in (1, 3))
+    alone, three = (dn.calibrate(noise, (0.3, 500), advantage=0.1, group_size=k) for k in (1, 3))
     assert three == pytest.approx(3 * alone, rel=1e-8)  # three records pull a Gaussian sum three times as far
     with pytest.raises(dn.InputError, match=r"singling_out must be above 0\.001"):
         dn.calibrate(noise, (0.3, 50), singling_out=1e-4, n=1000, weight=1e-6)
     with pytest.raises(dn.InputError, match="go together"):
         dn.calibrate(noise, (0.3, 50), singling_out=0.1, weight=1e-6)
     with pytest.raises(dn.InputError, match="group must be"):
-        dn.calibrate(noise, (0.3, 50), advantage=0.1, group=0)
+        dn.calibrate(noise, (0.3, 50), advantage=0.1, group_size=0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import warnings
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 
 class Renamed(NamedTuple):
@@ -16,6 +16,8 @@ class Renamed(NamedTuple):
 
 
 RENAMED: dict[str, Renamed] = {}  # every old name, with its module, as far as these modules were imported
+ARGUMENTS = {"group": Renamed("group_size", until="0.5")}  # old names of parameters
+Value = TypeVar("Value")
 
 
 def renamed(module: str, names: Mapping[str, Renamed]) -> Callable[[str], Any]:
@@ -32,6 +34,16 @@ def renamed(module: str, names: Mapping[str, Renamed]) -> Callable[[str], Any]:
         return getattr(importlib.import_module(home), now)
 
     return __getattr__
+
+
+def renamed_argument(old: str, given: Value | None, value: Value) -> Value:
+    """Return the ``value`` of a parameter, or what was ``given`` under its ``old`` name of ``ARGUMENTS``, and warn."""
+    if given is None:
+        return value
+    new = ARGUMENTS[old]
+    text = f"{old}= is now {new.now}=, and will be gone in deniable {new.until}"
+    warnings.warn(text, DeprecationWarning, stacklevel=3)
+    return given
 
 
 def renamed_value(parameter: str, given: Any, values: Mapping[str, Renamed]) -> Any:

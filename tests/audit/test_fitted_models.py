@@ -172,5 +172,5 @@ def test_limits_hold_for_all_records_together():
 def test_one_target_says_too_little(trained):
     with pytest.raises(dn.InputError, match="n_targets of 8 or more"):
         dn.attack_model(*trained, method="loss", n_shadows=4, rng=0).most_exposed()
-    several = dn.attack_estimator(KNeighborsClassifier(), *trained[1:3], "loss", 4, 0, n_targets=3)
+    several = dn.attack_estimator(KNeighborsClassifier(), *trained[1:3], "loss", 4, rng=0, n_targets=3)
     assert len(several.most_exposed(4).record) == 4

@@ -220,12 +220,12 @@ def test_calibrate_takes_the_other_risks_as_targets(capsys):
     found = json.loads(capsys.readouterr().out)
     curve = dn.tradeoff(dn.SubsampledGaussian(found["noise_multiplier"], 1.0, 1))
     assert found["reached"]["attribute"] == curve.attribute([[0.9, 0.1], [0.5, 0.5]]) <= 0.75
-    assert run([*run_, "--singling-out", "0.1", "--n", "1000", "--weight", "1e-6", "--group", "2"]) == 0
+    assert run([*run_, "--singling-out", "0.1", "--n", "1000", "--weight", "1e-6", "--group-size", "2"]) == 0
     found = json.loads(capsys.readouterr().out)
     curve = dn.tradeoff(dn.SubsampledGaussian(found["noise_multiplier"], 1.0, 1)).group(2)
     assert found["reached"]["singling_out"] == curve.singling_out(1000, 1e-6) <= 0.1
     assert found["advantage"] == curve.advantage()
-    assert found["target"]["group"] == 2
+    assert found["target"]["group_size"] == 2
 
 
 def test_calibrated_noise_is_printed_on_the_safe_side(capsys):

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from packaging.version import Version
 
-from deniable._renamed import RENAMED
+import deniable
+from deniable._renamed import ARGUMENTS, RENAMED
 
 ROOT = Path(__file__).resolve().parents[2]
 RELEASED = sorted((ROOT / "tests" / "contracts").glob("names_*.txt"))  # written at each release, one name a line
@@ -38,8 +39,17 @@ def test_an_old_name_works_and_says_what_to_write():
         found("deniable.planning.comparison.humphreys")
 
 
+def test_an_old_parameter_works_and_says_what_to_write():
+    def calibrated(**size):
+        return deniable.calibrate(deniable.GaussianDP, (0.01, 10), advantage=0.1, **size)
+
+    with pytest.warns(DeprecationWarning, match=r"group= is now group_size=.*0\.5"):
+        old = calibrated(group=3)
+    assert old == calibrated(group_size=3) < calibrated()
+
+
 def test_what_was_announced_to_go_is_gone():
     """The release that an old name was promised to go in fails here until it is removed."""
     version = Version(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"])
     assert RENAMED
-    assert [name for name, new in RENAMED.items() if Version(new.until) <= version] == []
+    assert [name for name, new in (RENAMED | ARGUMENTS).items() if Version(new.until) <= version] == []

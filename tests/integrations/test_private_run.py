@@ -73,7 +73,7 @@ def test_the_noise_is_calibrated_for_a_group():
     def reached(noise):
         return dn.tradeoff(dn.SubsampledGaussian(noise, 0.2, 10)).group(2).advantage()
 
-    _, optimizer, _ = dn.make_private(*parts(), 2, advantage=0.3, group=2)
+    _, optimizer, _ = dn.make_private(*parts(), 2, advantage=0.3, group_size=2)
     assert reached(optimizer.noise_multiplier) <= 0.3 < reached(optimizer.noise_multiplier * 0.99)
 
 

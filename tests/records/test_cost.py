@@ -27,7 +27,7 @@ def test_workers_without_a_task_do_not_help():
     assert profile_cost(10**5, 20, workers=64).seconds == profile_cost(10**5, 20, workers=1).seconds
 
 
-@pytest.mark.parametrize("bad", [{"rows": 0}, {"columns": 0}, {"workers": 0}, {"group": 0}])
+@pytest.mark.parametrize("bad", [{"rows": 0}, {"columns": 0}, {"workers": 0}, {"row_group": 0}])
 def test_refuses(bad):
     with pytest.raises(InputError, match=next(iter(bad))):
         profile_cost(**({"rows": 10, "columns": 2} | bad))

@@ -75,7 +75,10 @@ def calibrate(
     n: _target.PersonsTarget = None,
     weight: _target.WeightTarget = None,
     attribute: _target.AttributeTarget = None,
-    group: Annotated[int, typer.Option(help="Records that are in or out together, for which the target holds.")] = 1,
+    group_size: Annotated[
+        int,
+        typer.Option("--group-size", "--group", help="Records in or out together, for which the target holds."),
+    ] = 1,
     replace: Annotated[
         bool, typer.Option("--replace", help="Protect against replacing a record, not adding or removing it.")
     ] = False,
@@ -106,7 +109,7 @@ def calibrate(
             "no target given; add --advantage, --tpr with --fpr, --accuracy with --prior, --epsilon with --delta, "
             "--reconstruction with --baseline, --singling-out with --n and --weight, or --attribute with --prior"
         )
-    target = read_target(given, group=group)
+    target = read_target(given, group_size=group_size)
     run = run_options(
         noise_multiplier, sample_rate, steps, records_per_person, sampler=sampler, batches=batches, epochs=epochs,
         batches_per_record=batches_per_record, batch_size=batch_size, max_batch=max_batch, n_records=n_records,
@@ -130,7 +133,7 @@ def calibrate(
         answer = {
             _NAMES[find]: found,
             "advantage": facts[-1][-1],
-            "target": given | ({"group": group} if group > 1 else {}),
+            "target": given | ({"group_size": group_size} if group_size > 1 else {}),
         }
         print(to_json(answer | {"reached": {name: value for name, _, value in facts}, "adjacency": adjacency}))
     else:
@@ -142,7 +145,7 @@ def calibrate(
         )
         enough = f"{found:.0f}" if whole else shown(found, "number", "upper", 7)
         print(f"{_NAMES[find].replace('_', ' ')} {enough}: {leaks}")
-        if not replace and group == 1:
+        if not replace and group_size == 1:
             suggest("assess", *typed({**run, sought: enough}), "--out", "report.html")
 
 
@@ -159,11 +162,11 @@ _NAMES = {
 
 def _reached(curve: Tradeoff, target: Target) -> list[tuple[str, str, float]]:
     """The target's number as reached, with its name and words, and the advantage at even odds."""
-    even = ("advantage", "advantage at a prior of 50\u00a0%", curve.group(target.group).advantage())
+    even = ("advantage", "advantage at a prior of 50\u00a0%", curve.group(target.group_size).advantage())
     if target.kind == "advantage" and target.at == (0.5,):
         return [even]
     if target.kind == "epsilon":
-        return [("epsilon", f"ε at δ = {target.limit:g}", curve.group(target.group).epsilon(target.limit)), even]
+        return [("epsilon", f"ε at δ = {target.limit:g}", curve.group(target.group_size).epsilon(target.limit)), even]
     words = {
         "advantage": "advantage at prior {:g}",
         "tpr": "TPR at FPR {:g}",

@@ -25,7 +25,9 @@ def plan_run(
     rows: Annotated[float, typer.Option(help="Number of records.")],
     columns: Annotated[int, typer.Option(help="Columns; a text column counts once per value.")],
     workers: Annotated[int, typer.Option(help="Number of parallel processes.")] = 1,
-    group: Annotated[int, typer.Option(help="Rows per row group of the Parquet files.")] = 262_144,
+    row_group: Annotated[
+        int, typer.Option("--row-group", "--group", help="Rows per row group of the Parquet files.")
+    ] = 262_144,
     models: Annotated[
         int | None, typer.Option(help="Models to retrain (an attack, resamples) instead of a profile.")
     ] = None,
@@ -53,7 +55,7 @@ def plan_run(
         print(f"memory          {_bytes(trained.memory)} here, and in each worker the data and one model")
         print(f"over the wire   {_bytes(trained.wire_bytes)}")
         return
-    found = profile_cost(int(rows), columns, workers=workers, group=group)
+    found = profile_cost(int(rows), columns, workers=workers, row_group=row_group)
     if as_json:
         print(to_json(found))
         return

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from deniable._check import InputError, integer, number
 from deniable._optional import require
+from deniable._renamed import renamed_argument
 from deniable.accounting import tradeoff
 from deniable.curves import Tradeoff, with_assumptions
 from deniable.integrations.opacus import from_opacus
@@ -82,9 +83,10 @@ def make_private(
     n: int | None = None,
     weight: float | None = None,
     attribute: float | None = None,
-    group: int = 1,
+    group_size: int = 1,
     max_grad_norm: float = 1.0,
     engine: Any = None,
+    group: int | None = None,
     **options: Any,
 ) -> tuple[Any, ...]:
     """Return what Opacus's ``PrivacyEngine.make_private`` returns, with the least noise that meets a membership target.
@@ -101,12 +103,14 @@ def make_private(
         Number of passes that the target covers: ``epochs * len(loader)`` steps.
     advantage, tpr, fpr, accuracy, prior, epsilon, delta, reconstruction, baseline, singling_out, n, weight, attribute
         The target, exactly one, as in :func:`deniable.calibrate`.
-    group
+    group_size
         Number of records that are in or out together, for which the target holds.
     max_grad_norm
         Clipping norm of each record's gradient.
     engine
         A ``PrivacyEngine`` of your own, for instance with ``secure_mode=True``. Steps that it has recorded count.
+    group
+        The old name of ``group_size``.
     options
         Passed to ``PrivacyEngine.make_private`` (``clipping="flat"`` or ``"per_layer"``, ``grad_sample_mode``,
         ``criterion``, ``loss_reduction``, …).
@@ -123,8 +127,9 @@ def make_private(
         clipping, distributed training, or a target that no noise meets.
     """
     target = target_arguments(locals())
-    goal = read_target(target, group=group)
-    target |= {"group": group} if group > 1 else {}
+    size = renamed_argument("group", group, group_size)
+    goal = read_target(target, group_size=size)
+    target |= {"group_size": size} if size > 1 else {}
     passes = integer("epochs", epochs, at_least=1)
     clip = number("max_grad_norm", max_grad_norm, above=0.0, below=float("inf"))
     _check_options(options)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from numpy.typing import ArrayLike
 
 from deniable._check import InputError, integer, number
+from deniable._renamed import renamed_argument
 from deniable.accounting.door import tradeoff
 from deniable.curves import Tradeoff
 from deniable.mechanisms import Mechanism
@@ -56,10 +57,11 @@ def calibrate(
     n: int | None = None,
     weight: float | None = None,
     attribute: float | None = None,
-    group: int = 1,
+    group_size: int = 1,
     adjacency: str = "add-remove",
     integer: bool = False,
     tolerance: float = 1e-9,
+    group: int | None = None,
 ) -> float:
     """Return the parameter in ``bracket`` whose mechanism leaks as much as allowed and not more.
 
@@ -93,7 +95,7 @@ def calibrate(
         Target: probability ``attribute`` of naming an attribute of a record whose values an attacker who knows all the
         rest believes in with probabilities ``prior``, shape (situations, values) or (values,), situations equally
         likely (:func:`deniable.risks.attribute`).
-    group
+    group_size
         The target must hold for this many records that are in or out together (:func:`deniable.risks.group`).
     adjacency
         ``"add-remove"`` or ``"replace"``: for which neighbouring data sets the target is to hold.
@@ -103,6 +105,8 @@ def calibrate(
         Relative distance (absolute, if the bracket reaches 0 or below) of the returned number to one that misses
         the target. Leakage should be monotone in the parameter; if it is not, the number still meets the target but
         need not be the best one.
+    group
+        The old name of ``group_size``.
 
     Returns
     -------
@@ -115,7 +119,7 @@ def calibrate(
     InputError
         If not exactly one target is given, it cannot be met at all, or neither end of the bracket meets it.
     """
-    target = read_target(target_arguments(locals()), group=group)
+    target = read_target(target_arguments(locals()), group_size=renamed_argument("group", group, group_size))
     return parameter_for(target, make_mechanism, bracket, adjacency=adjacency, integer=integer, tolerance=tolerance)
 
 

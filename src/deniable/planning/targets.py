@@ -53,18 +53,18 @@ NAMES = tuple(TargetArguments.__annotations__)
 class Target:
     """A leakage that must not exceed ``limit``; ``at`` is what it is asked at, in the order of the arguments.
 
-    ``group`` is the number of records that are in or out together. Equal targets are equal objects, so that what was
-    found for one can be kept.
+    ``group_size`` is the number of records that are in or out together. Equal targets are equal objects, so that what
+    was found for one can be kept.
     """
 
     kind: Kind
     limit: float
     at: tuple[float, ...]
-    group: int = 1
+    group_size: int = 1
 
     def leakage(self, curve: Tradeoff) -> float:
         """Return how much a mechanism of this ``curve`` leaks, by its upper bound."""
-        t, x = curve.group(self.group), self.at[0]
+        t, x = curve.group(self.group_size), self.at[0]
         match self.kind:
             case "advantage":
                 return t.advantage(x)
@@ -118,7 +118,7 @@ class Target:
 
     def words(self, unit: str = "record") -> str:
         """Return the whole promise, as certificates state it, for a ``unit`` that is in or out."""
-        together = f", for any {self.group} {unit}s in or out together" if self.group > 1 else ""
+        together = f", for any {self.group_size} {unit}s in or out together" if self.group_size > 1 else ""
         return self._promise(unit) + together
 
     def _promise(self, unit: str) -> str:
@@ -155,7 +155,7 @@ def target_arguments(of: Mapping[str, Any]) -> dict[str, Any]:
     return {name: of[name] for name in NAMES if of[name] is not None}
 
 
-def read_target(given: Mapping[str, Any], *, group: int = 1) -> Target:
+def read_target(given: Mapping[str, Any], *, group_size: int = 1) -> Target:
     """Return the one target among ``given`` arguments of :data:`NAMES`, those that are None left out, checked.
 
     ``prior`` is a number with ``advantage`` and ``accuracy`` (½ unless given). With ``attribute`` it holds P(attribute
@@ -175,7 +175,9 @@ def read_target(given: Mapping[str, Any], *, group: int = 1) -> Target:
     (kind,) = kinds
     if "prior" in asked and kind not in _PRIOR:
         raise InputError(f"prior belongs to the targets {_joined(_PRIOR)} only, got {asked['prior']!r}")
-    together = integer("group", group, at_least=1, hint="it is the number of records that are in or out together")
+    together = integer(
+        "group_size", group_size, at_least=1, hint="it is the number of records that are in or out together"
+    )
     limit, at = _numbers(kind, asked)
     return Target(kind, limit, at, together)
 

@@ -98,7 +98,7 @@ def retraining_cost(rows: int, models: int, training: float, *, columns: int = 1
     )
 
 
-def profile_cost(rows: int, columns: int, *, workers: int = 1, group: int = 262_144) -> ProfileCost:
+def profile_cost(rows: int, columns: int, *, workers: int = 1, row_group: int = 262_144) -> ProfileCost:
     """Return the cost of ``privacy_profile`` on a Parquet folder.
 
     Parameters
@@ -107,18 +107,18 @@ def profile_cost(rows: int, columns: int, *, workers: int = 1, group: int = 262_
         Shape of the table; a text column counts once per distinct value.
     workers
         Processes that work at a time.
-    group
+    row_group
         Rows of a row group of the files (pyarrow's default is 1,048,576).
     """
     n, d = integer("rows", rows, at_least=1), integer("columns", columns, at_least=1)
-    many, group = integer("workers", workers, at_least=1), min(integer("group", group, at_least=1), n)
+    many, grouped = integer("workers", workers, at_least=1), min(integer("row_group", row_group, at_least=1), n)
     cpu = n * (_ROW + _ENTRY * d + _PAIR * d * d)
-    tasks = -(-n // max(group, 262_144))
+    tasks = -(-n // max(grouped, 262_144))
     used = min(many, tasks)
     passes = -(-tasks // used) / tasks  # the last round of tasks may leave workers idle
     sums = 8.0 * (2 * d * d + 3 * d)
     wire = 0.0 if many == 1 else PASSES * tasks * 2 * sums + 32.0 * n
-    alone = _PROCESS + _BUFFERS * 8 * group * (d + 1)
+    alone = _PROCESS + _BUFFERS * 8 * grouped * (d + 1)
     held = float(_HELD * n)
     return ProfileCost(
         rows=n,

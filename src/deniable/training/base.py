@@ -118,7 +118,7 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
         asked = {name: getattr(self, name) for name in (*NAMES, "noise_multiplier")}
         size = integer("group_size", self.group_size, at_least=1)
         unit = "record" if owners is None else "person"
-        allowance = budget(asked, self.mechanism, group=size, unit=unit, failure=failure)
+        allowance = budget(asked, self.mechanism, group_size=size, unit=unit, failure=failure)
         declared = declare(table, self.ranges, self.categories, self.discovery_delta, check_values=columns is None)
         units = Units() if owners is None else units_of(owners, self.records_per_person)
         out = self._learn(table, y, Look(source, Ledger(allowance.mu, allowance.delta), units), declared, allowance)

@@ -30,7 +30,7 @@ def budget(
     given: Mapping[str, Any],
     mechanism: Mechanism | None = None,
     *,
-    group: int = 1,
+    group_size: int = 1,
     unit: str = "record",
     failure: float = 0.0,
 ) -> Budget:
@@ -43,7 +43,7 @@ def budget(
         are not None count.
     mechanism
         Instead: what may be spent, full-batch Gaussian mechanisms only.
-    group
+    group_size
         This many units are in or out together, and the target must hold for them.
     unit
         What is in or out, in words: "record" or "person".
@@ -60,14 +60,14 @@ def budget(
     direct = [name for name, value in (("noise_multiplier", sigma), ("mechanism", mechanism)) if value is not None]
     if len(direct) + bool(asked) > 1:
         raise InputError(f"give exactly one target, got {', '.join([*asked, *direct])}")
-    if direct and group != 1:
+    if direct and group_size != 1:
         raise InputError(f"group_size goes with a target; {direct[0]} says itself what may be spent")
     if mechanism is not None:
         return _given(mechanism, failure)
     if sigma is not None:
         noise = number("noise_multiplier", sigma, above=0.0)
         return Budget(1 / noise, failure, f"noise multiplier {noise:g} for the whole fit")
-    target = read_target(asked or {"advantage": DEFAULT_ADVANTAGE}, group=group)
+    target = read_target(asked or {"advantage": DEFAULT_ADVANTAGE}, group_size=group_size)
     if target.kind == "epsilon":
         number("delta", target.limit, above=0.0, hint="Gaussian noise needs δ > 0")
         number("epsilon", target.at[0], above=0.0)
