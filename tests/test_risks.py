@@ -396,5 +396,5 @@ def test_singling_out_and_groups_are_targets():
         dn.calibrate(noise, (0.3, 50), singling_out=1e-4, n=1000, weight=1e-6)
     with pytest.raises(dn.InputError, match="go together"):
         dn.calibrate(noise, (0.3, 50), singling_out=0.1, weight=1e-6)
-    with pytest.raises(dn.InputError, match="group must be"):
+    with pytest.raises(dn.InputError, match="group_size must be"):
         dn.calibrate(noise, (0.3, 50), advantage=0.1, group_size=0)

@@ -175,9 +175,7 @@ def read_target(given: Mapping[str, Any], *, group_size: int = 1) -> Target:
     (kind,) = kinds
     if "prior" in asked and kind not in _PRIOR:
         raise InputError(f"prior belongs to the targets {_joined(_PRIOR)} only, got {asked['prior']!r}")
-    together = integer(
-        "group_size", group_size, at_least=1, hint="it is the number of records that are in or out together"
-    )
+    together = integer("group_size", group_size, at_least=1, hint="that many records are in or out together")
     limit, at = _numbers(kind, asked)
     return Target(kind, limit, at, together)
 
