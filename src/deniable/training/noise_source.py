@@ -28,7 +28,7 @@ class Channel(Protocol):
 
 
 class NoiseSource(Protocol):
-    """Opens channels; :class:`GaussianNoise` is the one that protects, others replay a transcript for an attack."""
+    """Opens channels; :class:`SumNoise` is the one that protects, others replay a transcript for an attack."""
 
     def channel(self, label: str, sd: FloatArray, times: int) -> Channel:
         """Open a channel for ``times`` questions whose answers get noise N(0, sd²), rounded, element by element."""
