@@ -34,7 +34,16 @@ _IN_REACH = 0.999  # of the capital that bets win if nothing leaks
 
 
 class ReleaseError(InputError):
-    """Nothing was released: the algorithm misbehaved or the guarantee cannot be certified."""
+    """Nothing was released: the algorithm misbehaved or the guarantee cannot be certified.
+
+    Attributes
+    ----------
+    rows
+        Row numbers of the random part of the records on which the algorithm failed, to try it there again; never those
+        of the secret training part. None if something else went wrong.
+    """
+
+    rows: Indices | None = None
 
 
 class NoGuaranteeError(ReleaseError):

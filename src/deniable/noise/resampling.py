@@ -106,7 +106,14 @@ class Outputs:
 
     def __call__(self, rng: np.random.Generator, where: str) -> FloatArray:
         """Return outputs of shape (subsets, *shape of the value)."""
-        return stack([evaluate(self.algorithm, self.population, rows, where) for rows in self.subsets(rng)])
+        return stack([self._at(rows, where) for rows in self.subsets(rng)])
+
+    def _at(self, rows: Indices, where: str) -> FloatArray:
+        try:
+            return evaluate(self.algorithm, self.population, rows, where)
+        except ReleaseError as error:
+            error.rows = rows
+            raise
 
 
 @dataclass(frozen=True)
@@ -220,9 +227,11 @@ def _run(task: Callable[[np.random.Generator, str], FloatArray], entropy: int, i
     """Run one resample; a failure comes back as a value, so that every joblib backend reports it alike."""
     rng = np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(index,)))
     try:
-        return task(rng, f"on resample {index} (seed: SeedSequence({entropy}, spawn_key=({index},)))")
+        return task(rng, f"on a random part of the records (resample {index}; .rows of this error has its row numbers)")
     except ReleaseError as error:
-        return ReleaseError(str(error))
+        failed = ReleaseError(str(error))
+        failed.rows = error.rows
+        return failed
 
 
 def _run_all(

@@ -147,7 +147,7 @@ def octave_counts(look: Look, name: Any, values: FloatArray, mu: float) -> Float
 def few_cells(
     look: Look, name: Any, values: FloatArray, mu: float, counts: FloatArray, prior: FloatArray | None, n: float
 ) -> bins.NoisyCells:
-    """Return cells under the shapes that fit a few units' noisy ``counts`` of octaves (:mod:`deniable.training.shapes`).
+    """Return cells under the shapes of :mod:`deniable.training.shapes` that fit noisy ``counts`` of a few units.
 
     Where nearly all lie in two octaves: from finer and finer histograms of a window, each for half of ``mu``².
     """
