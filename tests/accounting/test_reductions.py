@@ -104,6 +104,91 @@ def test_sensitivity_is_never_below_what_a_record_can_do(participations, separat
     )
 
 
+def tree(steps, restart=None):
+    """A row for each node of binary trees over ``restart`` steps: the sum of the node's leaves."""
+    size = steps if restart is None else restart
+    nodes = [
+        (start, start + width) for width in 2 ** np.arange(int(math.log2(size)) + 1) for start in range(0, steps, width)
+    ]
+    return np.array([[float(low <= t < high) for t in range(steps)] for low, high in nodes])
+
+
+@pytest.mark.parametrize(("participations", "separation"), [(1, 1), (2, 1), (2, 4), (3, 3)])
+def test_sensitivity_of_trees_is_the_largest_over_all_patterns_of_participation(participations, separation):
+    nodes = tree(8)
+    assert nodes.shape == (15, 8)
+    patterns = [
+        pattern
+        for size in range(1, participations + 1)
+        for pattern in itertools.combinations(range(8), size)
+        if all(b - a >= separation for a, b in itertools.pairwise(pattern))
+    ]
+    truth = max(float(np.linalg.norm(nodes[:, list(pattern)].sum(axis=1))) for pattern in patterns)
+    found = matrix_sensitivity(nodes, participations, separation)
+    assert truth <= found <= truth * (1.16 if participations > 1 else 1 + 1e-12)
+    if participations == 1:
+        assert truth == pytest.approx(2.0)  # a leaf and three nodes above it: √4
+
+
+def test_an_adaptive_attack_on_a_tree_reaches_its_curve():
+    """The first leaf released decides in which steps the record takes part, the second one with which sign."""
+    rng, n, sigma, nodes = np.random.default_rng(7), 40_000, 3.0, tree(8)
+    ends = [int(np.flatnonzero(row)[-1]) for row in nodes]
+    order = sorted(range(len(nodes)), key=lambda row: ends[row])
+    advantage = []
+    for early, late in (([2], [4]), ([2, 3], [4, 5])):
+        promised = dn.tradeoff(dn.MatrixMechanism(sigma, nodes, participations=len(early))).advantage()
+        tests = []
+        for member in (1, 0):
+            contribution, ratio = np.zeros((n, 8)), np.zeros(n)
+            for k, row in enumerate(order):
+                shift = contribution @ nodes[row]
+                seen = member * shift + rng.normal(0, sigma, n)
+                ratio += (2 * seen * shift - shift**2) / (2 * sigma**2)
+                if k == 0:
+                    for steps, chosen in ((early, seen > 0), (late, seen <= 0)):
+                        contribution[:, steps] = chosen[:, None]
+                elif k == 1:
+                    contribution *= np.where(seen > 0, 1.0, -1.0)[:, None]
+            tests.append(float(np.mean(ratio > 0)))
+        advantage.append(tests[0] - tests[1])
+        assert advantage[-1] == pytest.approx(promised, abs=0.012)
+    # negative control: the curve of one participation does not hold for two
+    assert advantage[1] > dn.tradeoff(dn.MatrixMechanism(sigma, nodes)).advantage() + 0.05
+
+
+def test_a_tree_that_restarts_with_cyclic_sampling_is_attacked_as_promised():
+    """Four steps, trees of two: the record's group samples steps 0 and 2, each seen by its leaf and one node above."""
+    rng, n, sigma, rate, nodes = np.random.default_rng(3), 60_000, 1.0, 0.3, tree(4, restart=2)
+    mechanism = dn.MatrixMechanism(sigma, nodes, sample_rate=rate)
+    t = dn.tradeoff(mechanism)
+    same = dn.tradeoff(dn.SubsampledGaussian(sigma / math.sqrt(2), rate, 2))
+    assert same.advantage() <= t.advantage() <= same.advantage() * (1 + 1e-9)
+
+    def reached(strategy, mine):
+        """The advantage of the best test for a record that is drawn in the steps ``mine``, by all patterns of draws."""
+        chance = {
+            drawn: np.prod([rate if hit else 1 - rate for hit in drawn])
+            for drawn in itertools.product((0, 1), repeat=len(mine))
+        }
+        means = {drawn: strategy[:, mine] @ np.array(drawn, float) for drawn in chance}
+        hits = []
+        for member in (1, 0):
+            picked = rng.choice(len(chance), n, p=list(chance.values()))
+            seen = member * np.array(list(means.values()))[picked] + rng.normal(0, sigma, (n, len(strategy)))
+            ratio = sum(p * np.exp((seen @ means[d] - means[d] @ means[d] / 2) / sigma**2) for d, p in chance.items())
+            hits.append(float(np.mean(ratio > 1)))
+        return hits[0] - hits[1]
+
+    assert reached(nodes, [0, 2]) == pytest.approx(t.advantage(), abs=0.01)
+    # negative control: a root over all steps joins the two draws, and the curve of separate blocks no longer holds
+    joined = np.vstack([nodes, 2 * np.ones((1, 4))])
+    separate = dn.tradeoff(dn.SubsampledGaussian(sigma / math.sqrt(2), rate, 2)).advantage()
+    assert reached(joined, [0, 2]) > separate + 0.05
+    with pytest.raises(dn.InputError, match="fewer bands"):
+        dn.MatrixMechanism(sigma, joined, sample_rate=rate)
+
+
 def test_matrix_without_sampling_is_gaussian():
     prefix = np.tril(np.ones((8, 8)))
     identity = dn.MatrixMechanism(2.0, np.eye(8))
@@ -156,7 +241,8 @@ def test_banded_noise_with_cyclic_sampling_is_attacked_as_promised():
     [
         (lambda: dn.MatrixMechanism(1.0), "either strategy or sensitivity"),
         (lambda: dn.MatrixMechanism(1.0, np.eye(2), sensitivity=1.0), "either strategy or sensitivity"),
-        (lambda: dn.MatrixMechanism(1.0, np.ones((2, 3))), "square"),
+        (lambda: dn.MatrixMechanism(1.0, np.ones(3)), "one column per step"),
+        (lambda: dn.MatrixMechanism(1.0, tree(8), sample_rate=0.1), "from the first step to the last one"),
         (lambda: dn.MatrixMechanism(1.0, np.zeros((2, 2))), "must not be 0"),
         (lambda: dn.MatrixMechanism(1.0, [[1.0, math.nan], [0.0, 1.0]]), "strategy"),
         (lambda: dn.MatrixMechanism(1.0, np.ones((3, 3)), sample_rate=0.1), "fewer bands"),

@@ -86,7 +86,7 @@ def _replaced(run: WithoutReplacement, share: float) -> Mechanism:
 SAMPLERS: dict[type[Mechanism], _Sampler] = {
     RandomAllocation: _Sampler(lambda run: run.batches * run.epochs, _quieter),
     ShuffledBatches: _Sampler(lambda run: run.batches * run.epochs, _quieter),
-    MatrixMechanism: _Sampler(lambda run: None if run.strategy is None else len(run.strategy), _matrix),
+    MatrixMechanism: _Sampler(lambda run: None if run.strategy is None else run.strategy.shape[1], _matrix),
     TruncatedPoisson: _Sampler(lambda run: run.steps, _truncated),
     WithoutReplacement: _Sampler(lambda run: run.steps, _replaced),
 }

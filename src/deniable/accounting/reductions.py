@@ -55,7 +55,7 @@ def _matrix(mechanism: MatrixMechanism) -> Mechanism:
         found = matrix_sensitivity(mechanism.strategy, mechanism.participations, mechanism.separation)
         return GaussianDP(found / sigma * (1 + 2 * EPS))
     largest = matrix_sensitivity(mechanism.strategy)
-    steps = -(-len(mechanism.strategy) // bands(mechanism.strategy))
+    steps = -(-mechanism.strategy.shape[1] // bands(mechanism.strategy))
     return SubsampledGaussian(sigma / largest * (1 - 2 * EPS), mechanism.sample_rate, steps)
 
 
@@ -65,9 +65,9 @@ def matrix_sensitivity(strategy: FloatArray, participations: int = 1, separation
     It is exact for one participation, and where columns with positive inner products have the best pattern in common
     (Toeplitz with falling positive entries).
     """
-    steps = len(strategy)
+    rows, steps = strategy.shape
     gram = np.abs(strategy.T @ strategy)
-    gram += 2 * (steps + 1) * EPS * (np.abs(strategy).T @ np.abs(strategy))  # rounding of the products
+    gram += 2 * (rows + 1) * EPS * (np.abs(strategy).T @ np.abs(strategy))  # rounding of the products
     if participations == 1 or separation >= steps:
         return math.sqrt(float(np.max(np.diag(gram)))) * (1 + 4 * EPS)
     if separation == 1 and participations >= steps:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from deniable._check import FloatArray, InputError, finite, integer, number
 from deniable.mechanisms.core import Mechanism
 
-_LARGEST = 2000  # rows of a strategy whose patterns of participation are searched
+_LARGEST = 2000  # columns of a strategy whose patterns of participation are searched
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,8 +24,9 @@ class MatrixMechanism(Mechanism):
         Standard deviation of the independent noise divided by the clipping norm, **before** any scaling by the
         strategy's sensitivity; above 0 and finite.
     strategy
-        The matrix C, shape (steps, steps), lower triangular where steps are adaptive (the noise of the gradients is
-        C⁻¹ times the independent one). Its sensitivity is computed.
+        The matrix C, shape (rows, steps): one row for each noisy combination of steps that is released. It is square
+        and lower triangular for banded and BLT strategies (the noise of the gradients is C⁻¹ times the independent
+        one); for tree aggregation it has a row for each node. Its sensitivity is computed.
     sensitivity
         Instead of ``strategy``: the largest ‖C·(what one record contributes)‖, for clipping norm 1.
     participations, separation
@@ -37,17 +38,30 @@ class MatrixMechanism(Mechanism):
 
     Notes
     -----
-    *Without sampling* the release is one Gaussian mechanism whatever was chosen adaptively (Denisov et al. 2022), μ =
-    sensitivity/σ. The worlds differ in what one record contributes (``"zero-out"``): the order of steps stays.
+    *Adaptivity.* A row can be released once the last step is over in which it is not 0. What a step computes may
+    depend on all rows released before it.
 
-    *With cyclic sampling* C must be lower triangular, with C[i, j] = 0 for i ≥ j + b. The steps of one group lie b
-    apart, so that columns of its steps have no row in common: a record contributes to ⌈steps/b⌉ disjoint blocks, each
-    time with probability ``sample_rate`` and along a vector of at most the column's norm: a Poisson-subsampled
-    Gaussian (Choquette-Choo et al. 2023, arXiv:2306.08153), add or remove.
+    *Without sampling* the release is one Gaussian mechanism whatever was chosen adaptively, μ = sensitivity/σ, and
+    attained. The worlds differ in what one record contributes (``"zero-out"``): the order of steps stays. *Proof.* In
+    the order of release, row r moves by Δ_r = Σ_t C[r, t]·x_t, where the contributions x_t, ‖x_t‖ ≤ 1, are fixed by
+    rows released earlier. On every path Σ_r ‖Δ_r‖² = ‖Σ_t C_t x_tᵀ‖² ≤ sensitivity². Gaussian mechanisms, chosen
+    adaptively, whose μ² add up to at most a fixed budget on every path have the curve of that budget (Smith & Thakurta
+    2022, arXiv:2209.15596). For square lower triangular matrices this is Denisov et al. 2022. ∎
 
-    *Sensitivity.* For steps π and contributions of norm at most 1, ‖Σ_{i∈π} C_i x_iᵀ‖² ≤ Σ_{i,j∈π} |⟨C_i, C_j⟩|. The
-    largest such sum over all patterns is bounded by dynamic programming: at most Σ_{i∈π} u_i, u_i the largest
-    Σ_{j∈π′} |⟨C_i, C_j⟩| over patterns with i. One participation: the largest column norm, exactly.
+    *With cyclic sampling* b is the width of the widest row: from its first entry that is not 0 to its last one; that
+    is the number of bands of a lower triangular matrix. A record contributes to at most ⌈steps/b⌉ disjoint blocks of
+    rows, each time with probability ``sample_rate`` and along a vector of at most the column's norm: a Poisson-
+    subsampled Gaussian (Choquette-Choo et al. 2023, arXiv:2306.08153), add or remove. *Proof.* The steps of one group
+    lie b apart, so that no row contains two of them, and each row that contains step j can be released before step
+    j + b. Given all rows before step j, those of its block are, in both worlds and whatever other records do, a
+    bijection of N(0, σ²) or of the mixture (1 − q)·N(0, σ²) + q·N(C_j x_jᵀ, σ²), where ‖x_j‖ ≤ 1 is fixed before the
+    block: row r minus its part by others, which rows released earlier determine. So the blocks are an adaptive
+    composition of sampled Gaussians with μ ≤ max_j ‖C_j‖/σ. Releasing a row later only tells the steps less. ∎
+
+    *Sensitivity.* For steps π and contributions of norm at most 1, ‖Σ_{i∈π} C_i x_iᵀ‖² ≤ Σ_{i,j∈π} |⟨C_i, C_j⟩|: the
+    Gram matrix CᵀC is all that matters. The largest such sum over all patterns is bounded by dynamic programming: at
+    most Σ_{i∈π} u_i, u_i the largest Σ_{j∈π′} |⟨C_i, C_j⟩| over patterns with i. One participation: the largest column
+    norm, exactly.
     """
 
     noise_multiplier: float
@@ -83,10 +97,10 @@ class MatrixMechanism(Mechanism):
                 raise InputError(
                     "participations and separation are not used with sample_rate: the sampling groups determine them"
                 )
-            if bands(matrix) == len(matrix) > 1:
+            if bands(matrix) == matrix.shape[1] > 1:
                 raise InputError(
-                    "strategy must be lower triangular with fewer bands than steps for cyclic sampling (BandMF); "
-                    "without sampling leave out sample_rate"
+                    "strategy must have fewer bands than steps for cyclic sampling (BandMF), but one of its rows "
+                    "reaches from the first step to the last one; without sampling leave out sample_rate"
                 )
         object.__setattr__(self, "noise_multiplier", sigma)
         object.__setattr__(self, "strategy", matrix)
@@ -102,20 +116,20 @@ class MatrixMechanism(Mechanism):
 
 
 def bands(strategy: FloatArray) -> int:
-    """Return the least b with C[i, j] = 0 wherever i ≥ j + b; the size of C if something lies above the diagonal."""
-    rows, columns = np.nonzero(strategy)
-    if np.any(rows < columns):
-        return len(strategy)
-    return int(np.max(rows - columns)) + 1
+    """Return the number of steps from the first entry of a row that is not 0 to the last one, in the widest row."""
+    used = strategy[np.any(strategy != 0, axis=1)] != 0
+    first, last = np.argmax(used, axis=1), used.shape[1] - 1 - np.argmax(used[:, ::-1], axis=1)
+    return int(np.max(last - first)) + 1
 
 
 def _checked(strategy: ArrayLike) -> FloatArray:
     matrix = finite("strategy", strategy)
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.size == 0:
-        raise InputError(f"strategy must be a square matrix, one row per step, got shape {matrix.shape}")
-    if len(matrix) > _LARGEST:
+    if matrix.ndim != 2 or matrix.size == 0:
+        raise InputError(f"strategy must be a matrix with one column per step, got shape {matrix.shape}")
+    if matrix.shape[1] > _LARGEST:
         raise InputError(
-            f"strategy must have at most {_LARGEST} rows, got {len(matrix)}; compute its sensitivity and give that"
+            f"strategy must have at most {_LARGEST} columns, got {matrix.shape[1]}; compute its sensitivity and give "
+            "that"
         )
     if not np.any(matrix):
         raise InputError("strategy must not be 0")
