@@ -122,6 +122,13 @@ names = pytest.mark.parametrize("name", EXAMPLES)
 
 
 @names
+def test_a_sketch_is_its_own_sketch(name):
+    for curve in (example(name), example(name).inverse()):
+        rough = curve.sketch()
+        assert rough.sketch() is rough
+
+
+@names
 @settings(max_examples=4)
 @given(
     epsilon=st.one_of(st.floats(-4, 6), st.sampled_from([-800.0, -20.0, 0.0, 50.0, 800.0])),

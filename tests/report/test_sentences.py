@@ -47,6 +47,8 @@ def reports():
         dn.assess(dn.release(np.mean, X[:, 0], eta=0.2, rng=0)),
         dn.assess(dn.release_statistics(pd.DataFrame({"x": X[:, 0]}), ["mean(x)", "count()"], eta=0.1)),
         dn.assess(audit, bound=dn.GaussianDP(0.1)),
+        dn.assess(dn.tuned(dn.NoisyGradientDescent(20.0, 100, 0.05, 1.0, 0.5), trials=5)),
+        dn.assess(dn.tuned(dn.GaussianDP(0.1), trials=5) + dn.NoisyGradientDescent(20.0, 100, 0.05, 1.0, 0.5)),
         dn.assess(dn.ApproximateDP(1.0, 0.5), policy=dn.Policy(require=("attack", "records", "utility"))),
     ]
     return [(report, list(spoken(report))) for report in made]

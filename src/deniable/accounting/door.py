@@ -38,6 +38,8 @@ from deniable.accounting.transform.mixture import MixtureLoss
 from deniable.curves import (
     EVERY_CASE,
     FIXED_BEFOREHAND,
+    TUNING_COUNTED,
+    TUNING_PARTLY_COUNTED,
     ApproximateTradeoff,
     BracketTradeoff,
     GaussianTradeoff,
@@ -55,6 +57,7 @@ from deniable.mechanisms import (
     PureDP,
     RandomAllocation,
     ShuffledBatches,
+    Tuned,
 )
 from deniable.risks import replaced
 
@@ -132,6 +135,9 @@ def tradeoff(
     )
     if _composed_of_several(mechanism):
         found = with_note(found, FIXED_BEFOREHAND)
+    tuned = [isinstance(part, Tuned) for part in _parts(mechanism)]
+    if any(tuned):
+        found = with_note(found, TUNING_COUNTED if all(tuned) else TUNING_PARTLY_COUNTED)
     if mechanism.hidden:
         secret = "; and ".join(mechanism.hidden)
         found = with_assumptions(found, access=f"what is released at the end; secret must stay {secret}")
@@ -149,8 +155,7 @@ def _add_or_remove(
     confidence: float,
     rng: Seed,
 ) -> Tradeoff:
-    parts = mechanism.mechanisms if isinstance(mechanism, Composition) else (mechanism,)
-    parts = tuple(reduced(part) for part in parts)
+    parts = tuple(reduced(part) for part in _parts(mechanism))
 
     def of(some: Sequence[Mechanism]) -> Tradeoff:
         return _add_or_remove(Composition(some), engine, tolerance, effort, n_samples, confidence, rng)
@@ -313,9 +318,13 @@ def _spread(loss: PrivacyLoss) -> float:
         return math.inf
 
 
+def _parts(mechanism: Mechanism) -> tuple[Mechanism, ...]:
+    return mechanism.mechanisms if isinstance(mechanism, Composition) else (mechanism,)
+
+
 def _composed_of_several(mechanism: Mechanism) -> bool:
     """Whether something could have been chosen after looking at earlier outputs."""
-    parts = mechanism.mechanisms if isinstance(mechanism, Composition) else (mechanism,)
+    parts = _parts(mechanism)
     return len(parts) > 1 or any(isinstance(part, RandomAllocation) or getattr(part, "steps", 1) > 1 for part in parts)
 
 

@@ -65,7 +65,7 @@ def matrix_sensitivity(strategy: FloatArray, participations: int = 1, separation
     It is exact for one participation, and where columns with positive inner products have the best pattern in common
     (Toeplitz with falling positive entries).
     """
-    rows, steps = strategy.shape
+    rows, steps = len(strategy), len(strategy.T)
     gram = np.abs(strategy.T @ strategy)
     gram += 2 * (rows + 1) * EPS * (np.abs(strategy).T @ np.abs(strategy))  # rounding of the products
     if participations == 1 or separation >= steps:

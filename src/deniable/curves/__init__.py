@@ -22,6 +22,8 @@ from deniable.curves.closed import (
 )
 from deniable.curves.combined import (
     FIXED_BEFOREHAND,
+    TUNING_COUNTED,
+    TUNING_PARTLY_COUNTED,
     BracketTradeoff,
     EnvelopeTradeoff,
     SmallestTradeoff,
@@ -35,6 +37,8 @@ __all__ = [
     "FIXED_BEFOREHAND",
     "ONE_CASE",
     "OPPOSITE",
+    "TUNING_COUNTED",
+    "TUNING_PARTLY_COUNTED",
     "Answer",
     "AnyDirection",
     "ApproximateTradeoff",

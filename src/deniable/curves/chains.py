@@ -159,7 +159,9 @@ class ChainTradeoff(Tradeoff):
     @cached_property
     def _sketched(self) -> ChainTradeoff:
         """The sketch, kept for what it keeps."""
-        return replace(self, links=tuple((curve.sketch(), way) for curve, way in self.links))
+        links = tuple((curve.sketch(), way) for curve, way in self.links)
+        same = all(rough is curve for (rough, _), (curve, _) in zip(links, self.links, strict=True))
+        return self if same else replace(self, links=links)
 
     def _descent(
         self,

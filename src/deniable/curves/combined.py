@@ -47,7 +47,8 @@ class _Inverse(Tradeoff):
         return self.of
 
     def sketch(self) -> Tradeoff:
-        return self.of.sketch().inverse()
+        rough = self.of.sketch()
+        return self if rough is self.of else rough.inverse()
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,6 +184,11 @@ FIXED_BEFOREHAND = (
     "Noise, rates and the number of steps of every phase were fixed beforehand. If one was chosen from what earlier "
     "steps released (or training stopped for what the data showed), the bound of what happened to run is none."
 )
+TUNING_COUNTED = (
+    "Tuning is counted in: a random number of runs was made, and only the best output is released. Settings that "
+    "differ between runs were drawn at random from a list that does not depend on the data."
+)
+TUNING_PARTLY_COUNTED = "Tuning is counted in for some parts of the composition, not for all of them."
 
 
 def with_note(tradeoff: Tradeoff, note: str) -> Tradeoff:

@@ -14,16 +14,15 @@ from deniable.integrations.dp_event import from_dp_event
 from deniable.integrations.interpret import DPEBM
 from deniable.integrations.opacus import from_opacus
 from deniable.integrations.private_run import PrivateRun
-from deniable.mechanisms import Composition, Mechanism, SubsampledGaussian
+from deniable.mechanisms import Composition, Mechanism, SubsampledGaussian, Tuned
 from deniable.planning.comparison import pinsker_of
 from deniable.report.model import Assessment
 from deniable.report.registry import Asked, assesses
 from deniable.report.sections import (
-    NOT_COVERED,
     OTHER_RISKS,
-    TUNING_WARNING,
     bound_headline,
     bound_section,
+    caveats,
     risk_section,
 )
 
@@ -45,14 +44,15 @@ def assess_mechanism(source: Mechanism | Tradeoff, asked: Asked) -> Assessment:
     sections = [bound_section(bound, asked, comparisons=comparisons)]
     if bound.universal:
         sections.append(risk_section(bound, asked.baselines))
+    not_covered, warnings = caveats(bound)
     return Assessment(
         title=asked.title or (describe(source) if isinstance(source, Mechanism) else "A release"),
         status="bounded",
         headline=bound_headline(bound),
         sections=tuple(sections),
         assumptions=_assumptions(bound, source),
-        not_covered=NOT_COVERED if bound.universal else (OTHER_RISKS, *NOT_COVERED),
-        warnings=(TUNING_WARNING,),
+        not_covered=not_covered if bound.universal else (OTHER_RISKS, *not_covered),
+        warnings=warnings,
         reproduction={"source": _python(source)} if isinstance(source, Mechanism) else {},
         what_ran=source if isinstance(source, Mechanism) else None,
     )
@@ -114,6 +114,9 @@ def describe(mechanism: Mechanism) -> str:
         case DPEBM():
             stated = f"({mechanism.promised_epsilon:g}, {mechanism.promised_delta:g})"
             return f"A private explainable boosting machine, stated to be {stated}-DP"
+        case Tuned():
+            one = describe(mechanism.mechanism)
+            return f"The best of a random number of runs, {mechanism.trials:g} on average. {one}"
         case Composition(parts):
             return f"A composition of {len(parts)} mechanisms"
     fields = asdict(mechanism).items()  # type: ignore[call-overload]

@@ -9,7 +9,7 @@ import numpy as np
 
 from deniable._check import FloatArray
 from deniable._shown import shown
-from deniable.curves import Tradeoff
+from deniable.curves import TUNING_COUNTED, TUNING_PARTLY_COUNTED, Tradeoff
 from deniable.report.model import Curve, Grid, Number, Section
 from deniable.report.registry import Asked
 from deniable.risks import replaced
@@ -28,11 +28,27 @@ NOT_COVERED = (
     "Choices that looked at the data: hyperparameters, features or stopping times tuned on the same records leak too, "
     "and are not counted.",
 )
+_OTHER_CHOICES = (
+    "Other choices that looked at the data: features, stopping times or the list of settings, if they were chosen on "
+    "the same records, leak too, and are not counted."
+)
 
 TUNING_WARNING = (
     "Hyperparameter tuning on the same data is not included. If several runs were tried and the best one kept, the "
     "guarantee of the whole is weaker than that of the last run."
 )
+_PARTLY_TUNED = (
+    "Hyperparameter tuning on the same data is included for those parts of the composition only that say so. If "
+    "another part is the best of several runs, the guarantee of the whole is weaker."
+)
+
+
+def caveats(tradeoff: Tradeoff) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return what a curve does not cover and what its readers are warned of, by whether it counts tuning in."""
+    notes = tradeoff.assumptions.notes
+    if TUNING_COUNTED in notes:
+        return (*NOT_COVERED[:-1], _OTHER_CHOICES), ()
+    return NOT_COVERED, (_PARTLY_TUNED if TUNING_PARTLY_COUNTED in notes else TUNING_WARNING,)
 
 
 def bound_section(tradeoff: Tradeoff, asked: Asked, *, comparisons: Mapping[str, Tradeoff] | None = None) -> Section:

@@ -157,7 +157,7 @@ class RenyiRegionTradeoff(Tradeoff):
 
     def sketch(self) -> RenyiRegionTradeoff:
         """Return bounds that are chords between the tests of a ladder: some per cent wider for the rarest events."""
-        return replace(self, sketched=True)
+        return self if self.sketched else replace(self, sketched=True)
 
     def _lines(self, x: FloatArray, direction: Direction, orders: FloatArray | None = None) -> _Lines:
         """The best line at every x, from all orders or from given ones, one row an x."""
