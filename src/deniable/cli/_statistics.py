@@ -55,13 +55,19 @@ def release_table(
     print(made.to_json() if as_json else made)
 
 
-def _range(text: str) -> tuple[str, tuple[float, float]]:
+def _range(text: str) -> tuple[str, tuple[float | str, float | str]]:
     name, _, limits = text.rpartition("=")
     low, _, high = limits.partition(":")
     try:
-        return _named(name), (float(low), float(high))
+        return _named(name), (_end(low), _end(high))
     except ValueError:
-        raise InputError(f"--range must be NAME=LOW:HIGH, as in income=0:200000, got {text!r}") from None
+        raise InputError(
+            f"--range must be NAME=LOW:HIGH, as in income=0:200000 or admitted=2020-01-01:2024-12-31, got {text!r}"
+        ) from None
+
+
+def _end(text: str) -> float | str:
+    return text if text.count("-") == 2 and "e" not in text.lower() else float(text)
 
 
 def _categories(text: str) -> tuple[str, tuple[str, ...]]:

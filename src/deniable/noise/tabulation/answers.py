@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from deniable._check import FloatArray
+from deniable.noise.tabulation.dates import written
 
 TOO_FEW = 4.0  # counts below this many standard deviations of their noise are not divided by
 
@@ -65,6 +66,8 @@ class Row:
         Limits for the population.
     note
         Why a value was withheld, or what else to know.
+    dated
+        Whether value and limits are moments, in days since 1970-01-01.
     """
 
     group: tuple[str, ...]
@@ -77,6 +80,11 @@ class Row:
     population_low: float
     population_high: float
     note: str = ""
+    dated: bool = False
+
+    def written(self, value: float) -> str:
+        """Return the value, or a limit, as people write it: a date, or a number of six digits."""
+        return written(value, as_date=self.dated)
 
     @property
     def population_error(self) -> float:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 
 from deniable.noise.tabulation import distribution, estimates
 from deniable.noise.tabulation.answers import Limits, QueryAnswer, Row
+from deniable.noise.tabulation.dates import LOCATIONS
 from deniable.noise.tabulation.grammar import Statistic
 from deniable.noise.tabulation.queries import MOST_RANKS, CellCounts, Moments, Products, Query, Ranks, Tree
 from deniable.noise.tabulation.records import Records
 
 _BINS = {"histogram": 10.0, "survival": 20.0}
+_UNITS = {"sd": "in days", "variance": "in days squared"}  # of columns of dates
 _POINTS = 16.0  # intervals of a distribution function, unless ``points`` is given
 
 
@@ -54,6 +57,20 @@ def edges_of(statistic: Statistic, records: Records) -> tuple[float, ...]:
 
 def answered(statistic: Statistic, query: Query, answer: QueryAnswer, records: Records, limits: Limits) -> list[Row]:
     """Return the statistic's rows from the answer to its query."""
+    return dated(statistic, _answered(statistic, query, answer, records, limits), records)
+
+
+def dated(statistic: Statistic, rows: list[Row], records: Records) -> list[Row]:
+    """Return the rows, marked as moments where they are means or quantiles of dates; spreads with their unit."""
+    if len(statistic.columns) != 1 or not getattr(records.scales.get(statistic.columns[0]), "dates", False):
+        return rows
+    if statistic.function in LOCATIONS:
+        return [replace(row, dated=True) for row in rows]
+    unit = _UNITS.get(statistic.function)
+    return [replace(row, note=row.note or unit) for row in rows] if unit else rows
+
+
+def _answered(statistic: Statistic, query: Query, answer: QueryAnswer, records: Records, limits: Limits) -> list[Row]:
     function, columns = statistic.function, statistic.columns
     if function == "count":
         one = QueryAnswer(answer.sums[:, :1], answer.noise[:1], answer.labels, answer.fixed)
@@ -63,7 +80,8 @@ def answered(statistic: Statistic, query: Query, answer: QueryAnswer, records: R
         return estimates.shares(answer, labels, None if statistic.by else records.n, limits)
     if function == "histogram":
         edges = edges_of(statistic, records)
-        items = tuple(f"{a:.6g} to {b:.6g}" for a, b in pairwise(edges))
+        scale = records.scales[columns[0]]
+        items = tuple(f"{scale.written(a)} to {scale.written(b)}" for a, b in pairwise(edges))
         return estimates.counts(answer, items, records.n, limits)
     if function == "survival":
         return estimates.survival(answer, edges_of(statistic, records), limits)

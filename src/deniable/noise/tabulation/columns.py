@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from deniable._check import FloatArray, InputError
-from deniable.noise.tabulation.grammar import Statistic, nearest
-from deniable.noise.tabulation.records import Categories
+from deniable.noise.tabulation.dates import refuse_sums
+from deniable.noise.tabulation.grammar import Day, Statistic, nearest
+from deniable.noise.tabulation.records import Categories, ColumnScale
 
 if TYPE_CHECKING:
     from deniable.tables import Understood
@@ -33,6 +34,8 @@ class Given:
         For a yes/no column its labels in the order 0, 1.
     ranged
         Numeric columns whose range matters; the others are cut at given edges, or are events.
+    dates
+        Those of the numeric columns that hold dates.
     """
 
     numbers: tuple[str, ...]
@@ -41,6 +44,7 @@ class Given:
     labels: Mapping[str, tuple[str, ...]]
     yes: Mapping[str, tuple[str, str]]
     ranged: frozenset[str]
+    dates: frozenset[str] = frozenset()
 
     @property
     def unknown_numbers(self) -> tuple[str, ...]:
@@ -84,16 +88,23 @@ class Given:
                         labels[name] = _labels(name, ranges[name])
                     else:
                         limits[name] = _limits(name, ranges[name])
+            refuse_sums(statistic, [name for name in statistic.columns if kinds[name].kind == "date"])
             needed = statistic.columns[: 1 if statistic.function == "survival" else None]
             ranged |= set() if categorical or statistic.option("edges", ()) else set(needed)
         free = {name: (0.0, 1.0) for name in numbers if name not in ranged and name not in limits}
-        return cls(tuple(numbers), tuple(groups), limits | free, labels, yes, frozenset(ranged))
+        dates = frozenset(name for name in numbers if kinds[name].kind == "date")
+        return cls(tuple(numbers), tuple(groups), limits | free, labels, yes, frozenset(ranged), dates)
+
+    def shown_ranges(self, scales: Mapping[str, ColumnScale]) -> dict[str, tuple[Any, ...]]:
+        """Return the public ranges of the columns whose range matters; those of dates as dates."""
+        ends = {name: (s.low, s.high) for name, s in scales.items() if name in self.ranged}
+        return {n: tuple(map(str, map(Day, pair))) if n in self.dates else pair for n, pair in ends.items()}
 
 
 def _check_kind(statistic: Statistic, name: str, kind: str, grouping: bool) -> None:
     if grouping and kind in ("number", "date"):
         raise InputError(
-            f"{statistic}: column {name!r} holds numbers; to group by it, list its categories as texts, as in "
+            f"{statistic}: column {name!r} holds {kind}s; to group by it, list its categories as texts, as in "
             f"ranges={{{name!r}: ['1', '2']}}, or cut it with histogram({name})"
         )
     if not grouping and kind == "category":

@@ -132,7 +132,7 @@ def distribution_function(answer: QueryAnswer, scale: ColumnScale, points: int, 
     for group, curve in _curves(answer, scale):
         errors = curve.errors if curve.usable else np.empty(0)
         for j in range(0, _LEAVES + 1, _LEAVES // points):
-            item = f"{curve.edges[j]:.6g}"
+            item = scale.written(float(curve.edges[j]))
             if not curve.usable:
                 rows.append(withheld(group, item, FEW))
                 continue

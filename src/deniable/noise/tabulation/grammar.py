@@ -2,6 +2,7 @@
 
     statistic  =  function "(" [argument {"," argument}] ")" ["by" column {"," column}]
     argument   =  column | number | name "=" number {":" number}      quantile(income, 0.1, 0.9), histogram(age, bins=9)
+    number     =  0.25 | 2024-12-31                                   histogram(admitted, edges=2023-01-01:2024-01-01)
     regression =  "regression" "(" column "~" column {"+" column} ")" ["by" …]
 
 A column whose name is not made of letters, digits, ``_``, ``.`` and single hyphens inside stands in double quotes or
@@ -11,9 +12,11 @@ backticks.
 from __future__ import annotations
 
 import difflib
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import date
 from itertools import pairwise
 from typing import NoReturn
 
@@ -21,10 +24,27 @@ from deniable._check import InputError
 
 _WORD = r"[^\W\d][\w.]*(?:-[\w.]+)*"  # hyphens inside: nothing is subtracted in this grammar
 _TOKEN = re.compile(
-    r"""\s*(?:(?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w.]))|(?P<quoted>"[^"]+"|`[^`]+`)"""
+    r"""\s*(?:(?P<date>\d{4}-\d{2}-\d{2}(?![\w.-]))|(?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w.]))|(?P<quoted>"[^"]+"|`[^`]+`)"""
     rf"""|(?P<word>{_WORD})|(?P<sign>[(),=:~+]))"""
 )
 _MOST_POINTS = 256  # leaves of the tree behind distribution functions
+
+
+class Day(float):
+    """Days since 1970-01-01, written as a date."""
+
+    @classmethod
+    def of(cls, text: str) -> Day:
+        """Return the day of a date such as 2024-12-31."""
+        try:
+            return cls(date.fromisoformat(text).toordinal() - date(1970, 1, 1).toordinal())
+        except ValueError:
+            raise InputError(f"{text} is not a date; write year-month-day, as in 2024-12-31") from None
+
+    def __str__(self) -> str:
+        place = math.floor(self) + date(1970, 1, 1).toordinal()
+        known = 1 <= place <= date.max.toordinal()
+        return date.fromordinal(place).isoformat() if known else f"day {float(self):.6g}"
 
 
 @dataclass(frozen=True)
@@ -135,7 +155,7 @@ class Statistic:
         else:
             inside = list(map(_written, self.columns))
         inside += [f"{value:g}" for value in self.numbers]
-        inside += [f"{name}={':'.join(f'{v:g}' for v in values)}" for name, values in self.options]
+        inside += [f"{name}={':'.join(map(_number, values))}" for name, values in self.options]
         by = f" by {', '.join(map(_written, self.by))}" if self.by else ""
         return f"{self.function}({', '.join(inside)}){by}"
 
@@ -162,6 +182,10 @@ def parse(text: str | Statistic) -> Statistic:
     if not isinstance(text, str):
         raise InputError(f"a statistic must be a text such as 'mean(income) by region', got {text!r}")
     return _Parser(text).statistic()
+
+
+def _number(value: float) -> str:
+    return str(value) if isinstance(value, Day) else f"{value:g}"
 
 
 def _written(column: str) -> str:
@@ -203,10 +227,10 @@ class _Parser:
         name = self._column()
         if self._is("="):
             self._sign("=")
-            values = [float(self._take("number", f"a number after {name}="))]
+            values = [self._value(f"a number after {name}=")]
             while self._is(":"):
                 self._sign(":")
-                values.append(float(self._take("number", "a number after ':'")))
+                values.append(self._value("a number after ':'"))
             options.append((name, tuple(values)))
             return
         columns.append(name)
@@ -249,6 +273,9 @@ class _Parser:
         if not self._is(sign):
             self._fail(expected or repr(sign))
         self._at += 1
+
+    def _value(self, what: str) -> float:
+        return Day.of(self._take("date", what)) if self._kind() == "date" else float(self._take("number", what))
 
     def _take(self, kind: str, what: str) -> str:
         if self._kind() != kind:

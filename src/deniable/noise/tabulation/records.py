@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable._check import FloatArray, InputError, IntArray
+from deniable.noise.tabulation.dates import written
 
 LATTICE = 2**20  # a number between −1 and 1 counts in whole steps of 1/LATTICE: a millionth of half its range
 _MOST_CELLS = 1_000_000  # of one statistic, to bound the memory
@@ -18,16 +19,21 @@ _BLOCK = 2**30  # records of which at most LATTICE steps each are added as float
 
 @dataclass(frozen=True)
 class ColumnScale:
-    """What is public about a numeric column: its range, and whether any record may lack it."""
+    """What is public about a numeric column: its range, whether any record may lack it, and whether it holds dates."""
 
     low: float
     high: float
     complete: bool
+    dates: bool = False
 
     @property
     def centre(self) -> float:
         """Middle of the range, which stands for 0."""
         return self.low / 2 + self.high / 2
+
+    def written(self, value: float) -> str:
+        """Return a value of the column as people write it: a date, or a number of six digits."""
+        return written(value, as_date=self.dates)
 
     @property
     def half(self) -> float:

@@ -17,13 +17,15 @@ from deniable._optional import require
 from deniable._shown import shown
 from deniable.noise.certificate import Certificate
 from deniable.noise.tabulation.answers import Row
-from deniable.noise.tabulation.grammar import Statistic, parse
+from deniable.noise.tabulation.dates import calendar, place_of
+from deniable.noise.tabulation.grammar import Day, Statistic, parse
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _NUMBERS = ("value", "noise", "low", "high", "population_error", "population_low", "population_high")
+_DATES = ("date", "date_low", "date_high")
 _CURVES = ("ecdf", "survival")
 _MOST_DRAWN = 40  # rows of one panel
 
@@ -88,14 +90,20 @@ class StatisticsRelease(Textual):
         return self.rows[self.statistics.index(wanted)]
 
     def records(self) -> Iterator[dict[str, Any]]:
-        """Yield each number as a dictionary: statistic, categories, item, value, its errors and limits, note."""
+        """Yield each number as a dictionary: statistic, categories, item, value, its errors and limits, note.
+
+        Means and quantiles of dates are in days since 1970-01-01; ``date``, ``date_low`` and ``date_high`` are value
+        and limits as dates, empty for other numbers (these keys are there only if some number is a date).
+        """
         by = list(dict.fromkeys(column for statistic in self.statistics for column in statistic.by))
+        dated = any(row.dated for rows in self.rows for row in rows)
         for statistic, rows in zip(self.statistics, self.rows, strict=True):
             for row in rows:
                 group = dict(zip(statistic.by, row.group, strict=True))
                 labels = {_clear(column): group.get(column) for column in by}
                 numbers = {name: getattr(row, name) for name in _NUMBERS}
-                yield {"statistic": str(statistic), **labels, "item": row.item, **numbers, "note": row.note}
+                moment = dict(zip(_DATES, _dates_of(row), strict=True)) if dated else {}
+                yield {"statistic": str(statistic), **labels, "item": row.item, **numbers, **moment, "note": row.note}
 
     def to_frame(self) -> Any:
         """Return a pandas table, a row for each number; NaN where a value was withheld (``note`` says why)."""
@@ -173,6 +181,11 @@ def _clear(column: str) -> str:
     return f"by {column}" if column in ("statistic", "item", "note", *_NUMBERS) else column
 
 
+def _dates_of(row: Row) -> list[str]:
+    known = row.dated and not math.isnan(row.value)
+    return [row.written(value) if known else "" for value in (row.value, row.low, row.high)]
+
+
 def _label(row: Row) -> str:
     return ", ".join(word for word in (*row.group, row.item) if word) or "all records"
 
@@ -180,8 +193,8 @@ def _label(row: Row) -> str:
 def _line(row: Row) -> str:
     if math.isnan(row.value):
         return f"  {_label(row)}: withheld ({row.note})"
-    noise = "exact" if row.noise == 0 else f"{row.low:.6g} to {row.high:.6g}"
-    return f"  {_label(row)}: {row.value:.6g} ({noise}){f'; {row.note}' if row.note else ''}"
+    noise = "exact" if row.noise == 0 else f"{row.written(row.low)} to {row.written(row.high)}"
+    return f"  {_label(row)}: {row.written(row.value)} ({noise}){f'; {row.note}' if row.note else ''}"
 
 
 def _draw_points(axes: Axes, statistic: Statistic, rows: tuple[Row, ...]) -> None:
@@ -200,15 +213,19 @@ def _draw_points(axes: Axes, statistic: Statistic, rows: tuple[Row, ...]) -> Non
     axes.plot([row.value for row in kept], places, "o", color="#1f4e79", markersize=4)
     axes.set_yticks(places, [_label(row) for row in kept])
     axes.set_ylim(max(len(kept), 1) - 0.5, -0.5)  # from the top, no bar on the frame
+    if any(row.dated for row in kept):
+        calendar(axes.xaxis)
     axes.set_xlabel(statistic.columns[0] if len(statistic.columns) == 1 else statistic.function)
 
 
 def _draw_curves(axes: Axes, statistic: Statistic, rows: tuple[Row, ...]) -> None:
     for group in dict.fromkeys(row.group for row in rows):
         kept = [row for row in rows if row.group == group and not math.isnan(row.value)]
-        x = [float(row.item) for row in kept]
+        x = [place_of(row.item) for row in kept]
         (line,) = axes.plot(x, [row.value for row in kept], label=", ".join(group) or "all records")
         low, high = [row.population_low for row in kept], [row.population_high for row in kept]
         axes.fill_between(x, low, high, color=line.get_color(), alpha=0.2)
+    if any(isinstance(place, Day) for place in x):
+        calendar(axes.xaxis)
     axes.set_xlabel(statistic.columns[0])
     axes.set_ylim(0, 1)

@@ -20,8 +20,9 @@ from deniable.mechanisms import ApproximateDP, Composition, GaussianDP, Mechanis
 from deniable.noise.certificate import PRIVATE_GAME, Certificate
 from deniable.noise.evidence import ReleaseError
 from deniable.noise.tabulation.answers import Limits, QueryAnswer, Row, hide_small
-from deniable.noise.tabulation.asking import answered, query_of
+from deniable.noise.tabulation.asking import answered, dated, query_of
 from deniable.noise.tabulation.columns import Given, labelled, numeric
+from deniable.noise.tabulation.dates import days_in_ranges
 from deniable.noise.tabulation.grammar import Statistic, parse
 from deniable.noise.tabulation.halves import AllRecords, ReleasedMoments, better_of_a_half, of_a_half
 from deniable.noise.tabulation.queries import OF_TREE, Moments, Query, Ranks, Tree
@@ -69,10 +70,11 @@ def release_statistics(
     eta
         Largest gain of any attack over guessing from prior ½, in (0, ½).
     ranges
-        Public knowledge of columns: ``{"income": (0, 200_000), "region": ("N", "S")}``. Numbers are clipped to their
-        range; records of other categories are not counted. It must not be read off the data. What is missing here
-        is found in the data privately, which costs a fifth of μ²: the octaves in which a column lies, and the
-        categories of enough records for their noise (all others together are "(other)").
+        Public knowledge of columns: ``{"income": (0, 200_000), "region": ("N", "S")}``, of dates
+        ``("2020-01-01", "2024-12-31")``. Numbers and dates are clipped to their range; records of other categories are
+        not counted. It must not be read off the data. What is missing here is found in the data privately, which
+        costs a fifth of μ²: the octaves in which a column lies, and the categories of enough records for their noise
+        (all others together are "(other)").
     bound
         "dp": noise on all records. "direct": a single statistic without ``by`` of a secret half of the records, with
         another promise: the attacker may know the table, not who is in that half. Means, variances, covariances and
@@ -118,14 +120,15 @@ def release_statistics(
     target = number("eta", eta, above=0.0, below=0.5)
     limits = Limits(number("confidence", confidence, above=0.0, below=1.0))
     smallest = number("suppress_below", suppress_below, at_least=0.0, below=math.inf)
-    needed = {column for one in asked for column in (*one.columns, *one.by)} | set(ranges or {})
-    table = understand_any(data, ranges=ranges, only=needed)
+    public = days_in_ranges(ranges or {}, asked)
+    needed = {column for one in asked for column in (*one.columns, *one.by)} | set(public)
+    table = understand_any(data, ranges=public, only=needed)
     table.warn()
     if len(table.frame) < _FEWEST:
         raise InputError(
             f"data must have at least {_FEWEST} records, got {len(table.frame)}; fewer cannot hide one another"
         )
-    given = Given.of(table, asked, ranges or {})
+    given = Given.of(table, asked, public)
     if bound == "direct":
         return _of_a_half(asked[0], table.frame, given, target, limits, rng, insecure_testing_rng)
     wanted_delta = min(_DELTA, target / 10) if given.unknown_categories else 0.0
@@ -156,7 +159,7 @@ def release_statistics(
         tuple(rows),
         _certificate(target, curve, spending, rows, records, insecure_testing_rng is not None),
         tuple(spending.looks),
-        _public_ranges(records, given),
+        given.shown_ranges(records.scales) | {name: found.labels for name, found in records.categories.items()},
         (*given.unknown_numbers, *given.unknown_categories),
         limits.confidence,
     )
@@ -201,7 +204,7 @@ def _of_a_half(
     """Release from a secret half of a table that is known: values are clipped to ranges that were given only."""
     numbers = {column: numeric(frame[column]) for column in statistic.columns}
     ends = {c: given.limits.get(c, (np.nanmin(v, initial=0.0), np.nanmax(v, initial=0.0))) for c, v in numbers.items()}
-    records = Records(len(frame), numbers, {c: ColumnScale(*ends[c], complete=True) for c in numbers}, {})
+    records = Records(len(frame), numbers, {c: ColumnScale(*ends[c], True, c in given.dates) for c in numbers}, {})
     rows, found = of_a_half(statistic, records, eta, limits, first, rng=rng, insecure_testing_rng=testing)
     certificate = found.certificate
     if looks:
@@ -209,9 +212,9 @@ def _of_a_half(
         note = f"all records were first asked with noise, for another promise{joined}"
         note += "; that tells nothing of who is in the half"
         certificate = replace(certificate, assumptions=(*certificate.assumptions, note))
-    return StatisticsRelease(
-        (statistic,), (tuple(rows),), certificate, tuple(looks), _given_ranges(given), (), limits.confidence
-    )
+    shown = given.shown_ranges({c: s for c, s in records.scales.items() if c in given.limits})  # others are somebody's
+    rows = dated(statistic, rows, records)
+    return StatisticsRelease((statistic,), (tuple(rows),), certificate, tuple(looks), shown, (), limits.confidence)
 
 
 def _budget(eta: float, delta: float) -> tuple[float, Tradeoff]:
@@ -304,7 +307,7 @@ def _found(frame: pd.DataFrame, given: Given, spending: _Spending) -> Records:
             if not octaves.stands_out(noisy.astype(np.float64), sd):
                 spending.guessed.append(column)
             spending.looks.append(PricedLook(f"range of {column}", (), each))
-        scales[column] = ColumnScale(*limits, complete=not np.isnan(values).any())
+        scales[column] = ColumnScale(*limits, not np.isnan(values).any(), column in given.dates)
     for column in given.groups:
         texts = frame[column]
         labels = given.labels.get(column)
@@ -351,17 +354,6 @@ def _shared(queries: list[Query], records: Records) -> list[Query]:
 def _named(query: Query) -> str:
     what = f"{type(query).__name__.lower()}({', '.join(query.columns)})"
     return f"{what} by {', '.join(query.by)}" if query.by else what
-
-
-def _public_ranges(records: Records, given: Given) -> dict[str, tuple[Any, ...]]:
-    """Return range or categories of each column, if they were needed."""
-    numbers = {name: (s.low, s.high) for name, s in records.scales.items() if name in given.ranged}
-    return numbers | {name: found.labels for name, found in records.categories.items()}
-
-
-def _given_ranges(given: Given) -> dict[str, tuple[Any, ...]]:
-    """Return the ranges that the caller gave; those of the table are somebody's values, and stay here."""
-    return {name: tuple(ends) for name, ends in given.limits.items() if name in given.ranged}
 
 
 def _certificate(

@@ -1,0 +1,142 @@
+"""Statistics of columns of dates: asked and answered in dates, computed on days since 1970-01-01."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from datetime import date
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import deniable as dn
+from deniable.cli import run
+from deniable.noise import release_statistics
+from deniable.noise.tabulation.grammar import Day, parse
+
+N = 4000
+RANGE = {"admitted": ("2019-01-01", "2025-01-01")}
+
+
+@pytest.fixture(scope="module")
+def visits():
+    days = np.random.default_rng(0).integers(18262, 19762, N)
+    when = pd.Timestamp("1970-01-01") + pd.to_timedelta(days, "D")
+    return pd.DataFrame(
+        {"admitted": when.strftime("%Y-%m-%d"), "stamp": when, "day": days, "ward": ["A", "B"] * (N // 2)}
+    )
+
+
+def _offset(figure):
+    return figure.axes[0].xaxis.get_offset_text().get_text()
+
+
+def released(frame, statistic, ranges=None, **options):
+    ranges = RANGE if ranges is None else ranges
+    return release_statistics(
+        frame, statistic, ranges=ranges, insecure_testing_rng=np.random.default_rng(1), **{"eta": 0.1} | options
+    )
+
+
+@pytest.mark.filterwarnings("ignore::deniable.tables.TableWarning")
+@pytest.mark.parametrize(
+    "function", ["mean({})", "median({})", "quantile({}, 0.1, 0.9)", "trimmed_mean({}, 0.1)", "sd({})"]
+)
+@pytest.mark.parametrize("bound", ["dp", "auto"])
+def test_answers_are_those_of_the_days(visits, function, bound):
+    ends = tuple(float(Day.of(end)) for end in RANGE["admitted"])
+    dates = released(visits, function.format("admitted"), bound=bound)
+    days = released(visits, function.format("day"), {"day": ends}, bound=bound)
+    assert [row.value for row in dates.rows[0]] == [row.value for row in days.rows[0]]
+    for row, line in zip(dates.rows[0], dates.records(), strict=True):
+        if function == "sd({})":
+            assert row.note == "in days"
+            assert "date" not in line
+        else:
+            first, value, last = (date.fromisoformat(line[key]) for key in ("date_low", "date", "date_high"))
+            assert first <= value <= last
+            assert (value - date(1970, 1, 1)).days == np.floor(row.value)
+            assert f": {value} (" in str(dates)
+
+
+@pytest.mark.filterwarnings("ignore::deniable.tables.TableWarning")
+def test_timestamps_and_ranges_of_date_objects(visits):
+    given = {"stamp": (date(2019, 1, 1), pd.Timestamp("2025-01-01"))}
+    found = released(visits, "mean(stamp)", given)
+    assert found["mean(stamp)"][0].value == released(visits, "mean(admitted)")["mean(admitted)"][0].value
+    assert found.ranges == {"stamp": ("2019-01-01", "2025-01-01")}
+    assert found.to_frame()["date"].tolist()[0].startswith("2022-0")
+
+
+@pytest.mark.filterwarnings("ignore::deniable.tables.TableWarning")
+def test_edges_are_dates_too(visits):
+    asked = "histogram(admitted, edges=2020-01-01:2021-01-01:2025-01-01)"
+    assert str(parse(asked)) == asked
+    found = released(visits, asked)
+    assert [row.item for row in found.rows[0]] == ["2020-01-01 to 2021-01-01", "2021-01-01 to 2025-01-01"]
+    truth = np.histogram(visits["day"], [18262, 18628, 20089])[0]
+    assert [row.value for row in found.rows[0]] == pytest.approx(truth, abs=50)
+    steps = released(visits, "ecdf(admitted, points=4)")
+    assert [row.item for row in steps.rows[0]] == ["2019-01-01", "2020-07-02", "2022-01-01", "2023-07-03", "2025-01-01"]
+
+
+@pytest.mark.filterwarnings("ignore::deniable.tables.TableWarning")
+@pytest.mark.parametrize("statistic", ["mean(admitted) by ward", "ecdf(admitted, points=4)"])
+def test_axes_show_dates(visits, statistic):
+    figure = released(visits, statistic).plot()
+    figure.savefig(io.BytesIO())  # places the labels
+    assert "202" in "".join(label.get_text() for label in figure.axes[0].get_xticklabels()) + _offset(figure)
+
+
+@pytest.mark.filterwarnings("ignore::deniable.tables.TableWarning")
+def test_dates_as_categories_stay_categories(visits):
+    few = visits.assign(wave=np.where(visits["day"] < 19000, "2021-12-31", "2024-12-31"))
+    found = released(few, "count() by wave", {"wave": ("2021-12-31", "2024-12-31")})
+    assert [row.group for row in found.rows[0]] == [("2021-12-31",), ("2024-12-31",)]
+
+
+@pytest.mark.filterwarnings("ignore::deniable.tables.TableWarning")
+@pytest.mark.parametrize(
+    ("statistic", "ranges", "message"),
+    [
+        ("sum(admitted)", RANGE, r"dates have no sum; ask for mean\(admitted\)"),
+        ("mean(admitted)", {"admitted": ("2019-02-31", "2020-01-01")}, "2019-02-31 is not a date"),
+        ("mean(admitted)", {"admitted": ("2019-01-01", 5)}, "must be two dates or two numbers"),
+        ("mean(admitted)", {"admitted": ("2020-01-01", "2019-01-01")}, "low < high"),
+        ("histogram(admitted, edges=2020-13-01:2021-01-01)", RANGE, "2020-13-01 is not a date"),
+        ("count() by admitted", {}, "column 'admitted' holds dates"),
+    ],
+)
+def test_what_cannot_be_asked(visits, statistic, ranges, message):
+    with pytest.raises(dn.InputError, match=message):
+        released(visits, statistic, ranges)
+
+
+def test_days_far_from_the_calendar_are_numbers():
+    assert str(Day(1e9)) == "day 1e+09"
+    assert str(Day(-1.0)) == "1969-12-31"
+    assert str(Day(0.99)) == "1970-01-01"
+
+
+def test_on_the_command_line(visits, tmp_path, capsys):
+    table, out = tmp_path / "visits.csv", tmp_path / "out.csv"
+    visits[["admitted", "ward"]].to_csv(table, index=False)
+    asked = [
+        "release",
+        str(table),
+        "--statistic",
+        "mean(admitted) by ward",
+        "--range",
+        "admitted=2019-01-01:2025-01-01",
+    ]
+    assert run([*asked, "--categories", "ward=A,B", "--out", str(out)]) == 0
+    lines = list(csv.DictReader(io.StringIO(out.read_text())))
+    assert [line["ward"] for line in lines] == ["A", "B"]
+    assert all("2021-" <= line["date_low"] <= line["date"] <= line["date_high"] < "2023" for line in lines)
+    capsys.readouterr()
+    assert run([*asked, "--categories", "ward=A,B", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["ranges"]["admitted"] == ["2019-01-01", "2025-01-01"]
+    assert run([*asked[:-1], "admitted=soon:later"]) == 2
+    assert "admitted=2020-01-01:2024-12-31" in capsys.readouterr().err
