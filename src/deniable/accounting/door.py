@@ -29,7 +29,7 @@ from deniable.accounting.engines.softened import SoftenedTradeoff
 from deniable.accounting.engines.steps_alone import SHARPEST, steps_alone
 from deniable.accounting.guarantees import from_divergences, is_stated_in_divergences
 from deniable.accounting.reductions import reduced
-from deniable.accounting.renyi import curve_of_loss, has_formula
+from deniable.accounting.renyi import curve_of_loss
 from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.steps.finite_law import FiniteLaw
 from deniable.accounting.steps.gaussian_mixture import GaussianMixtureStep
@@ -59,6 +59,7 @@ from deniable.mechanisms import (
     ShuffledBatches,
     Tuned,
 )
+from deniable.mechanisms.core import parts_of
 from deniable.risks import replaced
 
 Engine = Literal["auto", "inversion", "direct", "grid", "monte-carlo", "ball"]
@@ -135,7 +136,7 @@ def tradeoff(
     )
     if _composed_of_several(mechanism):
         found = with_note(found, FIXED_BEFOREHAND)
-    tuned = [isinstance(part, Tuned) for part in _parts(mechanism)]
+    tuned = [isinstance(part, Tuned) for part in parts_of(mechanism)]
     if any(tuned):
         found = with_note(found, TUNING_COUNTED if all(tuned) else TUNING_PARTLY_COUNTED)
     if mechanism.hidden:
@@ -155,7 +156,7 @@ def _add_or_remove(
     confidence: float,
     rng: Seed,
 ) -> Tradeoff:
-    parts = tuple(reduced(part) for part in _parts(mechanism))
+    parts = tuple(reduced(part) for part in parts_of(mechanism))
 
     def of(some: Sequence[Mechanism]) -> Tradeoff:
         return _add_or_remove(Composition(some), engine, tolerance, effort, n_samples, confidence, rng)
@@ -271,7 +272,7 @@ def _outcome_by_outcome(loss: PrivacyLoss) -> Tradeoff | None:
     if found is None:
         return None
     finite = FiniteTradeoff.of(found)
-    known = all(has_formula(step) for step, _ in loss.others)
+    known = all(step.bounds_divergence for step, _ in loss.others)
     if known and math.isinf(max(found.reach)):  # outcomes were left out that have no largest ratio
         finite = replace(finite, divergences=curve_of_loss(replace(loss, gaussian=0.0)))
     if loss.gaussian == 0:
@@ -318,13 +319,9 @@ def _spread(loss: PrivacyLoss) -> float:
         return math.inf
 
 
-def _parts(mechanism: Mechanism) -> tuple[Mechanism, ...]:
-    return mechanism.mechanisms if isinstance(mechanism, Composition) else (mechanism,)
-
-
 def _composed_of_several(mechanism: Mechanism) -> bool:
     """Whether something could have been chosen after looking at earlier outputs."""
-    parts = _parts(mechanism)
+    parts = parts_of(mechanism)
     return len(parts) > 1 or any(isinstance(part, RandomAllocation) or getattr(part, "steps", 1) > 1 for part in parts)
 
 

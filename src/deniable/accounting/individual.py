@@ -35,10 +35,10 @@ from deniable.accounting.transform.line import Line
 from deniable.accounting.trapezoid import even_aliases, falling_rest
 from deniable.curves import Assumptions, EnvelopeTradeoff
 from deniable.mechanisms import (
-    Composition,
     Mechanism,
     SubsampledGaussian,
 )
+from deniable.mechanisms.core import parts_of
 
 _POINTS = 129  # thresholds ε a record, symmetric about 0
 _NEGLECTED = 1e-12  # aimed at for the neglected part of the integral
@@ -166,7 +166,7 @@ def individual_tradeoffs(
 
 
 def _phases(mechanism: Mechanism) -> list[SubsampledGaussian]:
-    parts = mechanism.mechanisms if isinstance(mechanism, Composition) else (mechanism,)
+    parts = parts_of(mechanism)
     for part in parts:
         if not isinstance(part, SubsampledGaussian) or part.records_per_person != 1:
             why = _REFUSED.get(type(part), "it has no gradient that is clipped, so that no record is known to do less")

@@ -137,8 +137,7 @@ class StepCurve(RenyiCurve):
 
     def divergence(self, order: FloatArray, direction: Direction) -> FloatArray:
         """Return the sum of the steps' bounds."""
-        found = self.step.divergence(order, direction)
-        return np.full(order.shape, np.inf) if found is None else found * self.count * (1 + EPS)
+        return self.step.divergence(order, direction) * self.count * (1 + EPS)
 
     @property
     def orders(self) -> FloatArray:
@@ -198,7 +197,8 @@ def curve_of_loss(loss: PrivacyLoss) -> RenyiCurve:
         mixtures = tuple((step, count) for step, count in loss.others if isinstance(step, GaussianMixtureStep))
         others = [part for part in loss.others if not isinstance(part[0], GaussianMixtureStep)]
         pure = [
-            StepCurve(step, count) if has_formula(step) else PureCurve(_bounded(step), count) for step, count in others
+            StepCurve(step, count) if step.bounds_divergence else PureCurve(_bounded(step), count)
+            for step, count in others
         ]
         mixture = MixtureLoss.of(replace(loss, others=mixtures)) if mixtures else None
         return composed([_tabulated(mixture) if mixture else curve_of_loss(replace(loss, others=())), *pure])
@@ -218,11 +218,6 @@ def _tabulated(loss: Transformed) -> RenyiCurve:
     ends = (loss.highest, -loss.lowest)
     add, remove = (np.append(found, end) for found, end in zip(both, ends, strict=True))
     return TabulatedCurve(known, add, remove)
-
-
-def has_formula(step: Step) -> bool:
-    """Return whether a step bounds its divergences itself."""
-    return step.divergence(np.full(1, 2.0), "add") is not None
 
 
 def _bounded(step: Step) -> float:

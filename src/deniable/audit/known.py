@@ -17,7 +17,8 @@ from scipy.special import gammaln, logsumexp
 
 from deniable._check import FloatArray, InputError, Seed, choice, finite, integer, number, numbers
 from deniable.audit.results import AttackScores
-from deniable.mechanisms import Composition, Mechanism, NoisyGradientDescent, SubsampledGaussian
+from deniable.mechanisms import Mechanism, NoisyGradientDescent, SubsampledGaussian
+from deniable.mechanisms.core import parts_of
 
 Noise = Literal["norm-laplace", "gaussian"]
 
@@ -106,7 +107,7 @@ def attack_transcript(mechanism: Mechanism, *, n: int = 10_000, rng: Seed = None
     A step releases N(0, σ²) without the record and (1−q)·N(0, σ²) + q·N(1, σ²) with it (Mahloujifar et al.,
     Theorem 6); steps are independent, so their log ratios log(1 − q + q·e^{(2x−1)/(2σ²)}) add up.
     """
-    phases = mechanism.mechanisms if isinstance(mechanism, Composition) else (mechanism,)
+    phases = parts_of(mechanism)
     n = integer("n", n, at_least=1)
     generator = np.random.default_rng(rng)
     member, nonmember = np.zeros(n), np.zeros(n)

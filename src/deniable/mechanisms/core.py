@@ -135,7 +135,7 @@ class Composition(Mechanism):
         for part in mechanisms:
             if not isinstance(part, Mechanism):
                 raise InputError(f"mechanisms must contain mechanisms only, got {part!r}; see deniable.mechanisms")
-            flat.extend(part.mechanisms if isinstance(part, Composition) else (part,))
+            flat.extend(parts_of(part))
         if not flat:
             raise InputError("mechanisms must not be empty; a composition needs at least one mechanism")
         object.__setattr__(self, "mechanisms", tuple(flat))
@@ -165,3 +165,8 @@ class Composition(Mechanism):
                 f"mechanisms must have one adjacency, got {found}: bounds for different pairs of worlds do not add up"
             )
         return common
+
+
+def parts_of(mechanism: Mechanism) -> tuple[Mechanism, ...]:
+    """Return the parts of a composition, or the one mechanism that is not composed."""
+    return mechanism.mechanisms if isinstance(mechanism, Composition) else (mechanism,)

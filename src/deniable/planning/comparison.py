@@ -34,6 +34,7 @@ from deniable.mechanisms import (
     Tuned,
     ZeroConcentratedDP,
 )
+from deniable.mechanisms.core import parts_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -183,7 +184,7 @@ def gdp_clt(mechanism: Mechanism) -> GaussianApproximation:
     Source: Bu, Dong, Long & Su (2020), the central limit theorem for Poisson-subsampled Gaussians as T → ∞ with
     q√T fixed; ``GaussianDP`` parts add μ². With q = 1 the formula is off (the exact μ² is T/σ²).
     """
-    parts = mechanism.mechanisms if isinstance(mechanism, Composition) else (mechanism,)
+    parts = parts_of(mechanism)
     return GaussianApproximation(math.sqrt(math.fsum(map(_clt_square, parts))), tradeoff(mechanism))
 
 

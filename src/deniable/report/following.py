@@ -11,7 +11,8 @@ from deniable._plot import new_axes
 from deniable._shown import shown
 from deniable.accounting import tradeoff
 from deniable.integrations.opacus import from_opacus, require_poisson
-from deniable.mechanisms import Composition, Mechanism
+from deniable.mechanisms import Mechanism
+from deniable.mechanisms.core import parts_of
 from deniable.report.assessing import assess
 from deniable.report.model import Assessment, Number, Section, Series
 
@@ -133,5 +134,5 @@ class OpacusCallback:
 
 
 def _steps(run: Mechanism) -> int:
-    parts = run.mechanisms if isinstance(run, Composition) else (run,)
+    parts = parts_of(run)
     return sum(getattr(part, "steps", 0) for part in parts)

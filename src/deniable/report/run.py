@@ -15,6 +15,7 @@ from deniable.integrations.interpret import DPEBM
 from deniable.integrations.opacus import from_opacus
 from deniable.integrations.private_run import PrivateRun
 from deniable.mechanisms import Composition, Mechanism, SubsampledGaussian, Tuned
+from deniable.mechanisms.core import parts_of
 from deniable.planning.comparison import pinsker_of
 from deniable.report.model import Assessment
 from deniable.report.registry import Asked, assesses
@@ -94,7 +95,7 @@ def _assumptions(bound: Tradeoff, source: Mechanism | Tradeoff) -> Assumptions:
     notes = bound.assumptions.notes
     if several and FIXED_BEFOREHAND not in notes:
         notes = (*notes, FIXED_BEFOREHAND)
-    parts = source.mechanisms if isinstance(source, Composition) else (source,)
+    parts = parts_of(source) if isinstance(source, Mechanism) else ()
     if any(isinstance(part, SubsampledGaussian) and part.records_per_person > 1 for part in parts):
         notes = (*notes, _PERSONS)
     return replace(bound.assumptions, notes=notes)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from deniable._check import InputError
 from deniable.mechanisms import ApproximateDP, Composition, GaussianDP, Mechanism
+from deniable.mechanisms.core import parts_of
 
 _ROUNDED = 1 + 2.0**-40  # charged on every μ² for its own rounding
 
@@ -62,12 +63,12 @@ class FitCertificate:
     @property
     def mu(self) -> float:
         """Gaussian DP parameter of all uses together."""
-        return next(part.mu for part in _parts(self.mechanism) if isinstance(part, GaussianDP))
+        return next(part.mu for part in parts_of(self.mechanism) if isinstance(part, GaussianDP))
 
     @property
     def delta(self) -> float:
         """Probability of failure of all uses together."""
-        return next((part.delta for part in _parts(self.mechanism) if isinstance(part, ApproximateDP)), 0.0)
+        return next((part.delta for part in parts_of(self.mechanism) if isinstance(part, ApproximateDP)), 0.0)
 
     def shares(self) -> dict[str, float]:
         """Return each use's share of μ²."""
@@ -146,10 +147,6 @@ class Ledger:
         """Return the budget, which no path of the fit can exceed."""
         gaussian = GaussianDP(self.mu)
         return Composition((gaussian, ApproximateDP(0.0, self.delta))) if self.delta > 0 else gaussian
-
-
-def _parts(mechanism: Mechanism) -> tuple[Mechanism, ...]:
-    return mechanism.mechanisms if isinstance(mechanism, Composition) else (mechanism,)
 
 
 def total_mu(uses: list[Use] | tuple[Use, ...]) -> float:

@@ -18,6 +18,7 @@ from deniable._check import FloatArray, InputError, choice, flag, integer, numbe
 from deniable.accounting import tradeoff
 from deniable.curves import Tradeoff, with_assumptions
 from deniable.mechanisms import Composition, GaussianDP
+from deniable.mechanisms.core import parts_of
 from deniable.planning.targets import NAMES
 from deniable.tables.columnar import PAIR_TARGET, ColumnsOnDisk, on_disk
 from deniable.tables.parquet import few, target_among
@@ -242,7 +243,7 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
         check_is_fitted(self)
         certificate = self.certificate_
         twice = GaussianDP(2 * certificate.mu)
-        failure = [part for part in _parts(certificate.mechanism) if not isinstance(part, GaussianDP)] * 2
+        failure = [part for part in parts_of(certificate.mechanism) if not isinstance(part, GaussianDP)] * 2
         curve = tradeoff(Composition((twice, *failure)))
         return with_assumptions(curve, adjacency=f"replace one {certificate.unit} by another")
 
@@ -369,7 +370,3 @@ def _tell_left_out(table: FeatureTable) -> None:
         )
     if not table.columns:
         raise InputError("X must have a column to learn from, but all of its columns identify people")
-
-
-def _parts(mechanism: Any) -> tuple[Any, ...]:
-    return mechanism.mechanisms if isinstance(mechanism, Composition) else (mechanism,)

@@ -10,6 +10,7 @@ from typing import Any
 
 from deniable._check import InputError, number
 from deniable.mechanisms import ApproximateDP, Composition, GaussianDP, Mechanism, SubsampledGaussian
+from deniable.mechanisms.core import parts_of
 from deniable.planning.calibration import parameter_for
 from deniable.planning.targets import Target, read_target
 
@@ -95,7 +96,7 @@ def _given(mechanism: Any, failure: float) -> Budget:
     if not isinstance(mechanism, Mechanism):
         raise InputError(f"mechanism must be one of deniable's mechanisms, got {mechanism!r}")
     total = 0.0
-    for part in mechanism.mechanisms if isinstance(mechanism, Composition) else (mechanism,):
+    for part in parts_of(mechanism):
         if isinstance(part, GaussianDP):
             total += part.mu**2
         elif isinstance(part, SubsampledGaussian) and part.sample_rate == 1:

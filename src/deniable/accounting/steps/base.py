@@ -168,9 +168,14 @@ class Step(Mechanism, ABC):
         """Return the trade-off of this step alone, where it has a closed form."""
         return None
 
-    def divergence(self, order: FloatArray, direction: Direction) -> FloatArray | None:
-        """Return upper bounds on the Rényi divergences of a step at orders above 1, where a formula gives them."""
-        return None
+    @property
+    def bounds_divergence(self) -> bool:
+        """Whether :meth:`divergence` is known."""
+        return False
+
+    def divergence(self, order: FloatArray, direction: Direction) -> FloatArray:
+        """Return upper bounds on the Rényi divergences of a step at orders above 1; inf where no formula is known."""
+        return np.full(order.shape, np.inf)
 
     def cumulants(self, c: float) -> tuple[float, float, float]:
         """Return about K(c), K′(c) and K″(c), K(c) = log E_Q e^{cL}: a guide to where sums are taken, never a bound."""

@@ -226,9 +226,15 @@ class DiscreteGaussianStep(DiscreteStep):
     def highest(self) -> float:
         return math.inf
 
-    def divergence(self, order: FloatArray, direction: Direction) -> FloatArray | None:
-        """α·Δ²/(2σ²) (Canonne, Kamath & Steinke 2020, Theorem 4)."""
-        return order * ((self.sensitivity / self.sigma) ** 2 / 2 * (1 + 8 * EPS)) if self.rate == 1 else None
+    @property
+    def bounds_divergence(self) -> bool:
+        return self.rate == 1
+
+    def divergence(self, order: FloatArray, direction: Direction) -> FloatArray:
+        """α·Δ²/(2σ²) (Canonne, Kamath & Steinke 2020, Theorem 4), where every record takes part."""
+        if self.rate < 1:
+            return super().divergence(order, direction)
+        return order * ((self.sensitivity / self.sigma) ** 2 / 2 * (1 + 8 * EPS))
 
     def outcomes(self, tilt: float) -> Outcomes:
         sigma, moved = self.sigma, self.sensitivity

@@ -51,8 +51,12 @@ class LaplaceStep(Step):
     def pitch(self) -> float:
         return self.highest - self.lowest
 
-    def divergence(self, order: FloatArray, direction: Direction) -> FloatArray | None:
-        return laplace_divergence(self.epsilon, order) if self.rate == 1 else None
+    @property
+    def bounds_divergence(self) -> bool:
+        return self.rate == 1
+
+    def divergence(self, order: FloatArray, direction: Direction) -> FloatArray:
+        return laplace_divergence(self.epsilon, order) if self.rate == 1 else super().divergence(order, direction)
 
     def cells(self, spacing: float, tilt: float) -> LossCells:
         eps, rate = self.epsilon, self.rate
