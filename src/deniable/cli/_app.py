@@ -35,6 +35,7 @@ app = typer.Typer(
     epilog=_EVERY_COMMAND,
 )
 
+RUN_PANEL = "DP-SGD run"
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print machine-readable JSON to stdout and nothing else.")]
 PriorOption = Annotated[float, typer.Option("--prior", help="The attacker's prior: P(the record was in), in (0, 1).")]
 FprOption = Annotated[float, typer.Option("--fpr", help="False positive rate as a fraction: 0.001 means 0.1 %.")]

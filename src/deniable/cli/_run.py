@@ -7,7 +7,9 @@ from typing import Annotated, Any
 import typer
 
 from deniable._check import InputError, integer
-from deniable.cli._sampler import NOISE, RUN_PANEL
+from deniable.cli._app import RUN_PANEL
+from deniable.cli._mechanism import MECHANISM, TRIALS
+from deniable.cli._sampler import NOISE
 
 PERSON = "--records-per-person"
 Options = dict[str, Any]
@@ -28,10 +30,14 @@ def run_options(
     records_per_person: float | None,
     *,
     sampler: str | None = None,
+    mechanism: list[str] | None = None,
+    trials: float | None = None,
     **sampling: float | None,
 ) -> Options:
     """Return the options by the names that a person typed; ``sampling`` holds those that a sampler needs."""
     return {
+        MECHANISM: mechanism or None,
+        TRIALS: trials,
         NOISE: noise_multiplier,
         "--sample-rate": sample_rate,
         "--steps": steps,
@@ -47,7 +53,8 @@ def typed(run: Options) -> tuple[str, ...]:
     def of(value: Any) -> str:
         return repr(int(value)) if isinstance(value, float) and value.is_integer() and value >= 2 else str(value)
 
-    return tuple(word for name, value in run.items() if value is not None for word in (name, of(value)))
+    given = [(name, value if isinstance(value, list) else [value]) for name, value in run.items() if value is not None]
+    return tuple(word for name, values in given for value in values for word in (name, of(value)))
 
 
 def is_given(run: Options) -> bool:

@@ -8,8 +8,9 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args
 import typer
 
 from deniable._check import InputError, integer
+from deniable.cli._app import RUN_PANEL
+from deniable.cli._mechanism import CLASSES, MECHANISM, TRIALS, composed, is_named
 
-RUN_PANEL = "DP-SGD run"
 SAMPLER = "--sampler"
 NOISE = "--noise-multiplier"
 Sampler = Literal["poisson", "truncated", "without-replacement", "shuffled", "allocation"]
@@ -43,10 +44,9 @@ RecordsOption = Annotated[
 
 
 class _Scheme(NamedTuple):
-    """A mechanism by name, its options without noise, and how many of them are needed; those of ``shares`` are not
+    """A mechanism's options without noise, and how many of them are needed; those of ``shares`` are not
     whole numbers."""
 
-    mechanism: str
     options: dict[str, str]
     needed: int
     shares: tuple[str, ...] = ("--sample-rate",)
@@ -54,21 +54,16 @@ class _Scheme(NamedTuple):
 
 SCHEMES: dict[str, _Scheme] = {
     "poisson": _Scheme(
-        "SubsampledGaussian",
         {"--sample-rate": "sample_rate", "--steps": "steps", "--records-per-person": "records_per_person"},
         2,
     ),
     "truncated": _Scheme(
-        "TruncatedPoisson",
         {"--sample-rate": "sample_rate", "--steps": "steps", "--max-batch": "max_batch", "--n-records": "n_records"},
         4,
     ),
-    "without-replacement": _Scheme(
-        "WithoutReplacement", {"--batch-size": "batch", "--n-records": "n_records", "--steps": "steps"}, 3
-    ),
-    "shuffled": _Scheme("ShuffledBatches", {"--batches": "batches", "--epochs": "epochs"}, 1),
+    "without-replacement": _Scheme({"--batch-size": "batch", "--n-records": "n_records", "--steps": "steps"}, 3),
+    "shuffled": _Scheme({"--batches": "batches", "--epochs": "epochs"}, 1),
     "allocation": _Scheme(
-        "RandomAllocation",
         {"--batches": "batches", "--epochs": "epochs", "--batches-per-record": "batches_per_record"},
         1,
     ),
@@ -77,7 +72,8 @@ assert set(SCHEMES) == set(get_args(Sampler))
 
 
 def written(text: str) -> dict[str, Any]:
-    """Return the options of a run written as noise,sample_rate,steps or sampler,noise and the sampler's other options.
+    """Return the options of a run written as noise,sample_rate,steps or sampler,noise and the sampler's other options,
+    or as --mechanism takes it.
 
     Raises
     ------
@@ -85,6 +81,8 @@ def written(text: str) -> dict[str, Any]:
         If it is neither.
     """
     name, *rest = text.split(",")
+    if name not in SCHEMES and is_named(text):
+        return {MECHANISM: [text]}
     if name not in SCHEMES:
         name, rest = "poisson", text.split(",")
     options = [NOISE, *SCHEMES[name].options]
@@ -99,13 +97,16 @@ def written(text: str) -> dict[str, Any]:
             if other != "poisson"
         )
         raise InputError(
-            f"run must be a .json file or noise_multiplier,sample_rate,steps, got {text!r}; other samplers: {forms}"
+            f"run must be a .json file or noise_multiplier,sample_rate,steps, got {text!r}; other samplers: {forms}; "
+            f"or what {MECHANISM} takes, as laplace,2"
         )
     return {SAMPLER: name, **dict(zip(options, values, strict=False))}
 
 
-def described(run: dict[str, Any]) -> Any:
+def described(run: dict[str, Any], sought: float | None = None) -> Any:
     """Return the mechanism of a run from the options that a person typed, all of which must belong to its sampler.
+
+    ``sought`` takes the place of a ``?`` in --mechanism.
 
     Raises
     ------
@@ -114,6 +115,15 @@ def described(run: dict[str, Any]) -> Any:
     """
     import deniable as dn
 
+    trials = run.get(TRIALS)
+    if trials is not None:
+        return dn.tuned(described(run | {TRIALS: None}, sought), trials=trials)
+    if run.get(MECHANISM):
+        others = [option for option, value in run.items() if value is not None and option != MECHANISM]
+        if others:
+            raise InputError(f"{others[0]} does not go with {MECHANISM}, which names the whole run")
+        return composed(run[MECHANISM], sought)
+    run = {option: value for option, value in run.items() if option not in (MECHANISM, TRIALS)}
     name = run.get(SAMPLER) or "poisson"
     scheme = SCHEMES[name]
     given = {option: value for option, value in run.items() if value is not None and option != SAMPLER}
@@ -132,4 +142,4 @@ def described(run: dict[str, Any]) -> Any:
         for option, argument in scheme.options.items()
         if option in given
     }
-    return getattr(dn, scheme.mechanism)(given[NOISE], **arguments)
+    return getattr(dn, CLASSES[name])(given[NOISE], **arguments)

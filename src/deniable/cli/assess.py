@@ -10,7 +10,8 @@ import typer
 from deniable._check import InputError
 from deniable._files import check_writable
 from deniable._optional import require
-from deniable.cli._app import JsonFlag, PriorOption, SeedOption, again, app, command_line, examples
+from deniable.cli._app import RUN_PANEL, JsonFlag, PriorOption, SeedOption, again, app, command_line, examples
+from deniable.cli._mechanism import MECHANISM, MechanismOption, TrialsOption
 from deniable.cli._ranges import RangesOption, read_ranges
 from deniable.cli._report import (
     EarlierOption,
@@ -26,7 +27,6 @@ from deniable.cli._report import (
 from deniable.cli._run import PERSON, Options, PersonOption, is_given, of_persons, run_options, typed
 from deniable.cli._sampler import (
     NOISE,
-    RUN_PANEL,
     BatchesOption,
     BatchSizeOption,
     EpochsOption,
@@ -46,6 +46,8 @@ OUTPUT = "Output"
         "deniable assess breast-cancer --epsilon 1 --out report.html",
         "deniable assess adult.parquet --target income --drop split --epsilon 1 --prior 0.1",
         "deniable assess --noise-multiplier 1.0 --sample-rate 0.01 --steps 5000",
+        "deniable assess --mechanism matrix,8,strategy=strategy.csv,participations=4,separation=16",
+        "deniable assess --noise-multiplier 2.0 --sample-rate 0.01 --steps 500 --trials 10",
         "deniable assess --history history.json --max-advantage 0.2 --json",
         "deniable assess breast-cancer --epsilon 1 --policy policy.toml --meta meta.toml --out report.html",
     )
@@ -82,6 +84,8 @@ def assess(
         float | None, typer.Option(help="Probability that a record enters a step.", rich_help_panel=RUN_PANEL)
     ] = None,
     steps: Annotated[float | None, typer.Option(help="Number of steps.", rich_help_panel=RUN_PANEL)] = None,
+    mechanism: MechanismOption = None,
+    trials: TrialsOption = None,
     records_per_person: PersonOption = None,
     sampler: SamplerOption = None,
     batches: BatchesOption = None,
@@ -141,13 +145,14 @@ def assess(
     run = run_options(
         noise_multiplier, sample_rate, steps, records_per_person, sampler=sampler, batches=batches, epochs=epochs,
         batches_per_record=batches_per_record, batch_size=batch_size, max_batch=max_batch, n_records=n_records,
+        mechanism=mechanism, trials=trials,
     )  # fmt: skip
     sources = {"data": data, "--opacus": opacus, "--history": history, **run}
     given = [name for name, value in sources.items() if value is not None and name != PERSON]
     if len([name for name in given if name not in run]) + bool(set(given) & set(run)) != 1:
         raise InputError(
             "give exactly one thing to assess: data with --target and --epsilon; or --noise-multiplier, --sample-rate "
-            f"and --steps; or --history; or --opacus (got: {', '.join(given) or 'nothing'})"
+            f"and --steps; or --mechanism; or --history; or --opacus (got: {', '.join(given) or 'nothing'})"
         )
     if data is not None and records_per_person is not None:
         raise InputError(f"{PERSON} goes with a DP-SGD run, --history or --opacus, not with data")
@@ -185,6 +190,8 @@ def assess(
 def _enough(run: Options, decision: Any, most: float | None) -> tuple[str, ...]:
     """Return the command that finds the noise for the rule that was missed, if it is one that noise can meet."""
     policy, rule = decision.policy, decision.decided_by
+    if run[MECHANISM] is not None:
+        return ()
     asked: dict[str, Options] = {
         "advantage": {"--advantage": policy.advantage if most is None else most},
         "tpr": {"--tpr": policy.tpr, "--fpr": policy.fpr},

@@ -13,6 +13,7 @@ from deniable._check import InputError
 from deniable._files import check_writable
 from deniable._progress import stage
 from deniable.cli._app import JsonFlag, again, app, command_line, examples
+from deniable.cli._mechanism import MechanismOption, TrialsOption
 from deniable.cli._report import FullOption, LanguageOption, MetaOption, PolicyOption, checked_policy, code, show
 from deniable.cli._run import PERSON, Options, PersonOption, is_given, run_options
 from deniable.cli._sampler import (
@@ -46,6 +47,7 @@ PromisedStepsOption = Annotated[
         "deniable audit scores.npz --epsilon 2 --out audit.html",
         "deniable audit scores.csv --score llr --member is_member --noise-multiplier 1 --sample-rate 0.01 --steps 5000",
         "deniable audit scores.csv --sampler shuffled --noise-multiplier 2 --batches 100 --epochs 5",
+        "deniable audit scores.csv --mechanism zero-concentrated,0.1",
     )
 )
 def audit(
@@ -61,6 +63,8 @@ def audit(
     noise_multiplier: PromisedNoiseOption = None,
     sample_rate: PromisedRateOption = None,
     steps: PromisedStepsOption = None,
+    mechanism: MechanismOption = None,
+    trials: TrialsOption = None,
     records_per_person: PersonOption = None,
     sampler: SamplerOption = None,
     batches: BatchesOption = None,
@@ -86,6 +90,7 @@ def audit(
     run = run_options(
         noise_multiplier, sample_rate, steps, records_per_person, sampler=sampler, batches=batches, epochs=epochs,
         batches_per_record=batches_per_record, batch_size=batch_size, max_batch=max_batch, n_records=n_records,
+        mechanism=mechanism, trials=trials,
     )  # fmt: skip
     promise = promised(epsilon, delta, mu, run)
     inside, outside = read_scores(scores, score=score, member=member)
@@ -110,7 +115,7 @@ def promised(epsilon: float | None, delta: float, mu: float | None, run: Options
 
     if (epsilon is not None) + (mu is not None) + is_given(run) > 1:
         hint = f"; {PERSON} belongs to a DP-SGD run" if run[PERSON] is not None else ""
-        raise InputError(f"give one promise: --epsilon with --delta, or --mu, or a DP-SGD run{hint}")
+        raise InputError(f"give one promise: --epsilon with --delta, or --mu, or a DP-SGD run, or --mechanism{hint}")
     if epsilon is not None:
         return dn.ApproximateDP(epsilon, delta)
     if mu is not None:

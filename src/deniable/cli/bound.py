@@ -11,11 +11,11 @@ from deniable._check import InputError
 from deniable._files import to_json
 from deniable._limits import MOST_ADVANTAGE
 from deniable._shown import shown
-from deniable.cli._app import FINE, MISSED, JsonFlag, PlotOption, PriorOption, again, app, examples, suggest
+from deniable.cli._app import FINE, MISSED, RUN_PANEL, JsonFlag, PlotOption, PriorOption, again, app, examples, suggest
+from deniable.cli._mechanism import MECHANISM, TRIALS, MechanismOption, TrialsOption
 from deniable.cli._picture import checked_picture, draw
 from deniable.cli._run import PERSON, Options, PersonOption, is_given, run_options
 from deniable.cli._sampler import (
-    RUN_PANEL,
     BatchesOption,
     BatchSizeOption,
     EpochsOption,
@@ -39,6 +39,8 @@ _MOST = 700.0  # e^700 is close to the largest double: such an ε bounds no more
         "deniable bound --largest-for reconstruction --at-most 0.01 --baseline 0.001",
         "deniable bound --epsilon 1 --plot precision.svg",
         "deniable bound --explain --noise-multiplier 1 --sample-rate 0.01 --steps 5000 --fpr 1e-5",
+        "deniable bound --explain --mechanism gradient-descent,20,100,0.05,1,0.5",
+        "deniable bound --explain --mechanism renyi,orders=2:4:8:16,epsilons=0.02:0.04:0.09:0.2 --delta 1e-6",
         "deniable bound --proof --noise-multiplier 1 --sample-rate 0.01 --steps 5000 --fpr 1e-5",
     )
 )
@@ -100,6 +102,8 @@ def bound(
     steps: Annotated[
         float | None, typer.Option(help="With --explain or --proof: number of steps.", rich_help_panel=RUN_PANEL)
     ] = None,
+    mechanism: MechanismOption = None,
+    trials: TrialsOption = None,
     records_per_person: PersonOption = None,
     sampler: SamplerOption = None,
     batches: BatchesOption = None,
@@ -115,6 +119,7 @@ def bound(
     run = run_options(
         noise_multiplier, sample_rate, steps, records_per_person, sampler=sampler, batches=batches, epochs=epochs,
         batches_per_record=batches_per_record, batch_size=batch_size, max_batch=max_batch, n_records=n_records,
+        mechanism=mechanism, trials=trials,
     )  # fmt: skip
     if proof or explain:
         if proof and explain:
@@ -124,13 +129,12 @@ def bound(
             raise InputError(f"--plot does not go with {name}; leave out one of them")
         if is_given(run) == (epsilon is not None):
             raise InputError(
-                f"{name} needs either --epsilon (and --delta) or --noise-multiplier, --sample-rate and --steps"
+                f"{name} needs either --epsilon (and --delta) or --noise-multiplier, --sample-rate and --steps, or "
+                "--mechanism"
             )
         return (_prove if proof else _explain)(epsilon, delta, prior, fpr, run, as_json)
     if is_given(run):
-        raise InputError(
-            "the options of a DP-SGD run need --explain or --proof; for its bounds alone use deniable assess"
-        )
+        raise InputError("the options of a run need --explain or --proof; for its bounds alone use deniable assess")
     if target is not None or at_most is not None:
         risk = {"baseline": baseline} if target == "reconstruction" else {"n": n, "weight": weight}
         epsilon = _largest(epsilon, target, at_most, delta or 0.0, prior, fpr, risk)
@@ -211,6 +215,6 @@ def _explain(
     answers = [curve.explain(), curve.explain(fpr=_PROOF_FPR if fpr is None else fpr)]
     answers += [curve.explain(epsilon=at)] if math.isfinite(at) else []
     print(to_json(answers) if as_json else "\n".join(line for answer in answers for line in answer.lines()))
-    if not as_json and run["--sampler"] is None and run[PERSON] is None:
+    if not as_json and all(run[option] is None for option in ("--sampler", PERSON, MECHANISM, TRIALS)):
         suggest(*("--proof" if word == "--explain" else word for word in again()))
     return FINE

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -11,6 +11,15 @@ from deniable._files import to_json
 from deniable._progress import stage
 from deniable.cli import _target
 from deniable.cli._app import JsonFlag, app, examples, suggest
+from deniable.cli._mechanism import (
+    MECHANISM,
+    SOUGHT,
+    TRIALS,
+    MechanismOption,
+    TrialsOption,
+    filled,
+    parameter_sought,
+)
 from deniable.cli._run import PERSON, PersonOption, run_options, typed
 from deniable.cli._sampler import (
     NOISE,
@@ -38,6 +47,8 @@ if TYPE_CHECKING:
         "deniable calibrate --sample-rate 0.01 --steps 500 --advantage 0.1 --records-per-person 4",
         "deniable calibrate --sampler allocation --batches 100 --epochs 5 --advantage 0.1",
         "deniable calibrate --find records-per-person --noise-multiplier 2 --sample-rate 0.1 --steps 9 --advantage 0.5",
+        "deniable calibrate --mechanism laplace,?,steps=100 --advantage 0.1",
+        "deniable calibrate --mechanism gradient-descent,100,100,0.05,1,0.5 --find trials --advantage 0.2",
     )
 )
 def calibrate(
@@ -45,13 +56,16 @@ def calibrate(
         float | None, typer.Option(help="Probability with which a record enters a step, in (0, 1].")
     ] = None,
     steps: Annotated[float | None, typer.Option(help="Number of DP-SGD steps.")] = None,
+    mechanism: MechanismOption = None,
+    trials: TrialsOption = None,
     records_per_person: PersonOption = None,
     find: Annotated[
-        Literal["noise", "steps", "epochs", "records-per-person"],
+        Literal["noise", "steps", "epochs", "records-per-person", "trials"] | None,
         typer.Option(
-            help="What to find: the least noise or, with --noise-multiplier given, the largest value of another option."
+            help="What to find: the least noise or, with the noise given, the largest value of another option. "
+            f"[default: noise, or the number written {SOUGHT} in {MECHANISM}]"
         ),
-    ] = "noise",
+    ] = None,
     noise_multiplier: Annotated[
         float | None, typer.Option(help="Noise multiplier, when --find names something else.")
     ] = None,
@@ -93,9 +107,9 @@ def calibrate(
 ) -> None:
     """Find the smallest noise multiplier of a DP-SGD run that meets a target, rounded to the safe side.
 
-    With --find, the most steps, epochs, or records of one person that a given noise affords.
+    With --find, the most steps, epochs, records of one person, or trials that a given noise affords. With --mechanism,
+    the number of any mechanism that is written ?.
     """
-    import deniable as dn
     from deniable.planning.calibration import parameter_for
     from deniable.planning.targets import read_target
 
@@ -113,25 +127,30 @@ def calibrate(
     run = run_options(
         noise_multiplier, sample_rate, steps, records_per_person, sampler=sampler, batches=batches, epochs=epochs,
         batches_per_record=batches_per_record, batch_size=batch_size, max_batch=max_batch, n_records=n_records,
+        mechanism=mechanism, trials=trials,
     )  # fmt: skip
-    sought, (least, most) = _SOUGHT[find]
-    if run[sought] is not None:
+    marked = parameter_sought(mechanism or [])
+    if marked is not None and find is not None:
+        raise InputError(f"{SOUGHT} in {MECHANISM} marks what to find; leave out --find")
+    if marked is None and mechanism and find != "trials":
+        raise InputError(f"{MECHANISM} needs {SOUGHT} in place of the number to find, as laplace,{SOUGHT},steps=10")
+    sought, (least, most), whole = _SOUGHT[find or "noise"] if marked is None else _marked(*marked)
+    if marked is None and run[sought] is not None:
         raise InputError(f"{sought} is what --find looks for; leave it out, or choose another --find")
-    whole = sought != NOISE
-    adjacency = "replace" if replace else described(run | {sought: least}).adjacency
-    with stage(f"looking for {find}"):
-        found = parameter_for(
-            target,
-            lambda value: described(run | {sought: value}),
-            (least if low is None else low, most if high is None else high),
-            adjacency=adjacency,
-            integer=whole,
-        )
-        reached = dn.tradeoff(described(run | {sought: found}), adjacency=adjacency)
+
+    def make(value: float) -> Any:
+        return described(run, value) if marked is not None else described(run | {sought: value})
+
+    low, high = least if low is None else low, most if high is None else high
+    adjacency = "replace" if replace else make(low).adjacency
+    name = sought.lstrip("-").replace("-", "_")
+    with stage(f"looking for {name}"):
+        found = parameter_for(target, make, (low, high), adjacency=adjacency, integer=whole)
+        reached = _curve(make(found), adjacency)
         facts = _reached(reached, target)
     if as_json:
         answer = {
-            _NAMES[find]: found,
+            name: found,
             "advantage": facts[-1][-1],
             "target": given | ({"group_size": group_size} if group_size > 1 else {}),
         }
@@ -144,20 +163,45 @@ def calibrate(
             for name, words, value in facts
         )
         enough = f"{found:.0f}" if whole else shown(found, "number", "upper", 7)
-        print(f"{_NAMES[find].replace('_', ' ')} {enough}: {leaks}")
+        if marked is not None and not whole and target.leakage(_curve(make(float(enough)), adjacency)) > target.allowed:
+            enough = shown(found, "number", "lower", 7)  # less of it is more private
+        print(f"{name.replace('_', ' ')} {enough}: {leaks}")
         if not replace and group_size == 1:
-            suggest("assess", *typed({**run, sought: enough}), "--out", "report.html")
+            safe = run | {MECHANISM: filled(mechanism or [], enough)} if marked is not None else run | {sought: enough}
+            suggest("assess", *typed(safe), "--out", "report.html")
 
 
-_SOUGHT: dict[str, tuple[str, tuple[float, float]]] = {
-    "noise": (NOISE, (0.2, 200.0)),
-    "steps": ("--steps", (1, 100_000)),
-    "epochs": ("--epochs", (1, 1000)),
-    "records-per-person": (PERSON, (1, 64)),
+_SOUGHT: dict[str, tuple[str, tuple[float, float], bool]] = {
+    "noise": (NOISE, (0.2, 200.0), False),
+    "steps": ("--steps", (1, 100_000), True),
+    "epochs": ("--epochs", (1, 1000), True),
+    "records-per-person": (PERSON, (1, 64), True),
+    "trials": (TRIALS, (2, 100_000), True),
 }
-_NAMES = {
-    "noise": "noise_multiplier", "steps": "steps", "epochs": "epochs", "records-per-person": "records_per_person"
-}  # fmt: skip
+# where the number written ? is looked for, unless --low and --high say it
+_RANGES: dict[str, tuple[float, float]] = {
+    "noise_multiplier": (0.2, 200.0),
+    "scale": (0.1, 1e4),
+    "sigma": (0.2, 1e4),
+    "sample_rate": (1e-6, 1.0),
+    "records_per_person": (1, 64),
+    "batches_per_record": (1, 64),
+    "epochs": (1, 1000),
+    "categories": (2, 1000),
+    "delta": (1e-12, 0.5),
+}
+_WHOLE, _SHARE = (1, 100_000), (1e-4, 20.0)
+
+
+def _marked(name: str, whole: bool) -> tuple[str, tuple[float, float], bool]:
+    """The parameter written ?, where to look for it, and whether it is a whole number."""
+    return name, _RANGES.get(name, _WHOLE if whole else _SHARE), whole
+
+
+def _curve(mechanism: Any, adjacency: str) -> Tradeoff:
+    import deniable as dn
+
+    return dn.tradeoff(mechanism, adjacency=adjacency)
 
 
 def _reached(curve: Tradeoff, target: Target) -> list[tuple[str, str, float]]:

@@ -21,6 +21,7 @@ from deniable.cli._sampler import described, written
         "deniable compare 1.0,0.01,5000 2.0,0.05,1000",
         "deniable compare before.json after.json --json",
         "deniable compare 1.0,0.01,500 shuffled,1.0,100,5 allocation,1.0,100,5",
+        "deniable compare laplace,10,steps=20 discrete-gaussian,15,steps=20",
         "deniable compare 0.8,0.02,2500 1.2,0.02,2500 --plot roc.svg",
     )
 )
@@ -29,7 +30,7 @@ def compare(
         list[str],
         typer.Argument(
             help="Two or more: an assessment's .json, or noise_multiplier,sample_rate,steps, or a sampler's name, the "
-            "noise and its other numbers: shuffled,noise,batches,epochs."
+            "noise and its other numbers: shuffled,noise,batches,epochs; or a --mechanism: laplace,2."
         ),
     ],
     records_per_person: PersonOption = None,

@@ -12,6 +12,7 @@ import typer
 from deniable._check import InputError
 from deniable._files import check_writable, to_json
 from deniable.cli._app import MISSED, JsonFlag, PlotOption, app, command_line, examples
+from deniable.cli._mechanism import MechanismOption, TrialsOption
 from deniable.cli._picture import checked_picture, draw
 from deniable.cli._report import write
 from deniable.cli._run import PersonOption, run_options
@@ -43,6 +44,8 @@ def sequential(
     noise_multiplier: PromisedNoiseOption = None,
     sample_rate: PromisedRateOption = None,
     steps: PromisedStepsOption = None,
+    mechanism: MechanismOption = None,
+    trials: TrialsOption = None,
     records_per_person: PersonOption = None,
     sampler: SamplerOption = None,
     batches: BatchesOption = None,
@@ -66,10 +69,11 @@ def sequential(
     run = run_options(
         noise_multiplier, sample_rate, steps, records_per_person, sampler=sampler, batches=batches, epochs=epochs,
         batches_per_record=batches_per_record, batch_size=batch_size, max_batch=max_batch, n_records=n_records,
+        mechanism=mechanism, trials=trials,
     )  # fmt: skip
     promise = promised(epsilon, delta, mu, run)
     if promise is None:
-        raise InputError("a sequential audit judges a promise: give --epsilon, --mu or a DP-SGD run")
+        raise InputError("a sequential audit judges a promise: give --epsilon, --mu, a DP-SGD run or --mechanism")
     import deniable as dn
     from deniable.audit.readers import each_score
 
