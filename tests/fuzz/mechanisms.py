@@ -25,7 +25,7 @@ def random_mechanism(seed: int) -> dn.mechanisms.Mechanism:
     count = 1 if kind < 0.55 else int(rng.integers(2, 6)) if kind < 0.85 else int(rng.integers(6, MOST_PHASES + 1))
     if kind > 0.98:
         count = 0  # nothing but (ε, δ)-DP and Gaussian parts
-    parts = [_phase(rng, count) for _ in range(count)]
+    parts = [random_phase(rng, count) for _ in range(count)]
     if count == 0 or rng.random() < 0.2:
         parts.append(dn.GaussianDP(spread(rng, 1e-3, 4.0)))
     if count == 0 or rng.random() < 0.15:
@@ -36,7 +36,8 @@ def random_mechanism(seed: int) -> dn.mechanisms.Mechanism:
     return parts[0] if len(parts) == 1 else dn.Composition([parts[k] for k in order])
 
 
-def _phase(rng: np.random.Generator, count: int) -> dn.SubsampledGaussian:
+def random_phase(rng: np.random.Generator, count: int) -> dn.SubsampledGaussian:
+    """One of ``count`` phases that together leak at random, or between 1e-3 and 5 standard deviations of the loss."""
     aimed = rng.random() < 0.5
     for _ in range(50):
         noise = spread(rng, SMALLEST_NOISE, LARGEST_NOISE)
