@@ -3,6 +3,7 @@
 import sys
 
 EPS = sys.float_info.epsilon  # 2^−52: a rounding is half of it at the most, relative
+MANY_ROUNDINGS = 2.0**-40  # relative: 8,192 roundings in a row, all to one side
 
 LEAST = 5e-324  # the least positive double
 MOST_EXPONENT = 700.0  # e^709.78 is the largest double: a factor of 10⁴ is left

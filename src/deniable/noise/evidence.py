@@ -23,14 +23,17 @@ from deniable._search import bisect
 from deniable._tails import beta_quantile
 from deniable.noise.laws import NoiseLaw
 
-_AT_FIRST = 8  # records that are looked at before all the others
+_AT_FIRST = 8  # records, those likely to need most noise, that are looked at before the others
 _BETS = np.linspace(0.02, 0.98, 49)  # as shares of the largest bet that keeps the capital positive
-_DOUBLINGS = 400  # of a scale, until it is said that no noise is enough
+_DOUBLINGS = 400  # of a scale, after which no noise is enough
 _FINEST = 8192  # distances per record with which a scale is searched
+_FINE, _COARSE = 1024, 64  # distances per record of a curve, and to tell which records can be the worst there
+_ROUGH = 256  # distances per record with which shapes of noise are compared
+_RANKS = 14  # order statistics at which a dominating law is bounded: more cost confidence, fewer cost width
 _ROUNDING = 1e-12  # relative width of the final bracket of a scale
 _NO_NOISE = 1e-280  # scales below are as good as none
-_TO_SPARE = 1.05  # resamples beyond those with which the bet could just be won
-_IN_REACH = 0.999  # of the capital that bets win if nothing leaks
+_TO_SPARE = 1.05  # times the resamples with which the bet could just be won
+_IN_REACH = 0.999  # share of the log capital that bets win if nothing leaks, which no finite scale reaches
 
 
 class ReleaseError(InputError):
@@ -103,7 +106,7 @@ class ExactRows(ResampledEvidence):
 
     def rough(self) -> ExactRows:
         """Return the same, long rows rounded up to 256 equally likely distances: to compare shapes with."""
-        return self._coarse(256)
+        return self._coarse(_ROUGH)
 
     def worst(self, law: NoiseLaw, log_gamma: float) -> float:
         """Return an upper bound on max over records of E H_γ(N_a‖N_b)."""
@@ -131,7 +134,7 @@ class ExactRows(ResampledEvidence):
 
         Rounded up to 64 distances they tell which records can be the worst; only those are looked at closely.
         """
-        fine, rough = self._coarse(1024), self._coarse(64)
+        fine, rough = self._coarse(_FINE), self._coarse(_COARSE)
 
         def worst(log_gamma: float) -> float:
             above = rough._leaks(law, log_gamma)
@@ -231,7 +234,7 @@ class SampledRows(ResampledEvidence):
         return np.asarray(np.log1p(bet * (level - leak)).sum(axis=0))
 
     def _choose_bet(self, law: NoiseLaw, level: float, log_gamma: float) -> float:
-        """Return the bet that would certify the selection draws of the worst-looking record at the least scale."""
+        """Return the bet that certifies the worst record of the selection draws (by its mean) at the least scale."""
         worst = int(np.argmax(self.selection.mean(axis=(0, 2))))
         draws = self.selection[:, [worst]]
         repeat = len(self.certification) / len(draws)
@@ -264,7 +267,7 @@ def dominating_law(distances: FloatArray, failure: float) -> tuple[FloatArray, F
     upper bounds, for all functions at once.
     """
     n = len(distances)
-    below = np.unique(np.round(np.geomspace(1, n, min(n, 14))).astype(int)) - 1  # ranks below the largest
+    below = np.unique(np.round(np.geomspace(1, n, min(n, _RANKS))).astype(int)) - 1  # ranks below the largest
     ranks = n - below[::-1]
     reached = beta_quantile(ranks, n - ranks + 1, failure / len(ranks), "lower")
     reached = np.maximum.accumulate(reached)
@@ -308,7 +311,7 @@ def _coarsen(rows: FloatArray, cells: int) -> FloatArray:
 def _least_for_all(failing: Callable[[float, Indices], NDArray[np.bool_]], order: Indices, start: float) -> float:
     """Return the least scale at which no record fails; ``order`` puts those first that are likely to need most noise.
 
-    Bisects on the first few alone, then asks all of them, and takes those that fail along.
+    Bisects on the first few alone, then tries all of them; those that fail are added, and it bisects again.
     """
     active = order[:_AT_FIRST]
     while True:
@@ -327,7 +330,7 @@ def _least(passes: Callable[[float], bool], start: float) -> float:
     return least_scale(
         passes, start, _ROUNDING,
         "no finite noise certifies the target: some pairs of outputs are infinitely far apart, as are fits that "
-        "hang on one record; for a regression standardise the columns or raise the penalty",
+        "depend on one record; for a regression, standardise the columns or raise the penalty",
     )  # fmt: skip
 
 

@@ -48,8 +48,8 @@ from deniable.noise.statistics import (
 )
 
 FAILURE = 1e-10  # probability, added to every H_γ, that a training set is unlike all records
-_FARTHEST = 0.5  # largest a
-_CONDITION = 1e10  # of the expected A, scaled to a unit diagonal
+_FARTHEST = 0.5  # largest a: the factors 1/(1 − a) and 1/(1 − a)² are then at most 2 and 4
+_CONDITION = 1e10  # largest condition of the expected A, scaled to a unit diagonal
 _REFUSED = "bound='swap' of a regression on this many records needs {what}; use bound='auto'"
 
 
@@ -148,7 +148,7 @@ class LinearisedRidge(ExactSwap):
         expected = share * products + np.diag(penalties)
         scale = np.sqrt(np.diag(expected))
         if not (np.all(np.isfinite(expected)) and np.all(scale > 0)):
-            raise NoGuaranteeError(_REFUSED.format(what="columns that are not zero and not huge"))
+            raise NoGuaranteeError(_REFUSED.format(what="columns that are not zero and whose squares do not overflow"))
         values, vectors = np.linalg.eigh(expected / np.outer(scale, scale))
         if not values[0] * _CONDITION > values[-1]:
             raise NoGuaranteeError(_REFUSED.format(what="columns that do not depend on one another, or a penalty"))
@@ -188,7 +188,7 @@ class LinearisedRidge(ExactSwap):
     def swap_rows(self, population: Population, law: NoiseLaw, coordinates: Indices) -> ExactRows:
         """Return bounds on the mean distance of each pair on the good event, whose complement is the ``failure``.
 
-        Records are ordered by their root mean square distance to the others and what was left out, as for a mean.
+        As for a mean, records are ordered by their root mean square distance to the others, plus what was left out.
         """
         n = population.n_records
         white = law.whiten(self.around.root[coordinates].T)  # (d, coordinates): distances are norms of v @ white
@@ -216,7 +216,7 @@ class LinearisedRidge(ExactSwap):
     def _left_out(
         self, population: Population, law: NoiseLaw, coordinates: Indices, white: FloatArray
     ) -> tuple[FloatArray, float]:
-        """Bounds on the mean distance that each record's first order leaves out, (n,), and that fits may round."""
+        """Bound the mean distance that each record's first-order change leaves out, (n,), and the rounding of fits."""
         found, around = self._records, self.around
         n, k, d = population.n_records, population.n_train, around.theta.size
         share, others = (k - 1) / (n - 2), n - 2

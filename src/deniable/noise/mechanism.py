@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from deniable._check import FloatArray, Indices, InputError, Seed, choice, integer, number
+from deniable._floats import EPS
 from deniable.curves import Assumptions, EnvelopeTradeoff, Tradeoff
 from deniable.noise.certificate import GAME, PRIVATE_GAME, Alternative, Certificate, Release, ReleaseWarning
 from deniable.noise.evidence import ReleaseError
@@ -22,7 +23,7 @@ from deniable.noise.plans import ROUNDING, CouplingGame, Enumeration
 from deniable.noise.resampling import Algorithm, Population, Runner, cache_label, evaluate
 from deniable.noise.shaping import Shaper
 
-_LOG_GAMMAS = np.concatenate([np.linspace(0.0, 1.0, 11), np.geomspace(1.2, 24.0, 22)])
+_LOG_GAMMAS = np.concatenate([np.linspace(0.0, 1.0, 11), np.geomspace(1.2, 24.0, 22)])  # of a certified curve
 
 
 def release(
@@ -69,17 +70,18 @@ def release(
         Largest gain of any attack over guessing from the prior, in (0, min(π, 1 − π)).
     noise
         "gaussian"; "norm-laplace" (density e^{−‖x‖/c}, radius Gamma(d, c)); "laplace" (one-dimensional values);
-        "published" (Izzo Corollary 10 as printed, no guarantee beyond one dimension, needs ``reproduce=True``).
+        "published" (Izzo et al., Corollary 10 as printed; no guarantee beyond one dimension; needs ``reproduce=True``).
     bound
         How the noise is bounded. "auto" compares those that can serve by expected error and takes the least; the table
         is ``alternatives``. "direct" compares the laws of the output with and without each record directly, on
         thousands of random training sets: any algorithm, every record at once, by far the least noise for medians,
-        ratios and other functions without a closed form; with more than one number that varies, at most a few
-        thousand records unless ``n_resamples`` is given, and more noise the more numbers there are. "swap" pairs
-        training sets that differ in one record and takes the worst record; proved where the swap distances are known in
-        closed form, or when there are at most 1,000 training sets (then all are run); otherwise it is refused. "centre"
-        pairs opposite training sets: any algorithm, any dimension, every record, most noise. "dp" is plain differential
-        privacy on *all* records for a statistic with public bounds: "out" then means replaced by another record.
+        ratios and other functions without a closed form. With more than one number that varies it serves at most a
+        few thousand records unless ``n_resamples`` is given, and needs more noise the more numbers there are. "swap"
+        pairs training sets that differ in one record and takes the worst record; proved where the swap distances are
+        known in closed form, or when there are at most 1,000 training sets (then all are run); otherwise it is refused.
+        "centre" pairs opposite training sets: any algorithm, any dimension, every record, most noise. "dp" is plain
+        differential privacy on *all* records for a statistic with public bounds: "out" then means replaced by another
+        record.
     allow_estimate
         Whether "swap" may shape the noise by what it finds on ``swap_records`` random records where nothing is proven.
         The η of other records was seen to be four to five times the target, so ``certificate.eta`` is then NaN, the
@@ -90,7 +92,7 @@ def release(
         Share of the records used for training.
     n_resamples
         Random resamples of the whole data set behind a sampled certificate. None: for "direct" between 4,096 and
-        32,768, the smaller ``eta`` the more (64 further ones shape the noise), else 256 (a quarter shapes the noise).
+        32,768, more for a smaller ``eta`` (64 further ones shape the noise); otherwise 256 (a quarter shapes it).
     max_seconds
         Seconds that the runs of "direct" may take, unless ``n_resamples`` is given; the first 64 are timed. The
         certificate says what decided their number. "swap" of regressions and quantiles is refused where its first
@@ -260,7 +262,7 @@ def _carry_out(
 
 
 def _useless(found: Settled) -> str | None:
-    """Say so where the noise drowns the answer: larger than the value itself and than its spread over training parts.
+    """Return a warning where the noise is larger than the value itself and than its spread over training parts.
 
     Judged on the whole data set, which the game takes as known; never for plain privacy, which keeps it secret.
     """
@@ -283,8 +285,10 @@ def _useless(found: Settled) -> str | None:
 def _on_training_part(
     algorithm: Algorithm, population: Population, rows: Indices, shape: tuple[int, ...]
 ) -> FloatArray:
-    """Run on the secret part. A failure is an output like any other: the certificate from the resamples covers that it
-    happens (a pair with one failure would have counted as distinguished), but its message must not describe the part.
+    """Run on the secret part.
+
+    A failure is an output like any other: the certificate from the resamples covers that it happens (a pair with one
+    failure would have counted as distinguished), but its message must not describe the part.
     """
     try:
         value = evaluate(algorithm, population, rows, "on the training part")
@@ -319,7 +323,7 @@ def _certified_curve(found: Settled) -> Tradeoff:
 def _curve(found: Settled, bound: FloatArray, log_gammas: FloatArray) -> Tradeoff:
     """Extend bounds at γ ≥ 1, equal in both directions, by H_γ(P‖Q) = 1 − γ + γ·H_{1/γ}(Q‖P)."""
     small = np.exp(-log_gammas[:0:-1])
-    both = np.concatenate([np.minimum(1 - small + small * bound[:0:-1] + 1e-15, 1.0), bound])
+    both = np.concatenate([np.minimum(1 - small + small * bound[:0:-1] + 8 * EPS, 1.0), bound])
     points = np.concatenate([-log_gammas[:0:-1], log_gammas])
     population = found.game.population
     drawn = f"a uniform {population.n_train} of {population.n_records} records, with or without one"

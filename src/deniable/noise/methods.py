@@ -38,8 +38,8 @@ BOUNDS = ("auto", "direct", "swap", "centre", "dp")
 _LARGEST_ENUMERATION = 1000  # training sets; up to this many are all run (twice), and nothing is sampled
 _RESAMPLES = 256  # of "swap" and "centre" unless ``n_resamples`` is given
 _CENTRE_AT_LEAST = 0.25  # below 1/π, what "centre" needs in units of the spread, times η, if halves are normal
-_WORTH_INTEGRATING = 1.25  # "direct" must promise to reduce the error by this factor
-_FEW_NUMBERS = 3  # up to this many everything that may serve is compared
+_WORTH_INTEGRATING = 1.25  # factor by which "direct" must promise to reduce the error of several numbers
+_FEW_NUMBERS = 3  # numbers up to which every bound that may serve is compared
 _WORTH_RUNNING = 0.5  # largest share of η that the number of runs may cost the direct bound for "auto" to try it
 
 
@@ -120,8 +120,8 @@ def choose(task: ReleaseTask) -> tuple[Settled, tuple[Alternative, ...]]:
     Plain differential privacy trains on all records and hides whether a record was *replaced*; its guarantee holds for
     every data set, so whether it is taken must not depend on the data: that is decided by n, η and the public bounds
     alone (:func:`deniable.noise.private.plain_privacy_is_better`), and then nothing else is run. The other ways share
-    one game, in which the whole data set is known, so comparing them on it is free; what costs is to choose by the
-    *draws* of sampled certificates: with two of them in the race each gets half of the failure probability
+    one game, in which the whole data set is known, so comparing them on it is free. What costs is to choose by the
+    *draws* of sampled certificates: where two of them are compared, each gets half of the failure probability
     (union bound). All of them lose the same by training on a part, so the least noise has the least error.
     """
     private = task.algorithm if isinstance(task.algorithm, BoundedStatistic) else None
@@ -153,7 +153,7 @@ def choose(task: ReleaseTask) -> tuple[Settled, tuple[Alternative, ...]]:
 
 
 def _attempt(task: ReleaseTask, way: str, required: bool) -> list[Settled]:
-    """The way's result, nothing if it cannot serve; "direct" hands over to "centre" where it cannot."""
+    """Return the bound's result, or nothing if it cannot serve; where "direct" cannot, "centre" is tried."""
     try:
         return [settle(task, way)]
     except NoGuaranteeError:
@@ -176,11 +176,11 @@ def _rest_cannot_win(found: Settled, task: ReleaseTask) -> bool:
 
     Thousands of runs and their integration must promise a fifth less error, at twice the noise that chance asks for.
 
-    Beside an exact swap, integrating over several numbers: a record that moves the value by c spreads, as the swap's
-    noise says, has to be hidden by a whole spread of c/(1 − what the runs cost of η), against √(1 + c²) with the swap.
+    Beside an exact swap, integrating over several numbers: if the swap's noise is c spreads, "direct" needs a total
+    spread of about c/(1 − the share of η that its runs cost), where the swap has √(1 + c²).
 
     "centre", if halves are normal: |a − b| is 2√(2/π) times the spread on average, its E TV about that over s√(2π), and
-    2η is wanted, so s is the spread over πη; more in more dimensions. Only time depends on this, no promise.
+    2η is wanted, so s is the spread over πη; more in more dimensions. Only the time depends on this, no guarantee.
     """
     d, direct = found.plan.coordinates.free.size, direct_share(task.game, task.n_resamples)
     if (

@@ -21,6 +21,7 @@ TOLERANCE = 1e-8  # τ: every fit has ‖∇F‖_{H⁻¹} ≤ τ(1 + ‖θ‖_H)
 CLOSE = 0.01  # … and q below this, so the Hessian at the minimum is the one at the fit within 1 %
 CONDITION = 1e14  # condition number of the Hessian, scaled to a unit diagonal, above which a fit is refused
 _STEPS = 200  # steps after which a fit counts as not converging
+_OWN_ROUNDING = 1.01  # on what is charged beside a Newton step: far above the rounding of the charges themselves
 _REMEDY = "standardise the columns, drop those that depend on others, or raise the penalty"
 
 
@@ -127,7 +128,7 @@ class NewtonFit:
         error = np.zeros_like(moved) if quadratic else self_concordant_error(reach * norms * moved)
         # the Hessian of the fit after the swap is within e^{±r} of H', r < 0.65 where this error is at most 0.3
         after = 2 * TOLERANCE * (1 + np.sqrt(self.size**2 + entered) + 2 * moved)
-        return error * moved + before + unsolved + after, error
+        return (error * moved + before + unsolved + after) * _OWN_ROUNDING, error
 
 
 class TrainingObjective(ABC):

@@ -34,9 +34,9 @@ from deniable.noise.shaping import Shaper
 
 ROUNDING = 1e-13  # relative margin between what is computed and what is certified
 _SELECTION = 0.25  # share of the resamples that fixes the shape of the noise; the others certify
-_SWAP_DISTANCES = 20_000_000  # kept in memory by the swap bound of regressions and quantiles
+_SWAP_DISTANCES = 20_000_000  # kept in memory (160 MB) by the swap bound of regressions and quantiles
 _MOST_DISTANCES = 50_000_000  # records times resamples that the swap bound of regressions and quantiles looks at
-_PATIENCE = 5  # times max_seconds that all swaps may take
+_PATIENCE = 5  # times max_seconds: the time that all swaps may take
 _PARTNERS = 4  # random partners of each record in each resample: averages out most of their variation
 
 
@@ -92,9 +92,7 @@ class NoisePlan:
     assumptions: tuple[str, ...] = ()
     deviation: FloatArray | None = None  # standard deviation of the value over training parts, in its shape
     typical: FloatArray | None = None  # mean of the value over training parts
-    algorithm: Algorithm | None = (
-        None  # what runs on the training part if not the algorithm given: the same but rounding
-    )
+    algorithm: Algorithm | None = None  # runs on the training part instead of the one given; equal but for rounding
 
     def with_outputs(self, values: FloatArray) -> NoisePlan:
         """Add mean and standard deviation over training parts, from outputs of the free coordinates (draws, free)."""

@@ -9,9 +9,9 @@ the exact change Δ this gives 1 − e^{−r} ≤ q = maxⱼ‖xⱼ‖_{H'⁻¹}
 most (r/(1 − e^{−r}) − 1)·‖g‖_{H'⁻¹} in the norm of H'. Where that is too much, that swap takes more Newton steps, and
 the same bound holds around the last of them.
 
-What arithmetic leaves over is charged, not assumed away: the gradient that a fit may have left (rounding included), the
-residual of the equations of each swap, and what the fit after the swap may have left. A swap after which hardly
-anything is known along a direction, or after which there is no fit, counts as told apart with certainty.
+Numerical errors are charged: the gradient that a fit may have left (rounding included), the residual of the equations
+of each swap, and the gradient that the fit after the swap may have left. A swap after which the Hessian is singular up
+to rounding, or after which there is no fit, counts as distinguished with certainty.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from deniable.noise.linear_swaps import LinearisedRidge
 from deniable.noise.newton import TOLERANCE, Objective, minimise
 from deniable.noise.newton_swaps import swapped_rows
 from deniable.noise.resampling import Population
-from deniable.noise.statistics import finite, swap_partners
+from deniable.noise.statistics import SLACK, finite, swap_partners
 
 Booleans = NDArray[np.bool_]
 ROUGH = 0.3  # relative error of the one-step change above which a swap takes more steps
@@ -68,7 +68,7 @@ class PenalisedFit(ResampledSwap):
             distance = self._distances(X, y, inside, leave, enter, law, coordinates)
             if after.any():
                 distance[after] = law.distance(self(population.take(inside)).ravel()[coordinates])
-        return np.where(np.isnan(distance), np.inf, distance) * (1 + 1e-9)
+        return np.where(np.isnan(distance), np.inf, distance) * SLACK
 
     @abstractmethod
     def _distances(
@@ -166,7 +166,7 @@ class _Regression(PenalisedFit, Objective):
         entered = w_b * margin[enter] ** 2
         slack, error = fit.swap_slack(norms, reach, decrement, unsolved, entered, quadratic=self.quadratic)
         distance = law.distance(step[..., coordinates])
-        distance += norms * reach_of(fit.inverse, law, coordinates) * slack * 1.01
+        distance += norms * reach_of(fit.inverse, law, coordinates) * slack
         rough = ~known | ~(error <= ROUGH)
         if rough.any():
             distance[rough] = self._refitted(X, y, inside, leave[rough], enter[rough], fit.theta, law, coordinates)

@@ -27,6 +27,7 @@ from deniable.noise.newton import TOLERANCE, NewtonFit, minimum
 from deniable.noise.newton_swaps import AT_ONCE, SwapBatch, minimise_swapped, outer_products
 from deniable.noise.regression import ROUGH, Booleans, PenalisedFit, reach_of
 from deniable.noise.softmax_rows import SoftmaxRows, SwappedSoftmax, chances, contrasts, quadratic_forms, roots
+from deniable.noise.statistics import SLACK
 
 
 @dataclass(frozen=True)
@@ -154,7 +155,7 @@ class _Around:
         chance, own = chances(margin, basis), quadratic_forms(X, fit.inverse, basis)
         slope, root = (chance - np.eye(len(basis))[y]) @ basis, roots(chance, basis)
         entered = np.sum((np.swapaxes(root, 1, 2) @ margin[..., None])[..., 0] ** 2, axis=1)
-        leverage = np.asarray(np.linalg.eigvalsh(np.swapaxes(root, 1, 2) @ own @ root)[:, -1] * (1 + 1e-9))
+        leverage = np.asarray(np.linalg.eigvalsh(np.swapaxes(root, 1, 2) @ own @ root)[:, -1] * SLACK)
         contrast = contrasts(own, basis)
         return cls(fit, basis, X, slope, root, own, entered, leverage, contrast, float(contrast[inside].max()))
 
@@ -170,7 +171,7 @@ class _Around:
         slack, error = fit.swap_slack(norms, reach, decrement, unsolved, self.entered[enter])
         moved = basis @ step.reshape(*leave.shape, basis.shape[1], -1)
         distance = law.distance(moved.reshape(*leave.shape, -1)[..., coordinates])
-        distance += norms * reach_of(_of_classes(fit.inverse, basis), law, coordinates) * slack * 1.01
+        distance += norms * reach_of(_of_classes(fit.inverse, basis), law, coordinates) * slack
         lengths = 2 * np.linalg.norm(fit.theta) + np.linalg.norm(step, axis=-1)
         return distance + 2 * _unfolding(lengths, len(fit.theta), law), ~known | ~(error <= ROUGH)
 

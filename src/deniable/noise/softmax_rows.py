@@ -171,7 +171,7 @@ class SwappedSoftmax(SwapBatch):
 
 
 def _by_blocks(free: int, d: int, block: Callable[[int, int], FloatArray]) -> FloatArray:
-    """Put a symmetric matrix (..., free·d, free·d) together from its blocks (..., d, d), each symmetric."""
+    """Assemble a symmetric matrix (..., free·d, free·d) from its blocks (..., d, d), each symmetric."""
     first = block(0, 0)
     total = np.empty((*first.shape[:-2], free, d, free, d))
     for k in range(free):

@@ -26,9 +26,9 @@ from deniable.noise.known_law import HasKnownLaw, KnownLaw, count_law, quantile_
 from deniable.noise.laws import NoiseLaw
 from deniable.noise.resampling import Population
 
-_ENTRIES = 2_000_000  # distances kept for the records that stand out most; the others are bounded together
-_ALL_IN_ORDER = 100_000  # records above which only the first few are put in order
-SLACK = 1 + 1e-9  # on distances, far above their rounding error
+_ENTRIES = 2_000_000  # distances kept (16 MB) for the records that stand out most; the others are bounded together
+_ALL_IN_ORDER = 100_000  # records above which only those that stand out are sorted
+SLACK = 1 + 1e-9  # on distances and norms: far above their rounding error
 
 
 class LinearStatistic(ExactSwap):
@@ -174,7 +174,7 @@ class Histogram(ExactSwap, BoundedStatistic, HasKnownLaw):
         return np.asarray(self._counts(x)[:-1] / len(x))
 
     def alike(self, data: Any) -> Indices:
-        """Two bins are alike only where both are empty; a bin of all records is constant, too."""
+        """No two bins agree on every training part unless they are empty; an empty or a full bin is constant."""
         counts = self._counts(column_of(data))
         constant = (counts == 0) | (counts == counts.sum())
         return np.where(constant, -1, np.arange(counts.size))[:-1]
@@ -241,7 +241,7 @@ class Quantile(ResampledSwap, HasKnownLaw):
         return x[[self._rank(len(x))]]
 
     def known_laws(self, population: Population) -> list[KnownLaw]:
-        """Which record is the quantile of a random training part."""
+        """Return the law of the record that is the quantile of a random training part."""
         k = population.n_train
         return [quantile_law(np.sort(column_of(population.data)), k, self._rank(k) + 1)]
 
@@ -277,7 +277,8 @@ class Quantile(ResampledSwap, HasKnownLaw):
         return np.where(after == before, 0.0, law.distance((after - before)[..., None]) + rounding)
 
     def _rank(self, size: int) -> int:
-        return min(max(int(np.ceil(self.q * size - 1e-9)), 1), size) - 1
+        place = self.q * size - 1e-9  # 0.07·100 is 7.000000000000001 in doubles, and the rank is 7
+        return min(max(int(np.ceil(place)), 1), size) - 1
 
 
 def public_limits(name: str, pair: Any) -> tuple[Any, Any]:
@@ -312,7 +313,7 @@ def swap_partners(member: Any, partners: int, rng: np.random.Generator) -> tuple
 
 
 def alike_products(first: Indices, *, any_constant: bool) -> Indices:
-    """From what each column is a copy of (−1: constant) to what each element of a matrix of products is a copy of.
+    """Return what each element of a matrix of products is a copy of, from the same of the columns (−1: constant).
 
     Products of two constant columns are constant; with ``any_constant``, products with one constant column too.
     """

@@ -10,10 +10,11 @@ import math
 from dataclasses import dataclass, field
 
 from deniable._check import InputError
+from deniable._floats import MANY_ROUNDINGS
 from deniable.mechanisms import ApproximateDP, Composition, GaussianDP, Mechanism
 from deniable.mechanisms.core import parts_of
 
-_ROUNDED = 1 + 2.0**-40  # charged on every μ² for its own rounding
+_ROUNDED = 1 + MANY_ROUNDINGS  # charged on every sum of μ² and of δ
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,7 @@ class Ledger:
     mu: float
     delta: float = 0.0
     uses: list[Use] = field(default_factory=list)
-    kept: float = 0.0  # μ reserved for later looks
+    kept: float = 0.0  # μ that is reserved for later looks
 
     def spend(self, name: str, purpose: str, mu: float, delta: float = 0.0) -> None:
         """Record one use, before it happens."""

@@ -250,7 +250,7 @@ def _fits(fitted: Any, canary: _Canary) -> float:
 
 
 def _worst(plan: _Plan, X: Any, y: Any, seed: int | None) -> _Canary:
-    """Return the row and target with the largest contribution to one fit, found by a separate fit.
+    """Return the row and target that contributed most to one fit, which is made for this alone.
 
     Each row of the data (at most 1,000, evenly spaced), and the first one with all numbers at one end of their columns,
     is tried with every class, or with targets far outside: labels that contradict the model keep a contribution at

@@ -1,7 +1,7 @@
 """Edges of bins with about equal numbers of records, from two noisy looks at a column.
 
 First look: uniform cells, half-octave cells and a cell around zero. Second look: the same cells, but the heavy ones are
-cut into finer ones (a year between 1024 and 2048 would otherwise end in one cell). Where nearly all records are in two
+cut into finer ones (all years from 1024 to 2047 would otherwise share one cell). Where nearly all records are in two
 adjacent cells even then (times of one day, in seconds since 1970), two more looks go into these. Everything after the
 noisy histograms is post-processing.
 """

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from deniable._check import FloatArray
+from deniable._floats import MANY_ROUNDINGS
 from deniable._search import bisect
 from deniable.training.columns import FeatureTable
 from deniable.training.encoders import Encoder, Levels, Listed, Thermometer
@@ -26,6 +27,7 @@ from deniable.training.looks import Look
 CENTRES_SHARE = 0.03  # of μ²: the masses of columns that no other look provides
 _PLACES = 127  # lattice points between the middle and the end of a column
 _MOST = 0.998  # farthest mean place, as a share of the way from the middle to an end
+_STEEPEST = 1e4  # largest |θ| of :func:`tilted`; the mean place _MOST needs at most 1/(1 − _MOST) = 500
 _CLEAR = 3.0  # standard deviations of noise by which the count of a category must stand out
 
 
@@ -74,7 +76,7 @@ def _released(
         codes = encoders[j].codes(table.values(j))
         counts = np.bincount(codes, units.weights, minlength=encoders[j].size).astype(np.int64)
         sums.append(row.T @ counts)
-    sd = math.sqrt(len(unknown)) * _PLACES * units.heaviest / mu * (1 + 2.0**-40)
+    sd = math.sqrt(len(unknown)) * _PLACES * units.heaviest / mu * (1 + MANY_ROUNDINGS)
     whole = np.concatenate(sums)
     noised = look.source.channel(name, np.full(whole.size, sd), 1)(whole) / (_PLACES * units.heaviest * n)
     parts = np.split(noised, np.cumsum([row.shape[1] for row in rows])[:-1])
@@ -109,17 +111,17 @@ def _rows(encoder: Encoder) -> np.ndarray:
 
 
 def _clear(shares: FloatArray, sd: float) -> FloatArray:
-    """Return the shares that stand out of the noise, at most 1 together; 0 for the others."""
+    """Return the shares that stand out of the noise, scaled down to sum to at most 1; 0 for the others."""
     out = np.where(shares > _CLEAR * sd, shares, 0.0)
     return np.asarray(out / max(float(out.sum()), 1.0))
 
 
 def tilted(places: FloatArray, mean: float) -> FloatArray:
-    """Return masses proportional to exp(θ·place), the flattest law with this mean (clipped to what is possible)."""
+    """Return masses proportional to exp(θ·place): the law of largest entropy with this mean, |mean| ≤ ``_MOST``."""
 
     def masses(tilt: float) -> FloatArray:
         weights = np.exp(tilt * places - np.max(tilt * places))
         return np.asarray(weights / weights.sum())
 
-    tilt, _ = bisect(lambda tilt: float(masses(float(tilt)) @ places) < mean, -1e4, 1e4, halvings=60)
+    tilt, _ = bisect(lambda tilt: float(masses(float(tilt)) @ places) < mean, -_STEEPEST, _STEEPEST, halvings=60)
     return masses(float(tilt))

@@ -21,12 +21,12 @@ from deniable.training.losses import RESIDUAL, SCORE, Scores
 
 _MOST_CELLS = 1 << 16  # of one shared index
 _FINE = 64.0  # lattice points of a basis entry ±1, so that means can be subtracted
-_SHORTEST = 0.02  # mean square norm of a block's rows, below which rows are not made longer
+_SHORTEST = 0.02  # mean square norm per block below which rows are not scaled up any further
 _FEW_ENTRIES = 1 << 20  # records times blocks up to which a sparse matrix is quicker and takes 12 MiB at most
 _DENSE_ENTRIES = 1 << 27  # records times coordinates up to which a dense matrix takes 256 MiB at most
 _AT_ONCE = 1 << 20  # entries of it that are turned into doubles at a time
-_SHORT = 6  # coordinates per block up to which it is quicker, and no more of them than outputs
-_SEVERAL = 3  # outputs from which on it is quicker
+_SHORT = 6  # coordinates per block up to which it is quicker (measured), if there are at least as many outputs
+_SEVERAL = 3  # outputs from which on it is quicker (measured)
 _FINER = 2.0**13  # of a dense matrix: weights on a lattice finer than that of the scores
 _WHOLE = 2.0**52  # sums of whole numbers up to this are exact in double precision, in any order
 _HIGHEST = 2**30  # of a score: whole numbers of 32 bits
@@ -94,7 +94,7 @@ class Basis:
 
 
 class Design(Protocol):
-    """Records as rows of the basis, and two passes over them; scores and residuals: whole numbers, an array per output.
+    """Records as rows of the basis, and two passes over them. Scores and residuals: whole numbers, an array per output.
 
     Which design is used, and what it makes of a record, depends on nothing but the record and what was released.
     """
@@ -127,8 +127,8 @@ class Design(Protocol):
 def design_of(codes: Iterator[Codes], basis: Basis, n_rows: int, outputs: int, n: float, heaviest: int) -> Design:
     """Return the design that is quickest: a matrix where that is small, shared indices for many records.
 
-    A dense matrix rounds scores once, the others cell by cell: they must not be chosen between by the number of
-    records but by ``n``, about that many, which was released. ``heaviest`` is the largest weight of a record.
+    A dense matrix rounds scores once, the others cell by cell. Which of the two is used shows in the result, so it
+    depends on ``n``, the noisy number of records, not on ``n_rows``. ``heaviest`` is the largest weight of a record.
     """
     blocks, coordinates = len(basis.sizes), basis.scale.size
     short = outputs >= _SEVERAL and coordinates <= min(outputs, _SHORT) * blocks
@@ -156,8 +156,8 @@ def _slices(n_rows: int, at_once: int) -> Iterator[slice]:
 class DenseDesign:
     """The rows themselves, without coordinates that no record has: two products of matrices, exact in any order.
 
-    A product of whole numbers is exact while the sizes of its terms sum to less than 2⁵³, whatever the order: weights
-    are limited to that by the basis, and so few records are summed at a time that their residuals are.
+    A product of whole numbers is exact while the sizes of its terms sum to less than 2⁵³, whatever the order. Weights
+    are clipped so that this holds for the scores, and chunks are short enough that it holds for the sums of residuals.
     """
 
     def __init__(self, codes: Iterator[Codes], basis: Basis, n_rows: int, heaviest: int) -> None:
@@ -199,7 +199,7 @@ class DenseDesign:
         np.add(sums, found.astype(np.int64), out=sums)
 
     def total(self, sums: IntArray) -> IntArray:
-        """Return the sums, (coordinates, outputs): those of coordinates that no record has are 0."""
+        """Return the sums, (coordinates, outputs); 0 for coordinates that no record has."""
         out = np.zeros((self._coordinates, sums.shape[1]), dtype=np.int64)
         out[self._used] = sums
         return out

@@ -65,7 +65,7 @@ class Thermometer:
 def _normal_scores(bins: int) -> FloatArray:
     """Return the quantiles of a normal law at bins of equal mass, as whole numbers between −127 and 127."""
     scores = ndtri((np.arange(bins) + 0.5) / bins)
-    return np.asarray(np.trunc(_LEVELS * scores / max(scores[-1], 1e-9)))
+    return np.asarray(np.trunc(_LEVELS * scores / max(scores[-1], 1e-9)))  # a single bin has the score 0
 
 
 def _places(edges: FloatArray) -> FloatArray:
@@ -115,7 +115,7 @@ class Levels:
 class Listed:
     """A category out of a known list; others share a cell, missing values have one.
 
-    Two values are the ends of one coordinate: of one each, they would have √2 times the noise on their difference.
+    Two values are the ends of one coordinate: with a coordinate each, their difference would have √2 times the noise.
     """
 
     name: Any
@@ -127,7 +127,7 @@ class Listed:
 
     @property
     def two_ends(self) -> bool:
-        """Whether the list has two values, as yes and no."""
+        """Whether the list has two values, such as yes and no."""
         return len(self.values) == 2
 
     @property

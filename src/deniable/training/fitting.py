@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from deniable._check import FloatArray, InputError
+from deniable._floats import MANY_ROUNDINGS
 from deniable.training import interactions
 from deniable.training.centres import CENTRES_SHARE, Columns, centred
 from deniable.training.columns import FeatureTable
@@ -31,7 +32,7 @@ _STABLE = 3.5  # largest step·n·curvature: from 2·(1 + momentum) on the steps
 
 @dataclass(frozen=True, eq=False)
 class Additive:
-    """Result of a fit: encoders, pairs and coefficients, nothing else of the data."""
+    """Result of a fit: encoders, pairs and coefficients; it holds nothing else of the data."""
 
     encoders: tuple[Encoder, ...]
     pairs: tuple[Pair, ...]
@@ -77,9 +78,9 @@ def gradient_noise(
     at most (clip·unit)²·:func:`longest_row`, the same in each step; ``unit`` is the number of lattice points of a
     residual of size 1.
     """
-    shape = 1 / basis.scale  # noise grows where a coordinate is scaled down afterwards: equal noise on equal footing
+    shape = 1 / basis.scale  # after scaling, every coordinate has the same noise
     at_one = stay * plan.steps * (loss.clip * unit) ** 2 * longest_row(basis, shape)
-    sd = shape * (math.sqrt(at_one) / mu * (1 + 2.0**-40))
+    sd = shape * (math.sqrt(at_one) / mu * (1 + MANY_ROUNDINGS))
     return np.repeat(sd[:, None], loss.outputs, axis=1)
 
 
@@ -93,13 +94,13 @@ def longest_row(basis: Basis, sd: FloatArray) -> float:
 
 def shares(squares: FloatArray, longest: float) -> FloatArray:
     """Return the factors that keep rows with these Σ (entry/sd)² within ``longest``, rounded down."""
-    return np.asarray(np.minimum(np.sqrt(longest / np.maximum(squares, longest)), 1.0) * (1 - 2.0**-40))
+    return np.asarray(np.minimum(np.sqrt(longest / np.maximum(squares, longest)), 1.0) * (1 - MANY_ROUNDINGS))
 
 
 def gradient_mu(basis: Basis, loss: ClippedLoss, plan: DescentPlan, sd: FloatArray, unit: float) -> float:
-    """Return the Gaussian DP parameter of the sums, from the noise that they get."""
+    """Return the Gaussian DP parameter of the sums, from the noise that they get, rounded up."""
     worst = plan.steps * (loss.clip * unit) ** 2 * longest_row(basis, sd[:, 0])
-    return math.sqrt(worst) * (1 + 2.0**-45)
+    return math.sqrt(worst) * (1 + MANY_ROUNDINGS / 32)  # the noise was enlarged by MANY_ROUNDINGS
 
 
 def all_codes(table: FeatureTable, encoders: tuple[Encoder, ...], pairs: tuple[Pair, ...] = ()) -> Iterator[Codes]:
@@ -123,7 +124,7 @@ class Trial:
 
 @dataclass(frozen=True, eq=False)
 class FitOutcome:
-    """A fitted model and, for the owner of the data only, each unit's own Gaussian DP parameter; paid trials."""
+    """A fitted model, each unit's own Gaussian DP parameter (for the owner of the data only) and the trials made."""
 
     model: Additive
     exposure: FloatArray
@@ -222,7 +223,7 @@ def columns_of(task: Task, declared: Declared, models: Sequence[str]) -> list[Co
         raise InputError(f"X must have few enough rows for exact sums in double precision, got {table.n_rows}")
     share = bins_mu(look, table, declared, task.n)
     found = encoders_for(look, table, declared, models, share, task.n, task.loss.outputs)
-    mu = look.ledger.mu * math.sqrt(CENTRES_SHARE / len(models)) * (1 - 2.0**-40)
+    mu = look.ledger.mu * math.sqrt(CENTRES_SHARE / len(models)) * (1 - MANY_ROUNDINGS)
     names = ["centres", *(f"centres for {model}" for model in models[1:])]
     return [centred(look, name, table, encoders, mu, task.n) for name, encoders in zip(names, found, strict=True)]
 

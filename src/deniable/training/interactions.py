@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable._check import FloatArray, IntArray
+from deniable._floats import MANY_ROUNDINGS
 from deniable.training.design import CHUNK
 from deniable.training.encoders import Codes, Encoder, Levels, Thermometer
 from deniable.training.losses import RESIDUAL, ClippedLoss
@@ -87,7 +88,7 @@ def products(loss: ClippedLoss, residuals: Sequence[FloatArray], levels: Sequenc
 def products_noise(loss: ClippedLoss, columns: int, mu: float, heaviest: int) -> float:
     """Return the standard deviation for μ-GDP: a record moves each product by at most its residual."""
     count = 4 * math.comb(columns, 2)
-    return loss.clip * RESIDUAL * heaviest * math.sqrt(count) / mu * (1 + 2.0**-40)
+    return loss.clip * RESIDUAL * heaviest * math.sqrt(count) / mu * (1 + MANY_ROUNDINGS)
 
 
 def strongest(released: FloatArray, columns: int, wanted: int) -> list[tuple[int, int]]:

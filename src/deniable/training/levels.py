@@ -14,16 +14,17 @@ from dataclasses import replace
 import numpy as np
 
 from deniable._check import FloatArray
+from deniable._floats import MANY_ROUNDINGS
 from deniable.training.fitting import Additive, Task
 from deniable.training.losses import ClippedPoisson
 
 LEVEL_SHARE = 0.04  # of μ²
 _NARROW = 20.0  # the squared clip, in spreads of the target, is n·μ over this: bias and noise both vanish as n·μ grows
-_WORTH = 5.0  # times the clip of the steps, below which a look is not paid for
+_WORTH = 5.0  # a clip below this many times that of the steps is not worth a look
 _FOR_ONE_SIDED = (5.0, 2.0)  # the two above where most targets are at one end: without a look predictions stay there
-_SIZED = 100.0  # n·μ at which such a look's clip is widest: what it cuts off is all on one side (measured)
+_SIZED = 100.0  # n·μ at which the clip for one-sided targets is widest in units of √(n·μ) (measured)
 _COUNTS = 3.0  # a clip lets counts up to this pass
-_NOISY = 0.3  # of the level: more noise than this does more harm than a clip
+_NOISY = 0.3  # relative noise of the level above which a narrower clip does less harm
 _FAR = 2.0  # spreads: scores farther from the middle are clipped to this
 _USUAL = 1.0  # standard deviation of the slope that remains, per ``_FAR`` spreads of the score
 _PARTS = 1 << 15  # lattice points of an entry of size 1
@@ -35,7 +36,7 @@ def wide_clip(mu: float, n: float, clip: float, count: float | None = None, *, o
     """Return the clip of a look for ``mu``, in spreads of the target; None if it would tell too little to be paid for.
 
     ``clip`` is that of the steps; ``count`` is the size of one count in spreads, where the targets are counts: a level
-    without a slope, for which any clip that lets counts pass will do. ``one_sided`` targets are mostly equal.
+    without a slope, for which any clip that lets counts pass will do. ``one_sided`` targets are mostly at one end.
     """
     narrow, worth = _FOR_ONE_SIDED if one_sided else (_NARROW, _WORTH)
     wide = math.sqrt(mu * n / narrow)
@@ -71,7 +72,7 @@ def _steeper(product: float, spread: float, felt: float, unsure: float) -> float
     """
     spread = min(max(spread, 0.0), 1.0)
     slope = product * spread / (spread**2 + unsure**2 + (felt / _USUAL) ** 2)
-    return min(max(slope, -_USUAL), 2 * _USUAL)
+    return min(max(slope, -_USUAL), 2 * _USUAL)  # predictions get at least half, at most twice as steep
 
 
 def _means(task: Task, columns: list[FloatArray], mu: float, squared: float) -> list[float]:
@@ -80,7 +81,7 @@ def _means(task: Task, columns: list[FloatArray], mu: float, squared: float) -> 
     entries = np.stack([np.trunc(column * _PARTS) for column in columns])
     sums = (entries if data.weights is None else entries * data.weights).sum(axis=1).astype(np.int64)
     unit = units.heaviest * _PARTS
-    sd = np.full(sums.size, unit * math.sqrt(squared) / mu * (1 + 2.0**-40))
+    sd = np.full(sums.size, unit * math.sqrt(squared) / mu * (1 + MANY_ROUNDINGS))
     released = task.look.source.channel("level", sd, 1)(sums)
     return [float(value) / unit / task.n for value in released]
 

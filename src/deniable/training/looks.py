@@ -12,6 +12,7 @@ import pandas as pd
 from scipy.special import ndtri
 
 from deniable._check import FloatArray, IntArray
+from deniable._floats import MANY_ROUNDINGS
 from deniable.laws import octaves
 from deniable.training import bins, shapes
 from deniable.training.account import Ledger
@@ -25,10 +26,10 @@ MOST_BINS = 0.30  # of μ²: the same where records are few, since coefficients 
 FOUND = 20.0  # records in units of a column's noise for which more than BINS_SHARE is spent, if need be
 CLOSER = 3  # how many closer looks may follow, each for half of a column's μ²
 ONLY_ZEROS = 2.0**-19  # width of the range of a column in which only zeros stand out
-BINS = 32  # of a numeric column
+BINS = 32  # of a numeric column in the additive model
 LINE_OF_FEW = 0.8  # share of a column's linear term below INFORMATIVE
 LINE_OF_MANY, MOST_LINE, LEAST_LINE = 25.0, 0.6, 0.2  # the same above it, falling with the records (:func:`line_share`)
-LINE_OF_FEWEST = 0.6  # the same below PLACED: a linear term is of little use where the range itself is uncertain
+LINE_OF_FEWEST = 0.6  # the same below PLACED: a linear term is of less use where the range itself is uncertain
 PLACED = 10.0  # records in units of a column's noise above which its range is about right
 _BINS = "bins of equally many values"
 _CLOSER = "closer looks, where a column's values lie close together and far from zero"
@@ -104,12 +105,13 @@ def number_cells(
     *,
     again: bool = False,
 ) -> bins.NoisyCells:
-    """Return noisy cells of one numeric column, for ``mu`` in all, of about ``n`` units.
+    """Return noisy cells of one numeric column of about ``n`` units, from looks that cost ``mu``, or more if need be.
 
     Without a declared range: where the units are few in terms of the noise, one histogram over octaves and the shapes
     that fit it; otherwise half of μ² for the octaves and a quarter for each of two finer looks. Where the values turn
-    out to lie close together and far from zero, up to :data:`CLOSER` more times half of μ² go into finer looks. With
-    ``again``, where only zeros stand out, the other half of μ² goes into the octaves too, for shapes to be fitted to.
+    out to lie close together and far from zero, up to :data:`CLOSER` times another half of μ² is spent on finer looks;
+    the ledger refuses what the budget does not cover. With ``again``, where only zeros stand out, the other half of
+    μ² goes into the octaves too, and shapes are fitted to these.
     """
     if declared is None and not n * mu >= INFORMATIVE:
         return few_cells(look, name, values, mu, octave_counts(look, name, values, mu), None, n)
@@ -149,7 +151,7 @@ def few_cells(
 ) -> bins.NoisyCells:
     """Return cells under the shapes of :mod:`deniable.training.shapes` that fit noisy ``counts`` of a few units.
 
-    Where nearly all lie in two octaves: from finer and finer histograms of a window, each for half of ``mu``².
+    Where nearly all values lie in two octaves: from finer and finer histograms of a window, each for half of ``mu``².
     """
     known = np.flatnonzero(~np.isnan(values))
     numbers = values[known]
@@ -192,10 +194,12 @@ def discovered(look: Look, name: Any, values: Any, mu: float, declared: Declared
     """Return the texts whose noisy count passes a threshold that a text of one unit alone passes with probability δ.
 
     A text that others hold too is a Gaussian release of one count. One that nobody else holds changes the output only
-    if it passes: count ≤ 1, so N must exceed threshold − 1; a person can hold as many as its weight has parts.
+    if it passes: its count is at most ``heaviest``, so the noise must exceed threshold − ``heaviest``. The δ is shared
+    by the texts that one person may hold, at most ``heaviest``, and a millionth of the standard deviation is added for
+    the error of the normal quantile.
     """
     units, heaviest = look.units, look.units.heaviest
-    delta = declared.discovery_delta / len(declared.discover) * (1 - 2.0**-40)
+    delta = declared.discovery_delta / len(declared.discover) * (1 - MANY_ROUNDINGS)
     look.ledger.spend(f"categories of {name}", "which texts of a column are frequent", mu, delta)
     sd = heaviest / mu
     threshold = math.ceil(heaviest + sd * (1e-6 - float(ndtri(delta / heaviest))))
@@ -212,10 +216,10 @@ def encoders_for(
 ) -> list[tuple[Encoder, ...]]:
     """Return for each of the ``models`` one encoder per column, all from the same looks; numeric ones share ``mu``.
 
-    ``outputs`` is the number of scores that a record will have: the records that tell about each are fewer the more.
+    ``outputs`` is the number of scores per record: the more there are, the fewer records tell about each.
     """
     looked = [c for c in table.columns if c.kind in MEASURED or c.name in declared.discover]
-    each = mu / math.sqrt(max(len(looked), 1)) * (1 - 2.0**-40)
+    each = mu / math.sqrt(max(len(looked), 1)) * (1 - MANY_ROUNDINGS)
     informed = n * each >= INFORMATIVE
     undeclared = [j for j, c in enumerate(table.columns) if c.kind in MEASURED and c.name not in declared.ranges]
     few = [] if informed else undeclared
@@ -251,7 +255,7 @@ def encoders_for(
 
 
 def line_share(records: float) -> float:
-    """Return the share of a column's linear term from the ``records`` per score, in units of the column's noise."""
+    """Return the share of a column's linear term, given the ``records`` per score in units of the column's noise."""
     return min(max(LINE_OF_MANY / records, LEAST_LINE), MOST_LINE)
 
 

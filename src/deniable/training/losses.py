@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from deniable._check import FloatArray
+from deniable._floats import MANY_ROUNDINGS
 
 SCORE = 1 << 12  # lattice points per unit of score
 RESIDUAL = 1 << 15  # lattice points per unit of residual
 _FARTHEST = 16  # scores are clipped to ± this
-_COARSE = 4  # neighbouring scores that share an entry of a table
+_COARSE = 4  # adjacent scores that share an entry of a table
 
 Scores = NDArray[np.int32]
 
@@ -50,11 +51,14 @@ class ClippedLoss(Protocol):
 
     @property
     def travel(self) -> float:
-        """How far the coefficients may go, in units of μ: one over the rule's implicit ridge."""
+        """How far the coefficients may go, in units of μ: one over the implicit ridge against the noise.
+
+        The values were chosen with ``benchmarks/training/algorithms.py``.
+        """
 
     @property
     def reach(self) -> float:
-        """How far they may go at most, however large μ is: one over the ridge against fitting the sample's noise."""
+        """How far they may go at most, however large μ is: one over the ridge against overfitting."""
 
     def residuals(self, scores: list[Scores], target: FloatArray) -> list[FloatArray]:
         """Return one array of whole numbers per output; ``target`` holds one number per record."""
@@ -143,7 +147,7 @@ class ClippedSoftmax:
         square = parts[0] * parts[0]
         for part in parts[1:]:
             square += part * part
-        factor = np.minimum(1.0, self.clip / np.sqrt(np.maximum(square, 1e-300))) * (RESIDUAL * (1 - 2.0**-40))
+        factor = np.minimum(1.0, self.clip / np.sqrt(np.maximum(square, 1e-300))) * (RESIDUAL * (1 - MANY_ROUNDINGS))
         return [np.trunc(part * factor) for part in parts]
 
 

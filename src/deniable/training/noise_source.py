@@ -1,4 +1,4 @@
-"""The one door between the data and a fit: integer sums go in, integer sums plus rounded Gaussian noise come out.
+"""The only interface between the data and a fit: integer sums in, the same plus rounded Gaussian noise out.
 
 Whatever a model learns passes through a :class:`Channel`. The sums are exact integers, so ``sums + round(N)`` equals
 ``round(sums + N)``: rounding is post-processing of the Gaussian mechanism, floating point reveals nothing, and the
@@ -23,7 +23,7 @@ class Channel(Protocol):
     """Answers at most ``times`` questions, each with noise of the same standard deviations."""
 
     def __call__(self, sums: IntArray) -> IntArray:
-        """Return ``sums`` plus fresh rounded Gaussian noise of the channel's standard deviations."""
+        """Return ``sums`` plus fresh rounded Gaussian noise with the channel's standard deviations."""
         ...
 
 

@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 _MOST = 12  # panels drawn if no columns are named
 _BARS = 12  # bars of a panel, the strongest of a long list
-_MARGIN = 0.05  # of what lies between the outermost edges: how far the open bins beyond them are drawn
-_WHOLE = 1 / 3  # the same: open bins that are no wider are drawn in full; three times as wide ones that end at zero
+_MARGIN = 0.05  # share of the span of the edges by which the open bins beyond them are drawn
+_WHOLE = 1 / 3  # the same: open bins up to this width are drawn in full, those that end at zero up to three times it
 _LONGEST = 24  # characters of a label
 _WIDE = 100.0  # ratio of the outermost edges above which an axis is logarithmic
 _FAR_TAIL = 30.0  # the same for the last edge and the median of what lies beyond the bin of the zeros
-_POINT = 2.0  # usual bins whose records one bin holds, from which on it is that of a single frequent value
+_POINT = 2.0  # times the mean mass of a bin, above which a bin is that of a single frequent value
 _BESIDE = 0.5  # share of the smaller of two frequent values' records, below which those between them are not drawn
 _BEYOND = 1 / 32  # the same for what lies beyond the outermost one
-_THIN = 0.01  # of what lies between the outermost edges: narrower bins beside a frequent value belong to it
+_THIN = 0.01  # share of the span of the edges: narrower bins beside a frequent value belong to it
 
 
 def draw(

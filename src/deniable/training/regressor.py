@@ -28,11 +28,11 @@ from deniable.training.targets import Budget
 TARGET_SHARE = 0.05  # of μ²: location and spread of the target
 _CLIP = 0.5  # in spreads of the target
 _MANY = 800.0  # n·μ above which a larger clip pays: less bias on skewed targets, noise matters less
-_WIDEST = 4.0  # times the smallest clip
+_WIDEST = 4.0  # times the smallest clip, for the number of records alone
 _WIDER = 2.0 ** np.arange(6)  # what is tried where the target has a long tail
-_NOISE = 16.0  # spreads by which the noise of the smallest clip moves predictions, times the strength
+_NOISE = 16.0  # error of predictions by the noise of the smallest clip, in spreads, times n·μ
 _SEEN = 3.0  # standard deviations by which a cell of a tail must stand out of the noise
-_MOSTLY = 0.84 - 0.16  # share of a cell that may hold all three quantiles
+_MOSTLY = 0.84 - 0.16  # share of the mass from which on one cell may hold all three quantiles
 _ENOUGH = 150.0  # n·μ above which the range of a target is found even if most of it is at one end
 _ONE_SIDED = 0.2  # distance of the nearer of the 16 % and 84 % quantiles from the median, as a share of the other's
 

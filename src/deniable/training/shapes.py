@@ -23,7 +23,7 @@ from deniable.laws.octaves import CELLS, cell_ends
 from deniable.training.bins import NoisyCells, crowded
 
 _POINTS = 64  # quantiles that stand for a shape
-_ENDS = 6  # of 2·_POINTS equal parts beyond each end of the cells: about 5 % of the mass
+_ENDS = 6  # of 2·_POINTS = 128 equal parts lie beyond each end of the cells: about 5 % of the mass
 _SPREADS = (0.15, 0.3, 0.6, 1.2, 2.5)  # standard deviations of log2|x|
 _ZEROS = (0.0, 0.4, 0.8)  # shares of exact zeros
 _LIKELY = 0.2  # share of zeros in a mixture from which on they are about as likely as not
@@ -52,7 +52,7 @@ class _Library:
 
 @lru_cache(maxsize=1)
 def _library() -> _Library:
-    """Build the library: about 5,000 shapes, 8 MB, some 20 milliseconds."""
+    """Build the library: about 5,000 shapes, 8 MB."""
     ends = np.array([cell_ends(cell)[1] for cell in range(CELLS - 1)])  # the upper ends; the last is open
     exponents = np.log2([cell_ends(cell)[0] for cell in range(CELLS // 2 + 1, CELLS)])
     half_octaves = np.arange(exponents[0], exponents[-1] + 1, 0.5)

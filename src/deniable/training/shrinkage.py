@@ -1,6 +1,6 @@
-"""Shape functions pulled towards smooth ones and towards none, by what the noise alone would have made of them.
+"""Shape functions shrunk towards smooth ones and towards zero, by as much as the known noise calls for.
 
-A fit with one strength of regularisation for all columns keeps noise in columns that tell nothing and bends smooth
+A fit with one strength of regularisation for all columns keeps noise in columns that tell nothing and distorts smooth
 ones. The size of the noise is known: that of privacy exactly, that of sampling from the number of records. Empirical
 Bayes: in each column the principal directions are treated one by one, their coefficients have a normal prior of unknown
 variance and smoothness; both are averaged over, weighted by the likelihood of what the fit found and by how often the
@@ -22,9 +22,9 @@ from deniable.training.design import Basis
 from deniable.training.encoders import Thermometer
 from deniable.training.losses import ClippedLoss
 
-_VARIANCES = np.concatenate(([0.0], np.logspace(-4, 3, 36)))  # prior variances of coefficients: all that occur
+_VARIANCES = np.concatenate(([0.0], np.logspace(-4, 3, 36)))  # prior variances of coefficients, wider than what occurs
 _SMOOTHNESS = (0.0, 1.0)  # powers of the curvature by which rough directions are rarer
-_ROUNDS = 20  # after which the laws' frequencies hardly change
+_ROUNDS = 20  # of expectation–maximisation, after which the laws' frequencies hardly change
 _FLAT = 1e-9  # share of the largest curvature below which a direction is ignored
 
 
@@ -69,13 +69,13 @@ def shrunk_coefficients(
 
 
 def responses(plan: DescentPlan, curvature: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the averaged descent's response to a constant force and to noise, for each curvature of a parabola.
+    """Return (gain, noise): how the averaged descent on a parabola responds to a constant gradient and to noise.
 
-    The answer is linear in what the steps are given: a force of 1 in every step gives ``gain``, independent noise of
-    variance 1 in each step gives the variance ``noise``.
+    It is linear in the gradients: a constant 1 in every step gives ``gain``, independent noise of variance 1 in each
+    step gives the variance ``noise``; both have the shape of ``curvature``.
     """
     w, velocity = np.zeros_like(curvature), np.ones_like(curvature)
-    reached = np.zeros((plan.steps + 1, curvature.size))  # sums of the responses to one push
+    reached = np.zeros((plan.steps + 1, curvature.size))  # sums of the responses to one impulse
     for step in range(plan.steps):
         velocity = velocity if step == 0 else plan.momentum * velocity - curvature * w
         w = w + plan.step * velocity

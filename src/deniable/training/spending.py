@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from deniable._check import FloatArray
+from deniable._floats import MANY_ROUNDINGS
 
-_SAFE = 1 - 2.0**-40  # of a record's budget: more than the rounding of the sums of squares below
+_SAFE = 1 - MANY_ROUNDINGS  # of a record's budget: more than the rounding of the sums of squares below
 
 
 class Spending:

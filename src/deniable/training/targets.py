@@ -9,13 +9,14 @@ from functools import lru_cache
 from typing import Any
 
 from deniable._check import InputError, number
+from deniable._floats import MANY_ROUNDINGS
 from deniable.mechanisms import ApproximateDP, Composition, GaussianDP, Mechanism, SubsampledGaussian
 from deniable.mechanisms.core import parts_of
 from deniable.planning.calibration import parameter_for
 from deniable.planning.targets import Target, read_target
 
 DEFAULT_ADVANTAGE = 0.1  # no attacker is right more than 55 % of the time
-_BRACKET = (1e-6, 60.0)  # μ: nothing can be learned below, nothing is hidden above
+_BRACKET = (1e-6, 60.0)  # μ: below, the noise on a count exceeds a million; above, nothing is hidden
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ def _given(mechanism: Any, failure: float) -> Budget:
                 "mechanism must be full-batch Gaussian (GaussianDP, SubsampledGaussian with sample_rate 1, or both), "
                 f"not {part!r}; give the guarantee that is wanted instead, for example epsilon= and delta="
             )
-    mu = math.sqrt(total) * (1 - 2.0**-40)
+    mu = math.sqrt(total) * (1 - MANY_ROUNDINGS)
     if not 0 < mu < math.inf:
         raise InputError(f"mechanism must leave a positive, finite budget, got μ = {mu:g}")
     return Budget(mu, failure, f"as hard to attack as {mechanism!r}")

@@ -16,6 +16,7 @@ from dataclasses import replace
 import numpy as np
 
 from deniable._check import FloatArray
+from deniable._floats import MANY_ROUNDINGS
 from deniable.training.descent import Weighted
 from deniable.training.fitting import Descent, FitOutcome, Task, Trial, columns_of, exposures
 from deniable.training.interactions import Pair
@@ -58,7 +59,7 @@ def fit_tuned(task: Task, declared: Declared) -> FitOutcome:
         else:
             wanted = min(_PAIRS, columns * (columns - 1) // 2)
             pairs = fitting.choose(f"{label}, choice", each * math.sqrt(_CHOICE), mains, wanted)
-            found = fitting.descend(label, each * math.sqrt(1 - _CHOICE) * (1 - 2.0**-40), additive, pairs)
+            found = fitting.descend(label, each * math.sqrt(1 - _CHOICE) * (1 - MANY_ROUNDINGS), additive, pairs)
         errors.append(_error(scoring, f"{label}, score", each, found))
     spread = math.sqrt(2) * 0.5 / each  # standard deviation of the difference of two scores
     best = int(np.argmin(np.array(errors) + spread * (np.arange(len(errors)) > 0)))

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable._check import FloatArray, IntArray
+from deniable._floats import MANY_ROUNDINGS
 from deniable.laws.rank_choice import RankWeights, rank_choice
 from deniable.noise.tabulation.records import LATTICE, Records, group_sums
 
@@ -66,7 +67,7 @@ class Query(ABC):
         """Add one lattice step in each coordinate, for the rounding of the two records, and that of this sum."""
         noisy = weights[weights > 0]
         steps = float(np.sqrt(np.sum(noisy**-2.0))) / self.unit if self.unit > 1 else 0.0
-        return (exact + steps) * (1 + 2.0**-40)
+        return (exact + steps) * (1 + MANY_ROUNDINGS)
 
 
 @dataclass(frozen=True)

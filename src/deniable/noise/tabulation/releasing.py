@@ -12,6 +12,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from deniable._check import FloatArray, InputError, IntArray, Seed, choice, number
+from deniable._floats import MANY_ROUNDINGS
 from deniable.accounting import tradeoff
 from deniable.curves import Tradeoff, with_assumptions
 from deniable.laws import add_rounded_gaussian, octaves
@@ -265,7 +266,7 @@ class _Spending:
 
     def histogram(self, counts: IntArray, mu: float) -> tuple[IntArray, float]:
         """Return counts in cells with noise for ``mu``, and its standard deviation; each record is in one cell."""
-        sd = math.sqrt(2) / mu * (1 + 2.0**-40)
+        sd = math.sqrt(2) / mu * (1 + MANY_ROUNDINGS)
         return self.noised(counts, np.full(1, sd)), sd
 
     def ask(self, query: Query, records: Records, mu: float, serves: tuple[str, ...]) -> QueryAnswer:
@@ -273,7 +274,7 @@ class _Spending:
         if isinstance(query, Ranks):
             return self._ranks(query, records, mu, serves)
         weights, sensitivity = query.weights(records), query.sensitivity(records)
-        sd = weights * (sensitivity / mu * (1 + 2.0**-40))
+        sd = weights * (sensitivity / mu * (1 + MANY_ROUNDINGS))
         if not sd.max() * query.unit <= LARGEST_SCALE:
             raise InputError(f"eta = {self.eta:g} leaves too little for {_named(query)}: raise it or ask for less")
         self.looks.append(PricedLook(_named(query), serves, mu if weights.any() else 0.0))
