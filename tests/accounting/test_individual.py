@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import deniable as dn
 from deniable.accounting import NormRecorder
-from deniable.accounting.individual_samplers import SAMPLERS
+from deniable.accounting.individual_parts import SAMPLERS
 
 RUN = dn.SubsampledGaussian(1.0, 0.05, 400)
 
@@ -160,7 +160,7 @@ def test_all_records_at_once():
         (lambda: dn.individual_tradeoffs(np.ones((1, 400)), 0.0, RUN), "clip must be above 0"),
         (lambda: dn.individual_tradeoffs(np.ones((1, 400)), math.nan, RUN), "clip must be"),
         (lambda: dn.individual_tradeoffs(np.ones((1, 400)), 1.0, RUN, levels=0), "levels must be at least 1"),
-        (lambda: dn.individual_tradeoffs(np.ones((1, 1)), 1.0, dn.GaussianDP(1.0)), "mechanism must consist of"),
+        (lambda: dn.individual_tradeoffs(np.ones((1, 1)), 1.0, dn.GaussianDP(1.0)), "mechanism must add noise"),
         (lambda: NormRecorder(0), "records must be at least 1"),
         (lambda: NormRecorder(3).add([0, 3], [1.0, 1.0]), r"indices must be in 0\.\.2"),
         (lambda: NormRecorder(3).add([0, 0], [1.0, 1.0]), "at most once per step"),

@@ -9,6 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from deniable._check import FloatArray, InputError, as_float64, integer, numbers, refuse_sparse
 
+Shares = list[tuple[NDArray[np.intp], FloatArray]]  # of every step: records, and r/C of each
+
 
 class NormRecorder:
     """Collects gradient norms while training runs, without keeping a (records × steps) array.
@@ -78,3 +80,13 @@ def shares(norms: FloatArray, clip: float) -> FloatArray:
     """r/C of the clipped gradients, 1 where unknown; what is not 0 is at least a millionth."""
     clipped = np.minimum(np.where(np.isnan(norms), clip, norms), clip)
     return np.where(clipped > 0, np.maximum(clipped / clip, 1e-6), 0.0)
+
+
+def share_levels(shares: Shares, levels: int) -> FloatArray:
+    """0, the levels to which shares are rounded up, and 1: the shares themselves if there are few of them."""
+    known: FloatArray = np.array([0.0, 1.0])
+    for _, share in shares:
+        known = np.union1d(known, share)
+        if known.size > levels + 1:
+            return np.arange(levels + 1) / levels
+    return known

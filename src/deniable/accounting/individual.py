@@ -26,8 +26,8 @@ from scipy.sparse import csr_array, hstack
 
 from deniable._check import FloatArray, InputError, integer, number
 from deniable._floats import EPS, MOST_EXPONENT
-from deniable.accounting.gradient_norms import NormRecorder, norm_array, shares
-from deniable.accounting.individual_samplers import SAMPLERS, of_largest
+from deniable.accounting.gradient_norms import NormRecorder, Shares, norm_array, share_levels, shares
+from deniable.accounting.individual_parts import PARTS, SAMPLERS, of_parts
 from deniable.accounting.steps.ratios import log_ratio
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.accounting.transform.decay import ByParts, centred, lifts, lipschitz, shifted
@@ -35,8 +35,17 @@ from deniable.accounting.transform.line import Line
 from deniable.accounting.trapezoid import even_aliases, falling_rest
 from deniable.curves import Assumptions, EnvelopeTradeoff
 from deniable.mechanisms import (
+    ApproximateDP,
+    FinitePair,
+    GaussianDP,
     Mechanism,
+    NoisyGradientDescent,
+    PureDP,
+    RandomizedResponse,
+    RenyiDP,
     SubsampledGaussian,
+    Tuned,
+    ZeroConcentratedDP,
 )
 from deniable.mechanisms.core import parts_of
 
@@ -48,9 +57,15 @@ _FEW = 64  # steps of a record up to which contours are moved: of more, integrat
 _MOST_LOG_GAMMA = 60.0
 
 # why a record's own norms say nothing sharper, or nothing that is proven
+_STATED = "a guarantee does not say how it depends on the size of a contribution; name the mechanism that gave it"
 _REFUSED: dict[type[Mechanism], str] = {
     SubsampledGaussian: "the records of a person have norms of their own; ask for each record apart",
-    **dict.fromkeys(SAMPLERS, "only the largest of a record's norms is known to count, for a run of its own"),
+    **dict.fromkeys((PureDP, ApproximateDP, GaussianDP, RenyiDP, ZeroConcentratedDP), _STATED),
+    RandomizedResponse: "whoever answers reports a whole category, not a contribution of some size",
+    FinitePair: "its two laws are given, not how they depend on the size of a contribution",
+    NoisyGradientDescent: "its theorem needs a bound on the gradient at every point, not only where this run passed; "
+    "for a record whose gradient is known to be smaller everywhere, raise noise_multiplier",
+    Tuned: "the norms of runs that could have been made, but were not, would have to be known",
 }
 
 _ASSUMPTIONS = Assumptions(
@@ -124,13 +139,17 @@ def individual_tradeoffs(
     gradient_norms
         Array of shape (records, steps): the norm that each record's gradient had, *or would have had* if it
         was not drawn into the batch; NaN where it is unknown, which counts as ``clip``. Or a :class:`NormRecorder`.
+        For other noise than Gaussian, how far the record moves the number (in L1 norm for vectors), or every score.
     clip
-        Clipping norm C of the run; larger norms count as C.
+        Clipping norm C of the run; larger norms count as C. For other noise what its ``sensitivity`` stands for.
     mechanism
-        The run: :class:`SubsampledGaussian`, or a :class:`Composition` of them, step by step; or one
-        :class:`RandomAllocation`, :class:`ShuffledBatches`, :class:`TruncatedPoisson`, :class:`WithoutReplacement` or
-        :class:`MatrixMechanism`, where the largest of a record's norms counts for all steps and norms are rounded up to
-        at most 8 levels. As many steps as there are columns (batches times epochs).
+        The run, step by step: :class:`SubsampledGaussian`, :class:`Laplace`, :class:`DiscreteLaplace`,
+        :class:`DiscreteGaussian`, :class:`BoundedRange`, or a :class:`Composition` of them. And
+        :class:`RandomAllocation`, :class:`ShuffledBatches`, :class:`TruncatedPoisson`, :class:`WithoutReplacement` and
+        :class:`MatrixMechanism`, also in a composition, where the largest of a record's norms in such a run counts for
+        all its steps (of a matrix without sampling, on its own, each norm counts by itself). Unless all steps are
+        Poisson-sampled Gaussian ones, norms are rounded up to at most 8 levels. As many steps as there are columns
+        (batches times epochs).
     levels
         Norms are rounded *up* to this many levels, i·C/levels, unless there are no more different norms than that.
 
@@ -146,9 +165,12 @@ def individual_tradeoffs(
     """
     limit = number("clip", clip, above=0.0, below=np.inf)
     count = integer("levels", levels, at_least=1)
-    sampler = SAMPLERS.get(type(mechanism))
-    phases = [] if sampler else _phases(mechanism)
-    total = sampler.steps(mechanism) if sampler else sum(phase.steps for phase in phases)
+    parts = _parts(mechanism)
+    plain = [part for part in parts if isinstance(part, SubsampledGaussian)]
+    lengths = [PARTS[type(part)](part) for part in parts]
+    total = None if None in lengths else sum(length for length in lengths if length is not None)
+    if total is None and len(parts) > 1:
+        raise InputError("mechanism must be a MatrixMechanism with its strategy, not its sensitivity, to be composed")
     if isinstance(gradient_norms, NormRecorder):
         records, columns = gradient_norms.records, list(gradient_norms.steps())
     else:
@@ -158,20 +180,26 @@ def individual_tradeoffs(
     if total is not None and len(columns) != total:
         raise InputError(f"gradient_norms must cover each of the run's {total} steps, got {len(columns)} steps")
     known = [(where, shares(norms, limit)) for where, norms in columns]
-    if sampler:
-        (log_gamma, add, remove), assumed = of_largest(known, records, mechanism, count)
-        ours = replace(_ASSUMPTIONS, adjacency=assumed.adjacency)
-        return IndividualTradeoffs(log_gamma, add, remove, ours, "bound of the record's largest norm")
-    return _invert(_tally(known, records, phases, count))
+    if len(plain) == len(parts):
+        return _invert(_tally(known, records, plain, count))
+    (log_gamma, add, remove), assumed = of_parts(known, records, parts, count)
+    ours = replace(_ASSUMPTIONS, adjacency=assumed.adjacency)
+    largest = any(type(part) in SAMPLERS for part in parts)
+    method = "bound of the record's largest norm" if largest else "bounds of the record's own steps"
+    return IndividualTradeoffs(log_gamma, add, remove, ours, method)
 
 
-def _phases(mechanism: Mechanism) -> list[SubsampledGaussian]:
+def _parts(mechanism: Mechanism) -> list[Mechanism]:
     parts = parts_of(mechanism)
     for part in parts:
-        if not isinstance(part, SubsampledGaussian) or part.records_per_person != 1:
-            why = _REFUSED.get(type(part), "it has no gradient that is clipped, so that no record is known to do less")
-            raise InputError(f"mechanism must consist of SubsampledGaussian phases of one record, got {part!r}: {why}")
-    return [part for part in parts if isinstance(part, SubsampledGaussian)]
+        if type(part) not in PARTS or getattr(part, "records_per_person", 1) != 1:
+            why = _REFUSED.get(
+                type(part), "it has no contribution that is clipped, so that no record is known to do less"
+            )
+            raise InputError(
+                f"mechanism must add noise to clipped contributions of single records, got {part!r}: {why}"
+            )
+    return list(parts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,12 +226,9 @@ class _Tally:
         return _Tally(kinds, counts[:, used], self.gaussian[records])
 
 
-_Shares = list[tuple[NDArray[np.intp], FloatArray]]
-
-
-def _tally(shares: _Shares, records: int, phases: list[SubsampledGaussian], levels: int) -> _Tally:
+def _tally(shares: Shares, records: int, phases: list[SubsampledGaussian], levels: int) -> _Tally:
     """Count, for every record and phase, the steps at each level of r/C; unknown steps are at level 1."""
-    grid = _levels(shares, levels)
+    grid = share_levels(shares, levels)
     gaussian = np.zeros(records)
     noise, rate, blocks = [np.empty(0)], [np.empty(0)], [csr_array((records, 0))]
     start = 0
@@ -223,16 +248,6 @@ def _tally(shares: _Shares, records: int, phases: list[SubsampledGaussian], leve
             blocks.append(csr_array(block[:, 1:]))
     kinds = PrivacyLoss(np.concatenate(noise), np.concatenate(rate), np.ones(sum(map(len, noise))), 0.0)
     return _Tally(kinds, hstack(blocks, format="csr"), gaussian)
-
-
-def _levels(shares: _Shares, levels: int) -> FloatArray:
-    """0, the levels to which shares are rounded up, and 1: the shares themselves if there are few of them."""
-    known: FloatArray = np.array([0.0, 1.0])
-    for _, share in shares:
-        known = np.union1d(known, share)
-        if known.size > levels + 1:
-            return np.arange(levels + 1) / levels
-    return known
 
 
 def _invert(tally: _Tally) -> IndividualTradeoffs:
