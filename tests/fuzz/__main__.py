@@ -4,7 +4,8 @@
     make fuzz ARGS="--minutes 60 --seed 7"
     make fuzz ARGS="--laws newer"               # Laplace, discrete noise, persons, allocation, …
     make fuzz ARGS="--laws broad --limit 5"     # very many: a few questions each, mostly to the youngest engines
-    make fuzz ARGS="--laws quick --limit 1"     # as many as can be: two questions and two attacks each
+    make fuzz ARGS="--laws quick --limit 1"     # two questions and two attacks each
+    make fuzz ARGS="--laws lean --limit 0.5"    # as many as can be: one check each, in one process; --resume goes on
     PYTHONPATH=tests python -m fuzz --configs 1 --seed 12345 --jobs 1     # one configuration again
 
 Configuration number k of a run with --seed s has the seed s + k and depends on nothing else. Every one runs in a
@@ -25,6 +26,7 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 
+from fuzz import batch
 from fuzz.checks import BALL, DRAWN, Ledger, check
 from fuzz.isolated import isolated
 from fuzz.mechanisms import shown
@@ -129,10 +131,13 @@ def main(arguments: list[str] | None = None) -> int:
         "--oracle", choices=("sometimes", "always", "never"), default="sometimes", help="the ball engine"
     )
     parser.add_argument("--laws", choices=tuple(DRAWN), default="gaussian", help="which mechanisms (default gaussian)")
+    parser.add_argument("--resume", action="store_true", help="--laws lean: go on from the summary in --out")
     parser.add_argument("--out", type=Path, default=Path("out/fuzz.json"), help="summary as JSON")
     given = parser.parse_args(arguments)
     first = secrets.randbelow(10**9) if given.seed is None else given.seed
     most = given.configs if given.configs is not None else sys.maxsize
+    if given.laws == "lean":
+        return batch.run(first, most, given.minutes, given.limit, given.out, given.resume)
     print(f"seed {first}", flush=True)
     end = time.monotonic() + 60 * given.minutes
     rows: list[dict[str, Any]] = []

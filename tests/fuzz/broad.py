@@ -12,6 +12,7 @@ from fuzz.laws import FINITE, KINDS, random_law
 from fuzz.mechanisms import random_mechanism, random_phase, spread
 
 BALL_SHARE = 0.01
+_STREAMS = {"broad": 19, "quick": 23, "lean": 29}  # of random numbers, a kind of drawing each
 _FEW = 40  # steps of laws that are slow
 _FEWEST = 8  # the same where they must be quick
 _SLOW_LAWS = 0.79  # of the quick mechanisms: from 0.75 on any law, from here on laws with few outcomes
@@ -22,7 +23,7 @@ def broad_mechanism(seed: int) -> dn.mechanisms.Mechanism:
     rng = np.random.default_rng([seed, 19])
     kind = rng.random()
     if kind < BALL_SHARE:
-        return _proven(rng)
+        return proven(rng)
     if kind < 0.15:
         return random_mechanism(seed)
     if kind < 0.2:
@@ -33,10 +34,10 @@ def broad_mechanism(seed: int) -> dn.mechanisms.Mechanism:
 
 def is_proven(seed: int, laws: str) -> bool:
     """Whether the mechanism of ``seed`` is one of the hundredth that ball arithmetic serves in a second or two."""
-    return np.random.default_rng([seed, 23 if laws == "quick" else 19]).random() < BALL_SHARE
+    return np.random.default_rng([seed, _STREAMS[laws]]).random() < BALL_SHARE
 
 
-def _proven(rng: np.random.Generator) -> dn.mechanisms.Mechanism:
+def proven(rng: np.random.Generator) -> dn.mechanisms.Mechanism:
     kind = rng.random()
     if kind < 0.4:
         rate = 1 - spread(rng, 1e-15, 0.5) if rng.random() < 0.2 else spread(rng, 1e-8, 1.0)
@@ -48,7 +49,7 @@ def _proven(rng: np.random.Generator) -> dn.mechanisms.Mechanism:
         parts.append(dn.GaussianDP(spread(rng, 0.05, 4.0)))
     if rng.random() < 0.3:
         parts.append(dn.ApproximateDP(spread(rng, 1e-3, 3.0), spread(rng, 1e-12, 0.1)))
-    return _composed(parts, rng)
+    return composed(parts, rng)
 
 
 def _sharp(rng: np.random.Generator, most_taken: float, noisiest: float = 0.3) -> dn.SubsampledGaussian:
@@ -59,15 +60,15 @@ def _sharp(rng: np.random.Generator, most_taken: float, noisiest: float = 0.3) -
     return dn.SubsampledGaussian(spread(rng, 0.02, noisiest), rate, max(steps, 1))
 
 
-def _steps_alone(rng: np.random.Generator) -> dn.mechanisms.Mechanism:
+def steps_alone(rng: np.random.Generator) -> dn.mechanisms.Mechanism:
     count = 1 if rng.random() < 0.6 else int(rng.integers(2, 4))
     parts: list[dn.mechanisms.Mechanism] = [_sharp(rng, 0.2, 0.2) for _ in range(count)]
     if rng.random() < 0.2:
         parts += [dn.PureDP(spread(rng, 1e-3, 4.0)) for _ in range(int(rng.integers(1, 3)))]
-    return _composed(parts, rng)
+    return composed(parts, rng)
 
 
-def _beside_steps(rng: np.random.Generator) -> dn.mechanisms.Mechanism:
+def beside_steps(rng: np.random.Generator) -> dn.mechanisms.Mechanism:
     parts: list[dn.mechanisms.Mechanism] = [_sharp(rng, 0.3) for _ in range(1 + (rng.random() < 0.3))]
     if rng.random() < 0.3:
         parts.append(dn.GaussianDP(spread(rng, 1e-3, 3.0)))
@@ -75,7 +76,7 @@ def _beside_steps(rng: np.random.Generator) -> dn.mechanisms.Mechanism:
         parts.append(_bulk(rng, 64))
     if rng.random() < 0.15:
         parts.append(dn.PureDP(spread(rng, 1e-3, 4.0)))
-    return _composed(parts, rng)
+    return composed(parts, rng)
 
 
 def _bulk(rng: np.random.Generator, least: int) -> dn.SubsampledGaussian:
@@ -86,7 +87,7 @@ def _bulk(rng: np.random.Generator, least: int) -> dn.SubsampledGaussian:
     return dn.SubsampledGaussian(noise, float(f"{min(max(wanted, 1e-8), 1.0):.4g}"), steps)
 
 
-def _beside_finite(rng: np.random.Generator) -> dn.mechanisms.Mechanism:
+def beside_finite(rng: np.random.Generator) -> dn.mechanisms.Mechanism:
     parts: list[dn.mechanisms.Mechanism] = [
         dn.PureDP(spread(rng, 1e-3, 6.0))
         if rng.random() < 0.7
@@ -100,10 +101,10 @@ def _beside_finite(rng: np.random.Generator) -> dn.mechanisms.Mechanism:
         parts.append(_bulk(rng, 1))
     elif kind < 0.85:
         parts.append(_sharp(rng, 0.2))
-    return _composed(parts, rng)
+    return composed(parts, rng)
 
 
-def _few_steps(rng: np.random.Generator) -> dn.mechanisms.Mechanism:
+def few_steps(rng: np.random.Generator) -> dn.mechanisms.Mechanism:
     steps = int(rng.integers(2, 9)) if rng.random() < 0.7 else int(rng.integers(9, 65))
     return dn.SubsampledGaussian(spread(rng, 0.3, 100), spread(rng, 1e-6, 1.0), steps)
 
@@ -114,10 +115,10 @@ def _laws(rng: np.random.Generator) -> dn.mechanisms.Mechanism:
     if part.adjacency != "add-remove" or rng.random() < 0.7:
         return part
     beside = (dn.GaussianDP(spread(rng, 1e-2, 2.0)), dn.PureDP(spread(rng, 1e-2, 2.0)), _sharp(rng, 0.1))
-    return _composed([part, beside[int(rng.integers(3))]], rng)
+    return composed([part, beside[int(rng.integers(3))]], rng)
 
 
-def _composed(parts: list[dn.mechanisms.Mechanism], rng: np.random.Generator) -> dn.mechanisms.Mechanism:
+def composed(parts: list[dn.mechanisms.Mechanism], rng: np.random.Generator) -> dn.mechanisms.Mechanism:
     order = rng.permutation(len(parts))
     return parts[0] if len(parts) == 1 else dn.Composition([parts[k] for k in order])
 
@@ -127,26 +128,26 @@ def quick_mechanism(seed: int) -> dn.mechanisms.Mechanism:
     rng = np.random.default_rng([seed, 23])
     kind = rng.random()
     if kind < BALL_SHARE:
-        return _proven(rng)
+        return proven(rng)
     if kind < 0.45:
         return random_phase(rng, 1)
     if kind < 0.55:
-        return _composed([random_phase(rng, 2), random_phase(rng, 2)], rng)
+        return composed([random_phase(rng, 2), random_phase(rng, 2)], rng)
     if kind < 0.65:
-        return _beside_finite(rng)
+        return beside_finite(rng)
     if kind < 0.75:
-        return _few_steps(rng)
+        return few_steps(rng)
     kinds = KINDS if kind < _SLOW_LAWS else FINITE
     part = kinds[int(rng.integers(len(kinds)))](rng, _FEWEST)
     if part.adjacency != "add-remove" or rng.random() < 0.7:
         return part
-    return _composed([part, dn.GaussianDP(spread(rng, 1e-2, 2.0))], rng)
+    return composed([part, dn.GaussianDP(spread(rng, 1e-2, 2.0))], rng)
 
 
 _AIMED: tuple[tuple[float, Callable[[np.random.Generator], dn.mechanisms.Mechanism]], ...] = (
-    (0.25, _steps_alone),
-    (0.25, _beside_steps),
-    (0.16, _beside_finite),
-    (0.12, _few_steps),
+    (0.25, steps_alone),
+    (0.25, beside_steps),
+    (0.16, beside_finite),
+    (0.12, few_steps),
     (0.14, _laws),
 )

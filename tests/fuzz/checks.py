@@ -19,6 +19,7 @@ from fuzz import inside, lattice
 from fuzz.attacks import DIGITS, SMALLEST, Attack, attacks, told_the_batches
 from fuzz.broad import BALL_SHARE, broad_mechanism, is_proven, quick_mechanism
 from fuzz.laws import parts_of, random_law
+from fuzz.lean import lean_mechanism
 from fuzz.mechanisms import random_mechanism
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -28,6 +29,7 @@ DRAWN: dict[str, Callable[[int], dn.mechanisms.Mechanism]] = {
     "newer": random_law,
     "broad": broad_mechanism,
     "quick": quick_mechanism,
+    "lean": lean_mechanism,
 }
 BALL = "configurations asked of ball arithmetic"
 
@@ -58,7 +60,7 @@ class Plan:
 FULL = Plan((5, 1), (3, 2, 1), 2, 2, None, 12, 3, again=1.0, engines=0.02)
 BROAD = Plan((2, 1), (1, 2, 0), 1, 1, 3, 3, 1, again=0.25, engines=0.0, inside=0.5, grid=0.02, lattice=0.2)
 QUICK = Plan((2, 1), (1, 2, 0), 1, 1, 2, 2, 1, again=0.1, engines=0.0, inside=0.1, lattice=0.02)
-PLANS = {"gaussian": FULL, "newer": FULL, "broad": BROAD, "quick": QUICK}
+PLANS = {"gaussian": FULL, "newer": FULL, "broad": BROAD, "quick": QUICK, "lean": QUICK}
 _LEAN = ("broad", "quick")  # a few questions each; ball arithmetic is asked of kinds that it serves in seconds
 
 
