@@ -45,8 +45,8 @@ class MatrixMechanism(Mechanism):
     attained. The worlds differ in what one record contributes (``"zero-out"``): the order of steps stays. *Proof.* In
     the order of release, row r moves by Δ_r = Σ_t C[r, t]·x_t, where the contributions x_t, ‖x_t‖ ≤ 1, are fixed by
     rows released earlier. On every path Σ_r ‖Δ_r‖² = ‖Σ_t C_t x_tᵀ‖² ≤ sensitivity². Gaussian mechanisms, chosen
-    adaptively, whose μ² add up to at most a fixed budget on every path have the curve of that budget (Smith & Thakurta
-    2022, arXiv:2209.15596). For square lower triangular matrices this is Denisov et al. 2022. ∎
+    adaptively, whose μ² add up to at most a fixed budget on every path have the curve of that budget (Koskela,
+    Tobaben & Honkela 2022, arXiv:2209.15596). For square lower triangular matrices this is Denisov et al. 2022. ∎
 
     *With cyclic sampling* b is the width of the widest row: from its first entry that is not 0 to its last one; that
     is the number of bands of a lower triangular matrix. A record contributes to at most ⌈steps/b⌉ disjoint blocks of
