@@ -84,8 +84,8 @@ def release(
     bound: Annotated[
         ReleaseBound | None,
         typer.Option(
-            help="How the noise is bounded. Models: centre (any; the default), swap (logistic only, less noise), auto "
-            "(the one with the smaller expected error). Statistics: dp (noise on all records; the default), direct "
+            help="How the noise is bounded. Models: auto (the one with the smaller expected error; the default), centre "
+            "(any model), swap (logistic only, less noise). Statistics: dp (noise on all records; the default), direct "
             "(one statistic of a secret half), auto (both, where noise on all records is most of the answer)."
         ),
     ] = None,
@@ -133,7 +133,7 @@ def release(
     if certificate is not None:
         check_writable("--certificate", certificate, suffixes=(".json",))
     number("--C", regularization, above=0.0, below=math.inf)
-    bound = bound or "centre"
+    bound = bound or "auto"
     if bound in ("direct", "dp"):
         raise InputError(f"--bound {bound} goes with --statistic; a model takes centre, swap or auto")
     if bound == "swap" and model != "logistic":

@@ -68,12 +68,12 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
     noise, covariance, fraction, n_resamples, confidence, n_jobs, cache_dir, progress
         As in :func:`deniable.release`; ``cache_dir`` needs a whole number as ``random_state``.
     bound
-        "centre" covers every record for any estimator. "swap" needs much less noise; it covers every record for
-        ``Ridge``, ``LinearRegression``, ``LogisticRegression`` with its l2 penalty, ``PoissonRegressor``,
-        ``EmpiricalCovariance`` and ``PCA``, whose parameters then are the exact minimum (solver and tolerance do not
-        matter). For all others, and for options without a closed form, it is refused, with the reason. "auto" takes the
-        better of the two where both serve; "direct" fits any estimator thousands of times (``n_resamples``), for much
-        less noise than "centre".
+        "auto" compares those that can serve by their expected error and takes the least. "swap" needs little noise; it
+        covers every record for ``Ridge``, ``LinearRegression``, ``LogisticRegression`` with its l2 penalty,
+        ``PoissonRegressor``, ``EmpiricalCovariance`` and ``PCA``, whose parameters then are the exact minimum (solver
+        and tolerance do not matter). For all others, and for options without a closed form, it is refused, with the
+        reason. "centre" covers every record for any estimator, with more noise. "direct" fits any estimator thousands
+        of times (``n_resamples``), for much less noise than "centre".
     allow_estimate
         As in :func:`deniable.release`: "swap" also where nothing is proven, without a guarantee and with a warning.
     bounds
@@ -112,7 +112,7 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         *,
         eta: float = 0.1,
         noise: str = "gaussian",
-        bound: str = "centre",
+        bound: str = "auto",
         allow_estimate: bool = False,
         covariance: str = "diagonal",
         fraction: float = 0.5,

@@ -18,8 +18,11 @@ from sklearn.covariance import EmpiricalCovariance
 from sklearn.decomposition import PCA
 
 from deniable._check import FloatArray, InputError
+from deniable._floats import EPS
 from deniable.integrations.sklearn_parameters import Arrays
 from deniable.noise import Covariance, LogisticRegression, PoissonRegression, Ridge, SecondMoment, SoftmaxRegression
+
+_BLOCK = 1 << 16  # rows that are decomposed at a time
 
 
 @dataclass(frozen=True)
@@ -51,14 +54,25 @@ def _ridge(estimator: Any, X: FloatArray, y: Any, _classes: object, n_train: int
     if not isinstance(alpha, Real):
         return "one alpha per target has no swap bound in closed form"
     if alpha == 0:
-        design = np.column_stack([X, np.ones(len(X))]) if estimator.fit_intercept else X
-        if n_train <= design.shape[1] or np.linalg.matrix_rank(design) < design.shape[1]:
+        columns = X.shape[1] + bool(estimator.fit_intercept)
+        if n_train <= columns or _rank(X, intercept=estimator.fit_intercept) < columns:
             return "without a penalty the swap bound needs independent columns and more training records than columns"
     target, d = np.asarray(y, dtype=np.float64), X.shape[1]
     column = target.shape[1:]  # (1,) for a target of one column, which scikit-learn's Ridge drops from coef_
     coefficients = (d,) if isinstance(estimator, linear_model.Ridge) else (*column, d)
     split = _Coefficients(coefficients, column if estimator.fit_intercept else ())
     return ClosedForm(Ridge(estimator.fit_intercept, float(alpha)), (X, target.ravel()), split)
+
+
+def _rank(X: FloatArray, *, intercept: bool) -> int:
+    """Return the rank of X, beside a column of ones: from the triangle of blocks of rows, so that no copy is made."""
+    triangle = np.zeros((0, X.shape[1] + intercept))
+    for start in range(0, len(X), _BLOCK):
+        block = X[start : start + _BLOCK]
+        block = np.column_stack([block, np.ones(len(block))]) if intercept else block
+        triangle = np.linalg.qr(np.concatenate([triangle, block]), mode="r")
+    values = np.linalg.svd(triangle, compute_uv=False)
+    return int(np.sum(values > values.max() * max(len(X), len(triangle.T)) * EPS))
 
 
 def _poisson(estimator: Any, X: FloatArray, y: Any, _classes: object, n_train: int) -> ClosedForm | str:
