@@ -84,7 +84,7 @@ def release(
     bound: Annotated[
         ReleaseBound | None,
         typer.Option(
-            help="How the noise is bounded. Models: auto (the one with the smaller expected error; the default), centre "
+            help="How the noise is bounded. Models: auto (the smaller expected error; the default), centre "
             "(any model), swap (logistic only, less noise). Statistics: dp (noise on all records; the default), direct "
             "(one statistic of a secret half), auto (both, where noise on all records is most of the answer)."
         ),
