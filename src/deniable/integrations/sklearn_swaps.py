@@ -66,11 +66,11 @@ def _ridge(estimator: Any, X: FloatArray, y: Any, _classes: object, n_train: int
 
 def _rank(X: FloatArray, *, intercept: bool) -> int:
     """Return the rank of X, beside a column of ones: from the triangle of blocks of rows, so that no copy is made."""
-    triangle = np.zeros((0, X.shape[1] + intercept))
+    triangle: FloatArray = np.zeros((0, X.shape[1] + intercept))
     for start in range(0, len(X), _BLOCK):
         block = X[start : start + _BLOCK]
         block = np.column_stack([block, np.ones(len(block))]) if intercept else block
-        triangle = np.linalg.qr(np.concatenate([triangle, block]), mode="r")
+        triangle = np.asarray(np.linalg.qr(np.concatenate([triangle, block]), mode="r"))
     values = np.linalg.svd(triangle, compute_uv=False)
     return int(np.sum(values > values.max() * max(len(X), len(triangle.T)) * EPS))
 
