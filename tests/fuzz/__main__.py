@@ -4,7 +4,6 @@
     make fuzz ARGS="--minutes 60 --seed 7"
     make fuzz ARGS="--laws newer"               # Laplace, discrete noise, persons, allocation, …
     make fuzz ARGS="--laws broad --limit 5"     # very many: a few questions each, mostly to the youngest engines
-    make fuzz ARGS="--laws quick --limit 1"     # two questions and two attacks each
     make fuzz ARGS="--laws lean --limit 0.5"    # as many as can be: one check each, in one process; --resume goes on
     PYTHONPATH=tests python -m fuzz --configs 1 --seed 12345 --jobs 1     # one configuration again
 
@@ -32,7 +31,7 @@ from fuzz.isolated import isolated
 from fuzz.mechanisms import shown
 
 MOST_BYTES = 500_000_000
-_CHUNK = {"gaussian": 2, "newer": 2, "broad": 25, "quick": 100}  # configurations that a worker takes at a time
+_CHUNK = {"gaussian": 2, "newer": 2, "broad": 25}  # configurations that a worker takes at a time
 _WRITTEN = 20.0  # seconds between two summaries
 
 

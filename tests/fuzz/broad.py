@@ -8,14 +8,12 @@ from collections.abc import Callable
 import numpy as np
 
 import deniable as dn
-from fuzz.laws import FINITE, KINDS, random_law
-from fuzz.mechanisms import random_mechanism, random_phase, spread
+from fuzz.laws import KINDS, random_law
+from fuzz.mechanisms import random_mechanism, spread
 
 BALL_SHARE = 0.01
-_STREAMS = {"broad": 19, "quick": 23, "lean": 29}  # of random numbers, a kind of drawing each
+_STREAMS = {"broad": 19, "lean": 29}  # of random numbers, a kind of drawing each
 _FEW = 40  # steps of laws that are slow
-_FEWEST = 8  # the same where they must be quick
-_SLOW_LAWS = 0.79  # of the quick mechanisms: from 0.75 on any law, from here on laws with few outcomes
 
 
 def broad_mechanism(seed: int) -> dn.mechanisms.Mechanism:
@@ -121,27 +119,6 @@ def _laws(rng: np.random.Generator) -> dn.mechanisms.Mechanism:
 def composed(parts: list[dn.mechanisms.Mechanism], rng: np.random.Generator) -> dn.mechanisms.Mechanism:
     order = rng.permutation(len(parts))
     return parts[0] if len(parts) == 1 else dn.Composition([parts[k] for k in order])
-
-
-def quick_mechanism(seed: int) -> dn.mechanisms.Mechanism:
-    """A mechanism that depends on ``seed`` only, of a kind that answers in hundredths of a second; all laws occur."""
-    rng = np.random.default_rng([seed, 23])
-    kind = rng.random()
-    if kind < BALL_SHARE:
-        return proven(rng)
-    if kind < 0.45:
-        return random_phase(rng, 1)
-    if kind < 0.55:
-        return composed([random_phase(rng, 2), random_phase(rng, 2)], rng)
-    if kind < 0.65:
-        return beside_finite(rng)
-    if kind < 0.75:
-        return few_steps(rng)
-    kinds = KINDS if kind < _SLOW_LAWS else FINITE
-    part = kinds[int(rng.integers(len(kinds)))](rng, _FEWEST)
-    if part.adjacency != "add-remove" or rng.random() < 0.7:
-        return part
-    return composed([part, dn.GaussianDP(spread(rng, 1e-2, 2.0))], rng)
 
 
 _AIMED: tuple[tuple[float, Callable[[np.random.Generator], dn.mechanisms.Mechanism]], ...] = (

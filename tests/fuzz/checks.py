@@ -17,7 +17,7 @@ from deniable import InputError
 from deniable.curves.safe import faults_shown
 from fuzz import inside, lattice
 from fuzz.attacks import DIGITS, SMALLEST, Attack, attacks, told_the_batches
-from fuzz.broad import BALL_SHARE, broad_mechanism, is_proven, quick_mechanism
+from fuzz.broad import BALL_SHARE, broad_mechanism, is_proven
 from fuzz.laws import parts_of, random_law
 from fuzz.lean import lean_mechanism
 from fuzz.mechanisms import random_mechanism
@@ -28,7 +28,6 @@ DRAWN: dict[str, Callable[[int], dn.mechanisms.Mechanism]] = {
     "gaussian": random_mechanism,
     "newer": random_law,
     "broad": broad_mechanism,
-    "quick": quick_mechanism,
     "lean": lean_mechanism,
 }
 BALL = "configurations asked of ball arithmetic"
@@ -59,9 +58,8 @@ class Plan:
 
 FULL = Plan((5, 1), (3, 2, 1), 2, 2, None, 12, 3, again=1.0, engines=0.02)
 BROAD = Plan((2, 1), (1, 2, 0), 1, 1, 3, 3, 1, again=0.25, engines=0.0, inside=0.5, grid=0.02, lattice=0.2)
-QUICK = Plan((2, 1), (1, 2, 0), 1, 1, 2, 2, 1, again=0.1, engines=0.0, inside=0.1, lattice=0.02)
-PLANS = {"gaussian": FULL, "newer": FULL, "broad": BROAD, "quick": QUICK, "lean": QUICK}
-_LEAN = ("broad", "quick")  # a few questions each; ball arithmetic is asked of kinds that it serves in seconds
+LEAN = Plan((2, 1), (1, 2, 0), 1, 1, 2, 2, 1, again=0.1, engines=0.0, inside=0.1, lattice=0.02)
+PLANS = {"gaussian": FULL, "newer": FULL, "broad": BROAD, "lean": LEAN}
 
 
 @dataclass
@@ -131,7 +129,7 @@ def _checked(
         "advantage at even prior": lambda: _both(lambda side: np.array([t.advantage(side=side)])),
         "epsilon": lambda: _both(lambda side: t.epsilon(delta, side=side)),
     }
-    proven = oracle == "sometimes" and laws in _LEAN and is_proven(seed, laws)
+    proven = oracle == "sometimes" and laws == "broad" and is_proven(seed, laws)
     names = list(asked)
     found: dict[str, Bracket] = {}
     for k in rng.permutation(len(names))[: None if proven else plan.questions]:
@@ -157,7 +155,7 @@ def _checked(
         _inside(ledger, t, fpr, epsilon, rng, plan.grid)
         report((ledger, "after engines inside"))
     others = [name for name in ENGINES if rng.random() < plan.engines]
-    sometimes = oracle == "sometimes" and laws not in _LEAN and rng.random() < BALL_SHARE
+    sometimes = oracle == "sometimes" and laws != "broad" and rng.random() < BALL_SHARE
     if oracle == "always" or proven or sometimes:
         others.append("ball")
     for engine in others:

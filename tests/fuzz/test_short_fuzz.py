@@ -14,7 +14,7 @@ import deniable as dn
 from fuzz import checks, inside, lattice
 from fuzz.__main__ import lines, main, summary
 from fuzz.attacks import attacks, told_the_batches
-from fuzz.broad import broad_mechanism, is_proven, quick_mechanism
+from fuzz.broad import broad_mechanism, is_proven
 from fuzz.isolated import isolated
 from fuzz.laws import at_least, events, is_newer, parts_of, random_law
 from fuzz.mechanisms import random_mechanism, shown
@@ -106,8 +106,6 @@ def test_mechanisms_depend_on_the_seed_only_and_can_be_typed_in_again():
     for seed in range(40):
         mechanism = broad_mechanism(seed)
         assert mechanism == broad_mechanism(seed) == eval(shown(mechanism), {"dn": dn})
-        mechanism = quick_mechanism(seed)
-        assert mechanism == quick_mechanism(seed) == eval(shown(mechanism), {"dn": dn})
         mechanism = random_mechanism(seed)
         assert mechanism == random_mechanism(seed) == eval(shown(mechanism), {"dn": dn})
         mechanism = random_law(seed)
@@ -245,35 +243,3 @@ def test_a_hundredth_of_broad_configurations_is_asked_of_ball_arithmetic():
     row = {"seed": seed, "status": "done", "place": "the end", "seconds": 0.1, "mb": 1, "violations": []}
     shown_as = lines(summary([row | {"counts": dict(found.counts)}], seed, 4.0, "broad"))
     assert "1 asked of ball arithmetic" in shown_as[0]
-
-
-class Lowered:
-    """A curve whose upper bounds are too small by a thousandth of themselves."""
-
-    def __init__(self, of):
-        self.of = of
-
-    def __getattr__(self, name):
-        return getattr(self.of, name)
-
-    def inverse(self):
-        return Lowered(self.of.inverse())
-
-    def tpr(self, fpr, side="upper"):
-        return np.asarray(self.of.tpr(fpr, side=side)) * (0.999 if side == "upper" else 1.0)
-
-    def delta(self, epsilon, direction="both", side="upper"):
-        return np.asarray(self.of.delta(epsilon, direction, side)) * (0.999 if side == "upper" else 1.0)
-
-    def advantage(self, prior=0.5, side="upper"):
-        return np.asarray(self.of.advantage(prior, side)) * (0.999 if side == "upper" else 1.0)
-
-
-def test_quick_configurations_find_bounds_that_are_a_thousandth_too_small(monkeypatch):
-    """Two questions and two attacks each: not every configuration sees it, but most do."""
-    seeds = range(40_000_000, 40_000_006)
-    assert not any(checks.check(seed, lambda _: None, "never", laws="quick").violations for seed in seeds)
-    true = dn.tradeoff
-    monkeypatch.setattr(checks.dn, "tradeoff", lambda mechanism, **options: Lowered(true(mechanism, **options)))
-    found = [checks.check(seed, lambda _: None, "never", laws="quick").violations for seed in seeds]
-    assert sum(map(bool, found)) >= len(seeds) / 2
