@@ -13,7 +13,7 @@ Printed: the largest gain over all records ± one standard error, and the same w
 caught. The largest of fourteen is above its own expectation by about one and a half standard errors where many records
 are alike.
 
-    python benchmarks/noise/games.py [--releases 1000] [--eta 0.1] [--only BOUND …]
+    python benchmarks/noise/games.py [--releases 1000] [--eta 0.1] [--only BOUND …] [--released NAME …]
 """
 
 from __future__ import annotations
@@ -34,11 +34,24 @@ import numpy as np
 import pandas as pd
 
 import deniable as dn
-from deniable.noise import Mean, Quantile, SoftmaxRegression, mechanism
+from deniable.noise import (
+    Covariance,
+    Histogram,
+    LogisticRegression,
+    Mean,
+    PoissonRegression,
+    Quantile,
+    Ridge,
+    SecondMoment,
+    SoftmaxRegression,
+    mechanism,
+    plans,
+)
 from deniable.noise.tabulation import halves, releasing
 from deniable.noise.tabulation.queries import _CANDIDATES, OF_TREE
 
 N, HALF = 14, 7
+MANY, WATCHED = 3000, 12
 
 
 def records():
@@ -62,20 +75,35 @@ def medians(table):
     return np.median(table, axis=0)
 
 
-class Softmax(SoftmaxRegression):
-    """On the outlier and the tails, against three classes."""
-
-    def _design(self, data):
-        return super()._design((data[:, [0, 2]], np.digitize(data[:, 0] + data[:, 2], [-0.5, 0.5]).astype(float)))
+def middle_and_trimmed(table):
+    return np.array([middle(table), trimmed(table)])
 
 
+TARGETS = {  # of the outlier and the tails
+    Ridge: lambda x: x @ [0.5, 1.0] + np.sin(7 * x[:, 0]),
+    LogisticRegression: lambda x: (x.sum(axis=1) > 0).astype(float),
+    PoissonRegression: lambda x: np.round(np.minimum(np.abs(x[:, 1]), 4)),
+    SoftmaxRegression: lambda x: np.digitize(x.sum(axis=1), [-0.5, 0.5]).astype(float),
+}
 CASES = {
     "swap": {"means": Mean()},
     "centre": {"means": Mean(), "medians": medians},
     "direct": {"trimmed mean": trimmed, "median": middle, "quantile, exact law": Quantile(0.6)},
     "dp": {"means": Mean(bounds=(-10, 10))},
 }
-SLOW = {"swap": {"softmax regression": Softmax(n_classes=3)}}
+MORE = {
+    "swap": {
+        "covariance": Covariance(),
+        "second moments": SecondMoment(),
+        "histogram": Histogram((-9.5, -1, 0, 1, 9.5)),
+        "quantile": Quantile(0.6),
+        "ridge regression": Ridge(),
+        "logistic regression": LogisticRegression(),
+        "Poisson regression": PoissonRegression(alpha=5.0),
+        "softmax regression": SoftmaxRegression(n_classes=3),
+    },
+    "direct": {"median and trimmed mean": middle_and_trimmed},
+}
 JOINED = ("mean(x)", "variance(x)", "trimmed_mean(x, 0.1)")
 
 
@@ -107,9 +135,7 @@ def noise_found_once(weaker):
 
 def played(algorithm, bound, eta, releases, weaker=1.0):
     """Return (largest gain over the records, its standard error): ``releases`` public calls."""
-    table = records()
-    if isinstance(algorithm, Quantile):
-        table = table[:, [2]]
+    table = asked_of(algorithm)
 
     def call(data):
         return dn.release(algorithm, data, eta=eta, bound=bound, rng=0)
@@ -120,6 +146,54 @@ def played(algorithm, bound, eta, releases, weaker=1.0):
         else:
             wins = against_halves(lambda: call(table).value, found, releases)
     return best_of(wins)
+
+
+def asked_of(algorithm):
+    """The records, or what an algorithm takes of them."""
+    table = records()
+    if isinstance(algorithm, Quantile | Histogram):
+        return table[:, [2]]
+    for kind, target in TARGETS.items():
+        if isinstance(algorithm, kind):
+            return table[:, [0, 2]], target(table[:, [0, 2]])
+    return table
+
+
+def around_one_fit(eta, releases, weaker=1.0):
+    """The same for ridge regression of many records, whose swaps are bounded around the fit to all of them.
+
+    All halves cannot be listed. Fits to halves are nearly normal, so the attacker of a record takes the linear test
+    between in and out: the spread of 2,000 fits of his own and the noise, and what the record adds to first order.
+    """
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=MANY), np.clip(rng.standard_t(3, size=MANY), -5, 5)])
+    y = X @ [1.0, 0.5] + rng.normal(size=MANY)
+    X[-1], y[-1] = (4.0, 5.0), -5.0
+    X[1], y[1] = X[0], y[0]
+    truths, draw = [], mechanism.Population.secret_subset
+
+    def watched(self, testing=None):
+        truths.append(draw(self, testing))
+        return truths[-1]
+
+    with (
+        noise_found_once(weaker) as found,
+        mock.patch.object(plans, "_MOST_DISTANCES", 0),  # as with millions of records
+        mock.patch.object(mechanism.Population, "secret_subset", watched),
+    ):
+        values = np.array([dn.release(Ridge(), (X, y), eta=eta, bound="swap", rng=0).value for _ in range(releases)])
+    ((one, task),) = found.values()
+    fit = one.plan.algorithm
+    half = MANY // 2
+    fits = np.array([fit(task.game.population.take(np.sort(rng.permutation(MANY)[:half]))) for _ in range(2000)])
+    z, e = next((z, e) for _, z, e in fit.around.parts(X, y))
+    added = (z * e[:, None]) @ fit.around.root.T
+    most = np.argsort(-np.linalg.norm(one.law.whiten(added), axis=1))[:WATCHED]
+    watch = np.unique([0, MANY - 1, *most])  # one of two equal records, the outlier, those that move the fit most
+    seen = np.cov(fits.T) + np.diag(one.noise**2)
+    odds = (values - fits.mean(axis=0)) @ np.linalg.solve(seen, added[watch].T)
+    inside = np.array([np.isin(watch, rows) for rows in truths])
+    return best_of(((odds > 0) == inside).T)
 
 
 def joined(statistic, eta, releases, weaker=1.0):
@@ -267,6 +341,7 @@ def main():
     parser.add_argument("--releases", type=int, default=1000)
     parser.add_argument("--eta", type=float, default=0.1)
     parser.add_argument("--only", nargs="+", default=None, help="Bounds of the table to print.")
+    parser.add_argument("--released", nargs="+", default=None, help="What is released in the games to play.")
     args = parser.parse_args()
     print("| bound | released | largest gain of an attacker | with a tenth of the noise |\n|---|---|---|---|")
     failed = False
@@ -274,13 +349,14 @@ def main():
         (b, name, partial(played, algorithm, b)) for b, cases in CASES.items() for name, algorithm in cases.items()
     ]
     games += [
-        (b, name, partial(played, algorithm, b)) for b, cases in SLOW.items() for name, algorithm in cases.items()
+        (b, name, partial(played, algorithm, b)) for b, cases in MORE.items() for name, algorithm in cases.items()
     ]
+    games += [("swap", f"ridge regression of {MANY:,} records, around one fit", around_one_fit)]
     games += [("dp", "median by rank", by_rank)]
     games += [("joined", text, partial(joined, text)) for text in JOINED]
     games += [("command", f"logistic regression, {bound}", partial(by_command, bound)) for bound in ("swap", "centre")]
     for bound, name, play in games:
-        if args.only and bound not in args.only:
+        if (args.only and bound not in args.only) or (args.released and name not in args.released):
             continue
         gain, failure = play(args.eta, args.releases)
         caught, other = play(args.eta, args.releases, weaker=10.0)

@@ -6,45 +6,53 @@ root mean squares against the value on all records, in units of the column's sta
 ± standard error.
 
 * auto: ``release_statistics(bound="auto")``: noise on all records, and a secret half where that answer says that it is
-  mostly noise, joined with that answer where it can be. direct: the half alone, up to 1,000 records (beyond, it is made
-  where auto turns to it); *half* is the error of a half without any noise, which is below that of every method that
-  trains on one. published: Izzo Corollary 10, M = 6, a half, no guarantee. Those of a half keep another promise (who is
-  in it), fix their noise once and then draw halves and noise many times.
+  mostly noise, joined with that answer where it can be. direct: ``bound="direct"``, the half alone, up to 1,000
+  records; beyond, *half* is the error of a half without any noise, which is below that of every method that trains on
+  one. published: Izzo Corollary 10, M = 6, a half, no guarantee. Those of a half keep another promise (who is in it).
 * laplace, gaussian: independent noise of one size on the sums that a statistic needs, for their L1 or L2 sensitivity.
 * opendp: its own mean (bounded, of known size) with Laplace noise.
 * diffprivlib: its own mean, sum, var, std, median, quantile, histogram, LinearRegression. It runs in an interpreter of
   its own (``--diffprivlib PYTHON``), as it pins other versions.
 
+Answers of auto and direct are what the public call returns, but that the certificate of a half, which fixes the noise
+and may take minutes, is made once for a statistic and not at each release: halves and noise are drawn anew, from the
+algorithm, table and options that the library itself hands to ``release``.
+
+Release number i of auto, direct and gaussian share their draws: the half with its noise, and the standard normals that
+the library added to its sums. So their errors are compared pair by pair, and those of the same answer do not differ at
+all. The others are compared with independent draws.
+
 The script fails if auto is worse than the best of all others by more than 5 % and by more than three standard errors
 (of some 190 comparisons five would be worse by two of them by chance). Where nobody's error is below half a standard
-deviation there is no answer to compare, and the last column says so.
+deviation there is no answer to compare, and the table says so.
 
-Each data set and η is kept in a file of its own under ``--parts``, so a run that was stopped goes on where it was.
+Each cell (data set, η, statistic) is kept in a file of its own under ``--parts``, so a run that was stopped goes on
+where it was; ``--compact`` prints what is there.
 
-    python benchmarks/noise/statistics_table.py --data FOLDER --parts FOLDER [--etas 0.02 0.05 0.1 0.2] [--repeats 40]
-        [--only NAME …] [--statistics NAME …] [--diffprivlib PYTHON] [--out table.md]
+    python benchmarks/noise/statistics_table.py --data FOLDER --parts FOLDER [--etas 0.02 0.05 0.1 0.2] [--repeats 60]
+        [--only NAME …] [--statistics NAME …] [--diffprivlib PYTHON] [--out table.md] [--compact]
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import subprocess
 import sys
-import tempfile
+import time
+import warnings
+from contextlib import contextmanager
 from dataclasses import replace
-from functools import cache, partial
 from pathlib import Path
 from unittest import mock
 
 import numpy as np
 import pandas as pd
+from rivals import DRAWS, opendp_mean, plain, published, theirs, without_noise
 from scipy.special import ndtri
 
 import deniable as dn
-from deniable.noise.evidence import ReleaseError
-from deniable.noise.tabulation import parse, releasing
-from deniable.noise.tabulation.halves import Closed, OfRecords, can_be_halved
+from deniable.noise.tabulation import halves, parse, releasing
+from deniable.noise.tabulation.halves import can_be_halved
 
 ASKED = {
     "mean": "mean(x)",
@@ -62,35 +70,7 @@ ASKED = {
 }
 HOPELESS = 0.5  # an error of so many standard deviations answers nothing
 SMALL = 1000  # records up to which a direct certificate is made
-SLOW = 0.2  # η below which the slope, a direct certificate of two numbers, takes minutes
 METHODS = ["auto", "direct", "half", "published", "gaussian", "laplace", "opendp", "diffprivlib"]
-DRAWS = 400  # halves and noise drawn for each release of a half, and draws of plain noise
-
-THEIRS = """
-import json, sys, warnings
-import numpy as np, pandas as pd
-from diffprivlib import tools
-from diffprivlib.models import LinearRegression
-warnings.simplefilter("ignore")
-frame, ranges, repeats, epsilons = pd.read_csv(sys.argv[1]), *map(json.loads, sys.argv[2:5])
-x, y = frame["x"].to_numpy(), frame["y"].to_numpy()
-b, c = tuple(ranges["x"]), tuple(ranges["y"])
-def slope(e):
-    model = LinearRegression(epsilon=e, bounds_X=([b[0]], [b[1]]), bounds_y=c).fit(x[:, None], y)
-    return [float(np.ravel(model.coef_)[0])]
-calls = {
-    "mean": lambda e: [tools.mean(x, epsilon=e, bounds=b)],
-    "sum": lambda e: [tools.sum(x, epsilon=e, bounds=b)],
-    "variance": lambda e: [tools.var(x, epsilon=e, bounds=b)],
-    "sd": lambda e: [tools.std(x, epsilon=e, bounds=b)],
-    "median": lambda e: [tools.median(x, epsilon=e, bounds=b)],
-    "quantile 0.9": lambda e: [tools.quantile(x, 0.9, epsilon=e, bounds=b)],
-    "histogram": lambda e: tools.histogram(x, epsilon=e / 2, bins=10, range=b)[0],  # add or remove: twice for replace
-    "slope": slope,
-}
-print(json.dumps({str(e): {name: [np.asarray(call(e), float).tolist() for _ in range(repeats)]
-                           for name, call in calls.items()} for e in epsilons}))
-"""
 
 
 def data_sets(folder):
@@ -140,133 +120,95 @@ def truths(frame, ranges):
     }
 
 
-def of_halves(frame, ranges, eta, options, rng, only, draws):
-    """Releases of a half: made once, which fixes the noise; then halves and noise are drawn.
+@contextmanager
+def certified_once(made):
+    """Let releases of a half find their certificate in ``made``; yield the draws that the next release is to take.
 
-    Each is a function of what all records answered, or None, that returns the value. ``bound="direct"`` takes the
-    closed forms that ``release_statistics`` takes.
+    What the library hands to ``release`` is handed on, once; then halves and noise are drawn. The standard normals that
+    are added to sums over all records are appended to ``draws["normals"]``.
     """
-    values = {}
-    for name in only:
-        statistic = parse("mean(x)" if name == "sum" else ASKED[name])
-        direct = options.get("bound") == "direct"
-        if not can_be_halved(statistic) or (name == "slope" and direct and eta < SLOW):
-            continue
-        columns = [np.clip(frame[c].to_numpy(dtype=float), *ranges[c]) for c in statistic.columns]
-        closed = Closed.of(statistic) if direct else None
-        table, algorithm = np.column_stack(columns), OfRecords(statistic) if closed is None else closed.algorithm
-        try:
-            made = dn.release(algorithm, table, eta=eta, rng=0, **({} if closed else options))
-        except dn.InputError:
-            continue
-        n, scale = len(table), made.noise_scale
-        times = n if name == "sum" else 1
-        values[name] = []
-        for _ in range(draws):
-            value = algorithm(table[np.sort(rng.permutation(n)[: n // 2])])
-            drawn = replace(made, value=value + rng.normal(size=value.shape) * scale)
-            values[name].append(partial(_number, drawn, closed, times))
-    return values
+    draws = {"half": None, "normals": []}
+    certify, add = halves.release, releasing.add_rounded_gaussian
+
+    def release(algorithm, table, **options):
+        if "half" not in made:
+            try:
+                made["half"] = certify(algorithm, table, **{**options, "rng": 0})
+            except dn.InputError as error:
+                made["half"] = error
+        found, rng = made["half"], draws["half"]
+        if isinstance(found, Exception):
+            raise found
+        rows = np.sort(rng.permutation(len(table))[: found.certificate.n_train])
+        value = np.asarray(algorithm(table[rows]))
+        return replace(found, value=value + rng.normal(size=value.shape) * found.noise_scale)
+
+    def noised(values, scale, **options):
+        out = add(values, scale, **options)
+        draws["normals"].append(np.ravel((out - values) / scale))
+        return out
+
+    with mock.patch.object(halves, "release", release), mock.patch.object(releasing, "add_rounded_gaussian", noised):
+        yield draws
 
 
-def _number(drawn, closed, times, first=None):
-    """The number asked for of a release of a half, joined with what all records answered."""
-    if closed is not None:
-        return closed.numbers(drawn, first)[0][-1:] * times
-    number = np.ravel(drawn.value)
-    number = number if first is None else first.joined(number, np.ravel(drawn.standard_error))[0]
-    return number[-1:] * times
+def released(frame, ranges, eta, name, bound, repeats, seed, made):
+    """Values of our releases of one statistic, how many are of a half, and the normals on sums over all records."""
+    values, turned, normals = [], 0, []
+    with certified_once(made) as draws:
+        for i in range(repeats):
+            draws.update(half=np.random.default_rng([*seed, i]), normals=[])
+            try:
+                found = dn.release_statistics(frame, ASKED[name], eta=eta, ranges=ranges, bound=bound, rng=0)
+            except dn.InputError:
+                return None, 0, []
+            numbers = [row.value for row in found.rows[0]]
+            values.append(numbers[-1 if name == "slope" else 0 :])
+            turned += found.certificate.n_train < found.certificate.n_records
+            normals.append(draws["normals"][0] if draws["normals"] else np.zeros(0))
+    return values, turned, normals
 
 
-def alone(releases):
-    return {name: [release() for release in drawn] for name, drawn in releases.items()}
+def paired_normals(name, normals, draws, rng):
+    """Standard normals ``(draws, k)`` on k sums: those that the library drew, release by release, then fresh ones."""
+
+    def of(k):
+        out = rng.normal(size=(draws, k))
+        for row, found in zip(out, normals, strict=False):
+            ours = found.reshape(2, -1)[:, :2].T.ravel() if name == "means by group" else found
+            row[: min(k, ours.size)] = ours[:k]
+        return out
+
+    return of
 
 
-def automatic(frame, ranges, eta, repeats, halves, names):
-    """Values of our releases, one statistic a release, so that each has the whole budget as the others do.
-
-    What turns to a half takes one of those that ``halves(name)`` drew; if there are none, all records stand.
-    """
-    values, turned = {}, {}
-    for name in names:
-        values[name], taken = [], []
-
-        def a_half(*args, name=name, taken=taken):
-            drawn = halves(name)
-            if drawn is None:
-                raise ReleaseError("none is certified")
-            taken.append(drawn[len(taken)](args[-1]))
-
-        for _ in range(repeats):
-            with mock.patch.object(releasing, "_of_a_half", a_half):
-                made = dn.release_statistics(frame, ASKED[name], eta=eta, ranges=ranges, bound="auto")
-            numbers = taken[-1] if made is None else [row.value for row in made.rows[0]]
-            values[name].append(numbers[-1 if name == "slope" else 0 :])
-        turned[name] = len(taken)
-    return values, turned
-
-
-def plain(frame, ranges, noise, repeats, rng):
-    """Noise of one size on each sum: ``noise(l1, l2)`` draws it for these sensitivities."""
-    x, y, g = (frame[name].to_numpy() for name in "xyg")
-    (a, b), (c, d) = ranges["x"], ranges["y"]
-    half, centre = (b - a) / 2, (a + b) / 2
-    u, v, n = (x - centre) / half, (y - (c + d) / 2) / ((d - c) / 2), len(x)
-
-    def drawn(sums, l1, l2):
-        return np.asarray(sums) + noise(l1, l2, (repeats, len(sums)), rng)
-
-    mean = centre + half * drawn([u.sum()], 2, 2) / n
-    second = drawn([u.sum(), (u**2).sum()], 3, np.sqrt(5))
-    variance = ((second[:, 1] / n - (second[:, 0] / n) ** 2) * half**2 * n / (n - 1))[:, None]
-    bins = np.histogram(x, np.linspace(a, b, 11))[0]
-    cells = [np.sum(g == "a"), np.sum(g == "b")]
-    groups = drawn([*cells, u[g == "a"].sum(), u[g == "b"].sum()], 4, 2)
-    five = drawn([u.sum(), v.sum(), (u * u).sum(), (v * v).sum(), (u * v).sum()], 8, np.sqrt(14)) / n
-    both = five[:, 4] - five[:, 0] * five[:, 1]
-    uu, vv = five[:, 2] - five[:, 0] ** 2, five[:, 3] - five[:, 1] ** 2
-    with np.errstate(invalid="ignore", divide="ignore"):
-        correlation = both / np.sqrt(np.where((uu > 0) & (vv > 0), uu * vv, np.nan))
-    return {
-        "mean": mean,
-        "sum": mean * n,
-        "variance": variance,
-        "sd": np.sqrt(np.maximum(variance, 0)),
-        "histogram": drawn(bins, 2, np.sqrt(2)),
-        "counts by group": drawn(cells, 2, np.sqrt(2)),
-        "means by group": centre + half * groups[:, 2:] / groups[:, :2],
-        "correlation": correlation[:, None],
-        "slope": (both / uu * (d - c) / (b - a))[:, None],
-    }
-
-
-def opendp_mean(frame, ranges, epsilon, repeats):
-    import opendp.prelude as dp
-
-    dp.enable_features("contrib")
-    low, high = map(float, ranges["x"])
-    x = frame["x"].tolist()
-    space = dp.vector_domain(dp.atom_domain(bounds=(low, high), nan=False), size=len(x)), dp.symmetric_distance()
-    chain = dp.binary_search_chain(lambda s: space >> dp.t.then_mean() >> dp.m.then_laplace(s), d_in=2, d_out=epsilon)
-    return {"mean": [[chain(x)] for _ in range(repeats)]}
-
-
-def theirs(frame, ranges, epsilons, repeats, interpreter):
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "data.csv"
-        frame.to_csv(path, index=False)
-        words = [interpreter, "-c", THEIRS, str(path), json.dumps(ranges), str(repeats), json.dumps(epsilons)]
-        done = subprocess.run(words, capture_output=True, text=True, check=True)
-    return {float(e): values for e, values in json.loads(done.stdout).items()}
-
-
-def error(values, truth, unit):
-    """Root mean square error ± its standard error; releases without a value make it infinite."""
+def squares(values, truth, unit):
+    """Mean squared error of each release in squared units; infinite where a value was withheld."""
     square = np.mean((np.asarray(values, dtype=float) - np.asarray(truth)) ** 2, axis=1) / unit**2
+    return np.where(np.isfinite(square), square, np.inf)
+
+
+def error(square):
+    """Root mean square error ± its standard error; releases without a value make it infinite."""
     if not np.isfinite(square).all():
         return np.inf, 0.0
     size = float(np.sqrt(square.mean()))
     return size, float(square.std(ddof=1) / np.sqrt(len(square)) / (2 * max(size, 1e-300)))
+
+
+def ratio(own, other, paired):
+    """Root of the ratio of the means ± its standard error, from pairs if they tell more than all draws."""
+    if not (np.isfinite(own).all() and np.isfinite(other).all() and own.mean() > 0 and other.mean() > 0):
+        return (1.0, 0.0) if own.mean() == other.mean() == 0 else (np.nan, np.nan)
+    a, b = own / own.mean(), other / other.mean()
+    r = float(np.sqrt(own.mean() / other.mean()))
+    found = [(r, r / 2 * float(np.hypot(a.std(ddof=1) / len(a) ** 0.5, b.std(ddof=1) / len(b) ** 0.5)))]
+    k = min(len(own), len(other))
+    if paired and other[:k].mean() > 0:
+        r = float(np.sqrt(own[:k].mean() / other[:k].mean()))
+        apart = own[:k] / own[:k].mean() - other[:k] / other[:k].mean()
+        found.append((r, r / 2 * float(apart.std(ddof=1)) / k**0.5))
+    return min(found, key=lambda one: one[1])
 
 
 def unit_of(name, frame):
@@ -275,86 +217,105 @@ def unit_of(name, frame):
     return units.get(name, frame["y"].std() / sd if name == "slope" else sd)
 
 
-def without_noise(frame, ranges, rng):
-    """Values of halves without noise: no method that trains on a half errs less."""
-    values = {}
-    for name, text in ASKED.items():
-        statistic = parse("mean(x)" if name == "sum" else text)
-        if not can_be_halved(statistic):
-            continue
-        columns = [np.clip(frame[c].to_numpy(dtype=float), *ranges[c]) for c in statistic.columns]
-        table, algorithm, n = np.column_stack(columns), OfRecords(statistic), len(frame)
-        halves = (algorithm(table[rng.permutation(n)[: n // 2]]) for _ in range(DRAWS))
-        values[name] = [half[-1:] * (n if name == "sum" else 1) for half in halves]
-    return values
-
-
-def measured(place, frame, ranges, eta, args):
-    """Errors (size, standard error) of each method at one η, and how often auto took a half."""
-    rng = np.random.default_rng([1, *place.encode(), round(1e6 * eta)])
+def measured(place, frame, ranges, eta, name, args):
+    """Squared errors of each method, and how often auto took a half."""
+    began = time.process_time()
+    seed = [1, *place.encode(), *name.encode(), round(1e6 * eta)]
+    rng = np.random.default_rng(seed)
     epsilon, mu = float(np.log((0.5 + eta) / (0.5 - eta))), 2 * float(ndtri(0.5 + eta))
-    small = len(frame) <= SMALL
-    names, draws = args.statistics or list(ASKED), max(DRAWS, args.repeats)
-    options = {"bound": "direct"}
-    direct = of_halves(frame, ranges, eta, options, rng, names, draws) if small else {}
-
-    @cache
-    def half(name):  # the large tables make one where auto turns to it
-        return direct.get(name) if small else of_halves(frame, ranges, eta, options, rng, [name], draws).get(name)
-
-    auto, turned = automatic(frame, ranges, eta, args.repeats, half, names)
-    printed = {"noise": "published", "moment": 6.0, "reproduce": True, "n_resamples": 48}
-    found = {
-        "auto": auto,
-        "direct": alone(direct),
-        "half": {} if small else without_noise(frame, ranges, rng),
-        "published": alone(of_halves(frame, ranges, eta, printed, rng, names, draws)),
-        "gaussian": plain(frame, ranges, lambda _, l2, size, r: r.normal(0, l2 / mu, size), draws, rng),
-        "laplace": plain(frame, ranges, lambda l1, _, size, r: r.laplace(0, l1 / epsilon, size), draws, rng),
-        "opendp": opendp_mean(frame, ranges, epsilon, args.repeats),
-        "diffprivlib": theirs(frame, ranges, [epsilon], args.repeats, args.diffprivlib)[epsilon]
-        if args.diffprivlib
-        else {},
-    }
-    truth = truths(frame, ranges)
-    errors = {
-        name: {m: error(found[m][name], truth[name], unit_of(name, frame)) for m in METHODS if name in found[m]}
-        for name in names
-    }
-    return {"errors": errors, "turned": turned, "repeats": args.repeats}
+    made = {}
+    draws = max(DRAWS, args.repeats)
+    auto, turned, normals = released(frame, ranges, eta, name, "auto", args.repeats, seed, made)
+    found = {"auto": auto, "published": published(frame, ranges, eta, name, ASKED[name], rng)}
+    if len(frame) > SMALL:
+        found["half"] = without_noise(frame, ranges, name, ASKED[name], rng)
+    elif can_be_halved(parse(ASKED[name])):
+        found["direct"] = released(frame, ranges, eta, name, "direct", args.repeats, seed, made)[0]
+    same = paired_normals(name, normals, draws, rng)
+    found["gaussian"] = plain(frame, ranges, lambda _, l2, k: same(k) * l2 / mu).get(name)
+    found["laplace"] = plain(frame, ranges, lambda l1, _, k: rng.laplace(0, l1 / epsilon, (draws, k))).get(name)
+    if name == "mean":
+        found["opendp"] = opendp_mean(frame, ranges, epsilon, args.repeats)
+    if args.diffprivlib:
+        found["diffprivlib"] = of_diffprivlib(place, frame, ranges, eta, args).get(name)
+    truth, unit = truths(frame, ranges)[name], unit_of(name, frame)
+    kept = {m: squares(values, truth, unit).tolist() for m, values in found.items() if values is not None}
+    return {"squares": kept, "turned": turned, "repeats": args.repeats, "seconds": time.process_time() - began}
 
 
-def kept(place, frame, ranges, eta, args):
-    """The same from its file, which is made first if it is not there."""
-    path = args.parts / f"{place.replace(' ', '-')}-{eta:g}.json"
+def of_diffprivlib(place, frame, ranges, eta, args):
+    """What diffprivlib returned, kept for a data set and η."""
+    path = args.parts / f"diffprivlib-{place.replace(' ', '-')}-{eta:g}.json"
     if not path.exists():
-        made = measured(place, frame, ranges, eta, args)
-        path.with_suffix(".part").write_text(json.dumps(made))
-        path.with_suffix(".part").replace(path)
-        print(f"{place}, η = {eta:g} done", file=sys.stderr, flush=True)
+        epsilon = float(np.log((0.5 + eta) / (0.5 - eta)))
+        path.write_text(json.dumps(theirs(frame, ranges, [epsilon], args.repeats, args.diffprivlib)[epsilon]))
     return json.loads(path.read_text())
 
 
+def part_of(place, eta, name, args):
+    return args.parts / f"{place}-{eta:g}-{name}.json".replace(" ", "-")
+
+
+def kept(place, frame, ranges, eta, name, args):
+    """Make the cell's file if it is not there."""
+    path = part_of(place, eta, name, args)
+    if not path.exists():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            made = measured(place, frame, ranges, eta, name, args)
+        path.with_suffix(".part").write_text(json.dumps(made))
+        path.with_suffix(".part").replace(path)
+        print(f"{place}, η = {eta:g}, {name}: {made['seconds']:.0f} s", file=sys.stderr, flush=True)
+
+
+class Cell:
+    """A finished cell: its errors, and auto beside the best of the others."""
+
+    def __init__(self, path, name):
+        made = json.loads(path.read_text())
+        square = {m: np.array(values) for m, values in made["squares"].items()}
+        self.errors = {m: error(values) for m, values in square.items()}
+        self.halves = f"{made['turned'] / made['repeats']:.0%}"
+        rest = {m: e[0] for m, e in self.errors.items() if m not in ("auto", "half") and np.isfinite(e[0])}
+        self.best = min(rest, key=rest.get, default=None)
+        self.own = self.errors["auto"][0]
+        least = rest.get(self.best, np.inf)
+        self.hopeless = min(self.own, least) > HOPELESS and name not in ("histogram", "counts by group")
+        self.ratio = (np.nan, np.nan)
+        if self.best is not None:
+            self.ratio = ratio(square["auto"], square[self.best], self.best in ("direct", "gaussian"))
+
+    @property
+    def worse(self):
+        """Whether auto is worse than the best by more than 5 % and by more than three standard errors."""
+        return not self.hopeless and self.ratio[0] > 1.05 + 3 * self.ratio[1]
+
+    def verdict(self):
+        if self.hopeless:
+            return "no answer"
+        if not np.isfinite(self.ratio[0]):
+            return "0 of others" if self.own > 0 and self.best else "–"
+        text = f"{self.ratio[0]:.2f} ± {self.ratio[1]:.2f}"
+        return f"**{text}**" if self.worse else text
+
+    def short(self):
+        own = f"{self.own:.3g}" if np.isfinite(self.own) else "withheld"
+        if self.best is None or self.hopeless or not np.isfinite(self.ratio[0]):
+            least = "–" if self.best is None else f"{self.errors[self.best][0]:.3g} {self.best}"
+            return f"{own}; {least}"
+        return f"{own}; {self.verdict()} {self.best}"
+
+
 def compact(args):
-    """One cell for each statistic, η and data set: the error of auto / the least of the others and whose it is."""
+    """One cell for each statistic, η and data set: the error of auto, and its ratio to the least of the others."""
     names = ["breast cancer", "diabetes", "adult", "heavy tails"]
-    lines = [f"| auto / best of the others | η | {' | '.join(names)} |", "|---" * 6 + "|"]
+    lines = [f"| error; ratio to the best of the others | η | {' | '.join(names)} |", "|---" * 6 + "|"]
     for name in ASKED:
         for eta in args.etas:
-            cells = []
-            for place in names:
-                path = args.parts / f"{place.replace(' ', '-')}-{eta:g}.json"
-                errors = json.loads(path.read_text())["errors"].get(name) if path.exists() else {}
-                cells.append("–" if not errors else _cell(errors))
+            paths = [part_of(place, eta, name, args) for place in names]
+            cells = [Cell(path, name).short() if path.exists() else "–" for path in paths]
             lines.append(f"| {name} | {eta:g} | {' | '.join(cells)} |")
     return "\n".join(lines)
-
-
-def _cell(errors):
-    own = f"{errors['auto'][0]:.3g}" if np.isfinite(errors["auto"][0]) else "withheld"
-    rest = {m: e[0] for m, e in errors.items() if m not in ("auto", "half") and np.isfinite(e[0])}
-    best = min(rest, key=rest.get, default=None)
-    return f"{own} / –" if best is None else f"{own} / {rest[best]:.3g} {best}"
 
 
 def main():
@@ -363,11 +324,11 @@ def main():
     parser.add_argument("--parts", type=Path, required=True)
     parser.add_argument("--only", nargs="+", default=None, help="Names of data sets.")
     parser.add_argument("--etas", type=float, nargs="+", default=[0.02, 0.05, 0.1, 0.2])
-    parser.add_argument("--statistics", nargs="+", choices=list(ASKED), default=None, metavar="NAME")
-    parser.add_argument("--repeats", type=int, default=40)
+    parser.add_argument("--statistics", nargs="+", choices=list(ASKED), default=list(ASKED), metavar="NAME")
+    parser.add_argument("--repeats", type=int, default=60)
     parser.add_argument("--diffprivlib", default=None)
     parser.add_argument("--out", type=Path, default=None)
-    parser.add_argument("--compact", action="store_true", help="Print auto / best of the others from finished parts.")
+    parser.add_argument("--compact", action="store_true", help="Print errors and ratios of the finished cells.")
     args = parser.parse_args()
     if args.compact:
         print(compact(args))
@@ -382,29 +343,20 @@ def main():
             f"| statistic | η | {' | '.join(METHODS)} | auto / best of the others | halves |",
             "|---" * 12 + "|",
         ]
-        parts = {eta: kept(place, frame, ranges, eta, args) for eta in args.etas}
-        for name in args.statistics or ASKED:
-            for eta, part in parts.items():
-                errors = part["errors"][name]
-                cells = [f"{errors[m][0]:.3g} ± {errors[m][1]:.1g}" if m in errors else "–" for m in METHODS]
-                best = min((tuple(e) for m, e in errors.items() if m not in ("auto", "half")), default=(np.inf, 0.0))
-                own = errors["auto"]
-                verdict = f"{own[0] / best[0]:.2f}" if np.isfinite(own[0]) and 0 < best[0] < np.inf else "–"
-                if own[0] == best[0] == 0:
-                    verdict = "1.00"
-                elif min(own[0], best[0]) > HOPELESS and name not in ("histogram", "counts by group"):
-                    verdict = "no answer"
-                elif own[0] > 1.05 * best[0] and not own[0] - 1.05 * best[0] <= 3 * np.hypot(own[1], best[1]):
-                    worse.append((name, place, eta, own[0] / best[0] if best[0] > 0 else np.inf))
-                    verdict = f"**{verdict}**"
-                turned = f"{part['turned'][name] / part['repeats']:.0%}"
-                row = f"| {name} | {eta:g} | {' | '.join(cells)} | {verdict} | {turned} |"
+        for name in args.statistics:
+            for eta in args.etas:
+                kept(place, frame, ranges, eta, name, args)
+                cell = Cell(part_of(place, eta, name, args), name)
+                each = [f"{e[0]:.3g} ± {e[1]:.1g}" if (e := cell.errors.get(m)) else "–" for m in METHODS]
+                row = f"| {name} | {eta:g} | {' | '.join(each)} | {cell.verdict()} | {cell.halves} |"
                 lines.append(row.replace("inf ± 0", "withheld"))
+                if cell.worse:
+                    worse.append(f"{name}, {place}, η = {eta:g}: {cell.verdict()} times {cell.best}")
     if args.out is not None:
         args.out.write_text("\n".join(lines) + "\n")
     print("\n".join(lines))
-    for name, place, eta, ratio in worse:
-        print(f"worse than the best: {name}, {place}, η = {eta:g}: {ratio:.2f} times", file=sys.stderr)
+    for text in worse:
+        print(f"worse than the best: {text}", file=sys.stderr)
     return int(bool(worse))
 
 

@@ -2,6 +2,7 @@
 
 import importlib.util
 import math
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ games = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(games)
 
 ETA, RELEASES = 0.1, 150
-LUCK = 4.5 * math.sqrt(0.25 / RELEASES)  # for the largest of fourteen records in each of eight games
+LUCK = 4.5 * math.sqrt(0.25 / RELEASES)  # for the largest of fourteen records in each of a dozen games
 
 
 @pytest.mark.parametrize("bound", list(games.CASES))
@@ -31,3 +32,15 @@ def test_what_auto_joins_from_all_records_and_a_half_hides_who_is_in_the_half(st
     assert gain <= ETA + LUCK
     caught, *_ = games.joined(statistic, ETA, RELEASES, weaker=10.0)
     assert caught > 2 * ETA
+
+
+@pytest.mark.parametrize("name", ["covariance", "quantile", "ridge of many records"])
+def test_swaps_of_other_kinds_hide_every_record(name):
+    if name == "ridge of many records":
+        play = games.around_one_fit
+    else:
+        play = partial(games.played, games.MORE["swap"][name], "swap")
+    gain, *_ = play(ETA, RELEASES)
+    assert gain <= ETA + LUCK
+    caught, *_ = play(ETA, RELEASES, weaker=10.0)
+    assert caught > ETA + 0.03
