@@ -27,10 +27,11 @@ The script fails if auto is worse than the best of all others by more than 5 % a
 deviation there is no answer to compare, and the table says so.
 
 Each cell (data set, η, statistic) is kept in a file of its own under ``--parts``, so a run that was stopped goes on
-where it was; ``--compact`` prints what is there.
+where it was; ``--compact`` prints what is there, ``--into docs/release.md`` puts it into the table of that page.
 
     python benchmarks/noise/statistics_table.py --data FOLDER --parts FOLDER [--etas 0.02 0.05 0.1 0.2] [--repeats 60]
-        [--only NAME …] [--statistics NAME …] [--diffprivlib PYTHON] [--out table.md] [--compact]
+        [--only NAME …] [--statistics NAME …] [--diffprivlib PYTHON] [--out table.md]
+        [--compact] [--into PAGE]
 """
 
 from __future__ import annotations
@@ -68,6 +69,7 @@ ASKED = {
     "correlation": "correlation(x, y)",
     "slope": "regression(y ~ x)",
 }
+PLACES = ["breast cancer", "diabetes", "adult", "heavy tails"]
 HOPELESS = 0.5  # an error of so many standard deviations answers nothing
 SMALL = 1000  # records up to which a direct certificate is made
 METHODS = ["auto", "direct", "half", "published", "gaussian", "laplace", "opendp", "diffprivlib"]
@@ -299,22 +301,32 @@ class Cell:
         return f"**{text}**" if self.worse else text
 
     def short(self):
+        """The error of auto / that of the best of the others; over the same draws where they are compared in pairs."""
         own = f"{self.own:.3g}" if np.isfinite(self.own) else "withheld"
-        if self.best is None or self.hopeless or not np.isfinite(self.ratio[0]):
-            least = "–" if self.best is None else f"{self.errors[self.best][0]:.3g} {self.best}"
-            return f"{own}; {least}"
-        return f"{own}; {self.verdict()} {self.best}"
+        if self.best is None:
+            return f"{own} / –"
+        r = self.ratio[0]
+        least = self.own / r if np.isfinite(r) and not self.hopeless else self.errors[self.best][0]
+        return f"{own} / {least:.3g} {self.best}"
 
 
 def compact(args):
-    """One cell for each statistic, η and data set: the error of auto, and its ratio to the least of the others."""
-    names = ["breast cancer", "diabetes", "adult", "heavy tails"]
-    lines = [f"| error; ratio to the best of the others | η | {' | '.join(names)} |", "|---" * 6 + "|"]
-    for name in ASKED:
-        for eta in args.etas:
-            paths = [part_of(place, eta, name, args) for place in names]
-            cells = [Cell(path, name).short() if path.exists() else "–" for path in paths]
-            lines.append(f"| {name} | {eta:g} | {' | '.join(cells)} |")
+    """One cell for each statistic, η and data set: the error of auto / the least of the others and whose it is."""
+    lines = [f"| auto / best of the others | η | {' | '.join(PLACES)} |", "|---" * 6 + "|"]
+    lines += [f"| {name} | {eta:g} |" + " – |" * len(PLACES) for name in ASKED for eta in args.etas]
+    return filled("\n".join(lines), args)
+
+
+def filled(text, args):
+    """Put the finished cells into a page with such a table; what was not run stays."""
+    lines = text.split("\n")
+    for i, line in enumerate(lines):
+        cells = [part.strip() for part in line.split("|")[1:-1]]
+        if len(cells) != 2 + len(PLACES) or cells[0] not in ASKED:
+            continue
+        paths = [part_of(place, float(cells[1]), cells[0], args) for place in PLACES]
+        new = [Cell(p, cells[0]).short() if p.exists() else old for p, old in zip(paths, cells[2:], strict=True)]
+        lines[i] = f"| {' | '.join([*cells[:2], *new])} |"
     return "\n".join(lines)
 
 
@@ -326,12 +338,16 @@ def main():
     parser.add_argument("--etas", type=float, nargs="+", default=[0.02, 0.05, 0.1, 0.2])
     parser.add_argument("--statistics", nargs="+", choices=list(ASKED), default=list(ASKED), metavar="NAME")
     parser.add_argument("--repeats", type=int, default=60)
-    parser.add_argument("--diffprivlib", default=None)
+    parser.add_argument("--diffprivlib", default=None, help="An interpreter that has it.")
     parser.add_argument("--out", type=Path, default=None)
-    parser.add_argument("--compact", action="store_true", help="Print errors and ratios of the finished cells.")
+    parser.add_argument("--compact", action="store_true", help="Print auto / best of the others of finished cells.")
+    parser.add_argument("--into", type=Path, default=None, help="A page whose compact table gets the finished cells.")
     args = parser.parse_args()
     if args.compact:
         print(compact(args))
+        return 0
+    if args.into is not None:
+        args.into.write_text(filled(args.into.read_text(), args))
         return 0
     args.parts.mkdir(parents=True, exist_ok=True)
     lines, worse = [], []
