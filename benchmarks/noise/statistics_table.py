@@ -71,6 +71,7 @@ ASKED = {
 }
 PLACES = ["breast cancer", "diabetes", "adult", "heavy tails"]
 HOPELESS = 0.5  # an error of so many standard deviations answers nothing
+KNOWN = 0.005  # a ratio with a smaller standard error needs no more draws
 SMALL = 1000  # records up to which a direct certificate is made
 METHODS = ["auto", "direct", "half", "published", "gaussian", "laplace", "opendp", "diffprivlib"]
 
@@ -317,6 +318,20 @@ def compact(args):
     return filled("\n".join(lines), args)
 
 
+def summary(args):
+    """How well the ratios of the finished cells are known, in one paragraph."""
+    every = [(place, eta, name) for name in ASKED for eta in args.etas for place in PLACES]
+    cells = {where: Cell(path, where[2]) for where in every if (path := part_of(*where, args)).exists()}
+    compared = {where: cell for where, cell in cells.items() if not cell.hopeless and np.isfinite(cell.ratio[0])}
+    near = [cell.ratio[0] for cell in compared.values() if cell.ratio[1] < KNOWN]
+    far = {where: cell for where, cell in compared.items() if cell.ratio[1] >= KNOWN}
+    lines = [f"{len(cells)} cells, {len(compared)} compared; {len(near)} ratios known to {KNOWN}"]
+    lines[0] += f": {min(near):.3f} to {max(near):.3f}" if near else ""
+    for where, cell in sorted(far.items(), key=lambda one: -one[1].ratio[0]):
+        lines.append(f"{where[2]}, {where[0]}, {where[1]:g}: {cell.verdict()} {cell.best}, {cell.halves} halves")
+    return "\n".join(lines)
+
+
 def filled(text, args):
     """Put the finished cells into a page with such a table; what was not run stays."""
     lines = text.split("\n")
@@ -344,7 +359,7 @@ def main():
     parser.add_argument("--into", type=Path, default=None, help="A page whose compact table gets the finished cells.")
     args = parser.parse_args()
     if args.compact:
-        print(compact(args))
+        print(compact(args), summary(args), sep="\n\n")
         return 0
     if args.into is not None:
         args.into.write_text(filled(args.into.read_text(), args))
