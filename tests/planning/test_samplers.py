@@ -28,7 +28,8 @@ def plan():
 
 def test_every_row_meets_the_target_and_hardly_less_noise_does_not(plan):
     for row in plan.rows:
-        assert dn.tradeoff(row.mechanism, adjacency=row.adjacency).advantage() == row.leakage <= 0.2
+        exact = dn.tradeoff(row.mechanism, adjacency=row.adjacency).advantage()
+        assert exact * (1 - 1e-9) <= row.leakage <= min(exact * 1.001, 0.2)
         assert row.advantage == row.leakage >= row.attained
         assert row.mechanism.noise_multiplier == row.noise_multiplier
         less = dataclasses.replace(row.mechanism, noise_multiplier=row.noise_multiplier * 0.999)

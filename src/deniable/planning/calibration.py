@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from numpy.typing import ArrayLike
@@ -152,16 +152,20 @@ def search(
     integer: bool = False,
     tolerance: float = 1e-9,
     near: float | None = None,
+    rough: bool = False,
 ) -> Measured:
     """:func:`parameter_for` with its curve; the better end of the bracket where neither meets the target.
 
     With ``near``, a noise multiplier in a positive bracket, the search begins there: only the time depends on it.
+    ``rough``: by sketches of the curves, which are bounds as valid, and mostly up to 0.1 % wider.
     """
     number("tolerance", tolerance, above=0.0, below=1.0)
     axis = _axis(bracket, integer)
 
     def measure(parameter: float) -> Measured:
         curve = tradeoff(make_mechanism(parameter), adjacency=adjacency)
+        if rough:
+            curve = replace(curve.sketch(), holds_for=curve.holds_for)
         return Measured(parameter, _score_of(target, curve), curve)
 
     both = _straddle(measure, axis) if near is None else _astride(measure, axis, near, tolerance)

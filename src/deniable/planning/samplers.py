@@ -114,7 +114,9 @@ def plan_samplers(
     """Return, for each way of drawing batches, the least DP-SGD noise that meets a target. Shuffle or Poisson?
 
     Every row promises what its ``adjacency`` says: rows of different adjacency answer different questions. Replacing
-    a record is the only one for which all samplers have a bound. The target is met by the *upper* bound of each.
+    a record is the only one for which all samplers have a bound. The target is met by the *upper* bound of each curve's
+    sketch (``t.sketch()``), in about half the time of the curve itself: the noise is at most about 0.1 % more than
+    :func:`deniable.calibrate` finds.
 
     Parameters
     ----------
@@ -186,7 +188,7 @@ def _row(
     ends: tuple[float, float],
     near: float | None,
 ) -> SamplerNoise:
-    found = search(target, make, ends, adjacency=adjacency, tolerance=_TOLERANCE, near=near)
+    found = search(target, make, ends, adjacency=adjacency, tolerance=_TOLERANCE, near=near, rough=True)
     enough = found.score <= 0
     noise, curve = found.parameter, found.curve
     if not enough and noise < ends[1]:
