@@ -34,7 +34,7 @@ def test_e12_the_printed_density_is_normalised_in_one_dimension_only(dimension):
     # a norm drawn from Gamma(d, 1/β) is what density ∝ e^{−β‖b‖} means
     draws = np.array(
         [
-            OutputPerturbation(scale=1 / beta).sample(np.zeros(dimension), beta, rng)
+            OutputPerturbation(scale=1 / beta).sample(np.zeros(dimension), beta, rng=rng)
             for rng in np.random.default_rng(0).spawn(4000)
         ]
     )

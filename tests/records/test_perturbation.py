@@ -62,7 +62,7 @@ def test_calibration_is_that_of_the_papers():
 def test_a_draw_has_the_stated_law(noise):
     mechanism = OutputPerturbation(scale=0.5, noise=noise)
     rng = np.random.default_rng(0)
-    draws = np.array([mechanism.sample(np.ones(3), 2.0, rng) for _ in range(20_000)]) - 1
+    draws = np.array([mechanism.sample(np.ones(3), 2.0, rng=rng) for _ in range(20_000)]) - 1
     size = np.linalg.norm(draws, axis=1)
     mean = 3 * 0.5 if noise == "norm-laplace" else 0.5 * np.sqrt(8 / np.pi)
     assert size.mean() == pytest.approx(mean, rel=0.02)

@@ -215,7 +215,7 @@ def _scored(
     attack = strongest(rehearsed, usual)
     _, *sides = scorer.sides(attack, signal[:n_shadows], shadows)
     seen = zip(*scorer.outputs(attack, signal[n_shadows:]), strict=True)
-    scores = np.array([scorer.score(attack, told, *sides) for told in seen])
+    scores = np.array([scorer.score(attack, output, *sides) for output in seen])
     records = np.broadcast_to(np.arange(targets.shape[1]), targets.shape)
     details = {
         "n_shadows": n_shadows,

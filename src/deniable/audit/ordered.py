@@ -87,8 +87,8 @@ class Ordered:
     def _refuted(self, error: float) -> Callable[[float, float], bool]:
         """Return the test of one (ε, δ): whether what was seen is an event of probability at most ``error``."""
         looks, right, error = np.array(self.looks), np.array(self.right), error * self.share
-        told = beta_quantile(np.maximum(right, 1), looks - np.maximum(right, 1) + 1, error / _LOOKS, "lower")
-        level = float(np.max(np.where(right > 0, told, 0.0)))
+        reached = beta_quantile(np.maximum(right, 1), looks - np.maximum(right, 1) + 1, error / _LOOKS, "lower")
+        level = float(np.max(np.where(right > 0, reached, 0.0)))
         limits = _limits(looks, level, error / _LOOKS)
         seen = level > 0.5 and bool(np.any(right >= limits))
 

@@ -56,8 +56,8 @@ class Scorer:
 
     def __call__(self, attack: Attack, target: FloatArray, inside: FloatArray, outside: FloatArray) -> FloatArray:
         """Score every record by the target's signals, (n,) or (n_outputs, n), and the shadows', with one more axis."""
-        seen = [told[0] for told in self.outputs(attack, target[None])]
-        sides = ([Shown(told, self.task) for told in self.outputs(attack, side)] for side in (inside, outside))
+        seen = [output[0] for output in self.outputs(attack, target[None])]
+        sides = ([Shown(output, self.task) for output in self.outputs(attack, side)] for side in (inside, outside))
         return self.score(attack, seen, *sides)
 
     def score(
@@ -65,16 +65,18 @@ class Scorer:
     ) -> FloatArray:
         """Score every record; one entry for each of :meth:`outputs`, whose evidence adds up."""
         each = zip(seen, inside, outside, strict=True)
-        parts = (score(attack.method, *told, self.task, variance=self.variance, gamma=self.gamma) for told in each)
+        parts = (
+            score(attack.method, *signals, self.task, variance=self.variance, gamma=self.gamma) for signals in each
+        )
         return np.asarray(sum(parts), dtype=np.float64)
 
     def sides(
         self, attack: Attack, signal: FloatArray, member: BoolArray
     ) -> tuple[list[FloatArray], list[Shown], list[Shown]]:
         """Return, for each output, the models' signals and what those with and without each record showed."""
-        told = self.outputs(attack, signal)
-        split = [[Shown(side, self.task) for side in split_signals(output, member)] for output in told]
-        return told, [inside for inside, _ in split], [outside for _, outside in split]
+        outputs = self.outputs(attack, signal)
+        split = [[Shown(side, self.task) for side in split_signals(output, member)] for output in outputs]
+        return outputs, [inside for inside, _ in split], [outside for _, outside in split]
 
     def outputs(self, attack: Attack, signal: FloatArray) -> list[FloatArray]:
         """Return the models' signals as the attack sees them, (models, n) for each output; RMIA sees all as one."""
@@ -122,10 +124,10 @@ def rehearse(signal: FloatArray, member: BoolArray, scorer: Scorer) -> dict[Atta
 
 
 def _without(
-    target: int, member: BoolArray, told: list[FloatArray], inside: list[Shown], outside: list[Shown]
+    target: int, member: BoolArray, outputs: list[FloatArray], inside: list[Shown], outside: list[Shown]
 ) -> tuple[list[FloatArray], list[Shown], list[Shown]]:
     """Return a model's signals and what the others showed, one model fewer on both sides of every record."""
-    seen = [output[target] for output in told]
+    seen = [output[target] for output in outputs]
     with_it = [ShownByOthers(s, np.where(member, own, s.signals[-1])) for s, own in zip(inside, seen, strict=True)]
     without = [ShownByOthers(s, np.where(member, s.signals[0], own)) for s, own in zip(outside, seen, strict=True)]
     return seen, [*with_it], [*without]

@@ -282,15 +282,15 @@ class SequentialAudit(Textual):
         """Return a one-sided interval: no (ε, ``delta``)-DP mechanism with ε < low explains the scores so far."""
         delta = number("delta", delta, at_least=0.0, below=1.0)
         name = "epsilon" if delta == 0 else f"epsilon at delta {delta:g}"
-        return self._lower(lambda value: _sticks(ApproximateTradeoff(value, delta)), 0.0, 64.0, name, float("inf"))
+        return self._lower(lambda value: ApproximateTradeoff(value, delta), 0.0, 64.0, name, float("inf"))
 
     def mu(self) -> Interval:
         """Return a one-sided interval: no μ-GDP mechanism with μ < low explains the scores so far."""
-        return self._lower(lambda value: _sticks(GaussianTradeoff(value)), 0.0, 64.0, "mu (Gaussian DP)", float("inf"))
+        return self._lower(GaussianTradeoff, 0.0, 64.0, "mu (Gaussian DP)", float("inf"))
 
     def advantage(self) -> Interval:
         """Return a one-sided interval of sup(TPR − FPR)."""
-        return self._lower(lambda value: _sticks(ApproximateTradeoff(0.0, value)), 0.0, 1.0, "advantage", 1.0)
+        return self._lower(lambda value: ApproximateTradeoff(0.0, value), 0.0, 1.0, "advantage", 1.0)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the capital over the pairs, with the line at which the promise is violated; return the axes."""
@@ -314,12 +314,14 @@ class SequentialAudit(Textual):
         return np.append(0.0, np.logaddexp.reduce(self._log_share + np.cumsum(gains, axis=0), axis=1))
 
     def _lower(
-        self, sticks: Callable[[float], FloatArray], least: float, most: float, name: str, high: float
+        self, family: Callable[[float], Tradeoff], least: float, most: float, name: str, high: float
     ) -> Interval:
         """Return the value of a growing family below which all of it is refuted."""
-        low = float(
-            bisect(lambda v: bool(self._wealth(sticks(float(v))).max() >= self._needed), least, most, relative=1e-6)[0]
-        )
+
+        def refuted(value: FloatArray) -> bool:
+            return bool(self._wealth(family(float(value)).hockey_stick(GAMMAS)).max() >= self._needed)
+
+        low = float(bisect(refuted, least, most, relative=1e-6)[0])
         return Interval(low, high, low, name, self.confidence, sides="lower", method="betting, at any time")
 
     def _could_refute(self, delta: FloatArray) -> bool:
@@ -333,7 +335,3 @@ class SequentialAudit(Textual):
 
 def _in_words(promise: Mechanism | Tradeoff) -> str:
     return describe(promise) if isinstance(promise, Tradeoff) else repr(promise)
-
-
-def _sticks(curve: Tradeoff) -> FloatArray:
-    return curve.hockey_stick(GAMMAS)

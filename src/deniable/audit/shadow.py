@@ -192,19 +192,19 @@ def _several_outputs(model: Any, X: Any, y: NDArray[Any], task: LearningTask) ->
         return np.ascontiguousarray((predicted - y.astype(np.float64)).T)
     if hasattr(model, "predict") and not hasattr(model, "predict_proba"):
         raise InputError(f"{type(model).__name__} must have predict_proba to be attacked through several outputs")
-    told = getattr(model, "predict_proba", model)(X)
+    answers = getattr(model, "predict_proba", model)(X)
     columns = range(y.shape[1])
     known: list[NDArray[Any]] = [np.unique(y[:, k]) for k in columns]
-    if not isinstance(told, list | tuple):  # one probability per output, of the second of two classes
-        chances = np.asarray(plain(told), dtype=np.float64)
+    if not isinstance(answers, list | tuple):  # one probability per output, of the second of two classes
+        chances = np.asarray(plain(answers), dtype=np.float64)
         if chances.shape != y.shape:
             raise InputError(f"predictions must have shape {y.shape}, or be a list of one array per output")
-        told = [chances[:, k] for k in columns]
+        answers = [chances[:, k] for k in columns]
     elif isinstance(getattr(model, "classes_", None), list):
         known = model.classes_
-    if len(told) != y.shape[1]:
-        raise InputError(f"predictions must be given for {y.shape[1]} outputs, got {len(told)}")
-    return np.stack([signals(lambda _, k=k: told[k], known[k], X, y[:, k]) for k in columns])  # type: ignore[misc]
+    if len(answers) != y.shape[1]:
+        raise InputError(f"predictions must be given for {y.shape[1]} outputs, got {len(answers)}")
+    return np.stack([signals(lambda _, k=k: answers[k], known[k], X, y[:, k]) for k in columns])  # type: ignore[misc]
 
 
 def _margin(model: Any, X: Any, y: NDArray[Any]) -> FloatArray:

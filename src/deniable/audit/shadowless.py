@@ -109,15 +109,16 @@ def _classes(model: Any, X: Any, y: NDArray[Any]) -> NDArray[Any]:
     """Return the classes predicted by a fitted estimator, or by a function that returns classes or probabilities."""
     if hasattr(model, "predict"):
         return np.asarray(model.predict(X))
-    told, known = np.asarray(plain(model(X))), np.unique(y)
-    if told.shape == y.shape and (told.dtype.kind != "f" or np.isin(told, known).all()):
-        return told
-    if y.ndim == 1 and told.shape == (len(y), len(known)):
-        return np.asarray(known[told.argmax(axis=1)])
-    if told.shape == y.shape and len(known) == 2:  # probability of the second class
-        return np.asarray(known[(told > 0.5).astype(int)])
+    predicted, known = np.asarray(plain(model(X))), np.unique(y)
+    if predicted.shape == y.shape and (predicted.dtype.kind != "f" or np.isin(predicted, known).all()):
+        return predicted
+    if y.ndim == 1 and predicted.shape == (len(y), len(known)):
+        return np.asarray(known[predicted.argmax(axis=1)])
+    if predicted.shape == y.shape and len(known) == 2:  # probability of the second class
+        return np.asarray(known[(predicted > 0.5).astype(int)])
     raise InputError(
-        f"model must return classes, shape {y.shape}, or probabilities of {len(known)} classes, got shape {told.shape}"
+        f"model must return classes, shape {y.shape}, or probabilities of {len(known)} classes, "
+        f"got shape {predicted.shape}"
     )
 
 

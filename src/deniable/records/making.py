@@ -132,7 +132,7 @@ def privacy_profile(
     base = fit(problem)
     generator = np.random.default_rng(rng)
     if model is None and isinstance(mechanism, OutputPerturbation):
-        model = mechanism.sample(base.centre, rate, generator)
+        model = mechanism.sample(base.centre, rate, rng=generator)
     noise = np.zeros_like(base.centre) if model is None else model - base.centre
     sign = 1
     labels: NDArray[np.generic] | None = None
@@ -151,9 +151,9 @@ def privacy_profile(
     typical: Typical | None
     if isinstance(mechanism, ObjectivePerturbation):
         if model is None:
-            model = mechanism.sample(problem, rate, generator, base.centre)
+            model = mechanism.sample(problem, rate, base.centre, rng=generator)
         losses, loss_error = mechanism.privacy_loss(problem, model, rate)
-        models = [mechanism.sample(problem, rate, g, base.centre) for g in generator.spawn(count)]
+        models = [mechanism.sample(problem, rate, base.centre, rng=g) for g in generator.spawn(count)]
         sample = [mechanism.privacy_loss(problem, M, rate)[0] for M in models]
         bound = mechanism.dominated(base, rate)
         seen = SampledTypical(np.sort(sample, axis=0), _CONFIDENCE) if count else None
@@ -225,7 +225,7 @@ def _profile_of_blocks(
         else:
             begun = store.load("fit") if store is not None else None
             base = fit(problem, None if begun is None else begun["centre"])
-            model = mechanism.sample(base.centre, rate, generator) if model is None else model
+            model = mechanism.sample(base.centre, rate, rng=generator) if model is None else model
             if store is not None:
                 store.save("fitted", centre=base.centre, model=model)
         noise = model - base.centre

@@ -110,7 +110,7 @@ class OutputPerturbation:
         assert self.epsilon is not None
         return (self.epsilon if self.noise == "norm-laplace" else self._mu()) / sensitivity
 
-    def sample(self, centre: FloatArray, rate: float, rng: np.random.Generator) -> FloatArray:
+    def sample(self, centre: FloatArray, rate: float, *, rng: np.random.Generator) -> FloatArray:
         """One simulated release: correct in distribution, but drawn with NumPy and not hardened; never publish it."""
         direction = rng.standard_normal(centre.size)
         if self.noise == "gaussian":

@@ -93,7 +93,7 @@ class ObjectivePerturbation:
         raised = replace(problem, penalty=problem.penalty * stronger, relief=problem.relief * stronger)
         return raised, self.epsilon / 2 / (2 * loss.lipschitz * bound * weight)
 
-    def sample(self, problem: Problem, rate: float, rng: np.random.Generator, start: FloatArray) -> FloatArray:
+    def sample(self, problem: Problem, rate: float, start: FloatArray, *, rng: np.random.Generator) -> FloatArray:
         """Draw b with NumPy and solve the perturbed problem: for simulations, not hardened; never publish it."""
         direction = rng.standard_normal(problem.size)
         if self.noise == "gaussian":

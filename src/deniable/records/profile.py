@@ -266,7 +266,7 @@ class PrivacyProfile:
         generators = np.random.default_rng(rng).spawn(integer("n_samples", n_samples, at_least=1))
         for some in (generators[i : i + _AT_A_TIME] for i in range(0, len(generators), _AT_A_TIME)):
             noise = np.stack(
-                [self.mechanism.sample(self.optimum, self.rate, one) - self.optimum for one in some], axis=1
+                [self.mechanism.sample(self.optimum, self.rate, rng=one) - self.optimum for one in some], axis=1
             )
             along = self.neighbours.onto(noise)
             for j in range(len(some)):

@@ -223,7 +223,7 @@ def worst_record_scores(
 def _releases(
     mechanism: OutputPerturbation, centre: FloatArray, rate: float, n: int, rng: np.random.Generator
 ) -> FloatArray:
-    return np.stack([mechanism.sample(centre, rate, rng) for _ in range(n)])
+    return np.stack([mechanism.sample(centre, rate, rng=rng) for _ in range(n)])
 
 
 def attacked_headline(bound: str, audit: ScoreAudit, status: Status) -> str:

@@ -75,7 +75,7 @@ def comparison_panel(found: Comparison) -> str:
 def _compared(found: Comparison) -> list[str]:
     """What each letter stands for, and its decision."""
     named = zip(ascii_uppercase, found.titles, found.statuses, found.decisions, strict=False)
-    return [f"{letter}: {title} ({status}; policy: {told or 'not asked'})" for letter, title, status, told in named]
+    return [f"{letter}: {title} ({status}; policy: {met or 'not asked'})" for letter, title, status, met in named]
 
 
 def _cells(row: ComparedRow) -> list[str]:

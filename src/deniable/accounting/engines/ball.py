@@ -35,7 +35,6 @@ from deniable.curves import AnyDirection, Assumptions, Direction, Side, Tradeoff
 from deniable.mechanisms import ApproximateDP, GaussianDP, Mechanism, PureDP, SubsampledGaussian
 
 _FARTHEST = MOST_EXPONENT  # |ε| beyond which nothing is computed
-_ROUNDS = 200
 _EPSILON_GAP = 1e-10  # ε is enclosed this closely, relative to the scale of the loss
 
 
@@ -190,15 +189,16 @@ class BallTradeoff(Tradeoff):
         if direction == "remove":
             low, high = -high, -low
         nudge = arb(self._gap())
-        for _ in range(_ROUNDS):
-            middle = (low + high) / 2
-            if not low < middle < high or high - low < 0.1 * float(nudge):
-                break
-            x = arb(middle)
+
+        def falling(middle: FloatArray) -> bool:
+            x = arb(float(middle))
             fall = self.law.guess(x - nudge, direction) - self.law.guess(x + nudge, direction)
             slope = alpha * ((x + nudge).exp() - (x - nudge).exp()) - (1 - self.failure) * fall
-            low, high = (low, middle) if float(slope.mid()) > 0 else (middle, high)
-        return (low + high) / 2
+            return not float(slope.mid()) > 0
+
+        halvings = math.ceil(math.log2(max(10 * (high - low) / float(nudge), 1.0)))
+        before, after = bisect(falling, low, high, halvings=halvings)
+        return float(before + after) / 2
 
     def _epsilon_bracket(self, delta: FloatArray, direction: AnyDirection, side: Side) -> tuple[FloatArray, FloatArray]:
         """Floats between which δ(ε) passes ``delta`` for sure, by bisection."""

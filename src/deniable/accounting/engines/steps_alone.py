@@ -60,21 +60,21 @@ class StepsAloneTradeoff(Tradeoff):
     @cached_property
     def _parts(self) -> tuple[Tradeoff, Tradeoff]:
         """What is asked first, and what next."""
-        return (self.otherwise, self._cells) if self._told else (self._cells, self.otherwise)
+        return (self.otherwise, self._cells) if self._batches_visible else (self._cells, self.otherwise)
 
     @property
-    def _told(self) -> bool:
+    def _batches_visible(self) -> bool:
         """Whether batches are all but visible, so that an attacker who is told them settles all but some rates."""
         return float(self.loss.noise.max()) < SHARPEST
 
     def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
-        if self._told:
+        if self._batches_visible:
             return self.otherwise._hockey_sticks(log_gamma, direction, side)
         width = min(self.width, _FAIR)
         return self._asked(lambda t, x, one: t._hockey_sticks(x, direction, one), log_gamma, side, width, _NEGLIGIBLE)
 
     def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
-        if not self._told:
+        if not self._batches_visible:
             return self._asked(lambda t, x, one: t._rates(x, direction, one), fpr, side, self.width, 0.0)
         # what is open is due to steps that take the record and pass for none, of which there is about this share
         missed = ndtr(-ndtri(fpr / float(self.loss.steps.sum())) - 1 / float(self.loss.noise.max()))
