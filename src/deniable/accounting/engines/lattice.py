@@ -21,6 +21,7 @@ from deniable._floats import EPS, MOST_EXPONENT
 from deniable.accounting.engines.cells import LatticeLaw, above, all_cells, below, log_sum, widest_step
 from deniable.accounting.engines.convolution import composed, counted, totals
 from deniable.accounting.engines.inversion import Region, saddle
+from deniable.accounting.fourier import fft_error
 from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.curves import Charged, Direction, Side
@@ -247,7 +248,7 @@ class Product(NamedTuple):
 
     def tilted(self, points: int) -> tuple[FloatArray, float]:
         """Tilted law of the sum, modulo the window, and a bound on the L1 error that FFT rounding causes."""
-        rounding = 3 * EPS * math.log2(points) * (self.sensitivity + np.abs(self.transform))
+        rounding = fft_error(points) * (self.sensitivity + np.abs(self.transform))
         return np.maximum(np.fft.irfft(self.transform, points), 0.0), math.sqrt(2) * float(np.linalg.norm(rounding))
 
     def lattice(

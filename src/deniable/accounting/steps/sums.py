@@ -11,6 +11,7 @@ from scipy.fft import irfft, rfft
 
 from deniable._check import FloatArray
 from deniable._floats import EPS
+from deniable.accounting.fourier import fft_error
 from deniable.accounting.steps.binomial import LONG_EPS
 from deniable.accounting.steps.convex_order import Atoms, above, below, first_group, merged
 from deniable.accounting.steps.law_errors import LawErrors, even_error
@@ -144,7 +145,7 @@ def _transform(laid: list[_Laid], j: int, points: int) -> tuple[NDArray[np.clong
     turned, error = np.zeros(kept.size), 4 * size * math.exp(_LEAST)
     for part, (fewer, own) in zip(laid, pairs, strict=True):
         weight = float(np.linalg.norm(part.own)) + ours * float(np.linalg.norm(part.fewer))
-        error += part.terms * _fft_error(points, LONG_EPS) * size * weight
+        error += part.terms * fft_error(points, LONG_EPS) * size * weight
         small, new = fewer[kept].astype(np.clongdouble), own[kept].astype(np.clongdouble)
         log_one = _log(small + new)
         log_whole += part.terms * log_one
@@ -162,16 +163,11 @@ def _transform(laid: list[_Laid], j: int, points: int) -> tuple[NDArray[np.clong
         with np.errstate(invalid="ignore"):
             found = np.where(near, base * _expm1(np.where(near, growth, 0.0)), whole - base)
         rounded = np.where(near, np.abs(found), np.abs(whole) + np.abs(base))
-    evaluated = rounded.astype(np.float64) * (4 * LONG_EPS * (turned + 1) + _fft_error(points, LONG_EPS))
+    evaluated = rounded.astype(np.float64) * (4 * LONG_EPS * (turned + 1) + fft_error(points, LONG_EPS))
     error += math.sqrt(2) * float(np.linalg.norm(evaluated))
     transform = np.zeros(points // 2 + 1, dtype=np.clongdouble)
     transform[kept] = found
     return transform, error
-
-
-def _fft_error(points: int, eps: float) -> float:
-    """Relative L2 error of one transform."""
-    return 3 * eps * math.log2(points)
 
 
 def _log(z: NDArray[np.clongdouble]) -> NDArray[np.clongdouble]:
