@@ -57,7 +57,7 @@ def test_e13_the_mean_loss_is_a_divergence_and_positive(breast_cancer):
 
 
 def privacy_profile_loss(p, record, rng):
-    M = p.mechanism.sample(p.optimum, p.rate, rng)
+    M = p.mechanism.sample(p.optimum, p.rate, rng=rng)
     return p.rate * (np.linalg.norm(M - p.leave_one_out()[record]) - np.linalg.norm(M - p.optimum))
 
 

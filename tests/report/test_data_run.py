@@ -59,7 +59,7 @@ def test_ten_times_too_little_noise_is_caught(monkeypatch):
     honest = OutputPerturbation.sample
 
     def careless(self, centre, rate, rng):
-        return honest(self, centre, 10 * rate, rng)
+        return honest(self, centre, 10 * rate, rng=rng)
 
     arguments = {"epsilon": 1.0, "regularization": 0.1, "rng": 1, "n_samples": 4000}
     assert dn.assess(outlier_table(), **arguments).status == "consistent"

@@ -52,7 +52,7 @@ def test_objective_perturbation_is_profiled_and_not_attacked(rows, model):
 def test_a_simulator_with_too_little_noise_is_found_out(rows, model, monkeypatch):
     honest = OutputPerturbation.sample
     monkeypatch.setattr(
-        OutputPerturbation, "sample", lambda self, centre, rate, rng: honest(self, centre, 5 * rate, rng)
+        OutputPerturbation, "sample", lambda self, centre, rate, rng: honest(self, centre, 5 * rate, rng=rng)
     )
     found = dn.assess(rows, model=model, mechanism=OutputPerturbation(epsilon=1.0), n_samples=5000, rng=0)
     assert found.status == "violated"

@@ -166,7 +166,7 @@ def test_wrong_parameters_are_refused():
         dn.TruncatedPoisson(1.0, 0.1, 10, 100, 100)
     with pytest.raises(dn.InputError, match="records_per_person"):
         dn.SubsampledGaussian(1.0, 0.1, 10, 0)
-    with pytest.raises(dn.InputError, match="one record"):
+    with pytest.raises(dn.InputError, match="single records"):
         dn.individual_tradeoffs(np.ones((2, 10)), 1.0, dn.SubsampledGaussian(1.0, 0.1, 10, 2))
 
 
