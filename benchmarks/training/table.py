@@ -42,6 +42,9 @@ PICTURE = ROOT / "docs" / "images" / "training_benchmark.svg"
 
 HEAD = """# Private training beside other tools
 
+Use this page to see what a [private model](training.md) costs in accuracy on data like yours, with deniable and with
+other tools.
+
 Held-out scores on the same ten splits (`train_test_split(test_size=0.25, random_state=0…9)`; on `places`, which takes
 long, the first three), mean ± standard error; accuracy, then AUC (macro, one against the rest), or R² for regression.
 All methods get the same target: no attacker who knows all other records can tell whether one record was in the data
