@@ -530,3 +530,21 @@ def test_accuracy_and_advantage_are_rounded_up_where_hardly_anything_is_gained(p
                 assert bounds.accuracy(epsilon, delta=delta, prior=prior) >= accuracy - mpmath.mpf(10) ** -50
                 gained = 2 * (accuracy - max(pi, 1 - pi)) - mpmath.mpf(10) ** -50
                 assert bounds.advantage(epsilon, delta=delta, prior=prior) >= gained
+
+
+def test_scaled_total_variations_are_rounded_upwards():
+    """TV_a next to a = 1, and eq. 26 next to prior ½, where their terms cancel."""
+    rng = np.random.default_rng(0)
+    for mu, away in zip(10 ** rng.uniform(-6, 1, 60), 10 ** rng.uniform(-12, -0.1, 60), strict=True):
+        for a in (float(1 - away), float(1 + away)):
+            with mpmath.workdps(40):
+                m, scale = mpmath.mpf(float(mu)), mpmath.mpf(a)
+                lg = mpmath.log(scale) / m
+                truth = mpmath.ncdf(m / 2 - lg) - scale * mpmath.ncdf(-m / 2 - lg) - (1 - scale) / 2
+                assert bounds.scaled_total_variation(GaussianTradeoff(float(mu)), a) >= truth
+    for away, tv in zip(10 ** rng.uniform(-16, -0.4, 200), rng.random(200), strict=True):
+        p = float(0.5 - away)
+        with mpmath.workdps(40):
+            prior = mpmath.mpf(p)
+            truth = min(max(2 * (1 - prior) * mpmath.mpf(float(tv)) - (1 - 2 * prior), 0), 2 * prior)
+            assert bounds.advantage_from_scaled_variation(float(tv), prior=p) >= truth

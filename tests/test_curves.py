@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import deniable as dn
-from deniable.curves import EnvelopeTradeoff, GaussianTradeoff, Tradeoff
+from deniable.curves import EnvelopeTradeoff, GaussianTradeoff, Tradeoff, gaussian_hockey_stick
 from deniable.curves.safe import faults_shown
 
 mpmath.mp.dps = 40
@@ -395,3 +395,18 @@ def test_bounds_known_at_points_hold_where_gamma_rounds_to_a_point(epsilon):
         trivial = -mpmath.expm1(mpmath.mpf(epsilon))
         assert t.delta(epsilon, "add", "lower") <= trivial
         assert t.delta(epsilon, "add") >= trivial + mpmath.exp(mpmath.mpf(epsilon)) * mpmath.mpf(1e-17)
+
+
+def test_gaussian_hockey_sticks_next_to_gamma_1_are_rounded_outwards():
+    rng = np.random.default_rng(1)
+    for mu, lg in zip(10 ** rng.uniform(-6, 1, 150), 10 ** rng.uniform(-18, -3, 150), strict=True):
+        for log_gamma in (float(lg), -float(lg)):
+            high, low = (
+                float(gaussian_hockey_stick(np.array(mu), np.array(log_gamma), side)) for side in ("upper", "lower")
+            )
+            with mpmath.workdps(60):
+                m, threshold = mpmath.mpf(float(mu)), mpmath.mpf(log_gamma)
+                apart = threshold / m
+                truth = mpmath.ncdf(m / 2 - apart) - mpmath.exp(threshold) * mpmath.ncdf(-m / 2 - apart)
+                assert low <= truth
+                assert truth <= high or truth < 1e-300

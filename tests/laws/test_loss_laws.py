@@ -233,3 +233,35 @@ def test_true_positive_rates_at_denormal_false_positive_rates_are_safe():
     """5e-324 was the bound at 5e-324, where a digit of the truth is no double."""
     assert GaussianLaw().tpr(0.3, 5e-324, "upper") > 1e-300
     assert GaussianLaw().tpr(0.3, 5e-324, "lower") == 5e-324
+
+
+@pytest.mark.parametrize("dimension", [2, 3, 10])
+def test_hockey_sticks_next_to_the_largest_loss_are_rounded_outwards(dimension):
+    """The loss is ρ·cos θ: next to ρ neither the last angle nor ρ·cos θ − log γ may be formed by subtraction."""
+    for rho in (0.3, 1.0, 20.0):
+        for share in (1e-13, 1e-10, 1e-6):
+            at = rho * (1 - share)
+            law = NormLaplaceLaw(dimension)
+            high, low = (
+                float(law._hockey_stick(np.array([rho]), np.array([at]), side)[0]) for side in ("upper", "lower")
+            )
+            with mp.workdps(30):
+                a, last = mp.mpf(rho) / 2, mp.acos(mp.mpf(at) / rho)
+                order = mp.mpf(dimension) / 2
+                bend = a / (dimension - 1) * mp.besselk(order - 1, a) / mp.besselk(order, a)
+
+                def density(angle, a=a, bend=bend):
+                    return (
+                        mp.exp(a * mp.cos(angle)) * mp.sin(angle) ** (dimension - 2) * (1 + bend * mp.sin(angle) ** 2)
+                    )
+
+                size = last ** (dimension - 1) * (rho - mp.mpf(at))  # quad's tolerance is absolute
+                excess = mp.quad(
+                    lambda x, last=last, at=at, rho=rho, size=size: (
+                        density(last * x) * -mp.expm1(at - rho * mp.cos(last * x)) * last / size
+                    ),
+                    [0, 1],
+                )
+                truth = excess * size / mp.quad(density, [0, mp.pi / 2, mp.pi])
+                assert low <= truth <= high, (rho, share)
+            assert high - low <= 1e-10 * high

@@ -79,12 +79,19 @@ class NormLaplaceLaw(LossLaw):
         return np.clip(value, trivial, 1.0)
 
     def _excess(self, rho: FloatArray, s: FloatArray, side: Side) -> FloatArray:
-        slack = _RELATIVE + 2e-15 * rho  # rounding of the argument of an exponential
+        # rounding of ρ cos θ, of (d − 2)·log sin θ, and of a loss that is 1/d of the gap on average
+        slack = _RELATIVE + 2e-15 * (rho + self.dimension)
         if self.dimension == 1:
             value = -np.expm1((s - rho) / 2)
         else:
             angles = Angles.of(rho, self.dimension)
-            value = angles.integrate(0.0, np.arccos(s / rho), lambda cos: -np.expm1(np.minimum(s[:, None] - cos, 0.0)))
+            # ρ·cos θ − s, without the cancellation of its two terms for s next to ρ
+            gap = rho - s
+            last = 2 * np.arcsin(np.minimum(np.sqrt(gap / (2 * rho)), 1.0))
+            twice = 2 * rho[:, None]
+            value = angles.integrate(
+                0.0, last, lambda theta: -np.expm1(np.minimum(twice * np.sin(theta / 2) ** 2 - gap[:, None], 0.0))
+            )
         return value * (1 + slack) if side == "upper" else value * (1 - slack)
 
     def _tpr(self, rho: FloatArray, fpr: FloatArray, side: Side) -> FloatArray:
@@ -140,11 +147,13 @@ class NormLaplaceLaw(LossLaw):
         """ρ·E cos θ folded onto cos θ > 0, where the two halves differ by the factor e^{−ρ cos θ}."""
         value = np.zeros_like(rho)
         inner = rho > 0
-        sign = 1.0 if absolute else -1.0
         angles = Angles.of(rho[inner], self.dimension)
-        value[inner] = angles.integrate(
-            0.0, np.pi / 2, lambda cos: cos * ((1 + np.exp(-cos)) if sign > 0 else -np.expm1(-cos))
-        )
+
+        def size(theta: FloatArray) -> FloatArray:
+            loss = rho[inner, None] * np.cos(theta)
+            return np.asarray(loss * ((1 + np.exp(-loss)) if absolute else -np.expm1(-loss)))
+
+        value[inner] = angles.integrate(0.0, np.pi / 2, size)
         return value
 
     @property
@@ -182,7 +191,7 @@ class Angles:
         high: float | FloatArray,
         factor: Callable[[FloatArray], FloatArray] | None = None,
     ) -> FloatArray:
-        """∫ of the density times ``factor(ρ cos θ)`` from ``low`` to ``high``."""
+        """∫ of the density times ``factor(θ)`` from ``low`` to ``high``."""
         reach = 18 * self.spread
         start = np.clip(np.minimum(self.mode, high) - reach, low, high)
         stop = np.clip(np.maximum(self.mode, low) + reach, low, high)
@@ -192,7 +201,7 @@ class Angles:
         theta = (start + half)[:, None] + half[:, None] * nodes
         value = np.exp(self._log_density(theta))
         if factor is not None:
-            value = value * factor(self.rho[:, None] * np.cos(theta))
+            value = value * factor(theta)
         return np.asarray(half * (value @ weights) / self.total)
 
     def quantile(self, mass: FloatArray) -> FloatArray:
