@@ -25,6 +25,7 @@ from scipy.fft import irfft, next_fast_len, rfft
 from deniable._check import FloatArray
 from deniable._floats import EPS
 from deniable.accounting.engines.cells import log_sum
+from deniable.accounting.fourier import fft_error
 from deniable.accounting.steps.base import LossCells, Step, TooSlowError, divides
 from deniable.accounting.steps.discrete import ResponseStep
 from deniable.accounting.transform.composed import PrivacyLoss
@@ -288,7 +289,8 @@ def _convolved(a: TiltedLaw, b: TiltedLaw, tilt: _Tilt) -> TiltedLaw:
         _add(kept, b.weight, a.weight[:, place], int(place) - low)
     for place in others:
         _add(kept, smooth, b.weight[:, place], int(place) - low)
-    rounding = 4 * EPS * (math.log2(2 * length) * math.sqrt(length) * sum(norm) + peaks.size + others.size)
+    transforms = (fft_error(length) + 4 * EPS) * math.sqrt(length) * sum(norm)
+    rounding = transforms + 4 * EPS * (peaks.size + others.size)
     error = a.error + b.error + a.error * b.error + 4 * math.exp(-_BEYOND) + rounding
     return TiltedLaw(origin, start + low, a.spacing, kept, log_size, moments, error)
 
