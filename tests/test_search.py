@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable._search import bisect, bisect_integers
+from deniable._search import bisect, bisect_integers, false_position
 
 FLOATS = st.floats(-1e300, 1e300)
 
@@ -45,6 +45,33 @@ def test_stops_at_the_relative_width_and_stays_inside():
 def test_nothing_to_narrow(good):
     ends = bisect(lambda x: np.ones_like(x, dtype=bool), good, good)
     np.testing.assert_array_equal(ends[0], good)
+
+
+@pytest.mark.parametrize("root", [1e-9, 0.3, 1.0, 62.9])
+@pytest.mark.parametrize(
+    "function", [np.arctan, np.sign, np.cbrt, lambda x: x**3, lambda x: np.expm1(np.clip(9 * x, -1e3, 600))]
+)
+@pytest.mark.parametrize("way", [1, -1])
+def test_false_position_keeps_what_it_saw_and_asks_little(function, root, way):
+    asked = {}
+
+    def excess(x):
+        asked[x] = float(function(way * (x - root)))
+        return asked[x]
+
+    good, bad = false_position(excess, *(0.0, 64.0)[::way], relative=1e-7)
+    assert asked[good] <= 0 < asked[bad]
+    assert abs(bad - good) <= 1e-7 * max(good, bad)
+    assert way * good <= way * root <= way * bad
+    assert len(asked) <= (0.6 if function is np.arctan else 3.0) * np.log2(64 / (1e-7 * root)) + 4
+    assert all(0 <= x <= 64 for x in asked)
+
+
+def test_false_position_where_no_bracket_is_known():
+    assert false_position(lambda x: 1.0, 2.0, 5.0, relative=1e-7) == (2.0, 5.0)
+    assert false_position(lambda x: np.nan, 2.0, 5.0, relative=1e-7) == (2.0, 5.0)
+    good, bad = false_position(lambda x: -1.0 if x <= 3 else np.inf, 0.0, 5.0, relative=0.0)
+    assert (good, bad) == (3.0, np.nextafter(3.0, 5.0))
 
 
 @given(st.lists(st.integers(-9, 99), min_size=1, max_size=5), st.integers(0, 50), st.integers(1, 50))

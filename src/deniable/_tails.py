@@ -21,7 +21,7 @@ QUANTILE_ERROR = 1e-11  # relative, charged to quantiles
 
 def binomial_above(successes: ArrayLike, trials: ArrayLike, rate: ArrayLike) -> FloatArray:
     """Return an upper bound on P(Bin(``trials``, ``rate``) > ``successes``); 1 below no success, 0 from all on."""
-    k, n, p = np.broadcast_arrays(*(np.asarray(x, dtype=np.float64) for x in (successes, trials, rate)))
+    k, n, p = (np.asarray(x, dtype=np.float64) for x in (successes, trials, rate))
     inside = (k >= 0) & (k < n)
     tail = betainc(np.where(inside, k + 1, 1.0), np.where(inside, n - k, 1.0), p)
     bound = np.minimum(tail * (1 + TAIL_ERROR), 1.0)

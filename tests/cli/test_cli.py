@@ -236,3 +236,17 @@ def test_calibrated_noise_is_printed_on_the_safe_side(capsys):
     printed = float(capsys.readouterr().out.split()[2].rstrip(":"))
     assert exact <= printed <= exact * (1 + 1e-5)
     assert dn.tradeoff(dn.SubsampledGaussian(printed, 0.01, 500)).advantage() <= 0.1
+
+
+def test_a_command_keeps_nothing_of_the_one_before_it(capsys):
+    """The parser is built once in a process: its options must be back at their defaults."""
+
+    def told(line):
+        code = run(line.split())
+        return code, capsys.readouterr().out
+
+    plain = told("bound --epsilon 1 --json")
+    assert told("bound --epsilon 1 --prior 0.1 --delta 0.01 --json") != plain
+    assert told("bound --epsilon 1 --nothing")[0] == 2
+    assert told("bound --epsilon 1") != plain
+    assert told("bound --epsilon 1 --json") == plain

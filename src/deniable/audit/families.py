@@ -46,6 +46,10 @@ class Shift(Promise):
         """Return min(FPR + value, 1)."""
         return np.asarray(np.minimum(1.0, fpr + value), dtype=np.float64)
 
+    def through(self, fpr: FloatArray, tpr: FloatArray) -> FloatArray:
+        """Return the value whose ceiling passes through each point (0 below the diagonal), up to rounding."""
+        return np.clip(tpr - fpr, 0.0, 1.0)
+
     def explaining(self, advantage: float) -> float:
         """Return ``advantage``."""
         return advantage
@@ -63,6 +67,13 @@ class EpsilonDelta(Promise):
         falling = 1 - np.exp(-value) * np.maximum(1 - self.delta - fpr, 0.0)
         found: FloatArray = np.minimum(np.minimum(rising, falling), 1.0)
         return found
+
+    def through(self, fpr: FloatArray, tpr: FloatArray) -> FloatArray:
+        """Return the ε whose ceiling passes through each point (0 below that of ε = 0), up to rounding."""
+        with np.errstate(divide="ignore"):
+            rising = np.log(np.maximum(tpr - self.delta, 0.0) / fpr)
+            falling = np.log(np.maximum(1 - self.delta - fpr, 0.0) / (1 - tpr))
+        return np.clip(np.maximum(rising, falling), 0.0, self.largest)
 
     def explaining(self, advantage: float) -> float:
         """Return the ε with (e^ε − 1 + 2δ)/(e^ε + 1) = ``advantage``, or 0 (Humphries et al. 2023)."""

@@ -21,11 +21,12 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import betaincinv, betaln, xlog1py, xlogy
+from scipy.special import betaincinv, betaln, ndtri, xlog1py, xlogy
 
 from deniable._check import FloatArray, IntArray
+from deniable._floats import LEAST
 from deniable._notebook import Textual
-from deniable._search import bisect
+from deniable._search import false_position
 from deniable._shown import shown
 from deniable._tails import beta_quantile, binomial_above, binomial_limits
 from deniable.audit.families import Family, Tangent
@@ -147,13 +148,18 @@ def p_value(
 def lower_limit(family: Family, k: int, n: int, hits: int, m: int, error: float) -> float:
     """Return the largest value of ``family`` that ``hits`` contradict at level ``error`` (0 if none), rounded down."""
 
-    def rejected(value: float) -> bool:
-        p = p_value(lambda u: family.ceiling(u, value), k, n, hits, m, kink=family.kink, error=error)
-        return bool(p <= error)
+    def excess(value: float) -> float:
+        return above(
+            float(p_value(lambda u: family.ceiling(u, value), k, n, hits, m, kink=family.kink, error=error)), error
+        )
 
-    if not rejected(0.0):
-        return 0.0
-    return float(bisect(lambda value: rejected(float(value)), 0.0, family.largest, relative=1e-7)[0])
+    return false_position(excess, 0.0, family.largest, relative=1e-7)[0]
+
+
+def above(p: float, error: float) -> float:
+    """Return how far a p-value lies above ``error``, in standard deviations; ≤ 0 if, and only if, it does not."""
+    far = float(ndtri(p) - ndtri(error))
+    return max(far, LEAST) if p > error else min(far, 0.0)
 
 
 def tpr_lower(ranking: Ranking, fpr: float, error: float) -> float:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from scipy.special import betaincinv, expit, logit
 
 from deniable._check import FloatArray, IntArray
-from deniable._search import bisect
-from deniable.audit.families import EpsilonDelta, Family, Shift
+from deniable.audit.families import EpsilonDelta, Shift
 from deniable.audit.intervals import Ranking
 
 LOOKED_AT = 40  # thresholds compared, evenly spaced in logit(FPR)
 _NEAR = 8  # nonmembers at the top of the pilot from which the ROC beyond them is extrapolated
 _CAUTION = 0.05  # one-sided error of the limits by which thresholds are compared
 
-TAIL: tuple[Family, ...] = (EpsilonDelta(0.0), EpsilonDelta(0.01))  # the threshold for pure ε, and one less extreme
-WHOLE: Family = Shift()  # the threshold for the advantage
+TAIL = (EpsilonDelta(0.0), EpsilonDelta(0.01))  # the threshold for pure ε, and one less extreme
+WHOLE = Shift()  # the threshold for the advantage
 
 
 def candidate_ranks(n: int) -> IntArray:
@@ -25,7 +26,7 @@ def candidate_ranks(n: int) -> IntArray:
     return np.unique(np.clip(ranks, 1, n)).astype(np.int64)
 
 
-def choose_ranks(pilot: Ranking, n: int, m: int, families: tuple[Family, ...]) -> list[int]:
+def choose_ranks(pilot: Ranking, n: int, m: int, families: Sequence[EpsilonDelta | Shift]) -> list[int]:
     """Return, for each family, the rank among ``n`` nonmembers at which the largest lower limit is expected.
 
     The ROC guessed from the pilot predicts the counts of the larger part (``n`` nonmembers, ``m`` members), and these
@@ -43,7 +44,7 @@ def choose_ranks(pilot: Ranking, n: int, m: int, families: tuple[Family, ...]) -
     low_tpr = np.where(hits > 0, betaincinv(x, members - x + 1, _CAUTION), 0.0)
     high_fpr = betaincinv(fpr * (others + 1), (1 - fpr) * (others + 1), 1 - _CAUTION)
     return [
-        int(ranks[_last_of_the_best(_limits(family, np.asarray(high_fpr, np.float64), low_tpr))]) for family in families
+        int(ranks[_last_of_the_best(family.through(np.asarray(high_fpr, np.float64), low_tpr))]) for family in families
     ]
 
 
@@ -74,11 +75,6 @@ def best_threshold(member: FloatArray, nonmember: FloatArray) -> float:
     missed = np.searchsorted(np.sort(member), values) / len(member)
     cleared = np.searchsorted(np.sort(nonmember), values) / len(nonmember)
     return float(values[np.argmax(cleared - missed)])
-
-
-def _limits(family: Family, fpr: FloatArray, tpr: FloatArray) -> FloatArray:
-    """Return the family's parameter whose ceiling passes through each point, by bisection."""
-    return bisect(lambda x: family.ceiling(fpr, x) < tpr, np.zeros(len(fpr)), family.largest, halvings=40)[0]
 
 
 def _last_of_the_best(values: FloatArray) -> int:

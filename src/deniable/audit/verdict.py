@@ -10,10 +10,10 @@ import numpy as np
 
 from deniable._check import FloatArray
 from deniable._notebook import Textual
-from deniable._search import bisect
+from deniable._search import false_position
 from deniable._shown import shown
 from deniable.audit.evidence import Evidence
-from deniable.audit.intervals import Interval, Ranking, as_interval, tpr_above, tpr_lower
+from deniable.audit.intervals import Interval, Ranking, above, as_interval, tpr_above, tpr_lower
 from deniable.audit.nested import Ceiling, Decisions, Threshold
 from deniable.curves import Tradeoff
 
@@ -127,11 +127,11 @@ def _a_usual_rate_contradicts(full: Ranking, tradeoff: Tradeoff, allowed: float)
 def _excess(test: Threshold, ceiling: Ceiling, error: float) -> float:
     """Return the largest excess over the promise that is still contradicted."""
 
-    def rejected(excess: float) -> bool:
-        above = Ceiling(lambda fpr: np.minimum(1.0, ceiling.tpr(fpr) + excess), 1.0)
-        return test.p_value(above, error) <= error
+    def too_likely(excess: float) -> float:
+        raised = Ceiling(lambda fpr: np.minimum(1.0, ceiling.tpr(fpr) + excess), 1.0)
+        return above(test.p_value(raised, error), error)
 
-    return float(bisect(lambda excess: rejected(float(excess)), 0.0, 1.0, halvings=30)[0])
+    return false_position(too_likely, 0.0, 1.0, relative=1e-7)[0]
 
 
 def _remembered(tpr: Callable[[FloatArray], FloatArray]) -> Callable[[FloatArray], FloatArray]:

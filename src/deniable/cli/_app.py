@@ -10,6 +10,7 @@ import threading
 import warnings
 from collections.abc import Sequence
 from contextvars import ContextVar
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -118,6 +119,15 @@ def run(arguments: list[str]) -> int:
     return code if isinstance(code, int) else FINE
 
 
+@cache
+def _parser() -> Any:
+    """Return the parser of all commands. Typer builds it anew on each call of ``app``, which takes most of a short run.
+
+    Every command is registered when ``deniable.cli`` is imported, so that none can come later.
+    """
+    return typer.main.get_command(app)
+
+
 def _called(arguments: list[str]) -> Any:
     """Run the command; warnings that are meant for people are lines on stderr, each once, and Ctrl-C is never lost."""
     before = sys.unraisablehook
@@ -126,7 +136,7 @@ def _called(arguments: list[str]) -> Any:
         warnings.showwarning = _say
         sys.unraisablehook = lambda found: _again() if found.exc_type is KeyboardInterrupt else before(found)
         try:
-            return app(args=arguments, prog_name="deniable", standalone_mode=False)
+            return _parser()(args=arguments, prog_name="deniable", standalone_mode=False)
         finally:
             sys.unraisablehook = before
 
@@ -144,7 +154,7 @@ def _again() -> None:
 
 def _options_of(command: str) -> dict[str, list[str]]:
     """Return a command's options by name, each with the words that switch it off; empty for an unknown command."""
-    found = getattr(typer.main.get_command(app), "commands", {}).get(command)
+    found = getattr(_parser(), "commands", {}).get(command)
     options = [] if found is None else [option for option in found.params if option.param_type_name == "option"]
     return {name: option.secondary_opts for option in options for name in option.opts}
 

@@ -123,5 +123,5 @@ def tilted(places: FloatArray, mean: float) -> FloatArray:
         weights = np.exp(tilt * places - np.max(tilt * places))
         return np.asarray(weights / weights.sum())
 
-    tilt, _ = bisect(lambda tilt: float(masses(float(tilt)) @ places) < mean, -_STEEPEST, _STEEPEST, halvings=60)
+    tilt, _ = bisect(lambda tilt: float(masses(float(tilt)) @ places) < mean, -_STEEPEST, _STEEPEST, halvings=44)
     return masses(float(tilt))

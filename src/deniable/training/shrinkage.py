@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import logsumexp
 
 from deniable._check import FloatArray
 from deniable.training.centres import Columns
@@ -145,7 +144,8 @@ def kept_shares(columns: Sequence[Seen]) -> list[FloatArray]:
     often = flat
     for _ in range(_ROUNDS):
         laws = logs + np.log(often)
-        laws = np.exp(laws - logsumexp(laws, axis=1, keepdims=True))
+        laws = np.exp(laws - laws.max(axis=1, keepdims=True))
+        laws /= laws.sum(axis=1, keepdims=True)
         often = (flat + laws.sum(axis=0)) / (1 + len(columns))
     out = []
     for law, column in zip(laws, columns, strict=True):
