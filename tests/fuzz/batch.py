@@ -16,13 +16,12 @@ import numpy as np
 
 from fuzz.checks import BALL, Ledger
 from fuzz.isolated import isolated
-from fuzz.lean import laws_of, lean_mechanism, sampler_of
+from fuzz.lean import laws_of, lean_mechanism, sampler_of, seconds_of
 from fuzz.mechanisms import shown
 from fuzz.menu import check_of, lean_check
 
 BATCH = 100
 MOST_BYTES = 500_000_000
-BALL_SECONDS = 20.0  # least limit where ball arithmetic is asked
 _GRACE = 10  # seconds of CPU time until a child that does not end a configuration by itself is killed
 _BINS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # of the histogram of CPU seconds
 _REPEAT_SECONDS = 60.0
@@ -54,26 +53,32 @@ def configurations(seeds: Sequence[int], limit: float, ask: Check = lean_check) 
 
 
 def _several(seeds: list[int], limit: float, ask: Check, report: Callable[[Any], None]) -> None:
+    armed = False
+
     def stop(*_: object) -> None:
-        raise Stopped
+        if armed:
+            raise Stopped
 
     signal.signal(signal.SIGPROF, stop)
     before = _peak()
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
     for seed in seeds:
-        most = max(limit, BALL_SECONDS) if sampler_of(seed) == "served by ball arithmetic" else limit
+        most = seconds_of(seed, limit)
         resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time() + most) + _GRACE, hard))
         begun, status, counts, violations = time.process_time(), "done", Counter[str](), []
         try:
-            signal.setitimer(signal.ITIMER_PROF, most, 0.05)
-            ledger = ask(seed, lambda _: None)
-            counts, violations = ledger.counts, [list(entry) for entry in ledger.violations]
-        except Stopped:
-            status = "stopped"
-        except Exception as error:
-            status, violations = "raised", [["no exception", type(error).__name__, str(error)[:600]]]
-        finally:
-            signal.setitimer(signal.ITIMER_PROF, 0)
+            try:
+                signal.setitimer(signal.ITIMER_PROF, most, 0.05)
+                armed = True
+                ledger = ask(seed, lambda _: None)
+                counts, violations = ledger.counts, [list(entry) for entry in ledger.violations]
+            except Exception as error:
+                status, violations = "raised", [["no exception", type(error).__name__, str(error)[:600]]]
+            finally:
+                armed = False
+        except Stopped:  # while it was asked, or just as it was done
+            armed, status = False, "stopped"
+        signal.setitimer(signal.ITIMER_PROF, 0)
         counts["no exception"] += 1
         counts["memory"] += 1
         large = _peak() - before > MOST_BYTES

@@ -116,6 +116,7 @@ def _without(rng: np.random.Generator, most: int = MOST_STEPS) -> dn.mechanisms.
 _ADDED = (_laplace, _discrete_laplace, _discrete_gaussian, _pair, _range, _persons, _allocation, _truncated)
 KINDS: tuple[Callable[..., Any], ...] = (*_ADDED, _response, _without)
 FINITE: tuple[Callable[..., Any], ...] = (_pair, _response)
+SLOW: tuple[Callable[..., Any], ...] = (_range, _persons, _allocation, _truncated, _without)
 
 
 def events(part: dn.mechanisms.Mechanism, rng: np.random.Generator) -> tuple[Event, int] | None:

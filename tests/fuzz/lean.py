@@ -11,12 +11,23 @@ import numpy as np
 
 import deniable as dn
 from fuzz.broad import BALL_SHARE, beside_finite, beside_steps, composed, few_steps, proven, steps_alone
-from fuzz.laws import FINITE, KINDS, parts_of
+from fuzz.laws import FINITE, KINDS, SLOW, parts_of
 from fuzz.mechanisms import random_mechanism, random_phase, spread
 
 _STREAM = 29
 _FEWEST = 8  # steps of laws that are slow
+_RARELY = 1 / 8  # how often a law that takes seconds is drawn, beside others
+_SHARES = np.array([_RARELY if kind in SLOW else 1.0 for kind in KINDS])
 BALL_SAMPLER = "served by ball arithmetic"
+_BALL_SECONDS = 20.0
+_SLOW_NAMES = {
+    "BoundedRange",
+    "RandomAllocation",
+    "SubsampledGaussian of persons",
+    "TruncatedPoisson",
+    "WithoutReplacement",
+}
+_LONGER = 6  # times the limit, for these
 
 
 def sampler_of(seed: int) -> str:
@@ -28,6 +39,13 @@ def lean_mechanism(seed: int) -> dn.mechanisms.Mechanism:
     """A mechanism that depends on ``seed`` only."""
     name, rng = _drawn(seed)
     return _SAMPLERS[name][1](rng)
+
+
+def seconds_of(seed: int, limit: float) -> float:
+    """The limit of CPU time of ``seed``: more for ball arithmetic and for laws that take seconds."""
+    if sampler_of(seed) == BALL_SAMPLER:
+        return max(limit, _BALL_SECONDS)
+    return limit * (_LONGER if not set(laws_of(lean_mechanism(seed))).isdisjoint(_SLOW_NAMES) else 1)
 
 
 def laws_of(mechanism: dn.mechanisms.Mechanism) -> list[str]:
@@ -52,10 +70,14 @@ def _two_phases(rng: np.random.Generator) -> dn.mechanisms.Mechanism:
     return composed([random_phase(rng, 2), random_phase(rng, 2)], rng)
 
 
+def _kind(rng: np.random.Generator) -> Callable[..., dn.mechanisms.Mechanism]:
+    return KINDS[int(rng.choice(len(KINDS), p=_SHARES / _SHARES.sum()))]
+
+
 def _any_law(
-    rng: np.random.Generator, kinds: tuple[Callable[..., dn.mechanisms.Mechanism], ...] = KINDS
+    rng: np.random.Generator, kind: Callable[..., dn.mechanisms.Mechanism] | None = None
 ) -> dn.mechanisms.Mechanism:
-    part = kinds[int(rng.integers(len(kinds)))](rng, _FEWEST)
+    part = (kind or _kind(rng))(rng, _FEWEST)
     if part.adjacency != "add-remove" or rng.random() < 0.7:
         return part
     return composed([part, dn.GaussianDP(spread(rng, 1e-2, 2.0))], rng)
@@ -63,11 +85,11 @@ def _any_law(
 
 def _one_of_any_law(rng: np.random.Generator) -> dn.mechanisms.Mechanism:
     """One step of any law."""
-    return KINDS[int(rng.integers(len(KINDS)))](rng, 1)
+    return _kind(rng)(rng, 1)
 
 
 def _few_outcomes(rng: np.random.Generator) -> dn.mechanisms.Mechanism:
-    return _any_law(rng, FINITE)
+    return _any_law(rng, FINITE[int(rng.integers(len(FINITE)))])
 
 
 def _closed(rng: np.random.Generator) -> dn.mechanisms.Mechanism:
