@@ -72,6 +72,8 @@ def test_false_position_where_no_bracket_is_known():
     assert false_position(lambda x: np.nan, 2.0, 5.0, relative=1e-7) == (2.0, 5.0)
     good, bad = false_position(lambda x: -1.0 if x <= 3 else np.inf, 0.0, 5.0, relative=0.0)
     assert (good, bad) == (3.0, np.nextafter(3.0, 5.0))
+    good, bad = false_position(lambda x: -np.inf if x <= 3 else 1.0, 0.0, 5.0, relative=1e-7)
+    assert good <= 3 < bad <= good * (1 + 2e-7)
 
 
 @given(st.lists(st.integers(-9, 99), min_size=1, max_size=5), st.integers(0, 50), st.integers(1, 50))

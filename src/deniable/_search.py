@@ -79,7 +79,7 @@ def false_position(
         x, narrow = a + (b - a) / 2, relative * max(abs(a), abs(b))
         if abs(b - a) <= narrow or x in {a, b} or math.isnan(x):
             return a, b
-        if turn % 3 and at_a < at_b < np.inf:
+        if turn % 3 and -math.inf < at_a < at_b < math.inf:
             away = min(0.45 * narrow, abs(b - a) / 2)  # next to a zero at one end, the other end comes as near
             x = a - at_a * ((b - a) / (at_b - at_a))
             x = min(max(x, min(a, b) + away), max(a, b) - away)
