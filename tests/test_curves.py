@@ -410,3 +410,41 @@ def test_gaussian_hockey_sticks_next_to_gamma_1_are_rounded_outwards():
                 truth = mpmath.ncdf(m / 2 - apart) - mpmath.exp(threshold) * mpmath.ncdf(-m / 2 - apart)
                 assert low <= truth
                 assert truth <= high or truth < 1e-300
+
+
+@pytest.mark.parametrize(("mu", "count"), [(0.1, 1000), (0.013, 30_000)])
+def test_rounding_does_not_grow_with_the_number_of_gaussian_parts(mu, count):
+    curve = dn.tradeoff(dn.Composition([dn.GaussianDP(mu)] * count))
+    with mpmath.workdps(40):
+        total = mpmath.mpf(mu) * mpmath.sqrt(count)
+        advantage = mpmath.erf(total / mpmath.sqrt(8))
+        assert curve.advantage(side="lower") <= advantage <= curve.advantage()
+        for side, sign in (("upper", 1), ("lower", -1)):
+            epsilon = mpmath.mpf(curve.epsilon(1e-5, side=side))
+            hit, false = total / 2 - epsilon / total, -total / 2 - epsilon / total
+            assert sign * (mpmath.ncdf(hit) - mpmath.exp(epsilon) * mpmath.ncdf(false) - mpmath.mpf(1e-5)) <= 0
+    assert curve.advantage() - curve.advantage(side="lower") < 1e-14
+
+
+def test_what_underflows_is_not_nothing():
+    least, below = float(np.finfo(np.float64).tiny), dn.tradeoff(dn.GaussianDP(1e-300))
+    assert below.delta(0.0, side="lower") == 0
+    assert below.delta(0.0) > 3.9e-301  # the square of 1e-300 is no double
+    assert below.tpr(0.1) > 0.1
+    far, none, pure = (dn.tradeoff(m) for m in (dn.GaussianDP(1e-3), dn.GaussianDP(0.0), dn.PureDP(1.0)))
+    assert (far.delta(0.1, side="lower"), far.delta(0.1)) == (0.0, least)  # it is 1.4e-2179
+    assert far.epsilon(1e-310) == math.inf
+    assert far.epsilon(1e-300) < 0.1
+    assert pure.delta(1.0) == pure.delta(2.0) == none.delta(0.0) == 0
+    assert none.delta(-1e-310, side="lower") < 1e-310 < none.delta(-1e-310)
+
+
+def test_failures_of_several_parts_are_bounded_on_both_sides():
+    curve = dn.tradeoff(dn.Composition([dn.ApproximateDP(1.0, 0.1), dn.ApproximateDP(0.0, 0.1)]))
+    nearly = dn.tradeoff(dn.Composition([dn.ApproximateDP(1.0, 1 - 1e-9)] * 2))
+    certain = dn.tradeoff(dn.Composition([dn.ApproximateDP(1.0, 1.0)] * 2))
+    with mpmath.workdps(40):
+        for bracket, delta in ((curve, 0.1), (nearly, 1 - 1e-9)):
+            failure = 1 - (1 - mpmath.mpf(delta)) ** 2
+            assert bracket.delta(2.0, side="lower") <= failure <= bracket.delta(2.0)
+    assert certain.delta(2.0, side="lower") == 1

@@ -93,9 +93,8 @@ def _one_or_two(step: dn.SubsampledGaussian, rng: np.random.Generator) -> Attack
     upper = lower + mp.mpf(float(rng.uniform(0.0, 4.0)))
     neither = []
     for hit in (mp.mpf(0), rate):
-        above, far = ((1 - hit) * mp.ncdf(-u) + hit * mp.ncdf(shift - u) for u in (lower, upper))
-        none = mp.exp(n * mp.log1p(-above))
-        neither.append(none + n * (above - far) * none / (1 - above))
+        below, near = ((1 - hit) * mp.ncdf(u) + hit * mp.ncdf(u - shift) for u in (lower, upper))
+        neither.append(below**n + n * (near - below) * below ** (n - 1))
     return Attack("one outcome is very large or two are large", 1 - neither[0], 1 - neither[1])
 
 

@@ -232,7 +232,7 @@ def _add_or_remove(
     else:
         lines = InvertedTradeoff(replace(loss, randomized_responses=()), tolerance, effort)
         found = steps_alone(loss, _composed(loss, tolerance, effort), lines)
-    return with_failure(found, failure)
+    return with_failure(found, failure, exact=sum(isinstance(part, ApproximateDP) for part in parts) == 1)
 
 
 def _of_other_steps(loss: PrivacyLoss, mixture: MixtureLoss | None, tolerance: float, effort: Effort) -> Tradeoff:
@@ -336,7 +336,10 @@ def _direct(loss: PrivacyLoss) -> Tradeoff:
 
 
 def _failure(parts: tuple[Mechanism, ...]) -> float:
-    """Probability that some (ε, δ)-DP part gives the world away: 1 − Π(1 − δ), and 1 where ε = ∞."""
+    """Probability that some (ε, δ)-DP part gives the world away: 1 − Π(1 − δ), and 1 where ε = ∞.
+
+    It is 1 only if it is certain: the double below stands for what rounds to 1.
+    """
     pure = [p for p in parts if isinstance(p, PureDP | ApproximateDP)]
     if any(math.isinf(p.epsilon) for p in pure) or any(isinstance(p, GaussianDP) and math.isinf(p.mu) for p in parts):
         return 1.0
@@ -345,7 +348,7 @@ def _failure(parts: tuple[Mechanism, ...]) -> float:
         return 1.0
     if len(deltas) == 1:
         return deltas[0]
-    return min(-math.expm1(math.fsum(math.log1p(-delta) for delta in deltas)) * (1 + 4 * EPS), 1.0)
+    return min(-math.expm1(math.fsum(math.log1p(-delta) for delta in deltas)) * (1 + 4 * EPS), 1 - EPS / 2)
 
 
 def _closed_form(loss: PrivacyLoss) -> Tradeoff | None:

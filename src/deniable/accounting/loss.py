@@ -19,6 +19,7 @@ from deniable.accounting.steps.subsampled_gaussian import SubsampledGaussianStep
 from deniable.curves import Direction, Side
 from deniable.mechanisms import ApproximateDP, GaussianDP, Mechanism, PureDP, SubsampledGaussian
 
+_LEAST_SQUARE = 1e-300  # of a Gaussian part
 Window = tuple[FloatArray, FloatArray]  # v and δ, one entry per phase
 
 
@@ -57,16 +58,18 @@ class ComposedLoss:
         phases: Counter[tuple[float, float]] = Counter()
         randomized_responses: Counter[float] = Counter()
         others: Counter[Step] = Counter()
-        squared = 0.0
+        squares: list[float] = []
         for part in mechanisms:
+            if isinstance(part, GaussianDP) and part.mu == 0:
+                continue
             if isinstance(part, GaussianDP):
-                squared += part.mu * part.mu  # ∞ rather than an OverflowError
+                squares.append(part.mu * part.mu)  # ∞ rather than an OverflowError
             elif isinstance(part, PureDP | ApproximateDP):
                 randomized_responses[part.epsilon] += 1
             elif isinstance(part, SubsampledGaussian) and (part.records_per_person == 1 or part.sample_rate == 1):
                 if part.sample_rate == 1:
                     shift = part.records_per_person / part.noise_multiplier
-                    squared += part.steps * shift * shift
+                    squares.append(part.steps * shift * shift)
                 else:
                     phases[part.noise_multiplier, part.sample_rate] += part.steps
             elif (known := step_of(part)) is not None:
@@ -82,7 +85,7 @@ class ComposedLoss:
             keys[:, 0],
             keys[:, 1],
             np.array(list(phases.values()), dtype=np.float64),
-            squared,
+            _sum_of_squares(squares),
             tuple((epsilon, float(count)) for epsilon, count in randomized_responses.items() if epsilon > 0),
             tuple(others.items()),
         )
@@ -130,3 +133,12 @@ class ComposedLoss:
         if self.others:  # their own are known to a few dozen
             roundings += 64 if side == "upper" else 256
         return found * (1 + roundings * EPS if side == "upper" else 1 - roundings * EPS)
+
+
+def _sum_of_squares(squares: list[float]) -> float:
+    """μ² of all parts within two roundings, however many there are, and never 0 where some μ is not.
+
+    A μ whose square is no normal number counts as one of 1e-150: every bound is off by more for its rounding.
+    """
+    normal = [max(square, _LEAST_SQUARE) for square in squares]
+    return math.inf if math.inf in normal else math.fsum(normal)

@@ -28,10 +28,9 @@ from deniable.curves.safe import (
     directions,
     excuse,
     lower_or_higher,
-    no_information,
     outward,
     posterior,
-    sane,
+    sane_hockey_sticks,
     sane_rates,
     shaped,
     valid_prior,
@@ -101,9 +100,10 @@ class Tradeoff(ABC):
         return False
 
     def _hockey_sticks(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
-        """H_γ made safe: see :func:`sane`."""
-        floor, way = no_information(log_gamma, side), directions(direction, self._symmetric)[0]
-        return sane(lambda: self._hockey_stick(log_gamma, way, side), floor, side)
+        """H_γ made safe: see :func:`sane_hockey_sticks`."""
+        way = directions(direction, self._symmetric)[0]
+        ask = partial(self._hockey_stick, direction=way, side=side)
+        return sane_hockey_sticks(ask, partial(self._ratio_bound, way, "upper"), log_gamma, side)
 
     def _rates(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
         """Largest true positive rates made safe: see :func:`sane_rates`."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from deniable._check import FloatArray, InputError, choice, numbers
-from deniable._floats import EPS
+from deniable._floats import EPS, LEAST
 
 Side = Literal["upper", "lower"]
 Direction = Literal["add", "remove"]
@@ -53,14 +53,15 @@ def valid_prior(prior: ArrayLike) -> FloatArray:
 
 def lower_or_higher(log_gamma: FloatArray, side: Side) -> FloatArray:
     """Move a rounded logarithm of γ to where H_γ is on its side: H falls in γ. 0 is exact."""
-    slack = 4 * EPS * np.where(np.isfinite(log_gamma), np.abs(log_gamma), 0.0)
+    slack = np.where(np.isfinite(log_gamma) & (log_gamma != 0), 4 * EPS * np.abs(log_gamma) + LEAST, 0.0)
     return log_gamma - slack if side == "upper" else log_gamma + slack
 
 
 def no_information(log_gamma: FloatArray, side: Side) -> FloatArray:
     """(1 − γ)₊, the hockey stick of two equal laws and a lower bound on every other, rounded to its side."""
     plain = np.maximum(-np.expm1(np.minimum(log_gamma, 0.0)), 0.0)
-    return np.where(np.isneginf(log_gamma), 1.0, outward(plain, 4 * EPS * plain, side))
+    slack = np.where(plain > 0, 4 * EPS * plain + LEAST, 0.0)
+    return np.where(np.isneginf(log_gamma), 1.0, outward(plain, slack, side))
 
 
 @contextmanager
@@ -98,6 +99,24 @@ def sane(compute: Callable[[], FloatArray], floor: FloatArray, side: Side) -> Fl
         found = np.full(floor.shape, np.nan)
     trivial = np.ones_like(floor) if side == "upper" else floor
     return np.where(np.isfinite(found), np.clip(found, floor, 1.0), trivial)
+
+
+def sane_hockey_sticks(
+    ask: Callable[[FloatArray], FloatArray], certain: Callable[[], float], log_gamma: FloatArray, side: Side
+) -> FloatArray:
+    """Hockey sticks made safe; those below the least normal number, with no relative accuracy, go to their side.
+
+    From above they become that number, an underflow to 0 too, but where γ is at least e^{certain}: there H_γ is 0, if
+    ``certain()`` bounds the log-likelihood ratio. From below they become the trivial bound.
+    """
+    floor = no_information(log_gamma, side)
+    found = sane(lambda: ask(log_gamma), floor, side)
+    small = (found < TINY) & np.isfinite(log_gamma)
+    if not small.any():
+        return found
+    if side == "lower":
+        return np.where(small, floor, found)
+    return np.where(small & (log_gamma < certain()), TINY, found)
 
 
 def sane_rates(

@@ -59,10 +59,13 @@ class FailureTradeoff(Tradeoff):
         return moved
 
 
-def with_failure(tradeoff: Tradeoff, failure: float) -> Tradeoff:
-    """Return the trade-off of a mechanism that is ``tradeoff``'s but for failures of this probability."""
+def with_failure(tradeoff: Tradeoff, failure: float, exact: bool = False) -> Tradeoff:
+    """Return the trade-off of a mechanism that is ``tradeoff``'s but for failures of this probability.
+
+    ``exact`` says that the probability is a δ as it was given; others are charged 8 roundings.
+    """
     if failure == 0:
         return tradeoff
-    if isinstance(tradeoff, ApproximateTradeoff):
+    if exact and isinstance(tradeoff, ApproximateTradeoff):
         return ApproximateTradeoff(tradeoff.guaranteed_epsilon, failure)
     return FailureTradeoff(tradeoff, failure, method=tradeoff.method, confidence=tradeoff.confidence)

@@ -37,7 +37,7 @@ from deniable.curves import (
     gaussian_hockey_stick,
 )
 from deniable.curves.answer import supplier
-from deniable.curves.safe import ALL_BUT, no_information
+from deniable.curves.safe import ALL_BUT, TINY, no_information
 
 _FAR = 1e4  # where ε is looked for first if all that is known is that it may be infinite
 _BLOCK = 1 << 11  # thresholds at a time: 4 MB per array
@@ -175,7 +175,7 @@ class SharpTradeoff(Tradeoff):
         if side == "lower":
             alone = self.rest._hockey_sticks(log_gamma, direction, side)
             return _best([known, alone, *(self._seen(log_gamma, direction, *pair) for pair in self.seen)], known)
-        open_ = known > no_information(log_gamma, side)  # elsewhere the others need not be asked
+        open_ = known > np.maximum(no_information(log_gamma, side), TINY)  # elsewhere the others need not be asked
         if open_.any():
             known[open_] = np.minimum(known[open_], self._apart(log_gamma[open_], direction))
         return known
