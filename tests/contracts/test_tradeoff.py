@@ -69,7 +69,7 @@ EXAMPLES = {
     "told": lambda: dn.tradeoff(dn.SubsampledGaussian(0.05, 0.01, 50)),
     "sharp": lambda: dn.tradeoff(dn.SubsampledGaussian(0.05, 0.01, 50) + dn.GaussianDP(1.0)),
     "rényi": lambda: dn.tradeoff(dn.RenyiDP([1.5, 2, 8], [0.1, 0.2, 0.4])),
-    "concentrated": lambda: dn.tradeoff(dn.ZeroConcentratedDP(0.3) + dn.SubsampledGaussian(1.0, 0.1, 3)),
+    "concentrated": lambda: dn.tradeoff(dn.ZeroConcentratedDP(0.3) + dn.GaussianDP(0.5)),
     "shuffled": lambda: dn.tradeoff(dn.ShuffledBatches(1.0, 5, 2)),
     "largest outcome": lambda: LargestOutcomeTradeoff(0.5, 4, 2),
     "last iterate": lambda: dn.tradeoff(dn.NoisyGradientDescent(5.0, 100, 0.1, 2.0, 0.5)),
@@ -129,7 +129,7 @@ def test_a_sketch_is_its_own_sketch(name):
 
 
 @names
-@settings(max_examples=4)
+@settings(max_examples=3)
 @given(
     epsilon=st.one_of(st.floats(-4, 6), st.sampled_from([-800.0, -20.0, 0.0, 50.0, 800.0])),
     alpha=st.one_of(st.floats(0.0, 1.0), st.sampled_from([0.0, 5e-324, 1e-300, 1e-12, 1.0])),
@@ -176,7 +176,7 @@ def test_curves_are_monotone_up_to_their_width(name):
 
 
 @names
-@pytest.mark.parametrize("delta", [0.0, 1e-12, 1e-5, 0.3, 1.0])
+@pytest.mark.parametrize("delta", [0.0, 1e-12, 0.3, 1.0])
 def test_epsilon_is_the_inverse_of_delta(name, delta):
     t = example(name)
     low, high = t.epsilon(delta, side="lower"), t.epsilon(delta)

@@ -89,10 +89,12 @@ def test_norm_laplace_in_two_dimensions_is_safe():
     assert found.worst - found.error <= r.certificate.eta <= 0.1
 
 
-def test_a_thousand_certificates_fail_as_rarely_as_promised():
+def test_certificates_fail_as_rarely_as_promised():
     """3,432 training sets are too many to enumerate by default, so every release is certified from samples.
 
     Each scale is then checked against the whole law of the coupling: E TV over all opposite pairs, which bounds η.
+    250 releases that each fail with the 1 % that is allowed fail 2.5 times; more than 9 times with probability 2.5e-4.
+    With 0.7 times the noise, the negative control, 51 of them fail (a fifth), and the test with them.
     """
     data = np.random.default_rng(5).lognormal(0, 1, size=14)
     sets = np.array(list(itertools.combinations(range(14), 7)))
@@ -102,12 +104,12 @@ def test_a_thousand_certificates_fail_as_rarely_as_promised():
     def true_bound(scale):
         return erf(gaps / scale / np.sqrt(8)).mean() / 2
 
-    eta, failures, fails_at_ninety_percent = 0.1, 0, 0
-    for seed in range(1000):
+    eta, failures, fails_at_seventy_percent = 0.1, 0, 0
+    for seed in range(250):
         r = dn.release(np.mean, data, eta=eta, n_resamples=96, confidence=0.99, rng=seed)
         assert r.certificate.kind == "sampled"
         assert r.certificate.eta <= eta
         failures += true_bound(float(r.noise_scale)) > eta
-        fails_at_ninety_percent += true_bound(0.7 * float(r.noise_scale)) > eta
-    assert failures <= 10  # the expected number at most; half of the failure probability belongs to the curve
-    assert fails_at_ninety_percent > 100  # negative control: the scale has no large reserve
+        fails_at_seventy_percent += true_bound(0.7 * float(r.noise_scale)) > eta
+    assert failures <= 9
+    assert fails_at_seventy_percent > 25  # the scale has no large reserve; expected are 50, fewer than 26 in 1e-5

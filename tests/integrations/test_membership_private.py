@@ -131,8 +131,7 @@ def test_residue_search_finds_a_residue():
 CHECKED = [
     (LinearRegression(), "centre"),
     (Ridge(), "swap"),
-    (LogisticRegression(max_iter=10), "centre"),  # the checks have many fits
-    (LogisticRegression(C=0.1, max_iter=10), "swap"),
+    (LogisticRegression(C=0.1, max_iter=10), "swap"),  # the checks have many fits
     (LinearSVC(), "centre"),
     (GaussianNB(), "centre"),
     (KMeans(2, n_init=1), "centre"),

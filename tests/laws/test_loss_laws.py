@@ -130,7 +130,7 @@ def test_roc_is_bracketed_concave_and_grows_with_distance(rho, dimension, fpr, m
     assert high <= np.exp(min(rho, 700.0)) * fpr * (1 + 1e-9)
 
 
-@settings(max_examples=20)
+@settings(max_examples=8)
 @given(rho=st.floats(1e-3, 50), dimension=st.integers(1, 100), delta=st.floats(1e-12, 0.5))
 def test_epsilon_inverts_delta(rho, dimension, delta):
     law, r = NormLaplaceLaw(dimension), np.array([rho])

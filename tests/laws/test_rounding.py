@@ -73,7 +73,7 @@ def test_tails_have_the_right_mass():
         assert stats.binomtest(int((draws >= 1000 * z * 0.9).sum()), draws.size, chance).pvalue < 1e-4
 
 
-@pytest.mark.parametrize(("bits", "columns", "count"), [(6, 64, 30_000), (4, 8, 12_000)])
+@pytest.mark.parametrize(("bits", "columns", "count"), [(6, 64, 10_000), (4, 8, 5_000)])
 def test_the_endless_tail(bits, columns, count):
     """A table that ends within the bulk leaves up to 70 % of the mass to the tail; the law must not change."""
     table = module._table(bits, columns)

@@ -2,7 +2,7 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import deniable as dn
@@ -32,6 +32,7 @@ def test_bounded_rest_counts_like_a_record():
 
 
 @pytest.mark.parametrize("law", LAWS)
+@settings(max_examples=20)
 @given(log_gamma=st.floats(0, 12), seed=st.integers(0, 1000))
 def test_concave_leakage_bounds_the_mean_by_the_mean_distance(law, log_gamma, seed):
     rho = np.random.default_rng(seed).lognormal(0, 2, size=50)

@@ -22,18 +22,11 @@ from oracles.replayed_fits import Recording, Replay
 pytestmark = pytest.mark.filterwarnings("ignore::deniable.training.TrainingWarning")
 
 
-@pytest.mark.parametrize("kind", ["classifier", "linear classifier", "regressor"])
+@pytest.mark.parametrize("kind", [dn.PrivateClassifier, dn.PrivateRegressor])
 @pytest.mark.filterwarnings("ignore")
 def test_scikit_learn_contract(kind, monkeypatch):
     monkeypatch.setattr(fitting, "STEPS", 50)
-    options = {"insecure_testing_rng": np.random.default_rng(0)}  # some checks compare two fits
-    match kind:
-        case "regressor":
-            estimator = dn.PrivateRegressor(**options)
-        case "classifier":
-            estimator = dn.PrivateClassifier(**options)
-        case _:
-            estimator = dn.PrivateClassifier(model="linear", **options)
+    estimator = kind(insecure_testing_rng=np.random.default_rng(0))  # some checks compare two fits
     results = check_estimator(estimator, on_skip=None)
     assert len(results) > 40
 

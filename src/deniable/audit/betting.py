@@ -42,7 +42,7 @@ ADVANTAGES = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 THRESHOLDS = 3  # chosen for each reference curve
 _TAIL = 0.1  # a threshold with a rate up to this counts as one in a tail
 _SHARE = 0.7  # of the stake that would be best if the past rates were the true ones: they are estimates
-_HALVINGS = 40  # of [0, 1]: q₀ is then known to 1e-12
+_HALVINGS = 26  # of [0, 1]: q₀ is then known to 1.5e-8
 _LARGEST = 0.99  # of a stake, as a share of what keeps the capital above 0
 
 

@@ -29,8 +29,9 @@ from numpy.typing import NDArray
 from scipy.special import expit, gammaln
 
 from deniable._check import FloatArray
-from deniable._search import bisect, bisect_integers
+from deniable._search import bisect_integers, false_position
 from deniable._tails import beta_quantile, binomial_above
+from deniable.audit.intervals import above
 
 _FIRST = 8  # guesses opened before the first look
 _RATIO = 1.1  # growth of the number of guesses from one look to the next
@@ -64,12 +65,15 @@ class Ordered:
 
     def epsilon(self, delta: float, error: float) -> float:
         """Return an ε such that it and all below it are refuted at ``delta``, with error probability ``error``."""
-        refuted = self._refuted(error)
+        excess = self._excess(error)
+
+        def refuted(epsilon: float, delta: float) -> bool:
+            return excess(epsilon, delta) <= 0
 
         def largest(good: float, bad: float, delta: float) -> float:
-            return float(bisect(lambda x: refuted(float(x), delta), good, bad, relative=1e-5)[0])
+            return false_position(lambda x: excess(x, delta), good, bad, relative=1e-5)[0]
 
-        top = largest(0.0, _MOST, 0.0) if refuted(0.0, 0.0) else 0.0
+        top = largest(0.0, _MOST, 0.0)
         if delta == 0 or top == 0:
             return top * (1 - 1e-12)
         # a small ε may be refuted only because a larger one is: 1 − q falls with ε
@@ -81,22 +85,23 @@ class Ordered:
 
     def refutes(self, epsilon: float, delta: float, error: float) -> bool:
         """Return whether :meth:`epsilon` is above ``epsilon``, up to the tolerance of a search."""
-        at_once = self._refuted(error)(epsilon, delta)
+        at_once = self._excess(error)(epsilon, delta) <= 0
         return at_once or (delta > 0 and self.epsilon(delta, error) > epsilon)
 
-    def _refuted(self, error: float) -> Callable[[float, float], bool]:
-        """Return the test of one (ε, δ): whether what was seen is an event of probability at most ``error``."""
+    def _excess(self, error: float) -> Callable[[float, float], float]:
+        """Return the test of one (ε, δ): what was seen is an event of probability at most ``error`` where it is ≤ 0."""
         looks, right, error = np.array(self.looks), np.array(self.right), error * self.share
         reached = beta_quantile(np.maximum(right, 1), looks - np.maximum(right, 1) + 1, error / _LOOKS, "lower")
         level = float(np.max(np.where(right > 0, reached, 0.0)))
         limits = _limits(looks, level, error / _LOOKS)
         seen = level > 0.5 and bool(np.any(right >= limits))
 
-        def refuted(epsilon: float, delta: float) -> bool:
+        def excess(epsilon: float, delta: float) -> float:
             q = float(expit(epsilon))
-            return seen and _crossing(looks, limits, q) + self.canaries * delta * (1 - q) <= error
+            p = _crossing(looks, limits, q) + self.canaries * delta * (1 - q)
+            return above(min(p, 1.0), error) if seen else np.inf
 
-        return refuted
+        return excess
 
 
 def guesses_in_order(inside: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
@@ -125,8 +130,9 @@ def _limits(looks: NDArray[np.int_], rate: float, error: float) -> NDArray[np.in
 def _crossing(looks: NDArray[np.int_], limits: NDArray[np.int_], q: float) -> float:
     """Return an upper bound on the chance that independent right guesses ever reach a limit at its look."""
     alive, least, done, crossed = np.ones(1), 0, 0, 1e-12  # law of the number right so far, from ``least`` on
+    laws = {count: _binomial(count, q) for count in set(np.diff(looks, prepend=0).tolist())}
     for look, limit in zip(looks.tolist(), limits.tolist(), strict=True):
-        steps, first = _binomial(look - done, q)
+        steps, first = laws[look - done]
         alive, least, done = np.convolve(alive, steps), least + first, look
         below = max(0, limit - least)
         crossed += float(alive[below:].sum()) + (look + 1) * _TAIL

@@ -7,6 +7,7 @@ from typing import Annotated, cast
 
 import typer
 
+from deniable._check import number
 from deniable._files import check_writable
 from deniable.cli._app import JsonFlag, SeedOption, app, command_line, examples, of_table
 from deniable.cli._report import FullOption, LanguageOption, MetaOption, PolicyOption, checked_policy, code, show
@@ -46,6 +47,7 @@ def attack(
     if save_scores is not None:
         check_writable("--save-scores", save_scores, suffixes=(".npz",))
     limits = checked_policy(policy)
+    number("confidence", confidence, above=0.5, below=1.0, hint="0.95 is usual")  # before models are trained
     import deniable as dn
     from deniable.audit.scoring import Method
     from deniable.integrations.model_spec import attackable, parse_model

@@ -46,7 +46,8 @@ def compare(
     if len(runs) > len(ascii_uppercase):
         raise InputError(f"at most {len(ascii_uppercase)} runs can be compared side by side, got {len(runs)}")
     limits = checked_policy(policy)
-    made = [_assessment(run, records_per_person, prior, limits) for run in runs]
+    read = [_read(run, records_per_person) for run in runs]  # all of them, before anything is computed
+    made = [_assessment(run, prior, limits) for run in read]
     found = put_together(*made)
     worst = max(code(one, limits) for one in made)
     draw(found, picture)
@@ -63,15 +64,23 @@ def compare(
     return worst
 
 
-def _assessment(run: str, records_per_person: float | None, prior: float, policy: Any) -> Any:
+def _read(run: str, records_per_person: float | None) -> Any:
+    """Return the saved assessment or the mechanism that a word names."""
     import deniable as dn
 
     if run.endswith(".json"):
         if records_per_person is not None:
             raise InputError(f"{PERSON} goes with runs given as numbers; {run!r} was assessed for persons of its own")
-        read = dn.Assessment.from_json(run)
-        return read if policy is None else read.decide(policy)
+        return dn.Assessment.from_json(run)
     options = written(run)
     if records_per_person is not None:
         options[PERSON] = records_per_person
-    return dn.assess(described(options), prior=prior, policy=policy)
+    return described(options)
+
+
+def _assessment(run: Any, prior: float, policy: Any) -> Any:
+    import deniable as dn
+
+    if isinstance(run, dn.Assessment):
+        return run if policy is None else run.decide(policy)
+    return dn.assess(run, prior=prior, policy=policy)

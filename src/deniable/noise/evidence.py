@@ -16,10 +16,9 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deniable._check import FloatArray, Indices, InputError
-from deniable._search import bisect
+from deniable._search import false_position
 from deniable._tails import beta_quantile
 from deniable.noise.laws import NoiseLaw
 
@@ -30,7 +29,8 @@ _FINEST = 8192  # distances per record with which a scale is searched
 _FINE, _COARSE = 1024, 64  # distances per record of a curve, and to tell which records can be the worst there
 _ROUGH = 256  # distances per record with which shapes of noise are compared
 _RANKS = 14  # order statistics at which a dominating law is bounded: more cost confidence, fewer cost width
-_ROUNDING = 1e-12  # relative width of the final bracket of a scale
+_ROUNDING = 1e-12  # relative: sums over up to 8,192 distances round by less
+_NARROW = 1e-10  # relative width of the final bracket of a scale
 _NO_NOISE = 1e-280  # scales below are as good as none
 _TO_SPARE = 1.05  # times the resamples with which the bet could just be won
 _IN_REACH = 0.999  # share of the log capital that bets win if nothing leaks, which no finite scale reaches
@@ -120,14 +120,14 @@ class ExactRows(ResampledEvidence):
         """
         found = self._coarse(_FINEST)
 
-        def failing(scale: float, records: Indices) -> NDArray[np.bool_]:
-            return np.asarray(~(found._leaks(law.with_scale(scale), log_gamma, records) <= level))
+        def excess(scale: float, records: Indices) -> FloatArray:
+            return np.asarray(found._leaks(law.with_scale(scale), log_gamma, records) - level)
 
         order = np.argsort(-found._mean(found.distances))
-        scale = _least_for_all(failing, order, start=float(found.distances.max(initial=0.0)))
+        scale = _least_for_all(excess, order, start=float(found.distances.max(initial=0.0)))
         if self._rest_leak(law.with_scale(scale), log_gamma) <= level:
             return scale
-        return _least(lambda s: self._rest_leak(law.with_scale(s), log_gamma) <= level, start=self.rest)
+        return _least(lambda s: self._rest_leak(law.with_scale(s), log_gamma) - level, start=self.rest)
 
     def curve(self, law: NoiseLaw, log_gammas: FloatArray) -> FloatArray:
         """Return the worst record at each γ; long rows are first rounded up to 1,024 equally likely distances.
@@ -212,13 +212,13 @@ class SampledRows(ResampledEvidence):
             raise ReleaseError(f"the certificate cannot reach its target from {len(self.certification)} resamples")
         bet = self._choose_bet(law, level, log_gamma)
 
-        def failing(scale: float, records: Indices) -> NDArray[np.bool_]:
+        def excess(scale: float, records: Indices) -> FloatArray:
             capital = self._capital(law.with_scale(scale), level, log_gamma, bet, self.certification[:, records])
-            return np.asarray(~(capital >= self._threshold))  # anything but a win is a failure
+            return np.asarray(self._threshold - capital)  # anything but a win is a failure
 
         order = np.argsort(-self.certification.mean(axis=(0, 2)))
         start = float(np.max(self.certification[np.isfinite(self.certification)], initial=0.0))
-        return _least_for_all(failing, order, start)
+        return _least_for_all(excess, order, start)
 
     def curve(self, law: NoiseLaw, log_gammas: FloatArray) -> FloatArray:
         """Return bounds from a law that dominates each record's distance, with the other half of ``failure``."""
@@ -248,7 +248,7 @@ class SampledRows(ResampledEvidence):
         finite = draws[np.isfinite(draws)]
         if finite.size < draws.size:
             return float(bets[-1] / 2)
-        scale = _least(lambda s: bool(capitals(s).max() >= reachable), start=float(finite.max(initial=0.0)))
+        scale = _least(lambda s: float(reachable - capitals(s).max()), start=float(finite.max(initial=0.0)))
         return float(bets[np.argmax(capitals(scale))])
 
 
@@ -308,34 +308,34 @@ def _coarsen(rows: FloatArray, cells: int) -> FloatArray:
     return np.asarray(groups)
 
 
-def _least_for_all(failing: Callable[[float, Indices], NDArray[np.bool_]], order: Indices, start: float) -> float:
-    """Return the least scale at which no record fails; ``order`` puts those first that are likely to need most noise.
+def _least_for_all(excess: Callable[[float, Indices], FloatArray], order: Indices, start: float) -> float:
+    """Return the least scale at which no record is in excess; ``order`` puts those first that are likely to need most.
 
-    Bisects on the first few alone, then tries all of them; those that fail are added, and it bisects again.
+    Searches with the first few alone, then tries all of them; those that fail are added, and it searches again.
     """
     active = order[:_AT_FIRST]
     while True:
-        scale = _least(partial(_none, failing, active), start)
-        more = np.setdiff1d(order[failing(scale, order)], active)
+        scale = _least(partial(_largest, excess, active), start)
+        more = np.setdiff1d(order[~(excess(scale, order) <= 0)], active)
         if more.size == 0:
             return scale * (1 + _ROUNDING)  # sums over fewer records may round otherwise
         active = np.concatenate([active, more])
 
 
-def _none(failing: Callable[[float, Indices], NDArray[np.bool_]], records: Indices, scale: float) -> bool:
-    return not np.any(failing(scale, records))
+def _largest(excess: Callable[[float, Indices], FloatArray], records: Indices, scale: float) -> float:
+    return float(np.max(excess(scale, records), initial=-np.inf))
 
 
-def _least(passes: Callable[[float], bool], start: float) -> float:
+def _least(excess: Callable[[float], float], start: float) -> float:
     return least_scale(
-        passes, start, _ROUNDING,
+        excess, start, _NARROW,
         "no finite noise certifies the target: some pairs of outputs are infinitely far apart, as are fits that "
         "depend on one record; for a regression, standardise the columns or raise the penalty",
     )  # fmt: skip
 
 
-def least_scale(passes: Callable[[float], bool], start: float, relative: float, otherwise: str) -> float:
-    """Return the passing end of a bracket around the least scale at which the monotone test passes.
+def least_scale(excess: Callable[[float], float], start: float, relative: float, otherwise: str) -> float:
+    """Return the passing end of a bracket around the least scale at which a decreasing ``excess`` is 0 or less.
 
     Raises
     ------
@@ -344,14 +344,14 @@ def least_scale(passes: Callable[[float], bool], start: float, relative: float, 
     """
     high = start if 0 < start < np.inf else 1.0
     for _ in range(_DOUBLINGS):
-        if passes(high):
+        if excess(high) <= 0:
             break
         high *= 2
     else:
         raise ReleaseError(otherwise)
     low = high / 2
-    while passes(low):
+    while excess(low) <= 0:
         if low < _NO_NOISE:
             return low
         low, high = low / 2, low
-    return float(bisect(lambda scale: passes(float(scale)), high, low, relative=relative)[0])
+    return false_position(excess, high, low, relative=relative)[0]

@@ -139,12 +139,12 @@ class KnownEvidence(ResampledEvidence):
         """Return the least scale at which η ≤ ``level``·min(π, 1 − π), no less than a 33rd of the law's shape."""
         target = level * min(self.prior, 1 - self.prior)
 
-        def passes(scale: float) -> bool:
-            return self.gain(law.with_scale(scale)) <= target
+        def excess(scale: float) -> float:
+            return self.gain(law.with_scale(scale)) - target
 
-        if passes(FLOOR):
+        if excess(FLOOR) <= 0:
             return FLOOR
-        return least_scale(passes, 8 * FLOOR, _TOLERANCE, "no finite noise certifies the target for this statistic")
+        return least_scale(excess, 8 * FLOOR, _TOLERANCE, "no finite noise certifies the target for this statistic")
 
     def curve(self, law: NoiseLaw | None, log_gammas: FloatArray) -> FloatArray:
         """Return upper bounds on max over records of H_γ, both directions, for γ ≥ 1; ``law`` None: without noise."""

@@ -115,24 +115,27 @@ class MixtureEvidence(ResampledEvidence):
         everyone = np.arange(len(self.members))
         exact = law.dimension == 1
 
-        def failing(scale: float, records: Indices, attempt: int = 0) -> NDArray[np.bool_]:
+        def excess(scale: float, records: Indices, attempt: int = 0) -> FloatArray:
             failure = self._integration_failure / 2 / _TRIES if attempt else None
-            return np.asarray(~(self.gain(law.with_scale(scale), records, attempt, failure) <= target))
+            return np.asarray(self.gain(law.with_scale(scale), records, attempt, failure) - target)
 
-        def passing(records: Indices, scale: float) -> bool:
-            return not failing(scale, records).any()
+        def failing(scale: float, records: Indices, attempt: int = 0) -> NDArray[np.bool_]:
+            return np.asarray(~(excess(scale, records, attempt) <= 0))
+
+        def largest(records: Indices, scale: float) -> float:
+            return float(excess(scale, records).max())
 
         rough = self.gain(law.with_scale(self.spread), everyone)
         order = np.argsort(-rough)
         active = order[:8]
-        scale = self._least(partial(passing, active), self.spread)
+        scale = self._least(partial(largest, active), self.spread)
         for _ in range(50):
             bad = np.flatnonzero(failing(scale, order)) if len(order) > len(active) else np.array([], int)
             fresh = np.setdiff1d(order[bad], active)
             if fresh.size == 0:
                 break
             active = np.concatenate([active, fresh[:64]])
-            scale = self._least(partial(passing, active), scale)
+            scale = self._least(partial(largest, active), scale)
         scale = max(scale, FLOOR * self.spread)
         if exact:
             return scale
@@ -198,9 +201,9 @@ class MixtureEvidence(ResampledEvidence):
                 )
         return best
 
-    def _least(self, passes: Callable[[float], bool], start: float) -> float:
+    def _least(self, excess: Callable[[float], float], start: float) -> float:
         return least_scale(
-            passes, start, _TOLERANCE,
+            excess, start, _TOLERANCE,
             f"no finite noise certifies the target from {self.draws} runs; use more (n_resamples), or look for "
             "outputs that are infinitely far apart",
         )  # fmt: skip
