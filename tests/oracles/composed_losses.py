@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import NamedTuple
 
 import mpmath as mp
@@ -97,9 +98,13 @@ def two_steps(sigma, rate, threshold):
             points.append(mp.mpf(extra))
         points = sorted(set(points))
 
+        @cache
+        def other(u):
+            return one_step(sigma, rate, threshold - loss(u))
+
         def averaged(pick):
             def f(u):
-                tail = one_step(sigma, rate, threshold - loss(u))
+                tail = other(u)
                 inside = (1 - q) * mp.npdf(u) + q * mp.npdf(u - 1 / s)
                 return mp.npdf(u) * tail.out if pick == "out" else inside * tail.inside
 
