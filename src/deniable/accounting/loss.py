@@ -95,6 +95,11 @@ class ComposedLoss:
         """Whether both orders of the worlds have the same law of the loss: every step is symmetric by itself."""
         return self.steps.size == 0 and all(step.symmetric for step, _ in self.others)
 
+    @property
+    def summands(self) -> int:
+        """How many logarithms are added up: phases, kinds of randomised responses and other steps, the Gaussian."""
+        return self.steps.size + len(self.randomized_responses) + len(self.others) + (self.gaussian > 0)
+
     @cached_property
     def lowest(self) -> float:
         """Essential infimum of the composed loss: Σ T·log(1 − q), or −∞ with a Gaussian part."""

@@ -20,8 +20,8 @@ from deniable._floats import EPS
 from deniable.accounting.steps.base import Step, TooSlowError
 from deniable.accounting.steps.gaussian_mixture import GaussianMixtureStep
 from deniable.accounting.transform.composed import PrivacyLoss
-from deniable.accounting.transform.line import randomized_response_rounding
 from deniable.accounting.transform.mixture import MixtureLoss, Transformed
+from deniable.accounting.transform.responses import randomized_responses_rounding
 from deniable.curves import Direction, randomized_response_divergence
 
 _DEEPEST = 1500.0  # −log of the smallest probability that matters, twice
@@ -249,11 +249,8 @@ def _one(loss: Transformed, order: float, direction: Direction) -> float:
         line = loss.line(c)
         growth = line.cumulants[0]
         charged = float(loss.steps @ line.real_error) + 64 * EPS * (abs(growth) + loss.gaussian * c * c)
-        bound = (
-            (growth + charged + randomized_response_rounding(loss.randomized_responses) * abs(c))
-            / (order - 1)
-            * (1 + 4 * EPS)
-        )
+        charged += float(randomized_responses_rounding(loss.randomized_responses, c, np.array(abs(c))))
+        bound = (growth + charged) / (order - 1) * (1 + 4 * EPS)
     except (TooSlowError, ArithmeticError, MemoryError, ValueError):
         return math.inf
     return max(bound, 0.0) if bound < math.inf else math.inf  # NaN is not below inf

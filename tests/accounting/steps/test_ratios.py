@@ -7,7 +7,13 @@ import numpy as np
 import pytest
 
 import deniable as dn
-from deniable.accounting.steps.ratios import complex_log_ratio, plain_losses, sampled_losses
+from deniable.accounting.steps.ratios import (
+    complex_log_ratio,
+    plain_losses,
+    randomized_response_cumulants,
+    sampled_losses,
+)
+from deniable.accounting.transform.responses import randomized_responses_turned
 
 EPS = float(np.finfo(np.float64).eps)
 RATES = (1e-8, 0.3, 0.6, 1 - 1e-6, 1 - 1e-12, 1 - 2.0**-53, 1.0)
@@ -64,3 +70,21 @@ def test_a_full_batch_of_discrete_noise_beside_others_has_an_answer():
     low, high = (t.advantage(side=side) for side in ("lower", "upper"))
     assert dn.tradeoff(mechanism.mechanisms[0]).advantage(side="lower") <= high < 1
     assert high - low < 1e-6
+
+
+@pytest.mark.parametrize("epsilon", [1e-8, 1e-3, 0.5, 2.0, 40.0, 600.0])
+def test_transform_of_randomised_response_keeps_its_digits(epsilon):
+    with mp.workdps(60):
+        half = mp.mpf(epsilon) / 2
+        for c in (0.5, 0.3, 1.5, -0.5, 1e-3, 20.0, 1 + 1e-6):
+            exact = mp.log(mp.cosh(epsilon * (mp.mpf(c) - 0.5)) / mp.cosh(half))
+            growth = float(randomized_response_cumulants(epsilon, np.asarray(c))[0])
+            assert abs(growth - exact) <= 16 * EPS * abs(exact)
+            t = np.array([1e-3, 0.1, 1.0, 1.5707963]) / epsilon
+            found, error = randomized_responses_turned(((epsilon, 1000.0),), c, t)
+            slope = mp.tanh(epsilon * (mp.mpf(c) - 0.5))
+            for one, wrong, place in zip(found, error, t, strict=True):
+                angle = mp.mpf(epsilon) * mp.mpf(float(place))
+                truth = 1000 * mp.log(mp.cos(angle) + 1j * slope * mp.sin(angle))
+                rounding = float(wrong) + 4 * EPS * abs(complex(truth))
+                assert abs(mp.mpc(complex(one)) - truth) <= rounding

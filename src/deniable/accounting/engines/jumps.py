@@ -17,7 +17,8 @@ from deniable.accounting.engines.windowed import Split, width
 from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.steps.ratios import ComplexArray, complex_log1p
 from deniable.accounting.transform.composed import PrivacyLoss
-from deniable.accounting.transform.line import TINY, Line, randomized_response_rounding
+from deniable.accounting.transform.line import TINY, Line
+from deniable.accounting.transform.responses import randomized_responses_rounding, randomized_responses_turned
 from deniable.accounting.trapezoid import half_line, poles
 
 _BESIDE = 6.0  # logarithm of how much larger than at the saddle point an integrand may be
@@ -116,8 +117,11 @@ class Jumps:
         exponent = np.zeros(t.shape, dtype=np.complex128)
         variance = self.loss.gaussian
         turned = variance * (1j * t * (c - 0.5) - t**2 / 2)  # K(c + it) − K(c) of the Gaussian parts
-        log_m = line.log_randomized_responses(t) + line.cumulants[0] - growth + turned
-        apart, relative_error = np.zeros(t.shape), 2 * EPS * variance * (abs(c) + 1) * size + 4 * EPS * np.abs(turned)
+        responses, relative_error = randomized_responses_turned(self.loss.randomized_responses, c, t)
+        log_m = responses + line.cumulants[0] - growth + turned
+        relative_error = relative_error + 2 * EPS * variance * (abs(c) + 1) * size
+        relative_error += 4 * EPS * (np.abs(turned) + np.abs(responses))
+        apart = np.zeros(t.shape)
         jumping = {phase: split for phase, split, _ in self.parts}
         for phase, steps in enumerate(self.loss.steps):
             log_ratio = line.log_ratio_of(phase, t, spacing)
@@ -182,9 +186,8 @@ class Jumps:
         line = self.whole.line(float(c), float(t[-1]))
         values, transform_error = self.transform(line, t, growth)
         noise = self.noise(float(c), np.array([float(c)]), growth)
-        relative = (
-            2 * self.severed(float(c)) + randomized_response_rounding(self.loss.randomized_responses) * c + 64 * EPS
-        )
+        responses = randomized_responses_rounding(self.loss.randomized_responses, c, np.array(float(c)))
+        relative = 2 * self.severed(float(c)) + float(responses) + 64 * EPS
         size = math.exp(growth)
         value = size * float(values[0].real)
         return value, size * float(transform_error[0] + noise[0]) + abs(value) * relative
@@ -259,9 +262,8 @@ class JumpPlan:
         coefficients = (weight * values)[:, None] * kernel
         sizes = np.abs(coefficients)
         noise = jumps.noise(c, np.abs(w), growth)
-        relative = (
-            2 * jumps.severed(c) + randomized_response_rounding(jumps.loss.randomized_responses) * np.abs(w) + 64 * EPS
-        )
+        responses = randomized_responses_rounding(jumps.loss.randomized_responses, c, np.abs(w))
+        relative = 2 * jumps.severed(c) + responses + 64 * EPS
         rounding = sizes.T @ relative + np.abs(kernel).T @ (weight * (transform_error + noise))
         truncation = np.array([self.remaining] * 3 + [0.0, 0.0])
         # left of a pole the integral is minus what lies below the threshold: with the whole, what lies above

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -23,6 +22,7 @@ from deniable.accounting.steps.ratios import (
     randomized_response_cumulants,
 )
 from deniable.accounting.transform.nodes import Nodes, bend, log_fade
+from deniable.accounting.transform.responses import randomized_responses_rounding, randomized_responses_turned
 
 TINY = 1e-300  # charged where probabilities come close to underflow
 _MOST_POINTS = 1 << 20  # nodes of all phases together
@@ -142,10 +142,16 @@ class Line:
         return 2 * self.density_unit * np.exp(np.minimum(height, MOST_EXPONENT))
 
     @cached_property
+    def log_mgf(self) -> FloatArray:
+        """log M(c) of one step of every phase."""
+        large = self.scale > 0
+        log_m: FloatArray = np.log1p(np.where(large, 0.0, self.excess)) + np.log(np.where(large, self.mgf, 1.0))
+        return log_m + self.scale
+
+    @cached_property
     def cumulants(self) -> tuple[float, float, float]:
         """K, K′ and K″ of the composed loss at the real point c."""
-        large = self.scale > 0
-        log_m = np.log1p(np.where(large, 0.0, self.excess)) + self.scale + np.log(np.where(large, self.mgf, 1.0))
+        log_m = self.log_mgf
         weighted = self.tilted * self.loss
         first = weighted.sum(axis=1) / self.mgf
         second = (self.tilted * (self.loss - first[:, None]) ** 2).sum(axis=1) / self.mgf
@@ -173,14 +179,15 @@ class Line:
         """K(c + it) − K(c) of the composed loss and a bound on the error of its exponential, from rounding and ceiling.
 
         With errors Δ_j of single steps, |Π(M_j + Δ_j)^{T_j} − ΠM_j^{T_j}| ≤ Π|M_j|^{T_j}·(e^S − 1) where
-        S = Σ T_j·log(1 + |Δ_j|/|M_j|): all orders of Δ are in it.
+        S = Σ T_j·log(1 + |Δ_j|/|M_j|): all orders of Δ are in it. Logarithms of parts are added up with a rounding
+        each, those of K(c), which prefactors need, among them.
         """
         total = np.asarray(self.of.gaussian * (1j * t * (self.c - 0.5) - t**2 / 2), dtype=np.complex128)
         size = np.hypot(self.c, t)
         turned = np.abs(total)
-        relative_error = (
-            2 * EPS * self.of.gaussian * (abs(self.c) + 1) + randomized_response_rounding(self.of.randomized_responses)
-        ) * size
+        responses, apart = randomized_responses_turned(self.of.randomized_responses, self.c, t)
+        relative_error = 2 * EPS * self.of.gaussian * (abs(self.c) + 1) * size + apart
+        relative_error += randomized_responses_rounding(self.of.randomized_responses, self.c, size)
         for phase, steps in enumerate(self.of.steps):
             one = self.log_ratio_of(phase, t, spacing)
             total = total + steps * one
@@ -188,8 +195,9 @@ class Line:
             # the errors of one step are relative to M(c): where |M(c + it)| is smaller, they weigh more
             error = np.log(self.step_errors(phase, size) + TINY)
             relative_error = relative_error + steps * np.logaddexp(0.0, error - one.real)
-        total = total + self.log_randomized_responses(t)
-        relative_error = relative_error + 4 * EPS * turned + 64 * EPS
+        total, turned = total + responses, turned + np.abs(responses)
+        sums = turned + float(self.of.steps @ np.abs(self.log_mgf)) + self.of.gaussian * abs(self.c * (self.c - 1)) / 2
+        relative_error = relative_error + (4 + self.of.summands) * EPS * sums + 64 * EPS
         with np.errstate(over="ignore"):  # an unknown transform is ∞, and its line useless
             grown = np.exp(total.real) * np.expm1(np.minimum(relative_error, 1.0))
             return total, np.where(relative_error < 1, grown, np.exp(total.real + relative_error))
@@ -203,17 +211,9 @@ class Line:
         error: FloatArray = 2 * self.step_rounding[phase] * size + 4 * self.cut[phase] + left_out
         return error
 
-    def log_randomized_responses(self, t: FloatArray) -> ComplexArray:
-        """The same of all randomised responses alone."""
-        total = np.zeros(t.shape, dtype=np.complex128)
-        for epsilon, count in self.of.randomized_responses:
-            slope = randomized_response_cumulants(epsilon, np.asarray(self.c))[1] / epsilon  # tilted mean of ±1
-            total = total + count * np.log(np.cos(t * epsilon) + 1j * slope * np.sin(t * epsilon))
-        return total
-
     def log_mgf_of(self, phase: int) -> float:
         """log M(c) of one step of one phase."""
-        return math.log(self.mgf[phase]) + float(self.scale[phase])
+        return float(self.log_mgf[phase])
 
     def log_ratio_of(self, phase: int, t: FloatArray, spacing: float | None = None) -> ComplexArray:
         """log M(c + it)/M(c) of one step of one phase; ``spacing`` as above."""
@@ -343,11 +343,6 @@ class Line:
         plain = np.where(self.scale[:, None] > 0, 0.0, self.density)
         bound: FloatArray = 4 * EPS * ((self.tilted + plain) * argument).sum(axis=1) / self.mgf * self.amplification
         return bound
-
-
-def randomized_response_rounding(responses: Sequence[tuple[float, float]]) -> float:
-    """Bound on the relative error of the transform of all randomised responses, over |w|."""
-    return 4 * EPS * sum(epsilon * count for epsilon, count in responses)
 
 
 def increments(exponent: FloatArray, log_weight: FloatArray, unit: float) -> FloatArray:

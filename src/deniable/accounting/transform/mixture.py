@@ -16,10 +16,11 @@ from deniable.accounting.steps.gaussian_mixture import Case, GaussianMixtureStep
 from deniable.accounting.steps.ratios import ComplexArray, complex_log1p, randomized_response_cumulants
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.accounting.transform.decay import Envelope
-from deniable.accounting.transform.line import TINY, randomized_response_rounding
+from deniable.accounting.transform.line import TINY
 from deniable.accounting.transform.listed import ListedTransform
 from deniable.accounting.transform.mixture_nodes import OneWindow
 from deniable.accounting.transform.mixture_step import LossTable, MixtureTransform, StepTransform
+from deniable.accounting.transform.responses import randomized_responses_rounding, randomized_responses_turned
 from deniable.curves import Direction, Side
 
 _PLACES = (11.0, 13.0, 15.0, 18.0, 22.0, 28.0)  # v of the windows, above the largest slope of the loss, J·s
@@ -285,18 +286,21 @@ class MixtureLine:
         total = np.asarray(loss.gaussian * (1j * t * (self.c - 0.5) - t**2 / 2), dtype=np.complex128)
         size = np.hypot(self.c, t)
         turned = np.abs(total)
-        responses = randomized_response_rounding(loss.randomized_responses)
-        relative_error = (2 * EPS * loss.gaussian * (abs(self.c) + 1) + responses) * size
+        responses, relative_error = randomized_responses_turned(loss.randomized_responses, self.c, t)
+        relative_error = relative_error + 2 * EPS * loss.gaussian * (abs(self.c) + 1) * size
+        relative_error += randomized_responses_rounding(loss.randomized_responses, self.c, size)
+        known = loss.gaussian * abs(self.c * (self.c - 1)) / 2
         for (count, transform), table in zip(loss.transforms, self._tables, strict=True):
-            one = complex_log1p(transform.difference(table, self.c, t, spacing) / transform.real(self.c).size)
+            real = transform.real(self.c)
+            one = complex_log1p(transform.difference(table, self.c, t, spacing) / real.size)
+            known += count * abs(real.log_m)
             total = total + count * one
             turned = turned + count * np.abs(one)
             error = 2 * table.rounding * size + 4 * table.missed + 4 * EPS * np.abs(one)
             relative_error = relative_error + count * np.logaddexp(0.0, np.log(error + TINY) - one.real)
-        for epsilon, times in loss.randomized_responses:
-            slope = randomized_response_cumulants(epsilon, np.asarray(self.c))[1] / epsilon  # tilted mean of ±1
-            total = total + times * np.log(np.cos(t * epsilon) + 1j * slope * np.sin(t * epsilon))
-        relative_error = relative_error + 4 * EPS * turned + 64 * EPS
+        total, turned = total + responses, turned + np.abs(responses)
+        summands = 1 + len(loss.parts) + len(loss.randomized_responses)
+        relative_error = relative_error + (4 + summands) * EPS * (turned + known) + 64 * EPS
         with np.errstate(over="ignore"):
             grown = np.exp(total.real) * np.expm1(np.minimum(relative_error, 1.0))
             return total, np.where(relative_error < 1, grown, np.exp(total.real + relative_error))
