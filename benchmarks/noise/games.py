@@ -44,8 +44,8 @@ from deniable.noise import (
     Ridge,
     SecondMoment,
     SoftmaxRegression,
+    known_swaps,
     mechanism,
-    plans,
 )
 from deniable.noise.tabulation import halves, releasing
 from deniable.noise.tabulation.queries import _CANDIDATES, OF_TREE
@@ -178,7 +178,7 @@ def around_one_fit(eta, releases, weaker=1.0):
 
     with (
         noise_found_once(weaker) as found,
-        mock.patch.object(plans, "_MOST_DISTANCES", 0),  # as with millions of records
+        mock.patch.object(known_swaps, "_MOST_DISTANCES", 0),  # as with millions of records
         mock.patch.object(mechanism.Population, "secret_subset", watched),
     ):
         values = np.array([dn.release(Ridge(), (X, y), eta=eta, bound="swap", rng=0).value for _ in range(releases)])

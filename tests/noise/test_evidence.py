@@ -1,4 +1,5 @@
 import re
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -6,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import deniable as dn
+from deniable.noise import evidence
 from deniable.noise.evidence import ExactRows, ReleaseError, SampledRows, concave_leakage, dominating_law
 from deniable.noise.laws import GaussianNoise, NormLaplaceNoise
 
@@ -111,14 +113,33 @@ def test_betting_scale_is_too_small_as_rarely_as_promised():
     assert naive_wrong > repetitions / 4  # negative control: the plain mean, without an upper bound
 
 
-def test_betting_covers_every_record():
+def test_all_bets_have_to_be_won_so_there_is_no_union_over_the_records():
+    """At a scale just too small for fifty records, the chance that all bets are won is no more than that of one."""
+    rng, level, failure, repetitions, records = np.random.default_rng(3), 0.2, 0.2, 300, 50
+    truth = draws_of_distance(rng, 1, 200_000)[0, :, 0, 0]
+    small = ExactRows(truth[None]).least_scale(GAUSS, level, 0.0) * (1 - 1e-3)
+    selection = draws_of_distance(rng, 1, 48)[0]
+    certification = draws_of_distance(rng, repetitions * records, 144)[..., 0].transpose(1, 0, 2)
+    rows = SampledRows(selection, certification, failure)
+    bet = rows._choose_bet(GAUSS, level, 0.0)
+    won = rows._capital(GAUSS.with_scale(small), level, 0.0, bet, certification) >= rows._threshold
+    won = won.reshape(repetitions, records)
+    assert 0 < won[:, 0].mean() <= failure / 2  # if the others are harmless, one bet decides
+    assert won.all(axis=1).mean() <= failure / 2  # all alike
+    assert won.any(axis=1).mean() > failure  # negative control: one bet that is won is not enough
+
+
+def test_a_certificate_of_many_records_is_that_of_the_worst():
     rng = np.random.default_rng(3)
     distances = rng.gamma(2.0, 0.5, size=(200, 40, 3))
-    distances[:, 17] *= 3  # the worst record decides
+    distances[:, 17] *= 3
     one = SampledRows(distances[:50, [17]], distances[50:, [17]], 0.01).least_scale(GAUSS, 0.2, 0.0)
-    every = SampledRows(distances[:50], distances[50:], 0.01).least_scale(GAUSS, 0.2, 0.0)
-    assert every > one  # the union over 40 records costs something
-    assert every < 1.6 * one
+    every = SampledRows(distances[:50], distances[50:], 0.01)
+    assert every.least_scale(GAUSS, 0.2, 0.0) == pytest.approx(one, rel=1e-9)
+    with patch.object(evidence, "_TEMPORARY", 150 * 3 * 7):  # seven records at a time
+        assert every.least_scale(GAUSS, 0.2, 0.0) == pytest.approx(one, rel=1e-9)
+        apart = every.curve(GAUSS, np.array([0.0, 1.0]))
+    assert np.array_equal(apart, every.curve(GAUSS, np.array([0.0, 1.0])))
 
 
 def test_sampled_curve_is_above_the_mean():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from deniable import InputError
-from deniable.noise import Ridge, linear_swaps, plans, release
+from deniable.noise import Ridge, known_swaps, linear_swaps, plans, release
 from deniable.noise.evidence import ExactRows
 from deniable.noise.laws import GaussianNoise
 from deniable.noise.resampling import Population
@@ -122,7 +122,7 @@ def planned(algorithm, game, covariance):
 
 
 def test_many_records_are_released_by_the_swap_bound(monkeypatch):
-    monkeypatch.setattr(plans, "_MOST_DISTANCES", 0)
+    monkeypatch.setattr(known_swaps, "_MOST_DISTANCES", 0)
     monkeypatch.setattr("deniable.noise.statistics._ENTRIES", 3 * N)
     monkeypatch.setattr("deniable.noise.mechanism._LOG_GAMMAS", np.array([0.0, 1.0]))
     found = release(Ridge(alpha=PENALTY), (X, Y), eta=0.1, bound="swap")
@@ -142,7 +142,7 @@ def test_many_records_are_released_by_the_swap_bound(monkeypatch):
     ],
 )
 def test_what_cannot_be_bounded_is_refused(X, Y, says, monkeypatch):
-    monkeypatch.setattr(plans, "_MOST_DISTANCES", 0)
+    monkeypatch.setattr(known_swaps, "_MOST_DISTANCES", 0)
     with pytest.raises(InputError, match=says):
         release(Ridge(alpha=1e-12), (X, Y), eta=0.1, bound="swap")
 

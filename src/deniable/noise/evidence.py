@@ -28,6 +28,7 @@ _DOUBLINGS = 400  # of a scale, after which no noise is enough
 _FINEST = 8192  # distances per record with which a scale is searched
 _FINE, _COARSE = 1024, 64  # distances per record of a curve, and to tell which records can be the worst there
 _ROUGH = 256  # distances per record with which shapes of noise are compared
+_TEMPORARY = 2_000_000  # distances in one temporary array (16 MB)
 _RANKS = 14  # order statistics at which a dominating law is bounded: more cost confidence, fewer cost width
 _ROUNDING = 1e-12  # relative: sums over up to 8,192 distances round by less
 _NARROW = 1e-10  # relative width of the final bracket of a scale
@@ -197,8 +198,8 @@ class SampledRows(ResampledEvidence):
 
     @property
     def _threshold(self) -> float:
-        """Log capital at which a bet is won for all records at once: the union bound over the records."""
-        return float(np.log(2 * self.certification.shape[1] / self.failure))
+        """Log capital at which a bet is won."""
+        return float(np.log(2 / self.failure))
 
     def least_scale(self, law: NoiseLaw, level: float, log_gamma: float) -> float:
         """Return the least scale at which the betting test rejects "E H_γ > level" for every record.
@@ -207,14 +208,19 @@ class SampledRows(ResampledEvidence):
         it reaches 1/β with probability at most β (Markov; Waudby-Smith & Ramdas 2024). The capital grows with the
         scale, so the scale may be tuned *on the certification draws themselves*: a scale that is too small is
         accepted only if the test at the true threshold, one fixed scale, fails. The bet comes from the selection draws.
+
+        There is no union over the records. At any scale below the true one some record, fixed by the law of the
+        resamples alone, has E H_γ > level; a scale is accepted only if the bets of *all* records are won, that record's
+        among them (intersection-union test, Berger 1982, Theorem 1), and its bet is won with probability at most β.
         """
-        if len(self.certification) < needed_resamples(level, self.failure, self.certification.shape[1]):
+        if len(self.certification) < needed_resamples(level, self.failure):
             raise ReleaseError(f"the certificate cannot reach its target from {len(self.certification)} resamples")
         bet = self._choose_bet(law, level, log_gamma)
 
         def excess(scale: float, records: Indices) -> FloatArray:
-            capital = self._capital(law.with_scale(scale), level, log_gamma, bet, self.certification[:, records])
-            return np.asarray(self._threshold - capital)  # anything but a win is a failure
+            noise, some = law.with_scale(scale), np.array_split(records, max(records.size // self._at_once, 1))
+            capital = [self._capital(noise, level, log_gamma, bet, self.certification[:, part]) for part in some]
+            return np.asarray(self._threshold - np.concatenate(capital))  # anything but a win is a failure
 
         order = np.argsort(-self.certification.mean(axis=(0, 2)))
         start = float(np.max(self.certification[np.isfinite(self.certification)], initial=0.0))
@@ -223,10 +229,18 @@ class SampledRows(ResampledEvidence):
     def curve(self, law: NoiseLaw, log_gammas: FloatArray) -> FloatArray:
         """Return bounds from a law that dominates each record's distance, with the other half of ``failure``."""
         records = self.certification.shape[1]
-        laws = [dominating_law(self.certification[:, i, 0], self.failure / 2 / records) for i in range(records)]
-        points = np.array([p for p, _ in laws]) / law.scale
-        weights = np.array([w for _, w in laws])
-        return np.array([float(np.max(np.sum(weights * law.leakage(float(g), points), axis=1))) for g in log_gammas])
+        worst = np.zeros(log_gammas.shape)
+        for part in np.array_split(np.arange(records), max(records // self._at_once, 1)):
+            points, weights = dominating_law(self.certification[:, part, 0], self.failure / 2 / records)
+            leaks = [float((law.leakage(float(g), points / law.scale).T @ weights).max()) for g in log_gammas]
+            worst = np.maximum(worst, leaks)
+        return worst
+
+    @property
+    def _at_once(self) -> int:
+        """Number of records whose distances are looked at together, which bounds the memory of temporaries."""
+        draws, _, partners = self.certification.shape
+        return int(max(_TEMPORARY // (draws * partners), 1))
 
     @staticmethod
     def _capital(law: NoiseLaw, level: float, log_gamma: float, bet: float, distances: FloatArray) -> FloatArray:
@@ -252,26 +266,27 @@ class SampledRows(ResampledEvidence):
         return float(bets[np.argmax(capitals(scale))])
 
 
-def needed_resamples(level: float, failure: float, records: int) -> int:
+def needed_resamples(level: float, failure: float) -> int:
     """Return the number of certifying resamples below which ``level`` is out of reach, however little leaks."""
     most_per_resample = np.log1p(_BETS[-1] * level / (1 - level))
-    return int(np.ceil(_TO_SPARE * np.log(2 * records / failure) / most_per_resample))
+    return int(np.ceil(_TO_SPARE * np.log(2 / failure) / most_per_resample))
 
 
 def dominating_law(distances: FloatArray, failure: float) -> tuple[FloatArray, FloatArray]:
-    """Return (points, weights) of a law that is stochastically larger than the law of ``distances``.
+    """Return (points, weights) of a law that is stochastically larger than the law of ``distances``, (draws, …).
 
-    Holds with probability 1 − ``failure`` for independent draws, without assumptions: at a few ranks j, dense towards
-    the largest, F(x_(j)) exceeds the failure-quantile of Beta(j, n − j + 1) (Clopper & Pearson), by a union bound over
-    the ranks; what remains above the largest draw is put at infinity. Means of increasing functions under it are
-    upper bounds, for all functions at once.
+    The points have shape (points, …), the weights (points,). Holds with probability 1 − ``failure`` for independent
+    draws, without assumptions: at a few ranks j, dense towards the largest, F(x_(j)) exceeds the
+    failure-quantile of Beta(j, n − j + 1) (Clopper & Pearson), by a union bound over the ranks; what remains above the
+    largest draw is put at infinity. Means of increasing functions under it are upper bounds, for all functions at once.
     """
     n = len(distances)
     below = np.unique(np.round(np.geomspace(1, n, min(n, _RANKS))).astype(int)) - 1  # ranks below the largest
     ranks = n - below[::-1]
     reached = beta_quantile(ranks, n - ranks + 1, failure / len(ranks), "lower")
     reached = np.maximum.accumulate(reached)
-    points = np.append(np.sort(distances)[ranks - 1], np.inf)
+    beyond = np.full((1, *distances.shape[1:]), np.inf)
+    points = np.concatenate([np.sort(distances, axis=0)[ranks - 1], beyond])
     return points, np.diff(np.concatenate([[0.0], reached, [1.0]]))
 
 

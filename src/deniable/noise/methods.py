@@ -27,6 +27,7 @@ from deniable.noise.direct import (
 from deniable.noise.evidence import ExactRows, NoGuaranteeError, ReleaseError
 from deniable.noise.kinds import BoundedStatistic, ExactSwap, ResampledSwap
 from deniable.noise.known_law import HasKnownLaw, KnownEvidence
+from deniable.noise.known_swaps import plan_by_known_swaps
 from deniable.noise.laws import NoiseLaw
 from deniable.noise.plans import ROUNDING, CouplingGame, NoisePlan
 from deniable.noise.private import plain_privacy_is_better, plan_by_privacy
@@ -62,7 +63,7 @@ class ReleaseTask:
 
     @property
     def resamples(self) -> int:
-        """Resamples of the two bounds that average over couplings."""
+        """Resamples of "centre", of "swap" of unknown algorithms and of the published noise."""
         return _RESAMPLES if self.n_resamples is None else self.n_resamples
 
     @property
@@ -261,8 +262,8 @@ def _by_swap(task: ReleaseTask) -> NoisePlan:
     if found is not None:
         return found
     if isinstance(task.algorithm, ResampledSwap):
-        return plans.plan_by_known_swaps(
-            task.algorithm, task.runner, task.game, task.shaper, task.resamples, task.max_seconds
+        return plan_by_known_swaps(
+            task.algorithm, task.runner, task.game, task.shaper, task.n_resamples, task.max_seconds
         )
     if not task.allow_estimate:
         raise NoGuaranteeError(

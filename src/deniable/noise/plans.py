@@ -9,7 +9,6 @@ E TV(N_θ, N_c) around any fixed centre c.
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
@@ -19,25 +18,14 @@ from numpy.typing import ArrayLike
 from deniable._check import FloatArray, Indices, InputError, numbers
 from deniable.noise.certificate import CertificateKind
 from deniable.noise.coordinates import Coordinates
-from deniable.noise.evidence import (
-    ExactRows,
-    NoGuaranteeError,
-    ReleaseError,
-    ResampledEvidence,
-    SampledRows,
-    needed_resamples,
-)
-from deniable.noise.kinds import ExactSwap, ResampledSwap
+from deniable.noise.evidence import ExactRows, ReleaseError, ResampledEvidence, SampledRows, needed_resamples
+from deniable.noise.kinds import ExactSwap
 from deniable.noise.laws import NoiseLaw
 from deniable.noise.resampling import Algorithm, Outputs, Population, Runner, evaluate, every_output
 from deniable.noise.shaping import Shaper
 
 ROUNDING = 1e-13  # relative margin between what is computed and what is certified
-_SELECTION = 0.25  # share of the resamples that fixes the shape of the noise; the others certify
-_SWAP_DISTANCES = 20_000_000  # kept in memory (160 MB) by the swap bound of regressions and quantiles
-_MOST_DISTANCES = 50_000_000  # records times resamples that the swap bound of regressions and quantiles looks at
-_PATIENCE = 5  # times max_seconds: the time that all swaps may take
-_PARTNERS = 4  # random partners of each record in each resample: averages out most of their variation
+SELECTION = 0.25  # share of the resamples that fixes the shape of the noise; the others certify
 
 
 @dataclass(frozen=True)
@@ -206,7 +194,7 @@ def plan_by_pairs(
     algorithm: Algorithm, runner: Runner, game: CouplingGame, shaper: Shaper, resamples: int
 ) -> NoisePlan:
     """Opposite training sets at random: any algorithm, all records."""
-    chosen = _split(resamples, game, records=1)
+    chosen = split(resamples, game)
     outputs = runner.map(Outputs(algorithm, game.population, game.population.opposite_pair), resamples)
     values = outputs.reshape(2 * resamples, -1)
     coordinates = Coordinates.of(values[: 2 * chosen], outputs.shape[2:])
@@ -226,60 +214,13 @@ def plan_by_pairs(
     ).with_outputs(pairs[:chosen].reshape(2 * chosen, -1))
 
 
-def plan_by_known_swaps(
-    algorithm: ResampledSwap, runner: Runner, game: CouplingGame, shaper: Shaper, resamples: int, seconds: float
-) -> NoisePlan:
-    """Swap distances of every record around random training sets, from the algorithm's closed form."""
-    population = game.population
-    chosen = _split(resamples, game, records=population.n_records)
-    if resamples * population.n_records > _MOST_DISTANCES:
-        together = algorithm.linearised(population)
-        if together is not None:
-            how = "one record swapped, around the fit to all records, what that leaves out bounded; worst record"
-            return replace(plan_from_closed_form(together, game, shaper), algorithm=together, coupling=how)
-        raise NoGuaranteeError(
-            f"bound='swap' looks at every record in each of {resamples} resamples, too much for "
-            f"{population.n_records:,} records; use bound='auto'"
-        )
-    outputs = replace(runner, cache_dir=None).map(Outputs(algorithm, population, population.single_set), chosen)
-    values = outputs.reshape(chosen, -1)
-    coordinates = Coordinates.of(values, outputs.shape[2:])
-    if coordinates.free.size == 0:
-        return nothing_varies(coordinates, chosen, chosen)
-    values = values[:, coordinates.free]
-    law = shaper.law(values - values.mean(axis=0))
-    partners = max(1, min(_PARTNERS, _SWAP_DISTANCES // (resamples * population.n_records)))
-    swaps = _KnownSwaps(algorithm, population, law, coordinates.free, partners)
-    began = time.process_time()
-    first = swaps(runner.generator(0), "")
-    wait = (time.process_time() - began) * resamples / runner.workers
-    if wait > _PATIENCE * seconds:
-        raise NoGuaranteeError(
-            f"bound='swap' would take about {wait:.0f} s for {resamples} resamples; fits that depend "
-            "on single records are slow: clip the columns to public bounds, raise the penalty, or "
-            "use bound='centre' (max_seconds="
-            f"{wait / _PATIENCE + 1:.0f} runs it anyway)"
-        )
-    later = runner.map(swaps, resamples - 1, start=1)
-    distances = np.concatenate([first[None], later])
-    return NoisePlan(
-        coordinates,
-        law,
-        SampledRows(distances[:chosen], distances[chosen:], 1 - game.confidence),
-        "sampled",
-        "one record swapped, change in closed form; worst of all records",
-        resamples=resamples,
-        runs=chosen + resamples,
-    ).with_outputs(values)
-
-
 def plan_by_swaps(
     algorithm: Algorithm, runner: Runner, game: CouplingGame, shaper: Shaper, resamples: int, n_watched: int
 ) -> NoisePlan:
     """Swaps of a few records around random training sets: says nothing about the other records."""
     population = game.population
     n_watched = min(n_watched, population.n_records)
-    chosen = _split(resamples, game, records=n_watched)
+    chosen = split(resamples, game)
     rng = np.random.default_rng(np.random.SeedSequence(runner.entropy))
     watched = np.sort(rng.permutation(population.n_records)[:n_watched])
     outputs = runner.map(Outputs(algorithm, population, partial(population.swapped_sets, watched)), resamples)
@@ -320,29 +261,14 @@ def nothing_varies(coordinates: Coordinates, resamples: int = 0, runs: int = 0) 
     )
 
 
-@dataclass(frozen=True)
-class _KnownSwaps:
-    """One resample of the swap distances of every record."""
-
-    algorithm: ResampledSwap
-    population: Population
-    law: NoiseLaw
-    coordinates: Indices
-    partners: int
-
-    def __call__(self, rng: np.random.Generator, where: str) -> FloatArray:
-        inside = self.population.single_set(rng)[0]
-        return self.algorithm.swap_distances(self.population, inside, self.law, self.coordinates, self.partners, rng)
-
-
-def _split(resamples: int, game: CouplingGame, records: int) -> int:
+def split(resamples: int, game: CouplingGame) -> int:
     """Return how many resamples shape the noise, after checking that the others can certify the target at all."""
-    chosen = max(4, round(_SELECTION * resamples))
-    needed = needed_resamples(game.level, 1 - game.confidence, records)
+    chosen = max(4, round(SELECTION * resamples))
+    needed = needed_resamples(game.level, 1 - game.confidence)
     if resamples - chosen < needed:
         raise ReleaseError(
             f"eta={game.eta:g} cannot be certified at confidence {game.confidence:g} from n_resamples={resamples}, "
-            f"even if nothing leaks; use n_resamples of at least {int(np.ceil(needed / (1 - _SELECTION))) + 4}"
+            f"even if nothing leaks; use n_resamples of at least {int(np.ceil(needed / (1 - SELECTION))) + 4}"
         )
     return chosen
 

@@ -1,0 +1,175 @@
+"""The plan behind ``bound="swap"`` of regressions and quantiles: the change by a swap in closed form, fit by fit.
+
+Two proofs can serve. Around random training sets the change of every record is known, and a bet certifies its mean
+(sampled). For ridge regression of many records the swaps of all training sets are bounded around one fit to all records
+(exact, :mod:`deniable.noise.linear_swaps`). Where both serve, the one with less noise is taken: the exact one spends no
+confidence, so the choice is free.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from deniable._check import FloatArray, Indices
+from deniable.noise.coordinates import Coordinates
+from deniable.noise.evidence import NoGuaranteeError, ReleaseError, SampledRows
+from deniable.noise.kinds import ResampledSwap
+from deniable.noise.laws import NoiseLaw
+from deniable.noise.plans import SELECTION, CouplingGame, NoisePlan, nothing_varies, plan_from_closed_form, split
+from deniable.noise.resampling import Outputs, Population, Runner
+from deniable.noise.shaping import Shaper
+
+_MOST_DISTANCES = 50_000_000  # kept in memory (400 MB): records times resamples times partners
+_DISTANCES = 1024  # of each record, over all resamples: partners beyond the first where resamples are fewer
+_PARTNERS = 4  # most random partners of each record in each resample: they average out most of their variation
+_FEWEST, _MOST = 256, 2048  # resamples by default
+_SHARE = 0.1  # of the target, that the number of resamples costs by default
+_LARGEST_SHARE = 0.5  # of the target: fewer resamples, to save memory or time, would cost more
+_PATIENCE = 5  # times max_seconds: the time that all swaps may take
+_SMALL = 0.3  # noise in spreads over training parts below which a second proof is not looked for
+
+
+def plan_by_known_swaps(
+    algorithm: ResampledSwap,
+    runner: Runner,
+    game: CouplingGame,
+    shaper: Shaper,
+    resamples: int | None,
+    seconds: float,
+) -> NoisePlan:
+    """Swap distances of every record, around one fit or around random training sets, whichever asks for less noise.
+
+    ``resamples`` None: so many that their number costs a tenth of the target, between 256 and 2,048, fewer where memory
+    or time do not allow that: first by ``seconds``, with 256 still by five times these.
+    """
+    refused: NoGuaranteeError | None = None
+    around: NoisePlan | None = None
+    try:
+        around = _around_one_fit(algorithm, game, shaper)
+    except NoGuaranteeError as error:
+        refused = error
+    if around is not None and _relative(around, game) <= _SMALL:
+        return around
+    try:
+        sampled = _around_training_sets(algorithm, runner, game, shaper, resamples, seconds)
+    except ReleaseError:
+        if around is not None:
+            return around
+        if refused is not None and _held(game.population) < _least(game):
+            raise refused from None
+        raise
+    if around is None or sampled.law is None or _relative(sampled, game) < _relative(around, game):
+        return sampled
+    return around
+
+
+def _around_one_fit(algorithm: ResampledSwap, game: CouplingGame, shaper: Shaper) -> NoisePlan | None:
+    together = algorithm.linearised(game.population)
+    if together is None:
+        return None
+    how = "one record swapped, around the fit to all records, what that leaves out bounded; worst record"
+    return replace(plan_from_closed_form(together, game, shaper), algorithm=together, coupling=how)
+
+
+def _relative(plan: NoisePlan, game: CouplingGame) -> float:
+    """Root mean square over the coordinates of the noise in spreads over training parts."""
+    if plan.law is None:
+        return 0.0
+    try:
+        law = plan.law.with_scale(plan.evidence.least_scale(plan.law, game.level, game.log_gamma))
+    except ReleaseError:
+        return float("inf")
+    assert plan.deviation is not None  # for the type checker: all plans of swaps know it
+    spread = plan.deviation.ravel()[plan.coordinates.free]
+    with np.errstate(divide="ignore"):
+        return float(np.sqrt(np.mean((law.standard_deviation / spread) ** 2)))
+
+
+def _around_training_sets(
+    algorithm: ResampledSwap,
+    runner: Runner,
+    game: CouplingGame,
+    shaper: Shaper,
+    asked: int | None,
+    seconds: float,
+) -> NoisePlan:
+    population = game.population
+    n, least = population.n_records, _least(game)
+    most = _held(population)
+    if (least if asked is None else asked) > most:
+        way = "bound='centre' looks at no single record"
+        if asked is not None and most >= least:
+            way = f"n_resamples of at most {most} would do; {way}"
+        raise NoGuaranteeError(
+            f"bound='swap' keeps the swaps of all {n:,} records in each of {asked or least} resamples, too many for "
+            f"its memory ({_MOST_DISTANCES:,}); {way}, and PrivateClassifier and PrivateRegressor train on all records "
+            "of large tables with less noise"
+        )
+    number = min(max(_resamples(_SHARE, game), _FEWEST), _MOST, most) if asked is None else asked
+    chosen = first = split(number, game)
+    outputs = replace(runner, cache_dir=None).map(Outputs(algorithm, population, population.single_set), chosen)
+    values = outputs.reshape(chosen, -1)
+    coordinates = Coordinates.of(values, outputs.shape[2:])
+    if coordinates.free.size == 0:
+        return nothing_varies(coordinates, chosen, chosen)
+    values = values[:, coordinates.free]
+    law = shaper.law(values - values.mean(axis=0))
+    partners = max(1, min(_PARTNERS, _DISTANCES // number, most // number))
+    swaps = _KnownSwaps(algorithm, population, law, coordinates.free, partners)
+    began = time.process_time()
+    swaps(runner.generator(0), "")
+    each = max((time.process_time() - began) / runner.workers, 1e-9)
+    if asked is None:  # none of those that certify has been looked at
+        number = min(number, max(_FEWEST, int(seconds / each)), max(least, int(_PATIENCE * seconds / each)))
+        chosen = split(number, game)
+    if number * each > _PATIENCE * seconds:
+        raise NoGuaranteeError(
+            f"bound='swap' would take about {number * each:.0f} s for {number} resamples; fits that depend "
+            "on single records are slow: clip the columns to public bounds, raise the penalty, or "
+            "use bound='centre' (max_seconds="
+            f"{number * each / _PATIENCE + 1:.0f} runs it anyway)"
+        )
+    selection, certification = runner.map(swaps, chosen), runner.map(swaps, number - chosen, start=first)
+    return NoisePlan(
+        coordinates,
+        law,
+        SampledRows(selection, certification, 1 - game.confidence),
+        "sampled",
+        "one record swapped, change in closed form; worst of all records",
+        resamples=number,
+        runs=len(values) + number,
+    ).with_outputs(values)
+
+
+def _held(population: Population) -> int:
+    """Most resamples whose distances are kept in memory."""
+    return _MOST_DISTANCES // population.n_records
+
+
+def _least(game: CouplingGame) -> int:
+    """Fewest resamples that are tried."""
+    return _resamples(_LARGEST_SHARE, game)
+
+
+def _resamples(share: float, game: CouplingGame) -> int:
+    """Number of resamples that costs this share of the target: a bet of 1 on each that leaks nothing, to win 2/β."""
+    certifying = np.log(2 / (1 - game.confidence)) / (share * game.level)
+    return int(np.ceil(certifying / (1 - SELECTION)))
+
+
+@dataclass(frozen=True)
+class _KnownSwaps:
+    """One resample of the swap distances of every record."""
+
+    algorithm: ResampledSwap
+    population: Population
+    law: NoiseLaw
+    coordinates: Indices
+    partners: int
+
+    def __call__(self, rng: np.random.Generator, where: str) -> FloatArray:
+        inside = self.population.single_set(rng)[0]
+        return self.algorithm.swap_distances(self.population, inside, self.law, self.coordinates, self.partners, rng)
