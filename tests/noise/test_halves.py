@@ -112,7 +112,9 @@ def test_the_command_says_which_bound_goes_where(tmp_path, capsys, monkeypatch, 
     assert message in " ".join(capsys.readouterr().err.replace("│", " ").split())
 
 
-@pytest.mark.parametrize("asked", ["sum(x)", "variance(x)", "sd(x)", "covariance(x, y)", "quantile(x, 0.9)"])
+@pytest.mark.parametrize(
+    "asked", ["sum(x)", "variance(x)", "sd(x)", "covariance(x, y)", "quantile(x, 0.9)", "regression(y ~ x)"]
+)
 def test_closed_forms_of_a_half_answer_what_was_asked(asked, monkeypatch):
     """With noise of next to nothing: the numbers, their places and their errors; gaps go to the general way."""
     from deniable.noise.tabulation import halves
@@ -125,11 +127,14 @@ def test_closed_forms_of_a_half_answer_what_was_asked(asked, monkeypatch):
 
     monkeypatch.setattr(halves, "release", released)
     exact = OfRecords(parse(asked))(FRAME[list(parse(asked).columns)].to_numpy())
+    many = asked.startswith("regression")  # the intercept is far from the records, so it is not known so well
     made = dn.release_statistics(FRAME, asked, eta=0.3, ranges=RANGES, bound="direct", rng=0)
     assert len(made.rows[0]) == len(exact)
     for row, value in zip(made.rows[0], exact, strict=True):
         assert 0 < row.sampling <= row.noise  # noise and half together
-        assert abs(row.value - value) < 6 * row.noise < 2 * abs(value)
+        assert abs(row.value - value) < 6 * row.noise < (20 if many else 2) * abs(value)
+    if many:
+        return  # two numbers by runs take long
     gaps = FRAME.assign(x=FRAME["x"].where(FRAME.index > 2))
     dn.release_statistics(gaps, asked, eta=0.3, ranges=RANGES, bound="direct", rng=0)
     assert ways == ["auto", "direct"]
@@ -145,6 +150,27 @@ def test_what_a_half_costs_is_guessed_from_n_and_eta():
         truth = float((made.standard_error / made.sampling_error).ravel()[0])
         assert 0.7 * truth < _widened(parse(asked), 569, 0.02, 4.0) < 2.5 * truth, asked
     assert _widened(parse("quantile(x, 0.9)"), 10**7, 0.1, 4.0) < 1.001
+
+
+def test_the_slope_of_many_records_with_heavy_tails_comes_from_the_swaps_of_a_half(monkeypatch):
+    """Runs would take too long here; swaps bounded around one fit do not."""
+    from deniable.noise.tabulation.halves import _widened
+
+    monkeypatch.setattr("deniable.noise.known_swaps._SMALL", 10.0)  # the second proof takes seconds
+    rng, n = np.random.default_rng(0), 6000
+    x = np.minimum(rng.lognormal(10, 0.8, n), 399_999)
+    frame = pd.DataFrame({"x": x, "y": x * rng.uniform(0.2, 0.6, n)})
+    ends = {"x": (0, 4e5), "y": (0, 4e5)}
+    asked, unit = parse("regression(y ~ x)"), frame["y"].std() / x.std()
+    all_records = dn.release_statistics(frame, asked, eta=0.1, ranges=ends, rng=0).rows[0]
+    assert better_of_a_half(asked, all_records, n, 0.1)
+    made = dn.release_statistics(frame, asked, eta=0.1, ranges=ends, bound="auto", rng=0)
+    row = made.rows[0][1]
+    assert (made.certificate.bound, made.certificate.eta <= 0.1) == ("swap", True)
+    assert abs(row.value - np.polyfit(x, frame["y"], 1)[0]) < 6 * row.noise < 6 * 0.06 * unit
+    assert row.noise < all_records[1].noise / 2
+    assert not better_of_a_half(asked, [Row((), "", 1.0, 0.9, 1.0, *[math.nan] * 4)], 50_000, 0.05)
+    assert _widened(asked, 300, 0.1, 4.0) == _widened(parse("correlation(x, y)"), 300, 0.1, 4.0)  # runs need less
 
 
 def _released(value, noise, mean=0.0, ends=(-10.0, 10.0)):

@@ -89,7 +89,9 @@ def release(
             "(one statistic of a secret half), auto (both, where noise on all records is most of the answer)."
         ),
     ] = None,
-    n_resamples: Annotated[int, typer.Option(help="Resamples behind the certificate.")] = 256,
+    n_resamples: Annotated[
+        int | None, typer.Option(help="Resamples behind the certificate; by default 256 or more, by eta.")
+    ] = None,
     confidence: Annotated[float, typer.Option(help="Confidence of the certificate.")] = 0.99,
     certificate: Annotated[Path | None, typer.Option(help="Where the certificate goes, as JSON.")] = None,
     drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,

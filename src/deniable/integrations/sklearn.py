@@ -21,6 +21,7 @@ from deniable.integrations.sklearn_parameters import Arrays, Codec, PublicFacts,
 from deniable.integrations.sklearn_swaps import ClosedForm, closed_form
 from deniable.noise import ReleaseError, release
 from deniable.noise.evidence import NoGuaranteeError
+from deniable.noise.known_swaps import resamples_without_direct
 from deniable.noise.resampling import Population
 from deniable.noise.statistics import public_limits
 
@@ -65,8 +66,11 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         Unfitted estimator; it is cloned, never fitted itself.
     eta
         Largest gain of any membership attack over guessing, in (0, min(π, 1 − π)), π = ``fraction``.
-    noise, covariance, fraction, n_resamples, confidence, n_jobs, cache_dir, progress
+    noise, covariance, fraction, confidence, n_jobs, cache_dir, progress
         As in :func:`deniable.release`; ``cache_dir`` needs a whole number as ``random_state``.
+    n_resamples
+        Random resamples behind a sampled certificate. None: as in :func:`deniable.release`, but that "auto" does not
+        turn to the thousands of fits of "direct".
     bound
         "auto" compares those that can serve by their expected error and takes the least. "swap" needs little noise; it
         covers every record for ``Ridge``, ``LinearRegression``, ``LogisticRegression`` with its l2 penalty,
@@ -116,7 +120,7 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         allow_estimate: bool = False,
         covariance: str = "diagonal",
         fraction: float = 0.5,
-        n_resamples: int = 256,
+        n_resamples: int | None = None,
         confidence: float = 0.99,
         max_seconds: float = 120.0,
         bounds: tuple[Any, Any] | None = None,
@@ -176,6 +180,9 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
             task = _by_refitting(estimator, codec, rows, target, classes)
         else:
             task = form
+        resamples = self.n_resamples
+        if resamples is None and self.bound == "auto":
+            resamples = resamples_without_direct(task.algorithm, n_train, len(rows), self.eta, self.confidence)
         testing = None if self.insecure_testing_seed is None else np.random.default_rng(self.insecure_testing_seed)
         try:
             released = release(
@@ -187,7 +194,7 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
                 allow_estimate=self.allow_estimate,
                 covariance=self.covariance,  # type: ignore[arg-type]
                 fraction=self.fraction,
-                n_resamples=self.n_resamples,
+                n_resamples=resamples,
                 confidence=self.confidence,
                 max_seconds=self.max_seconds,
                 rng=int(seeds.randint(2**31 - 1)),

@@ -56,7 +56,7 @@ def plan_by_direct(
         return nothing_varies(coordinates, _PILOT, _PILOT)
     failure, d = 1 - game.confidence, coordinates.free.size
     number, limit = _number_of_runs(game, runs, each, seconds)
-    if runs is None and _takes_long(population, number, d):
+    if runs is None and takes_long(population.n_records, number, d):
         raise NoGuaranteeError(
             f"bound='direct' for {d} numbers of {population.n_records} records "
             "would take long; pass n_resamples to run it anyway, release one number at a time, or use bound='auto'"
@@ -204,13 +204,14 @@ def direct_share(game: CouplingGame, runs: int | None) -> float:
 def least_noise(game: CouplingGame, runs: int | None, d: int) -> float:
     """Guess the noise on ``d`` numbers, in spreads, below which these runs certify nothing; 0 if they take too long."""
     number = _number_of_runs(game, runs, 0.0, 1.0)[0]
-    if runs is None and _takes_long(game.population, number, d):
+    if runs is None and takes_long(game.population.n_records, number, d):
         return 0.0
     return least_noise_of_many(game.eta, 1 - game.confidence, number, d)
 
 
-def _takes_long(population: Population, number: int, d: int) -> bool:
-    return d > 1 and number * (population.n_records + _DISTANCE * d) > _SCATTERED
+def takes_long(n: int, number: int, d: int) -> bool:
+    """Whether Monte Carlo integration over d numbers of n records takes more than a minute or so."""
+    return d > 1 and number * (n + _DISTANCE * d) > _SCATTERED
 
 
 def _number_of_runs(game: CouplingGame, runs: int | None, each: float, seconds: float) -> tuple[int, str]:

@@ -25,7 +25,7 @@ from deniable.noise.shaping import Shaper
 _MOST_DISTANCES = 50_000_000  # kept in memory (400 MB): records times resamples times partners
 _DISTANCES = 1024  # of each record, over all resamples: partners beyond the first where resamples are fewer
 _PARTNERS = 4  # most random partners of each record in each resample: they average out most of their variation
-_FEWEST, _MOST = 256, 2048  # resamples by default
+FEWEST, _MOST = 256, 2048  # resamples by default
 _SHARE = 0.1  # of the target, that the number of resamples costs by default
 _LARGEST_SHARE = 0.5  # of the target: fewer resamples, to save memory or time, would cost more
 _PATIENCE = 5  # times max_seconds: the time that all swaps may take
@@ -51,18 +51,20 @@ def plan_by_known_swaps(
         around = _around_one_fit(algorithm, game, shaper)
     except NoGuaranteeError as error:
         refused = error
-    if around is not None and _relative(around, game) <= _SMALL:
+    if around is not None and _relative(around, game, around) <= _SMALL:
         return around
     try:
         sampled = _around_training_sets(algorithm, runner, game, shaper, resamples, seconds)
     except ReleaseError:
         if around is not None:
             return around
-        if refused is not None and _held(game.population) < _least(game):
+        if refused is not None and _least(game) * game.population.n_records > _MOST_DISTANCES:
             raise refused from None
         raise
-    if around is None or sampled.law is None or _relative(sampled, game) < _relative(around, game):
+    if around is None or sampled.law is None:
         return sampled
+    if _relative(sampled, game, around) < _relative(around, game, around):
+        return replace(sampled, deviation=around.deviation)  # of all records, not of a few training sets
     return around
 
 
@@ -74,16 +76,15 @@ def _around_one_fit(algorithm: ResampledSwap, game: CouplingGame, shaper: Shaper
     return replace(plan_from_closed_form(together, game, shaper), algorithm=together, coupling=how)
 
 
-def _relative(plan: NoisePlan, game: CouplingGame) -> float:
-    """Root mean square over the coordinates of the noise in spreads over training parts."""
-    if plan.law is None:
-        return 0.0
+def _relative(plan: NoisePlan, game: CouplingGame, around: NoisePlan) -> float:
+    """Root mean square over the coordinates of the noise, in spreads over training parts as ``around`` knows them."""
+    assert plan.law is not None  # for the type checker
+    assert around.deviation is not None
     try:
         law = plan.law.with_scale(plan.evidence.least_scale(plan.law, game.level, game.log_gamma))
     except ReleaseError:
         return float("inf")
-    assert plan.deviation is not None  # for the type checker: all plans of swaps know it
-    spread = plan.deviation.ravel()[plan.coordinates.free]
+    spread = around.deviation.ravel()[around.coordinates.free]
     with np.errstate(divide="ignore"):
         return float(np.sqrt(np.mean((law.standard_deviation / spread) ** 2)))
 
@@ -98,7 +99,7 @@ def _around_training_sets(
 ) -> NoisePlan:
     population = game.population
     n, least = population.n_records, _least(game)
-    most = _held(population)
+    most = _MOST_DISTANCES // n
     if (least if asked is None else asked) > most:
         way = "bound='centre' looks at no single record"
         if asked is not None and most >= least:
@@ -108,7 +109,7 @@ def _around_training_sets(
             f"its memory ({_MOST_DISTANCES:,}); {way}, and PrivateClassifier and PrivateRegressor train on all records "
             "of large tables with less noise"
         )
-    number = min(max(_resamples(_SHARE, game), _FEWEST), _MOST, most) if asked is None else asked
+    number = _usual(game.level, 1 - game.confidence, n) if asked is None else asked
     chosen = first = split(number, game)
     outputs = replace(runner, cache_dir=None).map(Outputs(algorithm, population, population.single_set), chosen)
     values = outputs.reshape(chosen, -1)
@@ -123,7 +124,7 @@ def _around_training_sets(
     swaps(runner.generator(0), "")
     each = max((time.process_time() - began) / runner.workers, 1e-9)
     if asked is None:  # none of those that certify has been looked at
-        number = min(number, max(_FEWEST, int(seconds / each)), max(least, int(_PATIENCE * seconds / each)))
+        number = min(number, max(FEWEST, int(seconds / each)), max(least, int(_PATIENCE * seconds / each)))
         chosen = split(number, game)
     if number * each > _PATIENCE * seconds:
         raise NoGuaranteeError(
@@ -144,20 +145,27 @@ def _around_training_sets(
     ).with_outputs(values)
 
 
-def _held(population: Population) -> int:
-    """Most resamples whose distances are kept in memory."""
-    return _MOST_DISTANCES // population.n_records
+def resamples_without_direct(algorithm: object, n_train: int, n: int, eta: float, confidence: float) -> int:
+    """Return the default number of resamples for "swap" or "centre", too few for "auto" to turn to "direct"."""
+    rare = min(n_train, n - n_train) / n
+    if not (isinstance(algorithm, ResampledSwap) and 0 < eta < rare and 0 < confidence < 1):
+        return FEWEST  # the release says what is wrong
+    return max(_usual(eta / rare, 1 - confidence, n), FEWEST)
+
+
+def _usual(level: float, failure: float, n: int) -> int:
+    """Resamples by default if time does not limit them."""
+    return min(max(_resamples(_SHARE * level, failure), FEWEST), _MOST, _MOST_DISTANCES // n)
 
 
 def _least(game: CouplingGame) -> int:
     """Fewest resamples that are tried."""
-    return _resamples(_LARGEST_SHARE, game)
+    return _resamples(_LARGEST_SHARE * game.level, 1 - game.confidence)
 
 
-def _resamples(share: float, game: CouplingGame) -> int:
-    """Number of resamples that costs this share of the target: a bet of 1 on each that leaks nothing, to win 2/β."""
-    certifying = np.log(2 / (1 - game.confidence)) / (share * game.level)
-    return int(np.ceil(certifying / (1 - SELECTION)))
+def _resamples(loss: float, failure: float) -> int:
+    """Resamples whose number costs this much of the mean: a bet of 1 on each that leaks nothing has to win 2/β."""
+    return int(np.ceil(np.log(2 / failure) / loss / (1 - SELECTION)))
 
 
 @dataclass(frozen=True)

@@ -20,10 +20,11 @@ from scipy.special import ndtri
 from deniable._check import FloatArray, InputError
 from deniable.noise.certificate import Release
 from deniable.noise.covariance import Covariance
-from deniable.noise.direct import MOST_RUNS, SHARE
+from deniable.noise.direct import MOST_RUNS, SHARE, takes_long
 from deniable.noise.known_law import REHEARSED, relative_noise_of_a_quantile
 from deniable.noise.mechanism import release
-from deniable.noise.mixture import guessed_mu, hoeffding_slack
+from deniable.noise.mixture import guessed_mu, hoeffding_slack, runs_for
+from deniable.noise.regression import Ridge
 from deniable.noise.statistics import Mean, Quantile
 from deniable.noise.tabulation.answers import Limits, QueryAnswer, Row, coefficients_of, pairs_of
 from deniable.noise.tabulation.asking import answered, probabilities
@@ -132,7 +133,7 @@ class AllRecords:
 class Closed:
     """A statistic whose swaps or whose law over halves are known; ``places``: where its numbers stand in the value."""
 
-    algorithm: Mean | Covariance | Quantile
+    algorithm: Mean | Covariance | Quantile | Ridge
     places: Sequence[int]
     root: bool = False
     times: int = 1
@@ -150,7 +151,14 @@ class Closed:
             return cls(Covariance(), [int(place) for place in i * len(statistic.columns) + j])
         if function in ("median", "quantile") and len(probabilities(statistic)) == 1:
             return cls(Quantile(probabilities(statistic)[0]), [0])
+        if function == "regression":
+            slopes = len(statistic.columns) - 1
+            return cls(Ridge(alpha=0.0), [slopes, *range(slopes)])
         return None
+
+    def data(self, table: FloatArray) -> Any:
+        """Return the columns as the algorithm takes them."""
+        return (table[:, 1:], table[:, 0]) if isinstance(self.algorithm, Ridge) else table
 
     def numbers(self, found: Release, first: AllRecords | None = None) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the numbers with their standard errors: of noise and half together, and of the half alone.
@@ -198,7 +206,7 @@ def of_a_half(
         if first is not None and statistic.function == "trimmed_mean":
             numbers = *first.joined(*numbers[:2]), numbers[2]
     else:
-        found = release(closed.algorithm, table, eta=eta, **options)
+        found = release(closed.algorithm, closed.data(table), eta=eta, **options)
         numbers = closed.numbers(found, first)
     rows = [
         limits.row((), item, float(value), float(error), float(half))
@@ -293,21 +301,32 @@ def _chosen(p: float, n: int, ratio: float) -> float:
 def _widened(statistic: Statistic, n: int, eta: float, far: float) -> float:
     """Error of a half in sampling errors of all records; the record that sets the noise is z = ``far`` sds off.
 
-    A swap moves the mean of a half by about 2z/n, a variance by 2z²/n, whose sampling errors are 1/√n and √(2/n).
-    Without a closed form a record moves the half by 2z/√n of its spread, which is worth a gain of z·φ(0)/√n, so noise
-    must widen the spread by that over what the number of runs leaves of η. A record moves a trimmed mean as far as one
-    at the cut at most.
+    A swap moves the mean of a half by about 2z/n, a variance by 2z²/n, whose sampling errors are 1/√n and √(2/n), and
+    each of d coefficients by 2z²/n of its √n (column and residual z off), which takes √d of the noise.
     """
-    z, function = far, statistic.function
+    function = statistic.function
     if Closed.of(statistic) is None:
-        z = _trimmed_reach(statistic.numbers[0]) if function == "trimmed_mean" else z
-        left = eta - max(SHARE * eta, hoeffding_slack(1 - _CONFIDENCE, MOST_RUNS))
-        return max(1.0, float(z / math.sqrt(2 * math.pi * n) / max(left, 1e-9)))
+        z = _trimmed_reach(statistic.numbers[0]) if function == "trimmed_mean" else far
+        return _by_runs(n, eta, z)
     if function in ("median", "quantile"):
-        noise = relative_noise_of_a_quantile(probabilities(statistic)[0], n, eta)
-    else:
-        noise = (2 * z if function in ("mean", "sum") else math.sqrt(2) * z**2) / (math.sqrt(n) * guessed_mu(eta))
-    return math.hypot(1.0, noise)
+        return math.hypot(1.0, relative_noise_of_a_quantile(probabilities(statistic)[0], n, eta))
+    d = len(statistic.columns) if function == "regression" else 1
+    moved = 2 * far if function in ("mean", "sum") else math.sqrt(2 * d) * far**2
+    if function == "regression":
+        moved *= math.sqrt(2)
+    swapped = math.hypot(1.0, moved / (math.sqrt(n) * guessed_mu(eta)))
+    runs = min(runs_for(SHARE * eta, 1 - _CONFIDENCE), MOST_RUNS)
+    return swapped if d == 1 or takes_long(n, runs, d) else min(swapped, _by_runs(n, eta, far))
+
+
+def _by_runs(n: int, eta: float, z: float) -> float:
+    """The same without a closed form, or beside one.
+
+    A record moves the half by 2z/√n of its spread, which is worth a gain of z·φ(0)/√n, so noise must widen the spread
+    by that over what the number of runs leaves of η. A record moves a trimmed mean as far as one at the cut at most.
+    """
+    left = eta - max(SHARE * eta, hoeffding_slack(1 - _CONFIDENCE, MOST_RUNS))
+    return max(1.0, float(z / math.sqrt(2 * math.pi * n) / max(left, 1e-9)))
 
 
 def _trimmed_reach(cut: float) -> float:
