@@ -142,8 +142,9 @@ def certified_once(made):
         found, rng = made["half"], draws["half"]
         if isinstance(found, Exception):
             raise found
-        rows = np.sort(rng.permutation(len(table))[: found.certificate.n_train])
-        value = np.asarray(algorithm(table[rows]))
+        rows = np.sort(rng.permutation(found.certificate.n_records)[: found.certificate.n_train])
+        part = tuple(each[rows] for each in table) if isinstance(table, tuple) else table[rows]
+        value = np.asarray(algorithm(part))
         return replace(found, value=value + rng.normal(size=value.shape) * found.noise_scale)
 
     def noised(values, scale, **options):

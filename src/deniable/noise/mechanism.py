@@ -92,11 +92,12 @@ def release(
         Share of the records used for training.
     n_resamples
         Random resamples of the whole data set behind a sampled certificate. None: for "direct" between 4,096 and
-        32,768, more for a smaller ``eta`` (64 further ones shape the noise); otherwise 256 (a quarter shapes it).
+        32,768, more for a smaller ``eta`` (64 further ones shape the noise); for "swap" of regressions and quantiles
+        between 256 and 2,048, likewise; otherwise 256 (a quarter shapes it).
     max_seconds
         Seconds that the runs of "direct" may take, unless ``n_resamples`` is given; the first 64 are timed. The
-        certificate says what decided their number. "swap" of regressions and quantiles is refused where its first
-        resample shows that it would take more than five times as long.
+        certificate says what decided their number. "swap" of regressions and quantiles takes fewer resamples where its
+        first shows that they would take longer, and is refused where it would take more than five times as long.
     confidence
         Probability, over the resampling, that the certificate holds.
     known_std

@@ -78,8 +78,9 @@ def release_statistics(
         (all others together are "(other)").
     bound
         "dp": noise on all records. "direct": a single statistic without ``by`` of a secret half of the records, with
-        another promise: the attacker may know the table, not who is in that half. Means, variances, covariances and
-        single quantiles use their closed forms, the others :func:`deniable.release` with ``bound="direct"``. "auto":
+        another promise: the attacker may know the table, not who is in that half. Means, variances, covariances,
+        regressions and single quantiles use their closed forms, the others :func:`deniable.release` with
+        ``bound="direct"``. "auto":
         "dp", then "direct" for a single statistic whose release from all records shows that it is mostly noise, such as
         correlations of a few hundred records; means, sums, variances and trimmed means are then the mean of both
         answers, weighted by their errors.
