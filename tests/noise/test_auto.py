@@ -19,8 +19,12 @@ def test_auto_takes_the_least_noise_and_shows_the_table():
     r = dn.release(Mean(), many, eta=0.1, rng=0)
     assert r.certificate.bound == "swap"  # exact, and less than a third of the spread over halves: nothing to gain
     assert [row.bound for row in r.alternatives if row.chosen] == ["swap"]
-    heavy = np.append(RNG.normal(size=99), 60.0)  # one outlier decides the swap noise of a mean
+    heavy = np.append(RNG.normal(size=99), 60.0)  # one outlier decides the swap noise of a mean, too much for "direct"
     r = dn.release(Mean(), heavy, eta=0.1, rng=0)
+    assert [row.bound for row in r.alternatives] == ["swap"]
+    assert r.noise_scale <= dn.release(Mean(), heavy, eta=0.1, rng=0, bound="direct").noise_scale
+    even = np.linspace(0.0, 1.0, 200)
+    r = dn.release(Mean(), even, eta=0.1, rng=0)
     assert {row.bound for row in r.alternatives} == {"swap", "direct"}
     chosen = [row for row in r.alternatives if row.chosen]
     assert chosen[0].noise == min(row.noise for row in r.alternatives)
