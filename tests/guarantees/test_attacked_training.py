@@ -48,7 +48,7 @@ def test_no_attack_in_400_retrainings_beats_the_curve_and_the_best_attains_it(fi
 
 @pytest.mark.parametrize("record", ["worst", 0])
 def test_negative_control_a_tenth_of_the_noise_is_caught(fitted, table, record):
-    attack = fitted.attack(*table, record=record, n_trainings=50, noise_share=0.1)
+    attack = fitted.attack(*table, record=record, n_trainings=30, noise_share=0.1)
     assert attack.verdict("transcript").violated
     if record == "worst":
         assert attack.verdict("final").violated

@@ -206,12 +206,11 @@ def test_rare_classes_are_refused_from_the_whole_data_set():
 
 
 @pytest.mark.parametrize("bound", ["centre", "swap"])
-@pytest.mark.parametrize("seed", range(3))
-def test_a_part_without_a_class_is_no_error(bound, seed):
-    """Four records of a class: one part in twenty has none of them, so some resamples surely lack it."""
+def test_a_part_without_a_class_is_no_error(bound):
+    """Four records of a class: one part in twenty has none of them; that none of 100 lacks it has a chance of 0.6 %."""
     labels = np.zeros(60)
     labels[[3, 20, 40, 59]] = 1
-    settings = QUICK | {"bound": bound, "eta": 0.4, "n_resamples": 100, "random_state": seed}
+    settings = QUICK | {"bound": bound, "eta": 0.4, "n_resamples": 100, "random_state": 0}
     model = MembershipPrivate(LogisticRegression(C=0.1), **settings).fit(X, labels)
     assert model.certificate_.holds
     assert list(model.classes_) == [0.0, 1.0]

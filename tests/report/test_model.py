@@ -10,7 +10,7 @@ from importlib import resources
 import jsonschema
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import deniable as dn
@@ -54,6 +54,7 @@ ASSESSMENTS = st.one_of(
 ).flatmap(lambda m: st.builds(dn.assess, st.just(m), prior=st.floats(1e-6, 1 - 1e-6), delta=st.floats(1e-12, 0.5)))
 
 
+@settings(max_examples=20)
 @given(ASSESSMENTS)
 def test_json_is_valid_for_every_mechanism(assessment):
     def refuse(token):
