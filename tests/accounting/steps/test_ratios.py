@@ -72,7 +72,7 @@ def test_a_full_batch_of_discrete_noise_beside_others_has_an_answer():
     assert high - low < 1e-6
 
 
-@pytest.mark.parametrize("epsilon", [1e-8, 1e-3, 0.5, 2.0, 40.0, 600.0])
+@pytest.mark.parametrize("epsilon", [1e-8, 1e-3, 0.5, 2.0, 40.0, 600.0, 3000.0])
 def test_transform_of_randomised_response_keeps_its_digits(epsilon):
     with mp.workdps(60):
         half = mp.mpf(epsilon) / 2

@@ -62,7 +62,8 @@ def randomized_response_cumulants(epsilon: float, c: FloatArray) -> tuple[FloatA
         near = 2 * np.sinh(np.minimum(total, _NEAR) / 2) * np.sinh(np.clip(rise, -_NEAR, _NEAR) / 2)
         near = np.log1p(near / math.cosh(min(epsilon / 2, _NEAR)))
         fallen = math.exp(-epsilon)
-        far = rise + np.log1p(fallen / (1 + fallen) * np.expm1(-2 * rise))
+        apart = np.where(rise < -0.5, np.exp(-2 * np.abs(x)) - fallen, fallen * np.expm1(np.minimum(-2 * rise, 1.0)))
+        far = rise + np.log1p(apart / (1 + fallen))
     slope = np.tanh(x)
     return np.where(total < _NEAR, near, far), epsilon * slope, epsilon**2 * (1 - slope**2)
 
