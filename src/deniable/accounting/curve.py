@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -266,10 +267,15 @@ class ComposedTradeoff(Tradeoff):
     def sketch(self) -> Tradeoff:
         """Return inversion alone, content with 0.1 %, with the same lines, or what is quicker, or known better."""
         if isinstance(self.direct, SoftenedTradeoff) and self.direct.atoms:
-            return self.grid.sketch()
-        if isinstance(self.direct, DirectTradeoff) and self.inverted.effort.jumps == 0:
-            return self.direct
-        return self._quick or replace(self.inverted, good=SKETCHED)
+            rough = self.grid.sketch()
+        elif isinstance(self.direct, DirectTradeoff) and self.inverted.effort.jumps == 0:
+            rough = self.direct
+        else:
+            rough = self._quick or replace(self.inverted, good=SKETCHED)
+        same = copy(rough)  # with all that it keeps
+        for name in ("assumptions", "confidence", "holds_for"):
+            object.__setattr__(same, name, getattr(self, name))
+        return same
 
     def _delta(self, epsilon: FloatArray, direction: AnyDirection, side: Side) -> FloatArray:
         if direction != "both" or self._symmetric:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from numpy.typing import ArrayLike
@@ -165,7 +165,7 @@ def search(
     def measure(parameter: float) -> Measured:
         curve = tradeoff(make_mechanism(parameter), adjacency=adjacency)
         if rough:
-            curve = replace(curve.sketch(), holds_for=curve.holds_for)
+            curve = curve.sketch()
         return Measured(parameter, _score_of(target, curve), curve)
 
     both = _straddle(measure, axis) if near is None else _astride(measure, axis, near, tolerance)
