@@ -7,6 +7,7 @@ from importlib import resources
 
 import jsonschema
 import numpy as np
+import pandas as pd
 import pytest
 
 import deniable as dn
@@ -186,6 +187,14 @@ def test_several_classes_and_numbers_get_a_private_model_with_the_same_epsilon(k
     assert model.stat().st_size > 0
     with pytest.raises(dn.InputError, match=r"regularization= goes with a target of two classes"):
         dn.assess((X, y), epsilon=1.0, regularization=0.1)
+
+
+def test_columns_that_identify_are_dropped_loudly_whatever_the_target():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"name": [f"Person {i} Smith" for i in range(120)], "x": rng.normal(size=120)})
+    table["income"] = rng.normal(size=120)
+    with pytest.warns(TableWarning, match="'name': dropped: its texts are nearly unique"):
+        dn.assess(table, target="income", epsilon=1.0, rng=0)
 
 
 def test_a_target_of_one_value_is_refused():

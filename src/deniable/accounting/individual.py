@@ -241,13 +241,13 @@ def _tally(shares: Shares, records: int, phases: list[SubsampledGaussian], level
         # noise is lowered by a few roundings, for those of r/C and of the division here
         sigma = phase.noise_multiplier * (1 - 8 * EPS) / grid[1:]
         if phase.sample_rate == 1:
-            gaussian += block[:, 1:] @ (1 / sigma**2)
+            gaussian += block[:, 1:] @ (1 / sigma**2) * (1 + grid.size * EPS)
         else:
             noise.append(sigma)
             rate.append(np.full(sigma.size, phase.sample_rate))
             blocks.append(csr_array(block[:, 1:]))
     kinds = PrivacyLoss(np.concatenate(noise), np.concatenate(rate), np.ones(sum(map(len, noise))), 0.0)
-    return _Tally(kinds, hstack(blocks, format="csr"), gaussian)
+    return _Tally(kinds, hstack(blocks, format="csr"), gaussian * (1 + len(phases) * EPS))
 
 
 def _invert(tally: _Tally) -> IndividualTradeoffs:

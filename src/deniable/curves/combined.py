@@ -102,6 +102,11 @@ class EnvelopeTradeoff(Tradeoff):
         bound: FloatArray = np.clip(np.min(points * fpr[:, None] + values, axis=1) * (1 + 4 * EPS), fpr, 1.0)
         return bound
 
+    def _largest_log_ratio(self, direction: Direction) -> float:
+        """The first point at which H_γ is known to be 0."""
+        values = self.add if direction == "add" else self.remove
+        return float(np.min(self.log_gamma[values <= 0], initial=np.inf))
+
     def _least_log_ratio(self, direction: Direction) -> float:
         return 0.0
 

@@ -17,6 +17,7 @@ from deniable.report.model import Assessment
 from deniable.report.private_model import assess_private
 from deniable.report.registry import Asked
 from deniable.report.training_run import train_table
+from deniable.tables.understanding import warn_of
 
 NO_ATTACK = (
     "The target does not have two classes, so the report is that of a private model ({kind}) with the same ε and "
@@ -44,6 +45,7 @@ def assess_other_target(
     made = train_table(source, target=target, epsilon=epsilon, delta=asked.delta, title=asked.title, **how)
     if save_model is not None:
         write_atomically(save_model, require("skops.io", purpose="writing a .skops model").dumps(made.model))
+    warn_of(Path(source).name if isinstance(source, str | Path) else "the table", made.surprises)
     report = made.assessment
     kind = "classification" if hasattr(made.private, "classes_") else "regression"
     note = NO_ATTACK.format(kind=kind, delta=asked.delta)

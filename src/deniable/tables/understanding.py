@@ -38,6 +38,14 @@ class TableWarning(UserWarning):
     """Something in a table was left out, or read differently from how it is written."""
 
 
+def warn_of(table: str, surprises: Sequence[str]) -> None:
+    """Say in one warning what is surprising about how a table was read; see :attr:`Understood.surprises`."""
+    if surprises:
+        more = len(surprises) - SAID
+        lines = [*surprises[:SAID], *([f"and {more} more columns"] if more > 0 else [])]
+        warnings.warn(f"{table}: {'; '.join(lines)}", TableWarning, stacklevel=4)
+
+
 @dataclass(frozen=True)
 class Reader:
     """How the cells of the kept columns are read; it holds no value of the table, so it may go with a model.
@@ -133,10 +141,7 @@ class Understood:
 
     def warn(self) -> None:
         """Say in one warning which columns were dropped or read differently from how they are written, and why."""
-        if self.surprises:
-            more = len(self.surprises) - SAID
-            lines = [*self.surprises[:SAID], *([f"and {more} more columns"] if more > 0 else [])]
-            warnings.warn(f"{self.name}: {'; '.join(lines)}", TableWarning, stacklevel=3)
+        warn_of(self.name, self.surprises)
 
 
 def understand(

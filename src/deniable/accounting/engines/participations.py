@@ -109,16 +109,17 @@ def above(sigma: float, rate: float, likelihood: float) -> tuple[float, float, f
 
 def any_above(loss: PrivacyLoss, likelihood: float) -> tuple[float, float] | None:
     """Probability that any step's outcome is that likely, "in" rounded down and "out" up."""
-    log_none_in = log_none_out = error = 0.0
+    log_none_in, log_none_out, error = [], [], 0.0
     for sigma, rate, steps in zip(loss.noise, loss.rate, loss.steps, strict=True):
         step = above(float(sigma), float(rate), likelihood)
         if step is None:
             return None
         hit, false, relative_error = step
-        log_none_in, log_none_out = log_none_in + steps * math.log1p(-hit), log_none_out + steps * math.log1p(-false)
+        log_none_in.append(steps * math.log1p(-hit))
+        log_none_out.append(steps * math.log1p(-false))
         error = max(error, 2 * relative_error / (1 - hit) + 16 * EPS)
     seen, mistaken = (
-        -math.expm1(log_none_in) * (1 - error - 16 * EPS),
-        -math.expm1(log_none_out) * (1 + error + 16 * EPS),
+        -math.expm1(math.fsum(log_none_in)) * (1 - error - 16 * EPS),
+        -math.expm1(math.fsum(log_none_out)) * (1 + error + 16 * EPS),
     )
     return (seen, mistaken) if 0 < mistaken < seen < 1 else None
