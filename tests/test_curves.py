@@ -281,8 +281,9 @@ def test_what_the_caller_did_wrong_is_still_said():
 
 def test_certificates_known_from_above_only_say_nothing_from_below():
     grid = np.linspace(-1, 1, 5)
-    envelope = EnvelopeTradeoff(grid, np.zeros(5), np.zeros(5))
+    envelope = EnvelopeTradeoff(grid, np.zeros(5), np.full(5, 0.1))
     assert (envelope.epsilon(0.0), envelope.epsilon(0.0, side="lower")) == (math.inf, 0.0)
+    assert (envelope.epsilon(0.0, "add"), envelope.epsilon(0.0, "add", side="lower")) == (0.0, 0.0)  # H_1 is 0
     assert envelope.precision(0.0, 0.2, side="lower") == 0.2
 
 
