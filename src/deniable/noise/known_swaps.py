@@ -29,6 +29,7 @@ FEWEST, _MOST = 256, 2048  # resamples by default
 _SHARE = 0.1  # of the target, that the number of resamples costs by default
 _LARGEST_SHARE = 0.5  # of the target: fewer resamples, to save memory or time, would cost more
 _PATIENCE = 5  # times max_seconds: the time that all swaps may take
+_QUICK = 5_000_000  # records times resamples that are no matter of time
 _SMALL = 0.3  # noise in spreads over training parts below which a second proof is not looked for
 
 
@@ -150,7 +151,7 @@ def resamples_without_direct(algorithm: object, n_train: int, n: int, eta: float
     rare = min(n_train, n - n_train) / n
     if not (isinstance(algorithm, ResampledSwap) and 0 < eta < rare and 0 < confidence < 1):
         return FEWEST  # the release says what is wrong
-    return max(_usual(eta / rare, 1 - confidence, n), FEWEST)
+    return max(min(_usual(eta / rare, 1 - confidence, n), _QUICK // n), FEWEST)
 
 
 def _usual(level: float, failure: float, n: int) -> int:

@@ -208,11 +208,14 @@ def stack(values: Sequence[FloatArray]) -> FloatArray:
 def evaluate(algorithm: Algorithm, population: Population, rows: Indices | None, where: str) -> FloatArray:
     """Run the algorithm once and return its output as a finite float array; any failure raises :class:`ReleaseError`.
 
-    ``rows`` None: on the data themselves, not on a copy, for algorithms that change nothing in them.
+    ``rows`` None: on the data themselves, not on a copy, for algorithms that change nothing in them. An ``InputError``
+    about them is raised as it is.
     """
     try:
         value = np.array(algorithm(population.data if rows is None else population.take(rows)), dtype=np.float64)
     except Exception as error:
+        if rows is None and isinstance(error, InputError):
+            raise  # no other bound can serve, and its text says what is wrong
         raise ReleaseError(
             f"the algorithm failed {where}: {type(error).__name__}: {error}; nothing was released"
         ) from error

@@ -296,7 +296,8 @@ def public_limits(name: str, pair: Any) -> tuple[Any, Any]:
 
 def finite(name: str, data: Any) -> FloatArray:
     """Return ``data`` as finite floats."""
-    array = numbers(name, data)
+    hint = "drop its record, or use release_statistics, which knows missing cells"
+    array = numbers(name, data, hint=hint)
     if not np.all(np.isfinite(array)):
         raise InputError(f"{name} must be finite numbers, got an infinite one; clip it or drop its record")
     return array
