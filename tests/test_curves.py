@@ -436,6 +436,7 @@ def test_what_underflows_is_not_nothing():
     assert (far.delta(0.1, side="lower"), far.delta(0.1)) == (0.0, least)  # it is 1.4e-2179
     assert far.epsilon(1e-310) == math.inf
     assert far.epsilon(1e-300) < 0.1
+    assert dn.tradeoff(dn.ApproximateDP(1e-300, 0.9)).delta(9e-301) > 0.9
     assert pure.delta(1.0) == pure.delta(2.0) == none.delta(0.0) == 0
     assert none.delta(-1e-310, side="lower") < 1e-310 < none.delta(-1e-310)
 

@@ -35,7 +35,8 @@ class ApproximateTradeoff(Tradeoff):
             first, second = np.ones_like(log_gamma), np.zeros_like(log_gamma)
         spread = (1 - self.guaranteed_delta) * (first + second)
         value = self.guaranteed_delta + spread
-        return outward(value, np.where(spread > 0, 8 * EPS * value, 0.0), side)  # exactly δ from ε on
+        open_ = (log_gamma < eps) & (self.guaranteed_delta < 1)  # exactly δ from ε on
+        return outward(value, np.where(open_, 8 * EPS * value, 0.0), side)
 
     def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
         with np.errstate(divide="ignore", over="ignore"):
