@@ -27,7 +27,7 @@ from deniable.accounting.engines.softened import SoftenedTradeoff
 from deniable.accounting.steps.binomial import binomial
 from deniable.accounting.steps.finite_law import FiniteLaw
 from deniable.accounting.transform.composed import PrivacyLoss
-from deniable.curves import EnvelopeTradeoff, SmallestTradeoff, Tradeoff
+from deniable.curves import EVERY_CASE, Assumptions, EnvelopeTradeoff, SmallestTradeoff, Tradeoff
 from deniable.laws.norm_laplace import NormLaplaceLaw, NormLaplaceTradeoff
 from deniable.records.typical import DominatedTypical
 
@@ -128,6 +128,22 @@ def test_a_sketch_is_its_own_sketch(name):
         assert rough.sketch() is rough
         for kept in ("assumptions", "confidence", "holds_for"):
             assert getattr(rough, kept) == getattr(curve, kept)
+
+
+WORLDS = Assumptions(adjacency="a person moves house")
+
+
+@names
+def test_a_sketch_keeps_what_its_curve_is_about(name):
+    curve = replace(example(name), holds_for=EVERY_CASE, confidence=0.875, assumptions=WORLDS)
+    rough = curve.sketch()
+    assert (rough.holds_for, rough.confidence, rough.assumptions) == (EVERY_CASE, 0.875, WORLDS)
+    assert rough.group(2).holds_for == EVERY_CASE
+    assert (rough.group(2).confidence, curve.group(2).confidence) == (0.875, 0.875)
+    turned = curve.inverse()
+    for found in (turned, turned.sketch(), turned.inverse()):
+        assert (found.confidence, found.assumptions) == (0.875, WORLDS)
+    assert turned.sketch().holds_for == turned.holds_for
 
 
 @names

@@ -266,6 +266,16 @@ class ComposedTradeoff(Tradeoff):
 
     def sketch(self) -> Tradeoff:
         """Return inversion alone, content with 0.1 %, with the same lines, or what is quicker, or known better."""
+        return self._sketched
+
+    @cached_property
+    def _sketched(self) -> Tradeoff:
+        """The sketch, which holds for the same worlds; engines know of none."""
+        return replace(
+            self._roughest(), assumptions=self.assumptions, confidence=self.confidence, holds_for=self.holds_for
+        )
+
+    def _roughest(self) -> Tradeoff:
         if isinstance(self.direct, SoftenedTradeoff) and self.direct.atoms:
             rough = self.grid.sketch()
         elif isinstance(self.direct, DirectTradeoff) and self.inverted.effort.jumps == 0:

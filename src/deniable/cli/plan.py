@@ -41,7 +41,11 @@ def plan(
     as_json: JsonFlag = False,
     plot: PlotOption = None,
 ) -> int:
-    """Thin the training set: for each rate the least DP-SGD noise that keeps a precision target (exit code 1: none)."""
+    """Thin the training set: for each rate the least DP-SGD noise that keeps a precision target (exit code 1: none).
+
+    Other questions: calibrate finds the noise, steps or records per person of any mechanism (--mechanism NAME,…,?);
+    samplers compares Poisson, shuffled, fixed-size and allocated batches.
+    """
     import deniable as dn
 
     picture = checked_picture(plot)

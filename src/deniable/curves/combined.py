@@ -44,11 +44,12 @@ class _Inverse(Tradeoff):
         return self.of._charged(question, at, OPPOSITE[direction])
 
     def inverse(self) -> Tradeoff:
-        return self.of
+        of, own = self.of, (self.assumptions, self.confidence)
+        return of if own == (of.assumptions, of.confidence) else replace(of, assumptions=own[0], confidence=own[1])
 
     def sketch(self) -> Tradeoff:
         rough = self.of.sketch()
-        return self if rough is self.of else rough.inverse()
+        return self if rough is self.of else replace(self, of=rough)
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 from scipy.special import ndtr
 
 from deniable._check import FloatArray
 from deniable._floats import EPS, MOST_EXPONENT
+from deniable._kept import Kept
 from deniable.accounting.engines.density import DISC, HALF, DensityGrid, StepLaw, composed_density, witnesses
 from deniable.accounting.engines.likelihood import LikelihoodRatioTradeoff, Tails, dual_from, hockey_stick_from
 from deniable.accounting.steps.base import TooSlowError
@@ -32,6 +32,7 @@ class DirectTradeoff(LikelihoodRatioTradeoff):
     loss: PrivacyLoss
     grid: DensityGrid
     method: str = field(default="direct convolution", kw_only=True)
+    _kept: Kept[None, tuple[StepLaw, StepLaw, StepLaw]] = field(default_factory=Kept, repr=False, compare=False)
 
     @classmethod
     def of(
@@ -56,9 +57,12 @@ class DirectTradeoff(LikelihoodRatioTradeoff):
         """Whether all convolutions together take less time than one inversion."""
         return self.grid.terms <= _QUICK
 
-    @cached_property
+    @property
     def _laws(self) -> tuple[StepLaw, StepLaw, StepLaw]:
         """Densities of Z under "out", the same times ρ, and under "in"."""
+        return self._kept(None, self._convolved)
+
+    def _convolved(self) -> tuple[StepLaw, StepLaw, StepLaw]:
         grid = self.grid
         out = composed_density(grid)
         rise = grid.log_rise(grid.z)
