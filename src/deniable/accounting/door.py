@@ -106,7 +106,7 @@ def tradeoff(
         ``"zero-out"``: one record contributes 0 and everything else stays, sampling included.
     patient
         Let a hard question take a hundred times as long, and more memory, before a wider bracket is returned: for steps
-        other than sampled Gaussian ones, four times as many cells. Random allocation takes no notice of it.
+        other than sampled Gaussian ones and sums of random allocation, four times as many cells.
     n_samples, confidence, rng
         For the Monte Carlo engine: draws from either world, the probability with which all its bounds hold, and the
         source of randomness.
@@ -193,6 +193,7 @@ def _add_or_remove(
                 random,
                 [PureDP(part.epsilon) if isinstance(part, ApproximateDP) else part for part in known],
                 lambda these: _add_or_remove(Composition(these), "auto", tolerance, effort, n_samples, confidence, rng),
+                effort.finer,
             ),
             failure,
         )

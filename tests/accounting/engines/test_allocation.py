@@ -170,6 +170,13 @@ def test_a_hundred_million_batches_in_all_stay_near_a_millionth():
     assert 0 < t.advantage() - t.advantage(side="lower") < 1.1e-6
 
 
+def test_patience_narrows_the_bracket():
+    short, long = (dn.tradeoff(dn.RandomAllocation(1.0, 8, 5), patient=patient) for patient in (False, True))
+    (low, high), (inner_low, inner_high) = ((t.advantage(side="lower"), t.advantage()) for t in (short, long))
+    assert max(low, inner_low) <= min(high, inner_high)
+    assert inner_high - inner_low < (high - low) / 3
+
+
 def test_errors_of_many_epochs_stand_together(monkeypatch):
     """n relative errors x are (1 + x)^n − 1 in all, more than n·x."""
     run = dn.RandomAllocation(3.0, 50, 400)

@@ -248,9 +248,14 @@ def _laws(
 
 
 def allocated(
-    parts: Sequence[RandomAllocation], rest: Sequence[Mechanism], others: Callable[[list[Mechanism]], Tradeoff]
+    parts: Sequence[RandomAllocation],
+    rest: Sequence[Mechanism],
+    others: Callable[[list[Mechanism]], Tradeoff],
+    finer: int,
 ) -> Tradeoff:
     """Return the trade-off of epochs of random allocation and the ``rest``; ``others`` gives that of Gaussian parts.
+
+    ``finer`` times as many points of an epoch's law as usual are laid.
 
     k of t batches, from above: a random partition of the batches into r = t mod k groups of ⌊t/k⌋ + 1 and k − r of
     ⌊t/k⌋, known to the attacker, with one batch per group, is a uniform choice of k batches; all partitions give the
@@ -270,10 +275,10 @@ def allocated(
             revealed += epochs * k / sigma**2
         else:
             size, larger_groups = divmod(t, k)
-            upper[Allocation(sigma, size + 1)] += larger_groups * epochs
-            upper[Allocation(sigma, size)] += (k - larger_groups) * epochs
+            upper[Allocation(sigma, size + 1, finer)] += larger_groups * epochs
+            upper[Allocation(sigma, size, finer)] += (k - larger_groups) * epochs
         if k == 1 and sigma >= SHARPEST:
-            exact[Allocation(sigma, t)] += epochs
+            exact[Allocation(sigma, t, finer)] += epochs
         else:
             wide.append(part)
             loose += epochs * k * (k / t) / sigma**2

@@ -24,8 +24,8 @@ from scipy.fft import irfft, next_fast_len, rfft
 
 from deniable._check import FloatArray
 from deniable._floats import EPS
+from deniable._fourier import fft_error
 from deniable.accounting.engines.cells import log_sum
-from deniable.accounting.fourier import fft_error
 from deniable.accounting.steps.base import LossCells, Step, TooSlowError, divides
 from deniable.accounting.steps.discrete import ResponseStep
 from deniable.accounting.transform.composed import PrivacyLoss

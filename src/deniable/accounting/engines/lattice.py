@@ -18,10 +18,10 @@ from scipy.linalg.lapack import dtbtrs
 
 from deniable._check import FloatArray
 from deniable._floats import EPS, MOST_EXPONENT
+from deniable._fourier import fft_error
 from deniable.accounting.engines.cells import LatticeLaw, above, all_cells, below, log_sum, widest_step
 from deniable.accounting.engines.convolution import composed, counted, totals
 from deniable.accounting.engines.inversion import Region, saddle
-from deniable.accounting.fourier import fft_error
 from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.curves import Charged, Direction, Side

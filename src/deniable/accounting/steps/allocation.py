@@ -53,10 +53,11 @@ _ROOT = 2 * np.sqrt(2 * np.longdouble("3.14159265358979323846"))
 
 @dataclass(frozen=True)
 class Allocation:
-    """One epoch with noise ``sigma`` and ``batches`` batches."""
+    """One epoch with noise ``sigma`` and ``batches`` batches; ``finer``: times as many points of its laws as usual."""
 
     sigma: float
     batches: int
+    finer: int = 1
 
     @cached_property
     def above(self) -> SumLaw:
@@ -76,12 +77,12 @@ class Allocation:
     def _sum(self, side: Side) -> SumLaw:
         if self.batches < _STAGES:
             limits, _ = self._limits(self.batches)
-            points = _points(len(limits))
+            points = self.finer * _points(len(limits))
             one = self._terms(side, limits)
             return one if self.batches == 1 else power([(one, self.batches)], side, points)
         size = _block(self.batches)
         limits, joined = self._limits(size)
-        points = _points(len(limits))
+        points = self.finer * _points(len(limits))
         one = self._terms(side, limits)
         blocks, rest = divmod(self.batches, size)
         block = power([(one, size)], side, points)

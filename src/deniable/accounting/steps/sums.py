@@ -11,7 +11,7 @@ from scipy.fft import irfft, rfft
 
 from deniable._check import FloatArray
 from deniable._floats import EPS
-from deniable.accounting.fourier import fft_error
+from deniable._fourier import fft_error
 from deniable.accounting.steps.binomial import LONG_EPS
 from deniable.accounting.steps.convex_order import Atoms, above, below, first_group, merged
 from deniable.accounting.steps.law_errors import LawErrors, even_error

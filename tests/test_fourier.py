@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import fft
 
-from deniable.accounting.fourier import fft_error
+from deniable._fourier import fft_error
 
 LONG = np.longdouble
 PRECISE = np.finfo(LONG).eps < 1e-18
