@@ -126,8 +126,6 @@ def test_a_sketch_is_its_own_sketch(name):
     for curve in (example(name), example(name).inverse()):
         rough = curve.sketch()
         assert rough.sketch() is rough
-        for kept in ("assumptions", "confidence", "holds_for"):
-            assert getattr(rough, kept) == getattr(curve, kept)
 
 
 WORLDS = Assumptions(adjacency="a person moves house")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -277,15 +276,10 @@ class ComposedTradeoff(Tradeoff):
 
     def _roughest(self) -> Tradeoff:
         if isinstance(self.direct, SoftenedTradeoff) and self.direct.atoms:
-            rough = self.grid.sketch()
-        elif isinstance(self.direct, DirectTradeoff) and self.inverted.effort.jumps == 0:
-            rough = self.direct
-        else:
-            rough = self._quick or replace(self.inverted, good=SKETCHED)
-        same = copy(rough)  # with all that it keeps
-        for name in ("assumptions", "confidence", "holds_for"):
-            object.__setattr__(same, name, getattr(self, name))
-        return same
+            return self.grid.sketch()
+        if isinstance(self.direct, DirectTradeoff) and self.inverted.effort.jumps == 0:
+            return self.direct
+        return self._quick or replace(self.inverted, good=SKETCHED)
 
     def _delta(self, epsilon: FloatArray, direction: AnyDirection, side: Side) -> FloatArray:
         if direction != "both" or self._symmetric:
