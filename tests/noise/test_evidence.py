@@ -179,3 +179,18 @@ def test_the_number_of_resamples_that_the_text_names_brings_the_floor_down():
     r = dn.release(np.median, np.random.default_rng(0).normal(10, 1, 60), eta=0.2, bound="centre", rng=0)
     named = int(re.search(r"about ([\d,]+) \(n_resamples\)", str(r.certificate)).group(1).replace(",", ""))
     assert named == pytest.approx(r.certificate.n_resamples * r.certificate.floor / 1e-3, rel=0.06)
+
+
+@pytest.mark.parametrize("order", ["right", "wrong"])
+def test_the_scale_of_all_serves_each_record_however_late_it_is_looked_at(order):
+    needs = np.random.default_rng(0).lognormal(0, 2, size=5_000)
+    asked = []
+
+    def excess(scale, records):
+        asked.append(len(records))
+        return needs[records] / scale - 1
+
+    records = np.argsort(-needs if order == "right" else needs)
+    assert max(needs) <= evidence.least_for_all(excess, records, 1.0, evidence._least) <= max(needs) * (1 + 1e-9)
+    assert sum(size > 100 for size in asked) <= 2  # whoever was safe with less noise is not asked again
+    assert evidence.least_for_all(excess, records[:3], 1.0, evidence._least) == pytest.approx(max(needs[records[:3]]))

@@ -44,7 +44,7 @@ def reports():
         dn.assess(model, X, y),
         dn.assess((X / 4, y), epsilon=1.0, rng=0, n_samples=200),
         dn.assess(tree, X, y, n_shadows=8, n_targets=2, rng=0),
-        dn.assess(dn.release(np.mean, X[:, 0], eta=0.2, rng=0)),
+        dn.assess(dn.release(dn.noise.Mean(), X[:, 0], eta=0.2, rng=0)),
         dn.assess(dn.release_statistics(pd.DataFrame({"x": X[:, 0]}), ["mean(x)", "count()"], eta=0.1)),
         dn.assess(audit, bound=dn.GaussianDP(0.1)),
         dn.assess(dn.tuned(dn.NoisyGradientDescent(20.0, 100, 0.05, 1.0, 0.5), trials=5)),

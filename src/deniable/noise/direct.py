@@ -236,8 +236,7 @@ def _membership(runner: Runner, population: Population, number: int) -> NDArray[
     """Who was in each certifying training set, drawn again from the same seeds: bits of shape (n, ⌈number/8⌉)."""
     packed = np.zeros((population.n_records, -(-number // 8)), dtype=np.uint8)
     for first in range(0, number, 8):
-        block = np.zeros((population.n_records, 8), dtype=bool)
-        for j in range(min(8, number - first)):
-            block[population.single_set(runner.generator(_PILOT + first + j))[0], j] = True
-        packed[:, first // 8] = np.packbits(block, axis=1)[:, 0]
+        last = min(first + 8, number)
+        block = np.stack([population.random_members(runner.generator(_PILOT + j)) for j in range(first, last)])
+        packed[:, first // 8] = np.packbits(block, axis=0)[0]
     return packed

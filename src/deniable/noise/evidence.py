@@ -23,6 +23,7 @@ from deniable._tails import beta_quantile
 from deniable.noise.laws import NoiseLaw
 
 _AT_FIRST = 8  # records, those likely to need most noise, that are looked at before the others
+_AT_ONCE = 64  # records added to a search
 _BETS = np.linspace(0.02, 0.98, 49)  # as shares of the largest bet that keeps the capital positive
 _DOUBLINGS = 400  # of a scale, after which no noise is enough
 _FINEST = 8192  # distances per record with which a scale is searched
@@ -125,7 +126,7 @@ class ExactRows(ResampledEvidence):
             return np.asarray(found._leaks(law.with_scale(scale), log_gamma, records) - level)
 
         order = np.argsort(-found._mean(found.distances))
-        scale = _least_for_all(excess, order, start=float(found.distances.max(initial=0.0)))
+        scale = least_for_all(excess, order, float(found.distances.max(initial=0.0)), _least)
         if self._rest_leak(law.with_scale(scale), log_gamma) <= level:
             return scale
         return _least(lambda s: self._rest_leak(law.with_scale(s), log_gamma) - level, start=self.rest)
@@ -224,7 +225,7 @@ class SampledRows(ResampledEvidence):
 
         order = np.argsort(-self.certification.mean(axis=(0, 2)))
         start = float(np.max(self.certification[np.isfinite(self.certification)], initial=0.0))
-        return _least_for_all(excess, order, start)
+        return least_for_all(excess, order, start, _least)
 
     def curve(self, law: NoiseLaw, log_gammas: FloatArray) -> FloatArray:
         """Return bounds from a law that dominates each record's distance, with the other half of ``failure``."""
@@ -323,18 +324,29 @@ def _coarsen(rows: FloatArray, cells: int) -> FloatArray:
     return np.asarray(groups)
 
 
-def _least_for_all(excess: Callable[[float, Indices], FloatArray], order: Indices, start: float) -> float:
-    """Return the least scale at which no record is in excess; ``order`` puts those first that are likely to need most.
+def least_for_all(
+    excess: Callable[[float, Indices], FloatArray],
+    order: Indices,
+    start: float,
+    least: Callable[[Callable[[float], float], float], float],
+    floor: float = 0.0,
+) -> float:
+    """Return the least scale from ``floor`` on at which no record is in excess, which falls as the scale grows.
 
-    Searches with the first few alone, then tries all of them; those that fail are added, and it searches again.
+    Searches by ``least`` with the first few of ``order`` alone, who should be those likely to need most, then tries
+    the others; it goes on with the worst of those that fail. Whoever was seen safe at one scale is so at larger ones.
     """
-    active = order[:_AT_FIRST]
+    active, left, scale = order[:_AT_FIRST], order, floor
     while True:
-        scale = _least(partial(_largest, excess, active), start)
-        more = np.setdiff1d(order[~(excess(scale, order) <= 0)], active)
-        if more.size == 0:
-            return scale * (1 + _ROUNDING)  # sums over fewer records may round otherwise
-        active = np.concatenate([active, more])
+        found = least(partial(_largest, excess, active), scale or start)
+        scale = max(scale, found * (1 + _ROUNDING))  # sums over fewer records may round otherwise
+        left = np.setdiff1d(left, active)
+        over = excess(scale, left)
+        fails = ~(over <= 0)
+        if not fails.any():
+            return scale
+        left, over = left[fails], over[fails]
+        active = left[np.argsort(-over)[:_AT_ONCE]]
 
 
 def _largest(excess: Callable[[float, Indices], FloatArray], records: Indices, scale: float) -> float:

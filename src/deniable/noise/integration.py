@@ -25,6 +25,7 @@ _LARGEST_LATTICE = 40_000  # a scale that needs more points is far too small to 
 _FAR = 2.0**30  # outputs farther apart than this many scales cannot be resolved reliably in double precision
 _CHARGE = 1e-7  # dropped tails, rounding of positions and of the convolution, OpenDP's grid
 _NUMBERS = 2_000_000  # numbers held at a time
+_IN_CACHE = 2**17  # of these, densities on the lattice: an integrand of numbers in memory takes four times as long
 _SUMMED = 1024  # float32 products summed before conversion to double precision
 _SINGLE = 2.0**-24
 _BLOCK = 1024  # most Monte Carlo points at a time; fewer for many draws
@@ -165,7 +166,7 @@ def on_a_lattice(
 
     everything = smooth(np.asarray(split.sum(axis=1), dtype=np.float64).ravel())
     total = np.empty((records, len(forms)))
-    at_once = max(1, min(_NUMBERS // length, _NUMBERS // draws))
+    at_once = max(1, _IN_CACHE // max(length, draws))
     for start in range(0, records, at_once):
         rows_now = slice(start, start + at_once)
         inside = smooth(np.ascontiguousarray((split @ inside_of(rows_now).T).T))

@@ -25,11 +25,10 @@ from deniable.noise.shaping import Shaper
 _MOST_DISTANCES = 50_000_000  # kept in memory (400 MB): records times resamples times partners
 _DISTANCES = 1024  # of each record, over all resamples: partners beyond the first where resamples are fewer
 _PARTNERS = 4  # most random partners of each record in each resample: they average out most of their variation
-FEWEST, _MOST = 256, 2048  # resamples by default
+_FEWEST, _MOST = 256, 2048  # resamples by default
 _SHARE = 0.1  # of the target, that the number of resamples costs by default
 _LARGEST_SHARE = 0.5  # of the target: fewer resamples, to save memory or time, would cost more
 _PATIENCE = 5  # times max_seconds: the time that all swaps may take
-_QUICK = 5_000_000  # records times resamples that are no matter of time
 _SMALL = 0.3  # noise in spreads over training parts below which a second proof is not looked for
 
 
@@ -44,7 +43,7 @@ def plan_by_known_swaps(
     """Swap distances of every record, around one fit or around random training sets, whichever asks for less noise.
 
     ``resamples`` None: so many that their number costs a tenth of the target, between 256 and 2,048, fewer where memory
-    or time do not allow that: first by ``seconds``, with 256 still by five times these.
+    or ``seconds`` do not allow that; refused if the fewest that can certify would take five times these.
     """
     refused: NoGuaranteeError | None = None
     around: NoisePlan | None = None
@@ -125,7 +124,7 @@ def _around_training_sets(
     swaps(runner.generator(0), "")
     each = max((time.process_time() - began) / runner.workers, 1e-9)
     if asked is None:  # none of those that certify has been looked at
-        number = min(number, max(FEWEST, int(seconds / each)), max(least, int(_PATIENCE * seconds / each)))
+        number = min(number, max(least, int(seconds / each)))
         chosen = split(number, game)
     if number * each > _PATIENCE * seconds:
         raise NoGuaranteeError(
@@ -146,17 +145,9 @@ def _around_training_sets(
     ).with_outputs(values)
 
 
-def resamples_without_direct(algorithm: object, n_train: int, n: int, eta: float, confidence: float) -> int:
-    """Return the default number of resamples for "swap" or "centre", too few for "auto" to turn to "direct"."""
-    rare = min(n_train, n - n_train) / n
-    if not (isinstance(algorithm, ResampledSwap) and 0 < eta < rare and 0 < confidence < 1):
-        return FEWEST  # the release says what is wrong
-    return max(min(_usual(eta / rare, 1 - confidence, n), _QUICK // n), FEWEST)
-
-
 def _usual(level: float, failure: float, n: int) -> int:
     """Resamples by default if time does not limit them."""
-    return min(max(_resamples(_SHARE * level, failure), FEWEST), _MOST, _MOST_DISTANCES // n)
+    return min(max(_resamples(_SHARE * level, failure), _FEWEST), _MOST, _MOST_DISTANCES // n)
 
 
 def _least(game: CouplingGame) -> int:

@@ -6,8 +6,9 @@ A way first makes a plan (what was run, what is known); :func:`settle` turns any
 from __future__ import annotations
 
 import math
+import statistics
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -35,13 +36,17 @@ from deniable.noise.published import plan_as_published
 from deniable.noise.resampling import Algorithm, Runner
 from deniable.noise.shaping import Shaper
 
-BOUNDS = ("auto", "direct", "swap", "centre", "dp")
+BOUNDS = ("auto", "coupling", "direct", "swap", "centre", "dp")
 _LARGEST_ENUMERATION = 1000  # training sets; up to this many are all run (twice), and nothing is sampled
 _RESAMPLES = 256  # of "swap" and "centre" unless ``n_resamples`` is given
 _CENTRE_AT_LEAST = 0.25  # below 1/π, what "centre" needs in units of the spread, times η, if halves are normal
 _WORTH_INTEGRATING = 1.25  # factor by which "direct" must promise to reduce the error of several numbers
 _OPTIMISTIC = 1.1  # factor between the error that "direct" finds and the guess at it
 _FEW_NUMBERS = 3  # numbers up to which every bound that may serve is compared
+_CLOSED_FORMS = {
+    np.mean: "Mean()", np.average: "Mean()", statistics.mean: "Mean()", statistics.fmean: "Mean()",
+    np.median: "Quantile(0.5)", statistics.median: "Quantile(0.5)", statistics.median_low: "Quantile(0.5)",
+}  # fmt: skip
 _WORTH_RUNNING = 0.5  # largest share of η that the number of runs may cost the direct bound for "auto" to try it
 
 
@@ -61,6 +66,12 @@ class ReleaseTask:
     max_seconds: float = 120.0
     moment: float = 2.0
     reproduce: bool = False
+    direct: bool = True  # whether thousands of runs may be made to choose among the bounds
+
+    @property
+    def direct_share(self) -> float:
+        """Share of η that the number of runs of "direct" costs, infinite where they are not made."""
+        return direct_share(self.game, self.n_resamples) if self.direct else math.inf
 
     @property
     def resamples(self) -> int:
@@ -133,10 +144,12 @@ def choose(task: ReleaseTask) -> tuple[Settled, tuple[Alternative, ...]]:
     if task.known_std is not None:
         ways: tuple[str, ...] = ("centre",)
     elif task.small:
-        ways = ("swap", "direct", "centre")
+        ways = ("swap", "direct", "centre") if task.direct else ("swap", "centre")
     else:
-        any_algorithm = "direct" if direct_share(task.game, task.n_resamples) <= _WORTH_RUNNING else "centre"
+        any_algorithm = "direct" if task.direct_share <= _WORTH_RUNNING else "centre"
         closed = isinstance(task.algorithm, ExactSwap | ResampledSwap)
+        if any_algorithm == "direct":
+            _point_to_closed_form(task)
         ways = ("swap", any_algorithm) if closed else (any_algorithm,)
     if isinstance(task.algorithm, HasKnownLaw) and task.known_std is None:
         known = plan_by_known_law(task.algorithm, replace(task.game, bound="direct"), task.shaper)
@@ -152,6 +165,19 @@ def choose(task: ReleaseTask) -> tuple[Settled, tuple[Alternative, ...]]:
             break
     best = min(settled, key=lambda one: (_relative(one), one.plan.kind != "exact"))
     return best, tuple(_row(one, one is best) for one in settled)
+
+
+def _point_to_closed_form(task: ReleaseTask) -> None:
+    """Warn where thousands of runs are about to find what a theorem knows."""
+    closed = _CLOSED_FORMS.get(task.algorithm) if isinstance(task.algorithm, Hashable) else None
+    if closed is not None:
+        name = f"{task.algorithm.__module__}.{task.algorithm.__name__}"
+        warnings.warn(
+            f"{name} is run thousands of times; release(deniable.noise.{closed}, ...) knows its law: exact, without "
+            "runs, and usually with less noise",
+            UserWarning,
+            stacklevel=4,
+        )
 
 
 def _attempt(task: ReleaseTask, way: str, required: bool) -> list[Settled]:
@@ -184,7 +210,7 @@ def _rest_cannot_win(found: Settled, task: ReleaseTask) -> bool:
     "centre", if halves are normal: |a − b| is 2√(2/π) times the spread on average, its E TV about that over s√(2π), and
     2η is wanted, so s is the spread over πη; more in more dimensions. Only the time depends on this, no guarantee.
     """
-    d, direct = found.plan.coordinates.free.size, direct_share(task.game, task.n_resamples)
+    d, direct = found.plan.coordinates.free.size, task.direct_share
     if (
         found.bound == "swap"
         and isinstance(found.plan.evidence, ExactRows)

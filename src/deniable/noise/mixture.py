@@ -23,7 +23,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +30,7 @@ from scipy.special import ndtri
 
 from deniable._check import FloatArray, Indices
 from deniable.curves import GaussianTradeoff
-from deniable.noise.evidence import ReleaseError, ResampledEvidence, least_scale
+from deniable.noise.evidence import ReleaseError, ResampledEvidence, least_for_all, least_scale
 from deniable.noise.integration import IntegralBound, integrals
 from deniable.noise.laws import NoiseLaw
 
@@ -41,6 +40,7 @@ _TRIES = 8  # most final checks of a scale with fresh Monte Carlo points, which 
 _STEPS_UP = 1 + 0.015 * 2.0 ** np.arange(_TRIES)  # factors between their scales: 13 in all
 _GAMMAS = np.array([0.0, 0.2, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.5, 8.0])  # log γ at which the curve is claimed
 _WINDOW = 1.2 ** np.arange(-30, 27)  # scales at which the curve is claimed, in units of the pilot's spread
+_BITS = 2**20  # unpacked at a time
 _RATES = np.geomspace(1e-3, 4.0, 60)  # λ to choose from
 
 
@@ -103,8 +103,8 @@ class MixtureEvidence(ResampledEvidence):
 
         Less noise than that would not be noticed beside the spread (0.05 %), but would leave the true positive rate at
         small false positive rates as large as η allows: with next to no noise a value may prove a membership.
-        ``log_gamma`` must be that of η: γ = max(π, 1−π)/min(π, 1−π). Bisects on the few records that look worst and
-        then asks all. For d > 1 the points of the search are then replaced by fresh ones, whose error is charged.
+        ``log_gamma`` must be that of η: γ = max(π, 1−π)/min(π, 1−π). For d > 1 the points of the search are at last
+        replaced by fresh ones, whose error is charged.
         """
         target = level * min(self.prior, 1 - self.prior)
         if not self.slack < target:
@@ -119,29 +119,13 @@ class MixtureEvidence(ResampledEvidence):
             failure = self._integration_failure / 2 / _TRIES if attempt else None
             return np.asarray(self.gain(law.with_scale(scale), records, attempt, failure) - target)
 
-        def failing(scale: float, records: Indices, attempt: int = 0) -> NDArray[np.bool_]:
-            return np.asarray(~(excess(scale, records, attempt) <= 0))
-
-        def largest(records: Indices, scale: float) -> float:
-            return float(excess(scale, records).max())
-
-        rough = self.gain(law.with_scale(self.spread), everyone)
-        order = np.argsort(-rough)
-        active = order[:8]
-        scale = self._least(partial(largest, active), self.spread)
-        for _ in range(50):
-            bad = np.flatnonzero(failing(scale, order)) if len(order) > len(active) else np.array([], int)
-            fresh = np.setdiff1d(order[bad], active)
-            if fresh.size == 0:
-                break
-            active = np.concatenate([active, fresh[:64]])
-            scale = self._least(partial(largest, active), scale)
-        scale = max(scale, FLOOR * self.spread)
+        order = np.argsort(-self._shifts(law))
+        scale = least_for_all(excess, order, self.spread, self._least, floor=FLOOR * self.spread)
         if exact:
             return scale
         for attempt, factor in enumerate(_STEPS_UP, start=1):
             scale *= float(factor)
-            if not failing(scale, order, attempt).any():
+            if np.all(excess(scale, everyone, attempt) <= 0):
                 return scale
         raise ReleaseError("the integration over the released value was too rough for this target; raise eta")
 
@@ -170,6 +154,18 @@ class MixtureEvidence(ResampledEvidence):
         worst = np.minimum.accumulate(worst)
         # H_γ is convex in γ, so chords bound it; beyond the last γ it stays below its value there
         return np.asarray(np.interp(np.exp(log_gammas), np.exp(_GAMMAS), worst) * (1 + 1e-12)).clip(0.0, 1.0)
+
+    def _shifts(self, law: NoiseLaw) -> FloatArray:
+        """Return how far the mean output with each record is from the one without: who likely needs most."""
+        white = law.whiten(self.outputs)
+        white = white - white.mean(axis=0)
+        at_once = max(1, _BITS // self.draws)
+        sums = [
+            np.unpackbits(self.members[start : start + at_once], axis=1, count=self.draws) @ white
+            for start in range(0, len(self.members), at_once)
+        ]
+        inside, outside = np.maximum(self._inside, 1), np.maximum(self.draws - self._inside, 1)
+        return np.asarray(np.linalg.norm(np.concatenate(sums), axis=1) * (1 / inside + 1 / outside))
 
     @property
     def _integration_failure(self) -> float:

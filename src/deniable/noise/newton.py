@@ -8,6 +8,7 @@ iterate: with q = maxⱼ‖xⱼ‖_{H⁻¹}·‖∇F‖_{H⁻¹} < 1 the minimum
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,6 +21,7 @@ from deniable.noise.evidence import ReleaseError
 TOLERANCE = 1e-8  # τ: every fit has ‖∇F‖_{H⁻¹} ≤ τ(1 + ‖θ‖_H), rounding included
 CLOSE = 0.01  # … and q below this, so the Hessian at the minimum is the one at the fit within 1 %
 CONDITION = 1e14  # condition number of the Hessian, scaled to a unit diagonal, above which a fit is refused
+_EVERY, _MANY = 8, 20  # a fit to an eighth of the rows, if these are 20 a coefficient or more, starts the fit to all
 _STEPS = 200  # steps after which a fit counts as not converging
 _OWN_ROUNDING = 1.01  # on what is charged beside a Newton step: far above the rounding of the charges themselves
 _REMEDY = "standardise the columns, drop those that depend on others, or raise the penalty"
@@ -161,7 +163,15 @@ class TrainingObjective(ABC):
 
 def minimise(objective: Objective, X: FloatArray, y: FloatArray) -> NewtonFit:
     """Return the minimum over the rows of (X, y), or raise if there is none that floating point can tell."""
-    return minimum(_Rows(objective, X, y), np.zeros(X.shape[1]))
+    return minimum(_Rows(objective, X, y), _start(objective, X, y))
+
+
+def _start(objective: Objective, X: FloatArray, y: FloatArray) -> FloatArray:
+    """Return the minimum over every eighth of many rows, which saves most of the steps; else 0."""
+    if not objective.quadratic and len(X) >= _MANY * _EVERY * X.shape[1]:
+        with suppress(ReleaseError):
+            return minimise(objective, X[::_EVERY], y[::_EVERY]).theta
+    return np.zeros(X.shape[1])
 
 
 def minimum(training: TrainingObjective, start: FloatArray) -> NewtonFit:

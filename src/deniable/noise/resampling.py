@@ -16,6 +16,7 @@ from typing import Any
 
 import joblib
 import numpy as np
+from numpy.typing import NDArray
 
 from deniable._check import FloatArray, Indices, InputError, number, unmasked
 from deniable._checkpoint import Checkpoint
@@ -75,7 +76,13 @@ class Population:
 
     def single_set(self, rng: np.random.Generator) -> tuple[Indices]:
         """Draw one training set."""
-        return (np.sort(rng.permutation(self.n_records)[: self.n_train]),)
+        return (np.flatnonzero(self.random_members(rng)),)
+
+    def random_members(self, rng: np.random.Generator) -> NDArray[np.bool_]:
+        """Return of each record whether it is in the training set that :meth:`single_set` draws."""
+        member = np.zeros(self.n_records, dtype=bool)
+        member[rng.permutation(self.n_records)[: self.n_train]] = True
+        return member
 
     def swapped_sets(self, watched: Indices, rng: np.random.Generator) -> list[Indices]:
         """Draw one training set, then for each watched record the set after that record was swapped in or out."""
