@@ -152,3 +152,14 @@ def test_auto_compares_the_bounds_of_a_model(table, capsys):
     assert promise["holds"]
     assert promise["bound"] in ("swap", "centre")
     assert promise["eta"] <= 0.3
+
+
+@pytest.mark.parametrize(("eta", "penalty", "costly"), [("0.02", "1", True), ("0.4", "1e-4", False)])
+def test_it_says_what_the_model_is_worth_and_names_the_better_way(table, capsys, eta, penalty, costly):
+    assert run(line(table, "--eta", eta, "--C", penalty, "--seed", "0")) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    expected = json.loads((table.parent / "cert.json").read_text())["expected_accuracy"]
+    assert (expected["without"] - expected["with_noise"] > 0.02) is costly
+    assert f"about {expected['with_noise']:.3f} (without noise {expected['without']:.3f}" in said
+    command = f"deniable train {table} --target y --advantage {2 * float(eta):g}"
+    assert (command in said) is costly

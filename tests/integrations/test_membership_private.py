@@ -275,3 +275,22 @@ def test_what_cannot_be_released_by_its_parameters_names_the_way_out(name, way):
     data, target = np.random.default_rng(0).normal(size=(20, 2)), np.arange(20) % 2
     with pytest.raises(InputError, match=rf"estimator={name} cannot be released by its parameters: .*{way}"):
         MembershipPrivate(estimator).fit(data, target)
+
+
+def test_the_expected_score_is_that_of_many_releases():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 2))
+    y = (X @ [1.0, -1.0] + rng.normal(size=400) > 0).astype(int)
+    made = [
+        MembershipPrivate(GaussianNB(), eta=0.15, bound="centre", n_resamples=64, random_state=seed).fit(X, y)
+        for seed in range(8)
+    ]
+    noisy, plain = np.mean([model.expected_score_ for model in made], axis=0)
+    scores = np.array([model.score(X, y) for model in made])
+    assert plain == pytest.approx(GaussianNB().fit(X, y).score(X, y), abs=0.03)
+    assert abs(scores.mean() - noisy) <= 4 * scores.std() * np.sqrt(1 / 8 + 1 / 40) + 0.02
+    assert noisy < plain - 0.03
+
+
+def test_there_is_no_expected_score_without_a_target():
+    assert MembershipPrivate(PCA(1), eta=0.2, n_resamples=32).fit(X).expected_score_ is None

@@ -21,10 +21,10 @@ from deniable.integrations.sklearn_parameters import Arrays, Codec, PublicFacts,
 from deniable.integrations.sklearn_swaps import ClosedForm, closed_form
 from deniable.noise import ReleaseError, release
 from deniable.noise.evidence import NoGuaranteeError
-from deniable.noise.known_swaps import resamples_without_direct
 from deniable.noise.resampling import Population
 from deniable.noise.statistics import public_limits
 
+_PARTS, _SCORED = 5, 10_000  # training parts behind an expected score, and records that it is taken on
 _ABSENT = 0.1  # largest share of the training parts from which a class may be missing
 
 
@@ -106,6 +106,10 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         The guarantee; see :class:`deniable.noise.Certificate`.
     noise_scale_
         Standard deviation of the noise of each parameter array, by name.
+    expected_score_
+        About which score such releases have, and had without noise: means over a few other random training parts, each
+        on records outside of it, with independent normal noise; None unless it classifies or predicts numbers. It is a
+        function of the whole data set, which the game takes as known, and tells what use the noise leaves.
     n_features_in_, feature_names_in_, classes_
         As in scikit-learn; of the whole data set.
     """
@@ -180,9 +184,7 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
             task = _by_refitting(estimator, codec, rows, target, classes)
         else:
             task = form
-        resamples = self.n_resamples
-        if resamples is None and self.bound == "auto":
-            resamples = resamples_without_direct(task.algorithm, n_train, len(rows), self.eta, self.confidence)
+        fits_are_few = self.bound == "auto" and self.n_resamples is None
         testing = None if self.insecure_testing_seed is None else np.random.default_rng(self.insecure_testing_seed)
         try:
             released = release(
@@ -190,11 +192,11 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
                 task.data,
                 eta=self.eta,
                 noise=self.noise,  # type: ignore[arg-type]  # release checks the words
-                bound=self.bound,  # type: ignore[arg-type]
+                bound="coupling" if fits_are_few else self.bound,  # type: ignore[arg-type]
                 allow_estimate=self.allow_estimate,
                 covariance=self.covariance,  # type: ignore[arg-type]
                 fraction=self.fraction,
-                n_resamples=resamples,
+                n_resamples=self.n_resamples,
                 confidence=self.confidence,
                 max_seconds=self.max_seconds,
                 rng=int(seeds.randint(2**31 - 1)),
@@ -205,19 +207,23 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
             )
         except NoGuaranteeError as error:
             raise NoGuaranteeError(f"{error}; here because {form}" if isinstance(form, str) else str(error)) from None
-        value = released.value if self.clip is None else np.clip(released.value, *self._clip_range())
-        shell = clone(self.estimator)
-        codec.install(
-            shell,
-            task.split(value),
-            PublicFacts(rows.shape[1], n_train, classes, self.project_psd),
-        )
-        self.estimator_ = shell
+        known = PublicFacts(rows.shape[1], n_train, classes, self.project_psd)
+
+        def carrying(value: FloatArray) -> Any:
+            shell = clone(self.estimator)
+            codec.install(shell, task.split(value if self.clip is None else np.clip(value, *self._clip_range())), known)
+            return shell
+
+        self.estimator_ = carrying(released.value)
         self.certificate_ = released.certificate
         if released.certificate.kind == "estimate" and isinstance(form, str):
             why = f"not a certificate because {form}"
             self.certificate_ = replace(self.certificate_, assumptions=(*self.certificate_.assumptions, why))
         self.noise_scale_ = task.split(released.noise_scale)
+        self.expected_score_ = None
+        if tags.estimator_type in ("classifier", "regressor") and hasattr(self.estimator, "score"):
+            rng = np.random.default_rng(seeds.randint(2**31 - 1))
+            self.expected_score_ = _expected_score(task, carrying, released.noise_scale, rows, target, n_train, rng)
         if classes is not None:
             self.classes_ = classes
         return self
@@ -298,7 +304,7 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         self, rows: FloatArray, target: Any, classes: NDArray[Any] | None, n_train: int
     ) -> ClosedForm | str | None:
         """Return the closed form of a swap, the reason why there is none, or None if it was not requested."""
-        if self.bound not in ("swap", "auto") or self.noise == "published":
+        if self.bound not in ("swap", "auto", "coupling") or self.noise == "published":
             return None
         if self.get_parameters is not None:
             return "an estimator given by two functions has no swap bound in closed form"
@@ -334,6 +340,33 @@ def _refuse_rare_classes(target: Any, classes: NDArray[Any], n_train: int) -> No
                 f"each class needs records in nearly every training part, but class {label!r} has {size} of {n} and is "
                 f"missing from {absent:.0%} of the parts of {n_train}; merge rare classes or raise fraction"
             )
+
+
+def _expected_score(
+    task: ClosedForm,
+    carrying: Callable[[FloatArray], Any],
+    noise: FloatArray,
+    X: FloatArray,
+    y: Any,
+    n_train: int,
+    rng: np.random.Generator,
+) -> tuple[float, float] | None:
+    """Return the mean score with noise and without, on other random training parts."""
+    population = replace(Population.of(task.data, 0.5), n_train=n_train)
+    scores = []
+    for _ in range(_PARTS):
+        member = population.random_members(rng)
+        outside = rng.permutation(np.flatnonzero(~member))[:_SCORED]
+        try:
+            value = np.asarray(task.algorithm(population.take(np.flatnonzero(member)))).reshape(noise.shape)
+        except InputError:
+            continue
+        made = (carrying(value + noise * rng.normal(size=noise.shape)), carrying(value))
+        scores.append([one.score(X[outside], y[outside]) for one in made])
+    if not scores:
+        return None
+    noisy, plain = np.mean(scores, axis=0)
+    return float(noisy), float(plain)
 
 
 def _by_refitting(estimator: Any, codec: Codec, X: FloatArray, y: Any, classes: NDArray[Any] | None) -> ClosedForm:
