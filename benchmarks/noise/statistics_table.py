@@ -27,7 +27,7 @@ The script fails if auto is worse than the best of all others by more than 5 % a
 deviation there is no answer to compare, and the table says so.
 
 Each cell (data set, η, statistic) is kept in a file of its own under ``--parts``, so a run that was stopped goes on
-where it was; ``--compact`` prints what is there, ``--into docs/release.md`` puts it into the table of that page.
+where it was; ``--compact`` prints what is there, ``--into docs/release_benchmark.md`` puts it into that table.
 
     python benchmarks/noise/statistics_table.py --data FOLDER --parts FOLDER [--etas 0.02 0.05 0.1 0.2] [--repeats 60]
         [--only NAME …] [--statistics NAME …] [--diffprivlib PYTHON] [--out table.md]

@@ -62,8 +62,8 @@ def page(history: list[dict[str, Any]]) -> str:
 
     head = (
         "# Tracked benchmarks\n\nWritten by `make bench ARGS=--record`; `make bench` compares with the last record and "
-        f"fails on a time above {SLOWER:g} times or\na width above {WIDER:g} times that. How others do: "
-        "[peers](peers.md), [private training](training_benchmark.md).\n\n"
+        f"fails on a time above {SLOWER:g} times or\na width above {WIDER:g} times that. How others do:\n"
+        "[peers](peers.md), [private training](training_benchmark.md), [releases](release_benchmark.md).\n\n"
     )
     times = "CPU times from scratch, as multiples of a fixed piece of NumPy work measured in the same run."
     widths = "(upper − lower)/upper of an advantage or a rate, upper − lower of δ and of an audit's advantage."
