@@ -85,7 +85,7 @@ class ComposedLoss:
             keys[:, 0],
             keys[:, 1],
             np.array(list(phases.values()), dtype=np.float64),
-            _sum_of_squares(squares),
+            sum_of_squares(squares),
             tuple((epsilon, float(count)) for epsilon, count in randomized_responses.items() if epsilon > 0),
             tuple(others.items()),
         )
@@ -140,7 +140,7 @@ class ComposedLoss:
         return found * (1 + roundings * EPS if side == "upper" else 1 - roundings * EPS)
 
 
-def _sum_of_squares(squares: list[float]) -> float:
+def sum_of_squares(squares: list[float]) -> float:
     """μ² of all parts within two roundings, however many there are, and never 0 where some μ is not.
 
     A μ whose square is no normal number counts as one of 1e-150: every bound is off by more for its rounding.

@@ -29,6 +29,7 @@ from deniable.accounting.engines.finite import FiniteTradeoff
 from deniable.accounting.engines.grid import GridTradeoff
 from deniable.accounting.engines.inversion import Region
 from deniable.accounting.engines.lattice import MIRRORED, Lattice, Product, window_of
+from deniable.accounting.loss import sum_of_squares
 from deniable.accounting.renyi import loss_divergence
 from deniable.accounting.steps.allocation import SHARPEST, Allocation
 from deniable.accounting.steps.allocation_moments import log_moments
@@ -46,6 +47,7 @@ _SHARES = (0.0, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)  # of a tilt: large terms gro
 _ROUNDED = 1e-13  # of a composed law, about
 _FARTHEST = 12.0  # tilts beyond 0 and 1, in units of the composed law's spread
 _OCTAVE = 4  # spacings an octave: neighbouring thresholds share the laws laid on them
+_LARGEST = 1e300  # μ² of a Gaussian part: nothing is left to hide
 _BISECTIONS = 10  # of the tilt: only the width depends on how near it comes
 
 
@@ -126,7 +128,8 @@ class AllocationTradeoff(GridTradeoff):
                 return super()._hockey_stick_at(last, direction, side)
             least = lattice.first + lattice.spacing
             known = super()._hockey_stick_at(least, direction, side)
-            return min(known + (math.exp(least) - math.exp(log_gamma)) * (1 + 8 * EPS), 1.0)
+            between = math.exp(least) * (1 + 8 * EPS) - math.exp(log_gamma) * (1 - 8 * EPS)
+            return min((known + between) * (1 + 4 * EPS), 1.0)
         return super()._hockey_stick_at(log_gamma, direction, side)
 
     def _lattice(self, threshold: float, direction: Direction, side: Side) -> Lattice:
@@ -263,16 +266,18 @@ def allocated(
     whether the largest exceeds a threshold is one bit per epoch. Noise so small that terms overflow is bounded in the
     same way, from above by revealing the batches.
     """
-    upper, exact, loose, revealed = Counter[Allocation](), Counter[Allocation](), 0.0, 0.0
-    full = 0.0
+    upper, exact = Counter[Allocation](), Counter[Allocation]()
+    full: list[float] = []  # μ² of Gaussian parts: of both bounds, of the upper one, of the lower one
+    revealed: list[float] = []
+    loose: list[float] = []
     wide = []
     for part in parts:
         sigma, t, k, epochs = part.noise_multiplier, part.batches, part.batches_per_record, part.epochs
         if k == t:
-            full += epochs * t / sigma**2
+            full.append(_squared(epochs * t, sigma))
             continue
         if sigma < SHARPEST:
-            revealed += epochs * k / sigma**2
+            revealed.append(_squared(epochs * k, sigma))
         else:
             size, larger_groups = divmod(t, k)
             upper[Allocation(sigma, size + 1, finer)] += larger_groups * epochs
@@ -281,22 +286,28 @@ def allocated(
             exact[Allocation(sigma, t, finer)] += epochs
         else:
             wide.append(part)
-            loose += epochs * k * (k / t) / sigma**2
-    revealed += sum(count / step.sigma**2 for step, count in upper.items() if step.batches == 1)
+            loose.append(_squared(epochs * k * (k / t), sigma))
+    revealed += [_squared(count, step.sigma) for step, count in upper.items() if step.batches == 1]
     steps = [Epochs(step, count) for step, count in upper.items() if step.batches > 1 and count > 0]
     known = {epochs.step: epochs for epochs in steps}
     gentle = [m for m in rest if not _is_sharp(m)]
-    found = _composition(gentle, tuple(steps), (full + revealed) * (1 + 16 * EPS), others)
+    found = _composition(gentle, tuple(steps), sum_of_squares(full + revealed) * (1 + 16 * EPS), others)
     sharp = [m for m in rest if isinstance(m, SubsampledGaussian) and _is_sharp(m)]
     if not (wide or sharp):
         return found
     never = math.fsum(m.steps * math.log1p(-m.sample_rate) for m in sharp)
     above_all = with_failure(found, min(-math.expm1(never) * (1 + 16 * EPS), 1.0))
     ours = tuple(known.get(step, Epochs(step, count)) for step, count in exact.items())
-    reached = [_composition(gentle, ours, (full + loose) * (1 - 16 * EPS), others)]
+    reached = [_composition(gentle, ours, sum_of_squares(full + loose) * (1 - 16 * EPS), others)]
     for part in wide:
         reached += [bit for bit in (_largest_batch(part, level) for level in _THRESHOLDS) if bit is not None]
     return BracketTradeoff(above_all, SmallestTradeoff(tuple(reached)), method=f"{METHOD}; {_BRACKETED}")
+
+
+def _squared(count: float, sigma: float) -> float:
+    """count/σ², ∞ rather than an OverflowError."""
+    shift = 1 / sigma
+    return count * shift * shift
 
 
 def _is_sharp(mechanism: Mechanism) -> bool:
@@ -306,7 +317,9 @@ def _is_sharp(mechanism: Mechanism) -> bool:
 def _composition(
     rest: Sequence[Mechanism], epochs: tuple[Epochs, ...], squared: float, others: Callable[[list[Mechanism]], Tradeoff]
 ) -> Tradeoff:
-    parts = [*rest, GaussianDP(math.sqrt(squared))] if squared > 0 or not (rest or epochs) else list(rest)
+    parts = (
+        [*rest, GaussianDP(math.sqrt(min(squared, _LARGEST)))] if squared > 0 or not (rest or epochs) else list(rest)
+    )
     if not epochs:
         return others(parts)
     return AllocationTradeoff(AllocatedLoss.with_epochs(PrivacyLoss.of(parts), epochs), method=METHOD)
