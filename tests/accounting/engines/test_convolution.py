@@ -9,9 +9,10 @@ import pytest
 
 import deniable as dn
 from deniable.accounting.engines.cells import log_sum
-from deniable.accounting.engines.convolution import _moments, _Tilt
+from deniable.accounting.engines.convolution import _moments, _Tilt, composed, counted
 from deniable.accounting.engines.grid import GridTradeoff
-from deniable.accounting.engines.lattice import cumulated
+from deniable.accounting.engines.lattice import convolved, cumulated
+from deniable.accounting.transform.composed import PrivacyLoss
 
 RATES = np.array([1e-9, 1e-5, 0.1])
 
@@ -91,3 +92,32 @@ def test_moments_are_bounded_from_above_by_as_little_as_is_said(most, width):
     truth = np.array([[log_sum(row + offset * value) for offset in tilt.offsets] for row in exponent])
     assert np.all(found >= truth - 1e-9)
     assert np.all(found <= truth + np.abs(tilt.offsets) * 0.2 * width / most + 1e-9)
+
+
+def test_what_only_one_world_produces_counts_however_rare():
+    """1e-17 was 1 − (1 − 1e-17) = 0: δ(5) was 0, ε(1e-18) 0.9 and the TPR at 1e-300 no more than 2.5e-300."""
+    rare = 1e-17
+    t = dn.tradeoff(dn.FinitePair([0.6, 0.4, rare], [0.4, 0.6, 0.0]) + dn.Laplace(2.0))
+    assert rare * (1 - 1e-12) <= t.delta(5.0, "add", "lower") <= rare <= t.delta(5.0, "add") <= rare * (1 + 1e-12)
+    assert t.delta(5.0, "remove") < 1e-300
+    assert t.epsilon(1e-18) == math.inf
+    assert rare <= t.tpr(1e-300) <= rare * (1 + 1e-12)
+
+
+def test_tilts_that_are_stopped_keep_weights_below_1():
+    loss = PrivacyLoss.of([dn.Laplace(0.003, steps=200)])  # spread 2,700: a tilt of 1 would be too steep
+    at_one = loss.cumulants(1.0)[1]
+    for direction, threshold in (("add", at_one), ("remove", -at_one), ("add", -at_one)):
+        found = convolved(loss, threshold, direction, "upper", 1 << 12)
+        assert found.region == "middle"
+        assert 0 < found.c < 1
+        assert found.above_in.max() <= 1 + 1e-9
+
+
+def test_errors_of_both_merged_laws_are_in_units_of_either():
+    loss = PrivacyLoss.of([dn.Laplace(1.0, steps=300)])
+    width = math.sqrt(loss.cumulants(0.5)[2])
+    lattice = convolved(loss, 0.0, "add", "lower", 1 << 10)
+    law = composed(counted(loss), lattice.c, lattice.width, 20 * width, "add", "lower", 1 << 10).law
+    assert law.log_size[1] - law.log_size[0] > 1
+    assert lattice.error >= law.error * math.exp(law.log_size[1] - law.log_size[0]) * (1 - 1e-6)

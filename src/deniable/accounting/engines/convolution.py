@@ -168,13 +168,16 @@ def counted(loss: PrivacyLoss) -> list[Counted]:
     return parts + [Counted(step, count) for step, count in loss.others]
 
 
-def totals(loss: PrivacyLoss, direction: Direction) -> tuple[float, float]:
-    """Return the mass of P, and of Q, on outcomes that both can produce; the other way round for "remove"."""
-    p = q = 1.0
+def alone(loss: PrivacyLoss, direction: Direction) -> tuple[float, float]:
+    """Return the mass of outcomes that only P, and that only Q can produce, to a few roundings of either.
+
+    For "remove" it is the other way round.
+    """
+    logs: tuple[list[float], list[float]] = [], []
     for step, count in loss.others:
-        for k, only in enumerate(step.only):
-            none = math.exp(count * math.log1p(-only)) if only < 1 else 0.0
-            p, q = (p * none, q) if k == 0 else (p, q * none)
+        for log_none, only in zip(logs, step.only, strict=True):
+            log_none.append(count * math.log1p(-only) if only < 1 else -math.inf)
+    p, q = (-math.expm1(math.fsum(log_none)) for log_none in logs)
     return (p, q) if direction == "add" else (q, p)
 
 

@@ -17,7 +17,7 @@ from deniable._check import FloatArray
 from deniable._floats import EPS, MOST_EXPONENT
 from deniable._kept import Kept
 from deniable._search import bisect_integers
-from deniable.accounting.engines.convolution import totals
+from deniable.accounting.engines.convolution import alone
 from deniable.accounting.engines.lattice import Lattice, compose, convolved
 from deniable.accounting.renyi import loss_divergence
 from deniable.accounting.steps.base import TooSlowError
@@ -73,10 +73,9 @@ class GridTradeoff(Tradeoff):
 
     def _only(self, direction: Direction, side: Side) -> tuple[float, float]:
         """Mass of outcomes that only the numerator, and that only the denominator produces, rounded to a side."""
-        sure, missing = (1 - total for total in totals(self.loss, direction))
         slack = 64 * EPS if side == "upper" else -64 * EPS
-        first, second = (max(mass * (1 + slack) + slack, 0.0) if mass > 0 else 0.0 for mass in (sure, missing))
-        return first, second
+        sure, missing = (min(mass * (1 + slack), 1.0) for mass in alone(self.loss, direction))
+        return sure, missing
 
     def _unknown_at(self, log_gamma: float, direction: Direction) -> float:
         """Upper bound without a lattice of its own: H falls with γ, so that H_1 bounds it on the right of 1."""

@@ -20,7 +20,7 @@ from deniable._check import FloatArray
 from deniable._floats import EPS, MOST_EXPONENT
 from deniable._fourier import fft_error
 from deniable.accounting.engines.cells import LatticeLaw, above, all_cells, below, log_sum, widest_step
-from deniable.accounting.engines.convolution import composed, counted, totals
+from deniable.accounting.engines.convolution import alone, composed, counted
 from deniable.accounting.engines.inversion import Region, saddle
 from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.transform.composed import PrivacyLoss
@@ -48,7 +48,7 @@ class Lattice:
     above_in: FloatArray
     error: float  # L1 error of the tilted law
     paid: float  # shift of the loss that the lower side pays
-    numerator_total: float = 1.0  # mass on outcomes that both can produce; the rest shows what happened
+    sure: float = 0.0  # mass on outcomes that only the numerator can produce, which show what happened
     lost: float = 0.0  # mass of either law that is charged wherever it lies
     bias: float = 0.0  # about how far merged losses lie above their lattice points: thresholds move down by it
     # of the error what wraps around and what was left out; the rest is rounding. None: not told apart
@@ -72,8 +72,8 @@ class Lattice:
             in_error = np.fmin.reduce([scale_in * error + lost for error, lost in charges])
             in_error += (self._rounding(self.c - 1) + exponent) * inside
         out = self.denominator_total - out if self.region == "left" else out
-        inside = inside if self.region == "right" else self.numerator_total - inside
-        inside = inside + (1 - self.numerator_total)  # what only the numerator can produce lies above every threshold
+        # what only the numerator can produce lies above every threshold
+        inside = inside + self.sure if self.region == "right" else 1 - inside
         return out, inside, out_error + 64 * EPS * np.abs(out), in_error + 64 * EPS * np.abs(inside)
 
     def mass_above(self, index: float) -> float:
@@ -153,6 +153,7 @@ def convolved(loss: PrivacyLoss, threshold: float, direction: Direction, side: S
     try:
         c = saddle(loss, region, added)
         c = min(max(c, 0.5 - _STEEPEST / spread), 0.5 + _STEEPEST / spread)
+        region = "right" if c >= 1 else "left" if c <= 0 else "middle"  # weights of cumulative sums are at most 1 there
         width = math.sqrt(max(loss.cumulants(c)[2], (spread / _STEEPEST) ** 2))
     except TooSlowError:
         region, c, width = "middle", 0.5, spread
@@ -160,14 +161,15 @@ def convolved(loss: PrivacyLoss, threshold: float, direction: Direction, side: S
         c, region = 1 - c, MIRRORED[region]
     extent = min(_EXTENT * width, loss.highest - loss.lowest)
     found = composed(counted(loss), c, width, extent, direction, side, points)
-    law, (numerator, denominator) = found.law, totals(loss, direction)
+    law, (sure, missing) = found.law, alone(loss, direction)
     out, inside = cumulated(law.weight[0], region, c, law.spacing)
-    bias = 0.0
+    bias, error = 0.0, law.error
     if len(law.weight) > 1:
         log_share = float(law.log_size[1] - law.log_size[0])
         if not abs(log_share) < MOST_EXPONENT:
             raise TooSlowError("the two tilted laws differ too much in size")
         inside = cumulated(law.weight[1], region, c, law.spacing)[1] * math.exp(log_share)
+        error *= math.exp(max(log_share, 0.0))  # of both laws it is in units of the first one's size
         middle = int(np.argmax(law.weight[0]))
         bias = float(np.log(law.weight[1][middle] / law.weight[0][middle]) + law.log_size[1] - law.log_size[0])
     return Lattice(
@@ -178,12 +180,12 @@ def convolved(loss: PrivacyLoss, threshold: float, direction: Direction, side: S
         law.first,
         law.spacing,
         float(law.log_size[0]),
-        denominator,
+        1 - missing,
         out,
         inside,
-        law.error,
+        error,
         0.0,
-        numerator,
+        sure,
         found.lost,
         bias,
         prefactor_error=found.prefactor_error,
@@ -231,7 +233,8 @@ class Product(NamedTuple):
             first, last = first + law.steps * law.first, last + law.steps * (law.first + spacing * (values.size - 1))
             mass = law.log_mass + at[0] * values
             mass = np.exp(mass - log_sum(mass))
-            rounded = 2 * EPS * abs(at[0]) * float(mass @ np.abs(values))  # of exponents, on average
+            # of exponents, on average; lattice points carry the rounding of the first one
+            rounded = 2 * EPS * (abs(at[0]) * float(mass @ np.abs(values)) + (abs(at[0]) + 1) * abs(law.first))
             del values
             lost, paid = lost + law.steps * (64 * EPS + rounded + law.lost), paid + cost
             prefactor_error += law.steps * (16 * EPS + rounded)
@@ -279,7 +282,7 @@ class Product(NamedTuple):
         wrapped, lost = error - rounded, self.lost + further
         out, inside = cumulated(np.roll(tilted, -(start % points)), region, c, spacing)
         # of the denominator: where cells move it is above 1; what is missing from the laws is no less of it
-        mass = max(math.exp(min(total, MOST_EXPONENT)), 1.0) if side == "lower" else 1.0
+        mass = max(math.exp(min(total, MOST_EXPONENT)), 1.0) * (1 + self.prefactor_error) if side == "lower" else 1.0
         return Lattice(
             region, c, design, width, first, spacing, growth, mass, out, inside, error + lost, self.paid,
             parts=(wrapped, lost), prefactor_error=self.prefactor_error,
