@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import deniable as dn
 from deniable.curves import EnvelopeTradeoff, GaussianTradeoff, Tradeoff, gaussian_hockey_stick
-from deniable.curves.safe import faults_shown
+from deniable.curves.safe import faults_shown, sane_hockey_sticks
 
 mpmath.mp.dps = 40
 
@@ -450,3 +450,12 @@ def test_failures_of_several_parts_are_bounded_on_both_sides():
             failure = 1 - (1 - mpmath.mpf(delta)) ** 2
             assert bracket.delta(2.0, side="lower") <= failure <= bracket.delta(2.0)
     assert certain.delta(2.0, side="lower") == 1
+
+
+def test_one_minus_gamma_is_no_lower_bound_where_it_was_rounded_up():
+    """The grid's hockey stick at γ = 1e-12 was the double nearest to 1 − γ, 2e-17 above the truth."""
+    log_gamma = np.log(np.concatenate([10.0 ** -np.arange(1, 17), 1 - 10.0 ** -np.arange(1, 16), [0.3, 0.7]]))
+    with np.errstate(divide="ignore"):
+        found = sane_hockey_sticks(lambda at: -np.expm1(at), lambda: math.inf, log_gamma, "lower")
+    for at, value in zip(log_gamma, found, strict=True):
+        assert value <= -mpmath.expm1(mpmath.mpf(float(at))) <= value * (1 + 2e-15)

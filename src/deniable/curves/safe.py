@@ -111,6 +111,8 @@ def sane_hockey_sticks(
     """
     floor = no_information(log_gamma, side)
     found = sane(lambda: ask(log_gamma), floor, side)
+    if side == "lower":  # no more than (1 − γ)₊ as engines round it
+        found = np.where(found <= no_information(log_gamma, "upper"), floor, found)
     small = (found < TINY) & np.isfinite(log_gamma)
     if not small.any():
         return found

@@ -170,8 +170,9 @@ def convolved(loss: PrivacyLoss, threshold: float, direction: Direction, side: S
             raise TooSlowError("the two tilted laws differ too much in size")
         inside = cumulated(law.weight[1], region, c, law.spacing)[1] * math.exp(log_share)
         error *= math.exp(max(log_share, 0.0))  # of both laws it is in units of the first one's size
-        middle = int(np.argmax(law.weight[0]))
+        middle = int(np.argmax(law.weight.min(axis=0)))
         bias = float(np.log(law.weight[1][middle] / law.weight[0][middle]) + law.log_size[1] - law.log_size[0])
+        bias = bias if math.isfinite(bias) else 0.0
     return Lattice(
         region,
         c,
