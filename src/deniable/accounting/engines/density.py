@@ -149,6 +149,11 @@ class DensityGrid:
         """Bound on the rounding of an argument."""
         return 8 * EPS * (abs(self.first) + abs(float(self.z[-1])) + abs(self.middle) + 1 / self.sigma)
 
+    @property
+    def wrong_odds(self) -> float:
+        """Bound on the rounding of log ρ at a node."""
+        return 2 * EPS * (abs(self.first) + abs(float(self.z[-1])) + abs(self.middle) + 1 / self.sigma) / self.sigma
+
     def outside(self, steps: int) -> float:
         """Bound on |f_k| left of the grid."""
         end = self.first + (steps - 1) * self.drift
@@ -202,7 +207,7 @@ class Density:
         log_factor = log_factor[: self.values.size]
         factor = np.exp(log_factor)
         values = self.values * factor
-        errors = self.errors * factor + (64 + 8 * np.abs(log_factor)) * EPS * values
+        errors = self.errors * factor + ((64 + 8 * np.abs(log_factor)) * EPS + self.grid.wrong_odds) * values
         return Density(self.grid, values, errors, self.bounds * factor[1:], self.outside * float(factor[0]))
 
     @cached_property
