@@ -70,7 +70,6 @@ class Envelope:
             raise TooSlowError("the transform decays slowly")
         beyond = fine[-1] * 1.5 ** np.arange(_BEYOND)
         log_bound = -loss.gaussian * np.concatenate([fine[:-1], beyond]) ** 2 / 2
-        last = log_bound[-2:]
         if loss.steps.size:
             drift = lipschitz(weight, deviation, fine[1:]) * half
             far = np.flatnonzero(fine[1:] * typical > 3)  # there the constant above is too pessimistic
@@ -80,15 +79,17 @@ class Envelope:
             sampled = np.exp(line.log_moduli(middle)) + drift
             log_fine = np.minimum(np.log(np.clip(sampled, 1e-300, 1.0)), parts(fine[:-1]))
             log_beyond = parts(beyond)
-            last = last + loss.steps @ log_beyond[:, -2:]
+            by_parts = log_beyond[:, -1]
             if loss.steps.sum() <= _FEW:
                 moved = shifted(base, fine, _HEIGHTS)
                 log_fine = np.minimum(log_fine, moved[:, :-1])
                 log_beyond = np.minimum(log_beyond, moved[:, -1:])
             log_bound += loss.steps @ np.concatenate([log_fine, log_beyond], axis=1)
-        # there every phase decays like 1/t at least once per step, or nothing is claimed of 1/t
-        steps = max(float(loss.steps.sum()), 1.0)
-        rest = math.exp(last[1]) / steps if last[1] < last[0] - 0.1 else math.inf
+        end = float(beyond[-1])
+        log_last = -loss.gaussian * end**2 / 2
+        rest = math.exp(log_last) / (loss.gaussian * end**2) if loss.gaussian > 0 else math.inf
+        if loss.steps.size:
+            rest = min(rest, math.exp(log_last + float(loss.steps @ by_parts)) * parts.falling(end, by_parts))
         return cls(np.concatenate([fine[:-1], beyond]), log_bound, rest)
 
     def cut(self, target: float, spacing: float, weight: Literal["1/t", "1/t²"] = "1/t") -> tuple[float, FloatArray]:
@@ -100,7 +101,8 @@ class Envelope:
         height = np.exp(self.log_bound[:-1])
         once = height * (b - a + spacing) / a
         twice = once / a
-        remaining_once = np.concatenate([np.cumsum(once[::-1])[::-1], [0.0]]) + self.rest
+        remaining_once = np.concatenate([np.cumsum(once[::-1])[::-1], [0.0]])
+        remaining_once += self.rest * (1 + spacing / self.edges[-1])
         last = math.exp(self.log_bound[-1]) / self.edges[-1] * (1 + spacing / self.edges[-1])
         remaining_twice = np.concatenate([np.cumsum(twice[::-1])[::-1], [0.0]]) + last
         fine = np.flatnonzero((remaining_once if weight == "1/t" else remaining_twice) / np.pi <= target)
@@ -166,6 +168,7 @@ class ByParts:
 
     below: FloatArray
     variation: FloatArray
+    far: FloatArray  # bound on the logarithm of TV of d over all v, one per phase
 
     @classmethod
     def of(cls, line: Line) -> ByParts:
@@ -178,7 +181,7 @@ class ByParts:
         variation = BETWEEN_NODES * (np.cumsum(change[:, ::-1], axis=1)[:, ::-1] + density)
         below = np.concatenate([below[:, 1:], below[:, -1:]], axis=1)
         thin = slice(None, None, -(-below.shape[1] // _MOST_PLACES))  # any of the nodes may be v
-        return cls(below[:, thin], variation[:, thin])
+        return cls(below[:, thin], variation[:, thin], far_variation(line.of.noise, line.of.rate, line.c))
 
     def __call__(self, t: FloatArray) -> FloatArray:
         """Return the logarithm of the bound, one row per phase."""
@@ -186,3 +189,25 @@ class ByParts:
             np.min(b + np.multiply.outer(1 / t, v), axis=1) for b, v in zip(self.below, self.variation, strict=True)
         ]
         return np.log(np.clip(np.stack(rows), 1e-300, 1.0)) if rows else np.zeros((0, t.size))
+
+    def falling(self, end: float, log_bound: FloatArray) -> float:
+        """Return ∫ Π_j min(1, |ψ_j(t)|/B_j)^T_j/t dt from ``end`` on at most, B_j being the bounds there.
+
+        Of any one step alone: |ψ| ≤ B as far as t = V/B, where V is the variation beyond the first node, from there
+        on ≤ p + V/t, p the mass below it; and p is left behind when t reaches the variation over all v.
+        """
+        log_first = np.log(np.maximum(self.variation[:, 0], 1e-300))
+        bulk = np.maximum(log_first - log_bound - math.log(end), 0.0) + 1
+        left = self.below[:, 0] * np.exp(-log_bound) * (np.maximum(self.far - math.log(end), 0.0) + 1)
+        return float((bulk + left).min())
+
+
+def far_variation(noise: FloatArray, rate: FloatArray, c: float) -> FloatArray:
+    """Bound log TV of d over the whole line, with much room.
+
+    d = σφr^c(1 + 1/ρ)/M(c) and |d′| ≤ d·(|u| + (|c| + 1)/σ). For c ≥ 0 a shift of u by −1/σ, which 1/ρ is, lowers
+    E r^c; for c < 0 r^c is at most (1 − q)^c. A window that leaves e^{−100} of the law is covered, too.
+    """
+    found: FloatArray = 1 / noise**2 - np.log(rate) + abs(c) * np.abs(np.log1p(-rate))
+    found += 2 * np.log1p(noise + (abs(c) + 1) / noise) + 200
+    return found

@@ -135,7 +135,8 @@ def _ends(step: GaussianMixtureStep, case: Case, window: OneWindow | None, c: fl
         raise TooSlowError(f"the law tilted by {c:g} is far out")
     top = float(log_size.max())
     # the integrand's logarithm is nowhere more curved than that: (M(c) + 1)·√(2π) is at least e^top over this
-    peak = 2 * math.sqrt(2 + abs(c) * (case.records[-1] / step.noise) ** 2 / 4)
+    bend = 2.0 if window is None else 2 + 1 / window[1] ** 2
+    peak = 2 * math.sqrt(bend + abs(c) * (case.records[-1] / step.noise) ** 2 / 4)
     beyond = math.exp(float(log_size[stop]) - top) / float(fall[stop])
     return start, float(u[stop]), (beyond + math.exp(min(log_before - top, 700.0))) * peak
 
