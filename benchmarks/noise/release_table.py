@@ -166,7 +166,14 @@ def breast_cancer_classifier(etas, repeats, rng):
         for method, options in OURS:
             yield method, *released(algorithm, (X, y), eta, options, repeats, accuracy, rng)
         yield from additive_dp(fit, np.sqrt(11) * l2, l2, eta, repeats, accuracy, rng)
+        for model in ("linear", "additive"):
+            found = [
+                dn.PrivateClassifier(advantage=2 * eta, model=model, ranges=ranges).fit(X, y).score(X, y)
+                for _ in range(max(repeats // 10, 2))
+            ]
+            yield f"trained privately, {model}", None, found, "proof"
 
+    ranges = {j: (float(column.min()), float(column.max())) for j, column in enumerate(X.T)}
     plain, guess = accuracy(algorithm((X, y))), max(np.mean(y), 1 - np.mean(y))
     title = f"breast cancer: logistic regression, 10 columns, n = 569 (not private: {plain:.3f}, majority: {guess:.3f})"
     report(title, "accuracy", etas, rows_at)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import reprlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from numbers import Integral, Real
 from typing import Any, ParamSpec, TypeVar
 
@@ -137,6 +137,27 @@ def flag(name: str, value: Any) -> bool:
     if not isinstance(value, bool | np.bool_):
         raise InputError(f"{name} must be True or False, got {value!r}")
     return bool(value)
+
+
+def seeded(rng: Seed) -> np.random.Generator:
+    """Return the generator itself, or one seeded by a whole number, or by fresh entropy for None."""
+    try:
+        return np.random.default_rng(rng)
+    except (TypeError, ValueError):
+        raise InputError(f"rng must be a whole number from 0 on, a numpy Generator or None, got {rng!r}") from None
+
+
+def mapping(name: str, value: Any, example: str) -> dict[Any, Any]:
+    """Return ``value`` as a dict, None as an empty one; anything else that is no mapping is refused."""
+    if value is not None and not isinstance(value, Mapping):
+        raise InputError(f"{name} must be a mapping such as {example}, got {value!r}")
+    return dict(value or {})
+
+
+def function(name: str, value: Any, what: str) -> None:
+    """Refuse what cannot be called; ``what`` says from what to what it goes."""
+    if not callable(value):
+        raise InputError(f"{name} must be a function ({what}), got {value!r}")
 
 
 def nearest_names(function: Callable[P, R]) -> Callable[P, R]:

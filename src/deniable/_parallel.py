@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from deniable._check import InputError
+from deniable._check import InputError, integer
 from deniable._optional import require
 
 T = TypeVar("T")
@@ -37,6 +37,7 @@ def in_order(call: Callable[..., R], tasks: Sequence[T], n_jobs: int | None = No
     raised; a scheduler that is gone is a ``ConnectionError``.
     """
     joblib = require("joblib", purpose="Running tasks")
+    checked_jobs(n_jobs)
     if joblib.effective_n_jobs(n_jobs) == 1 or len(tasks) < 2:
         yield from (call(*shared, task) for task in tasks)
         return
@@ -60,6 +61,12 @@ def in_order(call: Callable[..., R], tasks: Sequence[T], n_jobs: int | None = No
                 raise
             cause = (str(error).strip() or type(error).__name__).splitlines()[0]
             warnings.warn(f"a worker died; its tasks are run again: {cause}", WorkerWarning, stacklevel=2)
+
+
+def checked_jobs(n_jobs: int | None) -> None:
+    """Refuse a number of workers that joblib does not know."""
+    if n_jobs is not None and integer("n_jobs", n_jobs) == 0:
+        raise InputError("n_jobs must be a number of workers, -1 for all processors or None, got 0")
 
 
 def _scheduler_gone(client: Any, error: Exception) -> bool:

@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal, get_args
 
-import numpy as np
-
-from deniable._check import InputError, Seed, choice, integer, number
+from deniable._check import InputError, Seed, choice, flag, integer, number, seeded
 from deniable._floats import EPS
 from deniable._optional import require
 from deniable.accounting.curve import ComposedTradeoff
@@ -128,10 +126,9 @@ def tradeoff(
             f"adjacency must be {own!r} for this mechanism, got {wanted!r}: no bound for this pair of "
             "worlds is known here"
         )
+    effort = Effort.patient() if flag("patient", patient) else Effort()
     found = replace(
-        _add_or_remove(
-            mechanism, engine, tolerance, Effort.patient() if patient else Effort(), n_samples, confidence, rng
-        ),
+        _add_or_remove(mechanism, engine, tolerance, effort, n_samples, confidence, rng),
         holds_for=EVERY_CASE,
     )
     if _composed_of_several(mechanism):
@@ -217,7 +214,7 @@ def _add_or_remove(
             integer("n_samples", n_samples, at_least=1),
             number("confidence", confidence, above=0.0, below=1.0),
         )
-        found: Tradeoff = MonteCarloTradeoff.sample(loss, count, level, np.random.default_rng(rng))
+        found: Tradeoff = MonteCarloTradeoff.sample(loss, count, level, seeded(rng))
     elif mixture is not None and engine == "inversion":
         found = InvertedTradeoff(mixture, tolerance, effort)
     elif loss.others and engine == "grid":

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable._check import FloatArray, InputError, Seed, choice, integer, refuse_sparse
+from deniable._check import FloatArray, InputError, Seed, choice, integer, refuse_sparse, seeded
 from deniable.audit.one_run import OneRunAudit, audit_one_run
 from deniable.audit.scoring import loss_of
 from deniable.audit.shadow import LearningTask, model_signals
@@ -96,7 +96,7 @@ def canaries(X: Any, y: ArrayLike, k: int = 200, kind: CanaryKind = "mislabelled
         raise InputError(f"y must have one label per row of X ({len(X)}, at least 2), got shape {labels.shape}")
     if len(np.unique(labels)) < 2:
         raise InputError("y must hold at least two different values, got one; there is nothing to learn")
-    generator = np.random.default_rng(rng)
+    generator = seeded(rng)
     place = generator.permutation(np.arange(max(k, len(labels))) % len(labels))[:k]
     canary_X, canary_y = _rows(X, place), labels[place]
     if kind == "shuffled":

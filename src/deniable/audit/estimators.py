@@ -8,7 +8,7 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable._check import FloatArray, InputError, Seed, choice, integer, number
+from deniable._check import FloatArray, InputError, Seed, choice, integer, number, seeded
 from deniable.audit.rehearsal import LEAST_SHADOWS, Scorer, plain, rehearse, strongest
 from deniable.audit.results import AttackScores
 from deniable.audit.scoring import METHODS, NEEDED, Method, Variance
@@ -108,7 +108,7 @@ def attack_estimator(
     n_shadows, n_targets = _check_counts(n_shadows, n_targets, method)
     X = _records(X)
     labels, task = _check_labels(estimator, X, y, task)
-    design_rng, target_rng, seed_rng = np.random.default_rng(rng).spawn(3)
+    design_rng, target_rng, seed_rng = seeded(rng).spawn(3)
     targets = np.stack([_with_two_classes(labels, task, target_rng) for _ in range(n_targets)])
     seeds = [int(seed) for seed in seed_rng.integers(2**31 - 1, size=n_shadows + n_targets)]
     shadows = _design(n_shadows, labels, task, design_rng)
@@ -171,7 +171,7 @@ def attack_model(
     inside = inside.astype(bool)
     if method in WITHOUT_SHADOWS:
         seen = model_signals(model, X, labels, task) if method == "quantile" else np.zeros(0)
-        coins = np.random.default_rng(rng).spawn(1)[0]  # a stream of its own: ``rng`` may have drawn the members
+        coins = seeded(rng).spawn(1)[0]  # a stream of its own: ``rng`` may have drawn the members
         found, kept = score_without_shadows(method, model, X, labels, inside, task, seen, coins)
         details = {
             "n_targets": 1,
@@ -186,7 +186,7 @@ def attack_model(
         )
     gamma = number("gamma", gamma, at_least=1.0)
     n_shadows, _ = _check_counts(integer("n_shadows", n_shadows, at_least=2), 1, method)
-    design_rng, seed_rng = np.random.default_rng(rng).spawn(2)
+    design_rng, seed_rng = seeded(rng).spawn(2)
     shadows = _design(n_shadows, labels, task, design_rng)
     seeds = [int(seed) for seed in seed_rng.integers(2**31 - 1, size=n_shadows)]
     kind = model if estimator is None else estimator

@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 from scipy.special import bdtr, ndtr
 
-from deniable._check import FloatArray, InputError, IntArray, Seed, choice, integer, number
+from deniable._check import FloatArray, InputError, IntArray, Seed, choice, integer, number, seeded
 from deniable.audit.results import AttackScores
 
 Game = Literal["OIG", "OFM", "YIG", "YFM"]
@@ -63,7 +63,7 @@ def play_game(
     q = number("sample_rate", sample_rate, above=0.0, at_most=1.0)
     steps, n = integer("steps", steps, at_least=1), integer("n", n, at_least=1)
     dimension, records = integer("dimension", dimension, at_least=2), integer("records", records, at_least=0)
-    generator = np.random.default_rng(rng)
+    generator = seeded(rng)
     drawn = game.startswith("Y")
     background = q * records / dimension if drawn else 0.0  # what other records add to a step on average
 

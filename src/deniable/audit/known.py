@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import gammaln, logsumexp
 
-from deniable._check import FloatArray, InputError, Seed, choice, finite, integer, number, numbers
+from deniable._check import FloatArray, InputError, Seed, choice, finite, integer, number, numbers, seeded
 from deniable.audit.results import AttackScores
 from deniable.mechanisms import Mechanism, NoisyGradientDescent, SubsampledGaussian
 from deniable.mechanisms.core import parts_of
@@ -78,7 +78,7 @@ def attack_output_perturbation(
     if inside.shape != outside.shape or inside.size == 0:
         raise InputError(f"centre_in and centre_out must have one shape, got {inside.shape} and {outside.shape}")
     law, scale, n = _noise(noise), number("scale", scale, above=0.0), integer("n", n, at_least=1)
-    generator = np.random.default_rng(rng)
+    generator = seeded(rng)
     gap = float(np.linalg.norm(inside - outside))
     member = _distance_ratio(inside.size, gap, law, scale, n, generator)
     nonmember = -_distance_ratio(inside.size, gap, law, scale, n, generator)  # the two worlds are mirror images
@@ -109,7 +109,7 @@ def attack_transcript(mechanism: Mechanism, *, n: int = 10_000, rng: Seed = None
     """
     phases = parts_of(mechanism)
     n = integer("n", n, at_least=1)
-    generator = np.random.default_rng(rng)
+    generator = seeded(rng)
     member, nonmember = np.zeros(n), np.zeros(n)
     for phase in phases:
         if not isinstance(phase, SubsampledGaussian) or phase.records_per_person != 1:
@@ -143,7 +143,7 @@ def attack_last_iterate(mechanism: NoisyGradientDescent, *, n: int = 10_000, rng
     if not isinstance(mechanism, NoisyGradientDescent):
         raise InputError(f"mechanism must be a NoisyGradientDescent, got {mechanism!r}")
     n = integer("n", n, at_least=1)
-    step, noise, generator = mechanism.step_size, mechanism.noise_multiplier, np.random.default_rng(rng)
+    step, noise, generator = mechanism.step_size, mechanism.noise_multiplier, seeded(rng)
     left = np.arange(mechanism.steps)
 
     def signal(curvature: float) -> tuple[float, float]:
@@ -220,7 +220,7 @@ def attack_random_subset(
     if not (record < total and size < total):
         raise InputError(f"record and size must be below the number of records, {total}, got {record} and {size}")
     law, scale, n = _noise(noise), number("scale", scale, above=0.0), integer("n", n, at_least=1)
-    generator = np.random.default_rng(rng)
+    generator = seeded(rng)
 
     def values(member: bool, count: int) -> FloatArray:
         chosen = _subsets(total, record, size, member, count, generator)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deniable._check import FloatArray, InputError, Seed, number, numbers
+from deniable._check import FloatArray, InputError, Seed, number, numbers, seeded
 from deniable._optional import require
 from deniable.audit.evidence import Evidence
 from deniable.audit.families import EpsilonDelta, Gaussian
@@ -213,7 +213,7 @@ def audit_scores(
 def seeded_by(*scores: FloatArray, rng: Seed = None) -> np.random.Generator:
     """Return a generator seeded by the scores themselves, unless ``rng`` is given."""
     if rng is not None:
-        return np.random.default_rng(rng)
+        return seeded(rng)
     digest = hashlib.sha256(b"|".join(side.tobytes() for side in scores)).digest()
     return np.random.default_rng(list(digest))
 

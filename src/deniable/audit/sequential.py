@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deniable._check import FloatArray, InputError, IntArray, Seed, number, numbers
+from deniable._check import FloatArray, InputError, IntArray, Seed, number, numbers, seeded
 from deniable._floats import MOST_EXPONENT
 from deniable._notebook import Textual
 from deniable._search import bisect
@@ -134,7 +134,7 @@ class SequentialAudit(Textual):
         self.promise = promised_curve(promise, "promise")
         self._words = _in_words(promise)
         own = self.promise.hockey_stick(GAMMAS)
-        self._rng = None if rng is None else np.random.default_rng(rng)
+        self._rng = None if rng is None else seeded(rng)
         self._setup(own)
 
     def __str__(self) -> str:

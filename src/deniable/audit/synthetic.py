@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial import cKDTree
 
-from deniable._check import FloatArray, InputError, Seed, choice, number, numbers
+from deniable._check import FloatArray, InputError, Seed, choice, number, numbers, seeded
 from deniable.audit.rehearsal import area_under_log_roc
 from deniable.audit.results import AttackScores
 
@@ -80,7 +80,7 @@ def attack_synthetic(
     }
     kept = [np.arange(inside), np.arange(outside)]
     if len(asked) > 1:
-        coins = np.random.default_rng(rng)
+        coins = seeded(rng)
         order = [coins.permutation(n) for n in (inside, outside)]
         pilot = [places[: int(_PILOT * len(places))] for places in order]
         kept = [np.sort(places[int(_PILOT * len(places)) :]) for places in order]

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from deniable._check import FloatArray, InputError, Seed, choice, integer, number, numbers
+from deniable._check import FloatArray, InputError, Seed, choice, integer, number, numbers, seeded
 from deniable._floats import EPS
 from deniable.bounds._common import check_delta, check_epsilon, check_prior, check_rate, plain, raised, together
 from deniable.bounds.inverse import epsilon_for_advantage
@@ -180,7 +180,7 @@ class TwoRecordResponse:
     def sample(self, record: ArrayLike, *, rng: Seed = None) -> np.ndarray:
         """Run the mechanism once for each given record and return the outputs."""
         records = np.asarray(record)
-        u = np.random.default_rng(rng).random(records.shape)
+        u = seeded(rng).random(records.shape)
         output = np.searchsorted(np.cumsum(self.law(0))[:3], u, side="right")
         return np.where(records == 0, output, 3 - output)
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable._check import FloatArray, InputError, Seed, integer, number
+from deniable._check import FloatArray, InputError, Seed, integer, number, seeded
 from deniable.audit import AttackScores, OneRunAudit, audit_one_run
 from deniable.mechanisms import Composition, Mechanism, SubsampledGaussian
 
@@ -71,7 +71,7 @@ class GradientCanaries:
         k = integer("k", k, at_least=1)
         if k > sum(sizes):
             raise InputError(f"k must be at most the number of trainable parameters, {sum(sizes):,}, got {k:,}")
-        self._rng = np.random.default_rng(rng)
+        self._rng = seeded(rng)
         self._places = _places(np.sort(self._rng.choice(sum(sizes), size=k, replace=False)), sizes)
         self.included: NDArray[np.bool_] = self._rng.random(k) < 0.5
         self.scores: FloatArray = np.zeros(k)

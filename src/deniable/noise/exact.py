@@ -14,7 +14,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from deniable._check import FloatArray, InputError, Seed, integer, number
+from deniable._check import FloatArray, InputError, Seed, integer, number, seeded
 from deniable.noise.resampling import Population, every_output
 
 _MOST_SUBSETS = 20_000
@@ -257,7 +257,7 @@ class _Game:
         if not callable(getattr(noise, "sample", None)):
             raise InputError(f"noise must have sample(size, rng) for outputs of {self.dimension} dimensions; add it")
         beta = 1 - number("confidence", confidence, above=0.0, below=1.0)
-        generator = np.random.default_rng(rng)
+        generator = seeded(rng)
         which = generator.integers(len(self.values), size=n_samples)
         x = self.values[which] + np.asarray(noise.sample(n_samples, generator)).reshape(n_samples, -1)
         total = np.zeros(len(self.signs))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from deniable._check import FloatArray, InputError, Seed, integer, numbers
+from deniable._check import FloatArray, InputError, Seed, integer, numbers, seeded
 from deniable.noise.certificate import Certificate
 from deniable.noise.covariance import Covariance
 from deniable.noise.mechanism import release
@@ -45,7 +45,7 @@ class GaussianGenerator:
     def sample(self, n: int, *, rng: Seed = None) -> Any:
         """Draw ``n`` records, G(z) with z ~ N(0, I): an array (n, d), or a DataFrame if the data had column names."""
         count = integer("n", n, at_least=1)
-        z = np.random.default_rng(rng).standard_normal((count, len(self.mean)))
+        z = seeded(rng).standard_normal((count, len(self.mean)))
         drawn = self.mean + z @ self.weights
         if self.columns is None:
             return drawn

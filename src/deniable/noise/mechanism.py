@@ -12,8 +12,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deniable._check import FloatArray, Indices, InputError, Seed, choice, integer, number
+from deniable._check import FloatArray, Indices, InputError, Seed, choice, integer, number, seeded
 from deniable._floats import EPS
+from deniable._parallel import checked_jobs
 from deniable.curves import Assumptions, EnvelopeTradeoff, Tradeoff
 from deniable.noise.certificate import GAME, PRIVATE_GAME, Alternative, Certificate, Release, ReleaseWarning
 from deniable.noise.evidence import ReleaseError
@@ -196,11 +197,10 @@ def _runner(
     cache_dir: str | PathLike[str] | None,
     label: tuple[str, ...],
 ) -> Runner:
-    if n_jobs is not None and integer("n_jobs", n_jobs) == 0:
-        raise InputError("n_jobs must be a number of workers, -1 for all processors or None, got 0")
+    checked_jobs(n_jobs)
     if cache_dir is not None and rng is None:
         raise InputError("cache_dir needs rng: only seeded resamples can be resumed")
-    entropy = int(np.random.default_rng(rng).integers(2**63))
+    entropy = int(seeded(rng).integers(2**63))
     return Runner(entropy, n_jobs, progress, None if cache_dir is None else Path(cache_dir), label)
 
 

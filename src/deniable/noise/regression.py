@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deniable._check import FloatArray, Indices, InputError, number
+from deniable._check import FloatArray, Indices, InputError, flag, number
 from deniable.noise.kinds import ResampledSwap
 from deniable.noise.laws import NoiseLaw
 from deniable.noise.linear_swaps import LinearisedRidge
@@ -215,6 +215,7 @@ class _PenalisedBy(_Regression):
     alpha: float = 1.0
 
     def __post_init__(self) -> None:
+        flag("fit_intercept", self.fit_intercept)
         object.__setattr__(self, "alpha", number("alpha", self.alpha, at_least=0.0, below=np.inf))
 
     @property
@@ -252,6 +253,7 @@ class LogisticRegression(_Regression):
     C: float = 1.0
 
     def __post_init__(self) -> None:
+        flag("fit_intercept", self.fit_intercept)
         object.__setattr__(self, "C", number("C", self.C, above=0.0, below=np.inf))
 
     @property

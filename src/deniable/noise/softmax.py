@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import helmert
 
-from deniable._check import FloatArray, Indices, InputError, integer, number
+from deniable._check import FloatArray, Indices, InputError, flag, integer, number
 from deniable._floats import EPS
 from deniable.noise.laws import NoiseLaw
 from deniable.noise.newton import TOLERANCE, NewtonFit, minimum
@@ -43,6 +43,7 @@ class SoftmaxRegression(PenalisedFit):
     n_classes: int = 3
 
     def __post_init__(self) -> None:
+        flag("fit_intercept", self.fit_intercept)
         object.__setattr__(self, "C", number("C", self.C, above=0.0, below=np.inf))
         object.__setattr__(self, "n_classes", integer("n_classes", self.n_classes, at_least=2))
 

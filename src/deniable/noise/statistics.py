@@ -163,7 +163,7 @@ class Histogram(ExactSwap, BoundedStatistic, HasKnownLaw):
     edges: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        edges = numbers("edges", list(self.edges))
+        edges = numbers("edges", self.edges if np.ndim(self.edges) == 0 else list(self.edges))
         if edges.ndim != 1 or edges.size < 2 or not np.all(np.diff(edges) > 0):
             raise InputError(f"edges must be at least two increasing numbers, got {self.edges!r}")
         object.__setattr__(self, "edges", tuple(edges.tolist()))

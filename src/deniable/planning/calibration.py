@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from numpy.typing import ArrayLike
 
-from deniable._check import InputError, integer, number
+from deniable._check import InputError, flag, function, integer, number
 from deniable._renamed import renamed_argument
 from deniable.accounting.door import tradeoff
 from deniable.curves import Tradeoff
@@ -160,7 +160,8 @@ def search(
     ``rough``: by sketches of the curves, which are bounds as valid, and mostly up to 0.1 % wider.
     """
     number("tolerance", tolerance, above=0.0, below=1.0)
-    axis = _axis(bracket, integer)
+    function("make_mechanism", make_mechanism, "of a parameter that returns a mechanism")
+    axis = _axis(bracket, flag("integer", integer))
 
     def measure(parameter: float) -> Measured:
         curve = tradeoff(make_mechanism(parameter), adjacency=adjacency)

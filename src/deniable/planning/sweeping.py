@@ -70,6 +70,8 @@ def sweep(
     InputError
         For a mechanism that is none, with its place; rates or δ out of range.
     """
+    if not isinstance(mechanisms, Iterable):
+        raise InputError(f"mechanisms must be several mechanisms, got {mechanisms!r}")
     found = list(mechanisms)
     for place, one in enumerate(found):
         if not isinstance(one, Mechanism):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import gammaln
 
-from deniable._check import FloatArray, InputError, Seed, integer, number, numbers
+from deniable._check import FloatArray, InputError, Seed, integer, number, numbers, seeded
 from deniable._tails import binomial_limits
 
 NoiseSampler = Callable[[np.random.Generator], ArrayLike]
@@ -85,7 +85,7 @@ def coverage(
     cutoff = number("radius", radius, above=0.0)
     count = integer("n_samples", n_samples, at_least=1)
     level = number("confidence", confidence, above=0.0, below=1.0)
-    generators = np.random.default_rng(rng).spawn(1 + len(neighbours))
+    generators = seeded(rng).spawn(1 + len(neighbours))
     hits = np.array(
         [_hits(sampler, point, cutoff, count, g) for sampler, g in zip([base, *neighbours], generators, strict=True)]
     )

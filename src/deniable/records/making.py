@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable._check import FloatArray, InputError, Seed, choice, integer, number
+from deniable._check import FloatArray, InputError, Seed, choice, integer, number, seeded
 from deniable._checkpoint import Checkpoint
 from deniable.records.fit import Fit, fit, fitted_at
 from deniable.records.groups import leave_groups_out
@@ -130,7 +130,7 @@ def privacy_profile(
     model = None if released is None else released_model(released, problem.size)
     count = integer("n_samples", n_samples, at_least=0)
     base = fit(problem)
-    generator = np.random.default_rng(rng)
+    generator = seeded(rng)
     if model is None and isinstance(mechanism, OutputPerturbation):
         model = mechanism.sample(base.centre, rate, rng=generator)
     noise = np.zeros_like(base.centre) if model is None else model - base.centre
@@ -211,7 +211,7 @@ def _profile_of_blocks(
     training = Training(problem, intercept)
     rate = mechanism.rate(training)
     model = None if released is None else released_model(released, problem.size)
-    generator = np.random.default_rng(rng)
+    generator = seeded(rng)
     store = None
     if checkpoint is not None:
         given = "drawn" if model is None else model.tobytes().hex()

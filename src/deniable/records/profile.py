@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deniable._check import FloatArray, InputError, Seed, choice, integer, number, numbers
+from deniable._check import FloatArray, InputError, Seed, choice, integer, number, numbers, seeded
 from deniable._notebook import lines, panel
 from deniable._optional import require
 from deniable._shown import shown
@@ -263,7 +263,7 @@ class PrivacyProfile:
                 "averaged_ranked_loss needs OutputPerturbation, whose models can be drawn without refitting"
             )
         total = np.zeros(len(self))
-        generators = np.random.default_rng(rng).spawn(integer("n_samples", n_samples, at_least=1))
+        generators = seeded(rng).spawn(integer("n_samples", n_samples, at_least=1))
         for some in (generators[i : i + _AT_A_TIME] for i in range(0, len(generators), _AT_A_TIME)):
             noise = np.stack(
                 [self.mechanism.sample(self.optimum, self.rate, rng=one) - self.optimum for one in some], axis=1

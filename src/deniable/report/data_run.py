@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from deniable._check import FloatArray, InputError, Seed, integer, number
+from deniable._check import FloatArray, InputError, Seed, integer, number, seeded
 from deniable._files import check_writable, write_atomically
 from deniable._progress import stage
 from deniable._shown import shown
@@ -113,7 +113,7 @@ def assess_data(
             progress=progress, save_model=place,
             only_for_two_classes={name: value for name, (value, usual) in given.items() if value != usual},
         )  # fmt: skip
-    generator = np.random.default_rng(rng)
+    generator = seeded(rng)
     train, test = _split(signs(table)[0], test_fraction, generator)
     groups = _groups(table, group, train)
     header = table.features.iloc[:0].copy()

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from deniable._check import InputError, Seed, integer
+from deniable._check import InputError, Seed, integer, seeded
 from deniable._progress import stage
 from deniable.accounting import tradeoff as tradeoff_of
 from deniable.curves import Assumptions
@@ -64,7 +64,7 @@ def assess_model(
     if not (isinstance(source, tuple) and len(source) == 2):
         raise InputError("with model=, source must be the pair (X, y) that it was fitted on")
     simulated = None if n_samples is None else integer("n_samples", n_samples, at_least=100)
-    generator = np.random.default_rng(rng)
+    generator = seeded(rng)
     given = {"sample_weight": sample_weight, "tolerance": tolerance}
     options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     if isinstance(mechanism, ObjectivePerturbation):

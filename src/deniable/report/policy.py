@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import tomllib
 from dataclasses import dataclass, fields, replace
+from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
 
@@ -78,7 +79,7 @@ class Policy:
             object.__setattr__(self, rate, number(rate, getattr(self, rate), above=0.0, below=1.0))
         choice("scope", self.scope, SCOPES)
         given: Any = self.require
-        wanted = [given] if isinstance(given, str) else list(given)
+        wanted = given if isinstance(given, list | tuple | set | frozenset) else [given]
         object.__setattr__(self, "require", tuple(choice("require", word, REQUIRED) for word in wanted))
         if not isinstance(self.name, str):
             raise InputError(f"name must be a text, got {self.name!r}")
@@ -144,6 +145,8 @@ def _quoted(value: Any) -> str:
 
 def read_toml(name: str, path: str | Path) -> dict[str, Any]:
     """Return the content of a TOML file, or raise ``InputError`` in words."""
+    if not isinstance(path, str | PathLike):
+        raise InputError(f"{name} must be the path of a TOML file (or what it holds), got {path!r}")
     try:
         return tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except OSError:

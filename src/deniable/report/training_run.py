@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from deniable._check import InputError, Seed, choice, number
+from deniable._check import InputError, Seed, choice, number, seeded
 from deniable._progress import stage
 from deniable.report.assessing import assess
 from deniable.report.model import Assessment
@@ -120,7 +120,7 @@ def train_table(
     kind = _task(task, aim)
     goal |= {"tune": tune}
     estimator = _estimator(kind, model, table, ranges, group, goal, insecure_testing_rng)
-    train = _kept(len(aim), persons, share, np.random.default_rng(rng))
+    train = _kept(len(aim), persons, share, seeded(rng))
     y = aim.to_numpy()
     X = with_flags(table.frame, [column.name for column in table.kept if column.kind == FLAG])
     X = X if persons is None else X.assign(**{str(group): persons})

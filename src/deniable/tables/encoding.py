@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from deniable._check import FloatArray, InputError
+from deniable._check import FloatArray, InputError, mapping
 from deniable._memory import trim
 from deniable.tables.kinds import MAX_CATEGORIES, RARE
 from deniable.tables.reading import Table
@@ -84,7 +84,7 @@ def encode_rows(
     numbers of those to encode, each once, in the order wanted; the constants are those of all. With ``consume`` the
     columns leave ``table.features`` as they are encoded, so that they are never in memory twice.
     """
-    given = dict(ranges or {})
+    given = mapping("ranges", ranges, "{'age': (0, 120)}")
     for column in given:
         if column not in table.features.columns:
             raise InputError(f"ranges names the column {column!r}, which is not in {table.name} or was dropped")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from deniable._check import InputError
+from deniable._check import InputError, mapping
 from deniable.tables.cells import NOTHING, NOTHING_AS_NUMBER, Form, Texts
 from deniable.tables.columns import Column, ColumnKind
 from deniable.tables.files import Opened, as_opened
@@ -182,11 +182,12 @@ def understand(
         With all problems of the table in one message: duplicate names, infinite numbers, lists in cells, an unknown
         target or column to drop (with the nearest name), rows of another length.
     """
+    ranges = mapping("ranges", ranges, "{'age': (0, 120)}")
     opened, name = as_opened(source)
     frame, problems = opened.frame, list(opened.problems)
     names = [str(column) for column in frame.columns]
     problems += [*_duplicates(names), *_second_header(opened)]
-    named = [("target", target), *(("drop", column) for column in drop), *(("ranges", c) for c in ranges or ())]
+    named = [("target", target), *(("drop", column) for column in drop), *(("ranges", c) for c in ranges)]
     for what, asked in named:
         if asked is not None and str(asked) not in names:
             problems.append(f"{what} {asked!r} is not a column{_near(str(asked), names)}; it has: {listed(names)}")
@@ -199,7 +200,7 @@ def understand(
         problems.append("it has no rows")
     understood = Understood(name, (), pd.DataFrame(), None, target, opened.notes, tuple(problems))
     if len(set(names)) == len(names) and len(frame) and frame.columns.nlevels == 1:
-        understood = _columns(understood, opened, set(drop), ranges or {})
+        understood = _columns(understood, opened, set(drop), ranges)
     return understood.checked() if strict else understood
 
 

@@ -200,7 +200,10 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
             classes, codes = np.unique(labels, return_inverse=True)
         else:
             classes = np.unique(np.asarray(self.classes))
-            codes = np.clip(np.searchsorted(classes, labels), 0, len(classes) - 1)
+            try:
+                codes = np.clip(np.searchsorted(classes, labels), 0, len(classes) - 1)
+            except TypeError:
+                raise InputError(f"classes must list values like {labels[0]!r} of y, got {self.classes!r}") from None
             if (strange := labels[classes[codes] != labels]).size:
                 raise InputError(f"y holds {strange[0]!r}, which classes does not list")
         if len(classes) < 2:

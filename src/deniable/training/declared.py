@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from deniable._check import InputError, choice
+from deniable._check import InputError, choice, mapping
 from deniable.training.columns import MEASURED, FeatureColumn, FeatureTable, days
 from deniable.training.looks import Declared
 
@@ -25,8 +25,13 @@ def declare(
 ) -> Declared:
     """Return the checked declarations; refuses columns that do not exist and implausible values."""
     names = {column.name: column for column in table.columns}
+    if not (categories is None or isinstance(categories, str | Mapping)):
+        raise InputError(
+            "categories must be 'hash', 'discover' or a mapping of columns to lists, such as "
+            f"{{'region': ['N', 'S']}}, got {categories!r}"
+        )
     spans = {}
-    for name, span in (ranges or {}).items():
+    for name, span in mapping("ranges", ranges, "{'age': (0, 120)}").items():
         column = _known("ranges", name, names)
         if column.kind not in MEASURED:
             raise InputError(f"ranges names the column {name!r}, which holds texts; give its categories instead")

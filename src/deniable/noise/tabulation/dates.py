@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date
 from typing import Any
 
@@ -23,6 +23,8 @@ def days_in_ranges(ranges: Mapping[str, Sequence[Any]], statistics: Sequence[Sta
 def _in_days(name: str, ends: Sequence[Any]) -> Sequence[Any]:
     if isinstance(ends, str):
         return ends
+    if not isinstance(ends, Iterable):
+        raise InputError(f"the range of {name!r} must be two numbers (low, high), got {ends!r}")
     ends = tuple(end.isoformat()[:10] if isinstance(end, date) else end for end in ends)
     texts = [isinstance(end, str) and bool(_ISO.fullmatch(end)) for end in ends]
     if not (any(texts) and len(texts) == 2):

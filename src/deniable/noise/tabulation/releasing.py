@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from scipy.special import ndtri
 
-from deniable._check import FloatArray, InputError, IntArray, Seed, choice, number
+from deniable._check import FloatArray, InputError, IntArray, Seed, choice, mapping, number
 from deniable._floats import MANY_ROUNDINGS
 from deniable.accounting import tradeoff
 from deniable.curves import Tradeoff, with_assumptions
@@ -112,7 +112,8 @@ def release_statistics(
     """
     from deniable.tables.reading import understand_any
 
-    asked = [parse(one) for one in ([statistics] if isinstance(statistics, str | Statistic) else statistics)]
+    several = isinstance(statistics, Iterable) and not isinstance(statistics, str | bytes)
+    asked = [parse(one) for one in (statistics if several else [statistics])]
     if not asked:
         raise InputError("statistics must name at least one, such as 'mean(income) by region'")
     asked = list(dict.fromkeys(asked))
@@ -122,7 +123,7 @@ def release_statistics(
     target = number("eta", eta, above=0.0, below=0.5)
     limits = Limits(number("confidence", confidence, above=0.0, below=1.0))
     smallest = number("suppress_below", suppress_below, at_least=0.0, below=math.inf)
-    public = days_in_ranges(ranges or {}, asked)
+    public = days_in_ranges(mapping("ranges", ranges, "{'age': (0, 120)}"), asked)
     needed = {column for one in asked for column in (*one.columns, *one.by)} | set(public)
     table = understand_any(data, ranges=public, only=needed)
     table.warn()

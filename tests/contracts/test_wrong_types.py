@@ -1,0 +1,91 @@
+"""An argument of a wrong type is refused by name, or works: never a TypeError from somewhere inside."""
+
+import inspect
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import deniable as dn
+from deniable.noise import Histogram, LogisticRegression, Mean, Quantile, Ridge, SoftmaxRegression
+
+RNG = np.random.default_rng(0)
+TABLE = pd.DataFrame({"a": RNG.random(30), "b": RNG.random(30), "t": ["x", "y", "y"] * 10})
+RUN = dn.SubsampledGaussian(2.0, 0.1, 3)
+CURVE = dn.tradeoff(dn.GaussianDP(1.0))
+WRONG = ["x", float("nan"), [1], {}, object(), b"x", (1, 2), np.array([[1.0, 2.0]]), 1j]
+
+
+def made(kind, **base):
+    return kind, list(inspect.signature(kind).parameters), base
+
+
+def trained(kind, target):
+    return lambda **given: kind(**given).fit(TABLE[["a", "b"]], target)
+
+
+CALLS = {
+    "ApproximateDP": made(dn.ApproximateDP, epsilon=1.0, delta=0.1),
+    "BoundedRange": made(dn.BoundedRange, epsilon=1.0),
+    "DiscreteGaussian": made(dn.DiscreteGaussian, sigma=1.0),
+    "DiscreteLaplace": made(dn.DiscreteLaplace, scale=1.0),
+    "FinitePair": made(dn.FinitePair, p=(0.5, 0.5), q=(0.2, 0.8)),
+    "Laplace": made(dn.Laplace, scale=1.0),
+    "MatrixMechanism": made(dn.MatrixMechanism, noise_multiplier=1.0, strategy=np.eye(3)),
+    "RandomAllocation": made(dn.RandomAllocation, noise_multiplier=1.0, batches=5),
+    "RandomizedResponse": made(dn.RandomizedResponse, epsilon=1.0),
+    "RenyiDP": made(dn.RenyiDP, orders=[2.0], epsilons=[1.0]),
+    "SubsampledGaussian": made(dn.SubsampledGaussian, noise_multiplier=1.0, sample_rate=0.1, steps=3),
+    "TruncatedPoisson": made(
+        dn.TruncatedPoisson, noise_multiplier=1.0, sample_rate=0.1, steps=3, max_batch=9, n_records=50
+    ),
+    "WithoutReplacement": made(dn.WithoutReplacement, noise_multiplier=1.0, batch=3, n_records=10),
+    "Policy": made(dn.Policy, advantage=0.1),
+    "Mean": made(Mean),
+    "Histogram": made(Histogram, edges=(0.0, 0.5, 1.0)),
+    "Quantile": made(Quantile),
+    "Ridge": made(Ridge),
+    "LogisticRegression": made(LogisticRegression),
+    "SoftmaxRegression": made(SoftmaxRegression, n_classes=3),
+    "tuned": made(dn.tuned, mechanism=dn.GaussianDP(1.0), trials=5),
+    "tradeoff": (dn.tradeoff, ["mechanism", "engine", "adjacency", "patient"], {"mechanism": RUN}),
+    "calibrate": (
+        dn.calibrate,
+        ["make_mechanism", "bracket", "integer", "advantage", "tolerance"],
+        {"make_mechanism": dn.GaussianDP, "bracket": (0.1, 3.0), "advantage": 0.2},
+    ),
+    "sweep": (dn.sweep, ["mechanisms", "prior", "fpr", "delta", "n_jobs"], {"mechanisms": [dn.GaussianDP(1.0)]}),
+    "assess": (dn.assess, ["source", "prior", "fpr", "delta", "policy", "meta"], {"source": dn.GaussianDP(1.0)}),
+    "audit_scores": (
+        dn.audit_scores,
+        ["member_scores", "nonmember_scores", "confidence", "rng"],
+        {"member_scores": RNG.normal(1, 1, 20), "nonmember_scores": RNG.normal(0, 1, 20)},
+    ),
+    "release_statistics": (
+        dn.release_statistics,
+        ["statistics", "eta", "ranges", "bound", "suppress_below", "confidence"],
+        {"data": TABLE, "statistics": "mean(a) by t", "eta": 0.2, "ranges": {"a": (0, 1), "t": ["x", "y"]}},
+    ),
+    "PrivateClassifier": (
+        trained(dn.PrivateClassifier, TABLE["t"]),
+        ["ranges", "categories", "epsilon", "delta", "model", "classes", "interactions"],
+        {"epsilon": 1.0, "delta": 1e-5, "ranges": {"a": (0, 1), "b": (0, 1)}},
+    ),
+    "tpr": (CURVE.tpr, ["fpr", "side"], {"fpr": 0.1}),
+    "delta": (CURVE.delta, ["epsilon", "side"], {"epsilon": 0.1}),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.filterwarnings("ignore")
+def test_a_wrong_type_is_refused_in_words_or_works(name):
+    call, parameters, base = CALLS[name]
+    call(**base)
+    for parameter in parameters:
+        for value in WRONG:
+            try:
+                call(**{**base, parameter: value})
+            except dn.InputError:
+                pass
+            except TypeError as error:
+                raise AssertionError(f"{name}({parameter}={value!r})") from error
