@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 import reprlib
 from collections.abc import Callable, Iterable, Mapping
 from numbers import Integral, Real
@@ -139,12 +140,22 @@ def flag(name: str, value: Any) -> bool:
     return bool(value)
 
 
-def seeded(rng: Seed) -> np.random.Generator:
+def seeded(rng: Seed, name: str = "rng") -> np.random.Generator:
     """Return the generator itself, or one seeded by a whole number, or by fresh entropy for None."""
     try:
         return np.random.default_rng(rng)
     except (TypeError, ValueError):
-        raise InputError(f"rng must be a whole number from 0 on, a numpy Generator or None, got {rng!r}") from None
+        raise InputError(f"{name} must be a whole number from 0 on, a numpy Generator or None, got {rng!r}") from None
+
+
+def interval(name: str, value: Any, *, above: float = -math.inf) -> tuple[float, float]:
+    """Return a pair (low, high) of finite numbers with ``above`` < low < high."""
+    try:
+        low, high = value
+    except (TypeError, ValueError):
+        raise InputError(f"{name} must be a pair (low, high), got {value!r}") from None
+    low = number(f"{name}[0]", low, above=above, below=math.inf)
+    return low, number(f"{name}[1]", high, above=low, below=math.inf)
 
 
 def mapping(name: str, value: Any, example: str) -> dict[Any, Any]:

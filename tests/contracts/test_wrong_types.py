@@ -5,12 +5,15 @@ import inspect
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import LogisticRegression as FittedLogistic
+from sklearn.naive_bayes import GaussianNB
 
 import deniable as dn
 from deniable.noise import Histogram, LogisticRegression, Mean, Quantile, Ridge, SoftmaxRegression
 
 RNG = np.random.default_rng(0)
 TABLE = pd.DataFrame({"a": RNG.random(30), "b": RNG.random(30), "t": ["x", "y", "y"] * 10})
+ROWS, LABELS = TABLE[["a", "b"]].to_numpy() / 2, (TABLE["t"] == "x").to_numpy().astype(int)
 RUN = dn.SubsampledGaussian(2.0, 0.1, 3)
 CURVE = dn.tradeoff(dn.GaussianDP(1.0))
 WRONG = ["x", float("nan"), [1], {}, object(), b"x", (1, 2), np.array([[1.0, 2.0]]), 1j]
@@ -71,6 +74,37 @@ CALLS = {
         ["ranges", "categories", "epsilon", "delta", "model", "classes", "interactions"],
         {"epsilon": 1.0, "delta": 1e-5, "ranges": {"a": (0, 1), "b": (0, 1)}},
     ),
+    "MembershipPrivate": (
+        trained(dn.MembershipPrivate, TABLE["t"]),
+        ["estimator", "eta", "bound", "confidence", "random_state", "insecure_testing_seed", "n_jobs"],
+        {"estimator": GaussianNB(), "eta": 0.3, "bound": "centre", "n_resamples": 32},
+    ),
+    "privacy_profile": (
+        dn.privacy_profile,
+        ["X", "y", "regularization", "mechanism", "loss", "intercept", "sample_weight", "added", "n_samples", "rng"],
+        {"X": ROWS, "y": LABELS, "regularization": 0.1, "mechanism": dn.OutputPerturbation(epsilon=1.0)},
+    ),
+    "profile_estimator": (
+        dn.profile_estimator,
+        ["estimator", "X", "y", "mechanism", "sample_weight"],
+        {
+            "estimator": FittedLogistic(fit_intercept=False).fit(ROWS, LABELS),
+            "X": ROWS,
+            "y": LABELS,
+            "mechanism": dn.OutputPerturbation(epsilon=1.0),
+        },
+    ),
+    "check_promise": (
+        dn.check_promise,
+        ["release", "mechanism", "score", "trials", "seconds", "confidence"],
+        {"release": lambda inside: RNG.normal(), "mechanism": dn.GaussianDP(1.0), "trials": 20},
+    ),
+    "plan_subsampling": (
+        dn.plan_subsampling,
+        ["pool_size", "precision", "fpr", "batch_size", "rates", "noise_multipliers"],
+        {"pool_size": 1000, "precision": 0.7, "fpr": 0.01, "batch_size": 100, "rates": [0.3]},
+    ),
+    "canaries": (dn.canaries, ["X", "y", "k", "kind", "rng"], {"X": ROWS, "y": LABELS, "k": 3}),
     "tpr": (CURVE.tpr, ["fpr", "side"], {"fpr": 0.1}),
     "delta": (CURVE.delta, ["epsilon", "side"], {"epsilon": 0.1}),
 }

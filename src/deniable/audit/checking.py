@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from deniable._check import InputError, integer, number
+from deniable._check import InputError, function, integer, number
 from deniable._notebook import Textual
 from deniable._search import bisect
 from deniable.audit.betting import GAMMAS
@@ -133,6 +133,9 @@ def check_promise(
     asked = _limits.get()
     trials = integer("trials", _first_given(trials, asked[0], TRIALS), at_least=10)
     budget = number("seconds", _first_given(seconds, asked[1], SECONDS), above=0.0)
+    function("release", release, "True or False, whether the record is in, to what is released")
+    if score is not None:
+        function("score", score, "what is released to a number")
     audit = SequentialAudit(mechanism, confidence)
     start = time.monotonic()
 

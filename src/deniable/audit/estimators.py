@@ -253,6 +253,8 @@ def _check_counts(n_shadows: int, n_targets: int, method: str) -> tuple[int, int
 
 
 def _check_labels(estimator: Any, X: Any, y: ArrayLike, task: str) -> tuple[NDArray[Any], LearningTask]:
+    if not getattr(X, "shape", ()):
+        raise InputError(f"X must be an array or a data frame of records, got {X!r}")
     labels = np.asarray(y)
     labels = labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
     if labels.ndim not in (1, 2) or 0 in labels.shape or len(labels) != X.shape[0] or len(labels) < 4:

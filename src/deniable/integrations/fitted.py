@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.svm import LinearSVC
 from sklearn.utils.validation import check_is_fitted
 
-from deniable._check import FloatArray, InputError, number
+from deniable._check import FloatArray, InputError, number, numbers
 from deniable.records import ObjectivePerturbation, OutputPerturbation, PrivacyProfile, privacy_profile
 from deniable.records.losses import as_loss
 
@@ -70,9 +70,11 @@ def profile_estimator(
         For an estimator or setting that cannot be mapped (with the reason), or a fit that did not converge.
     """
     final, rows, notes = _unwrap(estimator, X)
-    check_is_fitted(final)
     training = _describe(final)
+    check_is_fitted(final)
     targets = np.asarray(y)
+    if targets.shape[:1] != rows.shape[:1]:
+        raise InputError(f"y must have one target per row of X ({len(rows)}), got shape {targets.shape}")
     weights = _weights(final, targets, sample_weight)
     if isinstance(final, SGDClassifier) and weights is not None:
         raise InputError(
@@ -100,7 +102,7 @@ def _unwrap(estimator: Any, X: ArrayLike) -> tuple[Any, FloatArray, tuple[str, .
             X, notes = estimator[:-1].transform(X), (_PIPELINE_NOTE,)
         estimator = estimator[-1]
     dense = X.toarray() if hasattr(X, "toarray") else X
-    return estimator, np.asarray(dense, dtype=np.float64), notes
+    return estimator, np.atleast_2d(numbers("X", dense)), notes
 
 
 def _describe(estimator: Any) -> FittedTraining:
@@ -179,7 +181,9 @@ def _refuse(condition: bool, message: str) -> None:
 
 def _weights(estimator: Any, y: Any, sample_weight: ArrayLike | None) -> FloatArray | None:
     """Sample weights times class weights; ``None`` if there are neither."""
-    given = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    given = None if sample_weight is None else numbers("sample_weight", sample_weight)
+    if given is not None and given.shape != y.shape[:1]:
+        raise InputError(f"sample_weight must have one weight per record ({len(y)}), got shape {given.shape}")
     by_class = getattr(estimator, "class_weight", None)
     if by_class is None:
         return given

@@ -16,7 +16,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from deniable._check import FloatArray, InputError
+from deniable._check import FloatArray, InputError, seeded
 from deniable.integrations.sklearn_parameters import Arrays, Codec, PublicFacts, TwoFunctions, codec_for
 from deniable.integrations.sklearn_swaps import ClosedForm, closed_form
 from deniable.noise import ReleaseError, release
@@ -175,7 +175,10 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
             _refuse_rare_classes(target, classes, n_train)
         if self.cache_dir is not None and not isinstance(self.random_state, Integral):
             raise InputError("cache_dir needs a whole number as random_state: only seeded resamples can be resumed")
-        seeds = check_random_state(self.random_state)
+        try:
+            seeds = check_random_state(self.random_state)
+        except ValueError as error:
+            raise InputError(f"random_state: {error}") from None
         estimator = _seeded(self.estimator, seeds)
         codec = self._codec()
         form = self._closed_form(rows, target, classes, n_train)
@@ -185,7 +188,9 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         else:
             task = form
         fits_are_few = self.bound == "auto" and self.n_resamples is None
-        testing = None if self.insecure_testing_seed is None else np.random.default_rng(self.insecure_testing_seed)
+        testing = (
+            None if self.insecure_testing_seed is None else seeded(self.insecure_testing_seed, "insecure_testing_seed")
+        )
         try:
             released = release(
                 task.algorithm,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Unpack
 
-from deniable._check import InputError, integer, number
+from deniable._check import InputError, integer, interval
 from deniable._optional import require
 from deniable._progress import track
 from deniable._shown import shown
@@ -139,8 +139,7 @@ def plan_samplers(
     """
     sought = read_target(target)
     makers = _makers(n_records, batch_size, epochs, max_batch)
-    low = number("noise_multipliers[0]", noise_multipliers[0], above=0.0)
-    high = number("noise_multipliers[1]", noise_multipliers[1], above=low, below=math.inf)
+    low, high = interval("noise_multipliers", noise_multipliers, above=0.0)
     tasks = [(name, make, adjacency) for name, make in makers.items() for adjacency in _known(make(high))]
     rows: list[SamplerNoise] = []
     near: dict[str, float] = {}  # what another sampler needs is a first guess

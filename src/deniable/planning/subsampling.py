@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deniable._check import FloatArray, InputError, integer, number, numbers
+from deniable._check import FloatArray, InputError, integer, interval, number, numbers
 from deniable._optional import require
 from deniable.accounting.door import tradeoff
 from deniable.curves import ApproximateTradeoff
@@ -165,8 +165,7 @@ def plan_subsampling(
     alpha = number("fpr", fpr, above=0.0, at_most=1.0, hint="at fpr 0 the precision of DP-SGD has no bound")
     batch = number("batch_size", batch_size, above=0.0, below=math.inf)
     passes = number("epochs", epochs, above=0.0, below=math.inf)
-    low = number("noise_multipliers[0]", noise_multipliers[0], above=0.0)
-    high = number("noise_multipliers[1]", noise_multipliers[1], above=low, below=math.inf)
+    low, high = interval("noise_multipliers", noise_multipliers, above=0.0)
     if delta is not None:
         number("delta", delta, above=0.0, below=1.0)
     tried = target * np.geomspace(0.02, 0.8, 12) if rates is None else rates

@@ -88,6 +88,8 @@ def candidates(
 ) -> tuple[FloatArray, FloatArray]:
     """Check rows that may join; return them with the intercept column, and their encoded targets."""
     problem = training.problem
+    if not isinstance(added, tuple | list) or len(added) != 2:
+        raise InputError(f"added must be a pair (rows, targets), got {added!r}")
     rows = numbers("added", added[0])
     columns = problem.X.shape[1] - (training.intercept != "none")
     if rows.ndim != 2 or rows.shape[1] != columns or not np.isfinite(rows).all() or len(rows) == 0:

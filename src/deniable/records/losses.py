@@ -311,7 +311,7 @@ def as_loss(loss: str | Loss) -> Loss:
     """Return the loss of that name, or ``loss`` itself."""
     if isinstance(loss, Loss):
         return loss
-    if loss not in LOSSES:
+    if not isinstance(loss, str) or loss not in LOSSES:
         raise InputError(f"loss must be one of {', '.join(map(repr, LOSSES))} or a Loss, got {loss!r}")
     return LOSSES[loss]
 

@@ -121,6 +121,8 @@ def privacy_profile(
     if y is None:
         raise InputError(f"y must be given with rows in memory, or X be a file, Dask frame or blocks, got {X!r:.60}")
     problem, training = make_problem(X, y, regularization, as_loss(loss), intercept, sample_weight, normalization)
+    if not isinstance(mechanism, OutputPerturbation | ObjectivePerturbation):
+        raise InputError(f"mechanism must be OutputPerturbation or ObjectivePerturbation, got {mechanism!r}")
     if isinstance(mechanism, ObjectivePerturbation):
         problem, rate = mechanism.prepare(training)
         sensitivity = None

@@ -113,7 +113,8 @@ def release_statistics(
     from deniable.tables.reading import understand_any
 
     several = isinstance(statistics, Iterable) and not isinstance(statistics, str | bytes)
-    asked = [parse(one) for one in (statistics if several else [statistics])]
+    texts: Any = statistics if several else [statistics]
+    asked = [parse(one) for one in texts]
     if not asked:
         raise InputError("statistics must name at least one, such as 'mean(income) by region'")
     asked = list(dict.fromkeys(asked))
