@@ -104,7 +104,7 @@ CALLS = {
         ["pool_size", "precision", "fpr", "batch_size", "rates", "noise_multipliers"],
         {"pool_size": 1000, "precision": 0.7, "fpr": 0.01, "batch_size": 100, "rates": [0.3]},
     ),
-    "canaries": (dn.canaries, ["X", "y", "k", "kind", "rng"], {"X": ROWS, "y": LABELS, "k": 3}),
+    "canaries": (dn.canaries, ["X", "y", "k", "kind", "rng"], {"X": ROWS, "y": LABELS, "k": 10}),
     "tpr": (CURVE.tpr, ["fpr", "side"], {"fpr": 0.1}),
     "delta": (CURVE.delta, ["epsilon", "side"], {"epsilon": 0.1}),
 }

@@ -92,6 +92,8 @@ def canaries(X: Any, y: ArrayLike, k: int = 200, kind: CanaryKind = "mislabelled
     labels = np.asarray(y)
     if not hasattr(X, "iloc"):
         X = np.asarray(X)
+    if not X.shape:
+        raise InputError(f"X must be an array or a data frame of records, got {X!r}")
     if labels.ndim != 1 or len(labels) != len(X) or len(labels) < 2:
         raise InputError(f"y must have one label per row of X ({len(X)}, at least 2), got shape {labels.shape}")
     if len(np.unique(labels)) < 2:

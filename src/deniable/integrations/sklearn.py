@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from numbers import Integral
 from os import PathLike
 from typing import Any, Self
@@ -16,15 +16,16 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from deniable._check import FloatArray, InputError, seeded
-from deniable.integrations.sklearn_parameters import Arrays, Codec, PublicFacts, TwoFunctions, codec_for
+from deniable._check import FloatArray, InputError, choice, seeded
+from deniable.integrations.sklearn_parameters import Codec, PublicFacts, TwoFunctions, codec_for
+from deniable.integrations.sklearn_refits import by_refitting, expected_score
 from deniable.integrations.sklearn_swaps import ClosedForm, closed_form
-from deniable.noise import ReleaseError, release
+from deniable.noise import release
 from deniable.noise.evidence import NoGuaranteeError
+from deniable.noise.methods import BOUNDS
 from deniable.noise.resampling import Population
 from deniable.noise.statistics import public_limits
 
-_PARTS, _SCORED = 5, 10_000  # training parts behind an expected score, and records that it is taken on
 _ABSENT = 0.1  # largest share of the training parts from which a class may be missing
 
 
@@ -166,6 +167,7 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         """
         if not hasattr(self.estimator, "fit") or isinstance(self.estimator, type):
             raise InputError(f"estimator must be an unfitted scikit-learn estimator, got {self.estimator!r}")
+        choice("bound", self.bound, BOUNDS)
         tags = get_tags(self.estimator)
         rows, target = self._validated(X, y, tags)
         rows = self._within_bounds(rows)
@@ -184,13 +186,12 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         form = self._closed_form(rows, target, classes, n_train)
         if form is None or isinstance(form, str):
             codec = codec.prepare(estimator, rows, target)
-            task = _by_refitting(estimator, codec, rows, target, classes)
+            task = by_refitting(estimator, codec, rows, target, classes)
         else:
             task = form
         fits_are_few = self.bound == "auto" and self.n_resamples is None
-        testing = (
-            None if self.insecure_testing_seed is None else seeded(self.insecure_testing_seed, "insecure_testing_seed")
-        )
+        seed = self.insecure_testing_seed
+        testing = None if seed is None else seeded(seed, "insecure_testing_seed")
         try:
             released = release(
                 task.algorithm,
@@ -228,7 +229,7 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         self.expected_score_ = None
         if tags.estimator_type in ("classifier", "regressor") and hasattr(self.estimator, "score"):
             rng = np.random.default_rng(seeds.randint(2**31 - 1))
-            self.expected_score_ = _expected_score(task, carrying, released.noise_scale, rows, target, n_train, rng)
+            self.expected_score_ = expected_score(task, carrying, released.noise_scale, rows, target, n_train, rng)
         if classes is not None:
             self.classes_ = classes
         return self
@@ -345,80 +346,3 @@ def _refuse_rare_classes(target: Any, classes: NDArray[Any], n_train: int) -> No
                 f"each class needs records in nearly every training part, but class {label!r} has {size} of {n} and is "
                 f"missing from {absent:.0%} of the parts of {n_train}; merge rare classes or raise fraction"
             )
-
-
-def _expected_score(
-    task: ClosedForm,
-    carrying: Callable[[FloatArray], Any],
-    noise: FloatArray,
-    X: FloatArray,
-    y: Any,
-    n_train: int,
-    rng: np.random.Generator,
-) -> tuple[float, float] | None:
-    """Return the mean score with noise and without, on other random training parts."""
-    population = replace(Population.of(task.data, 0.5), n_train=n_train)
-    scores = []
-    for _ in range(_PARTS):
-        member = population.random_members(rng)
-        outside = rng.permutation(np.flatnonzero(~member))[:_SCORED]
-        try:
-            value = np.asarray(task.algorithm(population.take(np.flatnonzero(member)))).reshape(noise.shape)
-        except InputError:
-            continue
-        made = (carrying(value + noise * rng.normal(size=noise.shape)), carrying(value))
-        scores.append([one.score(X[outside], y[outside]) for one in made])
-    if not scores:
-        return None
-    noisy, plain = np.mean(scores, axis=0)
-    return float(noisy), float(plain)
-
-
-def _by_refitting(estimator: Any, codec: Codec, X: FloatArray, y: Any, classes: NDArray[Any] | None) -> ClosedForm:
-    """Return the estimator as an algorithm that fits a clone to each part of the data."""
-    layout = _Layout.of(codec.learn(estimator, X, y))
-    data = (X,) if y is None else (X, y)
-    return ClosedForm(_Refit(estimator, codec, classes, layout), data, layout.split)
-
-
-@dataclass(frozen=True)
-class _Layout:
-    """Where each named array lies in the flat vector."""
-
-    shapes: tuple[tuple[str, tuple[int, ...]], ...]
-
-    @classmethod
-    def of(cls, arrays: Arrays) -> _Layout:
-        return cls(tuple((name, value.shape) for name, value in arrays.items()))
-
-    @property
-    def size(self) -> int:
-        return sum(int(np.prod(shape)) for _, shape in self.shapes)
-
-    def join(self, arrays: Arrays) -> FloatArray:
-        if _Layout.of(arrays) != self:
-            raise ReleaseError("the estimator's parameters have different shapes on different training parts")
-        return np.concatenate([value.ravel() for value in arrays.values()])
-
-    def split(self, flat: FloatArray) -> Arrays:
-        ends = np.cumsum([int(np.prod(shape)) for _, shape in self.shapes])
-        parts = np.split(flat, ends[:-1])
-        return {name: part.reshape(shape) for (name, shape), part in zip(self.shapes, parts, strict=True)}
-
-
-@dataclass(frozen=True, eq=False)
-class _Refit:
-    """The algorithm handed to :func:`release`: a part of the data in, the parameters of a fit as one vector out.
-
-    A part that lacks a class gives zeros instead of an error: whether there is an output must not tell who trained.
-    """
-
-    estimator: Any
-    codec: Codec
-    classes: NDArray[Any] | None
-    layout: _Layout
-
-    def __call__(self, part: tuple[Any, ...]) -> FloatArray:
-        if self.classes is not None and len(np.unique(part[1])) < len(self.classes):
-            return np.zeros(self.layout.size)
-        return self.layout.join(self.codec.learn(self.estimator, part[0], part[1] if len(part) > 1 else None))
