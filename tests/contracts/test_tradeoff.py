@@ -18,10 +18,12 @@ from hypothesis import strategies as st
 
 import deniable
 import deniable as dn
+from deniable.accounting.curve import ComposedTradeoff
 from deniable.accounting.engines.beside_steps import beside_steps
 from deniable.accounting.engines.finite import FiniteTradeoff
 from deniable.accounting.engines.grid import GridTradeoff
 from deniable.accounting.engines.inverted import InvertedTradeoff
+from deniable.accounting.engines.merged_phases import MergedPhasesTradeoff
 from deniable.accounting.engines.shuffled import LargestOutcomeTradeoff
 from deniable.accounting.engines.softened import SoftenedTradeoff
 from deniable.accounting.steps.binomial import binomial
@@ -45,6 +47,11 @@ def _few_cells():
     return replace(found, above=found.above.coarse(150, "upper"), below=found.below.coarse(150, "lower"))
 
 
+def _rounded_phases():
+    run = PrivacyLoss.of([dn.SubsampledGaussian(sigma, 0.1, 4) for sigma in (1.0, 1.02, 1.04, 1.3)])
+    return MergedPhasesTradeoff.of(run, lambda few: ComposedTradeoff.of(few, 1e-12), InvertedTradeoff(run), 2)
+
+
 EXAMPLES = {
     "pure": lambda: dn.tradeoff(dn.PureDP(1.0)),
     "approximate": lambda: dn.tradeoff(dn.ApproximateDP(1.0, 1e-3)),
@@ -57,6 +64,7 @@ EXAMPLES = {
     "composed": lambda: dn.tradeoff(RUN),
     "inversion": lambda: dn.tradeoff(RUN, engine="inversion"),
     "direct": lambda: dn.tradeoff(dn.SubsampledGaussian(1.0, 0.1, 2), engine="direct"),
+    "phases, rounded": _rounded_phases,
     "grid": lambda: GridTradeoff(PrivacyLoss.of([RUN]), 1 << 10),
     "monte carlo": lambda: dn.tradeoff(RUN, engine="monte-carlo", n_samples=2000, rng=0),
     "finite": lambda: dn.tradeoff(dn.PureDP(1.0) + dn.PureDP(0.3)),

@@ -404,7 +404,7 @@ class TestNothingIsReleased:
         ("change", "message"),
         [
             ({"noise": "uniform"}, "'gaussian', 'norm-laplace'"),
-            ({"bound": "center"}, "'auto', 'direct', 'swap', 'centre', 'dp'"),
+            ({"bound": "center"}, "'auto', 'coupling', 'direct', 'swap', 'centre', 'dp'"),
             ({"covariance": "spherical"}, "'diagonal', 'full'"),
             ({"fraction": 1.0}, "fraction"),
             ({"confidence": 1.0}, "confidence"),

@@ -29,6 +29,7 @@ _Bracketing = LikelihoodRatioTradeoff | SoftenedTradeoff
 _SIDES: tuple[Side, ...] = ("upper", "lower")
 _ORDER = _SIDES[::-1]
 _WIDE_HOCKEY_STICK, _WIDE_RATE = 1e-8, 1e-6  # brackets that the grid is asked to improve: absolute, relative
+_FEW_PHASES = 32  # phases up to which a line may take no more terms
 _VERY_FEW = 8  # steps up to which the direct convolution is quicker than telling jumps from the bulk
 _ALMOST_ALL = 0.99  # advantages from which the bulk tells the worlds apart, whatever sharp steps show
 _WIDE_RARE = 5e-6  # relative: that other engines than rare large losses one by one would improve
@@ -68,6 +69,8 @@ class ComposedTradeoff(Tradeoff):
         grid = GridTradeoff(loss, max(points, 1 << 12))
         if direct is not None and loss.steps[0] <= _VERY_FEW:
             effort = replace(effort, jumps=0.0)
+        # a line that is given up has cost much of what it would have taken, and what is asked then takes longer
+        effort = replace(effort, terms=effort.terms * max(1.0, loss.steps.size / _FEW_PHASES))
         return cls.asking(InvertedTradeoff(loss, tolerance, effort), direct, grid)
 
     @cached_property

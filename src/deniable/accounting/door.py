@@ -21,6 +21,7 @@ from deniable.accounting.engines.grid import GridTradeoff
 from deniable.accounting.engines.inverted import InvertedTradeoff
 from deniable.accounting.engines.known_batches import SharpTradeoff, with_sharp_phases
 from deniable.accounting.engines.lines import Effort
+from deniable.accounting.engines.merged_phases import MOST_PHASES, MergedPhasesTradeoff
 from deniable.accounting.engines.monte_carlo import MonteCarloTradeoff
 from deniable.accounting.engines.shuffled import shuffled_attack, shuffled_cap
 from deniable.accounting.engines.softened import SoftenedTradeoff
@@ -307,6 +308,9 @@ def _composed(loss: PrivacyLoss, tolerance: float, effort: Effort) -> Tradeoff:
             return SmallestTradeoff((with_sharp_phases(loss, SHARPEST, lambda _: quiet), beside))
     if sharp.any():
         return with_sharp_phases(loss, SHARPEST, lambda rest: _composed(rest, tolerance, effort))
+    if loss.steps.size > MOST_PHASES and effort != Effort.patient():
+        even = InvertedTradeoff(loss, tolerance, effort)
+        return MergedPhasesTradeoff.of(loss, lambda run: ComposedTradeoff.of(run, tolerance, effort), even, MOST_PHASES)
     return ComposedTradeoff.of(loss, tolerance, effort)
 
 

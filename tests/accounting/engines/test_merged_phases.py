@@ -1,0 +1,66 @@
+"""Rounding phases: against the exact curve, and steps that reveal more than their neighbours."""
+
+import numpy as np
+import pytest
+
+import deniable as dn
+from deniable.accounting import door
+from deniable.accounting.engines.merged_phases import MergedPhasesTradeoff, merged
+from deniable.accounting.transform.composed import PrivacyLoss
+from deniable.mechanisms import Composition
+
+RNG = np.random.default_rng(4)
+
+
+def phases(n):
+    return [
+        dn.SubsampledGaussian(float(sigma), float(rate), int(steps))
+        for sigma, rate, steps in zip(
+            RNG.uniform(0.8, 4, n), RNG.uniform(1e-3, 0.02, n), RNG.integers(1, 9, n), strict=True
+        )
+    ]
+
+
+@pytest.mark.parametrize("most", [1, 2, 7, 40])
+def test_rounded_runs_reveal_no_less_and_no_more(most):
+    run = phases(40)
+    exact = dn.tradeoff(Composition(run))
+    above, below = (
+        dn.tradeoff(
+            Composition([dn.SubsampledGaussian(*one) for one in zip(part.noise, part.rate, part.steps, strict=True)])
+        )
+        for part in merged(PrivacyLoss.of(run), most)
+    )
+    for epsilon in (-1.0, 0.0, 0.3, 1.0):
+        for direction in ("add", "remove"):
+            assert above.delta(epsilon, direction) >= exact.delta(epsilon, direction, "lower")
+            assert below.delta(epsilon, direction, "lower") <= exact.delta(epsilon, direction)
+    if most == 40:
+        assert above.advantage() == pytest.approx(below.advantage(), rel=1e-12)
+    else:  # the opposite ends would be no bounds
+        assert above.advantage(side="lower") > exact.advantage() > below.advantage()
+
+
+def test_every_step_is_kept():
+    run = PrivacyLoss.of(phases(300))
+    for part in merged(run, 16):
+        assert part.steps.sum() == run.steps.sum()
+        assert part.steps.size <= 16
+        assert set(part.noise) <= set(run.noise)
+        assert set(part.rate) <= set(run.rate)
+
+
+def test_a_schedule_of_many_phases_is_known_within_a_fifth(monkeypatch):
+    monkeypatch.setattr(door, "MOST_PHASES", 32)
+    noise = np.linspace(1.2, 0.8, 64)
+    run = Composition([dn.SubsampledGaussian(float(sigma), 0.01, 1) for sigma in noise])
+    rounded, exact = dn.tradeoff(run), dn.tradeoff(run, patient=True)
+    assert isinstance(rounded, MergedPhasesTradeoff)
+    assert not isinstance(exact, MergedPhasesTradeoff)
+    assert rounded.advantage() - rounded.advantage(side="lower") < 1e-10  # one line serves any number of phases
+    for low, high, truth in (
+        (rounded.tpr(1e-3, "lower"), rounded.tpr(1e-3), exact.tpr(1e-3)),
+        (rounded.delta(1.0, side="lower"), rounded.delta(1.0), exact.delta(1.0)),
+    ):
+        assert low < truth < high < 1.2 * low
+    assert "patient=True" in rounded.method
