@@ -105,7 +105,8 @@ def tradeoff(
         ``"zero-out"``: one record contributes 0 and everything else stays, sampling included.
     patient
         Let a hard question take a hundred times as long, and more memory, before a wider bracket is returned: for steps
-        other than sampled Gaussian ones and sums of random allocation, four times as many cells.
+        other than sampled Gaussian ones and sums of random allocation, four times as many cells; of runs of more than
+        512 different phases, all phases.
     n_samples, confidence, rng
         For the Monte Carlo engine: draws from either world, the probability with which all its bounds hold, and the
         source of randomness.

@@ -64,3 +64,12 @@ def test_a_schedule_of_many_phases_is_known_within_a_fifth(monkeypatch):
     ):
         assert low < truth < high < 1.2 * low
     assert "patient=True" in rounded.method
+
+
+def test_neighbours_that_differ_in_the_last_bit_are_told_apart():
+    rates = np.concatenate([[rate, np.nextafter(rate, 1)] for rate in np.linspace(1e-3, 0.3, 300)])
+    run = PrivacyLoss.of([dn.SubsampledGaussian(1.0, float(rate), 1) for rate in rates])
+    for most in (299, 512, 600):
+        above, below = merged(run, most)
+        assert above.steps.sum() == below.steps.sum() == 600
+        assert max(above.steps.size, below.steps.size) <= most

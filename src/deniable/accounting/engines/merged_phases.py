@@ -67,7 +67,7 @@ def merged(loss: PrivacyLoss, most: int) -> tuple[PrivacyLoss, PrivacyLoss]:
     while len(cells) < most and cells[0][0] < 0:
         _, _, some, axis = heapq.heappop(cells)
         ends = place[some, axis]
-        left = ends <= (ends.min() + ends.max()) / 2
+        left = ends - ends.min() <= np.ptp(ends) / 2
         for part in (some[left], some[~left]):
             heapq.heappush(cells, cell(part))
 
