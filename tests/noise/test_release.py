@@ -330,6 +330,8 @@ class TestNothingIsReleased:
         with pytest.raises(dn.InputError, match="equal length"):
             dn.release(column_mean, (X, Y[:-1]), eta=0.1, bound="centre")
 
+    # joblib's thread may meet the task that it has just cancelled
+    @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
     @pytest.mark.parametrize("n_jobs", [1, 2])
     def test_a_failing_resample_has_the_rows_that_reproduce_it(self, n_jobs):
         def algorithm(part):
@@ -347,8 +349,7 @@ class TestNothingIsReleased:
             dn.release(lambda part: np.nan if X[7, 0] in part[:, 0] else 1.0, X, eta=0.1, bound="centre", rng=0)
         assert 7 in caught.value.rows
 
-    # joblib's thread may meet the task that it has just cancelled
-    @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+    @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")  # likewise
     def test_a_failing_resample_in_a_worker(self):
         with pytest.raises(ReleaseError, match="ZeroDivisionError"):
             dn.release(lambda part: 1 / 0, X, eta=0.1, bound="centre", n_jobs=2)
