@@ -139,11 +139,11 @@ class Tensor(np.ndarray):
     def detach(self):
         return self
 
-    def float(self):
-        return self.astype(np.float32).view(Tensor)
+    def double(self):
+        return self.astype(np.float64)
 
-    def norm(self, order, dim):
-        return np.linalg.norm(self, ord=order, axis=dim).view(Tensor)
+    def square(self):
+        return np.square(self)
 
     def cpu(self):
         return self

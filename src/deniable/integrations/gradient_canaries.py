@@ -156,4 +156,4 @@ def _places(chosen: NDArray[np.intp], sizes: list[int]) -> list[tuple[NDArray[np
 
 
 def _numbers(values: Any) -> FloatArray:
-    return np.asarray(values.detach().cpu().numpy(), dtype=np.float64)
+    return np.asarray(values.detach().float().cpu().numpy(), dtype=np.float64)  # NumPy has no bfloat16

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deniable._check import InputError, choice, integer
+from deniable._check import FloatArray, InputError, choice, integer
 from deniable.accounting import NormRecorder
 from deniable.mechanisms import Composition, Mechanism, ShuffledBatches, SubsampledGaussian
 
@@ -233,11 +233,22 @@ class GradientNorms(NormRecorder):
         self._pending = indices
 
     def _take(self, grad_samples: Sequence[Any]) -> None:
-        """Per-record norms over all parameters; single precision is allowed for by a factor of 1 + 1e-5."""
+        """Per-record norms over all parameters, in double precision: in single, long sums lose up to percents."""
         count = len(grad_samples[0])
         if self._pending is None and count:
             raise InputError("indices of the batch must be given to batch() before each optimizer.step()")
-        parts = [g.detach().reshape(count, -1).float().norm(2, dim=-1).cpu().numpy() for g in grad_samples if count]
-        norms = np.sqrt(np.sum(np.square(np.array(parts, dtype=np.float64)), axis=0)) if parts else np.empty(0)
-        self.add(np.empty(0, dtype=np.intp) if self._pending is None else self._pending, norms * (1 + 1e-5))
+        norms = np.sqrt(sum((_sums_of_squares(g) for g in grad_samples), np.zeros(count))) * (1 + 1e-10)  # roundings
+        self.add(np.empty(0, dtype=np.intp) if self._pending is None else self._pending, norms)
         self._pending = None
+
+
+def _sums_of_squares(grad_sample: Any) -> FloatArray:
+    """Return the squared norm of each row of a tensor of per-record gradients, in double precision, shape (rows,)."""
+    if not len(grad_sample):
+        return np.zeros(0)
+    rows = grad_sample.detach().reshape(len(grad_sample), -1)
+    if str(rows.device).startswith("mps"):  # knows no double precision
+        rows = rows.cpu()
+    at_once = max(1, 2**22 // max(1, rows.shape[1]))
+    parts = [rows[i : i + at_once].double().square().sum(-1).cpu().numpy() for i in range(0, len(rows), at_once)]
+    return np.asarray(np.concatenate(parts), dtype=np.float64)

@@ -25,6 +25,7 @@ _NOTES = (
     "no layer and no collate function mixes records",
     "PyTorch's default generator draws batches and noise, in floating point, unless the engine was made with "
     "secure_mode=True",
+    "Opacus clips in the precision of the gradients: tensors of 10⁷ parameters and more may exceed the norm slightly",
 )
 
 
