@@ -69,13 +69,35 @@ def test_assess_of_data_refuses_it(capsys):
     assert "--records-per-person goes with a DP-SGD run" in told
 
 
-def test_a_recorded_run_that_is_not_poisson_sampled_is_refused():
+def test_a_recorded_run_that_is_not_poisson_sampled_is_grouped():
     from deniable.cli._run import of_persons
 
     shuffled = dn.ShuffledBatches(2.0, 20)
     assert of_persons(shuffled, None) == of_persons(shuffled, 1) == shuffled
-    with pytest.raises(dn.InputError, match="--records-per-person must be 1 for ShuffledBatches"):
-        of_persons(shuffled, 2)
+    assert of_persons(shuffled, 2) == dn.Grouped(shuffled, 2)
+
+
+@pytest.mark.parametrize(
+    ("words", "mechanism"),
+    [
+        (["--sampler", "shuffled", "--noise-multiplier", "9", "--batches", "5"], dn.ShuffledBatches(9.0, 5)),
+        (["--mechanism", "gaussian,0.1"], dn.GaussianDP(0.1)),
+        (["--trials", "2", "--mechanism", "zero-concentrated,0.001"], dn.tuned(dn.ZeroConcentratedDP(0.001), trials=2)),
+    ],
+)
+def test_any_other_run_is_grouped(words, mechanism, capsys):
+    found = answered(capsys, "assess", *words, *PERSON)
+    assert found["title"].endswith(", persons of 3 records")
+    curve = dn.tradeoff(dn.Grouped(mechanism, 3))
+    assert found["sections"][0]["numbers"][0]["value"] == pytest.approx(curve.advantage(), rel=1e-9)
+    assert "group of 3 records" in found["assumptions"]["adjacency"] or "3 times" in found["assumptions"]["adjacency"]
+
+
+def test_the_most_records_of_a_person_are_found_under_any_sampler(capsys):
+    words = ["--sampler", "allocation", "--noise-multiplier", "3", "--batches", "4", "--advantage", "0.2"]
+    most = answered(capsys, "calibrate", "--find", "records-per-person", *words)["records_per_person"]
+    at = [dn.tradeoff(dn.Grouped(dn.RandomAllocation(3.0, 4), k)).advantage() for k in (most, most + 1)]
+    assert at[0] <= 0.2 < at[1]
 
 
 def test_calibrate_and_plan_find_the_noise_of_persons(capsys):

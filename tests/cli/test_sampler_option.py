@@ -80,9 +80,6 @@ def test_runs_of_several_samplers_stand_side_by_side(capsys):
     runs = (dn.SubsampledGaussian(4.0, 0.2, 5), dn.ShuffledBatches(4.0, 5), dn.RandomAllocation(4.0, 5))
     assert [number["value"] for number in row] == pytest.approx([dn.tradeoff(one).advantage() for one in runs])
     assert "shuffled,noise-multiplier,batches,epochs" in refused(capsys, "compare", "1.0,0.2", "shuffled,1.0,5")
-    assert "--records-per-person does not go with" in refused(
-        capsys, "compare", "shuffled,1,5", "shuffled,1,6", "--records-per-person", "2"
-    )
 
 
 def test_noise_steps_and_records_are_looked_for(capsys):

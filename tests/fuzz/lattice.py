@@ -66,7 +66,6 @@ def _composed(phases: list[Phase], epsilon: np.ndarray, points: int) -> np.ndarr
     loss = spacing * np.fft.fftfreq(points, 1 / points)
     if np.abs(mass[np.abs(loss) > 0.99 * _REACH]).max() > _NOISE:
         return None
-    mass[mass < 0] = 0
     found = np.array([float(np.sum((mass * -np.expm1(eps - loss))[loss > eps])) for eps in epsilon])
     # whatever is not on the lattice gives the record away
     return found + (1 - kept)

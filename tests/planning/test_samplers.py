@@ -68,6 +68,17 @@ def test_only_adjacencies_with_a_bound_are_listed(name):
                 dn.tradeoff(mechanism, adjacency=adjacency)
 
 
+def test_a_person_of_several_records_needs_more_noise(plan, monkeypatch):
+    makers, known = samplers._makers, samplers._known
+    monkeypatch.setattr(samplers, "_makers", lambda *run: {k: makers(*run)[k] for k in ("poisson", "allocation")})
+    monkeypatch.setattr(samplers, "_known", lambda mechanism: known(mechanism)[:1])
+    one = {row.sampler: row.noise_multiplier for row in plan.rows}
+    for row in dn.plan_samplers(40, 20, 1, records_per_person=2, advantage=0.2).rows:
+        assert one[row.sampler] < row.noise_multiplier < 2.2 * one[row.sampler]
+        assert dn.tradeoff(row.mechanism).advantage() <= 0.2
+        assert isinstance(row.mechanism, dn.SubsampledGaussian if row.sampler == "poisson" else dn.Grouped)
+
+
 def test_the_least_noise_comes_first(plan):
     for adjacency in ("add-remove", "replace"):
         noise = [row.noise_multiplier for row in plan.rows if row.adjacency == adjacency]
@@ -103,7 +114,8 @@ def test_the_command_prints_the_same(plan, capsys, monkeypatch):
     monkeypatch.setattr(dn, "plan_samplers", lambda *run, **rest: asked.update(rest, run=run) or plan)
     words = ["samplers", "--n-records", "40", "--batch-size", "20", "--advantage", "0.2"]
     assert run([*words, "--json"]) == 0
-    assert asked == {"run": (40, 20, 1), "max_batch": None, "noise_multipliers": (0.2, 200.0), "advantage": 0.2}
+    rest = {"records_per_person": 1, "max_batch": None, "noise_multipliers": (0.2, 200.0), "advantage": 0.2}
+    assert asked == rest | {"run": (40, 20, 1)}
     told = json.loads(capsys.readouterr().out)
     assert [row["noise_multiplier"] for row in told["rows"]] == [row.noise_multiplier for row in plan.rows]
 

@@ -52,6 +52,7 @@ from deniable.mechanisms import (
     ApproximateDP,
     Composition,
     GaussianDP,
+    Grouped,
     Mechanism,
     PureDP,
     RandomAllocation,
@@ -120,6 +121,18 @@ def tradeoff(
     number("tolerance", tolerance, above=0.0, at_most=1e-2)
     if not isinstance(mechanism, Mechanism):
         raise InputError(f"mechanism must be one of deniable's mechanisms, got {mechanism!r}")
+    if isinstance(mechanism, Grouped):
+        one = tradeoff(
+            mechanism.mechanism,
+            engine=engine,
+            tolerance=tolerance,
+            adjacency=adjacency,
+            patient=patient,
+            n_samples=n_samples,
+            confidence=confidence,
+            rng=rng,
+        )
+        return one.group(mechanism.records_per_person)
     own = mechanism.adjacency
     wanted = own if adjacency is None else choice("adjacency", adjacency, ADJACENCIES)
     same = wanted in (own, *mechanism.also)

@@ -38,6 +38,7 @@ from deniable.mechanisms import (
     ApproximateDP,
     FinitePair,
     GaussianDP,
+    Grouped,
     Mechanism,
     NoisyGradientDescent,
     PureDP,
@@ -65,6 +66,7 @@ _REFUSED: dict[type[Mechanism], str] = {
     FinitePair: "its two laws are given, not how they depend on the size of a contribution",
     NoisyGradientDescent: "its theorem needs a bound on the gradient at every point, not only where this run passed; "
     "for a record whose gradient is known to be smaller everywhere, raise noise_multiplier",
+    Grouped: "the records of a person have norms of their own; ask for each record apart",
     Tuned: "the norms of runs that could have been made, but were not, would have to be known",
 }
 

@@ -6,18 +6,18 @@ from typing import Annotated, Any
 
 import typer
 
-from deniable._check import InputError, integer
+from deniable._check import integer
 from deniable.cli._app import RUN_PANEL
 from deniable.cli._mechanism import MECHANISM, TRIALS
-from deniable.cli._sampler import NOISE
+from deniable.cli._sampler import NOISE, PERSON
 
-PERSON = "--records-per-person"
 Options = dict[str, Any]
 PersonOption = Annotated[
     float | None,
     typer.Option(
         PERSON,
-        help="Records of one person, added or removed together, each drawn independently. [default: 1]",
+        help="Records of one person, added or removed together: exact for Poisson sampling, where each is drawn "
+        "independently, a bound for all else. [default: 1]",
         rich_help_panel=RUN_PANEL,
     ),
 ]
@@ -68,18 +68,14 @@ def person(records: float | None) -> int:
 
 
 def of_persons(recorded: Any, records: float | None) -> Any:
-    """Return a run that was read from a file for persons of this many records; refuse what is not Poisson sampling."""
+    """Return a run that was read from a file for persons of this many records."""
     import deniable as dn
 
     count = person(records)
     if count == 1:
         return recorded
     parts: Any = recorded.mechanisms if isinstance(recorded, dn.Composition) else (recorded,)
-    for part in parts:
-        if not isinstance(part, dn.SubsampledGaussian):
-            raise InputError(
-                f"{PERSON} must be 1 for {type(part).__name__}: several records of a person are served for "
-                "Poisson-sampled steps only; in Python, t.group(k) bounds any other curve"
-            )
+    if not all(isinstance(part, dn.SubsampledGaussian) for part in parts):
+        return dn.Grouped(recorded, count)
     phases = [dn.SubsampledGaussian(p.noise_multiplier, p.sample_rate, p.steps, count) for p in parts]
     return phases[0] if len(phases) == 1 else dn.Composition(phases)

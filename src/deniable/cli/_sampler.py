@@ -13,6 +13,7 @@ from deniable.cli._mechanism import CLASSES, MECHANISM, TRIALS, composed, is_nam
 
 SAMPLER = "--sampler"
 NOISE = "--noise-multiplier"
+PERSON = "--records-per-person"
 Sampler = Literal["poisson", "truncated", "without-replacement", "shuffled", "allocation"]
 
 
@@ -54,7 +55,7 @@ class _Scheme(NamedTuple):
 
 SCHEMES: dict[str, _Scheme] = {
     "poisson": _Scheme(
-        {"--sample-rate": "sample_rate", "--steps": "steps", "--records-per-person": "records_per_person"},
+        {"--sample-rate": "sample_rate", "--steps": "steps", PERSON: "records_per_person"},
         2,
     ),
     "truncated": _Scheme(
@@ -103,6 +104,11 @@ def written(text: str) -> dict[str, Any]:
     return {SAMPLER: name, **dict(zip(options, values, strict=False))}
 
 
+def _drawn_independently(run: dict[str, Any]) -> bool:
+    """Whether the run has an exact curve for a person: Poisson-sampled steps, neither tuned nor named."""
+    return run.get(SAMPLER) in (None, "poisson") and not run.get(MECHANISM) and run.get(TRIALS) is None
+
+
 def described(run: dict[str, Any], sought: float | None = None) -> Any:
     """Return the mechanism of a run from the options that a person typed, all of which must belong to its sampler.
 
@@ -115,6 +121,9 @@ def described(run: dict[str, Any], sought: float | None = None) -> Any:
     """
     import deniable as dn
 
+    if (together := run.get(PERSON)) is not None and not _drawn_independently(run):
+        one = described(run | {PERSON: None}, sought)
+        return dn.Grouped(one, integer("records_per_person", together, at_least=1))
     trials = run.get(TRIALS)
     if trials is not None:
         return dn.tuned(described(run | {TRIALS: None}, sought), trials=trials)

@@ -24,9 +24,10 @@ from deniable.cli._report import (
     code,
     show,
 )
-from deniable.cli._run import PERSON, Options, PersonOption, is_given, of_persons, run_options, typed
+from deniable.cli._run import Options, PersonOption, is_given, of_persons, run_options, typed
 from deniable.cli._sampler import (
     NOISE,
+    PERSON,
     BatchesOption,
     BatchSizeOption,
     EpochsOption,

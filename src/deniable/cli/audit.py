@@ -15,8 +15,9 @@ from deniable._progress import stage
 from deniable.cli._app import JsonFlag, again, app, command_line, examples
 from deniable.cli._mechanism import MechanismOption, TrialsOption
 from deniable.cli._report import FullOption, LanguageOption, MetaOption, PolicyOption, checked_policy, code, show
-from deniable.cli._run import PERSON, Options, PersonOption, is_given, run_options
+from deniable.cli._run import Options, PersonOption, is_given, run_options
 from deniable.cli._sampler import (
+    PERSON,
     BatchesOption,
     BatchSizeOption,
     EpochsOption,

@@ -14,8 +14,9 @@ from deniable._shown import shown
 from deniable.cli._app import FINE, MISSED, RUN_PANEL, JsonFlag, PlotOption, PriorOption, again, app, examples, suggest
 from deniable.cli._mechanism import MECHANISM, TRIALS, MechanismOption, TrialsOption
 from deniable.cli._picture import checked_picture, draw
-from deniable.cli._run import PERSON, Options, PersonOption, is_given, run_options
+from deniable.cli._run import Options, PersonOption, is_given, run_options
 from deniable.cli._sampler import (
+    PERSON,
     BatchesOption,
     BatchSizeOption,
     EpochsOption,

@@ -20,9 +20,10 @@ from deniable.cli._mechanism import (
     filled,
     parameter_sought,
 )
-from deniable.cli._run import PERSON, PersonOption, run_options, typed
+from deniable.cli._run import PersonOption, run_options, typed
 from deniable.cli._sampler import (
     NOISE,
+    PERSON,
     BatchesOption,
     BatchSizeOption,
     EpochsOption,

@@ -12,8 +12,8 @@ from deniable._files import plain, to_json
 from deniable.cli._app import FINE, JsonFlag, PlotOption, PriorOption, again, app, examples, suggest
 from deniable.cli._picture import checked_picture, draw
 from deniable.cli._report import PolicyOption, checked_policy, code
-from deniable.cli._run import PERSON, PersonOption
-from deniable.cli._sampler import described, written
+from deniable.cli._run import PersonOption
+from deniable.cli._sampler import PERSON, described, written
 
 
 @app.command(

@@ -14,7 +14,7 @@ from deniable._shown import shown
 from deniable.cli import _target
 from deniable.cli._app import MISSED, JsonFlag, PlotOption, app, examples, suggest
 from deniable.cli._picture import checked_picture, draw
-from deniable.cli._run import run_options, typed
+from deniable.cli._run import PersonOption, person, run_options, typed
 from deniable.cli._sampler import MaxBatchOption
 
 _WIDE = 0.01  # of the advantage: bounds that are further apart are reported
@@ -23,6 +23,7 @@ _WIDE = 0.01  # of the advantage: bounds that are further apart are reported
 @app.command(
     epilog=examples(
         "deniable samplers --n-records 50000 --batch-size 250 --epochs 5 --advantage 0.1",
+        "deniable samplers --n-records 20000 --batch-size 100 --records-per-person 3 --advantage 0.2",
         "deniable samplers --n-records 2000 --batch-size 100 --tpr 0.01 --fpr 0.001 --json",
     )
 )
@@ -31,6 +32,7 @@ def samplers(
     batch_size: Annotated[float, typer.Option(help="Average number of records per batch.")],
     epochs: Annotated[float, typer.Option(help="Passes over the data.")] = 1,
     max_batch: MaxBatchOption = None,
+    records_per_person: PersonOption = None,
     advantage: _target.AdvantageTarget = None,
     tpr: _target.TprTarget = None,
     fpr: _target.FprTarget = None,
@@ -61,6 +63,7 @@ def samplers(
         integer("n_records", n_records),
         integer("batch_size", batch_size),
         integer("epochs", epochs),
+        records_per_person=person(records_per_person),
         max_batch=None if max_batch is None else integer("max_batch", max_batch),
         noise_multipliers=(low, high),
         **given,
@@ -70,7 +73,8 @@ def samplers(
         print(to_json({"target": found.target, "rows": rows}))
     else:
         print(f"{found.target}\n")
-        print(f"{'sampler':<21}{'protects a record':<20}{'noise':>9}   attackers' advantage")
+        whom = "record" if records_per_person in (None, 1) else "person"
+        print(f"{'sampler':<21}{f'protects a {whom}':<20}{'noise':>9}   attackers' advantage")
         for row in found.rows:
             known = row.noise_multiplier < math.inf
             noise = shown(row.noise_multiplier, "number", "upper", 5) if known else f"> {high:g}"
@@ -84,7 +88,7 @@ def samplers(
         least = min(found.rows, key=lambda row: row.noise_multiplier)
         if least.noise_multiplier < math.inf and isinstance(least.mechanism, dn.SubsampledGaussian):
             enough = float(shown(least.noise_multiplier, "number", "upper", 7))
-            run = run_options(enough, least.mechanism.sample_rate, float(least.mechanism.steps), None)
+            run = run_options(enough, least.mechanism.sample_rate, float(least.mechanism.steps), records_per_person)
             suggest("assess", *typed(run), "--out", "report.html")
     draw(found, picture)
     return 0 if any(row.noise_multiplier < math.inf for row in found.rows) else MISSED

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
+from scipy.special import expit
 
 from deniable._check import FloatArray
 from deniable._floats import EPS
@@ -16,6 +17,7 @@ from deniable.curves import (
     ApproximateTradeoff,
     Charged,
     Direction,
+    GaussianTradeoff,
     Question,
     Side,
     Tradeoff,
@@ -23,12 +25,13 @@ from deniable.curves import (
 from deniable.curves.answer import bound_of
 from deniable.curves.epsilon_search import EpsilonSearch
 from deniable.curves.safe import directions
+from deniable.curves.tangent_table import TangentTable
 
 _LADDER = 1 / (1 + np.exp(-np.sinh(np.linspace(-np.arcsinh(92.0), np.arcsinh(20.0), 129))))  # rates from 1e-40 on
 _TRIED = np.linspace(-1.0, 1.0, 9)
 _ROUNDS = 6  # each narrows the search for slopes fourfold, unless a parabola has found the least bound,
 _SETTLED = 1e-5  # which it has where its prediction is this true
-_POLISHED = 0.02  # the same around slopes that were found on sketches
+_POLISHED = 0.02  # the same around slopes that were found on sketches or tables
 _NEAR = 1e-4  # by 1 + ε: to which ε of a sketch is narrowed
 _APART = 0.15  # log slopes around those of a ladder of tests in which the best ones are looked for first
 
@@ -109,14 +112,7 @@ class ChainTradeoff(Tradeoff):
         )
 
     def _epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
-        """From the sketch, which takes less time, and there from the tangents at the ladder's tests."""
-        rough = self._sketched
-        if any(a is not b for (a, _), (b, _) in zip(self.links, rough.links, strict=True)):
-            search = EpsilonSearch(lambda epsilon: rough._delta(epsilon, direction, "upper"), _NEAR)
-            guess, step = rough._epsilon_near(delta, direction)
-            _, high = search.bracket(delta, guess, step)
-            found_one = np.isfinite(high)
-            return np.where(found_one, high, guess), np.where(found_one, _NEAR * (1 + np.abs(high)), step)
+        """From sketches or tables of hockey sticks, and there from the tangents at the tests of the tables."""
         found = []
         for way in directions(direction, self._symmetric):
             total, _, heights = self._slopes[way]
@@ -124,17 +120,25 @@ class ChainTradeoff(Tradeoff):
             if known.any():
                 logs = np.minimum.accumulate(np.log(heights[known]))
                 found.append(np.interp(np.log(delta), logs[::-1], total[known][::-1]))
-        if found:
-            near: FloatArray = np.max(found, axis=0)
+        if not found:
+            each = [curve._epsilon_near(delta, direction) for curve, _ in self.links]
+            return np.sum([at for at, _ in each], axis=0), np.max([step for _, step in each], axis=0) + 0.1
+        near: FloatArray = np.max(found, axis=0)
+        if self._quick is self:
             return near, 0.01 * (1 + np.abs(near))
-        each = [curve._epsilon_near(delta, direction) for curve, _ in self.links]
-        return np.sum([at for at, _ in each], axis=0), np.max([step for _, step in each], axis=0) + 0.1
+
+        def about(epsilon: FloatArray) -> FloatArray:
+            each = [self._proposed(epsilon, way)[1] for way in directions(direction, self._symmetric)]
+            return np.asarray(np.max(each, axis=0))
+
+        _, high = EpsilonSearch(about, _NEAR).bracket(delta, near, 0.01 * (1 + np.abs(near)))
+        return np.where(np.isfinite(high), high, near), _NEAR * (1 + np.abs(near))
 
     def sketch(self) -> Tradeoff:
         """Return the chain of the links' sketches."""
         return self._sketched
 
-    def _bound(self, slopes: FloatArray, walk: tuple[tuple[Tradeoff, Direction], ...]) -> FloatArray:
+    def _bound(self, slopes: FloatArray, walk: tuple[tuple[Tradeoff | TangentTable, Direction], ...]) -> FloatArray:
         """The bound of the class docstring at log slopes of shape (links, points)."""
         total, later = np.zeros(slopes.shape[1]), np.zeros(slopes.shape[1])
         for (curve, way), slope in zip(reversed(walk), slopes[::-1], strict=True):
@@ -146,15 +150,31 @@ class ChainTradeoff(Tradeoff):
         return np.asarray(total * (1 + (4 * len(walk) + 4 * far) * EPS))
 
     def _searched(self, log_gamma: FloatArray, direction: Direction) -> FloatArray:
-        """The smallest bound found over slopes, for γ ≥ 1: found on sketches of the curves, then on the curves."""
-        walk = self._walk(direction)
-        rough = self._sketched._walk(direction)
+        """The smallest bound found over slopes, for γ ≥ 1: found where that is quick, then on the curves."""
+        near, value = self._proposed(log_gamma, direction)
+        if self._quick is not self:
+            _, value = self._descent(log_gamma, self._walk(direction), [near], _POLISHED, 1)
+        return value
+
+    def _proposed(self, log_gamma: FloatArray, direction: Direction) -> tuple[FloatArray, FloatArray]:
+        """Log slopes and about the bound that they give: that of sketches, or what the tables say."""
         starts = self._starts(log_gamma, direction)
-        known = bool(starts)
-        if all(a is b for (a, _), (b, _) in zip(walk, rough, strict=True)):
-            return self._descent(log_gamma, walk, starts, _APART if known else 0.25, _ROUNDS)[1]
-        near, _ = self._descent(log_gamma, rough, starts, _APART if known else 0.25, _ROUNDS)
-        return self._descent(log_gamma, walk, [near], _POLISHED, 1)[1]
+        walk = self._tables[direction] if self._quick is None else self._quick._walk(direction)
+        return self._descent(log_gamma, walk, starts, _APART if starts else 0.25, _ROUNDS)
+
+    @cached_property
+    def _quick(self) -> ChainTradeoff | None:
+        """Closed forms as they are; else sketches, where losses are bounded and curves have kinks that tables miss."""
+        if all(isinstance(curve, GaussianTradeoff | ApproximateTradeoff) for curve, _ in self.links):
+            return self
+        return self._sketched if any(np.isfinite(c._ratio_bound(way, "upper")) for c, way in self.links) else None
+
+    @cached_property
+    def _tables(self) -> dict[Direction, tuple[tuple[TangentTable, Direction], ...]]:
+        """Tables of the links' sketches along the walk in either direction, one for each curve."""
+        kept = {id(curve): TangentTable(curve.sketch()) for curve, _ in self.links}
+        both: tuple[Direction, ...] = directions("both", False)
+        return {way: tuple((kept[id(curve)], turned) for curve, turned in self._walk(way)) for way in both}
 
     @cached_property
     def _sketched(self) -> ChainTradeoff:
@@ -166,7 +186,7 @@ class ChainTradeoff(Tradeoff):
     def _descent(
         self,
         log_gamma: FloatArray,
-        walk: tuple[tuple[Tradeoff, Direction], ...],
+        walk: tuple[tuple[Tradeoff | TangentTable, Direction], ...],
         starts: list[FloatArray],
         apart: float,
         rounds: int,
@@ -233,24 +253,36 @@ class ChainTradeoff(Tradeoff):
 
     @cached_property
     def _slopes(self) -> dict[Direction, tuple[FloatArray, FloatArray, FloatArray]]:
-        """By direction, or for both, by growing sum: log slopes of all links along a ladder, tangents' heights."""
+        """By direction, or for both, by growing sum: log slopes of all links at a test, their tangent's height."""
         found: dict[Direction, tuple[FloatArray, FloatArray, FloatArray]] = {}
         for direction in directions("both", self._symmetric):
-            rates = [_LADDER]
-            slopes = []
-            for curve, way in self._walk(direction):
-                rates.append(curve.sketch()._rates(rates[-1], way, "upper"))
-                with np.errstate(divide="ignore", invalid="ignore"):
-                    slopes.append(np.log(np.diff(rates[-1]) / np.diff(rates[-2])))
-            stacked = np.array(slopes)[:, ::-1]
-            fine = np.isfinite(stacked).all(axis=0)
-            stacked = stacked[:, fine]
+            stacked, first, last = self._ladder(direction) if self._quick else self._tabulated(direction)
             total = stacked.sum(axis=0)
             order = np.argsort(total, kind="stable")
             with np.errstate(over="ignore", invalid="ignore"):
-                heights = (rates[-1][1:][::-1][fine] - np.exp(total) * _LADDER[1:][::-1][fine])[order]
+                heights = (last - np.exp(total) * first)[order]
             found[direction] = total[order], stacked[:, order], np.nan_to_num(heights, nan=0.0, posinf=0.0, neginf=0.0)
         return found
+
+    def _ladder(self, direction: Direction) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Log slopes of the links between a ladder's tests, their false positive and the last true positive rates."""
+        rates, slopes = [_LADDER], []
+        for curve, way in self._walk(direction):
+            rates.append(curve.sketch()._rates(rates[-1], way, "upper"))
+            with np.errstate(divide="ignore", invalid="ignore"):
+                slopes.append(np.log(np.diff(rates[-1]) / np.diff(rates[-2])))
+        stacked = np.array(slopes)[:, ::-1]
+        fine = np.isfinite(stacked).all(axis=0)
+        return stacked[:, fine], _LADDER[1:][::-1][fine], rates[-1][1:][::-1][fine]
+
+    def _tabulated(self, direction: Direction) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """The same from tables, at the tests of the first link's."""
+        tests = [table.tests(way) for table, way in self._tables[direction]]
+        logits, slopes = [tests[0][1]], []
+        for slope, fpr, tpr in tests:  # both rates fall while the slope grows
+            slopes.append(np.interp(-logits[-1], -fpr, slope))
+            logits.append(np.interp(logits[-1], fpr[::-1], tpr[::-1]))
+        return np.array(slopes), expit(logits[0]), expit(logits[-1])
 
     def _reached(self, log_gamma: FloatArray, direction: Direction) -> FloatArray:
         """What the composed lower sides reach at the tests of the ladder and at kinks, if they are attained."""

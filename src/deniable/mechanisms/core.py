@@ -135,6 +135,11 @@ class Composition(Mechanism):
         for part in mechanisms:
             if not isinstance(part, Mechanism):
                 raise InputError(f"mechanisms must contain mechanisms only, got {part!r}; see deniable.mechanisms")
+            if isinstance(part, Grouped):
+                raise InputError(
+                    f"mechanisms must not be grouped one by one, got {part!r}; group them together: "
+                    f"Grouped(Composition([...]), {part.records_per_person})"
+                )
             flat.extend(parts_of(part))
         if not flat:
             raise InputError("mechanisms must not be empty; a composition needs at least one mechanism")
@@ -165,6 +170,48 @@ class Composition(Mechanism):
                 f"mechanisms must have one adjacency, got {found}: bounds for different pairs of worlds do not add up"
             )
         return common
+
+
+@dataclass(frozen=True)
+class Grouped(Mechanism):
+    """Any ``mechanism``, seen by a person of whom several records are in or out together.
+
+    ``dn.tradeoff`` gives the curve of ``mechanism`` applied ``records_per_person`` times, :func:`deniable.risks.group`:
+    a bound for every mechanism, however the person's records are drawn. For Poisson-sampled Gaussian steps
+    :class:`SubsampledGaussian` with ``records_per_person`` is exact and sharper.
+
+    Parameters
+    ----------
+    mechanism
+        What ran, described for one record; of several runs the composition of all. Where it states a public number of
+        records, that is the number with all of the person's records.
+    records_per_person
+        Most records that one person has.
+    """
+
+    mechanism: Mechanism
+    records_per_person: int
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.mechanism, Mechanism):
+            raise InputError(f"mechanism must be one of deniable's mechanisms, got {self.mechanism!r}")
+        count = integer("records_per_person", self.records_per_person, at_least=1)
+        object.__setattr__(self, "records_per_person", count)
+
+    @property
+    def adjacency(self) -> str:  # type: ignore[override]
+        """That of the mechanism, for each of the records."""
+        return self.mechanism.adjacency
+
+    @property
+    def also(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Those of the mechanism."""
+        return self.mechanism.also
+
+    @property
+    def hidden(self) -> tuple[str, ...]:  # type: ignore[override]
+        """What the mechanism's curve needs to stay secret."""
+        return self.mechanism.hidden
 
 
 def parts_of(mechanism: Mechanism) -> tuple[Mechanism, ...]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from deniable._check import InputError, number
 from deniable._floats import MOST_EXPONENT
 from deniable._search import bisect
-from deniable.mechanisms.core import Mechanism
+from deniable.mechanisms.core import Grouped, Mechanism
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,8 @@ class Tuned(Mechanism):
     def __post_init__(self) -> None:
         if not isinstance(self.mechanism, Mechanism):
             raise InputError(f"mechanism must be one of deniable's mechanisms, got {self.mechanism!r}")
+        if isinstance(self.mechanism, Grouped):
+            raise InputError(f"mechanism must be tuned before it is grouped, got {self.mechanism!r}")
         shape = number("shape", self.shape, above=-1.0, hint="1 is geometric, 0 logarithmic, inf Poisson")
         least = 0.0 if math.isinf(shape) else 1.0
         trials = number("trials", self.trials, above=least, below=math.inf, hint="it is the mean number of runs")

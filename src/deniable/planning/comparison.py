@@ -24,6 +24,7 @@ from deniable.mechanisms import (
     ApproximateDP,
     Composition,
     GaussianDP,
+    Grouped,
     MatrixMechanism,
     Mechanism,
     NoisyGradientDescent,
@@ -110,6 +111,8 @@ def kl_divergence(mechanism: Mechanism, direction: Direction = "add") -> float:
             return rho + xi
         case SubsampledGaussian():
             raise InputError("mechanism must have one record per person: no divergence of several is known here")
+        case Grouped():
+            raise InputError("mechanism must be that of one record: no divergence of a group is known here")
         case Tuned():
             return float(np.min(tradeoff(mechanism).renyi([1.1, 1.5, 2.0, 4.0], direction)))
         case NoisyGradientDescent() | MatrixMechanism():

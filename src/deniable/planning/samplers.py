@@ -13,6 +13,7 @@ from deniable._progress import track
 from deniable._shown import shown
 from deniable.accounting.door import tradeoff
 from deniable.mechanisms import (
+    Grouped,
     Mechanism,
     RandomAllocation,
     ShuffledBatches,
@@ -106,6 +107,7 @@ def plan_samplers(
     batch_size: int,
     epochs: int = 1,
     *,
+    records_per_person: int = 1,
     max_batch: int | None = None,
     noise_multipliers: tuple[float, float] = (0.2, 200.0),
     progress: bool | None = None,
@@ -122,6 +124,8 @@ def plan_samplers(
     ----------
     n_records, batch_size, epochs
         Of the run: ⌈n_records/batch_size⌉ batches an epoch. Poisson batches have this size on average.
+    records_per_person
+        Records that a person has: exact for Poisson sampling, a bound (:class:`~deniable.Grouped`) for all others.
     max_batch
         Where truncated Poisson batches are cut; by default six standard deviations above their mean.
     noise_multipliers
@@ -138,7 +142,8 @@ def plan_samplers(
         If not exactly one target is given, or a number is out of range.
     """
     sought = read_target(target)
-    makers = _makers(n_records, batch_size, epochs, max_batch)
+    person = integer("records_per_person", records_per_person, at_least=1)
+    makers = _makers(n_records, batch_size, epochs, max_batch, person)
     low, high = interval("noise_multipliers", noise_multipliers, above=0.0)
     tasks = [(name, make, adjacency) for name, make in makers.items() for adjacency in _known(make(high))]
     rows: list[SamplerNoise] = []
@@ -151,7 +156,7 @@ def plan_samplers(
 
 
 def _makers(
-    n_records: int, batch_size: int, epochs: int, max_batch: int | None
+    n_records: int, batch_size: int, epochs: int, max_batch: int | None, person: int = 1
 ) -> dict[str, Callable[[float], Mechanism]]:
     """From a noise multiplier to the run, for each sampler."""
     n = integer("n_records", n_records, at_least=2)
@@ -162,8 +167,10 @@ def _makers(
     steps = batches * passes
     usual = min(math.ceil(batch + 6 * math.sqrt(batch * (1 - rate))), n)
     most = usual if max_batch is None else integer("max_batch", max_batch, at_least=1)
+    exact: dict[str, Callable[[float], Mechanism]] = {
+        "poisson": lambda noise: SubsampledGaussian(noise, rate, steps, person),
+    }
     makers: dict[str, Callable[[float], Mechanism]] = {
-        "poisson": lambda noise: SubsampledGaussian(noise, rate, steps),
         "truncated": lambda noise: TruncatedPoisson(noise, rate, steps, most, n),
         "allocation": lambda noise: RandomAllocation(noise, batches, passes),
         "without-replacement": lambda noise: WithoutReplacement(noise, batch, n, steps),
@@ -171,7 +178,13 @@ def _makers(
     }
     if rate == 1:  # every batch is all records, and none is cut
         del makers["truncated"]
-    return makers
+    if person > 1:
+        makers = {name: _grouped(make, person) for name, make in makers.items()}
+    return exact | makers
+
+
+def _grouped(make: Callable[[float], Mechanism], person: int) -> Callable[[float], Mechanism]:
+    return lambda noise: Grouped(make(noise), person)
 
 
 def _known(mechanism: Mechanism) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from deniable.integrations.dp_event import from_dp_event
 from deniable.integrations.interpret import DPEBM
 from deniable.integrations.opacus import from_opacus
 from deniable.integrations.private_run import PrivateRun
-from deniable.mechanisms import Composition, Mechanism, SubsampledGaussian, Tuned
+from deniable.mechanisms import Composition, Grouped, Mechanism, SubsampledGaussian, Tuned
 from deniable.mechanisms.core import parts_of
 from deniable.planning.comparison import pinsker_of
 from deniable.report.model import Assessment
@@ -115,6 +115,8 @@ def describe(mechanism: Mechanism) -> str:
         case DPEBM():
             stated = f"({mechanism.promised_epsilon:g}, {mechanism.promised_delta:g})"
             return f"A private explainable boosting machine, stated to be {stated}-DP"
+        case Grouped(of_one, count):
+            return f"{describe(of_one)}, persons of {count} records"
         case Tuned():
             one = describe(mechanism.mechanism)
             return f"The best of a random number of runs, {mechanism.trials:g} on average. {one}"
