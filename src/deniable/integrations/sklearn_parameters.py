@@ -291,6 +291,14 @@ _WAYS_OUT = {
     "KNeighborsRegressor": _NEIGHBOURS.format(private="PrivateRegressor"),
     "RadiusNeighborsClassifier": _NEIGHBOURS.format(private="PrivateClassifier"),
     "RadiusNeighborsRegressor": _NEIGHBOURS.format(private="PrivateRegressor"),
+    **dict.fromkeys(
+        ("NearestNeighbors", "KernelDensity", "LocalOutlierFactor"),
+        "it answers with training records; release statistics of the columns, or EmpiricalCovariance",
+    ),
+    **dict.fromkeys(
+        ("DBSCAN", "HDBSCAN", "OPTICS", "AgglomerativeClustering", "SpectralClustering", "MeanShift"),
+        "its clusters are labels of training records; use KMeans",
+    ),
     "NearestCentroid": "its centroids have no codec here; use GaussianNB, or release(Mean()) of each class",
     **{
         f"{kind}{task}": _ENSEMBLE.format(private=private)
@@ -303,6 +311,11 @@ _WAYS_OUT = {
     "RidgeClassifierCV": _SEARCH.format(plain="LogisticRegression"),
     "QuantileTransformer": "its quantiles are training records; use StandardScaler",
     "NuSVC": "its support vectors are training records; use LinearSVC or deniable.PrivateClassifier",
+    "NuSVR": "its support vectors are training records; use LinearSVR or deniable.PrivateRegressor",
+    "OneClassSVM": "its support vectors are training records; use EmpiricalCovariance",
+    "GaussianProcessClassifier": _NEIGHBOURS.format(private="PrivateClassifier"),
+    "GaussianProcessRegressor": _NEIGHBOURS.format(private="PrivateRegressor"),
+    "KernelRidge": _NEIGHBOURS.format(private="PrivateRegressor"),
     "SVC": "its support vectors are training records; use LinearSVC or deniable.PrivateClassifier",
     "SVR": "its support vectors are training records; use LinearSVR or deniable.PrivateRegressor",
     "RidgeCV": _SEARCH.format(plain="Ridge"),

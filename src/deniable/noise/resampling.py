@@ -208,7 +208,11 @@ def stack(values: Sequence[FloatArray]) -> FloatArray:
     """Stack outputs, which must have one shape."""
     shapes = {value.shape for value in values}
     if len(shapes) != 1:
-        raise ReleaseError(f"the algorithm must always return one shape, got {sorted(shapes)}; nothing was released")
+        least, *_, most = sorted(shapes)
+        raise ReleaseError(
+            f"the algorithm must always return one shape, got {least} from one part of the records and {most} from "
+            "another; fix the shape beforehand (bins, categories, padding); nothing was released"
+        )
     return np.stack(values)
 
 
