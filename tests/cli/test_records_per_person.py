@@ -126,10 +126,10 @@ def test_an_audit_compares_with_the_promise_to_persons(capsys, tmp_path):
     for command in ("audit", "sequential"):
         assert run([command, str(path), *loud]) == 1  # a record alone: N(1, 1)
         assert run([command, str(path), *loud, *PERSON]) == 0  # a person of three: N(3, 1)
+        assert run([command, str(path), "--mu", "1"]) == 1
+        assert run([command, str(path), "--mu", "1", *PERSON]) == 0
         capsys.readouterr()
-        assert "--records-per-person belongs to a DP-SGD run" in refused(
-            capsys, command, str(path), "--epsilon", "1", *PERSON
-        )
+        assert "give one promise" in refused(capsys, command, str(path), "--epsilon", "1", *loud, *PERSON)
 
 
 def test_compare_puts_persons_side_by_side(capsys, tmp_path):

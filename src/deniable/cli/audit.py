@@ -15,7 +15,7 @@ from deniable._progress import stage
 from deniable.cli._app import JsonFlag, again, app, command_line, examples
 from deniable.cli._mechanism import MechanismOption, TrialsOption
 from deniable.cli._report import FullOption, LanguageOption, MetaOption, PolicyOption, checked_policy, code, show
-from deniable.cli._run import Options, PersonOption, is_given, run_options
+from deniable.cli._run import Options, PersonOption, is_given, of_persons, run_options
 from deniable.cli._sampler import (
     PERSON,
     BatchesOption,
@@ -114,11 +114,10 @@ def promised(epsilon: float | None, delta: float, mu: float | None, run: Options
     """Return the promised mechanism, or None if nothing was promised."""
     import deniable as dn
 
-    if (epsilon is not None) + (mu is not None) + is_given(run) > 1:
-        hint = f"; {PERSON} belongs to a DP-SGD run" if run[PERSON] is not None else ""
-        raise InputError(f"give one promise: --epsilon with --delta, or --mu, or a DP-SGD run, or --mechanism{hint}")
-    if epsilon is not None:
-        return dn.ApproximateDP(epsilon, delta)
-    if mu is not None:
-        return dn.GaussianDP(mu)
+    stated = [] if epsilon is None else [dn.ApproximateDP(epsilon, delta)]
+    stated += [] if mu is None else [dn.GaussianDP(mu)]
+    if len(stated) + is_given(run | {PERSON: None}) > 1:
+        raise InputError("give one promise: --epsilon with --delta, or --mu, or a DP-SGD run, or --mechanism")
+    if stated:
+        return of_persons(stated[0], run[PERSON])
     return described(run) if is_given(run) else None
