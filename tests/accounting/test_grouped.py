@@ -89,3 +89,10 @@ def test_tables_propose_what_the_curve_says():
         truth = (t if way == "add" else t.inverse()).tpr(1 / (1 + np.exp(-fpr[middle])))
         np.testing.assert_allclose(1 / (1 + np.exp(-tpr[middle])), truth, rtol=2e-3)
     assert isinstance(t.group(2), ChainTradeoff)
+
+
+def test_where_hardly_anything_leaks_bounds_are_still_near():
+    rare = dn.SubsampledGaussian(1.0, 1e-300, 10)
+    one = dn.tradeoff(rare).advantage()
+    assert one <= dn.tradeoff(dn.Grouped(rare, 2)).advantage() <= 2.001 * one
+    assert dn.tradeoff(rare, adjacency="replace").epsilon(1e-6) < 1e-290

@@ -114,7 +114,7 @@ def promised(epsilon: float | None, delta: float, mu: float | None, run: Options
     """Return the promised mechanism, or None if nothing was promised."""
     import deniable as dn
 
-    stated = [] if epsilon is None else [dn.ApproximateDP(epsilon, delta)]
+    stated: list[Any] = [] if epsilon is None else [dn.ApproximateDP(epsilon, delta)]
     stated += [] if mu is None else [dn.GaussianDP(mu)]
     if len(stated) + is_given(run | {PERSON: None}) > 1:
         raise InputError("give one promise: --epsilon with --delta, or --mu, or a DP-SGD run, or --mechanism")

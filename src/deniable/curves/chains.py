@@ -278,6 +278,8 @@ class ChainTradeoff(Tradeoff):
     def _tabulated(self, direction: Direction) -> tuple[FloatArray, FloatArray, FloatArray]:
         """The same from tables, at the tests of the first link's."""
         tests = [table.tests(way) for table, way in self._tables[direction]]
+        if not all(slope.size for slope, _, _ in tests):  # nothing to see in a table
+            return np.empty((len(tests), 0)), np.empty(0), np.empty(0)
         logits, slopes = [tests[0][1]], []
         for slope, fpr, tpr in tests:  # both rates fall while the slope grows
             slopes.append(np.interp(-logits[-1], -fpr, slope))
