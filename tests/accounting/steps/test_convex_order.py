@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import isotonic_regression
 
-from deniable.accounting.steps.convex_order import Atoms, _convex, above, below, first_group, merged
+from deniable.accounting.steps.convex_order import Atoms, _convex, _pooled, above, below, first_group, merged
 
 
 def potential(point, mass, at):
@@ -55,6 +56,30 @@ def test_chords_between_nodes_are_rounded_like_the_masses_between_them():
     at = nodes[::50]
     assert np.all(potential(nodes, found.mass, at) <= potential(nodes, mass, at) + 1e-15)
     assert found.mass.sum() == pytest.approx(mass.sum(), rel=1e-13)
+
+
+def test_nearly_all_mass_on_the_first_node_leaves_the_tail_as_it_is():
+    """Slopes that were all added up from the first node were pooled in the tail: 80 times too much lay above 3e7."""
+    k = np.arange(4000)
+    atoms = Atoms(np.append(10.0, 1.5e5 + 8e3 * k), np.append(1.0, 2e-13 * (1 + k / 100) ** -4.0))
+    nodes = 10.0 + 6e4 * np.arange(700)
+    lower, error = below(atoms, nodes)
+    for at in (1e5, 1e7, 3e7):
+        truth, found = (float(mass @ np.maximum(point - at, 0.0)) for point, mass in (atoms, (nodes, lower)))
+        assert 0.99 * truth <= found <= truth * (1 + 1e-12) + float(error @ np.maximum(nodes - at, 0.0))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_pooling_where_the_halves_meet_is_the_regression_of_the_whole(seed):
+    rng = np.random.default_rng(seed)
+    slopes, width = np.cumsum(rng.normal(0.02, 0.1, 60)), rng.uniform(0.5, 2.0, 60)
+    total = float(slopes.max() + slopes.min() + 1.0)
+    whole = isotonic_regression(slopes, weights=width)
+    for half in (0, 1, 30, 59, 60):
+        starts, slope, rest = _pooled(slopes[:half], total - slopes[half:], width, total)
+        np.testing.assert_array_equal(starts, whole.blocks[:-1])
+        np.testing.assert_allclose(slope, whole.x[starts], atol=1e-12)
+        np.testing.assert_allclose(rest, total - slope, atol=1e-12)
 
 
 @pytest.mark.parametrize("side", [above, below])

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable.accounting.steps.law_errors import LawErrors, even_error
+from deniable.accounting.steps.law_errors import LawErrors, square_error
 
 
 def law(rng, size, mean):
@@ -71,20 +71,49 @@ def test_errors_of_two_parts_at_once(c):
 
 
 @pytest.mark.parametrize(("n", "kappa", "centred"), [(6, 0.05, 1), (8, 0.02, 1), (6, 0.05, 0), (1, 0.1, 0)])
-def test_even_errors_bound_the_laws_of_all_terms_in_both_worlds(n, kappa, centred):
-    """Three values a term, all sequences: E|Π(1 + δ) − 1|, and the same weighted by the mean of the terms."""
+def test_mean_squares_of_errors_of_all_terms(n, kappa, centred):
+    """Three values a term, all sequences: E(Π(1 + δ) − 1)², in one sum or of sums of halves."""
     rng = np.random.default_rng(n)
     for _ in range(20):
-        mass, value = rng.dirichlet(np.ones(3)), rng.lognormal(size=3)
+        mass = rng.dirichlet(np.ones(3))
         delta = rng.uniform(-kappa, kappa, size=3)
         if centred:
             delta = delta - mass @ delta
             delta *= kappa / np.abs(delta).max()
-        value = value / (mass @ value)
         every = np.array(list(itertools.product(range(3), repeat=n)))
-        share, wrong = mass[every].prod(axis=1), np.abs((1 + delta[every]).prod(axis=1) - 1)
-        bound = even_error(n, kappa, abs(float(mass @ delta)))
-        assert share @ wrong <= bound
-        assert (share * value[every].mean(axis=1)) @ wrong <= bound
+        share, wrong = mass[every].prod(axis=1), (1 + delta[every]).prod(axis=1) - 1
+        bound = square_error(n, float(mass @ delta**2), abs(float(mass @ delta)))
+        assert share @ wrong**2 <= bound * (1 + 1e-12)
+        one = LawErrors(kappa, square=float(mass @ delta**2), bias=abs(float(mass @ delta)))
+        halves = one.of_sum(n // 2, 1.0).of_sum(2, 1.0) if n > 1 else one
+        assert share @ wrong**2 <= halves.square * (1 + 1e-12)
+        assert abs(share @ wrong) <= halves.bias + 1e-15
         if centred and n > 1:
-            assert bound < 0.75 * n * kappa
+            assert math.sqrt(bound) < 0.75 * n * kappa
+
+
+@pytest.mark.parametrize("c", [-7.0, -1.0, 0.0, 0.5, 1.0, 4.0, 30.0])
+def test_relative_errors_under_a_tilt(c):
+    """A law of 400 points, its masses wrong by up to 1e-4 but by 1e-6 in the mean square."""
+    rng = np.random.default_rng(3)
+    loss = np.sort(rng.normal(0, 0.4, 400))
+    mass = rng.dirichlet(np.ones(400))
+    for place in (slice(0, 3), slice(180, 220), slice(395, 400)):
+        delta = np.zeros(400)
+        delta[place] = 1e-4
+        errors = LawErrors(1e-4, square=float(mass @ delta**2))
+        weight = mass * np.exp(c * loss)
+        size = math.log(weight.sum())
+        truth = float(weight @ np.abs(delta)) / weight.sum()
+        found = errors.rounded(np.log(mass * (1 + delta)) + c * loss - size, c * loss - size, 0.0)
+        assert truth <= found * (1 + 1e-3)
+        assert found <= 1e-4
+        if abs(c) <= 1:
+            assert found <= 3 * math.sqrt(errors.square)
+
+
+def test_errors_one_after_the_other_add_up_in_norm():
+    first, second = LawErrors(1e-6, square=1e-16, bias=1e-9), LawErrors(2e-6, square=4e-16, bias=2e-9)
+    both = first + second
+    assert both.square == pytest.approx(9e-16)
+    assert both.bias >= 3e-9

@@ -42,7 +42,7 @@ METHOD = "law of an epoch bracketed in convex order, composed on a certified gri
 _BRACKETED = "the upper bound is of a stronger attacker, the lower one of what some attackers reach"
 _THRESHOLDS = (0.5, 0.65, 0.8, 1.0)  # for the largest batch, in units of a contribution
 POINTS = 1 << 19  # of the composed lattice
-_MOST_NODES = 1 << 19  # of one epoch
+_FEW_EPOCHS = (8, 128)  # that half of these points, and half of those, serve as well
 _SHARES = (0.0, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)  # of a tilt: large terms grow faster with it than their tail
 _ROUNDED = 1e-13  # of a composed law, about
 _FARTHEST = 12.0  # tilts beyond 0 and 1, in units of the composed law's spread
@@ -183,7 +183,9 @@ def _tilt(loss: AllocatedLoss, threshold: float) -> tuple[Region, float]:
     if 0 < c < 1:
         return "middle", c
     tried = [1 + share * (c - 1) if c >= 1 else share * c for share in _SHARES]
-    return "right" if c >= 1 else "left", min(tried, key=lambda c: _charged(loss, c, threshold))
+    # a lattice serves thresholds on either side, of which those further out have less to be charged to
+    further = threshold + math.copysign(math.sqrt(loss.cumulants(0.5)[2]), c)
+    return "right" if c >= 1 else "left", min(tried, key=lambda c: _charged(loss, c, further))
 
 
 def _charged(loss: AllocatedLoss, c: float, threshold: float) -> float:
@@ -199,7 +201,7 @@ def _composed(loss: AllocatedLoss, threshold: float, direction: Direction, side:
     least, largest = loss.reach()
     widest = max(largest - least, 0.0 if loss._alone else widest_step(loss, c))
     widest = max([widest, *(end - start for start, end in (step.range(c) for step, _ in loss.others))])
-    spacing = max((high - low) / (points - 8), widest / _MOST_NODES)
+    spacing = max((high - low) / (points - 8), widest / points)
     spacing = 2 ** (math.ceil(_OCTAVE * math.log2(spacing)) / _OCTAVE)
     if direction == "remove":
         low, c, region, witnesses = -high, 1 - c, MIRRORED[region], (-witnesses[1], -witnesses[0])
@@ -322,7 +324,10 @@ def _composition(
     )
     if not epochs:
         return others(parts)
-    return AllocationTradeoff(AllocatedLoss.with_epochs(PrivacyLoss.of(parts), epochs), method=METHOD)
+    loss = AllocatedLoss.with_epochs(PrivacyLoss.of(parts), epochs)
+    count = sum(part.count for part in epochs) if loss._alone else math.inf
+    points = POINTS >> sum(count <= few for few in _FEW_EPOCHS)
+    return AllocationTradeoff(loss, points, method=METHOD)
 
 
 def _largest_batch(part: RandomAllocation, level: float) -> Tradeoff | None:

@@ -61,8 +61,9 @@ class _Guide:
 
     def wrong(self, c: float) -> float:
         """About the share of the law tilted by e^{cL} that is wrong."""
-        floor = self.batches * math.exp(self.ends[0])
-        return self.errors.relative + self.errors.tilted(c, self.cumulants(c)[0], floor, self.batches)
+        floor, size = self.batches * math.exp(self.ends[0]), self.cumulants(c)[0]
+        share = self.errors.tilted(c, size, floor, self.batches)
+        return share + self.errors.rounded(self.log_mass + c * self.loss - size, c * self.loss - size, share)
 
     def log_mgf(self, points: FloatArray) -> FloatArray:
         """K at several points."""
@@ -77,6 +78,10 @@ class Epochs:
     count: int
     _guides: Kept[Side, _Guide] = field(default_factory=Kept, init=False, repr=False, compare=False)
     _laws: Kept[tuple[Side, float], tuple[LatticeLaw, LawErrors]] = field(
+        default_factory=lambda: Kept(_MOST_LAWS), init=False, repr=False, compare=False
+    )
+
+    _rounded: Kept[tuple[Side, float], float] = field(
         default_factory=lambda: Kept(_MOST_LAWS), init=False, repr=False, compare=False
     )
 
@@ -115,10 +120,20 @@ class Epochs:
         is relative.
         """
         law, errors = self.law(spacing, side)
-        log_size, batches = log_sum(law.log_mass + c * law.values(spacing)), self.step.batches
+        batches, values = self.step.batches, law.values(spacing)
         floor = batches * math.exp(law.first - 2 * spacing)  # a point without mass, but with an error, may stand below
-        share = errors.tilted(c, log_size, floor, batches)
+        exponent = law.log_mass + c * values
+        size = log_sum(exponent)
+        share = errors.tilted(c, size, floor, batches)
+        relative = errors.rounded(exponent - size, c * values - size, share)
         lost = max(errors.lost, errors.moved / batches)
         anywhere = errors.anywhere(batches)
-        charges = [[errors.relative + share, lost], [errors.relative, anywhere], [0.0, anywhere + errors.even]]
+        worlds = self._rounded((side, spacing), lambda: _in_either_world(law, errors, values, anywhere))
+        charges = [[relative + share, lost], [relative, anywhere], [0.0, anywhere + worlds]]
         return law, np.array(charges) * self.count * (1 + 1e-9)
+
+
+def _in_either_world(law: LatticeLaw, errors: LawErrors, values: FloatArray, anywhere: float) -> float:
+    """The L1 error that relative errors make, where ``anywhere`` is that of the others."""
+    weighted = (errors.rounded(law.log_mass + c * values, c * values, anywhere) for c in (0, 1))
+    return max(weighted)

@@ -29,6 +29,8 @@ from deniable.curves import Charged, Direction, Side
 _STEEPEST = 1000.0  # tilts beyond, in units of the law's width, serve rates below e^{−1000}
 _EXTENT = 20.0  # widths of a law that its window has, about
 _OFFSETS = np.array([0.01, 0.05, 0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0])
+_LEAST = -90.0  # logarithm of frequencies of the composed law that are left out
+_MANY = 16  # equal steps from which they are: each factor is then far above its rounding
 MIRRORED: dict[Region, Region] = {"left": "right", "middle": "middle", "right": "left"}
 
 
@@ -243,10 +245,20 @@ class Product(NamedTuple):
                 mass = np.pad(mass, (0, -mass.size % points)).reshape(-1, points).sum(axis=0)
             factor = np.fft.rfft(mass, points)
             del mass
+            if law.steps == 1:
+                sensitivity = sensitivity * np.abs(factor) + np.abs(transform)
+                transform *= factor
+                continue
             log_size = np.log(np.maximum(np.abs(factor), 1e-300))
-            sensitivity *= np.exp(law.steps * log_size)
-            sensitivity += law.steps * np.exp((law.steps - 1) * log_size) * np.abs(transform)
-            transform *= np.exp(law.steps * (log_size + 1j * np.angle(factor)))
+            kept = np.flatnonzero((law.steps - 1) * log_size > _LEAST) if law.steps > _MANY else slice(None)
+            log_size = log_size[kept]
+            grown = np.zeros(transform.size, dtype=np.complex128), np.zeros(transform.size)
+            grown[0][kept] = np.exp(law.steps * (log_size + 1j * np.angle(factor[kept])))
+            grown[1][kept] = law.steps * np.exp((law.steps - 1) * log_size)
+            sensitivity = sensitivity * np.abs(grown[0]) + grown[1] * np.abs(transform)
+            transform *= grown[0]
+            if law.steps > _MANY:  # each of the others is at most e^{_LEAST}: Parseval, Cauchy and Schwarz
+                lost += 2 * math.sqrt(points) * math.exp(_LEAST)
         growths = tuple(float(value) for value in log_mgf)
         return cls(transform, sensitivity, growths, first, last, lost, paid, prefactor_error)
 

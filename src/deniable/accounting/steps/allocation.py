@@ -12,9 +12,11 @@ by contributions that do not change. The other records' batches do not depend on
 public: a batch mean over its realised size is another mechanism.
 
 Here the law of S is bracketed in convex order (:mod:`deniable.accounting.steps.convex_order`): Y is cut into cells
-of u = x/σ, then sums of m and of t terms live on uniform lattices, composed by FFT. Outcomes are parted by the size of
-their largest term, a class each, so that rare large sums get a wide lattice and the bulk a fine one: classes of terms
-are independent, and given all classes the order of the terms carries over to the sum.
+of u = x/σ, then sums of 12, of 144 and so on up to t terms live on uniform lattices, composed by FFT. Spreading n terms
+over a lattice of step h adds n·h²/6 to their variance, and h grows with √n: of few terms at a time little. Outcomes are
+parted by the size of their largest term, a class each, so that rare large sums get a wide lattice and the bulk a fine
+one: classes of terms are independent, and given all classes the order of the terms carries over to the sum. Terms go
+from the lattice of one class to the coarser one of the next.
 
 Errors are told apart by what they do in a tail (:mod:`deniable.accounting.steps.law_errors`): *relative* ones, the
 rounding of masses and of points; *placed* ones, whose sums are known about, as FFT rounding (L2 forward error,
@@ -46,7 +48,8 @@ _LEFT, _RIGHT = 11.0, 9.3  # standard deviations kept: below and above under "ou
 _CELLS = 1 << 16  # of u
 _APART = 8.0  # between the largest terms of neighbouring classes
 _HALVINGS = 12  # of the interval that holds the limit of the first of them
-_STAGES = 48  # terms from which sums are made in two stages
+_TOGETHER = 12  # sums that are added up in a stage, about
+_POINTS = 1 << 16  # of a lattice: as many as a second allows
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(3)[0], np.array([5, 8, 5], dtype=np.longdouble) / 9
 _ROOT = 2 * np.sqrt(2 * np.longdouble("3.14159265358979323846"))
 
@@ -75,22 +78,21 @@ class Allocation:
         return 32 * EPS
 
     def _sum(self, side: Side) -> SumLaw:
-        if self.batches < _STAGES:
-            limits, _ = self._limits(self.batches)
-            points = self.finer * _points(len(limits))
-            one = self._terms(side, limits)
-            return one if self.batches == 1 else power([(one, self.batches)], side, points)
-        size = _block(self.batches)
-        limits, joined = self._limits(size)
-        points = self.finer * _points(len(limits))
+        (size, _), *stages = _stages(self.batches)
+        limits = self._limits(size)
+        points = self.finer * _POINTS
         one = self._terms(side, limits)
-        blocks, rest = divmod(self.batches, size)
-        block = power([(one, size)], side, points)
-        parts = [(block, blocks)] + ([(one, rest)] if rest else [])
-        return power([(_coarser(part, joined), count) for part, count in parts], side, points)
+        law = one if size == 1 else power([(one, size)], side, points)
+        for count, rest in stages:
+            size = count * size + rest
+            least = self._least(size)
+            joined = sum(math.log(limit) < least for limit in limits[:-1])
+            one, law, limits = one.joined(joined), law.joined(joined), limits[joined:]
+            law = power([(law, count), (one, rest)] if rest else [(law, count)], side, points)
+        return law
 
-    def _limits(self, count: int) -> tuple[list[float], int]:
-        """Largest terms of the classes for sums of ``count`` terms, and how many are joined with the next in the end.
+    def _limits(self, count: int) -> list[float]:
+        """Largest terms of the classes for sums of ``count`` terms.
 
         One limit is about the spread of the whole sum, or a small term, those below it of sums of ``count`` terms.
         """
@@ -98,10 +100,9 @@ class Allocation:
         if middle > last - math.log(2):
             middle = last
         above_ = np.linspace(middle, last, math.ceil((last - middle) / math.log(_APART)) + 1)
-        least = self._least(count)
-        joined = max(math.floor((middle - least) / math.log(_APART)), 0)
-        below_ = middle - math.log(_APART) * np.arange(joined, 0, -1)
-        return [float(limit) for limit in np.exp(np.concatenate([below_, above_]))], joined
+        fewer = max(math.floor((middle - self._least(count)) / math.log(_APART)), 0)
+        below_ = middle - math.log(_APART) * np.arange(fewer, 0, -1)
+        return [float(limit) for limit in np.exp(np.concatenate([below_, above_]))]
 
     def _least(self, count: int) -> float:
         """Logarithm of the least limit of terms in a sum of ``count``: twice its spread, or a small term."""
@@ -145,7 +146,7 @@ class Allocation:
         hidden = float(ndtr(1 / self.sigma - self._top) + ndtr(-_LEFT - 1 / self.sigma)) * (1 + 1e-9)
         missing = abs(float(sum((long_sum(part.mass) for part in classes), -np.longdouble(1))))
         bias = missing + beyond + float(errors.mass.sum()) + SUMMED
-        rounding = LawErrors(relative=MASS, even=MASS, bias=min(bias, MASS))
+        rounding = LawErrors(relative=MASS, square=MASS**2, bias=min(bias, MASS))
         return SumLaw(classes, (errors + rounding).without(beyond, hidden), 1.0)
 
     def _term(self, u: NDArray[np.longdouble]) -> FloatArray:
@@ -154,17 +155,13 @@ class Allocation:
         return found
 
 
-def _points(classes: int) -> int:
-    """Points of a lattice: as many as a second allows."""
-    return 1 << (17 if classes <= 5 else 16 if classes <= 24 else 15)
+def _stages(batches: int) -> list[tuple[int, int]]:
+    """How terms are added up: sums of as many terms as the first entry says; then so many of them, and single terms.
 
-
-def _block(batches: int) -> int:
-    """Size of the blocks in which terms are summed first: about the square root, few terms left over."""
-    root = math.isqrt(batches)
-    return min(range(max(root // 2, 2), 2 * root + 1), key=lambda m: m + batches // m + batches % m)
-
-
-def _coarser(sums: SumLaw, first: int) -> SumLaw:
-    """Join the classes up to one."""
-    return sums._replace(classes=[sums.up_to(first), *sums.classes[first + 1 :]])
+    A stage spreads every sum that it adds up over its lattice: of few, what that does stays small.
+    """
+    if batches < 2 * _TOGETHER:
+        return [(batches, 0)]
+    near = range(_TOGETHER // 2 + 1, _TOGETHER + _TOGETHER // 2 + 1)
+    count = min(near, key=lambda m: abs(m - _TOGETHER) + 2 * (batches % m))
+    return [*_stages(batches // count), (count, batches % count)]

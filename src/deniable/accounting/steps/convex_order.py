@@ -168,21 +168,68 @@ def _bounded_end(mass: FloatArray, width: FloatArray, used: bool) -> FloatArray:
 
 
 def _convex(mass: FloatArray, nodes: FloatArray, width: FloatArray) -> Spread:
-    """Greatest convex minorant of a polygon that is given by its changes of slope."""
+    """Greatest convex minorant of a polygon that is given by its changes of slope.
+
+    Slopes are added up from the nearer end, so that those in a tail are known to a share of themselves: the two halves
+    are regressed apart, and pooling goes on where they meet.
+    """
     if not (mass < 0).any():
         return Spread(mass, np.zeros_like(mass))
     left, right = np.cumsum(mass)[:-1], np.cumsum(mass[::-1])[::-1][1:]
     total = float(left[-1] + mass[-1])
-    half = int(np.clip(np.searchsorted(left, total / 2), 1, left.size - 1))
-    low = isotonic_regression(left[:half], weights=width[:half])
-    high = isotonic_regression(right[half:], weights=width[half:], increasing=False)
-    first, last, blocks = low.x[0], high.x[-1], np.concatenate([low.blocks[:-1], half + high.blocks])
-    if low.x[-1] > total - high.x[0]:  # the middle itself is not convex
-        whole = isotonic_regression(np.concatenate([left[:half], total - right[half:]]), weights=width)
-        first, last, blocks = whole.x[0], total - whole.x[-1], whole.blocks
-    if first < -_TOLERANCE * total or last < -_TOLERANCE * total:  # the ends met: there is no such polygon
+    half = int(np.searchsorted(left, total / 2))
+    starts, slope, rest = _pooled(left[:half], right[half:], width, total)
+    if slope[0] < -_TOLERANCE * total or rest[-1] < -_TOLERANCE * total:  # the ends met: there is no such polygon
         return Spread(np.zeros_like(mass), np.zeros_like(mass))
-    return _with_chords(mass, nodes, blocks.astype(np.intp))
+    return _with_chords(mass, nodes, np.append(starts, left.size))
+
+
+def _pooled(
+    left: FloatArray, right: FloatArray, width: FloatArray, total: float
+) -> tuple[NDArray[np.intp], FloatArray, FloatArray]:
+    """Where blocks of equal slope start, these slopes, and ``total`` minus them.
+
+    The slopes are ``left``, then ``total`` minus ``right``. Regressing two halves apart and then pooling the blocks
+    where they meet is isotonic regression of the whole (the order in which violators are pooled does not matter).
+    """
+    half = left.size
+    starts, slope, rest = [np.zeros(0, dtype=np.intp)], [np.zeros(0)], [np.zeros(0)]
+    if half:
+        low = isotonic_regression(left, weights=width[:half])
+        starts.append(low.blocks[:-1].astype(np.intp))
+        slope.append(low.x[low.blocks[:-1]])
+        rest.append(total - slope[-1])
+    if right.size:
+        high = isotonic_regression(right, weights=width[half:], increasing=False)
+        starts.append(half + high.blocks[:-1].astype(np.intp))
+        rest.append(high.x[high.blocks[:-1]])
+        slope.append(total - rest[-1])
+    first, slopes, rests = np.concatenate(starts), np.concatenate(slope), np.concatenate(rest)
+    i = int(np.searchsorted(first, half)) - 1  # the last block of the first half, and the first of the other
+    k = i + 1
+    if i < 0 or k == first.size or slopes[i] <= slopes[k]:
+        return first, slopes, rests
+    length = np.add.reduceat(width, first)
+    pooled, over, extent = 0.0, 0.0, 0.0
+    added = [i, k]
+    while added:
+        for block in added:
+            pooled, over = pooled + slopes[block] * length[block], over + rests[block] * length[block]
+            extent += length[block]
+        if i > 0 and slopes[i - 1] * extent > pooled:
+            i -= 1
+            added = [i]
+        elif k + 1 < first.size and rests[k + 1] * extent > over:
+            k += 1
+            added = [k]
+        else:
+            added = []
+    middle = np.array([pooled, over]) / extent
+    return (
+        np.concatenate([first[: i + 1], first[k + 1 :]]),
+        np.concatenate([slopes[:i], middle[:1], slopes[k + 1 :]]),
+        np.concatenate([rests[:i], middle[1:], rests[k + 1 :]]),
+    )
 
 
 def _with_chords(mass: FloatArray, nodes: FloatArray, ends: NDArray[np.intp]) -> Spread:
@@ -211,7 +258,7 @@ def _with_chords(mass: FloatArray, nodes: FloatArray, ends: NDArray[np.intp]) ->
         tails = np.minimum(np.cumsum(np.abs(mass)), np.cumsum(np.abs(mass[::-1]))[::-1])
         for k in long:
             part = slice(ends[k], ends[k + 1] + 1)
-            error[part] += 32 * EPS * tails[part]
+            error[part] += 32 * EPS * tails[part].max()
     return Spread(np.maximum(found, 0.0), error)
 
 

@@ -10,14 +10,16 @@ and R is the independent rest (0 for errors of the whole sum, which are known to
 - c < 0, X ≥ m + b, b ≤ 0 and X + R ≥ f: with (m + b + R)/(m + R) ≥ 1 + b/(f − d) and E(m + R)^c ≤ t^c·e^{K(c)}, at
   most α·(1 + b/(f − d))^c of e^{K(c)}; or α·(f/t)^c in all.
 
-Relative errors stay relative under every tilt and add up over the terms. Without a tilt they nearly cancel: let the
-mass of one term be wrong by factors 1 + δ, |δ| ≤ κ, and its total by |E δ| ≤ b. Then of n independent terms
+Relative errors stay relative under every tilt and add up over the terms. In the mean square they nearly cancel: let the
+mass of one term be wrong by factors 1 + δ with E δ² ≤ v and |E δ| ≤ b. Then of n independent terms
 
-    E|Π(1 + δ_i) − 1| ≤ √(E(Π(1 + δ_i) − 1)²),   E(…)² ≤ ((1 + b)ⁿ − 1)² + (1 + b)²ⁿ·((1 + κ²)ⁿ − 1),
+    E(Π(1 + δ_i) − 1)² ≤ ((1 + b)ⁿ − 1)² + (1 + b)²ⁿ·((1 + v)ⁿ − 1),
 
-as (1 + 2b + κ²)ⁿ − 2(1 ± b)ⁿ + 1 with 1 + 2b + κ² ≤ (1 + b)² + κ²: about n·b + √n·κ instead of n·κ, and b is measured.
-In the world with the record one of the terms is weighted by its size: n − 1 of them as before, and at most κ for that.
-So much is the *even* error, an L1 bound in either world that stands for all relative ones; over parts it adds up.
+as (1 + 2b + v)ⁿ − 2(1 ± b)ⁿ + 1 with 1 + 2b + v ≤ (1 + b)² + v: about (n·b)² + n·v instead of n²·v, and b is measured.
+Outcomes of equal sums are joined, which averages their factors: a mean square does not grow (Jensen). Of errors made
+one after the other the norms √v add up, but for products of two, which are below a share _FEW of them. Weighted by S^c
+the error is E S^c·|δ| ≤ √v·√(E S^{2c}) (Cauchy–Schwarz) where S^c is not too large: of many terms far less than the
+sum of the relative errors. c = 0 and c = 1 are the L1 errors in the worlds.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ from numpy.typing import NDArray
 from deniable._check import FloatArray
 from deniable._floats import MOST_EXPONENT
 
+_CUTS = 256  # of a law, where the one way of bounding relative errors may pass into the other
 _PARTS = 32  # of a lattice, in which errors are placed
 _FEW = 1e-3  # of a law: where errors are larger nothing is claimed
 _PRODUCTS = 1.01  # errors of several terms at once, where the whole error is below _FEW: growths are multiplied
@@ -46,7 +49,7 @@ class LawErrors:
 
     ``mass``, ``low``, ``high``, ``whole``: placed errors, between which deviations from the mean of their part of the
     sum they stand, and whether that part is the whole sum. ``lost``, ``moved``: of the others, in mass and in mass
-    times sum. ``even``: the relative ones as an L1 error. ``bias``: what they do to the total mass.
+    times sum. ``square``: the mean square of the relative ones. ``bias``: what they do to the total mass.
     """
 
     relative: float = 0.0
@@ -56,13 +59,13 @@ class LawErrors:
     low: FloatArray = field(default_factory=_none)
     high: FloatArray = field(default_factory=_none)
     whole: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))
-    even: float = 0.0
+    square: float = 0.0
     bias: float = 0.0
 
     @classmethod
     def rounding(cls, relative: float) -> LawErrors:
         """Relative errors of which nothing else is known."""
-        return cls(relative, even=relative, bias=relative)
+        return cls(relative, square=relative**2, bias=relative)
 
     def __add__(self, other: LawErrors) -> LawErrors:
         return LawErrors(
@@ -73,8 +76,8 @@ class LawErrors:
             np.concatenate([self.low, other.low]),
             np.concatenate([self.high, other.high]),
             np.concatenate([self.whole, other.whole]),
-            self.even + other.even,
-            self.bias + other.bias,
+            (math.sqrt(self.square) + math.sqrt(other.square)) ** 2,
+            self.bias + other.bias + self.bias * other.bias,
         )
 
     @property
@@ -85,10 +88,10 @@ class LawErrors:
     def of_sum(self, count: int, mean: float) -> LawErrors:
         """Errors of a sum with that mean of which this many parts have these."""
         moved = count * (self.moved + self.lost * mean)
-        even = min(count * self.even, even_error(count, self.relative, self.bias))
         return LawErrors(
             count * self.relative, count * self.lost, moved, count * self.mass, self.low, self.high,
-            np.zeros(self.mass.size, dtype=bool), even, even,
+            np.zeros(self.mass.size, dtype=bool), square_error(count, self.square, self.bias),
+            bias_of(count, self.bias),
         )  # fmt: skip
 
     def without(self, lost: float, moved: float) -> LawErrors:
@@ -118,6 +121,26 @@ class LawErrors:
         inside = float(self.mass @ np.maximum(1 + self.high / terms, 0.0))
         return max(self.lost + float(self.mass.sum()), self.moved / terms + inside)
 
+    def rounded(self, log_weight: FloatArray, log_growth: FloatArray, share: float) -> float:
+        """Relative errors as a share of the law weighted by S^c, whose points are sorted.
+
+        ``log_weight`` is the logarithm of that law, ``log_growth`` that of S^c over its size e^{K(c)}, and ``share``
+        bounds what is placed in it. Where S^c is at most a, Cauchy and Schwarz: with its own placed errors
+        E(S^{2c}; S^c ≤ a) is at most the sum over the points and a·e^{K(c)}·``share``. Elsewhere errors are relative.
+        """
+        if not self.relative + share <= _FEW:
+            return self.relative
+        if log_growth[0] > log_growth[-1]:
+            log_weight, log_growth = log_weight[::-1], log_growth[::-1]
+        cuts = np.unique(np.linspace(0, log_weight.size, _CUTS, endpoint=False).astype(np.intp))
+        with np.errstate(over="ignore", under="ignore"):
+            weight = np.exp(log_weight)
+            square = np.cumsum(np.add.reduceat(weight * np.exp(log_growth), cuts))
+            beyond = np.maximum(np.cumsum(np.add.reduceat(weight, cuts)[::-1])[::-1], 0.0)
+            square += np.exp(log_growth[np.append(cuts[1:], log_growth.size) - 1]) * share
+        found = math.sqrt(self.square) * np.sqrt(square) + self.relative * (np.append(beyond[1:], 0.0) + share)
+        return min(self.relative, _PRODUCTS * float(np.nanmin(np.where(np.isfinite(found), found, np.inf))))
+
     def tilted(self, c: float, log_size: float, floor: float, terms: int) -> float:
         """What is placed, as a share of the law weighted by S^c, which is e^{log_size}; sums are at least ``floor``."""
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
@@ -142,14 +165,17 @@ class LawErrors:
         return share if share + self.relative <= _FEW else math.inf
 
 
-def even_error(count: int, relative: float, bias: float) -> float:
-    """L1 error, in either world, of a sum of terms with relative errors and a bias of their total masses."""
-    grown = count * math.log1p(bias)
-    square = math.expm1(min(count * math.log1p(relative**2), MOST_EXPONENT))
-    if not grown < 1:
+def square_error(count: int, square: float, bias: float) -> float:
+    """Mean square of the error of a sum of terms with such relative errors and such a bias of their total masses."""
+    grown, many = count * math.log1p(bias), count * math.log1p(square)
+    if not (grown < 1 and many < 1):
         return math.inf
-    one = math.hypot(math.expm1(grown), math.exp(grown) * math.sqrt(square))
-    return (one + relative * (1 + one)) * (1 + 1e-9)
+    return (math.expm1(grown) ** 2 + math.exp(2 * grown) * math.expm1(many)) * (1 + 1e-9)
+
+
+def bias_of(count: int, bias: float) -> float:
+    """What a bias of the total masses of terms is for a sum of this many."""
+    return math.expm1(min(count * math.log1p(bias), MOST_EXPONENT)) * (1 + 1e-12)
 
 
 def _of_whole(mass: FloatArray, low: FloatArray, high: FloatArray) -> LawErrors:

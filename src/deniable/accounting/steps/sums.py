@@ -14,12 +14,15 @@ from deniable._floats import EPS
 from deniable._fourier import fft_error
 from deniable.accounting.steps.binomial import LONG_EPS
 from deniable.accounting.steps.convex_order import Atoms, above, below, first_group, merged
-from deniable.accounting.steps.law_errors import LawErrors, even_error
+from deniable.accounting.steps.law_errors import LawErrors, bias_of, square_error
 from deniable.curves import Side
 
 MASS = 16 * EPS  # relative rounding of masses of one term
 _NOISE = 64 * LONG_EPS  # of the largest mass: what is smaller is rounding, and left out
 SUMMED = 256 * LONG_EPS  # relative rounding of differences of pairwise sums: blocks of 128, and their tree
+_NONE = Atoms(np.zeros(0), np.zeros(0))
+_MERGED = (1.0, 4.0, 16.0, 64.0, math.inf)  # spacings between the first atom and the next
+_FAILED = 1e-3  # of a law: an error that says that there is none on these points
 _OUTSIDE = -48.0  # log of the mass that may wrap around a lattice
 _LEAST = -110.0  # log of the size of frequencies that are left out
 
@@ -35,24 +38,38 @@ class SumLaw(NamedTuple):
         """All classes up to one."""
         return Atoms.joined(self.classes[: last + 1])
 
+    def joined(self, first: int) -> SumLaw:
+        """Return the same with the classes up to one as a single class."""
+        return self._replace(classes=[self.up_to(first), *self.classes[first + 1 :]]) if first else self
+
 
 def power(parts: list[tuple[SumLaw, int]], side: Side, points: int) -> SumLaw:
-    """Law of a sum of independent sums: ``count`` of each part."""
+    """Law of a sum of independent sums: ``count`` of each part.
+
+    Relative errors: sums whose largest term is of class j are found from terms on a lattice of class j, as W^n − F^n, W
+    the terms up to class j and F those below. The mean square of the error over this part of the law is at most that
+    of all sums of terms up to class j, and its probability times the largest error squared; the whole mean square is
+    the sum over the parts. Let the totals of W, F and f = W − F be wrong by shares b, b′ and b″ ≤ κ. The mass of the
+    part is wrong by (W^n − F^n)·((1 + b)^n − 1) + F^n·((1 + b)^n − (1 + b′)^n), and W·(b − b′) = f·(b″ − b′), so that
+    the second is about n·F^{n−1}·f·|b″ − b′| ≤ 2κ·min(n·f, 1), as n·f·(1 − f)^{n−1} is the mass of a part of the law.
+    """
     mean = sum(part.mean * count for part, count in parts)
     errors = LawErrors()
     for part, count in parts:
         errors = errors + part.errors.of_sum(count, mean)
-    classes, bias = [], 0.0
+    classes, bias, square, laid = [], 0.0, 0.0, 0
+    terms = sum(count for _, count in parts)
+    fewer = [_Fewer(_NONE, LawErrors(), 0.0) for _ in parts]
     for j in range(len(parts[0][0].classes)):
-        found = _class(parts, j, side, points, mean)
+        found, fewer = _class(parts, fewer, j, side, points, mean)
         classes.append(found.atoms)
         errors = errors + found.errors
-        bias = max(bias, found.bias)
-    # every class is a share p of the law, with terms on lattices of its own: Σ√p ≤ √classes by Cauchy and Schwarz
-    terms = sum(count for _, count in parts)
-    even = math.sqrt(len(classes)) * even_error(terms, MASS, bias) + len(classes) * MASS
-    even = min(even, MASS * terms)
-    errors = errors + LawErrors(relative=MASS * terms, even=even, bias=even)
+        if found.share > 0:
+            # the smallest terms have been brought onto the lattices of all classes so far
+            laid += 1
+            bias += found.share * (bias_of(terms, found.bias) + found.apart)
+            square += min(square_error(terms, (laid * MASS) ** 2, found.bias), found.share * (laid * MASS * terms) ** 2)
+    errors = errors + LawErrors(relative=laid * MASS * terms, square=square, bias=bias)
     return SumLaw(classes, errors, mean * (1 + 8 * EPS))
 
 
@@ -60,6 +77,16 @@ class _Found(NamedTuple):
     atoms: Atoms
     errors: LawErrors
     bias: float = 0.0  # of the total mass of one term on the lattice of this class, as a share
+    apart: float = 0.0  # bound on how far the biases of class j and of those below are apart
+    share: float = 0.0  # about the probability that the largest term is of this class, or more
+
+
+class _Fewer(NamedTuple):
+    """Terms of the classes below one, on the lattice of the class before, and what is wrong with them."""
+
+    atoms: Atoms
+    errors: LawErrors
+    bias: float  # of the total mass
 
 
 class _Laid(NamedTuple):
@@ -70,6 +97,14 @@ class _Laid(NamedTuple):
     fewer: FloatArray
     own: FloatArray
     terms: int
+
+    @property
+    def whole(self) -> Atoms:
+        """Both as one measure."""
+        mass = self.fewer + self.own
+        point = self.first + self.spacing * np.arange(mass.size, dtype=np.float64)
+        keep = mass > 0
+        return Atoms(point[keep], mass[keep])
 
     def log_mgf(self, tilt: float) -> tuple[float, float]:
         """K and K′ of the sum of all terms at a tilt."""
@@ -82,24 +117,43 @@ class _Laid(NamedTuple):
         return self.terms * (top + math.log(total)), self.terms * float(weight @ point) / total
 
 
-def _class(parts: list[tuple[SumLaw, int]], j: int, side: Side, points: int, mean: float) -> _Found:
-    """Sums whose largest term is of class j: the transform is Π(F + f)^m − ΠF^m, f of class j and F of those below."""
+def _class(
+    parts: list[tuple[SumLaw, int]], fewer: list[_Fewer], j: int, side: Side, points: int, mean: float
+) -> tuple[_Found, list[_Fewer]]:
+    """Sums whose largest term is of class j: the transform is Π(F + f)^m − ΠF^m, f of class j and F of those below.
+
+    Also returns F + f of every part, as laid on the lattice of this class: F for the next one.
+    """
     if not any(part.classes[j].point.size for part, _ in parts):
-        return _Found(Atoms(np.zeros(0), np.zeros(0)), LawErrors())
-    points >>= min(j // 2, 2)  # the law of large terms is smooth on their scale
-    low, high, tilts = _window([(part.up_to(j), count) for part, count in parts])
+        return _Found(_NONE, LawErrors()), fewer
+    points >>= min(j // 2, 3)  # the law of large terms is smooth on their scale
+    terms = [[atoms for atoms in (known.atoms, part.classes[j]) if atoms.point.size]
+             for (part, _), known in zip(parts, fewer, strict=True)]  # fmt: skip
+    counts = [count for _, count in parts]
+    low, high, tilts = _window(terms, counts)
     # splitting adds bounded noise to every term: 6·√terms spacings hold all but e^{−72} of it (Hoeffding)
-    margin = 6 * math.sqrt(sum(count for _, count in parts)) * (high - low) / points
-    low, high = max(low - margin, sum(count * float(part.up_to(j).point[0]) for part, count in parts)), high + margin
+    margin = 6 * math.sqrt(sum(counts)) * (high - low) / points
+    lowest = sum(count * min(atoms.point[0] for atoms in some) for some, count in zip(terms, counts, strict=True))
+    low, high = max(low - margin, float(lowest)), high + margin
     spacing = (high - low) / (points - 8)
-    errors, laid, bias = LawErrors(), [], 0.0
-    for part, count in parts:
-        found, placed = _on_lattice(part, j, spacing, side, count)
+    errors, laid, bias, apart = LawErrors(), [], 0.0, 0.0
+    next_fewer: list[_Fewer] = []
+    for (part, count), known in zip(parts, fewer, strict=True):
+        found, placed = _on_lattice(known.atoms, part.classes[j], spacing, side, count, part.mean)
         laid.append(found)
+        gained = known.bias * float(np.sum(known.atoms.mass)) + float(placed.mass.sum())
+        placed = known.errors + placed
         errors = errors + placed.of_sum(count, mean)
-        whole = long_sum(part.up_to(j).mass)
-        gained = abs(float(long_sum(found.fewer) + long_sum(found.own) - whole)) + float(placed.mass.sum())
-        bias = max(bias, gained / float(whole) + SUMMED)
+        before = [float(long_sum(atoms.mass)) for atoms in (known.atoms, part.classes[j])]
+        changed = [
+            float(long_sum(now) - long_sum(atoms.mass))
+            for now, atoms in ((found.fewer, known.atoms), (found.own, part.classes[j]))
+        ]
+        bias = max(bias, (gained + abs(sum(changed))) / sum(before) + SUMMED)
+        if before[0] > 0 and before[1] > 0:
+            of_fewer, of_own = ((gained + abs(x)) / was + SUMMED for x, was in zip(changed, before, strict=True))
+            apart = max(apart, of_fewer + min(of_own, MASS))
+        next_fewer.append(_Fewer(found.whole, placed, bias))
     transform, error = _transform(laid, j, points)
     first = sum(part.terms * part.first for part in laid)
     start = math.floor((low - first) / spacing)
@@ -116,7 +170,8 @@ def _class(parts: list[tuple[SumLaw, int]], j: int, side: Side, points: int, mea
     errors = errors.placed(point, noise, mean).spread(point_of_errors, error, points, mean)
     errors = errors.without(*_wrapped(laid, float(point[0]), float(point[-1]), tilts))
     keep = (point > 0) & (mass > 0)
-    return _Found(Atoms(point[keep], mass[keep]), errors, bias)
+    share = min(1.01 * sum(part.terms * float(part.own.sum()) for part in laid), 1.0)
+    return _Found(Atoms(point[keep], mass[keep]), errors, bias, apart, share), next_fewer
 
 
 def long_sum(mass: FloatArray) -> np.longdouble:
@@ -128,65 +183,94 @@ def _transform(laid: list[_Laid], j: int, points: int) -> tuple[NDArray[np.clong
     """The transform on ``points`` frequencies, and √points times a bound on the law's L2 error from rounding.
 
     A relative L2 error κ of an FFT moves a transform by at most κ·√N·‖masses‖₂ in L2; one factor among m weighs at most
-    m, or m times the mass of class j where only the difference is kept; L1 ≤ √N·L2 and Parseval do the rest.
+    m, or m times the mass of class j where only the difference is kept; L1 ≤ √N·L2 and Parseval do the rest. Rounding
+    of the powers is that of :class:`_Power`.
     """
     size = math.sqrt(points)
     ours = min(sum(part.terms * float(part.own.sum()) for part in laid), 1.0)
     pairs = [
-        tuple(rfft(_folded(mass, points).astype(np.longdouble)) for mass in (part.fewer, part.own)) for part in laid
+        (_long_rfft(part.own, points), _long_rfft(part.fewer, points) if j > 0 and part.fewer.any() else None)
+        for part in laid
     ]
     # most frequencies are 0 after the power: they are left out, and charged as a whole
-    log_size = np.zeros((2, points // 2 + 1))
-    with np.errstate(divide="ignore"):
-        for part, (fewer, own) in zip(laid, pairs, strict=True):
-            log_size += part.terms * np.log(np.abs([fewer + own, fewer]).astype(np.float64))
-    kept = np.flatnonzero(log_size.max(axis=0) > _LEAST)
-    log_whole, log_base, growth = (np.zeros(kept.size, dtype=np.clongdouble) for _ in range(3))
-    turned, error = np.zeros(kept.size), 4 * size * math.exp(_LEAST)
-    for part, (fewer, own) in zip(laid, pairs, strict=True):
+    log_size, log_base = np.zeros(points // 2 + 1), np.zeros(points // 2 + 1) if j > 0 else None
+    for part, (own, fewer) in zip(laid, pairs, strict=True):
+        log_size += part.terms * _log_abs(own if fewer is None else own + fewer)
+        if log_base is not None:
+            log_base += part.terms * (-np.inf if fewer is None else _log_abs(fewer))
+    kept = np.flatnonzero((log_size if log_base is None else np.maximum(log_size, log_base)) > _LEAST)
+    error, power = 4 * size * math.exp(_LEAST), None
+    for part, (own, fewer) in zip(laid, pairs, strict=True):
         weight = float(np.linalg.norm(part.own)) + ours * float(np.linalg.norm(part.fewer))
         error += part.terms * fft_error(points, LONG_EPS) * size * weight
-        small, new = fewer[kept].astype(np.clongdouble), own[kept].astype(np.clongdouble)
-        log_one = _log(small + new)
-        log_whole += part.terms * log_one
-        turned += part.terms * np.abs(log_one).astype(np.float64)
-        if j > 0:
-            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-                log_base += part.terms * _log(small)
-                growth += part.terms * _log1p(new / small)
-    whole = np.exp(log_whole)
-    if j == 0:
-        found, rounded = whole, np.abs(whole)
-    else:
-        base = np.exp(log_base)
-        near = np.abs(growth) < 1
-        with np.errstate(invalid="ignore"):
-            found = np.where(near, base * _expm1(np.where(near, growth, 0.0)), whole - base)
-        rounded = np.where(near, np.abs(found), np.abs(whole) + np.abs(base))
-    evaluated = rounded.astype(np.float64) * (4 * LONG_EPS * (turned + 1) + fft_error(points, LONG_EPS))
-    error += math.sqrt(2) * float(np.linalg.norm(evaluated))
+        found = _Power.of(own[kept], None if fewer is None else fewer[kept]).to(part.terms)
+        power = found if power is None else power.times(found)
+    if power is None:
+        raise ValueError("no terms to add up")
     transform = np.zeros(points // 2 + 1, dtype=np.clongdouble)
-    transform[kept] = found
-    return transform, error
+    transform[kept] = power.difference
+    evaluated = power.bound * (4 * LONG_EPS * power.terms * (1 + 1e-9)) + np.abs(power.difference).astype(
+        np.float64
+    ) * fft_error(points, LONG_EPS)
+    return transform, error + math.sqrt(2) * float(np.linalg.norm(evaluated)) * (1 + 1e-9)
 
 
-def _log(z: NDArray[np.clongdouble]) -> NDArray[np.clongdouble]:
-    found: NDArray[np.clongdouble] = np.log(np.where(z == 0, 1e-300, z))
+def _long_rfft(mass: FloatArray, points: int) -> NDArray[np.clongdouble]:
+    return np.asarray(rfft(_folded(mass, points).astype(np.longdouble)), dtype=np.clongdouble)
+
+
+def _log_abs(z: NDArray[np.clongdouble]) -> FloatArray:
+    """log|z| to about 1e-15, −∞ for |z| below 1e-154."""
+    with np.errstate(divide="ignore", under="ignore"):
+        found: FloatArray = np.log(z.real.astype(np.float64) ** 2 + z.imag.astype(np.float64) ** 2) / 2
     return found
 
 
-def _log1p(z: NDArray[np.clongdouble]) -> NDArray[np.clongdouble]:
-    """log(1 + z) to relative precision: NumPy's own loses the real part of small arguments."""
-    real = np.log1p(z.real * (2 + z.real) + z.imag**2) / 2
-    found: NDArray[np.clongdouble] = real + 1j * np.arctan2(z.imag, 1 + z.real)
-    return found
+class _Power(NamedTuple):
+    """(F + f)^m, F^m and their difference, for complex numbers F and f; F = 0 is None, as is its power.
 
+    The difference D_m is f·Σ(F + f)^i·F^{m−1−i}, and products and sums make it: D_{m+n} = D_m·(F + f)^n + F^m·D_n.
+    A product is wrong by a relative √5·u, a sum by u, u = LONG_EPS/2. A monomial of F, f and F + f goes through at most
+    2(m − 1) of both (by induction: those of m and n terms through at most max(2(m − 1) + n, 2(n − 1) + m) + 2 of them),
+    each F + f through one more: through less than 3m, so that the difference is wrong by at most
+    4·m·LONG_EPS·``bound``, where ``bound`` is |f|·Σ|F + f|^i·|F|^{m−1−i}, to a relative 1e-10.
+    """
 
-def _expm1(z: NDArray[np.clongdouble]) -> NDArray[np.clongdouble]:
-    """e^z − 1 to relative precision: NumPy's own loses the real part of small arguments."""
-    real = np.expm1(z.real) * np.cos(z.imag) - 2 * np.sin(z.imag / 2) ** 2
-    found: NDArray[np.clongdouble] = real + 1j * np.exp(z.real) * np.sin(z.imag)
-    return found
+    terms: int
+    whole: NDArray[np.clongdouble]
+    base: NDArray[np.clongdouble] | None
+    difference: NDArray[np.clongdouble]
+    sizes: tuple[FloatArray, FloatArray | None]  # |whole| and |base|
+    bound: FloatArray
+
+    @classmethod
+    def of(cls, own: NDArray[np.clongdouble], fewer: NDArray[np.clongdouble] | None) -> _Power:
+        """The first power."""
+        size = np.abs(own.astype(np.complex128))
+        if fewer is None:
+            return cls(1, own, None, own, (size, None), size)
+        whole = own + fewer
+        sizes = np.abs(whole.astype(np.complex128)), np.abs(fewer.astype(np.complex128))
+        return cls(1, whole, fewer, own, sizes, size)
+
+    def times(self, other: _Power) -> _Power:
+        """The product of two such powers."""
+        terms, whole, size = self.terms + other.terms, self.whole * other.whole, self.sizes[0] * other.sizes[0]
+        bound, difference = self.bound * other.sizes[0], self.difference * other.whole
+        if self.base is not None and self.sizes[1] is not None:
+            bound, difference = bound + self.sizes[1] * other.bound, difference + self.base * other.difference
+            if other.base is not None and other.sizes[1] is not None:
+                sizes = size, self.sizes[1] * other.sizes[1]
+                return _Power(terms, whole, self.base * other.base, difference, sizes, bound)
+        return _Power(terms, whole, None, difference, (size, None), bound)
+
+    def to(self, count: int) -> _Power:
+        """The power with ``count`` times as many terms."""
+        found = self
+        for digit in bin(count)[3:]:
+            found = found.times(found)
+            found = found.times(self) if digit == "1" else found
+        return found
 
 
 def _folded(mass: FloatArray, points: int) -> FloatArray:
@@ -196,19 +280,20 @@ def _folded(mass: FloatArray, points: int) -> FloatArray:
     return found
 
 
-def _on_lattice(sums: SumLaw, j: int, spacing: float, side: Side, count: int) -> tuple[_Laid, LawErrors]:
+def _on_lattice(
+    fewer: Atoms, own: Atoms, spacing: float, side: Side, count: int, mean: float
+) -> tuple[_Laid, LawErrors]:
     """Bring the classes up to j onto one lattice: those below j together, and class j."""
-    mean = sums.mean
-    fewer = sums.up_to(j - 1) if j > 0 else Atoms(np.zeros(0), np.zeros(0))
-    own = sums.classes[j]
     lowest = fewer if fewer.point.size else own
-    found = _laid(fewer, own, *((0, float(lowest.point[0])) if side == "upper" else first_group(lowest, spacing)),
-        spacing, side, count, mean)  # fmt: skip
-    if side == "upper" or found[1].total < 1e-3 * float(lowest.mass.sum()) or not fewer.point.size:
-        return found
-    # too few points among the lower classes for a polygon below them: they are merged into their mean
-    first = float(lowest.point @ lowest.mass / lowest.mass.sum())
-    return _laid(fewer, own, lowest.point.size, first, spacing, side, count, mean)
+    if side == "upper":
+        return _laid(fewer, own, 0, float(lowest.point[0]), spacing, side, count, mean)
+    # too few points among the lower classes for a polygon below them: more of them are merged into their mean
+    for apart in _MERGED if fewer.point.size else _MERGED[:1]:
+        merge, first = first_group(lowest, apart * spacing)
+        found = _laid(fewer, own, merge, first, spacing, side, count, mean)
+        if found[1].total < _FAILED * float(lowest.mass.sum()):
+            break
+    return found
 
 
 def _laid(
@@ -232,34 +317,40 @@ def _laid(
     return _Laid(first, spacing, rows[0], rows[1], count), errors
 
 
-def _window(parts: list[tuple[Atoms, int]]) -> tuple[float, float, tuple[float, float]]:
-    """Interval outside which a sum lies with negligible probability, and the tilts that show it."""
+def _window(parts: list[list[Atoms]], counts: list[int]) -> tuple[float, float, tuple[float, float]]:
+    """Interval outside which a sum lies with negligible probability, and the tilts that show it.
+
+    A part's law is the sum of its measures.
+    """
     mean = variance = lowest = 0.0
-    for atoms, count in parts:
-        total, first, second = (float(np.sum(atoms.mass * atoms.point**k)) for k in range(3))
+    for some, count in zip(parts, counts, strict=True):
+        total, first, second = (sum(float(atoms.mass @ atoms.point**k) for atoms in some) for k in range(3))
         mean += count * first
         variance += count * max(second - first**2 * (2 - total), 1e-12 * second)
-        lowest += count * float(atoms.point[0])
-    largest = max(float(atoms.point[-1]) for atoms, _ in parts)
+        lowest += count * min(float(atoms.point[0]) for atoms in some)
+    largest = max(float(atoms.point[-1]) for some in parts for atoms in some)
     tilts = np.geomspace(
         min(1 / math.sqrt(variance), 1 / largest) / 4, 30 * max(1 / math.sqrt(variance), 1 / largest), 40
     )
     up, down = np.zeros(tilts.size), np.zeros(tilts.size)
-    for atoms, count in parts:
-        cuts = np.arange(0, atoms.point.size, max(atoms.point.size >> 10, 1))
-        mass = np.add.reduceat(atoms.mass, cuts)
-        ends = atoms.point[np.append(cuts[1:], atoms.point.size) - 1]
-        top, bottom = float(ends[-1]), float(atoms.point[0])
-        with np.errstate(divide="ignore"):
+    for some, count in zip(parts, counts, strict=True):
+        starts, ends, mass = (np.concatenate(found) for found in zip(*map(_blocks, some), strict=True))
+        top, bottom = float(ends.max()), float(starts.min())
+        with np.errstate(divide="ignore", under="ignore"):
             up += count * (tilts * top + np.log(np.exp(np.multiply.outer(tilts, ends - top)) @ mass))
-            down += count * (
-                np.log(np.exp(-np.multiply.outer(tilts, atoms.point[cuts] - bottom)) @ mass) - tilts * bottom
-            )
+            down += count * (np.log(np.exp(-np.multiply.outer(tilts, starts - bottom)) @ mass) - tilts * bottom)
     least = _OUTSIDE - math.log1p(largest / mean)  # what lies above counts by its size, too
     highs, lows = (up - least) / tilts, (least - down) / tilts
     right, left = int(np.argmin(highs)), int(np.argmax(lows))
     low = max(float(lows[left]), lowest)
     return low, max(float(highs[right]), mean, low * (1 + 1e-9)), (float(tilts[right]), float(tilts[left]))
+
+
+def _blocks(atoms: Atoms) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """First and last points of a few hundred blocks of atoms, and their masses."""
+    cuts = np.arange(0, atoms.point.size, max(atoms.point.size >> 8, 1))
+    last = np.append(cuts[1:], atoms.point.size) - 1
+    return atoms.point[cuts], atoms.point[last], np.add.reduceat(atoms.mass, cuts)
 
 
 def _wrapped(laid: list[_Laid], low: float, high: float, tilts: tuple[float, float]) -> tuple[float, float]:
