@@ -190,8 +190,9 @@ def _tilt(loss: AllocatedLoss, threshold: float) -> tuple[Region, float]:
 
 def _charged(loss: AllocatedLoss, c: float, threshold: float) -> float:
     """About the logarithm of what a tilt's errors are in the tail: it chooses a tilt and bounds nothing."""
-    wrong = _ROUNDED + sum(part.count * part.guide(loss.side).wrong(c) for part in loss.epochs)
-    return loss.cumulants(c)[0] - c * threshold + math.log(wrong)
+    scale = math.exp(min(loss.cumulants(c)[0] - c * threshold, MOST_EXPONENT))
+    wrong = sum((part.count * part.guide(loss.side).wrong(c) for part in loss.epochs), np.array([[_ROUNDED, 0.0]]))
+    return float(np.log(np.min(scale * wrong[:, 0] + wrong[:, 1])))
 
 
 def _composed(loss: AllocatedLoss, threshold: float, direction: Direction, side: Side, points: int) -> Lattice:

@@ -59,11 +59,13 @@ class _Guide:
         first = float(weight @ self.loss) / total
         return top + math.log(total), first, float(weight @ (self.loss - first) ** 2) / total
 
-    def wrong(self, c: float) -> float:
-        """About the share of the law tilted by e^{cL} that is wrong."""
+    def wrong(self, c: float) -> FloatArray:
+        """About what is wrong with the law tilted by e^{cL}, as a share of it and anywhere: rows as of ``tilted``."""
         floor, size = self.batches * math.exp(self.ends[0]), self.cumulants(c)[0]
         share = self.errors.tilted(c, size, floor, self.batches)
-        return share + self.errors.rounded(self.log_mass + c * self.loss - size, c * self.loss - size, share)
+        relative = self.errors.rounded(self.log_mass + c * self.loss - size, c * self.loss - size, share)
+        anywhere = self.errors.anywhere(self.batches)
+        return np.array([[share + relative, self.errors.lost], [relative, anywhere]])
 
     def log_mgf(self, points: FloatArray) -> FloatArray:
         """K at several points."""

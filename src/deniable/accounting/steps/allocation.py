@@ -49,7 +49,7 @@ _CELLS = 1 << 16  # of u
 _APART = 8.0  # between the largest terms of neighbouring classes
 _HALVINGS = 12  # of the interval that holds the limit of the first of them
 _TOGETHER = 12  # sums that are added up in a stage, about
-_POINTS = 1 << 16  # of a lattice: as many as a second allows
+_POINTS = 1 << 16  # of a lattice: as many as a second allows; twice as many in a single stage
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(3)[0], np.array([5, 8, 5], dtype=np.longdouble) / 9
 _ROOT = 2 * np.sqrt(2 * np.longdouble("3.14159265358979323846"))
 
@@ -80,7 +80,7 @@ class Allocation:
     def _sum(self, side: Side) -> SumLaw:
         (size, _), *stages = _stages(self.batches)
         limits = self._limits(size)
-        points = self.finer * _POINTS
+        points = self.finer * _POINTS * (1 if stages else 2)
         one = self._terms(side, limits)
         law = one if size == 1 else power([(one, size)], side, points)
         for count, rest in stages:
