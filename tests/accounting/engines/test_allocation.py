@@ -183,7 +183,7 @@ def test_a_hundred_million_batches_in_all_stay_near_a_millionth():
 
 
 def test_patience_narrows_the_bracket():
-    short, long = (dn.tradeoff(dn.RandomAllocation(1.0, 8, 5), patient=patient) for patient in (False, True))
+    short, long = (dn.tradeoff(dn.RandomAllocation(1.0, 30, 5), patient=patient) for patient in (False, True))
     (low, high), (inner_low, inner_high) = ((t.advantage(side="lower"), t.advantage()) for t in (short, long))
     assert max(low, inner_low) <= min(high, inner_high)
     assert inner_high - inner_low < (high - low) / 3

@@ -326,7 +326,8 @@ def _composition(
     if not epochs:
         return others(parts)
     loss = AllocatedLoss.with_epochs(PrivacyLoss.of(parts), epochs)
-    count = sum(part.count for part in epochs) if loss._alone else math.inf
+    quick = loss._alone and all(part.step.finer == 1 for part in epochs)
+    count = sum(part.count for part in epochs) if quick else math.inf
     points = POINTS >> sum(count <= few for few in _FEW_EPOCHS)
     return AllocationTradeoff(loss, points, method=METHOD)
 
