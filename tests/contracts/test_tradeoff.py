@@ -71,6 +71,7 @@ EXAMPLES = {
     "finite, one-sided": lambda: FiniteTradeoff.of(FiniteLaw.of([0.2, 0.5, 0.3], [0.0, 0.1, 0.9])),
     "laplace": lambda: dn.tradeoff(dn.Laplace(1.5)),
     "laplace, sampled": lambda: dn.tradeoff(dn.Laplace(1.5, sample_rate=0.2)),
+    "bounded range": lambda: dn.tradeoff(dn.BoundedRange(1.5)),
     "laplace, composed": lambda: GridTradeoff(PrivacyLoss.of([dn.Laplace(1.5, steps=3)]), 1 << 12),
     "lattice": lambda: dn.tradeoff(dn.RandomizedResponse(0.5, 3, steps=4)),
     "failure": lambda: dn.tradeoff(dn.ApproximateDP(1.0, 1e-3) + dn.GaussianDP(1.0)),

@@ -7,8 +7,9 @@ import pytest
 
 import deniable as dn
 from deniable.accounting.engines.grid import GridTradeoff
+from deniable.accounting.steps.bounded_range import BoundedRangeStep
 from deniable.accounting.steps.discrete import DiscreteGaussianStep
-from deniable.accounting.steps.laplace import BoundedRangeStep, LaplaceStep
+from deniable.accounting.steps.laplace import LaplaceStep
 from deniable.accounting.steps.listed import ORDER, WEIGHT_ERROR, product_variation
 from deniable.accounting.steps.without_replacement import ReplacedStep
 from deniable.accounting.transform.composed import PrivacyLoss

@@ -1,4 +1,4 @@
-"""Laplace noise, and the worst pair of every bounded-range mechanism, which is Laplace's without its two atoms.
+"""Laplace noise.
 
 Multiplied by e^{ℓ/2}, the law under Q of a Laplace loss ℓ is flat between −ε and ε, with equal atoms at the ends:
 
@@ -71,7 +71,7 @@ class LaplaceStep(Step):
         if self.rate < 1:
             return super().cumulants(c)
         ends = np.array([-self.epsilon, self.epsilon])
-        nodes, weights = _LEGENDRE
+        nodes, weights = LEGENDRE
         value = np.concatenate([ends, self.epsilon * nodes])
         mass = np.concatenate([[0.5, 0.5], weights * (self.epsilon / 4)]) * math.exp(-self.epsilon / 2)
         return tilted_moments(value, np.log(mass) - value / 2, c)
@@ -90,54 +90,7 @@ class LaplaceStep(Step):
         return LaplaceTradeoff(self.epsilon) if self.rate == 1 else SampledLaplaceTradeoff(self.epsilon, self.rate)
 
 
-@dataclass(frozen=True)
-class BoundedRangeStep(Step):
-    """The worst pair of all mechanisms of range ε (Dong, Durfee & Rogers 2020, arXiv:1909.13830, and below).
-
-    Range ε says that every log-ratio between two neighbours lies in some [t − ε, t], 0 ≤ t ≤ ε. Each such pair is a
-    post-processing of the two-point pair with log-ratios t − ε and t, so that H_γ is at most
-
-        sup_t (1 − e^{t − ε} − γ·e^{−t} + γ·e^{−ε})/(1 − e^{−ε}) = (1 − √(γ·e^{−ε}))²/(1 − e^{−ε}),   t = (ε + log γ)/2,
-
-    for e^{−ε} ≤ γ ≤ e^ε. Its second derivative, ½·e^{−ε/2}·γ^{−3/2}/(1 − e^{−ε}), is the law of P/Q under Q of a pair
-    that dominates all of them, adaptively chosen t included; one step attains the bound at every γ by some mechanism.
-    """
-
-    epsilon: float
-
-    @property
-    def lowest(self) -> float:
-        return -self.epsilon
-
-    @property
-    def highest(self) -> float:
-        return self.epsilon
-
-    @property
-    def symmetric(self) -> bool:
-        return True
-
-    @property
-    def attained(self) -> bool:
-        return True
-
-    def cells(self, spacing: float, tilt: float) -> LossCells:
-        return flat_cells(self.epsilon, 1.0, spacing, 2 / -math.expm1(-self.epsilon))
-
-    def listed(self, c: float, furthest: float) -> ListedLoss:
-        return flat_points(self.epsilon, 1.0, 2 / -math.expm1(-self.epsilon), c, furthest)
-
-    def fading(self, c: float) -> tuple[float, float]:
-        return 0.0, flat_fading(self.epsilon, 1.0, 2 / -math.expm1(-self.epsilon), c)
-
-    def cumulants(self, c: float) -> tuple[float, float, float]:
-        nodes, weights = _LEGENDRE
-        value = self.epsilon * nodes
-        log_mass = np.log(weights * (self.epsilon / 4)) - self.epsilon / 2 + math.log(2 / -math.expm1(-self.epsilon))
-        return tilted_moments(value, log_mass - value / 2, c)
-
-
-_LEGENDRE = np.polynomial.legendre.leggauss(64)
+LEGENDRE = np.polynomial.legendre.leggauss(64)
 
 
 def sampled(loss: float, rate: float) -> float:
