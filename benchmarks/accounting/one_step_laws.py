@@ -86,9 +86,7 @@ LAWS: dict[str, Callable[[int], Any]] = {
 
 def warm(counts: tuple[int, ...] = (1, 3, 10, 100, 1000)) -> None:
     """Print, for each law and count, first and further questions in CPU ms, and how wide the answers are."""
-    print(
-        "| law | steps | first question, ms | then TPR, δ, ε, ms | width of the advantage | TPR at 1e-3, 1e-6, 1e-9 | ε |"
-    )
+    print("| law | steps | first question, ms | then TPR, δ, ε, ms | width: advantage | TPR at 1e-3, 1e-6, 1e-9 | ε |")
     print("|---|---|---|---|---|---|---|")
 
     def milliseconds(ask: Callable[[], Any]) -> tuple[float, Any]:
