@@ -1,7 +1,6 @@
 """One-step laws beside dp-accounting: δ at one ε from both, the width of either bracket, and CPU seconds.
 
     pip install dp-accounting==0.6.0 && python benchmarks/accounting/one_step_laws.py
-    python benchmarks/accounting/one_step_laws.py --warm    # deniable alone: first and further questions, widths
 
 dp-accounting's pessimistic and optimistic estimates (value discretisation 1e-4) must meet our bracket; where they do
 not, the last column says so.
@@ -9,11 +8,12 @@ not, the last column says so.
 
 from __future__ import annotations
 
-import argparse
 import logging
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
+
+from dp_accounting.pld import privacy_loss_distribution as pld
 
 import deniable as dn
 
@@ -22,8 +22,6 @@ INTERVAL = 1e-4
 
 def cases() -> Iterator[tuple[str, Any, Callable[..., Any], float, int]]:
     """Name, our mechanism, dp-accounting's one-step law, ε, and how often it is composed."""
-    from dp_accounting.pld import privacy_loss_distribution as pld
-
     yield "Laplace(10)", dn.Laplace(10.0, steps=1000), lambda **k: pld.from_laplace_mechanism(10.0, **k), 2.0, 1000
     yield (
         "Laplace(1), rate 0.01",
@@ -71,60 +69,8 @@ def cases() -> Iterator[tuple[str, Any, Callable[..., Any], float, int]]:
     )
 
 
-LAWS: dict[str, Callable[[int], Any]] = {
-    "Laplace(10)": lambda n: dn.Laplace(10.0, steps=n),
-    "Laplace(1), rate 0.01": lambda n: dn.Laplace(1.0, steps=n, sample_rate=0.01),
-    "DiscreteLaplace(20)": lambda n: dn.DiscreteLaplace(20.0, steps=n),
-    "DiscreteLaplace(20), rate 0.01": lambda n: dn.DiscreteLaplace(20.0, steps=n, sample_rate=0.01),
-    "DiscreteGaussian(30)": lambda n: dn.DiscreteGaussian(30.0, steps=n),
-    "DiscreteGaussian(10, 10), rate 0.01": lambda n: dn.DiscreteGaussian(10.0, 10, n, 0.01),
-    "DiscreteGaussian(3), rate 0.1": lambda n: dn.DiscreteGaussian(3.0, 1, n, 0.1),
-    "BoundedRange(0.3)": lambda n: dn.BoundedRange(0.3, steps=n),
-    "person of 4 records, rate 0.01": lambda n: dn.SubsampledGaussian(1.0, 0.01, n, 4),
-}
-
-
-def warm(counts: tuple[int, ...] = (1, 3, 10, 100, 1000)) -> None:
-    """Print, for each law and count, first and further questions in CPU ms, and how wide the answers are."""
-    print("| law | steps | first question, ms | then TPR, δ, ε, ms | width: advantage | TPR at 1e-3, 1e-6, 1e-9 | ε |")
-    print("|---|---|---|---|---|---|---|")
-
-    def milliseconds(ask: Callable[[], Any]) -> tuple[float, Any]:
-        start = time.process_time()
-        found = ask()
-        return 1e3 * (time.process_time() - start), found
-
-    for name, make in LAWS.items():
-        for n in counts:
-            asked: list[Callable[[Any, str], float]] = [
-                lambda t, side: t.advantage(side=side),
-                *(lambda t, side, x=x: t.tpr(x, side) for x in (1e-3, 1e-6, 1e-9)),
-                lambda t, side: t.epsilon(1e-5, side=side),
-            ]
-            first, wide = [], []
-            for ask in asked:
-                t = dn.tradeoff(make(n))
-                spent, high = milliseconds(lambda ask=ask, t=t: ask(t, "upper"))
-                first.append(spent)
-                wide.append((high - ask(t, "lower")) / (high if 0 < len(wide) < 4 else 1))
-            t.advantage(), t.tpr([1e-3, 1e-6]), t.delta([0.5, 1.0])
-            then = [
-                milliseconds(ask)[0]
-                for ask in (lambda t=t: t.tpr(2e-3), lambda t=t: t.delta(0.6), lambda t=t: t.epsilon(2e-5))
-            ]
-            print(
-                f"| {name} | {n:,} | {min(first):.0f} to {max(first):.0f} | {', '.join(f'{x:.0f}' for x in then)} "
-                f"| {wide[0]:.0e} | {', '.join(f'{x:.0e}' for x in wide[1:4])} | {wide[4]:.0e} |",
-                flush=True,
-            )
-
-
 def main() -> None:
     """Print one row a law."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--warm", action="store_true", help="deniable alone: times and widths")
-    if parser.parse_args().warm:
-        return warm()
     logging.disable(logging.WARNING)  # about the algorithm of optimistic estimates
     print("| law | count | ε | δ, ours | width | CPU s | dp-accounting, pessimistic | its width | CPU s | meets |")
     print("|---|---|---|---|---|---|---|---|---|---|")

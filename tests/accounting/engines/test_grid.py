@@ -160,3 +160,21 @@ def test_a_lattice_that_overflows_reaches_no_rate():
     loss = PrivacyLoss.of([dn.PureDP(1.121), dn.SubsampledGaussian(0.2317, 3.755e-07, 167896)])
     grid, rate = GridTradeoff(loss, 1 << 17), np.array([1 - 3.41131471e-06])
     assert grid._rates(rate, "remove", "lower") <= grid._rates(rate, "remove", "upper")
+
+
+def test_rates_beside_the_last_atom_are_read_off_the_lattice_that_holds_both():
+    """Thirty answers: FPR 1e-9 lies between that of all thirty and that of twenty-nine."""
+    kept, turned = (1 / (1 + np.exp(sign * 0.1)) for sign in (-1, 1))
+    t = dn.tradeoff(dn.RandomizedResponse(0.1, 2, 30), engine="grid")
+    for fpr in (1e-3, 1e-6, 1e-9, 1e-12):
+        false = true = 0.0
+        for j in range(30, -1, -1):
+            more = math.comb(30, j) * turned**j * kept ** (30 - j)
+            hit = math.comb(30, j) * kept**j * turned ** (30 - j)
+            if false + more > fpr:
+                break
+            false, true = false + more, true + hit
+        truth = true + hit * (fpr - false) / more
+        low, high = t.tpr(fpr, "lower"), t.tpr(fpr)
+        assert low <= truth * (1 + 1e-12)
+        assert truth * (1 - 1e-12) <= high <= low * (1 + 1e-8)

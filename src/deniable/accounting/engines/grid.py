@@ -122,36 +122,21 @@ class GridTradeoff(Tradeoff):
         return np.where(np.isfinite(bound), bound, 1.0)
 
     def _rate(self, alpha: float, direction: Direction, side: Side) -> float:
-        """Improve the threshold until the tilt fits the false positive rate; every threshold gives a sound bound."""
-        lattice, index = self._test(alpha, direction, side)
-        near = index + np.array([-1.0, 0.0, 1.0])
-        out, tpr, out_error, in_error = lattice.at(near)
-        with np.errstate(over="ignore", invalid="ignore"):
-            if side == "upper":
-                value = lattice.first + lattice.spacing * np.clip(near, 0, lattice.above_out.size - 1)
-                gap = alpha - out + out_error
-                gamma = np.exp(np.where(gap > 0, value, np.minimum(value, MOST_EXPONENT)))
-                bounds = tpr + in_error + gamma * gap * (1 + 4 * EPS)
-                bounds = np.where(np.isfinite(bounds), np.maximum(bounds, alpha), 1.0)
-                return float(np.clip(bounds.min(), alpha, 1.0))
-            if not lattice.paid < MOST_EXPONENT:  # cells so wide that the merged pair says nothing
-                return alpha
-            high, low = (out + out_error) * math.exp(lattice.paid), tpr - in_error
-            high = np.where(high >= 0, high, np.inf)  # where a lattice over- and underflows, NaN is no rate
-            alone = np.minimum(np.divide(alpha, high, out=np.ones_like(high), where=high > alpha), 1.0) * low
-            mixed = alone.max(initial=alpha)
-            for a, b in ((0, 1), (1, 2)):  # randomise between neighbouring thresholds
-                if high[b] <= alpha <= high[a] and high[a] > high[b]:
-                    share = (alpha - high[b]) / (high[a] - high[b])
-                    mixed = max(mixed, (low[b] + share * (low[a] - low[b])) * (1 - 8 * EPS))
-        return float(np.clip(mixed, alpha, 1.0)) if np.isfinite(mixed) else alpha
+        """Improve the threshold until the tilt fits the false positive rate; every threshold gives a sound bound.
 
-    def _test(self, alpha: float, direction: Direction, side: Side) -> tuple[Lattice, float]:
-        """A lattice and its point near the threshold of the best test."""
+        The last lattice may be so narrow that it holds one atom near an end of the losses: the one before holds more.
+        """
+        found = [_rate_on(lattice, index, alpha, side) for lattice, index in self._tests(alpha, direction, side)]
+        return min(found) if side == "upper" else max(found)
+
+    def _tests(self, alpha: float, direction: Direction, side: Side) -> list[tuple[Lattice, float]]:
+        """The last lattices and their points near the threshold of the best test; the very last one is laid there."""
+        found_on: list[tuple[Lattice, float]] = []
         threshold, end = self._start(direction, alpha), self._largest_log_ratio(direction)
         for _ in range(_MOST_LAID):
             lattice = self._lattice(threshold, direction, side)
             index = _first_index(lattice, lattice.mass_above, alpha)
+            found_on = [*found_on[-1:], (lattice, index)]
             if _TAIL < alpha < _FULL and 0 < index < lattice.above_out.size - 1:  # absolute accuracy is enough
                 break
             found = lattice.value(index)
@@ -160,7 +145,7 @@ class GridTradeoff(Tradeoff):
             # near a finite end laws are narrow, and a window shows little: by multiples of what remains
             step = max(4 * lattice.width, 7 * (end - threshold)) if math.isfinite(end) else 4 * lattice.width
             threshold = float(np.clip(found, threshold - step, threshold + step))
-        return lattice, index
+        return found_on
 
     def _epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
         """Where a lattice laid there puts ε, to a few of its points: the search then asks that lattice only."""
@@ -185,7 +170,7 @@ class GridTradeoff(Tradeoff):
     def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
         try:
             if question == "roc":
-                lattice, index = self._test(at, direction, "upper")
+                lattice, index = self._tests(at, direction, "upper")[-1]
                 return lattice.charged(index, lattice.first + lattice.spacing * index, self.method)
             lattice = self._lattice(at, direction, "upper")
             if not lattice.holds(at):
@@ -279,6 +264,31 @@ def _hockey_stick_on(lattice: Lattice, level: float, side: Side) -> float:
         error = in_error + gamma * out_error
         value = inside - gamma * out + (error if side == "upper" else -error)
     return float(np.max(value))
+
+
+def _rate_on(lattice: Lattice, index: float, alpha: float, side: Side) -> float:
+    """Bound the true positive rate by tests near a lattice point."""
+    near = index + np.array([-1.0, 0.0, 1.0])
+    out, tpr, out_error, in_error = lattice.at(near)
+    with np.errstate(over="ignore", invalid="ignore"):
+        if side == "upper":
+            value = lattice.first + lattice.spacing * np.clip(near, 0, lattice.above_out.size - 1)
+            gap = alpha - out + out_error
+            gamma = np.exp(np.where(gap > 0, value, np.minimum(value, MOST_EXPONENT)))
+            bounds = tpr + in_error + gamma * gap * (1 + 4 * EPS)
+            bounds = np.where(np.isfinite(bounds), np.maximum(bounds, alpha), 1.0)
+            return float(np.clip(bounds.min(), alpha, 1.0))
+        if not lattice.paid < MOST_EXPONENT:  # cells so wide that the merged pair says nothing
+            return alpha
+        high, low = (out + out_error) * math.exp(lattice.paid), tpr - in_error
+        high = np.where(high >= 0, high, np.inf)  # where a lattice over- and underflows, NaN is no rate
+        alone = np.minimum(np.divide(alpha, high, out=np.ones_like(high), where=high > alpha), 1.0) * low
+        mixed = alone.max(initial=alpha)
+        for a, b in ((0, 1), (1, 2)):  # randomise between neighbouring thresholds
+            if high[b] <= alpha <= high[a] and high[a] > high[b]:
+                share = (alpha - high[b]) / (high[a] - high[b])
+                mixed = max(mixed, (low[b] + share * (low[a] - low[b])) * (1 - 8 * EPS))
+    return float(np.clip(mixed, alpha, 1.0)) if np.isfinite(mixed) else alpha
 
 
 def _first_index(lattice: Lattice, falling: Callable[[float], float], level: float) -> float:
