@@ -14,7 +14,6 @@ from deniable.accounting.steps.laplace import LEGENDRE, flat_cells, flat_fading,
 from deniable.accounting.steps.listed import ListedLoss
 from deniable.curves import Charged, Direction, Question, Side, Tradeoff
 
-
 _SMALL = 1e-4  # exponents up to which log(sinh(x)/x) is taken from its series
 
 
