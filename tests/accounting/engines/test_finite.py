@@ -104,6 +104,23 @@ def test_many_answers_against_the_binomial_law(epsilon, count):
     assert high - low <= 1e-11 * float(truth)
 
 
+@pytest.mark.parametrize("far", [1.0, 700.0, 1500.0, 1e5])
+def test_coarser_laws_bracket_the_exact_one_however_far_their_log_ratios_lie_apart(far):
+    """e^1500 is no double: outcomes between log-ratios so far apart were lost from the upper law."""
+    log_ratio = far * np.array([0.0, 0.2, 0.6, 1.0])
+    p = np.array([0.2, 0.3, 0.4, 0.1])
+    q = p * np.exp(-log_ratio)
+    log_ratio, q = log_ratio + np.log(q.sum()), q / q.sum()
+    law, ends = FiniteLaw(log_ratio, p, q), log_ratio[[0, -1]]
+    above, below = (law.onto(ends, side) for side in ("upper", "lower"))
+    assert above.p.sum() >= (1 - 1e-15) * p.sum()
+    for log_gamma in far * np.linspace(-0.1, 1.1, 25):
+        at = np.array([log_gamma])
+        exact = np.maximum(p * -np.expm1(np.minimum(log_gamma - log_ratio, 0.0)), 0.0).sum()
+        assert above.hockey_stick(at, "upper")[0] >= exact * (1 - 1e-14)
+        assert below.hockey_stick(at, "lower")[0] <= exact * (1 + 1e-14)
+
+
 def test_different_epsilons_in_large_numbers_stay_within_memory_and_in_order():
     parts = [dn.PureDP(0.01)] * 1500 + [dn.PureDP(0.013)] * 1000 + [dn.PureDP(0.5)] * 10
     t = dn.tradeoff(dn.Composition(parts))

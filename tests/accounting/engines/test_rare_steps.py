@@ -182,3 +182,20 @@ def test_nodes_left_out_below_a_window_are_charged(c):
     for t in (0.0, 2.0, 30.0):
         sums = [np.sum(x * np.exp((c + 1j * t) * y)) for x, y in ((weight, complex_loss),)]
         assert abs(sums[0]) <= np.exp(np.logaddexp.reduce(terms) + 1e-9)
+
+
+@pytest.mark.parametrize(("sigma", "rate"), [(1.0, 1 - 1e-12), (10.0, 0.9), (0.3, 0.5), (3.0, 0.1)])
+def test_real_transforms_under_a_window_are_bounded_from_above_left_of_the_nodes_too(sigma, rate):
+    """At rates near 1 and θ far below 0 most of E r^θ lies at u < −10.5: the sum over nodes was e^−48 of it."""
+    split = Split(sigma, rate, 3.0, 6.0, 9.0)
+    for theta in (-100.0, -20.0, -3.0, -0.02, 0.5, 2.0):
+        with mp.workdps(20):
+
+            def summand(u, power=theta):
+                ratio = 1 + rate * mp.expm1(u / sigma - 1 / (2 * mp.mpf(sigma) ** 2))
+                return mp.npdf(u) * ratio**power * mp.ncdf((split.low - u) / split.window)
+
+            truth = float(mp.log(mp.quad(summand, [-200, -110, -60, -40, -20, -10, -5, 0, 2, 3, 5])))
+        found = float(split.small(np.array([theta]))[0])
+        assert found >= truth - 1e-11 * (1 + abs(truth))
+        assert found <= truth + 1e-9 or theta < -10

@@ -13,6 +13,7 @@ from deniable._check import FloatArray
 from deniable._floats import PRODUCT_EXPONENT
 from deniable.accounting.steps.ratios import ComplexArray, complex_log_ratio, log_ratio
 
+_FIRST = -10.5  # node in u
 _CONSTANT = 1e-18  # what r/(1 − q) − 1 may be where r is taken as constant
 GONE = 45.0  # widths beyond the end of a window, where less than e^{−1000} is left
 
@@ -40,12 +41,12 @@ class Split:
     @property
     def size(self) -> float:
         """About how many nodes there are."""
-        return (self.reach + 10.5) / (2 * math.pi * self.shift / 70.0)
+        return (self.reach - _FIRST) / (2 * math.pi * self.shift / 70.0)
 
     @cached_property
     def _real_u(self) -> FloatArray:
         spacing = 2 * math.pi * self.shift / 70.0  # e^{−70 + 19}, e^{19} being the growth on Im u = 2·shift
-        u: FloatArray = np.arange(-10.5, self.reach, spacing)
+        u: FloatArray = np.arange(_FIRST, self.reach, spacing)
         return u
 
     @cached_property
@@ -61,12 +62,18 @@ class Split:
         return log_weight + log_ndtr(low), log_weight + between, loss
 
     def small(self, points: FloatArray) -> FloatArray:
-        """log M_s of one step: (1 − q)^θ where r is no more, and what it adds elsewhere."""
+        """log M_s of one step from above: (1 − q)^θ where r is no more, and what it adds elsewhere.
+
+        Before the first node r^θ ≤ 1 if θ ≥ 0; else it is at most (1 − q)^θ, and at most (q·e^{u/σ − 1/(2σ²)})^θ.
+        """
         log_weight, _, loss = self.real
         here, least = self._varying, math.log1p(-self.rate) if self.rate < 1 else -math.inf
         sums = _sum_of_exp(np.multiply.outer(points, loss[here]) + log_weight[here])
         if here.start == 0:
-            return np.log(sums)
+            theta = np.minimum(points, 0.0)
+            tilted = theta * (theta - 1) / (2 * self.sigma**2) + log_ndtr(_FIRST - theta / self.sigma)
+            before = np.minimum(log_ndtr(_FIRST) + theta * least, tilted + theta * math.log(self.rate))
+            return np.asarray(np.logaddexp(np.log(sums), before))
         # ∫ φ(u)·Φ((v − u)/δ) du = Φ(v/√(1 + δ²))
         others = float(ndtr(self.low / math.hypot(1.0, self.window))) - float(np.exp(log_weight[here]).sum())
         return np.log(sums + others * np.exp(points * least))
@@ -75,8 +82,8 @@ class Split:
     def _varying(self) -> slice:
         """Nodes under the lower window from where r/(1 − q) − 1 is above 1e-18."""
         spacing = float(self._real_u[1] - self._real_u[0])
-        start = self.sigma * math.log(_CONSTANT / self.rate) + 0.5 / self.sigma + 10.5
-        stop = self.low + GONE * self.window + 10.5
+        start = self.sigma * math.log(_CONSTANT / self.rate) + 0.5 / self.sigma - _FIRST
+        stop = self.low + GONE * self.window - _FIRST
         return slice(max(int(start / spacing), 0) if self.rate < 0.5 else 0, int(stop / spacing) + 1)
 
     @property

@@ -264,11 +264,12 @@ class FiniteLaw:
             )
         spacing = np.diff(edges)[place]
         above = np.clip(self.log_ratio - edges[place], 0.0, spacing)
-        share = np.expm1(above) / np.expm1(spacing)  # of Q, to the upper end
+        higher = np.expm1(-above) / np.expm1(-spacing)  # of P, to the upper end: representable however far the ends are
+        share = higher * np.exp(above - spacing)  # of Q
         rest = 1 - share
         q = _placed(place, self.q * rest, most) + _placed(place + 1, self.q * share, most)
-        # masses of P from those of Q and the log-ratios of the ends, so that rounded shares are shares nevertheless
-        lower, upper = self.p * rest * np.exp(-above), self.p * share * np.exp(spacing - above)
+        # whatever the rounding of shares: a split whose sums are those of the outcome is easier to tell apart
+        lower, upper = self.p * rest * np.exp(-above), self.p * higher
         p = _placed(place, lower, most) + _placed(place + 1, upper, most)
         keep = (p > 0) | (q > 0)
         moved = 8 * EPS * (1 + max(abs(low), abs(high)))  # of edges and of what lies above them
