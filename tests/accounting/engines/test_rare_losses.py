@@ -77,6 +77,37 @@ def test_two_steps_of_a_person_by_quadrature(log_gamma):
     assert high[0] <= low[0] * (1 + 1e-5)
 
 
+@pytest.mark.parametrize("log_gamma", [-0.5, 0.0, 0.05, 1.0, 4.0])
+def test_losses_beyond_the_last_point_of_several_large_steps_are_charged(log_gamma, monkeypatch):
+    """As if e^6 were next to the largest double: what lies above counts as giving the person away, or as e^6."""
+    monkeypatch.setattr("deniable.accounting.engines.rare_losses._MOST_SUM", 6.0)
+    sigma, rate = 0.6, 0.02
+    truth = _two_steps(log_gamma, sigma, [(1 - rate) ** 2, 2 * rate * (1 - rate), rate**2])
+    ours = engine(dn.SubsampledGaussian(sigma, rate, 2, records_per_person=2))
+    assert ours.above[2].large.only[0] > 1e-7
+    low, high = bracket(ours, "_hockey_sticks", np.array([log_gamma]), "add")
+    assert low[0] <= truth * (1 + 1e-8)
+    assert truth * (1 - 1e-8) <= high[0]
+    removed = math.exp(-log_gamma) * truth - (math.exp(-log_gamma) - 1)  # H at 1/γ, the worlds exchanged
+    low, high = bracket(ours, "_hockey_sticks", np.array([-log_gamma]), "remove")
+    assert low[0] <= removed * (1 + 1e-7)
+    assert removed * (1 - 1e-7) <= high[0]
+
+
+@pytest.mark.parametrize(
+    ("run", "width"), [((0.17, 3e-5, 4, 3), 1e-6), ((0.289, 0.0216, 5, 4), 1e-4), ((0.128, 1.1e-4, 263, 2), math.inf)]
+)
+def test_persons_beside_little_noise_have_losses_whose_sums_are_no_doubles(run, width):
+    """Three losses of 300 add up to more than 709, and a law of small losses may be a single point."""
+    *step, records = run
+    ours = engine(dn.SubsampledGaussian(*step, records_per_person=records))
+    for way in WAYS:
+        low, high = bracket(ours, "_rates", FPR, way)
+        assert np.all(low <= high)
+    low, high = bracket(ours, "_rates", FPR[:3], "add")
+    assert np.all(high <= low * (1 + width))
+
+
 @pytest.mark.parametrize(
     ("run", "width"),
     [

@@ -47,6 +47,7 @@ from deniable.curves import Charged, Direction, Question, Side, Tradeoff
 
 _MOST_LARGE = 11  # large steps of a run, and
 _NOTHING = 1e-19  # mass of P with even more
+_MOST_SUM = 600.0  # log-ratios of several large steps: masses under Q would underflow beyond
 _PAIRS, _MORE, _OF_SEVERAL = 1500, 250, 4000  # points of one large step among two, and among several; of their products
 _HALVINGS = 60
 
@@ -202,8 +203,9 @@ def _none_large(large: FiniteLaw, count: int) -> FiniteLaw:
 
 def _several(law: FiniteLaw, factor: float, count: int) -> FiniteLaw:
     """That many large steps among all."""
-    error, lost = law.relative_error + 4 * count * EPS, (law.lost[0] * factor * SLACK, law.lost[1] * factor * SLACK)
-    return replace(law, p=law.p * factor, q=law.q * factor, relative_error=error, lost=lost)
+    error = law.relative_error + 4 * count * EPS
+    only, lost = ((x * factor * SLACK, y * factor * SLACK) for x, y in (law.only, law.lost))
+    return replace(law, p=law.p * factor, q=law.q * factor, relative_error=error, only=only, lost=lost)
 
 
 def _powers(large: FiniteLaw, most: int, side: Side) -> list[FiniteLaw]:
@@ -239,14 +241,27 @@ def _onto(law: FiniteLaw, log_nodes: FloatArray, side: Side) -> FiniteLaw:
 
 
 def _product(a: FiniteLaw, b: FiniteLaw, side: Side) -> FiniteLaw:
-    """One after the other, on a ladder."""
+    """One after the other, on a ladder.
+
+    Beyond its end P is all there is: from above that counts as giving the person away; from below it stands on the end.
+    What that does to Q, less than e^{−600}, is charged.
+    """
     ratio, mass = np.add.outer(a.log_ratio, b.log_ratio).ravel(), np.multiply.outer(a.q, b.q).ravel()
-    order = np.argsort(ratio, kind="stable")
-    shift = a.shift + b.shift + 4 * EPS * float(np.max(np.abs(ratio), initial=0.0))
     error = a.relative_error + b.relative_error + 4 * EPS
     masses = ((float(law.p.sum()), float(law.q.sum())) for law in (a, b))
-    lost = [x * (v + y) + y * u for x, y, u, v in zip(a.lost, b.lost, *masses, strict=True)]
-    whole = FiniteLaw(ratio[order], mass[order], mass[order], error, shift, lost=(lost[0] * SLACK, lost[1] * SLACK))
+    lost = [(x * (v + y) + y * u) * SLACK for x, y, u, v in zip(a.lost, b.lost, *masses, strict=True)]
+    only, far = a.only[0] * float(b.p.sum()) * SLACK, ratio > _MOST_SUM
+    if far.any():
+        hit, least = float(np.multiply.outer(a.p, b.p).ravel()[far].sum()), math.exp(-_MOST_SUM)
+        lost[1] += hit * least * SLACK
+        ratio, mass = ratio[~far], mass[~far]
+        if side == "upper":
+            only += hit * (1 + error) * SLACK
+        else:
+            ratio, mass = np.append(ratio, _MOST_SUM), np.append(mass, hit * (1 - error) / SLACK * least)
+    order = np.argsort(ratio, kind="stable")
+    shift = a.shift + b.shift + 4 * EPS * float(np.max(np.abs(ratio), initial=0.0))
+    whole = FiniteLaw(ratio[order], mass[order], mass[order], error, shift, (only, 0.0), (lost[0], lost[1]))
     low, high = float(whole.log_ratio[0]), float(whole.log_ratio[-1])
     nodes = low + (high - low) * np.linspace(0.0, 1.0, _OF_SEVERAL) ** 3
     return _onto(whole, nodes, side)

@@ -107,9 +107,9 @@ def below(atoms: Atoms, nodes: FloatArray) -> Spread:
 def _on_distinct(atoms: Atoms, nodes: FloatArray, spread: Callable[[FloatArray], Spread]) -> Spread:
     """Masses that are found on the distinct ones among sorted nodes; the others carry nothing."""
     first = np.flatnonzero(np.diff(nodes, prepend=-np.inf) > 0)
-    if first.size == nodes.size:
-        return spread(nodes)
     found = Spread(np.zeros(nodes.size), np.zeros(nodes.size))
+    if first.size == nodes.size > 1:
+        return spread(nodes)
     if first.size == 1:  # and all atoms are there
         found.mass[0] = atoms.mass.sum()
         return found
