@@ -237,7 +237,13 @@ class _Unwell(Tradeoff):
         return np.full_like(delta, self.value), np.full_like(delta, self.value)
 
 
-FAILURES = [MemoryError(), OverflowError(), FloatingPointError(), ValueError("cannot convert float NaN to integer")]
+FAILURES = [
+    MemoryError(),
+    OverflowError(),
+    FloatingPointError(),
+    IndexError("index -1 is out of bounds"),
+    ValueError("cannot convert float NaN to integer"),
+]
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, *FAILURES])

@@ -62,6 +62,11 @@ def _rate(rng: np.random.Generator) -> float:
     return 1.0 if rng.random() < 0.4 else _log(rng, 1e-4, 1.0)
 
 
+def _noise(rng: np.random.Generator) -> float:
+    """A noise multiplier, mostly such as people use."""
+    return _log(rng, 0.4, 20) if rng.random() < 0.5 else _log(rng, 0.03, 300)
+
+
 def _laplace(rng: np.random.Generator, most: int = MOST_STEPS) -> dn.mechanisms.Mechanism:
     return dn.Laplace(
         _log(rng, 0.05, 100), 1.0 if rng.random() < 0.5 else _log(rng, 0.1, 5), _count(rng, most), _rate(rng)
@@ -92,25 +97,25 @@ def _range(rng: np.random.Generator, most: int = MOST_STEPS) -> dn.mechanisms.Me
 
 def _persons(rng: np.random.Generator, most: int = MOST_STEPS) -> dn.mechanisms.Mechanism:
     k = int(rng.integers(2, 7))
-    return dn.SubsampledGaussian(_log(rng, 0.4, 20), _log(rng, 1e-4, 0.5), _count(rng, most), k)
+    return dn.SubsampledGaussian(_noise(rng), _log(rng, 1e-6, 0.5), _count(rng, most), k)
 
 
 def _allocation(rng: np.random.Generator, most: int = MOST_STEPS) -> dn.mechanisms.Mechanism:
     batches = max(_count(rng, most), 2)
     several = min(int(rng.integers(2, 5)), batches) if rng.random() < 0.2 else 1
-    return dn.RandomAllocation(_log(rng, 0.3, 20), batches, _count(rng, min(most, 30)), several)
+    return dn.RandomAllocation(_noise(rng), batches, _count(rng, min(most, 30)), several)
 
 
 def _truncated(rng: np.random.Generator, most: int = MOST_STEPS) -> dn.mechanisms.Mechanism:
     n = 10 + _count(rng, most)
     rate = _log(rng, 1e-3, 0.5)
     batch = min(max(round(n * rate * float(rng.uniform(0.7, 2))), 1), n - 1)
-    return dn.TruncatedPoisson(_log(rng, 0.4, 20), rate, _count(rng, most), batch, n)
+    return dn.TruncatedPoisson(_noise(rng), rate, _count(rng, most), batch, n)
 
 
 def _without(rng: np.random.Generator, most: int = MOST_STEPS) -> dn.mechanisms.Mechanism:
     n = 1 + _count(rng, most)
-    return dn.WithoutReplacement(_log(rng, 0.4, 20), min(_count(rng, most), n), n, _count(rng, most))
+    return dn.WithoutReplacement(_noise(rng), min(_count(rng, most), n), n, _count(rng, most))
 
 
 _ADDED = (_laplace, _discrete_laplace, _discrete_gaussian, _pair, _range, _persons, _allocation, _truncated)

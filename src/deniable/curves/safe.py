@@ -18,7 +18,8 @@ Direction = Literal["add", "remove"]
 AnyDirection = Literal["add", "remove", "both"]
 
 TINY = float(np.finfo(np.float64).tiny)
-FAILURES = (ArithmeticError, MemoryError, ValueError, np.linalg.LinAlgError)  # of an engine: its bound is trivial then
+# of an engine: its bound is trivial then
+FAILURES = (ArithmeticError, IndexError, MemoryError, ValueError, np.linalg.LinAlgError)
 LEAST_RATE = 1e-300  # false positive rates below have fewer digits, or none to spare for a product
 ALL_BUT = 1e-9  # true positive rates this close to 1 need not be known better
 _SHOWN = ContextVar("faults shown", default=False)
