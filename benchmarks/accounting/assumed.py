@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 
 import mpmath as mp
 import numpy as np
@@ -20,13 +19,9 @@ from scipy.special import log_ndtr, ndtr
 import deniable as dn
 from deniable._floats import EPS
 from deniable.accounting.engines.inversion import ROUNDING_OF_K
-from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.steps.normal_cells import normal_centres
 from deniable.accounting.steps.ratios import complex_log1p, complex_log_ratio, log_ratio
 from deniable.accounting.transform.composed import PrivacyLoss
-from deniable.accounting.transform.decay import BETWEEN_NODES, ByParts, shifted
-from deniable.accounting.transform.line import Line
-from deniable.accounting.transform.nodes import Nodes
 
 
 def worst(name: str, points: np.ndarray, error: Callable[[object], float], charge: str, limit: float) -> bool:
@@ -60,45 +55,6 @@ def mgf_error(rng: np.random.Generator) -> float:
     cuts = [mp.mpf(k) for k in np.linspace(-14, float(reach), int((14 + reach) / 0.7) + 2)]
     truth = 10**7 * mp.log1p(mp.quad(excess, cuts))
     return float(abs(got - truth) / (ROUNDING_OF_K + 64 * EPS * abs(truth)))
-
-
-def random_line(rng: np.random.Generator) -> Line:
-    while True:
-        sigma, rate = 10 ** rng.uniform(-0.9, 2), 10 ** rng.uniform(-8, -0.02)
-        c = float(rng.choice([-1, 1]) * 10 ** rng.uniform(-1, min(2.0, 2 + math.log10(sigma))) + 0.5)
-        try:
-            line = PrivacyLoss.of([dn.SubsampledGaussian(sigma, rate, 10)]).real_line(c)
-        except TooSlowError:
-            continue
-        if line.u.size < 3000:
-            return line
-
-
-def variation_error(rng: np.random.Generator) -> float:
-    """Total variation over nodes eight times as dense, over what the integration by parts uses."""
-    line = random_line(rng)
-    fine = Line.on(line.of, line.c, Nodes(float(line.u[0]), float(line.u[-1]), line.spacing / 8))
-    coarse, dense = (ByParts.of(one).variation[0] for one in (line, fine))
-    at = line.u[:: -(-line.u.size // coarse.size)][: coarse.size]
-    places = fine.u[:: -(-fine.u.size // dense.size)][: dense.size]
-    truth = np.interp(at, places, dense) / BETWEEN_NODES
-    return float(np.max(truth[1:-1] / np.maximum(coarse[:-2], 1e-300), where=coarse[:-2] > 1e-12, initial=0.0))
-
-
-def modulus_error(rng: np.random.Generator) -> float:
-    """Integrals of |f| on moved contours from sums eight times as dense, over what is used, less 1."""
-    line = random_line(rng)
-    t = np.geomspace(0.1, 100, 12) / math.sqrt(max(line.cumulants[2] / 10, 1e-30))
-    coarse = shifted(line, t, np.geomspace(0.2, 6.0, 6))
-    dense = shifted(replace(line, spacing=line.spacing / 8), t, np.geomspace(0.2, 6.0, 6))
-    return float(np.max(np.expm1(np.where(coarse > -600, dense - coarse, 0.0))))
-
-
-def range_error(rng: np.random.Generator) -> float:
-    """Change of K when the nodes of a real line go on for six more units of u on either side."""
-    line = random_line(rng)
-    wide = Line.on(line.of, line.c, Nodes(float(line.u[0]) - 6, float(line.u[-1]) + 6, line.spacing))
-    return abs(wide.cumulants[0] - line.cumulants[0]) / (1 + abs(line.cumulants[0]))
 
 
 def centre_error(rng: np.random.Generator) -> float:
@@ -206,15 +162,6 @@ def main() -> int:
         found = max(centre_error(rng) for _ in range(count // 10))
         print(f"{'centres of cells from five nodes, over 1 + |L| + 1/σ²':58s} {found:10.3g}   assumed 16")
         fine &= found <= 16
-    found = max(range_error(rng) for _ in range(count // 10))
-    print(f"{'K where the nodes go on for 6 more, over 1 + |K|':58s} {found:10.3g}   assumed 1e-13")
-    fine &= found <= 1e-13
-    found = max(variation_error(rng) for _ in range(count // 10))
-    print(f"{'total variation on denser nodes, share of what is used':58s} {found:10.3g}   charged 1")
-    fine &= found <= 1
-    found = max(modulus_error(rng) for _ in range(count // 10))
-    print(f"{'∫|f| on moved contours, denser sums: relative excess':58s} {found:10.3g}   assumed 1e-9")
-    fine &= found <= 1e-9
     there, back = (max(found) for found in zip(*(fft_errors(rng) for _ in range(count // 10)), strict=True))
     print(f"{'FFT of a law, over log₂ n':58s} {there:10.3g}   charged 3 (lattice)")
     print(f"{'inverse FFT, sum of errors over √2·norm·log₂ n':58s} {back:10.3g}   charged 3 (lattice)")

@@ -23,6 +23,7 @@ from deniable.accounting.engines.softened import SoftenedTradeoff
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.curves import AnyDirection, Charged, Direction, Question, Side, Tradeoff
 from deniable.curves.answer import bound_of
+from deniable.curves.safe import FAILURES, excuse
 
 Bracket = tuple[FloatArray, FloatArray]
 _Bracketing = LikelihoodRatioTradeoff | SoftenedTradeoff
@@ -219,7 +220,8 @@ class ComposedTradeoff(Tradeoff):
             below, above = (below, np.minimum(above, known)) if side == "upper" else (np.maximum(below, known), above)
         try:
             found = ask(self.grid)
-        except MemoryError:
+        except FAILURES as failure:
+            excuse(failure)
             found = above if side == "upper" else below
         if side == "upper":
             above = np.minimum(above, found)

@@ -258,6 +258,8 @@ def _of_other_steps(loss: PrivacyLoss, mixture: MixtureLoss | None, tolerance: f
     if mixture is None or (held and mixture.floor > _KEPT):
         return GridTradeoff(loss, effort.cells)
     inverted = InvertedTradeoff(mixture, tolerance, effort)
+    if not inverted.in_reach:
+        return GridTradeoff(loss, effort.cells)
     cells = effort.cells // _FEWER_CELLS if smooth and mixture.steps.sum() > _FEW_STEPS else effort.cells
     softened = SoftenedTradeoff.of(inverted, patient=effort == Effort.patient())
     return ComposedTradeoff.asking(inverted, softened, GridTradeoff(loss, cells))

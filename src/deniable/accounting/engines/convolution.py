@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from scipy.fft import irfft, next_fast_len, rfft
 
 from deniable._check import FloatArray
-from deniable._floats import EPS
+from deniable._floats import EPS, MOST_EXPONENT
 from deniable._fourier import fft_error
 from deniable.accounting.engines.cells import log_sum
 from deniable.accounting.steps.base import LossCells, Step, TooSlowError, divides
@@ -335,6 +335,9 @@ def _coarser(law: TiltedLaw, tilt: _Tilt) -> TiltedLaw:
     padded = np.pad(law.weight, ((0, 0), (odd, (law.weight.shape[1] + odd) % 2)))
     even, between = padded[:, ::2], padded[:, 1::2]
     h = law.spacing
+    steepest = max(abs(tilt.c), float(np.max(np.abs(tilt.of_rows)))) * h
+    if not steepest < MOST_EXPONENT:
+        raise TooSlowError("the tilt is too steep for cells twice as long")
     if tilt.side == "upper":
         share = 1 / (1 + math.exp(-h))  # kept by the lower end: (e^{2h} − e^h)/(e^{2h} − 1)
         weight = np.pad(even, ((0, 0), (0, 1)))
@@ -345,7 +348,7 @@ def _coarser(law: TiltedLaw, tilt: _Tilt) -> TiltedLaw:
     size = weight.sum(axis=1)
     # no outcome moves by more than h
     moments = law.moments + np.abs(np.add.outer(tilt.of_rows, tilt.offsets)) * h + 64 * EPS
-    growth = math.exp(float(np.max(np.abs(tilt.of_rows))) * h) / float(size.min())
+    growth = math.exp(steepest) / float(size.min())
     return TiltedLaw(
         law.origin,
         (law.start - odd) // 2,

@@ -74,6 +74,14 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
     )
 
     @property
+    def in_reach(self) -> bool:
+        """Whether the middle of the law is known, around which lines are laid."""
+        try:
+            return math.isfinite(self._landmarks[1])
+        except TooSlowError:
+            return False
+
+    @property
     def _symmetric(self) -> bool:
         return self.loss.symmetric
 
@@ -273,6 +281,8 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         side = 0 if direction == "add" else 1
         points, growth = self._chernoff.witnesses[side]
         order, growth = np.abs(points[1:] - side), growth[1:]  # θ of the worlds in this order, above 1
+        if not order.size:
+            return np.zeros_like(delta), np.full_like(delta, np.inf)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             bound = (growth - np.log(delta)[:, None]) / (order - 1)
             best = np.argmin(np.where(np.isfinite(bound), bound, np.inf), axis=1)

@@ -124,7 +124,10 @@ class SoftenedTradeoff(Tradeoff):
         threshold = log_gamma if direction == "add" else -log_gamma
         inside = np.isfinite(threshold) & (threshold > self.loss.lowest) & (threshold < self.loss.highest)
         places = np.flatnonzero(inside)
-        numbers = self.inverted._map.number(threshold[places], 0)
+        try:
+            numbers = self.inverted._map.number(threshold[places], 0)
+        except TooSlowError:
+            return low, high
         for number in np.unique(numbers):
             pair = self._pair(int(number))
             if pair is not None:
@@ -151,12 +154,12 @@ class SoftenedTradeoff(Tradeoff):
         """Bounds on the least value of γα + H_γ, and log γ near which it is taken; None if no line is in reach."""
         try:
             guess = threshold_guesses(self.loss.truncation, np.array([alpha]), direction)
+            reach = _NEAR * self.inverted._landmarks[3]
         except TooSlowError:
             return None
         if guess is None:
             return None
-        sign = 1.0 if direction == "add" else -1.0
-        middle, reach = sign * float(guess[0]), _NEAR * self.inverted._landmarks[3]
+        middle = float(guess[0]) * (1.0 if direction == "add" else -1.0)
         tried: list[FloatArray] = []
         before = math.inf
         for _ in range(_ROUNDS):

@@ -27,8 +27,8 @@ _COARSE = 4096  # cells of the law from which guides are taken
 _GUIDED = 4.0  # tilts around a multiple of twice this are served by one of them
 
 
-class TooSlowError(Exception):
-    """What is asked converges too slowly here; another line or engine must serve."""
+class TooSlowError(ArithmeticError):
+    """What is asked converges too slowly here; another line or engine must serve, or else the bound is trivial."""
 
 
 MOST_CELLS = 3 << 20  # of one step: a handful of arrays of 25 MB

@@ -80,9 +80,12 @@ class PrivacyLoss(ComposedLoss):
         sigma = float(self.noise.min())
         return min(2 * sigma * sigma * (40 - 2 * math.log(float(self.rate.min()))), 1000 * sigma)
 
-    def line(self, c: float, t_max: float = 0.0, digits: float = _DIGITS) -> Line:
-        """Prepare evaluations at w = c + it for 0 ≤ t ≤ ``t_max``, to a relative error of e^{−digits}."""
-        return Line.on(self, c, self._nodes((c,), t_max, digits))
+    def line(self, c: float, t_max: float = 0.0, digits: float = _DIGITS, lifted: bool = True) -> Line:
+        """Prepare evaluations at w = c + it for 0 ≤ t ≤ ``t_max``, to a relative error of e^{−digits}.
+
+        Unless ``lifted``, the nodes stay on the real line.
+        """
+        return Line.on(self, c, self._nodes((c,), t_max, digits, lifted))
 
     def real_line(self, *points: float) -> Line:
         """A line for all real arguments between the ``points``; the nodes for those near 0 are kept."""
@@ -95,8 +98,10 @@ class PrivacyLoss(ComposedLoss):
     def _near(self) -> Line:
         return Line.on(self, 0.0, self._nodes((-_NEAR, _NEAR)))
 
-    def _nodes(self, points: tuple[float, ...], t_max: float = 0.0, digits: float = _DIGITS) -> Nodes:
-        return nodes(self.noise, self.rate, self.ceiling, points, t_max, digits, self.window)
+    def _nodes(
+        self, points: tuple[float, ...], t_max: float = 0.0, digits: float = _DIGITS, lifted: bool = True
+    ) -> Nodes:
+        return nodes(self.noise, self.rate, self.ceiling, points, t_max, digits, self.window, lifted)
 
     def cumulants(self, c: float) -> tuple[float, float, float]:
         """K(c), K′(c) and K″(c) of the composed loss under "out", for real c."""

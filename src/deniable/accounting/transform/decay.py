@@ -2,36 +2,59 @@
 
 For one step with tilted law P_c (density ∝ φ·r^c), |ψ(t)| = |M(c + it)|/M(c) is bounded by
 
-- a sample plus a Lipschitz constant: |ψ(t) − e^{…}ψ(s)| ≤ |t − s|·E_c min(t·X², 2|X|), X = L − E_c L; and
+- a sample plus a Lipschitz constant: |ψ(t) − e^{…}ψ(s)| ≤ |t − s|·E_c min(t·X², 2|X|), X = L − E_c L. Both are sums
+  over the same nodes, which stand for ψ at every t up to the last one: the constant is that of the sum itself, exactly;
 - one integration by parts on u > v: |ψ(t)| ≤ P_c(u ≤ v) + (d(v) + TV_{u>v} d)/t with d = (tilted density)/L′; and
 - the contour of u moved up by y: |ψ(t)|·M(c) ≤ e^{y²/2} ∫ φ·|r(u + iy)|^c·e^{−t·arg r(u + iy)} du, which falls as t
   grows because arg r > 0 there: its value at one t bounds all that follow. It is sharp where L is nearly linear.
+
+*What sums miss of the last integral.* Its integrand g is analytic in u, and with θ = y/σ, ζ = z/σ ≤ π/2 and θ < π/2
+
+    |g(u + iz)| ≤ φ·r^c·e^{(y² + z²)/2}·((cos θ + cos ζ)/2)^{min(c, 0)/2}:
+
+the modulus of its r^c is that at θ + ζ times that at θ − ζ, to the power c/2, |r| being between r·cos of half the angle
+and r; and its arguments, of 1 + ρe^{i(ζ + θ)} and 1 + ρe^{−i(ζ − θ)}, add up to that of
+1 + 2ρ·cos ζ·e^{iθ} + ρ²e^{2iθ}, which is between 0 and π, as the imaginary part 2ρ·sin θ·(cos ζ + ρ·cos θ) is not
+negative. So a sum with spacing h is wrong by at most 2/(e^{2πz/h} − 1) times the integral of the right side, at any t.
+For c < 0 and α ≤ π/2, |1 + ρe^{iα}| ≥ (1 + ρ)^{cos α} (the derivative in ρ of the difference of logarithms has the sign
+of (1 − cos α)(1 + ρ + 2·cos α)), hence E|r(u + iα)|^c ≤ (1 − q)^{c(1 − cos α)}·M(c)^{cos α}, as M(c·x) ≤ M(c)^x. With
+Cauchy and Schwarz for the two angles, (1 − q)^c/M(c) to the power 1 − cos ζ·cos θ serves in place of the last factor.
+
+*What lies between the nodes of the integration by parts.* |(log f)″| is at most κ = 1 + 1/δ² + |k|/(4σ²) for f = φ·r^k
+and a window. Hence f is at most e^{κh²/8} times the larger of its values at the ends of a cell, and if it has an
+extremum there, at some z, |(log f)′| ≤ κ|u − z|: log f changes by at most κh²/2 in the cell, which bounds the variation
+of f to e^{κh²/2}·κh²/2 times the larger value. Else f is monotone in the cell.
 """
 
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from scipy.special import log_ndtr
 
 from deniable._check import FloatArray
-from deniable._floats import SQUARE_EXPONENT
+from deniable._floats import MOST_EXPONENT, SQUARE_EXPONENT
 from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.accounting.transform.line import Line
-from deniable.accounting.transform.nodes import bend, log_fade
+from deniable.accounting.transform.nodes import Nodes, bend, log_fade
 
-BETWEEN_NODES = 1.25  # total variation over all u, over that between nodes: measured at most 1.04
+_FINE = 0.02  # κh²/2 aimed at where the variation between nodes is bounded, and
+_MOST_FINE = 1 << 14  # nodes of a phase laid for it
 _MOST_PANELS = 400
 _BEYOND = 30  # panels past the samples
 _DIGITS = 25.0  # −log of the relative error of the samples
 _FEW = 32  # steps up to which samples and their Lipschitz constants are too coarse
 _HEIGHTS = np.geomspace(0.2, 6.0, 12)
+_ASIDE = np.array([0.1, 0.2, 0.35, 0.5, 0.7, 1.0, 1.5])  # z/σ, and z/4 at most: where integrands are bounded
 _WIDER = 8.0  # nodes further out than those of the transform
 _MOST_PLACES = 100  # nodes tried as v
-_MOST_TURN = 1.5  # y/σ at most: the integrand above is analytic π − 1.5 further up, in units of σ
+_MOST_TURN = 1.5  # y/σ at most
+_NEAR = 3.0  # t·E|X| up to which the constant on real nodes is the better one
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,23 +84,14 @@ class Envelope:
         log_parts = loss.steps @ parts(coarse) - loss.gaussian * coarse**2 / 2
         enough = np.flatnonzero(log_parts < math.log(target) - 5)
         stop = float(coarse[enough[0] if enough.size else -1])
-        weight, deviation = centred(base)
-        typical = float((deviation * weight).sum(axis=1).max(initial=1e-300))
-        fine = _panels(start, stop, typical)
-        middle, half = (fine[1:] + fine[:-1]) / 2, np.diff(fine) / 2
+        fine = _panels(start, stop, mean_deviation(base))
         line = loss.line(c, float(fine[-1]), _DIGITS)
         if not fine.size * line.loss.size <= work:
             raise TooSlowError("the transform decays slowly")
         beyond = fine[-1] * 1.5 ** np.arange(_BEYOND)
         log_bound = -loss.gaussian * np.concatenate([fine[:-1], beyond]) ** 2 / 2
         if loss.steps.size:
-            drift = lipschitz(weight, deviation, fine[1:]) * half
-            far = np.flatnonzero(fine[1:] * typical > 3)  # there the constant above is too pessimistic
-            if line.shift > 0 and far.size > 20:
-                slopes = line.log_slopes(fine[far], fine[far + 1]) * np.log(fine[far + 1] / fine[far])
-                drift[:, far] = np.minimum(drift[:, far], slopes)
-            sampled = np.exp(line.log_moduli(middle)) + drift
-            log_fine = np.minimum(np.log(np.clip(sampled, 1e-300, 1.0)), parts(fine[:-1]))
+            log_fine = np.minimum(log_sampled(line, fine, mean_deviation(base)), parts(fine[:-1]))
             log_beyond = parts(beyond)
             by_parts = log_beyond[:, -1]
             if loss.steps.sum() <= _FEW:
@@ -125,18 +139,47 @@ def lifts(steps: float) -> FloatArray:
     return math.sqrt(66.0 / steps) * np.array([0.6, 0.9])
 
 
+def mean_deviation(line: Line) -> float:
+    """The largest E_c|X| of all phases."""
+    weight, deviation = centred(line)
+    return float((deviation * weight).sum(axis=1).max(initial=1e-300))
+
+
+def log_sampled(line: Line, edges: FloatArray, typical: float) -> FloatArray:
+    """Bound on log |ψ| on the panels between ``edges``, of which a line of ``_DIGITS`` serves the last.
+
+    The sample in the middle and a Lipschitz constant: of the sum over nodes of the line, or of another one on real
+    nodes, which is within e^{−_DIGITS} of it.
+    """
+    middle, half = (edges[1:] + edges[:-1]) / 2, np.diff(edges) / 2
+    slopes, near = np.full((line.of.steps.size, middle.size), np.inf), middle.size
+    if line.shift > 0:  # few nodes, as e^{itL} decays on them; real ones serve small t
+        slopes = line.log_slopes(edges[:-1], edges[1:]) / edges[:-1]
+        near = int(np.searchsorted(edges[1:] * typical, _NEAR))
+    if near > 0:
+        with suppress(TooSlowError):
+            real = line if line.shift == 0 else line.of.line(line.c, float(edges[near]), _DIGITS, lifted=False)
+            slopes[:, :near] = np.minimum(slopes[:, :near], _lipschitz(real, edges[1 : near + 1]))
+    errors = [line.step_errors(phase, np.hypot(line.c, middle)) for phase in range(line.of.steps.size)]
+    missed = 3 * math.exp(-_DIGITS) + np.reshape(errors, slopes.shape)
+    sampled = np.exp(line.log_moduli(middle)) + slopes * half * (1 + 1e-9) + missed
+    return np.log(np.clip(sampled, 1e-300, 1.0))
+
+
 def shifted(line: Line, t: FloatArray, heights: FloatArray) -> FloatArray:
     """Bound on log |ψ| from every t on, the best of some heights y, one row per phase."""
     y = np.unique(np.minimum(heights, _MOST_TURN * float(line.of.noise.min())))[:, None]
     # e^{y²/2} lifts what is negligible at y = 0, and far left arg r does not damp it: nodes to e^{−100} and beyond
-    high = min(line.u[-1] + _WIDER, line.of.ceiling)
-    u = np.arange(line.u[0] - _WIDER, high + line.spacing / 4, line.spacing / 2)  # exact to e^{−47}
+    high, spacing = min(line.u[-1] + _WIDER, line.of.ceiling), line.spacing / 2
+    u = np.arange(line.u[0] - _WIDER, high + spacing / 2, spacing)
     # what the side of the strip at a ceiling adds
-    rise = bend(line.of.window) * y**2 / 2
+    curve = bend(line.of.window)
+    rise = curve * y**2 / 2
     side = (10 * line.edge * y * np.exp(rise))[:, 0]
     fades = np.broadcast_to(log_fade(line.of.window, u), (line.of.steps.size, u.size))
     rows = []
-    for sigma, rate, fade in zip(line.of.noise, line.of.rate, fades, strict=True):
+    rooms = line.c * np.log1p(-line.of.rate) - line.log_mgf
+    for sigma, rate, fade, room in zip(line.of.noise, line.of.rate, fades, rooms, strict=True):
         odds = rate / (1 - rate) * np.exp(np.minimum(u / sigma - 1 / (2 * sigma**2), SQUARE_EXPONENT))
         real, imaginary = 1 + odds * np.cos(y / sigma), odds * np.sin(y / sigma)
         weight = line.c * np.log(np.hypot(real, imaginary)) + rise - u**2 / 2 + fade
@@ -145,8 +188,23 @@ def shifted(line: Line, t: FloatArray, heights: FloatArray) -> FloatArray:
         moved = np.exp(weight - top)
         turned = np.multiply.outer(t, np.arctan2(imaginary, real))
         bound = np.einsum("ijk,jk->ij", np.exp(-turned), moved) / np.exp(size - top).sum() + side
+        bound += _missed(float(sigma), y, line.c, curve, spacing, float(room))
         rows.append(np.log(np.maximum(bound.min(axis=1), 1e-300)))
     return np.stack(rows)
+
+
+def _missed(sigma: float, y: FloatArray, c: float, curve: float, spacing: float, room: float) -> FloatArray:
+    """What sums of g miss at heights y, relative to M(c): the best of some z. ``room`` is log (1 − q)^c/M(c)."""
+    z = np.minimum(_ASIDE * sigma, 4 * _ASIDE)
+    cosine, aside = np.cos(y / sigma), np.cos(z / sigma)
+    log_size = curve * (y**2 + z**2) / 2
+    if c < 0:
+        turned = c / 2 * np.log((cosine + aside) / 2)
+        near = y + z <= math.pi / 2 * sigma
+        log_size = log_size + np.where(near, np.minimum(turned, (1 - cosine * aside) * max(room, 0.0)), turned)
+    with np.errstate(over="ignore"):
+        missed = 2 * np.exp(log_size) / np.expm1(2 * math.pi * z / spacing)
+    return np.asarray(missed.min(axis=1))
 
 
 def centred(line: Line) -> tuple[FloatArray, FloatArray]:
@@ -156,15 +214,15 @@ def centred(line: Line) -> tuple[FloatArray, FloatArray]:
     return weight, np.abs(line.loss - mean)
 
 
-def lipschitz(weight: FloatArray, deviation: FloatArray, t: FloatArray) -> FloatArray:
-    """Bound |dψ/dt| up to every t, one row per phase: E_c min(t·X², 2|X|)."""
-    rows = [np.minimum(np.multiply.outer(t, x * x), 2 * x) @ w for w, x in zip(weight, deviation, strict=True)]
+def _lipschitz(line: Line, t: FloatArray) -> FloatArray:
+    """Bound |dψ/dt| up to every t, one row per phase: E_c min(t·X², 2|X|) of the law on the nodes."""
+    rows = [np.minimum(np.multiply.outer(t, x * x), 2 * x) @ w for w, x in zip(*centred(line), strict=True)]
     return np.stack(rows)
 
 
 @dataclass(frozen=True, eq=False)
 class ByParts:
-    """min over the nodes v of P_c(u ≤ v) + (d(v) + TV of d beyond v)/t; a quarter more for what lies between nodes."""
+    """min over some nodes v of P_c(u ≤ v) + (d(v) + TV of d beyond v)/t."""
 
     below: FloatArray
     variation: FloatArray
@@ -172,14 +230,28 @@ class ByParts:
 
     @classmethod
     def of(cls, line: Line) -> ByParts:
-        """Tabulate the two terms at the nodes of a line."""
+        """Tabulate the two terms at the nodes of a line, bounding both by cells of denser ones."""
+        line, curvature = _denser(line), _curvatures(line, 1.0)
         weight = line.tilted / line.mgf[:, None]
         slope = line.posterior / line.of.noise[:, None]
         density = np.minimum(weight / line.spacing, 1e300) / np.maximum(slope, 1e-300)
-        below = np.cumsum(weight, axis=1)
-        change = np.abs(np.diff(density, axis=1, append=0.0))
-        variation = BETWEEN_NODES * (np.cumsum(change[:, ::-1], axis=1)[:, ::-1] + density)
-        below = np.concatenate([below[:, 1:], below[:, -1:]], axis=1)
+        size = np.maximum(density[:, 1:], density[:, :-1])
+        change = np.abs(np.diff(density, axis=1))
+        bent = (curvature * line.spacing**2 / 2)[:, None]  # of log d, in a cell with an extremum
+        doubtful = change <= size * -np.expm1(-bent)
+        bent = np.minimum(bent, MOST_EXPONENT)
+        change = np.where(doubtful, size * bent * np.exp(bent), change)
+        # beyond the last node d falls to 0; or it rises by such a factor at most and is cut half a cell further on
+        rise = (max(line.c + 1, 0.0) / line.of.noise + max(-float(line.u[-1]), 0.0)) * line.spacing
+        change = np.append(change, density[:, -1:] * np.exp(np.minimum(2 * rise, MOST_EXPONENT))[:, None], axis=1)
+        variation = (np.cumsum(change[:, ::-1], axis=1)[:, ::-1] + density) * (1 + 1e-9)
+        # in a cell φ·r^c is within e^{κh²/8} of what is log-linear between its ends
+        cells = (weight[:, 1:] + weight[:, :-1]) / 2 * np.exp(bent / 4)
+        below = np.cumsum(np.append(_before(line)[:, None], cells, axis=1), axis=1) * (1 + 1e-9)
+        cells = np.append(
+            np.sqrt(weight[:, 1:] * weight[:, :-1]) * np.exp(-bent / 4), np.zeros((len(weight), 1)), axis=1
+        )
+        below = np.minimum(below, 1 + 1e-9 - np.cumsum(cells[:, ::-1], axis=1)[:, ::-1])
         thin = slice(None, None, -(-below.shape[1] // _MOST_PLACES))  # any of the nodes may be v
         return cls(below[:, thin], variation[:, thin], far_variation(line.of.noise, line.of.rate, line.c))
 
@@ -200,6 +272,30 @@ class ByParts:
         bulk = np.maximum(log_first - log_bound - math.log(end), 0.0) + 1
         left = self.below[:, 0] * np.exp(-log_bound) * (np.maximum(self.far - math.log(end), 0.0) + 1)
         return float((bulk + left).min())
+
+
+def _curvatures(line: Line, more: float) -> FloatArray:
+    """κ of φ·r^k and a window for k = c and k = c + ``more``, whichever is larger, one per phase."""
+    largest = max(abs(line.c), abs(line.c + more))
+    return np.asarray(bend(line.of.window) + largest / (4 * line.of.noise**2))
+
+
+def _denser(line: Line) -> Line:
+    """The same with so many nodes that next to nothing lies between them."""
+    bent = float(_curvatures(line, 1.0).max(initial=0.0)) * line.spacing**2 / 2
+    times = min(math.ceil(math.sqrt(bent / _FINE)), _MOST_FINE // line.u.size)
+    if times <= 1:
+        return line
+    end = float(line.u[-1])
+    high = line.of.ceiling if end + line.spacing > line.of.ceiling else end
+    return Line.on(line.of, line.c, Nodes(float(line.u[0]), high, line.spacing / times))
+
+
+def _before(line: Line) -> FloatArray:
+    """Bound P_c(u ≤ the first node), one per phase."""
+    least = np.log1p(-line.of.rate) if line.c < 0 else line.loss[:, 0]
+    mass: FloatArray = np.exp(np.minimum(line.c * least + log_ndtr(line.u[0]) - line.log_mgf, 0.0))
+    return mass
 
 
 def far_variation(noise: FloatArray, rate: FloatArray, c: float) -> FloatArray:

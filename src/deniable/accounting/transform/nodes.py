@@ -37,6 +37,7 @@ _PLAIN = 0.55  # spacing that is enough for the normal density itself
 _SLACK = 4.0  # asked beyond the digits: sums of several bounds, and the window's own tails
 _AMPLIFIED = 2.5  # log of how much larger than on the real line weights may be
 _EASY = 4.0  # real parts up to which bounds in closed form serve
+_FURTHEST_LEFT = 1e3  # of nodes
 _BLOCK = 1 << 16  # (phases, heights, cells) at a time
 
 
@@ -58,10 +59,11 @@ def nodes(
     t_max: float,
     digits: float,
     window: Window | None = None,
+    lifted: bool = True,
 ) -> Nodes:
     """Nodes that serve every phase on the lines Re w = c for every c between the ``points``, for 0 ≤ t ≤ ``t_max``.
 
-    ``window`` holds v and δ of every phase.
+    ``window`` holds v and δ of every phase; unless ``lifted``, nodes stay on the real line.
 
     Raises
     ------
@@ -71,8 +73,8 @@ def nodes(
     if noise.size == 0:
         return Nodes(-1.0, 1.0, 1.0)
     if min(points) >= (0.0 if t_max > 0 else -_EASY) and max(points) <= (1.0 if t_max > 0 else _EASY):
-        return _easy(noise, rate, ceiling, min(points), max(points), t_max, digits + _SLACK, bend(window))
-    found = [_at(noise, rate, ceiling, c, t_max, digits, window) for c in _with_between(points)]
+        return _easy(noise, rate, ceiling, min(points), max(points), t_max, digits + _SLACK, bend(window), lifted)
+    found = [_at(noise, rate, ceiling, c, t_max, digits, window, lifted) for c in _with_between(points)]
     if len(found) == 1:
         return found[0]
     # what lies between the points needs the middle of the normal law as well
@@ -89,6 +91,7 @@ def _easy(
     t_max: float,
     margin: float,
     curve: float,
+    lifted: bool,
 ) -> Nodes:
     """The same near the real axis, for c between ``least`` and ``most``, from bounds in closed form.
 
@@ -116,7 +119,7 @@ def _easy(
     y = np.array([0.1, 0.25, 0.5])[:, None, None] * min(math.pi * narrow, 2 * math.sqrt(2 * margin / curve))
     asked = np.where(weight > 0, weight / y + curve * y / 2 + swing, 0.0).max(axis=(1, 2))
     density = float(asked.min()) / (2 * math.pi)
-    if 1 / density < 2 * math.pi * shifted / 3:
+    if lifted and 1 / density < 2 * math.pi * shifted / 3:
         return Nodes(low, high, 2 * math.pi * shifted, shift, math.exp(curve * shift**2 / 2))
     return Nodes(low, high, min(1 / density, _PLAIN))
 
@@ -141,6 +144,7 @@ def _at(
     t_max: float,
     digits: float,
     window: Window | None,
+    lifted: bool,
 ) -> Nodes:
     margin, curve = digits + _SLACK, bend(window)
     heights = _STRIP * min(math.pi * float(noise.min()), _HIGHEST / math.sqrt(curve))
@@ -154,7 +158,7 @@ def _at(
     real, resting, windows = (np.stack(part) for part in zip(*need, strict=True))
     first, last = windows[:, 0].min(axis=0), windows[:, 1].max(axis=0) + 1
     spacing = min(float(np.max(1 / real.max(axis=0))), _PLAIN)
-    if t_max > 0:
+    if t_max > 0 and lifted:
         rest = resting.max(axis=0)
         above = 2 * math.pi * (heights - heights[:, None]) / (margin + rest)  # nodes at a row's height, curve above
         reach = np.minimum(above, 2 * math.pi * heights[:, None] / margin)
@@ -184,18 +188,27 @@ def log_fade(window: Window | None, u: FloatArray) -> FloatArray:
 def _cells(
     noise: FloatArray, rate: FloatArray, ceiling: float, c: float, margin: float, window: Window | None
 ) -> FloatArray:
-    """Cell boundaries around all u at which φ·max(r^c, 1) is within e^{−margin} of its largest value."""
-    low = -30.0 - min(max(-c, 0.0) * float((rate / noise).max()), 1e3)
-    high = min(30.0 + max(c, 0.0) / float(noise.min()), ceiling)
+    """Cell boundaries around all u at which φ·max(r^c, 1) and a window are within e^{−margin} of their largest value.
+
+    The size of that is bounded on coarse cells: r^c is monotone. Its logarithm rises by at least 30 − (u − low) per
+    unit of u from ``low`` on, as L′ ≤ q/σ for u < 0, and falls by at least 30 per unit beyond ``high``, as L′ ≤ 1/σ:
+    what lies outside is below e^{−450}.
+    """
+    left = max(-c, 0.0) * float((rate / noise).max())
+    low, high = -30.0 - min(left, _FURTHEST_LEFT), min(30.0 + max(c, 0.0) / float(noise.min()), ceiling)
     coarse = np.linspace(low, high, int(min(3 * (high - low), 4000)))
     log_odds, q = _log_odds(coarse, noise[:, None]), rate[:, None]
     rise = np.maximum(c * _log_modulus(log_odds, _odds(log_odds, q), q, 1.0), 0.0)
-    weight = rise + log_fade(window, coarse) - coarse**2 / 2
-    peak = weight.max(axis=1, keepdims=True)
+    fade = log_fade(window, coarse)
+    peak = (rise + fade - coarse**2 / 2).max(axis=1, keepdims=True)
     if not np.all(peak < 1e6):
         raise TooSlowError(f"the law tilted by {c:g} overflows")
-    inside = np.flatnonzero((weight > peak - margin - 5).any(axis=0))
-    a, b = coarse[max(inside[0] - 1, 0)], coarse[min(inside[-1] + 1, coarse.size - 1)]
+    nearest = np.where(coarse[:-1] > 0, coarse[:-1], np.minimum(coarse[1:], 0.0))
+    most = np.maximum(rise[:, 1:], rise[:, :-1]) + fade[:, :-1] - nearest**2 / 2
+    inside = np.flatnonzero((most > peak - margin).any(axis=0))
+    if inside[0] == 0 and left > _FURTHEST_LEFT:
+        raise TooSlowError(f"the law tilted by {c:g} is too far out")
+    a, b = coarse[inside[0]], coarse[inside[-1] + 1]
     cells: FloatArray = np.linspace(a, b, int(min((b - a) / min(0.3, 0.5 * float(noise.min())), 4000)) + 2)
     return cells
 
