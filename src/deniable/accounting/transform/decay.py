@@ -20,7 +20,7 @@ For c < 0 and α ≤ π/2, |1 + ρe^{iα}| ≥ (1 + ρ)^{cos α} (the derivative
 of (1 − cos α)(1 + ρ + 2·cos α)), hence E|r(u + iα)|^c ≤ (1 − q)^{c(1 − cos α)}·M(c)^{cos α}, as M(c·x) ≤ M(c)^x. With
 Cauchy and Schwarz for the two angles, (1 − q)^c/M(c) to the power 1 − cos ζ·cos θ serves in place of the last factor.
 
-*What lies between the nodes of the integration by parts.* |(log f)″| is at most κ = 1 + 1/δ² + |k|/(4σ²) for f = φ·r^k
+*What lies between the nodes of the integration by parts.* |(log f)″| is at most κ = 1 + 1/δ² + |k|·max L″ for f = φ·r^k
 and a window. Hence f is at most e^{κh²/8} times the larger of its values at the ends of a cell, and if it has an
 extremum there, at some z, |(log f)′| ≤ κ|u − z|: log f changes by at most κh²/2 in the cell, which bounds the variation
 of f to e^{κh²/2}·κh²/2 times the larger value. Else f is monotone in the cell.
@@ -231,19 +231,21 @@ class ByParts:
     @classmethod
     def of(cls, line: Line) -> ByParts:
         """Tabulate the two terms at the nodes of a line, bounding both by cells of denser ones."""
-        line, curvature = _denser(line), _curvatures(line, 1.0)
+        line = _denser(line)
         weight = line.tilted / line.mgf[:, None]
         slope = line.posterior / line.of.noise[:, None]
         density = np.minimum(weight / line.spacing, 1e300) / np.maximum(slope, 1e-300)
         size = np.maximum(density[:, 1:], density[:, :-1])
         change = np.abs(np.diff(density, axis=1))
-        bent = (curvature * line.spacing**2 / 2)[:, None]  # of log d, in a cell with an extremum
-        doubtful = change <= size * -np.expm1(-bent)
-        bent = np.minimum(bent, MOST_EXPONENT)
+        bent = np.minimum(_bent(line), MOST_EXPONENT)
+        doubtful = change <= size * -np.expm1(-bent)  # there may be an extremum
         change = np.where(doubtful, size * bent * np.exp(bent), change)
         # beyond the last node d falls to 0; or it rises by such a factor at most and is cut half a cell further on
-        rise = (max(line.c + 1, 0.0) / line.of.noise + max(-float(line.u[-1]), 0.0)) * line.spacing
-        change = np.append(change, density[:, -1:] * np.exp(np.minimum(2 * rise, MOST_EXPONENT))[:, None], axis=1)
+        steepest = max(line.c + 1, 0.0) * np.minimum(
+            slope[:, -1] * np.exp(line.spacing / line.of.noise), 1 / line.of.noise
+        )
+        rise = np.exp(np.minimum(2 * line.spacing * (steepest + max(-float(line.u[-1]), 0.0)), 500.0))
+        change = np.append(change, density[:, -1:] * rise[:, None], axis=1)
         variation = (np.cumsum(change[:, ::-1], axis=1)[:, ::-1] + density) * (1 + 1e-9)
         # in a cell φ·r^c is within e^{κh²/8} of what is log-linear between its ends
         cells = (weight[:, 1:] + weight[:, :-1]) / 2 * np.exp(bent / 4)
@@ -274,21 +276,25 @@ class ByParts:
         return float((bulk + left).min())
 
 
-def _curvatures(line: Line, more: float) -> FloatArray:
-    """κ of φ·r^k and a window for k = c and k = c + ``more``, whichever is larger, one per phase."""
-    largest = max(abs(line.c), abs(line.c + more))
-    return np.asarray(bend(line.of.window) + largest / (4 * line.of.noise**2))
+def _bent(line: Line) -> FloatArray:
+    """κh²/2 of all cells, one row per phase, for k = c and for k = c + 1: L″ is p(1 − p)/σ², p the posterior."""
+    low, high = line.posterior[:, :-1], line.posterior[:, 1:]
+    spread = np.where(low > 0.5, low * (1 - low), np.where(high < 0.5, high * (1 - high), 0.25))
+    curvature = max(abs(line.c), abs(line.c + 1)) * spread / line.of.noise[:, None] ** 2
+    return np.asarray((bend(line.of.window) + curvature) * (line.spacing**2 / 2 * (1 + 1e-9)))
 
 
 def _denser(line: Line) -> Line:
     """The same with so many nodes that next to nothing lies between them."""
-    bent = float(_curvatures(line, 1.0).max(initial=0.0)) * line.spacing**2 / 2
-    times = min(math.ceil(math.sqrt(bent / _FINE)), _MOST_FINE // line.u.size)
+    times = min(math.ceil(math.sqrt(float(_bent(line).max(initial=0.0)) / _FINE)), _MOST_FINE // line.u.size)
     if times <= 1:
         return line
     end = float(line.u[-1])
     high = line.of.ceiling if end + line.spacing > line.of.ceiling else end
-    return Line.on(line.of, line.c, Nodes(float(line.u[0]), high, line.spacing / times))
+    try:
+        return Line.on(line.of, line.c, Nodes(float(line.u[0]), high, line.spacing / times))
+    except TooSlowError:
+        return line
 
 
 def _before(line: Line) -> FloatArray:

@@ -208,7 +208,7 @@ def _cells(
     inside = np.flatnonzero((most > peak - margin).any(axis=0))
     if inside[0] == 0 and left > _FURTHEST_LEFT:
         raise TooSlowError(f"the law tilted by {c:g} is too far out")
-    a, b = coarse[inside[0]], coarse[inside[-1] + 1]
+    a, b = coarse[max(inside[0] - 1, 0)], coarse[min(inside[-1] + 2, coarse.size - 1)]  # and a cell that is not
     cells: FloatArray = np.linspace(a, b, int(min((b - a) / min(0.3, 0.5 * float(noise.min())), 4000)) + 2)
     return cells
 
