@@ -19,7 +19,6 @@ from scipy.special import log_ndtr, ndtr
 import deniable as dn
 from deniable._floats import EPS
 from deniable.accounting.engines.inversion import ROUNDING_OF_K
-from deniable.accounting.steps.normal_cells import normal_centres
 from deniable.accounting.steps.ratios import complex_log1p, complex_log_ratio, log_ratio
 from deniable.accounting.transform.composed import PrivacyLoss
 
@@ -55,25 +54,6 @@ def mgf_error(rng: np.random.Generator) -> float:
     cuts = [mp.mpf(k) for k in np.linspace(-14, float(reach), int((14 + reach) / 0.7) + 2)]
     truth = 10**7 * mp.log1p(mp.quad(excess, cuts))
     return float(abs(got - truth) / (ROUNDING_OF_K + 64 * EPS * abs(truth)))
-
-
-def centre_error(rng: np.random.Generator) -> float:
-    """Error of log(P/Q) of a cell of the grid from five nodes, the cell being as wide as these are used for."""
-    sigma, rate = 10 ** rng.uniform(-0.9, 2), 10 ** rng.uniform(-8, -0.02)
-    low = float(rng.uniform(-6, 6 + 1 / sigma))
-    u = np.array([low, low + 0.0599 * min(1.0, sigma)])
-    s, q = mp.mpf(sigma), mp.mpf(rate)
-
-    def loss(x: np.ndarray) -> np.ndarray:
-        return log_ratio(x, np.array(sigma), np.array(rate))
-
-    edges = loss(u)
-    masses = np.ones(1)  # not used where five nodes are
-    found = normal_centres(loss, u, edges, masses, masses, float(edges[1] - edges[0]), sigma)[0] + edges[0]
-    ends = [mp.mpf(x) for x in u]
-    out = mp.quad(mp.npdf, ends)
-    inside = mp.quad(lambda x: mp.npdf(x) * (1 + q * mp.expm1(x / s - 1 / (2 * s * s))), ends)
-    return float(abs(found - mp.log(inside / out)) / (EPS * (1 + abs(edges[1]) + 1 / s**2)))
 
 
 def fft_errors(rng: np.random.Generator) -> tuple[float, float]:
@@ -159,9 +139,6 @@ def main() -> int:
         found = max(mgf_error(rng) for _ in range(min(count // 50, 40)))
         print(f"{'K(θ) of 10⁷ steps, share of what is charged':58s} {found:10.3g}   charged 1")
         fine &= found <= 1 and math.isfinite(found)
-        found = max(centre_error(rng) for _ in range(count // 10))
-        print(f"{'centres of cells from five nodes, over 1 + |L| + 1/σ²':58s} {found:10.3g}   assumed 16")
-        fine &= found <= 16
     there, back = (max(found) for found in zip(*(fft_errors(rng) for _ in range(count // 10)), strict=True))
     print(f"{'FFT of a law, over log₂ n':58s} {there:10.3g}   charged 3 (lattice)")
     print(f"{'inverse FFT, sum of errors over √2·norm·log₂ n':58s} {back:10.3g}   charged 3 (lattice)")

@@ -30,7 +30,7 @@ from deniable.accounting.gradient_norms import NormRecorder, Shares, norm_array,
 from deniable.accounting.individual_parts import PARTS, SAMPLERS, of_parts
 from deniable.accounting.steps.ratios import log_ratio
 from deniable.accounting.transform.composed import PrivacyLoss
-from deniable.accounting.transform.decay import ByParts, centred, lifts, log_sampled, mean_deviation, shifted
+from deniable.accounting.transform.decay import ByParts, centred, lifts, log_sampled, mean_deviations, shifted
 from deniable.accounting.transform.line import Line
 from deniable.accounting.trapezoid import even_aliases, falling_rest
 from deniable.curves import Assumptions, EnvelopeTradeoff
@@ -340,13 +340,14 @@ def _decay(tally: _Tally, base: Line, start: float, most: float) -> tuple[FloatA
     log_parts = tally.total(beyond(coarse)) - np.multiply.outer(tally.gaussian, coarse**2 / 2)
     enough = np.flatnonzero(np.all(log_parts < math.log(_NEGLECTED) - 5, axis=0))
     stop = min(float(coarse[enough[0] if enough.size else -1]), most)
-    typical = mean_deviation(base)
+    typical = mean_deviations(base)
+    finest = 0.1 / float(typical.max(initial=1e-300))
     edges = [start]
     while edges[-1] < stop:
-        edges.append(edges[-1] + min(0.15 * edges[-1], max(0.1 / typical, 0.02 * edges[-1])))
+        edges.append(edges[-1] + min(0.15 * edges[-1], max(finest, 0.02 * edges[-1])))
     ends = np.array(edges)
     log_bound = beyond(ends)
     if tally.kinds.steps.size and ends.size > 1:
         line = tally.kinds.line(0.5, edges[-1])
-        log_bound[:, :-1] = np.minimum(log_bound[:, :-1], log_sampled(line, ends, typical))
+        log_bound[:, :-1] = np.minimum(log_bound[:, :-1], log_sampled(tally.kinds, line, ends, typical))
     return ends, log_bound

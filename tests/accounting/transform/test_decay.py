@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import deniable as dn
 from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.transform.composed import PrivacyLoss
-from deniable.accounting.transform.decay import ByParts, Envelope, log_sampled, mean_deviation, shifted
+from deniable.accounting.transform.decay import ByParts, Envelope, log_sampled, mean_deviations, shifted
 from deniable.accounting.transform.line import Line
 from deniable.accounting.transform.nodes import Nodes
 
@@ -115,8 +115,8 @@ def test_panels_around_samples_hold_the_transform_between_them(sigma, rate, c):
     width = math.sqrt(loss.cumulants(c)[2])
     edges = np.geomspace(0.3, 60.0, 20) / width
     line = loss.line(c, float(edges[-1]), 25.0)
-    typical = mean_deviation(loss.real_line(c))
-    found = log_sampled(line, edges, typical)[0]
+    typical = mean_deviations(loss.real_line(c))
+    found = log_sampled(loss, line, edges, typical)[0]
     middle = line.log_moduli((edges[1:] + edges[:-1]) / 2)[0]
     dense = np.linspace(edges[:-1], edges[1:], 9).T
     truth = loss.line(c, float(edges[-1])).log_moduli(dense.ravel())[0].reshape(dense.shape).max(axis=1)

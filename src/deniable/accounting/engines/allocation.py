@@ -242,7 +242,7 @@ def _laws(
         tails = max(float(np.cumsum(mass[::-1]).sum()) for mass in (found.p, found.q))
         lost = max(found.lost) + 2 * found.relative_error * tails + found.centre_error
         lost += max(1 - float(found.p.sum()), 1 - float(found.q.sum()), 0.0)  # what one world alone produces, too
-        part = Cells(found.first, found.p, found.q, found.centre, float(count), 0.0)
+        part = Cells(found.first, found.p, found.q, found.centre, float(count), 0.0, 0.0)
         cells = part.flipped(spacing) if direction == "remove" else part
         law, cost = (above(cells, spacing), 0.0) if side == "upper" else below(cells, spacing)
         errors.append(count * lost / math.exp(log_sum(law.log_mass + c * law.values(spacing))))

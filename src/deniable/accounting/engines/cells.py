@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from deniable._check import FloatArray
+from deniable._floats import EPS
 from deniable.accounting.steps.base import MOST_CELLS, TooSlowError
 from deniable.accounting.transform.composed import PrivacyLoss
 
@@ -31,12 +32,13 @@ class Cells(NamedTuple):
     centre: FloatArray  # log(numerator/denominator) minus the lower edge, in [0, η]
     steps: float
     lost: float  # mass of either law outside the cells
+    wrong: float  # error of every centre
 
     def flipped(self, spacing: float) -> Cells:
         """Return the same cells with the two laws exchanged: losses change sign."""
         top = self.first + spacing * self.numerator.size
         centre = spacing - self.centre[::-1]
-        return Cells(-top, self.denominator[::-1], self.numerator[::-1], centre, self.steps, self.lost)
+        return Cells(-top, self.denominator[::-1], self.numerator[::-1], centre, self.steps, self.lost, self.wrong)
 
 
 class LatticeLaw(NamedTuple):
@@ -46,6 +48,7 @@ class LatticeLaw(NamedTuple):
     log_mass: FloatArray
     steps: float
     lost: float
+    wrong: float = 0.0  # relative error of numerators
 
     def values(self, spacing: float) -> FloatArray:
         """Return the losses of the lattice points."""
@@ -57,7 +60,7 @@ def all_cells(loss: PrivacyLoss, spacing: float, tilt: float) -> Iterator[Cells]
     """Cut one phase of a composed loss after the other; ``tilt`` says how far out in the tail mass still matters."""
     for step, count in loss.gaussian_steps:
         cells = step.cells(spacing, tilt)
-        yield Cells(cells.first, cells.p, cells.q, cells.centre, count, cells.lost[0])
+        yield Cells(cells.first, cells.p, cells.q, cells.centre, count, cells.lost[0], cells.centre_error)
     for epsilon, count in loss.randomized_responses:
         yield randomized_response_cells(epsilon, count, spacing)
 
@@ -80,17 +83,21 @@ def randomized_response_cells(epsilon: float, steps: float, spacing: float) -> C
     numerator[place] += likely
     denominator[place] += rare
     centre[place] = 2 * epsilon - place * spacing
-    return Cells(-epsilon, numerator, denominator, centre, steps, 0.0)
+    return Cells(-epsilon, numerator, denominator, centre, steps, 0.0, 16 * EPS * (1 + epsilon))
 
 
 def above(cells: Cells, spacing: float) -> LatticeLaw:
-    """Split every cell onto its ends, keeping both masses (connect the dots)."""
+    """Split every cell onto its ends, keeping both masses (connect the dots).
+
+    A centre that is wrong by x makes the numerator wrong by a factor e^x: whatever the shares, the split is easier
+    to tell apart than the cell with such masses.
+    """
     share = np.expm1(cells.centre) / np.expm1(spacing)  # of the denominator mass, to the upper end
     mass = np.zeros(cells.denominator.size + 1)
     mass[:-1] = cells.denominator * (1 - share)
     mass[1:] += cells.denominator * share
     with np.errstate(divide="ignore"):
-        return LatticeLaw(cells.first, np.log(mass), cells.steps, cells.lost)
+        return LatticeLaw(cells.first, np.log(mass), cells.steps, cells.lost, 2 * cells.wrong)
 
 
 def below(cells: Cells, spacing: float) -> tuple[LatticeLaw, float]:
@@ -107,7 +114,7 @@ def below(cells: Cells, spacing: float) -> tuple[LatticeLaw, float]:
     mass = np.zeros(cells.numerator.size + 1)
     mass[1:] = np.where(down, 0.0, cells.numerator)
     mass[:-1] += np.where(down, cells.numerator, 0.0)
-    paid = max(float(np.max(np.where(down, 0.0, fall), initial=0.0)), 0.0)
+    paid = max(float(np.max(np.where(down, 0.0, fall), initial=0.0)), 0.0) + cells.wrong
     first = cells.first - spacing / 2
     with np.errstate(divide="ignore"):
         log_mass = np.log(mass, out=mass)

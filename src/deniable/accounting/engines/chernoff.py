@@ -52,6 +52,31 @@ class Chernoff:
         pair = self.masses(log_gamma, 0) if direction == "add" else self.masses(-log_gamma, 1)
         return np.minimum(pair[1 if direction == "add" else 0], 1.0)
 
+    def epsilon_guesses(self, delta: FloatArray, direction: Direction) -> FloatArray:
+        """About the ε of each δ: the bound solved for ε, corrected as at a saddle point; ∞ where nothing is known."""
+        side = 0 if direction == "add" else 1
+        points, growth = self.witnesses[side]
+        order, growth = np.abs(points[1:] - side), growth[1:]  # θ of the worlds in this order, above 1
+        if not order.size:
+            return np.full_like(delta, np.inf)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            bound = (growth - np.log(delta)[:, None]) / (order - 1)
+            best = np.argmin(np.where(np.isfinite(bound), bound, np.inf), axis=1)
+            c, epsilon = order[best], bound[np.arange(delta.size), best]
+            steep = np.gradient(np.gradient(growth, order), order)[best] if order.size > 2 else np.ones_like(c)
+            factor = np.log(c * (c - 1)) + np.log(2 * np.pi * steep) / 2
+            corrected: FloatArray = epsilon - np.nan_to_num(np.maximum(factor, 0.0), posinf=0.0) / (c - 1)
+        return np.nan_to_num(corrected)
+
+    def threshold_guesses(self, fpr: FloatArray, direction: Direction) -> FloatArray:
+        """Thresholds, rising, at which the bound on the FPR is about as asked; none where nothing is known."""
+        points, growth = self.witnesses[0 if direction == "add" else 1]
+        order = np.abs(points if direction == "add" else points - 1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            reach = (growth - np.log(fpr)[:, None]) / order
+        knots = np.min(np.where(order > 0, reach, np.inf), axis=1, initial=np.inf)
+        return np.unique(knots[np.isfinite(knots)] * (1.0 if direction == "add" else -1.0))
+
     @cached_property
     def witnesses(self) -> tuple[tuple[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]:
         """Points θ ≥ 1 with K(θ), up to where the rarest outcomes dominate, and points θ ≤ 0."""

@@ -278,18 +278,10 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         return near, np.clip(4 * step, 1e-3 * self._landmarks[3], 0.1 * self._landmarks[3] + 0.02 * np.abs(near))
 
     def _epsilon_near_one(self, delta: FloatArray, direction: Direction) -> tuple[FloatArray, FloatArray]:
-        side = 0 if direction == "add" else 1
-        points, growth = self._chernoff.witnesses[side]
-        order, growth = np.abs(points[1:] - side), growth[1:]  # θ of the worlds in this order, above 1
-        if not order.size:
-            return np.zeros_like(delta), np.full_like(delta, np.inf)
+        side, epsilon = 0 if direction == "add" else 1, self._chernoff.epsilon_guesses(delta, direction)
+        if np.isinf(epsilon).any():  # the transform is out of reach
+            return np.zeros_like(delta), epsilon
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            bound = (growth - np.log(delta)[:, None]) / (order - 1)
-            best = np.argmin(np.where(np.isfinite(bound), bound, np.inf), axis=1)
-            c, epsilon = order[best], bound[np.arange(delta.size), best]
-            steep = np.gradient(np.gradient(growth, order), order)[best] if order.size > 2 else np.ones_like(c)
-            factor = np.log(c * (c - 1)) + np.log(2 * np.pi * steep) / 2
-            epsilon = np.nan_to_num(epsilon - np.nan_to_num(np.maximum(factor, 0.0), posinf=0.0) / (c - 1))
             guess = epsilon_guesses(self.loss.truncation, delta, direction)
             epsilon = epsilon if guess is None else np.minimum(epsilon, guess)
             moved = np.full_like(epsilon, np.inf if self.loss.fades else 1e-3 * self._landmarks[3])
@@ -390,12 +382,7 @@ class InvertedTradeoff(LikelihoodRatioTradeoff):
         odds = self._log_odds(np.array([middle]), direction, wanted)
         if np.isfinite(odds[0]):
             return [middle], odds.tolist()
-        points, growth = self._chernoff.witnesses[0 if direction == "add" else 1]
-        order = np.abs(points if direction == "add" else points - 1)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            reach = (growth - np.log(alpha[alpha < _TAIL])[:, None]) / order
-        knots = np.unique(np.min(np.where(order > 0, reach, np.inf), axis=1, initial=np.inf))
-        knots = np.sort(knots[np.isfinite(knots)] * (1.0 if direction == "add" else -1.0))
+        knots = self._chernoff.threshold_guesses(alpha[alpha < _TAIL], direction)
         if not knots.size:
             return [middle], odds.tolist()
         odds = self._log_odds(knots, direction, wanted)

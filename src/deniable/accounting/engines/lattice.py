@@ -239,7 +239,7 @@ class Product(NamedTuple):
             # of exponents, on average; lattice points carry the rounding of the first one
             rounded = 2 * EPS * (abs(at[0]) * float(mass @ np.abs(values)) + (abs(at[0]) + 1) * abs(law.first))
             del values
-            lost, paid = lost + law.steps * (64 * EPS + rounded + law.lost), paid + cost
+            lost, paid = lost + law.steps * (64 * EPS + rounded + law.lost + law.wrong), paid + cost
             prefactor_error += law.steps * (16 * EPS + rounded)
             if mass.size > points:
                 mass = np.pad(mass, (0, -mass.size % points)).reshape(-1, points).sum(axis=0)

@@ -119,7 +119,7 @@ class GaussianMixtureStep(Step):
         loss = partial(self._loss, case)
         known = loss(table)
         p, q, centre = np.empty(count), np.empty(count), np.empty(count)
-        missed, last = 0.0, -math.inf
+        missed, last, steepest = 0.0, -math.inf, case.records[-1] / self.noise
         for k in range(0, count, _BLOCK):
             part = slice(k, min(k + _BLOCK, count))
             edges: FloatArray = first + spacing * np.arange(k, part.stop + 1, dtype=np.float64)
@@ -130,10 +130,10 @@ class GaussianMixtureStep(Step):
             q[part] = normal_masses(u)
             hit = sum(w * normal_masses(u - j / self.noise) for j, w in zip(case.records, case.weight, strict=True))
             p[part] = hit
-            centre[part] = normal_centres(loss, u, edges, p[part], q[part], spacing, self.noise)
+            centre[part] = normal_centres(loss, u, edges, p[part], q[part], spacing, steepest)
         beyond = sum(w * float(ndtr(j / self.noise - last)) for j, w in zip(case.records, case.weight, strict=True))
         share = case.probability
-        size = max(abs(top), 14.0) * case.records[-1] / self.noise + (case.records[-1] / self.noise) ** 2
+        size = max(abs(top), 14.0) * steepest + steepest**2
         wobble = missed + 16 * EPS * (1 + size) + self.error
         return LossCells(
             first,

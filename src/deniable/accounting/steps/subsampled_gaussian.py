@@ -71,7 +71,7 @@ class SubsampledGaussianStep(Step):
             ends = (u[0] if k == 0 else ends[0], u[-1])
             q[part] = normal_masses(u)
             p[part] = (1 - rate) * q[part] + rate * normal_masses(u - 1 / sigma)
-            centre[part] = normal_centres(self.losses, u, edges, p[part], q[part], spacing, sigma)
+            centre[part] = normal_centres(self.losses, u, edges, p[part], q[part], spacing, 1 / sigma)
         lost = float(ndtr(-ends[1]) + ndtr(1 / sigma - ends[1]) + (ndtr(ends[0]) if rate == 1 else 0.0))
         wobble = 16 * EPS * (1 + abs(low) + spacing * count)
         return LossCells(low, p, q, centre, centre_error=wobble, lost=(lost, lost))

@@ -88,7 +88,7 @@ class ReplacedStep(Step):
             0.0,
             p,
             q,
-            normal_centres(self._loss, u, edges, p, q, spacing, self.noise),
+            normal_centres(self._loss, u, edges, p, q, spacing, mu),
             64 * EPS,
             32 * EPS * (1 + mu * (end + mu)),
             (beyond + float(ndtr(mu - end)), beyond),

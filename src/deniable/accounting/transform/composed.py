@@ -35,9 +35,10 @@ _NEAR = 4.0  # real arguments up to which one set of nodes serves
 class PrivacyLoss(ComposedLoss):
     """A composed loss with its transform: lines of nodes, cumulants, and what a ceiling leaves out."""
 
-    def phases(self, which: NDArray[np.bool_]) -> PrivacyLoss:
+    def phases(self, which: NDArray[np.bool_ | np.intp]) -> PrivacyLoss:
         """The same with some of the subsampled phases only."""
-        return replace(self, noise=self.noise[which], rate=self.rate[which], steps=self.steps[which])
+        window = None if self.window is None else (self.window[0][which], self.window[1][which])
+        return replace(self, noise=self.noise[which], rate=self.rate[which], steps=self.steps[which], window=window)
 
     def windowed(self, place: FloatArray, width: FloatArray) -> PrivacyLoss:
         """The part of the law in which every step passes a smooth window."""

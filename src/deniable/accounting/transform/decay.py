@@ -54,7 +54,8 @@ _ASIDE = np.array([0.1, 0.2, 0.35, 0.5, 0.7, 1.0, 1.5])  # z/σ, and z/4 at most
 _WIDER = 8.0  # nodes further out than those of the transform
 _MOST_PLACES = 100  # nodes tried as v
 _MOST_TURN = 1.5  # y/σ at most
-_NEAR = 3.0  # t·E|X| up to which the constant on real nodes is the better one
+_NEAR = 3.0  # t·E|X| up to which the constant on real nodes is the better one,
+_ALIKE = 8.0  # or an eighth of it, where they would be too many; of phases that share nodes E|X| differs by less
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,14 +85,15 @@ class Envelope:
         log_parts = loss.steps @ parts(coarse) - loss.gaussian * coarse**2 / 2
         enough = np.flatnonzero(log_parts < math.log(target) - 5)
         stop = float(coarse[enough[0] if enough.size else -1])
-        fine = _panels(start, stop, mean_deviation(base))
+        typical = mean_deviations(base)
+        fine = _panels(start, stop, float(typical.max(initial=1e-300)))
         line = loss.line(c, float(fine[-1]), _DIGITS)
         if not fine.size * line.loss.size <= work:
             raise TooSlowError("the transform decays slowly")
         beyond = fine[-1] * 1.5 ** np.arange(_BEYOND)
         log_bound = -loss.gaussian * np.concatenate([fine[:-1], beyond]) ** 2 / 2
         if loss.steps.size:
-            log_fine = np.minimum(log_sampled(line, fine, mean_deviation(base)), parts(fine[:-1]))
+            log_fine = np.minimum(log_sampled(loss, line, fine, typical), parts(fine[:-1]))
             log_beyond = parts(beyond)
             by_parts = log_beyond[:, -1]
             if loss.steps.sum() <= _FEW:
@@ -139,27 +141,26 @@ def lifts(steps: float) -> FloatArray:
     return math.sqrt(66.0 / steps) * np.array([0.6, 0.9])
 
 
-def mean_deviation(line: Line) -> float:
-    """The largest E_c|X| of all phases."""
+def mean_deviations(line: Line) -> FloatArray:
+    """E_c|X| of every phase."""
     weight, deviation = centred(line)
-    return float((deviation * weight).sum(axis=1).max(initial=1e-300))
+    return np.asarray((deviation * weight).sum(axis=1))
 
 
-def log_sampled(line: Line, edges: FloatArray, typical: float) -> FloatArray:
+def log_sampled(loss: PrivacyLoss, line: Line, edges: FloatArray, typical: FloatArray) -> FloatArray:
     """Bound on log |ψ| on the panels between ``edges``, of which a line of ``_DIGITS`` serves the last.
+
+    ``typical`` is about E_c|X| of every phase.
 
     The sample in the middle and a Lipschitz constant: of the sum over nodes of the line, or of another one on real
     nodes, which is within e^{−_DIGITS} of it.
     """
     middle, half = (edges[1:] + edges[:-1]) / 2, np.diff(edges) / 2
-    slopes, near = np.full((line.of.steps.size, middle.size), np.inf), middle.size
     if line.shift > 0:  # few nodes, as e^{itL} decays on them; real ones serve small t
         slopes = line.log_slopes(edges[:-1], edges[1:]) / edges[:-1]
-        near = int(np.searchsorted(edges[1:] * typical, _NEAR))
-    if near > 0:
-        with suppress(TooSlowError):
-            real = line if line.shift == 0 else line.of.line(line.c, float(edges[near]), _DIGITS, lifted=False)
-            slopes[:, :near] = np.minimum(slopes[:, :near], _lipschitz(real, edges[1 : near + 1]))
+        slopes = np.minimum(slopes, _lipschitz_on_real_nodes(loss, line.c, edges, typical))
+    else:
+        slopes = _lipschitz(line, edges[1:])
     errors = [line.step_errors(phase, np.hypot(line.c, middle)) for phase in range(line.of.steps.size)]
     missed = 3 * math.exp(-_DIGITS) + np.reshape(errors, slopes.shape)
     sampled = np.exp(line.log_moduli(middle)) + slopes * half * (1 + 1e-9) + missed
@@ -212,6 +213,29 @@ def centred(line: Line) -> tuple[FloatArray, FloatArray]:
     weight = line.tilted / line.mgf[:, None]
     mean = (weight * line.loss).sum(axis=1, keepdims=True)
     return weight, np.abs(line.loss - mean)
+
+
+def _lipschitz_on_real_nodes(loss: PrivacyLoss, c: float, edges: FloatArray, typical: FloatArray) -> FloatArray:
+    """The constant for every phase and panel from real nodes that serve t·E|X| up to 3; ∞ where they would be many.
+
+    Phases of about the same E|X| share their nodes if these are few enough.
+    """
+    found = np.full((typical.size, edges.size - 1), np.inf)
+    alike = np.round(np.log(np.maximum(typical, 1e-300)) / math.log(_ALIKE))
+    groups = [np.flatnonzero(alike == one) for one in np.unique(alike)]
+    while groups:
+        group = groups.pop()
+        end = int(np.searchsorted(edges[1:] * typical[group].max(), _NEAR))
+        while end > 0:
+            with suppress(TooSlowError):
+                real = loss.phases(group).line(c, float(edges[end]), _DIGITS, lifted=False)
+                found[group, :end] = _lipschitz(real, edges[1 : end + 1])
+                break
+            if group.size > 1:
+                groups += list(group[:, None])
+                break
+            end = int(np.searchsorted(edges, edges[end] / _ALIKE, side="right")) - 1
+    return found
 
 
 def _lipschitz(line: Line, t: FloatArray) -> FloatArray:
