@@ -12,6 +12,7 @@ from deniable.accounting.engines.cells import log_sum
 from deniable.accounting.engines.convolution import _moments, _Tilt, composed, counted
 from deniable.accounting.engines.grid import GridTradeoff
 from deniable.accounting.engines.lattice import convolved, cumulated
+from deniable.accounting.steps.base import TooSlowError, upper_share
 from deniable.accounting.transform.composed import PrivacyLoss
 
 RATES = np.array([1e-9, 1e-5, 0.1])
@@ -121,3 +122,23 @@ def test_errors_of_both_merged_laws_are_in_units_of_either():
     law = composed(counted(loss), lattice.c, lattice.width, 20 * width, "add", "lower", 1 << 10).law
     assert law.log_size[1] - law.log_size[0] > 1
     assert lattice.error >= law.error * math.exp(law.log_size[1] - law.log_size[0]) * (1 - 1e-6)
+
+
+@pytest.mark.parametrize("beside", [dn.GaussianDP(0.5), dn.Laplace(2.0)])
+def test_what_only_lies_where_the_other_law_is_below_all_doubles_counts(beside):
+    """Nobody draws 35 standard deviations by chance: persons of two records are seen whenever one is in the batch.
+
+    At σ = 0.026 that is at u = 38, where the masses under Q underflow; those under P were lost with them.
+    """
+    taken = 1 - (1 - 1e-4) ** 2
+    mechanism = dn.SubsampledGaussian(0.026, 1e-4, 1, records_per_person=2) + beside
+    bound = float(dn.tradeoff(mechanism).tpr(1e-12))
+    assert taken * (1 - 1e-6) <= bound <= 1.5 * taken
+
+
+def test_cells_longer_than_doubles_are_refused():
+    with pytest.raises(TooSlowError, match="too long"):
+        upper_share(np.array([1.0, 800.0]), 1200.0)
+    centre = np.array([0.0, 1e-9, 3.0, 650.0])
+    share, spacing = upper_share(centre, 650.0), 650.0
+    assert np.allclose(share, np.expm1(centre) / np.expm1(spacing), rtol=1e-12)

@@ -17,7 +17,7 @@ import numpy as np
 
 from deniable._check import FloatArray
 from deniable._floats import EPS
-from deniable.accounting.steps.base import MOST_CELLS, TooSlowError
+from deniable.accounting.steps.base import MOST_CELLS, TooSlowError, upper_share
 from deniable.accounting.transform.composed import PrivacyLoss
 
 _BLOCK = 1 << 16  # cells at a time: keeps memory at a few MB
@@ -92,7 +92,7 @@ def above(cells: Cells, spacing: float) -> LatticeLaw:
     A centre that is wrong by x makes the numerator wrong by a factor e^x: whatever the shares, the split is easier
     to tell apart than the cell with such masses.
     """
-    share = np.expm1(cells.centre) / np.expm1(spacing)  # of the denominator mass, to the upper end
+    share = upper_share(cells.centre, spacing)
     mass = np.zeros(cells.denominator.size + 1)
     mass[:-1] = cells.denominator * (1 - share)
     mass[1:] += cells.denominator * share

@@ -26,7 +26,7 @@ from deniable._check import FloatArray
 from deniable._floats import EPS, MOST_EXPONENT
 from deniable._fourier import fft_error
 from deniable.accounting.engines.cells import log_sum
-from deniable.accounting.steps.base import LossCells, Step, TooSlowError, divides
+from deniable.accounting.steps.base import LossCells, Step, TooSlowError, divides, upper_share
 from deniable.accounting.steps.discrete import ResponseStep
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.curves import Direction, Side
@@ -40,6 +40,7 @@ _MOVED, _LONGEST = 0.2, 64.0  # of the composed law's width: what blocks of cell
 _LARGEST = 1e300  # minus this stands for the logarithm of 0
 _ADDED = 1 << 24  # cells added for them
 _EVEN = 8.0  # √length·‖law‖₂ of laws that are spread out, about
+_LEAST_MASS = 1e-290  # under Q: the logarithm of less may have lost digits
 _MOST_PARTS = 64  # of the least lattice, in a search for a common one
 
 
@@ -117,11 +118,13 @@ class TiltedLaw:
 class Composed(NamedTuple):
     """The law of all steps, and a bound on the mass of either law that is missing from it wherever it lies.
 
+    ``hidden``: bound on the mass of P where that of Q is below all doubles, and with it the law from above.
     ``prefactor_error``: relative, of the exponential of the law's ``log_size``.
     """
 
     law: TiltedLaw
     lost: float
+    hidden: float
     prefactor_error: float
 
 
@@ -147,18 +150,19 @@ def composed(
 
 def _sum(parts: Sequence[Counted], tilt: _Tilt, spacing: float, exact: bool) -> Composed:
     total: TiltedLaw | None = None
-    lost = rounded = 0.0
+    lost = hidden = rounded = 0.0
     for part in parts:
         levels = 0 if exact else _levels(part)
         cells = _cells(part.step, tilt, spacing / 2**levels)
         law = _power(_one(cells, tilt, spacing / 2**levels), part.times, tilt, levels)
         total = law if total is None else _convolved(total, law, tilt)
         lost += part.times * sum(cells.lost)
+        hidden += part.times * float(cells.p[cells.q < _LEAST_MASS].sum()) * (1 + cells.relative_error)
         largest = max(abs(cells.first), abs(cells.first + spacing / 2**levels * cells.q.size))
         rounded += part.times * EPS * (16 + 2 * (abs(tilt.c) + 1) * largest)
     if total is None:
         raise TooSlowError("nothing to compose")
-    return Composed(total, lost, rounded)
+    return Composed(total, lost, hidden, rounded)
 
 
 def counted(loss: PrivacyLoss) -> list[Counted]:
@@ -214,7 +218,7 @@ def _cells(step: Step, tilt: _Tilt, spacing: float) -> LossCells:
 def _one(cells: LossCells, tilt: _Tilt, spacing: float) -> TiltedLaw:
     """One step's law, from above or from below."""
     if tilt.side == "upper":
-        share = np.expm1(cells.centre) / np.expm1(spacing)  # of the mass of Q, to the upper end
+        share = upper_share(cells.centre, spacing)
         mass = np.zeros((1, cells.q.size + 1))
         mass[0, :-1] = cells.q * (1 - share)
         mass[0, 1:] += cells.q * share
@@ -224,6 +228,8 @@ def _one(cells: LossCells, tilt: _Tilt, spacing: float) -> TiltedLaw:
     with np.errstate(divide="ignore", under="ignore"):
         exponent = np.log(mass) + np.multiply.outer(tilt.of_rows, value)
     log_size = np.array([log_sum(row) for row in exponent])
+    if not np.isfinite(log_size).all():
+        raise TooSlowError("the tilted law is out of reach of doubles")
     moments = _moments(exponent, value, tilt, spacing)
     largest = max(abs(float(value[0])), abs(float(value[-1])))
     error = cells.relative_error + 4 * cells.centre_error + EPS * (64 + 4 * (abs(tilt.c) + 1) * largest)

@@ -164,6 +164,8 @@ def convolved(loss: PrivacyLoss, threshold: float, direction: Direction, side: S
     extent = min(_EXTENT * width, loss.highest - loss.lowest)
     found = composed(counted(loss), c, width, extent, direction, side, points)
     law, (sure, missing) = found.law, alone(loss, direction)
+    if side == "upper":  # what the law does not have counts as above every threshold, right of the poles too
+        sure += found.hidden
     out, inside = cumulated(law.weight[0], region, c, law.spacing)
     bias, error = 0.0, law.error
     if len(law.weight) > 1:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from deniable._check import FloatArray, InputError, integer
-from deniable._floats import EPS
+from deniable._floats import EPS, MOST_EXPONENT
 from deniable._kept import Kept
 from deniable.accounting.steps.finite_law import FiniteLaw
 from deniable.accounting.steps.listed import ListedLoss
@@ -300,6 +300,19 @@ def joined(one: LossCells, other: LossCells, spacing: float) -> LossCells:
         max(one.centre_error, other.centre_error) + 8 * EPS * (1 + abs(first) + spacing * size),
         (one.lost[0] + other.lost[0], one.lost[1] + other.lost[1]),
     )
+
+
+def upper_share(centre: FloatArray, spacing: float) -> FloatArray:
+    """Share of a cell's mass under Q that goes to its upper end, so that either law keeps its mass.
+
+    Raises
+    ------
+    TooSlowError
+        If that share of a cell is below the least double, though not that of P.
+    """
+    if not spacing < MOST_EXPONENT:
+        raise TooSlowError("cells are too long")
+    return np.asarray(np.exp(centre - spacing) * (np.expm1(-centre) / math.expm1(-spacing)))
 
 
 def divides(spacing: float, multiple: float) -> bool:
