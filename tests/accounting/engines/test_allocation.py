@@ -132,6 +132,16 @@ def test_a_sharp_phase_beside_costs_what_it_leaks():
     assert t.advantage(side="lower") >= alone.advantage(side="lower") - 1e-6
 
 
+@pytest.mark.parametrize("beside", [[], [dn.Laplace(2.0)]])
+def test_a_sharp_phase_of_persons_beside_costs_what_all_their_records_leak(beside):
+    """A batch that holds any of four records gives the person away."""
+    persons = dn.SubsampledGaussian(0.03, 1e-4, 2, records_per_person=4)
+    taken = -math.expm1(8 * math.log1p(-1e-4))
+    t = dn.tradeoff(dn.Composition([dn.RandomAllocation(2.0, 10), persons, *beside]))
+    assert taken <= t.delta(50.0, "add") <= 1.01 * taken
+    assert taken <= t.tpr(1e-12) <= 1.01 * taken
+
+
 def test_refusals():
     with pytest.raises(dn.InputError, match="batches_per_record must be at most batches=3"):
         dn.RandomAllocation(1.0, 3, 1, 4)

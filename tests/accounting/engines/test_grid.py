@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import deniable as dn
-from deniable.accounting.engines.cells import above, all_cells, below
+from deniable.accounting.engines.cells import Cells, above, all_cells, below, log_sum
 from deniable.accounting.engines.grid import GridTradeoff
 from deniable.accounting.transform.composed import PrivacyLoss
 from oracles.composed_losses import inversion, two_steps
@@ -178,3 +178,17 @@ def test_rates_beside_the_last_atom_are_read_off_the_lattice_that_holds_both():
         low, high = t.tpr(fpr, "lower"), t.tpr(fpr)
         assert low <= truth * (1 + 1e-12)
         assert truth * (1 - 1e-12) <= high <= low * (1 + 1e-8)
+
+
+def test_mass_beside_which_the_other_is_below_all_doubles_is_not_lost():
+    """It is in the law, whose masses are those of the denominator, or charged beside it.
+
+    Of the second cell most goes to its lower end; the share of the upper one is below all doubles, though not under P.
+    """
+    first, spacing = math.log(0.5), 460.0
+    numerator, denominator = np.array([0.5, 0.3, 0.2]), np.array([1 - 1e-200, 1e-200, 0.0])
+    centre = np.array([0.0, math.log(0.3) + 200 * math.log(10) - (first + spacing), 3.0])
+    law = above(Cells(first, numerator, denominator, centre, 1.0, 0.0, 0.0), spacing)
+    in_law = math.exp(log_sum(law.log_mass + law.values(spacing)))
+    assert in_law < 0.799
+    assert in_law + law.hidden >= 1 - 1e-12

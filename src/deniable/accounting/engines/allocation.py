@@ -298,7 +298,7 @@ def allocated(
     sharp = [m for m in rest if isinstance(m, SubsampledGaussian) and _is_sharp(m)]
     if not (wide or sharp):
         return found
-    never = math.fsum(m.steps * math.log1p(-m.sample_rate) for m in sharp)
+    never = math.fsum(m.steps * m.records_per_person * math.log1p(-m.sample_rate) for m in sharp)
     above_all = with_failure(found, min(-math.expm1(never) * (1 + 16 * EPS), 1.0))
     ours = tuple(known.get(step, Epochs(step, count)) for step, count in exact.items())
     reached = [_composition(gentle, ours, sum_of_squares(full + loose) * (1 - 16 * EPS), others)]

@@ -17,7 +17,7 @@ import numpy as np
 
 from deniable._check import FloatArray
 from deniable._floats import EPS
-from deniable.accounting.steps.base import MOST_CELLS, TooSlowError, upper_share
+from deniable.accounting.steps.base import MOST_CELLS, TooSlowError, hidden_mass, upper_share
 from deniable.accounting.transform.composed import PrivacyLoss
 
 _BLOCK = 1 << 16  # cells at a time: keeps memory at a few MB
@@ -49,6 +49,7 @@ class LatticeLaw(NamedTuple):
     steps: float
     lost: float
     wrong: float = 0.0  # relative error of numerators
+    hidden: float = 0.0  # bound on the numerator mass where that of the denominator is below all doubles
 
     def values(self, spacing: float) -> FloatArray:
         """Return the losses of the lattice points."""
@@ -97,7 +98,9 @@ def above(cells: Cells, spacing: float) -> LatticeLaw:
     mass[:-1] = cells.denominator * (1 - share)
     mass[1:] += cells.denominator * share
     with np.errstate(divide="ignore"):
-        return LatticeLaw(cells.first, np.log(mass), cells.steps, cells.lost, 2 * cells.wrong)
+        log_mass = np.log(mass)
+    hidden = hidden_mass(cells.numerator, cells.denominator, spacing)
+    return LatticeLaw(cells.first, log_mass, cells.steps, cells.lost, 2 * cells.wrong, hidden)
 
 
 def below(cells: Cells, spacing: float) -> tuple[LatticeLaw, float]:

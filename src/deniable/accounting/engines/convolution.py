@@ -26,7 +26,7 @@ from deniable._check import FloatArray
 from deniable._floats import EPS, MOST_EXPONENT
 from deniable._fourier import fft_error
 from deniable.accounting.engines.cells import log_sum
-from deniable.accounting.steps.base import LossCells, Step, TooSlowError, divides, upper_share
+from deniable.accounting.steps.base import LossCells, Step, TooSlowError, divides, hidden_mass, upper_share
 from deniable.accounting.steps.discrete import ResponseStep
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.curves import Direction, Side
@@ -40,7 +40,6 @@ _MOVED, _LONGEST = 0.2, 64.0  # of the composed law's width: what blocks of cell
 _LARGEST = 1e300  # minus this stands for the logarithm of 0
 _ADDED = 1 << 24  # cells added for them
 _EVEN = 8.0  # √length·‖law‖₂ of laws that are spread out, about
-_LEAST_MASS = 1e-290  # under Q: the logarithm of less may have lost digits
 _MOST_PARTS = 64  # of the least lattice, in a search for a common one
 
 
@@ -157,7 +156,7 @@ def _sum(parts: Sequence[Counted], tilt: _Tilt, spacing: float, exact: bool) -> 
         law = _power(_one(cells, tilt, spacing / 2**levels), part.times, tilt, levels)
         total = law if total is None else _convolved(total, law, tilt)
         lost += part.times * sum(cells.lost)
-        hidden += part.times * float(cells.p[cells.q < _LEAST_MASS].sum()) * (1 + cells.relative_error)
+        hidden += part.times * hidden_mass(cells.p, cells.q, spacing / 2**levels) * (1 + cells.relative_error)
         largest = max(abs(cells.first), abs(cells.first + spacing / 2**levels * cells.q.size))
         rounded += part.times * EPS * (16 + 2 * (abs(tilt.c) + 1) * largest)
     if total is None:

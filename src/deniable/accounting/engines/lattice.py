@@ -222,6 +222,7 @@ class Product(NamedTuple):
     lost: float
     paid: float
     prefactor_error: float  # relative, of the exponential of the first of ``log_mgf``
+    sure: float  # bound on the numerator mass that the laws hide
 
     @classmethod
     def of(
@@ -231,7 +232,7 @@ class Product(NamedTuple):
         transform = np.ones(points // 2 + 1, dtype=np.complex128)
         sensitivity = np.zeros(points // 2 + 1)
         log_mgf, first, last, lost, paid = np.zeros(len(at)), 0.0, 0.0, 0.0, 0.0
-        prefactor_error = 0.0
+        prefactor_error = sure = 0.0
         for law, cost in laws:
             values = law.values(spacing)
             log_mgf += law.steps * np.array([log_sum(law.log_mass + point * values) for point in at])
@@ -243,6 +244,7 @@ class Product(NamedTuple):
             del values
             lost, paid = lost + law.steps * (64 * EPS + rounded + law.lost + law.wrong), paid + cost
             prefactor_error += law.steps * (16 * EPS + rounded)
+            sure += law.steps * law.hidden
             if mass.size > points:
                 mass = np.pad(mass, (0, -mass.size % points)).reshape(-1, points).sum(axis=0)
             factor = np.fft.rfft(mass, points)
@@ -262,7 +264,7 @@ class Product(NamedTuple):
             if law.steps > _MANY:  # each of the others is at most e^{_LEAST}: Parseval, Cauchy and Schwarz
                 lost += 2 * math.sqrt(points) * math.exp(_LEAST)
         growths = tuple(float(value) for value in log_mgf)
-        return cls(transform, sensitivity, growths, first, last, lost, paid, prefactor_error)
+        return cls(transform, sensitivity, growths, first, last, lost, paid, prefactor_error, sure)
 
     def tilted(self, points: int) -> tuple[FloatArray, float]:
         """Tilted law of the sum, modulo the window, and a bound on the L1 error that FFT rounding causes."""
@@ -300,7 +302,7 @@ class Product(NamedTuple):
         mass = max(math.exp(min(total, MOST_EXPONENT)), 1.0) * (1 + self.prefactor_error) if side == "lower" else 1.0
         return Lattice(
             region, c, design, width, first, spacing, growth, mass, out, inside, error + lost, self.paid,
-            parts=(wrapped, lost), prefactor_error=self.prefactor_error,
+            self.sure, parts=(wrapped, lost), prefactor_error=self.prefactor_error,
         )  # fmt: skip
 
 

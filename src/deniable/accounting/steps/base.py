@@ -32,6 +32,7 @@ class TooSlowError(ArithmeticError):
 
 
 MOST_CELLS = 3 << 20  # of one step: a handful of arrays of 25 MB
+_LEAST_MASS = 1e-290  # the logarithm of less may have lost digits
 
 
 class LossCells(NamedTuple):
@@ -313,6 +314,11 @@ def upper_share(centre: FloatArray, spacing: float) -> FloatArray:
     if not spacing < MOST_EXPONENT:
         raise TooSlowError("cells are too long")
     return np.asarray(np.exp(centre - spacing) * (np.expm1(-centre) / math.expm1(-spacing)))
+
+
+def hidden_mass(p: FloatArray, q: FloatArray, spacing: float) -> float:
+    """Mass of P in cells of which a share of Q's mass may be below all doubles: laws of Q's masses do not have it."""
+    return float(p[q * math.exp(-spacing) < _LEAST_MASS].sum()) * (1 + p.size * EPS)
 
 
 def divides(spacing: float, multiple: float) -> bool:
