@@ -153,3 +153,13 @@ def test_divergences_of_laplace_noise_are_those_of_the_closed_form():
 def test_laws_that_no_list_reaches_are_left_to_the_grid(unusual, usual):
     assert isinstance(dn.tradeoff(unusual), GridTradeoff)
     assert MixtureLoss.of(PrivacyLoss.of((usual,))) is not None
+
+
+def test_constants_beyond_doubles_say_nothing_and_warn_of_nothing():
+    """Where tails fall too steeply for doubles, no decay is claimed; another engine answers."""
+    transform = ListedTransform(LaplaceStep(600.0, 1e-3))
+    moved, vanishes = transform.decay(0.5, np.array([1.0, 10.0]), 1.0)
+    assert np.array_equal(moved, [0.0, 0.0])
+    assert vanishes == math.inf
+    t = dn.tradeoff(dn.Laplace(1 / 600, steps=2, sample_rate=1e-3) + dn.Laplace(3.0))
+    assert 1 - (1 - 1e-3) ** 2 <= t.tpr(1e-12) <= 1.01 * (1 - (1 - 1e-3) ** 2)

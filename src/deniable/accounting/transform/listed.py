@@ -74,18 +74,23 @@ class ListedTransform(StepTransform):
     @property
     def floor(self) -> float:
         """About the logarithm of what atoms keep of |M(½ + it)|/M(½), whatever t is; −∞ without atoms."""
-        stays = self.step.fading(0.5)[0]
+        stays = self._fading(0.5)[0]
         return min(math.log(stays) - self.real(0.5).log_m, 0.0) if stays > 0 else -math.inf
 
     def decay(self, c: float, edges: FloatArray, total: float) -> tuple[FloatArray, float]:
         """Return (A + C/t)/M(c), with :meth:`Step.fading`; where A > 0 nothing falls for ever."""
         log_m = self.real(c).log_m
-        try:
-            stays, fades = self.step.fading(c)
-        except OverflowError:  # of constants beyond doubles nothing is known
-            stays, fades = math.inf, math.inf
+        stays, fades = self._fading(c)
         if not (math.isfinite(stays) and math.isfinite(fades)):
             return np.zeros(edges.size), math.inf
         with np.errstate(divide="ignore"):
             moved = np.minimum(np.log(stays + fades / edges) - log_m + 1e-12, 0.0)
         return moved, math.inf if stays > 0 else float(moved[-1])
+
+    def _fading(self, c: float) -> tuple[float, float]:
+        """What the step says of it; of constants beyond doubles nothing is known."""
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):
+                return self.step.fading(c)
+        except OverflowError:
+            return math.inf, math.inf
