@@ -1,4 +1,4 @@
-"""``deniable bound``, ``plan`` and ``unlearn``: numbers, JSON, pictures, exit codes and one-line errors."""
+"""``deniable bound`` and ``plan``: numbers, JSON, pictures, exit codes and one-line errors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from deniable.cli._app import run
 
 BOUND = ["bound", "--epsilon", "2", "--delta", "1e-5", "--prior", "0.01", "--fpr", "0.001"]
 PLAN = ["plan", "--pool-size", "1000", "--precision", "0.3", "--fpr", "1e-3", "--batch-size", "1000", "--epochs", "10"]
-UNLEARN = ["unlearn", "--epsilon", "1", "--pool-size", "10000", "--confidence", "0.8", "--training-size", "100"]
 
 
 def test_bound_prints_what_the_library_computes(capsys):
@@ -67,15 +66,7 @@ def test_a_plan_without_any_answer_is_exit_code_1(capsys):
     assert run([*PLAN, "--rate", "0.29", "--high", "0.5"]) == 1
 
 
-def test_unlearn_counts(capsys):
-    assert run([*UNLEARN, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["capacity"] == [dn.unlearning.deletion_capacity(1, 0.01, 0.8)] == [8]
-    assert run(UNLEARN) == 0
-    assert "deletion_capacity" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("line", [BOUND, ["bound", "--epsilon", "1"], [*PLAN, "--rate", "0.05"], UNLEARN])
+@pytest.mark.parametrize("line", [BOUND, ["bound", "--epsilon", "1"], [*PLAN, "--rate", "0.05"]])
 @pytest.mark.parametrize("name", ["picture.svg", "picture.png"])
 def test_pictures(line, name, tmp_path, capsys):
     assert run([*line, "--plot", str(tmp_path / name)]) == 0
@@ -93,8 +84,6 @@ def test_pictures(line, name, tmp_path, capsys):
         (["bound", "--epsilon", "1", "--plot", "picture.pdf"], "--plot"),
         ([*PLAN, "--rate", "0.9"], "guessing"),
         ([*PLAN, "--low", "5", "--high", "1"], "noise_multipliers"),
-        (["unlearn", "--epsilon", "1", "--pool-size", "10", "--confidence", "1"], "confidence"),
-        ([*UNLEARN, "--training-size", "10000"], "expected_size"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(line, word, capsys):

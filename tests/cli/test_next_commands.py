@@ -44,8 +44,8 @@ def test_words_are_quoted_and_nothing_is_said_without_words(capsys):
 
 
 def test_again_is_the_command_that_runs(suggested, tmp_path):
-    words = ["unlearn", "--epsilon", "1", "--pool-size", "1000", "--confidence", "0.8", "--training-size", "9"]
-    assert suggested(*words) == list(again("--plot", "capacity.svg")) == [*words, "--plot", "capacity.svg"]
+    words = ["compare", "1.0,1.0,1", "2.0,1.0,1"]
+    assert suggested(*words) == list(again("--plot", "roc.svg")) == [*words, "--plot", "roc.svg"]
     assert suggested(*words, "--plot", str(tmp_path / "c.svg")) == []
 
 
@@ -78,13 +78,7 @@ def test_the_rule_that_decides_is_the_target(suggested, tmp_path):
         (["bound", "--epsilon", "0.1"], []),
         (["bound", "--largest-for", "advantage", "--at-most", "0.1"], []),
         (["bound", "--explain", "--epsilon", "1"], ["bound", "--proof", "--epsilon", "1"]),
-        (["compare", "1.0,1.0,1", "2.0,1.0,1"], ["compare", "1.0,1.0,1", "2.0,1.0,1", "--plot", "roc.svg"]),
         (["examples"], ["examples", "--out", "first-steps"]),
-        (["sphere", "breast-cancer"], ["profile", "breast-cancer", "--regularization", "0.01", "--epsilon", "1"]),
-        (
-            ["game", "--noise-multiplier", "1", "--sample-rate", "1", "--steps", "2", "--games", "100", "--seed", "0"],
-            ["assess", "--noise-multiplier", "1.0", "--sample-rate", "1.0", "--steps", "2", "--out", "report.html"],
-        ),
     ],
 )
 def test_what_follows(suggested, words, expected):

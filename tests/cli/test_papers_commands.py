@@ -1,4 +1,4 @@
-"""What the papers offer, from the command line: inverses, η, exact membership, games, coverage, other perturbations."""
+"""What the papers offer, from the command line: inverses, η, other perturbations."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import pytest
 
 import deniable as dn
 from deniable.cli._app import run
-from deniable.noise import GaussianNoise
 
 
 def told(capsys, *line):
@@ -78,49 +77,6 @@ def test_bound_refuses_what_does_not_go_together(capsys, line):
     assert capsys.readouterr().err.startswith("error: ")
 
 
-def test_exact_is_exact_membership(capsys):
-    values = [1.2, 0.4, -0.3, 2.1, 0.0, -1.0, 0.7, 5.0]
-    found = told(capsys, "exact", "--scale", "2", "1.2", "0.4", "2.1", "0", "0.7", "5", "0.3", "1")
-    expected = dn.exact_membership(
-        np.mean, np.array([1.2, 0.4, 2.1, 0, 0.7, 5, 0.3, 1]), GaussianNoise(2.0, np.ones(1))
-    )
-    assert found["eta"] == pytest.approx(expected.eta.tolist())
-    assert run(["exact", "--scale", "2", "--", *map(str, values)]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == 2 + len(values)
-    assert run(["exact", "1", "2", "3", "4", "--noise", "none", "--statistic", "max", "--train", "1"]) == 0
-    assert run(["exact", "1"]) == 2
-    assert run(["exact", "1", "2", "--scale", "0"]) == 2
-
-
-GAME = ["game", "--noise-multiplier", "1", "--sample-rate", "0.1", "--steps", "50", "--games", "2000", "--seed", "0"]
-
-
-def test_game_sets_an_attack_beside_the_bound(capsys):
-    found = told(capsys, *GAME)
-    bound = dn.tradeoff(dn.SubsampledGaussian(1.0, 0.1, 50)).advantage()
-    assert found["bound"] == bound
-    assert found["attack"]["low"] <= bound <= found["attack"]["high"]
-    assert not found["beaten"]
-    assert run([*GAME, "--game", "YFM", "--attack", "FMA", "--dimension", "2000"]) == 0
-    assert "bound on every attack" in capsys.readouterr().out
-    assert run([*GAME, "--game", "YFM", "--attack", "LR"]) == 2  # the ratio needs the intermediate models
-
-
-def test_coverage_from_a_file_of_models(tmp_path, capsys):
-    rng, path = np.random.default_rng(0), tmp_path / "models.npz"
-    base, others = rng.normal(size=(4000, 2)), rng.normal(size=(2, 4000, 2)) + np.array([[[0.0, 0]], [[1.5, 0]]])
-    np.savez(path, base=base, neighbours=others, model=np.zeros(2))
-    found = told(capsys, "coverage", str(path), "--radius", "0.5")
-    assert found["base"] == np.mean(np.linalg.norm(base, axis=1) < 0.5)
-    assert run(["coverage", str(path), "--radius", "0.5"]) == 0
-    first, second = capsys.readouterr().out.splitlines()[1:]
-    assert float(first.split()[5]) < 0 < float(first.split()[7])
-    assert float(second.split()[5]) > 0.5  # the log ratio of the densities at 0 is 1.125
-    assert run(["coverage", str(tmp_path / "none.npz"), "--radius", "0.5"]) == 2
-    np.savez(path, base=base, neighbours=others[0], model=np.zeros(2))
-    assert run(["coverage", str(path), "--radius", "0.5"]) == 2
-
-
 def test_profile_with_other_perturbations(capsys):
     line = ["profile", "breast-cancer", "--epsilon", "1", "--seed", "0"]
     output = told(capsys, *line)
@@ -150,28 +106,3 @@ def test_synthesize_writes_records_and_a_certificate(tmp_path, capsys):
     pd.DataFrame({"a": data[:60, 0], "b": data[:60, 1], "t": ["x", "y", "z"] * 20}).to_csv(table, index=False)
     assert run(line) == 2
     assert "leave them out with --drop" in capsys.readouterr().err
-
-
-def test_sphere_says_what_the_library_says(capsys, tmp_path):
-    from deniable.records import changed_sphere, worst_case_sphere
-    from deniable.tables import encode, read_table
-
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame({"a": rng.normal(size=60), "b": rng.normal(size=60)})
-    frame["ill"] = (frame["a"] + rng.normal(size=60) > 0).astype(int)
-    path = tmp_path / "people.csv"
-    frame.to_csv(path, index=False)
-    table = encode(read_table(path, "ill"))
-    line = ["sphere", str(path), "--target", "ill", "--regularization", "0.1", "--first-row", "2"]
-    found = told(capsys, *line)
-    alone = worst_case_sphere(table.X, table.y, regularization=0.1)
-    assert found["largest_distance"] == alone.largest_distance.tolist()
-    moved = told(capsys, *line, "--removed", "5", "--removed", "6")
-    together = changed_sphere(table.X, table.y, regularization=0.1, removed=[3, 4])
-    assert moved["largest_distance"] == together.largest_distance.tolist()
-    assert moved["removed"] == [5, 6]
-    assert run(line) == 0
-    first = capsys.readouterr().out.splitlines()[2]
-    assert first.startswith(f"  row {int(np.argmax(alone.largest_distance)) + 2}: at most ")
-    assert run([*line, "--removed", "1"]) == 2
-    assert "rows from 2 to 61, got 1" in capsys.readouterr().err

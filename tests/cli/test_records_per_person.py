@@ -152,10 +152,6 @@ def test_a_proof_serves_full_batches_and_refuses_the_rest(capsys):
     assert "need --explain or --proof" in refused(capsys, "bound", "--epsilon", "1", *PERSON)
 
 
-def test_a_game_is_played_for_one_record(capsys):
-    assert "No such option" in refused(capsys, "game", *RUN, *PERSON)
-
-
 @pytest.mark.parametrize("records", ["0", "-1", "1.5", "nan", "inf", "one", "1e9"])
 def test_no_number_of_records_is_one_line(records, capsys, history):
     for words in (
