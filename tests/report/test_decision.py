@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import re
 from dataclasses import replace
@@ -258,16 +257,3 @@ def test_nothing_is_cut_in_a_narrow_terminal(width):
     words = " ".join(found.to_text(full=False, width=width).split())
     for rule in found.decision.rules:
         assert rule.outcome == "not asked" or " ".join(rule.why.split()) in words
-
-
-def test_the_catalogue_is_complete_and_used():
-    from deniable.report.words import LANGUAGES
-
-    assert len({frozenset(catalogue) for catalogue in LANGUAGES.values()}) == 1
-    for one, other in itertools.combinations(LANGUAGES.values(), 2):
-        assert sum(one[key] == other[key] for key in one) < 5
-    found = dn.assess(dn.PureDP(0.1))
-    assert "Erfüllt die Vorgabe" in found.to_html(language="de")
-    assert 'lang="fr"' in found.to_html(language="fr")
-    with pytest.raises(dn.InputError, match="language"):
-        found.to_html(language="la")

@@ -1,11 +1,11 @@
-"""What every command that makes a report has in common: --policy, --meta, --language, --full, and how it is shown."""
+"""What every command that makes a report has in common: --policy, --meta, --full, and how it is shown."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -27,10 +27,6 @@ PolicyOption = Annotated[
 MetaOption = Annotated[
     Path | None,
     typer.Option("--meta", help="TOML file with date, author, data, who signs, review date.", rich_help_panel=REPORT),
-]
-LanguageOption = Annotated[
-    Literal["en", "de", "fr"],
-    typer.Option("--language", help="Headings and fixed sentences of the page.", rich_help_panel=REPORT),
 ]
 FullOption = Annotated[
     bool, typer.Option("--full", help="Print every number, not only the decision.", rich_help_panel=REPORT)
@@ -65,12 +61,11 @@ def show(
     as_json: bool,
     *,
     full: bool = False,
-    language: str = "en",
     following: Sequence[str] = (),
 ) -> None:
     """Print an assessment, write it to ``out`` in the form that its suffix asks for, and suggest what follows."""
     if out is not None:
-        write(assessment, out, language)
+        write(assessment, out)
     if as_json:
         print(assessment.to_json())
         return
@@ -91,17 +86,17 @@ def annex_of(out: Path | None) -> tuple[str, ...]:
     return ("annex", str(out), "--kind", "dpia") if out is not None and out.suffix.lower() == ".json" else ()
 
 
-def write(assessment: Assessment, out: Path, language: str = "en") -> None:
+def write(assessment: Assessment, out: Path) -> None:
     """Write an assessment as .json, .md or, with any other ending, as a page."""
-    write_atomically(out, written(assessment, out, language))
+    write_atomically(out, written(assessment, out))
 
 
-def written(assessment: Assessment, out: Path, language: str = "en") -> str:
+def written(assessment: Assessment, out: Path) -> str:
     """Return the content of the file ``out``, by its ending."""
     suffix = out.suffix.lower()
     if suffix == ".json":
         return assessment.to_json()
-    return assessment.to_markdown() if suffix == ".md" else assessment.to_html(language=language)
+    return assessment.to_markdown() if suffix == ".md" else assessment.to_html()
 
 
 def code(assessment: Assessment, policy: Any) -> int:

@@ -17,7 +17,6 @@ from deniable.cli._report import (
     EarlierOption,
     FirstRowOption,
     FullOption,
-    LanguageOption,
     MetaOption,
     PolicyOption,
     checked_policy,
@@ -124,7 +123,6 @@ def assess(
     policy: PolicyOption = None,
     meta: MetaOption = None,
     earlier: EarlierOption = None,
-    language: LanguageOption = "en",
     full: FullOption = False,
     as_json: JsonFlag = False,
 ) -> int:
@@ -184,7 +182,7 @@ def assess(
     following = _enough(run, made.decision, max_advantage) if missed else ()
     if not following and out is None and save_model is None:  # a model that was written is a release: not twice
         following = again("--out", "report.html")
-    show(made, out, as_json, full=full, language=language, following=following)
+    show(made, out, as_json, full=full, following=following)
     return code(made, limits)
 
 

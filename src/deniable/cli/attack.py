@@ -10,7 +10,7 @@ import typer
 from deniable._check import number
 from deniable._files import check_writable
 from deniable.cli._app import JsonFlag, SeedOption, app, command_line, examples, of_table
-from deniable.cli._report import FullOption, LanguageOption, MetaOption, PolicyOption, checked_policy, code, show
+from deniable.cli._report import FullOption, MetaOption, PolicyOption, checked_policy, code, show
 from deniable.cli._workers import ClusterOption, workers
 
 
@@ -37,7 +37,6 @@ def attack(
     out: Annotated[Path | None, typer.Option(help="Also write the report: .html, .json or .md.")] = None,
     policy: PolicyOption = None,
     meta: MetaOption = None,
-    language: LanguageOption = "en",
     full: FullOption = False,
     as_json: JsonFlag = False,
 ) -> int:
@@ -69,5 +68,5 @@ def attack(
     )
     leaks = found.advantage().low > 0
     private = ("train", *of_table(data, target, drop), "--report", "private.html") if leaks else ()
-    show(made, out, as_json, full=full, language=language, following=private)
+    show(made, out, as_json, full=full, following=private)
     return code(made, limits)

@@ -14,7 +14,7 @@ from deniable._files import check_writable
 from deniable._progress import stage
 from deniable.cli._app import JsonFlag, again, app, command_line, examples
 from deniable.cli._mechanism import MechanismOption, TrialsOption
-from deniable.cli._report import FullOption, LanguageOption, MetaOption, PolicyOption, checked_policy, code, show
+from deniable.cli._report import FullOption, MetaOption, PolicyOption, checked_policy, code, show
 from deniable.cli._run import Options, PersonOption, is_given, of_persons, run_options
 from deniable.cli._sampler import (
     PERSON,
@@ -77,7 +77,6 @@ def audit(
     out: Annotated[Path | None, typer.Option(help="Also write the report: .html, .json or .md.")] = None,
     policy: PolicyOption = None,
     meta: MetaOption = None,
-    language: LanguageOption = "en",
     full: FullOption = False,
     as_json: JsonFlag = False,
 ) -> int:
@@ -106,7 +105,7 @@ def audit(
     with stage(f"comparing {inside.size + outside.size:,} scores"):
         made = dn.assess(found, bound=bound, command=command_line(), policy=limits, meta=meta, **options)
     following = again("--out", "audit.html") if out is None else ()
-    show(made, out, as_json, full=full, language=language, following=following)
+    show(made, out, as_json, full=full, following=following)
     return code(made, limits)
 
 

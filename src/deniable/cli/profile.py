@@ -15,7 +15,6 @@ from deniable.cli._app import FprOption, JsonFlag, SeedOption, again, app, examp
 from deniable.cli._ranges import RangesOption, read_ranges
 from deniable.cli._report import (
     FirstRowOption,
-    LanguageOption,
     MetaOption,
     PolicyOption,
     checked_policy,
@@ -88,7 +87,6 @@ def profile(
     first_row: FirstRowOption = 0,
     policy: PolicyOption = None,
     meta: MetaOption = None,
-    language: LanguageOption = "en",
     as_json: JsonFlag = False,
 ) -> int:
     """Profile every training record of a logistic regression: its privacy loss, attack rates, and who is worst off.
@@ -142,7 +140,7 @@ def profile(
     rates = (0.1, 0.01, fpr) if fpr not in (0.1, 0.01) else (0.1, 0.01)
     made = dn.assess(found, fpr=rates, policy=limits, meta=meta, first_row=first_row)
     if out is not None and out.suffix not in (".csv", ".parquet"):
-        write(made, out, language)
+        write(made, out)
     exposed = found.most_exposed(top, fpr, by="typical").drop(columns="privacy_loss")  # no release was given
     exposed["record"] += first_row
     groups = None if by is None or table is None else found.by(table.features[by].to_numpy(), fpr)

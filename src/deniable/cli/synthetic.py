@@ -11,7 +11,7 @@ import typer
 from deniable._check import InputError
 from deniable._files import check_writable
 from deniable.cli._app import JsonFlag, SeedOption, again, app, command_line, examples
-from deniable.cli._report import FullOption, LanguageOption, show
+from deniable.cli._report import FullOption, show
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,7 +32,6 @@ def synthetic(
     confidence: Annotated[float, typer.Option(help="Probability with which each interval holds.")] = 0.95,
     seed: SeedOption = None,
     out: Annotated[Path | None, typer.Option(help="Also write the report: .html, .json or .md.")] = None,
-    language: LanguageOption = "en",
     full: FullOption = False,
     as_json: JsonFlag = False,
 ) -> None:
@@ -56,7 +55,7 @@ def synthetic(
         command=command_line(),
     )
     following = again("--out", "audit.html") if out is None else ()
-    show(made, out, as_json, full=full, language=language, following=following)
+    show(made, out, as_json, full=full, following=following)
 
 
 def _frame(path: Path) -> pd.DataFrame:

@@ -17,7 +17,6 @@ from deniable.cli._ranges import PrivateRangesOption, read_ranges
 from deniable.cli._report import (
     EarlierOption,
     FullOption,
-    LanguageOption,
     MetaOption,
     PolicyOption,
     annex_of,
@@ -90,7 +89,6 @@ def train(
     policy: PolicyOption = None,
     meta: MetaOption = None,
     earlier: EarlierOption = None,
-    language: LanguageOption = "en",
     full: FullOption = False,
     as_json: JsonFlag = False,
 ) -> int:
@@ -135,20 +133,18 @@ def train(
     )
     if before:
         made = replace(made, assessment=made.assessment.with_history(*before))
-    finish(made, out, report, as_json, full=full, language=language)
+    finish(made, out, report, as_json, full=full)
     return code(made.assessment, limits)
 
 
-def finish(
-    made: Trained, out: Path | None, report: Path | None, as_json: bool, *, full: bool = False, language: str = "en"
-) -> None:
+def finish(made: Trained, out: Path | None, report: Path | None, as_json: bool, *, full: bool = False) -> None:
     """Write the files, complete or not at all, and print what was reached."""
     from deniable._progress import stage
 
     files: list[tuple[Path, str | bytes]] = []
     with stage("writing"):
         if report is not None:
-            files.append((report, written(made.assessment, report, language)))
+            files.append((report, written(made.assessment, report)))
         if out is not None:
             files.append((out, require("skops.io", purpose="writing a .skops model").dumps(made.model)))
         for path, content in files:

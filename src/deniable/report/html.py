@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
-from collections.abc import Callable
-from dataclasses import replace
-from html import escape, unescape
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
@@ -18,17 +14,13 @@ from deniable.report.decision import Decision, Rule
 from deniable.report.meta import FIELDS
 from deniable.report.model import Assessment
 from deniable.report.risk_table import risk_table
-from deniable.report.sentences import number_in, translator
-from deniable.report.svg import Picture, roc_picture, series_picture
+from deniable.report.svg import roc_picture, series_picture
 from deniable.report.text import cell_text, threat_model
-from deniable.report.words import words
 
-TEXTS_IN = ("history", "columns", "account")  # tables that hold texts of people, which are left as they are
-_TEXT = re.compile(r">([^<>]+)</text>")
 TONES = {"met": "good", "missed": "bad", "cannot be told": "open"}
 
 
-def to_html(assessment: Assessment, language: str = "en") -> str:
+def to_html(assessment: Assessment) -> str:
     """Return the page: inline styles, drawings and data; numbers equal those of ``to_json``."""
     environment = Environment(
         loader=PackageLoader("deniable.report", "."),
@@ -37,39 +29,22 @@ def to_html(assessment: Assessment, language: str = "en") -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    said, number = translator(language), number_in(language)
-    environment.filters |= {"cell": cell_text, "t": said, "n": number}
-    catalogue = words(language)
+    environment.filters["cell"] = cell_text
     decision = assessment.decision
     page = environment.get_template("page.html.j2").render(
         a=assessment,
         d=decision,
-        w=catalogue,
-        language=language,
         tone=assessment.tone,
         rules=[shown_rule(rule, decision) for rule in decision.rules] if decision else [],
         meta=[(FIELDS.get(key, key), value) for key, value in assessment.meta.items()],
         game=threat_model(assessment),
         risks=risk_table(assessment),
-        roc=_picture(roc_picture(assessment), said, number),
-        pictures={
-            series.key: _picture(series_picture(series), said, number)
-            for part in assessment.sections
-            for series in part.series
-        },
-        texts_in=TEXTS_IN,
+        roc=roc_picture(assessment),
+        pictures={series.key: series_picture(series) for part in assessment.sections for series in part.series},
         infinity=math.inf,
         data=_script_safe(assessment.to_dict()),
     )
     return page.lstrip()
-
-
-def _picture(picture: Picture | None, said: Callable[[str], str], number: Callable[[str], str]) -> Picture | None:
-    """Return a picture with its texts in another language."""
-    if picture is None:
-        return None
-    svg = _TEXT.sub(lambda m: f">{escape(number(said(unescape(m[1]))))}</text>", picture.svg)
-    return replace(picture, svg=svg, legend=tuple((style, said(words)) for style, words in picture.legend))
 
 
 def shown_rule(rule: Rule, decision: Decision) -> dict[str, Any]:

@@ -245,15 +245,12 @@ class Assessment:
 
         return _written("path", to_markdown(self), path, (".md",))
 
-    def to_html(self, path: str | Path | None = None, *, language: str = "en") -> str:
-        """Return one self-contained offline page and write it, complete or not at all, to ``path``.
-
-        ``language`` is that of headings and fixed sentences: "en", "de" or "fr".
-        """
+    def to_html(self, path: str | Path | None = None) -> str:
+        """Return one self-contained offline page and write it, complete or not at all, to ``path``."""
         require("jinja2", purpose="A page")
         from deniable.report.html import to_html
 
-        return _written("path", to_html(self, language), path, (".html", ".htm"))
+        return _written("path", to_html(self), path, (".html", ".htm"))
 
     def annex(self, kind: str) -> str:
         """Return the fields of a document filled from these numbers, the rest marked "to be filled by you".
