@@ -7,10 +7,10 @@ from importlib import resources
 
 import jsonschema
 import numpy as np
-import pandas as pd
 import pytest
 
 import deniable as dn
+from deniable.cli._app import run
 from deniable.records import OutputPerturbation
 from deniable.report import data_run
 from deniable.tables import TableWarning
@@ -169,34 +169,16 @@ def test_worst_record_scores_come_from_the_mechanism():
     assert profile.advantage("lower")[worst] <= advantage.high
 
 
-@pytest.mark.parametrize("kind", ["classification", "regression"])
-def test_several_classes_and_numbers_get_a_private_model_with_the_same_epsilon(kind, tmp_path):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(400, 3))
-    y = np.digitize(X[:, 0], [-0.5, 0.5]) if kind == "classification" else X[:, 0] + rng.normal(size=400)
-    ranges = {f"x{i}": (-4.0, 4.0) for i in range(3)}
-    model = tmp_path / "model.skops"
-    found = dn.assess((X, y), epsilon=1.0, delta=1e-6, ranges=ranges, rng=0, fpr=[0.05], save_model=model)
-    jsonschema.validate(json.loads(found.to_json()), SCHEMA)
-    promised = dn.tradeoff(dn.ApproximateDP(1.0, 1e-6)).tpr(0.05)
-    assert found.numbers["bound.tpr@fpr=0.05"].value <= promised  # whatever is (1, 1e-6)-DP is below that curve
-    assert found.numbers["bound.epsilon@delta=1e-06"].value <= 1.0
-    assert any("two classes" in note and kind in note for note in found.assumptions.notes)
-    assert found.section("attack") is None
-    assert ("use.accuracy.private" if kind == "classification" else "use.r2.private") in found.numbers
-    assert model.stat().st_size > 0
-    with pytest.raises(dn.InputError, match=r"regularization= goes with a target of two classes"):
-        dn.assess((X, y), epsilon=1.0, regularization=0.1)
+def test_a_useless_release_is_said_first_and_training_is_offered(capsys):
+    assert run(["assess", "breast-cancer", "--epsilon", "0.1", "--attack-samples", "200", "--seed", "0"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert out.index("of no use") < out.index("NOT MEET")
+    assert "deniable train breast-cancer --target target --advantage 0.05" in out
+    assert dn.assess("digits-3-8", epsilon=20.0, regularization=0.1, rng=0, n_samples=200).alert == ""
 
 
-def test_columns_that_identify_are_dropped_loudly_whatever_the_target():
-    rng = np.random.default_rng(0)
-    table = pd.DataFrame({"name": [f"Person {i} Smith" for i in range(120)], "x": rng.normal(size=120)})
-    table["income"] = rng.normal(size=120)
-    with pytest.warns(TableWarning, match="'name': dropped: its texts are nearly unique"):
-        dn.assess(table, target="income", epsilon=1.0, rng=0)
-
-
-def test_a_target_of_one_value_is_refused():
-    with pytest.raises(dn.InputError, match="must have exactly 2 values, got 1"):
-        dn.assess((np.random.default_rng(0).normal(size=(30, 2)), np.zeros(30)), epsilon=1.0)
+@pytest.mark.parametrize("values", [1, 3, 30])
+def test_a_target_without_two_values_is_refused(values):
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    with pytest.raises(dn.InputError, match=f"must have exactly 2 values, got {values}"):
+        dn.assess((X, np.arange(30.0) % values), epsilon=1.0)

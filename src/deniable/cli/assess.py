@@ -9,7 +9,6 @@ import typer
 
 from deniable._check import InputError
 from deniable._files import check_writable
-from deniable._optional import require
 from deniable.cli._app import RUN_PANEL, JsonFlag, PriorOption, SeedOption, again, app, command_line, examples
 from deniable.cli._mechanism import MECHANISM, MechanismOption, TrialsOption
 from deniable.cli._ranges import RangesOption, read_ranges
@@ -61,7 +60,8 @@ def assess(
         str | None, typer.Option(help="Column to predict; it has two values.", rich_help_panel=DATA)
     ] = None,
     epsilon: Annotated[
-        float | None, typer.Option(help="ε of the output perturbation that releases the model.", rich_help_panel=DATA)
+        float | None,
+        typer.Option(help="ε of the output perturbation that would release the model.", rich_help_panel=DATA),
     ] = None,
     regularization: Annotated[
         float, typer.Option(help="Λ in mean loss + Λ/2‖f‖²; larger means less noise.", rich_help_panel=DATA)
@@ -116,10 +116,6 @@ def assess(
     out: Annotated[
         Path | None, typer.Option(help="Write the page (.html), or .json or .md, to this file.", rich_help_panel=OUTPUT)
     ] = None,
-    save_model: Annotated[
-        Path | None,
-        typer.Option(help="Write the released model here (.skops): fresh, hardened noise.", rich_help_panel=OUTPUT),
-    ] = None,
     policy: PolicyOption = None,
     meta: MetaOption = None,
     earlier: EarlierOption = None,
@@ -134,11 +130,6 @@ def assess(
 
     if out is not None:
         check_writable("--out", out, suffixes=(".html", ".htm", ".json", ".md"))
-    if save_model is not None:
-        check_writable("--save-model", save_model, suffixes=(".skops",))
-        if data is None:
-            raise InputError("--save-model goes with data: a training run comes without a model to save")
-        require("skops.io", purpose="writing a .skops model")
     limits = checked_policy(policy)
     before = [dn.Assessment.from_json(path) for path in earlier or ()]
     run = run_options(
@@ -169,7 +160,7 @@ def assess(
         options |= {
             "target": target, "epsilon": epsilon, "regularization": regularization, "drop": tuple(drop or ()),
             "ranges": read_ranges(ranges), "group": group, "n_samples": attack_samples, "rng": seed, "progress": True,
-            "save_model": save_model, "first_row": first_row,
+            "first_row": first_row,
         }  # fmt: skip
         made = dn.assess(data, **options)
     else:
@@ -180,7 +171,7 @@ def assess(
         made = made.with_history(*before)
     missed = out is None and is_given(run) and made.decision is not None and not made.decision.met
     following = _enough(run, made.decision, max_advantage) if missed else ()
-    if not following and out is None and save_model is None:  # a model that was written is a release: not twice
+    if not following and out is None:
         following = again("--out", "report.html")
     show(made, out, as_json, full=full, following=following)
     return code(made, limits)

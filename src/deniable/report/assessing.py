@@ -90,7 +90,6 @@ def assess(
     confidence: float = ...,
     rng: Seed = ...,
     progress: bool = ...,
-    save_model: str | Path | None = ...,
     first_row: int = ...,
 ) -> Assessment: ...
 @overload
@@ -197,7 +196,7 @@ def assess(
         - the path of a .csv or .parquet file, a folder of Parquet files, a data frame of pandas or Dask, blocks (a
           list, an iterator, or a function that returns one, of data frames or pairs (X, y)), or a built-in name
           (``"breast-cancer"``, ``"digits-3-8"``), with ``target=`` and ``epsilon=``: a logistic regression is fitted,
-          released by output perturbation, and bounded, profiled record by record and attacked;
+          and its release by output perturbation bounded, profiled record by record and attacked (nothing is released);
         - a pair (X, y) with ``model=`` a scikit-learn model fitted on it and ``mechanism=`` how it is released
           (``OutputPerturbation`` or ``ObjectivePerturbation``): the same of that model;
         - any other fitted scikit-learn model or pipeline, with ``X`` and ``y`` its training data: nothing is proven;

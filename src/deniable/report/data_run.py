@@ -1,4 +1,4 @@
-"""The main job: from a table to a released model, its bound, its record profile and a measured attack."""
+"""From a table to what a logistic regression released by output perturbation would leak: bound, profile, attack."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 
 from deniable._check import FloatArray, InputError, Seed, integer, number, seeded
-from deniable._files import check_writable, write_atomically
 from deniable._progress import stage
 from deniable._shown import shown
 from deniable.accounting import tradeoff as tradeoff_of
@@ -22,15 +21,12 @@ from deniable.mechanisms import PureDP
 from deniable.records import OutputPerturbation, PrivacyProfile, privacy_profile
 from deniable.report.measured import audit_section, utility_section
 from deniable.report.model import Assessment, Section, Status
-from deniable.report.other_targets import assess_other_target
 from deniable.report.profiled import NOT_FOR_PUBLICATION, profile_section
 from deniable.report.registry import Asked, assesses
-from deniable.report.saved_model import released_model
 from deniable.report.sections import NOT_COVERED, TUNING_WARNING, bound_headline, bound_section, risk_section
 from deniable.tables import PUBLIC, Encoded, Table, encode, read_table
 from deniable.tables.columnar import PAIR_TARGET, comes_in_blocks, on_disk
 from deniable.tables.encoding import signs
-from deniable.tables.reading import NotTwoClasses
 from deniable.tables.understanding import Ranges
 
 _SAMPLER_CONFIDENCE = 0.99999  # a sound simulator fails its test in at most one report of 100,000
@@ -57,17 +53,14 @@ def assess_data(
     confidence: float = 0.95,
     rng: Seed = None,
     progress: bool = False,
-    save_model: str | Path | None = None,
     first_row: int = 0,
 ) -> Assessment:
-    """Fit, release, bound, profile and attack a logistic regression on a table whose target has two classes.
+    """Bound, profile and attack releases of a logistic regression on a table whose target has two classes.
 
-    A target of several classes, or a numeric one, gets a private model with the same ε and the report's δ instead:
-    bound, other risks, usefulness on held-out records (:mod:`deniable.report.other_targets`).
-
-    The model minimises mean logistic loss + ``regularization``/2·‖f‖² on rows scaled to norm at most 1 and is released
-    with noise of density ∝ exp(−β‖b‖), β = nΛε/2 (output perturbation: ε-DP for adding or removing a record while
-    n and β stay public). The bound is that of ε-DP; the attack is the likelihood ratio on the worst record.
+    Nothing is released. The model minimises mean logistic loss + ``regularization``/2·‖f‖² on rows scaled to norm at
+    most 1; the releases that are simulated add noise of density ∝ exp(−β‖b‖), β = nΛε/2 (output perturbation: ε-DP for
+    adding or removing a record while n and β stay public). The bound is that of ε-DP; the attack is the likelihood
+    ratio on the worst record.
 
     Parameters
     ----------
@@ -87,15 +80,10 @@ def assess_data(
     confidence
         Confidence of the measured intervals.
     rng
-        Seed of the split, the simulated attack and the simulated releases. Nothing that is meant to be published is
-        drawn from it.
-    save_model
-        Where to write the released model, a .skops pipeline that takes raw rows: hardened noise from fresh entropy.
-        Each file that is written is one release, and several add up.
+        Seed of the split, the simulated attack and the simulated releases.
     first_row
         The number by which the reader calls the first row: 2 for lines of a file under a heading.
     """
-    place = None if save_model is None else check_writable("save_model", save_model, suffixes=(".skops",))
     if epsilon is None:
         raise InputError("epsilon is missing; give the ε with which the model is to be released, for example 1")
     epsilon = number("epsilon", epsilon, above=0.0, below=np.inf)
@@ -104,15 +92,7 @@ def assess_data(
     n_samples = integer("n_samples", n_samples, at_least=100)
     data = _frame(source) if isinstance(source, tuple) else _kept(source) if comes_in_blocks(source) else source
     target = target or _pair_target(data)
-    try:
-        table = read_table(data, target, drop=drop, ranges=ranges)
-    except NotTwoClasses:
-        given = {"regularization": (regularization, 1e-2), "group": (group, None), "n_samples": (n_samples, 20_000)}
-        return assess_other_target(
-            data, asked, target=target, epsilon=epsilon, drop=drop, ranges=ranges, holdout=test_fraction, rng=rng,
-            progress=progress, save_model=place,
-            only_for_two_classes={name: value for name, (value, usual) in given.items() if value != usual},
-        )  # fmt: skip
+    table = read_table(data, target, drop=drop, ranges=ranges)
     generator = seeded(rng)
     train, test = _split(signs(table)[0], test_fraction, generator)
     groups = _groups(table, group, train)
@@ -132,11 +112,6 @@ def assess_data(
     )
     utility = _utility(encoded, of_train, of_test, profile, mechanism, generator)
     parts = (bound_section(bound, asked), risk_section(bound, asked.baselines, n=len(train)), records, attack, utility)
-    if place is not None:
-        content = released_model(
-            table, encoded, of_train, profile.optimum, epsilon=epsilon, regularization=regularization
-        )
-        write_atomically(place, content)
     return Assessment(
         title=asked.title or f"Logistic regression on {table.name}, released with ε = {epsilon:g}",
         status=status,

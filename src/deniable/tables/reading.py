@@ -18,10 +18,6 @@ MIN_ROWS = 10
 MOST_CLASSES = 100  # a target of more values is a number or an identifier
 
 
-class NotTwoClasses(InputError):  # noqa: N818  (named for what it says)
-    """The target has other than two values, and nothing else is wrong with the table."""
-
-
 @dataclass(frozen=True, eq=False)
 class Table:
     """A data set with a target of few values: columns of known kinds, none infinite, constant or identifying.
@@ -103,7 +99,7 @@ def read_table(
     Raises
     ------
     InputError
-        With all problems of the table in one message; ``NotTwoClasses`` if the only one is a target of more values.
+        With all problems of the table in one message.
 
     Warns
     -----
@@ -123,8 +119,7 @@ def read_table(
             dropped = f": {'; '.join(column.line for column in found.dropped)}" if found.dropped else ""
             problems.append(f"it has no column that can be used besides the target {found.target_name!r}{dropped}")
     if problems or classes or found.target is None:
-        kind = InputError if problems or found.target is None or found.target.nunique() <= 2 else NotTwoClasses
-        raise kind(f"{found.name} cannot be used: {'; '.join([*problems, *classes])}")
+        raise InputError(f"{found.name} cannot be used: {'; '.join([*problems, *classes])}")
     found.warn()
     return Table(found.name, found.frame, found.target, str(found.target_name), found.kept, found.remarks, found)
 
