@@ -19,6 +19,7 @@ from deniable.report.model import Assessment
 from deniable.report.usefulness import Usefulness, measure, unprotected
 from deniable.tables import PUBLIC
 from deniable.tables.files import as_opened
+from deniable.tables.persons import persons_of
 from deniable.tables.reading import understand_any
 from deniable.tables.understanding import Ranges, Understood
 from deniable.training import PrivateClassifier, PrivateRegressor, TrainingWarning
@@ -229,8 +230,8 @@ def _kept(n: int, persons: Any, share: float, rng: np.random.Generator) -> Any:
     if persons is None:
         train = rng.random(n) >= share
     else:
-        codes = pd.factorize(persons, use_na_sentinel=False)[0]
-        train = (rng.random(int(codes.max()) + 1) >= share)[codes]
+        codes, named = persons_of(persons)
+        train = (rng.random(len(named)) >= share)[codes]
     if not train.any():
         raise InputError(f"no record is left to fit to, of {n}; give a smaller holdout or more records")
     return train

@@ -23,6 +23,7 @@ from deniable._notebook import Textual
 from deniable._parallel import in_order
 from deniable.audit import AttackScores, Verdict, ratio_advantage
 from deniable.curves import Tradeoff
+from deniable.tables.persons import persons_of
 from deniable.training.columns import FeatureColumn
 from deniable.training.noise_source import Channel, NoiseSource, SumNoise
 
@@ -179,8 +180,8 @@ def attack_private(
         place = integer("record", record, at_least=0)
         if place >= len(y):
             raise InputError(f"record must be below the number of records, {len(y)}, got {place}")
-        own = np.arange(len(y)) == place if model.group is None else (X[model.group] == X[model.group].iloc[place])
-        own = np.asarray(own)
+        who = np.arange(len(y)) if model.group is None else persons_of(X[model.group])[0]
+        own = who == who[place]
         rest, canary = (_rows(X, ~own), y[~own]), _Canary(_rows(X, own), y[own], place)
         words = f"record {place}" if model.group is None else f"the person of record {place}"
     both = _joined(rest[0], canary.X), np.concatenate([rest[1], canary.y])

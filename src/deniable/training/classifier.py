@@ -88,7 +88,7 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         ``trials_`` has their noisy scores.
     group
         Name (for arrays: index) of the column that says whose record it is. The guarantee is then about persons with
-        all their records; the column is not a feature.
+        all their records; the column is not a feature. Spellings of one name (7, "7", " 7.0") are one person.
     records_per_person
         All records of persons with at most this many count alike; the records of persons with more weigh less.
     insecure_testing_rng

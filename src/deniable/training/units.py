@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from deniable._check import InputError, integer
+from deniable._check import integer
+from deniable.tables.persons import persons_of
 from deniable.training.looks import Units
 
 HEAVIEST = 5040  # divisible by 1 … 10: a person's records share it in whole numbers
@@ -19,13 +20,8 @@ def units_of(owners: Any, records: int) -> Units:
     than 5040: any sum of contributions of norm ≤ 1 changes by at most as much as for one record (triangle
     inequality). ``records`` above 1 lets records of persons with fewer count equally.
     """
-    import pandas as pd
-
     records = integer("records_per_person", records, at_least=1)
-    series = pd.Series(owners)
-    if series.isna().any():
-        raise InputError("group must name the person of every record, but some are missing; give each its own label")
-    index, labels = pd.factorize(series)
+    index, labels = persons_of(owners)
     sizes = np.bincount(index)
     weights = HEAVIEST // np.maximum(sizes, records)
-    return Units("person", weights[index].astype(np.float64), HEAVIEST, index.astype(np.int64), tuple(labels.tolist()))
+    return Units("person", weights[index].astype(np.float64), HEAVIEST, index, labels)
