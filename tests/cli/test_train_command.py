@@ -115,6 +115,20 @@ def test_regression_persons_parquet_and_no_holdout(people, tmp_path, capsys):
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("who", ["Anna Mueller {}", "{}"])
+@pytest.mark.parametrize("target", ["answer", "age"])
+def test_persons_with_the_usual_held_out_records(people, tmp_path, capsys, who, target):
+    """Held-out persons measure both models; the unprotected one never sees who they are."""
+    frame = pd.read_csv(people).assign(patient=lambda t: [who.format(i // 3) for i in t.index])
+    frame.to_csv(people, index=False)
+    report = tmp_path / "report.html"
+    assert train(people, "--target", target, "--group", "patient", "--report", report) == 0
+    captured = capsys.readouterr()
+    assert "without protection" in captured.out
+    assert not any("Mueller" in text for text in (*captured, report.read_text()))
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
 def test_small_tables_are_no_error(tmp_path, capsys):
     path = tmp_path / "few.csv"
     pd.DataFrame({"a": range(12), "b": [1.5, 2, 3.5] * 4, "y": [0, 1] * 6}).to_csv(path, index=False)

@@ -124,14 +124,14 @@ def train_table(
     train = _kept(len(aim), persons, share, seeded(rng))
     y = aim.to_numpy()
     X = with_flags(table.frame, [column.name for column in table.kept if column.kind == FLAG])
-    X = X if persons is None else X.assign(**{str(group): persons})
+    fitted = X if persons is None else X.assign(**{str(group): persons})  # the person is for the fit alone
     if kind == "classification":
         y = y if pd.api.types.is_numeric_dtype(aim) else y.astype(str)
         estimator.set_params(classes=np.unique(y).tolist())  # public, and all records of one may be held out
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", TrainingWarning)
         with stage(f"fitting to {int(train.sum()):,} records", shown=progress):
-            estimator.fit(X[train], y[train])
+            estimator.fit(fitted[train], y[train])
     felt = [str(w.message) for w in caught if issubclass(w.category, TrainingWarning)]
     if int(train.sum()) < FEW and not felt:
         felt = [f"only {int(train.sum())} records to fit to: the guarantee holds, but expect little more than guessing"]
