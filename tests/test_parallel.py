@@ -256,15 +256,16 @@ def test_the_command_line_on_a_cluster(two_workers, capsys):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="SIGINT is sent to a process as on POSIX systems")
-def test_ctrl_c_ends_a_command_on_a_cluster_and_leaves_the_cluster(two_workers, tmp_path):
+def test_ctrl_c_ends_a_command_on_a_cluster_and_leaves_the_cluster(two_workers):
     """The signal reaches the command alone: the workers are elsewhere."""
     line = ["attack", "breast-cancer", "--model", "sklearn:RandomForestClassifier(n_estimators=30)", "--shadows", "400"]
-    line += ["--cluster", two_workers.scheduler_address, "--cache", str(tmp_path / "cache")]
+    line += ["--cluster", two_workers.scheduler_address]
+    begun = two_workers.scheduler.transition_counter + 50  # tasks have changed their state: it is at work
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a script may have told us to ignore it
     process = subprocess.Popen([sys.executable, "-m", "deniable", *line], stderr=subprocess.PIPE, text=True)
     signal.signal(signal.SIGINT, before)
     try:
-        while not list(tmp_path.glob("cache/shadow-*.npy")):
+        while two_workers.scheduler.transition_counter < begun:
             assert process.poll() is None, process.stderr.read()
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)

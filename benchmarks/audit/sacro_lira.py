@@ -56,9 +56,7 @@ def ours(folder: Path, files: list[str]) -> None:
             found: dict[str, np.ndarray] = {"X": X, "y": y, "shadows": np.array(shadows)}
             start = time.perf_counter()
             for method in METHODS:
-                scores = dn.attack_estimator(
-                    model(), X, y, method=method, n_shadows=shadows, rng=seed, cache=folder / "cache"
-                )
+                scores = dn.attack_estimator(model(), X, y, method=method, n_shadows=shadows, rng=seed)
                 values = np.empty(len(y))
                 values[scores.details["member_records"]] = scores.member_scores
                 values[scores.details["nonmember_records"]] = scores.nonmember_scores

@@ -2,10 +2,10 @@
 
     python benchmarks/scale/failures.py [CASE ...] [--log]
 
-Cases: wire attack profile release memory scheduler truncated twice disk cache ray; without names all but the last
-three. ``ray`` needs ``pip install ray``; ``disk`` and ``cache`` mount file systems of 1 MB and 64 kB, for which one
-must be root. ``--log`` puts what is printed in place of the lines of these cases in
-``benchmarks/scale/results/failures.txt``. Everything runs here, in own processes.
+Cases: wire profile release memory scheduler truncated twice disk ray; without names all but the last two. ``ray``
+needs ``pip install ray``; ``disk`` mounts a file system of 1 MB, for which one must be root. ``--log`` puts what is
+printed in place of the lines of these cases in ``benchmarks/scale/results/failures.txt``. Everything runs here, in own
+processes.
 """
 
 from __future__ import annotations
@@ -101,21 +101,6 @@ def killed(name: str, run, agree, pattern: str, total: int) -> None:
 
 def bits(one: np.ndarray, other: np.ndarray) -> str:
     return "same bits" if np.array_equal(one, other) else "DIFFERENT"
-
-
-def shadows(cache: Path | None = None, n: int = 400):
-    """An attack with 24 shadow models."""
-    from sklearn.ensemble import RandomForestClassifier
-
-    rng = np.random.default_rng(1)
-    X, y = rng.normal(size=(n, 4)), rng.integers(0, 2, n)
-    model = RandomForestClassifier(20, random_state=0)
-    return dn.attack_estimator(model, X, y, method="lira", n_shadows=24, rng=0, cache=cache)
-
-
-def attack() -> None:
-    """A worker is killed in the midst of an attack."""
-    killed("attack", shadows, lambda a, b: bits(a.member_scores, b.member_scores), "shadow-*.npy", 24)
 
 
 def mid_profile() -> None:
@@ -344,27 +329,6 @@ def disk() -> None:
         subprocess.run(["umount", str(work)], check=True)
 
 
-def cache() -> None:
-    """The same under the cache of an attack, 64 kB."""
-    with tempfile.TemporaryDirectory() as place:
-        work = Path(place) / "cache"
-        work.mkdir()
-        alone = shadows(n=1500)
-        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(work)], check=True)
-        try:
-            shadows(work, 1500)
-            said = "NOTHING SAID"
-        except OSError as error:
-            said = str(error).replace(place, "")
-        kinds = sorted({path.name.split("-")[0] for path in work.iterdir()})
-        stored = len(list(work.glob("shadow-*.npy")))
-        subprocess.run(["mount", "-o", "remount,size=64m", str(work)], check=True)
-        again = shadows(work, 1500)
-        print(f"cache: 64 kB, then full: {said}; stored: {stored} of 24 models, files: {kinds}; with more room: "
-              f"{bits(again.member_scores, alone.member_scores)}", flush=True)  # fmt: skip
-        subprocess.run(["umount", str(work)], check=True)
-
-
 class _Both(io.TextIOBase):
     """What is printed goes to the screen and is kept."""
 
@@ -377,13 +341,13 @@ class _Both(io.TextIOBase):
 
 
 CASES = {
-    "wire": wire, "attack": attack, "profile": mid_profile, "release": release, "memory": memory,
-    "scheduler": scheduler, "truncated": truncated, "twice": twice, "disk": disk, "cache": cache, "ray": ray,
+    "wire": wire, "profile": mid_profile, "release": release, "memory": memory,
+    "scheduler": scheduler, "truncated": truncated, "twice": twice, "disk": disk, "ray": ray,
 }  # fmt: skip
 
 
 def main(arguments: list[str]) -> None:
-    names = [one for one in arguments if one != "--log"] or list(CASES)[:-3]
+    names = [one for one in arguments if one != "--log"] or list(CASES)[:-2]
     if unknown := set(names) - set(CASES):
         sys.exit(f"unknown cases: {', '.join(sorted(unknown))}; known are {', '.join(CASES)}")
     from importlib.metadata import version

@@ -53,7 +53,7 @@ def in_order(call: Callable[..., R], tasks: Sequence[T], n_jobs: int | None = No
         except Exception as error:
             if client is not None and _scheduler_gone(client, error):
                 raise ConnectionError(
-                    "the cluster's scheduler is gone; what was stored (checkpoint, cache, cache_dir) "
+                    "the cluster's scheduler is gone; what was stored (checkpoint, cache_dir) "
                     "is intact, and the same call continues from it"
                 ) from error
             attempt += 1

@@ -1,4 +1,4 @@
-"""Ctrl-C while a command works: exit code 130, one line, no traceback, no half file, and a cache that can be resumed.
+"""Ctrl-C while a command works: exit code 130, one line, no traceback, no half file.
 
 Each command is a process of its own in a session of its own, as in a terminal, where the signal reaches its workers
 too. A line on stderr says that the long part has begun; the work itself is the real one.
@@ -7,7 +7,6 @@ too. A line on stderr says that the long part has begun; the work itself is the 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import select
 import signal
@@ -19,8 +18,6 @@ import urllib.request
 
 import numpy as np
 import pytest
-
-from deniable.cli import run
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="SIGINT is sent to a process group as on POSIX systems")
 
@@ -187,21 +184,6 @@ def test_a_signal_that_falls_into_a_destructor_is_not_lost(folder):
     )
     assert done.returncode == 130
     assert done.stderr == "WORKING\ninterrupted; no file was left half written\n"
-
-
-def test_an_interrupted_attack_resumes_from_its_cache(tmp_path, monkeypatch, capsys):
-    arguments = [*ATTACK, "--shadows", "12", "--cache", "cache", "--json"]
-    process = started(tmp_path, arguments, "deniable:attack_estimator")
-    code, _, err = interrupted(process, ready=lambda: any(path.is_file() for path in tmp_path.rglob("*")))
-    assert code == 130, err
-    saved = [path for path in tmp_path.rglob("*") if path.is_file()]
-    monkeypatch.chdir(tmp_path)
-    told = []
-    for line in (arguments, [*arguments[:-3], "--json"]):  # resumed, and afresh
-        assert run(line) == 0
-        told.append(json.loads(capsys.readouterr().out)["sections"])
-    assert told[0] == told[1]
-    assert all(path.exists() for path in saved)
 
 
 def test_the_local_page_ends_quietly(tmp_path):

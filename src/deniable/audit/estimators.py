@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -38,7 +37,6 @@ def attack_estimator(
     gamma: float = 2.0,
     n_targets: int = 1,
     task: Literal["auto"] | LearningTask = "auto",
-    cache: str | Path | None = None,
     progress: bool | None = None,
 ) -> AttackScores:
     """Measure how well attacks with shadow models tell the training records of ``estimator`` from others.
@@ -77,10 +75,6 @@ def attack_estimator(
         Models trained at a time (joblib); -1 for all cores.
     rng
         Seed or generator of the halves and of the models' seeds; fresh entropy by default.
-    cache
-        Folder that keeps each trained model's signals; an interrupted run resumes from it. A train function is
-        recognised by its name, its code with constants and defaults, and the numbers, strings and functions that it
-        closes over: if anything else that it uses changes, use another folder.
     progress
         Whether to show a progress bar on stderr; by default if that is a terminal.
 
@@ -113,7 +107,7 @@ def attack_estimator(
     seeds = [int(seed) for seed in seed_rng.integers(2**31 - 1, size=n_shadows + n_targets)]
     shadows = _design(n_shadows, labels, task, design_rng)
     member = np.concatenate([shadows, targets])
-    signal = train_models(estimator, X, labels, task, member, seeds, n_jobs=n_jobs, cache=cache, progress=progress)
+    signal = train_models(estimator, X, labels, task, member, seeds, n_jobs=n_jobs, progress=progress)
     return _scored(signal, shadows, targets, method, task, variance, gamma, _name(estimator))
 
 
@@ -131,7 +125,6 @@ def attack_model(
     variance: Variance = "shrunk",
     gamma: float = 2.0,
     task: Literal["auto"] | LearningTask = "auto",
-    cache: str | Path | None = None,
     progress: bool | None = None,
 ) -> AttackScores:
     """Attack a model that is already trained: whose records were in its training data?
@@ -150,7 +143,7 @@ def attack_model(
         half of the nonmembers how well records like this one are fitted by a model that did not see them (Bertran et
         al. 2023; that half is not scored); "label-only" sees only the classes predicted for the record and for copies
         with a little noise (in a data frame's other columns, one cell in ten is taken from another record).
-    n_shadows, n_jobs, variance, gamma, task, cache, progress
+    n_shadows, n_jobs, variance, gamma, task, progress
         As in :func:`attack_estimator`.
     estimator
         What the shadow models are; by default an unfitted clone of ``model``, if that is an estimator.
@@ -190,7 +183,7 @@ def attack_model(
     shadows = _design(n_shadows, labels, task, design_rng)
     seeds = [int(seed) for seed in seed_rng.integers(2**31 - 1, size=n_shadows)]
     kind = model if estimator is None else estimator
-    signal = train_models(kind, X, labels, task, shadows, seeds, n_jobs=n_jobs, cache=cache, progress=progress)
+    signal = train_models(kind, X, labels, task, shadows, seeds, n_jobs=n_jobs, progress=progress)
     target = model_signals(model, X, labels, task)
     both = np.concatenate([signal, target[None]])
     return _scored(both, shadows, inside[None], cast(Any, method), task, variance, gamma, _name(model))

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import functools
-import hashlib
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
-from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deniable._check import FloatArray, InputError, IntArray
-from deniable._checkpoint import claimed
-from deniable._files import kept_whole, replacing
 from deniable._parallel import in_order
 from deniable._progress import track
 
@@ -58,28 +52,18 @@ def train_models(
     seeds: list[int],
     *,
     n_jobs: int | None = None,
-    cache: str | Path | None = None,
     progress: bool | None = None,
 ) -> FloatArray:
     """Train one model per row of ``member`` and return its signals on all records, shape (n_models, n_records).
 
     With several outputs, ``y`` of shape (n_records, n_outputs), the shape is (n_models, n_outputs, n_records). The
     signal is the log-odds of the true class (classification) or the residual prediction − y (regression).
-
-    With ``cache`` each finished model leaves a small file in that folder; a run that was interrupted, or is repeated,
-    reads them instead of training again. The file name is a digest of estimator, data, task, membership and seed. One
-    run of the same estimator and data at a time can use the folder, else they would train everything twice.
     """
     if task == "classification":
         _check_classes(y, member)
-    folder = Path(cache) if cache is not None else None
-    common = _digest(X, y, task, estimator) if folder is not None else b""
     jobs = list(zip(member, seeds, strict=True))
-    with ExitStack() as stack:
-        if folder is not None:
-            stack.enter_context(claimed(folder, "cache", f"lock-{common.decode()}"))
-        finished = in_order(_one_model, jobs, n_jobs, estimator, X, y, task, folder, common)
-        return np.stack(list(track(finished, "shadow models", len(member), shown=progress)))
+    finished = in_order(_one_model, jobs, n_jobs, estimator, X, y, task)
+    return np.stack(list(track(finished, "shadow models", len(member), shown=progress)))
 
 
 def places(member: BoolArray) -> tuple[IntArray, IntArray]:
@@ -129,33 +113,10 @@ def plain(output: Any) -> Any:
     return output.detach().cpu() if hasattr(output, "detach") else output
 
 
-def _one_model(
-    estimator: Any,
-    X: Any,
-    y: NDArray[Any],
-    task: LearningTask,
-    folder: Path | None,
-    common: bytes,
-    job: tuple[BoolArray, int],
-) -> FloatArray:
-    """Train one model, given a row of memberships and a seed, or read what an earlier run left."""
+def _one_model(estimator: Any, X: Any, y: NDArray[Any], task: LearningTask, job: tuple[BoolArray, int]) -> FloatArray:
+    """Train one model, given a row of memberships and a seed."""
     row, seed = job
-    path = None
-    if folder is not None:
-        key = hashlib.sha256(common + row.tobytes() + str(seed).encode()).hexdigest()[:32]
-        path = folder / f"shadow-{key}.npy"
-        with suppress(OSError, ValueError, EOFError):  # missing or truncated: train again
-            return cast(FloatArray, np.load(path))
-    found = _fit_and_look(estimator, X, y, task, np.flatnonzero(row), seed)
-    if path is not None:
-        with kept_whole("a shadow model", path.parent), replacing(path) as file:
-            np.save(file, found)
-    return found
-
-
-def _fit_and_look(
-    estimator: Any, X: Any, y: NDArray[Any], task: LearningTask, rows: NDArray[np.intp], seed: int
-) -> FloatArray:
+    rows = np.flatnonzero(row)
     part = X.iloc[rows] if hasattr(X, "iloc") else X[rows]
     if not hasattr(estimator, "fit"):  # a train function
         return model_signals(estimator(part, y[rows], seed), X, y, task)
@@ -252,51 +213,3 @@ def _check_classes(y: NDArray[Any], member: BoolArray) -> None:
                 "y must hold two classes or more in every half of the data; one half has a single "
                 "class: add records of the rare class"
             )
-
-
-def _digest(X: Any, y: NDArray[Any], task: LearningTask, estimator: Any) -> bytes:
-    """Identify data, task and estimator for the cache."""
-    import joblib
-
-    return str(joblib.hash((_identity(estimator), X, y, task))).encode()
-
-
-def _identity(value: Any, *around: Any) -> Any:
-    """Return what tells train functions apart: code with its constants, defaults, and what it closes over, if simple.
-
-    Simple are numbers, text, tuples of them and functions (not those ``around``, which call themselves); other objects,
-    which training may change, count by their type alone.
-    """
-
-    def simple(one: Any) -> Any:
-        if isinstance(one, tuple):
-            return tuple(simple(part) for part in one)
-        if one is None or isinstance(one, int | float | complex | str | bytes | np.generic):
-            return one
-        if any(one is other for other in (value, *around)) or not (
-            isinstance(one, functools.partial) or hasattr(one, "__code__")
-        ):
-            return type(one).__qualname__
-        return _identity(one, value, *around)
-
-    if isinstance(value, functools.partial):
-        return "partial", simple(value.func), simple(value.args), simple(tuple(value.keywords.items()))
-    code = getattr(value, "__code__", None)
-    if code is None:
-        return value
-    kept = getattr(value, "__defaults__", None), tuple((getattr(value, "__kwdefaults__", None) or {}).items())
-    cells = tuple(_contents(cell) for cell in getattr(value, "__closure__", None) or ())
-    return value.__module__, value.__qualname__, _parts(code), simple(kept), simple(cells)
-
-
-def _contents(cell: Any) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:  # not filled yet
-        return None
-
-
-def _parts(code: Any) -> tuple[Any, ...]:
-    """Return what a code object does: its operations, names and constants, including those of inner functions."""
-    constants = [_parts(one) if hasattr(one, "co_code") else one for one in code.co_consts]
-    return code.co_code, code.co_names, code.co_varnames, constants

@@ -31,7 +31,6 @@ def attack(
     confidence: Annotated[float, typer.Option(help="Probability with which each interval holds.")] = 0.95,
     jobs: Annotated[int | None, typer.Option(help="Models trained in parallel (-1: one per core).")] = None,
     cluster: ClusterOption = None,
-    cache: Annotated[Path | None, typer.Option(help="Folder to resume an interrupted run from.")] = None,
     save_scores: Annotated[Path | None, typer.Option(help="Also write the scores: .npz.")] = None,
     seed: SeedOption = None,
     out: Annotated[Path | None, typer.Option(help="Also write the report: .html, .json or .md.")] = None,
@@ -54,7 +53,7 @@ def attack(
     pipeline, X, y = attackable(data, target, parse_model(model), drop=tuple(drop or ()))
     with workers(jobs, cluster):
         scores = dn.attack_estimator(
-            pipeline, X, y, method=cast(Method, method), n_shadows=shadows, rng=seed, n_jobs=jobs, cache=cache
+            pipeline, X, y, method=cast(Method, method), n_shadows=shadows, rng=seed, n_jobs=jobs
         )
     if save_scores is not None:
         scores.save(str(save_scores))

@@ -165,7 +165,6 @@ def assess(
     confidence: float = ...,
     rng: Seed = ...,
     n_jobs: int | None = ...,
-    cache: str | Path | None = ...,
     progress: bool | None = ...,
     first_row: int = ...,
 ) -> Assessment: ...

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -35,7 +34,6 @@ def assess_estimator(
     confidence: float = 0.95,
     rng: Seed = None,
     n_jobs: int | None = None,
-    cache: str | Path | None = None,
     progress: bool | None = None,
     first_row: int = 0,
 ) -> Assessment:
@@ -49,7 +47,7 @@ def assess_estimator(
         Settings that every report has: prior, rates, title.
     X, y
         The data that it was fitted to. Shadow models are fitted to random halves of them.
-    method, n_shadows, rng, n_jobs, cache, progress
+    method, n_shadows, rng, n_jobs, progress
         See :func:`deniable.attack_estimator`.
     n_targets
         Models that are attacked in turn, each fitted to a random half. The first one gives the measured attack; how
@@ -64,7 +62,7 @@ def assess_estimator(
 
     n_targets, first_row = integer("n_targets", n_targets, at_least=1), integer("first_row", first_row)
     scores = attack_estimator(
-        clone(source), X, y, method=method, n_shadows=n_shadows, rng=rng, n_jobs=n_jobs, cache=cache,
+        clone(source), X, y, method=method, n_shadows=n_shadows, rng=rng, n_jobs=n_jobs,
         n_targets=n_targets, progress=progress,
     )  # fmt: skip
     audit = scores.first_target().audit(confidence)
