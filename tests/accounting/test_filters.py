@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import math
+import pickle
+import sys
+import threading
 
 import numpy as np
 import pytest
@@ -50,6 +54,63 @@ def test_a_plan_that_is_the_budget_fits_and_nothing_more():
         with pytest.raises(BudgetSpentError):
             budget.spend([1e-8] * 3)
         assert np.all(budget.tradeoff().renyi(orders) >= budget._spent)
+
+
+@pytest.mark.parametrize("mu", [1e-300, 1e-170, 1e-9, 1e170, 1e300])
+def test_no_budget_is_too_small_or_too_large_to_be_kept(mu):
+    budget = dn.GaussianFilter(mu)
+    budget.spend(mu)
+    for step, times in ((mu, 1), (mu / 2, 4), (mu, 10**300), (1e308, 1)):
+        with pytest.raises(BudgetSpentError):
+            budget.spend(step, times)
+    assert budget.remaining() <= mu * 1e-5
+    budget = dn.RenyiFilter([2.0], [mu])
+    budget.spend([mu])
+    with pytest.raises(BudgetSpentError):
+        budget.spend([mu])
+
+
+@pytest.mark.parametrize(
+    ("make", "step", "fit"),
+    [(lambda: dn.GaussianFilter(1.0), 0.3, 11), (lambda: dn.RenyiFilter([2.0], [1.0]), [0.09], 11)],
+)
+def test_threads_cannot_spend_a_budget_twice(make, step, fit):
+    """Without the lock about every second of these filters lets more steps pass."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(30):
+            budget, passed, start = make(), [], threading.Barrier(8)
+
+            def spend(budget=budget, passed=passed, start=start):
+                start.wait()
+                for _ in range(4):
+                    try:
+                        budget.spend(step)
+                    except BudgetSpentError:
+                        return
+                    passed.append(1)
+
+            threads = [threading.Thread(target=spend) for _ in range(8)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            assert len(passed) == fit
+    finally:
+        sys.setswitchinterval(before)
+
+
+def test_a_budget_is_fixed_and_has_no_copies():
+    first, second = dn.GaussianFilter(1.0), dn.RenyiFilter([2.0], [1.0])
+    with pytest.raises(AttributeError):
+        first.mu = 9.0
+    with pytest.raises(AttributeError):
+        second.budget = dn.RenyiDP([2.0], [9.0])
+    for budget in (first, second):
+        for twice in (copy.deepcopy, pickle.dumps):
+            with pytest.raises(TypeError):
+                twice(budget)
 
 
 def test_renyi_filter_keeps_every_order():

@@ -1,18 +1,20 @@
 """Privacy filters: a budget that holds although every next step's noise is chosen after looking at earlier outputs.
 
 A filter fixes the guarantee of the whole run before it starts and is asked *before* each step. What was promised is the
-budget, never the sum of what happened to be spent.
+budget, never the sum of what happened to be spent. Threads may share a filter. It has no deep copies and no pickles:
+each of them would spend the whole budget.
 """
 
 from __future__ import annotations
 
 import math
+from threading import Lock
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from deniable._check import FloatArray, InputError, integer, number, numbers
-from deniable._floats import EPS
+from deniable._floats import EPS, LEAST
 from deniable.accounting.door import tradeoff
 from deniable.curves import GaussianTradeoff, Tradeoff
 from deniable.mechanisms import GaussianDP, Mechanism, RenyiDP
@@ -53,13 +55,18 @@ class GaussianFilter:
     """
 
     def __init__(self, mu: float) -> None:
-        self.mu = number("mu", mu, above=0.0, below=math.inf)
-        self._squares: list[float] = []
+        self._mu = number("mu", mu, above=0.0, below=math.inf)
+        self._shares: list[float] = []  # of the budget's square, so that no budget is too small or too large
+        self._lock = Lock()
+
+    @property
+    def mu(self) -> float:
+        """The budget; it cannot be changed."""
+        return self._mu
 
     def remaining(self) -> float:
         """Return the largest μ that one more step may have."""
-        left = self.mu**2 - math.fsum(self._squares)
-        return min(math.sqrt(left), self.mu) if left > 0 else 0.0
+        return self._mu * math.sqrt(max(1 - math.fsum(self._shares), 0.0))
 
     def spend(self, step: float | Mechanism, times: int = 1) -> None:
         """Count ``times`` steps before they run.
@@ -79,17 +86,19 @@ class GaussianFilter:
             For a mechanism whose curve is not Gaussian.
         """
         mu = _gaussian(step) if isinstance(step, Mechanism) else number("step", step, at_least=0.0)
-        square = integer("times", times, at_least=1) * mu**2 * (1 + 4 * EPS)
-        if not math.fsum([*self._squares, square]) <= self.mu**2 * (1 + ROOM):
-            raise BudgetSpentError(
-                f"step must have at most mu = {self.remaining():.6g}, what is left of {self.mu:g}, got {mu:g} × {times}"
-                "; do not run it"
-            )
-        self._squares.append(square)
+        root = mu / self._mu * math.sqrt(integer("times", times, at_least=1))
+        share = max(root * root * (1 + 8 * EPS), LEAST if mu > 0 else 0.0)
+        with self._lock:
+            if not math.fsum([*self._shares, share]) <= 1 + ROOM:
+                raise BudgetSpentError(
+                    f"step must have at most mu = {self.remaining():.6g}, what is left of {self._mu:g}, "
+                    f"got {mu:g} × {times}; do not run it"
+                )
+            self._shares.append(share)
 
     def tradeoff(self) -> Tradeoff:
         """Return the curve of the whole run, whatever is spent of the budget."""
-        return tradeoff(GaussianDP(self.mu * (1 + ROOM)))
+        return tradeoff(GaussianDP(self._mu * (1 + ROOM)))
 
 
 class RenyiFilter:
@@ -121,8 +130,14 @@ class RenyiFilter:
     """
 
     def __init__(self, orders: ArrayLike, epsilons: ArrayLike) -> None:
-        self.budget = RenyiDP(orders, epsilons)
-        self._spent = np.zeros(len(self.budget.orders))
+        self._budget = RenyiDP(orders, epsilons)
+        self._spent = np.zeros(len(self._budget.orders))
+        self._lock = Lock()
+
+    @property
+    def budget(self) -> RenyiDP:
+        """The budget; it cannot be changed."""
+        return self._budget
 
     def remaining(self) -> FloatArray:
         """Return what is left at each order, at least 0."""
@@ -149,15 +164,16 @@ class RenyiFilter:
             cost = np.atleast_1d(numbers("step", step, at_least=0.0))
         if cost.shape != orders.shape:
             raise InputError(f"step must have one divergence per order, {orders.size}, got {cost.size}")
-        total = (self._spent + cost) * (1 + 2 * EPS)
-        over = ~(total <= np.array(self.budget.epsilons) * (1 + ROOM))
-        if over.any():
-            k = int(np.argmax(over))
-            raise BudgetSpentError(
-                f"step must have a divergence of order {orders[k]:g} of at most {self.remaining()[k]:.6g}, what "
-                f"remains of {self.budget.epsilons[k]:g}, got {cost[k]:g}; do not run it"
-            )
-        self._spent = total
+        with self._lock:
+            total = (self._spent + cost) * (1 + 2 * EPS)
+            over = ~(total <= np.array(self.budget.epsilons) * (1 + ROOM))
+            if over.any():
+                k = int(np.argmax(over))
+                raise BudgetSpentError(
+                    f"step must have a divergence of order {orders[k]:g} of at most {self.remaining()[k]:.6g}, what "
+                    f"remains of {self.budget.epsilons[k]:g}, got {cost[k]:g}; do not run it"
+                )
+            self._spent = total
 
     def tradeoff(self) -> Tradeoff:
         """Return the curve of the whole run, whatever is spent of the budget."""

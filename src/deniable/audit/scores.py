@@ -189,7 +189,8 @@ def audit_scores(
     Raises
     ------
     InputError
-        If a side is empty, not one-dimensional or has a NaN.
+        If a side is empty, not one-dimensional or has a NaN; or if the first is 0/1 and the second is not, as in the
+        order of scikit-learn's ``(y_true, y_score)``.
 
     Warns
     -----
@@ -198,6 +199,7 @@ def audit_scores(
     """
     confidence = number("confidence", confidence, above=0.5, below=1.0, hint="0.95 is usual")
     inside, outside = _scores("member", member_scores), _scores("nonmember", nonmember_scores)
+    refuse_labels(inside, outside)
     evidence = Evidence.of(inside, outside, seeded_by(inside, outside, rng=rng))
     audit = ScoreAudit(inside, outside, confidence, evidence, command)
     if evidence.auc(1e-6)[1] < 0.5:
@@ -208,6 +210,18 @@ def audit_scores(
             stacklevel=2,
         )
     return audit
+
+
+def refuse_labels(member: FloatArray, nonmember: FloatArray) -> None:
+    """Refuse labels and scores of all records where scores of members and of nonmembers are asked for.
+
+    An attacker who sees labels only has scores 0 and 1 on both sides.
+    """
+    if np.array_equal(np.unique(member), (0.0, 1.0)) and not np.isin(nonmember, (0.0, 1.0)).all():
+        raise InputError(
+            "member scores must not be 0/1 labels beside nonmember scores that are not: for labels y and scores s of "
+            "all records pass s[y == 1], s[y == 0]"
+        )
 
 
 def seeded_by(*scores: FloatArray, rng: Seed = None) -> np.random.Generator:
