@@ -16,7 +16,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # torch and Opacus warn about
 from opacus import PrivacyEngine  # noqa: E402
 from torch.utils.data import DataLoader, SubsetRandomSampler, TensorDataset, WeightedRandomSampler  # noqa: E402
 
-from deniable.integrations.private_run import StepNotCoveredError  # noqa: E402
+from deniable.integrations.opacus_guard import StepNotCoveredError  # noqa: E402
 
 
 def parts(batch_size=20, **options):

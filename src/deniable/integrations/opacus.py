@@ -147,6 +147,7 @@ def _history(source: Any) -> Iterable[Any]:
     if hasattr(source, "history") and hasattr(source, "mechanism"):
         return _recorded(source.mechanism(), source.history)
     if hasattr(source, "private_run"):
+        source.private_run.guard.require_whole()
         return _history(source.private_run.engine)
     if hasattr(source, "accountant"):
         return _history(source.accountant)

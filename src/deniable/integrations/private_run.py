@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -13,24 +14,20 @@ from deniable._renamed import renamed_argument
 from deniable.accounting import tradeoff
 from deniable.curves import Tradeoff, with_assumptions
 from deniable.integrations.opacus import from_opacus
+from deniable.integrations.opacus_guard import OUTSIDE, Guard
 from deniable.mechanisms import Composition, Mechanism, SubsampledGaussian
 from deniable.planning.calibration import parameter_for
 from deniable.planning.targets import read_target, target_arguments
 
-_CLIPPING = ("flat", "per_layer")  # adaptive clipping releases a noisy count as well
 _SAMPLERS = ("RandomSampler", "SequentialSampler")
 _LEAST_NOISE = 0.2  # smallest noise multiplier tried
 _NOTES = (
     "the number of records is public: it sets the sampling rate and the divisor of the gradients",
-    "no layer and no collate function mixes records",
-    "PyTorch's default generator draws batches and noise, in floating point, unless the engine was made with "
-    "secure_mode=True",
+    "no layer, loss or collate function mixes records",
+    "nobody knows a seed of PyTorch's generator; it draws batches and noise in floating point, unless the engine was "
+    "made with secure_mode=True",
     "Opacus clips in the precision of the gradients: tensors of 10⁷ parameters and more may exceed the norm slightly",
 )
-
-
-class StepNotCoveredError(RuntimeError):
-    """A step was about to run that the target does not cover; the parameters have not been moved by it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +44,8 @@ class PrivateRun:
         The target as it was given.
     engine
         The ``PrivacyEngine``, whose accountant counts the steps.
+    guard
+        What watches the run: see :mod:`deniable.integrations.opacus_guard`.
     """
 
     mechanism: Mechanism
@@ -55,14 +54,38 @@ class PrivateRun:
     steps: int
     target: dict[str, Any]
     engine: Any
+    guard: Guard = field(repr=False)
 
     def tradeoff(self) -> Tradeoff:
-        """Return the exact curve of the whole planned run, add or remove one record; it meets the target."""
+        """Return the exact curve of the whole planned run, add or remove one record; it meets the target.
+
+        Raises :class:`StepNotCoveredError` if a step was another mechanism than the one that was planned.
+        """
+        self.guard.require_whole()
         return with_assumptions(tradeoff(self.mechanism), notes=_NOTES)
 
     def spent(self) -> Tradeoff:
-        """Return the curve of the steps that the accountant has recorded so far."""
+        """Return the curve of the steps that the accountant has recorded so far; raises as :meth:`tradeoff` does."""
+        self.guard.require_whole()
         return with_assumptions(tradeoff(from_opacus(self.engine)), notes=_NOTES)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return what :meth:`load_state_dict` needs to go on with this run, to be saved beside model and optimizer."""
+        self.guard.require_whole()
+        return self._plan() | {"taken": self.guard.taken, "accountant": self.engine.accountant.state_dict()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on with a run that was saved: call ``make_private`` with the same arguments first, then this.
+
+        Raises ``InputError`` if the saved run was planned with other noise, another sampling rate or other steps.
+        """
+        if other := [name for name, value in self._plan().items() if state.get(name) != value]:
+            raise InputError(f"state is of a run with another {', '.join(other)}; call make_private as it was called")
+        self.engine.accountant.load_state_dict(state["accountant"])
+        self.guard.resume(integer("taken", state["taken"], at_least=0))
+
+    def _plan(self) -> dict[str, Any]:
+        return {"noise_multiplier": self.noise_multiplier, "sample_rate": self.sample_rate, "steps": self.steps}
 
 
 def make_private(
@@ -93,8 +116,10 @@ def make_private(
     """Return what Opacus's ``PrivacyEngine.make_private`` returns, with the least noise that meets a membership target.
 
     The attacker of the target sees the model after every step, knows all records but one, and tells whether that one
-    was in. Batches are always Poisson-sampled; the optimizer raises :class:`StepNotCoveredError` before a step that the
-    target does not cover; ``optimizer.private_run`` holds the mechanism and its exact curve.
+    was in. Batches are always Poisson-sampled. The optimizer raises :class:`StepNotCoveredError` before a step that the
+    target does not cover, or that is not the counted one: batches from another loader, several batches in a step, ghost
+    clipping without its criterion, a changed clipping norm. Records whose gradient is not finite add nothing.
+    ``optimizer.private_run`` holds the mechanism and its exact curve.
 
     Parameters
     ----------
@@ -113,8 +138,8 @@ def make_private(
     group
         The old name of ``group_size``.
     options
-        Passed to ``PrivacyEngine.make_private`` (``clipping="flat"`` or ``"per_layer"``, ``grad_sample_mode``,
-        ``criterion``, ``loss_reduction``, …).
+        Passed to ``PrivacyEngine.make_private`` (``grad_sample_mode``, ``criterion``, ``loss_reduction``,
+        …).
 
     Returns
     -------
@@ -135,10 +160,15 @@ def make_private(
     clip = number("max_grad_norm", max_grad_norm, above=0.0, below=float("inf"))
     _check_options(options)
     _check_loader(loader)
+    _check_parameters(module, optimizer, options.get("grad_sample_mode"))
     if type(module).__name__ in ("DistributedDataParallel", "DPDDP", "DifferentiallyPrivateDistributedDataParallel"):
         raise InputError("module must not be distributed: its sampling over workers has not been checked here")
     opacus = require("opacus", purpose="training with Opacus")
     chosen = opacus.PrivacyEngine() if engine is None else engine
+    if type(chosen) is not opacus.PrivacyEngine:
+        raise InputError(
+            f"engine must be an opacus.PrivacyEngine, got {type(chosen).__name__}: what others release is not counted"
+        )
     before = from_opacus(chosen) if len(chosen.accountant) else None
     rate, steps = 1 / len(loader), passes * len(loader)
 
@@ -163,32 +193,9 @@ def make_private(
         raise InputError(
             "this version of Opacus returned a loader that does not sample each record at rate 1/len(loader)"
         )
-    kept = PrivateRun(run(noise), noise, rate, steps, target, chosen)
-    private.private_run = kept
-    _stop_after(private, kept)
+    guard = Guard(made[0], private, sampler, chosen.accountant, steps=steps, noise_multiplier=noise)
+    private.private_run = PrivateRun(run(noise), noise, rate, steps, target, chosen, guard)
     return tuple(made)
-
-
-def _stop_after(optimizer: Any, run: PrivateRun) -> None:
-    """Let the optimizer refuse steps beyond the planned ones, or with less noise, before parameters move."""
-    recorded, taken = optimizer.step_hook, 0
-
-    def hook(stepping: Any) -> None:
-        nonlocal taken
-        if taken >= run.steps:
-            raise StepNotCoveredError(
-                f"the target covers {run.steps:,} steps and they are spent; call make_private with more epochs "
-                "(and more noise) from the start"
-            )
-        if not stepping.noise_multiplier >= run.noise_multiplier:
-            raise StepNotCoveredError(
-                f"the target needs a noise multiplier of {run.noise_multiplier:.6g}, a scheduler set "
-                f"{stepping.noise_multiplier:.6g}"
-            )
-        taken += 1
-        recorded(stepping)
-
-    optimizer.attach_step_hook(hook)
 
 
 def _check_options(options: dict[str, Any]) -> None:
@@ -197,14 +204,33 @@ def _check_options(options: dict[str, Any]) -> None:
             "poisson_sampling must be True: the curve holds for Poisson-sampled batches, and no tight one is known for "
             "shuffled batches"
         )
-    if options.get("clipping", "flat") not in _CLIPPING:
+    if options.get("clipping", "flat") != "flat":
         raise InputError(
-            f"clipping must be one of {', '.join(map(repr, _CLIPPING))}, got {options['clipping']!r}: adaptive "
-            "clipping releases more than the noisy gradient"
+            f"clipping must be 'flat', one norm for the whole gradient, got {options['clipping']!r}: adaptive clipping "
+            "releases more than the noisy gradient, and the certificate counts one norm"
+        )
+    if options.get("noise_generator") is not None:
+        raise InputError(
+            "noise_generator must be left out: whoever knows its seed subtracts all noise; secure_mode=True of the "
+            "engine draws from the operating system's entropy"
         )
     if "noise_multiplier" in options or "data_loader" in options:
         raise InputError(
             "noise_multiplier follows from the target and data_loader is the argument loader; leave both out"
+        )
+
+
+def _check_parameters(module: Any, optimizer: Any, mode: Any) -> None:
+    """Refuse an optimizer that is private already, trainable parameters outside it, and what is not clipped as one."""
+    if hasattr(optimizer, "original_optimizer"):
+        raise InputError("optimizer must not be private already: its steps count; give a new model an optimizer anew")
+    own = {id(p) for group in optimizer.param_groups for p in group["params"]}
+    if any(p.requires_grad and id(p) not in own for p in module.parameters()):
+        raise InputError(OUTSIDE)
+    if mode == "ghost" and len(list(module.named_parameters(remove_duplicate=False))) > len(list(module.parameters())):
+        raise InputError(
+            "module must not tie parameters in grad_sample_mode='ghost': Opacus clips each use by itself, so that a "
+            "record's gradient exceeds the norm; use grad_sample_mode='hooks'"
         )
 
 

@@ -1,0 +1,237 @@
+"""What a private Opacus run does is watched: each step must be the one that its certificate counts.
+
+The curve of a run holds for Gaussian noise on the clipped gradients of one Poisson batch, counted once. An ordinary
+training loop can miss that in many ways without any message: a loss of its own beside ghost clipping, the loader from
+before, several batches in a step. The guard sees the batches, the backward passes and the steps, and refuses a step
+that is another mechanism before the parameters move. Neither torch nor Opacus is imported.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections import deque
+from collections.abc import Iterator
+from typing import Any
+
+
+class StepNotCoveredError(RuntimeError):
+    """A step was about to run that the certificate does not cover; the parameters have not been moved by it."""
+
+
+OUTSIDE = (
+    "a trainable parameter is outside the private optimizer; give the optimizer every trainable parameter, or set "
+    "requires_grad=False before make_private"
+)
+
+
+class Guard:
+    """Watches one optimizer of ``make_private`` from its first step to its last.
+
+    Attributes
+    ----------
+    taken
+        Steps that were covered and taken.
+    broken
+        Why the run has no certificate any more, or None.
+    """
+
+    def __init__(
+        self, module: Any, optimizer: Any, loader: Any, accountant: Any, *, steps: int, noise_multiplier: float
+    ) -> None:
+        self._module, self._optimizer, self._loader, self._accountant = module, optimizer, loader, accountant
+        self._steps, self._noise, self._rate = steps, noise_multiplier, loader.sample_rate
+        self._own = {id(p) for p in optimizer.params}
+        self._before = recorded_steps(accountant)
+        self.taken, self._updates = 0, 0
+        self.broken: str | None = None
+        self._handed: list[int] = []  # sizes of the batches that the loop got from the loader since the last step
+        self._drawn: deque[int] = deque()  # of those that BatchMemoryManager drew from its sampler, not yet stepped on
+        self._gathered: list[
+            int
+        ] = []  # records whose clipped gradients were added up since the last step, call by call
+        self._unclipped = False  # ghost clipping: a gradient of this step is not what the criterion left
+        self._ghost = hasattr(module, "get_clipping_coef")
+        _watch_loader(loader, self._handed, self._drawn)
+        (self._watch_ghost if self._ghost else self._watch_gradients)()
+        self._record = optimizer.step_hook  # the accountant's
+        optimizer.attach_step_hook(self._check)
+        optimizer.original_optimizer.register_step_post_hook(self._updated)
+
+    def require_whole(self) -> None:
+        """Raise :class:`StepNotCoveredError` unless each update of the parameters was a covered step."""
+        if self.broken is None and self._updates != self.taken:
+            self.broken = (
+                f"the optimizer updated the parameters {self._updates} times in {self.taken} checked steps; leave its "
+                "step hook in place and call step() of the optimizer that make_private returned"
+            )
+        if self.broken is not None:
+            raise StepNotCoveredError(f"this run has no certificate: {self.broken}")
+
+    def resume(self, taken: int) -> None:
+        """Go on after ``taken`` steps, which the accountant holds."""
+        self.taken = self._updates = taken
+        self._before = recorded_steps(self._accountant) - taken
+
+    def _updated(self, *_: Any) -> None:
+        self._updates += 1
+
+    def _check(self, optimizer: Any) -> None:
+        """Called by the optimizer after noise was added and before the parameters move."""
+        if self.taken >= self._steps:
+            raise StepNotCoveredError(
+                f"the target covers {self._steps:,} steps and they are spent; call make_private with more epochs "
+                "(and more noise) from the start"
+            )
+        signals = optimizer._step_skip_queue  # of parts that BatchMemoryManager drew ahead; False ends a batch
+        waiting = signals.count(False) + sum(signals[-1:])
+        used = [self._drawn.popleft() for _ in range(len(self._drawn) - waiting)]
+        self.broken = self.broken or self._fault(optimizer, [*self._handed, *used])
+        if self.broken is not None:
+            raise StepNotCoveredError(f"step {self.taken + 1} is not covered: {self.broken}")
+        self._handed.clear()
+        self._gathered.clear()
+        self.taken += 1
+        self._record(optimizer)
+
+    def _fault(self, optimizer: Any, batches: list[int]) -> str | None:
+        """Return why this step is not the one that was counted and what to write instead, or None."""
+        if not optimizer.noise_multiplier >= self._noise:
+            return (
+                f"the target needs a noise multiplier of {self._noise:.6g}, a scheduler set "
+                f"{optimizer.noise_multiplier:.6g}"
+            )
+        if not max(self._loader.sample_rate, self._loader.batch_sampler.sample_rate) <= self._rate:
+            return "the loader's sample_rate was raised; call make_private with a loader of batches of that size"
+        if not batches:
+            return (
+                "its gradients come from no batch of the private loader, whose sampling the certificate counts; "
+                "iterate over the loader that make_private returned"
+            )
+        if (len(batches) > 1 and len(self._gathered) > 1) or sum(self._gathered) > max(batches):
+            return (
+                f"it adds up {sum(self._gathered)} clipped gradients, from {len(batches)} batches of at most "
+                f"{max(batches)} records, so one record may count several times; take one step after one backward pass "
+                "over each batch, with BatchMemoryManager for batches that do not fit"
+            )
+        if (found := recorded_steps(self._accountant)) != self._before + self.taken:
+            return (
+                f"the accountant holds {found:,} steps and not {self._before + self.taken:,}: another run uses this "
+                "engine, or a checkpoint replaced its history; give each run an engine of its own, and resume with "
+                "optimizer.private_run.load_state_dict"
+            )
+        if any(p.requires_grad and id(p) not in self._own for p in self._module.parameters()):
+            return OUTSIDE
+        return self._ghost_fault(optimizer) if self._ghost else None
+
+    def _ghost_fault(self, optimizer: Any) -> str | None:
+        if not self._module.max_grad_norm <= optimizer.max_grad_norm:
+            return (
+                f"gradients are clipped at {self._module.max_grad_norm:g} and the noise is for "
+                f"{optimizer.max_grad_norm:g}; schedules of the clipping norm need grad_sample_mode='hooks'"
+            )
+        if self._unclipped:
+            return (
+                "its gradients were not clipped: backward() did not go through the criterion that make_private "
+                "returned, or gradients were changed after it; use that criterion's loss alone"
+            )
+        if not all(bool(p.summed_grad.isfinite().all()) for p in optimizer.params):
+            return (
+                "a gradient is not finite, and ghost clipping cannot leave out one record's; use "
+                "grad_sample_mode='hooks', in which such records count as zero"
+            )
+        return None
+
+    def _watch_ghost(self) -> None:
+        """Note which gradients Opacus's criterion left behind, and whether exactly those are added up."""
+        optimizer, module = self._optimizer, self._module
+        enable, accumulate = module.enable_hooks, optimizer.accumulate
+        left: list[tuple[int, int]] = []
+
+        def gradients() -> list[tuple[int, int]]:  # whoever changes one raises its version
+            return [(id(p.grad), getattr(p.grad, "_version", 0)) for p in optimizer.params]
+
+        def enable_hooks() -> None:  # the criterion ends its second backward pass, of clipped losses, with this
+            enable()
+            left[:] = gradients()
+
+        def accumulate_noted() -> None:
+            self._unclipped |= left != gradients()
+            self._gathered.append(0 if self._unclipped else len(module.per_sample_gradient_norms))
+            left.clear()
+            accumulate()
+
+        module.enable_hooks, optimizer.accumulate = enable_hooks, accumulate_noted
+
+    def _watch_gradients(self) -> None:
+        """Count the records that are added up; those whose gradient is not finite add nothing."""
+        optimizer = self._optimizer
+        clip = optimizer.clip_and_accumulate
+
+        def clip_and_accumulate() -> None:
+            self._gathered.append(len(optimizer.grad_samples[0]))
+            before = [p.summed_grad for p in optimizer.params]
+            for p in optimizer.params:
+                p.summed_grad = None
+            clip()
+            if not all(bool(p.summed_grad.isfinite().all()) for p in optimizer.params):
+                _leave_out_records_that_are_not_finite(optimizer)
+                clip()
+            for p, held in zip(optimizer.params, before, strict=True):
+                p.summed_grad = p.summed_grad if held is None else held + p.summed_grad
+
+        optimizer.clip_and_accumulate = clip_and_accumulate
+
+
+class _Noting:
+    """A sampler that writes down the size of each batch it draws."""
+
+    def __init__(self, sampler: Any, sizes: deque[int]) -> None:
+        self._sampler, self._sizes = sampler, sizes
+
+    def __iter__(self) -> Iterator[Any]:
+        for batch in self._sampler:
+            self._sizes.append(len(batch))
+            yield batch
+
+    def __len__(self) -> int:
+        return len(self._sampler)
+
+
+def _watch_loader(loader: Any, handed: list[int], drawn: deque[int]) -> None:
+    """Note the size of each batch where it reaches the loop; workers fetch ahead, so not where it is drawn.
+
+    ``BatchMemoryManager`` makes a loader of its own from the sampler, and tells the optimizer where a batch ends.
+    """
+    kind, kind_of_sampler, sampler = type(loader), type(loader.batch_sampler), loader.batch_sampler
+    fetching: deque[int] = deque()
+    noting = _Noting(copy.copy(sampler), fetching)
+
+    def hand(self: Any) -> Iterator[Any]:
+        fetching.clear()
+        for batch in kind.__iter__(self):
+            handed.append(fetching.popleft())
+            yield batch
+
+    def draw(self: Any) -> Iterator[Any]:
+        for batch in kind_of_sampler.__iter__(self):
+            drawn.append(len(batch))
+            yield batch
+
+    sampler.__class__ = type(kind_of_sampler.__name__, (kind_of_sampler,), {"__iter__": draw})
+    loader.__class__ = type(kind.__name__, (kind,), {"__iter__": hand, "_index_sampler": property(lambda _: noting)})
+
+
+def _leave_out_records_that_are_not_finite(optimizer: Any) -> None:
+    """Set the gradients of records that hold NaN or infinities to zero, over all parameters, and the sums to none."""
+    gradients = optimizer.grad_samples
+    finite = gradients[0].reshape(len(gradients[0]), -1).isfinite().all(-1)
+    for gradient in gradients[1:]:
+        finite &= gradient.reshape(len(gradient), -1).isfinite().all(-1).to(finite.device)
+    for p, gradient in zip(optimizer.params, gradients, strict=True):
+        rows = finite.to(gradient.device).reshape(-1, *[1] * (gradient.dim() - 1))
+        p.grad_sample, p.summed_grad = gradient.where(rows, gradient.new_zeros(())), None
+
+
+def recorded_steps(accountant: Any) -> int:
+    """Return how many steps an accountant of Opacus holds."""
+    return sum(int(steps) for _, _, steps in accountant.history)

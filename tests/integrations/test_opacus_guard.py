@@ -1,0 +1,261 @@
+"""The guard: a step that is not the one the certificate counts is refused, whatever the loop; honest loops are not."""
+
+from __future__ import annotations
+
+import pytest
+
+import deniable as dn
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("opacus")
+pytestmark = pytest.mark.filterwarnings("ignore")  # torch and Opacus warn about their own future
+
+from opacus import PrivacyEngine  # noqa: E402
+from opacus.schedulers import ExponentialGradClip  # noqa: E402
+from opacus.utils.adaptive_clipping.adaptive_clipping_utils import PrivacyEngineAdaptiveClipping  # noqa: E402
+from opacus.utils.batch_memory_manager import BatchMemoryManager  # noqa: E402
+from torch.nn.functional import cross_entropy  # noqa: E402
+from torch.utils.data import DataLoader, TensorDataset  # noqa: E402
+
+from deniable.integrations.opacus_guard import StepNotCoveredError  # noqa: E402
+
+GHOST = {"grad_sample_mode": "ghost"}
+
+
+def parts(n=60, batch_size=20, **options):
+    torch.manual_seed(0)
+    data = TensorDataset(torch.randn(n, 4), torch.randint(0, 2, (n,)))
+    model = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.Tanh(), torch.nn.Linear(3, 2))
+    return model, torch.optim.SGD(model.parameters(), lr=0.1), DataLoader(data, batch_size, shuffle=True, **options)
+
+
+def private(*given, epochs=2, **options):
+    """The private module, its optimizer, the loss that belongs to it, the private loader."""
+    if options.get("grad_sample_mode") == "ghost":
+        return dn.make_private(
+            *(given or parts()), epochs, advantage=0.1, criterion=torch.nn.CrossEntropyLoss(), **options
+        )
+    module, optimizer, loader = dn.make_private(*(given or parts()), epochs, advantage=0.1, **options)
+    return module, optimizer, cross_entropy, loader
+
+
+def train(module, optimizer, loss, loader, epochs=2):
+    for _ in range(epochs):
+        for x, y in loader:
+            optimizer.zero_grad()
+            loss(module(x), y).backward()
+            optimizer.step()
+
+
+def in_parts(module, optimizer, loss, loader):
+    for _ in range(2):
+        with BatchMemoryManager(data_loader=loader, max_physical_batch_size=7, optimizer=optimizer) as pieces:
+            train(module, optimizer, loss, pieces, 1)
+
+
+def with_evaluation(module, optimizer, loss, loader):
+    """The loop leaves an epoch early and looks at a batch in between: neither makes a step another mechanism."""
+    for _ in range(2):
+        for k, (x, y) in enumerate(loader):
+            if k == 2:
+                break
+            optimizer.zero_grad()
+            loss(module(x), y).backward()
+            optimizer.step()
+        with torch.no_grad():
+            module(next(iter(loader))[0])
+
+
+def with_schedule(module, optimizer, loss, loader):
+    schedule = ExponentialGradClip(optimizer, gamma=0.5)
+    for _ in range(2):
+        train(module, optimizer, loss, loader, 1)
+        schedule.step()
+
+
+HONEST = {
+    "plain": lambda: train(*private()),
+    "workers fetch ahead": lambda: train(*private(*parts(num_workers=2))),
+    "in parts": lambda: in_parts(*private()),
+    "in parts, workers": lambda: in_parts(*private(*parts(num_workers=2))),
+    "a schedule of the clipping norm": lambda: with_schedule(*private()),
+    "evaluation": lambda: with_evaluation(*private()),
+    "empty batches": lambda: train(*private(*parts(n=12, batch_size=1))),
+    "ghost": lambda: train(*private(**GHOST)),
+    "ghost in parts": lambda: in_parts(*private(**GHOST)),
+    "ghost, empty batches": lambda: train(*private(*parts(n=12, batch_size=1), **GHOST)),
+}
+
+
+@pytest.mark.parametrize("loop", HONEST)
+def test_honest_loops_are_not_refused(loop):
+    HONEST[loop]()
+
+
+def original_loader():
+    given = parts()
+    module, optimizer, loss, _ = private(*given)
+    train(module, optimizer, loss, DataLoader(given[2].dataset, batch_size=60))
+
+
+def skipped_steps(module, optimizer, loss, loader):
+    for k, (x, y) in enumerate(loader):
+        optimizer.signal_skip_step(k < 2)
+        optimizer.zero_grad()
+        loss(module(x), y).backward()
+        optimizer.step()
+
+
+def a_batch_twice(module, optimizer, loss, loader):
+    for x, y in loader:
+        for skip in (True, False):
+            optimizer.signal_skip_step(skip)
+            optimizer.zero_grad()
+            loss(module(x), y).backward()
+            optimizer.step()
+
+
+def accumulated(module, optimizer, loss, loader):
+    module.allow_grad_accumulation()
+    for x, y in loader:
+        loss(module(x), y).backward()
+        loss(module(x), y).backward()
+        optimizer.step()
+
+
+def ghost_with_own_loss():
+    module, optimizer, _, loader = private(**GHOST)
+    train(module, optimizer, cross_entropy, loader)
+
+
+def ghost_with_a_second_loss():
+    module, optimizer, loss, loader = private(**GHOST)
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss(module(x), y).backward()
+        (100 * cross_entropy(module(x), y)).backward()
+        optimizer.step()
+
+
+def ghost_with_nan():
+    given = parts()
+    given[2].dataset.tensors[0][:30] = float("nan")
+    train(*private(*given, **GHOST))
+
+
+def shared_engine():
+    engine = PrivacyEngine()
+    first, second = private(engine=engine), private(engine=engine)
+    train(*first)
+    train(*second)
+
+
+def checkpoint(tmp):
+    module, optimizer, loss, loader = private()
+    train(module, optimizer, loss, loader, 1)
+    optimizer.private_run.engine.save_checkpoint(path=tmp / "run.pt", module=module, optimizer=optimizer)
+    module, optimizer, loss, loader = private()
+    optimizer.private_run.engine.load_checkpoint(path=tmp / "run.pt", module=module, optimizer=optimizer)
+    train(module, optimizer, loss, loader)
+
+
+def thawed():
+    given = parts()
+    given[0][0].requires_grad_(False)
+    frozen = torch.optim.SGD(given[0][2].parameters(), lr=0.1)
+    module, optimizer, loss, loader = private(given[0], frozen, given[2])
+    module.requires_grad_(True)
+    train(module, optimizer, loss, loader)
+
+
+def higher_rate(module, optimizer, loss, loader):
+    loader.batch_sampler.sample_rate = 0.9
+    train(module, optimizer, loss, loader)
+
+
+MISUSED = {
+    "original loader": (original_loader, "no batch of the private loader"),
+    "steps skipped": (lambda: skipped_steps(*private()), "from 3 batches"),
+    "steps skipped, ghost": (lambda: skipped_steps(*private(**GHOST)), "from 3 batches"),
+    "two backward passes": (lambda: accumulated(*private()), "from 1 batches"),
+    "a batch twice": (lambda: a_batch_twice(*private()), "from 1 batches"),
+    "ghost, own loss": (ghost_with_own_loss, "not clipped"),
+    "ghost, second loss": (ghost_with_a_second_loss, "not clipped"),
+    "ghost, schedule": (lambda: with_schedule(*private(**GHOST)), "clipped at 1 and the noise is for 0.5"),
+    "ghost, NaN": (ghost_with_nan, "not finite"),
+    "shared engine": (shared_engine, "another run uses this engine"),
+    "thawed": (thawed, "outside the private optimizer"),
+    "higher rate": (lambda: higher_rate(*private()), "sample_rate was raised"),
+}
+
+
+@pytest.mark.parametrize("loop", MISUSED)
+def test_a_step_that_is_another_mechanism_is_refused(loop):
+    run, why = MISUSED[loop]
+    with pytest.raises(StepNotCoveredError, match=why):
+        run()
+
+
+def test_a_checkpoint_is_no_way_to_resume_but_state_dict_is(tmp_path):
+    with pytest.raises(StepNotCoveredError, match="load_state_dict"):
+        checkpoint(tmp_path)
+    module, optimizer, loss, loader = private()
+    train(module, optimizer, loss, loader, 1)
+    saved = optimizer.private_run.state_dict()
+    again = private()
+    again[1].private_run.load_state_dict(saved)
+    train(*again, epochs=1)
+    run = again[1].private_run
+    assert run.spent().advantage() == run.tradeoff().advantage()
+    with pytest.raises(StepNotCoveredError, match="spent"):
+        train(*again, epochs=1)
+    with pytest.raises(dn.InputError, match="another noise_multiplier, steps"):
+        private(epochs=5)[1].private_run.load_state_dict(saved)
+
+
+def test_what_cannot_be_watched_is_refused_beforehand():
+    given = parts()
+    with pytest.raises(dn.InputError, match="noise_generator"):
+        private(noise_generator=torch.Generator().manual_seed(0))
+    with pytest.raises(dn.InputError, match=r"opacus\.PrivacyEngine"):
+        private(engine=PrivacyEngineAdaptiveClipping())
+    with pytest.raises(dn.InputError, match="outside the private optimizer"):
+        private(given[0], torch.optim.SGD(given[0][0].parameters(), lr=0.1), given[2])
+    with pytest.raises(dn.InputError, match="must not be private already"):
+        private(given[0], private()[1], given[2])
+    with pytest.raises(dn.InputError, match="clipping must be 'flat'"):
+        private(clipping="per_layer")
+    tied = parts()[0]
+    tied.append(torch.nn.Linear(2, 2)).append(torch.nn.Linear(2, 2))
+    tied[4].weight = tied[3].weight
+    with pytest.raises(dn.InputError, match="must not tie"):
+        private(tied, torch.optim.SGD(tied.parameters(), lr=0.1), given[2], **GHOST)
+
+
+def test_a_run_whose_steps_were_not_seen_has_no_certificate():
+    module, optimizer, loss, loader = private()
+    optimizer.attach_step_hook(lambda stepping: None)
+    train(module, optimizer, loss, loader)
+    for ask in (optimizer.private_run.tradeoff, lambda: dn.from_opacus(optimizer), optimizer.private_run.state_dict):
+        with pytest.raises(StepNotCoveredError, match="6 times in 0 checked steps"):
+            ask()
+
+
+def test_records_whose_gradient_is_not_finite_add_nothing():
+    """With and without such a record the clipped sums are the same; bare Opacus makes every parameter NaN."""
+
+    def summed(bad):
+        x = torch.ones(3, 4)
+        x[2] = bad
+        module, optimizer, loss, _ = private()
+        loss(module(x), torch.tensor([0, 1, 0])).backward()
+        optimizer.clip_and_accumulate()
+        return [p.summed_grad for p in optimizer.params], [p.grad_sample for p in optimizer.params]
+
+    without, _ = summed(float("nan"))
+    _, rows = summed(1.0)
+    assert all(bool(s.isfinite().all()) for s in without)
+    norms = torch.stack([row.reshape(3, -1).norm(dim=1) for row in rows]).norm(dim=0)
+    for total, row in zip(without, rows, strict=True):
+        factors = (1 / (norms + 1e-6)).clamp(max=1.0)[:2]
+        torch.testing.assert_close(total, torch.einsum("i,i...", factors, row[:2]))
