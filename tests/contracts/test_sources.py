@@ -2,29 +2,21 @@
 
 import importlib
 import inspect
-import typing
 
 import pytest
 
 import deniable as dn
 from deniable.report import registry
-from deniable.report.assessing import assess
+from deniable.report.assessing import Options, assess
 
 for room in sorted({*registry._WHERE.values(), "model_run"}):
     importlib.import_module(f"deniable.report.{room}")
 ADAPTERS = {adapter.what: adapter for adapter in [*registry._FOUND.values(), *(one for _, one in registry._TESTS)]}
-OURS = {"source", *registry.COMMON}
 
 
-def options(function):
-    return frozenset(inspect.signature(function).parameters) - OURS
-
-
-def test_overloads_list_the_options_of_every_kind_and_no_others():
-    overloads = typing.get_overloads(assess)
-    assert {frozenset(adapter.options) for adapter in ADAPTERS.values()} == {options(one) for one in overloads}
-    for one in overloads:
-        assert set(inspect.signature(one).parameters) >= OURS
+def test_the_options_of_every_kind_are_typed_and_no_others():
+    named = {*inspect.signature(assess).parameters, *Options.__annotations__} - {"source", "options"}
+    assert named == {name for adapter in ADAPTERS.values() for name in adapter.options} | set(registry.COMMON)
 
 
 @pytest.mark.parametrize("what", sorted(ADAPTERS))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 
@@ -20,154 +20,41 @@ from deniable.report.policy import Policy
 from deniable.report.registry import Asked, adapter_for
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from deniable.audit import AttackScores, OneRunAudit, PromiseCheck, ScoreAudit, SequentialAudit
     from deniable.audit.scoring import Method
-    from deniable.noise import Certificate, Release, StatisticsRelease
-    from deniable.records import ObjectivePerturbation, OutputPerturbation, PrivacyProfile
+    from deniable.records import ObjectivePerturbation, OutputPerturbation
     from deniable.report.usefulness import Usefulness
     from deniable.tables.understanding import Ranges
-    from deniable.training.attack import PrivateAttack
-    from deniable.training.base import PrivateModel
 
 _BASELINES = (0.1, 0.001, 1e-6)  # chances of blind guessing at which secrets are reported
 
 
-@overload
-def assess(
-    source: Mechanism | Tradeoff,
-    *,
-    prior: float = ...,
-    fpr: Sequence[float] = ...,
-    delta: float = ...,
-    title: str | None = ...,
-    command: str | None = ...,
-    policy: Policy | str | Path | None = ...,
-    meta: str | Path | dict[str, Any] | None = ...,
-) -> Assessment: ...
-@overload
-def assess(
-    source: tuple[Any, Any],
-    *,
-    prior: float = ...,
-    fpr: Sequence[float] = ...,
-    delta: float = ...,
-    title: str | None = ...,
-    command: str | None = ...,
-    policy: Policy | str | Path | None = ...,
-    meta: str | Path | dict[str, Any] | None = ...,
-    model: Any,
-    mechanism: OutputPerturbation | ObjectivePerturbation | None = ...,
-    group: tuple[str, Any] | None = ...,
-    n_samples: int | None = ...,
-    confidence: float = ...,
-    rng: Seed = ...,
-    progress: bool = ...,
-    sample_weight: Any = ...,
-    tolerance: float | None = ...,
-    first_row: int = ...,
-) -> Assessment: ...
-@overload
-def assess(
-    source: str | Path | pd.DataFrame | tuple[Any, Any] | Iterator[Any] | list[Any] | Callable[[], Any],
-    *,
-    prior: float = ...,
-    fpr: Sequence[float] = ...,
-    delta: float = ...,
-    title: str | None = ...,
-    command: str | None = ...,
-    policy: Policy | str | Path | None = ...,
-    meta: str | Path | dict[str, Any] | None = ...,
-    target: str | None = ...,
-    epsilon: float | None = ...,
-    regularization: float = ...,
-    drop: Sequence[str] = ...,
-    ranges: Ranges | None = ...,
-    group: str | None = ...,
-    n_samples: int = ...,
-    test_fraction: float = ...,
-    confidence: float = ...,
-    rng: Seed = ...,
-    progress: bool = ...,
-    first_row: int = ...,
-) -> Assessment: ...
-@overload
-def assess(
-    source: AttackScores | ScoreAudit | OneRunAudit,
-    *,
-    prior: float = ...,
-    fpr: Sequence[float] = ...,
-    delta: float = ...,
-    title: str | None = ...,
-    command: str | None = ...,
-    policy: Policy | str | Path | None = ...,
-    meta: str | Path | dict[str, Any] | None = ...,
-    bound: Tradeoff | Mechanism | None = ...,
-) -> Assessment: ...
-@overload
-def assess(
-    source: Release | StatisticsRelease | Certificate | SequentialAudit | PromiseCheck | PrivateAttack,
-    *,
-    prior: float = ...,
-    fpr: Sequence[float] = ...,
-    delta: float = ...,
-    title: str | None = ...,
-    command: str | None = ...,
-    policy: Policy | str | Path | None = ...,
-    meta: str | Path | dict[str, Any] | None = ...,
-) -> Assessment: ...
-@overload
-def assess(
-    source: PrivacyProfile,
-    *,
-    prior: float = ...,
-    fpr: Sequence[float] = ...,
-    delta: float = ...,
-    title: str | None = ...,
-    command: str | None = ...,
-    policy: Policy | str | Path | None = ...,
-    meta: str | Path | dict[str, Any] | None = ...,
-    group: tuple[str, Any] | None = ...,
-    first_row: int = ...,
-) -> Assessment: ...
-@overload
-def assess(
-    source: PrivateModel,
-    X: Any = ...,
-    y: Any = ...,
-    *,
-    prior: float = ...,
-    fpr: Sequence[float] = ...,
-    delta: float = ...,
-    title: str | None = ...,
-    command: str | None = ...,
-    policy: Policy | str | Path | None = ...,
-    meta: str | Path | dict[str, Any] | None = ...,
-    usefulness: Usefulness | None = ...,
-) -> Assessment: ...
-@overload
-def assess(
-    source: Any,
-    X: Any = ...,
-    y: Any = ...,
-    *,
-    prior: float = ...,
-    fpr: Sequence[float] = ...,
-    delta: float = ...,
-    title: str | None = ...,
-    command: str | None = ...,
-    policy: Policy | str | Path | None = ...,
-    meta: str | Path | dict[str, Any] | None = ...,
-    method: Method | str = ...,
-    n_shadows: int = ...,
-    n_targets: int = ...,
-    confidence: float = ...,
-    rng: Seed = ...,
-    n_jobs: int | None = ...,
-    progress: bool | None = ...,
-    first_row: int = ...,
-) -> Assessment: ...
+class Options(TypedDict, total=False):
+    """The options of all kinds of sources; one that does not apply to the kind is refused."""
+
+    target: str | None
+    epsilon: float | None
+    regularization: float
+    drop: Sequence[str]
+    ranges: Ranges | None
+    group: str | tuple[str, Any] | None
+    first_row: int
+    test_fraction: float
+    model: Any
+    mechanism: OutputPerturbation | ObjectivePerturbation | None
+    sample_weight: Any
+    tolerance: float | None
+    method: Method | str
+    n_samples: int | None
+    n_shadows: int
+    n_targets: int
+    n_jobs: int | None
+    bound: Tradeoff | Mechanism | None
+    usefulness: Usefulness | None
+    confidence: float
+    rng: Seed
+    progress: bool | None
+
+
 def assess(
     source: Any,
     X: Any = None,
@@ -180,7 +67,7 @@ def assess(
     command: str | None = None,
     policy: Policy | str | Path | None = None,
     meta: str | Path | dict[str, Any] | None = None,
-    **options: Any,
+    **options: Unpack[Options],
 ) -> Assessment:
     """Answer whether an attacker could tell that a record was in the training data, as one report.
 
@@ -227,9 +114,9 @@ def assess(
         What a person adds: a ``meta.toml`` or a dictionary with date, author, version, data, signature, review date
         (:data:`deniable.report.meta.FIELDS`).
     **options
-        Those of the kind of source, as the overloads of this function list them; see
-        :func:`deniable.report.data_run.assess_data` for data, :func:`deniable.report.model_run.assess_model` for a
-        fitted model with its mechanism. An option that does not apply to the kind is refused.
+        Those of the kind of source: see :func:`deniable.report.data_run.assess_data` for data,
+        :func:`deniable.report.model_run.assess_model` for a fitted model with its mechanism. An option that does not
+        apply to the kind is refused.
 
     Returns
     -------
