@@ -172,8 +172,8 @@ def around_one_fit(eta, releases, weaker=1.0):
     X[1], y[1] = X[0], y[0]
     truths, draw = [], mechanism.Population.secret_subset
 
-    def watched(self, testing=None):
-        truths.append(draw(self, testing))
+    def watched(self):
+        truths.append(draw(self))
         return truths[-1]
 
     with (
@@ -249,8 +249,8 @@ def against_halves(call, found, releases):
     truths = []
     draw = mechanism.Population.secret_subset
 
-    def watched(self, testing=None):
-        truths.append(draw(self, testing))
+    def watched(self):
+        truths.append(draw(self))
         return truths[-1]
 
     with mock.patch.object(mechanism.Population, "secret_subset", watched):

@@ -15,6 +15,7 @@ from harness import scores
 from sklearn.model_selection import train_test_split
 
 import deniable as dn
+from deniable.testing import insecure_noise
 
 TARGETS, SPLITS = (0.1, 0.462), 10
 RELEASED = patch("deniable.training.fitting.shrunk_coefficients", lambda coefficients, *_: coefficients)
@@ -23,8 +24,9 @@ RELEASED = patch("deniable.training.fitting.shrunk_coefficients", lambda coeffic
 def fitted(data, train, test, advantage, split):
     """R² or macro AUC of one fit on the held-out rows."""
     kind = dn.PrivateRegressor if data.task == "regression" else dn.PrivateClassifier
-    model = kind(advantage=advantage, ranges=data.declared, insecure_testing_rng=np.random.default_rng(split))
-    model.fit(data.X.iloc[train], data.y[train])
+    model = kind(advantage=advantage, ranges=data.declared)
+    with insecure_noise(np.random.default_rng(split)):
+        model.fit(data.X.iloc[train], data.y[train])
     told = (None, None) if data.task == "regression" else (model.predict_proba(data.X.iloc[test]), model.classes_)
     found = scores(data, data.y[test], model.predict(data.X.iloc[test]), *told)
     return found["r2" if data.task == "regression" else "auc"]

@@ -12,6 +12,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import train_test_split
 
 from deniable import PrivateRegressor
+from deniable.testing import insecure_noise
 
 
 def claims(n: int = 2_000) -> tuple[pd.DataFrame, np.ndarray]:
@@ -41,8 +42,8 @@ def main() -> None:
             plain = LinearRegression().fit(dense.iloc[train], y[train])
             found.setdefault("unprotected", []).append(plain.score(dense.iloc[test], y[test]))
             for advantage in (0.1, 0.462):
-                noise = np.random.default_rng(split)
-                model = PrivateRegressor(advantage=advantage, insecure_testing_rng=noise).fit(X.iloc[train], y[train])
+                with insecure_noise(np.random.default_rng(split)):
+                    model = PrivateRegressor(advantage=advantage).fit(X.iloc[train], y[train])
                 found.setdefault(str(advantage), []).append(model.score(X.iloc[test], y[test]))
         print(name, {key: f"{np.mean(scores):.3f}, least {min(scores):.3f}" for key, scores in found.items()})
 

@@ -110,7 +110,7 @@ _LAZY: dict[str, str] = {
 }
 
 # rooms whose further names are reached as ``deniable.noise.Mean``
-_ROOMS = ("accounting", "audit", "laws", "noise", "planning", "records", "report", "tables", "training")
+_ROOMS = ("accounting", "audit", "laws", "noise", "planning", "records", "report", "tables", "testing", "training")
 
 __all__ = [
     "ApproximateDP",

@@ -22,6 +22,7 @@ from deniable.laws.gaussian import GaussianLaw
 from deniable.laws.norm_laplace import NormLaplaceLaw
 from deniable.noise import GaussianNoise, Histogram, Mean, NormLaplaceNoise, Quantile, Ridge
 from deniable.records import OutputPerturbation, worst_case_sphere
+from deniable.testing import insecure_noise
 
 RATES = [0.0, 0.125, 0.5, 1.0]
 INNER = [0.125, 0.25, 0.5, 0.75]
@@ -185,7 +186,6 @@ N = 24
 X = np.round(RNG.normal(size=(N, 2)) * 8) / 64  # exact in float32; rows of norm below 1
 X /= 2 ** np.ceil(np.log2(np.abs(X).max() * 2))
 Y = np.where(np.arange(N) % 2, 1.0, -1.0)
-TESTING = np.random.default_rng
 
 
 def profile(X, y, **more):
@@ -194,7 +194,8 @@ def profile(X, y, **more):
 
 
 def released(algorithm, data, **more):
-    r = dn.release(algorithm, data, eta=0.2, rng=0, insecure_testing_rng=TESTING(1), n_resamples=64, **more)
+    with insecure_noise(np.random.default_rng(1)):
+        r = dn.release(algorithm, data, eta=0.2, rng=0, n_resamples=64, **more)
     return np.concatenate([np.ravel(r.value), np.ravel(r.noise_scale)])
 
 

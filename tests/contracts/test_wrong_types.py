@@ -76,7 +76,7 @@ CALLS = {
     ),
     "MembershipPrivate": (
         trained(dn.MembershipPrivate, TABLE["t"]),
-        ["estimator", "eta", "bound", "confidence", "random_state", "insecure_testing_seed", "n_jobs"],
+        ["estimator", "eta", "bound", "confidence", "random_state", "n_jobs"],
         {"estimator": GaussianNB(), "eta": 0.3, "bound": "centre", "n_resamples": 32},
     ),
     "privacy_profile": (

@@ -25,9 +25,7 @@ def table():
 def fitted(table):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fitting, "STEPS", 20)
-        rng = np.random.default_rng(1)
-        model = dn.PrivateClassifier(advantage=0.5, insecure_testing_rng=rng)  # seeds for everything
-        yield model.fit(*table)
+        yield dn.PrivateClassifier(advantage=0.5).fit(*table)
 
 
 def test_no_attack_in_400_retrainings_beats_the_curve_and_the_best_attains_it(fitted, table):
@@ -68,8 +66,7 @@ def test_individual_filters_keep_their_promise_and_without_leaving_it_breaks(tab
             patch.setattr(fitting, "STAY", 0.1)
             if not leaves:
                 patch.setattr(Spending, "admit", lambda self, rows, residuals: residuals)
-            rng = np.random.default_rng(2)
-            model = dn.PrivateClassifier(advantage=0.5, individual_filter=True, insecure_testing_rng=rng)
+            model = dn.PrivateClassifier(advantage=0.5, individual_filter=True)
             attack = model.fit(*table).attack(*table, n_trainings=40)
         if leaves:
             assert np.all(attack.path_mu <= attack.bound_mu)

@@ -21,6 +21,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from deniable import InputError, MembershipPrivate
 from deniable.noise import methods
+from deniable.testing import insecure_noise
 
 X, Y = load_breast_cancer(return_X_y=True)
 X = StandardScaler().fit_transform(X)[:, :6]
@@ -84,13 +85,9 @@ def test_with_hardly_any_noise_it_is_the_plain_estimator(estimator):
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
 def test_no_training_residue(estimator):
     """Nothing on the object is a number that the fit on the training part produced, nor a row of the data."""
-    seen = []
-
-    def spy(seed):
-        model = MembershipPrivate(estimator, **QUICK, insecure_testing_seed=seed).fit(X, Y)
-        return model, _numbers(model)
-
-    model, found = spy(1)
+    with insecure_noise(np.random.default_rng(1)):
+        model = MembershipPrivate(estimator, **QUICK).fit(X, Y)
+    found = _numbers(model)
     train = np.sort(np.random.default_rng(1).permutation(len(X))[: model.certificate_.n_train])
     plain = clone(estimator).fit(X[train], Y[train])
     residue = {v for v in _numbers(plain) if v != round(v)} - {v for v in _numbers(estimator)}
@@ -102,7 +99,6 @@ def test_no_training_residue(estimator):
     for value in [*residue, *X[train[:50]].ravel().tolist()]:
         assert np.float64(value).tobytes() not in blob
     assert not any(hasattr(model.estimator_, name) for name in ("n_iter_", "labels_", "inertia_", "class_count_"))
-    seen.append(blob)
 
 
 def _numbers(thing, depth=0):
@@ -122,7 +118,7 @@ def _numbers(thing, depth=0):
 
 def test_residue_search_finds_a_residue():
     """Negative control of the test above."""
-    model = MembershipPrivate(Ridge(), **QUICK, insecure_testing_seed=1).fit(XD, YD)
+    model = MembershipPrivate(Ridge(), **QUICK).fit(XD, YD)
     model.estimator_.secret_ = {"a": [np.array([XD[3, 4]])]}
     assert XD[3, 4] in _numbers(model)
     assert XD[3, 4].tobytes() in pickle.dumps(model)
@@ -148,7 +144,7 @@ def test_check_estimator(estimator, bound, monkeypatch):
     enough = {"n_resamples": (8 if bound == "centre" else 16) if is_classifier(estimator) else 32}
     enough |= {"confidence": 0.8} if is_classifier(estimator) else {}
     enough |= {"bound": bound, "allow_estimate": bound == "swap"}  # the checks hand in several targets and classes
-    model = MembershipPrivate(estimator, eta=0.45, random_state=0, insecure_testing_seed=0, **enough)
+    model = MembershipPrivate(estimator, eta=0.45, random_state=0, **enough)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the checks hand in what estimators warn of
         results = check_estimator(model, on_fail=None, on_skip=None)
@@ -158,7 +154,7 @@ def test_check_estimator(estimator, bound, monkeypatch):
 
 
 def test_the_bound_with_the_least_noise_is_the_default():
-    least = MembershipPrivate(Ridge(), eta=0.1, random_state=0, insecure_testing_seed=0).fit(XD, YD)
+    least = MembershipPrivate(Ridge(), eta=0.1, random_state=0).fit(XD, YD)
     swap = MembershipPrivate(Ridge(), eta=0.1, random_state=0, bound="swap").fit(XD, YD)
     assert "swapped" in least.certificate_.coupling
     assert least.noise_scale_["coef_"].mean() < 1.5 * swap.noise_scale_["coef_"].mean()
@@ -213,9 +209,11 @@ def test_two_functions():
 def test_clip_and_projection():
     clipped = MembershipPrivate(LogisticRegression(), **QUICK, clip=(-0.1, 0.1)).fit(X, Y)
     assert np.abs(clipped.estimator_.coef_).max() <= 0.1
-    noisy = {"eta": 0.05, "n_resamples": 100, "insecure_testing_seed": 0}
-    raw = MembershipPrivate(EmpiricalCovariance(), project_psd=False, **noisy).fit(X)
-    psd = MembershipPrivate(EmpiricalCovariance(), **noisy).fit(X)
+    noisy = {"eta": 0.05, "n_resamples": 100}
+    with insecure_noise(np.random.default_rng(0)):
+        raw = MembershipPrivate(EmpiricalCovariance(), project_psd=False, **noisy).fit(X)
+    with insecure_noise(np.random.default_rng(0)):
+        psd = MembershipPrivate(EmpiricalCovariance(), **noisy).fit(X)
     assert np.linalg.eigvalsh(raw.estimator_.covariance_)[0] < 0
     assert np.linalg.eigvalsh(psd.estimator_.covariance_)[0] > -1e-9
 

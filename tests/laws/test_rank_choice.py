@@ -12,6 +12,7 @@ from scipy.special import expit, ndtr, ndtri
 
 from deniable import InputError
 from deniable.laws.rank_choice import RankWeights, rank_choice
+from deniable.testing import insecure_noise
 
 LOW, HIGH = -6, 9
 
@@ -30,11 +31,9 @@ def law(ordered, p, weights, low=LOW, high=HIGH):
 
 @pytest.mark.parametrize("values", [[0, 0, 0, 4, 9, 9], [-6, -5, 1, 2, 3, 7, 8], [2] * 5, [-6, 9]])
 def test_drawn_points_follow_the_law(values):
-    weights, rng = RankWeights(0.8), np.random.default_rng(4)
-    draws = 1500
-    found = Counter(
-        rank_choice(np.array(values), LOW, HIGH, 0.4, weights, insecure_testing_rng=rng) for _ in range(draws)
-    )
+    weights, draws = RankWeights(0.8), 1500
+    with insecure_noise(np.random.default_rng(4)):
+        found = Counter(rank_choice(np.array(values), LOW, HIGH, 0.4, weights) for _ in range(draws))
     expected = law(values, 0.4, weights) * draws
     observed = np.array([found[t] for t in range(LOW, HIGH + 1)])
     assert observed.sum() == draws  # nothing outside of the lattice

@@ -13,6 +13,7 @@ from scipy import stats
 from deniable._check import InputError
 from deniable.laws import add_rounded_gaussian, rounded_gaussian
 from deniable.laws import rounding as module
+from deniable.testing import insecure_noise
 
 
 def oracle(scale, low, high):
@@ -49,14 +50,16 @@ def p_value(draws, scale):
 
 @pytest.mark.parametrize("scale", [0.4, 1.0, 2.75, 31.3, 12345.678, 2.0**20 + 1 / 3, 3.3 * 2.0**35, 2.0**40])
 def test_the_law_is_the_rounded_gaussian(scale):
-    draws = rounded_gaussian(scale, 400_000, insecure_testing_rng=np.random.default_rng(5))
+    with insecure_noise(np.random.default_rng(5)):
+        draws = rounded_gaussian(scale, 400_000)
     assert p_value(draws, scale) > 1e-4
     assert p_value(draws, scale * 1.01) < 1e-6  # the test would see one percent
     assert p_value(np.where(draws > 0, draws - 1, draws), scale) < 1e-6 or scale > 1000  # and a shift by one
 
 
 def test_low_bits_and_signs_are_even():
-    draws = rounded_gaussian(2.0**30 / 3, 500_000, insecure_testing_rng=np.random.default_rng(1))
+    with insecure_noise(np.random.default_rng(1)):
+        draws = rounded_gaussian(2.0**30 / 3, 500_000)
     for bit in (0, 1, 7, 15, 20):
         ones = ((draws >> bit) & 1).sum()
         assert stats.binomtest(int(ones), draws.size).pvalue > 1e-5
@@ -66,7 +69,8 @@ def test_low_bits_and_signs_are_even():
 
 
 def test_tails_have_the_right_mass():
-    draws = np.abs(rounded_gaussian(1000.0, 4_000_000, insecure_testing_rng=np.random.default_rng(11)))
+    with insecure_noise(np.random.default_rng(11)):
+        draws = np.abs(rounded_gaussian(1000.0, 4_000_000))
     for z in (3.0, 4.0, 4.75):
         chance = 2 * float(oracle(1000.0, 1000 * z, inf))
         assert stats.binomtest(int((draws >= 1000 * z).sum()), draws.size, chance).pvalue > 1e-4
@@ -181,7 +185,10 @@ def test_bits_come_from_the_operating_system(monkeypatch):
 
 
 def test_testing_rng_repeats_and_os_entropy_does_not():
-    one, two = (rounded_gaussian(1e6, 1000, insecure_testing_rng=np.random.default_rng(4)) for _ in range(2))
+    with insecure_noise(np.random.default_rng(4)):
+        one = rounded_gaussian(1e6, 1000)
+    with insecure_noise(np.random.default_rng(4)):
+        two = rounded_gaussian(1e6, 1000)
     assert np.array_equal(one, two)
     assert not np.array_equal(rounded_gaussian(1e6, 1000), rounded_gaussian(1e6, 1000))
 
@@ -198,7 +205,8 @@ def test_threads_draw_different_noise():
 
 def test_one_scale_a_coordinate():
     scales = np.array([1.0, 100.0, 1e4, 1e8])
-    draws = rounded_gaussian(scales, (100_000, 4), insecure_testing_rng=np.random.default_rng(0))
+    with insecure_noise(np.random.default_rng(0)):
+        draws = rounded_gaussian(scales, (100_000, 4))
     assert draws.shape == (100_000, 4)
     assert draws.dtype == np.int64
     for j, scale in enumerate(scales):
@@ -226,21 +234,19 @@ def test_bad_shapes_and_generators_are_refused():
         rounded_gaussian([1.0, 2.0], (3,))
     with pytest.raises(InputError, match="size"):
         rounded_gaussian(1.0, -1)
-    with pytest.raises(InputError, match="insecure_testing_rng"):
-        rounded_gaussian(1.0, 3, insecure_testing_rng=7)
-    with pytest.raises(InputError, match="insecure_testing_rng"):
-        rounded_gaussian(1.0, 3, insecure_testing_rng=np.random.RandomState(0))
+    for rng in (7, np.random.RandomState(0)):
+        with pytest.raises(InputError, match="Generator"), insecure_noise(rng):
+            pass
 
 
 def test_adding_keeps_whole_numbers_and_refuses_the_rest():
     values = np.array([[5, -7], [2**61, 0]])
-    noisy = add_rounded_gaussian(values, 3.0, insecure_testing_rng=np.random.default_rng(0))
-    noise = rounded_gaussian(3.0, (2, 2), insecure_testing_rng=np.random.default_rng(0))
+    with insecure_noise(np.random.default_rng(0)):
+        noisy, floats = add_rounded_gaussian(values, 3.0), add_rounded_gaussian([4.0, 9.0], 2.0)
+    with insecure_noise(np.random.default_rng(0)):
+        noise, more = rounded_gaussian(3.0, (2, 2)), rounded_gaussian(2.0, 2)
     assert np.array_equal(noisy - values, noise)
-    assert np.array_equal(
-        add_rounded_gaussian([4.0, 9.0], 2.0, insecure_testing_rng=np.random.default_rng(1)),
-        [4, 9] + rounded_gaussian(2.0, 2, insecure_testing_rng=np.random.default_rng(1)),
-    )
+    assert np.array_equal(floats, [4, 9] + more)
     for bad in ([0.5], [nan], [inf], [2.0**53], [2**62], [-(2**62)], ["a"], [True], np.array([2**63], dtype=np.uint64)):
         with pytest.raises(InputError, match="values"):
             add_rounded_gaussian(bad, 1.0)

@@ -240,7 +240,7 @@ def test_what_all_records_and_a_half_answered_is_joined(asked, n, monkeypatch):
 
     monkeypatch.setattr(releasing, "better_of_a_half", better)
     exact, times = OfRecords(parse(asked))(x[:, None])[0], n if asked == "sum(x)" else 1
-    options = {"eta": 0.1, "ranges": {"x": (-40, 140)}, "bound": "auto", "insecure_testing_rng": rng}
+    options = {"eta": 0.1, "ranges": {"x": (-40, 140)}, "bound": "auto"}
     rows = [dn.release_statistics(pd.DataFrame({"x": x}), asked, **options).rows[0][0] for _ in range(80)]
     off = np.array([(row.value - exact) / row.noise for row in rows])
     assert 0.7 < np.sqrt(np.mean(off**2)) < 1.35

@@ -69,9 +69,8 @@ def test_noise_scale_is_the_standard_deviation_of_what_is_added(noise, covarianc
                 noise=noise,
                 covariance=covariance,
                 bound="swap",
-                insecure_testing_rng=np.random.default_rng(i),
             ).value
-            for i in range(40)
+            for _ in range(40)
         ]
     )
     part = data.std(axis=0) / np.sqrt(40)  # of the mean of a random half without replacement
@@ -150,15 +149,6 @@ def test_resampling_is_seeded_and_the_release_is_not():
     assert not np.any(first.noise_scale == other.noise_scale)
     threads = dn.release(column_mean, X, eta=0.1, bound="centre", rng=3, n_jobs=2)
     np.testing.assert_array_equal(first.noise_scale, threads.noise_scale)
-
-
-def test_testing_generator_is_named_in_the_certificate():
-    twice = [
-        dn.release(column_mean, X, eta=0.1, bound="centre", rng=3, insecure_testing_rng=np.random.default_rng(1))
-        for _ in range(2)
-    ]
-    np.testing.assert_array_equal(twice[0].value, twice[1].value)
-    assert "INSECURE" in twice[0].certificate.sampler
 
 
 def test_resamples_resume_from_the_cache(tmp_path):

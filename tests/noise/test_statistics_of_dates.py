@@ -15,6 +15,7 @@ import deniable as dn
 from deniable.cli import run
 from deniable.noise import release_statistics
 from deniable.noise.tabulation.grammar import Day, parse
+from deniable.testing import insecure_noise
 
 N = 4000
 RANGE = {"admitted": ("2019-01-01", "2025-01-01")}
@@ -35,9 +36,8 @@ def _offset(figure):
 
 def released(frame, statistic, ranges=None, **options):
     ranges = RANGE if ranges is None else ranges
-    return release_statistics(
-        frame, statistic, ranges=ranges, insecure_testing_rng=np.random.default_rng(1), **{"eta": 0.1} | options
-    )
+    with insecure_noise(np.random.default_rng(1)):
+        return release_statistics(frame, statistic, ranges=ranges, **{"eta": 0.1} | options)
 
 
 @pytest.mark.filterwarnings("ignore::deniable.tables.TableWarning")

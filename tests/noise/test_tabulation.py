@@ -16,6 +16,7 @@ from deniable.noise.tabulation.answers import Limits
 from deniable.noise.tabulation.distribution import _LEAVES, _least_squares
 from deniable.noise.tabulation.queries import DEPTH, CellCounts, Moments, Products, Tree
 from deniable.noise.tabulation.records import Categories, ColumnScale, Records, group_sums
+from deniable.testing import insecure_noise
 
 RNG = np.random.default_rng(1)
 N = 4000
@@ -261,10 +262,9 @@ def test_without_noise_every_statistic_is_what_pandas_says():
 
 def test_errors_are_as_large_as_stated():
     """Over 25 releases the mean square of (value − truth)/noise is 1, for every statistic, and limits cover."""
-    rng = np.random.default_rng(5)
     scores = {text: [] for text in TRUTH}
     for _ in range(25):
-        made = dn.release_statistics(FRAME, list(TRUTH), eta=0.4, ranges=RANGES, insecure_testing_rng=rng)
+        made = dn.release_statistics(FRAME, list(TRUTH), eta=0.4, ranges=RANGES)
         for text, expected in TRUTH.items():
             for row, right in zip(made[text], expected, strict=True):
                 assert row.low <= row.value <= row.high or row.value < 0
@@ -299,9 +299,7 @@ def test_counts_come_with_the_means_of_the_same_groups():
 
 def test_what_is_not_public_is_found_and_paid_for():
     frame = FRAME.assign(town=np.where(np.arange(N) < 3, [f"village {i}" for i in range(N)], FRAME["region"]))
-    made = dn.release_statistics(
-        frame, ["mean(income) by town"], eta=0.2, insecure_testing_rng=np.random.default_rng(0), ranges={}
-    )
+    made = dn.release_statistics(frame, ["mean(income) by town"], eta=0.2, ranges={})
     assert made.found == ("income", "town")
     assert made.ranges["town"] == ("E", "N", "S", "(other)")  # those of single records are not named
     low, high = made.ranges["income"]
@@ -397,7 +395,7 @@ def test_single_quantiles_are_chosen_by_rank_and_many_read_off_a_tree():
         "quantile(income, 0.25, 0.75)",
         "quantile(age, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1e-3)",
     ]
-    made = dn.release_statistics(FRAME, asked, eta=0.2, ranges=RANGES, insecure_testing_rng=np.random.default_rng(3))
+    made = dn.release_statistics(FRAME, asked, eta=0.2, ranges=RANGES)
     ranks = [look for look in made.account if look.name.startswith("ranks")]
     assert [look.serves for look in ranks] == [("median(income)", "quantile(income, 0.25, 0.75)")]
     assert math.sqrt(sum(look.mu**2 for look in made.account)) == pytest.approx(2 * norm.ppf(0.7), rel=1e-9)
@@ -409,11 +407,13 @@ def test_single_quantiles_are_chosen_by_rank_and_many_read_off_a_tree():
 
 def test_a_range_lost_in_the_noise_is_told_with_every_value():
     few = FRAME[:12]
-    lost = dn.release_statistics(few, "mean(age)", eta=0.02, insecure_testing_rng=np.random.default_rng(0))
+    with insecure_noise(np.random.default_rng(0)):
+        lost = dn.release_statistics(few, "mean(age)", eta=0.02)
     assert "range of age was lost in the noise" in lost.rows[0][0].note
     assert "give --range" in str(lost)
     for wish in ({"ranges": {"age": (0, 120)}, "eta": 0.02}, {"eta": 0.49}):
-        kept = dn.release_statistics(few, "mean(age)", insecure_testing_rng=np.random.default_rng(0), **wish)
+        with insecure_noise(np.random.default_rng(0)):
+            kept = dn.release_statistics(few, "mean(age)", **wish)
         assert "lost" not in str(kept)
     with pytest.raises(InputError, match="at least 4 records, got 3"):
         dn.release_statistics(FRAME[:3], "mean(age)", eta=0.1)

@@ -9,6 +9,7 @@ import pytest
 import deniable as dn
 from deniable import InputError
 from deniable.tables import understand
+from deniable.testing import insecure_noise
 
 
 @pytest.fixture(scope="module")
@@ -59,9 +60,11 @@ def test_only_what_is_asked_for_is_read(frame, tmp_path):
 
 def test_statistics_of_a_folder_and_of_blocks_are_those_of_the_frame(frame, tmp_path):
     asked = ["mean(income) by region", "count() by kind", "histogram(children, edges=0:2:5)"]
-    release = lambda data: dn.release_statistics(  # noqa: E731
-        data, asked, eta=0.2, ranges={"income": (0, 2e5)}, insecure_testing_rng=np.random.default_rng(3)
-    )
+
+    def release(data):
+        with insecure_noise(np.random.default_rng(3)):
+            return dn.release_statistics(data, asked, eta=0.2, ranges={"income": (0, 2e5)})
+
     held = release(frame)
     dataframe = pytest.importorskip("dask.dataframe")
     for source in (

@@ -14,6 +14,7 @@ import deniable as dn
 from deniable import InputError
 from deniable.noise import Covariance, Mean, Ridge
 from deniable.tables.rows import mapped_rows
+from deniable.testing import insecure_noise
 
 RNG = np.random.default_rng(0)
 FRAME = pd.DataFrame(RNG.normal(size=(90, 3)), columns=["a", "b", "c"]).assign(d=np.arange(90) % 7)
@@ -21,7 +22,8 @@ PARTS = [FRAME[:1], FRAME[1:40], FRAME[40:40], FRAME[40:]]
 
 
 def _released(algorithm, data, bound="auto"):
-    made = dn.release(algorithm, data, eta=0.2, bound=bound, rng=0, insecure_testing_rng=np.random.default_rng(1))
+    with insecure_noise(np.random.default_rng(1)):
+        made = dn.release(algorithm, data, eta=0.2, bound=bound, rng=0)
     return made.value, made.noise_scale
 
 

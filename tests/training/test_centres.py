@@ -79,7 +79,7 @@ def test_the_released_masses_are_near_the_truth_and_paid_for():
     frame = pd.DataFrame({"low": rng.beta(1, 6, n), "flag": rng.random(n) < 0.03, "job": rng.choice(["a", "b"], n)})
     table = FeatureTable(frame)
     encoders = (Levels("low", 0.0, 1.0), Listed("flag", ("False", "True")), Hashed("job", 255))
-    look = Look(SumNoise(np.random.default_rng(0)), Ledger(1.0), Units())
+    look = Look(SumNoise(), Ledger(1.0), Units())
     columns = centred(look, "centres", table, encoders, 0.5, n)
     assert [use.mu for use in look.ledger.uses] == [0.5]
     places = np.linspace(0, 1, 255)

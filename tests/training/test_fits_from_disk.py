@@ -8,6 +8,7 @@ import pytest
 
 import deniable as dn
 from deniable import InputError
+from deniable.testing import insecure_noise
 from deniable.training import fitting
 
 pytestmark = pytest.mark.filterwarnings("ignore::deniable.training.TrainingWarning")
@@ -48,8 +49,9 @@ def _write(table, folder, cuts=(400, 401, 700)):
 
 
 def _fitted(*data, kind=dn.PrivateClassifier, target=None, **options):
-    model = kind(advantage=0.3, insecure_testing_rng=np.random.default_rng(1), **options)
-    return model.fit(*data) if target is None else model.fit(*data, target=target)
+    model = kind(advantage=0.3, **options)
+    with insecure_noise(np.random.default_rng(1)):
+        return model.fit(*data) if target is None else model.fit(*data, target=target)
 
 
 def _same(found, held, rows):

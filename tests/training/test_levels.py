@@ -41,13 +41,13 @@ class Scored(Additive):
 @pytest.mark.parametrize("heaviest", [1, 3])
 def test_no_record_moves_the_sums_by_more_than_was_paid(loss, heaviest):
     """Every extreme record by itself: its sums in units of the noise have a norm of at most μ, some above 0.6 μ."""
-    base = dn.PrivateRegressor(insecure_testing_rng=np.random.default_rng(0))
+    base = dn.PrivateRegressor()
     fitted = base.fit(np.arange(60.0)[:, None], np.arange(60.0)).model_
     model = Scored(fitted.encoders, fitted.pairs, fitted.basis, fitted.coefficients)
     mu, reached = 0.2, []
     for score in (-1e6, -2.0, -0.3, 0.0, 1.0, 2.0, 5.0, 1e6):
         for target in (0.0, 1e-9, 1.0, 30.0, 1e9, *(() if isinstance(loss, ClippedPoisson) else (-1e9,))):
-            source = Watched(np.random.default_rng(1))
+            source = Watched()
             units = Units() if heaviest == 1 else Units("person", np.array([float(heaviest)]), heaviest)
             table = FeatureTable(pd.DataFrame({"score": [score]}))
             task = Task(Look(source, Ledger(1.0), units), 3000.0, table, np.array([target]), loss)
@@ -65,8 +65,7 @@ def test_rare_counts_and_long_tails_are_met_on_average():
     rare = made.poisson(np.exp(X["a"] - 3.0))
     tail = np.where(made.random(8000) < 0.7, 0.0, np.exp(1 + X["a"]))
     for y, loss in ((rare, "poisson"), (tail, "squared")):
-        rng = np.random.default_rng(1)
-        model = dn.PrivateRegressor(advantage=0.3, loss=loss, insecure_testing_rng=rng).fit(X, y)
+        model = dn.PrivateRegressor(advantage=0.3, loss=loss).fit(X, y)
         assert "level" in model.certificate_.shares()
         assert model.tradeoff_.advantage() <= 0.3
         assert abs(model.predict(X).mean() / y.mean() - 1) < 0.35
@@ -76,9 +75,9 @@ def test_rare_counts_and_long_tails_are_met_on_average():
 def test_a_look_that_would_tell_nothing_is_not_paid_for():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 3))
-    model = dn.PrivateRegressor(insecure_testing_rng=rng).fit(X, X[:, 0])
+    model = dn.PrivateRegressor().fit(X, X[:, 0])
     assert "level" not in model.certificate_.shares()
-    robust = dn.PrivateRegressor(loss="huber", noise_multiplier=0.5, insecure_testing_rng=rng).fit(X, X[:, 0])
+    robust = dn.PrivateRegressor(loss="huber", noise_multiplier=0.5).fit(X, X[:, 0])
     assert "level" not in robust.certificate_.shares()
     assert levels.wide_clip(0.05, 300, 0.5) is None
     assert levels.wide_clip(0.05, 30_000, 0.5) > 8

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import deniable as dn
+from deniable.testing import insecure_noise
 from deniable.training import PrivateAttack, fitting
 from deniable.training.attack import Followed, Recorded
 from deniable.training.noise_source import SumNoise
@@ -30,7 +31,7 @@ def test_the_ratio_is_that_of_two_whole_fits(inside):
     X, y = table()
     model = dn.PrivateClassifier(advantage=0.3, classes=["ill", "well"])
     worlds = [(X, y), (X.iloc[1:], y[1:])]
-    recorded = Recorded(SumNoise(np.random.default_rng(3)))
+    recorded = Recorded(SumNoise())
     model._fit(*worlds[0 if inside else 1], recorded)
     followed = Followed(recorded, inside)
     model._fit(X.iloc[:1], y[:1], followed, model.columns_)
@@ -95,9 +96,13 @@ def test_the_canary_of_a_linear_model_nearly_reaches_the_bound():
 
 def test_arrays_and_seeds():
     X, y = np.random.default_rng(0).normal(size=(50, 2)), np.arange(50) % 2
-    seeded = {"insecure_testing_rng": np.random.default_rng(0), "interactions": 1}
-    model = dn.PrivateClassifier(advantage=0.4, **seeded).fit(X, y)
-    first, again = (model.attack(X, y, n_trainings=20) for _ in range(2))
+    model = dn.PrivateClassifier(advantage=0.4, interactions=1).fit(X, y)
+
+    def attacked(n_jobs):
+        with insecure_noise(np.random.default_rng(0)):
+            return model.attack(X, y, n_trainings=20, n_jobs=n_jobs)
+
+    first, again = attacked(1), attacked(2)
     assert first.canary == again.canary
     np.testing.assert_array_equal(first.transcript.member_scores, again.transcript.member_scores)
     np.testing.assert_array_equal(first.transcript.nonmember_scores, again.transcript.nonmember_scores)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import deniable as dn
+from deniable.testing import insecure_noise
 from deniable.training import bins, fitting
 from deniable.training.descent import DescentPlan
 from deniable.training.shrinkage import Seen, kept_shares, responses
@@ -66,8 +67,8 @@ def test_columns_tell_each_other_how_often_they_tell_anything():
 
 
 def fitted(y, X, **options):
-    model = dn.PrivateClassifier(insecure_testing_rng=np.random.default_rng(0), **options)
-    return model.fit(X, y)
+    with insecure_noise(np.random.default_rng(0)):
+        return dn.PrivateClassifier(**options).fit(X, y)
 
 
 def shape(model, column: int) -> np.ndarray:
@@ -108,8 +109,7 @@ def test_three_classes_and_regressions_shrink_as_well():
     classes = fitted(y, X, advantage=0.4)
     assert np.ptp(shape(classes, 1)) < 0.1 * np.ptp(shape(classes, 0))
     assert np.mean(classes.predict(X) == y) > 0.75
-    with pytest.warns(dn.training.TrainingWarning):
-        model = dn.PrivateRegressor(advantage=0.4, insecure_testing_rng=np.random.default_rng(0)).fit(X, 3.0 * X[:, 0])
+    model = dn.PrivateRegressor(advantage=0.4).fit(X, 3.0 * X[:, 0])
     assert np.ptp(shape(model, 1)) < 0.1 * np.ptp(shape(model, 0))
 
 

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import norm
 
 import deniable as dn
-from deniable.training import TrainingWarning, fitting
+from deniable.training import fitting
 from deniable.training.spending import Spending
 from oracles.replayed_fits import Recording, Replay, squared_shift
 
@@ -271,8 +271,7 @@ def test_exposures_are_what_leaving_moves():
 def test_discovery_adds_its_failure_probability():
     frame, y = people(3000, 11)
     estimator = dn.PrivateClassifier(advantage=0.2, categories="discover", discovery_delta=1e-4)
-    with pytest.warns(TrainingWarning, match="insecure_testing_rng"):
-        estimator.set_params(insecure_testing_rng=np.random.default_rng(0)).fit(frame, y)
+    estimator.fit(frame, y)
     assert estimator.certificate_.delta == pytest.approx(1e-4, rel=1e-6)
     assert estimator.tradeoff_.advantage() <= 0.2
     (job,) = [e for e in estimator.model_.encoders if e.name == "job"]
@@ -286,8 +285,8 @@ def test_a_text_of_one_person_passes_the_threshold_as_rarely_as_promised():
 
     shown, delta = 0, 0.05
     words = np.array(["common"] * 500 + ["only me"], dtype=object)
-    for seed in range(2000):
-        look = Look(SumNoise(np.random.default_rng(seed)), Ledger(1.0, 0.1), Units())
+    for _ in range(2000):
+        look = Look(SumNoise(), Ledger(1.0, 0.1), Units())
         declared = Declared(discover=frozenset({"job"}), discovery_delta=delta)
         shown += "only me" in discovered(look, "job", words, 0.5, declared)
     assert shown / 2000 <= delta + 3 * np.sqrt(delta / 2000)
@@ -300,8 +299,8 @@ def test_what_columns_take_leaves_enough_for_fits(options):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(1.7e9 + rng.normal(0, 10, (100, 4)), columns=list("abcd"))
     y = np.where(np.arange(100) % 2, "ill", "well")
-    for generator in map(np.random.default_rng, range(4)):
-        model = dn.PrivateClassifier(advantage=0.3, insecure_testing_rng=generator, **options).fit(frame, y)
+    for _ in range(4):
+        model = dn.PrivateClassifier(advantage=0.3, **options).fit(frame, y)
         shares = model.certificate_.shares()
         assert math.fsum(shares.values()) == pytest.approx(1)
         assert shares["coefficients"] > 0.1

@@ -110,7 +110,7 @@ def test_what_only_pairs_can_see_is_found():
     rng = np.random.default_rng(1)
     X = rng.uniform(-1, 1, (8_000, 4))
     y = rng.random(8_000) < 1 / (1 + np.exp(-6 * X[:, 0] * X[:, 1]))
-    fit = {"advantage": 0.2, "insecure_testing_rng": np.random.default_rng(0)}
+    fit = {"advantage": 0.2}
     plain = dn.PrivateClassifier(**fit).fit(X[:6000], y[:6000])
     tuned = dn.PrivateClassifier(**fit, tune=True).fit(X[:6000], y[:6000])
     assert [trial.model for trial in tuned.trials_ if trial.chosen] == ["additive with pairs"]
@@ -140,7 +140,7 @@ def test_what_tuning_chooses_cannot_be_given(option):
 def test_attacks_follow_the_trials(monkeypatch):
     monkeypatch.setattr(fitting, "STEPS", 8)
     frame, y = people(240, 4)
-    model = dn.PrivateClassifier(advantage=0.9, tune=True, insecure_testing_rng=np.random.default_rng(5)).fit(frame, y)
+    model = dn.PrivateClassifier(advantage=0.9, tune=True).fit(frame, y)
     attack = model.attack(frame, y, n_trainings=20)
     assert np.all(attack.path_mu <= attack.bound_mu)
     assert attack.path_mu.mean() > 0.8 * attack.bound_mu

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -70,11 +70,9 @@ _REFUSED: dict[type[Mechanism], str] = {
     Tuned: "the norms of runs that could have been made, but were not, would have to be known",
 }
 
-_ASSUMPTIONS = Assumptions(
-    notes=(
-        "individual: holds for this record with the gradient norms of this run, taken as if fixed beforehand",
-        "computed from the data: an assessment for the data owner, not something to publish",
-    )
+_NOTES = (
+    "individual: holds for this record with the gradient norms of this run, taken as if fixed beforehand",
+    "computed from the data: an assessment for the data owner, not something to publish",
 )
 
 
@@ -99,7 +97,7 @@ class IndividualTradeoffs:
     log_gamma: FloatArray
     add: FloatArray
     remove: FloatArray
-    assumptions: Assumptions = field(default=_ASSUMPTIONS)
+    assumptions: Assumptions = field(default_factory=lambda: Assumptions(notes=_NOTES))
     method: str = "transform inversion of the record's own steps"
 
     def __len__(self) -> int:
@@ -185,7 +183,7 @@ def individual_tradeoffs(
     if len(plain) == len(parts):
         return _invert(_tally(known, records, plain, count))
     (log_gamma, add, remove), assumed = of_parts(known, records, parts, count)
-    ours = replace(_ASSUMPTIONS, adjacency=assumed.adjacency)
+    ours = Assumptions(adjacency=assumed.adjacency, notes=_NOTES)
     largest = any(type(part) in SAMPLERS for part in parts)
     method = "bound of the record's largest norm" if largest else "bounds of the record's own steps"
     return IndividualTradeoffs(log_gamma, add, remove, ours, method)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from deniable import testing
+
 EVERY_CASE = "every record and every rest of the data"  # what a curve must hold for to bound other risks
 ONE_CASE = "the record and the data set for which it was computed"
 
@@ -16,3 +18,11 @@ class Assumptions:
     adjacency: str = "add or remove one record"
     access: str = "everything that the mechanism outputs, intermediate steps included"
     notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "notes", testing.marked(self.notes, testing.insecure()))
+
+    @property
+    def insecure(self) -> bool:
+        """Whether this was made inside :func:`deniable.testing.insecure_noise`."""
+        return testing.INSECURE in self.notes

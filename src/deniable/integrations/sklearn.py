@@ -16,7 +16,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from deniable._check import FloatArray, InputError, choice, seeded
+from deniable._check import FloatArray, InputError, choice
 from deniable.integrations.sklearn_parameters import Codec, PublicFacts, TwoFunctions, codec_for
 from deniable.integrations.sklearn_refits import by_refitting, expected_score
 from deniable.integrations.sklearn_swaps import ClosedForm, closed_form
@@ -96,8 +96,6 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         Whether released covariance matrices are projected to positive semidefinite.
     random_state
         Seeds the resampling; never the training part or the noise, so two fits differ by design.
-    insecure_testing_seed
-        Makes noise and training part reproducible. For tests only: the result protects nobody.
 
     Attributes
     ----------
@@ -137,7 +135,6 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         n_jobs: int | None = None,
         cache_dir: str | PathLike[str] | None = None,
         progress: bool | None = None,
-        insecure_testing_seed: int | None = None,
     ) -> None:
         self.estimator = estimator
         self.eta = eta
@@ -158,7 +155,6 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         self.n_jobs = n_jobs
         self.cache_dir = cache_dir
         self.progress = progress
-        self.insecure_testing_seed = insecure_testing_seed
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Release the parameters of the estimator, trained on a secret part of (X, y).
@@ -190,8 +186,6 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         else:
             task = form
         fits_are_few = self.bound == "auto" and self.n_resamples is None
-        seed = self.insecure_testing_seed
-        testing = None if seed is None else seeded(seed, "insecure_testing_seed")
         try:
             released = release(
                 task.algorithm,
@@ -209,7 +203,6 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
                 n_jobs=self.n_jobs,
                 cache_dir=self.cache_dir,
                 progress=self.progress,
-                insecure_testing_rng=testing,
             )
         except NoGuaranteeError as error:
             raise NoGuaranteeError(f"{error}; here because {form}" if isinstance(form, str) else str(error)) from None
@@ -255,7 +248,7 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         tags.target_tags = inner.target_tags
         if inner.transformer_tags is not None:
             tags.transformer_tags = TransformerTags(preserves_dtype=[])  # noise is drawn in double precision
-        tags.non_deterministic = self.insecure_testing_seed is None
+        tags.non_deterministic = True
         return tags
 
     @_offered("score")

@@ -24,6 +24,7 @@ from math import ceil, floor, log
 import numpy as np
 from scipy.special import ndtr
 
+from deniable import testing
 from deniable._check import InputError, IntArray
 
 _UNIT = 40  # bits behind the point of ρ, and of the least weight: rounding costs 2⁻⁴⁰ of each ratio at most
@@ -68,13 +69,11 @@ def rank_choice(
     high: int,
     p: float,
     weights: RankWeights,
-    *,
-    insecure_testing_rng: np.random.Generator | None = None,
 ) -> int:
     """Draw a lattice point near the ``p``-quantile of ``ordered``, whole numbers from ``low`` to ``high``, sorted.
 
     Guarantee: ``weights.mu``-Gaussian DP for replacing one of the numbers; their number, ``low``, ``high`` and ``p``
-    are public. ``insecure_testing_rng`` replaces the operating system's entropy: never use it to release anything.
+    are public.
     """
     n = len(ordered)
     values, counts = np.unique(ordered, return_counts=True)
@@ -91,7 +90,7 @@ def rank_choice(
     distance = np.maximum(np.maximum(below - floor(p * n), ceil(p * n) - at_most), 0)
     distance = np.minimum(distance, len(table) - 1)
     by_distance = np.bincount(distance, weights=sizes, minlength=len(table)).astype(np.int64)  # exact: below 2⁵³
-    rest = _below(sum(w * int(size) for w, size in zip(table, by_distance, strict=True)), insecure_testing_rng)
+    rest = _below(sum(w * int(size) for w, size in zip(table, by_distance, strict=True)))
     for d, size in enumerate(by_distance.tolist()):
         mass = table[d] * size
         if rest < mass:
@@ -104,12 +103,13 @@ def rank_choice(
     return int(starts[runs[run]]) + place - (int(passed[run - 1]) if run else 0)
 
 
-def _below(limit: int, testing: np.random.Generator | None) -> int:
+def _below(limit: int) -> int:
     """Return a uniform whole number below ``limit``."""
-    if testing is None:
+    rng = testing.generator()
+    if rng is None:
         return secrets.randbelow(limit)
     size = limit.bit_length()
     while True:
-        drawn = int.from_bytes(testing.bytes(-(-size // 8)), "little") & ((1 << size) - 1)
+        drawn = int.from_bytes(rng.bytes(-(-size // 8)), "little") & ((1 << size) - 1)
         if drawn < limit:
             return drawn

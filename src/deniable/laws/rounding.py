@@ -36,6 +36,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from deniable import testing
 from deniable._check import InputError, IntArray, integer, numbers
 
 WordArray = NDArray[np.uint64]
@@ -260,12 +261,7 @@ def _fill(
     return drawn
 
 
-def rounded_gaussian(
-    scale: ArrayLike,
-    size: int | tuple[int, ...] | None = None,
-    *,
-    insecure_testing_rng: np.random.Generator | None = None,
-) -> IntArray:
+def rounded_gaussian(scale: ArrayLike, size: int | tuple[int, ...] | None = None) -> IntArray:
     """Draw independent Gaussians with standard deviation ``scale``, rounded to the nearest whole numbers.
 
     Guarantee: the law is exactly that of round(scale·Z), Z standard normal, for the real number that the float
@@ -283,10 +279,6 @@ def rounded_gaussian(
         and more of them need exact arithmetic to be rounded.
     size
         Shape of the result; by default the shape of ``scale``, with which it must broadcast.
-    insecure_testing_rng
-        Draw the bits from this NumPy generator, so that a test can repeat them. **Not for release**: its state can be
-        recovered from its output. By default every bit comes from ``os.urandom``; there is no state, so threads and
-        forked processes never share noise.
 
     Returns
     -------
@@ -295,8 +287,12 @@ def rounded_gaussian(
     Raises
     ------
     InputError
-        For a scale that is NaN, not above 0 or above 2⁴⁰, for shapes that do not broadcast, and for anything but a
-        NumPy Generator as ``insecure_testing_rng``.
+        For a scale that is NaN, not above 0 or above 2⁴⁰, and for shapes that do not broadcast.
+
+    Notes
+    -----
+    Every bit comes from ``os.urandom``; there is no state, so threads and forked processes never share noise. Inside
+    :func:`deniable.testing.insecure_noise` bits come from the generator of the test.
     """
     scales = numbers(
         "scale", scale, above=0.0, at_most=LARGEST_SCALE, hint="choose a coarser lattice if the noise is larger"
@@ -308,12 +304,11 @@ def rounded_gaussian(
         raise InputError(f"scale of shape {scales.shape} does not broadcast to size {shape}") from None
     count = int(np.prod(shape, dtype=np.int64))
     flat = scales.reshape(1) if scales.size == 1 else np.ascontiguousarray(spread).reshape(-1)
-    return _fill(_table(), flat, count, _source(insecure_testing_rng)).reshape(shape)
+    rng = testing.generator()
+    return _fill(_table(), flat, count, os.urandom if rng is None else rng.bytes).reshape(shape)
 
 
-def add_rounded_gaussian(
-    values: ArrayLike, scale: ArrayLike, *, insecure_testing_rng: np.random.Generator | None = None
-) -> IntArray:
+def add_rounded_gaussian(values: ArrayLike, scale: ArrayLike) -> IntArray:
     """Release whole numbers with rounded Gaussian noise: ``values + rounded_gaussian(scale, shape of values)``.
 
     Guarantee: that of ``rounded_gaussian``, for values that were computed without rounding. This refuses what would
@@ -327,8 +322,6 @@ def add_rounded_gaussian(
         Any integer dtype, or floats that are whole numbers below 2⁵³.
     scale
         As for ``rounded_gaussian``; must broadcast to the shape of ``values``.
-    insecure_testing_rng
-        As for ``rounded_gaussian``.
 
     Returns
     -------
@@ -349,17 +342,9 @@ def add_rounded_gaussian(
     whole = array.astype(np.int64)
     if not exact and not np.array_equal(whole, array):
         raise InputError("values must be whole numbers, got fractions: round them to a lattice record by record")
-    return whole + rounded_gaussian(scale, array.shape, insecure_testing_rng=insecure_testing_rng)
+    return whole + rounded_gaussian(scale, array.shape)
 
 
 def _shape(size: Any) -> tuple[int, ...]:
     parts = size if isinstance(size, tuple | list) else (size,)
     return tuple(integer("size", part, at_least=0) for part in parts)
-
-
-def _source(rng: np.random.Generator | None) -> Callable[[int], bytes]:
-    if rng is None:
-        return os.urandom
-    if not isinstance(rng, np.random.Generator):
-        raise InputError(f"insecure_testing_rng must be a numpy.random.Generator or None, got {rng!r}")
-    return rng.bytes

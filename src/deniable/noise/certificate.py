@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy.special import ndtri
 
+from deniable import testing
 from deniable._check import FloatArray, choice, number
 from deniable._files import write_atomically
 from deniable._notebook import curve_rows, lines, panel
@@ -79,6 +80,8 @@ class Certificate:
         How it was proved: "direct", "swap", "centre", "dp" or "published".
     warning
         What makes the value useless and what to do, or None.
+    insecure
+        Whether the noise was that of a test (:func:`deniable.testing.insecure_noise`): then nothing is promised.
     """
 
     eta: float
@@ -99,6 +102,7 @@ class Certificate:
     assumptions: tuple[str, ...] = ()
     bound: str = "centre"
     warning: str | None = None
+    insecure: bool = field(default_factory=testing.insecure)
 
     @property
     def floor(self) -> float:
@@ -107,8 +111,8 @@ class Certificate:
 
     @property
     def holds(self) -> bool:
-        """Whether this is a guarantee for every record (not an estimate, not the published sampler beyond d = 1)."""
-        return self.kind in ("exact", "sampled")
+        """Whether this is a guarantee for every record: not an estimate, the published sampler, or noise of a test."""
+        return self.kind in ("exact", "sampled") and not self.insecure
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain Python types; ``tradeoff`` becomes TPR at some FPRs and the advantage at prior ½."""
@@ -148,6 +152,8 @@ class Certificate:
         ]
         if self.warning is not None:
             lines.insert(0, f"WARNING: {self.warning}")
+        if self.insecure:
+            lines.insert(0, testing.INSECURE)
         return "\n".join([*lines, *(f"assumes: {text}" for text in self.assumptions)])
 
     def _repr_html_(self) -> str:
@@ -155,7 +161,8 @@ class Certificate:
             rows, tone = [], "bad"
         else:
             rows, tone = [("η", f"≤ {shown(self.eta, 'number', 'upper')}"), *curve_rows(self.tradeoff)], "none"
-        return panel("Certificate of a release", rows, str(self).splitlines(), headline=self.warning or "", tone=tone)
+        headline = testing.INSECURE if self.insecure else self.warning or ""
+        return panel("Certificate of a release", rows, str(self).splitlines(), headline=headline, tone=tone)
 
     def _floor(self) -> str:
         """Say what the number of runs leaves open at the lowest FPR, and how many would close it."""

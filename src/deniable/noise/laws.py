@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import solve_triangular
 from scipy.special import erf, gammaln, log_ndtr, ndtr
 
+from deniable import testing
 from deniable._check import FloatArray, InputError, finite, number, numbers
 from deniable._floats import EPS
 from deniable.laws.norm_laplace import hockey_stick_at_most
@@ -130,15 +131,12 @@ class NoiseLaw(ABC):
     def sampler(self) -> str:
         """How :meth:`perturb` draws, and which of its parts are hardened against floating-point attacks."""
 
-    def perturb(self, value: ArrayLike, *, insecure_testing_rng: np.random.Generator | None = None) -> FloatArray:
-        """Return ``value`` (shape (d,)) plus one draw of the noise, from fresh operating-system entropy.
-
-        ``insecure_testing_rng`` replaces the hardened sampler by numpy's: for simulations only, never for a release.
-        """
-        v = np.asarray(value, dtype=np.float64)
-        if insecure_testing_rng is None:
+    def perturb(self, value: ArrayLike) -> FloatArray:
+        """Return ``value`` (shape (d,)) plus one draw of the noise, from fresh operating-system entropy."""
+        v, rng = np.asarray(value, dtype=np.float64), testing.generator()
+        if rng is None:
             return self._colour(self._hardened(self.whiten(v)))
-        return v + self._colour(self.scale * self._standard(1, insecure_testing_rng)[0])
+        return v + self._colour(self.scale * self._standard(1, rng)[0])
 
     def sample(self, size: int, rng: np.random.Generator) -> FloatArray:
         """Return ``size`` draws, shape (size, d), from numpy's generator: for simulations, never for a release."""

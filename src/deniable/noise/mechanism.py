@@ -48,7 +48,6 @@ def release(
     n_jobs: int | None = None,
     cache_dir: str | PathLike[str] | None = None,
     progress: bool | None = None,
-    insecure_testing_rng: np.random.Generator | None = None,
 ) -> Release:
     """Run ``algorithm`` on a secret random part of ``data`` and add the least noise that certifies ``eta``.
 
@@ -116,8 +115,6 @@ def release(
     cache_dir
         Directory that keeps the resamples' outputs so that an interrupted run can be resumed; needs ``rng``. It holds
         unprotected outputs: keep it as secret as the data.
-    insecure_testing_rng
-        Replaces fresh entropy and hardened samplers by a reproducible generator. Never use it to release anything.
 
     Returns
     -------
@@ -172,7 +169,7 @@ def release(
     )
     way: str = "published" if noise == "published" else bound
     found, alternatives = choose(task) if way in ("auto", "coupling") else (settle(task, way), ())
-    return _carry_out(found, alternatives, task, insecure_testing_rng)
+    return _carry_out(found, alternatives, task)
 
 
 def _held(data: Any) -> Any:
@@ -204,12 +201,7 @@ def _runner(
     return Runner(entropy, n_jobs, progress, None if cache_dir is None else Path(cache_dir), label)
 
 
-def _carry_out(
-    found: Settled,
-    alternatives: tuple[Alternative, ...],
-    task: ReleaseTask,
-    insecure_testing_rng: np.random.Generator | None,
-) -> Release:
+def _carry_out(found: Settled, alternatives: tuple[Alternative, ...], task: ReleaseTask) -> Release:
     """Draw the training part, run, add noise: the only place where the released value is touched.
 
     If nothing varies, the constant is published: the whole data set determines it, so it says nothing about membership.
@@ -221,15 +213,13 @@ def _carry_out(
     sampler = "no noise was drawn"
     released = np.zeros(0)
     if plan.law is not None:
-        rows = population.secret_subset(insecure_testing_rng) if everyone is None else everyone
+        rows = population.secret_subset() if everyone is None else everyone
         value = _on_training_part(plan.algorithm or task.algorithm, population, rows, coordinates.shape)
         released = value.ravel()[coordinates.free]
         sampler = "none is needed: the training part is drawn with entropy of the operating system"
         if law is not None:
-            released = law.perturb(released, insecure_testing_rng=insecure_testing_rng)
+            released = law.perturb(released)
             sampler = law.sampler
-        if insecure_testing_rng is not None:
-            sampler = "INSECURE: reproducible noise and training part, for tests only"
     warning = _useless(found)
     if warning is not None:
         warnings.warn(warning, ReleaseWarning, stacklevel=3)

@@ -18,6 +18,7 @@ import joblib
 import numpy as np
 from numpy.typing import NDArray
 
+from deniable import testing
 from deniable._check import FloatArray, Indices, InputError, number, unmasked
 from deniable._checkpoint import Checkpoint
 from deniable._parallel import in_order
@@ -64,10 +65,10 @@ class Population:
             return tuple(_take(part, rows) for part in self.data)
         return _take(self.data, rows)
 
-    def secret_subset(self, insecure_testing_rng: np.random.Generator | None = None) -> Indices:
+    def secret_subset(self) -> Indices:
         """Draw the training set: uniform, from the operating system's entropy, in the order of the data."""
-        if insecure_testing_rng is not None:
-            return np.sort(insecure_testing_rng.permutation(self.n_records)[: self.n_train])
+        if (rng := testing.generator()) is not None:
+            return np.sort(rng.permutation(self.n_records)[: self.n_train])
         while True:  # records by random keys: every order is equally likely where no two keys are equal
             keys = np.frombuffer(os.urandom(8 * self.n_records), dtype=np.uint64)
             order = np.argsort(keys)

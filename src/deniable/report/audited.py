@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from deniable import testing
 from deniable._shown import shown
 from deniable.audit import Interval, OneRunAudit, PromiseCheck, SequentialAudit
 from deniable.curves import Assumptions, Tradeoff
@@ -89,7 +90,10 @@ def assess_one_run(source: OneRunAudit, asked: Asked, *, bound: Tradeoff | Mecha
             game="each canary is in by a fair coin tossed before the one training; the attacker guesses the coins",
             adjacency="add or remove one canary",
             access="whatever the attack that made the scores was given",
-            notes=("The coins are fair, independent, and not known to whoever scores the canaries.",),
+            notes=testing.marked(
+                ("The coins are fair, independent, and not known to whoever scores the canaries.",),
+                isinstance(bound, Tradeoff) and bound.assumptions.insecure,
+            ),
         ),
         not_covered=(
             _OTHERS,
@@ -115,8 +119,9 @@ def assess_attack(source: Any, asked: Asked) -> Assessment:
         )
         sections.append(replace(section, title=f"What an attacker sees: {name[0].lower()}{name[1:]}"))
         outcomes.append(status)
-    whole = _assessment(sections[0], outcomes[0], asked, "An attack on a private model", "every noisy sum of the fit")
-    final = _assessment(sections[1], outcomes[1], asked, "An attack on a private model", "the final model")
+    title, promise = "An attack on a private model", source.promise
+    whole = _assessment(sections[0], outcomes[0], asked, title, "every noisy sum of the fit", promise)
+    final = _assessment(sections[1], outcomes[1], asked, title, "the final model", promise)
     return replace(whole + final, title=whole.title)
 
 
@@ -135,10 +140,11 @@ def _against_a_promise(audit: SequentialAudit, asked: Asked, attack: str, title:
     )  # fmt: skip
     notes = [f"{attack}; {sure}.", f"Verdict: {verdict}"]
     section = _section(numbers, sure, notes, wealth=_wealth(audit))
-    return _assessment(section, verdict.outcome, asked, title, "whatever the attack that made the scores was given")
+    access = "whatever the attack that made the scores was given"
+    return _assessment(section, verdict.outcome, asked, title, access, audit.promise)
 
 
-def _assessment(section: Section, status: str, asked: Asked, title: str, access: str) -> Assessment:
+def _assessment(section: Section, status: str, asked: Asked, title: str, access: str, promise: Tradeoff) -> Assessment:
     return Assessment(
         title=asked.title or title,
         status=cast(Status, status),
@@ -148,7 +154,9 @@ def _assessment(section: Section, status: str, asked: Asked, title: str, access:
             game=_TWO_WORLDS,
             adjacency="the two neighbouring inputs that were run, and no others",
             access=access,
-            notes=("Every release is a fresh run, independent of all others.",),
+            notes=testing.marked(
+                ("Every release is a fresh run, independent of all others.",), promise.assumptions.insecure
+            ),
         ),
         not_covered=(_OTHERS, "Other neighbouring inputs: a promise covers all of them.", *NOT_COVERED),
     )

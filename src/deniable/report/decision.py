@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from deniable import testing
 from deniable._shown import shown
 from deniable.curves import EVERY_CASE
 from deniable.report.policy import Policy
@@ -105,6 +106,8 @@ def decide(assessment: Assessment, policy: Policy) -> Decision:
     unknown = [rule for rule in rules if rule.outcome == "cannot be told"]
     met = [rule for rule in rules if rule.outcome == "met"]
     relation = _relation(assessment)
+    if assessment.assumptions.insecure:
+        return Decision("cannot be told", policy, testing.INSECURE, None, rules, (), relation)
     if assessment.status == "violated":
         reason = "A measured attack is provably above the bound: what was promised does not hold, so nothing is met."
         return Decision("does not meet", policy, reason, "measured", rules, (), relation)

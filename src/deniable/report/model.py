@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from deniable import testing
 from deniable._check import InputError, number
 from deniable._files import check_writable, to_json, write_atomically
 from deniable._optional import require
@@ -141,6 +142,11 @@ class Assessment:
     decision: Decision | None = None
     meta: dict[str, str] = field(default_factory=dict, hash=False)
     what_ran: Any = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        alert = (self.alert,) if self.alert else ()
+        marked = self.assumptions.insecure and testing.INSECURE not in self.alert
+        object.__setattr__(self, "alert", " ".join(testing.marked(alert, marked)))
 
     @property
     def numbers(self) -> dict[str, Number]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from deniable import testing
 from deniable._check import integer
 from deniable._shown import shown
 from deniable.accounting import tradeoff
@@ -56,7 +57,10 @@ def _of_audit(audit: ScoreAudit, asked: Asked, bound: Tradeoff | None) -> Assess
             game=POPULATION_GAME,
             adjacency="members and non-members come from one population",
             access="whatever the attack that made the scores was given",
-            notes=("The scores of members, and of non-members, are independent.",),
+            notes=testing.marked(
+                ("The scores of members, and of non-members, are independent.",),
+                bound is not None and bound.assumptions.insecure,
+            ),
         ),
         not_covered=("Attacks other than this one: a measurement never bounds what others can reach.", *NOT_COVERED),
     )
@@ -109,7 +113,7 @@ def _of_certificate(certificate: Certificate, asked: Asked) -> Assessment:
             game=curve.assumptions.game,
             adjacency=curve.assumptions.adjacency,
             access="the released value",
-            notes=certificate.assumptions,
+            notes=testing.marked(certificate.assumptions, certificate.insecure),
         ),
         not_covered=(OTHER_RISKS, *NOT_COVERED),
         warnings=(TUNING_WARNING,),

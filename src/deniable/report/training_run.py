@@ -79,7 +79,6 @@ def train_table(
     command: str | None = None,
     policy: Any = None,
     meta: Any = None,
-    insecure_testing_rng: np.random.Generator | None = None,
     **goal: Any,
 ) -> Trained:
     """Fit a private model to a table and measure on held-out records what the protection costs.
@@ -120,7 +119,7 @@ def train_table(
     aim = _checked(table)
     kind = _task(task, aim)
     goal |= {"tune": tune}
-    estimator = _estimator(kind, model, table, ranges, group, goal, insecure_testing_rng)
+    estimator = _estimator(kind, model, table, ranges, group, goal)
     train = _kept(len(aim), persons, share, seeded(rng))
     y = aim.to_numpy()
     X = with_flags(table.frame, [column.name for column in table.kept if column.kind == FLAG])
@@ -206,7 +205,6 @@ def _estimator(
     ranges: Ranges | None,
     group: str | None,
     goal: dict[str, Any],
-    testing: np.random.Generator | None,
 ) -> Any:
     given = dict(ranges or {})
     bounds = given.pop(table.target_name, None) if table.target_name is not None else None
@@ -217,7 +215,6 @@ def _estimator(
         "ranges": {n: (v[0], v[1]) for n, v in known.items() if kinds[n] in ("number", "date") and len(v) == 2} or None,
         "categories": {n: list(v) for n, v in known.items() if kinds[n] == "category"} or None,
         "group": group,
-        "insecure_testing_rng": testing,
         **goal,
     }
     if kind == "classification":

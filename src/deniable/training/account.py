@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
+from deniable import testing
 from deniable._check import InputError
 from deniable._floats import MANY_ROUNDINGS
 from deniable.mechanisms import ApproximateDP, Composition, GaussianDP, Mechanism
@@ -53,6 +54,8 @@ class FitCertificate:
         What was taken as known to everybody: it is *not* protected.
     mechanism
         The composition of all uses, for adding or removing one unit.
+    insecure
+        Whether the noise was that of a test (:func:`deniable.testing.insecure_noise`): then nothing is promised.
     """
 
     target: str
@@ -60,6 +63,7 @@ class FitCertificate:
     uses: tuple[Use, ...]
     public: tuple[str, ...]
     mechanism: Mechanism
+    insecure: bool = field(default_factory=testing.insecure)
 
     @property
     def mu(self) -> float:
@@ -94,7 +98,7 @@ class FitCertificate:
             "Taken as public, not protected:",
             *(f"  {line}" for line in self.public),
         ]
-        return "\n".join(lines)
+        return "\n".join(testing.marked(tuple(lines), self.insecure))
 
     def _repr_html_(self) -> str:
         from deniable._notebook import panel

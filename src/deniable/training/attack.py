@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import copy
 import warnings
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -18,11 +19,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from deniable import testing
 from deniable._check import FloatArray, InputError, IntArray, choice, integer, number
 from deniable._notebook import Textual
 from deniable._parallel import in_order
 from deniable.audit import AttackScores, Verdict, ratio_advantage
-from deniable.curves import Tradeoff
+from deniable.curves import Tradeoff, with_assumptions
 from deniable.tables.persons import persons_of
 from deniable.training.columns import FeatureColumn
 from deniable.training.noise_source import Channel, NoiseSource, SumNoise
@@ -121,11 +123,11 @@ class Recorded:
 class Followed:
     """Replays recorded answers to a fit on one record and accumulates the log-likelihood ratio of its presence."""
 
-    def __init__(self, recorded: Recorded, inside: bool, testing: np.random.Generator | None = None) -> None:
+    def __init__(self, recorded: Recorded, inside: bool) -> None:
         self._left = iter(recorded.channels)
         self._tossed = recorded.tossed
         self._inside = inside
-        self._fresh = SumNoise(testing)
+        self._fresh = SumNoise()
         self.log_ratio = 0.0
         self.squared_mu = 0.0
 
@@ -171,9 +173,8 @@ def attack_private(
         raise InputError("with group=, X must be a data frame whose column names the person")
     y = np.asarray(y)
     plan = _Plan(_with_classes(model), tuple(model.columns_), noise_share)
-    first, *seeds = _seeds(model, 1 + 2 * n_trainings)
     if record == "worst":
-        rest, canary = (X, y), _worst(plan, X, y, first)
+        rest, canary = (X, y), _worst(plan, X, y)
         like = f"like record {canary.place}" if canary.place >= 0 else "every number at an end of its column"
         words = f"a canary, {like}, with target {canary.y[0]}"
     else:
@@ -186,6 +187,8 @@ def attack_private(
         words = f"record {place}" if model.group is None else f"the person of record {place}"
     both = _joined(rest[0], canary.X), np.concatenate([rest[1], canary.y])
 
+    rng = testing.generator()  # workers do not know of it: each fit gets a seed of its own
+    seeds = [None] * 2 * n_trainings if rng is None else rng.integers(2**63, size=2 * n_trainings).tolist()
     jobs = [(i < n_trainings, seed) for i, seed in enumerate(seeds)]
     found = np.array(list(in_order(_one_fit, jobs, n_jobs, plan, both, rest, canary))).reshape(2, n_trainings, 3)
     name = type(model).__name__
@@ -193,7 +196,7 @@ def attack_private(
     return PrivateAttack(
         AttackScores(found[0, :, 0], found[1, :, 0], "likelihood ratio of the transcript", name, details),
         AttackScores(found[0, :, 1], found[1, :, 1], "fit of the final model", name, details | {"exact_ratio": False}),
-        model.tradeoff_,
+        with_assumptions(model.tradeoff_),  # made here, so marked where this attack is
         words,
         np.sqrt(found[:, :, 2].ravel()),
         model.certificate_.mu,
@@ -230,11 +233,11 @@ def _one_fit(
     """Fit once, with the canary or without: log-likelihood ratio, fit of the final model to the canary, squared μ."""
     inside, seed = job
     X, y = both if inside else rest
-    testing = _testing(seed)
-    recorded = Recorded(SumNoise(testing), plan.noise_share)
-    fitted = plan.fit(X, y, recorded)
-    followed = Followed(recorded, inside, testing)
-    plan.fit(canary.X, canary.y, followed)
+    recorded = Recorded(SumNoise(), plan.noise_share)
+    with nullcontext() if seed is None else testing.insecure_noise(np.random.default_rng(seed)):
+        fitted = plan.fit(X, y, recorded)
+        followed = Followed(recorded, inside)
+        plan.fit(canary.X, canary.y, followed)
     return followed.log_ratio, _fits(fitted, canary), followed.squared_mu
 
 
@@ -250,7 +253,7 @@ def _fits(fitted: Any, canary: _Canary) -> float:
     return float(np.sum(scores[np.arange(len(own)), own] - np.logaddexp.reduce(rivals, axis=1)))
 
 
-def _worst(plan: _Plan, X: Any, y: Any, seed: int | None) -> _Canary:
+def _worst(plan: _Plan, X: Any, y: Any) -> _Canary:
     """Return the row and target that contributed most to one fit, which is made for this alone.
 
     Each row of the data (at most 1,000, evenly spaced), and the first one with all numbers at one end of their columns,
@@ -269,10 +272,9 @@ def _worst(plan: _Plan, X: Any, y: Any, seed: int | None) -> _Canary:
     copies = 1 if model.group is None else model.records_per_person
     tried = np.repeat(np.arange(len(rows)), len(targets) * copies)
     tried = _own_persons(_rows(rows, tried), X, model.group, copies)
-    testing = _testing(seed)
-    recorded = Recorded(SumNoise(testing), 1.0)
+    recorded = Recorded(SumNoise(), 1.0)
     plan.fit(X, y, recorded)
-    followed = Followed(recorded, False, testing)
+    followed = Followed(recorded, False)
     exposure = plan.fit(tried, np.repeat(target, copies), followed).record_tradeoffs_.mu
     best = int(np.argmax(exposure))
     part = np.arange(best * copies, (best + 1) * copies)
@@ -315,18 +317,6 @@ def _with_classes(model: Any) -> Any:
     if hasattr(model, "classes_"):
         fresh.classes = list(model.classes_)
     return fresh
-
-
-def _seeds(model: Any, n: int) -> list[int | None]:
-    """Return seeds of ``n`` fits from the model's testing generator; None is the operating system's entropy."""
-    if model.insecure_testing_rng is None:
-        return [None] * n
-    rng = copy.deepcopy(model.insecure_testing_rng)
-    return [int(seed) for seed in rng.integers(2**63, size=n)]
-
-
-def _testing(seed: int | None) -> np.random.Generator | None:
-    return None if seed is None else np.random.default_rng(seed)
 
 
 def _rows(X: Any, chosen: Any) -> Any:

@@ -14,6 +14,7 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
+from deniable import testing
 from deniable._check import FloatArray, InputError, choice, flag, integer, number
 from deniable.accounting import tradeoff
 from deniable.curves import Tradeoff, with_assumptions
@@ -67,16 +68,11 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
         target
             The column of X to predict, where ``y`` is not given.
         """
-        testing = self.insecure_testing_rng
-        if testing is not None and not isinstance(testing, np.random.Generator):
-            raise InputError(f"insecure_testing_rng must be a NumPy Generator, got {testing!r}")
-        if testing is not None:
-            warnings.warn("insecure_testing_rng is set: this model gives no protection", TrainingWarning, stacklevel=2)
         if y is None:
             X, y = _apart(X, target)
         elif target is not None:
             raise InputError("target names a column of X: give it or y, not both")
-        return self._fit(X, y, SumNoise(copy.deepcopy(testing)))  # a second fit sees the same noise
+        return self._fit(X, y, SumNoise())
 
     def _fit(self, X: Any, y: Any, source: NoiseSource, columns: Sequence[FeatureColumn] | None = None) -> Self:
         """Fit with another source of noise: every look at the data goes through ``source``.
@@ -245,7 +241,8 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
         twice = GaussianDP(2 * certificate.mu)
         failure = [part for part in parts_of(certificate.mechanism) if not isinstance(part, GaussianDP)] * 2
         curve = tradeoff(Composition((twice, *failure)))
-        return with_assumptions(curve, adjacency=f"replace one {certificate.unit} by another")
+        adjacency, notes = f"replace one {certificate.unit} by another", curve.assumptions.notes
+        return with_assumptions(curve, adjacency=adjacency, notes=testing.marked(notes, certificate.insecure))
 
     @property
     def record_tradeoffs_(self) -> RecordTradeoffs:

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_softmax, softmax
 from sklearn.base import ClassifierMixin
@@ -91,8 +90,6 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         all their records; the column is not a feature. Spellings of one name (7, "7", " 7.0") are one person.
     records_per_person
         All records of persons with at most this many count alike; the records of persons with more weigh less.
-    insecure_testing_rng
-        Generator for the noise, for tests only: the result protects nobody.
 
     Attributes
     ----------
@@ -153,7 +150,6 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         classes: Sequence[Any] | None = None,
         group: Any = None,
         records_per_person: int = 1,
-        insecure_testing_rng: Generator | None = None,
     ) -> None:
         self.advantage = advantage
         self.tpr = tpr
@@ -182,7 +178,6 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         self.classes = classes
         self.group = group
         self.records_per_person = records_per_person
-        self.insecure_testing_rng = insecure_testing_rng
 
     def _learn(self, table: FeatureTable, y: Any, look: Look, declared: Declared, allowance: Budget) -> dict[str, Any]:
         classes, codes = self._classes(y)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from deniable import testing
 from deniable._check import FloatArray, InputError, integer
 from deniable.curves import Tradeoff, with_assumptions
 from deniable.mechanisms import GaussianDP
@@ -29,11 +30,14 @@ class RecordTradeoffs:
         The persons in the order of ``mu``, or None for records in the order of the rows.
     bound
         The guarantee for everybody: the certificate's μ.
+    insecure
+        Whether the noise was that of a test (:func:`deniable.testing.insecure_noise`).
     """
 
     mu: FloatArray
     bound: float
     labels: tuple[Any, ...] | None = None
+    insecure: bool = field(default_factory=testing.insecure)
 
     def __len__(self) -> int:
         return int(self.mu.size)
@@ -46,7 +50,8 @@ class RecordTradeoffs:
         if place >= self.mu.size:
             raise InputError(f"index must be below the number of records {self.mu.size}, got {place}")
         note = "one record's own curve along the path of this fit: an assessment for the owner, not a guarantee"
-        own = with_assumptions(tradeoff(GaussianDP(float(self.mu[place]))), notes=(note,))
+        notes = testing.marked((note,), self.insecure)
+        own = with_assumptions(tradeoff(GaussianDP(float(self.mu[place]))), notes=notes)
         return replace(own, holds_for="one record along the path of one fit")
 
     def advantage(self) -> FloatArray:

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
-from numpy.random import Generator
 from numpy.typing import NDArray
 
+from deniable import testing
 from deniable._check import FloatArray, IntArray
 from deniable.laws import rounded_gaussian
 
@@ -40,23 +40,20 @@ class NoiseSource(Protocol):
 
 
 class SumNoise:
-    """Rounded Gaussian noise from the operating system's entropy, or from ``testing``, which protects nobody."""
-
-    def __init__(self, testing: Generator | None = None) -> None:
-        self._testing = testing
+    """Rounded Gaussian noise from the operating system's entropy."""
 
     def channel(self, label: str, sd: FloatArray, times: int) -> Channel:
         """Open a channel; noise is drawn in blocks of many questions, which is quicker."""
-        return _Drawn(np.asarray(sd, dtype=np.float64), times, self._testing)
+        return _Drawn(np.asarray(sd, dtype=np.float64), times)
 
     def coins(self, label: str, n: int, chance: float) -> NDArray[np.bool_]:
         """Toss a coin for each of ``n`` units; not secret: the guarantee holds for any coins that ignore the data."""
-        return (self._testing or np.random.default_rng()).random(n) < chance
+        return (testing.generator() or np.random.default_rng()).random(n) < chance
 
 
 class _Drawn:
-    def __init__(self, sd: FloatArray, times: int, testing: Generator | None) -> None:
-        self._sd, self._left, self._testing = sd, times, testing
+    def __init__(self, sd: FloatArray, times: int) -> None:
+        self._sd, self._left = sd, times
         self._ready: list[IntArray] = []
 
     def __call__(self, sums: IntArray) -> IntArray:
@@ -64,6 +61,6 @@ class _Drawn:
             if self._left < 1:
                 raise RuntimeError("this noise source has answered every question in its budget")
             block = min(self._left, max(1, _BLOCK // max(self._sd.size, 1)))
-            drawn = rounded_gaussian(self._sd, (block, *self._sd.shape), insecure_testing_rng=self._testing)
+            drawn = rounded_gaussian(self._sd, (block, *self._sd.shape))
             self._ready, self._left = list(drawn), self._left - block
         return sums + self._ready.pop()

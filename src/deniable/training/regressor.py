@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.random import Generator
 from numpy.typing import ArrayLike
 from scipy.special import ndtr
 from sklearn.base import RegressorMixin
@@ -47,8 +46,6 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
     reconstruction, baseline, singling_out, n, weight, attribute, group_size
         More targets, and what they need; as for the classifier.
     model, ranges, categories, discovery_delta, interactions, individual_filter, tune, group, records_per_person
-        As for the classifier.
-    insecure_testing_rng
         As for the classifier.
     loss
         "squared": residuals are clipped at ½ to 16 spreads of the target (half of what lies between 16 % and 84 %, or
@@ -90,7 +87,6 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
         tune: bool = False,
         group: Any = None,
         records_per_person: int = 1,
-        insecure_testing_rng: Generator | None = None,
     ) -> None:
         self.advantage = advantage
         self.tpr = tpr
@@ -119,7 +115,6 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
         self.tune = tune
         self.group = group
         self.records_per_person = records_per_person
-        self.insecure_testing_rng = insecure_testing_rng
 
     def _learn(self, table: FeatureTable, y: Any, look: Look, declared: Declared, allowance: Budget) -> dict[str, Any]:
         choice("loss", self.loss, ("squared", "huber", "poisson"))

@@ -226,14 +226,11 @@ class Ranks(Tree):
         """Return the weights at which all choices together are ``mu``-Gaussian DP."""
         return RankWeights(mu / math.sqrt(len(self.probabilities)) * (1 - 1e-12))
 
-    def chosen(self, records: Records, weights: RankWeights, testing: np.random.Generator | None) -> FloatArray:
+    def chosen(self, records: Records, weights: RankWeights) -> FloatArray:
         """Return the quantiles, between −1 and 1."""
         step = LATTICE // _CANDIDATES
         ordered = np.sort((records.steps(self.column) + step // 2) // step)
-        points = [
-            rank_choice(ordered, -_CANDIDATES, _CANDIDATES, p, weights, insecure_testing_rng=testing)
-            for p in self.probabilities
-        ]
+        points = [rank_choice(ordered, -_CANDIDATES, _CANDIDATES, p, weights) for p in self.probabilities]
         return np.array(points) / _CANDIDATES
 
 

@@ -38,7 +38,6 @@ _FINDING = 0.2  # share of μ² for finding ranges and categories that were not 
 _DELTA = 1e-6  # probability of failure of all lists of categories that were found together, at most a tenth of η
 OTHER = "(other)"
 _SAMPLER = "rounded Gaussians from the operating system's entropy, exact in law, added to whole numbers"
-_INSECURE = "INSECURE: reproducible noise, for tests only"
 
 
 def release_statistics(
@@ -51,7 +50,6 @@ def release_statistics(
     suppress_below: float = 0.0,
     confidence: float = 0.95,
     rng: Seed = None,
-    insecure_testing_rng: np.random.Generator | None = None,
 ) -> StatisticsRelease:
     """Release statistics of all records of a table, with error bars, under one bound for all of them together.
 
@@ -90,8 +88,6 @@ def release_statistics(
         Confidence level of the limits in the result.
     rng
         Seeds the runs behind "direct", never the noise.
-    insecure_testing_rng
-        Replaces the operating system's entropy by a reproducible generator. Never use it to release anything.
 
     Returns
     -------
@@ -134,10 +130,10 @@ def release_statistics(
         )
     given = Given.of(table, asked, public)
     if bound == "direct":
-        return _of_a_half(asked[0], table.frame, given, target, limits, rng, insecure_testing_rng)
+        return _of_a_half(asked[0], table.frame, given, target, limits, rng)
     wanted_delta = min(_DELTA, target / 10) if given.unknown_categories else 0.0
     mu, curve = _budget(target, wanted_delta)
-    spending = _Spending(target, mu, wanted_delta, insecure_testing_rng)
+    spending = _Spending(target, mu, wanted_delta)
     records = _found(table.frame, given, spending)
     queries = _shared([query_of(statistic, records) for statistic in asked], records)
     each = spending.left(len(set(queries)))
@@ -155,13 +151,11 @@ def release_statistics(
         with suppress(ReleaseError):  # nothing is certified: what all records released stands
             known = all(column in given.limits for column in asked[0].columns)  # else either may be clipped elsewhere
             first = AllRecords.of(asked[0], queries[0], answers[queries[0]], records) if known else None
-            return _of_a_half(
-                asked[0], table.frame, given, target, limits, rng, insecure_testing_rng, spending.looks, first
-            )
+            return _of_a_half(asked[0], table.frame, given, target, limits, rng, spending.looks, first)
     return StatisticsRelease(
         tuple(asked),
         tuple(rows),
-        _certificate(target, curve, spending, rows, records, insecure_testing_rng is not None),
+        _certificate(target, curve, spending, rows, records),
         tuple(spending.looks),
         given.shown_ranges(records.scales) | {name: found.labels for name, found in records.categories.items()},
         (*given.unknown_numbers, *given.unknown_categories),
@@ -201,7 +195,6 @@ def _of_a_half(
     eta: float,
     limits: Limits,
     rng: Seed,
-    testing: np.random.Generator | None,
     looks: Sequence[PricedLook] = (),
     first: AllRecords | None = None,
 ) -> StatisticsRelease:
@@ -209,7 +202,7 @@ def _of_a_half(
     numbers = {column: numeric(frame[column]) for column in statistic.columns}
     ends = {c: given.limits.get(c, (np.nanmin(v, initial=0.0), np.nanmax(v, initial=0.0))) for c, v in numbers.items()}
     records = Records(len(frame), numbers, {c: ColumnScale(*ends[c], True, c in given.dates) for c in numbers}, {})
-    rows, found = of_a_half(statistic, records, eta, limits, first, rng=rng, insecure_testing_rng=testing)
+    rows, found = of_a_half(statistic, records, eta, limits, first, rng=rng)
     certificate = found.certificate
     if looks:
         joined = "" if first is None else ", and both answers are joined"
@@ -248,7 +241,6 @@ class _Spending:
     eta: float
     mu: float
     delta: float
-    testing: np.random.Generator | None
     looks: list[PricedLook] = field(default_factory=list)
     guessed: list[str] = field(default_factory=list)  # columns whose range drowned in the noise
 
@@ -262,9 +254,7 @@ class _Spending:
         out = sums.copy()
         noisy = np.broadcast_to(sd > 0, sums.shape)
         if noisy.any():
-            out[noisy] = add_rounded_gaussian(
-                sums[noisy], np.broadcast_to(sd, sums.shape)[noisy], insecure_testing_rng=self.testing
-            )
+            out[noisy] = add_rounded_gaussian(sums[noisy], np.broadcast_to(sd, sums.shape)[noisy])
         return out
 
     def histogram(self, counts: IntArray, mu: float) -> tuple[IntArray, float]:
@@ -290,7 +280,7 @@ class _Spending:
         rest = mu * math.sqrt(1 - OF_TREE) * (1 - 1e-12)
         weights = query.choice_weights(rest)
         self.looks.append(PricedLook(_named(query), serves, rest))
-        chosen = dict(zip(query.probabilities, query.chosen(records, weights, self.testing), strict=True))
+        chosen = dict(zip(query.probabilities, query.chosen(records, weights), strict=True))
         return replace(tree, chosen=chosen, rank_noise=math.sqrt(2) / weights.rate)
 
 
@@ -361,7 +351,7 @@ def _named(query: Query) -> str:
 
 
 def _certificate(
-    target: float, curve: Tradeoff, spending: _Spending, rows: list[tuple[Row, ...]], records: Records, insecure: bool
+    target: float, curve: Tradeoff, spending: _Spending, rows: list[tuple[Row, ...]], records: Records
 ) -> Certificate:
     from deniable.tables import PUBLIC
 
@@ -381,7 +371,7 @@ def _certificate(
         n_resamples=0,
         algorithm_runs=1,
         noise="gaussian",
-        sampler=_INSECURE if insecure else _SAMPLER,
+        sampler=_SAMPLER,
         noise_scale=noise,
         assumptions=(
             PRIVATE_GAME,
