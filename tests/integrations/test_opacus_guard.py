@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 import deniable as dn
+from deniable.integrations.private_run import NOTES
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("opacus")
@@ -232,13 +235,34 @@ def test_what_cannot_be_watched_is_refused_beforehand():
         private(tied, torch.optim.SGD(tied.parameters(), lr=0.1), given[2], **GHOST)
 
 
+def test_from_opacus_refuses_engines_and_loaders_that_are_not_of_the_history():
+    engine = PrivacyEngineAdaptiveClipping()
+    engine.accountant.history = [(1.0, 1 / 3, 6)]
+    with pytest.raises(dn.InputError, match="releases noisy counts"):
+        dn.from_opacus(engine)
+    loader = private(*parts(batch_size=30))[-1]
+    with pytest.raises(dn.InputError, match=r"samples at 0\.5"):
+        dn.from_opacus(engine.accountant, loader=loader)
+
+
 def test_a_run_whose_steps_were_not_seen_has_no_certificate():
     module, optimizer, loss, loader = private()
     optimizer.attach_step_hook(lambda stepping: None)
     train(module, optimizer, loss, loader)
-    for ask in (optimizer.private_run.tradeoff, lambda: dn.from_opacus(optimizer), optimizer.private_run.state_dict):
+    run = optimizer.private_run
+    for ask in (run.tradeoff, run.state_dict, *(partial(f, optimizer) for f in (dn.from_opacus, dn.assess))):
         with pytest.raises(StepNotCoveredError, match="6 times in 0 checked steps"):
             ask()
+
+
+def test_the_page_of_a_run_names_its_sampling_and_keeps_its_notes():
+    module, optimizer, loss, loader = private()
+    train(module, optimizer, loss, loader, 1)
+    for source in (optimizer, optimizer.private_run):
+        notes = dn.assess(source).assumptions.notes
+        assert set(NOTES) < set(notes)
+        assert any("Poisson samples" in note for note in notes)
+    assert any("Poisson samples" in note for note in dn.assess(optimizer.private_run.engine).assumptions.notes)
 
 
 def test_records_whose_gradient_is_not_finite_add_nothing():

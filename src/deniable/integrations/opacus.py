@@ -75,6 +75,11 @@ def from_opacus(accountant: Any, *, loader: Any = None, sampling: str = "poisson
     phases = [_phase(index, row) for index, row in enumerate(_history(accountant))]
     if not phases:
         raise InputError("accountant must have recorded at least one step; its history is empty")
+    rate = getattr(loader, "sample_rate", 0.0)
+    if not rate <= max(phase.sample_rate for phase in phases) * (1 + 1e-9):
+        raise InputError(
+            f"loader must be the one of the run: it samples at {rate:g}, more than any step that is recorded"
+        )
     merged = [
         SubsampledGaussian(sigma, rate, sum(phase.steps for phase in run))
         for (sigma, rate), run in groupby(phases, key=lambda phase: (phase.noise_multiplier, phase.sample_rate))
@@ -150,6 +155,11 @@ def _history(source: Any) -> Iterable[Any]:
         source.private_run.guard.require_whole()
         return _history(source.private_run.engine)
     if hasattr(source, "accountant"):
+        if "Adaptive" in type(source).__name__:
+            raise InputError(
+                f"accountant must be of an engine that releases noisy gradients alone, got {type(source).__name__}: it "
+                "releases noisy counts of clipped records as well, which its accountant does not hold"
+            )
         return _history(source.accountant)
     if isinstance(source, Sequence) and not isinstance(source, str | bytes):
         return source

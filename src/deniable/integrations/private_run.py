@@ -21,7 +21,7 @@ from deniable.planning.targets import read_target, target_arguments
 
 _SAMPLERS = ("RandomSampler", "SequentialSampler")
 _LEAST_NOISE = 0.2  # smallest noise multiplier tried
-_NOTES = (
+NOTES = (
     "the number of records is public: it sets the sampling rate and the divisor of the gradients",
     "no layer, loss or collate function mixes records",
     "nobody knows a seed of PyTorch's generator; it draws batches and noise in floating point, unless the engine was "
@@ -62,12 +62,12 @@ class PrivateRun:
         Raises :class:`StepNotCoveredError` if a step was another mechanism than the one that was planned.
         """
         self.guard.require_whole()
-        return with_assumptions(tradeoff(self.mechanism), notes=_NOTES)
+        return with_assumptions(tradeoff(self.mechanism), notes=NOTES)
 
     def spent(self) -> Tradeoff:
         """Return the curve of the steps that the accountant has recorded so far; raises as :meth:`tradeoff` does."""
         self.guard.require_whole()
-        return with_assumptions(tradeoff(from_opacus(self.engine)), notes=_NOTES)
+        return with_assumptions(tradeoff(from_opacus(self.engine)), notes=NOTES)
 
     def state_dict(self) -> dict[str, Any]:
         """Return what :meth:`load_state_dict` needs to go on with this run, to be saved beside model and optimizer."""

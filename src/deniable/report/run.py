@@ -13,7 +13,7 @@ from deniable.curves import FIXED_BEFOREHAND, ApproximateTradeoff, Assumptions, 
 from deniable.integrations.dp_event import from_dp_event
 from deniable.integrations.interpret import DPEBM
 from deniable.integrations.opacus import from_opacus
-from deniable.integrations.private_run import PrivateRun
+from deniable.integrations.private_run import NOTES, PrivateRun
 from deniable.mechanisms import Composition, Grouped, Mechanism, SubsampledGaussian, Tuned
 from deniable.mechanisms.core import parts_of
 from deniable.planning.comparison import pinsker_of
@@ -80,9 +80,18 @@ def assess_run(source: Any, asked: Asked) -> Assessment:
     """Return the assessment of what Opacus, a DpEvent or :func:`deniable.make_private` recorded."""
     if type(source).__name__.endswith("DpEvent"):
         return assess_mechanism(from_dp_event(source), asked)
-    return assess_mechanism(source.mechanism if isinstance(source, PrivateRun) else from_opacus(source), asked)
+    run = getattr(source, "private_run", source)
+    if not isinstance(run, PrivateRun):
+        return assess_mechanism(from_opacus(source), asked)
+    run.guard.require_whole()
+    made = assess_mechanism(run.mechanism if run is source else from_opacus(source), asked)
+    return replace(made, assumptions=replace(made.assumptions, notes=(*NOTES, *made.assumptions.notes)))
 
 
+_POISSON = (
+    "Batches are Poisson samples: each record is in a step by a coin of its own, with probability sample_rate. Opacus "
+    "records the same history for shuffled batches, for which this bound can be too low."
+)
 _PERSONS = (
     "A record stands for a person: all records of a person (records_per_person in what ran) are added or removed "
     "together, and each is drawn and clipped by itself."
@@ -96,7 +105,10 @@ def _assumptions(bound: Tradeoff, source: Mechanism | Tradeoff) -> Assumptions:
     if several and FIXED_BEFOREHAND not in notes:
         notes = (*notes, FIXED_BEFOREHAND)
     parts = parts_of(source) if isinstance(source, Mechanism) else ()
-    if any(isinstance(part, SubsampledGaussian) and part.records_per_person > 1 for part in parts):
+    sampled = [part for part in parts if isinstance(part, SubsampledGaussian)]
+    if any(part.sample_rate < 1 for part in sampled):
+        notes = (*notes, _POISSON)
+    if any(part.records_per_person > 1 for part in sampled):
         notes = (*notes, _PERSONS)
     return replace(bound.assumptions, notes=notes)
 
