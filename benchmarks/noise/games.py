@@ -4,9 +4,8 @@ Fourteen records with an outlier, two equal rows, a constant column and heavy ta
 of them, the algorithm, the law of the noise and all 3,432 halves, and computes the exact odds that "his" record trained
 from each released value (``dp``: that it was not replaced by the farthest end of the public range; three records). No
 attacker can win more often. ``median by rank``: all records choose it by its rank; the attacker (two records) also sees
-the whole noisy tree behind its error bars. ``joined``: what ``auto`` joins from all records and a half; the attacker is
-also told what all records answered, with its noise, and the weights. ``command``: the model that ``deniable release``
-writes, read back from its file. The scale of the noise is found once, by the public call; every release then
+the whole noisy tree behind its error bars. ``command``: the model that ``deniable release`` writes, read back from its
+file. The scale of the noise is found once, by the public call; every release then
 draws its own half and its own noise by the public call, from the operating system's entropy.
 
 Printed: the largest gain over all records ± one standard error, and the same with a tenth of the noise, which must be
@@ -47,7 +46,7 @@ from deniable.noise import (
     known_swaps,
     mechanism,
 )
-from deniable.noise.tabulation import halves, releasing
+from deniable.noise.tabulation import releasing
 from deniable.noise.tabulation.queries import _CANDIDATES, OF_TREE
 
 N, HALF = 14, 7
@@ -104,7 +103,6 @@ MORE = {
     },
     "direct": {"median and trimmed mean": middle_and_trimmed},
 }
-JOINED = ("mean(x)", "variance(x)", "trimmed_mean(x, 0.1)")
 
 
 @contextmanager
@@ -194,28 +192,6 @@ def around_one_fit(eta, releases, weaker=1.0):
     odds = (values - fits.mean(axis=0)) @ np.linalg.solve(seen, added[watch].T)
     inside = np.array([np.isin(watch, rows) for rows in truths])
     return best_of(((odds > 0) == inside).T)
-
-
-def joined(statistic, eta, releases, weaker=1.0):
-    """The same for what ``auto`` joins from all records and a half; the attacker takes out what all records said."""
-    frame, seen = pd.DataFrame({"x": records()[:, 0]}), []
-    join = halves.AllRecords.joined
-
-    def watched(self, value, error):
-        seen.append((self.value, self.noise, error))
-        return join(self, value, error)
-
-    def call():
-        while True:  # until it turns to a half, which what all records answered decides
-            made = dn.release_statistics(frame, statistic, eta=eta, ranges={"x": (-10, 10)}, bound="auto", rng=0)
-            if made.certificate.n_train == HALF:
-                break
-        first, noise, error = seen.pop()
-        share = noise**2 / (noise**2 + error**2)
-        return (np.array([row.value for row in made.rows[0]]) - (1 - share) * first) / share
-
-    with noise_found_once(weaker) as found, mock.patch.object(halves.AllRecords, "joined", watched):
-        return best_of(against_halves(call, found, releases))
 
 
 def by_command(bound, eta, releases, weaker=1.0):
@@ -353,7 +329,6 @@ def main():
     ]
     games += [("swap", f"ridge regression of {MANY:,} records, around one fit", around_one_fit)]
     games += [("dp", "median by rank", by_rank)]
-    games += [("joined", text, partial(joined, text)) for text in JOINED]
     games += [("command", f"logistic regression, {bound}", partial(by_command, bound)) for bound in ("swap", "centre")]
     for bound, name, play in games:
         if (args.only and bound not in args.only) or (args.released and name not in args.released):

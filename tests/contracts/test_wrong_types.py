@@ -66,7 +66,7 @@ CALLS = {
     ),
     "release_statistics": (
         dn.release_statistics,
-        ["statistics", "eta", "ranges", "bound", "suppress_below", "confidence"],
+        ["statistics", "eta", "ranges", "suppress_below", "confidence"],
         {"data": TABLE, "statistics": "mean(a) by t", "eta": 0.2, "ranges": {"a": (0, 1), "t": ["x", "y"]}},
     ),
     "PrivateClassifier": (

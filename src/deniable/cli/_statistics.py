@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from deniable._check import InputError
 from deniable._files import check_writable, write_atomically
@@ -25,8 +25,6 @@ def release_table(
     given_ranges: Sequence[str],
     given_categories: Sequence[str],
     suppress_below: float,
-    bound: Literal["dp", "direct", "auto", "centre", "swap"],
-    seed: int | None,
     as_json: bool,
 ) -> None:
     """Release the statistics of a file, write what was asked for and print the rest."""
@@ -39,11 +37,7 @@ def release_table(
 
     public: dict[str, Any] = dict(read_ranges(ranges) or {})
     public |= dict(_range(text) for text in given_ranges) | dict(_categories(text) for text in given_categories)
-    if bound == "centre" or bound == "swap":  # noqa: PLR1714  # the type checker follows only this
-        raise InputError(f"--bound {bound} goes with models; --statistic takes dp, direct or auto")
-    made = release_statistics(
-        data, list(statistics), eta=eta, ranges=public, bound=bound, suppress_below=suppress_below, rng=seed
-    )
+    made = release_statistics(data, list(statistics), eta=eta, ranges=public, suppress_below=suppress_below)
     if certificate is not None:  # first: no table may exist without its certificate
         made.certificate.to_json(certificate)
     if plot is not None:

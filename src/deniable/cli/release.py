@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from deniable.tables import EncodedRows, Table
 
 Model = Literal["logistic", "linear-svm", "naive-bayes"]
-ReleaseBound = Literal["centre", "swap", "direct", "auto", "dp"]
+ReleaseBound = Literal["centre", "swap", "auto"]
 STATISTICS = "Statistics"
 _NOTICED = 0.02  # loss of accuracy by noise, from which on another way of training is named
 _ENCODING = (
@@ -91,9 +91,8 @@ def release(
     bound: Annotated[
         ReleaseBound | None,
         typer.Option(
-            help="How the noise is bounded. Models: auto (the smaller expected error; the default), centre "
-            "(any model), swap (logistic only, less noise). Statistics: dp (noise on all records; the default), direct "
-            "(one statistic of a secret half), auto (both, where noise on all records is most of the answer)."
+            help="How the noise is bounded: auto (the smaller expected error; the default), centre (any model), swap "
+            "(logistic only, less noise)."
         ),
     ] = None,
     n_resamples: Annotated[
@@ -132,8 +131,6 @@ def release(
             given_ranges=given_range or (),
             given_categories=categories or (),
             suppress_below=suppress_below,
-            bound=bound or "dp",
-            seed=seed,
             as_json=as_json,
         )
     for name, given in (("--range", given_range), ("--categories", categories), ("--plot", plot)):
@@ -146,8 +143,6 @@ def release(
         check_writable("--certificate", certificate, suffixes=(".json",))
     number("--C", regularization, above=0.0, below=math.inf)
     bound = bound or "auto"
-    if bound in ("direct", "dp"):
-        raise InputError(f"--bound {bound} goes with --statistic; a model takes centre, swap or auto")
     if bound == "swap" and model != "logistic":
         raise InputError(f"--bound swap covers every record for --model logistic only, got {model}; use --bound centre")
     skops: Any = require("skops.io", purpose="writing a .skops model")

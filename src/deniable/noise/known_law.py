@@ -23,13 +23,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
 
 from deniable._check import FloatArray, Indices
 from deniable._floats import EPS
-from deniable.noise.evidence import ReleaseError, ResampledEvidence, least_scale
+from deniable.noise.evidence import ResampledEvidence, least_scale
 from deniable.noise.integration import IntegralBound, on_a_lattice
-from deniable.noise.laws import GaussianNoise, NoiseLaw
+from deniable.noise.laws import NoiseLaw
 from deniable.noise.mixture import FLOOR
 from deniable.noise.resampling import Population
 
@@ -38,7 +37,6 @@ _TOLERANCE = 5e-3  # relative width of the final bracket of the scale
 _CLASS_MASS = 4e-3  # probability that the quantile is the record of one class, where classes have several records
 _MOST_ENTRIES = 50_000_000  # most numbers times classes
 _SMALLEST = 1e-22  # weight, relative to the mode, down to which the law is computed; the rest is charged
-REHEARSED = 10_000  # records; more of them need less noise still
 _CERTAIN = 1e-3  # largest probability that a number released without noise proves a membership
 
 
@@ -194,21 +192,6 @@ def quantile_law(ordered: FloatArray, k: int, rank: int) -> KnownLaw:
     begin = int(ends[0][0] >= 1)
     extra[begin : begin + loose.size] = loose
     return KnownLaw(ordered[j.astype(np.intp) - 1], chances, inside, extra, error)
-
-
-def relative_noise_of_a_quantile(p: float, n: int, eta: float) -> float:
-    """A guess at the noise, in spreads over halves, that the ``p``-quantile of n records needs: that of normal ones."""
-    n = int(np.clip(n, 4, REHEARSED))
-    rank = min(max(int(np.ceil(p * (n // 2))), 1), n // 2)
-    found = quantile_law(ndtri((np.arange(n) + 0.5) / n), n // 2, rank)
-    evidence = KnownEvidence([found], (n // 2) / n)
-    if found.spread == 0 or evidence.needs_no_noise(eta):
-        return 0.0
-    law = GaussianNoise(1.0, np.array([found.spread]))
-    try:
-        return evidence.least_scale(law, eta / min(evidence.prior, 1 - evidence.prior), 0.0)
-    except ReleaseError:
-        return float("inf")
 
 
 def log_concave(

@@ -144,14 +144,11 @@ class StatisticsRelease(Textual):
     def __str__(self) -> str:
         promise = self.certificate
         whole = sum(look.mu**2 for look in self.account) or 1.0
-        together = (
+        lines = [
             f"η ≤ {shown(promise.eta, 'number', 'upper')} ({promise.kind}) for everything released here together: no "
             f"attack tells a record from another in its place with accuracy above "
             f"{shown(0.5 + promise.eta, 'number', 'upper')}",
             f"TPR at 0.1 % FPR ≤ {shown(promise.tradeoff.tpr(1e-3), 'number', 'upper')}",
-        )
-        lines = [
-            *(together if promise.bound == "dp" else str(promise).splitlines()),
             *(f"  {look.mu**2 / whole:6.1%} of the budget  {look.name}" for look in self.account),
         ]
         for statistic, rows in zip(self.statistics, self.rows, strict=True):

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
 
-from deniable._check import FloatArray, InputError, IntArray, Seed, choice, mapping, number
+from deniable._check import FloatArray, InputError, IntArray, mapping, number
 from deniable._floats import MANY_ROUNDINGS
 from deniable.accounting import tradeoff
 from deniable.curves import Tradeoff, with_assumptions
@@ -19,19 +18,14 @@ from deniable.laws import add_rounded_gaussian, octaves
 from deniable.laws.rounding import LARGEST_SCALE
 from deniable.mechanisms import ApproximateDP, Composition, GaussianDP, Mechanism
 from deniable.noise.certificate import PRIVATE_GAME, Certificate
-from deniable.noise.evidence import ReleaseError
 from deniable.noise.tabulation.answers import Limits, QueryAnswer, Row, hide_small
-from deniable.noise.tabulation.asking import answered, dated, query_of
+from deniable.noise.tabulation.asking import answered, query_of
 from deniable.noise.tabulation.columns import Given, labelled, numeric
 from deniable.noise.tabulation.dates import days_in_ranges
 from deniable.noise.tabulation.grammar import Statistic, parse
-from deniable.noise.tabulation.halves import AllRecords, ReleasedMoments, better_of_a_half, of_a_half
-from deniable.noise.tabulation.queries import OF_TREE, Moments, Query, Ranks, Tree
+from deniable.noise.tabulation.queries import OF_TREE, Query, Ranks, Tree
 from deniable.noise.tabulation.records import Categories, ColumnScale, Records
 from deniable.noise.tabulation.released import PricedLook, StatisticsRelease
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _FEWEST = 4  # records
 _FINDING = 0.2  # share of μ² for finding ranges and categories that were not given
@@ -46,14 +40,12 @@ def release_statistics(
     *,
     eta: float,
     ranges: Mapping[str, Sequence[Any]] | None = None,
-    bound: Literal["dp", "direct", "auto"] = "dp",
     suppress_below: float = 0.0,
     confidence: float = 0.95,
-    rng: Seed = None,
 ) -> StatisticsRelease:
     """Release statistics of all records of a table, with error bars, under one bound for all of them together.
 
-    Guarantee (``bound="dp"``): an attacker who knows all records but one, and that this one is either x or x′, infers
+    Guarantee: an attacker who knows all records but one, and that this one is either x or x′, infers
     which of the two from everything that is released with accuracy at most ½ + ``eta``; ``certificate.tradeoff`` bounds
     the true positive rate at every false positive rate. This is Gaussian differential privacy for the replacement of a
     record (with a failure δ ≤ 1e-6 where categories are found in the data), so it does not depend on what else is
@@ -74,20 +66,10 @@ def release_statistics(
         not counted. It must not be read off the data. What is missing here is found in the data privately, which
         costs a fifth of μ²: the octaves in which a column lies, and the categories of enough records for their noise
         (all others together are "(other)").
-    bound
-        "dp": noise on all records. "direct": a single statistic without ``by`` of a secret half of the records, with
-        another promise: the attacker may know the table, not who is in that half. Means, variances, covariances,
-        regressions and single quantiles use their closed forms, the others :func:`deniable.release` with
-        ``bound="direct"``. "auto":
-        "dp", then "direct" for a single statistic whose release from all records shows that it is mostly noise, such as
-        correlations of a few hundred records; means, sums, variances and trimmed means are then the mean of both
-        answers, weighted by their errors.
     suppress_below
         Counts whose noisy value is below this are withheld.
     confidence
         Confidence level of the limits in the result.
-    rng
-        Seeds the runs behind "direct", never the noise.
 
     Returns
     -------
@@ -114,9 +96,6 @@ def release_statistics(
     if not asked:
         raise InputError("statistics must name at least one, such as 'mean(income) by region'")
     asked = list(dict.fromkeys(asked))
-    choice("bound", bound, ("dp", "direct", "auto"))
-    if bound == "direct" and len(asked) != 1:
-        raise InputError(f"bound='direct' releases one statistic at a time, got {len(asked)}; use bound='dp'")
     target = number("eta", eta, above=0.0, below=0.5)
     limits = Limits(number("confidence", confidence, above=0.0, below=1.0))
     smallest = number("suppress_below", suppress_below, at_least=0.0, below=math.inf)
@@ -129,8 +108,6 @@ def release_statistics(
             f"data must have at least {_FEWEST} records, got {len(table.frame)}; fewer cannot hide one another"
         )
     given = Given.of(table, asked, public)
-    if bound == "direct":
-        return _of_a_half(asked[0], table.frame, given, target, limits, rng)
     wanted_delta = min(_DELTA, target / 10) if given.unknown_categories else 0.0
     mu, curve = _budget(target, wanted_delta)
     spending = _Spending(target, mu, wanted_delta)
@@ -147,11 +124,6 @@ def release_statistics(
         found = _warned(found, [column for column in statistic.columns if column in spending.guessed])
         counted = statistic.function in ("count", "histogram")
         rows.append(tuple(hide_small(found, smallest) if counted and smallest else found))
-    if bound == "auto" and len(asked) == 1 and _mostly_noise(asked[0], queries[0], answers, records, target):
-        with suppress(ReleaseError):  # nothing is certified: what all records released stands
-            known = all(column in given.limits for column in asked[0].columns)  # else either may be clipped elsewhere
-            first = AllRecords.of(asked[0], queries[0], answers[queries[0]], records) if known else None
-            return _of_a_half(asked[0], table.frame, given, target, limits, rng, spending.looks, first)
     return StatisticsRelease(
         tuple(asked),
         tuple(rows),
@@ -169,49 +141,6 @@ def _warned(rows: list[Row], guessed: Sequence[str]) -> list[Row]:
         return rows
     text = f"the range of {', '.join(guessed)} was lost in the noise, so values may be clipped far off: give --range"
     return [replace(row, note=f"{row.note}; {text}" if row.note else text) for row in rows]
-
-
-def _mostly_noise(
-    statistic: Statistic, query: Query, answers: Mapping[Query, QueryAnswer], records: Records, eta: float
-) -> bool:
-    """Whether what all records answered says that a half would err less; a sum by its mean, which knows its spread."""
-    if statistic.function == "sum":
-        statistic = replace(statistic, function="mean")
-
-    def rows(function: str) -> list[Row]:
-        return answered(replace(statistic, function=function), query, answers[query], records, Limits(0.95))
-
-    column = None
-    if isinstance(query, Moments) and not query.by:
-        scale = records.scales[query.column]
-        column = ReleasedMoments(rows("mean")[0], rows("variance")[0], scale.low, scale.high)
-    return better_of_a_half(statistic, rows(statistic.function), records.n, eta, column)
-
-
-def _of_a_half(
-    statistic: Statistic,
-    frame: pd.DataFrame,
-    given: Given,
-    eta: float,
-    limits: Limits,
-    rng: Seed,
-    looks: Sequence[PricedLook] = (),
-    first: AllRecords | None = None,
-) -> StatisticsRelease:
-    """Release from a secret half of a table that is known: values are clipped to ranges that were given only."""
-    numbers = {column: numeric(frame[column]) for column in statistic.columns}
-    ends = {c: given.limits.get(c, (np.nanmin(v, initial=0.0), np.nanmax(v, initial=0.0))) for c, v in numbers.items()}
-    records = Records(len(frame), numbers, {c: ColumnScale(*ends[c], True, c in given.dates) for c in numbers}, {})
-    rows, found = of_a_half(statistic, records, eta, limits, first, rng=rng)
-    certificate = found.certificate
-    if looks:
-        joined = "" if first is None else ", and both answers are joined"
-        note = f"all records were first asked with noise, for another promise{joined}"
-        note += "; that tells nothing of who is in the half"
-        certificate = replace(certificate, assumptions=(*certificate.assumptions, note))
-    shown = given.shown_ranges({c: s for c, s in records.scales.items() if c in given.limits})  # others are somebody's
-    rows = dated(statistic, rows, records)
-    return StatisticsRelease((statistic,), (tuple(rows),), certificate, tuple(looks), shown, (), limits.confidence)
 
 
 def _budget(eta: float, delta: float) -> tuple[float, Tradeoff]:
@@ -284,7 +213,7 @@ class _Spending:
         return replace(tree, chosen=chosen, rank_noise=math.sqrt(2) / weights.rate)
 
 
-def _found(frame: pd.DataFrame, given: Given, spending: _Spending) -> Records:
+def _found(frame: Any, given: Given, spending: _Spending) -> Records:
     """Return the records with a scale or labels for every column; what was not given is found by noisy histograms."""
     numbers = {column: numeric(frame[column]) for column in given.numbers}
     scales: dict[str, ColumnScale] = {}
