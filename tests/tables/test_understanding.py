@@ -153,11 +153,11 @@ def test_words(tmp_path, cells, kind):
         (",", "utf-8", ()),
         (";", "utf-8", ("separator: semicolon",)),
         ("|", "utf-8-sig", ("separator: vertical bar",)),
-        ("\t", "utf-16", ("encoding: UTF-16", "separator: tab")),
-        (";", "cp1252", ("encoding: guessed as Windows-1252, as it is no UTF-8", "separator: semicolon")),
+        ("\t", "utf-16", ("separator: tab",)),
+        (";", "cp1252", ("separator: semicolon",)),
     ],
 )
-def test_separator_and_encoding_are_guessed_and_shown(tmp_path, separator, encoding, notes):
+def test_the_separator_is_that_of_the_header_and_shown(tmp_path, separator, encoding, notes):
     _, found = column(tmp_path, every("Köln", "Århus"), separator=separator, encoding=encoding)
     assert found.notes == notes
     assert set(found.frame["x"]) == {"Köln", "Århus"}
@@ -248,17 +248,10 @@ def test_two_columns_of_one_name_are_refused(tmp_path):
         understand(path, "y")
 
 
-@pytest.mark.parametrize(
-    ("rows", "words"),
-    [
-        ("1,0\n2,1,9\n3\n", "2 rows have another number of cells than the header, which has 2"),
-        ("", "it has no rows"),
-    ],
-)
-def test_broken_texts(tmp_path, rows, words):
-    path = tmp_path / "broken.csv"
-    path.write_text("a,y\n" + rows)
-    with pytest.raises(dn.InputError, match=words):
+def test_a_header_alone_has_no_rows(tmp_path):
+    path = tmp_path / "empty.csv"
+    path.write_text("a,y\n")
+    with pytest.raises(dn.InputError, match="it has no rows"):
         understand(path, "y")
 
 

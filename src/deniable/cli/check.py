@@ -52,6 +52,7 @@ def _facts(found: Understood) -> dict[str, Any]:
         "notes": list(found.notes),
         "columns": columns,
         "problems": list(found.problems),
+        "unread": list(found.unread),
     }
 
 
@@ -60,10 +61,15 @@ def _show(found: Understood, public: str) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    from deniable.tables.kinds import listed
+
     console = Console()
     console.print(Text(f"{found.name}: {len(found.frame):,} rows, {len(found.kept)} columns to use"))
     for line in found.notes:
         console.print(Text(line))
+    if found.unread:
+        rows = f"row {listed(found.unread)}: unreadable by itself (an open quote, or other than the header's cells)"
+        console.print(Text(f"{rows}, so all its cells are missing", style="bold red"))
     if found.target is not None:
         values = int(found.target.nunique())
         console.print(Text(f"target {found.target_name!r}: {values:,} different values"))

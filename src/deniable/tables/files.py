@@ -1,10 +1,10 @@
-"""Opening files as people have them: separator and encoding are guessed, and what was guessed is said."""
+"""Opening files as people have them: a record of a text file is a line."""
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,7 +20,6 @@ from deniable.tables.parquet import as_series, first_line, index_columns
 TEXTS = (".csv", ".tsv", ".tab", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
 KINDS = ".csv, .tsv, .txt (also .gz), .parquet, .feather or .xlsx"
 _SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
-_LOOKED_AT = 64  # lines from which the separator is guessed
 _LARGEST_EXCEL = 20_000_000  # bytes
 
 
@@ -29,13 +28,15 @@ class Opened:
     """A file, nothing interpreted: texts of a text file stay texts.
 
     ``frame`` is a data frame, or reads a column on request; ``problems`` are the reasons not to use it;
-    ``notes`` say what was guessed; ``decimal_comma`` whether the file looks as if it was written with decimal commas.
+    ``notes`` say what was guessed; ``decimal_comma`` whether the file looks as if it was written with decimal commas;
+    ``unread`` are the records (1 is the first) whose line could not be read: all their cells are missing.
     """
 
     frame: Any
     notes: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
     decimal_comma: bool = False
+    unread: tuple[int, ...] = ()
 
 
 def open_file(path: Path) -> Opened:
@@ -60,74 +61,74 @@ def open_file(path: Path) -> Opened:
 
 
 def _open_text(path: Path, separator: str | None) -> Opened:
+    """Read a table whose records are lines: what is wrong with a line changes no other record.
+
+    Separator and names come from the header line alone. A quote closes on its line. A line that by itself does not hold
+    as many cells as the header is a record of missing cells.
+    """
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
     data = path.read_bytes()
     if path.name.lower().endswith(".gz"):
         data = gzip.decompress(data)
-    text, notes = _decoded(data, path)
-    if not text.strip():
-        raise InputError(f"data file {str(path)!r} could not be read: it is empty")
-    sep, said = _separator(text, separator)
-    notes = (*notes, *said)
-    header = next(csv.reader(io.StringIO(text), delimiter=sep))
-    refused: list[int | None] = []
-
-    def ragged(row: Any) -> str:
-        refused.append(row.number)
-        return "skip"
-
+    lines = [line for line in _decoded(data).replace("\r\n", "\n").replace("\r", "\n").split("\n") if line]
+    if not (lines and lines[0].strip()) or "\0" in lines[0]:
+        raise InputError(f"data file {str(path)!r} could not be read: its first line does not name columns")
+    sep, notes = _separator(lines[0], separator)
+    header = next(csv.reader(lines[:1], delimiter=sep))
+    names = [str(i) for i in range(len(header))]
+    blank = sep.join('""' for _ in header)
+    lost = [i for i in range(1, len(lines)) if not _alone(lines[i], sep, len(header))]
+    for i in (0, *lost):
+        lines[i] = blank
     table = arrow_csv.read_csv(
-        pa.BufferReader(text.encode()),
+        pa.BufferReader("\n".join((*lines, "")).encode()),
         read_options=arrow_csv.ReadOptions(
-            column_names=[str(i) for i in range(len(header))], skip_rows=1, use_threads=False
+            column_names=names, skip_rows=1, use_threads=False, block_size=2**20 + 4 * max(map(len, lines))
         ),
-        parse_options=arrow_csv.ParseOptions(delimiter=sep, newlines_in_values=True, invalid_row_handler=ragged),
+        parse_options=arrow_csv.ParseOptions(delimiter=sep),
         convert_options=arrow_csv.ConvertOptions(
-            column_types={str(i): pa.string() for i in range(len(header))}, strings_can_be_null=False
+            column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False
         ),
     )
-    problems = []
-    if refused:
-        known = [str(number) for number in refused if number is not None]
-        where = f" (the first is row {known[0]})" if known else ""
-        problems.append(
-            f"{len(refused)} {'row has' if len(refused) == 1 else 'rows have'} another number of cells than the "
-            f"header, which has {len(header)}{where}: is the separator quoted where it belongs to a text?"
-        )
     frame = pd.DataFrame({i: table.column(i).to_pandas() for i in range(len(header))})
-    return Opened(_named(frame, header), notes, tuple(problems), decimal_comma=sep == ";")
+    return Opened(_named(frame, header), notes, decimal_comma=sep == ";", unread=tuple(lost))
 
 
-def _decoded(data: bytes, path: Path) -> tuple[str, tuple[str, ...]]:
-    """Return the text and what was guessed of its encoding; UTF-8 goes without saying."""
-    for mark, encoding in ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16")):
-        if data.startswith(mark):
-            return data.decode(encoding), ("encoding: UTF-16",)
-    if b"\x00" in data[:100_000]:
-        raise InputError(f"data file {str(path)!r} could not be read: it holds bytes that do not occur in text")
+def _alone(line: str, sep: str, width: int) -> bool:
+    """Whether a line by itself holds ``width`` cells."""
+    if '"' not in line:
+        return line.count(sep) == width - 1
     try:
-        return data.decode("utf-8-sig"), ()
-    except UnicodeDecodeError:
-        return data.decode("cp1252", errors="replace"), ("encoding: guessed as Windows-1252, as it is no UTF-8",)
+        return len(next(csv.reader([line], delimiter=sep, strict=True))) == width
+    except csv.Error:
+        return False
 
 
-def _separator(text: str, known: str | None) -> tuple[str, tuple[str, ...]]:
-    """Return what separates the cells: what splits most lines into the same number of cells, of several into most."""
-    lines = "".join(text.splitlines(keepends=True)[:_LOOKED_AT])
-    scores = {}
-    for separator in _SEPARATORS:
-        widths = [len(row) for row in csv.reader(io.StringIO(lines), delimiter=separator) if row]
-        usual = max(set(widths), key=widths.count)
-        scores[separator] = (usual > 1, widths[0] == usual, widths.count(usual) / len(widths), usual)
-    best = max(scores, key=lambda separator: scores[separator])
-    if known is not None and scores[known][0]:
-        best = known
-    elif not scores[best][0]:
+def _as_windows(error: UnicodeError) -> tuple[str, int]:
+    """Read bytes that are no UTF-8 as Windows-1252, these alone."""
+    assert isinstance(error, UnicodeDecodeError)  # what a handler of decoding is called with
+    return error.object[error.start : error.end].decode("cp1252", "replace"), error.end
+
+
+codecs.register_error("deniable.windows", _as_windows)
+
+
+def _decoded(data: bytes) -> str:
+    """Return the text: UTF-8 (or UTF-16 with a mark), whose other bytes are read one by one."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return data.decode("utf-16", "replace")
+    return data.decode("utf-8-sig", "deniable.windows")
+
+
+def _separator(header: str, known: str | None) -> tuple[str, tuple[str, ...]]:
+    """Return what separates the cells: what cuts the header into most, or what the file's ending says if it cuts."""
+    widths = {separator: len(next(csv.reader([header], delimiter=separator))) for separator in _SEPARATORS}
+    best = max(widths, key=lambda separator: widths[separator])
+    if widths[best] == 1 or (known is not None and widths[known] > 1):
         return known or ",", ()
-    expected = "\t" if known == "\t" else ","
-    return best, () if best == expected else (f"separator: {_SEPARATORS[best]}",)
+    return best, () if best == (known or ",") else (f"separator: {_SEPARATORS[best]}",)
 
 
 def _named(frame: pd.DataFrame, header: list[str]) -> pd.DataFrame:

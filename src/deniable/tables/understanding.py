@@ -86,9 +86,11 @@ class Understood:
     target, target_name
         The column to predict, numbers or texts, or None if none was named.
     notes
-        What was guessed of the file: separator, encoding, sheet.
+        What was guessed of the file: separator, sheet.
     problems
         Why the table cannot be used. :func:`understand` raises if there are any, unless ``strict=False``.
+    unread
+        The records (1 is the first) whose line could not be read, so that all their cells are missing: for the owner.
     """
 
     name: str
@@ -98,6 +100,7 @@ class Understood:
     target_name: str | None
     notes: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
+    unread: tuple[int, ...] = ()
 
     @property
     def kept(self) -> tuple[Column, ...]:
@@ -198,7 +201,7 @@ def understand(
         problems.append(f"column {target!r} is both the target and to be dropped")
     if not len(frame):
         problems.append("it has no rows")
-    understood = Understood(name, (), pd.DataFrame(), None, target, opened.notes, tuple(problems))
+    understood = Understood(name, (), pd.DataFrame(), None, target, opened.notes, tuple(problems), opened.unread)
     if len(set(names)) == len(names) and len(frame) and frame.columns.nlevels == 1:
         understood = _columns(understood, opened, set(drop), ranges)
     return understood.checked() if strict else understood
