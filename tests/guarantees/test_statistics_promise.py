@@ -17,6 +17,7 @@ import pytest
 from deniable.noise.tabulation import releasing
 from deniable.noise.tabulation.queries import CellCounts, Moments, Products, Tree
 from deniable.noise.tabulation.records import Categories, ColumnScale, Records
+from deniable.testing import insecure_noise
 
 ETA = 0.15
 PLAYED = 1500
@@ -48,11 +49,12 @@ def attacked(queries, worlds, cheat=1.0):
     sums = [[query.sums(world) / query.unit for query in queries] for world in worlds]
     for world, truth in zip(worlds, (0, 1), strict=True):
         for _ in range(PLAYED):
-            spending = releasing._Spending(ETA, cheat * mu, 0.0, rng)
+            spending = releasing._Spending(ETA, cheat * mu, 0.0)
             each = spending.left(len(queries))
             ratio = 0.0
             for j, query in enumerate(queries):
-                seen = spending.ask(query, world, each, ())
+                with insecure_noise(rng):
+                    seen = spending.ask(query, world, each, ())
                 first, second = sums[0][j], sums[1][j]
                 noisy = seen.noise > 0
                 middle, step = (first + second) / 2, second - first
