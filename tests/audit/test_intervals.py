@@ -15,7 +15,6 @@ from deniable.audit.intervals import (
     clopper_pearson,
     lower_limit,
     p_value,
-    tpr_above,
     tpr_lower,
     tpr_upper,
 )
@@ -122,16 +121,6 @@ def test_very_unequal_samples_use_all_scores():
     few, many = rng.normal(1, 1, 50), rng.normal(0, 1, 5000)
     found = Evidence.of(few, many, rng)
     assert found.advantage_upper(0.025) == advantage_upper(found.full, 0.025)
-
-
-@pytest.mark.parametrize("fpr", [0.01, 0.3])
-def test_above_a_value_means_that_the_lower_limit_is(fpr):
-    rng = np.random.default_rng(0)
-    ranking = Ranking.of(rng.normal(1, 1, 300), rng.normal(0, 1, 300), rng)
-    limit = tpr_lower(ranking, fpr, 0.025)
-    assert tpr_above(ranking, fpr, limit * (1 - 1e-5), 0.025)
-    assert not tpr_above(ranking, fpr, limit * (1 + 1e-5), 0.025)
-    assert not tpr_above(ranking, fpr, 1.0, 0.025)
 
 
 def test_clopper_pearson_matches_scipy():

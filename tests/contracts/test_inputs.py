@@ -223,7 +223,7 @@ TABLES = {
     "release Ridge y": TableCall(lambda a: released(Ridge(), (X, a)), Y),
     "audit_scores members": TableCall(lambda a: interval(a, Y[:20] + 0.25), np.arange(20) / 8),
     "audit_scores others": TableCall(lambda a: interval(np.arange(20) / 8 + 1, a), np.arange(20) / 8),
-    "audit_one_run scores": TableCall(lambda a: audit_one_run(a, Y > 0, guesses=8).epsilon(0.0).low, np.arange(N) / 4),
+    "audit_one_run scores": TableCall(lambda a: audit_one_run(a, Y > 0).epsilon(0.0).low, np.arange(N) / 4),
     "output_perturbation_scores": TableCall(lambda a: output_perturbation_scores(a, X[0], X[1], "gaussian", 0.5), X),
     "individual_tradeoffs": TableCall(
         lambda a: dn.individual_tradeoffs(a, 1.0, dn.SubsampledGaussian(1.0, 0.5, 4)).advantage(),

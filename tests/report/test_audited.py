@@ -90,9 +90,9 @@ def test_one_run_never_claims_a_large_advantage():
     for _ in range(100):
         included = rng.random(50) < 0.5
         scores = included.astype(float) if rng.random() < 0.06 else rng.random(50)
-        limits.append(audit_one_run(scores, included, guesses=50).advantage().low)
+        limits.append(audit_one_run(scores, included).advantage().low)
     assert np.sum(np.array(limits) > 0.06) <= 13  # Binomial(100, 0.05) exceeds it with probability 5e-4
-    assert 0 < audit_one_run([1.0] * 50 + [0.0] * 50, [1] * 50 + [0] * 50, guesses=100).advantage().low < 0.05
+    assert 0 < audit_one_run([1.0] * 50 + [0.0] * 50, [1] * 50 + [0] * 50).advantage().low < 0.05
 
 
 def test_an_attack_on_a_private_model():

@@ -49,15 +49,13 @@ class Canaries:
         task: LearningTask = "regression" if numbers else "classification"
         return -loss_of(model_signals(model, self.records, self.labels, task, np.unique(self.y)), task)
 
-    def audit(
-        self, model: Any, *, guesses: int | tuple[int, ...] | None = None, confidence: float = 0.95
-    ) -> OneRunAudit:
+    def audit(self, model: Any, *, confidence: float = 0.95) -> OneRunAudit:
         """Audit the one model that was trained; for the parameters see :meth:`scores` and :func:`audit_one_run`.
 
         Scores of another attack (inner products of gradients with a canary's, for example) go to
         :func:`audit_one_run`, with ``included``.
         """
-        return audit_one_run(self.scores(model), self.included, guesses=guesses, confidence=confidence)
+        return audit_one_run(self.scores(model), self.included, confidence=confidence)
 
 
 def canaries(X: Any, y: ArrayLike, k: int = 200, kind: CanaryKind = "mislabelled", *, rng: Seed = None) -> Canaries:

@@ -9,28 +9,9 @@ import numpy as np
 
 from deniable._check import FloatArray
 from deniable._search import bisect
-from deniable._tails import TAIL_ERROR, binomial_above
 from deniable.audit.betting import GAMMAS
 from deniable.audit.families import Family
 from deniable.curves import Tradeoff
-
-
-def p_value(epsilon: float, delta: float, m: int, r: int, v: int) -> float:
-    """Largest P(at least v of r guesses right) under (ε, δ)-DP (Steinke, Nasr & Jagielski 2023, Theorem 5.2).
-
-    For δ = 0 the right guesses are dominated by Binomial(r, e^ε/(1+e^ε)); δ adds at most
-    2mδ·max_i P(v − i ≤ Binomial < v)/i.
-    """
-    if v == 0:
-        return 1.0
-    q = 1 / (1 + np.exp(-epsilon))
-    value = float(binomial_above(v - 1, r, q))
-    if delta > 0:
-        i = np.arange(1, v + 1)
-        # P(v − i ≤ Binomial < v), a difference of tails: the error of either is charged
-        beyond = value * (1 - 2 * TAIL_ERROR)
-        value += 2 * m * delta * float(np.max(np.maximum(binomial_above(v - i - 1, r, q) - beyond, 0.0) / i))
-    return min(1.0, value)
 
 
 def rejects_f_dp(family: Family, value: float, m: int, r: int, v: int, error: float) -> bool:

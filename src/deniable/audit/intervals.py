@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -172,17 +172,6 @@ def tpr_lower(ranking: Ranking, fpr: float, error: float) -> float:
     where they are low.
     """
     return min(ranking.lower_limit(family, family.rank(ranking.n), error) for family in _tangents(fpr))
-
-
-def tpr_above(ranking: Ranking, fpr: float, value: float, error: float) -> bool:
-    """Return whether the limit of :func:`tpr_lower` is above ``value``: one p-value per slope and no search."""
-
-    def rejected(tangent: Tangent) -> bool:
-        k, n = tangent.rank(ranking.n), ranking.n
-        ceiling = partial(tangent.ceiling, value=value)
-        return bool(p_value(ceiling, k, n, ranking.hits(k), ranking.m, kink=tangent.kink, error=error) <= error)
-
-    return value < 1 and all(rejected(tangent) for tangent in _tangents(fpr))
 
 
 @lru_cache(maxsize=64)

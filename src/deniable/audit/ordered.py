@@ -67,9 +67,6 @@ class Ordered:
         """Return an ε such that it and all below it are refuted at ``delta``, with error probability ``error``."""
         excess = self._excess(error)
 
-        def refuted(epsilon: float, delta: float) -> bool:
-            return excess(epsilon, delta) <= 0
-
         def largest(good: float, bad: float, delta: float) -> float:
             return false_position(lambda x: excess(x, delta), good, bad, relative=1e-5)[0]
 
@@ -78,15 +75,10 @@ class Ordered:
             return top * (1 - 1e-12)
         # a small ε may be refuted only because a larger one is: 1 − q falls with ε
         tried = np.linspace(top, 0.0, _STEPS + 1)
-        first = next((k for k, x in enumerate(tried) if refuted(float(x), delta)), None)
+        first = next((k for k, x in enumerate(tried) if excess(float(x), delta) <= 0), None)
         if not first:
             return 0.0 if first is None else top * (1 - 1e-12)
         return largest(float(tried[first]), float(tried[first - 1]), delta) * (1 - 1e-12)
-
-    def refutes(self, epsilon: float, delta: float, error: float) -> bool:
-        """Return whether :meth:`epsilon` is above ``epsilon``, up to the tolerance of a search."""
-        at_once = self._excess(error)(epsilon, delta) <= 0
-        return at_once or (delta > 0 and self.epsilon(delta, error) > epsilon)
 
     def _excess(self, error: float) -> Callable[[float, float], float]:
         """Return the test of one (ε, δ): what was seen is an event of probability at most ``error`` where it is ≤ 0."""

@@ -13,7 +13,7 @@ from deniable._notebook import Textual
 from deniable._search import false_position
 from deniable._shown import shown
 from deniable.audit.evidence import Evidence
-from deniable.audit.intervals import Interval, Ranking, above, as_interval, tpr_above, tpr_lower
+from deniable.audit.intervals import Interval, Ranking, above, as_interval, tpr_lower
 from deniable.audit.nested import Ceiling, Decisions, Threshold
 from deniable.curves import Tradeoff
 
@@ -121,7 +121,7 @@ def judge(evidence: Evidence, tradeoff: Tradeoff, confidence: float, command: st
 def _a_usual_rate_contradicts(full: Ranking, tradeoff: Tradeoff, allowed: float) -> bool:
     """Return whether a two-sided interval of the TPR at a usual rate, on its own, lies above the promise."""
     rates = [fpr for fpr in USUAL_FPRS if full.n * fpr >= 1]
-    return any(tpr_above(full, fpr, tradeoff.tpr(fpr), allowed / 2) for fpr in rates)
+    return any(tpr_lower(full, fpr, allowed / 2) > tradeoff.tpr(fpr) for fpr in rates)
 
 
 def _excess(test: Threshold, ceiling: Ceiling, error: float) -> float:

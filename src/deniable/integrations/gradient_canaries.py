@@ -97,11 +97,11 @@ class GradientCanaries:
         runs = [SubsampledGaussian(noise, self._rate, steps) for noise, steps in self._phases]
         return runs[0] if len(runs) == 1 else Composition(runs)
 
-    def audit(self, *, guesses: int | tuple[int, ...] | None = None, confidence: float = 0.95) -> OneRunAudit:
+    def audit(self, *, confidence: float = 0.95) -> OneRunAudit:
         """Audit the run so far; for the parameters see :func:`deniable.audit.audit_one_run`."""
         if not self._phases:
             raise InputError("canaries must have been trained with: no step was taken yet")
-        return audit_one_run(self.scores, self.included, guesses=guesses, confidence=confidence)
+        return audit_one_run(self.scores, self.included, confidence=confidence)
 
     def attack(self) -> AttackScores:
         """Return the scores of both sides, for the intervals of independent trainings; sharper than :meth:`audit`.

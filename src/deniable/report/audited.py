@@ -57,20 +57,18 @@ def assess_check(source: PromiseCheck, asked: Asked) -> Assessment:
 def assess_one_run(source: OneRunAudit, asked: Asked, *, bound: Tradeoff | Mechanism | None = None) -> Assessment:
     """Return what the canaries of one training run show; ``bound`` is the promise that they are compared with."""
     sure = _sure(source.confidence)
-    guesses = "Most of the guesses right that was reached"
-    best = max(range(len(source.guesses)), key=lambda i: source.right[i] / source.guesses[i])
     numbers = (
         _shown_advantage(source.advantage(), sure),
         _shown_epsilon(source.epsilon(), sure),
-        _at_delta(source.epsilon(asked.delta, bound="f-dp"), asked.delta, sure),
+        _at_delta(source.epsilon(asked.delta), asked.delta, sure),
         _shown_mu(source.mu(), sure),
-        Number("attack.right", "Right guesses", source.right[best] / source.guesses[best],
-               f"{guesses}: {source.right[best]:,} of {source.guesses[best]:,}; ½ is guessing.", "exact"),
+        Number("attack.right", "Right guesses", source.right / max(source.guesses, 1),
+               f"{source.right:,} of {source.guesses:,}; ½ is guessing.", "exact"),
         Number("attack.canaries", "Canaries", float(source.canaries),
                "Records put into the training set by the toss of a fair coin each.", "exact", unit="count"),
     )  # fmt: skip
     status: Status = "measured"
-    notes = [f"{source.canaries:,} canaries; {sure}. Limits of several numbers of guesses are paid for."]
+    notes = [f"{source.canaries:,} canaries; {sure}. {source.pilot:,} others chose which of them to guess."]
     low = source.epsilon().low
     headline = (
         f"Leaks at least this, {sure}: no ε below {shown(low, 'number', 'lower')} explains that many right guesses."
