@@ -245,7 +245,7 @@ def test_the_command_line_on_a_cluster(two_workers, capsys):
     import deniable.cli  # noqa: F401  (registers the commands)
     from deniable.cli._app import run
 
-    line = ["attack", "breast-cancer", "--model", "sklearn:GaussianNB()", "--shadows", "8", "--seed", "0", "--json"]
+    line = ["attack", "breast-cancer", "--model", "tree", "--shadows", "8", "--seed", "0", "--json"]
     alone = run(line), capsys.readouterr().out
     there = run([*line, "--cluster", two_workers.scheduler_address]), capsys.readouterr().out
     pick = lambda out: [row for row in out.splitlines() if '"value"' in row]  # noqa: E731
@@ -258,7 +258,7 @@ def test_the_command_line_on_a_cluster(two_workers, capsys):
 @pytest.mark.skipif(os.name != "posix", reason="SIGINT is sent to a process as on POSIX systems")
 def test_ctrl_c_ends_a_command_on_a_cluster_and_leaves_the_cluster(two_workers):
     """The signal reaches the command alone: the workers are elsewhere."""
-    line = ["attack", "breast-cancer", "--model", "sklearn:RandomForestClassifier(n_estimators=30)", "--shadows", "400"]
+    line = ["attack", "breast-cancer", "--model", "forest", "--shadows", "400"]
     line += ["--cluster", two_workers.scheduler_address]
     begun = two_workers.scheduler.transition_counter + 50  # tasks have changed their state: it is at work
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a script may have told us to ignore it

@@ -1,6 +1,6 @@
 """The two steps of a release that change files.
 
-    python tools/release.py 0.3.0                              # version and date, everywhere, and the names to keep
+    python tools/release.py 0.3.0                              # version and date, everywhere
     python tools/release.py --hash dist/deniable-0.3.0.tar.gz  # the sdist's hash, into the conda recipe
 
 The first wants a changelog with something under "Unreleased". Afterwards: commit, tag vX.Y.Z, and set the next
@@ -13,7 +13,6 @@ import argparse
 import datetime
 import hashlib
 import re
-import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -43,14 +42,6 @@ def hashed(recipe: str, sdist: Path) -> str:
     return changed(recipe, r"sha256: .*", f'sha256: "{hashlib.sha256(sdist.read_bytes()).hexdigest()}"')
 
 
-def names() -> str:
-    """Return every public name of the reference, one a line: they have to be found in later versions."""
-    sys.path.insert(0, str(ROOT / "docs"))
-    import api_pages
-
-    return "\n".join(sorted(f"{module}.{name}" for _, module, found in api_pages.sections() for name in found)) + "\n"
-
-
 def main() -> None:
     """Do one of the two."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -74,7 +65,6 @@ def main() -> None:
         path.write_text(changed(path.read_text(), pattern, new))
     changelog = ROOT / "CHANGELOG.md"
     changelog.write_text(dated(changelog.read_text(), version, today))
-    (ROOT / "tests" / "contracts" / f"names_{version}.txt").write_text(names())
 
 
 if __name__ == "__main__":

@@ -5,6 +5,12 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+import skops.io
+from sklearn.compose import make_column_transformer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.tree import DecisionTreeRegressor
 
 from deniable.cli._app import run
 
@@ -49,10 +55,35 @@ def test_attack_trains_and_reports(tmp_path, capsys):
     table.to_csv(tmp_path / "data.csv", index=False)
     kept = tmp_path / "scores.npz"
     command = ["attack", str(tmp_path / "data.csv"), "--target", "y", "--shadows", "8", "--seed", "0"]
-    model = ["--model", "sklearn:DecisionTreeClassifier(max_depth=None)"]
+    model = ["--model", "tree"]
     assert run([*command, *model, "--save-scores", str(kept), "--out", str(tmp_path / "audit.html")]) == 0
     assert "Advantage" in capsys.readouterr().out
     assert run(["audit", str(kept), "--epsilon", "0.5"]) == 1
+
+
+def test_attack_trains_a_saved_estimator_and_runs_nothing_else(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"a": rng.normal(size=120), "b": rng.choice(["x", "y"], 120), "y": rng.normal(size=120)})
+    table.to_csv("data.csv", index=False)
+    only_a = make_pipeline(make_column_transformer(("passthrough", ["a"])), DecisionTreeRegressor())
+    skops.io.dump(only_a, "tree.skops")
+    skops.io.dump(LogisticRegression(), "classifier.skops")
+    skops.io.dump(FunctionTransformer(_marked), "code.skops")
+    line = ["attack", "data.csv", "--target", "y", "--shadows", "8", "--seed", "0", "--json", "--model"]
+    for model in ("tree.skops", "tree"):
+        assert run([*line, model]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert next(n for n in found["sections"][0]["numbers"] if n["key"] == "attack.advantage")["low"] > 0.5
+    for model, why in (("classifier.skops", "choose a regressor"), ("code.skops", "could not be read")):
+        assert run([*line, model]) == 2
+        assert why in capsys.readouterr().err
+    assert not (tmp_path / "marked").exists()
+
+
+def _marked(X):
+    open("marked", "w").close()
+    return X
 
 
 @pytest.mark.parametrize(
@@ -61,12 +92,9 @@ def test_attack_trains_and_reports(tmp_path, capsys):
         (["audit", "missing.csv"], "does not exist"),
         (["audit", "missing.csv", "--epsilon", "1", "--mu", "1"], "one promise"),
         (["audit", "missing.csv", "--steps", "5"], "missing"),
-        (["attack", "breast-cancer", "--model", "LogisticRegression()"], "must start with"),
-        (["attack", "breast-cancer", "--model", "sklearn:LogisticRegressio()"], "similar: LogisticRegression"),
-        (["attack", "breast-cancer", "--model", "sklearn:GausianNB()"], "similar: GaussianNB"),
-        (["attack", "breast-cancer", "--model", "sklearn:LogisticRegression(C=open('x'))"], "plain values"),
-        (["attack", "breast-cancer", "--model", "sklearn:LogisticRegression(D=1)"], "unexpected keyword"),
-        (["attack", "missing.csv", "--model", "sklearn:Ridge()", "--target", "y"], "does not exist"),
+        (["attack", "breast-cancer", "--model", "LogisticRegression()"], "must be one of linear, tree"),
+        (["attack", "breast-cancer", "--model", "missing.skops"], "could not be read"),
+        (["attack", "missing.csv", "--model", "linear", "--target", "y"], "does not exist"),
     ],
 )
 def test_errors_are_one_line(words, message, capsys):

@@ -38,7 +38,7 @@ setattr(holder, name, announced)
 sys.argv = ["deniable", *{arguments!r}]
 main()
 """
-ATTACK = ["attack", "breast-cancer", "--model", "sklearn:RandomForestClassifier(n_estimators=60)", "--seed", "0"]
+ATTACK = ["attack", "breast-cancer", "--model", "forest", "--seed", "0"]
 LONG = {
     "assess": (
         ["assess", "breast-cancer", "--epsilon", "1", "--attack-samples", "3000000", "--out", "report.html"],

@@ -104,7 +104,7 @@ def test_the_least_noise_is_assessed_where_its_batches_are_poisson(suggested, mo
 
 def test_a_leaking_model_leads_to_a_private_one_and_its_annex(suggested, people):
     words = ["attack", people, "--target", "ill", "--drop", "age", "--shadows", "8", "--seed", "0"]
-    follow = suggested(*words, "--model", "sklearn:DecisionTreeClassifier")
+    follow = suggested(*words, "--model", "tree")
     assert follow == ["train", people, "--target", "ill", "--drop", "age", "--report", "private.html"]
     follow = suggested(*follow[:-1], "private.json")
     assert follow == ["annex", "private.json", "--kind", "dpia"]

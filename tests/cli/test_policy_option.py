@@ -73,7 +73,7 @@ COMMANDS = [
     ["train", "breast-cancer"],
     ["profile", "breast-cancer", "--epsilon", "1"],
     ["compare", "1,0.01,9", "2,0.01,9"],
-    ["attack", "breast-cancer", "--model", "sklearn:LogisticRegression()"],
+    ["attack", "breast-cancer", "--model", "linear"],
 ]
 
 

@@ -120,7 +120,7 @@ def test_profiles_name_no_person(table, people, suffix, capsys):
 
 def test_attacks_name_no_person(table, people, capsys):
     out = table.parent / "attack.json"
-    words = ["attack", str(table), "--target", "y", "--model", "sklearn:LogisticRegression()", "--shadows", "8"]
+    words = ["attack", str(table), "--target", "y", "--model", "linear", "--shadows", "8"]
     assert run([*words, "--seed", "0", "--out", str(out)]) == 0
     told = capsys.readouterr()
     for text in (content(out), told.out, told.err):

@@ -109,8 +109,8 @@ def test_laplace_is_the_law_of_one_number_and_norm_laplace_that_of_vectors():
     assert "laplace" in one.certificate.noise
     for kind in (dn.OutputPerturbation, dn.ObjectivePerturbation):
         assert kind(epsilon=1.0).noise == "norm-laplace"
-        with pytest.warns(DeprecationWarning, match="noise='laplace' is now noise='norm-laplace'"):
-            assert kind(epsilon=1.0, noise="laplace") == kind(epsilon=1.0)
+        with pytest.raises(dn.InputError, match="noise must be one of"):
+            kind(epsilon=1.0, noise="laplace")
     with pytest.raises(dn.InputError, match="one-dimensional"):
         dn.release(
             lambda x: x.mean(axis=0), np.eye(9), eta=0.3, bound="centre", noise="laplace", rng=0, n_resamples=400

@@ -35,7 +35,6 @@ def test_the_version_is_the_same_everywhere():
     assert version > released if version.is_devrelease else version == released
     assert f'version: "{released}"' in RECIPE
     assert re.search(rf"^version: {re.escape(str(released))}$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
-    assert (ROOT / "tests" / "contracts" / f"names_{released}.txt").exists()
 
 
 def test_dates_of_the_changelog_fall():

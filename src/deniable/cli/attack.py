@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, cast
+from typing import Annotated, Any, cast
 
 import typer
 
-from deniable._check import number
+from deniable._check import InputError, number
 from deniable._files import check_writable
+from deniable._optional import require
 from deniable.cli._app import JsonFlag, SeedOption, app, command_line, examples, of_table
 from deniable.cli._report import FullOption, MetaOption, PolicyOption, checked_policy, code, show
 from deniable.cli._workers import ClusterOption, workers
 
+_NAMED = {  # name → classifier, regressor
+    "linear": ("LogisticRegression", "Ridge"),
+    "tree": ("DecisionTreeClassifier", "DecisionTreeRegressor"),
+    "forest": ("RandomForestClassifier", "RandomForestRegressor"),
+    "boosting": ("HistGradientBoostingClassifier", "HistGradientBoostingRegressor"),
+}
+
 
 @app.command(
     epilog=examples(
-        'deniable attack data.csv --target y --model "sklearn:LogisticRegression(C=10)" --method lira --shadows 64 '
-        "--out audit.html",
-        'deniable attack breast-cancer --model "sklearn:RandomForestClassifier(n_estimators=50)" --jobs 2 --seed 0',
+        "deniable attack breast-cancer --model forest --jobs 2 --seed 0",
+        "deniable attack data.csv --target y --model mine.skops --method lira --shadows 64 --out audit.html",
     )
 )
 def attack(
     data: Annotated[str, typer.Argument(help="A .csv or .parquet file, or a built-in name: breast-cancer.")],
-    model: Annotated[str, typer.Option(help="What to train: sklearn:Name(option=value, …).")],
+    model: Annotated[str, typer.Option(help="What to train: linear, tree, forest, boosting, or a saved .skops file.")],
     target: Annotated[str | None, typer.Option(help="Column to predict.")] = None,
     method: Annotated[str, typer.Option(help="auto, loss, calibrated, lira, lira-offline or rmia.")] = "auto",
     shadows: Annotated[int, typer.Option(help="Number of models to train; must be even.")] = 64,
@@ -48,9 +55,10 @@ def attack(
     number("confidence", confidence, above=0.5, below=1.0, hint="0.95 is usual")  # before models are trained
     import deniable as dn
     from deniable.audit.scoring import Method
-    from deniable.integrations.model_spec import attackable, parse_model
 
-    pipeline, X, y = attackable(data, target, parse_model(model), drop=tuple(drop or ()))
+    saved = _saved(model)
+    X, y, textual = _features(data, target, tuple(drop or ()))
+    pipeline = _pipeline(_chosen(model, y) if saved is None else saved, X, y, textual)
     with workers(jobs, cluster):
         scores = dn.attack_estimator(
             pipeline, X, y, method=cast(Method, method), n_shadows=shadows, rng=seed, n_jobs=jobs
@@ -69,3 +77,69 @@ def attack(
     private = ("train", *of_table(data, target, drop), "--report", "private.html") if leaks else ()
     show(made, out, as_json, full=full, following=private)
     return code(made, limits)
+
+
+def _saved(model: str) -> Any:
+    """Return the estimator of a .skops file, or None for one of the names; a saved fit is never used."""
+    if model in _NAMED:
+        return None
+    if not model.endswith(".skops"):
+        raise InputError(f"--model must be one of {', '.join(_NAMED)}, or an estimator's .skops file, got {model!r}")
+    skops: Any = require("skops.io", purpose="reading a .skops model")
+    try:
+        found = skops.load(model)  # of types that skops trusts: nothing else is run
+    except Exception as error:
+        raise InputError(f"--model {model!r} could not be read: {error}") from None
+    if not hasattr(found, "fit"):
+        raise InputError(f"--model {model!r} must hold an estimator of scikit-learn, got {type(found).__name__}")
+    return found
+
+
+def _chosen(model: str, y: Any) -> Any:
+    """Return the named classifier, or the regressor for a numeric target with many values or fractions."""
+    from sklearn.utils import all_estimators
+
+    numbers = y.dtype.kind in "iuf" and (len(set(y.tolist())) > 20 or bool((y != y.round()).any()))
+    return dict(all_estimators())[_NAMED[model][numbers]]()
+
+
+def _pipeline(model: Any, X: Any, y: Any, textual: list[str]) -> Any:
+    """Return a pipeline for the rows of a table: a saved one as it is, else numbers scaled and texts as indicators."""
+    from sklearn.base import is_classifier, is_regressor
+    from sklearn.compose import make_column_transformer
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import Pipeline, make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+    from sklearn.utils.multiclass import type_of_target
+
+    kind, name = type_of_target(y), type(model).__name__
+    if is_classifier(model) and kind not in ("binary", "multiclass"):
+        raise InputError(f"model {name} is a classifier, but the target is {kind}; choose a regressor")
+    if is_regressor(model) and y.dtype.kind not in "iufb":
+        raise InputError(f"model {name} is a regressor, but the target holds texts; choose a classifier")
+    if isinstance(model, Pipeline):
+        return model
+    gaps = bool(X.isna().any(axis=None))
+    fill = [SimpleImputer(strategy="constant", fill_value="(missing)")] if gaps else []
+    middle = [SimpleImputer(strategy="median", add_indicator=True)] if gaps else []
+    encode = make_column_transformer(
+        (make_pipeline(*fill, OneHotEncoder(handle_unknown="ignore")), textual),
+        remainder=make_pipeline(*middle, StandardScaler()),
+    )
+    return make_pipeline(encode, model)
+
+
+def _features(source: str, target: str | None, drop: tuple[str, ...]) -> tuple[Any, Any, list[str]]:
+    """Read features, target, and which features are texts; an attack takes any target."""
+    from deniable.tables.kinds import listed
+    from deniable.tables.reading import understand_any
+
+    table = understand_any(source, target, drop=drop)
+    if table.target is None:
+        names = [column.name for column in table.columns]
+        raise InputError(f"target is missing; name the column to predict, one of: {listed(names)}")
+    if not table.kept:
+        why = "; ".join(column.line for column in table.dropped)
+        raise InputError(f"{table.name} has no column that can be used besides the target: {why}")
+    table.warn()
+    return table.frame, table.target.to_numpy(), [column.name for column in table.kept if column.kind == "category"]

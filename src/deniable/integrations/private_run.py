@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 
 from deniable._check import InputError, integer, number
 from deniable._optional import require
-from deniable._renamed import renamed_argument
 from deniable.accounting import tradeoff
 from deniable.curves import Tradeoff, with_assumptions
 from deniable.integrations.opacus import from_opacus
@@ -110,7 +109,6 @@ def make_private(
     group_size: int = 1,
     max_grad_norm: float = 1.0,
     engine: Any = None,
-    group: int | None = None,
     **options: Any,
 ) -> tuple[Any, ...]:
     """Return what Opacus's ``PrivacyEngine.make_private`` returns, with the least noise that meets a membership target.
@@ -135,8 +133,6 @@ def make_private(
         Clipping norm of each record's gradient.
     engine
         A ``PrivacyEngine`` of your own, for instance with ``secure_mode=True``. Steps that it has recorded count.
-    group
-        The old name of ``group_size``.
     options
         Passed to ``PrivacyEngine.make_private`` (``grad_sample_mode``, ``criterion``, ``loss_reduction``,
         …).
@@ -153,9 +149,8 @@ def make_private(
         clipping, distributed training, or a target that no noise meets.
     """
     target = target_arguments(locals())
-    size = renamed_argument("group", group, group_size)
-    goal = read_target(target, group_size=size)
-    target |= {"group_size": size} if size > 1 else {}
+    goal = read_target(target, group_size=group_size)
+    target |= {"group_size": group_size} if group_size > 1 else {}
     passes = integer("epochs", epochs, at_least=1)
     clip = number("max_grad_norm", max_grad_norm, above=0.0, below=float("inf"))
     _check_options(options)

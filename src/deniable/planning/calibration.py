@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 from numpy.typing import ArrayLike
 
 from deniable._check import InputError, flag, function, integer, number
-from deniable._renamed import renamed_argument
 from deniable.accounting.door import tradeoff
 from deniable.curves import Tradeoff
 from deniable.mechanisms import Mechanism
@@ -61,7 +60,6 @@ def calibrate(
     adjacency: str = "add-remove",
     integer: bool = False,
     tolerance: float = 1e-9,
-    group: int | None = None,
 ) -> float:
     """Return the parameter in ``bracket`` whose mechanism leaks as much as allowed and not more.
 
@@ -105,8 +103,6 @@ def calibrate(
         Relative distance (absolute, if the bracket reaches 0 or below) of the returned number to one that misses
         the target. Leakage should be monotone in the parameter; if it is not, the number still meets the target but
         need not be the best one.
-    group
-        The old name of ``group_size``.
 
     Returns
     -------
@@ -119,7 +115,7 @@ def calibrate(
     InputError
         If not exactly one target is given, it cannot be met at all, or neither end of the bracket meets it.
     """
-    target = read_target(target_arguments(locals()), group_size=renamed_argument("group", group, group_size))
+    target = read_target(target_arguments(locals()), group_size=group_size)
     return parameter_for(target, make_mechanism, bracket, adjacency=adjacency, integer=integer, tolerance=tolerance)
 
 

@@ -14,7 +14,6 @@ from numpy.polynomial.polynomial import polyval
 from numpy.typing import ArrayLike
 
 from deniable._check import FloatArray, InputError, choice, numbers
-from deniable._renamed import Renamed, renamed
 from deniable.accounting.door import tradeoff
 from deniable.accounting.reductions import reduced
 from deniable.bounds import humphries as humphries_bound
@@ -42,14 +41,6 @@ if TYPE_CHECKING:
 
 _ROUNDING = 1e-12  # relative; sums of positive terms, each computed to a few ulp
 _SMALLEST_SIGMA = 2e-3  # below, the quadrature would need millions of nodes
-
-__getattr__ = renamed(
-    __name__,
-    {
-        "humphries": Renamed("deniable.planning.comparison.humphries_of", "0.5"),
-        "pinsker": Renamed("deniable.planning.comparison.pinsker_of", "0.5"),
-    },
-)
 
 
 def humphries_of(mechanism: Mechanism, delta: ArrayLike | None = None) -> float | FloatArray:

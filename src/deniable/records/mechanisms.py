@@ -8,7 +8,6 @@ from typing import Literal
 import numpy as np
 
 from deniable._check import FloatArray, InputError, choice, number
-from deniable._renamed import Renamed, renamed_value
 from deniable._search import bisect
 from deniable.curves import GaussianTradeoff
 from deniable.laws.gaussian import GaussianLaw
@@ -16,8 +15,6 @@ from deniable.laws.loss_law import LossLaw
 from deniable.laws.norm_laplace import NormLaplaceLaw
 from deniable.mechanisms import GaussianDP, Mechanism, PureDP
 from deniable.records.problem import UNIT, Problem
-
-OLD_NOISE = {"laplace": Renamed("norm-laplace", "0.5")}
 
 
 @dataclass(frozen=True)
@@ -68,7 +65,6 @@ class OutputPerturbation:
     row_bound: float = 1.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "noise", renamed_value("noise", self.noise, OLD_NOISE))
         choice("noise", self.noise, ("norm-laplace", "gaussian"))
         if (self.epsilon is None) == (self.scale is None):
             raise InputError("OutputPerturbation needs exactly one of epsilon and scale")

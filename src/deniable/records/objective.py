@@ -9,14 +9,13 @@ import numpy as np
 from scipy.special import gammainccinv
 
 from deniable._check import FloatArray, InputError, choice, number
-from deniable._renamed import renamed_value
 from deniable.laws.gaussian import GaussianLaw
 from deniable.laws.norm_laplace import NormLaplaceLaw
 from deniable.mechanisms import PureDP
 from deniable.records.fit import Fit, fit, fit_at
 from deniable.records.losses import Logistic
 from deniable.records.low_rank import Changes, LowRank
-from deniable.records.mechanisms import OLD_NOISE, Training, largest_row
+from deniable.records.mechanisms import Training, largest_row
 from deniable.records.neighbours import make_pivot
 from deniable.records.problem import ROWS, UNIT, Problem
 from deniable.records.typical import DominatedTypical
@@ -51,7 +50,6 @@ class ObjectivePerturbation:
     row_bound: float = 1.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "noise", renamed_value("noise", self.noise, OLD_NOISE))
         choice("noise", self.noise, ("norm-laplace", "gaussian"))
         if (self.epsilon is None) == (self.scale is None):
             raise InputError("ObjectivePerturbation needs exactly one of epsilon and scale")
