@@ -287,6 +287,30 @@ def test_pinsker_bounds_the_advantage_of_randomised_response(epsilon):
     assert bounds.pinsker(kl) >= bounds.advantage(epsilon) * (1 - 1e-12)
 
 
+@pytest.mark.parametrize(("sigma", "rate"), [(1.0, 0.01), (2.0, 0.05), (0.6, 1e-3)])
+def test_pinsker_from_renyi_divergences_of_orders_near_one(sigma, rate):
+    """Against the KL divergence of a step by quadrature, straight from the definition; those of steps add."""
+    curve = dn.tradeoff(dn.SubsampledGaussian(sigma, rate, 1000))
+    with mpmath.workdps(25):
+
+        def ratio(x):
+            return mpmath.log(1 - rate + rate * mpmath.exp((2 * x - 1) / (2 * mpmath.mpf(sigma) ** 2)))
+
+        places = [-12 * sigma, -3 * sigma, 0, 0.5, 1, 1 + 3 * sigma, 2 + 12 * sigma]
+        add, remove = (
+            1000 * mpmath.quad(integrand, places)
+            for integrand in (
+                lambda x: mpmath.npdf(x, 0, sigma) * mpmath.exp(ratio(x)) * ratio(x),
+                lambda x: -mpmath.npdf(x, 0, sigma) * ratio(x),
+            )
+        )
+    for direction, divergence in (("add", add), ("remove", remove)):
+        near = [curve.renyi(order, direction) for order in (1.1, 1.01, 1.0001)]
+        assert divergence <= near[2] <= near[1] <= near[0]
+        assert near[2] == pytest.approx(float(divergence), rel=1e-3)
+        assert bounds.pinsker(near[2]) >= curve.advantage()
+
+
 def test_positive_advantage_is_the_printed_difference_and_peaks_where_said():
     prior = np.linspace(0.001, 0.999, 999)
     for epsilon in (0.1, 1.0, 3.0, 5.0):

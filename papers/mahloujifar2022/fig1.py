@@ -12,10 +12,11 @@ import numpy as np
 
 import deniable as dn
 from deniable.audit import attack_transcript
-from deniable.planning.comparison import pinsker_of
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
+sys.path.append(str(Path(__file__).resolve().parent))
 import _common
+import _older
 
 DELTA = 1e-5
 # title, q, T, noise levels of the top row, of the quoted numbers and of the bottom row: there ε is large enough
@@ -35,7 +36,7 @@ def sweep(rate, steps, sigmas, trials, rng):
         run = dn.SubsampledGaussian(float(sigma), rate, steps)
         member, nonmember = attack_transcript(run, n=trials, rng=rng)
         empirical = np.mean(member > 0) - np.mean(nonmember > 0)
-        rows.append((from_dp(run).advantage(), pinsker_of(run), dn.tradeoff(run).advantage(), empirical))
+        rows.append((from_dp(run).advantage(), _older.pinsker(run), dn.tradeoff(run).advantage(), empirical))
     return np.array(rows).T
 
 

@@ -12,15 +12,15 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import deniable as dn
-from deniable.planning.comparison import humphries_of, pinsker_of
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 sys.path.append(str(Path(__file__).resolve().parent))
 import _common
 import _measured
+import _older
 
 DELTA = 1e-5
-BOUNDS = {"from (ε, 1e-5)": lambda run: humphries_of(run, DELTA), "Pinsker": pinsker_of,
+BOUNDS = {"from (ε, 1e-5)": lambda run: _older.humphries(run, DELTA), "Pinsker": _older.pinsker,
           "optimal (ours)": lambda run: dn.tradeoff(run).advantage()}  # fmt: skip
 
 

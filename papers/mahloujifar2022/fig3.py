@@ -11,10 +11,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import deniable as dn
-from deniable.planning.comparison import humphries_of, pinsker_of
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
+sys.path.append(str(Path(__file__).resolve().parent))
 import _common
+import _older
 
 EPOCHS, DELTA = 5, 1e-5
 SIGMAS = (0.5, 1.0, 2.0)  # the text names 0.5 alone of the paper's three
@@ -32,8 +33,8 @@ def make(reduced):
     for ax, sigma in zip(axes, SIGMAS, strict=True):
         exact = np.array([dn.tradeoff(run(sigma, q)).advantage() for q in rates])
         coarse = rates[::3]
-        ax.plot(coarse, [humphries_of(run(sigma, q), DELTA) for q in coarse], "--", lw=1, label="Humphries et al.")
-        ax.plot(rates, by_pinsker := [pinsker_of(run(sigma, q)) for q in rates], "-.", lw=1, label="Pinsker")
+        ax.plot(coarse, [_older.humphries(run(sigma, q), DELTA) for q in coarse], "--", lw=1, label="Humphries et al.")
+        ax.plot(rates, by_pinsker := [_older.pinsker(run(sigma, q)) for q in rates], "-.", lw=1, label="Pinsker")
         ax.plot(rates, exact, lw=1, label="optimal, T = round(5/q)")
         smooth = np.array([dn.tradeoff(run(sigma, EPOCHS / t, t)).advantage() for t in whole])
         ax.plot(EPOCHS / whole, smooth, "k:", lw=1.2, label="optimal where 5/q is whole")

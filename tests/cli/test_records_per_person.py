@@ -9,7 +9,6 @@ import pytest
 
 import deniable as dn
 from deniable.cli._app import run
-from deniable.planning.comparison import gdp_clt
 from deniable.report.remedies import settings
 
 RUN = ["--noise-multiplier", "40", "--sample-rate", "1", "--steps", "20"]  # full batches: curves are fast
@@ -170,9 +169,8 @@ def test_no_number_of_records_is_one_line(records, capsys, history):
     [
         lambda run: dn.individual_tradeoffs(np.ones((2, 1)), 1.0, run),
         lambda run: dn.audit.attack_transcript(run, n=10, rng=0),
-        gdp_clt,
     ],
-    ids=["individual", "transcript", "limit theorem"],
+    ids=["individual", "transcript"],
 )
 def test_what_knows_one_record_only_says_so(refuses):
     refuses(dn.SubsampledGaussian(2.0, 0.5, 1))

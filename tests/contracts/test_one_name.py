@@ -40,11 +40,6 @@ def test_no_type_name_is_used_twice():
     assert {name: files for name, files in found.items() if len(files) > 1} == {}
 
 
-@pytest.mark.parametrize("name", ["humphries", "pinsker"])
-def test_an_older_bound_is_one_function(name):
-    assert [path.name for path, node, _ in functions() if node.name == name] == ["prior_work.py"]
-
-
 def test_every_public_rng_is_a_seed():
     wrong = []
     for path, node, arguments in functions():

@@ -1,6 +1,5 @@
 """Measured attacks: games, exact intervals, verdicts. Nothing here imports the code that it audits."""
 
-from deniable.audit.agreement import Agreement
 from deniable.audit.canary import Canaries, canaries
 from deniable.audit.checking import NothingChecked, PromiseBroken, PromiseCheck, check_promise, promise
 from deniable.audit.estimators import attack_estimator, attack_model
@@ -24,7 +23,6 @@ from deniable.audit.synthetic import attack_synthetic, marginal_ratio, synthetic
 from deniable.audit.verdict import Verdict
 
 __all__ = [
-    "Agreement",
     "AttackScores",
     "Canaries",
     "Interval",

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from deniable._check import FloatArray
-from deniable.audit.agreement import Agreement, agreement
 from deniable.audit.exposure import RecordExposure, record_exposure
 from deniable.audit.scores import ScoreAudit, audit_scores
 
@@ -90,26 +89,6 @@ class AttackScores:
             nonmember_scores=self.nonmember_scores[: n - inside],
             details=kept,
         )
-
-    def agreement(self, other: AttackScores, fpr: float = 0.01, *, confidence: float = 0.95) -> Agreement:
-        """Return how far another attack on the same records of the same target finds the same members.
-
-        Parameters
-        ----------
-        other
-            Scores of the same records: from :func:`deniable.attack_model` with the same model and ``member``, or from
-            :func:`deniable.attack_estimator` with the same data and seed, and another method.
-        fpr
-            False positive rate that either may have.
-        confidence
-            Confidence level of the intervals, which hold given the two thresholds.
-
-        Raises
-        ------
-        InputError
-            If the records differ.
-        """
-        return agreement(self, other, fpr, confidence)
 
     def advantage_at(self, threshold: float = 0.0) -> float:
         """Return TPR − FPR of accusing above ``threshold``: an estimate, unbiased for a threshold fixed beforehand."""

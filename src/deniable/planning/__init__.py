@@ -1,4 +1,4 @@
-"""Choosing what to run: calibration to any target, subsampling planner, comparison of bounds, bounds proven again."""
+"""Choosing what to run: calibration to any target, subsampling planner, bounds proven again."""
 
 from deniable.planning.calibration import calibrate
 from deniable.planning.proof import Proof, ProvenNumber, prove

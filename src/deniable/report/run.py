@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from deniable._check import InputError
 from deniable.accounting import tradeoff as tradeoff_of
 from deniable.curves import FIXED_BEFOREHAND, ApproximateTradeoff, Assumptions, Tradeoff
 from deniable.integrations.dp_event import from_dp_event
@@ -16,7 +15,6 @@ from deniable.integrations.opacus import from_opacus
 from deniable.integrations.private_run import NOTES, PrivateRun
 from deniable.mechanisms import Composition, Grouped, Mechanism, SubsampledGaussian, Tuned
 from deniable.mechanisms.core import parts_of
-from deniable.planning.comparison import pinsker_of
 from deniable.report.model import Assessment
 from deniable.report.registry import Asked, assesses
 from deniable.report.sections import (
@@ -40,8 +38,6 @@ def assess_mechanism(source: Mechanism | Tradeoff, asked: Asked) -> Assessment:
     if not isinstance(bound, ApproximateTradeoff) and np.isfinite(epsilon):
         promise = ApproximateTradeoff(max(epsilon, 0.0), asked.delta)
         comparisons[f"from (ε, δ) = ({epsilon:.4g}, {asked.delta:g}) alone"] = promise
-        if isinstance(source, Mechanism) and (total := _pinsker(source)) < 1:
-            comparisons["from the KL divergence alone (Pinsker)"] = ApproximateTradeoff(0.0, total)
     sections = [bound_section(bound, asked, comparisons=comparisons)]
     if bound.universal:
         sections.append(risk_section(bound, asked.baselines))
@@ -57,14 +53,6 @@ def assess_mechanism(source: Mechanism | Tradeoff, asked: Asked) -> Assessment:
         reproduction={"source": _python(source)} if isinstance(source, Mechanism) else {},
         what_ran=source if isinstance(source, Mechanism) else None,
     )
-
-
-def _pinsker(mechanism: Mechanism) -> float:
-    """Pinsker's bound; 1, which says nothing, where the divergence of a mechanism is not known."""
-    try:
-        return pinsker_of(mechanism)
-    except InputError:
-        return 1.0
 
 
 @assesses(
