@@ -26,10 +26,9 @@ def draw_roc(
     *,
     ax: Axes | None = None,
     label: str | None = None,
-    smallest_fpr: float = 1e-6,
 ) -> Axes:
     """Draw a true positive rate against the false positive rate, both in percent, on log–log axes."""
-    return draw_rocs([tpr], [label or ""], ax=ax, smallest_fpr=smallest_fpr)
+    return draw_rocs([tpr], [label or ""], ax=ax)
 
 
 def draw_rocs(
@@ -37,10 +36,9 @@ def draw_rocs(
     labels: Sequence[str],
     *,
     ax: Axes | None = None,
-    smallest_fpr: float = 1e-6,
 ) -> Axes:
     """Draw several true positive rates against the false positive rate, as :func:`draw_roc` does one."""
-    fpr = np.geomspace(smallest_fpr, 1.0, 400)
+    fpr = np.geomspace(1e-6, 1.0, 400)
     drawn = [(label, fpr.tolist(), tpr(fpr).tolist()) for label, tpr in zip(labels, tprs, strict=True)]
     return draw_curves(drawn, ax=ax)
 

@@ -202,7 +202,6 @@ LINES = [
     f"profile {DATA} --epsilon 1 --by nothing",
     f"profile {DATA} --epsilon 1 --top 0",
     f"profile {DATA} --epsilon 1 --fpr 7",
-    f"profile {DATA} --epsilon 1 --tolerance -1",
     f"profile {DATA} --epsilon 1 --regularization -1",
     f"profile {DATA} --epsilon 1 --out made.png",
     f"profile {DATA} --epsilon 1 --seed -3",

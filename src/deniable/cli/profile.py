@@ -57,9 +57,6 @@ def profile(
     drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
     by: Annotated[str | None, typer.Option(help="Column by whose values exposure is summarised.")] = None,
     top: Annotated[int, typer.Option(help="How many of the most exposed records to print.")] = 10,
-    tolerance: Annotated[
-        float | None, typer.Option(help="Largest certified relative error before a record is iterated.")
-    ] = None,
     ranges: RangesOption = None,
     fpr: FprOption = 0.001,
     seed: SeedOption = None,
@@ -109,7 +106,6 @@ def profile(
     options: dict[str, Any] = {
         "regularization": regularization,
         "mechanism": mechanism,
-        "tolerance": tolerance,
         "rng": seed,
         "n_jobs": jobs,
     }

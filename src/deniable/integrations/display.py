@@ -66,22 +66,17 @@ class MembershipRocDisplay:
         nonmember: ArrayLike,
         *,
         confidence: float = 0.95,
-        rng: Seed = None,
-        name: str | None = None,
-        ax: Axes | None = None,
         **kwargs: Any,
     ) -> MembershipRocDisplay:
-        """Draw what an attack's scores show (larger means member). See :func:`deniable.audit_scores`."""
-        return cls(roc=audit_scores(member, nonmember, confidence, rng=rng), name=name).plot(ax, **kwargs)
+        """Draw what an attack's scores show (larger means member); ``kwargs`` are those of :meth:`plot`."""
+        return cls(roc=audit_scores(member, nonmember, confidence)).plot(**kwargs)
 
     @classmethod
-    def from_tradeoff(
-        cls, bound: Tradeoff | Mechanism, *, name: str | None = None, ax: Axes | None = None, **kwargs: Any
-    ) -> MembershipRocDisplay:
+    def from_tradeoff(cls, bound: Tradeoff | Mechanism, **kwargs: Any) -> MembershipRocDisplay:
         """Draw the upper bound on every attack, from a trade-off or a mechanism."""
         if not isinstance(bound, Tradeoff | Mechanism):
             raise InputError(f"bound must be a trade-off or a mechanism, got {type(bound).__name__}")
-        return cls(roc=bound if isinstance(bound, Tradeoff) else tradeoff(bound), name=name).plot(ax, **kwargs)
+        return cls(roc=bound if isinstance(bound, Tradeoff) else tradeoff(bound)).plot(**kwargs)
 
     @classmethod
     def from_estimator(
@@ -92,23 +87,15 @@ class MembershipRocDisplay:
         *,
         method: Any = "lira",
         n_shadows: int = 64,
-        confidence: float = 0.95,
         rng: Seed = None,
-        n_jobs: int | None = None,
-        name: str | None = None,
-        ax: Axes | None = None,
         **kwargs: Any,
     ) -> MembershipRocDisplay:
         """Attack clones of ``estimator`` with shadow models and draw the result. See :func:`attack_estimator`.
 
         Unlike scikit-learn's displays this trains ``n_shadows`` models: membership is about how a model was trained.
         """
-        scores: AttackScores = attack_estimator(
-            estimator, X, y, method=method, n_shadows=n_shadows, rng=rng, n_jobs=n_jobs
-        )
-        return cls(roc=scores.audit(confidence), name=name or f"{method} on {type(estimator).__name__}").plot(
-            ax, **kwargs
-        )
+        scores: AttackScores = attack_estimator(estimator, X, y, method=method, n_shadows=n_shadows, rng=rng)
+        return cls(roc=scores.audit(), name=f"{method} on {type(estimator).__name__}").plot(**kwargs)
 
 
 def _default_name(roc: Tradeoff | ScoreAudit) -> str:
