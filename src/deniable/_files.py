@@ -1,13 +1,17 @@
-"""Writing results: checked before the work starts, complete or not at all."""
+"""Files: results are checked before the work starts, complete or not at all; what is spilled to disk has no name."""
 
 from __future__ import annotations
 
 import json
+import mmap
 import os
+import secrets
+import stat
 import tempfile
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -21,7 +25,7 @@ def check_writable(name: str, path: str | Path, *, suffixes: tuple[str, ...] = (
     target = Path(path)
     if suffixes and target.suffix.lower() not in suffixes:
         raise InputError(f"{name} must end in {' or '.join(suffixes)}, got {str(path)!r}")
-    folder = target.parent
+    folder = Path(os.path.realpath(target)).parent  # a link stays, and what it names is written
     if target.is_dir():
         raise InputError(f"{name} must name a file, but {str(path)!r} is a folder")
     if not folder.is_dir():
@@ -40,19 +44,67 @@ def write_atomically(path: str | Path, content: str | bytes) -> Path:
 
 @contextmanager
 def replacing(path: str | Path) -> Iterator[BinaryIO]:
-    """Open a temporary file beside ``path`` that takes its place when the block ends; an error leaves nothing."""
-    target = Path(path)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    """Open a temporary file beside ``path`` that takes its place when the block ends; an error leaves nothing.
+
+    Who may read a file that is there may read the new one, and nobody else. A link stays; what it names is replaced.
+    """
+    target = Path(os.path.realpath(path))
+    before = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    handle = os.open(temporary, flags, 0o666 if before is None else 0o600)
     try:
         with os.fdopen(handle, "wb") as stream:
             yield stream
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)
+        if before is not None:
+            os.chmod(temporary, before)
         os.replace(temporary, target)
     except BaseException:
         os.unlink(temporary)
         raise
+
+
+class Spill:
+    """A temporary file for data that do not fit into memory; on Linux it has no name, and nothing outlives its users.
+
+    ``path`` opens it in this process and in workers of the same user on this machine, as long as this object lives.
+    """
+
+    def __init__(self) -> None:
+        self._stream: Any = tempfile.TemporaryFile(prefix="deniable-")  # noqa: SIM115  (lives as long as this object)
+        self.path = f"/proc/{os.getpid()}/fd/{self._stream.fileno()}"
+        if not os.path.exists(self.path):  # pragma: no cover  (no Linux: a folder of our own, removed at the end)
+            self._stream.close()
+            self._folder = tempfile.TemporaryDirectory(prefix="deniable-")
+            self.path = os.path.join(self._folder.name, "spilled")
+            self._stream = open(self.path, "w+b")  # noqa: SIM115
+        self._gone = weakref.finalize(self, self._stream.close)
+        self._size = 0
+
+    def append(self, content: bytes) -> Spilled:
+        """Write some bytes behind the others; return where they are."""
+        self._stream.write(content)
+        self._stream.flush()
+        self._size += len(content)
+        return Spilled(self.path, self._size - len(content), len(content))
+
+    def close(self) -> None:
+        """Give it up; whoever has opened it may go on reading."""
+        self._gone()
+
+
+@dataclass(frozen=True)
+class Spilled:
+    """Bytes of a :class:`Spill`."""
+
+    path: str
+    start: int
+    size: int
+
+    def view(self) -> memoryview:
+        """Map the bytes into memory: what is not looked at is not read."""
+        with open(self.path, "rb") as stream:
+            return memoryview(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ))[self.start :][: self.size]
 
 
 @contextmanager

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import gc
+import os
+import pickle
+import sys
 import tempfile
 from pathlib import Path
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,6 +17,8 @@ import pytest
 import deniable as dn
 from deniable import InputError
 from deniable.noise import Covariance, Mean, Ridge
+from deniable.tables.blocks import as_source
+from deniable.tables.columnar import on_disk
 from deniable.tables.rows import mapped_rows
 from deniable.testing import insecure_noise
 
@@ -45,15 +51,38 @@ def test_pairs_become_a_pair():
         np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
-def test_the_file_goes_with_the_last_array_of_it():
-    before = set(Path(tempfile.gettempdir()).glob("deniable-rows-*"))
-    part = mapped_rows(iter(PARTS))[3:5]
-    made = set(Path(tempfile.gettempdir()).glob("deniable-rows-*")) - before
-    assert len(made) == 1
-    np.testing.assert_array_equal(part, FRAME.to_numpy()[3:5])
-    del part
+def spilled():
+    """Files of ours that are open and have no name any more, and those in the temporary folder that have one."""
     gc.collect()
-    assert not any(path.exists() for path in made)
+    links = [link for link in Path("/proc/self/fd").iterdir() if link.is_symlink()]
+    files = {link.stat().st_ino for link in links if os.readlink(link).endswith("(deleted)")}
+    return len(files), set(Path(tempfile.gettempdir()).glob("deniable*"))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a spilled file keeps its name while it is used")
+def test_a_spilled_file_has_no_name_is_read_by_workers_and_goes_with_the_last_array_of_it():
+    before, named = spilled()
+    part = mapped_rows(iter(PARTS))[3:5]
+    assert spilled() == (before + 1, named)
+    sums = joblib.Parallel(n_jobs=2, max_nbytes=0)(joblib.delayed(np.sum)(row) for row in (part[0], part[1]))
+    assert sums == FRAME.to_numpy()[3:5].sum(axis=1).tolist()
+    del part
+    assert spilled() == (before, named)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a spilled file keeps its name while it is used")
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a spilled file keeps its name while it is used")
+def test_spilled_blocks_have_no_name():
+    before, named = spilled()
+    source = as_source((part for part in PARTS if len(part)), "d")
+    assert spilled() == (before + 1, named)
+    read = [block.y for task in source.tasks for block in pickle.loads(pickle.dumps(task)).blocks()]
+    np.testing.assert_array_equal(np.concatenate(read), FRAME["d"])
+    table = on_disk(iter(PARTS))
+    assert spilled() == (before + 2, named)
+    np.testing.assert_array_equal(table["a"], FRAME["a"])
+    del source, table, read
+    assert spilled() == (before, named)
 
 
 @pytest.mark.parametrize(

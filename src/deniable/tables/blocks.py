@@ -5,9 +5,7 @@ A source is cut into tasks, always in the same way: what each task yields does n
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-import weakref
+import pickle
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable._check import FloatArray, InputError, as_float64
-from deniable._optional import require
+from deniable._files import Spill, Spilled
 from deniable.tables.parquet import few, first_line, kind_of, parquet_files, target_among
 
 BATCH = 65_536  # rows that are in memory at a time, in each worker
@@ -148,10 +146,10 @@ class _Computed:
 
 @dataclass(frozen=True)
 class _Stored:
-    path: str
+    block: Spilled
 
     def __call__(self) -> Any:
-        return require("pandas", purpose="reading blocks").read_pickle(self.path)
+        return pickle.loads(self.block.view())
 
 
 def is_dask(data: Any) -> bool:
@@ -209,23 +207,10 @@ def _called(calls: Sequence[Callable[[], Any]], word: str, target: str | None, l
 
 
 def _spooled(blocks: Iterable[Any], target: str | None) -> Source:
-    """An iterator can be read once, and a fit passes over the rows several times: its blocks go to a folder."""
-    pandas = require("pandas", purpose="keeping blocks")
-    folder = TemporaryFolder()
-    calls = []
-    for i, block in enumerate(blocks):
-        path = str(folder.path / f"{i:08d}.pickle")
-        pandas.to_pickle(block, path)
-        calls.append(_Stored(path))
-    return _called(calls, "block", target, "", held=folder)
-
-
-class TemporaryFolder:
-    """A temporary folder that goes with this object."""
-
-    def __init__(self) -> None:
-        self.path = Path(tempfile.mkdtemp(prefix="deniable-blocks-"))
-        self._gone = weakref.finalize(self, shutil.rmtree, self.path, True)
+    """An iterator can be read once, and a fit passes over the rows several times: its blocks are spilled."""
+    spill = Spill()
+    calls = [_Stored(spill.append(pickle.dumps(block, protocol=5))) for block in blocks]
+    return _called(calls, "block", target, "", held=spill)
 
 
 def taken_apart(block: Any, target: str | None, where: str) -> tuple[list[NDArray[Any]], Labels, tuple[str, ...]]:

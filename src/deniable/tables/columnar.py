@@ -16,7 +16,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from deniable._check import InputError
-from deniable.tables.blocks import BATCH, TemporaryFolder, is_block, is_dask
+from deniable._files import Spill, Spilled
+from deniable.tables.blocks import BATCH, is_block, is_dask
 from deniable.tables.parquet import alike, as_series, few, first_line, kind_of, parquet_files
 
 PAIR_TARGET = "(y)"  # what the second part of a pair (X, y) is called
@@ -31,7 +32,7 @@ class ColumnsOnDisk:
 
     names: tuple[Any, ...]  # as the caller knows them
     stored: tuple[str, ...]  # as the files do
-    paths: tuple[Path, ...]
+    paths: tuple[Path | Spilled, ...]
     rows: tuple[int, ...]  # of each file, or of each block in them
     labels: tuple[str, ...]  # what a message calls these
     title: str = "blocks"
@@ -154,13 +155,14 @@ class ColumnsOnDisk:
 
 
 @contextmanager
-def _opened(path: Path, name: str) -> Iterator[Any]:
+def _opened(path: Path | Spilled, name: str) -> Iterator[Any]:
     """Open a file; errors while it is read name the file and the column."""
     import pyarrow as pa
     from pyarrow import parquet
 
     try:
-        with parquet.ParquetFile(path, page_checksum_verification=True) as file:
+        source = path if isinstance(path, Path) else pa.BufferReader(path.view())
+        with parquet.ParquetFile(source, page_checksum_verification=True) as file:
             yield file
     except (OSError, pa.ArrowException) as error:
         raise InputError(f"column {name!r} of {path} could not be read: {first_line(error)}") from error
@@ -177,7 +179,7 @@ def on_disk(data: Any) -> ColumnsOnDisk | None:
     """Return ``data`` as columns on disk, or ``None`` if it is in memory.
 
     A Parquet file or folder is read where it is. The partitions of a Dask data frame, and the blocks of a list, an
-    iterator or a function that returns one, are written to a temporary folder once, which goes when the result does;
+    iterator or a function that returns one, are spilled to a file without a name once, which goes when the result does;
     a block is a data frame or a pair ``(X, y)``, whose second part becomes the column ``PAIR_TARGET``.
     """
     if isinstance(data, ColumnsOnDisk):
@@ -203,8 +205,8 @@ def _written(blocks: Iterable[Any], word: str) -> ColumnsOnDisk:
     """Write blocks to files; those without rows are left out."""
     import pyarrow as pa
 
-    folder = TemporaryFolder()
-    file = _Files(folder.path)
+    spill = Spill()
+    file = _Files(spill)
     rows: list[int] = []
     labels: list[str] = []
     names: tuple[Any, ...] | None = None
@@ -243,15 +245,15 @@ def _written(blocks: Iterable[Any], word: str) -> ColumnsOnDisk:
     if names is None or not rows:
         raise InputError("the data have no rows" if names else "the data have no blocks")
     stored_names = tuple(str(j) for j in range(len(names)))
-    return ColumnsOnDisk(names, stored_names, file.closed(), tuple(rows), tuple(labels), held=folder)
+    return ColumnsOnDisk(names, stored_names, file.closed(), tuple(rows), tuple(labels), held=spill)
 
 
 class _Files:
     """Small blocks in a row share a file, as long as their columns are of the same types."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._paths: list[Path] = []
+    def __init__(self, spill: Spill) -> None:
+        self._spill = spill
+        self._paths: list[Spilled] = []
         self._waiting: list[Any] = []
 
     def add(self, table: Any) -> None:
@@ -262,7 +264,7 @@ class _Files:
         if sum(map(len, self._waiting)) >= BATCH:
             self._write()
 
-    def closed(self) -> tuple[Path, ...]:
+    def closed(self) -> tuple[Spilled, ...]:
         """Write what is left; return the files in order."""
         self._write()
         return tuple(self._paths)
@@ -272,8 +274,9 @@ class _Files:
         from pyarrow import parquet
 
         if self._waiting:
-            self._paths.append(self._folder / f"{len(self._paths):08d}.parquet")
-            parquet.write_table(pa.concat_tables(self._waiting).unify_dictionaries(), self._paths[-1])
+            written = pa.BufferOutputStream()
+            parquet.write_table(pa.concat_tables(self._waiting).unify_dictionaries(), written)
+            self._paths.append(self._spill.append(written.getvalue()))
             self._waiting = []
 
 

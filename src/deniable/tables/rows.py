@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 import weakref
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from pandas.api.types import is_numeric_dtype
 
 from deniable._check import FloatArray, InputError
+from deniable._files import Spill
 from deniable.tables.columnar import PAIR_TARGET, ColumnsOnDisk, on_disk
 
 
@@ -36,9 +34,9 @@ def _split(table: ColumnsOnDisk, rows: FloatArray) -> Any:
 
 def _mapped(table: ColumnsOnDisk) -> FloatArray:
     """Write some rows after the others, in one pass, into a file that goes when the last array of it does."""
-    folder = tempfile.mkdtemp(prefix="deniable-rows-")
-    made = np.memmap(Path(folder) / "rows", dtype=np.float64, mode="w+", shape=table.shape)
-    weakref.finalize(made.base, shutil.rmtree, folder, True)
+    spill = Spill()
+    made = np.memmap(spill.path, dtype=np.float64, mode="w+", shape=table.shape)
+    weakref.finalize(made.base, spill.close)
     at = 0
     for batch in table.batches():
         rows = made[at : at + len(batch)]
