@@ -97,13 +97,6 @@ def test_pairs_are_assessed_as_the_arrays_are():
     assert made.reproduction["target"] == "(y)"
 
 
-def test_a_target_of_several_classes_in_an_iterator_is_read_again(frame):
-    frame = frame[["income", "children"]].assign(grade=np.arange(300) % 3)
-    made = dn.assess(iter([frame[:200], frame[200:]]), target="grade", epsilon=1.0, rng=0)
-    assert made.title.startswith("A private classifier on blocks")
-    assert made.reproduction["rows"] == 300
-
-
 @pytest.mark.parametrize("source", [object(), [], [1, 2], np.zeros(3)])
 def test_what_is_no_block_is_not_assessed(source):
     with pytest.raises(InputError, match="source must be a mechanism"):
