@@ -11,7 +11,7 @@ from deniable.cli._app import RUN_PANEL
 from deniable.cli._mechanism import MECHANISM, TRIALS
 from deniable.cli._sampler import NOISE, PERSON
 
-Options = dict[str, Any]
+RunOptions = dict[str, Any]
 PersonOption = Annotated[
     float | None,
     typer.Option(
@@ -33,7 +33,7 @@ def run_options(
     mechanism: list[str] | None = None,
     trials: float | None = None,
     **sampling: float | None,
-) -> Options:
+) -> RunOptions:
     """Return the options by the names that a person typed; ``sampling`` holds those that a sampler needs."""
     return {
         MECHANISM: mechanism or None,
@@ -47,7 +47,7 @@ def run_options(
     }
 
 
-def typed(run: Options) -> tuple[str, ...]:
+def typed(run: RunOptions) -> tuple[str, ...]:
     """Return the options that were given as they may be typed again."""
 
     def of(value: Any) -> str:
@@ -57,7 +57,7 @@ def typed(run: Options) -> tuple[str, ...]:
     return tuple(word for name, values in given for value in values for word in (name, of(value)))
 
 
-def is_given(run: Options) -> bool:
+def is_given(run: RunOptions) -> bool:
     """Return whether any of the options was given."""
     return any(value is not None for value in run.values())
 

@@ -22,7 +22,7 @@ from deniable.cli._report import (
     code,
     show,
 )
-from deniable.cli._run import Options, PersonOption, is_given, of_persons, run_options, typed
+from deniable.cli._run import PersonOption, RunOptions, is_given, of_persons, run_options, typed
 from deniable.cli._sampler import (
     NOISE,
     PERSON,
@@ -177,12 +177,12 @@ def assess(
     return code(made, limits)
 
 
-def _enough(run: Options, decision: Any, most: float | None) -> tuple[str, ...]:
+def _enough(run: RunOptions, decision: Any, most: float | None) -> tuple[str, ...]:
     """Return the command that finds the noise for the rule that was missed, if it is one that noise can meet."""
     policy, rule = decision.policy, decision.decided_by
     if run[MECHANISM] is not None:
         return ()
-    asked: dict[str, Options] = {
+    asked: dict[str, RunOptions] = {
         "advantage": {"--advantage": policy.advantage if most is None else most},
         "tpr": {"--tpr": policy.tpr, "--fpr": policy.fpr},
         "reconstruction": {"--reconstruction": policy.reconstruction, "--baseline": policy.baseline},
@@ -190,7 +190,7 @@ def _enough(run: Options, decision: Any, most: float | None) -> tuple[str, ...]:
     return ("calibrate", *typed({**run, NOISE: None} | asked[rule])) if rule in asked else ()
 
 
-def _mechanism(opacus: Path | None, history: Path | None, run: Options) -> Any:
+def _mechanism(opacus: Path | None, history: Path | None, run: RunOptions) -> Any:
     from deniable.integrations.run_files import read_history, read_opacus
 
     if opacus is not None:

@@ -15,7 +15,7 @@ from deniable._progress import stage
 from deniable.cli._app import JsonFlag, again, app, command_line, examples
 from deniable.cli._mechanism import MechanismOption, TrialsOption
 from deniable.cli._report import FullOption, MetaOption, PolicyOption, checked_policy, code, show
-from deniable.cli._run import Options, PersonOption, is_given, of_persons, run_options
+from deniable.cli._run import PersonOption, RunOptions, is_given, of_persons, run_options
 from deniable.cli._sampler import (
     PERSON,
     BatchesOption,
@@ -109,7 +109,7 @@ def audit(
     return code(made, limits)
 
 
-def promised(epsilon: float | None, delta: float, mu: float | None, run: Options) -> Any:
+def promised(epsilon: float | None, delta: float, mu: float | None, run: RunOptions) -> Any:
     """Return the promised mechanism, or None if nothing was promised."""
     import deniable as dn
 

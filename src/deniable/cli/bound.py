@@ -14,7 +14,7 @@ from deniable._shown import shown
 from deniable.cli._app import FINE, MISSED, RUN_PANEL, JsonFlag, PlotOption, PriorOption, again, app, examples, suggest
 from deniable.cli._mechanism import MECHANISM, TRIALS, MechanismOption, TrialsOption
 from deniable.cli._picture import checked_picture, draw
-from deniable.cli._run import Options, PersonOption, is_given, run_options
+from deniable.cli._run import PersonOption, RunOptions, is_given, run_options
 from deniable.cli._sampler import (
     PERSON,
     BatchesOption,
@@ -189,7 +189,7 @@ def _largest(
 
 
 def _prove(
-    epsilon: float | None, delta: float | None, prior: float, fpr: float | None, run: Options, as_json: bool
+    epsilon: float | None, delta: float | None, prior: float, fpr: float | None, run: RunOptions, as_json: bool
 ) -> int:
     import deniable as dn
     from deniable.planning import prove
@@ -202,7 +202,7 @@ def _prove(
 
 
 def _explain(
-    epsilon: float | None, delta: float | None, prior: float, fpr: float | None, run: Options, as_json: bool
+    epsilon: float | None, delta: float | None, prior: float, fpr: float | None, run: RunOptions, as_json: bool
 ) -> int:
     import deniable as dn
 
