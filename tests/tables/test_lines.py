@@ -82,7 +82,7 @@ def test_quotes_that_close_are_quotes(tmp_path):
 )
 @pytest.mark.parametrize("line", ["1,2", "1;2;3", "1\t2", "1|2|3|4"])
 def test_the_separator_is_that_of_the_header_line(tmp_path, name, header, columns, line):
-    assert list(opened(tmp_path, [line] * 5, header, name).frame.columns) == columns
+    assert list(opened(tmp_path, [header, *[line] * 5], header, name).frame.columns) == columns
 
 
 def test_the_owner_is_told_which_rows_could_not_be_read(tmp_path, capsys):

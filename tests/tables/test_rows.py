@@ -94,7 +94,7 @@ def test_bad_cells_are_told_with_block_and_row(cell, words):
     bad.iloc[3 if cell != "x" else slice(None), 0] = cell
     with pytest.raises(InputError, match=words):
         dn.release(Mean(), iter([FRAME[:1], bad]), eta=0.2)
-    with pytest.raises(InputError, match="column 'a' must hold numbers, block 0 row 0 has 'u'"):
+    with pytest.raises(InputError, match="column 'a' must hold numbers, block 0 row 0 does not"):
         dn.release(Mean(), iter([FRAME.assign(a="u")]), eta=0.2)
 
 

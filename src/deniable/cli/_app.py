@@ -167,9 +167,8 @@ def _say(message: Warning | str, category: type[Warning], *_: Any, **__: Any) ->
 def _defect(error: Exception, debug: bool) -> int:
     """Something that nobody foresaw: neither a verdict nor, as far as is known, the input's fault."""
     _trace(debug)
-    what = " ".join(str(error).split())[:300] or "no message"
     print(
-        f"error: this is a defect of deniable ({type(error).__name__}: {what}); nothing was concluded. Please report "
+        f"error: this is a defect of deniable ({type(error).__name__}); nothing was concluded. Please report "
         "the command with what --debug shows, without any data, to the project's issue tracker",
         file=sys.stderr,
     )
@@ -180,6 +179,10 @@ def _trace(debug: bool) -> None:
     if debug:
         import traceback
 
+        error = sys.exception()
+        while error is not None:  # with the errors behind it, whose texts may quote cells
+            error.__suppress_context__ = False
+            error = error.__context__
         traceback.print_exc()
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from deniable._check import FloatArray, InputError, as_float64
 from deniable._files import Spill, Spilled
-from deniable.tables.parquet import few, first_line, kind_of, parquet_files, target_among
+from deniable.tables.parquet import fault, few, kind_of, parquet_files, target_among
 
 BATCH = 65_536  # rows that are in memory at a time, in each worker
 _TASK = 262_144  # rows of a task, about: enough that starting it costs nothing
@@ -84,7 +84,7 @@ class ParquetTask(RowPart):
                         )
                         at += batch.num_rows
         except (OSError, ArrowException) as error:
-            raise InputError(f"{self.path} could not be read from row {at} on: {first_line(error)}") from error
+            raise InputError(f"{self.path} could not be read from row {at} on: {fault(error)}") from None
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,7 +258,7 @@ def matrix(block: Block, levels: Sequence[tuple[str, ...] | None], names: Sequen
 def numeric(block: Block, column: NDArray[Any], name: str) -> FloatArray:
     """The column as finite numbers, or an error that says where it is not."""
     if column.dtype == object:
-        raise InputError(f"column {name!r} must hold numbers, {block.where} row {block.first} has {column[0]!r}")
+        raise InputError(f"column {name!r} must hold numbers, {block.where} row {block.first} does not")
     values = np.asarray(column, dtype=np.float64)
     wrong = ~np.isfinite(values)
     if wrong.any():

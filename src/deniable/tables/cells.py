@@ -7,6 +7,7 @@ guessed cell by cell.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -99,7 +100,11 @@ class Texts:
 
     @classmethod
     def of(cls, values: pd.Series[Any]) -> Texts:
-        """Take the cells of any column as texts."""
+        """Take the cells of any column as texts, each by itself: equal ones (1, True) need not be written alike."""
+        if pd.api.types.infer_dtype(values, skipna=True) != "string":  # equal texts are written alike, equal cells not
+            gaps = values.isna().to_numpy(dtype=bool)
+            texts = [None if gap else text_of(cell) for cell, gap in zip(values.tolist(), gaps, strict=True)]
+            values = pd.Series(texts, dtype=object, index=values.index)
         codes, raw = pd.factorize(values)
         words = np.array([str(word).strip() for word in np.asarray(raw, dtype=object)] or [""], dtype=object)
         place, distinct = pd.factorize(words)
@@ -113,6 +118,14 @@ class Texts:
     def put(self, values: NDArray[Any]) -> pd.Series[Any]:
         """Return a column with ``values[i]`` in every cell that holds ``words[i]``, and NaN in the others."""
         return pd.Series(np.append(values, np.nan)[self.codes], index=self.index)
+
+
+def text_of(cell: Any) -> str:
+    """Return a cell as text, whatever stands in the others; a whole number is written as one."""
+    if isinstance(cell, str):
+        return cell.strip()
+    whole = isinstance(cell, float | np.floating) and np.isfinite(cell) and cell == np.floor(cell)
+    return str(int(cell) if whole else cell).strip()
 
 
 def numbers_from(texts: NDArray[Any], form: Form) -> FloatArray:
@@ -165,10 +178,16 @@ def number_form(texts: NDArray[Any], decimal_comma: bool) -> tuple[Form, FloatAr
 
 def _all_plain(texts: NDArray[Any]) -> bool:
     """Whether all texts are plain numbers, quickly."""
+    return bool(_matching(texts, _PLAIN).all())
+
+
+def _matching(texts: NDArray[Any], pattern: str) -> NDArray[np.bool_]:
+    """Which texts a pattern fits as a whole, quickly."""
     import pyarrow as pa
     from pyarrow import compute
 
-    return bool(compute.all(compute.match_substring_regex(pa.array(texts, pa.string()), f"^(?:{_PLAIN})$")).as_py())
+    found = compute.match_substring_regex(pa.array(texts, pa.string()), f"^(?:{pattern})$")
+    return np.array(found.to_numpy(zero_copy_only=False))
 
 
 def _pattern(form: Form) -> str:
@@ -185,16 +204,9 @@ def _tidy(cell: str) -> str:
 
 
 def _common_unit(texts: NDArray[Any]) -> str:
-    """The one sign that stands at every text, or nothing."""
-    signs = set()
-    for cell in texts:
-        match = _UNIT.search(cell)
-        if match is None:
-            return ""
-        signs.add(match[1] or match[2])
-        if len(signs) > 1:
-            return ""
-    return signs.pop() if signs else ""
+    """The sign that stands at most of the texts, or nothing."""
+    found = Counter(match[1] or match[2] if (match := _UNIT.search(cell)) else "" for cell in texts)
+    return max(found, key=lambda sign: found[sign], default="")
 
 
 def _without_unit(cell: str, unit: str) -> str:
@@ -229,6 +241,12 @@ def days_from(texts: NDArray[Any], order: DateOrder) -> FloatArray:
     return days
 
 
+def known_days(days: FloatArray) -> FloatArray:
+    """Return the days without those of the years up to 1 and from 9999 on, which stand for no date."""
+    first, last = (np.datetime64(day, "D").astype(int) for day in ("0002-01-01", "9999-01-01"))
+    return np.where((days >= first) & (days < last), days, np.nan)
+
+
 def _days(year: int, month: int, day: int) -> float:
     if not (1 <= month <= 12 and 1 <= day <= 31):
         return np.nan
@@ -249,6 +267,27 @@ def _share(rest: str | None) -> float:
     if zone and zone[0] in "+-":
         seconds -= (1 if zone[0] == "+" else -1) * (3600 * int(zone[1:3]) + 60 * int(zone[-2:]))
     return seconds / 86400
+
+
+def declared_form(texts: Texts, decimal_comma: bool) -> Form:
+    """Return the form of dates, yes and no, or numbers that reads most cells; what it does not read is missing."""
+    nothing = (*NOTHING, *NOTHING_AS_NUMBER)
+    known = ~np.isin(texts.words, nothing)
+    words, counts = texts.words[known], texts.counts[known]
+    number = replace(number_form(words, decimal_comma)[0], missing=nothing)
+    if not len(words):
+        return number
+    small = [word.casefold() for word in words]
+
+    def cells(form: Form) -> int:
+        if form.date:
+            right = _matching(words, _DATES[form.date])
+            right[right] = ~np.isnan(days_from(words[right], form.date))
+        else:
+            right = np.isin(small, form.yes) if form.yes else ~np.isnan(numbers_from(words, form))
+        return int(counts[right].sum())
+
+    return max((*(Form(nothing, date=d) for d in _DATES), *(Form(yes=y) for y in _YES_NO), number), key=cells)
 
 
 def yes_no(words: set[str]) -> tuple[str, ...]:

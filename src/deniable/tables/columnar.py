@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from deniable._check import InputError
 from deniable._files import Spill, Spilled
 from deniable.tables.blocks import BATCH, is_block, is_dask
-from deniable.tables.parquet import alike, as_series, few, first_line, kind_of, parquet_files
+from deniable.tables.parquet import alike, as_series, fault, few, kind_of, parquet_files
 
 PAIR_TARGET = "(y)"  # what the second part of a pair (X, y) is called
 
@@ -115,7 +115,7 @@ class ColumnsOnDisk:
         try:
             whole = parts[0] if len(parts) == 1 else pa.concat_tables(parts, promote_options="permissive")
         except pa.ArrowException as error:
-            raise InputError(f"column {name!r} changes its type between files: {first_line(error)}") from error
+            raise InputError(f"column {name!r} changes its type between files: {fault(error)}") from None
         found = as_series(whole.column(0))
         return found.astype("category") if categories else found
 
@@ -165,7 +165,7 @@ def _opened(path: Path | Spilled, name: str) -> Iterator[Any]:
         with parquet.ParquetFile(source, page_checksum_verification=True) as file:
             yield file
     except (OSError, pa.ArrowException) as error:
-        raise InputError(f"column {name!r} of {path} could not be read: {first_line(error)}") from error
+        raise InputError(f"column {name!r} of {path} could not be read: {fault(error)}") from None
 
 
 def comes_in_blocks(data: Any) -> bool:
@@ -227,8 +227,8 @@ def _written(blocks: Iterable[Any], word: str) -> ColumnsOnDisk:
             written = pa.Table.from_pandas(frame.set_axis(stored, axis=1), preserve_index=False)
         except (pa.ArrowException, TypeError, ValueError) as error:
             raise InputError(
-                f"{where} could not be kept: {first_line(error)}; a column must hold one kind of value"
-            ) from error
+                f"{where} could not be kept: {fault(error)}; a column must hold one kind of value"
+            ) from None
         found = {name: kind_of(written.schema.field(name).type) for name in stored}
         changed = [
             j for j, name in enumerate(stored) if not alike({name: kinds.get(name, "null")}, {name: found[name]})

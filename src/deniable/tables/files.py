@@ -15,7 +15,7 @@ import pandas as pd
 from deniable._check import InputError
 from deniable._optional import require
 from deniable.tables.columnar import on_disk
-from deniable.tables.parquet import as_series, first_line, index_columns
+from deniable.tables.parquet import as_series, fault, index_columns
 
 TEXTS = (".csv", ".tsv", ".tab", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
 KINDS = ".csv, .tsv, .txt (also .gz), .parquet, .feather or .xlsx"
@@ -56,7 +56,7 @@ def open_file(path: Path) -> Opened:
     except MemoryError:
         raise InputError(f"data file {str(path)!r} does not fit into memory") from None
     except Exception as error:  # pandas, pyarrow and gzip raise a dozen kinds: each means that this is not such a file
-        raise InputError(f"data file {str(path)!r} could not be read: {first_line(error)}") from error
+        raise InputError(f"data file {str(path)!r} could not be read: {fault(error)}") from None
     raise InputError(f"data file {str(path)!r} must end in {KINDS}")
 
 
@@ -80,6 +80,11 @@ def _open_text(path: Path, separator: str | None) -> Opened:
     names = [str(i) for i in range(len(header))]
     blank = sep.join('""' for _ in header)
     lost = [i for i in range(1, len(lines)) if not _alone(lines[i], sep, len(header))]
+    if 0 < len(lost) == len(lines) - 1:
+        raise InputError(
+            f"data file {str(path)!r} could not be read: every line has another number of cells than the header, which "
+            f"has {len(header)}: is the separator quoted where it belongs to a text?"
+        )
     for i in (0, *lost):
         lines[i] = blank
     table = arrow_csv.read_csv(

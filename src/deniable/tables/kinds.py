@@ -19,6 +19,8 @@ from deniable.tables.cells import (
     Texts,
     date_order,
     days_from,
+    declared_form,
+    known_days,
     number_form,
     numbers_from,
     yes_no,
@@ -48,7 +50,10 @@ def kind_of(
         if pd.api.types.is_bool_dtype(values):
             return "yes/no", plain, (), typed(values, "yes/no", plain)
         if pd.api.types.is_numeric_dtype(values):
-            return "number", plain, _sentinel(values), typed(values, "number", plain)
+            cells = typed(values, "number", plain)
+            if given is not None:
+                return "number", plain, (), cells.where(np.isfinite(cells))
+            return "number", plain, _sentinel(values), cells
         if pd.api.types.is_datetime64_any_dtype(values) or isinstance(values.dtype, pd.PeriodDtype):
             return "date", plain, ("as days since 1970-01-01",), typed(values, "date", plain)
         if pd.api.types.is_timedelta64_dtype(values):
@@ -56,6 +61,10 @@ def kind_of(
     texts = Texts.of(values)
     if categories:
         return "category", plain, (), typed_texts(texts, "category", plain)
+    if given is not None:
+        form = declared_form(texts, decimal_comma)
+        kind: ColumnKind = "date" if form.date else "yes/no" if form.yes else "number"
+        return kind, form, (), typed_texts(texts, kind, form)
     return kind_of_texts(texts, decimal_comma)
 
 
@@ -98,9 +107,11 @@ def _codes(words: NDArray[Any]) -> bool:
 
 
 def _seen(every: NDArray[Any], missing: tuple[str, ...]) -> tuple[str, ...]:
-    """Say which words were read as missing."""
-    seen = [str(word) for word in every if word in missing and word]
-    return (f"{listed(map(repr, sorted(seen)))} read as missing",) if seen else ()
+    """Say which words were read as missing; a word that is none of the usual ones is somebody's, and not quoted."""
+    seen = {str(word) for word in every if word in missing and word}
+    usual = {word for word in seen if word in (*NOTHING, *NOTHING_AS_NUMBER) or _infinite(word)}
+    words = [*map(repr, sorted(usual)), *(["one more word"] if seen != usual else [])]
+    return (f"{listed(words)} read as missing",) if words else ()
 
 
 def _sentinel(values: pd.Series[Any]) -> tuple[str, ...]:
@@ -118,9 +129,12 @@ def _sentinel(values: pd.Series[Any]) -> tuple[str, ...]:
 
 def _infinities(strangers: Iterable[Any]) -> str:
     """Name texts that spell infinity, and no others: what else stands in a cell may be somebody's name."""
-    words = [str(word) for word in strangers]
-    spelled = [word for word in words if word.strip().lower().lstrip("+-") in ("inf", "infinity")]
+    spelled = [str(word) for word in strangers if _infinite(word)]
     return f" ({listed(map(repr, spelled), 3)})" if spelled else ""
+
+
+def _infinite(word: str) -> bool:
+    return word.strip().lower().lstrip("+-") in ("inf", "infinity")
 
 
 def warn_of_points(column: Column, values: pd.Series[Any]) -> Column:
@@ -158,7 +172,7 @@ def typed_texts(texts: Texts, kind: ColumnKind, form: Form) -> pd.Series[Any]:
         yes, no = form.yes or ("true", "false")
         found[known] = [{yes: 1.0, no: 0.0}.get(word.casefold(), np.nan) for word in words]
     else:
-        found[known] = days_from(words, form.date or "ymd") if kind == "date" else numbers_from(words, form)
+        found[known] = known_days(days_from(words, form.date or "ymd")) if kind == "date" else numbers_from(words, form)
     read = texts.put(found)
     whole = kind == "number" and bool(np.all(np.abs(read) < 2**53) and np.all(read == np.round(read)))
     return read.astype(np.int64) if whole else read
@@ -170,10 +184,11 @@ def _floats(values: pd.Series[Any]) -> pd.Series[Any]:
 
 def _days_of(values: pd.Series[Any]) -> pd.Series[Any]:
     if isinstance(values.dtype, pd.PeriodDtype):
-        values = values.dt.to_timestamp()
+        values = values.where(values.dt.year.between(1678, 2261)).dt.to_timestamp()  # of nanoseconds
     if getattr(values.dt, "tz", None) is not None:
         values = values.dt.tz_convert("UTC").dt.tz_localize(None)
-    return (values - pd.Timestamp("1970-01-01")) / pd.Timedelta(days=1)
+    days = (values - pd.Timestamp("1970-01-01").as_unit("s")) / pd.Timedelta(days=1)
+    return pd.Series(known_days(np.asarray(days.to_numpy(dtype=np.float64, na_value=np.nan))), index=values.index)
 
 
 def reason_to_drop(name: str, kind: ColumnKind, typed: pd.Series[Any]) -> str:

@@ -61,7 +61,7 @@ def _opened(path: Path) -> ParquetFile:
         with parquet.ParquetFile(path) as opened:
             meta, schema = opened.metadata, opened.schema_arrow
     except Exception as error:
-        raise InputError(f"{path} could not be read: {first_line(error)}; is the Parquet file complete?") from error
+        raise InputError(f"{path} could not be read: {fault(error)}; is the Parquet file complete?") from None
     names = schema.names
     if twice := [name for i, name in enumerate(names) if name in names[:i]]:
         raise InputError(f"{path} must have columns of different names, got {twice[0]!r} twice")
@@ -136,6 +136,6 @@ def few(names: Sequence[Any]) -> str:
     return ", ".join(map(repr, names[:8])) + (", …" if len(names) > 8 else "")
 
 
-def first_line(error: Exception) -> str:
-    """Return the first line of an error's message, or its type if it has none."""
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
+def fault(error: Exception) -> str:
+    """Return what kind of error it was. Its own text may quote a cell: it is shown by ``--debug`` alone."""
+    return getattr(error, "strerror", None) or type(error).__name__

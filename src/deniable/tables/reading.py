@@ -127,9 +127,8 @@ def read_table(
 def _wrong_classes(target: pd.Series[Any], name: str, most: int) -> list[str]:
     classes = target.dropna().unique()
     if not 2 <= len(classes) <= most:
-        shown = f": {listed(sorted(map(str, classes)))}" if len(classes) <= 12 else ""
         wanted, remedy = ("exactly 2", "a binary column") if most == 2 else (f"2 to {most}", "a column of few classes")
-        return [f"target {name!r} must have {wanted} values, got {len(classes)}{shown}; choose or make {remedy}"]
+        return [f"target {name!r} must have {wanted} values, got {len(classes)}; choose or make {remedy}"]
     if target.value_counts().min() < 2:
         return [f"target {name!r} must have at least 2 rows of each value"]
     return []

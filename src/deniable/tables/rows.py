@@ -50,7 +50,7 @@ def _numbers(table: ColumnsOnDisk, name: Any, cells: Any, at: int) -> FloatArray
     """Return some cells of a column, from row ``at`` on, as finite numbers."""
     column = cells.to_pandas()
     if not is_numeric_dtype(column):
-        raise InputError(f"column {name!r} must hold numbers, {table.place_of(at)} has {column.iloc[0]!r}")
+        raise InputError(f"column {name!r} must hold numbers, {table.place_of(at)} does not")
     values = np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
     wrong = ~np.isfinite(values)
     if wrong.any():

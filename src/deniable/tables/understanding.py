@@ -173,7 +173,8 @@ def understand(
     drop
         Columns to leave out.
     ranges
-        Public knowledge of columns: [low, high] of a number, the categories of a text. Such a column is never dropped.
+        Public knowledge of columns: [low, high] of a number, the categories of a text. Such a column is never dropped;
+        what does not fit in it is missing.
     strict
         Whether problems raise; otherwise they are listed in ``problems``.
     only
@@ -189,7 +190,7 @@ def understand(
     opened, name = as_opened(source)
     frame, problems = opened.frame, list(opened.problems)
     names = [str(column) for column in frame.columns]
-    problems += [*_duplicates(names), *_second_header(opened)]
+    problems += [*_duplicates(names), *_second_header(opened, ranges)]
     named = [("target", target), *(("drop", column) for column in drop), *(("ranges", c) for c in ranges)]
     for what, asked in named:
         if asked is not None and str(asked) not in names:
@@ -213,7 +214,7 @@ def _columns(understood: Understood, opened: Opened, drop: set[str], ranges: Ran
     place = getattr(frame, "place_of", "row {}".format)
     for name in frame.columns:
         values = frame[name]
-        if fault := _unusable(values, place):
+        if fault := _unusable(values, place, declared=name in ranges and name != target):
             if name not in drop:
                 problems.append(f"column {name!r} {fault}")
         elif name == target:
@@ -235,7 +236,7 @@ def _duplicates(names: list[str]) -> list[str]:
     return [f"the header has {listed(map(repr, twice))} more than once; rename or remove the copies"] if twice else []
 
 
-def _second_header(opened: Opened) -> list[str]:
+def _second_header(opened: Opened, ranges: Ranges) -> list[str]:
     """Refuse a first row that holds texts above numbers or dates: it is a header too."""
     if not isinstance(opened.frame, pd.DataFrame):  # a file that stores the kinds of its columns
         return []
@@ -245,6 +246,8 @@ def _second_header(opened: Opened) -> list[str]:
     for place in range(frame.shape[1]):
         column = frame.iloc[:, place]
         word = column.iloc[0]
+        if column.name in ranges:
+            continue
         if isinstance(word, str) and word.strip() not in (*NOTHING, *NOTHING_AS_NUMBER) and not _unusable(column):
             first, rest = (kind_of_texts(Texts.of(part), opened.decimal_comma)[0] for part in (column[:1], column[1:]))
             above += first == "category" and rest in ("number", "date")
@@ -265,16 +268,18 @@ def _near(asked: str, names: Iterable[str]) -> str:
     return f"; did you mean {small[close[0]]!r}?" if close else ""
 
 
-def _unusable(values: pd.Series[Any], place: Callable[[int], str] = str) -> str:
-    """Say why the cells cannot be read at all, or nothing; ``place`` names a row."""
+def _unusable(values: pd.Series[Any], place: Callable[[int], str] = str, declared: bool = False) -> str:
+    """Say why the cells cannot be read at all, or nothing; ``place`` names a row. No cell refuses a declared column."""
+    if pd.api.types.is_complex_dtype(values):
+        return "holds complex numbers"
+    if declared:
+        return ""
     if values.dtype == object:
         kinds = {type(cell) for cell in values}
         if odd := sorted(kind.__name__ for kind in kinds if issubclass(kind, _NESTED)):
             return f"holds a {odd[0]} in each cell; write one value per cell, or drop it"
         if complex in kinds:
             return "holds complex numbers"
-    if pd.api.types.is_complex_dtype(values):
-        return "holds complex numbers"
     if pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values):
         wrong = np.isinf(values.to_numpy(dtype=np.float64, na_value=np.nan))
         if bad := int(wrong.sum()):
@@ -292,10 +297,10 @@ def _understood(
     column = Column(name, kind, missing, (*form.notes, *notes), form=form)
     if kind == "dropped":
         reason = notes[-1]
-    elif missing == 1:
-        reason = "it is empty"
+    elif given is not None:
+        reason = ""
     else:
-        reason = "" if given is not None else reason_to_drop(name, kind, cells)
+        reason = "it is empty" if missing == 1 else reason_to_drop(name, kind, cells)
     if reason:
         return Column(name, "dropped", reason=reason), cells
     return column, cells

@@ -136,16 +136,20 @@ def numeric(column: Any) -> FloatArray:
 def labelled(column: Any, labels: tuple[str, ...], yes: tuple[str, str] | None, found: bool) -> Categories:
     """Return the records' categories; (missing) is one where the column has missing cells, which is public.
 
+    A cell has the category that is written like it, else one of the same canonical text (1 is "1.0").
     Where the categories were ``found``, the last of them takes the records of all other categories.
     """
+    from deniable.tables.persons import person
+
     absent = column.isna().to_numpy()
     if yes is not None:
         codes = np.where(absent, -1, np.nan_to_num(numeric(column)) > 0).astype(np.int64)
     else:
-        places = {label: place for place, label in enumerate(labels)}
+        exact = {label: place for place, label in enumerate(labels)}
+        alike = {person(label): place for label, place in exact.items()}
         rest = len(labels) - 1 if found else -1
-        cells, distinct = column.factorize()  # missing cells have the code −1, the last of the table
-        codes = np.array([*(places.get(str(text), rest) for text in distinct), -1], dtype=np.int64)[cells]
+        code = {text: exact.get(text, alike.get(person(text), rest)) for text in set(column)}
+        codes = np.array([code.get(text, -1) for text in column], dtype=np.int64)
     if absent.any():
         codes[absent] = len(labels)
         labels = (*labels, MISSING)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -80,7 +81,8 @@ def release_statistics(
     ------
     InputError
         For a statistic that cannot be read, unknown columns (with the nearest name), columns of the wrong kind,
-        invalid ranges. Errors depend on the names and kinds of the columns, which are public, and on nothing else.
+        invalid ranges. Errors depend on the names and kinds of the columns, which are public, and quote no cell; those
+        of columns with ranges depend on nothing of the data.
 
     Notes
     -----
@@ -88,8 +90,6 @@ def release_statistics(
     Values are unbiased except for clipping and what is withheld: counts may be below 0 and tables need not
     add up; what follows from the noise is in the limits. Dong, Roth & Su 2022, Theorem 2.7 and Corollary 3.3.
     """
-    from deniable.tables.reading import understand_any
-
     several = isinstance(statistics, Iterable) and not isinstance(statistics, str | bytes)
     texts: Any = statistics if several else [statistics]
     asked = [parse(one) for one in texts]
@@ -100,9 +100,24 @@ def release_statistics(
     limits = Limits(number("confidence", confidence, above=0.0, below=1.0))
     smallest = number("suppress_below", suppress_below, at_least=0.0, below=math.inf)
     public = days_in_ranges(mapping("ranges", ranges, "{'age': (0, 120)}"), asked)
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")  # what numpy and pandas warn of depends on the records
+        return _released(data, asked, public, target, limits, smallest)
+
+
+def _released(
+    data: Any,
+    asked: list[Statistic],
+    public: Mapping[str, Sequence[Any]],
+    target: float,
+    limits: Limits,
+    smallest: float,
+) -> StatisticsRelease:
+    """Read what is needed, ask, add noise and estimate; nothing is said beside what is released."""
+    from deniable.tables.reading import understand_any
+
     needed = {column for one in asked for column in (*one.columns, *one.by)} | set(public)
     table = understand_any(data, ranges=public, only=needed)
-    table.warn()
     if len(table.frame) < _FEWEST:
         raise InputError(
             f"data must have at least {_FEWEST} records, got {len(table.frame)}; fewer cannot hide one another"

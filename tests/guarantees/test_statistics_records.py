@@ -1,0 +1,264 @@
+"""A record changes its own part of the sums alone: not how others are read, what is said, or how it ends."""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+import traceback
+import warnings
+from contextlib import contextmanager
+from dataclasses import replace
+from unittest import mock
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import beta
+
+import deniable as dn
+from deniable.cli import _statistics, run
+from deniable.noise.tabulation import releasing
+from deniable.tables import understand
+
+RNG = np.random.default_rng(8)
+N = 60
+SECRET = "see Mueller file 4711"
+REBUILT = "A cell is read alone"
+DAYS = pd.date_range("2021-01-01", periods=N).strftime("%Y-%m-%d")
+PEOPLE = pd.DataFrame(
+    {
+        "x": [None, *np.round(RNG.normal(50, 9, N - 1), 2)],
+        "whole": [None, *RNG.integers(0, 9, N - 1).tolist()],
+        "text": ["", *(f"{i}.5" for i in range(N - 1))],
+        "day": [None, *DAYS[1:]],
+        "g": [None, *["a", "b", "1"] * 19, "a", "b"],
+        "ill": [None, *["yes", "no"] * 29, "yes"],
+    },
+    dtype=object,
+)
+RANGES = {"x": (0, 100), "whole": (0, 9), "text": (0, 60), "day": (18000, 19000), "g": ["a", "b", "1"], "ill": (0, 1)}
+CELLS = [
+    SECRET,
+    "1,5",
+    True,
+    False,
+    1,
+    1.0,
+    -0.0,
+    "1",
+    None,
+    np.inf,
+    -1e308,
+    1 + 2j,
+    [7],
+    "9999-12-31",
+    "0001-01-01",
+    "€ 7",
+]
+
+
+def read(frame, ranges=RANGES):
+    return understand(frame, ranges=ranges).frame
+
+
+def with_cell(column, cell, frame=PEOPLE):
+    changed = frame.copy()
+    cells = [cell if i == 17 else value for i, value in enumerate(frame[column])]
+    changed[column] = pd.Series(cells, dtype=object)
+    return changed
+
+
+@pytest.mark.parametrize("cell", CELLS, ids=str)
+@pytest.mark.parametrize("column", list(PEOPLE))
+def test_a_cell_of_a_declared_column_changes_no_other(column, cell):
+    kept, found = read(PEOPLE), read(with_cell(column, cell))
+    pd.testing.assert_frame_equal(kept.drop(index=17), found.drop(index=17), check_dtype=False)
+
+
+def test_shuffled_dropped_added_and_retyped_records_leave_the_rest():
+    kept = read(PEOPLE)
+    order = RNG.permutation(N)
+    shuffled = read(PEOPLE.iloc[order]).set_index(order).loc[range(N)]
+    pd.testing.assert_frame_equal(shuffled, kept, check_dtype=False, check_index_type=False)
+    fewer = read(PEOPLE.drop(index=[3, 17]).reset_index(drop=True))
+    pd.testing.assert_frame_equal(fewer, kept.drop(index=[3, 17]).reset_index(drop=True), check_dtype=False)
+    more = read(pd.concat([PEOPLE, pd.DataFrame([dict.fromkeys(PEOPLE, SECRET)])], ignore_index=True))
+    pd.testing.assert_frame_equal(more[:N], kept, check_dtype=False)
+    typed = PEOPLE.assign(
+        x=PEOPLE["x"].astype(float), whole=PEOPLE["whole"].astype(float), day=pd.to_datetime(PEOPLE["day"])
+    )
+    pd.testing.assert_frame_equal(read(typed), kept, check_dtype=False)
+
+
+@pytest.mark.xfail(strict=True, reason=f"{REBUILT}: of columns that are not declared the kind is that of all cells")
+def test_a_text_among_numbers_changes_no_other_cell():
+    kept, found = read(PEOPLE[["x"]], {}), read(with_cell("x", SECRET)[["x"]], {})
+    pd.testing.assert_frame_equal(kept.drop(index=17), found.drop(index=17), check_dtype=False)
+
+
+@pytest.mark.xfail(strict=True, reason=f"{REBUILT}: what a comma means is decided by the whole column")
+def test_a_decimal_comma_changes_no_other_cell():
+    frame = PEOPLE.assign(x=[f"{i},234" for i in range(1, N + 1)])
+    kept, found = read(frame), read(with_cell("x", "1,5", frame))
+    pd.testing.assert_frame_equal(kept.drop(index=17), found.drop(index=17), check_dtype=False)
+
+
+@pytest.mark.xfail(strict=True, reason=f"{REBUILT}: whether a column has missing cells is taken as public")
+def test_a_missing_cell_adds_no_row():
+    frame = PEOPLE.assign(g="a")
+    rows = [
+        len(dn.release_statistics(one, "count() by g", eta=0.1, ranges=RANGES).rows[0])
+        for one in (frame, with_cell("g", None, frame))
+    ]
+    assert rows[0] == rows[1]
+
+
+def test_the_first_spelling_does_not_decide_the_text_of_all_records():
+    """The attack that named hers in 60 of 60 releases and in none without: equal cells got the text of the first."""
+    says, played, eta = [0, 0], 60, 0.1
+    for hers in (False, True):
+        frame = pd.DataFrame({"g": [True if hers else 1, *[1] * 39, *[2] * 20]}, dtype=object)
+        for _ in range(played):
+            made = dn.release_statistics(frame, "count() by g", eta=eta, ranges={"g": ["1", "2"]})
+            says[hers] += made.rows[0][0].value < 20
+    right = says[True] + played - says[False]
+    assert beta.ppf(0.001, right, 2 * played - right + 1) <= 0.5 + eta  # Clopper-Pearson, lower limit
+    assert beta.ppf(0.001, 2 * played, 1) > 0.5 + eta  # 60 of 60 against 0 of 60 would be seen
+
+
+@pytest.mark.parametrize("cell", [1, 1.0, "1", "1.0", " 1", np.int64(1), np.float32(1)], ids=repr)
+def test_a_category_has_one_number_however_it_is_written(cell):
+    frame = pd.DataFrame({"g": [cell, *["2.0", 2, 2.0] * 4]}, dtype=object)
+    made = dn.release_statistics(frame, "count() by g", eta=0.4999999, ranges={"g": ["1", "2"]})
+    assert [round(row.value) for row in made.rows[0]] == pytest.approx([1, 12], abs=3)
+
+
+def said(frame, asked, **options):
+    """Everything that leaves, as one text."""
+    made = releasing.release_statistics(frame, asked, eta=0.1, suppress_below=20, **options)
+    return "\n".join((str(made), made.to_json(), made.to_csv()))
+
+
+@contextmanager
+def answers_replayed(kept):
+    """The first release leaves its noisy answers in ``kept``; the others are given these, whatever their records."""
+    noised, chosen = releasing._Spending.noised, releasing.Ranks.chosen
+
+    def replay(call):
+        def answered(*arguments):
+            if "first" in kept:
+                return kept["first"][next(kept["at"])]
+            kept.setdefault("seen", []).append(call(*arguments))
+            return kept["seen"][-1]
+
+        return answered
+
+    with (
+        mock.patch.object(releasing._Spending, "noised", replay(noised)),
+        mock.patch.object(releasing.Ranks, "chosen", replay(chosen)),
+    ):
+        yield
+
+
+def leaves_alike(frame, neighbour, asked, **options):
+    """Whether a neighbour's release with the noisy answers of the first says the same, byte for byte."""
+    kept = {}
+    with answers_replayed(kept):
+        first = said(frame, asked, **options)
+        kept |= {"first": kept["seen"], "at": itertools.count()}
+        return first == said(neighbour, asked, **options)
+
+
+ASKED = ["mean(x)", "sd(whole)", "mean(text) by g", "median(day)", "mean(ill)", "count() by g"]
+
+
+@pytest.mark.parametrize("cell", CELLS, ids=str)
+def test_all_that_leaves_is_the_same_but_for_the_sums(cell, capsys):
+    """No warning and no word on the console either, and no declared column makes a record end in an error."""
+    neighbour = PEOPLE
+    for column in PEOPLE:
+        neighbour = with_cell(column, cell, neighbour)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        assert leaves_alike(PEOPLE, neighbour, ASKED, ranges=RANGES)
+    assert told == []
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_value_outside_a_declared_range_ends_no_release(tmp_path, capsys):
+    """The 201st text made the column one of texts, and the command end with code 2: right in every play."""
+    told = []
+    for strange in (200, 201):
+        cells = [*(f"{i}" for i in range(200)), *(f"{SECRET} {i}" for i in range(strange)), *[""] * (201 - strange)]
+        path = tmp_path / "t.csv"
+        pd.DataFrame({"age": cells, "g": "a"}).to_csv(path, index=False)
+        words = ["release", str(path), "--statistic", "mean(age)", "--range", "age=0:200", "--eta", "0.2"]
+        told.append((run(words), capsys.readouterr().err))
+    assert told == [(0, "")] * 2
+
+
+@pytest.mark.parametrize("lists", [False, True])
+def test_an_error_quotes_no_cell(lists):
+    cells = [1.5] * 9 + [[SECRET] if lists else SECRET]
+    with pytest.raises(dn.InputError, match=r"'x'|block 0") as caught:
+        dn.release_statistics([pd.DataFrame({"x": cells})], "mean(x)", eta=0.1)
+    shown = "".join(traceback.format_exception(caught.value))
+    assert "Mueller" not in shown
+
+
+def test_only_debug_shows_what_an_unforeseen_error_says(monkeypatch, tmp_path, capsys):
+    def fails(*_, **__):
+        float(SECRET)
+
+    monkeypatch.setattr(_statistics, "read_ranges", fails)
+    for more, shown in (([], False), (["--debug"], True)):
+        assert run(["release", "t.csv", "--statistic", "mean(x)", *more]) not in (0, 2)
+        assert ("Mueller" in capsys.readouterr().err) == shown
+
+
+@pytest.mark.parametrize(
+    "days",
+    [
+        [datetime.date(2021, 1, 1), datetime.date(1, 1, 1), datetime.date(9999, 12, 31)],
+        ["2021-01-01", "0001-01-01", "9999-12-31"],
+        ["01.01.2021", "01.01.0001", "31.12.9999"],
+        np.array(["2021-01-01", "0001-01-01", "9999-12-31"], dtype="M8[us]"),
+        pd.PeriodIndex(["2021-01-01", "0001-01-01", "9999-12-31"], freq="D"),
+    ],
+)
+def test_years_1_and_9999_are_no_dates(days):
+    frame = pd.DataFrame({"day": days}).loc[[0] * 10 + [1, 2]]
+    for ranges in ({}, {"day": (18000, 19000)}):
+        found = understand(frame.assign(more=range(12)), ranges=ranges).frame.get("day")
+        if found is not None:  # a column of one day is dropped where it is not declared
+            assert found.tolist()[:10] == [18628.0] * 10
+            assert found[10:].isna().all()
+    assert ranges
+    assert found is not None
+
+
+SOME = [
+    "mean(x) by g", "median(x)", "count() by g", "histogram(y)", "sd(y)", "ecdf(x, points=4)", "regression(y ~ x)"
+]  # fmt: skip
+PUBLIC = {"x": (-3, 3), "y": (0, 10), "g": ["a", "b"]}
+FEW = pd.DataFrame({"x": RNG.normal(size=60), "y": RNG.uniform(0, 10, 60), "g": ["a", "b", "a"] * 20})
+
+
+@pytest.mark.parametrize(
+    ("record", "ranges"),
+    [((1e6, 0.0, "a"), PUBLIC), ((-1e308, 1e308, "hers alone"), PUBLIC), ((1e6, -1e6, "b"), {}), ((0, 0, "b"), {})],
+)
+def test_after_the_noisy_answers_nothing_looks_at_the_records(record, ranges, monkeypatch):
+    neighbour = FEW.copy()
+    neighbour.loc[17] = record
+    assert leaves_alike(FEW, neighbour, SOME, ranges=ranges)
+    answered = releasing.answered
+
+    def peeking(statistic, query, answer, records, limits):
+        return [
+            replace(row, note=f"{records.numbers['x'].max():.3g}")
+            for row in answered(statistic, query, answer, records, limits)
+        ]
+
+    monkeypatch.setattr(releasing, "answered", peeking)
+    assert leaves_alike(FEW, neighbour, SOME, ranges=ranges) == (FEW["x"].max() == neighbour["x"].max())
