@@ -233,19 +233,20 @@ def test_no_file():
 
 
 def test_what_a_person_adds_stands_in_every_form(tmp_path):
-    (tmp_path / "data.csv").write_text("a,b\n1,2\n")
+    (tmp_path / "model.skops").write_bytes(b"a model")
     meta = tmp_path / "meta.toml"
-    meta.write_text('author = "A. Lovelace"\ndate = 2026-01-31\nsigned_by = "B"\ndata_file = "data.csv"\n')
+    meta.write_text('author = "A. Lovelace"\ndate = 2026-01-31\nsigned_by = "B"\nmodel_file = "model.skops"\n')
     found = dn.assess(dn.PureDP(0.1), meta=meta)
     import hashlib
 
-    assert found.meta["data_sha256"] == hashlib.sha256(b"a,b\n1,2\n").hexdigest()
+    assert found.meta["model_sha256"] == hashlib.sha256(b"a model").hexdigest()
     for text in (found.to_text(), found.to_markdown(), found.to_html(), found.to_json()):
-        assert all(word in text for word in ("A. Lovelace", "2026-01-31", found.meta["data_sha256"]))
+        assert all(word in text for word in ("A. Lovelace", "2026-01-31", found.meta["model_sha256"]))
     found.to_json(tmp_path / "a.json")
     assert dn.Assessment.from_json(tmp_path / "a.json") == found
-    with pytest.raises(dn.InputError, match="did you mean 'author'"):
-        dn.assess(dn.PureDP(0.1), meta={"autor": "x"})
+    for wrong in ({"autor": "x"}, {"data_file": "people.csv"}, {"data_sha256": "0"}):  # no hash of the data leaves
+        with pytest.raises(dn.InputError, match="meta has no"):
+            dn.assess(dn.PureDP(0.1), meta=wrong)
 
 
 @pytest.mark.parametrize("width", [60, 80])

@@ -156,7 +156,7 @@ def _mechanism(a: Assessment) -> list[str]:
 def _data(a: Assessment) -> list[str]:
     known = {"data": "data", "rows": "rows", "training rows": "training rows", "target": "column predicted"}
     found = [f"{words}: {a.reproduction[name]}" for name, words in known.items() if name in a.reproduction]
-    return [*found, *_meta("data", "data_sha256", "row_numbering")(a)]
+    return [*found, *_meta("data", "row_numbering")(a)]
 
 
 def _method(a: Assessment) -> list[str]:
@@ -174,7 +174,7 @@ def _changes(a: Assessment) -> Iterable[str]:
 FILLERS: dict[str, Callable[[Assessment], Iterable[str]]] = {
     "title": lambda a: [a.title],
     "purpose": _meta("purpose"),
-    "author": _meta("author", "organisation", "version"),
+    "author": _meta("author", "organisation", "version", "model_sha256"),
     "organisation": _meta("organisation"),
     "date": _meta("date"),
     "contact": _meta("contact"),

@@ -16,7 +16,7 @@ FIELDS = {
     "organisation": "Organisation",
     "version": "Version of the model or release",
     "data": "Data",
-    "data_sha256": "SHA-256 of the data",
+    "model_sha256": "SHA-256 of the model",
     "row_numbering": "How rows are numbered",
     "purpose": "Purpose",
     "signed_by": "Signed by",
@@ -29,23 +29,23 @@ _BLOCK = 1 << 20  # bytes of a file read at a time
 def read_meta(source: str | Path | dict[str, Any]) -> dict[str, str]:
     """Return the fields of a ``meta.toml`` (or of a dictionary) as texts, in the order of ``FIELDS``.
 
-    ``data_file = "people.csv"`` fills ``data_sha256`` with the hash of that file (a path relative to the TOML file).
+    ``model_file = "model.skops"`` fills ``model_sha256`` with the hash of that file (a path relative to the TOML file).
+    A hash of the training data would tell exactly who was in them.
 
     Raises
     ------
     InputError
-        For a key that is not known, or a data file that cannot be read.
+        For a key that is not known, or a model file that cannot be read.
     """
     table = dict(source) if isinstance(source, dict) else read_toml("meta", source)
     if not isinstance(source, dict):
         table = dict(table.get("meta", table))
     where = "meta" if isinstance(source, dict) else f"meta {str(source)!r}"
-    refuse_unknown(where, table, [*FIELDS, "data_file"])
-    file = table.pop("data_file", None)
+    refuse_unknown(where, table, [*FIELDS, "model_file"])
+    file = table.pop("model_file", None)
     if file is not None:
         folder = Path(".") if isinstance(source, dict) else Path(source).parent
-        table["data_sha256"] = sha256(folder / str(file))
-        table.setdefault("data", str(file))
+        table["model_sha256"] = sha256(folder / str(file))
     for key, value in table.items():
         if not isinstance(value, str | int | float | datetime.date):
             raise InputError(f"{where}: {key} must be a text, a number or a date, got {value!r}")
@@ -60,5 +60,5 @@ def sha256(path: Path) -> str:
             while block := stream.read(_BLOCK):
                 digest.update(block)
     except OSError:
-        raise InputError(f"data_file {str(path)!r} cannot be read") from None
+        raise InputError(f"model_file {str(path)!r} cannot be read") from None
     return digest.hexdigest()
