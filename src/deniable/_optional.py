@@ -17,7 +17,6 @@ EXTRA_OF = {
     "opacus": "torch",
     "opendp": "release",
     "pandas": "records",
-    "plotly": "app",
     "pyarrow": "records",
     "rich": "cli",
     "sklearn": "training",

@@ -9,20 +9,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import plotly.graph_objects as go
 import streamlit as st
 
 import deniable as dn
 from deniable._optional import require
 from deniable.report.annexing import KINDS
-from deniable.report.figures import roc_figure, series_figure
-from deniable.report.model import Assessment, Section
-from deniable.report.text import cell_text, threat_model
+from deniable.report.model import Assessment
 from deniable.report.training_run import Trained, train_table
 from deniable.tables.reading import understand_any
 from deniable.tables.understanding import Understood
 
 _TABLES = ["csv", "tsv", "gz", "parquet", "feather", "xlsx"]
+_HEIGHT = 900  # of a report on the page, in pixels
 _RARE = 100  # a predicate that fits one in 100 times as many people as there are records
 
 
@@ -109,10 +107,7 @@ def _training_target(rows: int) -> dict[str, Any]:
 
 
 def _trained(made: Trained) -> None:
-    """The decision, usefulness and the downloads of a fit."""
-    _decision(made.assessment)
-    if made.usefulness is not None:
-        st.code("\n".join(made.usefulness.lines()), language=None)
+    """The downloads of a fit, and its report."""
     downloads(lambda: made.assessment, "trained")
     model, annex = st.columns(2)
     model.download_button(
@@ -124,22 +119,7 @@ def _trained(made: Trained) -> None:
         "Download the annex", lambda: made.assessment.annex(kind),
         f"{kind}.json" if kind == "dp-registry" else f"{kind}.md", "text/plain", key="trained-annex", on_click="ignore",
     )  # fmt: skip
-
-
-def _decision(made: Assessment) -> None:
-    """What the policy says, in its colour, with every rule and what would change it."""
-    decision = made.decision
-    if decision is None:
-        return
-    box = {"good": st.success, "bad": st.error}.get(made.tone, st.warning)
-    box(f"**{decision.outcome.capitalize()}** ({decision.policy.name}). {decision.reason}")
-    rows = [
-        f"- {'→ ' if rule.key == decision.decided_by else ''}*{rule.outcome}*: {rule.why}" for rule in decision.rules
-    ]
-    st.write("\n".join(rows))
-    if decision.changes:
-        st.write("**What would change it**\n" + "\n".join(f"- {change}" for change in decision.changes))
-    st.write("**How the numbers relate**\n" + "\n".join(f"- {sentence}" for sentence in decision.relation))
+    st.iframe(made.assessment.to_html(), height=_HEIGHT)
 
 
 def _words(error: Exception) -> str:
@@ -193,36 +173,8 @@ def data_page() -> None:
     if words and upload is not None and upload.name == name:  # until another file or another press
         st.error(words)
     if made := st.session_state.get("table"):
-        _assessment(made)
-
-
-def _assessment(made: Assessment) -> None:
-    st.subheader(made.title)
-    _decision(made)
-    st.write(made.headline)
-    downloads(lambda: made, "table")
-    if roc := roc_figure(made):
-        st.plotly_chart(go.Figure(roc), width="stretch", key="table-roc")
-    for section in made.sections:
-        _section(section)
-    st.subheader("The game in which these numbers hold")
-    st.write("\n".join(f"- **{name}**: {text}" for name, text in threat_model(made)))
-    st.subheader("What this does not cover")
-    st.write("\n".join(f"- {item}" for item in (*made.not_covered, *made.warnings)))
-
-
-def _section(section: Section) -> None:
-    st.subheader(section.title)
-    st.write(section.summary)
-    st.table(
-        [{"number": n.label, "value": n.shown, "what it is": n.kind, "meaning": n.meaning} for n in section.numbers]
-    )
-    for series in section.series:
-        st.plotly_chart(go.Figure(series_figure(series)), width="stretch", key=series.key)
-        st.write(series.title)
-    for grid in section.grids:
-        st.write(f"**{grid.title}**")
-        st.table([dict(zip(grid.columns, map(cell_text, row), strict=True)) for row in grid.rows])
+        downloads(lambda: made, "table")
+        st.iframe(made.to_html(), height=_HEIGHT)
 
 
 def _assess_upload(upload: Any, target: str, drop: str, epsilon: float, regularization: float) -> Assessment:

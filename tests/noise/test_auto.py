@@ -138,7 +138,7 @@ def test_errors_intervals_and_table():
     frame = r.to_frame()
     assert list(frame.columns) == ["value", "noise", "standard_error", "low", "high"]
     np.testing.assert_array_equal(frame["value"], r.value)
-    assert len(r.plot().data[0].x) == 2
+    assert len(r.plot().get_yticks()) == 2
     with pytest.raises(dn.InputError, match="'data', 'population'"):
         r.interval(of="world")
 

@@ -6,7 +6,7 @@ import json
 import math
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from scipy.special import ndtri
@@ -16,8 +16,12 @@ from deniable._check import FloatArray, choice, number
 from deniable._files import write_atomically
 from deniable._notebook import curve_rows, lines, panel
 from deniable._optional import require
+from deniable._plot import new_axes
 from deniable._shown import shown
 from deniable.curves import Tradeoff
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 CertificateKind = Literal["exact", "sampled", "estimate", "published"]
 
@@ -284,26 +288,18 @@ class Release:
         }
         return pandas.DataFrame({name: np.ravel(part) for name, part in columns.items()}, index=list(self._labels()))
 
-    def plot(self) -> Any:
-        """Return a Plotly figure of the released values with their 95 % intervals (noise and sampling)."""
-        go: Any = require("plotly.graph_objects", purpose="a picture of the released values")
-        half = np.ravel(self.interval()[1] - self.value)
-        figure = go.Figure(
-            go.Scatter(
-                x=np.ravel(self.value),
-                y=list(self._labels()),
-                error_x={"type": "data", "array": half},
-                mode="markers",
-            )
-        )
-        accuracy = max(self.certificate.prior, 1 - self.certificate.prior) + self.certificate.eta
-        title = f"No attack names a record's membership with accuracy above {shown(accuracy, 'number', 'upper')}"
-        figure.update_layout(
-            title=title if self.certificate.holds else "NOT a guarantee",
-            xaxis={"title": "released value, 95 % interval of noise and sampling"},
-            yaxis={"autorange": "reversed"},
-        )
-        return figure
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the released values with their 95 % intervals (noise and sampling)."""
+        axes = new_axes() if ax is None else ax
+        labels, value = self._labels(), np.ravel(self.value)
+        places = list(range(len(labels)))
+        axes.errorbar(value, places, xerr=np.ravel(self.interval()[1] - self.value), fmt="o")
+        axes.set_yticks(places, labels)
+        axes.invert_yaxis()
+        axes.set_xlabel("released value, 95 % interval of noise and sampling")
+        if not self.certificate.holds:
+            axes.set_title("NOT a guarantee")
+        return axes
 
     def _panel(self) -> tuple[str, list[tuple[str, str]], list[str]]:
         values, errors = np.ravel(self.value), np.ravel(self.standard_error)

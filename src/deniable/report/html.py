@@ -39,7 +39,7 @@ def to_html(assessment: Assessment) -> str:
         meta=[(FIELDS.get(key, key), value) for key, value in assessment.meta.items()],
         game=threat_model(assessment),
         risks=risk_table(assessment),
-        roc=roc_picture(assessment),
+        roc=roc_picture(assessment.curves, proven=assessment.status != "violated"),
         pictures={series.key: series_picture(series) for part in assessment.sections for series in part.series},
         infinity=math.inf,
         data=_script_safe(assessment.to_dict()),

@@ -9,7 +9,7 @@ from html import escape
 
 import numpy as np
 
-from deniable.report.model import Assessment, Curve, Grid, Series
+from deniable.report.model import Curve, Grid, Series
 
 WIDTH, HEIGHT = 520.0, 340.0
 LEFT, RIGHT, TOP, BOTTOM = 58.0, 12.0, 10.0, 46.0
@@ -62,13 +62,12 @@ def _nice(step: float) -> float:
     return power * next(m for m in (1, 2, 5, 10) if m * power >= step * (1 - 1e-9))
 
 
-def roc_picture(assessment: Assessment) -> Picture | None:
+def roc_picture(curves: Sequence[Curve], *, proven: bool = True) -> Picture | None:
     """Return the log–log ROC: bounds, measured intervals and the diagonal of guessing; None if there is no curve.
 
     A measured interval that reaches above the bound of the mechanism is drawn up to the bound: what lies beyond it is
-    excluded by the proof. Where an attack is provably above it, the whole interval is drawn.
+    excluded by the proof. Where an attack is provably above it (not ``proven``), the whole interval is drawn.
     """
-    curves = assessment.curves
     if not curves:
         return None
     lowest = 100 * min(min(x for x in curve.fpr if x > 0) for curve in curves)
@@ -81,7 +80,7 @@ def roc_picture(assessment: Assessment) -> Picture | None:
         style = _style(i)
         parts.append(_path(_percent(curve.fpr), _percent(curve.tpr), x, y, style))
     legend += [(_style(i), curve.label) for i, curve in enumerate(drawn)]
-    roof = next((curve for curve in drawn if curve.key == "bound" and assessment.status != "violated"), None)
+    roof = next((curve for curve in drawn if curve.key == "bound" and proven), None)
     for curve in curves:
         if curve.low is not None:
             parts.append(_bars(curve, roof, x, y))
