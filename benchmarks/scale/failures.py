@@ -2,10 +2,9 @@
 
     python benchmarks/scale/failures.py [CASE ...] [--log]
 
-Cases: wire profile release memory scheduler truncated twice disk ray; without names all but the last two. ``ray``
-needs ``pip install ray``; ``disk`` mounts a file system of 1 MB, for which one must be root. ``--log`` puts what is
-printed in place of the lines of these cases in ``benchmarks/scale/results/failures.txt``. Everything runs here, in own
-processes.
+Cases: wire release memory truncated ray; without names all but the last, which needs ``pip install ray``. ``--log``
+puts what is printed in place of the lines of these cases in ``benchmarks/scale/results/failures.txt``. Everything runs
+here, in own processes.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ import io
 import os
 import platform
 import signal
-import subprocess
 import sys
 import tempfile
 import threading
@@ -103,13 +101,6 @@ def bits(one: np.ndarray, other: np.ndarray) -> str:
     return "same bits" if np.array_equal(one, other) else "DIFFERENT"
 
 
-def mid_profile() -> None:
-    """A worker is killed in the midst of a profile."""
-    with tempfile.TemporaryDirectory() as place:
-        data = folder(Path(place) / "data", 12)
-        killed("profile", lambda store=None: profile(data, checkpoint=store), same, "pass-*.npz", 12)
-
-
 def slow_median(rows: np.ndarray) -> float:
     time.sleep(0.02)
     return float(np.median(rows))
@@ -143,28 +134,6 @@ def truncated() -> None:
             except dn.InputError as error:
                 said = str(error).replace(place, "")
             print(f"truncated: a file of which {what}: {said}", flush=True)
-
-
-def twice() -> None:
-    """Two runs into one folder: the second is refused, the first is untouched."""
-    with tempfile.TemporaryDirectory() as place:
-        data, work = folder(Path(place) / "data", 12), Path(place) / "work"
-        alone = profile(data)
-        code = (
-            f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\nfrom failures import profile\n"
-            f"from pathlib import Path\nprofile(Path({str(data)!r}), checkpoint={str(work)!r})"
-        )
-        first = subprocess.Popen([sys.executable, "-W", "ignore", "-c", code])
-        while not list(work.glob("pass-*.npz")) and first.poll() is None:
-            time.sleep(0.01)
-        try:
-            profile(data, checkpoint=work)
-            said = "NOTHING SAID"
-        except dn.InputError as error:
-            said = str(error).replace(place, "").replace(str(first.pid), "of the first")
-        code = first.wait()
-        print(f"twice: the second run: {said}; the first ended with code {code}; what it left: "
-              f"{same(profile(data, checkpoint=work), alone)}", flush=True)  # fmt: skip
 
 
 def wire() -> None:
@@ -232,53 +201,6 @@ def memory() -> None:
           f"results {right}; warnings: {told or 'none'}", flush=True)  # fmt: skip
 
 
-CHILD = """
-import sys, deniable as dn
-sys.path.insert(0, {here!r})
-from failures import profile
-from pathlib import Path
-with dn.cluster({address!r}):
-    profile(Path({data!r}), checkpoint={work!r})
-print("finished")
-"""
-
-
-def scheduler() -> None:
-    """The scheduler is killed in mid-profile; the same call on another cluster goes on from the checkpoint."""
-    with tempfile.TemporaryDirectory() as place:
-        data, work = folder(Path(place) / "data", 12), Path(place) / "work"
-        alone = profile(data)
-        env = os.environ | {"PYTHONWARNINGS": "ignore"}
-        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": env}
-        dask, address = [sys.executable, "-m", "dask"], "tcp://127.0.0.1:18786"
-        begun = subprocess.Popen(
-            [*dask, "scheduler", "--host", "127.0.0.1", "--port", "18786", "--no-dashboard"], **quiet
-        )
-        time.sleep(8)
-        worker = [*dask, "worker", address, "--nthreads", "1", "--no-dashboard"]
-        workers = [subprocess.Popen(worker, **quiet) for _ in range(2)]
-        time.sleep(12)
-        code = CHILD.format(here=str(Path(__file__).parent), address=address, data=str(data), work=str(work))
-        child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env)
-        until = time.time() + 120
-        while time.time() < until and not list(work.glob("pass-*.npz")) and child.poll() is None:
-            time.sleep(0.01)
-        begun.send_signal(signal.SIGKILL)
-        stored = len(list(work.glob("pass-*.npz")))
-        try:
-            _, errors = child.communicate(timeout=60)
-            ended = f"the run ended with code {child.returncode}: {errors.decode().strip().splitlines()[-1][:120]}"
-        except subprocess.TimeoutExpired:
-            child.kill()
-            ended = "the run waited on (ended after 60 s)"
-        for one in workers:
-            one.kill()
-        with local(2) as cluster, dn.cluster(cluster):
-            again = profile(data, checkpoint=work)
-        print(f"scheduler: killed when {stored} of 12 parts were stored; {ended}; the same call on another cluster: "
-              f"{same(again, alone)}", flush=True)  # fmt: skip
-
-
 def ray() -> None:
     """Ray as joblib's backend."""
     import joblib
@@ -310,25 +232,6 @@ def ray() -> None:
     library.shutdown()
 
 
-def disk() -> None:
-    """A disk of 1 MB: the run stops with what is stored whole, and goes on when there is room."""
-    with tempfile.TemporaryDirectory() as place:
-        data, work = folder(Path(place) / "data"), Path(place) / "work"
-        work.mkdir()
-        alone = profile(data)
-        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(work)], check=True)
-        try:
-            profile(data, checkpoint=work)
-            said = "NOTHING SAID"
-        except OSError as error:
-            said = str(error).replace(place, "")
-        stored = sorted(path.name for path in work.iterdir())
-        subprocess.run(["mount", "-o", "remount,size=64m", str(work)], check=True)
-        again = profile(data, checkpoint=work)
-        print(f"disk: 1 MB, then full: {said}; stored: {stored}; with more room: {same(again, alone)}", flush=True)
-        subprocess.run(["umount", str(work)], check=True)
-
-
 class _Both(io.TextIOBase):
     """What is printed goes to the screen and is kept."""
 
@@ -341,13 +244,12 @@ class _Both(io.TextIOBase):
 
 
 CASES = {
-    "wire": wire, "profile": mid_profile, "release": release, "memory": memory,
-    "scheduler": scheduler, "truncated": truncated, "twice": twice, "disk": disk, "ray": ray,
+    "wire": wire, "release": release, "memory": memory, "truncated": truncated, "ray": ray,
 }  # fmt: skip
 
 
 def main(arguments: list[str]) -> None:
-    names = [one for one in arguments if one != "--log"] or list(CASES)[:-2]
+    names = [one for one in arguments if one != "--log"] or list(CASES)[:-1]
     if unknown := set(names) - set(CASES):
         sys.exit(f"unknown cases: {', '.join(sorted(unknown))}; known are {', '.join(CASES)}")
     from importlib.metadata import version

@@ -52,10 +52,7 @@ def in_order(call: Callable[..., R], tasks: Sequence[T], n_jobs: int | None = No
                 done += 1
         except Exception as error:
             if client is not None and _scheduler_gone(client, error):
-                raise ConnectionError(
-                    "the cluster's scheduler is gone; what was stored (checkpoint, cache_dir) "
-                    "is intact, and the same call continues from it"
-                ) from error
+                raise ConnectionError("the cluster's scheduler is gone; start another and call again") from error
             attempt += 1
             if not any(kind.__name__ in _DEATHS for kind in type(error).__mro__) or attempt == _ATTEMPTS:
                 raise

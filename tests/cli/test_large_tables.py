@@ -46,7 +46,7 @@ BAD = [
 ]
 PROFILE = ["profile", "{data}", "--target", "y", "--epsilon", "1", "--in-blocks", "--out", "{out}/each.parquet"]
 COMMANDS = [
-    [*PROFILE, "--checkpoint", "{out}/work"],
+    PROFILE,
     ["train", "{data}", "--target", "y", "--advantage", "0.3", "--out", "{out}/model.skops"],
     ["assess", "{data}", "--target", "y", "--epsilon", "1", "--out", "{out}/report.html"],
 ]

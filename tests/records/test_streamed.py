@@ -170,64 +170,6 @@ def test_what_needs_all_rows_is_refused(table):
         dn.privacy_profile(pairs[0][0], regularization=1e-2)
 
 
-class Interruption(BaseException):
-    """Ctrl-C, in a test."""
-
-
-def test_an_interrupted_run_goes_on_where_it_stopped(table, held, tmp_path, monkeypatch):
-    from deniable.records import streamed
-
-    folder, store = _write(table, tmp_path / "data", [200, 400, 600]), tmp_path / "work"
-    passed, calls = streamed._pass_of, []
-
-    def stops(pivot, tolerance, direction, task):
-        calls.append(task)
-        if len(calls) == 3:
-            raise Interruption
-        return passed(pivot, tolerance, direction, task)
-
-    monkeypatch.setattr(streamed, "_pass_of", stops)
-    with pytest.raises(Interruption):
-        dn.privacy_profile(folder, target="y", checkpoint=store, **OPTIONS)
-    assert sorted(path.name for path in store.glob("pass-*")) == ["pass-000000.npz", "pass-000001.npz"]
-    found = dn.privacy_profile(folder, target="y", checkpoint=store, **OPTIONS)
-    assert len(calls) == 5
-    _same(found, held)
-    monkeypatch.undo()
-    whole = dn.privacy_profile(folder, target="y", **OPTIONS)
-    np.testing.assert_array_equal(found.distance, whole.distance)
-    np.testing.assert_array_equal(found.privacy_loss(), whole.privacy_loss())
-    with pytest.raises(InputError, match="other data or options"):
-        dn.privacy_profile(folder, target="y", checkpoint=store, **(OPTIONS | {"regularization": 0.1}))
-
-
-def test_a_full_disk_and_a_folder_in_use(table, tmp_path, monkeypatch):
-    from deniable import _checkpoint
-
-    store = tmp_path / "work"
-    monkeypatch.setattr(_checkpoint, "write_atomically", _full_after(_checkpoint.write_atomically, 3))
-    with pytest.raises(OSError, match="No space left on device; what is there is whole"):
-        dn.privacy_profile([table], target="y", checkpoint=store, **OPTIONS)
-    monkeypatch.undo()
-    found = dn.privacy_profile([table], target="y", checkpoint=store, **OPTIONS)
-    assert len(found) == 700
-    other = _checkpoint.Checkpoint(tmp_path / "other", "x")
-    with pytest.raises(InputError, match="in use by another run"):
-        dn.privacy_profile([table], target="y", checkpoint=tmp_path / "other", **OPTIONS)
-    other.close()
-
-
-def _full_after(write, count):
-    left = iter(range(count))
-
-    def attempt(path, content):
-        if next(left, None) is None:
-            raise OSError(28, "No space left on device")
-        return write(path, content)
-
-    return attempt
-
-
 def test_the_kernel_on_batches_of_arrow_as_spark_gives_them(table, held):
     """``benchmarks/scale/spark.py``, with a stand-in for Spark's data frame."""
     import importlib.util

@@ -39,7 +39,7 @@ LARGE = "Tables that do not fit into memory"
         "deniable profile adult.parquet --target income --drop split --epsilon 1 --by race --json",
         "deniable profile breast-cancer --epsilon 1 --noise gaussian --delta 1e-5",
         "deniable profile breast-cancer --epsilon 1 --perturb objective",
-        "deniable profile records/ --target y --epsilon 1 --in-blocks --jobs 4 --checkpoint work/ --out each.parquet",
+        "deniable profile records/ --target y --epsilon 1 --in-blocks --jobs 4 --out each.parquet",
     )
 )
 def profile(
@@ -75,10 +75,6 @@ def profile(
     row_bound: Annotated[
         float, typer.Option(help="Public bound of the rows' norms, with --in-blocks.", rich_help_panel=LARGE)
     ] = 1.0,
-    checkpoint: Annotated[
-        Path | None,
-        typer.Option(help="Folder of finished work, from which the same command resumes.", rich_help_panel=LARGE),
-    ] = None,
     jobs: Annotated[int | None, typer.Option(help="Number of parallel workers.", rich_help_panel=LARGE)] = None,
     cluster: ClusterOption = None,
     first_row: FirstRowOption = 0,
@@ -115,9 +111,9 @@ def profile(
             if given:
                 raise dn.InputError(f"{name} does not go with --in-blocks, which takes the columns as they are")
         with workers(jobs, cluster), stage(f"leaving each record of {data} out"):
-            found = dn.privacy_profile(Path(data), target=target, checkpoint=checkpoint, **options)
+            found = dn.privacy_profile(Path(data), target=target, **options)
     else:
-        for name, wanted in (("--checkpoint", checkpoint), ("--jobs", jobs), ("--cluster", cluster)):
+        for name, wanted in (("--jobs", jobs), ("--cluster", cluster)):
             if wanted is not None:
                 raise dn.InputError(f"{name} goes with --in-blocks")
         if row_bound != 1:

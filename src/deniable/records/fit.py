@@ -89,12 +89,6 @@ def fit(problem: Problem, start: FloatArray | None = None, *, max_iterations: in
     )
 
 
-def fitted_at(problem: Problem, centre: FloatArray) -> Fit:
-    """Return what :func:`fit` returned when it ended at ``centre``."""
-    margins = np.empty((problem.X.shape[0], problem.classes)) if problem.in_memory else None
-    return _finished(problem, centre, margins, problem.sums(centre, margins), 0)
-
-
 def fit_at(problem: Problem, centre: FloatArray) -> Fit:
     """Return a :class:`Fit` at a point that is not the optimum (``radius`` is infinite)."""
     margins = np.empty((problem.X.shape[0], problem.classes))

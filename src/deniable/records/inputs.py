@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deniable._check import FloatArray, InputError, choice, number, numbers
+from deniable._check import FloatArray, InputError, number, numbers
 from deniable.records.losses import Loss
 from deniable.records.mechanisms import OutputPerturbation, Training
 from deniable.records.problem import Problem
@@ -24,11 +24,8 @@ def make_problem(
     intercept: str,
     sample_weight: ArrayLike | None,
     normalization: str,
-) -> tuple[Problem, Training]:
-    """Check every input and state the total objective."""
-    choice("intercept", intercept, ("none", "regularized", "unregularized"))
-    choice("normalization", normalization, ("mean", "sum"))
-    lam = number("regularization", regularization, at_least=0.0, below=float("inf"))
+) -> Problem:
+    """Check the rows and state the total objective."""
     rows = numbers("X", X)
     if rows.ndim != 2 or rows.shape[0] < 2 or rows.shape[1] < 1:
         raise InputError(f"X must be a table of at least two rows, got shape {rows.shape}")
@@ -42,27 +39,33 @@ def make_problem(
         raise InputError(f"y must be finite, row {int(np.flatnonzero(~np.isfinite(target))[0])} is not")
     if intercept != "none":
         rows = np.column_stack([rows, np.ones(len(rows))])
+    weights = np.ones(len(rows)) if sample_weight is None else _weights(sample_weight, len(rows))
+    penalty, relief = penalties(rows.shape[1], classes, float(weights.sum()), regularization, intercept, normalization)
+    return Problem(
+        loss=loss,
+        X=np.ascontiguousarray(rows),
+        y=target,
+        weights=weights,
+        penalty=penalty,
+        relief=relief,
+        classes=classes,
+    )
+
+
+def penalties(
+    columns: int, classes: int, weight: float, regularization: float, intercept: str, normalization: str
+) -> tuple[FloatArray, FloatArray]:
+    """Return the total penalty of each parameter, and how much of it leaves with one unit of the total ``weight``."""
     if classes > 1 and intercept == "unregularized":
         raise InputError(
             "intercept='unregularized' has no unique optimum with loss='softmax' (adding a constant to every class"
             " changes nothing); use intercept='regularized'"
         )
-    weights = np.ones(len(rows)) if sample_weight is None else _weights(sample_weight, len(rows))
-    penalised = np.ones((rows.shape[1], classes))
+    penalised = np.ones((columns, classes))
     if intercept == "unregularized":
         penalised[-1] = 0.0
-    unit = lam * penalised.ravel()
-    mean = normalization == "mean"
-    problem = Problem(
-        loss=loss,
-        X=np.ascontiguousarray(rows),
-        y=target,
-        weights=weights,
-        penalty=unit * float(weights.sum()) if mean else unit,
-        relief=unit if mean else np.zeros_like(unit),
-        classes=classes,
-    )
-    return problem, Training(problem, intercept)
+    unit = number("regularization", regularization, at_least=0.0, below=float("inf")) * penalised.ravel()
+    return (unit * weight, unit) if normalization == "mean" else (unit, np.zeros_like(unit))
 
 
 def _weights(sample_weight: ArrayLike, n: int) -> FloatArray:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deniable._check import FloatArray, InputError, Seed, choice, integer, number, seeded
-from deniable._checkpoint import Checkpoint
-from deniable.records.fit import Fit, fit, fitted_at
+from deniable.records.fit import Fit, fit
 from deniable.records.groups import leave_groups_out
 from deniable.records.inputs import Intercept, candidates, make_problem, released_model
 from deniable.records.losses import Loss, as_loss
@@ -19,15 +16,15 @@ from deniable.records.low_rank import Changes, Pivot
 from deniable.records.mechanisms import OutputPerturbation, Training
 from deniable.records.neighbours import Neighbours, default_tolerance, joined, leave_one_out
 from deniable.records.objective import ObjectivePerturbation
-from deniable.records.problem import Normalization
+from deniable.records.problem import Normalization, Problem
 from deniable.records.profile import PrivacyProfile
 from deniable.records.refine import refine
 from deniable.records.streamed import leave_each_out, read_problem
 from deniable.records.typical import BoundedSample, ExactTypical, SampledTypical, Typical
-from deniable.tables.blocks import Source, as_source
+from deniable.tables.blocks import as_source
 
 _CONFIDENCE = 0.95  # confidence of the band of quantities over sampled models
-_AT_A_TIME = 500_000  # records per block, to bound the memory
+_AT_A_TIME = 500_000  # records whose losses are computed at a time, to bound the memory
 
 
 def privacy_profile(
@@ -48,7 +45,6 @@ def privacy_profile(
     n_samples: int = 0,
     rng: Seed = None,
     n_jobs: int | None = None,
-    checkpoint: str | Path | None = None,
 ) -> PrivacyProfile:
     """Return the privacy profile of a regularised linear model: every record's exposure, certified.
 
@@ -97,8 +93,6 @@ def privacy_profile(
         Only for reproducing simulated draws; by default fresh entropy.
     n_jobs
         Blocks processed in parallel, by joblib or on the cluster of :func:`deniable.cluster`.
-    checkpoint
-        A folder in which finished work on blocks is kept: the same call continues where an interrupted one stopped.
 
     Raises
     ------
@@ -107,6 +101,11 @@ def privacy_profile(
         without an optimum.
     """
     mechanism = OutputPerturbation(epsilon=1.0) if mechanism is None else mechanism
+    if not isinstance(mechanism, OutputPerturbation | ObjectivePerturbation):
+        raise InputError(f"mechanism must be OutputPerturbation or ObjectivePerturbation, got {mechanism!r}")
+    choice("intercept", intercept, ("none", "regularized", "unregularized"))
+    choice("normalization", normalization, ("mean", "sum"))
+    problem: Problem
     source = as_source(X, target) if y is None else None
     if source is not None:
         if isinstance(mechanism, ObjectivePerturbation) or any(v is not None for v in (sample_weight, group, added)):
@@ -114,15 +113,12 @@ def privacy_profile(
                 "rows that are read in blocks need OutputPerturbation and no sample_weight, group or "
                 "added: pass arrays for those"
             )
-        return _profile_of_blocks(
-            source, regularization, mechanism, as_loss(loss), released, intercept, normalization, tolerance, rng,
-            n_jobs, checkpoint,
-        )  # fmt: skip
-    if y is None:
+        problem = read_problem(source, as_loss(loss), regularization, intercept, normalization, n_jobs)
+    elif y is None:
         raise InputError(f"y must be given with rows in memory, or X be a file, Dask frame or blocks, got {X!r:.60}")
-    problem, training = make_problem(X, y, regularization, as_loss(loss), intercept, sample_weight, normalization)
-    if not isinstance(mechanism, OutputPerturbation | ObjectivePerturbation):
-        raise InputError(f"mechanism must be OutputPerturbation or ObjectivePerturbation, got {mechanism!r}")
+    else:
+        problem = make_problem(X, y, regularization, as_loss(loss), intercept, sample_weight, normalization)
+    training = Training(problem, intercept)
     if isinstance(mechanism, ObjectivePerturbation):
         problem, rate = mechanism.prepare(training)
         sensitivity = None
@@ -138,11 +134,16 @@ def privacy_profile(
     noise = np.zeros_like(base.centre) if model is None else model - base.centre
     sign = 1
     labels: NDArray[np.generic] | None = None
-    if added is not None:
+    found: Neighbours
+    if source is not None:
+        found = leave_each_out(base, _tolerance(tolerance, problem.count, base), noise)
+    elif added is not None:
         if group is not None or isinstance(mechanism, ObjectivePerturbation):
             raise InputError("added goes with OutputPerturbation and without group")
         sign = -1
-        found = _iterated(*joined(base, *candidates(training, y, added, mechanism), noise), tolerance, noise)
+        found = _iterated(
+            *joined(base, *candidates(training, cast(ArrayLike, y), added, mechanism), noise), tolerance, noise
+        )
     elif group is not None:
         if isinstance(mechanism, ObjectivePerturbation):
             raise InputError("group goes with OutputPerturbation: objective perturbation is profiled row by row")
@@ -163,11 +164,19 @@ def privacy_profile(
     else:
         assert model is not None  # drawn above
         size = float(np.linalg.norm(noise))
-        losses, loss_error = mechanism.privacy_loss(size, found.distance, found.along, error, problem.size, rate)
-        losses = sign * losses
+        losses, loss_error = np.empty(len(error)), np.empty(len(error))
+        for start in range(0, len(error), _AT_A_TIME):
+            some = slice(start, start + _AT_A_TIME)
+            losses[some], loss_error[some] = mechanism.privacy_loss(
+                size, found.distance[some], found.along[some], error[some], problem.size, rate
+            )
+        losses *= sign
         typical = ExactTypical(mechanism.law(problem.size), rate, found.distance, error)
     return PrivacyProfile(
-        **_found(base, found, error),
+        optimum=base.centre,
+        radii=found.radius,
+        distance=found.distance,
+        distance_error=error,
         released=model,
         losses=losses,
         loss_errors=loss_error,
@@ -176,84 +185,10 @@ def privacy_profile(
         typical=typical,
         sensitivity=sensitivity,
         regularization=float(regularization),
+        loss=problem.loss.name,
+        iterations=found.iterations,
+        neighbours=found,
         groups=labels,
-    )
-
-
-def _found(base: Fit, found: Neighbours, error: FloatArray) -> dict[str, Any]:
-    """Return the parts of a profile that follow from the optima with and without each record."""
-    return {
-        "optimum": base.centre,
-        "radii": found.radius,
-        "distance": found.distance,
-        "distance_error": error,
-        "loss": base.problem.loss.name,
-        "iterations": found.iterations,
-        "neighbours": found,
-    }
-
-
-def _profile_of_blocks(
-    source: Source,
-    regularization: float,
-    mechanism: OutputPerturbation,
-    loss: Loss,
-    released: ArrayLike | None,
-    intercept: Intercept,
-    normalization: Normalization,
-    tolerance: float | None,
-    rng: Seed,
-    n_jobs: int | None,
-    checkpoint: str | Path | None,
-) -> PrivacyProfile:
-    choice("intercept", intercept, ("none", "regularized", "unregularized"))
-    choice("normalization", normalization, ("mean", "sum"))
-    lam = number("regularization", regularization, at_least=0.0, below=float("inf"))
-    problem = read_problem(source, loss, lam, intercept, normalization, n_jobs)
-    training = Training(problem, intercept)
-    rate = mechanism.rate(training)
-    model = None if released is None else released_model(released, problem.size)
-    generator = seeded(rng)
-    store = None
-    if checkpoint is not None:
-        given = "drawn" if model is None else model.tobytes().hex()
-        options = (source.label, loss, lam, intercept, normalization, tolerance, mechanism, given, problem.fingerprint)
-        store = Checkpoint(checkpoint, "; ".join(map(str, options)))
-    try:
-        problem = replace(problem, checkpoint=store)
-        ended = store.load("fitted") if store is not None else None
-        if ended is not None:  # what the checkpoint stores of the pass belongs to exactly this centre and model
-            base, model = fitted_at(problem, ended["centre"]), ended["model"]
-        else:
-            begun = store.load("fit") if store is not None else None
-            base = fit(problem, None if begun is None else begun["centre"])
-            model = mechanism.sample(base.centre, rate, rng=generator) if model is None else model
-            if store is not None:
-                store.save("fitted", centre=base.centre, model=model)
-        noise = model - base.centre
-        found = leave_each_out(base, _tolerance(tolerance, problem.count, base), noise)
-    finally:
-        if store is not None:
-            store.close()
-    found = found.without_checkpoint()
-    error = found.radius + base.radius
-    size = float(np.linalg.norm(noise))
-    losses, loss_error = np.empty(len(error)), np.empty(len(error))
-    for start in range(0, len(error), _AT_A_TIME):
-        rows = slice(start, start + _AT_A_TIME)
-        losses[rows], loss_error[rows] = mechanism.privacy_loss(
-            size, found.distance[rows], found.along[rows], error[rows], problem.size, rate
-        )
-    return PrivacyProfile(
-        **_found(base, found, error),
-        released=model,
-        losses=losses,
-        loss_errors=loss_error,
-        mechanism=mechanism,
-        rate=rate,
-        typical=ExactTypical(mechanism.law(problem.size), rate, found.distance, error),
-        sensitivity=mechanism.sensitivity(training) if mechanism.epsilon is not None else None,
-        regularization=lam,
     )
 
 

@@ -54,7 +54,7 @@ def changed_sphere(
     Source: LeBlond et al., eqs. 14–16 (Okumura et al. 2015): J after the change is strongly convex with Λn₁.
     """
     kind = as_loss(loss)
-    base = fit(make_problem(X, y, regularization, kind, "none", None, "mean")[0])
+    base = fit(make_problem(X, y, regularization, kind, "none", None, "mean"))
     problem, n = base.problem, len(base.problem.y)
     leaving = _rows(removed, n)
     joining = (np.empty((0, problem.X.shape[1])), problem.y[:0]) if added is None else _joining(base, y, added)

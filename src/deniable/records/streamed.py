@@ -6,7 +6,7 @@ Every pass reads the rows anew. One number per record and quantity is held, neve
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import add
 from typing import Any
@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable._check import FloatArray, Indices, InputError
-from deniable._checkpoint import Checkpoint
 from deniable._parallel import in_order
 from deniable.records.certified_radius import RadiusCertificate
 from deniable.records.fit import Fit, margins_of
+from deniable.records.inputs import penalties
 from deniable.records.losses import Loss
 from deniable.records.low_rank import Changes, LowRank, Pivot
 from deniable.records.neighbours import Neighbours, lengths, make_pivot
@@ -39,7 +39,6 @@ class Scan:
     labels: frozenset[Any] | None  # different targets, None if there are too many for classes
     longest: float
     longest_at: str
-    total: float = 0.0  # sum of all squares: part of the fingerprint
 
     def __add__(self, other: Scan) -> Scan:
         for mine, theirs in zip(self.texts, other.texts, strict=True):
@@ -52,8 +51,7 @@ class Scan:
         if labels is not None and len(labels) > _MOST_LABELS:
             labels = None
         worst = self if self.longest >= other.longest else other
-        total = self.total + other.total
-        return Scan(self.rows + other.rows, found, labels, worst.longest, worst.longest_at, total)
+        return Scan(self.rows + other.rows, found, labels, worst.longest, worst.longest_at)
 
 
 def scan_task(names: Sequence[str], task: RowPart) -> Scan:
@@ -86,7 +84,7 @@ def _scan_block(block: Block, names: Sequence[str]) -> Scan:
     labels = frozenset(different.tolist()) if len(different) <= _MOST_LABELS else None
     at = int(np.argmax(squares))
     where = f"{block.where} row {block.first + at}"
-    return Scan((len(y),), tuple(found), labels, float(np.sqrt(squares[at])), where, float(squares.sum()))
+    return Scan((len(y),), tuple(found), labels, float(np.sqrt(squares[at])), where)
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,9 +130,7 @@ class StreamedProblem(Problem):
     rows: int = 0
     longest_row: float = 0.0
     longest_at: str = ""
-    total: float = 0.0
     n_jobs: int | None = None
-    checkpoint: Checkpoint | None = field(default=None, repr=False)
     held: Any = field(default=None, repr=False)  # objects that must stay alive while rows are read
 
     @property
@@ -167,15 +163,9 @@ class StreamedProblem(Problem):
         return 1.0
 
     @property
-    def fingerprint(self) -> str:
-        """Identifies these rows, as far as one pass over them can."""
-        assert self.encoder is not None
-        return f"{self.encoder.names}, {self.encoder.levels}, {self.rows}, {self.longest_row!r}, {self.total!r}"
-
-    @property
     def bare(self) -> StreamedProblem:
         """The problem without its tasks: what a worker needs besides its own task."""
-        return replace(self, tasks=(), checkpoint=None, held=None)
+        return replace(self, tasks=(), held=None)
 
     def parts(self) -> Iterator[Part]:
         """All rows, ``ROWS`` at a time."""
@@ -185,8 +175,6 @@ class StreamedProblem(Problem):
 
     def sums(self, centre: FloatArray, margins: FloatArray | None = None, *, precise: bool = True) -> Sums:
         """What the objective's derivatives at ``centre`` need from the rows, task by task in order."""
-        if self.checkpoint is not None:
-            self.checkpoint.save("fit", centre=centre)
         return reduce(add, in_order(_sums_of, self.tasks, self.n_jobs, self.bare, centre, precise))
 
 
@@ -220,13 +208,7 @@ def read_problem(
     levels = tuple(None if known is None else tuple(sorted(known)) for known in found.texts)
     encoder = BlockEncoder(source.names, levels, labels, loss, intercept != "none")
     d, n = encoder.columns, sum(found.rows)
-    penalised = np.ones((d, classes))
-    if intercept == "unregularized":
-        if classes > 1:
-            raise InputError("intercept='unregularized' has no unique optimum with loss='softmax'; use 'regularized'")
-        penalised[-1] = 0.0
-    unit = regularization * penalised.ravel()
-    mean = normalization == "mean"
+    penalty, relief = penalties(d, classes, float(n), regularization, intercept, normalization)
     starts = np.concatenate([[0], np.cumsum(found.rows)]).tolist()
     tasks = [(task, start) for task, start, rows in zip(source.tasks, starts, found.rows, strict=False) if rows]
     longest = float(np.hypot(found.longest, 1.0)) if intercept != "none" else found.longest
@@ -235,15 +217,14 @@ def read_problem(
         X=np.empty((0, d)),
         y=np.empty(0),
         weights=np.empty(0),
-        penalty=unit * float(n) if mean else unit,
-        relief=unit if mean else np.zeros_like(unit),
+        penalty=penalty,
+        relief=relief,
         classes=classes,
         encoder=encoder,
         tasks=tuple(tasks),
         rows=n,
         longest_row=longest * (1 + 4e-16 * (d + 4)),
         longest_at=found.longest_at,
-        total=found.total,
         n_jobs=n_jobs,
         held=source.held,
     )
@@ -296,20 +277,12 @@ def leave_each_out(base: Fit, tolerance: float, direction: FloatArray) -> Stream
     assert isinstance(problem, StreamedProblem)
     pivot = make_pivot(base, 1, 1.0)
     light = replace(pivot, fit=replace(base, problem=problem.bare))
-    n, store = problem.rows, problem.checkpoint
-    known = [store.load(f"pass-{i:06d}") if store else None for i in range(len(problem.tasks))]
-    waiting = [task for task, stored in zip(problem.tasks, known, strict=True) if stored is None]
-    fresh = in_order(_pass_of, waiting, problem.n_jobs, light, tolerance, direction)
+    n = problem.rows
+    each = in_order(_pass_of, problem.tasks, problem.n_jobs, light, tolerance, direction)
     distance, along, radius = np.empty(n), np.empty(n), np.empty(n)
     wide: list[tuple[FloatArray, ...]] = []
     places: list[Indices] = []
-    for i, ((_, start), stored) in enumerate(zip(problem.tasks, known, strict=True)):
-        if stored is None:
-            found = next(fresh)
-            if store is not None:
-                store.save(f"pass-{i:06d}", **{name: getattr(found, name) for name in _PASSED})
-        else:
-            found = Passed(*(stored[name] for name in _PASSED))
+    for (_, start), found in zip(problem.tasks, each, strict=True):
         here = slice(start, start + len(found.distance))
         distance[here], along[here], radius[here] = found.distance, found.along, found.radius
         if sum(map(len, places)) + len(found.wide) <= _MOST_ITERATED:
@@ -326,19 +299,9 @@ def leave_each_out(base: Fit, tolerance: float, direction: FloatArray) -> Stream
     return StreamedNeighbours(pivot, changes, distance, along, radius, at, better.kept, better.iterations)
 
 
-_PASSED = tuple(one.name for one in fields(Passed))
-
-
 @dataclass(frozen=True, eq=False)
 class StreamedNeighbours(Neighbours):
     """Neighbours whose rows are read again when their models are requested."""
-
-    def without_checkpoint(self) -> StreamedNeighbours:
-        """The same without the checkpoint folder of the run that found them."""
-        fit = self.pivot.fit
-        assert isinstance(fit.problem, StreamedProblem)
-        free = replace(fit, problem=replace(fit.problem, checkpoint=None))
-        return replace(self, pivot=replace(self.pivot, fit=free))
 
     def first_steps(self, at: Indices) -> FloatArray:
         """Newton steps of these records, (records, parameters)."""

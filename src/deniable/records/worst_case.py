@@ -80,7 +80,7 @@ def worst_case_sphere(X: ArrayLike, y: ArrayLike, *, regularization: float, loss
     InputError
         if a parameter is not regularized: the sphere rests on strong convexity.
     """
-    base = fit(make_problem(X, y, regularization, as_loss(loss), "none", None, "mean")[0])
+    base = fit(make_problem(X, y, regularization, as_loss(loss), "none", None, "mean"))
     problem = base.problem
     left = problem.penalty - np.outer(problem.weights, problem.relief)
     if float(left.min()) <= 0:
