@@ -21,7 +21,7 @@ def main() -> None:
     """Write the pages into docs/_static/reports."""
     FOLDER.mkdir(exist_ok=True)
     dn.assess(dn.SubsampledGaussian(1.0, 0.01, 5000), prior=0.1).to_html(FOLDER / "run.html")
-    train_table("breast-cancer", advantage=0.1, rng=0).assessment.to_html(FOLDER / "private_model.html")
+    train_table("breast-cancer", advantage=0.1).assessment.to_html(FOLDER / "private_model.html")
     X, y = load_breast_cancer(return_X_y=True)
     model = DecisionTreeClassifier(random_state=0).fit(X, y)
     dn.assess(model, X, y, n_shadows=32, rng=0).to_html(FOLDER / "ordinary_model.html")

@@ -142,7 +142,7 @@ def test_the_planned_rate_with_most_data_is_assessed(suggested, people):
 
 def test_the_first_steps(suggested, people, monkeypatch):
     assert suggested("doctor") == ["demo"]
-    made = training_run.train_table(people, target="ill", advantage=0.1, rng=0)
+    made = training_run.train_table(people, target="ill", advantage=0.1)
     monkeypatch.setattr(training_run, "train_table", lambda *_, **__: made)  # the demo itself: test_train_command.py
     follow = suggested("demo")
     assert follow == ["examples", "--out", "first-steps"]

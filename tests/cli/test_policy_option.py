@@ -47,7 +47,7 @@ def test_a_run_and_saved_reports(policy, tmp_path, limit, code, capsys):
 
 def test_train_and_profile(policy, capsys):
     met = ["--policy", policy("advantage = 0.2\nmeasured = 0.2")]
-    train = ["train", "breast-cancer", "--advantage", "0.2", "--seed", "0", "--json"]
+    train = ["train", "breast-cancer", "--advantage", "0.2", "--json"]
     assert run([*train, *met]) == 0
     assert json.loads(capsys.readouterr().out)["decision"]["outcome"] == "meets"
     assert run([*train, "--policy", policy("advantage = 0.1")]) == 1

@@ -302,7 +302,6 @@ LINES = [
     f"train {DATA} --ranges unknown.json --out made.skops",
     f"train {DATA} --ranges words.json --out made.skops",
     f"train {DATA} --ranges deep.json --out made.skops",
-    f"train {DATA} --seed -1 --out made.skops",
     f"check {DATA} --drop nothing",
     "check good.csv --target nothing",
     f"check {DATA} --ranges list.json",

@@ -8,7 +8,10 @@ import numpy as np
 import pytest
 
 import deniable as dn
+from deniable.audit.intervals import clopper_pearson
+from deniable.report.training_run import _kept
 from deniable.training import fitting
+from deniable.training.noise_source import SumNoise
 from deniable.training.spending import Spending
 
 pytestmark = pytest.mark.filterwarnings("ignore::deniable.training.TrainingWarning")
@@ -75,3 +78,34 @@ def test_individual_filters_keep_their_promise_and_without_leaving_it_breaks(tab
         else:
             assert attack.path_mu.mean() > 2 * attack.bound_mu
             assert attack.verdict().violated
+
+
+class SeededCoins(SumNoise):
+    """What a printed seed made of the hold-out: coins by row position that everybody can toss again."""
+
+    def coins(self, label, n, chance):
+        return np.random.default_rng(0).random(n) < chance
+
+
+def games_of_the_split(source, n=400):
+    """Return in how many of ``n`` games at even odds the attacker says rightly whether the first record was there.
+
+    He knows all other records and sees one sum over those that train, with the noise of advantage 0.1. He tosses the
+    coins of a seed for both tables: without the first record every other one has its neighbour's coin.
+    """
+    values = np.where(np.arange(2001) % 2, 1.0, -1.0)
+    guess = [values[k:][_kept(2001 - k, None, 0.25, SeededCoins())].sum() for k in (0, 1)]
+    mu, right, rng = 0.25, 0, np.random.default_rng(1)
+    for game in range(n):
+        without = game % 2
+        table = values[without:]
+        seen = table[_kept(len(table), None, 0.25, source)].sum() + rng.normal(0, 1 / mu)
+        right += (abs(seen - guess[1]) < abs(seen - guess[0])) == without
+    return right
+
+
+def test_a_known_seed_no_longer_tells_who_was_held_out():
+    limits = clopper_pearson(games_of_the_split(SumNoise()), 400, 0.0005)
+    assert limits[0] <= 0.55
+    seeded = clopper_pearson(games_of_the_split(SeededCoins()), 400, 0.0005)
+    assert seeded[0] > 0.9  # the negative control: nearly every game is won

@@ -24,9 +24,8 @@ def demo(
     made = train_table(
         "breast-cancer",
         advantage=0.1,
-        rng=0,
         progress=True,
-        command="deniable train breast-cancer --advantage 0.1 --seed 0 --report report.html",
+        command="deniable train breast-cancer --advantage 0.1 --report report.html",
     )
     finish(made, None, out, as_json)
     if not as_json:

@@ -12,7 +12,7 @@ import typer
 from deniable._files import check_writable, to_json, write_atomically
 from deniable._optional import require
 from deniable.cli import _target
-from deniable.cli._app import JsonFlag, SeedOption, again, app, command_line, examples, suggest
+from deniable.cli._app import JsonFlag, again, app, command_line, examples, suggest
 from deniable.cli._ranges import PrivateRangesOption, read_ranges
 from deniable.cli._report import (
     EarlierOption,
@@ -81,7 +81,6 @@ def train(
     holdout: Annotated[
         float, typer.Option(help="Probability that each record is held out to measure usefulness; 0: use all.")
     ] = 0.25,
-    seed: SeedOption = None,
     out: Annotated[Path | None, typer.Option(help="Write the model here (.skops).", rich_help_panel=OUTPUT)] = None,
     report: Annotated[
         Path | None, typer.Option(help="Write the report here (.html, .json or .md).", rich_help_panel=OUTPUT)
@@ -123,7 +122,6 @@ def train(
         drop=tuple(drop or ()),
         group=group,
         holdout=holdout,
-        rng=seed,
         progress=True,
         command=command_line(),
         policy=limits,

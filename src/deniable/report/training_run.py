@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from deniable._check import InputError, Seed, choice, number, seeded
+from deniable._check import InputError, choice, number
 from deniable._progress import stage
 from deniable.report.assessing import assess
 from deniable.report.model import Assessment
@@ -24,6 +24,7 @@ from deniable.tables.reading import understand_any
 from deniable.tables.understanding import Ranges, Understood
 from deniable.training import PrivateClassifier, PrivateRegressor, TrainingWarning
 from deniable.training.base import FEW
+from deniable.training.noise_source import NoiseSource, SumNoise
 from deniable.training.published import FLAG, TableReader, with_flags
 
 TaskChoice = Literal["auto", "classification", "regression"]
@@ -73,7 +74,6 @@ def train_table(
     drop: Sequence[str] = (),
     group: str | None = None,
     holdout: float = 0.25,
-    rng: Seed = None,
     progress: bool = False,
     title: str | None = None,
     command: str | None = None,
@@ -83,8 +83,9 @@ def train_table(
 ) -> Trained:
     """Fit a private model to a table and measure on held-out records what the protection costs.
 
-    Each record (with ``group=`` each person) is held out independently with probability ``holdout``, so that adding or
-    removing one changes nothing for the others and the model's guarantee covers all records of the table.
+    Each record (with ``group=`` each person) is held out with probability ``holdout`` by a coin of its own from the
+    operating system, which nobody can repeat: adding or removing one changes nothing for the others, and the model's
+    guarantee covers all records of the table.
 
     Parameters
     ----------
@@ -99,8 +100,6 @@ def train_table(
         Column that says whose record it is.
     holdout
         Probability of being held out, in [0, 1); 0 fits to all records and measures nothing.
-    rng
-        Seed of the split; never of the noise.
     policy, meta
         See :func:`deniable.assess`.
     **goal
@@ -120,7 +119,7 @@ def train_table(
     kind = _task(task, aim)
     goal |= {"tune": tune}
     estimator = _estimator(kind, model, table, ranges, group, goal)
-    train = _kept(len(aim), persons, share, seeded(rng))
+    train = _kept(len(aim), persons, share, SumNoise())
     y = aim.to_numpy()
     X = with_flags(table.frame, [column.name for column in table.kept if column.kind == FLAG])
     fitted = X if persons is None else X.assign(**{str(group): persons})  # the person is for the fit alone
@@ -222,13 +221,10 @@ def _estimator(
     return PrivateRegressor(**options, target_range=None if bounds is None else (bounds[0], bounds[1]))
 
 
-def _kept(n: int, persons: Any, share: float, rng: np.random.Generator) -> Any:
+def _kept(n: int, persons: Any, share: float, source: NoiseSource) -> Any:
     """Which rows train: each record or person is held out independently with probability ``share``."""
-    if persons is None:
-        train = rng.random(n) >= share
-    else:
-        codes, named = persons_of(persons)
-        train = (rng.random(len(named)) >= share)[codes]
+    who, named = (np.arange(n), range(n)) if persons is None else persons_of(persons)
+    train = ~source.coins("held out", len(named), share)[who]
     if not train.any():
         raise InputError(f"no record is left to fit to, of {n}; give a smaller holdout or more records")
     return train

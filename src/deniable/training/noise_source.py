@@ -7,6 +7,7 @@ guarantee is the one of exact Gaussian noise.
 
 from __future__ import annotations
 
+import os
 from typing import Protocol
 
 import numpy as np
@@ -47,8 +48,14 @@ class SumNoise:
         return _Drawn(np.asarray(sd, dtype=np.float64), times)
 
     def coins(self, label: str, n: int, chance: float) -> NDArray[np.bool_]:
-        """Toss a coin for each of ``n`` units; not secret: the guarantee holds for any coins that ignore the data."""
-        return (testing.generator() or np.random.default_rng()).random(n) < chance
+        """Toss a coin for each of ``n`` units with the operating system's entropy, so that nobody can repeat them.
+
+        A known seed tells who is where by position, and all others move when one record leaves.
+        """
+        rng = testing.generator()
+        if rng is not None:
+            return rng.random(n) < chance
+        return np.frombuffer(os.urandom(8 * n), dtype=np.uint64) < chance * 2.0**64
 
 
 class _Drawn:
