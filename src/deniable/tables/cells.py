@@ -57,7 +57,7 @@ class Form:
     Attributes
     ----------
     missing
-        Words that mean that a cell is empty.
+        Public words that mean that a cell is empty.
     decimal, thousands, unit
         The decimal sign, what groups thousands, and a sign that stands at every number.
     date

@@ -88,9 +88,9 @@ def kind_of_texts(texts: Texts, decimal_comma: bool) -> tuple[ColumnKind, Form, 
             usual = len(found) - len(strangers) > _SHORT_SCALE
             rows = int(counts[np.isin(every, strangers)].sum())
             if not len(strangers) or (len(strangers) == 1 and usual and rows >= RARE):
-                form = replace(form, missing=(*NOTHING, *NOTHING_AS_NUMBER, *strangers))
-                cells = typed_texts(texts, "number", form)
-                return "number", form, (*_seen(every, form.missing), *doubts, *_sentinel(cells)), cells
+                form = replace(form, missing=(*NOTHING, *NOTHING_AS_NUMBER))  # a stranger is somebody's word: not kept
+                cells, gone = typed_texts(texts, "number", form), (*form.missing, *strangers)
+                return "number", form, (*_seen(every, gone), *doubts, *_sentinel(cells)), cells
             if usual:
                 odd = "1 text" if len(strangers) == 1 else f"{len(strangers)} texts"
                 where = "1 row" if rows == 1 else f"{rows} rows"

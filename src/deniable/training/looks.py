@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
+from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from deniable._check import FloatArray, IntArray
@@ -45,6 +45,10 @@ class Units:
     heaviest: int = 1
     owners: IntArray | None = None
     labels: tuple[Any, ...] | None = None
+
+    def only(self, fits: NDArray[np.bool_]) -> Units:
+        """Return the units without the records that do not fit what is declared: these weigh nothing."""
+        return replace(self, weights=fits * (1.0 if self.weights is None else self.weights))
 
     def total(self, n_rows: int) -> int:
         """Return the sum of all weights."""
@@ -195,20 +199,22 @@ def discovered(look: Look, name: Any, values: Any, mu: float, declared: Declared
 
     A text that others hold too is a Gaussian release of one count. One that nobody else holds changes the output only
     if it passes: its count is at most ``heaviest``, so the noise must exceed threshold − ``heaviest``. The δ is shared
-    by the texts that one person may hold, at most ``heaviest``, and a millionth of the standard deviation is added for
-    the error of the normal quantile.
+    by the texts that one person may hold, at most ``heaviest`` since rows without weight bring none, and a millionth of
+    the standard deviation is added for the error of the normal quantile.
     """
     units, heaviest = look.units, look.units.heaviest
     delta = declared.discovery_delta / len(declared.discover) * (1 - MANY_ROUNDINGS)
     look.ledger.spend(f"categories of {name}", "which texts of a column are frequent", mu, delta)
     sd = heaviest / mu
     threshold = math.ceil(heaviest + sd * (1e-6 - float(ndtri(delta / heaviest))))
-    index, words = pd.factorize(np.asarray(values, dtype=object))
-    known = index >= 0
-    weights = None if units.weights is None else units.weights[known]
-    counts = np.bincount(index[known], weights, minlength=len(words)).astype(np.int64)
+    counted: dict[str, int] = {}
+    weights = [1] * len(values) if units.weights is None else units.weights.astype(np.int64).tolist()
+    for word, weight in zip(values.tolist(), weights, strict=True):
+        if word is not None and weight:
+            counted[word] = counted.get(word, 0) + weight
+    words, counts = sorted(counted), np.array([counted[word] for word in sorted(counted)], dtype=np.int64)
     noised = look.source.channel(f"categories of {name}", np.full(len(words), sd), 1)(counts)
-    return tuple(sorted(str(word) for word, passed in zip(words, noised > threshold, strict=True) if passed))
+    return tuple(word for word, passed in zip(words, noised > threshold, strict=True) if passed)
 
 
 def encoders_for(
