@@ -363,7 +363,7 @@ MISREADINGS = {
     "yes and no": (["yes", "no"] * (N // 2), "yes/no", "yes is 1"),
     "hexadecimal": ([f"0x{i % 7:02x}" for i in range(N)], "category", ""),
     "underscores": ([f"{i % 7}_000" for i in range(N)], "category", ""),
-    "infinity": (["inf" if i % 9 == 0 else str(1.5 * i) for i in range(N)], "number", "'inf' read as missing"),
+    "infinity": (["inf" if i % 9 == 0 else str(1.5 * i) for i in range(N)], "number", "no number read as missing"),
     "-999": (["-999" if i % 9 == 0 else str(1.5 * i) for i in range(N)], "number", "-999"),
     "free text": (["he came in and said that nothing of what we had tried so far was of any use " + "abcde"[i % 5]
                    for i in range(N)], "dropped", "free text"),
@@ -381,12 +381,13 @@ def test_nothing_is_misread_in_silence(what, tmp_path):
 
 def test_what_nobody_foresaw_is_a_defect_and_no_verdict(monkeypatch, capsys):
     def broken(*_, **__):
-        raise ZeroDivisionError("division by zero")
+        raise ZeroDivisionError("division by the cell 'see Mueller file 4711'")
 
     monkeypatch.setattr("deniable.bounds.summary", broken)
     assert run(["bound", "--epsilon", "1"]) == 70
     told = capsys.readouterr().err
     assert "defect of deniable" in told
     assert "--debug" in told
+    assert "Mueller" not in told
     assert "Traceback" not in told
     assert json.dumps(told).count("\\n") == 1

@@ -165,7 +165,10 @@ def _say(message: Warning | str, category: type[Warning], *_: Any, **__: Any) ->
 
 
 def _defect(error: Exception, debug: bool) -> int:
-    """Something that nobody foresaw: neither a verdict nor, as far as is known, the input's fault."""
+    """Something that nobody foresaw: neither a verdict nor, as far as is known, the input's fault.
+
+    Its own words may quote a cell: they are shown with --debug only.
+    """
     _trace(debug)
     print(
         f"error: this is a defect of deniable ({type(error).__name__}); nothing was concluded. Please report "

@@ -23,7 +23,6 @@ from deniable.tables.persons import persons_of
 from deniable.tables.reading import understand_any
 from deniable.tables.understanding import Ranges, Understood
 from deniable.training import PrivateClassifier, PrivateRegressor, TrainingWarning
-from deniable.training.base import FEW
 from deniable.training.noise_source import NoiseSource, SumNoise
 from deniable.training.published import FLAG, TableReader, with_flags
 
@@ -45,16 +44,14 @@ class Trained:
     assessment
         The report.
     remarks
-        How the table was read, and other lines that a person has to see.
-    surprises
-        Of these, columns that were dropped or read differently from how they are written.
+        How the table was read, by what the model keeps of it (names, kinds, forms), and other lines that a person has
+        to see. No count and no cell is among them: ``deniable check`` tells these to the owner of the table.
     """
 
     model: Any
     usefulness: Usefulness | None
     assessment: Assessment
     remarks: tuple[str, ...]
-    surprises: tuple[str, ...] = ()
 
     @property
     def private(self) -> PrivateClassifier | PrivateRegressor:
@@ -128,39 +125,48 @@ def train_table(
         estimator.set_params(classes=np.unique(y).tolist())  # public, and all records of one may be held out
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", TrainingWarning)
-        with stage(f"fitting to {int(train.sum()):,} records", shown=progress):
+        with stage("fitting", shown=progress):
             estimator.fit(fitted[train], y[train])
     felt = [str(w.message) for w in caught if issubclass(w.category, TrainingWarning)]
-    if int(train.sum()) < FEW and not felt:
-        felt = [f"only {int(train.sum())} records to fit to: the guarantee holds, but expect little more than guessing"]
     useful = None
     if not train.all():
         features = table.frame
-        with stage(f"measuring on {int((~train).sum()):,} held-out records", shown=progress):
+        with stage("measuring on held-out records", shown=progress), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # others' words on records
             try:
                 plain = unprotected(features[train], y[train], classification=kind == "classification")
             except ValueError:  # too few records or one class: there is nothing to compare with
                 plain = None
-            useful = _useful(estimator, plain, X[~train], y[~train], features, int(train.sum()), ranges)
+            useful = _useful(estimator, plain, X[~train], y[~train], features, ranges)
     pipeline = _published(table, estimator)
     with stage("writing the report", shown=progress):
         made = assess(
             estimator, usefulness=useful, command=command, policy=policy, meta=meta,
             title=title or f"{_name(kind)} on {table.name}: {estimator.certificate_.target}",
         )  # fmt: skip
+    read = (*table.notes, *_read(table))
     remarks = (
-        *table.remarks,
+        *read,
         f"task: {kind}" + (" (inferred from the target; --task overrides it)" if task == "auto" else ""),
         *felt,
     )
-    notes = (*made.assumptions.notes, PUBLIC, *(f"Table: {line}" for line in table.remarks))
+    notes = (*made.assumptions.notes, PUBLIC, *(f"Table: {line}" for line in read))
     made = replace(
         made,
         assumptions=replace(made.assumptions, notes=notes),
         warnings=(*felt, *made.warnings),
-        reproduction={**_facts(table, kind, model, share, train), **made.reproduction},
+        reproduction={**_facts(table, kind, model, share), **made.reproduction},
     )
-    return Trained(pipeline, useful, made, remarks, table.surprises)
+    return Trained(pipeline, useful, made, remarks)
+
+
+def _read(table: Understood) -> list[str]:
+    """How columns are read, of those that are dropped or read otherwise than they are written."""
+    return [
+        f"{column.name!r}: {'; '.join((column.kind, *column.form.notes))}"
+        for column in table.columns
+        if column.kind == "dropped" or column.form.notes
+    ]
 
 
 def _persons(source: Any, group: str, target: str | None) -> Any:
@@ -230,13 +236,11 @@ def _kept(n: int, persons: Any, share: float, source: NoiseSource) -> Any:
     return train
 
 
-def _useful(
-    estimator: Any, plain: Any, X: Any, y: Any, features: pd.DataFrame, n: int, ranges: Ranges | None
-) -> Usefulness:
+def _useful(estimator: Any, plain: Any, X: Any, y: Any, features: pd.DataFrame, ranges: Ranges | None) -> Usefulness:
     columns = features.shape[1]
     numbers = [c for c in features.columns if pd.api.types.is_numeric_dtype(X[c]) and X[c].dtype != "boolean"]
     unknown = [c for c in numbers if c not in (ranges or {})]
-    helps = ["a weaker target (for example twice the advantage)", f"more records (this fit had {n:,})"]
+    helps = ["a weaker target (for example twice the advantage)", "more records"]
     if columns > 5:
         helps.append(f"fewer columns ({columns} share the budget; --drop leaves some out)")
     if unknown:
@@ -251,10 +255,10 @@ def _published(table: Understood, estimator: Any) -> Any:
     return Pipeline([("read", TableReader(table.reader.columns)), ("model", estimator)])
 
 
-def _facts(table: Understood, kind: str, model: str, share: float, train: Any) -> dict[str, Any]:
+def _facts(table: Understood, kind: str, model: str, share: float) -> dict[str, Any]:
     return {
-        "data": table.name, "rows": len(train), "training rows": int(train.sum()), "target": table.target_name,
-        "task": kind, "model": model, "holdout": share, "columns": len(table.kept),
+        "data": table.name, "target": table.target_name, "task": kind, "model": model, "holdout": share,
+        "columns": len(table.kept),
     }  # fmt: skip
 
 

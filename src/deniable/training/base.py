@@ -6,12 +6,14 @@ import copy
 import math
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from deniable import testing
@@ -25,7 +27,7 @@ from deniable.tables.columnar import PAIR_TARGET, ColumnsOnDisk, on_disk
 from deniable.tables.parquet import few, target_among
 from deniable.training.account import FitCertificate, Ledger
 from deniable.training.columns import FeatureColumn, FeatureTable
-from deniable.training.declared import asks_discovery, crowded_columns, declare, public_inputs
+from deniable.training.declared import asks_discovery, declare, public_inputs
 from deniable.training.exposure import RecordTradeoffs
 from deniable.training.fitting import Additive, Task, fit_table
 from deniable.training.levels import LEVEL_SHARE, levelled
@@ -43,7 +45,10 @@ FEW = 50  # records below which a warning says what can be promised
 
 
 class TrainingWarning(UserWarning):
-    """The guarantee holds, but the model may be of little use; the message says what would help."""
+    """The guarantee holds, but the model may be of little use; the message says what would help.
+
+    It consists of declared names and released numbers only, and so does the decision to warn.
+    """
 
 
 class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no types
@@ -68,17 +73,17 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
         target
             The column of X to predict, where ``y`` is not given.
         """
-        if y is None:
-            X, y = _apart(X, target)
-        elif target is not None:
-            raise InputError("target names a column of X: give it or y, not both")
-        return self._fit(X, y, SumNoise())
+        with _only_our_words():
+            if y is None:
+                X, y = _apart(X, target)
+            elif target is not None:
+                raise InputError("target names a column of X: give it or y, not both")
+            return self._fit(X, y, SumNoise())
 
     def _fit(self, X: Any, y: Any, source: NoiseSource, columns: Sequence[FeatureColumn] | None = None) -> Self:
         """Fit with another source of noise: every look at the data goes through ``source``.
 
-        ``columns`` are those of a fitted model, to use them instead of inferring them again (kinds are public);
-        implausible values are then not refused.
+        ``columns`` are those of a fitted model, to use them instead of inferring them again (kinds are public).
         """
         fresh = self._fitted(X, y, source, columns)  # everything is computed before anything is set
         for name in [name for name in vars(self) if name.endswith("_")]:
@@ -105,18 +110,11 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
         table = FeatureTable(X, columns, keep=self.categories if isinstance(self.categories, Mapping) else ())
         _tell_left_out(table)
         failure = self._failure()
-        if crowded := crowded_columns(table, self.categories):
-            warnings.warn(
-                f"many different texts share cells of the hash in {', '.join(map(repr, crowded))}: group them, "
-                "declare those that matter in categories, or use categories='discover'",
-                TrainingWarning,
-                stacklevel=4,
-            )
         asked = {name: getattr(self, name) for name in (*NAMES, "noise_multiplier")}
         size = integer("group_size", self.group_size, at_least=1)
         unit = "record" if owners is None else "person"
         allowance = budget(asked, self.mechanism, group_size=size, unit=unit, failure=failure)
-        declared = declare(table, self.ranges, self.categories, self.discovery_delta, check_values=columns is None)
+        declared = declare(table, self.ranges, self.categories, self.discovery_delta)
         units = Units() if owners is None else units_of(owners, self.records_per_person)
         out = self._learn(table, y, Look(source, Ledger(allowance.mu, allowance.delta), units), declared, allowance)
         return out | {k: v for k, v in vars(names).items() if k in ("n_features_in_", "feature_names_in_")}
@@ -310,7 +308,7 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
                     "minimum of 1 is required."
                 )
             return X
-        return validate_data(self, X, reset=reset, dtype=None, ensure_all_finite="allow-nan")
+        return validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)
 
     def _without_group(self, X: Any, *, fitting: bool) -> tuple[Any, Any]:
         """Split the person column off."""
@@ -332,6 +330,17 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
             if asks_discovery(self.categories)
             else 0.0
         )
+
+
+@contextmanager
+def _only_our_words() -> Iterator[None]:
+    """Let no warning of other libraries out of a fit: where a model comes out, whatever is said is released with it."""
+    with warnings.catch_warnings(record=True) as said, np.errstate(all="ignore"):
+        warnings.simplefilter("always")
+        yield
+    for one in said:
+        if issubclass(one.category, TrainingWarning | DataConversionWarning):  # the latter: on the shape of y
+            warnings.warn(one.message, stacklevel=4)
 
 
 def _apart(X: Any, target: Any) -> tuple[Any, Any]:

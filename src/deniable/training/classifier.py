@@ -29,8 +29,8 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
     privacy, for every data set and every record, and counts everything that looked at the data: ranges, bins, the
     number of records, the coefficients. No part of the data is held back.
 
-    Give at most one target; without one it is ``advantage=0.1``: no attacker who knows all other records is right about
-    the presence of a record more often than 55 % of the time.
+    Give at most one target; without one it is ``advantage=0.1``: at even odds, no attacker who knows all other records
+    is right about the presence of a record more often than 55 % of the time.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
     discovery_delta
         Failure probability that discovery may add; the target holds with it included.
     classes
-        The classes, if some may be absent from the data. Otherwise those of the data are used and are public.
+        The classes; a record with another label does not count. Otherwise those of the data are used and are public.
     interactions
         Number of pairs of columns that get a joint shape function (additive model). Half of μ² is then spent on finding
         and choosing them, which pays where columns interact and there are many records.
@@ -181,6 +181,8 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
 
     def _learn(self, table: FeatureTable, y: Any, look: Look, declared: Declared, allowance: Budget) -> dict[str, Any]:
         classes, codes = self._classes(y)
+        if self.classes is not None:
+            look.units, codes = look.units.only(codes >= 0), np.maximum(codes, 0.0)
         loss = self._loss(len(classes))
         n = count(look, table.n_rows, look.ledger.mu * math.sqrt(COUNT_SHARE))
         self._advise(n, table, declared, allowance)
@@ -189,20 +191,17 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         return fitted | {"classes_": classes, "loss_": loss}
 
     def _classes(self, y: Any) -> tuple[NDArray[Any], FloatArray]:
+        """Return the classes and each record's, −1 for a label that ``classes`` does not list."""
         labels = column_or_1d(y, warn=True)
-        check_classification_targets(labels)
         if self.classes is None:
+            check_classification_targets(labels)
             classes, codes = np.unique(labels, return_inverse=True)
         else:
             classes = np.unique(np.asarray(self.classes))
-            try:
-                codes = np.clip(np.searchsorted(classes, labels), 0, len(classes) - 1)
-            except TypeError:
-                raise InputError(f"classes must list values like {labels[0]!r} of y, got {self.classes!r}") from None
-            if (strange := labels[classes[codes] != labels]).size:
-                raise InputError(f"y holds {strange[0]!r}, which classes does not list")
+            place = {label: code for code, label in enumerate(classes.tolist())}
+            codes = np.array([place.get(label, -1) for label in labels.tolist()])
         if len(classes) < 2:
-            raise InputError(f"y must have at least two classes, got one class: {classes.tolist()}")
+            raise InputError("y must have at least two classes, got one class")
         return classes, codes.astype(np.float64)
 
     def _loss(self, k: int) -> ClippedLoss:

@@ -13,7 +13,8 @@ import pandas as pd
 from deniable._check import FloatArray, InputError
 from deniable.tables.columnar import ColumnsOnDisk
 
-_NANOSECONDS_A_DAY = 86_400e9
+_MICROSECONDS_A_DAY = 86_400e6
+_LAST_DAY = 106_751
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ].*)?$")
 _MANY = 20  # from this many rows on, a column of mostly distinct texts counts as identifying people
 _NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal")
@@ -57,12 +58,11 @@ class FeatureTable:
             return self._X.column(place)
         return self._X.iloc[:, place] if isinstance(self._X, pd.DataFrame) else self._X[:, place]
 
-    def place_of(self, row: int) -> str:
-        """Return where a row is, for messages."""
-        return self._X.place_of(row) if isinstance(self._X, ColumnsOnDisk) else f"row {row}"
-
     def values(self, j: int) -> Any:
-        """Return column j: float64 with NaN for numbers and dates (days), texts with None for the others."""
+        """Return column j: float64 with NaN for numbers and dates (days), texts with None for the others.
+
+        Each cell is read alone. What is not of the column's kind, and infinity, is missing: no record makes a fit fail.
+        """
         column = self.columns[j]
         raw = self._raw(column.place)
         if column.kind in MEASURED:
@@ -77,13 +77,7 @@ class FeatureTable:
                 out = np.asarray(raw, dtype=np.float64)
         except (TypeError, ValueError):
             raise InputError(f"column {name!r} held numbers when the model was fitted, but not here") from None
-        if (infinite := np.isinf(out)).any():
-            where = self.place_of(int(np.argmax(infinite)))
-            raise InputError(
-                f"column {name!r} has infinite values (infinity), the first in {where}; make them missing (NaN) "
-                "or drop those rows"
-            )
-        return out
+        return np.where(np.isinf(out), np.nan, out)
 
 
 def _kind(raw: Any) -> str:
@@ -125,22 +119,25 @@ def days(raw: Any) -> FloatArray:
         out = series.dt.total_seconds().to_numpy(np.float64) / 86_400
     else:
         form = None if pd.api.types.is_datetime64_any_dtype(series.dtype) else "ISO8601"
-        stamps = pd.to_datetime(series, utc=True, errors="coerce", format=form)
-        out = stamps.astype("datetime64[ns, UTC]").astype("int64").to_numpy(np.float64) / _NANOSECONDS_A_DAY
-        out[stamps.isna().to_numpy()] = np.nan
+        stamps = pd.to_datetime(series, utc=True, errors="coerce", format=form).dt.tz_localize(None)
+        out = stamps.to_numpy("datetime64[us]").astype(np.int64) / _MICROSECONDS_A_DAY
+        out[np.abs(out) > _LAST_DAY] = np.nan  # of 64 bits of nanoseconds; with it what is no date
     return np.asarray(out, dtype=np.float64)
+
+
+def text_of(cell: Any) -> str:
+    """Return the text of one cell, read alone; a whole number has no point, however its column is stored."""
+    try:
+        hash(cell)
+    except TypeError:
+        raise TypeError("each cell of X (an argument must be a string or a number) must hold one value") from None
+    whole = isinstance(cell, float | np.floating) and float(cell).is_integer()
+    return str(int(cell) if whole else cell)
 
 
 def _texts(raw: Any) -> Any:
     series = pd.Series(raw)
-    missing = series.isna().to_numpy()
-    try:
-        index, distinct = pd.factorize(series)
-    except TypeError as error:
-        raise TypeError(
-            f"each cell of X (an argument must be a string or a number) must be hashable: {error}"
-        ) from None
-    words = np.array([*(str(value) for value in distinct), None], dtype=object)
-    out = words[index]
-    out[missing] = None
+    cells = zip(series.tolist(), series.isna().tolist(), strict=True)
+    out = np.empty(len(series), dtype=object)
+    out[:] = [None if missing else cell if type(cell) is str else text_of(cell) for cell, missing in cells]
     return out

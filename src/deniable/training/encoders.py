@@ -180,8 +180,6 @@ Encoder = Thermometer | Levels | Listed | Hashed
 
 def _by_value(values: Any, cell: Any, missing: int) -> Codes:
     """Apply ``cell`` once to each distinct text."""
-    import pandas as pd
-
-    index, distinct = pd.factorize(np.asarray(values, dtype=object))
-    table = np.array([*(cell(value) for value in distinct), missing], dtype=np.uint16)
-    return np.asarray(table[index])  # factorize marks missing values with −1: the last entry
+    texts = values.tolist()
+    cells = {text: missing if text is None else cell(text) for text in set(texts)}
+    return np.fromiter((cells[text] for text in texts), np.uint16, len(texts))

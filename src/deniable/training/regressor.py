@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import _check_y
+from sklearn.utils.validation import _check_y, column_or_1d
 
 from deniable._check import FloatArray, InputError, choice, nearest_names
 from deniable.mechanisms import Mechanism
@@ -118,10 +118,15 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
 
     def _learn(self, table: FeatureTable, y: Any, look: Look, declared: Declared, allowance: Budget) -> dict[str, Any]:
         choice("loss", self.loss, ("squared", "huber", "poisson"))
-        values = np.asarray(_check_y(y, y_numeric=True, estimator=self), dtype=np.float64)
-        if self.loss == "poisson" and (values < 0).any():
-            raise InputError(f"loss='poisson' needs counts of at least 0, got {values.min():g}")
         span = None if self.target_range is None else span_of("target_range", self.target_range)
+        values = np.array([_number(cell) for cell in column_or_1d(y, warn=True).tolist()])
+        if span is None:
+            values = _check_y(values, y_numeric=True, estimator=self)
+        else:
+            look.units = look.units.only(np.isfinite(values))
+            values = np.clip(np.nan_to_num(values), *span)
+        if self.loss == "poisson" and (values < 0).any():
+            raise InputError("loss='poisson' needs counts of at least 0")
         n = count(look, table.n_rows, look.ledger.mu * math.sqrt(COUNT_SHARE))
         self._advise(n, table, declared, allowance)
         mu = look.ledger.mu * math.sqrt(TARGET_SHARE)
@@ -138,8 +143,6 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
             )
         centre, spread = _location(cells, self.loss, mu, one_sided)
         loss = _loss(self.loss, n * look.ledger.left, _tails(cells, centre, spread, mu))
-        if span is not None:
-            values = np.clip(values, *span)
         public = ("the range of the target",) * (span is not None)
         wide, one = None, 1 / spread if self.loss == "poisson" else None
         if self.loss != "huber":
@@ -159,6 +162,14 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.regressor_tags.poor_score = True  # tiny data sets are mostly noise: that is the promise
         return tags
+
+
+def _number(cell: Any) -> float:
+    """Return one cell of the target as a number, NaN for what is none."""
+    try:
+        return float(cell)
+    except (TypeError, ValueError):
+        return math.nan
 
 
 def _loss(name: str, strength: float, tails: FloatArray) -> ClippedLoss:

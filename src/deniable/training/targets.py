@@ -15,7 +15,7 @@ from deniable.mechanisms.core import parts_of
 from deniable.planning.calibration import parameter_for
 from deniable.planning.targets import Target, read_target
 
-DEFAULT_ADVANTAGE = 0.1  # no attacker is right more than 55 % of the time
+DEFAULT_ADVANTAGE = 0.1  # at even odds, no attacker is right more than 55 % of the time
 _BRACKET = (1e-6, 60.0)  # μ: below, the noise on a count exceeds a million; above, nothing is hidden
 
 
