@@ -99,7 +99,7 @@ def _training_target(rows: int) -> dict[str, Any]:
     value = st.slider("at most (%)", least, most, RISKS[kind].start, step, format="%g", key=f"train-{kind}")
     n = 10 ** len(str(rows))  # a power of ten above the number of rows, which is not made public
     if kind == "advantage":
-        st.write(f"Nobody will be right about anybody's presence more often than {50 + value / 2:g} % of the time.")
+        st.write(f"At even odds, no attacker is right about anybody's presence more often than {50 + value / 2:g} %.")
     if kind == "singling_out":
         st.write(f"A description that fits one in {_RARE * n:,} people, read off the model, fits exactly one of up to "
                  f"{n:,} records with at most this chance.")  # fmt: skip

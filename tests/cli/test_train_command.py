@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import zipfile
 
 import numpy as np
 import pandas as pd
@@ -131,6 +132,21 @@ def test_persons_with_the_usual_held_out_records(people, tmp_path, capsys, who, 
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
+def test_words_among_numbers_are_in_no_file(people, tmp_path, capsys):
+    """A text of several rows is missing among numbers; the model kept it as a word that means so."""
+    frame = pd.read_csv(people, dtype=str)
+    frame.loc[:5, "wage"] = "see Mueller file 4711"
+    frame.to_csv(people, index=False)
+    model, report = tmp_path / "model.skops", tmp_path / "report.html"
+    assert train(people, "--target", "answer", "--full", "--out", model, "--report", report) == 0
+    with zipfile.ZipFile(model) as files:
+        kept = b"".join(files.read(name) for name in files.namelist())
+    assert b"wage" in kept
+    for content in (kept, report.read_bytes(), str(capsys.readouterr()).encode()):
+        assert b"Mueller" not in content
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
 def test_small_tables_are_no_error(tmp_path, capsys):
     path = tmp_path / "few.csv"
     pd.DataFrame({"a": range(12), "b": [1.5, 2, 3.5] * 4, "y": [0, 1] * 6}).to_csv(path, index=False)
@@ -236,7 +252,6 @@ def test_a_target_of_numbers_with_an_infinite_one_is_named_as_such(tmp_path, cap
         ({"age": np.nan, "wage": np.nan}, {}, "no column that can be used"),
         ({"wage": [np.inf, *range(59)]}, {}, "column 'wage' has 1 infinite cell"),
         ({"answer": "yes"}, {}, "target 'answer' is constant"),
-        ({}, {"age": [200, 300]}, "leaves out 100% of the column's values"),
         ({}, {"age": [90, 18]}, "must be finite with low < high"),
         ({}, {"aeg": [18, 90]}, "did you mean 'age'"),
     ],

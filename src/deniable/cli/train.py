@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from deniable.report.training_run import Trained
 
 OUTPUT = "Output"
+_DROPPED = ": dropped"
 
 
 @app.command(
@@ -196,7 +197,6 @@ def _show(made: Trained, full: bool) -> None:
 
     from deniable._shown import shown
     from deniable.report.text import STYLE, head
-    from deniable.tables.understanding import SAID
 
     console = Console()
     curve, certificate = made.private.tradeoff_, made.private.certificate_
@@ -208,23 +208,27 @@ def _show(made: Trained, full: bool) -> None:
         if not decision.met:
             for line in (decision.reason, *(f"• {change}" for change in decision.changes)):
                 console.print(Text(line))
+    rules = () if decision is None else decision.rules
+    if made.assessment.alert or any(r.key == "utility_loss" and r.outcome in ("met", "missed") for r in rules):
+        console.print(Text("(rests on held-out scores, measured without noise: not protected)"))
     right, found = shown(curve.accuracy(), "rate", "upper"), shown(curve.tpr(0.001), "rate", "upper")
     other = shown(made.private.replacement_tradeoff_.advantage(), "rate", "upper")
     secret = shown(curve.reconstruction(0.001), "rate", "upper")
     lines = [
         f"Proven, {certificate.target}:",
-        f"  nobody can tell whether a {certificate.unit} was in more often than {right} of the time",
-        f"  nobody finds more than {found} of the {certificate.unit}s at 0.1\u00a0% false accusations",
-        f"  a secret with 1,000 values is named with chance {secret} at most",
+        f"  at even odds, no attacker is right about a {certificate.unit}'s presence",
+        f"    more often than {right} of the time",
+        f"  no attacker finds more than {found} of the {certificate.unit}s at 0.1\u00a0% false accusations",
+        f"  a secret with 1,000 equally likely values is named with chance {secret} at most",
         f"  advantage if a {certificate.unit} is replaced by another: {other} at most",
     ]
     if made.usefulness is not None:
         lines += ["", *made.usefulness.lines(), "(measured without noise on records held out: not protected)"]
-    warned = (*made.assessment.warnings, *made.surprises[:SAID])
-    said = [line for line in made.remarks if full or ": dropped: " in line or line in warned]
+    said = [line for line in made.remarks if full or line in made.assessment.warnings or line.endswith(_DROPPED)]
     left = len(made.remarks) - len(said)
     lines += ["", "Understood:", *(f"  {line}" for line in said)] if said else []
     if left:
         lines += [f"  ({left} more: --full)"] if said else ["", "(how the table was read: --full)"]
+    lines += ["  (why: deniable check)"] if any(line.endswith(_DROPPED) for line in said) else []
     for line in lines:
-        console.print(Text(line, style="bold yellow" if ": dropped: " in line else ""))
+        console.print(Text(line, style="bold yellow" if line.endswith(_DROPPED) else ""))
