@@ -49,7 +49,8 @@ def test_a_raw_table_becomes_a_model_that_takes_raw_rows(people, tmp_path, capsy
     model, report = tmp_path / "model.skops", tmp_path / "report.html"
     assert train(people, "--target", "answer", "--advantage", 0.4, "--out", model, "--report", report) == 0
     out = capsys.readouterr().out.replace("\u00a0", " ")
-    assert "more often than 70 %" in out
+    assert "at even odds, no attacker is right about a record's presence\n    more often than 70 %" in out
+    assert "rests on held-out scores, measured without noise" in out.splitlines()[1] + out.splitlines()[0]
     assert "not protected" in out
     assert "without protection" in out
     assert "'id': dropped" in out

@@ -289,6 +289,7 @@ def test_bad_input_is_one_line_and_leaves_nothing(options, X, y, message):
     [
         ({"loss": "logistic"}, np.arange(100.0), "loss"),
         ({"loss": "poisson"}, np.arange(100.0) - 5, "at least 0"),
+        ({"loss": "poisson", "target_range": (-1, 9)}, np.arange(100.0), "at least 0 in target_range"),
         ({"target_range": (1, 0)}, np.arange(100.0), "low < high"),
     ],
 )

@@ -125,8 +125,8 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
         else:
             look.units = look.units.only(np.isfinite(values))
             values = np.clip(np.nan_to_num(values), *span)
-        if self.loss == "poisson" and (values < 0).any():
-            raise InputError("loss='poisson' needs counts of at least 0")
+        if self.loss == "poisson" and (values.min() if span is None else span[0]) < 0:
+            raise InputError("loss='poisson' needs counts of at least 0" + " in target_range" * (span is not None))
         n = count(look, table.n_rows, look.ledger.mu * math.sqrt(COUNT_SHARE))
         self._advise(n, table, declared, allowance)
         mu = look.ledger.mu * math.sqrt(TARGET_SHARE)
