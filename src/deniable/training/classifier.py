@@ -197,8 +197,11 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
             check_classification_targets(labels)
             classes, codes = np.unique(labels, return_inverse=True)
         else:
-            classes = np.unique(np.asarray(self.classes))
-            place = {label: code for code, label in enumerate(classes.tolist())}
+            try:
+                classes = np.unique(np.asarray(self.classes))
+                place = {label: code for code, label in enumerate(classes.tolist())}
+            except TypeError:
+                raise InputError(f"classes must list values of y, got {self.classes!r}") from None
             codes = np.array([place.get(label, -1) for label in labels.tolist()])
         if len(classes) < 2:
             raise InputError("y must have at least two classes, got one class")
