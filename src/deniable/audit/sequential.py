@@ -24,7 +24,7 @@ from deniable._shown import shown
 from deniable.audit.betting import GAMMAS, THRESHOLDS, Bets, choose, log_gain, reference_curves
 from deniable.audit.intervals import Interval
 from deniable.audit.promises import promised_curve
-from deniable.audit.scores import refuse_labels, seeded_by
+from deniable.audit.scores import seeded_by
 from deniable.audit.verdict import Outcome, describe
 from deniable.curves import ApproximateTradeoff, GaussianTradeoff, Tradeoff
 from deniable.mechanisms import Mechanism
@@ -184,7 +184,6 @@ class SequentialAudit(Textual):
         ]
         if any(side.ndim != 1 for side in sides):
             raise InputError(f"scores must be one-dimensional, got shapes {sides[0].shape} and {sides[1].shape}")
-        refuse_labels(*sides)
         coins = self._rng if self._rng is not None else seeded_by(*sides)
         member, nonmember = (
             np.append(old, coins.permutation(new)) for old, new in zip(self._waiting, sides, strict=True)
