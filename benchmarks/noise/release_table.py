@@ -8,7 +8,7 @@ the matched μ has TV = 2Φ(μ/2) − 1 = 2η (no worse than any (ε, δ) on its
 *all* data sets, so its data are clipped to a box that is taken as given: the true range of each column, which favours
 DP (a real release would have to guess or pay for it). DP trains on all records, ours and the published on half.
 
-    python benchmarks/noise/release_table.py [breast adult classifier paper] [--etas 0.05 0.1 0.2] [--repeats 200]
+    python benchmarks/noise/release_table.py [breast adult paper] [--etas 0.05 0.1 0.2] [--repeats 200]
 """
 
 from __future__ import annotations
@@ -22,11 +22,9 @@ from pathlib import Path
 import numpy as np
 from scipy.special import ndtri
 from sklearn.datasets import load_breast_cancer, make_spd_matrix
-from sklearn.linear_model import LogisticRegression as Logistic
-from sklearn.preprocessing import StandardScaler
 
 import deniable as dn
-from deniable.noise import GaussianNoise, LogisticRegression, Mean, PublishedNoise, SecondMoment
+from deniable.noise import GaussianNoise, Mean, PublishedNoise, SecondMoment
 
 MOMENT = 6.0
 OURS = (
@@ -147,38 +145,6 @@ def column_means(name, X, etas, repeats, rng):
     report(title, "rms error", etas, rows_at)
 
 
-def breast_cancer_classifier(etas, repeats, rng):
-    """Logistic regression (ten columns, rows of norm at most 1): accuracy of the released model on all records."""
-    X, y = load_breast_cancer(return_X_y=True)
-    X, y = StandardScaler().fit_transform(X[:, :10]), y.astype(float)
-    X = X / np.linalg.norm(X, axis=1).max()
-    C = 10.0
-    algorithm = LogisticRegression(C=C)
-    # output perturbation: rows of norm ≤ √2 with the intercept, penalty 1/C on every coefficient, swap ≤ 2√2·C
-    augmented = np.column_stack([X, np.ones(len(X))])
-    fit = Logistic(C=C, fit_intercept=False, tol=1e-8).fit(augmented, y).coef_[0]
-    l2 = 2 * np.sqrt(2) * C
-
-    def accuracy(value):
-        return float(np.mean((augmented @ value > 0) == y))
-
-    def rows_at(eta):
-        for method, options in OURS:
-            yield method, *released(algorithm, (X, y), eta, options, repeats, accuracy, rng)
-        yield from additive_dp(fit, np.sqrt(11) * l2, l2, eta, repeats, accuracy, rng)
-        for model in ("linear", "additive"):
-            found = [
-                dn.PrivateClassifier(advantage=2 * eta, model=model, ranges=ranges).fit(X, y).score(X, y)
-                for _ in range(max(repeats // 10, 2))
-            ]
-            yield f"trained privately, {model}", None, found, "proof"
-
-    ranges = {j: (float(column.min()), float(column.max())) for j, column in enumerate(X.T)}
-    plain, guess = accuracy(algorithm((X, y))), max(np.mean(y), 1 - np.mean(y))
-    title = f"breast cancer: logistic regression, 10 columns, n = 569 (not private: {plain:.3f}, majority: {guess:.3f})"
-    report(title, "accuracy", etas, rows_at)
-
-
 def adult():
     import pandas as pd
 
@@ -189,7 +155,7 @@ def adult():
 def main():
     warnings.simplefilter("ignore")
     parser = argparse.ArgumentParser()
-    parser.add_argument("tables", nargs="*", default=["breast", "adult", "classifier", "paper"])
+    parser.add_argument("tables", nargs="*", default=["breast", "adult", "paper"])
     parser.add_argument("--n", type=int, default=500_000, help="records in the paper's example")
     parser.add_argument("--repeats", type=int, default=200, help="draws of half and noise (a fifth in the example)")
     parser.add_argument("--etas", type=float, nargs="+", default=[0.05, 0.1, 0.2])
@@ -198,7 +164,6 @@ def main():
     make = {
         "breast": lambda rng: column_means("breast cancer", load_breast_cancer().data, *settings, rng),
         "adult": lambda rng: column_means("adult", adult(), *settings, rng),
-        "classifier": lambda rng: breast_cancer_classifier(*settings, rng),
         "paper": lambda rng: paper_example(*settings, given.n, rng),
     }
     for name in given.tables:

@@ -69,6 +69,7 @@ not take the data (DP-EBM has no multiclass models) or has not been run on all s
 the present rules: zeros and ones are recognised privately, and yes/no columns are one coordinate. Measured before
 these rules: on digits, "linear" and "individual filters"; the simulated retrainings; what shrinkage gains. `assess` was
 measured before, too, and so was `MembershipPrivate`, except on breast cancer; both use nothing of these models.
+The noise of `MembershipPrivate` was bounded by swaps of fitted models, which have been removed since.
 The rivals' rows are of the versions named; only their budgets come from deniable.
 
 """

@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression as FittedLogistic
 from sklearn.naive_bayes import GaussianNB
 
 import deniable as dn
-from deniable.noise import Histogram, LogisticRegression, Mean, Quantile, Ridge, SoftmaxRegression
+from deniable.noise import Histogram, Mean, Quantile
 
 RNG = np.random.default_rng(0)
 TABLE = pd.DataFrame({"a": RNG.random(30), "b": RNG.random(30), "t": ["x", "y", "y"] * 10})
@@ -47,9 +47,6 @@ CALLS = {
     "Mean": made(Mean),
     "Histogram": made(Histogram, edges=(0.0, 0.5, 1.0)),
     "Quantile": made(Quantile),
-    "Ridge": made(Ridge),
-    "LogisticRegression": made(LogisticRegression),
-    "SoftmaxRegression": made(SoftmaxRegression, n_classes=3),
     "tuned": made(dn.tuned, mechanism=dn.GaussianDP(1.0), trials=5),
     "tradeoff": (dn.tradeoff, ["mechanism", "engine", "adjacency", "patient"], {"mechanism": RUN}),
     "calibrate": (

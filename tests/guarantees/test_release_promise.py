@@ -7,7 +7,7 @@ import pytest
 from scipy.special import erf
 
 import deniable as dn
-from deniable.noise import GaussianNoise, NormLaplaceNoise, Ridge
+from deniable.noise import GaussianNoise, NormLaplaceNoise
 
 RNG = np.random.default_rng(11)
 COLUMN = RNG.normal(size=10)
@@ -16,7 +16,8 @@ REGRESSION = (RNG.normal(size=(10, 1)), RNG.normal(size=10))
 
 
 def slope(part):
-    return Ridge(alpha=0.5, fit_intercept=False)(part)
+    X, y = part
+    return X.T @ y / (np.sum(X**2) + 0.5)
 
 
 CASES = [

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import deniable as dn
 from deniable import _checkpoint
 from deniable._checkpoint import claimed
-from deniable.noise import Covariance, Histogram, LogisticRegression, Mean, Quantile, ReleaseError, Ridge, SecondMoment
+from deniable.noise import Covariance, Histogram, Mean, Quantile, ReleaseError, SecondMoment
 from deniable.noise.resampling import Population
 
 RNG = np.random.default_rng(0)
@@ -31,8 +31,6 @@ ALGORITHMS = [
     (Covariance(), X),
     (Histogram((-1.0, 0.0, 1.0)), X[:, 0]),
     (Quantile(0.5), X[:, 0]),
-    (Ridge(), (X, Y)),
-    (LogisticRegression(C=0.1), (X, (Y > 0) * 1.0)),
 ]
 
 

@@ -16,7 +16,7 @@ import pytest
 
 import deniable as dn
 from deniable import InputError
-from deniable.noise import Covariance, Mean, Ridge
+from deniable.noise import Covariance, Mean
 from deniable.tables.blocks import as_source
 from deniable.tables.columnar import on_disk
 from deniable.tables.rows import mapped_rows
@@ -44,10 +44,14 @@ def test_files_dask_and_blocks_release_what_the_array_does(algorithm, tmp_path):
             np.testing.assert_array_equal(found, expected)
 
 
+def slope(part):
+    return np.linalg.lstsq(*part)[0]
+
+
 def test_pairs_become_a_pair():
     X, y = FRAME.to_numpy()[:, :3], FRAME["d"].to_numpy(dtype=float)
     blocks = ((X[rows], y[rows]) for rows in np.array_split(np.arange(90), 5))
-    for found, expected in zip(*(_released(Ridge(), data, "swap") for data in (blocks, (X, y))), strict=True):
+    for found, expected in zip(*(_released(slope, data, "centre") for data in (blocks, (X, y))), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from numbers import Integral
 from os import PathLike
 from typing import Any, Self
@@ -19,10 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from deniable._check import FloatArray, InputError, choice
 from deniable.integrations.sklearn_parameters import Codec, PublicFacts, TwoFunctions, codec_for
 from deniable.integrations.sklearn_refits import by_refitting, expected_score
-from deniable.integrations.sklearn_swaps import ClosedForm, closed_form
 from deniable.noise import release
-from deniable.noise.evidence import NoGuaranteeError
-from deniable.noise.methods import BOUNDS
 from deniable.noise.resampling import Population
 from deniable.noise.statistics import public_limits
 
@@ -73,14 +69,8 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         Random resamples behind a sampled certificate. None: as in :func:`deniable.release`, but that "auto" does not
         turn to the thousands of fits of "direct".
     bound
-        "auto" compares those that can serve by their expected error and takes the least. "swap" needs little noise; it
-        covers every record for ``Ridge``, ``LinearRegression``, ``LogisticRegression`` with its l2 penalty,
-        ``PoissonRegressor``, ``EmpiricalCovariance`` and ``PCA``, whose parameters then are the exact minimum (solver
-        and tolerance do not matter). For all others, and for options without a closed form, it is refused, with the
-        reason. "centre" covers every record for any estimator, with more noise. "direct" fits any estimator thousands
-        of times (``n_resamples``), for much less noise than "centre".
-    allow_estimate
-        As in :func:`deniable.release`: "swap" also where nothing is proven, without a guarantee and with a warning.
+        "auto" is "centre", or "direct" where ``n_resamples`` is given and allows it. "centre" covers every record for
+        any estimator. "direct" fits any estimator thousands of times (``n_resamples``), for much less noise.
     bounds
         (low, high), numbers or one for each column: public limits to which the columns are clipped first, in ``fit``
         and in every prediction. Without them, one outlier may determine all the noise. They must not be read off the
@@ -120,7 +110,6 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         eta: float = 0.1,
         noise: str = "gaussian",
         bound: str = "auto",
-        allow_estimate: bool = False,
         covariance: str = "diagonal",
         fraction: float = 0.5,
         n_resamples: int | None = None,
@@ -140,7 +129,6 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         self.eta = eta
         self.noise = noise
         self.bound = bound
-        self.allow_estimate = allow_estimate
         self.covariance = covariance
         self.fraction = fraction
         self.n_resamples = n_resamples
@@ -163,7 +151,7 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         """
         if not hasattr(self.estimator, "fit") or isinstance(self.estimator, type):
             raise InputError(f"estimator must be an unfitted scikit-learn estimator, got {self.estimator!r}")
-        choice("bound", self.bound, BOUNDS)
+        choice("bound", self.bound, ("auto", "direct", "centre"))
         tags = get_tags(self.estimator)
         rows, target = self._validated(X, y, tags)
         rows = self._within_bounds(rows)
@@ -178,34 +166,25 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         except ValueError as error:
             raise InputError(f"random_state: {error}") from None
         estimator = _seeded(self.estimator, seeds)
-        codec = self._codec()
-        form = self._closed_form(rows, target, classes, n_train)
-        if form is None or isinstance(form, str):
-            codec = codec.prepare(estimator, rows, target)
-            task = by_refitting(estimator, codec, rows, target, classes)
-        else:
-            task = form
+        codec = self._codec().prepare(estimator, rows, target)
+        task = by_refitting(estimator, codec, rows, target, classes)
         fits_are_few = self.bound == "auto" and self.n_resamples is None
-        try:
-            released = release(
-                task.algorithm,
-                task.data,
-                eta=self.eta,
-                noise=self.noise,  # type: ignore[arg-type]  # release checks the words
-                bound="coupling" if fits_are_few else self.bound,  # type: ignore[arg-type]
-                allow_estimate=self.allow_estimate,
-                covariance=self.covariance,  # type: ignore[arg-type]
-                fraction=self.fraction,
-                n_resamples=self.n_resamples,
-                confidence=self.confidence,
-                max_seconds=self.max_seconds,
-                rng=int(seeds.randint(2**31 - 1)),
-                n_jobs=self.n_jobs,
-                cache_dir=self.cache_dir,
-                progress=self.progress,
-            )
-        except NoGuaranteeError as error:
-            raise NoGuaranteeError(f"{error}; here because {form}" if isinstance(form, str) else str(error)) from None
+        released = release(
+            task.algorithm,
+            task.data,
+            eta=self.eta,
+            noise=self.noise,  # type: ignore[arg-type]  # release checks the words
+            bound="coupling" if fits_are_few else self.bound,  # type: ignore[arg-type]
+            covariance=self.covariance,  # type: ignore[arg-type]
+            fraction=self.fraction,
+            n_resamples=self.n_resamples,
+            confidence=self.confidence,
+            max_seconds=self.max_seconds,
+            rng=int(seeds.randint(2**31 - 1)),
+            n_jobs=self.n_jobs,
+            cache_dir=self.cache_dir,
+            progress=self.progress,
+        )
         known = PublicFacts(rows.shape[1], n_train, classes, self.project_psd)
 
         def carrying(value: FloatArray) -> Any:
@@ -215,9 +194,6 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
 
         self.estimator_ = carrying(released.value)
         self.certificate_ = released.certificate
-        if released.certificate.kind == "estimate" and isinstance(form, str):
-            why = f"not a certificate because {form}"
-            self.certificate_ = replace(self.certificate_, assumptions=(*self.certificate_.assumptions, why))
         self.noise_scale_ = task.split(released.noise_scale)
         self.expected_score_ = None
         if tags.estimator_type in ("classifier", "regressor") and hasattr(self.estimator, "score"):
@@ -299,16 +275,6 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
             return TwoFunctions(self.get_parameters, self.set_parameters)
         return codec_for(self.estimator)
 
-    def _closed_form(
-        self, rows: FloatArray, target: Any, classes: NDArray[Any] | None, n_train: int
-    ) -> ClosedForm | str | None:
-        """Return the closed form of a swap, the reason why there is none, or None if it was not requested."""
-        if self.bound not in ("swap", "auto", "coupling") or self.noise == "published":
-            return None
-        if self.get_parameters is not None:
-            return "an estimator given by two functions has no swap bound in closed form"
-        return closed_form(self.estimator, rows, target, classes, n_train)
-
     def _clip_range(self) -> tuple[float, float]:
         try:
             low, high = (float(end) for end in self.clip or ())
@@ -336,6 +302,6 @@ def _refuse_rare_classes(target: Any, classes: NDArray[Any], n_train: int) -> No
         absent = float(np.prod(1 - n_train / np.arange(n, n - size, -1.0).clip(n_train)))
         if absent > _ABSENT:
             raise InputError(
-                f"each class needs records in nearly every training part, but class {label!r} has {size} of {n} and is "
+                f"each class needs records in nearly every training part, but a class has {size} of {n} and is "
                 f"missing from {absent:.0%} of the parts of {n_train}; merge rare classes or raise fraction"
             )

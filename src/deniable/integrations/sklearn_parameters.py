@@ -325,7 +325,7 @@ _WAYS_OUT = {
     "GridSearchCV": "its search looks at the training part again and again; choose the settings on public data",
     "MinMaxScaler": _RANGES.format(what="its smallest and largest values"),
     "MaxAbsScaler": _RANGES.format(what="its largest values"),
-    "RobustScaler": "its quantiles have no swap bound here; use StandardScaler, or release(Quantile()) and scale",
+    "RobustScaler": "it has no codec here; use StandardScaler, or release(Quantile()) and scale",
     "ColumnTransformer": "it is no single fit; put the transformers that learn nothing before it, or use "
     "deniable.PrivateClassifier, which takes tables with categories as they are",
     "GaussianMixture": "its components change places between training parts; use KMeans",

@@ -11,15 +11,23 @@ from numpy.typing import NDArray
 
 from deniable._check import FloatArray, InputError
 from deniable.integrations.sklearn_parameters import Arrays, Codec
-from deniable.integrations.sklearn_swaps import ClosedForm
 from deniable.noise import ReleaseError
 from deniable.noise.resampling import Population
 
 _PARTS, _SCORED = 5, 10_000  # training parts behind an expected score, and records that it is taken on
 
 
+@dataclass(frozen=True)
+class Refitted:
+    """An estimator as an algorithm on ``data``, and how its flat value splits into the estimator's arrays."""
+
+    algorithm: Callable[[Any], FloatArray]
+    data: Any
+    split: Callable[[FloatArray], Arrays]
+
+
 def expected_score(
-    task: ClosedForm,
+    task: Refitted,
     carrying: Callable[[FloatArray], Any],
     noise: FloatArray,
     X: FloatArray,
@@ -45,11 +53,11 @@ def expected_score(
     return float(noisy), float(plain)
 
 
-def by_refitting(estimator: Any, codec: Codec, X: FloatArray, y: Any, classes: NDArray[Any] | None) -> ClosedForm:
+def by_refitting(estimator: Any, codec: Codec, X: FloatArray, y: Any, classes: NDArray[Any] | None) -> Refitted:
     """Return the estimator as an algorithm that fits a clone to each part of the data."""
     layout = _Layout.of(codec.learn(estimator, X, y))
     data = (X,) if y is None else (X, y)
-    return ClosedForm(_Refit(estimator, codec, classes, layout), data, layout.split)
+    return Refitted(_Refit(estimator, codec, classes, layout), data, layout.split)
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,6 @@ from deniable.noise.exact import ExactMembership, exact_membership
 from deniable.noise.generator import GaussianGenerator, release_generator
 from deniable.noise.laws import GaussianNoise, NormLaplaceNoise, PublishedNoise
 from deniable.noise.mechanism import release
-from deniable.noise.regression import LogisticRegression, PoissonRegression, Ridge
-from deniable.noise.softmax import SoftmaxRegression
 from deniable.noise.statistics import Histogram, Mean, Quantile, SecondMoment
 from deniable.noise.tabulation import Statistic, StatisticsRelease, release_statistics
 
@@ -20,18 +18,14 @@ __all__ = [
     "GaussianGenerator",
     "GaussianNoise",
     "Histogram",
-    "LogisticRegression",
     "Mean",
     "NormLaplaceNoise",
-    "PoissonRegression",
     "PublishedNoise",
     "Quantile",
     "Release",
     "ReleaseError",
     "ReleaseWarning",
-    "Ridge",
     "SecondMoment",
-    "SoftmaxRegression",
     "Statistic",
     "StatisticsRelease",
     "exact_membership",

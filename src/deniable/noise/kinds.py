@@ -63,10 +63,6 @@ class ResampledSwap(ABC):
         draws from the coupling of record i, because ``inside`` is a uniform subset.
         """
 
-    def linearised(self, population: Population) -> ExactSwap | None:
-        """Return the same statistic with swaps bounded for all training sets together, if that is known."""
-        return None
-
 
 @dataclass(frozen=True, eq=False)
 class Sensitivity:

@@ -288,9 +288,7 @@ def _by_swap(task: ReleaseTask) -> NoisePlan:
     if found is not None:
         return found
     if isinstance(task.algorithm, ResampledSwap):
-        return plan_by_known_swaps(
-            task.algorithm, task.runner, task.game, task.shaper, task.n_resamples, task.max_seconds
-        )
+        return plan_by_known_swaps(task.algorithm, task.runner, task.game, task.shaper, task.n_resamples)
     if not task.allow_estimate:
         raise NoGuaranteeError(
             "bound='swap' is proven for the closed forms of deniable.noise and for at most 1,000 training sets, "
