@@ -4,8 +4,7 @@ Fourteen records with an outlier, two equal rows, a constant column and heavy ta
 of them, the algorithm, the law of the noise and all 3,432 halves, and computes the exact odds that "his" record trained
 from each released value (``dp``: that it was not replaced by the farthest end of the public range; three records). No
 attacker can win more often. ``median by rank``: all records choose it by its rank; the attacker (two records) also sees
-the whole noisy tree behind its error bars. ``command``: the model that ``deniable release`` writes, read back from its
-file. The scale of the noise is found once, by the public call; every release then
+the whole noisy tree behind its error bars. The scale of the noise is found once, by the public call; every release then
 draws its own half and its own noise by the public call, from the operating system's entropy.
 
 Printed: the largest gain over all records ± one standard error, and the same with a tenth of the noise, which must be
@@ -19,14 +18,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-import warnings
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from io import StringIO
 from itertools import combinations
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from unittest import mock
 
 import numpy as np
@@ -36,21 +31,15 @@ import deniable as dn
 from deniable.noise import (
     Covariance,
     Histogram,
-    LogisticRegression,
     Mean,
-    PoissonRegression,
     Quantile,
-    Ridge,
     SecondMoment,
-    SoftmaxRegression,
-    known_swaps,
     mechanism,
 )
 from deniable.noise.tabulation import releasing
 from deniable.noise.tabulation.queries import _CANDIDATES, OF_TREE
 
 N, HALF = 14, 7
-MANY, WATCHED = 3000, 12
 
 
 def records():
@@ -78,12 +67,6 @@ def middle_and_trimmed(table):
     return np.array([middle(table), trimmed(table)])
 
 
-TARGETS = {  # of the outlier and the tails
-    Ridge: lambda x: x @ [0.5, 1.0] + np.sin(7 * x[:, 0]),
-    LogisticRegression: lambda x: (x.sum(axis=1) > 0).astype(float),
-    PoissonRegression: lambda x: np.round(np.minimum(np.abs(x[:, 1]), 4)),
-    SoftmaxRegression: lambda x: np.digitize(x.sum(axis=1), [-0.5, 0.5]).astype(float),
-}
 CASES = {
     "swap": {"means": Mean()},
     "centre": {"means": Mean(), "medians": medians},
@@ -96,10 +79,6 @@ MORE = {
         "second moments": SecondMoment(),
         "histogram": Histogram((-9.5, -1, 0, 1, 9.5)),
         "quantile": Quantile(0.6),
-        "ridge regression": Ridge(),
-        "logistic regression": LogisticRegression(),
-        "Poisson regression": PoissonRegression(alpha=5.0),
-        "softmax regression": SoftmaxRegression(n_classes=3),
     },
     "direct": {"median and trimmed mean": middle_and_trimmed},
 }
@@ -151,73 +130,7 @@ def asked_of(algorithm):
     table = records()
     if isinstance(algorithm, Quantile | Histogram):
         return table[:, [2]]
-    for kind, target in TARGETS.items():
-        if isinstance(algorithm, kind):
-            return table[:, [0, 2]], target(table[:, [0, 2]])
     return table
-
-
-def around_one_fit(eta, releases, weaker=1.0):
-    """The same for ridge regression of many records, whose swaps are bounded around the fit to all of them.
-
-    All halves cannot be listed. Fits to halves are nearly normal, so the attacker of a record takes the linear test
-    between in and out: the spread of 2,000 fits of his own and the noise, and what the record adds to first order.
-    """
-    rng = np.random.default_rng(0)
-    X = np.column_stack([rng.normal(size=MANY), np.clip(rng.standard_t(3, size=MANY), -5, 5)])
-    y = X @ [1.0, 0.5] + rng.normal(size=MANY)
-    X[-1], y[-1] = (4.0, 5.0), -5.0
-    X[1], y[1] = X[0], y[0]
-    truths, draw = [], mechanism.Population.secret_subset
-
-    def watched(self):
-        truths.append(draw(self))
-        return truths[-1]
-
-    with (
-        noise_found_once(weaker) as found,
-        mock.patch.object(known_swaps, "_MOST_DISTANCES", 0),  # as with millions of records
-        mock.patch.object(mechanism.Population, "secret_subset", watched),
-    ):
-        values = np.array([dn.release(Ridge(), (X, y), eta=eta, bound="swap", rng=0).value for _ in range(releases)])
-    ((one, task),) = found.values()
-    fit = one.plan.algorithm
-    half = MANY // 2
-    fits = np.array([fit(task.game.population.take(np.sort(rng.permutation(MANY)[:half]))) for _ in range(2000)])
-    z, e = next((z, e) for _, z, e in fit.around.parts(X, y))
-    added = (z * e[:, None]) @ fit.around.root.T
-    most = np.argsort(-np.linalg.norm(one.law.whiten(added), axis=1))[:WATCHED]
-    watch = np.unique([0, MANY - 1, *most])  # one of two equal records, the outlier, those that move the fit most
-    seen = np.cov(fits.T) + np.diag(one.noise**2)
-    odds = (values - fits.mean(axis=0)) @ np.linalg.solve(seen, added[watch].T)
-    inside = np.array([np.isin(watch, rows) for rows in truths])
-    return best_of(((odds > 0) == inside).T)
-
-
-def by_command(bound, eta, releases, weaker=1.0):
-    """The same for the parameters of the model that the command line wrote."""
-    import skops.io
-
-    from deniable.cli.release import release as command
-
-    table = pd.DataFrame(records(), columns=["outlier", "constant", "tails"])
-    table["y"] = np.where(np.arange(N) % 2, "yes", "no")
-    with (
-        TemporaryDirectory() as folder,
-        noise_found_once(weaker) as found,
-        redirect_stdout(StringIO()),
-        warnings.catch_warnings(),
-    ):
-        warnings.simplefilter("ignore")  # the constant column is dropped, as each release says
-        data, out = Path(folder) / "table.csv", Path(folder) / "model.skops"
-        table.to_csv(data, index=False)
-
-        def call():
-            command(data, target="y", eta=eta, bound=bound, out=out, seed=0)
-            model = skops.io.load(out, trusted=skops.io.get_untrusted_types(file=out))[-1]
-            return np.append(model.coef_, model.intercept_)
-
-        return best_of(against_halves(call, found, releases))
 
 
 def against_halves(call, found, releases):
@@ -327,9 +240,7 @@ def main():
     games += [
         (b, name, partial(played, algorithm, b)) for b, cases in MORE.items() for name, algorithm in cases.items()
     ]
-    games += [("swap", f"ridge regression of {MANY:,} records, around one fit", around_one_fit)]
     games += [("dp", "median by rank", by_rank)]
-    games += [("command", f"logistic regression, {bound}", partial(by_command, bound)) for bound in ("swap", "centre")]
     for bound, name, play in games:
         if (args.only and bound not in args.only) or (args.released and name not in args.released):
             continue

@@ -53,14 +53,6 @@ LONG = {
         ["profile", "adult", "--target", "y", "--epsilon", "1", "--out", "profile.csv"],
         "deniable:privacy_profile",
     ),
-    "release": (
-        ["release", "breast-cancer", "--out", "model.skops", "--certificate", "c.json", "--n-resamples", "50000"],
-        "deniable.integrations.sklearn/MembershipPrivate:fit",
-    ),
-    "release-parallel": (
-        ["release", "breast-cancer", "--out", "model.skops", "--n-resamples", "50000", "--jobs", "2"],
-        "deniable.integrations.sklearn/MembershipPrivate:fit",
-    ),
     "attack-parallel": (
         [*ATTACK, "--shadows", "400", "--jobs", "2", "--out", "a.html", "--save-scores", "s.npz"],
         "deniable:attack_estimator",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import deniable as dn
@@ -87,22 +86,3 @@ def test_profile_with_other_perturbations(capsys):
     assert 0 < objective["largest_advantage"] <= 1
     assert run([*line, "--noise", "gaussian"]) == 2
     assert run([*line, "--perturb", "objective", "--delta", "1e-5"]) == 2
-
-
-def test_synthesize_writes_records_and_a_certificate(tmp_path, capsys):
-    table, out, promise = (tmp_path / name for name in ("data.csv", "synthetic.csv", "promise.json"))
-    data = np.random.default_rng(0).multivariate_normal([5.0, 50.0], [[1.0, 8.0], [8.0, 100.0]], size=4000)
-    pd.DataFrame(data, columns=["a", "b"]).to_csv(table, index=False)
-    line = ["synthesize", str(table), "--eta", "0.3", "--rows", "5000", "--out", str(out)]
-    found = told(capsys, *line, "--certificate", str(promise))
-    assert found["certificate"]["eta"] <= 0.3
-    assert json.loads(promise.read_text())["eta"] == found["certificate"]["eta"]
-    made = pd.read_csv(out)
-    assert list(made.columns) == ["a", "b"]
-    assert len(made) == 5000
-    assert made.corr().iloc[0, 1] == pytest.approx(0.8, abs=0.1)
-    assert run(line) == 0
-    assert "5,000 synthetic records of 2 columns" in capsys.readouterr().out
-    pd.DataFrame({"a": data[:60, 0], "b": data[:60, 1], "t": ["x", "y", "z"] * 20}).to_csv(table, index=False)
-    assert run(line) == 2
-    assert "leave them out with --drop" in capsys.readouterr().err

@@ -79,24 +79,6 @@ def test_the_net_catches_what_it_should(people):
         assert_harmless(json.dumps([LOW]), people)
 
 
-@pytest.mark.parametrize("bound", ["centre", "swap"])
-def test_release_writes_a_model_and_a_certificate_without_people(table, people, bound, capsys):
-    folder = table.parent
-    words = ["release", str(table), "--target", "y", "--out", str(folder / "model.skops"), "--eta", "0.3"]
-    words += ["--certificate", str(folder / "cert.json"), "--bound", bound, "--n-resamples", "32", "--seed", "0"]
-    assert run(words) == 0
-    told = capsys.readouterr()
-    for column in ("name", "account", "born", "number"):
-        assert f"'{column}': dropped" in told.err
-    for text in (content(folder / "model.skops"), content(folder / "cert.json"), told.out, told.err):
-        assert_harmless(text, people)
-    model = skops.io.load(folder / "model.skops")
-    ends = model[0].transformers_[0][1]
-    for end in (*ends.data_min_, *ends.data_max_):
-        assert not np.isin(np.round(end, 9), np.round(people["wage"], 9))
-    assert set(model.predict(people)) <= {"ill", "well"}
-
-
 @pytest.mark.parametrize("suffix", [".html", ".json", ".md"])
 def test_reports_name_no_person(table, people, suffix, capsys):
     out = table.parent / f"report{suffix}"
@@ -143,16 +125,6 @@ def test_check_prints_no_cell(table, people, capsys):
     for more in ([], ["--json"]):
         assert run(["check", str(table), "--target", "y", *more]) == 0
         assert_harmless(capsys.readouterr().out, people)
-
-
-def test_ranges_that_are_given_are_used_as_they_are(table, capsys):
-    folder = table.parent
-    (folder / "ranges.json").write_text('{"wage": [0, 120], "town": ["Aix", "Bonn", "Cork"]}')
-    words = ["release", str(table), "--target", "y", "--out", str(folder / "m.skops"), "--ranges"]
-    assert run([*words, str(folder / "ranges.json"), "--eta", "0.3", "--n-resamples", "32", "--json"]) == 0
-    encoding = json.loads(capsys.readouterr().out)["encoding"]
-    assert encoding["ranges"] == {"wage": [0.0, 120.0], "town": ["Aix", "Bonn", "Cork"]}
-    assert encoding["read_off_the_data"] == []
 
 
 @pytest.mark.parametrize("wrap", ["plain", "pipeline"])

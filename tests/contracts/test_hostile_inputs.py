@@ -69,7 +69,6 @@ COMMANDS = {
     "check": [],
     "assess": ["--epsilon", "1", "--out", "made.html"],
     "profile": ["--epsilon", "1", "--out", "made.csv"],
-    "release": ["--out", "made.skops", "--certificate", "made.json"],
     "attack": ["--model", "tree", "--out", "made.json", "--shadows", "4"],
     "train": ["--out", "made.skops", "--report", "made.html"],
 }

@@ -22,7 +22,6 @@ from deniable.cli import (  # noqa: F401  (importing a command's module register
     release,
     samplers,
     sequential,
-    synthesize,
     synthetic,
     train,
 )

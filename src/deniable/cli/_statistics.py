@@ -1,4 +1,4 @@
-"""``deniable release --statistic``: tables for publication instead of a model."""
+"""``deniable release``: tables for publication."""
 
 from __future__ import annotations
 

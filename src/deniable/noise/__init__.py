@@ -4,7 +4,6 @@ from deniable.noise.certificate import Alternative, Certificate, Release, Releas
 from deniable.noise.covariance import Covariance
 from deniable.noise.evidence import ReleaseError
 from deniable.noise.exact import ExactMembership, exact_membership
-from deniable.noise.generator import GaussianGenerator, release_generator
 from deniable.noise.laws import GaussianNoise, NormLaplaceNoise, PublishedNoise
 from deniable.noise.mechanism import release
 from deniable.noise.statistics import Histogram, Mean, Quantile, SecondMoment
@@ -15,7 +14,6 @@ __all__ = [
     "Certificate",
     "Covariance",
     "ExactMembership",
-    "GaussianGenerator",
     "GaussianNoise",
     "Histogram",
     "Mean",
@@ -30,6 +28,5 @@ __all__ = [
     "StatisticsRelease",
     "exact_membership",
     "release",
-    "release_generator",
     "release_statistics",
 ]
