@@ -96,14 +96,6 @@ def test_certificate_and_release():
     assert read(r.certificate._repr_html_()) in text
 
 
-def test_an_estimate_is_no_promise_in_a_notebook_either():
-    rows = np.random.default_rng(0).normal(size=(60, 2))
-    wish = {"eta": 0.2, "noise": "norm-laplace", "bound": "swap", "n_resamples": 60, "rng": 0, "allow_estimate": True}
-    with pytest.warns(UserWarning, match="this release has no guarantee"):
-        r = dn.release(lambda part: part.mean(axis=0), rows, **wish)
-    assert "NOT a guarantee" in read(r._repr_html_())
-
-
 def test_names_of_columns_reach_a_notebook_escaped():
     frame = pd.DataFrame({BAD: np.linspace(0, 1, 200)})
     r = dn.release(Mean(bounds=(0, 1)), frame, eta=0.2, rng=0)

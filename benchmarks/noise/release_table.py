@@ -1,4 +1,4 @@
-"""Noise and utility against the target η: this library, the published sampler, Laplace DP and Gaussian DP.
+"""Noise and utility against the target η: this library, Laplace DP and Gaussian DP.
 
 Each release is made once per method and η, which fixes the noise; as the scale does not depend on the training half,
 halves and noise are then drawn many times, with numpy's generator. Every figure is a mean ± its standard error.
@@ -6,7 +6,7 @@ halves and noise are then drawn many times, with numpy's generator. Every figure
 DP is matched by Izzo Theorem 4: η = δ + (1−δ)/(1+e^{−ε}) − ½, so ε = log((½+η)/(½−η)) for pure DP; for Gaussian DP
 the matched μ has TV = 2Φ(μ/2) − 1 = 2η (no worse than any (ε, δ) on its curve). A DP release needs a sensitivity for
 *all* data sets, so its data are clipped to a box that is taken as given: the true range of each column, which favours
-DP (a real release would have to guess or pay for it). DP trains on all records, ours and the published on half.
+DP (a real release would have to guess or pay for it). DP trains on all records, ours on half.
 
     python benchmarks/noise/release_table.py [breast adult paper] [--etas 0.05 0.1 0.2] [--repeats 200]
 """
@@ -24,13 +24,11 @@ from scipy.special import ndtri
 from sklearn.datasets import load_breast_cancer, make_spd_matrix
 
 import deniable as dn
-from deniable.noise import GaussianNoise, Mean, PublishedNoise, SecondMoment
+from deniable.noise import GaussianNoise, Mean, SecondMoment
 
-MOMENT = 6.0
 OURS = (
     ("ours, swap", {"bound": "swap", "n_resamples": 1024, "rng": 0}),
     ("ours, centre", {"bound": "centre", "rng": 0}),
-    ("published, M=6", {"noise": "published", "moment": MOMENT, "reproduce": True, "n_resamples": 48, "rng": 0}),
 )
 
 
@@ -53,9 +51,6 @@ def released(algorithm, data, eta, options, repeats, measure, rng):
     _, free, place = np.unique(r.value, return_index=True, return_inverse=True)
     std = r.noise_scale.ravel()[free]
     law = GaussianNoise(1.0, std)
-    if options.get("noise") == "published":
-        unit = PublishedNoise(1.0, np.ones(len(std)), MOMENT, reproduce=True).standard_deviation
-        law = PublishedNoise(1.0, std / unit, MOMENT, reproduce=True)
     n, k = r.certificate.n_records, r.certificate.n_train
     found = [
         measure(algorithm(rows_of(data, rng.permutation(n)[:k])) + law.sample(1, rng)[0][place].reshape(r.value.shape))
@@ -119,7 +114,7 @@ def paper_example(etas, repeats, n, rng):
         halves = [error(SecondMoment()(X[rng.permutation(n)[: n // 2]])) for _ in range(repeats)]
         yield "a half without noise", 0.0, halves, "none"
         best = np.mean(ours[0][2])
-        ratios.append(f"η = {eta:g}: published {np.mean(ours[2][2]) / best:.0f}, DP-SGD {np.mean(sgd) / best:.0f}")
+        ratios.append(f"η = {eta:g}: DP-SGD {np.mean(sgd) / best:.0f}")
 
     ratios: list[str] = []
     report(f"The paper's example: second moments, n = {n:,}, d = 3", "relative error", etas, rows_at)

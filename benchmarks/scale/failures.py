@@ -2,7 +2,7 @@
 
     python benchmarks/scale/failures.py [CASE ...] [--log]
 
-Cases: wire release memory truncated ray; without names all but the last, which needs ``pip install ray``. ``--log``
+Cases: wire memory truncated ray; without names all but the last, which needs ``pip install ray``. ``--log``
 puts what is printed in place of the lines of these cases in ``benchmarks/scale/results/failures.txt``. Everything runs
 here, in own processes.
 """
@@ -101,19 +101,6 @@ def bits(one: np.ndarray, other: np.ndarray) -> str:
     return "same bits" if np.array_equal(one, other) else "DIFFERENT"
 
 
-def slow_median(rows: np.ndarray) -> float:
-    time.sleep(0.02)
-    return float(np.median(rows))
-
-
-def release() -> None:
-    """A worker is killed in the midst of a release."""
-    data = np.random.default_rng(2).normal(size=300)
-
-    def run(cache: Path | None = None) -> dn.Release:
-        return dn.release(slow_median, data, eta=0.2, bound="centre", n_resamples=64, rng=0, cache_dir=cache)
-
-    killed("release", run, lambda a, b: bits(a.noise_scale, b.noise_scale), "*.npz", 64)
 
 
 def truncated() -> None:
@@ -244,7 +231,7 @@ class _Both(io.TextIOBase):
 
 
 CASES = {
-    "wire": wire, "release": release, "memory": memory, "truncated": truncated, "ray": ray,
+    "wire": wire, "memory": memory, "truncated": truncated, "ray": ray,
 }  # fmt: skip
 
 

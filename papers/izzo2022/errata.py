@@ -14,10 +14,11 @@ from scipy.special import gammaincc
 from sklearn.datasets import make_spd_matrix
 
 import deniable as dn
-from deniable.noise import NormLaplaceNoise, PublishedNoise
+from deniable.noise import NormLaplaceNoise
 
-sys.path.append(str(Path(__file__).resolve().parents[1]))
+sys.path += [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[1])]
 import _common
+from published import PublishedNoise, published_scale
 
 ETA = 0.1
 
@@ -27,7 +28,7 @@ def algorithm_1(data, rng, splits=128):
     members = rng.permutation(len(data))[: len(data) // 2]
     train = data[members]
     means = [train[rng.permutation(len(train))[: len(train) // 2]].mean() for _ in range(splits)]
-    noise = PublishedNoise((6.16 / ETA) ** 2, np.array([np.std(means)]), 2, reproduce=True)
+    noise = PublishedNoise(published_scale(ETA), np.array([np.std(means)]))
     return train.mean() + noise.sample(1, rng)[0, 0], members, np.array(means)
 
 

@@ -16,8 +16,9 @@ import numpy as np
 
 import deniable as dn
 
-sys.path.append(str(Path(__file__).resolve().parents[1]))
+sys.path += [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[1])]
 import _common
+from published import enough, published_scale
 
 SIZES = (36, 40, 44, 48)
 
@@ -61,10 +62,10 @@ def make(reduced):
     for n, shade in zip(SIZES, ("0.75", "0.6", "0.4", "0.2"), strict=True):
         dp = sensitivity(n) / dn.bounds.epsilon_for_mip(etas)
         ax.loglog(etas, dp, ":", color=shade, label=f"DP, n = {n}")
-    theirs = (6.16 / etas) ** 2 * standard_deviation(SIZES[0])
+    theirs = published_scale(etas) * standard_deviation(SIZES[0])
     ax.loglog(etas, theirs, "-", label="MIP as published, M = 2")
     data, std = proposition_11(SIZES[0]), standard_deviation(SIZES[0])
-    proven = np.array([laplace_scale(inverse_sum, data, eta, known_std=std, rng=0) for eta in etas])
+    proven = enough(etas) * std
     ax.loglog(etas, proven, "-", lw=2, label="ours, from the same σ")
     sampled = np.array([laplace_scale(inverse_sum, data, eta, n_resamples=1024, rng=0) for eta in etas])
     ax.loglog(etas, sampled, "-", lw=2, label="ours, 1,024 resamples, confidence 0.99")

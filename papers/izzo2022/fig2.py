@@ -6,7 +6,6 @@ Ours: release(), centre and swap bound. Bands are standard errors.
 """
 
 import sys
-import tempfile
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -14,10 +13,11 @@ import numpy as np
 from sklearn.datasets import make_spd_matrix
 
 import deniable as dn
-from deniable.noise import PublishedNoise, SecondMoment
+from deniable.noise import SecondMoment
 
-sys.path.append(str(Path(__file__).resolve().parents[1]))
+sys.path += [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[1])]
 import _common
+from published import PublishedNoise, published_scale
 
 STEPS, LEARNING_RATE, MOMENTS, SPLITS = 25, 0.2, (2, 4, 6), 128
 
@@ -55,13 +55,12 @@ def one_run(run, etas, n, resamples):
         found[name] = [error(descend(train, clip, s, rng)[0]) for s in noise]
     for m in MOMENTS:
         spread = np.mean(np.abs(halves - halves.mean(axis=0)) ** m, axis=0) ** (1 / m)
-        law = PublishedNoise(1.0, spread, m, reproduce=True)
-        scales = (6.16 / etas) ** (1 + 2 / m)
+        law = PublishedNoise(1.0, spread, m)
+        scales = published_scale(etas, m)
         found[f"published, M = {m}"] = [error(raw + s * law.sample(1, rng).reshape(3, 3)) for s in scales]
-    with tempfile.TemporaryDirectory() as cache:  # the resamples do not depend on η
-        for bound in ("centre", "swap"):
-            options = {"bound": bound, "n_resamples": resamples, "rng": run, "cache_dir": cache}
-            found[f"ours, {bound}"] = [error(dn.release(SecondMoment(), data, eta=e, **options).value) for e in etas]
+    for bound in ("centre", "swap"):
+        options = {"bound": bound, "n_resamples": resamples, "rng": run}
+        found[f"ours, {bound}"] = [error(dn.release(SecondMoment(), data, eta=e, **options).value) for e in etas]
     return found
 
 

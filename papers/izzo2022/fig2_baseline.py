@@ -13,10 +13,10 @@ import numpy as np
 from sklearn.datasets import make_spd_matrix
 
 import deniable as dn
-from deniable.noise import PublishedNoise
 
-sys.path.append(str(Path(__file__).resolve().parents[1]))
+sys.path += [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[1])]
 import _common
+from published import PublishedNoise, published_scale
 
 RECORDS, STEPS, RATE, DELTA = 500_000, 25, 0.2, 1e-5
 ETAS = np.geomspace(0.01, 0.45, 24)
@@ -42,9 +42,9 @@ def of_run(run, draws, levels):
     spread = np.sqrt((sigma**2 + np.outer(np.diag(sigma), np.diag(sigma))) / RECORDS).ravel()  # of means of halves
     published = []
     for m, moment in ((2, 1.0), (4, 3.0), (6, 15.0)):  # E z^M
-        law = PublishedNoise(1.0, spread * moment ** (1 / m), m, reproduce=True)
+        law = PublishedNoise(1.0, spread * moment ** (1 / m), m)
         mean = np.linalg.norm(law.sample(draws, rng), axis=1).mean() / size
-        published.append(mean * (6.16 / ETAS) ** (1 + 2 / m))
+        published.append(mean * published_scale(ETAS, m))
     left = [descend(x, sigma, clip, clip * level, rng)[0][-1] for level in levels]
     settled = [descend(x, sigma, clip, clip * s, rng, 120, 0.5)[0][40:].mean() for s in SETTLING]
     return np.array(published), np.array(left), np.array(settled)

@@ -13,10 +13,11 @@ import numpy as np
 from scipy.special import ndtri
 
 import deniable as dn
-from deniable.noise import GaussianNoise, NormLaplaceNoise, PublishedNoise
+from deniable.noise import GaussianNoise, NormLaplaceNoise
 
-sys.path.append(str(Path(__file__).resolve().parents[1]))
+sys.path += [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[1])]
 import _common
+from published import PublishedNoise, published_scale
 
 ETA, MOMENT = 0.1, 6
 
@@ -25,7 +26,7 @@ def laws(d):
     """The noise of each method for σᵢ = 1, outputs 2√d apart."""
     distance, ones = 2 * np.sqrt(d), np.ones(d)
     return {
-        "published": PublishedNoise((6.16 / ETA) ** (1 + 2 / MOMENT), ones, MOMENT, reproduce=True),
+        "published": PublishedNoise(published_scale(ETA, MOMENT), ones, MOMENT),
         "ours, Gaussian": GaussianNoise(distance / (2 * ndtri(0.5 + ETA)), ones),  # ½TV = Φ(ρ/2) − ½
         "ours, norm-Laplace": NormLaplaceNoise(least_scale(d, distance), ones),
     }

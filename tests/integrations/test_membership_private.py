@@ -164,20 +164,6 @@ def test_inside_a_pipeline_and_cross_validation():
     assert model.fit(X, Y)[-1].certificate_.eta <= 0.1
 
 
-def test_resamples_are_kept_and_used_again(tmp_path):
-    settings = QUICK | {"cache_dir": tmp_path}
-    first = MembershipPrivate(Ridge(), **settings).fit(XD, YD)
-    kept = {path: path.stat().st_mtime_ns for path in tmp_path.glob("*.npz")}
-    assert len(kept) == 40
-    again = MembershipPrivate(Ridge(), **settings).fit(XD, YD)
-    assert kept == {path: path.stat().st_mtime_ns for path in tmp_path.glob("*.npz")}
-    np.testing.assert_array_equal(first.noise_scale_["coef_"], again.noise_scale_["coef_"])
-    with pytest.raises(InputError, match="other data or options"):
-        MembershipPrivate(Ridge(2.0), **settings).fit(XD, YD)
-    with pytest.raises(InputError, match="whole number as random_state"):
-        MembershipPrivate(Ridge(), **settings | {"random_state": None}).fit(XD, YD)
-
-
 def test_frames_and_text_labels():
     frame = pd.DataFrame(X, columns=list("abcdef"))
     labels = np.where(Y == 1, "benign", "malignant")

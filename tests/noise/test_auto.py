@@ -157,9 +157,11 @@ def test_useless_noise_is_said_first():
     assert str(r.certificate).startswith("WARNING: this answers next to nothing")
     columns = RNG.normal(size=(100, 3)) * [100, 0.001, 1] + [0, 0, 1000]
     with pytest.warns(ReleaseWarning) as caught:
-        dn.release(lambda table: table.mean(axis=0), columns, eta=0.1, bound="centre", rng=0)
-    noise, value = map(float, re.findall(r"(?:deviation|about) ([\d.e+-]+)\)", str(caught[0].message)))
-    assert noise > value  # both of one number
+        made = dn.release(lambda table: table.mean(axis=0), columns, eta=0.1, bound="centre", rng=0)
+    value, noise = map(float, re.findall(r"\(([\d.e+-]+)\)", str(caught[0].message)))
+    assert abs(value) < 2 * noise  # both of one number, and both released
+    assert f"{value:.3g}" in {f"{number:.3g}" for number in made.value}
+    assert f"{noise:.3g}" in {f"{number:.3g}" for number in made.noise_scale}
 
 
 @pytest.mark.parametrize("kind", ["outlier", "duplicates", "heavy tails"])

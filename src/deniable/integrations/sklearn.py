@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Integral
-from os import PathLike
 from typing import Any, Self
 
 import numpy as np
@@ -63,8 +61,8 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         Unfitted estimator; it is cloned, never fitted itself.
     eta
         Largest gain of any membership attack over guessing, in (0, min(π, 1 − π)), π = ``fraction``.
-    noise, covariance, fraction, confidence, n_jobs, cache_dir, progress
-        As in :func:`deniable.release`; ``cache_dir`` needs a whole number as ``random_state``.
+    noise, covariance, fraction, confidence, n_jobs, progress
+        As in :func:`deniable.release`.
     n_resamples
         Random resamples behind a sampled certificate. None: as in :func:`deniable.release`, but that "auto" does not
         turn to the thousands of fits of "direct".
@@ -75,8 +73,6 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         (low, high), numbers or one for each column: public limits to which the columns are clipped first, in ``fit``
         and in every prediction. Without them, one outlier may determine all the noise. They must not be read off the
         data.
-    max_seconds
-        As in :func:`deniable.release`.
     get_parameters, set_parameters
         For other estimators: fitted estimator → array of fixed shape, and (fresh estimator, array) → None. The second
         must set all that predictions need and nothing else of the fit.
@@ -114,7 +110,6 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         fraction: float = 0.5,
         n_resamples: int | None = None,
         confidence: float = 0.99,
-        max_seconds: float = 120.0,
         bounds: tuple[Any, Any] | None = None,
         get_parameters: Callable[[Any], Any] | None = None,
         set_parameters: Callable[[Any, FloatArray], None] | None = None,
@@ -122,7 +117,6 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         project_psd: bool = True,
         random_state: Any = None,
         n_jobs: int | None = None,
-        cache_dir: str | PathLike[str] | None = None,
         progress: bool | None = None,
     ) -> None:
         self.estimator = estimator
@@ -133,7 +127,6 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         self.fraction = fraction
         self.n_resamples = n_resamples
         self.confidence = confidence
-        self.max_seconds = max_seconds
         self.bounds = bounds
         self.get_parameters = get_parameters
         self.set_parameters = set_parameters
@@ -141,7 +134,6 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         self.project_psd = project_psd
         self.random_state = random_state
         self.n_jobs = n_jobs
-        self.cache_dir = cache_dir
         self.progress = progress
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -159,8 +151,6 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         n_train = Population.of(rows, self.fraction).n_train
         if classes is not None:
             _refuse_rare_classes(target, classes, n_train)
-        if self.cache_dir is not None and not isinstance(self.random_state, Integral):
-            raise InputError("cache_dir needs a whole number as random_state: only seeded resamples can be resumed")
         try:
             seeds = check_random_state(self.random_state)
         except ValueError as error:
@@ -179,10 +169,8 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
             fraction=self.fraction,
             n_resamples=self.n_resamples,
             confidence=self.confidence,
-            max_seconds=self.max_seconds,
             rng=int(seeds.randint(2**31 - 1)),
             n_jobs=self.n_jobs,
-            cache_dir=self.cache_dir,
             progress=self.progress,
         )
         known = PublicFacts(rows.shape[1], n_train, classes, self.project_psd)

@@ -4,7 +4,7 @@ from deniable.noise.certificate import Alternative, Certificate, Release, Releas
 from deniable.noise.covariance import Covariance
 from deniable.noise.evidence import ReleaseError
 from deniable.noise.exact import ExactMembership, exact_membership
-from deniable.noise.laws import GaussianNoise, NormLaplaceNoise, PublishedNoise
+from deniable.noise.laws import GaussianNoise, NormLaplaceNoise
 from deniable.noise.mechanism import release
 from deniable.noise.statistics import Histogram, Mean, Quantile, SecondMoment
 from deniable.noise.tabulation import Statistic, StatisticsRelease, release_statistics
@@ -18,7 +18,6 @@ __all__ = [
     "Histogram",
     "Mean",
     "NormLaplaceNoise",
-    "PublishedNoise",
     "Quantile",
     "Release",
     "ReleaseError",

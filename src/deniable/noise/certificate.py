@@ -23,7 +23,7 @@ from deniable.curves import Tradeoff
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-CertificateKind = Literal["exact", "sampled", "estimate", "published"]
+CertificateKind = Literal["exact", "sampled"]
 
 GAME = (
     "the data set and the algorithm are known to the attacker; the training set is a uniform random subset of the "
@@ -54,14 +54,11 @@ class Certificate:
     Attributes
     ----------
     eta
-        Certified bound on (accuracy of the best attack) − max(π, 1 − π), for every record; NaN if ``kind`` is
-        "estimate": then nothing is known.
+        Certified bound on (accuracy of the best attack) − max(π, 1 − π), for every record.
     target
-        The η requested; ``eta`` is never above it unless ``kind`` is "published".
+        The η requested; ``eta`` is never above it.
     kind
-        "exact": proved; nothing was sampled. "sampled": holds with ``confidence`` over the resampling. "estimate": the
-        noise follows from what was observed at ``records``; nothing is guaranteed, not even for them.
-        "published": the sampler of the paper as printed.
+        "exact": proved; nothing was sampled. "sampled": holds with ``confidence`` over the resampling.
     confidence
         Probability over the resampling with which ``eta`` and the whole of ``tradeoff`` hold; 1 for a proof.
     tradeoff
@@ -70,8 +67,6 @@ class Certificate:
         How the worlds "in" and "out" were paired.
     prior
         π = n_train / n_records, the chance that a record is in the training set.
-    records
-        Row numbers that an "estimate" looked at; None otherwise.
     n_resamples, algorithm_runs
         Resamples behind the certificate and the number of times the algorithm ran for it.
     noise, sampler
@@ -81,7 +76,7 @@ class Certificate:
     assumptions
         What must be true for the guarantee to hold.
     bound
-        How it was proved: "direct", "swap", "centre", "dp" or "published".
+        How it was proved: "direct", "swap", "centre" or "dp".
     warning
         What makes the value useless and what to do, or None.
     insecure
@@ -102,7 +97,6 @@ class Certificate:
     noise: str
     sampler: str
     noise_scale: FloatArray = field(repr=False)
-    records: tuple[int, ...] | None = None
     assumptions: tuple[str, ...] = ()
     bound: str = "centre"
     warning: str | None = None
@@ -115,19 +109,17 @@ class Certificate:
 
     @property
     def holds(self) -> bool:
-        """Whether this is a guarantee for every record: not an estimate, the published sampler, or noise of a test."""
-        return self.kind in ("exact", "sampled") and not self.insecure
+        """Whether this is a guarantee for every record: always, but with the noise of a test."""
+        return not self.insecure
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain Python types; ``tradeoff`` becomes TPR at some FPRs and the advantage at prior ½."""
         plain: dict[str, Any] = {
             name: getattr(self, name) for name in self.__dataclass_fields__ if name not in ("tradeoff", "noise_scale")
         }
-        plain["records"] = None if self.records is None else list(self.records)
         plain["assumptions"] = list(self.assumptions)
         plain["holds"] = self.holds
         plain["noise_scale"] = self.noise_scale.tolist()
-        plain["eta"] = None if math.isnan(self.eta) else self.eta
         plain["tradeoff"] = {
             "advantage": self.tradeoff.advantage(),
             "tpr_at_fpr": [{"fpr": fpr, "tpr": self.tradeoff.tpr(fpr)} for fpr in _FPRS],
@@ -143,8 +135,6 @@ class Certificate:
 
     def __str__(self) -> str:
         spread = math.sqrt(float(np.mean(self.noise_scale**2))) if self.noise_scale.size else 0.0
-        if math.isnan(self.eta):
-            return self._without_promise(spread)
         accuracy = shown(max(self.prior, 1 - self.prior) + self.eta, "number", "upper")
         claim = f"no attack names a record's membership with accuracy above {accuracy}"
         lines = [
@@ -161,12 +151,9 @@ class Certificate:
         return "\n".join([*lines, *(f"assumes: {text}" for text in self.assumptions)])
 
     def _repr_html_(self) -> str:
-        if math.isnan(self.eta):
-            rows, tone = [], "bad"
-        else:
-            rows, tone = [("η", f"≤ {shown(self.eta, 'number', 'upper')}"), *curve_rows(self.tradeoff)], "none"
+        rows = [("η", f"≤ {shown(self.eta, 'number', 'upper')}"), *curve_rows(self.tradeoff)]
         headline = testing.INSECURE if self.insecure else self.warning or ""
-        return panel("Certificate of a release", rows, str(self).splitlines(), headline=headline, tone=tone)
+        return panel("Certificate of a release", rows, str(self).splitlines(), headline=headline, tone="none")
 
     def _floor(self) -> str:
         """Say what the number of runs leaves open at the lowest FPR, and how many would close it."""
@@ -178,15 +165,6 @@ class Certificate:
             return text  # what the number of runs of "direct" adds to it stands among the assumptions
         # the floor is that of an event never seen: in proportion to 1/m
         return f"{text}: about {runs_for_fine(self.n_resamples, self.floor)} (n_resamples) bring it to {FINE:.1%}"
-
-    def _without_promise(self, spread: float) -> str:
-        """Describe a release for which nothing is proven."""
-        looked = len(self.records or ())
-        lines = [
-            f"NOT a guarantee: the noise follows from {looked} random records, the others may be exposed; η is unknown",
-            f"{self.noise} noise, RMS {spread:.4g} per coordinate; {self.sampler}",
-        ]
-        return "\n".join([*lines, *(f"note: {text}" for text in self.assumptions)])
 
 
 @dataclass(frozen=True)

@@ -182,7 +182,6 @@ def plan_by_known_law(algorithm: HasKnownLaw, game: CouplingGame, shaper: Shaper
         "exact",
         "none: the law of the statistic over random training parts, with and without each record, is known",
         deviation=spread,
-        typical=whole,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -44,7 +44,7 @@ def plan_by_known_swaps(
         )
     number = _usual(game.level, 1 - game.confidence, n) if asked is None else asked
     chosen = split(number, game)
-    outputs = replace(runner, cache_dir=None).map(Outputs(algorithm, population, population.single_set), chosen)
+    outputs = runner.map(Outputs(algorithm, population, population.single_set), chosen)
     values = outputs.reshape(chosen, -1)
     coordinates = Coordinates.of(values, outputs.shape[2:])
     if coordinates.free.size == 0:

@@ -6,11 +6,9 @@ import inspect
 import warnings
 from collections.abc import Iterator
 from os import PathLike
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from deniable._check import FloatArray, Indices, InputError, Seed, choice, integer, number, seeded
 from deniable._floats import EPS
@@ -21,7 +19,7 @@ from deniable.noise.evidence import ReleaseError
 from deniable.noise.known_law import KnownEvidence
 from deniable.noise.methods import BOUNDS, ReleaseTask, Settled, choose, settle
 from deniable.noise.plans import ROUNDING, CouplingGame, Enumeration
-from deniable.noise.resampling import Algorithm, Population, Runner, cache_label, evaluate
+from deniable.noise.resampling import Algorithm, Population, Runner, evaluate
 from deniable.noise.shaping import Shaper
 
 _LOG_GAMMAS = np.concatenate([np.linspace(0.0, 1.0, 11), np.geomspace(1.2, 24.0, 22)])  # of a certified curve
@@ -32,21 +30,15 @@ def release(
     data: Any,
     *,
     eta: float,
-    noise: Literal["gaussian", "norm-laplace", "laplace", "published"] = "gaussian",
+    noise: Literal["gaussian", "norm-laplace", "laplace"] = "gaussian",
     bound: Literal["auto", "coupling", "direct", "swap", "centre", "dp"] = "auto",
     covariance: Literal["diagonal", "full"] = "diagonal",
     fraction: float = 0.5,
     n_resamples: int | None = None,
     confidence: float = 0.99,
-    known_std: ArrayLike | None = None,
-    swap_records: int = 8,
-    allow_estimate: bool = False,
     max_seconds: float = 120.0,
-    moment: float = 2.0,
-    reproduce: bool = False,
     rng: Seed = None,
     n_jobs: int | None = None,
-    cache_dir: str | PathLike[str] | None = None,
     progress: bool | None = None,
 ) -> Release:
     """Run ``algorithm`` on a secret random part of ``data`` and add the least noise that certifies ``eta``.
@@ -61,7 +53,7 @@ def release(
     ----------
     algorithm
         Called with a part of ``data`` of the same type; returns a number or an array whose shape never changes.
-        The closed forms of :mod:`deniable.noise` (``Mean``, ``Covariance``, ``Ridge``, …) have a known swap bound.
+        The closed forms of :mod:`deniable.noise` (``Mean``, ``Covariance``, ``Quantile``, …) have a known swap bound.
     data
         Array, DataFrame, or tuple such as (X, y), with one record in each row; at least 4 records. A Parquet file or
         folder, a Dask data frame, an iterator of blocks or a function that returns one becomes an array, or a tuple
@@ -69,8 +61,7 @@ def release(
     eta
         Largest gain of any attack over guessing from the prior, in (0, min(π, 1 − π)).
     noise
-        "gaussian"; "norm-laplace" (density e^{−‖x‖/c}, radius Gamma(d, c)); "laplace" (one-dimensional values);
-        "published" (Izzo et al., Corollary 10 as printed; no guarantee beyond one dimension; needs ``reproduce=True``).
+        "gaussian"; "norm-laplace" (density e^{−‖x‖/c}, radius Gamma(d, c)); "laplace" (one-dimensional values).
     bound
         How the noise is bounded. "auto" compares those that can serve by expected error and takes the least; the table
         is ``alternatives``. "coupling" does the same without the thousands of runs of "direct", for algorithms that
@@ -83,38 +74,23 @@ def release(
         "centre" pairs opposite training sets: any algorithm, any dimension, every record, most noise. "dp" is plain
         differential privacy on *all* records for a statistic with public bounds: "out" then means replaced by another
         record.
-    allow_estimate
-        Whether "swap" may shape the noise by what it finds on ``swap_records`` random records where nothing is proven.
-        The η of other records was seen to be four to five times the target, so ``certificate.eta`` is then NaN, the
-        curve is the trivial one, and there is a warning: such a value is released without a guarantee.
     covariance
         Shape of the noise: "diagonal" (one standard deviation per coordinate, fitted to its spread) or "full".
     fraction
         Share of the records used for training.
     n_resamples
         Random resamples of the whole data set behind a sampled certificate. None: for "direct" between 4,096 and
-        32,768, more for a smaller ``eta`` (64 further ones shape the noise); for "swap" of regressions and quantiles
+        32,768, more for a smaller ``eta`` (64 further ones shape the noise); for "swap" of quantiles
         between 256 and 2,048, likewise; otherwise 256 (a quarter shapes it).
     max_seconds
         Seconds that the runs of "direct" may take, unless ``n_resamples`` is given; the first 64 are timed. The
-        certificate says what decided their number. "swap" of regressions and quantiles takes fewer resamples where its
-        first shows that they would take longer, and is refused where it would take more than five times as long.
+        certificate says what decided their number.
     confidence
         Probability, over the resampling, that the certificate holds.
-    known_std
-        Proven upper bounds on the standard deviation of each coordinate over random training sets (shape of the
-        value, or a number): the certificate is then exact, with no resampling.
-    swap_records
-        Number of records on which an unknown algorithm's swap bound is estimated.
-    moment, reproduce
-        M of the published noise, and the consent to use it.
     rng
         Seeds the resampling only. The training part and the noise always use fresh operating-system entropy.
     n_jobs, progress
         joblib's number of workers (inside any joblib backend); a progress bar on stderr (None: if it is a terminal).
-    cache_dir
-        Directory that keeps the resamples' outputs so that an interrupted run can be resumed; needs ``rng``. It holds
-        unprotected outputs: keep it as secret as the data.
 
     Returns
     -------
@@ -125,7 +101,8 @@ def release(
     Warns
     -----
     ReleaseWarning
-        Where the noise is larger than the value and than its spread over training parts: such a value is uninformative.
+        Where the value is below two standard deviations of its noise, which is larger than its spread over training
+        parts: such a value is uninformative.
 
     Raises
     ------
@@ -139,7 +116,7 @@ def release(
     Coordinates that are the same on every resample are published as that constant, which says nothing about
     membership; coordinates that always agree (a symmetric matrix) share one draw of noise.
     """
-    choice("noise", noise, ("gaussian", "norm-laplace", "laplace", "published"))
+    choice("noise", noise, ("gaussian", "norm-laplace", "laplace"))
     choice("bound", bound, BOUNDS)
     choice("covariance", covariance, ("diagonal", "full"))
     if not callable(algorithm):
@@ -147,28 +124,17 @@ def release(
     population = Population.of(_held(data), fraction)
     certain = number("confidence", confidence, above=0.0, below=1.0)
     resamples = None if n_resamples is None else integer("n_resamples", n_resamples, at_least=8)
-    label = (
-        ()
-        if cache_dir is None
-        else cache_label(algorithm, population, bound, noise, covariance, resamples, swap_records)
-    )
     task = ReleaseTask(
         algorithm,
         CouplingGame(population, _valid_eta(eta, population), "", certain),
         Shaper(noise, covariance),
-        _runner(rng, n_jobs, progress, cache_dir, label),
+        _runner(rng, n_jobs, progress),
         Enumeration(algorithm, population),
         resamples,
-        known_std,
-        integer("swap_records", swap_records, at_least=1),
-        allow_estimate,
         number("max_seconds", max_seconds, above=0.0),
-        moment,
-        reproduce,
         direct=bound != "coupling",
     )
-    way: str = "published" if noise == "published" else bound
-    found, alternatives = choose(task) if way in ("auto", "coupling") else (settle(task, way), ())
+    found, alternatives = choose(task) if bound in ("auto", "coupling") else (settle(task, bound), ())
     return _carry_out(found, alternatives, task)
 
 
@@ -187,18 +153,9 @@ def _valid_eta(eta: Any, population: Population) -> float:
     return number("eta", eta, above=0.0, below=rare, hint=hint)
 
 
-def _runner(
-    rng: Seed,
-    n_jobs: int | None,
-    progress: bool | None,
-    cache_dir: str | PathLike[str] | None,
-    label: tuple[str, ...],
-) -> Runner:
+def _runner(rng: Seed, n_jobs: int | None, progress: bool | None) -> Runner:
     checked_jobs(n_jobs)
-    if cache_dir is not None and rng is None:
-        raise InputError("cache_dir needs rng: only seeded resamples can be resumed")
-    entropy = int(seeded(rng).integers(2**63))
-    return Runner(entropy, n_jobs, progress, None if cache_dir is None else Path(cache_dir), label)
+    return Runner(int(seeded(rng).integers(2**63)), n_jobs, progress)
 
 
 def _carry_out(found: Settled, alternatives: tuple[Alternative, ...], task: ReleaseTask) -> Release:
@@ -214,13 +171,13 @@ def _carry_out(found: Settled, alternatives: tuple[Alternative, ...], task: Rele
     released = np.zeros(0)
     if plan.law is not None:
         rows = population.secret_subset() if everyone is None else everyone
-        value = _on_training_part(plan.algorithm or task.algorithm, population, rows, coordinates.shape)
-        released = value.ravel()[coordinates.free]
+        released = _on_training_part(task.algorithm, population, rows, coordinates.shape).ravel()[coordinates.free]
         sampler = "none is needed: the training part is drawn with entropy of the operating system"
         if law is not None:
             released = law.perturb(released)
             sampler = law.sampler
-    warning = _useless(found)
+    value = coordinates.expand(released, coordinates.constants)
+    warning = _useless(found, value)
     if warning is not None:
         warnings.warn(warning, ReleaseWarning, stacklevel=3)
     certificate = Certificate(
@@ -238,14 +195,13 @@ def _carry_out(found: Settled, alternatives: tuple[Alternative, ...], task: Rele
         noise=task.shaper.noise if law is not None else "none",
         sampler=sampler,
         noise_scale=found.noise,
-        records=plan.records,
         assumptions=(GAME if everyone is None else PRIVATE_GAME, *plan.assumptions),
         bound=found.bound,
         warning=warning,
     )
     names = getattr(task.algorithm, "names", None)
     return Release(
-        coordinates.expand(released, coordinates.constants),
+        value,
         found.noise,
         certificate,
         plan.deviation,
@@ -254,24 +210,25 @@ def _carry_out(found: Settled, alternatives: tuple[Alternative, ...], task: Rele
     )
 
 
-def _useless(found: Settled) -> str | None:
-    """Return a warning where the noise is larger than the value itself and than its spread over training parts.
+def _useless(found: Settled, value: FloatArray) -> str | None:
+    """Return a warning where the noise is most of what was released, and larger than its spread over training parts.
 
-    Judged on the whole data set, which the game takes as known; never for plain privacy, which keeps it secret.
+    Judged by what is released alone, and never for plain privacy.
     """
-    plan = found.plan
-    if found.law is None or found.bound == "dp" or plan.typical is None or plan.deviation is None:
+    spread = found.plan.deviation
+    if found.law is None or found.bound == "dp" or spread is None:
         return None
     noise, where = found.noise, found.noise > 0
-    size = np.maximum(np.abs(plan.typical), plan.deviation)
-    if not np.median(noise[where] / np.maximum(size[where], 1e-300)) > 1:
+    size = np.maximum(np.abs(value) / 2, spread)  # a value of 0 with this noise is below two standard deviations
+    relative = noise[where] / np.maximum(size[where], 1e-300)
+    if not np.median(relative) > 1:
         return None
-    most = int(np.argsort(noise[where] / np.maximum(size[where], 1e-300))[np.sum(where) // 2])
-    which = "" if np.sum(where) == 1 else "for half of the numbers or more "
+    most = int(np.argsort(relative)[len(relative) // 2])
+    which = "" if len(relative) == 1 else "for half of the numbers or more "
     return (
-        f"this answers next to nothing: {which}the noise (standard deviation {noise[where][most]:.3g}) is larger than "
-        f"the value itself (about {np.abs(plan.typical)[where][most]:.3g}); release fewer numbers, give public "
-        "bounds (bounds=...), raise eta, or use more records"
+        f"this answers next to nothing: {which}the released value ({value[where][most]:.3g}) is less than two standard "
+        f"deviations of its noise ({noise[where][most]:.3g}); release fewer numbers, give public bounds (bounds=...), "
+        "raise eta, or use more records"
     )
 
 
@@ -296,12 +253,10 @@ def _on_training_part(
 
 
 def _certified_curve(found: Settled) -> Tradeoff:
-    """Return the certified ROC: H_γ at a grid of γ ≥ 1, which η itself bounds from its own γ on; trivial without η."""
+    """Return the certified ROC: H_γ at a grid of γ ≥ 1, which η itself bounds from its own γ on."""
     game, plan, law, eta = found.game, found.plan, found.law, found.eta
     if plan.law is None:
         return _curve(found, np.zeros_like(_LOG_GAMMAS), _LOG_GAMMAS)
-    if np.isnan(eta):
-        return _curve(found, np.ones_like(_LOG_GAMMAS), _LOG_GAMMAS)
     log_gammas = np.unique(np.append(_LOG_GAMMAS, game.log_gamma))
     if isinstance(plan.evidence, KnownEvidence):
         bound = plan.evidence.curve(law, log_gammas)

@@ -12,7 +12,6 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from deniable._check import FloatArray, InputError
 from deniable.noise import plans
@@ -32,13 +31,12 @@ from deniable.noise.known_swaps import plan_by_known_swaps
 from deniable.noise.laws import NoiseLaw
 from deniable.noise.plans import ROUNDING, CouplingGame, NoisePlan
 from deniable.noise.private import plain_privacy_is_better, plan_by_privacy
-from deniable.noise.published import plan_as_published
 from deniable.noise.resampling import Algorithm, Runner
 from deniable.noise.shaping import Shaper
 
 BOUNDS = ("auto", "coupling", "direct", "swap", "centre", "dp")
 _LARGEST_ENUMERATION = 1000  # training sets; up to this many are all run (twice), and nothing is sampled
-_RESAMPLES = 256  # of "swap" and "centre" unless ``n_resamples`` is given
+_RESAMPLES = 256  # of "centre" unless ``n_resamples`` is given
 _CENTRE_AT_LEAST = 0.25  # below 1/π, what "centre" needs in units of the spread, times η, if halves are normal
 _WORTH_INTEGRATING = 1.25  # factor by which "direct" must promise to reduce the error of several numbers
 _OPTIMISTIC = 1.1  # factor between the error that "direct" finds and the guess at it
@@ -60,12 +58,7 @@ class ReleaseTask:
     runner: Runner
     every: plans.Enumeration  # shared by the copies of a task for other bounds
     n_resamples: int | None = None
-    known_std: ArrayLike | None = None
-    swap_records: int = 8
-    allow_estimate: bool = False
     max_seconds: float = 120.0
-    moment: float = 2.0
-    reproduce: bool = False
     direct: bool = True  # whether thousands of runs may be made to choose among the bounds
 
     @property
@@ -75,7 +68,7 @@ class ReleaseTask:
 
     @property
     def resamples(self) -> int:
-        """Resamples of "centre", of "swap" of unknown algorithms and of the published noise."""
+        """Resamples of "centre"."""
         return _RESAMPLES if self.n_resamples is None else self.n_resamples
 
     @property
@@ -105,21 +98,14 @@ class Settled:
 def settle(task: ReleaseTask, bound: str) -> Settled:
     """Plan by one way and find the least scale of noise that it proves."""
     game = replace(task.game, bound=bound)
-    if bound == "published":
-        game = replace(game, bound="centre")
     plan = _WAYS[bound](replace(task, game=game))
     if plan.law is None:
         return Settled(bound, game, plan, None, 0.0)
-    if bound == "published":
-        law = plan.law.with_scale((6.16 / game.eta) ** (1 + 2 / task.moment))
-        return Settled(bound, game, plan, law, game.eta if law.dimension == 1 else game.rare)
     if isinstance(plan.evidence, KnownEvidence) and plan.evidence.needs_no_noise(game.eta):
         return Settled(bound, game, plan, None, min(game.eta, plan.evidence.gain(None) * (1 + ROUNDING)))
     law = plan.law.with_scale(plan.evidence.least_scale(plan.law, game.level, game.log_gamma))
     reached = game.eta
-    if plan.kind == "estimate":
-        reached = float("nan")
-    elif isinstance(plan.evidence, ExactRows):
+    if isinstance(plan.evidence, ExactRows):
         worst = game.rare * game.inflation * plan.evidence.worst(law, game.log_gamma)
         reached = min(game.eta, worst * (1 + ROUNDING))
     elif isinstance(plan.evidence, KnownEvidence):
@@ -138,12 +124,11 @@ def choose(task: ReleaseTask) -> tuple[Settled, tuple[Alternative, ...]]:
     (union bound). All of them lose the same by training on a part, so the least noise has the least error.
     """
     private = task.algorithm if isinstance(task.algorithm, BoundedStatistic) else None
-    if private is not None and task.known_std is None and plain_privacy_is_better(private, task.game, task.shaper):
+    if private is not None and plain_privacy_is_better(private, task.game, task.shaper):
         found = settle(task, "dp")
         return found, (_row(found, True),)
-    if task.known_std is not None:
-        ways: tuple[str, ...] = ("centre",)
-    elif task.small:
+    ways: tuple[str, ...]
+    if task.small:
         ways = ("swap", "direct", "centre") if task.direct else ("swap", "centre")
     else:
         any_algorithm = "direct" if task.direct_share <= _WORTH_RUNNING else "centre"
@@ -151,7 +136,7 @@ def choose(task: ReleaseTask) -> tuple[Settled, tuple[Alternative, ...]]:
         if any_algorithm == "direct":
             _point_to_closed_form(task)
         ways = ("swap", any_algorithm) if closed else (any_algorithm,)
-    if isinstance(task.algorithm, HasKnownLaw) and task.known_std is None:
+    if isinstance(task.algorithm, HasKnownLaw):
         known = plan_by_known_law(task.algorithm, replace(task.game, bound="direct"), task.shaper)
         ways = ways if known is None else ("direct",)
     sampled = len(ways) - isinstance(task.algorithm, ExactSwap)  # at most: small data need none if nothing is random
@@ -260,8 +245,6 @@ def _rms(values: FloatArray) -> float:
 
 
 def _by_centre(task: ReleaseTask) -> NoisePlan:
-    if task.known_std is not None:
-        return plans.plan_from_bound(task.game, task.shaper, task.known_std)
     found = plans.plan_by_enumeration(task.every, task.game, task.shaper) if task.small else None
     if found is not None:
         return found
@@ -280,8 +263,6 @@ def _by_direct(task: ReleaseTask) -> NoisePlan:
 
 
 def _by_swap(task: ReleaseTask) -> NoisePlan:
-    if task.known_std is not None:
-        return plans.plan_from_bound(task.game, task.shaper, task.known_std)  # which says that it needs "centre"
     if isinstance(task.algorithm, ExactSwap):
         return plans.plan_from_closed_form(task.algorithm, task.game, task.shaper)
     found = plans.plan_by_enumeration(task.every, task.game, task.shaper) if task.small else None
@@ -289,19 +270,10 @@ def _by_swap(task: ReleaseTask) -> NoisePlan:
         return found
     if isinstance(task.algorithm, ResampledSwap):
         return plan_by_known_swaps(task.algorithm, task.runner, task.game, task.shaper, task.n_resamples)
-    if not task.allow_estimate:
-        raise NoGuaranteeError(
-            "bound='swap' is proven for the closed forms of deniable.noise and for at most 1,000 training sets, "
-            "not for this algorithm; use bound='auto', 'direct' or 'centre', which cover every record of any algorithm "
-            "(or allow_estimate=True for a value without a guarantee)"
-        )
-    warnings.warn(
-        "this release has no guarantee: its noise was set from a few random records, and others may "
-        "be exposed; bound='auto' covers all",
-        UserWarning,
-        stacklevel=5,
+    raise NoGuaranteeError(
+        "bound='swap' is proven for the closed forms of deniable.noise and for at most 1,000 training sets, not for "
+        "this algorithm; use bound='auto', 'direct' or 'centre', which cover every record of any algorithm"
     )
-    return plans.plan_by_swaps(task.algorithm, task.runner, task.game, task.shaper, task.resamples, task.swap_records)
 
 
 def _by_privacy(task: ReleaseTask) -> NoisePlan:
@@ -313,14 +285,9 @@ def _by_privacy(task: ReleaseTask) -> NoisePlan:
     return plan_by_privacy(task.algorithm, task.game, task.shaper)
 
 
-def _as_published(task: ReleaseTask) -> NoisePlan:
-    return plan_as_published(task.algorithm, task.runner, task.game, task.resamples, task.moment, task.reproduce)
-
-
 _WAYS: dict[str, Callable[[ReleaseTask], NoisePlan]] = {
     "centre": _by_centre,
     "direct": _by_direct,
     "swap": _by_swap,
     "dp": _by_privacy,
-    "published": _as_published,
 }

@@ -10,12 +10,11 @@ E TV(N_θ, N_c) around any fixed centre c.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from deniable._check import FloatArray, Indices, InputError, numbers
+from deniable._check import FloatArray, Indices
 from deniable.noise.certificate import CertificateKind
 from deniable.noise.coordinates import Coordinates
 from deniable.noise.evidence import ExactRows, ReleaseError, ResampledEvidence, SampledRows, needed_resamples
@@ -76,43 +75,12 @@ class NoisePlan:
     coupling: str
     resamples: int = 0
     runs: int = 0
-    records: tuple[int, ...] | None = None
     assumptions: tuple[str, ...] = ()
     deviation: FloatArray | None = None  # standard deviation of the value over training parts, in its shape
-    typical: FloatArray | None = None  # mean of the value over training parts
-    algorithm: Algorithm | None = None  # runs on the training part instead of the one given; equal but for rounding
 
     def with_outputs(self, values: FloatArray) -> NoisePlan:
-        """Add mean and standard deviation over training parts, from outputs of the free coordinates (draws, free)."""
-        return replace(
-            self,
-            deviation=self.coordinates.expand(values.std(axis=0, ddof=1), 0.0),
-            typical=self.coordinates.expand(values.mean(axis=0), self.coordinates.constants),
-        )
-
-
-def plan_from_bound(game: CouplingGame, shaper: Shaper, known_std: ArrayLike) -> NoisePlan:
-    """Standard deviations σ proven by the caller: E‖a − b‖ ≤ 2·√(Σσᵢ²/wᵢ) for any two coupled outputs."""
-    std = numbers("known_std", known_std, above=0.0, below=np.inf)
-    if game.bound == "swap":
-        raise InputError("known_std bounds the spread over training sets, which needs bound='centre'")
-    flat = np.atleast_1d(std).ravel()
-    everything = np.arange(flat.size)
-    coordinates = Coordinates(std.shape, everything, everything, np.zeros(flat.size))
-    law = replace(shaper, covariance="diagonal").law(flat[None, :])
-    rest = 2 * float(law.distance(flat)) * (1 + 1e-12)
-    return NoisePlan(
-        coordinates,
-        law,
-        ExactRows(np.zeros((1, 1)), rest=rest, averaged=True),
-        "exact",
-        "opposite training sets, distance bounded by the caller's standard deviations",
-        assumptions=(
-            "known_std bounds the standard deviation of every coordinate over random training sets",
-            "the algorithm returns a value on every training set",
-        ),
-        deviation=std,
-    )
+        """Add the standard deviation over training parts, from outputs of the free coordinates (draws, free)."""
+        return replace(self, deviation=self.coordinates.expand(values.std(axis=0, ddof=1), 0.0))
 
 
 def plan_from_closed_form(algorithm: ExactSwap, game: CouplingGame, shaper: Shaper) -> NoisePlan:
@@ -140,7 +108,6 @@ def plan_from_closed_form(algorithm: ExactSwap, game: CouplingGame, shaper: Shap
         "exact",
         "one record swapped, in closed form; worst record",
         deviation=coordinates.expand(deviation, 0.0),
-        typical=whole,
     )
 
 
@@ -212,39 +179,6 @@ def plan_by_pairs(
         resamples=resamples,
         runs=2 * resamples,
     ).with_outputs(pairs[:chosen].reshape(2 * chosen, -1))
-
-
-def plan_by_swaps(
-    algorithm: Algorithm, runner: Runner, game: CouplingGame, shaper: Shaper, resamples: int, n_watched: int
-) -> NoisePlan:
-    """Swaps of a few records around random training sets: says nothing about the other records."""
-    population = game.population
-    n_watched = min(n_watched, population.n_records)
-    chosen = split(resamples, game)
-    rng = np.random.default_rng(np.random.SeedSequence(runner.entropy))
-    watched = np.sort(rng.permutation(population.n_records)[:n_watched])
-    outputs = runner.map(Outputs(algorithm, population, partial(population.swapped_sets, watched)), resamples)
-    values = outputs.reshape(resamples, 1 + n_watched, -1)
-    coordinates = Coordinates.of(values[:chosen].reshape(-1, values.shape[2]), outputs.shape[2:])
-    if coordinates.free.size == 0:
-        return nothing_varies(coordinates, resamples, resamples * (1 + n_watched))
-    values = values[..., coordinates.free]
-    base = values[:chosen, 0]
-    law = shaper.law(base - base.mean(axis=0))
-    distances = law.distance(values[:, 1:], values[:, :1])[..., None]
-    return NoisePlan(
-        coordinates,
-        law,
-        SampledRows(distances[:chosen], distances[chosen:], 1 - game.confidence),
-        "estimate",
-        f"one record swapped, on {n_watched} random records",
-        resamples=resamples,
-        runs=resamples * (1 + n_watched),
-        records=tuple(int(i) for i in watched),
-        assumptions=(
-            "an estimate, no guarantee: records other than those listed may be exposed; bound='auto' covers all",
-        ),
-    ).with_outputs(base)
 
 
 def nothing_varies(coordinates: Coordinates, resamples: int = 0, runs: int = 0) -> NoisePlan:

@@ -11,7 +11,6 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from pathlib import Path
 from typing import Any
 
 import joblib
@@ -20,7 +19,6 @@ from numpy.typing import NDArray
 
 from deniable import testing
 from deniable._check import FloatArray, Indices, InputError, number, unmasked
-from deniable._checkpoint import Checkpoint
 from deniable._parallel import in_order
 from deniable._progress import track
 from deniable.noise.evidence import ReleaseError
@@ -85,16 +83,6 @@ class Population:
         member[rng.permutation(self.n_records)[: self.n_train]] = True
         return member
 
-    def swapped_sets(self, watched: Indices, rng: np.random.Generator) -> list[Indices]:
-        """Draw one training set, then for each watched record the set after that record was swapped in or out."""
-        order = rng.permutation(self.n_records)
-        inside, outside = order[: self.n_train], order[self.n_train :]
-        sets = [np.sort(inside)]
-        for record in watched:
-            leaves, enters = (record, rng.choice(outside)) if record in inside else (rng.choice(inside), record)
-            sets.append(np.sort(np.append(inside[inside != leaves], enters)))
-        return sets
-
     def opposite_pair(self, rng: np.random.Generator) -> tuple[Indices, Indices]:
         """Draw two training sets such that any given record is in exactly one of them as often as possible.
 
@@ -134,33 +122,15 @@ class Runner:
     entropy: int
     n_jobs: int | None = None
     progress: bool | None = None
-    cache_dir: Path | None = None
-    cache_label: tuple[str, ...] = ()
 
     def map(self, task: Callable[[np.random.Generator, str], FloatArray], draws: int, start: int = 0) -> FloatArray:
         """Return the results of ``task`` for ``draws`` resamples from ``start`` on, stacked; a failure is raised."""
-        wanted = range(start, start + draws)
-        if self.cache_dir is None:
-            found = self._computed(task, wanted, None)
-        else:  # one run at a time, of the same data, sizes and seed
-            label = "; ".join([str(self.entropy), *self.cache_label])
-            with Checkpoint(self.cache_dir, label, "cache_dir") as store:
-                stored = ((i, store.load(str(i))) for i in wanted)
-                known = {i: result["value"] for i, result in stored if result is not None}
-                found = known | self._computed(task, [i for i in wanted if i not in known], store)
-        return stack([found[i] for i in wanted])
-
-    def _computed(
-        self, task: Callable[[np.random.Generator, str], FloatArray], missing: Sequence[int], store: Checkpoint | None
-    ) -> dict[int, FloatArray]:
-        found: dict[int, FloatArray] = {}
-        for i, result in zip(missing, self._shown(self._results(task, missing), len(missing)), strict=True):
+        found = []
+        for result in self._shown(self._results(task, range(start, start + draws)), draws):
             if isinstance(result, ReleaseError):
                 raise result
-            found[i] = result
-            if store is not None:
-                store.save(str(i), value=result)
-        return found
+            found.append(result)
+        return stack(found)
 
     @property
     def workers(self) -> int:
@@ -185,12 +155,6 @@ class Runner:
 
     def _shown(self, results: Iterator[Any], total: int) -> Iterator[Any]:
         return track(results, "resampling", total, shown=self.progress)
-
-
-def cache_label(algorithm: Algorithm, population: Population, *options: object) -> tuple[str, ...]:
-    """Return what must agree for stored resamples to be reused (changed code under the same name is not noticed)."""
-    name = getattr(algorithm, "__qualname__", repr(algorithm))
-    return (name, joblib.hash(population.data), str(population.n_train), *map(str, options))
 
 
 def every_output(algorithm: Algorithm, population: Population) -> tuple[list[tuple[int, ...]], FloatArray] | None:
