@@ -333,3 +333,12 @@ def test_the_optimal_attack_stays_below_the_certificate(monkeypatch):
 
     assert 0 < best_attack(GaussianNoise(1.0, scale)) <= model.certificate_.eta <= 0.2
     assert best_attack(GaussianNoise(1.0, scale / 20)) > 0.2  # negative control
+
+
+def test_no_error_quotes_a_cell():
+    rows = X[:60].astype(object)
+    rows[3, 1] = "see Mueller file 4711"
+    with pytest.raises(InputError, match="a cell is a text") as caught:
+        MembershipPrivate(Ridge(), **QUICK).fit(rows, YD[:60])
+    assert "Mueller" not in str(caught.value)
+    assert caught.value.__context__ is None

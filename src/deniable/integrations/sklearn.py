@@ -232,20 +232,27 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
 
     def _ask(self, method: str, X: Any, *more: Any) -> Any:
         check_is_fitted(self)
-        rows = self._within_bounds(validate_data(self, X, reset=False, dtype=np.float64))
+        rows = self._within_bounds(self._numbers(X, reset=False))
         return getattr(self.estimator_, method)(rows, *more)
 
     def _validated(self, X: Any, y: Any, tags: Any) -> tuple[FloatArray, Any]:
         if y is None and not tags.target_tags.required:
-            return validate_data(self, X, dtype=np.float64, ensure_min_samples=4), None
+            return self._numbers(X, ensure_min_samples=4), None
         multi = tags.target_tags.multi_output
         numeric = tags.estimator_type == "regressor"
-        rows, target = validate_data(
-            self, X, y, dtype=np.float64, ensure_min_samples=4, multi_output=multi, y_numeric=numeric
-        )
+        rows, target = self._numbers(X, y, ensure_min_samples=4, multi_output=multi, y_numeric=numeric)
         if tags.estimator_type == "classifier":
             check_classification_targets(target)
         return rows, target
+
+    def _numbers(self, *data: Any, **rules: Any) -> Any:
+        """Check the data as scikit-learn does; its own message would quote the cell that is no number."""
+        try:
+            return validate_data(self, *data, dtype=np.float64, **rules)
+        except ValueError as error:
+            if "could not convert" not in str(error):
+                raise
+        raise InputError("X and y must be numbers, but a cell is a text; encode or drop its column")
 
     def _within_bounds(self, rows: FloatArray) -> FloatArray:
         """Clip the columns to their public limits."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Iterator
+from contextlib import suppress
 from os import PathLike
 from typing import Any, Literal
 
@@ -20,6 +21,7 @@ from deniable.noise.known_law import KnownEvidence
 from deniable.noise.methods import BOUNDS, ReleaseTask, Settled, choose, settle
 from deniable.noise.plans import ROUNDING, CouplingGame, Enumeration
 from deniable.noise.resampling import Algorithm, Population, Runner, evaluate
+from deniable.noise.sealed import sealed
 from deniable.noise.shaping import Shaper
 
 _LOG_GAMMAS = np.concatenate([np.linspace(0.0, 1.0, 11), np.geomspace(1.2, 24.0, 22)])  # of a certified curve
@@ -238,12 +240,12 @@ def _on_training_part(
     """Run on the secret part.
 
     A failure is an output like any other: the certificate from the resamples covers that it happens (a pair with one
-    failure would have counted as distinguished), but its message must not describe the part.
+    failure would have counted as distinguished), but its message must not describe the part. Nor may anything else that
+    the algorithm says there.
     """
-    try:
+    value = None
+    with sealed(), suppress(ReleaseError, SystemExit):
         value = evaluate(algorithm, population, rows, "on the training part")
-    except ReleaseError:
-        value = None
     if value is None or value.shape != shape:
         raise ReleaseError(
             f"the algorithm did not return numbers of shape {shape} on the training part; nothing was released, and "

@@ -192,9 +192,7 @@ def evaluate(algorithm: Algorithm, population: Population, rows: Indices | None,
     except Exception as error:
         if rows is None and isinstance(error, InputError):
             raise  # no other bound can serve, and its text says what is wrong
-        raise ReleaseError(
-            f"the algorithm failed {where}: {type(error).__name__}: {error}; nothing was released"
-        ) from error
+        raise ReleaseError(f"the algorithm failed {where} with {type(error).__name__}; nothing was released") from error
     if not np.all(np.isfinite(value)):
         raise ReleaseError(f"the algorithm returned NaN or an infinite value {where}; nothing was released")
     if value.size == 0:
