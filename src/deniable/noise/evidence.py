@@ -87,16 +87,12 @@ class ExactRows(ResampledEvidence):
         True if an entry bounds the *mean* distance of a random pair instead of being the distance of one pair.
     weights
         Chances of the partners, in the shape of ``distances``, where they are not equal; each row sums to 1.
-    failure
-        Probability of an event outside which alone the distances hold, given any pair; it is added to every bound, as
-        H_γ ≤ 1 for γ ≥ 1.
     """
 
     distances: FloatArray
     rest: float = 0.0
     averaged: bool = False
     weights: FloatArray | None = None
-    failure: float = 0.0
 
     def __post_init__(self) -> None:
         _numbers_only(self.distances, np.array(self.rest))
@@ -154,7 +150,7 @@ class ExactRows(ResampledEvidence):
         """Return the same, rows of more than this many equally likely distances rounded up."""
         if self.weights is not None or self.distances.shape[1] <= cells:
             return self
-        return ExactRows(_coarsen(self.distances, cells), self.rest, self.averaged, failure=self.failure)
+        return ExactRows(_coarsen(self.distances, cells), self.rest, self.averaged)
 
     def _mean(self, values: FloatArray, records: Indices | slice = slice(None)) -> FloatArray:
         """Mean of each row over its partners."""
@@ -165,12 +161,12 @@ class ExactRows(ResampledEvidence):
     def _leaks(self, law: NoiseLaw, log_gamma: float, records: Indices | slice = slice(None)) -> FloatArray:
         rows = self.distances[records] / law.scale
         leak = concave_leakage(law, log_gamma, rows) if self.averaged else law.leakage(log_gamma, rows)
-        return np.asarray(np.minimum(self._mean(leak, records) + self.failure, 1.0))
+        return np.asarray(np.minimum(self._mean(leak, records), 1.0))
 
     def _rest_leak(self, law: NoiseLaw, log_gamma: float) -> float:
         if not self.rest > 0:
             return 0.0
-        return min(float(concave_leakage(law, log_gamma, np.array(self.rest / law.scale))) + self.failure, 1.0)
+        return min(float(concave_leakage(law, log_gamma, np.array(self.rest / law.scale))), 1.0)
 
 
 @dataclass(frozen=True, eq=False)
