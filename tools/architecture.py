@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[1]
 HOUSE = ROOT / "src" / "deniable"
 PAGE = ROOT / "ARCHITECTURE.md"
 FOUNDATION = "foundation"  # modules whose names begin with an underscore: everybody may use them
-ELSEWHERE = {"_doctor": "cli", "app_uploads": "app"}  # but for those that only one room needs
+ELSEWHERE = {"_doctor": "cli", "app_uploads": "app", "testing": FOUNDATION}  # but for those that only one room needs
 
 INTRODUCTION = """# The house in one picture
 
