@@ -13,10 +13,8 @@ import contextlib
 import io
 import os
 import platform
-import signal
 import sys
 import tempfile
-import threading
 import time
 import warnings
 from pathlib import Path
@@ -63,46 +61,6 @@ def mean_of(data: np.ndarray, task: int) -> float:
 
 
 @contextlib.contextmanager
-def killing(cluster, folder: Path, pattern: str, stored: int):
-    """Kill a worker by its process id as soon as so many results are stored; yield what was done."""
-    done: dict[str, int] = {}
-
-    def watch() -> None:
-        while not done and (found := len(list(folder.glob(pattern)))) < stored:
-            time.sleep(0.002)
-        if not done:
-            done["process"] = next(iter(cluster.workers.values())).pid
-            os.kill(done["process"], signal.SIGKILL)
-            done["stored"] = found
-
-    thread = threading.Thread(target=watch)
-    thread.start()
-    try:
-        yield done
-    finally:
-        done.setdefault("process", 0)
-        thread.join()
-
-
-def killed(name: str, run, agree, pattern: str, total: int) -> None:
-    """Run alone, and again on two workers of which one is killed on the way."""
-    alone = run()
-    with tempfile.TemporaryDirectory() as place, warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
-        folder = Path(place) / "stored"
-        with local() as cluster, dn.cluster(cluster), killing(cluster, folder, pattern, 3) as done:
-            there = run(folder)
-    told = [str(w.message) for w in said if "worker" in str(w.message)]
-    print(f"{name}: worker {done['process']} killed when {done.get('stored', 'NONE')} of {total} results were "
-          f"stored; {agree(alone, there)}; warnings: {told or 'none'}", flush=True)  # fmt: skip
-
-
-def bits(one: np.ndarray, other: np.ndarray) -> str:
-    return "same bits" if np.array_equal(one, other) else "DIFFERENT"
-
-
-
-
 def truncated() -> None:
     """A Parquet file that was cut short, and one with other bytes in its middle (it has page checksums)."""
     with tempfile.TemporaryDirectory() as place:
