@@ -26,7 +26,7 @@ def shown(value: float, unit: Unit, side: str, digits: int = 4) -> str:
     exponent = exact.adjusted() - digits + 1
     rounded = exact.quantize(decimal.Decimal(1).scaleb(exponent), rounding=ways[side])
     if unit == "rate":
-        rounded = min(rounded, decimal.Decimal(100)) if value <= 1 else rounded
+        rounded = min(rounded, decimal.Decimal(100)) if value <= 1 + 1e-9 else rounded  # bounds are rounded up from 1
     text = f"{rounded:f}" if -6 <= rounded.adjusted() <= 6 else f"{rounded:.{digits - 1}e}"
     if "." in text and "e" not in text:
         text = text.rstrip("0").rstrip(".")

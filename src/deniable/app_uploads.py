@@ -50,7 +50,7 @@ RISKS = {
     "epsilon": Risk("ε at the chosen δ at most", 3.0, lambda fpr, delta, n: {"delta": delta}),
 }  # fmt: skip
 _TRAINING = {  # words, smallest and largest value in %, for a model
-    "advantage": ("being right about somebody's presence more often than by a coin: advantage (%)", 1.0, 50.0),
+    "advantage": ("being right about somebody's presence at even odds: advantage over a coin (%)", 1.0, 50.0),
     "tpr": ("finding members at 0.1\u00a0% wrong accusations (%)", 0.2, 20.0),
     "reconstruction": ("naming a secret of somebody that has 1,000 values (%)", 0.2, 20.0),
     "singling_out": ("singling out one person by a rare description (%)", 2.0, 50.0),
@@ -60,7 +60,10 @@ _TRAINING = {  # words, smallest and largest value in %, for a model
 @st.fragment
 def train_page() -> None:
     """From a table to a private model: what was understood, a target, the decision, everything to download."""
-    st.write("The table stays on this machine. You get a model with a proof of how little tells who was in the table.")
+    st.write(
+        "The table stays on this machine. You get a model with a proof that it reveals "
+        "almost nothing about who was in the table."
+    )
     upload = st.file_uploader("the table", type=_TABLES, key="train-file")
     if upload is None:
         return

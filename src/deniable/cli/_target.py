@@ -17,7 +17,7 @@ _option = partial(typer.Option, rich_help_panel=_PANEL)
 
 AdvantageTarget = Annotated[
     float | None,
-    _option("--advantage", help="Membership advantage of any attacker: 0.1 means right at most 55 % of the time."),
+    _option("--advantage", help="Membership advantage; 0.1: at even odds, nobody is right more than 55 % of the time."),
 ]
 TprTarget = Annotated[float | None, _option("--tpr", help="True positive rate at --fpr.")]
 FprTarget = Annotated[float | None, _option("--fpr", help="False positive rate for --tpr.")]

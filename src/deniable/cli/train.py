@@ -208,9 +208,8 @@ def _show(made: Trained, full: bool) -> None:
         if not decision.met:
             for line in (decision.reason, *(f"• {change}" for change in decision.changes)):
                 console.print(Text(line))
-    rules = () if decision is None else decision.rules
-    if made.assessment.alert or any(r.key == "utility_loss" and r.outcome in ("met", "missed") for r in rules):
-        console.print(Text("(rests on held-out scores, measured without noise: not protected)"))
+    if decision is not None and decision.basis:
+        console.print(Text(decision.basis.strip()))
     right, found = shown(curve.accuracy(), "rate", "upper"), shown(curve.tpr(0.001), "rate", "upper")
     other = shown(made.private.replacement_tradeoff_.advantage(), "rate", "upper")
     secret = shown(curve.reconstruction(0.001), "rate", "upper")

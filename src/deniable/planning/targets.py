@@ -186,7 +186,13 @@ def _numbers(kind: Kind, asked: dict[str, Any]) -> tuple[float, tuple[float, ...
     hint = f"{_joined(arguments)} go together"
     match kind:
         case "advantage":
-            limit = number(kind, asked[kind], above=0.0, at_most=1.0, hint="0.1 means: right in at most 55 % of cases")
+            limit = number(
+                kind,
+                asked[kind],
+                above=0.0,
+                at_most=1.0,
+                hint="0.1: right 55 % of the time at even odds",
+            )
             return limit, (_prior(asked),)
         case "accuracy":
             pi = _prior(asked)

@@ -138,7 +138,10 @@ def _attack(a: Assessment) -> list[str]:
 def _decision(a: Assessment) -> list[str]:
     if a.decision is None:
         return []
-    return [f"{a.decision.outcome} ({a.decision.policy.name})", *(rule.why for rule in a.decision.rules)]
+    return [
+        f"{a.decision.verdict}{a.decision.basis} ({a.decision.policy.name})",
+        *(rule.why for rule in a.decision.rules),
+    ]
 
 
 def _mechanism(a: Assessment) -> list[str]:

@@ -90,6 +90,17 @@ class Decision:
     relation: tuple[str, str, str]
 
     @property
+    def verdict(self) -> str:
+        """The outcome in words."""
+        return "Not decided" if self.outcome == "cannot be told" else f"{self.outcome.capitalize()} the policy"
+
+    @property
+    def basis(self) -> str:
+        """What stands beside the verdict: whether it rests on scores that no noise protects, too."""
+        held_out = any(rule.key == "utility_loss" and rule.outcome in ("met", "missed") for rule in self.rules)
+        return " (rests on held-out scores, measured without noise: not protected)" if held_out else ""
+
+    @property
     def met(self) -> bool:
         """Whether the policy is met; False also where it cannot be told."""
         return self.outcome == "meets"
@@ -173,7 +184,7 @@ def _proven(
         why = f"{label}: an attack shows at least {low}; the policy allows {_percent(limit)}."
         return Rule(key, label, limit, "missed", attacked.low, attacked.key, why)
     if not source:
-        why = f"{label}: nothing is proven in this report; an attack never shows that others fail."
+        why = f"{label}: nothing is proven in this report; a weak attack does not rule out stronger ones."
         return Rule(key, label, limit, "cannot be told", None, None, why)
     worst = max(source, key=_size)
     value, held = (
@@ -233,7 +244,7 @@ def _secret(a: Assessment, policy: Policy, label: str) -> Rule:
 
 
 def _attack(policy: Policy, attacked: Number | None, limit: float) -> Rule:
-    label = "Advantage that an attack shows"
+    label = "Advantage measured by an attack"
     if attacked is None:
         if "attack" in policy.require:
             return _missing("measured", label, "The policy requires an attack, and none was run.", limit)
@@ -334,5 +345,5 @@ def _relation(a: Assessment) -> tuple[str, str, str]:
             "nobody does better."
         )
     else:
-        third = "No attack was run; a proof does not need one, a test of the implementation does."
+        third = "No attack was run. The proof needs none; testing the implementation would."
     return first, second, third

@@ -30,7 +30,7 @@ def to_html(assessment: Assessment) -> str:
         lstrip_blocks=True,
     )
     environment.filters["cell"] = cell_text
-    decision = assessment.decision
+    decision, proven = assessment.decision, assessment.status != "violated"
     page = environment.get_template("page.html.j2").render(
         a=assessment,
         d=decision,
@@ -39,8 +39,10 @@ def to_html(assessment: Assessment) -> str:
         meta=[(FIELDS.get(key, key), value) for key, value in assessment.meta.items()],
         game=threat_model(assessment),
         risks=risk_table(assessment),
-        roc=roc_picture(assessment.curves, proven=assessment.status != "violated"),
+        roc=roc_picture(assessment.curves, proven=proven),
         pictures={series.key: series_picture(series) for part in assessment.sections for series in part.series},
+        proven=assessment.status != "violated"
+        and any(curve.kind == "provable upper bound" for curve in assessment.curves),
         infinity=math.inf,
         data=_script_safe(assessment.to_dict()),
     )

@@ -91,9 +91,9 @@ def utility_section(
     noisy = np.asarray(with_noise)
     low, high = np.quantile(noisy, [0.05, 0.95])
     numbers = (
-        Number("utility.without", "Held-out accuracy without noise", without,
+        Number("utility.without", "Held-out accuracy (not protected) without noise", without,
                "Share of held-out records that the model classifies correctly before noise.", "estimate"),
-        Number("utility.with", "Held-out accuracy with noise", float(noisy.mean()),
+        Number("utility.with", "Held-out accuracy (not protected) with noise", float(noisy.mean()),
                f"The same for released models: from 5\u00a0% to 95\u00a0% of {len(noisy)} draws of the noise.",
                "estimate", low=float(low), high=float(high)),
         Number("utility.majority", "Accuracy of always guessing the larger class", majority,
@@ -105,7 +105,10 @@ def utility_section(
                unit="number"),
     )  # fmt: skip
     return Section(
-        "utility", "What the model is still good for", "Measured on records held out from training.", numbers
+        "utility",
+        "What the model is still good for",
+        "Measured on held-out records: not covered by the guarantee.",
+        numbers,
     )
 
 

@@ -25,6 +25,7 @@ NOT_COVERED = (
     "Anything released besides what was assessed: other models trained on the same data, statistics, logs, "
     "the training data itself, or a record profile.",
     "Mistakes in the implementation: the bound holds for the mechanism as described, with real-valued noise.",
+    "Time and memory of a run, files on its owner's disk, and that a run which fails may say why.",
     "Choices that looked at the data: hyperparameters, features or stopping times tuned on the same records leak too, "
     "and are not counted.",
 )
@@ -247,7 +248,7 @@ def bound_headline(tradeoff: Tradeoff) -> str:
     accuracy = shown(tradeoff.accuracy(), "rate", "upper")
     sure = "" if tradeoff.confidence == 1 else f" (confidence {shown(tradeoff.confidence, 'rate', 'lower')})"
     return (
-        f"Provable upper bound{sure}: no attacker tells members from non-members with accuracy above {accuracy} "
-        f"(guessing: 50 %), or finds more than {found} of the members at a false positive rate of 1 %, under the "
-        "assumptions below."
+        f"Provable upper bound{sure}: at even odds, no attacker tells members from non-members with accuracy above "
+        f"{accuracy} (guessing: 50 %), or finds more than {found} of the members at a false positive rate of 1 %, "
+        "under the assumptions below."
     )

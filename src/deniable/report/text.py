@@ -25,11 +25,6 @@ if TYPE_CHECKING:
     from deniable.report.comparing import ComparedRow, Comparison
 
 STYLE = {"good": "green", "bad": "red", "open": "yellow", "none": "cyan"}
-_HEADS = {
-    "meets": "MEETS THE POLICY",
-    "does not meet": "DOES NOT MEET THE POLICY",
-    "cannot be told": "CANNOT BE TOLD",
-}
 _STATUS = {
     "bounded": "bounded, provable upper bounds and no attack",
     "consistent": "consistent, the measured attack does not contradict the provable upper bound",
@@ -104,7 +99,7 @@ def to_panel(assessment: Assessment) -> str:
     rules = [(f"{_MARKS[rule.outcome]} {rule.label}", rule.why) for rule in decision.rules]
     notes = [*alert, *decision.changes, *decision.relation]
     return panel(
-        assessment.title, rules, notes, headline=f"{_HEADS[decision.outcome]} ({decision.policy.name})",
+        assessment.title, rules, notes, headline=f"{head(decision, '')}{decision.basis}",
         tone=assessment.tone,
     )  # fmt: skip
 
@@ -127,6 +122,8 @@ def _summary(assessment: Assessment) -> Iterator[RenderableType]:
 
 def _decided(decision: Decision, style: str) -> Iterator[RenderableType]:
     yield head(decision, style)
+    if decision.basis:
+        yield Text(decision.basis.strip())
     asked = [rule for rule in decision.rules if rule.outcome != "not asked"]
     for rule in asked:
         here = rule.key == decision.decided_by
@@ -146,7 +143,7 @@ def _decided(decision: Decision, style: str) -> Iterator[RenderableType]:
 
 def head(decision: Decision, style: str) -> Text:
     """Return the decision in one line, in its colour."""
-    return Text.assemble((_HEADS[decision.outcome], f"bold {style}"), f" ({decision.policy.name})")
+    return Text.assemble((decision.verdict.upper(), f"bold {style}"), f" ({decision.policy.name})")
 
 
 def _hanging(mark: str, text: str) -> RenderableType:
@@ -270,7 +267,7 @@ def to_markdown(assessment: Assessment) -> str:
 
 def _markdown_decision(decision: Decision) -> list[str]:
     rows = [["**this decides**" if r.key == decision.decided_by else "", r.outcome, r.why] for r in decision.rules]
-    lines = [f"**{decision.outcome.capitalize()}** ({decision.policy.name}): {decision.reason}", ""]
+    lines = [f"**{decision.verdict}**{decision.basis} ({decision.policy.name}): {decision.reason}", ""]
     lines += _markdown_table(["", "outcome", "rule"], rows)
     if decision.changes:
         lines += ["What would change it:", "", *(f"- {change}" for change in decision.changes), ""]

@@ -63,7 +63,7 @@ class Usefulness:
         """The comparison in one sentence."""
         if not self.classification:
             beside = f" (unprotected: {_plain(self.plain.first)})" if self.plain else ""
-            reached = f"On {self.n:,} held-out records R² is {_plain(self.private.first)}{beside}"
+            reached = f"On {self.n:,} held-out records, without noise, R² is {_plain(self.private.first)}{beside}"
             return f"{reached}; predicting the mean reaches 0."
         beside = f"unprotected: {_rate(self.plain.first)}, " if self.plain else ""
         ranking = (
@@ -73,8 +73,8 @@ class Usefulness:
             + (f" ({_plain(self.plain.second)})" if self.plain and self.plain.second is not None else "")
         )
         return (
-            f"On {self.n:,} held-out records it is right in {_rate(self.private.first)} of cases ({beside}always the "
-            f"most frequent class: {_rate(self.guess.first)}){ranking}."
+            f"On {self.n:,} held-out records, without noise, it is right in {_rate(self.private.first)} of cases "
+            f"({beside}always the most frequent class: {_rate(self.guess.first)}){ranking}."
         )
 
     @property
@@ -106,7 +106,12 @@ class Usefulness:
                 }[key]
                 numbers.append(
                     Number(
-                        f"use.{keys[place]}.{key}", f"{names[place]}, {words}", value, meaning, "estimate", units[place]
+                        f"use.{keys[place]}.{key}",
+                        f"{names[place]} (not protected), {words}",
+                        value,
+                        meaning,
+                        "estimate",
+                        units[place],
                     )
                 )
         return Section(
