@@ -56,7 +56,8 @@ class Usefulness:
             return ""
         what = "always naming the most frequent class" if self.classification else "always predicting the mean"
         helps = f" What would help: {'; '.join(self.help)}." if self.help else ""
-        return f"This model is no better than {what} on {self.n:,} held-out records: do not use it.{helps}"
+        where = f"{self.n:,} held-out records (not protected)"
+        return f"This model is no better than {what} on {where}: do not use it.{helps}"
 
     @property
     def sentence(self) -> str:
