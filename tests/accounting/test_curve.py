@@ -73,12 +73,6 @@ def test_directions_are_mirror_images(parts, log_gamma):
     assert trade.hockey_stick(gamma, "remove") == pytest.approx(mirrored, abs=1e-9 * (1 + gamma))
 
 
-def test_epsilon_may_be_negative():
-    trade = dn.tradeoff(dn.SubsampledGaussian(2.0, 0.01, 100))
-    assert trade.epsilon(0.5) < 0
-    assert trade.delta(trade.epsilon(0.5)) <= 0.5
-
-
 def test_curve_is_one_piece_whatever_is_asked_first():
     fpr = np.geomspace(1e-9, 0.5, 200)
     together = dn.tradeoff(dn.SubsampledGaussian(1.0, 0.01, 5000)).tpr(fpr)

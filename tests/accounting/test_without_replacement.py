@@ -93,7 +93,6 @@ def test_it_composes_and_is_symmetric():
     assert dn.tradeoff(second).advantage() < t.advantage(side="lower")
     assert t.tpr(0.01, "lower") <= t.inverse().tpr(0.01)
     assert t.inverse().tpr(0.01, "lower") <= t.tpr(0.01)
-    assert t.advantage() - t.advantage(side="lower") < 1e-6
     with pytest.raises(dn.InputError, match="one adjacency, got add-remove, replace"):
         dn.tradeoff(first + dn.GaussianDP(1.0))
     with pytest.raises(dn.InputError, match="adjacency must be 'replace' for this mechanism"):

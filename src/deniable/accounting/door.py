@@ -13,7 +13,7 @@ from deniable._optional import require
 from deniable.accounting.curve import ComposedTradeoff
 from deniable.accounting.engines.allocation import allocated
 from deniable.accounting.engines.beside_finite import BesideFiniteTradeoff
-from deniable.accounting.engines.closed import OneStepTradeoff
+from deniable.accounting.engines.closed import LabelledTradeoff, OneStepTradeoff
 from deniable.accounting.engines.failure import with_failure
 from deniable.accounting.engines.few_steps import DirectTradeoff
 from deniable.accounting.engines.finite import FiniteTradeoff
@@ -23,11 +23,10 @@ from deniable.accounting.engines.known_batches import SharpTradeoff, with_sharp_
 from deniable.accounting.engines.lines import Effort
 from deniable.accounting.engines.merged_phases import MOST_PHASES, MergedPhasesTradeoff
 from deniable.accounting.engines.monte_carlo import MonteCarloTradeoff
-from deniable.accounting.engines.shuffled import shuffled_attack, shuffled_cap
 from deniable.accounting.engines.softened import SoftenedTradeoff
 from deniable.accounting.engines.steps_alone import SHARPEST, steps_alone
 from deniable.accounting.guarantees import from_divergences, is_stated_in_divergences
-from deniable.accounting.reductions import reduced
+from deniable.accounting.reductions import Dominated, reduced
 from deniable.accounting.renyi import curve_of_loss
 from deniable.accounting.steps.base import TooSlowError
 from deniable.accounting.steps.finite_law import FiniteLaw
@@ -56,7 +55,6 @@ from deniable.mechanisms import (
     Mechanism,
     PureDP,
     RandomAllocation,
-    ShuffledBatches,
     Tuned,
 )
 from deniable.mechanisms.core import parts_of
@@ -173,14 +171,18 @@ def _add_or_remove(
     def of(some: Sequence[Mechanism]) -> Tradeoff:
         return _add_or_remove(Composition(some), engine, tolerance, effort, n_samples, confidence, rng)
 
-    shuffled = [part for part in parts if isinstance(part, ShuffledBatches)]
-    if shuffled:
-        others = [part for part in parts if part not in shuffled]
-        attacks = [*map(shuffled_attack, shuffled), *([of(others)] if others else [])]
+    dominated = [part for part in parts if isinstance(part, Dominated)]
+    if dominated:
+        others = [part for part in parts if not isinstance(part, Dominated)]
+        above = of([*others, *(part.above for part in dominated)])
+        below = Composition([*others, *(part.below for part in dominated)])
+        own: Engine = engine if engine == "ball" else "auto"
+        reached = [_add_or_remove(below, own, tolerance, effort, n_samples, confidence, rng)]
+        reached += [curve for part in dominated for curve in part.alone]
+        if mechanism.adjacency == "replace":  # either content may be the one that is there
+            reached += [curve.inverse() for curve in reached]
         return BracketTradeoff(
-            of([*others, *map(shuffled_cap, shuffled)]),
-            SmallestTradeoff(tuple(attacks)),
-            method="between the best of several attacks and the attacker who is told the permutations",
+            above, SmallestTradeoff(tuple(reached)), method=above.method, confidence=above.confidence
         )
     failure = _failure(parts)
     if failure == 1:
@@ -251,7 +253,7 @@ def _add_or_remove(
 def _of_other_steps(loss: PrivacyLoss, mixture: MixtureLoss | None, tolerance: float, effort: Effort) -> Tradeoff:
     """Few outcomes one by one; cells where they hold a law of atoms well: on a lattice, or with bounded losses."""
     smooth = mixture is not None and any(isinstance(step, GaussianMixtureStep) for step, _ in loss.others)
-    outcomes = None if smooth else _outcome_by_outcome(loss)
+    outcomes = _outcome_by_outcome(loss)
     if outcomes is not None:
         return outcomes
     held = all(step.lattice is not None or math.isfinite(step.highest - step.lowest) for step, _ in loss.others)
@@ -271,7 +273,8 @@ def _outcome_by_outcome(loss: PrivacyLoss) -> Tradeoff | None:
         return None
     ((step, count), *rest) = loss.others
     single = not rest and count == 1 and not loss.randomized_responses and loss.gaussian == 0
-    alone = step.one_step() if single else None
+    labelled = LabelledTradeoff.of(step) if single and isinstance(step, GaussianMixtureStep) else None
+    alone = step.one_step() if single and labelled is None else labelled
     if alone is not None:
         return alone
     laws = [(step.support(), count) for step, count in loss.others]

@@ -1,33 +1,86 @@
-"""Mechanisms whose curve is that of a simpler one: a theorem gives the pair that dominates them."""
+"""Mechanisms whose curve is that of a simpler one, and those of which a theorem only gives a pair that dominates."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
 from deniable._check import FloatArray
 from deniable._floats import EPS
+from deniable.accounting.engines.shuffled import LargestOutcomeTradeoff, shuffled_cap, shuffled_total
+from deniable.accounting.steps.base import Repeated
+from deniable.accounting.steps.bounded_range import BoundedRangeStep, BoundedRangeTradeoff
+from deniable.accounting.steps.gaussian_mixture import GaussianMixtureStep, truncated_poisson
+from deniable.accounting.steps.without_replacement import without_replacement
+from deniable.curves import Tradeoff
 from deniable.mechanisms import (
+    BoundedRange,
     GaussianDP,
     MatrixMechanism,
     Mechanism,
     NoisyGradientDescent,
+    RandomizedResponse,
+    ShuffledBatches,
     SubsampledGaussian,
+    TruncatedPoisson,
     WithoutReplacement,
 )
 from deniable.mechanisms.matrix import bands
 
 
+@dataclass(frozen=True)
+class Dominated(Mechanism):
+    """A mechanism of which only a dominating pair is proven: no data set has it, and lower sides are another's.
+
+    ``above`` dominates; ``below`` is the pair of one data set, which composes with those of other mechanisms.
+    ``alone`` are curves of which each point is reached on some data set, by the mechanism on its own.
+    """
+
+    above: Mechanism
+    below: Mechanism
+    alone: tuple[Tradeoff, ...] = ()
+
+    @property
+    def adjacency(self) -> str:  # type: ignore[override]
+        """That of the mechanism which dominates."""
+        return self.above.adjacency
+
+
 def reduced(mechanism: Mechanism) -> Mechanism:
-    """Return the mechanism whose pair dominates ``mechanism``'s and which one like it attains, or itself."""
-    if isinstance(mechanism, NoisyGradientDescent):
-        return GaussianDP(last_iterate_mu(mechanism))
-    if isinstance(mechanism, MatrixMechanism):
-        return _matrix(mechanism)
-    if isinstance(mechanism, WithoutReplacement) and mechanism.batch == mechanism.n_records:
-        return GaussianDP(2 * math.sqrt(mechanism.steps) / mechanism.noise_multiplier * (1 + 4 * EPS))
-    return mechanism
+    """Return a mechanism with the pair of ``mechanism``, what is known if none has it, or itself."""
+    match mechanism:
+        case NoisyGradientDescent():
+            return GaussianDP(last_iterate_mu(mechanism))
+        case MatrixMechanism():
+            return _matrix(mechanism)
+        case ShuffledBatches(sigma, batches, epochs):
+            largest = LargestOutcomeTradeoff(sigma, batches, epochs)
+            return Dominated(shuffled_cap(mechanism), shuffled_total(mechanism), (largest,))
+        case WithoutReplacement(sigma, batch, n, steps) if batch == n:
+            return GaussianDP(2 * math.sqrt(steps) / sigma * (1 + 4 * EPS))
+        case WithoutReplacement(sigma, batch, n, steps):
+            # every other record is like one of the two contents: sums move by 2, if the record is drawn
+            one = SubsampledGaussian(sigma / 2, batch / n * (1 - EPS), steps)
+            return Dominated(Repeated(without_replacement(mechanism), steps), one)
+        case TruncatedPoisson(_, _, steps):
+            return truncated(truncated_poisson(mechanism), mechanism, steps)
+        case BoundedRange(epsilon, steps):
+            middle = RandomizedResponse(epsilon / 2, 2, steps)
+            return Dominated(Repeated(BoundedRangeStep(epsilon), steps), middle, (BoundedRangeTradeoff(epsilon),))
+        case _:
+            return mechanism
+
+
+def truncated(step: GaussianMixtureStep, run: TruncatedPoisson, steps: int) -> Dominated:
+    """Return ``steps`` that ``step`` dominates, with the pair in which the other records contribute nothing.
+
+    The record then moves a sum by 1 with the probability that it is drawn and not cut.
+    """
+    own = truncated_poisson(run)
+    rate = math.fsum(case.probability * case.weight[1] for case in own.cases) * (1 - 2 * own.error - 4 * EPS)
+    return Dominated(Repeated(step, steps), SubsampledGaussian(run.noise_multiplier, rate, steps))
 
 
 def last_iterate_mu(descent: NoisyGradientDescent) -> float:
@@ -47,16 +100,44 @@ def last_iterate_mu(descent: NoisyGradientDescent) -> float:
 
 
 def _matrix(mechanism: MatrixMechanism) -> Mechanism:
-    sigma = mechanism.noise_multiplier
-    if mechanism.strategy is None:
+    sigma, strategy = mechanism.noise_multiplier, mechanism.strategy
+    if strategy is None:
         assert mechanism.sensitivity is not None
         return GaussianDP(mechanism.sensitivity / sigma * (1 + 2 * EPS))
-    if mechanism.sample_rate == 1:
-        found = matrix_sensitivity(mechanism.strategy, mechanism.participations, mechanism.separation)
-        return GaussianDP(found / sigma * (1 + 2 * EPS))
-    largest = matrix_sensitivity(mechanism.strategy)
-    steps = -(-mechanism.strategy.shape[1] // bands(mechanism.strategy))
-    return SubsampledGaussian(sigma / largest * (1 - 2 * EPS), mechanism.sample_rate, steps)
+    largest = matrix_sensitivity(strategy)
+    if mechanism.sample_rate < 1:
+        steps = -(-strategy.shape[1] // bands(strategy))
+        norm, often = _alike(strategy)
+        rate, down = mechanism.sample_rate, 1 + 8 * len(strategy) * EPS
+        return Dominated(
+            SubsampledGaussian(sigma / largest * (1 - 2 * EPS), rate, steps),
+            SubsampledGaussian(sigma / norm * down, rate, often),
+        )
+    if mechanism.participations == 1:
+        return GaussianDP(largest / sigma * (1 + 2 * EPS))
+    most = matrix_sensitivity(strategy, mechanism.participations, mechanism.separation)
+    reached = _even_pattern(strategy, mechanism.participations, mechanism.separation)
+    return Dominated(GaussianDP(most / sigma * (1 + 2 * EPS)), GaussianDP(reached / sigma))
+
+
+def _alike(strategy: FloatArray) -> tuple[float, int]:
+    """A norm and how many columns of one group have at least it: their blocks are sampled Gaussian steps."""
+    norms, width = np.linalg.norm(strategy, axis=0), bands(strategy)
+    found = []
+    for group in range(min(width, norms.size)):
+        falling = np.sort(norms[group::width])[::-1]
+        best = int(np.argmax(np.arange(1, falling.size + 1) * falling**2))
+        found.append((float(falling[best]), best + 1))
+    return max(found, key=lambda one: float(one[1] * one[0] ** 2))
+
+
+def _even_pattern(strategy: FloatArray, participations: int, separation: int) -> float:
+    """A lower bound on the sensitivity: evenly spaced steps with equal or with orthogonal contributions."""
+    best = 0.0
+    for start in range(strategy.shape[1]):
+        columns = strategy[:, start::separation][:, :participations]
+        best = max(best, float(np.linalg.norm(columns.sum(axis=1))), float(np.linalg.norm(columns)))
+    return best * (1 - 4 * sum(strategy.shape) * EPS)
 
 
 def matrix_sensitivity(strategy: FloatArray, participations: int = 1, separation: int = 1) -> float:

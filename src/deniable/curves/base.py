@@ -191,9 +191,9 @@ class Tradeoff(ABC):
     def epsilon(self, delta: ArrayLike, direction: AnyDirection = "both", side: Side = "upper") -> float | FloatArray:
         """Return the smallest ε for which the mechanism is (ε, ``delta``)-DP.
 
-        It may be negative (it is not cut off at 0); it is ``inf`` where no ε reaches ``delta`` and ``-inf`` at
-        ``delta=1``. The upper side satisfies ``delta(eps) <= delta`` (for finite ``eps``) as computed by this or any
-        other object of the same mechanism and options, whatever either of them was asked before.
+        It is at least 0, and ``inf`` where no ε reaches ``delta``. The upper side satisfies ``delta(eps) <= delta``
+        (for finite ``eps``) as computed by this or any other object of the same mechanism and options, whatever either
+        of them was asked before.
         """
         d = numbers("delta", delta, at_least=0.0, at_most=1.0)
         flat = d.ravel()
@@ -205,10 +205,8 @@ class Tradeoff(ABC):
         else:
             valid_side(side)
         certain = max(self._ratio_bound(way, side) for way in directions(direction))
-        with np.errstate(divide="ignore"):
-            floor = lower_or_higher(np.log1p(-flat), "upper")  # H_γ ≥ 1 − γ, so that ε ≥ log(1 − δ)
-        bound = np.where(flat == 0, certain, np.maximum(high if side == "upper" else low, floor))
-        return shaped(d, np.where(np.isnan(bound), np.inf if side == "upper" else floor, bound))
+        bound = np.where(flat == 0, certain, high if side == "upper" else low)
+        return shaped(d, np.maximum(np.where(np.isnan(bound), np.inf if side == "upper" else 0.0, bound), 0.0))
 
     @property
     def universal(self) -> bool:
@@ -393,7 +391,7 @@ class Tradeoff(ABC):
             near, step = np.zeros_like(delta), np.ones_like(delta)
         search = EpsilonSearch(lambda epsilon: self._delta(epsilon, direction, side), self._epsilon_apart)
         low, high = search.bracket(delta, near, step)
-        return low, search.settled(high, delta) if side == "upper" else high
+        return low, search.settled(np.maximum(high, 0.0), delta) if side == "upper" else high
 
     def _epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
         """Where to look for ε first, and how far around; a bad guess costs time, no more."""

@@ -175,6 +175,12 @@ class BracketTradeoff(Tradeoff):
     def _renyi(self, order: FloatArray, direction: Direction) -> FloatArray:
         return self.above._renyi(order, direction)
 
+    def _delta(self, epsilon: FloatArray, direction: AnyDirection, side: Side) -> FloatArray:
+        return self._on(side)._delta(epsilon, direction, side)
+
+    def _epsilon_bracket(self, delta: FloatArray, direction: AnyDirection, side: Side) -> tuple[FloatArray, FloatArray]:
+        return self._on(side)._epsilon_bracket(delta, direction, side)
+
     def _epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
         return self.above._epsilon_near(delta, direction)
 

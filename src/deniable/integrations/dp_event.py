@@ -9,7 +9,8 @@ from typing import Any
 
 from deniable._check import InputError, integer, number
 from deniable._floats import EPS, MOST_EXPONENT
-from deniable.accounting.steps.base import Step
+from deniable.accounting.reductions import Dominated, truncated
+from deniable.accounting.steps.base import Repeated, Step
 from deniable.accounting.steps.gaussian_mixture import Case, GaussianMixtureStep, truncated_around
 from deniable.integrations.dp_event_table import EVENTS, EventStatus
 from deniable.mechanisms import (
@@ -25,6 +26,7 @@ from deniable.mechanisms import (
     RandomAllocation,
     RandomizedResponse,
     SubsampledGaussian,
+    TruncatedPoisson,
     WithoutReplacement,
     ZeroConcentratedDP,
     tuned,
@@ -263,8 +265,12 @@ def _truncated(event: Any) -> Mechanism:
     if most > n:
         return SubsampledGaussian(sigma, rate, 1)
     if rate == 1:
-        return SubsampledGaussian(sigma / 2, min(most / n * (1 + EPS), 1.0), 1)
-    return truncated_around(sigma, rate, most, n)
+        fixed = SubsampledGaussian(sigma / 2, min(most / n * (1 + EPS), 1.0), 1)
+        return Dominated(fixed, SubsampledGaussian(sigma / 2, most / (n + 1) * (1 - EPS), 1))
+    around = truncated_around(sigma, rate, most, n)
+    if most == n:  # of n records none is ever cut
+        return Dominated(around.times(1), SubsampledGaussian(sigma, rate, 1))
+    return truncated(around, TruncatedPoisson(sigma, rate, 1, most, n), 1)
 
 
 # events that always become one guarantee or one mechanism
@@ -321,6 +327,11 @@ def _repeated(mechanism: Any, count: int) -> list[Mechanism]:
         return [replace(mechanism, epochs=count)]
     if isinstance(mechanism, Step):
         return [mechanism.times(count)]
+    if isinstance(mechanism, Repeated):
+        return [mechanism.step.times(mechanism.count * count)]
+    if isinstance(mechanism, Dominated):
+        above, below = (Composition(_repeated(one, count)) for one in (mechanism.above, mechanism.below))
+        return [Dominated(above, below)]
     more = 1 + 4 * EPS
     if isinstance(mechanism, ZeroConcentratedDP):
         return [ZeroConcentratedDP(mechanism.rho * count * more, mechanism.xi * count * more)]

@@ -1,9 +1,10 @@
-"""One subsampled Gaussian step in closed form (Mahloujifar et al., Theorem 6 with one step)."""
+"""One subsampled Gaussian step in closed form (Mahloujifar et al., Theorem 6 with one step), and several labelled."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -11,12 +12,16 @@ from scipy.special import ndtr, ndtri
 from deniable._check import FloatArray
 from deniable._floats import EPS, MOST_EXPONENT
 from deniable._search import bisect
+from deniable.accounting.engines.beside_finite import one_of_two
 from deniable.accounting.engines.likelihood import LikelihoodRatioTradeoff, Tails, dual_from, hockey_stick_from
 from deniable.accounting.renyi import loss_divergence
+from deniable.accounting.steps.gaussian_mixture import GaussianMixtureStep
 from deniable.accounting.steps.ratios import log_ratio, plain_losses
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.accounting.transform.line import TINY
 from deniable.curves import Charged, Direction, Question
+
+_FAR = 40.0  # spreads of the noise beyond which there is nothing
 
 
 @dataclass(frozen=True)
@@ -127,3 +132,80 @@ class OneStepTradeoff(LikelihoodRatioTradeoff):
             low, high = ndtri(alpha), np.minimum(ndtri(np.minimum(alpha / (1 - q), 1.0)), ndtri(alpha) + shift)
             u, _ = bisect(lambda u: (1 - q) * ndtr(u) + q * ndtr(u - shift) < alpha, low, high, halvings=60)
         return self._at(log_ratio(u, np.array(self.noise), np.array(q)), u)
+
+
+@dataclass(frozen=True)
+class LabelledTradeoff(LikelihoodRatioTradeoff):
+    """One step of which the attacker is told a label that has the same law in both worlds: tails are mixed.
+
+    ``cases`` are probabilities and the curves under each label; either law is known up to a factor 1 ± ``error``.
+    """
+
+    cases: tuple[tuple[float, OneStepTradeoff], ...]
+    error: float
+    method: str = field(default="closed form under every label", kw_only=True)
+
+    @classmethod
+    def of(cls, step: GaussianMixtureStep) -> LabelledTradeoff | None:
+        """The curve of a step whose record comes with one number of others under each label, or None."""
+        if any(len(case.records) != 2 or case.lost for case in step.cases):
+            return None
+        cases = ((c.probability, OneStepTradeoff(step.noise / c.records[1], c.weight[1])) for c in step.cases)
+        return cls(tuple(cases), 2 * step.error + 8 * EPS)
+
+    @cached_property
+    def _lowest(self) -> FloatArray:
+        return np.array([math.log1p(-one.rate) for _, one in self.cases])
+
+    def _largest_log_ratio(self, direction: Direction) -> float:
+        return math.inf if direction == "add" else -float(self._lowest.min()) + 8 * self.error
+
+    def _least_log_ratio(self, direction: Direction) -> float:
+        return math.inf if direction == "add" else max(-float(self._lowest.min()) - 8 * self.error, 0.0)
+
+    def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
+        return Charged(self.method, exact=True)
+
+    def _tails(self, threshold: FloatArray, wanted: str = "hockey_stick") -> Tails:
+        """Tails; of tests in a direction, the false positive rate is charged little, the true one as a hockey stick."""
+        rows = np.sum([share * one._tails(threshold).stacked() for share, one in self.cases], axis=0)
+        found = replace(Tails(*rows), threshold=threshold)
+        with np.errstate(over="ignore", invalid="ignore"):
+            gamma = np.exp(threshold)
+            # a law that is wrong by a factor has another best test: so has the hockey stick, by what the test shows
+            near = np.abs(np.subtract.outer(threshold, self._lowest)) <= 8 * self.error
+            edge = np.where(near.any(axis=1), 4 * self.error * (1 + gamma), 0.0)
+            above = 4 * self.error * (found.in_above + gamma * found.out_above) + edge
+            below = 4 * self.error * (found.in_below + gamma * found.out_below) + edge
+            charged = {
+                "hockey_stick_error": found.hockey_stick_error + above,
+                "dual_error": found.dual_error + below,
+                "out_error": found.out_error
+                + (4 * self.error * found.out_above if wanted != "remove" else below / gamma),
+                "in_error": found.in_error + (4 * self.error * found.in_below if wanted == "remove" else above),
+            }
+            return replace(found, **charged)
+
+    def _tests(self, alpha: FloatArray, direction: Direction) -> Tails:
+        return self._either_side(alpha, direction)[0]
+
+    def _either_side(self, alpha: FloatArray, direction: Direction) -> tuple[Tails, Tails]:
+        """Tests whose rates are at most, and more than, ``alpha``."""
+        highest = max(
+            float(log_ratio(*map(np.array, (_FAR + 1 / one.noise, one.noise, one.rate)))) for _, one in self.cases
+        )
+        low, high = (np.full(alpha.shape, end) for end in (float(self._lowest.min()), highest))
+        good, bad = (high, low) if direction == "add" else (low, high)
+        few, many = bisect(lambda x: self._tails(x, direction).test(direction)[0] <= alpha, good, bad)
+        return self._tails(few, direction), self._tails(many, direction)
+
+    def _roc_bracket(self, fpr: FloatArray, direction: Direction) -> tuple[FloatArray, FloatArray]:
+        """From either of two neighbouring tests; from below, one of them at random."""
+        low, high = super()._roc_bracket(fpr, direction)
+        inside = (fpr > 0) & (fpr < 1)
+        tests = []
+        for found in self._either_side(fpr[inside], direction)[::-1]:
+            rate, hit, rate_error, hit_error, _, _ = found.test(direction)
+            tests.append((np.minimum(rate + rate_error, 1.0), np.maximum(hit - hit_error, 0.0)))
+        low[inside] = np.maximum(low[inside], one_of_two(fpr[inside], *tests))
+        return low, high

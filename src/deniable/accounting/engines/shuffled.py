@@ -12,7 +12,7 @@ from deniable._check import FloatArray
 from deniable._floats import EPS
 from deniable._search import bisect
 from deniable.accounting.transform.line import TINY
-from deniable.curves import Direction, GaussianTradeoff, Side, SmallestTradeoff, Tradeoff
+from deniable.curves import Direction, Side, Tradeoff
 from deniable.mechanisms import GaussianDP, ShuffledBatches
 
 _FARTHEST = 40.0  # spreads of the noise: nothing is beyond
@@ -29,17 +29,14 @@ def shuffled_cap(mechanism: ShuffledBatches) -> GaussianDP:
     return GaussianDP(math.sqrt(mechanism.epochs) / mechanism.noise_multiplier * (1 + 4 * EPS))
 
 
-def shuffled_attack(mechanism: ShuffledBatches) -> Tradeoff:
-    """Return what two attacks reach (lower sides only) when every other record contributes nothing.
+def shuffled_total(mechanism: ShuffledBatches) -> GaussianDP:
+    """Return what is seen of the sum of all outcomes, when every other record contributes nothing.
 
-    The record contributes the same vector of norm 1 in every epoch. The sum of all outcomes along it is N(0, 1) against
-    N(√(E/t)/σ, 1) in units of its deviation; the other attack is :class:`LargestOutcomeTradeoff`.
+    The record contributes the same vector of norm 1 in every epoch. The sum along it is N(0, 1) against N(√(E/t)/σ, 1)
+    in units of its deviation. A better attack, on these batches alone, is :class:`LargestOutcomeTradeoff`.
     """
-    sigma, batches, epochs = mechanism.noise_multiplier, mechanism.batches, mechanism.epochs
-    total = GaussianTradeoff(math.sqrt(epochs / batches) / sigma * (1 - 4 * EPS))
-    return SmallestTradeoff(
-        (total, LargestOutcomeTradeoff(sigma, batches, epochs)), method="the stronger of two attacks"
-    )
+    share = math.sqrt(mechanism.epochs / mechanism.batches)
+    return GaussianDP(share / mechanism.noise_multiplier * (1 - 4 * EPS))
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from scipy.special import erf, ndtr
@@ -24,6 +23,7 @@ from deniable.accounting.steps.base import LossCells, Step, joined, tilted_momen
 from deniable.accounting.steps.listed import WEIGHT_ERROR, ListedLoss, missed, panels, product_variation
 from deniable.accounting.steps.normal_cells import normal_centres, normal_masses
 from deniable.accounting.steps.ratios import log_ratio, plain_losses
+from deniable.mechanisms import WithoutReplacement
 
 _REACH = 14.0  # deviations beyond which a normal law has 1e-44
 _POINTS = 2001  # of a guide
@@ -156,13 +156,7 @@ class ReplacedStep(Step):
         return self.unchanged * (1 + 16 * EPS), total * (1 + 1e-9)
 
 
-class _FixedBatchRun(Protocol):
-    noise_multiplier: float
-    batch: int
-    n_records: int
-
-
-def without_replacement(run: _FixedBatchRun) -> ReplacedStep:
+def without_replacement(run: WithoutReplacement) -> ReplacedStep:
     """Return the step of batches of a fixed size; of full batches, see :func:`deniable.accounting.reductions.reduced`.
 
     The quotient batch/n_records is rounded, by less than the cells' own errors say.
