@@ -51,7 +51,7 @@ def check(curve, pairs, wrong=1e-6):
     for truth, below, above in zip(reached, low, high, strict=True):
         assert np.all(below <= truth + wrong)
         assert np.all(truth <= above + wrong)
-    return any(np.any(above > truth + 100 * wrong) for truth, above in zip(reached, high, strict=True))
+    return any(np.any(above > truth + 30 * wrong) for truth, above in zip(reached, high, strict=True))
 
 
 def fixed_batch(values, batch, sigma):
@@ -66,8 +66,10 @@ def test_batches_without_replacement(steps):
         one = [fixed_batch((mine, *others), 2, 1.0) for mine in (1, -1)]
         pairs += [one, one[::-1]]
     if steps == 2:  # the others may change from step to step
-        pairs = [[np.outer(a, b) for a, b in zip(*two, strict=True)] for two in itertools.product(pairs[:8], pairs[:8])]
-    assert check(dn.tradeoff(dn.WithoutReplacement(1.0, 2, 4, steps)), pairs, 1e-5)
+        coarse = [[4 * law[::4] for law in pair] for pair in pairs]
+        both = itertools.product(coarse[:8], coarse[:8])
+        pairs = [[np.outer(a, b) for a, b in zip(*two, strict=True)] for two in both]
+    assert check(dn.tradeoff(dn.WithoutReplacement(1.0, 2, 4, steps)), pairs, 1e-4 if steps == 2 else 1e-5)
 
 
 def cut_batch(values, rate, most, sigma):

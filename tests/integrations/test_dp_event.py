@@ -249,7 +249,10 @@ def test_truncated_batches_that_are_never_or_always_cut():
     always = dn.from_dp_event(dp.SelfComposedDpEvent(truncated(100, 20, 1.0), 3))
     assert (always.noise_multiplier, always.steps) == (0.5, 3)
     assert 0.2 <= always.sample_rate <= 0.2 * (1 + 1e-15)
-    assert dn.from_dp_event(truncated(20, 20, 1.0)) == dn.SubsampledGaussian(0.5, 1.0, 1)
+    full = dn.tradeoff(dn.from_dp_event(truncated(20, 20, 1.0)))  # all take part: only one more displaces another
+    assert full.advantage() == pytest.approx(dn.tradeoff(dn.GaussianDP(2.0)).advantage(), rel=1e-12)
+    one_more = dn.tradeoff(dn.SubsampledGaussian(0.5, 20 / 21, 1))
+    assert full.advantage(side="lower") == pytest.approx(one_more.advantage(), rel=1e-9)
     nearly = dn.tradeoff(dn.from_dp_event(truncated(20, 20, 1 - 1e-9)))  # of 20 records cut, if one is added
     assert nearly.advantage() == pytest.approx(dn.tradeoff(dn.GaussianDP(2.0)).advantage(), rel=1e-6)
     for fields in ((0, 1, 0.5), (10, 0, 0.5), (10, 1, 0.0), (10, 1, 0.5, 0.0)):

@@ -266,7 +266,8 @@ def _truncated(event: Any) -> Mechanism:
         return SubsampledGaussian(sigma, rate, 1)
     if rate == 1:
         fixed = SubsampledGaussian(sigma / 2, min(most / n * (1 + EPS), 1.0), 1)
-        return Dominated(fixed, SubsampledGaussian(sigma / 2, most / (n + 1) * (1 - EPS), 1))
+        one_more = SubsampledGaussian(sigma / 2, most / (n + 1) * (1 - EPS), 1)
+        return fixed if most < n else Dominated(fixed, one_more)
     around = truncated_around(sigma, rate, most, n)
     if most == n:  # of n records none is ever cut
         return Dominated(around.times(1), SubsampledGaussian(sigma, rate, 1))
