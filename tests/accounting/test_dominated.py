@@ -161,6 +161,30 @@ def test_bounded_range_is_reached_by_one_step_only():
     assert two.advantage(side="lower") <= best < two.advantage() - 1e-3
 
 
+@pytest.mark.parametrize("epsilon", [1e-3, 0.5, 1.0, 8.0])
+def test_divergences_of_bounded_range_are_those_of_its_worst_pair_of_two_outcomes(epsilon):
+    order = np.array([1.0001, 1.5, 2.0, 10.0, 200.0])
+    t = np.linspace(0.0, epsilon, 20_001)[1:-1, None]
+    p = np.expm1(t - epsilon) / math.expm1(-epsilon)
+    q = p * np.exp(-t)
+    either = np.logaddexp(
+        order * np.log(p) + (1 - order) * np.log(q), order * np.log1p(-p) + (1 - order) * np.log1p(-q)
+    )
+    truth = np.max(either, axis=0) / (order - 1)
+    found = dn.tradeoff(dn.BoundedRange(epsilon)).renyi(order)
+    assert np.all(found >= truth * (1 - 1e-9) - 1e-11)
+    assert np.all(found <= truth * (1 + 1e-4) + 1e-8)
+    if epsilon == 1.0:  # the pair that dominates all of them has more
+        assert found[2] < 0.248 < 0.309
+
+
+def test_two_answers_of_a_person_are_two_categories():
+    run = dn.RandomizedResponse(1.0, 3)
+    own, replaced = dn.tradeoff(run), dn.tradeoff(run, adjacency="replace")
+    assert replaced.epsilon(0.0) == own.epsilon(0.0) == pytest.approx(1.0, rel=1e-12)
+    assert replaced.assumptions.adjacency == "replace one record"
+
+
 def test_parts_beside_others_keep_their_mark():
     both = dn.tradeoff(dn.TruncatedPoisson(1.0, 0.5, 1, 2, 6) + dn.GaussianDP(0.5))
     share = sum(binom.pmf(k, 6, 0.5) * min(k, 2) for k in range(7)) / 6

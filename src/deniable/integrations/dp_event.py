@@ -33,6 +33,15 @@ from deniable.mechanisms import (
 )
 
 _MOST = 100_000  # largest number of equal guarantees listed one by one
+# the field of an event that is its noise
+_NOISE = {
+    "GaussianDpEvent": "noise_multiplier",
+    "LaplaceDpEvent": "noise_multiplier",
+    "DiscreteGaussianDpEvent": "sigma",
+    "MixtureOfGaussiansDpEvent": "standard_deviation",
+    "SingleEpochTreeAggregationDpEvent": "noise_multiplier",
+    "TruncatedSubsampledGaussianDpEvent": "noise_multiplier",
+}
 
 
 def from_dp_event(event: Any) -> Mechanism:
@@ -59,7 +68,7 @@ def from_dp_event(event: Any) -> Mechanism:
     Raises
     ------
     InputError
-        For an event that is refused, for an empty tree, and for parameters without a bound (noise or sampling rate 0).
+        For an event that is refused.
 
     Notes
     -----
@@ -73,8 +82,6 @@ def from_dp_event(event: Any) -> Mechanism:
     for leaf, count in _flatten(event):
         mechanism = _leaf(leaf, 1.0)
         counts[mechanism] = counts.get(mechanism, 0) + count
-    if not counts:
-        raise InputError("event must contain at least one release, got an empty composition")
     # parts that leak nothing are left out, unless there is nothing else
     leaking = {mechanism: count for mechanism, count in counts.items() if mechanism != PureDP(0.0)}
     parts = [part for mechanism, count in (leaking or {PureDP(0.0): 1}).items() for part in _repeated(mechanism, count)]
@@ -90,8 +97,8 @@ def _flatten(root: Any, inside: str = "") -> Iterator[tuple[Any, int]]:
         if name == "ComposedDpEvent":
             stack.extend((part, count) for part in reversed(event.events))
         elif name == "SelfComposedDpEvent":
-            times = integer("SelfComposedDpEvent.count", event.count, at_least=1)
-            stack.append((event.event, count * times))
+            times = integer("SelfComposedDpEvent.count", event.count, at_least=0)
+            stack += [(event.event, count * times)] * (times > 0)
         elif EVENTS.get(name, EventStatus("refused", "")).status == "refused":
             why = EVENTS[name].what if name in EVENTS else "it is not an event that is known here"
             raise InputError(f"event must be one of {', '.join(_served())}, got {name}{inside}; {why}")
@@ -108,6 +115,8 @@ def _leaf(event: Any, rate: float) -> Mechanism:
     name = _name(event)
     if name == "PoissonSampledDpEvent":
         return _sampled(event, rate)
+    if getattr(event, _NOISE.get(name, ""), None) == 0:
+        return ApproximateDP(0.0, rate)  # what is released without noise gives the record away
     if name == "GaussianDpEvent":
         return SubsampledGaussian(_sigma(event), rate, 1)
     if name == "LaplaceDpEvent":
@@ -126,10 +135,10 @@ def _leaf(event: Any, rate: float) -> Mechanism:
 
 def _sampled(event: Any, rate: float) -> Mechanism:
     """One Poisson sample: of a single release, or of several Gaussians, which are one."""
-    mine = number("PoissonSampledDpEvent.sampling_probability", event.sampling_probability, above=0.0, at_most=1.0)
+    mine = number("PoissonSampledDpEvent.sampling_probability", event.sampling_probability, at_least=0.0, at_most=1.0)
     parts = list(_flatten(event.event, inside=" inside PoissonSampledDpEvent"))
-    if not parts:
-        raise InputError("PoissonSampledDpEvent must contain a release, got an empty composition")
+    if not parts or mine == 0:
+        return PureDP(0.0)
     if len(parts) == 1 and parts[0][1] == 1:
         # the product of two rates, rounded up
         product = rate * mine if 1 in (rate, mine) else min(rate * mine * (1 + EPS), 1.0)
@@ -141,6 +150,8 @@ def _sampled(event: Any, rate: float) -> Mechanism:
             "PoissonSampledDpEvent; no pair is known for that"
         )
     product = rate * mine if 1 in (rate, mine) else min(rate * mine * (1 + EPS), 1.0)
+    if any(part.noise_multiplier == 0 for part, _ in parts):
+        return ApproximateDP(0.0, product)
     return SubsampledGaussian(_merged(parts), product, 1)
 
 
@@ -258,10 +269,12 @@ def _truncated(event: Any) -> Mechanism:
     """Truncated Poisson batches; with rate 1 every batch is truncated, and a record takes another's place."""
     sigma, rate, n, most = (
         number(f"{_name(event)}.noise_multiplier", event.noise_multiplier, above=0.0, below=math.inf),
-        number(f"{_name(event)}.sampling_probability", event.sampling_probability, above=0.0, at_most=1.0),
+        number(f"{_name(event)}.sampling_probability", event.sampling_probability, at_least=0.0, at_most=1.0),
         integer(f"{_name(event)}.dataset_size", event.dataset_size, at_least=1),
         integer(f"{_name(event)}.truncated_batch_size", event.truncated_batch_size, at_least=1),
     )
+    if rate == 0:
+        return PureDP(0.0)
     if most > n:
         return SubsampledGaussian(sigma, rate, 1)
     if rate == 1:

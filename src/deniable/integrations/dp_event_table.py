@@ -62,8 +62,8 @@ EVENTS: dict[str, EventStatus] = {
     ),
     "TruncatedSubsampledGaussianDpEvent": EventStatus(
         "upper bound",
-        "for one of its records removed and for one more added: `TruncatedPoisson` of n and of n + 1 records, and "
-        "whether a batch is full is told; `SubsampledGaussian` where no batch is ever cut",
+        "above `TruncatedPoisson`, which is about one record removed: n is one of two neighbours' size, so that the "
+        "record may also be one more; bounds both, n and n + 1 records; `SubsampledGaussian` if no batch is ever cut",
     ),
     "RepeatAndSelectDpEvent": EventStatus("upper bound", "`tuned`, from both Rényi directions of a run"),
     "UnsupportedDpEvent": EventStatus("refused", "nobody says what ran"),

@@ -107,12 +107,14 @@ class RandomizedResponse(Mechanism):
     -----
     The two worlds differ in the person's true category; somebody who is out still gives an answer, as if
     from any other category (or from a mixture of them), so that nobody's absence is visible. With two categories it is
-    the worst pair of ``PureDP(epsilon)``, with more it leaks less.
+    the worst pair of ``PureDP(epsilon)``, with more it leaks less. Two categories are all that a replacement changes.
     """
 
     epsilon: float
     categories: int = 2
     steps: int = 1
+
+    also = ("replace",)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", number("epsilon", self.epsilon, above=0.0, at_most=_LARGEST))

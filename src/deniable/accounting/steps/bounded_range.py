@@ -14,8 +14,6 @@ from deniable.accounting.steps.laplace import LEGENDRE, flat_cells, flat_fading,
 from deniable.accounting.steps.listed import ListedLoss
 from deniable.curves import Charged, Direction, Question, Side, Tradeoff
 
-_SMALL = 1e-4  # exponents up to which log(sinh(x)/x) is taken from its series
-
 
 @dataclass(frozen=True)
 class BoundedRangeStep(Step):
@@ -66,6 +64,13 @@ class BoundedRangeStep(Step):
     def one_step(self) -> Tradeoff | None:
         return BoundedRangeTradeoff(self.epsilon)
 
+    @property
+    def bounds_divergence(self) -> bool:
+        return True
+
+    def divergence(self, order: FloatArray, direction: Direction) -> FloatArray:
+        return bounded_range_divergence(self.epsilon, order)
+
 
 @dataclass(frozen=True)
 class BoundedRangeTradeoff(Tradeoff):
@@ -73,7 +78,7 @@ class BoundedRangeTradeoff(Tradeoff):
 
     From H_γ = (1 − a·√γ)²/(1 − a²), a = e^{−ε/2}: the tangent of slope γ touches at α = a·(1/√γ − a)/(1 − a²) and
     TPR = (1 − a·√γ)/(1 − a²) = α/(α + (1 − α)·e^{−ε}), a test that some mechanism of the class allows. The pair is
-    symmetric, and E_Q[(P/Q)^c] = sinh((c − ½)·ε)/((2c − 1)·sinh(ε/2)).
+    symmetric.
     """
 
     range: float  # ε
@@ -110,16 +115,25 @@ class BoundedRangeTradeoff(Tradeoff):
         return self.range
 
     def _renyi(self, order: FloatArray, direction: Direction) -> FloatArray:
-        at, eps = (order - 0.5) * self.range, self.range
-        with np.errstate(all="ignore"):
-            large = _log_sinhc(at) - _log_sinhc(np.array(eps / 2)) + 64 * EPS * (1 + at)
-            small = (at**2 - (eps / 2) ** 2 * (1 - eps**2 / 120)) / 6 * (1 + 64 * EPS)  # x²/6 − x⁴/180 ≤ … ≤ x²/6
-            return np.where(at < _SMALL, small, large) / (order - 1)
+        return bounded_range_divergence(self.range, order)
 
     def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
         return Charged(self.method, exact=True)
 
 
-def _log_sinhc(x: FloatArray) -> FloatArray:
-    """log(sinh(x)/x) for x > 0; the factors c − ½ and ½ of the moment are those of x."""
-    return np.asarray(x + np.log(-np.expm1(-2 * x) / (2 * x)))
+def bounded_range_divergence(epsilon: float, order: FloatArray) -> FloatArray:
+    """Return the largest Rényi divergence of all pairs of range ε, in either direction, rounded up.
+
+    E_Q[r^α] with r from a to a·e^ε and of mean 1 is at most its value at these two ends, c·a^{α−1} − (c − 1)·a^α with
+    c = (e^{αε} − 1)/(e^ε − 1), and largest at a = c·(α − 1)/((c − 1)·α). Exchanged worlds have the same range.
+    """
+
+    def log_expm1(x: FloatArray) -> FloatArray:
+        return np.asarray(x + np.log(-np.expm1(-x)))
+
+    with np.errstate(all="ignore"):
+        whole, less = log_expm1(np.array(epsilon)), order - 1
+        log_c, log_rest = log_expm1(order * epsilon) - whole, epsilon + log_expm1(less * epsilon) - whole
+        log_moment = log_c - np.log(order) + less * (log_c + np.log(less / order) - log_rest)
+        found = log_moment + 64 * EPS * order * (1 + epsilon + np.abs(np.log(epsilon)) + np.abs(np.log(less)))
+        return np.asarray(np.minimum(found / less, epsilon))
