@@ -206,7 +206,7 @@ def test_epsilon_is_the_inverse_of_delta(name, delta):
     t = example(name)
     low, high = t.epsilon(delta, side="lower"), t.epsilon(delta)
     assert low <= high  # fails for NaN
-    assert low >= math.log1p(-delta) - 1e-15 if delta < 1 else low == -math.inf
+    assert low >= 0
     if math.isfinite(high):
         assert t.delta(high) <= delta * (1 + 1e-9) + (delta == 0) * 4e-15
 
