@@ -20,6 +20,7 @@ import deniable
 import deniable as dn
 from deniable.accounting.curve import ComposedTradeoff
 from deniable.accounting.engines.beside_steps import beside_steps
+from deniable.accounting.engines.closed import LabelledTradeoff
 from deniable.accounting.engines.finite import FiniteTradeoff
 from deniable.accounting.engines.grid import GridTradeoff
 from deniable.accounting.engines.inverted import InvertedTradeoff
@@ -27,7 +28,9 @@ from deniable.accounting.engines.merged_phases import MergedPhasesTradeoff
 from deniable.accounting.engines.shuffled import LargestOutcomeTradeoff
 from deniable.accounting.engines.softened import SoftenedTradeoff
 from deniable.accounting.steps.binomial import binomial
+from deniable.accounting.steps.bounded_range import BoundedRangeTradeoff
 from deniable.accounting.steps.finite_law import FiniteLaw
+from deniable.accounting.steps.gaussian_mixture import truncated_poisson
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.curves import EVERY_CASE, Assumptions, EnvelopeTradeoff, SmallestTradeoff, Tradeoff
 from deniable.laws.norm_laplace import NormLaplaceLaw, NormLaplaceTradeoff
@@ -71,7 +74,8 @@ EXAMPLES = {
     "finite, one-sided": lambda: FiniteTradeoff.of(FiniteLaw.of([0.2, 0.5, 0.3], [0.0, 0.1, 0.9])),
     "laplace": lambda: dn.tradeoff(dn.Laplace(1.5)),
     "laplace, sampled": lambda: dn.tradeoff(dn.Laplace(1.5, sample_rate=0.2)),
-    "bounded range": lambda: dn.tradeoff(dn.BoundedRange(1.5)),
+    "bounded range": lambda: BoundedRangeTradeoff(1.5),
+    "labelled": lambda: LabelledTradeoff.of(truncated_poisson(dn.TruncatedPoisson(1.0, 0.5, 1, 2, 6))),
     "laplace, composed": lambda: GridTradeoff(PrivacyLoss.of([dn.Laplace(1.5, steps=3)]), 1 << 12),
     "lattice": lambda: dn.tradeoff(dn.RandomizedResponse(0.5, 3, steps=4)),
     "failure": lambda: dn.tradeoff(dn.ApproximateDP(1.0, 1e-3) + dn.GaussianDP(1.0)),
