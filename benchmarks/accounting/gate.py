@@ -5,8 +5,8 @@ widths and times over the recorded ones, and exits with 1 if a bracket does not 
 headline runs by more than 1e-9 of their value, all others by more than 1e-4; or if the headline runs take half as long
 again, in the median. ``--record`` writes a new table. Times are CPU seconds of a fresh curve, the least of
 ``--rounds``, in units of a fixed piece of NumPy work measured beside them; single ones are shown and not judged,
-because machines are noisy. Sharper: ``--beside PATH``, the ``src`` of another checkout, whose times are taken in turn with
-ours, in processes of their own; it prints the ratios of the least CPU seconds.
+because machines are noisy. Sharper: ``--beside PATH``, the ``src`` of another checkout, whose times are taken in turn
+with ours, in processes of their own; it prints the ratios of the least CPU seconds.
 """
 
 from __future__ import annotations
