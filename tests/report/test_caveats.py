@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import deniable as dn
+from deniable._shown import shown
 from deniable.report.sections import NOT_COVERED, TUNING_WARNING, caveats
 
 RUN = dn.GaussianDP(0.1)
@@ -32,3 +34,26 @@ def test_of_a_composition_the_part_that_is_not_tuned_is_warned_of(adjacency):
 @pytest.mark.parametrize("source", [RUN, dn.tradeoff(RUN)])
 def test_other_curves_warn_that_tuning_is_not_included(source):
     assert dn.assess(source).warnings == (TUNING_WARNING,)
+
+
+def test_a_verdict_that_rests_on_unprotected_scores_says_so_beside_the_word():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    found = dn.assess((X, (X[:, 0] > 0).astype(int)), epsilon=1.0, rng=0, n_samples=100)
+    for made, rests in ((found, True), (dn.assess(dn.PureDP(0.1)), False)):
+        page = made.to_html().partition("<script")[0]
+        for text in (page, made.to_markdown(), " ".join(made.to_text(full=False).split())):
+            assert ("rests on held-out scores, measured without noise: not protected" in text) is rests
+
+
+def test_only_a_page_with_a_bound_that_holds_says_that_no_attack_lies_above_it():
+    scores = dn.audit_scores(np.arange(200.0) + 20, np.arange(200.0))
+    above = "no attack lies above"
+    assert above in dn.assess(dn.PureDP(0.1)).to_html()
+    assert above not in dn.assess(scores).to_html()
+    assert above not in dn.assess(scores, bound=dn.GaussianDP(1e-3)).to_html()
+
+
+def test_a_bound_that_was_rounded_up_from_one_is_not_above_100_percent():
+    assert shown(1 + 4e-16, "rate", "upper") == "100\u00a0%"
+    assert shown(1.8, "rate", "upper") == "180\u00a0%"
