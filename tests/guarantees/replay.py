@@ -1,0 +1,185 @@
+"""Replays: a fit on a table is recorded, its noisy answers are given to the same fit on a neighbouring table.
+
+The mechanism is the whole way from a table to every byte that leaves. Of two neighbouring tables the noisy sums may
+differ by what the account charges (realised μ ≤ certified μ); everything else must be equal, once the answers are.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import logging
+import math
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pandas as pd
+
+from deniable.noise.tabulation import queries, releasing
+from deniable.training import noise_source
+
+
+class DivergedError(Exception):
+    """The neighbour asked for other numbers than the recorded run, so its path depends on the record itself."""
+
+
+@dataclass
+class Tape:
+    """Answers in the order in which they were asked for; while replaying, how far the sums have moved."""
+
+    seed: int = 0
+    asked: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
+    answers: list[Any] = field(default_factory=list)
+    at: int | None = None  # while replaying: the next answer
+    squared: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.rng = np.random.default_rng(self.seed)
+
+    def answer(self, sums: np.ndarray, sd: np.ndarray) -> np.ndarray:
+        """Whole numbers plus rounded noise (none where sd is 0), or what was answered in the recorded run."""
+        assert sums.dtype == np.int64
+        sd = np.broadcast_to(sd, sums.shape)
+        if self.at is None:
+            self.asked.append((sums.copy(), sd.copy()))
+            self.answers.append(sums + np.rint(self.rng.normal(size=sums.shape) * sd).astype(np.int64))
+            return self.answers[-1].copy()
+        before, noise = self._next(self.asked)
+        if before.shape != sums.shape or not np.array_equal(noise, sd):
+            raise DivergedError(f"question {self.at} has shape {sums.shape} and not {before.shape}, or other noise")
+        moved = np.abs((sums - before)[sd > 0] / sd[sd > 0])
+        self.squared += float(np.sum(moved**2))
+        if not np.array_equal(sums[sd == 0], before[sd == 0]):
+            raise DivergedError("a number that is released without noise differs")
+        return self.answers[self.at - 1].copy()
+
+    def choose(self, *args: Any, **options: Any) -> int:
+        """A quantile's choice: its charge is the subject of tests/laws/test_rank_choice.py."""
+        if self.at is None:
+            self.asked.append((np.zeros(1), np.zeros(1)))
+            self.answers.append(CHOICE(*args, **options))
+            return self.answers[-1]
+        self._next(self.asked)
+        return self.answers[self.at - 1]
+
+    def words(self, texts: pd.Series, mu: float, delta: float, spending: Any) -> tuple[str, ...]:
+        """Words that are found in the data: one that only the neighbour has is not shown (with probability 1 − δ)."""
+        counts = texts.value_counts()
+        if self.at is None:
+            shown, k = WORDS(texts, mu, delta, spending), len(self.asked)
+            self.asked[k - 1 :], self.answers[k - 1 :] = [(counts, np.zeros(1))], [shown]  # not its histogram
+            return shown
+        before, _ = self._next(self.asked)
+        both = [(before.get(word, 0), counts.get(word, 0)) for word in {*before.index, *counts.index}]
+        self.squared += sum((a - b) ** 2 for a, b in both) * mu**2 / 2
+        return self.answers[self.at - 1]
+
+    def _next(self, found: list[Any]) -> Any:
+        if self.at == len(found):
+            raise DivergedError("more was asked than in the recorded run")
+        self.at += 1
+        return found[self.at - 1]
+
+    def channel(self, sd: Any) -> Callable[[np.ndarray], np.ndarray]:
+        return lambda sums: self.answer(sums, np.asarray(sd, dtype=float))
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[None]:
+        with (
+            mock.patch.object(noise_source.SumNoise, "channel", lambda _s, _label, sd, _times: self.channel(sd)),
+            mock.patch.object(noise_source.SumNoise, "coins", lambda _s, _l, n, chance: np.arange(n) % 7 < 7 * chance),
+            mock.patch.object(releasing._Spending, "noised", lambda _s, sums, sd: self.answer(sums, sd)),
+            mock.patch.object(releasing, "_categories", self.words),
+            mock.patch.object(queries, "rank_choice", self.choose),
+        ):
+            yield
+
+
+CHOICE, WORDS = queries.rank_choice, releasing._categories
+
+
+def leaves(run: Callable[[Any], Any], table: Any, tape: Tape) -> dict[str, str]:
+    """Run and return all that leaves, by name: the result, or the error, and what was printed, warned and logged."""
+    out, told, heard = io.StringIO(), [], []
+    handler = logging.Handler()
+    handler.emit = lambda record: heard.append(record.getMessage())  # type: ignore[method-assign]
+    logging.getLogger().addHandler(handler)
+    try:
+        with warnings.catch_warnings(record=True) as caught, tape.running():
+            warnings.simplefilter("always")
+            with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
+                try:
+                    made = {name: "\n".join(plain(part)) for name, part in run(table).items()}
+                except (DivergedError, AssertionError):
+                    raise
+                except Exception as error:
+                    made = {"error": repr(error)}
+        told = [str(warning.message) for warning in caught]
+    finally:
+        logging.getLogger().removeHandler(handler)
+    return made | {"printed": out.getvalue(), "warned": "\n".join(told), "logged": "\n".join(heard)}
+
+
+def plain(thing: Any, path: str = "") -> Iterator[str]:
+    """Every value inside an object, as pickling would find it, one line each; floats to the last bit."""
+    if isinstance(thing, np.ndarray) and thing.dtype != object:
+        yield f"{path}: {thing.dtype}{thing.shape} {thing.tolist()}"
+    elif isinstance(thing, pd.DataFrame | pd.Series):
+        yield f"{path}: {thing.to_csv()}"
+    elif isinstance(thing, dict):
+        for key, value in thing.items():
+            yield from plain(value, f"{path}[{key!r}]")
+    elif isinstance(thing, list | tuple | np.ndarray):
+        yield f"{path}: {type(thing).__name__} of {len(thing)}"
+        for k, value in enumerate(thing):
+            yield from plain(value, f"{path}[{k}]")
+    elif isinstance(thing, str | bytes | int | float | complex | None | type) or callable(thing):
+        yield f"{path}: {type(thing).__name__} {thing!r}"
+    elif is_dataclass(thing):
+        for one in fields(thing):
+            yield from plain(getattr(thing, one.name), f"{path}.{one.name}")
+    else:
+        state = thing.__getstate__() if hasattr(thing, "__getstate__") else vars(thing)
+        yield f"{path}: {type(thing).__name__}"
+        if state is None:
+            yield f"{path}: {thing!r}"
+        else:
+            yield from plain(state, path)
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """What a neighbour changed: the realised μ, and the outputs that differ (none should)."""
+
+    mu: float
+    differ: dict[str, tuple[str, str]]
+
+
+def replayed(run: Callable[[Any], dict[str, Any]], table: Any, neighbour: Any, seed: int = 0) -> Replayed:
+    """Record ``run`` on one table, replay its answers on the other."""
+    tape = Tape(seed)
+    before = leaves(run, table, tape)
+    tape.at = 0
+    try:
+        after = leaves(run, neighbour, tape)
+    except DivergedError as error:
+        return Replayed(math.inf, {"path": ("", str(error))})
+    if tape.at != len(tape.asked):
+        return Replayed(math.inf, {"path": ("", "less was asked than in the recorded run")})
+    names = dict.fromkeys([*before, *after])
+    differ = {
+        name: first_difference(before.get(name, ""), after.get(name, ""))
+        for name in names
+        if before.get(name, "") != after.get(name, "")
+    }
+    return Replayed(math.sqrt(tape.squared), differ)
+
+
+def first_difference(one: str, other: str) -> tuple[str, str]:
+    """The first lines that differ."""
+    lines, others = [*one.splitlines(), "(end)"], [*other.splitlines(), "(end)"]
+    return next(((a[:300], b[:300]) for a, b in zip(lines, others, strict=False) if a != b), ("", ""))

@@ -1,0 +1,177 @@
+"""Promise: of two neighbouring tables the noisy sums differ by what is charged, and every other byte is the same.
+
+Each way to a private result is recorded on a table as people have it, and its noisy answers are replayed on neighbours
+that differ in spelling, format, order, extremes, words and classes.
+"""
+
+from __future__ import annotations
+
+import logging
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import norm
+
+import deniable as dn
+from deniable.report.training_run import train_table
+from deniable.training import columns, fitting
+from guarantees.replay import Replayed, replayed
+
+N = 80
+RNG = np.random.default_rng(0)
+ROWS = [
+    {
+        "age": str(age),
+        "income": f"{income:,.2f}" if i % 5 else f"{income:.0f}",
+        "town": town,
+        "joined": f"20{10 + i % 10}-0{1 + i % 9}-1{i % 10}",
+        "who": f"p{i // 2}",
+        "ill": "yes" if age > 50 else "no",
+    }
+    for i, (age, income, town) in enumerate(
+        zip(RNG.integers(18, 90, N), RNG.lognormal(10, 0.5, N), RNG.choice(["Ulm", "Rome", "7"], N), strict=True)
+    )
+]
+NEIGHBOURS = {
+    "spelling": {"age": " 45.0 "},
+    "plus": {"age": "+45"},
+    "decimal comma": {"income": "1,5"},
+    "marks of other countries": {"income": "1.234,56"},
+    "an odd text": {"age": "see Mueller file 4711"},
+    "an empty cell": {"age": ""},
+    "n.a.": {"age": "n.a."},
+    "a date of another format": {"joined": "19.04.2021"},
+    "year 1": {"joined": "0001-01-01"},
+    "a large number": {"income": "-1e308"},
+    "infinity": {"income": "inf"},
+    "a fraction": {"age": "45.5"},
+    "a flag": {"town": "TRUE"},
+    "a new word": {"town": "Mueller's own"},
+    "a number among words": {"town": "7.0"},
+    "a new class": {"ill": "HIV"},
+    "a class spelled otherwise": {"ill": " yes"},
+    "no class": {"ill": ""},
+    "a person spelled otherwise": {"who": " p1"},
+}
+
+
+@pytest.fixture(autouse=True)
+def _few_steps(monkeypatch):
+    monkeypatch.setattr(fitting, "STEPS", 10)  # each fit is repeated for every neighbour
+
+
+def classifier(frame, **options):
+    model = dn.PrivateClassifier(advantage=0.1, classes=["no", "yes"], **options)
+    return {"model": model.fit(frame.drop(columns=["ill"]), frame["ill"]), "certificate": str(model.certificate_)}
+
+
+def regressor(frame):
+    model = dn.PrivateRegressor(advantage=0.1, target_range=(0, 100))
+    return {"model": model.fit(frame.drop(columns=["age"]), frame["age"]), "certificate": str(model.certificate_)}
+
+
+def table(frame, path, **options):
+    frame.to_csv(path, index=False)
+    made = train_table(path, target="ill", advantage=0.1, holdout=0.0, **options)
+    page = "\n".join([made.assessment.to_json(), made.assessment.to_text()])
+    return {"model": made.model, "remarks": made.remarks, "page": page}
+
+
+def statistics(source):
+    asked = ["count() by town", "mean(income) by ill", "mean(age)", "median(age)", "mean(joined)"]
+    made = dn.release_statistics(source, asked, eta=0.05)
+    return {"rows": made.to_csv(), "certificate": str(made.certificate), "account": made.account, "all": str(made)}
+
+
+def statistics_of_a_file(frame, path):
+    frame.to_csv(path, index=False)
+    return statistics(path)
+
+
+RUNS = {
+    "classifier": lambda frame, _: classifier(frame.drop(columns=["who"])),
+    "classifier of persons": lambda frame, _: classifier(frame, group="who"),
+    "regressor": lambda frame, _: regressor(frame.drop(columns=["who"])),
+    "train_table": lambda frame, path: table(frame, path, drop=["who"]),
+    "train_table of persons": lambda frame, path: table(frame, path, group="who"),
+    "release_statistics": lambda frame, _: statistics(frame),
+    "release_statistics of a file": statistics_of_a_file,
+}
+MU = 2 * norm.ppf(0.55)  # of an advantage of 0.1, and of η = 0.05
+MORE = 1 + 1e-6  # discovered words add a failure, which is not μ
+
+
+def pair(run, change):
+    """The table and its neighbour: a record replaced for statistics, a record (or person) added for training."""
+    added = [{**ROWS[3], "who": "p99", **change}]
+    rows = ROWS[:3] + added + ROWS[4:] if "statistics" in run else added + ROWS
+    return pd.DataFrame(ROWS), pd.DataFrame(rows)
+
+
+KINDS = {"decimal comma", "marks of other countries", "an odd text", "n.a.", "infinity", "a new class", "no class"}
+WHOLE_COLUMNS = {
+    "train_table": KINDS,
+    "release_statistics": KINDS | {"an empty cell", "year 1"},
+}  # where one cell decides today what its column is, beside dates, which do so everywhere
+
+
+@pytest.mark.parametrize("change", NEIGHBOURS)
+@pytest.mark.parametrize("run", RUNS)
+def test_a_neighbour_moves_the_sums_by_what_is_charged_and_nothing_else(run, change, request, tmp_path):
+    if change == "a date of another format" or change in WHOLE_COLUMNS.get(run.split(" of ")[0], ()):
+        reason = "A cell is read alone: what a column holds follows from all of its cells today"
+        request.applymarker(pytest.mark.xfail(strict=True, reason=reason))
+    found = replayed(lambda frame: RUNS[run](frame, tmp_path / "people.csv"), *pair(run, NEIGHBOURS[change]))
+    assert found.differ == {}
+    assert found.mu <= MU * MORE
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_the_order_of_the_records_leaves_no_trace(run, tmp_path):
+    frame = pd.DataFrame(ROWS)
+    found = replayed(lambda frame: RUNS[run](frame, tmp_path / "people.csv"), frame, frame[::-1].reset_index(drop=True))
+    assert found == Replayed(0.0, {})
+
+
+def warned(frame):
+    warnings.warn(f"{frame['town'].nunique()} different texts", UserWarning, stacklevel=2)
+    return classifier(frame)
+
+
+def printed(frame):
+    print("records:", len(frame))
+    return classifier(frame)
+
+
+def logged(frame):
+    logging.getLogger("deniable").warning("income up to %s", frame["income"].max())
+    return classifier(frame)
+
+
+def failed(frame):
+    classifier(frame)
+    raise ValueError(f"cannot read {frame['town'].max()}")
+
+
+@pytest.mark.parametrize("leak", [warned, printed, logged, failed])
+def test_negative_control_a_message_about_the_records_is_seen(leak):
+    frame, neighbour = pair("training", {"town": "Zanzibar", "income": "99999"})
+    assert replayed(leak, frame, neighbour).differ
+
+
+def test_negative_control_texts_by_their_first_spelling_are_seen(monkeypatch):
+    def by_first_spelling(raw):
+        index, distinct = pd.factorize(pd.Series(raw, dtype=object))
+        return np.array([str(value) for value in distinct], dtype=object)[index]
+
+    frame = pd.DataFrame(ROWS).assign(town=pd.Series([1, "Ulm", 1.0, True] * (N // 4), dtype=object))
+    other = pd.concat([frame[:1].assign(town=True), frame], ignore_index=True)
+    assert replayed(towns_alone, frame, other).mu <= MU
+    monkeypatch.setattr(columns, "_texts", by_first_spelling)
+    assert replayed(towns_alone, frame, other).mu > 10 * MU
+
+
+def towns_alone(frame):
+    return classifier(frame[["town", "ill"]])
