@@ -138,30 +138,30 @@ CHECKED = [
 
 @pytest.mark.parametrize("estimator", CHECKED, ids=lambda v: type(v).__name__)
 def test_check_estimator(estimator, monkeypatch):
-    """Every check of scikit-learn passes.
-
-    One is skipped without the environment variable SCIPY_ARRAY_API, one as the estimator says that it is random.
-    """
+    """Every check of scikit-learn passes; one is skipped without the environment variable SCIPY_ARRAY_API."""
     monkeypatch.setattr(methods, "_LARGEST_ENUMERATION", 100)  # the checks have many small data sets
     # scores are checked, too, so regressions need enough resamples for little noise; logistic fits are slow
     enough = {"n_resamples": 8, "confidence": 0.8} if is_classifier(estimator) else {"n_resamples": 32}
     model = MembershipPrivate(estimator, eta=0.45, bound="centre", random_state=0, **enough)
-    fit = MembershipPrivate.fit
+    fit, tags = MembershipPrivate.fit, MembershipPrivate.__sklearn_tags__
 
     def repeated(self, X, y=None):  # some checks compare two fits
         with insecure_noise(np.random.default_rng(0)):
             return fit(self, X, y)
 
+    def certain(self):  # else these checks are skipped
+        found = tags(self)
+        found.non_deterministic = False
+        return found
+
     monkeypatch.setattr(MembershipPrivate, "fit", repeated)
+    monkeypatch.setattr(MembershipPrivate, "__sklearn_tags__", certain)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the checks hand in what estimators warn of
         results = check_estimator(model, on_fail=None, on_skip=None)
     assert len(results) > 35
     assert not {r["check_name"]: repr(r["exception"]) for r in results if r["status"] == "failed"}
-    assert {r["check_name"] for r in results if r["status"] == "skipped"} <= {
-        "check_array_api_input",
-        "check_pipeline_consistency",
-    }
+    assert {r["check_name"] for r in results if r["status"] == "skipped"} <= {"check_array_api_input"}
 
 
 def test_without_thousands_of_fits_the_centre_is_the_default():
