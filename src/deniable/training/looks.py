@@ -48,7 +48,7 @@ class Units:
 
     def only(self, fits: NDArray[np.bool_]) -> Units:
         """Return the units without the records that do not fit what is declared: these weigh nothing."""
-        return replace(self, weights=fits * (1.0 if self.weights is None else self.weights))
+        return replace(self, weights=np.where(fits, 1.0 if self.weights is None else self.weights, 0.0))
 
     def total(self, n_rows: int) -> int:
         """Return the sum of all weights."""
