@@ -160,8 +160,9 @@ def test_mip_eta_of_a_run_is_that_of_replacing_a_record(prior):
     assert bounds.mip_eta(run, prior=0.5) == pytest.approx(0.194, abs=5e-4)  # not 0.100
 
     steps = dn.SubsampledGaussian(1.0, 0.05, 40)
-    twice = bounds.mip_eta(dn.tradeoff(steps), prior=prior)
-    assert twice == bounds.mip_eta(dn.tradeoff(steps, adjacency="replace"), prior=prior)
+    twice = bounds.mip_eta(dn.tradeoff(steps), prior=prior)  # of a curve alone, a removal followed by an addition
+    replacing = bounds.mip_eta(dn.tradeoff(steps, adjacency="replace"), prior=prior)
+    assert bounds.mip_eta(dn.tradeoff(steps), prior=prior, game="independent") < replacing <= twice
     assert bounds.mip_eta(dn.tradeoff(steps), prior=prior, game="independent") <= twice
     with pytest.raises(dn.InputError, match="replacing a record"):
         bounds.mip_eta(dn.tradeoff(steps, adjacency="replace"), game="independent")

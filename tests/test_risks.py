@@ -269,7 +269,7 @@ def test_dp_sgd_replacing_lies_between_one_direction_and_two():
     one, both = dn.tradeoff(mechanism), dn.tradeoff(mechanism, adjacency="replace")
     fpr = np.array([1e-4, 1e-2, 0.2])
     assert np.all(both.tpr(fpr) > one.tpr(fpr))
-    assert both.tpr(fpr, side="lower") == pytest.approx(one.tpr(fpr, side="lower"), rel=1e-6)
+    assert both.tpr(fpr, side="lower") == pytest.approx(both.tpr(fpr), rel=1e-3)
     assert both.advantage() <= 2 * one.advantage() + 1e-12
     assert one.advantage() <= both.advantage(side="lower") + 1e-12
     epsilon = both.epsilon(1e-5)
@@ -281,7 +281,7 @@ def test_dp_sgd_replacing_lies_between_one_direction_and_two():
     laws_ = [(1 - q) * norm.pdf(grid, 0, sigma) + q * norm.pdf(grid, sign, sigma) for sign in (1, -1)]
     reached = np.maximum(laws_[0] - laws_[1], 0).sum() * step
     bound = dn.tradeoff(dn.SubsampledGaussian(sigma, q, 1), adjacency="replace").advantage()
-    assert 0.9 * bound <= reached <= bound
+    assert (1 - 1e-4) * bound <= reached <= bound * (1 + 1e-9)
 
 
 def test_curves_of_one_data_set_refuse_other_risks():

@@ -94,6 +94,7 @@ EXAMPLES = {
     "allocation": lambda: dn.tradeoff(dn.RandomAllocation(1.0, 20, 2)),
     "allocation, bracketed": lambda: dn.tradeoff(dn.RandomAllocation(2.0, 10, 2, 3)),
     "replaced": lambda: dn.tradeoff(dn.GaussianDP(0.5), adjacency="replace"),
+    "replaced, sampled": lambda: dn.tradeoff(RUN, adjacency="replace"),
     "smallest": lambda: SmallestTradeoff((dn.tradeoff(dn.GaussianDP(1.0)), _envelope())),
     "chain": lambda: dn.tradeoff(dn.ApproximateDP(1.0, 1e-3)).group(2),
     "norm-laplace": lambda: NormLaplaceTradeoff(1.0, 3),
@@ -292,8 +293,8 @@ WHO = {  # mechanism and point: who must have answered, from above and from belo
     "replaced": (
         lambda: dn.tradeoff(RUN, adjacency="replace"),
         {"fpr": 1e-3},
-        "a chain of curves: transform inversion",
-        "a chain of curves: transform inversion",
+        "multi-scale privacy loss distribution",
+        "multi-scale privacy loss distribution",
     ),
 }
 

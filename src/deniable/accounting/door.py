@@ -26,6 +26,7 @@ from deniable.accounting.engines.monte_carlo import MonteCarloTradeoff
 from deniable.accounting.engines.softened import SoftenedTradeoff
 from deniable.accounting.engines.steps_alone import SHARPEST, steps_alone
 from deniable.accounting.guarantees import from_divergences, is_stated_in_divergences
+from deniable.accounting.pld.curve import replaced_record
 from deniable.accounting.reductions import Dominated, reduced
 from deniable.accounting.renyi import curve_of_loss
 from deniable.accounting.steps.base import TooSlowError
@@ -100,7 +101,8 @@ def tradeoff(
         What the two worlds differ in; by default the mechanism's own, which is ``"add-remove"`` for most and stands on
         the curve's ``assumptions``. ``"replace"``: the content of one record; where the mechanism's own is adding or
         removing, the curve is that of a removal followed by an addition (:func:`deniable.risks.replaced`): exactly 2μ
-        for Gaussian mechanisms, attained for ``PureDP`` and ``ApproximateDP``, an upper bound otherwise.
+        for Gaussian mechanisms, attained for ``PureDP`` and ``ApproximateDP``, an upper bound otherwise. For Poisson
+        batches with Gaussian noise it is composed step by step, and attained.
         ``"zero-out"``: one record contributes 0 and everything else stays, sampling included.
     patient
         Let a hard question take a hundred times as long, and more memory, before a wider bracket is returned: for steps
@@ -154,7 +156,8 @@ def tradeoff(
         found = with_assumptions(found, access=f"what is released at the end; secret must stay {secret}")
     if same:
         return found if wanted == "add-remove" else with_assumptions(found, adjacency=ADJACENCIES[wanted])
-    return replaced(found, any_mechanism=isinstance(mechanism, PureDP | ApproximateDP))
+    twice = replaced(found, any_mechanism=isinstance(mechanism, PureDP | ApproximateDP))
+    return replaced_record(map(reduced, parts_of(mechanism)), twice) if engine == "auto" else twice
 
 
 def _add_or_remove(

@@ -216,7 +216,7 @@ def _atoms(step: GaussianMixtureStep, count: int, side: Side | None = None) -> t
         shift, weight = np.array(case.records) / step.noise, np.array(case.weight)
         steepest = float(shift[(weight * np.exp(np.minimum(shift * last - shift**2 / 2, 600.0))) > 1e-25].max())
         cells = math.ceil((last + _LEFT) * (last + steepest) / _FINE)
-        if cells > _MOST_CELLS or float(step._loss(case, np.array([last]))[0]) > _MOST_LOSS:
+        if cells > _MOST_CELLS or float(step.losses_of(case, np.array([last]))[0]) > _MOST_LOSS:
             raise OverflowError("too many cells")
         edges = np.linspace(-_LEFT, last, cells + 1)
         half = (last + _LEFT) / cells / 2

@@ -60,10 +60,10 @@ class GaussianMixtureStep(Step):
         return self.error < 4 * EPS
 
     def range(self, tilt: float) -> tuple[float, float]:
-        tops = [self._loss(case, np.array([self._span(case, tilt)[1]]))[0] for case in self.cases]
+        tops = [self.losses_of(case, np.array([self._span(case, tilt)[1]]))[0] for case in self.cases]
         return self.lowest, float(max(tops))
 
-    def _loss(self, case: Case, u: FloatArray) -> FloatArray:
+    def losses_of(self, case: Case, u: FloatArray) -> FloatArray:
         """L(u), to full relative precision near 0 and wherever the ratio is far from 1."""
         j, w = np.array(case.records) / self.noise, np.array(case.weight)
         exponent = np.multiply.outer(u, j) - j**2 / 2
@@ -83,7 +83,7 @@ class GaussianMixtureStep(Step):
         """Outcomes between which the densities tilted by 0, by 1 and by ``tilt`` have all but e^{−90} of their mass."""
         reach = max(abs(tilt), 1.0) * case.records[-1] / self.noise + 14.0
         u = np.linspace(-reach, reach, 4001)
-        loss = self._loss(case, u)
+        loss = self.losses_of(case, u)
         ends = []
         for c in {0.0, 1.0, tilt}:
             density = c * loss - u**2 / 2
@@ -97,7 +97,7 @@ class GaussianMixtureStep(Step):
         value, log_mass = [], []
         for case in self.cases:
             u = np.linspace(*self._span(case, c), 1001)
-            value.append(self._loss(case, u))
+            value.append(self.losses_of(case, u))
             spacing = float(u[1] - u[0])
             log_mass.append(math.log(case.probability * spacing / math.sqrt(2 * math.pi)) - u**2 / 2)
         return tilted_moments(np.concatenate(value), np.concatenate(log_mass), c)
@@ -114,9 +114,9 @@ class GaussianMixtureStep(Step):
         start = math.floor((math.log(case.weight[0]) - self.lowest) / spacing)
         first = self.lowest + spacing * start
         _, top = self._span(case, tilt)
-        count = int((float(self._loss(case, np.array([top]))[0]) - first) / spacing) + 1
+        count = int((float(self.losses_of(case, np.array([top]))[0]) - first) / spacing) + 1
         table = np.linspace(-14.0 - 1 / self.noise, top + 1.0, 20_001)
-        loss = partial(self._loss, case)
+        loss = partial(self.losses_of, case)
         known = loss(table)
         p, q, centre = np.empty(count), np.empty(count), np.empty(count)
         missed, last, steepest = 0.0, -math.inf, case.records[-1] / self.noise
@@ -125,7 +125,7 @@ class GaussianMixtureStep(Step):
             edges: FloatArray = first + spacing * np.arange(k, part.stop + 1, dtype=np.float64)
             u = self._outcomes(case, edges, table, known)
             finite = np.isfinite(u)
-            missed = max(missed, float(np.max(np.abs(self._loss(case, u[finite]) - edges[finite]), initial=0.0)))
+            missed = max(missed, float(np.max(np.abs(self.losses_of(case, u[finite]) - edges[finite]), initial=0.0)))
             last = float(u[-1])
             q[part] = normal_masses(u)
             hit = sum(w * normal_masses(u - j / self.noise) for j, w in zip(case.records, case.weight, strict=True))
@@ -151,7 +151,7 @@ class GaussianMixtureStep(Step):
         u: FloatArray = np.interp(edges, known, table)
         for _ in range(2):
             with np.errstate(divide="ignore", invalid="ignore"):
-                moved = u - (self._loss(case, u) - edges) / self._slope(case, u)
+                moved = u - (self.losses_of(case, u) - edges) / self._slope(case, u)
             u = np.where(np.isfinite(moved), np.clip(moved, u - 1.0, u + 1.0), u)
         u = np.maximum.accumulate(np.where(inside & (u > table[0]), u, -np.inf))
         return u

@@ -111,7 +111,7 @@ def _ends(step: GaussianMixtureStep, case: Case, window: OneWindow | None, c: fl
     if not reach < _FURTHEST:
         raise TooSlowError(f"the law tilted by {c:g} is far out")
     u = np.arange(-_LOWEST, reach + _COARSE, _COARSE)
-    loss, bell = step._loss(case, u), -(u**2) / 2
+    loss, bell = step.losses_of(case, u), -(u**2) / 2
     if window is not None:
         place, width = window
         above = np.maximum(u - place, 0.0) / width

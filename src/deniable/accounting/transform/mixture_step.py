@@ -196,7 +196,7 @@ class MixtureTransform(StepTransform):
         loss = evaluated(self.step, case, self.window, nodes)[1]
         bend = 1.0 if self.window is None else 1 + 1 / self.window[1] ** 2
         u, y, steepest = nodes.u, nodes.height, case.records[-1] / self.step.noise
-        real, shrink = self.step._loss(case, u), math.log(math.cos(steepest * y / 2))
+        real, shrink = self.step.losses_of(case, u), math.log(math.cos(steepest * y / 2))
         turned = start * loss.imag[:-1] * (1 - 1e-9)
         with np.errstate(divide="ignore"):
             grown = np.where(turned >= power, -turned, power * np.log(power / turned) - power)

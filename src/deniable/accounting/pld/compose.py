@@ -1,0 +1,120 @@
+"""Composition of steps by squaring, on lattices that fit what has been added up so far."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from deniable._check import FloatArray
+from deniable._floats import EPS, MOST_EXPONENT
+from deniable.accounting.pld.law import RUNG, Law, product
+from deniable.accounting.pld.one import Cuttable, one
+from deniable.curves import Side
+
+_COARSEST = -7  # log2 of the coarsest spacing, in nats, unless the law itself is wider
+_DEVIATIONS = 2.0  # of what the finest class can hold must fit it, and this many larger losses are expected at most
+_SLICES = 8  # a pitch is divided by at most this to be that of several steps
+
+
+@dataclass(frozen=True)
+class Composed:
+    """The law of the sum, labels counted from ``middle``; what only P produces, and what is on no lattice."""
+
+    law: Law
+    middle: float
+    only: float
+    lost: float
+    size: float  # Σ |middle| of all steps
+
+    @property
+    def climbed(self) -> float:
+        """The factor by which an error may have grown on its way up the classes."""
+        steep = self.law.tilt + (1.0 if self.law.side == "lower" else 0.0)
+        coarsest = max(self.law.spacing(e) for e in self.law.parts)
+        return math.exp(min(steep * coarsest * 8 / 7, MOST_EXPONENT))
+
+    def charged(self, log_gamma: float) -> float:
+        """What errors may add to a hockey stick."""
+        weight = min(self.law.log_size - self.law.tilt * (log_gamma - self.middle), MOST_EXPONENT)
+        return self.law.error * self.climbed * math.exp(weight) + self.lost
+
+
+def compose(parts: Sequence[tuple[Cuttable, int]], side: Side, tilt: float, points: int) -> Composed:
+    """The law of ``count`` steps of every part."""
+    unit, even = unit_of([step for step, _ in parts])
+    tables = [step.scales(tilt) for step, _ in parts]
+    least = RUNG * math.ceil(max(step.finest for step, _ in parts) / RUNG)
+    coarsest = 0 if even else math.floor(_COARSEST - math.log2(unit))
+
+    def laid(counts: Sequence[int]) -> tuple[int, float]:
+        """The finest class for a sum, and about where what it can hold has its mean.
+
+        It is the least one that holds two deviations of the sum of what it can hold, and beyond which at most two
+        losses are expected: near the infimum of a loss, distances from it are log-normal over many decades, and more
+        deviations would take the scale of rare losses for that of the bulk.
+        """
+        n = np.array(counts, dtype=np.float64)
+        mean, square, beyond = (np.array([table[k] for table in tables]) for k in (1, 2, 3))
+        drift, variance = n @ mean, np.maximum(n @ (square - mean**2), 0.0)
+        size = tables[0][0]
+        fits = (variance * _DEVIATIONS**2 <= size**2) & (n @ beyond <= _DEVIATIONS)
+        if not fits.any():
+            return coarsest, float(drift[-1])
+        k = int(np.argmax(fits))
+        if even:
+            return 0, float(drift[k])
+        e = math.floor(math.log2(size[k] * 2 / points / unit))
+        return max(min(RUNG * (e // RUNG), coarsest), least), float(drift[k])
+
+    top = max(coarsest, laid([count for _, count in parts])[0])
+    total: Law | None = None
+    so_far = [0] * len(parts)
+    for i, (step, count) in enumerate(parts):
+
+        def of(k: int, i: int = i) -> tuple[int, float]:
+            return laid([k if j == i else 0 for j in range(len(parts))])
+
+        law = single = one(step, Law(side, unit, tilt, points), min(of(1)[0], top), top, step.middle)
+        k = 1
+        for digit in bin(count)[3:]:
+            k *= 2
+            law = product(law, law, *of(k), top)
+            if digit == "1":
+                k += 1
+                law = product(law, single, *of(k), top)
+        so_far[i] = count
+        total = law if total is None else product(total, law, *laid(so_far), top)
+    assert total is not None  # there is a part
+    middle = math.fsum(step.middle * count for step, count in parts)
+    only, lost = (
+        -math.expm1(math.fsum(count * math.log1p(-min(mass, 1 - 1e-16)) for mass, count in masses))
+        for masses in ([(s.only, n) for s, n in parts], [(s.only + s.lost, n) for s, n in parts])
+    )
+    size = math.fsum(abs(step.middle) * count for step, count in parts)
+    return Composed(total, middle, only, lost * (1 + 64 * EPS), size)
+
+
+def unit_of(steps: Sequence[Cuttable]) -> tuple[float, bool]:
+    """The spacing of class 0 on which all atoms lie (1 if there is none), and whether nothing else is there."""
+    pitches = [step.pitch for step in steps if step.pitch > 0]
+    if not pitches or any(step.pitch == 0 and step.atomic for step in steps):
+        return 1.0, False
+    least = min(pitches)
+    for slices in range(1, _SLICES + 1):
+        places = np.array(pitches) * slices / least
+        if np.all(np.abs(places - np.rint(places)) < 1e-9 * places):
+            return least / slices, all(step.even for step in steps)
+    return 1.0, False
+
+
+def labels(composed: Composed) -> tuple[FloatArray, FloatArray]:
+    """Labels of all lattice points, and half the spacing of each one's lattice."""
+    law = composed.law
+    found = [
+        (law.spacing(e) * (start + np.arange(rows.shape[1])), np.full(rows.shape[1], law.spacing(e) / 2))
+        for e, (start, rows) in law.parts.items()
+    ]
+    return composed.middle + np.concatenate([x for x, _ in found]), np.concatenate([h for _, h in found])

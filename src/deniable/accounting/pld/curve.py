@@ -1,0 +1,211 @@
+"""The curve of a composition of steps, from the multi-scale privacy loss distribution."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from deniable._check import FloatArray
+from deniable._floats import EPS
+from deniable._kept import Kept
+from deniable.accounting.pld.compose import compose
+from deniable.accounting.pld.one import Cuttable, cuttable
+from deniable.accounting.pld.read import Above, Below
+from deniable.accounting.steps.base import Step, TooSlowError
+from deniable.accounting.steps.replaced_gaussian import ReplacedGaussianStep
+from deniable.accounting.steps.subsampled_gaussian import SubsampledGaussianStep
+from deniable.accounting.transform.composed import PrivacyLoss
+from deniable.curves import AnyDirection, Charged, Direction, Question, Side, Tradeoff
+from deniable.curves.safe import directions
+from deniable.mechanisms import GaussianDP, Mechanism, SubsampledGaussian
+
+_SKETCHED = 1 << 11  # lattice points of a class for a picture
+_WIDE = 1e-3  # relative width from which another curve of the same worlds is asked
+_FAR = 1e-5  # relative width from which a tilted law is asked as well
+_TILTS = np.exp2(np.arange(-4.0, 7.0))
+
+
+@dataclass(frozen=True)
+class MultiScaleTradeoff(Tradeoff):
+    """Brackets from a privacy loss distribution on lattices of many scales.
+
+    ``steps`` holds what can be cut (:func:`~deniable.accounting.pld.one.cuttable`), each with how often it is made;
+    ``symmetric`` says that both orders of the worlds are alike. ``otherwise`` is another curve of the same worlds,
+    asked where brackets are wide. Of more than 2 parts a class has half of ``most`` points, of more than 16 a quarter.
+    """
+
+    steps: tuple[tuple[Step | ReplacedGaussianStep, int], ...]
+    symmetric: bool = False
+    otherwise: Tradeoff | None = None
+    most: int = 1 << 13
+    method: str = field(default="multi-scale privacy loss distribution", kw_only=True)
+    _laws: Kept[tuple[Direction, Side, float], Above | Below] = field(
+        default_factory=lambda: Kept(64), init=False, repr=False, compare=False
+    )
+
+    _parts: Kept[bool, tuple[tuple[Cuttable, int], ...]] = field(
+        default_factory=Kept, init=False, repr=False, compare=False
+    )
+
+    def _of(self, direction: Direction) -> tuple[tuple[Cuttable, int], ...]:
+        """Steps in the order of a direction, in pieces."""
+        swapped = direction == "remove" and not self.symmetric
+
+        def made() -> tuple[tuple[Cuttable, int], ...]:
+            found = ((cuttable(step, swapped), count) for step, count in self.steps)
+            return tuple((step, count) for step, count in found if step is not None)
+
+        return self._parts(swapped, made)
+
+    @property
+    def points(self) -> int:
+        """Lattice points of a class."""
+        many = len(self.steps)
+        return self.most >> ((many > 2) + (many > 16))
+
+    def sketch(self) -> Tradeoff:
+        """Return the same from fewer points."""
+        rough = self.otherwise and self.otherwise.sketch()
+        return self if self.most <= _SKETCHED else replace(self, most=_SKETCHED, otherwise=rough)
+
+    def above(self, direction: Direction, tilt: float = 0.0) -> Above:
+        """The law that bounds from above."""
+        made = self._laws(
+            (direction, "upper", tilt), lambda: Above(compose(self._of(direction), "upper", tilt, self.points))
+        )
+        assert isinstance(made, Above)
+        return made
+
+    def below(self, direction: Direction, tilt: float = 0.0) -> Below:
+        """The law that bounds from below."""
+        made = self._laws(
+            (direction, "lower", tilt), lambda: Below(compose(self._of(direction), "lower", tilt, self.points))
+        )
+        assert isinstance(made, Below)
+        return made
+
+    def _tilt(self, direction: Direction, log_gamma: float) -> float | None:
+        """The tilt that brings the mean of the loss about to log γ; None where that is none above 0."""
+        parts = self._of(direction)
+        means = [sum(n * (step.middle + step.scales(t)[1][-1]) for step, n in parts) for t in _TILTS.tolist()]
+        below = int(np.searchsorted(np.maximum.accumulate(means), log_gamma))
+        return float(_TILTS[below - 1]) if below else None
+
+    def bound(self, question: Question, at: float, direction: Direction, side: Side) -> float:
+        """Bound on one side at a log γ, or at a false positive rate."""
+        better = max if side == "lower" else min
+        found, charged = (0.0, 1.0) if side == "lower" else (1.0, 1.0)
+        with suppress(TooSlowError):
+            found, charged = self._read(question, at, direction, side)
+        if self.otherwise is not None and charged > _WIDE * found:
+            ask = self.otherwise._rates if question == "roc" else self.otherwise._hockey_sticks
+            return better(found, float(ask(np.array([at]), direction, side)[0]))
+        return found
+
+    def _read(self, question: Question, at: float, direction: Direction, side: Side) -> tuple[float, float]:
+        """The bound and what it was charged, of a tilted law where that is much."""
+
+        def asked(tilt: float) -> tuple[float, float, float]:
+            law = self.below(direction, tilt) if side == "lower" else self.above(direction, tilt)
+            found = law.rate(at) if question == "roc" else law.hockey_stick(at)
+            threshold = law.threshold(at) if question == "roc" else at
+            return found, law.composed.charged(threshold), threshold
+
+        found, charged, threshold = asked(0.0)
+        if charged > _FAR * found and (tilt := self._tilt(direction, threshold)) is not None:
+            with suppress(TooSlowError):
+                again, less, _ = asked(tilt)
+                return (max(found, again) if side == "lower" else min(found, again)), min(charged, less)
+        return found, charged
+
+    def _brackets(self, question: Question, points: FloatArray, direction: Direction, side: Side) -> FloatArray:
+        return np.array([self.bound(question, at, direction, side) for at in points.tolist()], dtype=np.float64)
+
+    def _hockey_stick(self, log_gamma: FloatArray, direction: Direction, side: Side) -> FloatArray:
+        ends = np.where(log_gamma > 0, self._only(direction, side), 1.0)
+        finite = np.isfinite(log_gamma)
+        ends[finite] = self._brackets("hockey stick", log_gamma[finite], direction, side)
+        return np.clip(ends, 0.0, 1.0)
+
+    def _roc(self, fpr: FloatArray, direction: Direction, side: Side) -> FloatArray:
+        bound = np.maximum(fpr, self._only(direction, side))
+        inside = (fpr > 0) & (fpr < 1)
+        bound[inside] = self._brackets("roc", fpr[inside], direction, side)
+        return np.clip(bound, fpr, 1.0)
+
+    def _only(self, direction: Direction, side: Side) -> float:
+        """P mass that Q lacks."""
+        left = math.fsum(count * math.log1p(-min(step.only, 1 - EPS)) for step, count in self._of(direction))
+        return min(-math.expm1(left) * (1 + (64 if side == "upper" else -64) * EPS), 1.0)
+
+    def _largest_log_ratio(self, direction: Direction) -> float:
+        if self._only(direction, "upper") > 0:
+            return math.inf
+        if self.otherwise is not None:
+            return self.otherwise._ratio_bound(direction, "upper")
+        parts = self._of(direction)
+        if any(step.lost > 0 for step, _ in parts):
+            return math.inf
+        return math.fsum(step.ends[1] * count for step, count in parts) * (1 + 64 * EPS)
+
+    def _least_log_ratio(self, direction: Direction) -> float:
+        if self.otherwise is not None:
+            return self.otherwise._ratio_bound(direction, "lower")
+        return math.inf if self._only(direction, "lower") > 0 else 0.0
+
+    def _renyi(self, order: FloatArray, direction: Direction) -> FloatArray:
+        return super()._renyi(order, direction) if self.otherwise is None else self.otherwise._renyi(order, direction)
+
+    def _cheap_rates(self, fpr: FloatArray, direction: Direction) -> FloatArray:
+        return fpr if self.otherwise is None else self.otherwise._cheap_rates(fpr, direction)
+
+    @property
+    def _symmetric(self) -> bool:
+        return self.symmetric
+
+    def _epsilon_near(self, delta: FloatArray, direction: AnyDirection) -> tuple[FloatArray, FloatArray]:
+        """Where the law above, as it stands, puts ε."""
+        near = np.full_like(delta, -np.inf)
+        for way in directions(direction, self.symmetric):
+            near = np.maximum(near, self.above(way).epsilon(delta))
+        return near, np.maximum(1e-6 * np.abs(near), 1e-9)
+
+    def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
+        law = self.above(direction)
+        charged = law.composed.charged(law.threshold(at) if question == "roc" else at)
+        return Charged(self.method, truncation=law.composed.lost, rounding=charged - law.composed.lost)
+
+
+def replaced_record(mechanisms: Iterable[Mechanism], otherwise: Tradeoff) -> Tradeoff:
+    """Return the curve of replacing a record of Poisson batches with Gaussian noise; of others, ``otherwise``.
+
+    That is another curve of the same worlds. A Gaussian part of μ moves by 2μ, which opposite vectors attain.
+    """
+    parts = list(mechanisms)
+    if not all(isinstance(part, GaussianDP) or _takes_one_record(part) for part in parts):
+        return otherwise
+    loss = PrivacyLoss.of(parts)
+    if not loss.steps.size:
+        return otherwise
+    phases = zip(loss.noise.tolist(), loss.rate.tolist(), loss.steps.tolist(), strict=True)
+    steps: list[tuple[Step | ReplacedGaussianStep, int]] = [
+        (ReplacedGaussianStep(noise, rate), round(count)) for noise, rate, count in phases
+    ]
+    if loss.gaussian > 0:
+        steps.append((SubsampledGaussianStep(1 / (2 * math.sqrt(loss.gaussian)), 1.0), 1))
+    return MultiScaleTradeoff(
+        tuple(steps),
+        symmetric=True,
+        otherwise=otherwise,
+        assumptions=otherwise.assumptions,
+        confidence=otherwise.confidence,
+        holds_for=otherwise.holds_for,
+    )
+
+
+def _takes_one_record(part: Mechanism) -> bool:
+    return isinstance(part, SubsampledGaussian) and part.records_per_person == 1

@@ -1,0 +1,247 @@
+"""One step in classes: its losses cut on all lattices at once, so that nothing falls between two of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import numpy as np
+
+from deniable._check import FloatArray
+from deniable._floats import EPS, MANY_ROUNDINGS, PRODUCT_EXPONENT
+from deniable._kept import Kept
+from deniable.accounting.pld.law import RUNG, UNDERFLOW, Law
+from deniable.accounting.pld.outcomes import Atoms, Cut, Line, Piece
+from deniable.accounting.steps.base import Step, TooSlowError
+from deniable.accounting.steps.discrete import DiscreteStep
+from deniable.accounting.steps.gaussian_mixture import Case, GaussianMixtureStep
+from deniable.accounting.steps.ratios import log_ratio, plain_losses
+from deniable.accounting.steps.replaced_gaussian import ReplacedGaussianStep
+from deniable.accounting.steps.subsampled_gaussian import SubsampledGaussianStep
+
+_MOST_POINTS = 1 << 19  # of a class of one step
+_DECADES = np.exp2(np.arange(-60.0, 11.0))  # sizes of losses that are told apart when lattices are chosen
+
+
+@dataclass(frozen=True, eq=False)
+class Cuttable:
+    """A step in one order of its laws: pieces whose masses add up, and P mass that is on none of them.
+
+    Attributes
+    ----------
+    pieces
+        Lines and atoms.
+    only
+        P mass that Q lacks.
+    lost
+        P mass, at most, that is on no piece.
+    pitch
+        Distance of which all atoms are a whole number apart, 0 if there is none; ``even``: there are no other losses.
+    """
+
+    pieces: tuple[Piece, ...]
+    only: float = 0.0
+    lost: float = 0.0
+    pitch: float = 0.0
+    even: bool = False
+
+    @cached_property
+    def ends(self) -> tuple[float, float]:
+        """Losses between which all lie."""
+        low, high = zip(*(piece.ends for piece in self.pieces), strict=True)
+        return min(low), max(high)
+
+    @property
+    def atomic(self) -> bool:
+        """Whether there is nothing but atoms."""
+        return all(isinstance(piece, Atoms) for piece in self.pieces)
+
+    @cached_property
+    def middle(self) -> float:
+        """About the median of the loss under P: lattices are counted from there."""
+        loss, mass = (np.concatenate(x) for x in zip(*(piece.sample() for piece in self.pieces), strict=True))
+        if self.pitch > 0:  # an atom, so that all atoms lie on the lattice
+            atoms = np.concatenate([np.stack(piece[:2]) for piece in self.pieces if isinstance(piece, Atoms)], axis=1)
+            return float(atoms[0, np.argmax(atoms[1])])
+        order = np.argsort(loss)
+        above = np.cumsum(mass[order])
+        return float(loss[order[int(np.searchsorted(above, above[-1] / 2))]])
+
+    def cut(self, edges: FloatArray, blur: FloatArray | float = 0.0) -> Cut:
+        """Masses of cells between edges, known up to ``blur`` and a rounding, all pieces together."""
+        cuts = [piece.cut(edges, blur + 4 * EPS * np.abs(edges)) for piece in self.pieces]
+        return Cut(*(np.sum([cut[k] for cut in cuts], axis=0) for k in range(4)))
+
+    def scales(self, tilt: float) -> FloatArray:
+        """Rows: sizes R, E[X; |X| ≤ R], E[X²; |X| ≤ R] and the mass beyond, X the loss from the middle, tilted.
+
+        A guide to where lattices are laid, never a bound.
+        """
+        return self._kept(tilt, lambda: self._scales(tilt))
+
+    @cached_property
+    def _kept(self) -> Kept[float, FloatArray]:
+        return Kept(64)
+
+    @cached_property
+    def _scales(self) -> Callable[[float], FloatArray]:
+        x = np.concatenate([-_DECADES[::-1], [0.0], _DECADES])
+        low, high = self.ends
+        edges = np.unique(np.concatenate([x + self.middle, [low - 1.0, high + 1.0]]))
+        _, p, rise, _ = self.cut(edges)
+        with np.errstate(all="ignore"):
+            mean = np.where(p > 0, edges[:-1] - np.log1p(-np.minimum(rise / p, 1 - 1e-12)), 0.0) - self.middle
+        size = np.maximum(np.abs(edges[:-1] - self.middle), np.abs(edges[1:] - self.middle))
+
+        def found(tilt: float) -> FloatArray:
+            exponent = tilt * mean
+            weight = p * np.exp(exponent - exponent[p > 0].max())
+            weight /= weight.sum()
+            inside = size[None, :] <= _DECADES[:, None] * (1 + 1e-9)
+            return np.stack([_DECADES, *(inside @ (weight * mean**k) for k in (1, 2)), (~inside) @ weight])
+
+        return found
+
+    @property
+    def finest(self) -> int:
+        """log2 of the spacing below which losses are rounding."""
+        return math.ceil(math.log2(max(32 * EPS * max(map(abs, self.ends)), 1e-290)))
+
+
+def cuttable(step: Step | ReplacedGaussianStep, swapped: bool) -> Cuttable | None:
+    """Return a step's pieces, in the order "add" or, ``swapped``, "remove"; None for steps that cannot say them."""
+    lines = lines_of(step)
+    if lines is not None:
+        found = tuple(line.swapped() if swapped else line for line in lines)
+        lost = sum(line.beyond for line in found)
+        if isinstance(step, GaussianMixtureStep):
+            lost += sum(case.probability * case.lost for case in step.cases)
+        return Cuttable(found, lost=lost)
+    if not isinstance(step, DiscreteStep):
+        return None
+    outcomes = step.outcomes(0.5)
+    first = int(swapped)
+    p, loss = (outcomes.q, -outcomes.loss) if swapped else (outcomes.p, outcomes.loss)
+    keep = p > 0
+    if not keep.any():
+        return None
+    atoms = Atoms(loss[keep], p[keep], outcomes.shift, outcomes.relative_error)
+    return Cuttable((atoms,), step.only[first], outcomes.lost[first], step.pitch, step.lattice is not None)
+
+
+def lines_of(step: Step | ReplacedGaussianStep) -> list[Line] | None:
+    """The lines of outcomes of a step of Gaussian noise, P and Q as they are."""
+    if isinstance(step, SubsampledGaussianStep):
+        return [_sampled(step.noise, step.rate)]
+    if isinstance(step, GaussianMixtureStep):
+        return [_mixture(step, case) for case in step.cases]
+    if isinstance(step, ReplacedGaussianStep):
+        return [_replaced(step)]
+    return None
+
+
+def _replaced(step: ReplacedGaussianStep) -> Line:
+    s = 1 / step.noise
+    weight = np.array([1 - step.rate, step.rate])
+
+    def wrong(u: FloatArray) -> FloatArray:
+        found: FloatArray = sum(sampled_error(x, step.noise, step.rate) for x in (u, -u)) + 2 * EPS * np.abs(
+            step.losses(u)
+        )
+        return found
+
+    return Line((weight, np.array([0.0, s])), (weight, np.array([0.0, -s])), step.losses, wrong, -math.inf, math.inf)
+
+
+def _sampled(noise: float, rate: float) -> Line:
+    s, none = 1 / noise, np.zeros(1)
+    inside = (np.ones(1), np.array([s])) if rate == 1 else (np.array([1 - rate, rate]), np.array([0.0, s]))
+    return Line(
+        inside,
+        (np.ones(1), none),
+        lambda u: log_ratio(u, np.array(noise), np.array(rate)),
+        partial(sampled_error, noise=noise, rate=rate),
+        -math.inf,
+        math.inf,
+        lambda x: noise * plain_losses(x, rate) + s / 2,
+    )
+
+
+def sampled_error(u: FloatArray, noise: float, rate: float) -> FloatArray:
+    """Bound on the error of L(u) as :func:`~deniable.accounting.steps.ratios.log_ratio` finds it.
+
+    a = u/σ − 1/(2σ²) errs by 2ε(|u|/σ + 1/σ²), and dL/da is the share q·e^{a − L} ≤ 1. Of L itself a few roundings are
+    lost where it is near 0, and a few of 1 + |log q| where it is the logarithm of a sum or a sum of logarithms.
+    """
+    loss = log_ratio(u, np.array(noise), np.array(rate))
+    finite = np.where(np.isfinite(u), u, 0.0)
+    a = finite / noise - 1 / (2 * noise**2)
+    share = np.exp(np.minimum(a + math.log(rate) - np.where(np.isfinite(loss), loss, 0.0), 0.0))
+    share = np.where(np.isfinite(u), share, 0.0)
+    moved = 4 * EPS * share * (np.abs(finite) / noise + 1 / noise**2)
+    size = np.where(np.isfinite(loss), np.abs(loss), 0.0)
+    return np.asarray(moved + 8 * EPS * (size + np.where(size > 0.25, 1 - math.log(rate), 0.0)))
+
+
+def _mixture(step: GaussianMixtureStep, case: Case) -> Line:
+    records, weight = np.array(case.records) / step.noise, np.array(case.weight)
+    steepest = float(records[-1])
+    return Line(
+        (weight, records),
+        (np.ones(1), np.zeros(1)),
+        partial(step.losses_of, case),
+        lambda u: 16 * EPS * (1 + np.abs(u) * steepest + steepest**2) + step.error,
+        -math.inf,
+        math.inf,
+        share=case.probability,
+        error=2 * step.error,
+    )
+
+
+def one(step: Cuttable, law: Law, bottom: int, top: int, middle: float) -> Law:
+    """Put a step into an empty law, in classes from ``bottom`` on; labels count from ``middle``."""
+    low, high = (end - middle for end in step.ends)
+    runs: list[tuple[int, int, int]] = []  # class, first and last lattice point
+    e, inner = bottom, 0.0
+    while True:
+        h = law.spacing(e)
+        last = e >= top and max(-low, high) < _MOST_POINTS / 2 * h
+        reach = math.inf if last else law.points / 2 * h
+        for a, b in [(-reach, reach)] if inner == 0 else [(-reach, -inner), (inner, reach)]:
+            i, k = max(a / h, math.floor(low / h) - 1.0), min(b / h, math.ceil(high / h) + 1.0)
+            if i < k:
+                runs.append((e, round(i), round(k)))
+        if last or reach > max(-low, high) + h:
+            break
+        inner, e = reach, min(e + RUNG, top) if e < top else e + RUNG
+    runs.sort(key=lambda run: run[1] * law.spacing(run[0]))
+    upper = law.side == "upper"
+    cells = [np.arange(i, k + 1.0) if upper else np.r_[i, np.arange(i, k) + 0.5, k] for _, i, k in runs]
+    edges = [at[:-1] * law.spacing(e) for at, (e, _, _) in zip(cells, runs, strict=True)]
+    at = np.concatenate([*edges, [runs[-1][2] * law.spacing(runs[-1][0])]])
+    cut = step.cut(at + middle, 2 * EPS * (np.abs(at) + abs(middle)))
+    total, here = 0.0, 0
+    for (e, i, k), places in zip(runs, cells, strict=True):
+        h, size = law.spacing(e), places.size - 1
+        least, most, rise, rest = (x[here : here + size] for x in cut)
+        points = h * np.arange(i, k + 1.0)
+        if upper:
+            up = np.clip(rise * (1 + 4 * EPS) / -math.expm1(-h), 0.0, most)
+            rows = (np.r_[most - up, 0.0] + np.r_[0.0, up])[None]
+        else:
+            with np.errstate(over="ignore", invalid="ignore"):
+                moved = rest * np.exp(np.minimum(points - at[here : here + size], PRODUCT_EXPONENT))
+            rows = np.stack([least, np.where(least > 0, moved, 0.0)])
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            rows *= np.exp(law.tilt * points)
+        law.put(e, (i, rows))
+        total += float(rows[0].sum())
+        here += size
+    if not 0 < total < math.inf:
+        raise TooSlowError("the tilt is too steep for these lattices")
+    for e, (start, rows) in law.parts.items():
+        law.parts[e] = start, rows / total
+    law.log_size, law.relative, law.error = math.log(total), MANY_ROUNDINGS, UNDERFLOW
+    return law

@@ -1,0 +1,295 @@
+"""One step as seen by the multi-scale distribution: what P and Q give to cells of the privacy loss, rounded safely.
+
+For edges x_0 < x_1 < … a step gives, cell by cell, bounds ``least`` and ``most`` on its P mass p,
+``rise`` ≥ E_P[1 − e^{−(L − x_i)}] and ``rest`` ≥ E_P[e^{−(L − x_i)}] = Q·e^{x_i} (both over the cell). Nothing else
+of a mechanism is needed. The other order of the two laws is another step (:meth:`Line.swapped`), so that no cell is
+ever read backwards.
+
+*Edges.* A cell is what lies between two outcomes u_i < u_{i+1}, doubles that are taken as they are. They are chosen
+such that L(u_{i+1}) ≤ x_{i+1} for certain: the loss is worked out there again, with a bound on its error, and an
+outcome that fails the check is replaced by the one before. How far L(u_i) may lie below x_i, the *gap*, is known then
+too. Losses below x_i are raised to it: with M = max(L, x_i), E_P[1 − e^{−(M − x_i)}] exceeds E_P[1 − e^{−(L − x_i)}]
+by at most the gap times p, which ``rise`` contains. So no label needs to be moved.
+
+*Quadrature.* Densities of P and of Q are sums of w·φ(u − m), entire functions. With a = h·(|mid| + 8 + max|m|), h half
+the length of the cell, 5 Gauss–Legendre nodes err by less than 1e-16 of the integral up to a = .05, and 12 up to a = 2
+(:mod:`deniable.accounting.steps.normal_cells` has the proof, for each summand). The integrand of ``rest`` is e^{x_i}
+times Q's density and that of ``rise`` the difference of the two: 4e-16 of p covers it. Wider cells are known by
+differences of Φ, each tail from its own side.
+
+*Rounding.* Of a mass by quadrature an exponent (u − m)²/2 errs by 2ε·(|u| + |m|)², and sums of positive terms by a few
+ε: all of it relative. Φ(x) errs by 64ε·(1 + x²) of itself (benchmarks/accounting/special_functions.py), and its
+argument by a rounding: what that makes of a difference is added up cell by cell. Where Q's mass leaves the doubles,
+``rise`` and ``rest`` stand for all of p, which is safe for either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from scipy.special import ndtr
+
+from deniable._check import FloatArray, Indices
+from deniable._floats import EPS, PRODUCT_EXPONENT
+
+Losses = Callable[[FloatArray], FloatArray]
+_RULES = ((5, 0.05), (12, 2.0))  # nodes, and the a up to which they serve: see normal_cells
+_ROOM = 8.0
+_QUADRATURE = 8e-16  # of a cell's P mass: both integrals, and the rounding of their sums
+_TABLE = 4001  # points of a line between which an outcome is looked for
+_SECANTS = 8  # of that search: what it misses becomes a gap
+_REACH = 13.0  # deviations beyond which a normal law has 1e-38
+_NORMAL = 64.0  # roundings by which Φ(x) errs, over 1 + x²
+_LEAST = 1e-280  # masses of Q below may have lost digits
+_BLOCK = 1 << 15  # cells at a time: a few MB
+
+
+class Cut(NamedTuple):
+    """Masses of cells between consecutive edges."""
+
+    least: FloatArray
+    most: FloatArray
+    rise: FloatArray
+    rest: FloatArray
+
+
+class Atoms(NamedTuple):
+    """Outcomes one by one: losses known to ``shift``, P masses to a factor 1 ± ``relative``."""
+
+    loss: FloatArray
+    p: FloatArray
+    shift: float
+    relative: float
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Losses between which all lie, their errors allowed for."""
+        low, high = float(self.loss.min()), float(self.loss.max())
+        return low - 2 * self.shift - 16 * EPS * (1 + abs(low)), high + 2 * self.shift + 16 * EPS * (1 + abs(high))
+
+    def sample(self) -> tuple[FloatArray, FloatArray]:
+        """Losses and about their P masses: a guide."""
+        return self.loss, self.p
+
+    def cut(self, edges: FloatArray, blur: FloatArray) -> Cut:
+        """An atom belongs to the cell whose upper edge it surely does not exceed."""
+        near = np.clip(np.searchsorted(edges, self.loss), 0, edges.size - 1)
+        shift = self.shift + 2 * np.maximum(blur[near], blur[np.maximum(near - 1, 0)])
+        cell = np.searchsorted(edges, self.loss + shift, side="left") - 1
+        above, size = self.loss - edges[cell], edges.size - 1
+        rise = np.clip(-np.expm1(-(above + 2 * shift)), 0.0, 1.0)
+        rest = np.exp(2 * shift - above)
+        known = self.relative + 16 * EPS
+        factors = (np.full_like(rise, 1 - known), np.full_like(rise, 1 + known), rise * (1 + known), rest * (1 + known))
+        return Cut(*(np.bincount(cell, self.p * x, size).astype(np.float64) for x in factors))
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """Laws Σ weight·N(mean, 1) of an outcome u in [low, high] along which the loss rises.
+
+    Attributes
+    ----------
+    inside, outside
+        (weights, means) of P and of Q.
+    loss, wrong
+        L(u), and a bound on the error of what ``loss`` returns.
+    low, high
+        Ends of the line, infinite where the loss has a limit there.
+    outcome
+        About the u at which the loss is x, where there is a formula.
+    share
+        Probability of this line, of which both laws are a part.
+    error
+        Of weights, relative.
+    """
+
+    inside: tuple[FloatArray, FloatArray]
+    outside: tuple[FloatArray, FloatArray]
+    loss: Losses
+    wrong: Losses
+    low: float
+    high: float
+    outcome: Losses | None = None
+    share: float = 1.0
+    error: float = 0.0
+
+    def swapped(self) -> Line:
+        """The same with P and Q exchanged: outcomes and losses change sign."""
+        loss, wrong, outcome = self.loss, self.wrong, self.outcome
+        mirrored = ((self.outside[0], -self.outside[1]), (self.inside[0], -self.inside[1]))
+        return replace(
+            self,
+            inside=mirrored[0],
+            outside=mirrored[1],
+            loss=lambda u: -loss(-u),
+            wrong=lambda u: wrong(-u),
+            low=-self.high,
+            high=-self.low,
+            outcome=outcome and (lambda x: -outcome(-x)),
+        )
+
+    @property
+    def _within(self) -> tuple[float, float]:
+        """Finite ends between which all but 1e-38 of both laws lies."""
+        means = np.concatenate([self.inside[1], self.outside[1]])
+        return max(self.low, float(means.min()) - _REACH), min(self.high, float(means.max()) + _REACH)
+
+    @property
+    def steepest(self) -> float:
+        """The largest of all |m|."""
+        return float(max(np.abs(self.inside[1]).max(), np.abs(self.outside[1]).max()))
+
+    @property
+    def beyond(self) -> float:
+        """P mass that is on the line but outside its finite ends, where those cut it."""
+        low, high = self._bounds
+        return self.share * float(sum(w * (ndtr(low - m) + ndtr(m - high)) for w, m in zip(*self.inside, strict=True)))
+
+    @property
+    def _bounds(self) -> tuple[float, float]:
+        low, high = self._within
+        return (self.low if np.isinf(self.low) and np.isfinite(self._at(self.low)) else low), (
+            self.high if np.isinf(self.high) and np.isfinite(self._at(self.high)) else high
+        )
+
+    def _at(self, u: float) -> float:
+        with np.errstate(all="ignore"):
+            return float(self.loss(np.array([u]))[0])
+
+    @cached_property
+    def ends(self) -> tuple[float, float]:
+        """Losses between which all lie, their errors allowed for."""
+        u = np.array(self._bounds)
+        at, wrong = self.loss(u), 4 * self.wrong(u)
+        wrong += 16 * EPS * np.abs(at)
+        return float(at[0] - wrong[0]), float(at[1] + wrong[1])
+
+    @cached_property
+    def _table(self) -> tuple[FloatArray, FloatArray]:
+        u = np.linspace(*self._within, _TABLE)
+        return u, np.maximum.accumulate(self.loss(u))
+
+    def sample(self) -> tuple[FloatArray, FloatArray]:
+        """Losses and about the P masses near them: a guide."""
+        u, loss = self._table
+        mass = sum(w * np.exp(-((u - m) ** 2) / 2) for w, m in zip(*self.inside, strict=True))
+        return loss, self.share * mass / np.sum(mass)
+
+    def _outcomes(self, x: FloatArray) -> FloatArray:
+        """About the u at which the loss is x: a table, then secants kept between its neighbours."""
+        low, high = self._bounds
+        if self.outcome is not None:
+            with np.errstate(all="ignore"):
+                return np.clip(np.nan_to_num(self.outcome(x), nan=low, posinf=high, neginf=low), low, high)
+        u, known = self._table
+        place = np.searchsorted(known, x, side="left")
+        found = np.where(place == 0, low, high)
+        k = np.flatnonzero((place > 0) & (place < known.size))
+        place, x = place[k], x[k]
+        a, b, fa, fb = u[place - 1], u[place], known[place - 1] - x, known[place] - x
+        c, was = b, np.zeros(k.size)
+        for _ in range(_SECANTS):  # Illinois: an end that stays twice is halved
+            with np.errstate(all="ignore"):
+                c = a - fa * ((b - a) / (fb - fa))
+            c = np.where(np.isfinite(c), np.clip(c, a, b), (a + b) / 2)
+            fc = self.loss(c) - x
+            now = np.where(fc < 0, -1.0, 1.0)
+            same = now == was
+            fa, fb = (
+                np.where(now < 0, fc, np.where(same, fa / 2, fa)),
+                np.where(now < 0, np.where(same, fb / 2, fb), fc),
+            )
+            a, b, was = np.where(now < 0, c, a), np.where(now < 0, b, c), now
+        found[k] = c
+        return found
+
+    def _placed(self, edges: FloatArray, blur: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Outcomes whose losses surely do not exceed the edges, their gaps, and bounds on the error of the loss."""
+        low, high = self._bounds
+        if not (edges[0] <= self.ends[0] and self.ends[1] <= edges[-1]):
+            raise ValueError("edges must enclose all losses")
+        first = self._outcomes(edges)
+        u = self._outcomes(edges - 2 * (self.wrong(first) + blur))
+        wrong = self.wrong(u) + blur
+        with np.errstate(invalid="ignore"):
+            sure = (self.loss(u) + wrong <= edges) | (u == low)
+        u = np.maximum.accumulate(np.where(sure, u, low))
+        u[0], u[-1] = low, high  # nothing is left out
+        wrong = self.wrong(u) + blur
+        with np.errstate(invalid="ignore"):
+            gap = np.nan_to_num(np.maximum(edges - self.loss(u) + wrong, 0.0), nan=0.0, posinf=0.0)
+        return u, gap, wrong
+
+    def cut(self, edges: FloatArray, blur: FloatArray) -> Cut:
+        """Masses in cells of the loss; the edges go beyond :attr:`ends` and are off by up to ``blur``."""
+        u, gap, wrong = self._placed(edges, blur)
+        least, most, rise, rest = (np.zeros(edges.size - 1) for _ in range(4))
+        with np.errstate(invalid="ignore", over="ignore"):
+            half, middle = np.diff(u) / 2, (u[1:] + u[:-1]) / 2
+            extent = half * (np.abs(middle) + _ROOM + self.steepest)
+        extent = np.where(np.isfinite(extent), extent, np.inf)
+        slack = np.maximum(wrong[1:], wrong[:-1]) + _QUADRATURE
+        done = ~(u[1:] > u[:-1])
+        for count, widest in _RULES:
+            cells = np.flatnonzero(~done & (extent < widest))
+            done[cells] = True
+            for k in range(0, cells.size, _BLOCK):
+                some = cells[k : k + _BLOCK]
+                p, raised, out = self._quadrature(middle[some], half[some], edges[some], count)
+                known = EPS * (64 + 4 * (np.abs(middle[some]) + 1 + self.steepest) ** 2) + self.error
+                least[some], most[some] = p * (1 - known), p * (1 + known)
+                rise[some] = (np.maximum(raised, 0.0) + (slack[some] + gap[some]) * p) * (1 + known)
+                rest[some] = out * (1 + known + 2 * slack[some])
+        wide = np.flatnonzero(~done)
+        if wide.size:
+            (p, off), (q, moved) = (_masses(law, u, wide) for law in (self.inside, self.outside))
+            x = edges[wide]
+            grown = np.exp(np.minimum(x, PRODUCT_EXPONENT))
+            unknown = ~((q > _LEAST) & (x < PRODUCT_EXPONENT))
+            off, moved = off + (self.error + 16 * EPS) * p, moved + (self.error + 16 * EPS) * q
+            least[wide], most[wide] = np.maximum(p - off, 0.0), p + off
+            raised = np.maximum(p - q * grown, 0.0) + off + moved * grown + (slack[wide] + gap[wide]) * p
+            rise[wide] = np.where(unknown, most[wide], raised)
+            rest[wide] = np.where(
+                unknown,
+                most[wide] * np.exp(np.minimum(gap[wide], PRODUCT_EXPONENT)),
+                (q + moved) * grown * (1 + 8 * EPS),
+            )
+        return Cut(*(self.share * z for z in (least, most, np.minimum(rise, most), rest)))
+
+    def _quadrature(
+        self, middle: FloatArray, half: FloatArray, edges: FloatArray, count: int
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """P mass, E_P[1 − e^{−(L − x)}] and E_P[e^{−(L − x)}] of every cell."""
+        p, rise, rest = (np.zeros(middle.size) for _ in range(3))
+        for node, share in zip(*np.polynomial.legendre.leggauss(count), strict=True):
+            u = middle + half * node
+            density = sum(w * np.exp(-((u - m) ** 2) / 2) for w, m in zip(*self.inside, strict=True))
+            weight = half * density * (share / np.sqrt(2 * np.pi))
+            fall = edges - self.loss(u)
+            p, rise, rest = p + weight, rise - weight * np.expm1(fall), rest + weight * np.exp(fall)
+        return p, rise, rest
+
+
+def _masses(law: tuple[FloatArray, FloatArray], u: FloatArray, cells: Indices) -> tuple[FloatArray, FloatArray]:
+    """Masses of cells between outcomes under a mixture of normal laws, and bounds on their errors."""
+    mass, off = np.zeros(cells.size), np.zeros(cells.size)
+    low, high = u[cells], u[cells + 1]
+    for weight, mean in zip(*law, strict=True):
+        a, b = low - mean, high - mean
+        below = b <= 0  # the cell lies in the lower tail
+        first, last = ndtr(np.where(below, b, -a)), ndtr(np.where(below, a, -b))
+        mass += weight * np.maximum(first - last, 0.0)
+        for tail, x, at in ((first, np.where(below, b, a), high), (last, np.where(below, a, b), low)):
+            size = np.where(np.isfinite(x), np.abs(x), 0.0)
+            blur = np.abs(np.where(np.isfinite(at), at, 0.0)) + abs(mean)
+            off += weight * EPS * tail * (_NORMAL + _NORMAL * size**2 + 2 * (size + 1) * (size + blur))
+    return mass, off
+
+
+Piece: TypeAlias = Atoms | Line

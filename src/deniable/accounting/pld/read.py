@@ -1,0 +1,178 @@
+"""Hockey sticks and true positive rates read off composed laws, with every charge.
+
+*Theorem.* Let p̂_j be the rows above at labels x_j, known up to e^{±r} and E (see :mod:`deniable.accounting.pld.law`),
+and ℓ the P mass that is on no lattice. Then H_γ(P‖Q) ≤ e^r·(Σ p̂_j·(1 − γe^{−x_j})₊ + E) + ℓ. *Proof.* Step by step the
+pair above dominates: its P masses are the true ones, outcome by outcome, split so that P and Q are kept, at losses that
+were only raised. Domination survives composition, and at most ℓ of P takes part in an outcome that is on no lattice:
+shown to the attacker, it adds ℓ. H_γ is a sum over outcomes of P mass times a number in [0, 1]: a mass that is left out
+adds at most itself, one too many takes nothing away, and factors e^r multiply the sum. ∎
+TPR(α) ≤ γα + H_γ for every γ (weak duality), asked near the best one.
+*From below*, rows p̂_j and q̂_j are merged outcomes. Every set S of them is a test, however it was found: it accuses with
+chance P(S) ≥ e^{−r}·(p̂(S) − E) + only and Q(S) ≤ e^r·(q̂(S) + E·e^{−x_S}), x_S the least label of S, only P mass that
+Q lacks: such outcomes are always accused. H_γ ≥ P(S) − γQ(S), and a true positive rate at α is that of two sets mixed.
+
+With a tilt θ, E is that of rows times e^{θ·label}: an outcome of S has at most e^{−θ·x_S} of it.
+
+*Errors that climb.* What a row misses may be brought onto coarser lattices later, each time multiplied by at most
+e^{(θ + 1)·h}, h the spacing it comes to (e^{θh} above). It climbs the classes once, whose spacings add up to 8/7 of the
+coarsest.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from deniable._check import FloatArray
+from deniable._floats import EPS, MANY_ROUNDINGS, MOST_EXPONENT
+from deniable.accounting.pld.compose import Composed, labels
+
+_NEIGHBOURS = np.array([-64, -8, -1, 0, 1, 8, 64])  # of the best node, tried as well
+
+
+@dataclass(frozen=True, eq=False)
+class Above:
+    """Upper bounds from a composed law of split masses."""
+
+    composed: Composed
+
+    @cached_property
+    def _sorted(self) -> tuple[FloatArray, FloatArray]:
+        """Labels, falling, and P masses."""
+        x, _ = labels(self.composed)
+        law = self.composed.law
+        mass = np.concatenate([rows[0] for _, rows in law.parts.values()])
+        order = np.argsort(-x, kind="stable")
+        x, mass = x[order], mass[order]
+        with np.errstate(over="ignore"):
+            return x, mass * np.exp(np.minimum(law.log_size - law.tilt * (x - self.composed.middle), MOST_EXPONENT))
+
+    @cached_property
+    def _out(self) -> FloatArray:
+        """Q mass at labels from the largest on, about."""
+        x, p = self._sorted
+        with np.errstate(over="ignore", under="ignore"):
+            return np.cumsum(p * np.exp(-np.clip(x, -MOST_EXPONENT, MOST_EXPONENT)))
+
+    @cached_property
+    def blur(self) -> float:
+        """Bound on the rounding of labels."""
+        return 8 * EPS * (self.composed.size + float(np.max(np.abs(self._sorted[0]))))
+
+    def hockey_stick(self, log_gamma: float) -> float:
+        """Upper bound on H_γ."""
+        x, p = self._sorted
+        at = log_gamma - self.blur
+        k = int(np.searchsorted(-x, -at, side="left"))
+        found = float(np.sum(p[:k] * -np.expm1(at - x[:k]))) if k else 0.0
+        factor = math.exp(self.composed.law.relative) * (1 + MANY_ROUNDINGS)
+        return (found + self.composed.charged(at)) * factor
+
+    def rate(self, alpha: float) -> float:
+        """Upper bound on the true positive rate: at the node near the quantile at which it is about the least."""
+        x, _ = self._sorted
+        near = np.unique(np.clip(int(np.searchsorted(self._out, alpha)) + _NEIGHBOURS, 0, x.size - 1))
+        near = near[x[near] < MOST_EXPONENT]
+        if not near.size:
+            return 1.0
+        with np.errstate(over="ignore", invalid="ignore"):
+            about = self._inside[near] + np.exp(x[near]) * (alpha - self._out[near])
+        at = float(x[near[int(np.argmin(np.where(np.isfinite(about), about, np.inf)))]])
+        return min((math.exp(at) * alpha + self.hockey_stick(at)) * (1 + 8 * EPS), 1.0)
+
+    @cached_property
+    def _inside(self) -> FloatArray:
+        """P mass at labels from the largest on, about."""
+        return np.cumsum(self._sorted[1])
+
+    def epsilon(self, delta: FloatArray) -> FloatArray:
+        """About the log γ at which the hockey stick is δ."""
+        x, _ = self._sorted
+        with np.errstate(over="ignore"):
+            found = np.maximum.accumulate(self._inside - np.exp(np.minimum(x, MOST_EXPONENT)) * self._out)
+        return x[np.clip(np.searchsorted(found, delta), 0, x.size - 1)]
+
+    def threshold(self, alpha: float) -> float:
+        """About the loss above which Q has this mass."""
+        x, _ = self._sorted
+        return float(x[min(int(np.searchsorted(self._out, alpha)), x.size - 1)])
+
+
+@dataclass(frozen=True, eq=False)
+class Below:
+    """Lower bounds from a composed law of merged outcomes."""
+
+    composed: Composed
+
+    @cached_property
+    def _sorted(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Ratios as computed, falling and kept within a spacing of labels; labels; P masses; Q masses times e^label."""
+        law = self.composed.law
+        x, half = labels(self.composed)
+        p, q = (np.concatenate([rows[k] for _, rows in law.parts.values()]) for k in (0, 1))
+        with np.errstate(all="ignore"):
+            ratio = np.where(p > 0, x + np.log(p) - np.log(q), -np.inf)
+            size = np.exp(np.minimum(law.log_size - law.tilt * (x - self.composed.middle), MOST_EXPONENT))
+        key = np.clip(np.where(np.isnan(ratio), -np.inf, ratio), x - 2 * half, x + 2 * half)
+        order = np.argsort(-key, kind="stable")
+        return key[order], x[order], (p * size)[order], (q * size)[order]
+
+    @cached_property
+    def _missed(self) -> tuple[FloatArray, FloatArray]:
+        """The least label so far, and what rows of outcomes so far may miss."""
+        law = self.composed.law
+        least = np.minimum.accumulate(self._sorted[1])
+        weight = np.minimum(law.log_size - law.tilt * (least - self.composed.middle), MOST_EXPONENT)
+        return least, law.error * self.composed.climbed * np.exp(weight)
+
+    @cached_property
+    def _rounding(self) -> float:
+        """The factor by which masses, and sums of them, may be off."""
+        x = self._sorted[1]
+        blur = 8 * EPS * (self.composed.size + float(np.max(np.abs(x))))
+        return math.exp(self.composed.law.relative + blur) * (1 + (1 + x.size / 8192) * MANY_ROUNDINGS)
+
+    @property
+    def _sure(self) -> float:
+        return self.composed.only * (1 - 64 * EPS)
+
+    @cached_property
+    def _tests(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Ratios of nested sets of outcomes, falling; lower bounds on their P and upper bounds on their Q masses."""
+        key, x, p, q = self._sorted
+        least, missed = self._missed
+        with np.errstate(over="ignore", invalid="ignore"):  # where Q masses leave the doubles, no test is known
+            out = np.cumsum(np.where(q > 0, q * np.exp(-x), 0.0)) + np.where(missed > 0, missed * np.exp(-least), 0.0)
+            inside = np.cumsum(p) / self._rounding - missed
+        return key, np.where(np.isfinite(inside), np.maximum(inside, 0.0), 0.0) + self._sure, out * self._rounding
+
+    def hockey_stick(self, log_gamma: float) -> float:
+        """Lower bound on H_γ."""
+        key, x, p, q = self._sorted
+        k = int(np.searchsorted(-key, -log_gamma, side="right"))
+        if k == 0:
+            return self._sure
+        least, missed = (float(z[k - 1]) for z in self._missed)
+        hit = float(np.sum(p[:k])) / self._rounding - missed
+        paid = float(np.sum(q[:k] * np.exp(log_gamma - x[:k]))) + missed * math.exp(
+            min(log_gamma - least, MOST_EXPONENT)
+        )
+        return self._sure + max(hit - paid * self._rounding * (1 + 8 * EPS), 0.0) * (1 - 8 * EPS)
+
+    def threshold(self, alpha: float) -> float:
+        """About the loss above which Q has this mass."""
+        key, _, out = self._tests
+        return float(key[min(int(np.searchsorted(out, alpha)), key.size - 1)])
+
+    def rate(self, alpha: float) -> float:
+        """Lower bound on the true positive rate."""
+        _, inside, out = self._tests
+        k = int(np.searchsorted(out, alpha, side="right"))
+        low = (float(out[k - 1]), float(inside[k - 1])) if k else (0.0, self._sure)
+        if k == out.size:
+            return low[1]
+        share = (alpha - low[0]) / (float(out[k]) - low[0])
+        return (low[1] + share * (float(inside[k]) - low[1])) * (1 - 16 * EPS)
