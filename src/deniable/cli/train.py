@@ -205,11 +205,11 @@ def _show(made: Trained, full: bool) -> None:
         console.print(Text(made.assessment.alert, style="bold red"))
     if decision is not None:
         console.print(head(decision, STYLE[made.assessment.tone]))
+        if decision.basis:
+            console.print(Text(decision.basis.strip()))
         if not decision.met:
             for line in (decision.reason, *(f"• {change}" for change in decision.changes)):
                 console.print(Text(line))
-    if decision is not None and decision.basis:
-        console.print(Text(decision.basis.strip()))
     right, found = shown(curve.accuracy(), "rate", "upper"), shown(curve.tpr(0.001), "rate", "upper")
     other = shown(made.private.replacement_tradeoff_.advantage(), "rate", "upper")
     secret = shown(curve.reconstruction(0.001), "rate", "upper")
