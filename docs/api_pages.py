@@ -15,7 +15,6 @@ ROOMS = {
     "deniable.curves": "Curves",
     "deniable.risks": "Other risks from a curve",
     "deniable.planning": "Calibration and planning",
-    "deniable.planning.comparison": "Earlier bounds of a mechanism",
     "deniable.bounds": "Closed forms: what ε and δ mean",
     "deniable.unlearning": "Unlearning",
     "deniable.training": "Models fitted to a membership target",

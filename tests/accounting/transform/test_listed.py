@@ -151,7 +151,8 @@ def test_divergences_of_laplace_noise_are_those_of_the_closed_form():
     ids=["bounded range", "Laplace", "discrete Gaussian", "without replacement"],
 )
 def test_laws_that_no_list_reaches_are_left_to_the_grid(unusual, usual):
-    assert isinstance(dn.tradeoff(unusual), GridTradeoff)
+    found = dn.tradeoff(unusual)
+    assert isinstance(getattr(found, "above", found), GridTradeoff)
     assert MixtureLoss.of(PrivacyLoss.of((usual,))) is not None
 
 
