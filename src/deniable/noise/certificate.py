@@ -140,7 +140,7 @@ class Certificate:
     def __str__(self) -> str:
         spread = math.sqrt(float(np.mean(self.noise_scale**2))) if self.noise_scale.size else 0.0
         accuracy = shown(max(self.prior, 1 - self.prior) + self.eta, "number", "upper")
-        claim = f"at a prior of {self.prior:g}, no attack names a record's membership with accuracy above {accuracy}"
+        claim = f"at a prior of {self.prior:.3g}, no attack names a record's membership with accuracy above {accuracy}"
         lines = [
             f"η ≤ {shown(self.eta, 'number', 'upper')} ({self.kind}, confidence {self.confidence:.4g}): {claim}",
             f"TPR at 0.1 % FPR ≤ {shown(self.tradeoff.tpr(1e-3), 'number', 'upper')}{self._floor()}",
