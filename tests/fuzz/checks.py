@@ -253,7 +253,7 @@ def _epsilons(
             ledger.expect("delta(epsilon(δ)) ≤ δ, same object", kept <= wanted, f"epsilon({wanted!r})", high, kept)
             again = float(fresh.delta(high, side="lower"))
             ledger.expect("δ at ε, another object, lower side", again <= wanted, f"epsilon({wanted!r})", high, again)
-        if math.isfinite(low):
+        if 0 < low < math.inf:  # ε is at least 0, whatever lies below
             again = float(fresh.delta(np.nextafter(low, -np.inf)))
             fine = again >= wanted
             ledger.expect("δ below ε, another object, upper side", fine, f"epsilon({wanted!r}, 'lower')", low, again)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any
 
 from deniable._check import InputError, integer, number
@@ -33,14 +34,14 @@ from deniable.mechanisms import (
 )
 
 _MOST = 100_000  # largest number of equal guarantees listed one by one
-# the field of an event that is its noise
+# the noise of an event
 _NOISE = {
-    "GaussianDpEvent": "noise_multiplier",
-    "LaplaceDpEvent": "noise_multiplier",
-    "DiscreteGaussianDpEvent": "sigma",
-    "MixtureOfGaussiansDpEvent": "standard_deviation",
-    "SingleEpochTreeAggregationDpEvent": "noise_multiplier",
-    "TruncatedSubsampledGaussianDpEvent": "noise_multiplier",
+    "GaussianDpEvent": attrgetter("noise_multiplier"),
+    "LaplaceDpEvent": attrgetter("noise_multiplier"),
+    "DiscreteGaussianDpEvent": attrgetter("sigma"),
+    "MixtureOfGaussiansDpEvent": attrgetter("standard_deviation"),
+    "SingleEpochTreeAggregationDpEvent": attrgetter("noise_multiplier"),
+    "TruncatedSubsampledGaussianDpEvent": attrgetter("noise_multiplier"),
 }
 
 
@@ -115,7 +116,7 @@ def _leaf(event: Any, rate: float) -> Mechanism:
     name = _name(event)
     if name == "PoissonSampledDpEvent":
         return _sampled(event, rate)
-    if getattr(event, _NOISE.get(name, ""), None) == 0:
+    if name in _NOISE and _NOISE[name](event) == 0:
         return ApproximateDP(0.0, rate)  # what is released without noise gives the record away
     if name == "GaussianDpEvent":
         return SubsampledGaussian(_sigma(event), rate, 1)

@@ -149,7 +149,7 @@ def test_exponents_of_steep_tilts_are_charged():
 
 def test_losses_that_nearly_all_end_before_the_largest_one():
     run = dn.TruncatedPoisson(1.0, 0.01, 100, 200, 10_000)
-    curve = replace(dn.tradeoff(run, engine="grid"), points=1 << 16)
+    curve = replace(dn.tradeoff(run, engine="grid").above, points=1 << 16)
     largest = curve.epsilon(0.0, direction="remove")  # 100 steps without the record all show its absence
     assert largest > 1.005
     assert curve.delta(1.0, direction="remove") < 1e-20

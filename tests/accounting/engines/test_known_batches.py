@@ -231,7 +231,8 @@ def test_epsilon_beside_sharp_phases_is_found_wherever_it_is(delta):
         if math.isinf(epsilon):
             assert delta == 0 or curve.delta(1e4) > delta
         else:
-            assert curve.delta(epsilon) <= delta < curve.delta(epsilon - 1e-6 * (1 + abs(epsilon)))
+            assert curve.delta(epsilon) <= delta
+            assert epsilon == 0 or delta < curve.delta(epsilon - 1e-6 * (1 + epsilon))  # ε is never below 0
 
 
 def test_a_mixture_of_labels_is_the_sum_over_them():
