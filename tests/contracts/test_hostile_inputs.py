@@ -325,7 +325,6 @@ def test_hostile_lines(line, folder, capsys):
         f"check {DATA}",
         f"assess {DATA} --epsilon 1 --attack-samples 100 --out made.html",
         f"profile {DATA} --epsilon 1 --out made.csv",
-        f"release {DATA} --eta 0.3 --n-resamples 32 --out made.skops",
         f"attack {DATA} --model tree --shadows 8 --out made.json",
         "audit scores.csv",
         "assess --noise-multiplier 1 --sample-rate 1e-300 --steps 10",
@@ -362,7 +361,7 @@ MISREADINGS = {
     "yes and no": (["yes", "no"] * (N // 2), "yes/no", "yes is 1"),
     "hexadecimal": ([f"0x{i % 7:02x}" for i in range(N)], "category", ""),
     "underscores": ([f"{i % 7}_000" for i in range(N)], "category", ""),
-    "infinity": (["inf" if i % 9 == 0 else str(1.5 * i) for i in range(N)], "number", "no number read as missing"),
+    "infinity": (["inf" if i % 9 == 0 else str(1.5 * i) for i in range(N)], "number", "'inf' read as missing"),
     "-999": (["-999" if i % 9 == 0 else str(1.5 * i) for i in range(N)], "number", "-999"),
     "free text": (["he came in and said that nothing of what we had tried so far was of any use " + "abcde"[i % 5]
                    for i in range(N)], "dropped", "free text"),

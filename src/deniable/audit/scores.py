@@ -215,9 +215,9 @@ def audit_scores(
 def refuse_labels(member: FloatArray, nonmember: FloatArray) -> None:
     """Refuse labels and scores of all records where scores of members and of nonmembers are asked for.
 
-    An attacker who sees labels only has scores 0 and 1 on both sides.
+    An attacker who sees labels only has scores 0 and 1 on both sides, or infinite ones where he is certain.
     """
-    if np.array_equal(np.unique(member), (0.0, 1.0)) and not np.isin(nonmember, (0.0, 1.0)).all():
+    if np.array_equal(np.unique(member), (0.0, 1.0)) and not np.isin(nonmember, (0.0, 1.0, -np.inf, np.inf)).all():
         raise InputError(
             "member scores must not be 0/1 labels beside nonmember scores that are not: for labels y and scores s of "
             "all records pass s[y == 1], s[y == 0]"

@@ -16,6 +16,7 @@ from deniable.cli._statistics import release_table
     epilog=examples(
         'deniable release table.csv --statistic "mean(income) by region" --statistic "count() by region, sex" '
         "--range income=0:200000 --categories region=N,S --eta 0.1 --out table.csv --plot table.svg",
+        'deniable release table.csv --statistic "median(age)" --eta 0.05 --json',
     )
 )
 def release(

@@ -26,7 +26,7 @@ def sealed() -> Iterator[None]:
         nothing = stack.enter_context(open(os.devnull, "w", encoding="utf-8"))
         for descriptor in _STREAMS:
             with suppress(OSError):  # closed, as in a service without a console
-                stack.callback(_give_back, os.dup(descriptor), descriptor)
+                stack.callback(_restore, os.dup(descriptor), descriptor)
                 _flush()  # what was printed before still appears
                 os.dup2(nothing.fileno(), descriptor)
         stack.callback(_flush)  # what is still in a buffer goes nowhere
@@ -40,7 +40,7 @@ def sealed() -> Iterator[None]:
         yield
 
 
-def _give_back(kept: int, descriptor: int) -> None:
+def _restore(kept: int, descriptor: int) -> None:
     os.dup2(kept, descriptor)
     os.close(kept)
 
