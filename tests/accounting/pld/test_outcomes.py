@@ -96,8 +96,8 @@ def test_atoms_lie_below_the_edge_of_their_cell(step):
         cut = found.cut(edges)
         assert cut.most.sum() + found.only + found.lost >= 1
         for x, p in zip(atoms.loss, atoms.p, strict=True):
-            cell = np.searchsorted(edges, x) - 1  # or the one above, if the atom may exceed its upper edge
-            cell += cut.most[cell] < p
+            cell = np.searchsorted(edges, x) - 1  # or one above, if the atom may exceed its upper edge
+            cell += int(np.flatnonzero(cut.most[cell:] >= p)[0])
             assert edges[cell] - 1e-12 <= x <= edges[cell + 1]
             assert cut.most[cell] >= p
             assert cut.rise[cell] >= p * -np.expm1(edges[cell] - x) - 1e-18

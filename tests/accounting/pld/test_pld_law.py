@@ -18,12 +18,12 @@ from deniable.accounting.steps.subsampled_gaussian import SubsampledGaussianStep
 def test_a_split_keeps_both_laws_and_a_merge_as_well():
     rng = np.random.default_rng(0)
     p = rng.random(50)
-    law = Law("upper", 2.0**-6, 0.0, 64)
+    law = Law("upper", 2.0**-6, 0.0, 64, {})
     start, rows = law.coarser(0, (-13, p[None]), 3)
     x, y = 2.0**-6 * np.arange(-13, 37), 2.0**-3 * (start + np.arange(rows.shape[1]))
     assert rows.sum() == pytest.approx(p.sum(), rel=1e-14)
     assert rows[0] @ np.exp(-y) == pytest.approx(p @ np.exp(-x), rel=1e-14)
-    below = Law("lower", 2.0**-6, 0.0, 64)
+    below = Law("lower", 2.0**-6, 0.0, 64, {})
     start, rows = below.coarser(0, (-13, np.stack([p, p])), 3)  # Q = P·e^{−label}
     y = 2.0**-3 * (start + np.arange(rows.shape[1]))
     assert rows[0].sum() == pytest.approx(p.sum(), rel=1e-14)
@@ -34,7 +34,7 @@ def test_a_split_keeps_both_laws_and_a_merge_as_well():
 def test_a_tilted_split_is_the_same_law(tilt):
     p = np.random.default_rng(1).random(40)
     x = 2.0**-5 * np.arange(40)
-    law = Law("upper", 2.0**-5, tilt, 64)
+    law = Law("upper", 2.0**-5, tilt, 64, {})
     start, rows = law.coarser(0, (0, (p * np.exp(tilt * x))[None]), 3)
     y = 2.0**-2 * (start + np.arange(rows.shape[1]))
     masses = rows[0] * np.exp(-tilt * y)
@@ -45,7 +45,7 @@ def test_a_tilted_split_is_the_same_law(tilt):
 def test_products_add_up_over_classes_and_their_rounding_is_charged():
     """Against exact fractions: what differs in L1 is below what is charged, which is not much larger than doubles'."""
     rng = np.random.default_rng(2)
-    law = Law("upper", 1.0, 0.0, 1 << 20)
+    law = Law("upper", 1.0, 0.0, 1 << 20, {})
     smooth = np.exp(-(((np.arange(300) - 150) / 40) ** 2))
     law.put(0, (0, (smooth / smooth.sum() / 2)[None]))
     law.put(3, (0, (rng.random(40) / 40)[None]))

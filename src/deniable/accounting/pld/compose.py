@@ -20,7 +20,7 @@ _SLICES = 8  # a pitch is divided by at most this to be that of several steps
 
 
 @dataclass(frozen=True)
-class Composed:
+class ComposedLaw:
     """The law of the sum, labels counted from ``middle``; what only P produces, and what is on no lattice."""
 
     law: Law
@@ -42,7 +42,7 @@ class Composed:
         return self.law.error * self.climbed * math.exp(weight) + self.lost
 
 
-def compose(parts: Sequence[tuple[Cuttable, int]], side: Side, tilt: float, points: int) -> Composed:
+def compose(parts: Sequence[tuple[Cuttable, int]], side: Side, tilt: float, points: int) -> ComposedLaw:
     """The law of ``count`` steps of every part."""
     unit, even = unit_of([step for step, _ in parts])
     tables = [step.scales(tilt) for step, _ in parts]
@@ -77,7 +77,7 @@ def compose(parts: Sequence[tuple[Cuttable, int]], side: Side, tilt: float, poin
         def of(k: int, i: int = i) -> tuple[int, float]:
             return laid([k if j == i else 0 for j in range(len(parts))])
 
-        law = single = one(step, Law(side, unit, tilt, points), min(of(1)[0], top), top, step.middle)
+        law = single = one(step, Law(side, unit, tilt, points, {}), min(of(1)[0], top), top, step.middle)
         k = 1
         for digit in bin(count)[3:]:
             k *= 2
@@ -94,7 +94,7 @@ def compose(parts: Sequence[tuple[Cuttable, int]], side: Side, tilt: float, poin
         for masses in ([(s.only, n) for s, n in parts], [(s.only + s.lost, n) for s, n in parts])
     )
     size = math.fsum(abs(step.middle) * count for step, count in parts)
-    return Composed(total, middle, only, lost * (1 + 64 * EPS), size)
+    return ComposedLaw(total, middle, only, lost * (1 + 64 * EPS), size)
 
 
 def unit_of(steps: Sequence[Cuttable]) -> tuple[float, bool]:
@@ -110,7 +110,7 @@ def unit_of(steps: Sequence[Cuttable]) -> tuple[float, bool]:
     return 1.0, False
 
 
-def labels(composed: Composed) -> tuple[FloatArray, FloatArray]:
+def labels(composed: ComposedLaw) -> tuple[FloatArray, FloatArray]:
     """Labels of all lattice points, and half the spacing of each one's lattice."""
     law = composed.law
     found = [

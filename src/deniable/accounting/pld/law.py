@@ -31,7 +31,7 @@ classes are chosen decides about widths and never about truth. What leaves a cla
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.fft import irfft, next_fast_len, rfft
@@ -50,7 +50,7 @@ _MOST_ENTRIES = 1 << 17  # of a row of the coarsest class
 
 UNDERFLOW = 1e-290  # L1 that rows may lose to numbers below all doubles, a product
 
-Part = tuple[int, FloatArray]  # place of the first lattice point, and rows
+LatticePart = tuple[int, FloatArray]  # place of the first lattice point, and rows
 
 
 @dataclass(eq=False)
@@ -61,20 +61,20 @@ class Law:
     unit: float
     tilt: float
     points: int
-    parts: dict[int, Part] = field(default_factory=dict)
+    parts: dict[int, LatticePart]
     relative: float = 0.0
     error: float = 0.0
     log_size: float = 0.0  # logarithm of what all masses are to be multiplied by
 
     def like(self) -> Law:
         """An empty law of the same kind."""
-        return Law(self.side, self.unit, self.tilt, self.points)
+        return Law(self.side, self.unit, self.tilt, self.points, {})
 
     def spacing(self, e: int) -> float:
         """Of class e."""
         return math.ldexp(self.unit, e)
 
-    def put(self, e: int, part: Part) -> None:
+    def put(self, e: int, part: LatticePart) -> None:
         """Add a measure to class e."""
         start, rows = part
         if e in self.parts:
@@ -88,7 +88,7 @@ class Law:
             return 0.0
         return float(max(np.sum([rows.sum(axis=1) for _, rows in self.parts.values()], axis=0)))
 
-    def coarser(self, e: int, part: Part, f: int) -> Part:
+    def coarser(self, e: int, part: LatticePart, f: int) -> LatticePart:
         """A measure of class e on the lattice of class f ≥ e: split above, merged below."""
         while f > e + _FURTHEST:
             part, e = self.coarser(e, part, e + _FURTHEST), e + _FURTHEST
@@ -120,7 +120,7 @@ class Law:
         return out
 
 
-def added(a: Part, b: Part) -> Part:
+def added(a: LatticePart, b: LatticePart) -> LatticePart:
     """The sum of two measures on one lattice."""
     start = min(a[0], b[0])
     size = max(a[0] + a[1].shape[1], b[0] + b[1].shape[1]) - start
@@ -137,8 +137,8 @@ def product(a: Law, b: Law, bottom: int, centre: float, top: int) -> Law:
     a = a.lifted(bottom)
     b = a if same else b.lifted(bottom)
     out, noise = a.like(), 0.0
-    fine_a: Part | None = None
-    fine_b: Part | None = None
+    fine_a: LatticePart | None = None
+    fine_b: LatticePart | None = None
     rungs = sorted(set(a.parts) | set(b.parts))
     for e, following in zip(rungs, [*rungs[1:], None], strict=True):
         own_a, own_b = a.parts.get(e), b.parts.get(e)
@@ -164,13 +164,13 @@ def product(a: Law, b: Law, bottom: int, centre: float, top: int) -> Law:
     return done
 
 
-def _both(a: Part | None, b: Part | None) -> Part | None:
+def _both(a: LatticePart | None, b: LatticePart | None) -> LatticePart | None:
     if a is None or b is None:
         return a if b is None else b
     return added(a, b)
 
 
-def _convolve(out: Law, e: int, x: Part, y: Part) -> float:
+def _convolve(out: Law, e: int, x: LatticePart, y: LatticePart) -> float:
     """Put x∗y into class e; return the L1 error of its transforms."""
     rows, others = x[1], y[1]
     count = rows.shape[1] + others.shape[1] - 1

@@ -13,7 +13,7 @@ from deniable._check import FloatArray
 from deniable._floats import EPS, MANY_ROUNDINGS, PRODUCT_EXPONENT
 from deniable._kept import Kept
 from deniable.accounting.pld.law import RUNG, UNDERFLOW, Law
-from deniable.accounting.pld.outcomes import Atoms, Cut, Line, Piece
+from deniable.accounting.pld.outcomes import Cut, ListedOutcomes, NormalOutcomes, Piece
 from deniable.accounting.steps.base import Step, TooSlowError
 from deniable.accounting.steps.discrete import DiscreteStep
 from deniable.accounting.steps.gaussian_mixture import Case, GaussianMixtureStep
@@ -56,14 +56,16 @@ class Cuttable:
     @property
     def atomic(self) -> bool:
         """Whether there is nothing but atoms."""
-        return all(isinstance(piece, Atoms) for piece in self.pieces)
+        return all(isinstance(piece, ListedOutcomes) for piece in self.pieces)
 
     @cached_property
     def middle(self) -> float:
         """About the median of the loss under P: lattices are counted from there."""
         loss, mass = (np.concatenate(x) for x in zip(*(piece.sample() for piece in self.pieces), strict=True))
         if self.pitch > 0:  # an atom, so that all atoms lie on the lattice
-            atoms = np.concatenate([np.stack(piece[:2]) for piece in self.pieces if isinstance(piece, Atoms)], axis=1)
+            atoms = np.concatenate(
+                [np.stack(piece[:2]) for piece in self.pieces if isinstance(piece, ListedOutcomes)], axis=1
+            )
             return float(atoms[0, np.argmax(atoms[1])])
         order = np.argsort(loss)
         above = np.cumsum(mass[order])
@@ -127,11 +129,11 @@ def cuttable(step: Step | ReplacedGaussianStep, swapped: bool) -> Cuttable | Non
     keep = p > 0
     if not keep.any():
         return None
-    atoms = Atoms(loss[keep], p[keep], outcomes.shift, outcomes.relative_error)
+    atoms = ListedOutcomes(loss[keep], p[keep], outcomes.shift, outcomes.relative_error)
     return Cuttable((atoms,), step.only[first], outcomes.lost[first], step.pitch, step.lattice is not None)
 
 
-def lines_of(step: Step | ReplacedGaussianStep) -> list[Line] | None:
+def lines_of(step: Step | ReplacedGaussianStep) -> list[NormalOutcomes] | None:
     """The lines of outcomes of a step of Gaussian noise, P and Q as they are."""
     if isinstance(step, SubsampledGaussianStep):
         return [_sampled(step.noise, step.rate)]
@@ -142,7 +144,7 @@ def lines_of(step: Step | ReplacedGaussianStep) -> list[Line] | None:
     return None
 
 
-def _replaced(step: ReplacedGaussianStep) -> Line:
+def _replaced(step: ReplacedGaussianStep) -> NormalOutcomes:
     s = 1 / step.noise
     weight = np.array([1 - step.rate, step.rate])
 
@@ -152,13 +154,15 @@ def _replaced(step: ReplacedGaussianStep) -> Line:
         )
         return found
 
-    return Line((weight, np.array([0.0, s])), (weight, np.array([0.0, -s])), step.losses, wrong, -math.inf, math.inf)
+    return NormalOutcomes(
+        (weight, np.array([0.0, s])), (weight, np.array([0.0, -s])), step.losses, wrong, -math.inf, math.inf
+    )
 
 
-def _sampled(noise: float, rate: float) -> Line:
+def _sampled(noise: float, rate: float) -> NormalOutcomes:
     s, none = 1 / noise, np.zeros(1)
     inside = (np.ones(1), np.array([s])) if rate == 1 else (np.array([1 - rate, rate]), np.array([0.0, s]))
-    return Line(
+    return NormalOutcomes(
         inside,
         (np.ones(1), none),
         lambda u: log_ratio(u, np.array(noise), np.array(rate)),
@@ -185,10 +189,10 @@ def sampled_error(u: FloatArray, noise: float, rate: float) -> FloatArray:
     return np.asarray(moved + 8 * EPS * (size + np.where(size > 0.25, 1 - math.log(rate), 0.0)))
 
 
-def _mixture(step: GaussianMixtureStep, case: Case) -> Line:
+def _mixture(step: GaussianMixtureStep, case: Case) -> NormalOutcomes:
     records, weight = np.array(case.records) / step.noise, np.array(case.weight)
     steepest = float(records[-1])
-    return Line(
+    return NormalOutcomes(
         (weight, records),
         (np.ones(1), np.zeros(1)),
         partial(step.losses_of, case),

@@ -2,8 +2,8 @@
 
 For edges x_0 < x_1 < … a step gives, cell by cell, bounds ``least`` and ``most`` on its P mass p,
 ``rise`` ≥ E_P[1 − e^{−(L − x_i)}] and ``rest`` ≥ E_P[e^{−(L − x_i)}] = Q·e^{x_i} (both over the cell). Nothing else
-of a mechanism is needed. The other order of the two laws is another step (:meth:`Line.swapped`), so that no cell is
-ever read backwards.
+of a mechanism is needed. The other order of the two laws is another step (:meth:`NormalOutcomes.swapped`), so that no
+cell is ever read backwards.
 
 *Edges.* A cell is what lies between two outcomes u_i < u_{i+1}, doubles that are taken as they are. They are chosen
 such that L(u_{i+1}) ≤ x_{i+1} for certain: the loss is worked out there again, with a bound on its error, and an
@@ -57,7 +57,7 @@ class Cut(NamedTuple):
     rest: FloatArray
 
 
-class Atoms(NamedTuple):
+class ListedOutcomes(NamedTuple):
     """Outcomes one by one: losses known to ``shift``, P masses to a factor 1 ± ``relative``."""
 
     loss: FloatArray
@@ -89,7 +89,7 @@ class Atoms(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Line:
+class NormalOutcomes:
     """Laws Σ weight·N(mean, 1) of an outcome u in [low, high] along which the loss rises.
 
     Attributes
@@ -118,7 +118,7 @@ class Line:
     share: float = 1.0
     error: float = 0.0
 
-    def swapped(self) -> Line:
+    def swapped(self) -> NormalOutcomes:
         """The same with P and Q exchanged: outcomes and losses change sign."""
         loss, wrong, outcome = self.loss, self.wrong, self.outcome
         mirrored = ((self.outside[0], -self.outside[1]), (self.inside[0], -self.inside[1]))
@@ -292,4 +292,4 @@ def _masses(law: tuple[FloatArray, FloatArray], u: FloatArray, cells: Indices) -
     return mass, off
 
 
-Piece: TypeAlias = Atoms | Line
+Piece: TypeAlias = ListedOutcomes | NormalOutcomes

@@ -28,7 +28,7 @@ import numpy as np
 
 from deniable._check import FloatArray
 from deniable._floats import EPS, MANY_ROUNDINGS, MOST_EXPONENT
-from deniable.accounting.pld.compose import Composed, labels
+from deniable.accounting.pld.compose import ComposedLaw, labels
 
 _NEIGHBOURS = np.array([-64, -8, -1, 0, 1, 8, 64])  # of the best node, tried as well
 
@@ -37,7 +37,7 @@ _NEIGHBOURS = np.array([-64, -8, -1, 0, 1, 8, 64])  # of the best node, tried as
 class Above:
     """Upper bounds from a composed law of split masses."""
 
-    composed: Composed
+    composed: ComposedLaw
 
     @cached_property
     def _sorted(self) -> tuple[FloatArray, FloatArray]:
@@ -105,7 +105,7 @@ class Above:
 class Below:
     """Lower bounds from a composed law of merged outcomes."""
 
-    composed: Composed
+    composed: ComposedLaw
 
     @cached_property
     def _sorted(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
