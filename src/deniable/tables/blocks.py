@@ -46,11 +46,10 @@ class RowPart(ABC):
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """All rows, as tasks; ``names`` of the columns, and a short ``label`` that changes when the data do."""
+    """All rows, as tasks; ``names`` are those of the columns."""
 
     names: tuple[str, ...]
     tasks: tuple[RowPart, ...]
-    label: str
     held: Any = field(default=None, repr=False)  # what must live as long as the tasks are read
 
 
@@ -118,13 +117,13 @@ def as_source(data: Any, target: str | None) -> Source | None:
         parts = data.to_delayed()
         calls = [_Computed(part) for part in parts]
         name = target_among(tuple(data.columns), target, "the Dask frame")
-        return _called(calls, "partition", name, f"dask-{getattr(data, '_name', id(data))}")
+        return _called(calls, "partition", name)
     if callable(data):
         return _spooled(data(), target)
     if isinstance(data, Iterator):
         return _spooled(data, target)
     if isinstance(data, list) and data and is_block(data[0], target):
-        return _called([_Given(block) for block in data], "block", target, "")
+        return _called([_Given(block) for block in data], "block", target)
     return None
 
 
@@ -183,7 +182,7 @@ def _parquet(path: Path, target: str | None) -> Source:
             if rows - first >= _TASK or (group == len(file.group_rows) - 1 and rows > first):
                 tasks.append(ParquetTask(str(file.path), tuple(groups), first, names, target))
                 groups, first = [], rows
-    return Source(names, tuple(tasks), "|".join([target, *(file.label for file in files)]))
+    return Source(names, tuple(tasks))
 
 
 def _values(column: Any, name: str, where: str) -> NDArray[Any]:
@@ -198,19 +197,19 @@ def _values(column: Any, name: str, where: str) -> NDArray[Any]:
     return np.asarray(column.to_numpy(zero_copy_only=False))
 
 
-def _called(calls: Sequence[Callable[[], Any]], word: str, target: str | None, label: str, held: Any = None) -> Source:
+def _called(calls: Sequence[Callable[[], Any]], word: str, target: str | None, held: Any = None) -> Source:
     if not calls:
         raise InputError("the data have no blocks")
     names = taken_apart(calls[0](), target, f"{word} 0")[2]
     tasks = tuple(CallTask(call, f"{word} {i}", target, names) for i, call in enumerate(calls))
-    return Source(names, tasks, label, held)
+    return Source(names, tasks, held)
 
 
 def _spooled(blocks: Iterable[Any], target: str | None) -> Source:
     """An iterator can be read once, and a fit passes over the rows several times: its blocks are spilled."""
     spill = Spill()
     calls = [_Stored(spill.append(pickle.dumps(block, protocol=5))) for block in blocks]
-    return _called(calls, "block", target, "", held=spill)
+    return _called(calls, "block", target, held=spill)
 
 
 def taken_apart(block: Any, target: str | None, where: str) -> tuple[list[NDArray[Any]], Labels, tuple[str, ...]]:

@@ -27,12 +27,6 @@ class ParquetFile:
         """Number of rows."""
         return sum(self.group_rows)
 
-    @property
-    def label(self) -> str:
-        """A text that changes when the file does."""
-        stat = self.path.stat()
-        return f"{self.path.name}:{stat.st_size}:{stat.st_mtime_ns}:{self.rows}"
-
 
 def parquet_files(path: Path) -> list[ParquetFile]:
     """Return the file, or all files below a folder in the order of their names; only their footers are read.

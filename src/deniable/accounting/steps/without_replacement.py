@@ -18,7 +18,7 @@ import numpy as np
 from scipy.special import erf, ndtr
 
 from deniable._check import FloatArray
-from deniable._floats import EPS, PRODUCT_EXPONENT
+from deniable._floats import EPS
 from deniable.accounting.steps.base import LossCells, Step, joined, tilted_moments
 from deniable.accounting.steps.listed import WEIGHT_ERROR, ListedLoss, missed, panels, product_variation
 from deniable.accounting.steps.normal_cells import normal_centres, normal_masses
@@ -27,7 +27,6 @@ from deniable.mechanisms import WithoutReplacement
 
 _REACH = 14.0  # deviations beyond which a normal law has 1e-44
 _POINTS = 2001  # of a guide
-_STEEP = PRODUCT_EXPONENT  # losses from which e^ℓ is too large
 
 
 @dataclass(frozen=True)
