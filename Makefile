@@ -8,7 +8,7 @@ PAPERS_OUT ?= out/papers
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: demo test quick lint docs site bench papers statements fuzz architecture ci clean help
+.PHONY: demo test test-slow lint docs site bench papers statements fuzz architecture ci clean help
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -29,11 +29,11 @@ demo: $(VENV)/.base  ## fit a private model to real data and write out/demo.html
 	@mkdir -p out
 	$(BIN)/deniable demo --out out/demo.html
 
-test: $(VENV)/.dev  ## run the test suite
-	$(BIN)/pytest --numprocesses auto
-
-quick: $(VENV)/.dev  ## the fast part of the suite, for the working day
+test: $(VENV)/.dev  ## run the tests, in some four minutes
 	$(BIN)/pytest --numprocesses auto -m "not slow and not browser"
+
+test-slow: $(VENV)/.dev  ## the slow tests and those in a browser; ARGS="--part 1/3" for the second third of them
+	$(BIN)/pytest --numprocesses auto -m "slow or browser" $(ARGS)
 
 lint: $(VENV)/.dev  ## style, types and the import contract
 	$(BIN)/ruff check $(CODE)

@@ -6,6 +6,7 @@ import os
 import shutil
 from contextlib import nullcontext
 from pathlib import Path
+from zlib import crc32
 
 import matplotlib as mpl
 import pytest
@@ -27,11 +28,16 @@ SLOW_FILES = {ROOT / "tests" / name for name in SLOW}
 
 
 def pytest_ignore_collect(collection_path, config):
-    """Where slow tests are left out, as by `make quick`, their files are not even read."""
+    """Where slow tests are left out, as by `make test`, their files are not even read."""
     return True if collection_path in SLOW_FILES and "not slow" in config.option.markexpr else None
 
 
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
+    if part := config.getoption("part"):  # a function's cases stay together: they may share what is slow to make
+        number, of = map(int, part.split("/"))
+        chosen = [crc32(item.nodeid.split("[")[0].encode()) % of == number for item in items]
+        config.hook.pytest_deselected(items=[item for item, own in zip(items, chosen, strict=True) if not own])
+        items[:] = [item for item, own in zip(items, chosen, strict=True) if own]
     for item in items:
         if item.path in SLOW_FILES or item.nodeid.split("[")[0].removeprefix("tests/") in SLOW:
             item.add_marker(pytest.mark.slow)
@@ -93,6 +99,7 @@ def axe_violations():
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--run-docs", action="store_true", help="run the examples of README and docs")
+    parser.addoption("--part", default="", help="one of equal parts of the tests, from 0: 0/3, 1/3 or 2/3")
     parser.addoption("--entropy", type=int, default=0, help="other draws of unseeded noise (a number; default: 0)")
 
 

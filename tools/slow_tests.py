@@ -1,9 +1,9 @@
-"""Write tests/slow_tests.txt, the tests that `make quick` leaves out, from the times that pytest printed.
+"""Write tests/slow_tests.txt, the tests that `make test` leaves out, from the times that pytest printed.
 
 .venv/bin/pytest --numprocesses auto --durations=0 -vv > durations.txt
 .venv/bin/python tools/slow_tests.py durations.txt
 
-Several such files are joined: of the whole suite, and then of `make quick`, where others may be the first to need a
+Several such files are joined: of the whole suite, and then of `make test`, where others may be the first to need a
 fixture. A test function is slow if all its cases together take ``FUNCTION`` seconds; a file, which is then not even
 read, if its slow functions take ``FILE`` seconds. The seconds are of the machine that printed them.
 """
@@ -36,5 +36,5 @@ def slow(printed: str) -> set[str]:
 if __name__ == "__main__":
     found = set().union(*(slow(Path(printed).read_text()) for printed in sys.argv[1:]))
     found = sorted(name for name in found if "::" not in name or name.split("::")[0] not in found)
-    LIST.write_text("\n".join([f"# Left out by `make quick`. Written by tools/{Path(__file__).name}", *found, ""]))
+    LIST.write_text("\n".join([f"# Left out by `make test`. Written by tools/{Path(__file__).name}", *found, ""]))
     print(f"{LIST}: {len(found)} entries")
