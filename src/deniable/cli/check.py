@@ -52,7 +52,7 @@ def _facts(found: Understood) -> dict[str, Any]:
         "notes": list(found.notes),
         "columns": columns,
         "problems": list(found.problems),
-        "unread": list(found.unread),
+        "odd": list(found.odd),
     }
 
 
@@ -67,8 +67,8 @@ def _show(found: Understood, public: str) -> None:
     console.print(Text(f"{found.name}: {len(found.frame):,} rows, {len(found.kept)} columns to use"))
     for line in found.notes:
         console.print(Text(line))
-    if found.unread:
-        rows = f"row {listed(found.unread)}: unreadable by itself (an open quote, or other than the header's cells)"
+    if found.odd:
+        rows = f"row {listed(found.odd)}: other than the header's cells, or an open quote; filled or cut"
         console.print(Text(f"{rows}, so all its cells are missing", style="bold red"))
     if found.target is not None:
         values = int(found.target.nunique())

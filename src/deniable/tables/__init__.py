@@ -1,13 +1,19 @@
 """Reading tables as people have them: what each column is, what was dropped and why, and matrices out of them."""
 
+from deniable.tables.cell import DATE, MISSING, NUMBER, WORD, ColumnCells, read_cell, read_cells
 from deniable.tables.columns import PUBLIC, Column
 from deniable.tables.encoding import Encoded, EncodedRows, encode, encode_rows
 from deniable.tables.reading import Table, builtin_names, read_table
 from deniable.tables.understanding import Reader, TableWarning, Understood, understand
 
 __all__ = [
+    "DATE",
+    "MISSING",
+    "NUMBER",
     "PUBLIC",
+    "WORD",
     "Column",
+    "ColumnCells",
     "Encoded",
     "EncodedRows",
     "Reader",
@@ -17,6 +23,8 @@ __all__ = [
     "builtin_names",
     "encode",
     "encode_rows",
+    "read_cell",
+    "read_cells",
     "read_table",
     "understand",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import csv
 import gzip
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,14 +30,14 @@ class Opened:
 
     ``frame`` is a data frame, or reads a column on request; ``problems`` are the reasons not to use it;
     ``notes`` say what was guessed; ``decimal_comma`` whether the file looks as if it was written with decimal commas;
-    ``unread`` are the records (1 is the first) whose line could not be read: all their cells are missing.
+    ``odd`` are the records (1 is the first) whose line holds another number of cells, or an open quote.
     """
 
     frame: Any
     notes: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
     decimal_comma: bool = False
-    unread: tuple[int, ...] = ()
+    odd: tuple[int, ...] = ()
 
 
 def open_file(path: Path) -> Opened:
@@ -63,8 +64,8 @@ def open_file(path: Path) -> Opened:
 def _open_text(path: Path, separator: str | None) -> Opened:
     """Read a table whose records are lines: what is wrong with a line changes no other record.
 
-    Separator and names come from the header line alone. A quote closes on its line. A line that by itself does not hold
-    as many cells as the header is a record of missing cells.
+    Separator and names come from the header line alone. A quote closes on its line. A line that by itself holds fewer
+    cells than the header is filled with missing ones; a longer one is cut.
     """
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
@@ -78,15 +79,9 @@ def _open_text(path: Path, separator: str | None) -> Opened:
     sep, notes = _separator(lines[0], separator)
     header = next(csv.reader(lines[:1], delimiter=sep))
     names = [str(i) for i in range(len(header))]
-    blank = sep.join('""' for _ in header)
-    lost = [i for i in range(1, len(lines)) if not _alone(lines[i], sep, len(header))]
-    if 0 < len(lost) == len(lines) - 1:
-        raise InputError(
-            f"data file {str(path)!r} could not be read: every line has another number of cells than the header, which "
-            f"has {len(header)}: is the separator quoted where it belongs to a text?"
-        )
-    for i in (0, *lost):
-        lines[i] = blank
+    odd = [i for i in range(1, len(lines)) if not _alone(lines[i], sep, len(header))]
+    for i in (0, *odd):
+        lines[i] = _fitted(lines[i], sep, len(header))
     table = arrow_csv.read_csv(
         pa.BufferReader("\n".join((*lines, "")).encode()),
         read_options=arrow_csv.ReadOptions(
@@ -98,7 +93,7 @@ def _open_text(path: Path, separator: str | None) -> Opened:
         ),
     )
     frame = pd.DataFrame({i: table.column(i).to_pandas() for i in range(len(header))})
-    return Opened(_named(frame, header), notes, decimal_comma=sep == ";", unread=tuple(lost))
+    return Opened(_named(frame, header), notes, decimal_comma=sep == ";", odd=tuple(odd))
 
 
 def _alone(line: str, sep: str, width: int) -> bool:
@@ -109,6 +104,17 @@ def _alone(line: str, sep: str, width: int) -> bool:
         return len(next(csv.reader([line], delimiter=sep, strict=True))) == width
     except csv.Error:
         return False
+
+
+def _fitted(line: str, sep: str, width: int) -> str:
+    """Return the line with ``width`` cells: filled with empty ones, or cut."""
+    try:
+        cells = next(csv.reader([line], delimiter=sep))
+    except csv.Error:  # a cell that is longer than the reader takes
+        cells = []
+    out = io.StringIO()
+    csv.writer(out, delimiter=sep, quoting=csv.QUOTE_ALL, lineterminator="").writerow([*cells, *[""] * width][:width])
+    return out.getvalue()
 
 
 def _as_windows(error: UnicodeError) -> tuple[str, int]:

@@ -89,8 +89,8 @@ class Understood:
         What was guessed of the file: separator, sheet.
     problems
         Why the table cannot be used. :func:`understand` raises if there are any, unless ``strict=False``.
-    unread
-        The records (1 is the first) whose line could not be read, so that all their cells are missing: for the owner.
+    odd
+        The records (1 is the first) whose line has another number of cells than the header: for the owner.
     """
 
     name: str
@@ -100,7 +100,7 @@ class Understood:
     target_name: str | None
     notes: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
-    unread: tuple[int, ...] = ()
+    odd: tuple[int, ...] = ()
 
     @property
     def kept(self) -> tuple[Column, ...]:
@@ -202,7 +202,7 @@ def understand(
         problems.append(f"column {target!r} is both the target and to be dropped")
     if not len(frame):
         problems.append("it has no rows")
-    understood = Understood(name, (), pd.DataFrame(), None, target, opened.notes, tuple(problems), opened.unread)
+    understood = Understood(name, (), pd.DataFrame(), None, target, opened.notes, tuple(problems), opened.odd)
     if len(set(names)) == len(names) and len(frame) and frame.columns.nlevels == 1:
         understood = _columns(understood, opened, set(drop), ranges)
     return understood.checked() if strict else understood
