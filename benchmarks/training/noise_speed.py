@@ -1,4 +1,4 @@
-"""CPU time of one noisy coordinate: OpenDP's Gaussian on integers and on floats, and ``deniable.laws``.
+"""CPU time of one noisy coordinate: OpenDP's Gaussian on integers and on floats, and ``deniable.noise.rounding``.
 
 python benchmarks/training/noise_speed.py
 """
@@ -10,7 +10,7 @@ from time import process_time
 import numpy as np
 import opendp.prelude as dp
 
-from deniable.laws import rounded_gaussian
+from deniable.noise.rounding import rounded_gaussian
 
 COORDINATES = 20_000
 

@@ -118,7 +118,7 @@ def _inversion() -> tuple[bool, str]:
 
 
 def _noise() -> tuple[bool, str]:
-    from deniable.laws import rounded_gaussian
+    from deniable.noise.rounding import rounded_gaussian
 
     drawn = rounded_gaussian(1e6, 10_000) / 1e6
     mean, deviation = float(drawn.mean()), float(drawn.std())

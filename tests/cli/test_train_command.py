@@ -12,7 +12,7 @@ import pytest
 
 import deniable as dn
 from deniable.cli._app import run
-from deniable.training.noise_source import SumNoise
+from deniable.noise.queries import SumNoise
 
 
 @pytest.fixture

@@ -19,8 +19,8 @@ from unittest import mock
 import numpy as np
 import pandas as pd
 
+from deniable.noise import queries as private
 from deniable.noise.tabulation import queries, releasing
-from deniable.training import noise_source
 
 
 class DivergedError(Exception):
@@ -90,8 +90,8 @@ class Tape:
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:
         with (
-            mock.patch.object(noise_source.SumNoise, "channel", lambda _s, _label, sd, _times: self.channel(sd)),
-            mock.patch.object(noise_source.SumNoise, "coins", lambda _s, _l, n, chance: np.arange(n) % 7 < 7 * chance),
+            mock.patch.object(private.SumNoise, "channel", lambda _s, _label, sd, _times: self.channel(sd)),
+            mock.patch.object(private.SumNoise, "coins", lambda _s, _l, n, chance: np.arange(n) % 7 < 7 * chance),
             mock.patch.object(releasing._Spending, "noised", lambda _s, sums, sd: self.answer(sums, sd)),
             mock.patch.object(releasing, "_categories", self.words),
             mock.patch.object(queries, "rank_choice", self.choose),

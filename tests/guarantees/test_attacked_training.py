@@ -9,11 +9,11 @@ import pytest
 
 import deniable as dn
 from deniable.audit.intervals import clopper_pearson
+from deniable.noise.ledger import RecordLedger
+from deniable.noise.queries import SumNoise
 from deniable.report.training_run import _kept
 from deniable.testing import insecure_noise
 from deniable.training import fitting
-from deniable.training.noise_source import SumNoise
-from deniable.training.spending import Spending
 
 pytestmark = pytest.mark.filterwarnings("ignore::deniable.training.TrainingWarning")
 
@@ -70,7 +70,7 @@ def test_individual_filters_keep_their_promise_and_without_leaving_it_breaks(tab
             patch.setattr(fitting, "STEPS", 20)
             patch.setattr(fitting, "STAY", 0.1)
             if not leaves:
-                patch.setattr(Spending, "admit", lambda self, rows, residuals: residuals)
+                patch.setattr(RecordLedger, "admit", lambda self, rows, residuals: residuals)
             model = dn.PrivateClassifier(advantage=0.5, individual_filter=True)
             attack = model.fit(*table).attack(*table, n_trainings=40)
         if leaves:

@@ -13,11 +13,12 @@ import pandas as pd
 import pytest
 
 import deniable as dn
+from deniable.noise.ledger import Ledger
+from deniable.noise.queries import Queries
 from deniable.report import training_run
 from deniable.report.training_run import train_table
 from deniable.tables import persons
-from deniable.training import base, classifier, columns, fitting, looks
-from deniable.training.account import Ledger
+from deniable.training import base, classifier, columns, fitting
 from deniable.training.units import units_of
 from oracles.replayed_fits import Recording, Replay, squared_shift
 
@@ -184,8 +185,7 @@ def test_a_person_whose_records_weigh_nothing_brings_no_words():
     units = units_of(["her"] * 6000 + [f"p{i}" for i in range(50)], 1)
     assert not units.weights[:6000].any()
     recorded = Recording(0)
-    declared = looks.Declared(discover=frozenset({"job"}), discovery_delta=0.01)
-    shown = looks.discovered(looks.Look(recorded, Ledger(9.0, 0.1), units), "job", words, 5.0, declared)
+    shown = Queries(Ledger(9.0, 0.1), recorded, units).words("job", words, 5.0, 0.01)
     assert shown == ("common",)
     assert recorded.sums["categories of job"][0].size == 1
 

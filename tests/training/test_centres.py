@@ -10,15 +10,14 @@ from hypothesis import strategies as st
 from test_training_account import Recording, Replay, squared_shift
 
 import deniable as dn
+from deniable.noise.ledger import Ledger
+from deniable.noise.queries import Queries
 from deniable.training import fitting
-from deniable.training.account import Ledger
 from deniable.training.centres import Columns, centred, tilted
 from deniable.training.columns import FeatureTable
 from deniable.training.design import Basis
 from deniable.training.encoders import Hashed, Levels, Listed, Thermometer
 from deniable.training.interactions import Pair
-from deniable.training.looks import Look, Units
-from deniable.training.noise_source import SumNoise
 
 pytestmark = pytest.mark.filterwarnings("ignore::deniable.training.TrainingWarning")
 
@@ -79,7 +78,7 @@ def test_the_released_masses_are_near_the_truth_and_paid_for():
     frame = pd.DataFrame({"low": rng.beta(1, 6, n), "flag": rng.random(n) < 0.03, "job": rng.choice(["a", "b"], n)})
     table = FeatureTable(frame)
     encoders = (Levels("low", 0.0, 1.0), Listed("flag", ("False", "True")), Hashed("job", 255))
-    look = Look(SumNoise(), Ledger(1.0), Units())
+    look = Queries(Ledger(1.0))
     columns = centred(look, "centres", table, encoders, 0.5, n)
     assert [use.mu for use in look.ledger.uses] == [0.5]
     places = np.linspace(0, 1, 255)

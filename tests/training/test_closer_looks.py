@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
 from deniable import PrivateClassifier
+from deniable.noise.ledger import Ledger
+from deniable.noise.queries import Queries
 from deniable.training import bins, looks, shapes
-from deniable.training.account import Ledger
 from deniable.training.base import TrainingWarning
-from deniable.training.looks import Look, Units, number_cells
-from deniable.training.noise_source import SumNoise
+from deniable.training.looks import number_cells
 
 COLUMNS = {
     "years": lambda z: np.clip(np.round(2005 + 6 * z), 1985, 2024),
@@ -26,7 +26,7 @@ COLUMNS = {
 
 
 def look(mu=1.0):
-    return Look(SumNoise(), Ledger(mu), Units())
+    return Queries(Ledger(mu))
 
 
 def quietly(model, *data):

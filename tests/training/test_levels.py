@@ -6,13 +6,12 @@ import pytest
 from sklearn.metrics import r2_score
 
 import deniable as dn
+from deniable.noise.ledger import Ledger
+from deniable.noise.queries import Paid, Queries, SumNoise, Units
 from deniable.training import levels
-from deniable.training.account import Ledger
 from deniable.training.columns import FeatureTable
 from deniable.training.fitting import Additive, Task
-from deniable.training.looks import Look, Units
 from deniable.training.losses import ClippedPoisson, ClippedSquared
-from deniable.training.noise_source import SumNoise
 
 pytestmark = pytest.mark.filterwarnings("ignore::deniable.training.TrainingWarning")
 
@@ -50,8 +49,8 @@ def test_no_record_moves_the_sums_by_more_than_was_paid(loss, heaviest):
             source = Watched()
             units = Units() if heaviest == 1 else Units("person", np.array([float(heaviest)]), heaviest)
             table = FeatureTable(pd.DataFrame({"score": [score]}))
-            task = Task(Look(source, Ledger(1.0), units), 3000.0, table, np.array([target]), loss)
-            moved = levels.levelled(task, model, mu, 12.5)
+            task = Task(Queries(Ledger(1.0), source, units), 3000.0, table, np.array([target]), loss)
+            moved = levels.levelled(task, model, Paid(mu, source), 12.5)
             assert np.isfinite(moved.coefficients).all()
             reached.append(np.linalg.norm(source.asked[0] / source.asked[1]))
     assert max(reached) <= mu

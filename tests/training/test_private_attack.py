@@ -6,10 +6,10 @@ import pandas as pd
 import pytest
 
 import deniable as dn
+from deniable.noise.queries import SumNoise
 from deniable.testing import insecure_noise
 from deniable.training import PrivateAttack, fitting
 from deniable.training.attack import Followed, Recorded
-from deniable.training.noise_source import SumNoise
 from oracles.replayed_fits import Recording, Replay
 
 pytestmark = pytest.mark.filterwarnings("ignore::deniable.training.TrainingWarning")

@@ -10,8 +10,8 @@ import pytest
 from scipy.stats import norm
 
 import deniable as dn
+from deniable.noise.ledger import RecordLedger
 from deniable.training import fitting
-from deniable.training.spending import Spending
 from oracles.replayed_fits import Recording, Replay, squared_shift
 
 pytestmark = pytest.mark.filterwarnings("ignore::deniable.training.TrainingWarning")
@@ -178,7 +178,7 @@ def test_a_filter_that_counts_too_late_is_caught(broken, monkeypatch):
     monkeypatch.setattr(fitting, "STAY", 0.19)
     frame, y = people(60, 5)
     if broken:
-        monkeypatch.setattr(Spending, "admit", admit)
+        monkeypatch.setattr(RecordLedger, "admit", admit)
     estimator, recorded = dn.PrivateClassifier(advantage=0.3, individual_filter=True), Recording(6)
     estimator._fit(frame, y, recorded)
     (paid,) = [use.mu**2 for use in estimator.certificate_.uses if use.name == "coefficients"]
@@ -192,15 +192,15 @@ def test_a_filter_that_counts_too_late_is_caught(broken, monkeypatch):
 
 def test_the_filter_admits_exactly_what_the_budget_covers():
     """Four contributions of size 0.5 with a budget of 0.9: 0.25 + 0.25 + 0.25 fit into 0.81, a fourth would not."""
-    spending = Spending(np.array([1.0, 0.0]), 1.0, budget=0.9)
+    spending = RecordLedger(np.array([1.0, 0.0]), 1.0, budget=0.9)
     admitted = [spending.admit(slice(0, 2), [np.array([0.5, 0.5])])[0] for _ in range(6)]
     np.testing.assert_array_equal(np.array(admitted)[:, 0], [0.5, 0.5, 0.5, 0, 0, 0])
     np.testing.assert_array_equal(np.array(admitted)[:, 1], 0.5)  # moves nothing, may stay
     np.testing.assert_allclose(spending.squares, [0.75, 0])
     assert spending.gone == 1
-    later = Spending(np.array([1.0]), 1.0, budget=0.9)
+    later = RecordLedger(np.array([1.0]), 1.0, budget=0.9)
     assert [float(later.admit(slice(0, 1), [np.array([r])])[0][0]) for r in (0.8, 0.5, 0.1)] == [0.8, 0, 0]  # for good
-    nan = Spending(np.array([1.0]), 1.0, budget=0.9).admit(slice(0, 1), [np.array([np.nan])])
+    nan = RecordLedger(np.array([1.0]), 1.0, budget=0.9).admit(slice(0, 1), [np.array([np.nan])])
     assert nan[0][0] == 0
 
 
@@ -279,16 +279,13 @@ def test_discovery_adds_its_failure_probability():
 
 
 def test_a_text_of_one_person_passes_the_threshold_as_rarely_as_promised():
-    from deniable.training.account import Ledger
-    from deniable.training.looks import Declared, Look, Units, discovered
-    from deniable.training.noise_source import SumNoise
+    from deniable.noise.ledger import Ledger
+    from deniable.noise.queries import Queries
 
     shown, delta = 0, 0.05
     words = np.array(["common"] * 500 + ["only me"], dtype=object)
     for _ in range(2000):
-        look = Look(SumNoise(), Ledger(1.0, 0.1), Units())
-        declared = Declared(discover=frozenset({"job"}), discovery_delta=delta)
-        shown += "only me" in discovered(look, "job", words, 0.5, declared)
+        shown += "only me" in Queries(Ledger(1.0, 0.1)).words("job", words, 0.5, delta)
     assert shown / 2000 <= delta + 3 * np.sqrt(delta / 2000)
     assert shown / 2000 >= delta / 10  # whole counts make it rarer than promised
 

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 from scipy.special import ndtri
 
-from deniable.laws.octaves import CELLS, octave_cells
+from deniable.noise.octaves import CELLS, octave_cells
 from deniable.training import bins
 from deniable.training.encoders import Thermometer
 from deniable.training.plots import drawn_bins

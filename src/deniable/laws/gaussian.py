@@ -54,6 +54,10 @@ class GaussianLaw(LossLaw):
         """Mean of a folded normal."""
         return np.asarray(rho * np.sqrt(2 / np.pi) * np.exp(-(rho**2) / 8) + rho**2 / 2 * erf(rho / np.sqrt(8)))
 
+    def draws(self, size: int, dimension: int, rng: np.random.Generator) -> FloatArray:
+        """Independent standard normal coordinates."""
+        return rng.standard_normal((size, dimension))
+
     @property
     def largest(self) -> float:
         """Any finite ρ whose square is finite."""

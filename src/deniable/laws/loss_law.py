@@ -100,6 +100,10 @@ class LossLaw(ABC):
         high, low = bisect(lambda epsilon: self._hockey_stick(rho, epsilon, side) <= delta, enough, zero)
         return np.where(self._hockey_stick(rho, zero, side) <= delta, 0.0, high if side == "upper" else low)
 
+    @abstractmethod
+    def draws(self, size: int, dimension: int, rng: np.random.Generator) -> FloatArray:
+        """Draws of the noise at scale 1, (size, dimension), from NumPy: for simulations, never for a release."""
+
     @property
     @abstractmethod
     def largest(self) -> float:

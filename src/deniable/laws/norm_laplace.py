@@ -156,6 +156,12 @@ class NormLaplaceLaw(LossLaw):
         value[inner] = angles.integrate(0.0, np.pi / 2, size)
         return value
 
+    def draws(self, size: int, dimension: int, rng: np.random.Generator) -> FloatArray:
+        """Radius Gamma(d) and uniform direction, for every d; a Laplace radius (erratum E3) is right for d = 1 only."""
+        direction = rng.standard_normal((size, dimension))
+        radius = rng.gamma(dimension, size=(size, 1))
+        return np.asarray(radius * direction / np.linalg.norm(direction, axis=1, keepdims=True))
+
     @property
     def largest(self) -> float:
         """As far as the quadrature was tested (d ≥ 2); where e^ρ is finite (d = 1)."""

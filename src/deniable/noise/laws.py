@@ -22,7 +22,7 @@ from scipy.special import erf, gammaln, log_ndtr, ndtr
 from deniable import testing
 from deniable._check import FloatArray, InputError, finite, number, numbers
 from deniable._floats import EPS
-from deniable.laws.norm_laplace import hockey_stick_at_most
+from deniable.laws.norm_laplace import NormLaplaceLaw, hockey_stick_at_most
 
 _GRID_BITS = 40  # norm-Laplace noise is added on a grid of this share of its scale
 _CHUNK = 4096  # coordinates per call of a hardened sampler, between updates of the progress bar
@@ -271,9 +271,7 @@ class NormLaplaceNoise(NoiseLaw):
         )
 
     def _standard(self, size: int, rng: np.random.Generator) -> FloatArray:
-        direction = rng.standard_normal((size, self.dimension))
-        radius = rng.gamma(self.dimension, size=(size, 1))
-        return np.asarray(radius * direction / np.linalg.norm(direction, axis=1, keepdims=True))
+        return NormLaplaceLaw(self.dimension).draws(size, self.dimension, rng)
 
     def _hardened(self, white: FloatArray) -> FloatArray:
         if self.dimension == 1:

@@ -108,11 +108,7 @@ class OutputPerturbation:
 
     def sample(self, centre: FloatArray, rate: float, *, rng: np.random.Generator) -> FloatArray:
         """One simulated release: correct in distribution, but drawn with NumPy and not hardened; never publish it."""
-        direction = rng.standard_normal(centre.size)
-        if self.noise == "gaussian":
-            return centre + direction / rate
-        radius = rng.gamma(centre.size, 1 / rate)
-        return np.asarray(centre + radius * direction / np.linalg.norm(direction))
+        return np.asarray(centre + self.law(centre.size).draws(1, centre.size, rng)[0] / rate)
 
     def privacy_loss(
         self, size: float, distance: FloatArray, along: FloatArray, radius: FloatArray, parameters: int, rate: float

@@ -93,12 +93,8 @@ class ObjectivePerturbation:
 
     def sample(self, problem: Problem, rate: float, start: FloatArray, *, rng: np.random.Generator) -> FloatArray:
         """Draw b with NumPy and solve the perturbed problem: for simulations, not hardened; never publish it."""
-        direction = rng.standard_normal(problem.size)
-        if self.noise == "gaussian":
-            b = direction / rate
-        else:
-            b = direction / np.linalg.norm(direction) * rng.gamma(problem.size, 1 / rate)
-        return fit(replace(problem, tilt=b), start).centre
+        law = NormLaplaceLaw(problem.size) if self.noise == "norm-laplace" else GaussianLaw()
+        return fit(replace(problem, tilt=law.draws(1, problem.size, rng)[0] / rate), start).centre
 
     def dominated(self, base: Fit, rate: float) -> DominatedTypical | None:
         """Certified bounds over typical models, for the logistic loss; ``None`` where there are none.

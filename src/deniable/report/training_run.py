@@ -14,6 +14,7 @@ import pandas as pd
 
 from deniable._check import InputError, choice, number
 from deniable._progress import stage
+from deniable.noise.queries import NoiseSource, SumNoise
 from deniable.report.assessing import assess
 from deniable.report.model import Assessment
 from deniable.report.usefulness import Usefulness, measure, unprotected
@@ -23,7 +24,6 @@ from deniable.tables.persons import persons_of
 from deniable.tables.reading import understand_any
 from deniable.tables.understanding import Ranges, Understood
 from deniable.training import PrivateClassifier, PrivateRegressor, TrainingWarning
-from deniable.training.noise_source import NoiseSource, SumNoise
 from deniable.training.published import FLAG, TableReader, with_flags
 
 TaskChoice = Literal["auto", "classification", "regression"]

@@ -1,6 +1,7 @@
 """Models fitted to a membership target: noisy sums over all records, each look at the data in one account."""
 
-from deniable.training.account import FitCertificate, Use
+from deniable.noise.ledger import Use
+from deniable.training.account import FitCertificate
 from deniable.training.attack import PrivateAttack
 from deniable.training.base import TrainingWarning
 from deniable.training.classifier import PrivateClassifier

@@ -25,9 +25,9 @@ from deniable._notebook import Textual
 from deniable._parallel import in_order
 from deniable.audit import AttackScores, Verdict, ratio_advantage
 from deniable.curves import Tradeoff, with_assumptions
+from deniable.noise.queries import Channel, NoiseSource, SumNoise
 from deniable.tables.persons import persons_of
 from deniable.training.columns import FeatureColumn
-from deniable.training.noise_source import Channel, NoiseSource, SumNoise
 
 _CANDIDATES = 1000  # rows among which the worst canary is sought
 _FAR = 10.0  # how far outside the targets a regression canary lies, in their standard deviations

@@ -22,18 +22,19 @@ from deniable.accounting import tradeoff
 from deniable.curves import Tradeoff, with_assumptions
 from deniable.mechanisms import Composition, GaussianDP
 from deniable.mechanisms.core import parts_of
+from deniable.noise.ledger import Ledger
+from deniable.noise.queries import NoiseSource, Queries, SumNoise, Units
 from deniable.planning.targets import NAMES
 from deniable.tables.columnar import PAIR_TARGET, ColumnsOnDisk, on_disk
 from deniable.tables.parquet import few, target_among
-from deniable.training.account import FitCertificate, Ledger
+from deniable.training.account import FitCertificate
 from deniable.training.columns import FeatureColumn, FeatureTable
 from deniable.training.declared import asks_discovery, declare, public_inputs
 from deniable.training.exposure import RecordTradeoffs
 from deniable.training.fitting import Additive, Task, fit_table
 from deniable.training.levels import LEVEL_SHARE, levelled
-from deniable.training.looks import COUNT_SHARE, Declared, Look, Units
+from deniable.training.looks import COUNT_SHARE, Declared
 from deniable.training.losses import ClippedLoss
-from deniable.training.noise_source import NoiseSource, SumNoise
 from deniable.training.targets import Budget, budget
 from deniable.training.tuning import fit_tuned
 from deniable.training.units import units_of
@@ -116,11 +117,13 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
         allowance = budget(asked, self.mechanism, group_size=size, unit=unit, failure=failure)
         declared = declare(table, self.ranges, self.categories, self.discovery_delta)
         units = Units() if owners is None else units_of(owners, self.records_per_person)
-        out = self._learn(table, y, Look(source, Ledger(allowance.mu, allowance.delta), units), declared, allowance)
+        out = self._learn(table, y, Queries(Ledger(allowance.mu, allowance.delta), source, units), declared, allowance)
         return out | {k: v for k, v in vars(names).items() if k in ("n_features_in_", "feature_names_in_")}
 
     @abstractmethod
-    def _learn(self, table: FeatureTable, y: Any, look: Look, declared: Declared, allowance: Budget) -> dict[str, Any]:
+    def _learn(
+        self, table: FeatureTable, y: Any, look: Queries, declared: Declared, allowance: Budget
+    ) -> dict[str, Any]:
         """Check the target, spend the budget and return the fitted attributes."""
 
     def _common(
@@ -128,7 +131,7 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
         table: FeatureTable,
         target: FloatArray,
         loss: ClippedLoss,
-        look: Look,
+        look: Queries,
         n: float,
         declared: Declared,
         allowance: Budget,
@@ -144,8 +147,8 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
         outcome = fit_tuned(task, declared) if self.tune else fit_table(task, declared, self.model, pairs)
         look.ledger.kept, model = 0.0, outcome.model
         if wide is not None:
-            look.ledger.spend("level", "the level and the slope of the predictions, with a wide clip", level)
-            model = levelled(task, model, level, wide)
+            paid = look.pay("level", "the level and the slope of the predictions, with a wide clip", level)
+            model = levelled(task, model, paid, wide)
         certificate = FitCertificate(
             allowance.words,
             look.units.unit,

@@ -19,10 +19,10 @@ import numpy as np
 from deniable._check import FloatArray
 from deniable._floats import MANY_ROUNDINGS
 from deniable._search import bisect
+from deniable.noise.queries import Queries
 from deniable.training.columns import FeatureTable
 from deniable.training.encoders import Encoder, Levels, Listed, Thermometer
 from deniable.training.interactions import LEVELS, Pair
-from deniable.training.looks import Look
 
 CENTRES_SHARE = 0.03  # of μ²: the masses of columns that no other look provides
 _PLACES = 127  # lattice points between the middle and the end of a column
@@ -52,7 +52,9 @@ class Columns:
         return np.asarray(joint.ravel())
 
 
-def centred(look: Look, name: str, table: FeatureTable, encoders: tuple[Encoder, ...], mu: float, n: float) -> Columns:
+def centred(
+    look: Queries, name: str, table: FeatureTable, encoders: tuple[Encoder, ...], mu: float, n: float
+) -> Columns:
     """Return the columns with the masses of their cells; pays at most ``mu``, nothing if all are known."""
     found = {
         j: np.append(encoder.mass, np.nan)
@@ -65,11 +67,17 @@ def centred(look: Look, name: str, table: FeatureTable, encoders: tuple[Encoder,
 
 
 def _released(
-    look: Look, name: str, table: FeatureTable, encoders: tuple[Encoder, ...], unknown: list[int], mu: float, n: float
+    look: Queries,
+    name: str,
+    table: FeatureTable,
+    encoders: tuple[Encoder, ...],
+    unknown: list[int],
+    mu: float,
+    n: float,
 ) -> dict[int, FloatArray]:
     """Return the masses from one noisy sum: each column moves it by at most 1 (in norm), a unit by √columns."""
     rows = [_rows(encoders[j]) for j in unknown]
-    look.ledger.spend(name, "how the records lie in columns without bins of known mass", mu)
+    paid = look.pay(name, "how the records lie in columns without bins of known mass", mu)
     units = look.units
     sums = []
     for j, row in zip(unknown, rows, strict=True):
@@ -78,7 +86,7 @@ def _released(
         sums.append(row.T @ counts)
     sd = math.sqrt(len(unknown)) * _PLACES * units.heaviest / mu * (1 + MANY_ROUNDINGS)
     whole = np.concatenate(sums)
-    noised = look.source.channel(name, np.full(whole.size, sd), 1)(whole) / (_PLACES * units.heaviest * n)
+    noised = paid.channel(name, np.full(whole.size, sd))(whole) / (_PLACES * units.heaviest * n)
     parts = np.split(noised, np.cumsum([row.shape[1] for row in rows])[:-1])
     felt = sd / (_PLACES * units.heaviest * n)
     found = {j: _clear(part, felt) for j, part in zip(unknown, parts, strict=True) if part.size > 1}

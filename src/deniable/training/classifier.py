@@ -15,9 +15,10 @@ from sklearn.utils.validation import column_or_1d
 
 from deniable._check import FloatArray, InputError, choice, nearest_names
 from deniable.mechanisms import Mechanism
+from deniable.noise.queries import Queries
 from deniable.training.base import PrivateModel
 from deniable.training.columns import FeatureTable
-from deniable.training.looks import COUNT_SHARE, Declared, Look, count
+from deniable.training.looks import COUNT_SHARE, Declared
 from deniable.training.losses import ClippedLogistic, ClippedLoss, ClippedSoftmax
 from deniable.training.targets import Budget
 
@@ -179,12 +180,14 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         self.group = group
         self.records_per_person = records_per_person
 
-    def _learn(self, table: FeatureTable, y: Any, look: Look, declared: Declared, allowance: Budget) -> dict[str, Any]:
+    def _learn(
+        self, table: FeatureTable, y: Any, look: Queries, declared: Declared, allowance: Budget
+    ) -> dict[str, Any]:
         classes, codes = self._classes(y)
         if self.classes is not None:
             look.units, codes = look.units.only(codes >= 0), np.maximum(codes, 0.0)
         loss = self._loss(len(classes))
-        n = count(look, table.n_rows, look.ledger.mu * math.sqrt(COUNT_SHARE))
+        n = look.count(table.n_rows, look.ledger.mu * math.sqrt(COUNT_SHARE))
         self._advise(n, table, declared, allowance)
         public = ("the list of classes",)
         fitted = self._common(table, codes, loss, look, n, declared, allowance, public)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from deniable._check import FloatArray, IntArray
+from deniable.noise.queries import Channel
 from deniable.training.design import Basis, Design
 from deniable.training.losses import RESIDUAL, ClippedLoss
-from deniable.training.noise_source import Channel
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def descend(
     """Return the averaged coefficients, (coordinates, outputs).
 
     ``channel`` noises sums of shape (coordinates, outputs); ``admit`` sees each chunk's residuals before they are
-    weighted and summed, and returns those that count (:meth:`deniable.training.spending.Spending.admit`).
+    weighted and summed, and returns those that count (:meth:`deniable.noise.ledger.RecordLedger.admit`).
     """
     shape = (basis.scale.size, loss.outputs)
     w, velocity, mean = np.zeros(shape), np.zeros(shape), np.zeros(shape)

@@ -10,6 +10,8 @@ import numpy as np
 
 from deniable._check import FloatArray, InputError
 from deniable._floats import MANY_ROUNDINGS
+from deniable.noise.ledger import RecordLedger
+from deniable.noise.queries import Paid, Queries
 from deniable.training import interactions
 from deniable.training.centres import CENTRES_SHARE, Columns, centred
 from deniable.training.columns import FeatureTable
@@ -17,10 +19,9 @@ from deniable.training.descent import DescentPlan, Weighted, descend, residuals_
 from deniable.training.design import Basis, Design, design_of
 from deniable.training.encoders import Codes, Encoder
 from deniable.training.interactions import Pair
-from deniable.training.looks import Declared, Look, bins_mu, encoders_for
+from deniable.training.looks import Declared, bins_mu, encoders_for
 from deniable.training.losses import RESIDUAL, ClippedLoss
 from deniable.training.shrinkage import shrunk_coefficients
-from deniable.training.spending import Spending
 
 STEPS = 400  # sums of gradients in a descent; matters for convergence only (:func:`plan_for`)
 MOMENTUM = 0.95  # weight of the past in the velocity
@@ -148,7 +149,7 @@ class Task:
     caller spends ``mu`` beforehand.
     """
 
-    look: Look
+    look: Queries
     n: float
     table: FeatureTable
     target: FloatArray
@@ -163,9 +164,9 @@ class Task:
         weights = units.weights if self.part is None else self.part * (1.0 if units.weights is None else units.weights)
         return Weighted(self.target, weights, units.heaviest)
 
-    def descend(self, name: str, mu: float, columns: Columns, pairs: tuple[Pair, ...]) -> Descent:
-        """Fit the coefficients of these blocks: sums of gradients that are together ``mu``-GDP."""
-        look, table, loss, units, encoders = self.look, self.table, self.loss, self.look.units, columns.encoders
+    def descend(self, name: str, paid: Paid, columns: Columns, pairs: tuple[Pair, ...]) -> Descent:
+        """Fit the coefficients of these blocks: sums of gradients that are together ``paid.mu``-GDP."""
+        table, loss, units, encoders, mu = self.table, self.loss, self.look.units, columns.encoders, paid.mu
         basis = Basis.of((*encoders, *pairs), columns.masses_with(pairs))
         blocks = all_codes(table, encoders, pairs)
         design = design_of(blocks, basis, table.n_rows, loss.outputs, self.n, units.heaviest)
@@ -181,8 +182,8 @@ class Task:
             row += norms[start + codes.astype(np.int64)]
         counted = shares(row, longest_row(basis, sd[:, 0]))
         data, row = replace(data, shares=counted), row * np.square(counted)
-        spending = Spending(row, data.coarser, mu if self.individual_filter else None, units.heaviest)
-        channel = look.source.channel(name, sd, plan.steps)
+        spending = RecordLedger(row, data.coarser, mu if self.individual_filter else None, units.heaviest)
+        channel = paid.channel(name, sd, plan.steps)
         coefficients = descend(design, basis, loss, data, plan, channel, spending.admit)
         felt = float(sd[0, 0] * basis.scale[0]) / data.unit
         coefficients = shrunk_coefficients(coefficients, columns, basis, loss, plan, self.n, felt)
@@ -193,8 +194,8 @@ class Task:
         model = descent.model
         return residuals_at(descent.design, model.basis, self.loss, data, model.coefficients)
 
-    def choose(self, name: str, mu: float, mains: Descent, wanted: int) -> tuple[Pair, ...]:
-        """Return the pairs that the residuals of a first fit suggest, by one ``mu``-GDP release."""
+    def choose(self, name: str, paid: Paid, mains: Descent, wanted: int) -> tuple[Pair, ...]:
+        """Return the pairs that the residuals of a first fit suggest, by one query that is paid for."""
         look, model, encoders = self.look, mains.model, mains.model.encoders
         cells, starts = model.cell_scores(), model.basis.starts
         levels = [
@@ -204,16 +205,16 @@ class Task:
         residuals = self.residuals(mains, self.data)
         of_records = [level[codes] for level, codes in zip(levels, all_codes(self.table, encoders), strict=False)]
         sums = interactions.products(self.loss, residuals, of_records)
-        sd = interactions.products_noise(self.loss, len(encoders), mu, look.units.heaviest)
-        released = look.source.channel(name, np.full(sums.shape, sd), 1)(sums)
+        sd = interactions.products_noise(self.loss, len(encoders), paid.mu, look.units.heaviest)
+        released = paid.channel(name, np.full(sums.shape, sd))(sums)
         chosen = interactions.strongest(released.astype(np.float64), len(encoders), wanted)
         return tuple(Pair(a, b, (encoders[a].name, encoders[b].name), levels[a], levels[b]) for a, b in chosen)
 
     def pay_and_descend(self, name: str, mu: float, columns: Columns, pairs: tuple[Pair, ...] = ()) -> Descent:
         """Pay ``mu`` for a descent and run it."""
         leaves = ", which a record leaves before it would spend more" * self.individual_filter
-        self.look.ledger.spend(name, f"{STEPS} sums of gradients for the {name}{leaves}", mu)
-        return self.descend(name, mu, columns, pairs)
+        paid = self.look.pay(name, f"{STEPS} sums of gradients for the {name}{leaves}", mu)
+        return self.descend(name, paid, columns, pairs)
 
 
 def columns_of(task: Task, declared: Declared, models: Sequence[str]) -> list[Columns]:
@@ -237,13 +238,13 @@ def fit_table(task: Task, declared: Declared, model: str, pairs: int) -> FitOutc
         return FitOutcome(last.model, exposures(task.look, {"coefficients": last.squares}))
     first, mu = ledger.parts(interactions.MAINS_SHARE, interactions.CHOICE_SHARE)
     mains = task.pay_and_descend("first fit", first, columns)
-    ledger.spend("pairs", "which pairs of columns act together", mu)
-    chosen = task.choose("pairs", mu, mains, pairs)
+    paid = task.look.pay("pairs", "which pairs of columns act together", mu)
+    chosen = task.choose("pairs", paid, mains, pairs)
     last = task.pay_and_descend("coefficients", ledger.left, columns, chosen)
     return FitOutcome(last.model, exposures(task.look, {"first fit": mains.squares, "coefficients": last.squares}))
 
 
-def exposures(look: Look, squares: Mapping[str, FloatArray]) -> FloatArray:
+def exposures(look: Queries, squares: Mapping[str, FloatArray]) -> FloatArray:
     """Return each unit's μ: gradients (by the names of their uses) along this fit's path, all else at its full price.
 
     A person's is at most the weighted sum of its records' (Minkowski's inequality over the steps).

@@ -15,6 +15,7 @@ import numpy as np
 
 from deniable._check import FloatArray
 from deniable._floats import MANY_ROUNDINGS
+from deniable.noise.queries import Paid
 from deniable.training.fitting import Additive, Task
 from deniable.training.losses import ClippedPoisson
 
@@ -47,19 +48,19 @@ def wide_clip(mu: float, n: float, clip: float, count: float | None = None, *, o
     return wide if wide >= (worth * clip if count is None else max(clip, count)) else None
 
 
-def levelled(task: Task, model: Additive, mu: float, wide: float) -> Additive:
-    """Return the model with its scores shifted and stretched; the look is ``mu``-GDP, paid for by the caller."""
-    scores = model.scores(task.table)[:, 0]
+def levelled(task: Task, model: Additive, paid: Paid, wide: float) -> Additive:
+    """Return the model with its scores shifted and stretched; from one query that is paid for."""
+    scores, mu = model.scores(task.table)[:, 0], paid.mu
     if isinstance(task.loss, ClippedPoisson):
         narrow = min(wide, math.sqrt(mu * task.n / _NARROW))  # rates are not whole numbers: their clip needs no floor
         felt = math.sqrt(_POISSON) / (mu * task.n)
         rates = np.exp(np.minimum(scores, math.log(narrow))) / narrow
-        counts, predicted = _means(task, [np.minimum(task.target / wide, 1), rates], mu, _POISSON)
+        counts, predicted = _means(task, [np.minimum(task.target / wide, 1), rates], paid, _POISSON)
         return _moved(model, math.log(wide * max(counts, felt) / (narrow * max(predicted, felt))), 1.0)
     felt = wide * math.sqrt(_SQUARED) / (mu * task.n)
     place = np.clip(scores / _FAR, -1, 1)
     left = np.clip((task.target - scores) / wide, -1, 1)
-    left_mean, product, middle, square = _means(task, [left, left * place, place / 2, place**2 / 2], mu, _SQUARED)
+    left_mean, product, middle, square = _means(task, [left, left * place, place / 2, place**2 / 2], paid, _SQUARED)
     middle, square = 2 * middle, 2 * square
     steeper = _steeper(wide * (product - left_mean * middle), square - middle**2, felt, 2 * felt / wide)
     return _moved(model, wide * left_mean - steeper * middle, 1 + steeper / _FAR)
@@ -75,14 +76,14 @@ def _steeper(product: float, spread: float, felt: float, unsure: float) -> float
     return min(max(slope, -_USUAL), 2 * _USUAL)  # predictions get at least half, at most twice as steep
 
 
-def _means(task: Task, columns: list[FloatArray], mu: float, squared: float) -> list[float]:
+def _means(task: Task, columns: list[FloatArray], paid: Paid, squared: float) -> list[float]:
     """Return noisy means over the units of columns that together have squared norm at most ``squared`` per record."""
     units, data = task.look.units, task.data
     entries = np.stack([np.trunc(column * _PARTS) for column in columns])
     sums = (entries if data.weights is None else entries * data.weights).sum(axis=1).astype(np.int64)
     unit = units.heaviest * _PARTS
-    sd = np.full(sums.size, unit * math.sqrt(squared) / mu * (1 + MANY_ROUNDINGS))
-    released = task.look.source.channel("level", sd, 1)(sums)
+    sd = np.full(sums.size, unit * math.sqrt(squared) / paid.mu * (1 + MANY_ROUNDINGS))
+    released = paid.channel("level", sd)(sums)
     return [float(value) / unit / task.n for value in released]
 
 

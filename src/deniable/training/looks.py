@@ -1,24 +1,21 @@
-"""Looks at single columns: counts, ranges, bins and categories, each a noisy histogram that is paid for beforehand."""
+"""From private queries on single columns to their encoders: ranges, bins and categories."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from deniable._check import FloatArray, IntArray
 from deniable._floats import MANY_ROUNDINGS
-from deniable.laws import octaves
+from deniable.noise import octaves
+from deniable.noise.queries import Queries
 from deniable.training import bins, shapes
-from deniable.training.account import Ledger
 from deniable.training.columns import MEASURED, FeatureTable
 from deniable.training.encoders import Encoder, Hashed, Levels, Listed, Thermometer
-from deniable.training.noise_source import NoiseSource
 
 COUNT_SHARE = 0.01  # of μ²: how many records there are, for the length of the steps
 BINS_SHARE = 0.09  # of μ²: ranges and bins of all numeric columns together, where records are many
@@ -36,25 +33,6 @@ _CLOSER = "closer looks, where a column's values lie close together and far from
 INFORMATIVE = 70.0  # records in units of a column's noise above which finer looks tell more than a library of shapes
 
 
-@dataclass(frozen=True, eq=False)
-class Units:
-    """Who must be hidden: each record, or each person, whose records' whole-number weights sum to ≤ ``heaviest``."""
-
-    unit: str = "record"
-    weights: FloatArray | None = None
-    heaviest: int = 1
-    owners: IntArray | None = None
-    labels: tuple[Any, ...] | None = None
-
-    def only(self, fits: NDArray[np.bool_]) -> Units:
-        """Return the units without the records that do not fit what is declared: these weigh nothing."""
-        return replace(self, weights=np.where(fits, 1.0 if self.weights is None else self.weights, 0.0))
-
-    def total(self, n_rows: int) -> int:
-        """Return the sum of all weights."""
-        return n_rows if self.weights is None else int(self.weights.sum())
-
-
 @dataclass(frozen=True)
 class Declared:
     """What the caller says is public: ranges of numbers, lists of categories, cells of the hash."""
@@ -66,33 +44,7 @@ class Declared:
     hash_cells: int = 255
 
 
-@dataclass
-class Look:
-    """Histograms of weighted records with noise: the only way in which columns are looked at."""
-
-    source: NoiseSource
-    ledger: Ledger
-    units: Units
-
-    def histogram(self, label: str, purpose: str, mu: float, rows: Any, cells: IntArray, size: int) -> FloatArray:
-        """Return noisy counts; each record is in one cell, so a person moves them by at most ``heaviest``."""
-        self.ledger.spend(label, purpose, mu)
-        weights = None if self.units.weights is None else self.units.weights[rows]
-        counts = np.bincount(cells, weights, minlength=size).astype(np.int64)
-        sd = self.units.heaviest / mu
-        noised = self.source.channel(label, np.full(size, sd), 1)(counts)
-        return noised / self.units.heaviest
-
-
-def count(look: Look, n_rows: int, mu: float) -> float:
-    """Return a noisy number of units (records, or persons by their weights), at least 1."""
-    look.ledger.spend("count", "how many there are, for the length of the steps", mu)
-    sd = np.array([look.units.heaviest / mu])
-    noised = look.source.channel("count", sd, 1)(np.array([look.units.total(n_rows)]))
-    return max(float(noised[0]) / look.units.heaviest, 1.0)
-
-
-def bins_mu(look: Look, table: FeatureTable, declared: Declared, n: float) -> float:
+def bins_mu(look: Queries, table: FeatureTable, declared: Declared, n: float) -> float:
     """Return what ranges and bins may cost: enough for ranges to be found, between 9 % and 30 % of μ²."""
     unknown = sum(c.kind in MEASURED and c.name not in declared.ranges for c in table.columns)
     share = unknown * (FOUND / (n * look.ledger.mu)) ** 2
@@ -100,7 +52,7 @@ def bins_mu(look: Look, table: FeatureTable, declared: Declared, n: float) -> fl
 
 
 def number_cells(
-    look: Look,
+    look: Queries,
     name: Any,
     values: FloatArray,
     mu: float,
@@ -118,15 +70,15 @@ def number_cells(
     μ² goes into the octaves too, and shapes are fitted to these.
     """
     if declared is None and not n * mu >= INFORMATIVE:
-        return few_cells(look, name, values, mu, octave_counts(look, name, values, mu), None, n)
+        return few_cells(look, name, values, mu, look.octaves(name, values, mu), None, n)
     known = np.flatnonzero(~np.isnan(values))
     numbers = values[known]
     if declared is None:
         part = mu * math.sqrt(0.5)
-        counts = octave_counts(look, name, values, part)
+        counts = look.octaves(name, values, part)
         low, high = octaves.range_from_counts(counts, 1 / part)
         if again and high - low <= ONLY_ZEROS:
-            both = (counts + octave_counts(look, f"{name}, again", values, part)) / 2
+            both = (counts + look.octaves(f"{name}, again", values, part)) / 2
             return shapes.cells_from_octaves(both, 1 / mu, n)
     else:
         low, high = declared
@@ -143,15 +95,8 @@ def number_cells(
     return found
 
 
-def octave_counts(look: Look, name: Any, values: FloatArray, mu: float) -> FloatArray:
-    """Return the noisy counts of a column's octaves, with noise of standard deviation 1/``mu``."""
-    known = np.flatnonzero(~np.isnan(values))
-    cells = octaves.octave_cells(values[known])
-    return look.histogram(f"range of {name}", "ranges: in which octaves a column lies", mu, known, cells, octaves.CELLS)
-
-
 def few_cells(
-    look: Look, name: Any, values: FloatArray, mu: float, counts: FloatArray, prior: FloatArray | None, n: float
+    look: Queries, name: Any, values: FloatArray, mu: float, counts: FloatArray, prior: FloatArray | None, n: float
 ) -> bins.NoisyCells:
     """Return cells under the shapes of :mod:`deniable.training.shapes` that fit noisy ``counts`` of a few units.
 
@@ -178,7 +123,7 @@ def few_cells(
 
 
 def _two_looks(
-    look: Look,
+    look: Queries,
     label: str,
     purpose: str,
     each: float,
@@ -194,31 +139,14 @@ def _two_looks(
     return bins.look_twice(numbers, *span, counter, 1 / each)
 
 
-def discovered(look: Look, name: Any, values: Any, mu: float, declared: Declared) -> tuple[str, ...]:
-    """Return the texts whose noisy count passes a threshold that a text of one unit alone passes with probability δ.
-
-    A text that others hold too is a Gaussian release of one count. One that nobody else holds changes the output only
-    if it passes: its count is at most ``heaviest``, so the noise must exceed threshold − ``heaviest``. The δ is shared
-    by the texts that one person may hold, at most ``heaviest`` since rows without weight bring none, and a millionth of
-    the standard deviation is added for the error of the normal quantile.
-    """
-    units, heaviest = look.units, look.units.heaviest
-    delta = declared.discovery_delta / len(declared.discover) * (1 - MANY_ROUNDINGS)
-    look.ledger.spend(f"categories of {name}", "which texts of a column are frequent", mu, delta)
-    sd = heaviest / mu
-    threshold = math.ceil(heaviest + sd * (1e-6 - float(ndtri(delta / heaviest))))
-    counted: dict[str, int] = {}
-    weights = [1] * len(values) if units.weights is None else units.weights.astype(np.int64).tolist()
-    for word, weight in zip(values.tolist(), weights, strict=True):
-        if word is not None and weight:
-            counted[word] = counted.get(word, 0) + weight
-    words, counts = sorted(counted), np.array([counted[word] for word in sorted(counted)], dtype=np.int64)
-    noised = look.source.channel(f"categories of {name}", np.full(len(words), sd), 1)(counts)
-    return tuple(word for word, passed in zip(words, noised > threshold, strict=True) if passed)
-
-
 def encoders_for(
-    look: Look, table: FeatureTable, declared: Declared, models: Sequence[str], mu: float, n: float, outputs: int = 1
+    look: Queries,
+    table: FeatureTable,
+    declared: Declared,
+    models: Sequence[str],
+    mu: float,
+    n: float,
+    outputs: int = 1,
 ) -> list[tuple[Encoder, ...]]:
     """Return for each of the ``models`` one encoder per column, all from the same looks; numeric ones share ``mu``.
 
@@ -229,7 +157,7 @@ def encoders_for(
     informed = n * each >= INFORMATIVE
     undeclared = [j for j, c in enumerate(table.columns) if c.kind in MEASURED and c.name not in declared.ranges]
     few = [] if informed else undeclared
-    seen = [octave_counts(look, table.columns[j].name, table.values(j), each) for j in few]
+    seen = [look.octaves(table.columns[j].name, table.values(j), each) for j in few]
     beforehand = dict(zip(few, zip(seen, shapes.shared_priors(seen, 1 / each, n), strict=True), strict=True))
     out: list[list[Encoder]] = []
     for j, column in enumerate(table.columns):
@@ -240,7 +168,8 @@ def encoders_for(
             words = declared.categories.get(name)
             found: Encoder
             if name in declared.discover:
-                found = Listed(name, discovered(look, name, table.values(j), each, declared))
+                delta = declared.discovery_delta / len(declared.discover) * (1 - MANY_ROUNDINGS)
+                found = Listed(name, look.words(name, table.values(j).tolist(), each, delta))
             else:
                 found = Hashed(name, declared.hash_cells) if words is None else Listed(name, tuple(words))
             out.append([found] * len(models))

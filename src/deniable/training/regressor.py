@@ -15,12 +15,13 @@ from sklearn.utils.validation import _check_y, column_or_1d
 
 from deniable._check import FloatArray, InputError, choice, nearest_names
 from deniable.mechanisms import Mechanism
+from deniable.noise.queries import Queries
 from deniable.training import bins
 from deniable.training.base import PrivateModel, TrainingWarning
 from deniable.training.columns import FeatureTable
 from deniable.training.declared import span_of
 from deniable.training.levels import LEVEL_SHARE, wide_clip
-from deniable.training.looks import COUNT_SHARE, Declared, Look, count, number_cells
+from deniable.training.looks import COUNT_SHARE, Declared, number_cells
 from deniable.training.losses import ClippedLoss, ClippedPoisson, ClippedSquared
 from deniable.training.targets import Budget
 
@@ -116,7 +117,9 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
         self.group = group
         self.records_per_person = records_per_person
 
-    def _learn(self, table: FeatureTable, y: Any, look: Look, declared: Declared, allowance: Budget) -> dict[str, Any]:
+    def _learn(
+        self, table: FeatureTable, y: Any, look: Queries, declared: Declared, allowance: Budget
+    ) -> dict[str, Any]:
         choice("loss", self.loss, ("squared", "huber", "poisson"))
         span = None if self.target_range is None else span_of("target_range", self.target_range)
         values = np.array([_number(cell) for cell in column_or_1d(y, warn=True).tolist()])
@@ -127,7 +130,7 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
             values = np.clip(np.nan_to_num(values), *span)
         if self.loss == "poisson" and (values.min() if span is None else span[0]) < 0:
             raise InputError("loss='poisson' needs counts of at least 0" + " in target_range" * (span is not None))
-        n = count(look, table.n_rows, look.ledger.mu * math.sqrt(COUNT_SHARE))
+        n = look.count(table.n_rows, look.ledger.mu * math.sqrt(COUNT_SHARE))
         self._advise(n, table, declared, allowance)
         mu = look.ledger.mu * math.sqrt(TARGET_SHARE)
         cells = number_cells(look, "the target", values, mu, span, n, again=True)

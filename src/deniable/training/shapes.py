@@ -19,7 +19,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from deniable._check import FloatArray
-from deniable.laws.octaves import CELLS, cell_ends
+from deniable.noise.octaves import CELLS, cell_ends
 from deniable.training.bins import NoisyCells, crowded
 
 _POINTS = 64  # quantiles that stand for a shape

@@ -16,7 +16,7 @@ from dataclasses import replace
 import numpy as np
 
 from deniable._check import FloatArray
-from deniable._floats import MANY_ROUNDINGS
+from deniable.noise.queries import Paid
 from deniable.training.descent import Weighted
 from deniable.training.fitting import Descent, FitOutcome, Task, Trial, columns_of, exposures
 from deniable.training.interactions import Pair
@@ -51,16 +51,16 @@ def fit_tuned(task: Task, declared: Declared) -> FitOutcome:
     errors, mains = [], None
     for name in names:
         label = f"trial: {name}"
-        ledger.spend(label, f"{len(names)} trials, fitted to some records and scored on others", each)
+        paid = look.pay(label, f"{len(names)} trials, fitted to some records and scored on others", each)
         if mains is None:
-            found = mains = fitting.descend(label, each, additive, ())
+            found = mains = fitting.descend(label, paid, additive, ())
         elif name == "linear":
-            found = fitting.descend(label, each, linear, ())
+            found = fitting.descend(label, paid, linear, ())
         else:
             wanted = min(_PAIRS, columns * (columns - 1) // 2)
-            pairs = fitting.choose(f"{label}, choice", each * math.sqrt(_CHOICE), mains, wanted)
-            found = fitting.descend(label, each * math.sqrt(1 - _CHOICE) * (1 - MANY_ROUNDINGS), additive, pairs)
-        errors.append(_error(scoring, f"{label}, score", each, found))
+            pairs = fitting.choose(f"{label}, choice", paid.part(_CHOICE), mains, wanted)
+            found = fitting.descend(label, paid.part(1 - _CHOICE), additive, pairs)
+        errors.append(_error(scoring, f"{label}, score", paid, found))
     spread = math.sqrt(2) * 0.5 / each  # standard deviation of the difference of two scores
     best = int(np.argmin(np.array(errors) + spread * (np.arange(len(errors)) > 0)))
     blocks = {"additive": (additive, ()), "additive with pairs": (additive, pairs), "linear": (linear, ())}
@@ -81,8 +81,8 @@ def _coins(task: Task) -> FloatArray:
     return heads if units.owners is None else heads[units.owners]
 
 
-def _error(task: Task, label: str, mu: float, found: Descent) -> float:
-    """Return the noisy sum of the records' errors, each from −½ (right) to ½ (a residual at its clip): ``mu``-GDP.
+def _error(task: Task, label: str, paid: Paid, found: Descent) -> float:
+    """Return the noisy sum of the records' errors, each from −½ (right) to ½ (a residual at its clip).
 
     A unit's records weigh at most ``heaviest`` together, each with at most half of the lattice: the sum changes by
     at most ``heaviest·_PARTS/2``.
@@ -97,5 +97,5 @@ def _error(task: Task, label: str, mu: float, found: Descent) -> float:
     weights = np.ones(parts.size) if data.weights is None else data.weights
     total = np.array([int((parts * weights).sum())])
     unit = units.heaviest * _PARTS
-    released = task.look.source.channel(label, np.array([unit / 2 / mu]), 1)(total)
+    released = paid.channel(label, np.array([unit / 2 / paid.mu]))(total)
     return float(released[0]) / unit

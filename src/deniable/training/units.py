@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from deniable._check import integer
+from deniable.noise.queries import Units
 from deniable.tables.persons import persons_of
-from deniable.training.looks import Units
 
 HEAVIEST = 5040  # divisible by 1 … 10: a person's records share it in whole numbers
 

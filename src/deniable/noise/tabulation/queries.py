@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from deniable._check import FloatArray, IntArray
 from deniable._floats import MANY_ROUNDINGS
-from deniable.laws.rank_choice import RankWeights, rank_choice
+from deniable.noise.rank_choice import RankWeights, rank_choice
 from deniable.noise.tabulation.records import LATTICE, Records, group_sums
 
 OF_TREE = 0.2  # share of μ² of chosen quantiles that goes to the tree behind their error bars

@@ -15,10 +15,10 @@ from deniable._check import FloatArray, InputError, IntArray, mapping, number
 from deniable._floats import MANY_ROUNDINGS
 from deniable.accounting import tradeoff
 from deniable.curves import Tradeoff, with_assumptions
-from deniable.laws import add_rounded_gaussian, octaves
-from deniable.laws.rounding import LARGEST_SCALE
 from deniable.mechanisms import ApproximateDP, Composition, GaussianDP, Mechanism
+from deniable.noise import octaves
 from deniable.noise.certificate import PRIVATE_GAME, Certificate
+from deniable.noise.rounding import LARGEST_SCALE, add_rounded_gaussian
 from deniable.noise.tabulation.answers import Limits, QueryAnswer, Row, hide_small
 from deniable.noise.tabulation.asking import answered, query_of
 from deniable.noise.tabulation.columns import Given, labelled, numeric

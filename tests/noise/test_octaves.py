@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from deniable.laws.octaves import CELLS, octave_cells, range_from_counts
+from deniable.noise.octaves import CELLS, octave_cells, range_from_counts
 
 SD = 20.0
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.special import expit, ndtr, ndtri
 
 from deniable import InputError
-from deniable.laws.rank_choice import RankWeights, rank_choice
+from deniable.noise.rank_choice import RankWeights, rank_choice
 from deniable.testing import insecure_noise
 
 LOW, HIGH = -6, 9

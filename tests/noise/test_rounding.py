@@ -11,8 +11,8 @@ import pytest
 from scipy import stats
 
 from deniable._check import InputError
-from deniable.laws import add_rounded_gaussian, rounded_gaussian
-from deniable.laws import rounding as module
+from deniable.noise import rounding as module
+from deniable.noise.rounding import add_rounded_gaussian, rounded_gaussian
 from deniable.testing import insecure_noise
 
 

@@ -1,0 +1,170 @@
+"""Private queries: each is charged to a ledger, then answered with noise; nobody else draws noise on sums over records.
+
+The sums are exact integers, so ``sums + round(N)`` equals ``round(sums + N)``: rounding is post-processing of the
+Gaussian mechanism, floating point reveals nothing, and the guarantee is the one of exact Gaussian noise.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from deniable import testing
+from deniable._check import FloatArray, IntArray
+from deniable._floats import MANY_ROUNDINGS
+from deniable.noise import octaves
+from deniable.noise.ledger import Ledger
+from deniable.noise.rounding import rounded_gaussian
+
+_BLOCK = 1 << 18  # draws kept in memory at a time
+
+
+class Channel(Protocol):
+    """Answers at most ``times`` questions, each with noise of the same standard deviations."""
+
+    def __call__(self, sums: IntArray) -> IntArray:
+        """Return ``sums`` plus fresh rounded Gaussian noise with the channel's standard deviations."""
+        ...
+
+
+class NoiseSource(Protocol):
+    """Opens channels; :class:`SumNoise` is the one that protects, others replay a transcript for an attack."""
+
+    def channel(self, label: str, sd: FloatArray, times: int) -> Channel:
+        """Open a channel for ``times`` questions whose answers get noise N(0, sd²), rounded, element by element."""
+        ...
+
+    def coins(self, label: str, n: int, chance: float) -> NDArray[np.bool_]:
+        """Toss a coin for each of ``n`` units that is heads with probability ``chance``, whatever the data are."""
+        ...
+
+
+class SumNoise:
+    """Rounded Gaussian noise from the operating system's entropy."""
+
+    def channel(self, label: str, sd: FloatArray, times: int) -> Channel:
+        """Open a channel; noise is drawn in blocks of many questions, which is quicker."""
+        return _Drawn(np.asarray(sd, dtype=np.float64), times)
+
+    def coins(self, label: str, n: int, chance: float) -> NDArray[np.bool_]:
+        """Toss a coin for each of ``n`` units with the operating system's entropy, so that nobody can repeat them.
+
+        A known seed tells who is where by position, and all others move when one record leaves.
+        """
+        rng = testing.generator()
+        if rng is not None:
+            return rng.random(n) < chance
+        return np.frombuffer(os.urandom(8 * n), dtype=np.uint64) < chance * 2.0**64
+
+
+class _Drawn:
+    def __init__(self, sd: FloatArray, times: int) -> None:
+        self._sd, self._left = sd, times
+        self._ready: list[IntArray] = []
+
+    def __call__(self, sums: IntArray) -> IntArray:
+        if not self._ready:
+            if self._left < 1:
+                raise RuntimeError("this noise source has answered every question in its budget")
+            block = min(self._left, max(1, _BLOCK // max(self._sd.size, 1)))
+            drawn = rounded_gaussian(self._sd, (block, *self._sd.shape))
+            self._ready, self._left = list(drawn), self._left - block
+        return sums + self._ready.pop()
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """Who must be hidden: each record, or each person, whose records' whole-number weights sum to ≤ ``heaviest``."""
+
+    unit: str = "record"
+    weights: FloatArray | None = None
+    heaviest: int = 1
+    owners: IntArray | None = None
+    labels: tuple[Any, ...] | None = None
+
+    def only(self, fits: NDArray[np.bool_]) -> Units:
+        """Return the units without the records that do not fit what is declared: these weigh nothing."""
+        return replace(self, weights=np.where(fits, 1.0 if self.weights is None else self.weights, 0.0))
+
+    def total(self, n_rows: int) -> int:
+        """Return the sum of all weights."""
+        return n_rows if self.weights is None else int(self.weights.sum())
+
+
+@dataclass(frozen=True)
+class Paid:
+    """What has been charged for: the only way to a channel. Whoever opens one shows that its noise covers ``mu``."""
+
+    mu: float
+    source: NoiseSource
+
+    def part(self, share: float) -> Paid:
+        """Return a share of μ², rounded down, where one charge covers several channels."""
+        return Paid(self.mu * math.sqrt(share) * (1 - MANY_ROUNDINGS), self.source)
+
+    def channel(self, label: str, sd: FloatArray, times: int = 1) -> Channel:
+        """Open a channel for ``times`` questions."""
+        return self.source.channel(label, sd, times)
+
+
+@dataclass
+class Queries:
+    """The way from records to numbers: a query is charged to the ledger, then answered with noise."""
+
+    ledger: Ledger
+    source: NoiseSource = field(default_factory=SumNoise)
+    units: Units = Units()
+
+    def pay(self, name: str, purpose: str, mu: float, delta: float = 0.0) -> Paid:
+        """Charge a query and return what answers it; refused if the budget does not cover it."""
+        self.ledger.spend(name, purpose, mu, delta)
+        return Paid(mu, self.source)
+
+    def count(self, n_rows: int, mu: float, purpose: str = "how many there are, for the length of the steps") -> float:
+        """Return a noisy number of units (records, or persons by their weights), at least 1."""
+        sd = np.array([self.units.heaviest / mu])
+        noised = self.pay("count", purpose, mu).channel("count", sd)(np.array([self.units.total(n_rows)]))
+        return max(float(noised[0]) / self.units.heaviest, 1.0)
+
+    def histogram(self, name: str, purpose: str, mu: float, rows: Any, cells: IntArray, size: int) -> FloatArray:
+        """Return noisy counts of ``rows`` in cells, noise 1/``mu``: each is in one, so a person moves them by 1."""
+        weights = None if self.units.weights is None else self.units.weights[rows]
+        counts = np.bincount(cells, weights, minlength=size).astype(np.int64)
+        channel = self.pay(name, purpose, mu).channel(name, np.full(size, self.units.heaviest / mu))
+        return channel(counts) / self.units.heaviest
+
+    def octaves(self, name: Any, values: FloatArray, mu: float) -> FloatArray:
+        """Return the noisy counts of the octaves in which the numbers of a column lie; NaN is in none."""
+        known = np.flatnonzero(~np.isnan(values))
+        cells = octaves.octave_cells(values[known])
+        purpose = "ranges: in which octaves a column lies"
+        return self.histogram(f"range of {name}", purpose, mu, known, cells, octaves.CELLS)
+
+    def words(self, name: Any, values: Iterable[Any], mu: float, delta: float) -> tuple[str, ...]:
+        """Return the texts whose noisy count passes a threshold that a text of one unit alone passes with chance δ.
+
+        A text that others hold too is a Gaussian release of one count. One that nobody else holds changes the output
+        only if it passes: its count is at most ``heaviest``, so the noise must exceed threshold − ``heaviest``. The δ
+        is shared by the texts that one person may hold, at most ``heaviest`` since rows without weight bring none, and
+        a millionth of the standard deviation is added for the error of the normal quantile. None is no text.
+        """
+        heaviest, weights = self.units.heaviest, self.units.weights
+        label = f"categories of {name}"
+        paid = self.pay(label, "which texts of a column are frequent", mu, delta)
+        sd = heaviest / mu
+        threshold = math.ceil(heaviest + sd * (1e-6 - float(ndtri(delta / heaviest))))
+        counted: dict[str, int] = {}
+        for row, word in enumerate(values):
+            weight = 1 if weights is None else int(weights[row])
+            if word is not None and weight:
+                counted[word] = counted.get(word, 0) + weight
+        words, counts = sorted(counted), np.array([counted[word] for word in sorted(counted)], dtype=np.int64)
+        noised = paid.channel(label, np.full(len(words), sd))(counts)
+        return tuple(word for word, passed in zip(words, noised > threshold, strict=True) if passed)
