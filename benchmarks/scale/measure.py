@@ -2,7 +2,7 @@
 
     OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python benchmarks/scale/measure.py [CASE ...] [--jobs 2]
 
-Cases: retraining sweep line profile50 profile100 parquet assess train release. Without names all of them, about eight
+Cases: retraining sweep line profile50 profile100 parquet train release. Without names all of them, about eight
 minutes on two idle cores and 6 GB of disk in the temporary folder. What is found is printed, and written to
 ``benchmarks/scale/results/measured.json``, beside what other cases found before; ``line`` draws
 ``docs/images/scale_line.svg``. CPU seconds include child processes and memory is the largest of the process (GB of
@@ -30,7 +30,6 @@ TARGETS = {
     "profile50": [("seconds", "<=", 15), ("gigabytes", "<=", 1)],
     "profile100": [("gigabytes", "<=", 1)],
     "parquet": [("seconds", "<=", 120), ("gigabytes", "<=", 1)],
-    "assess": [("seconds", "<=", 20), ("gigabytes", "<=", 1)],
     "train": [],
     "release": [],
     "line": [],
@@ -87,15 +86,6 @@ def profiled(path: str) -> dict[str, float]:
     )
     advantage, rate = profile.advantage(), profile.tpr(1e-3)
     assert np.all((advantage >= 0) & (rate >= 0))
-    return clock.read() | {"gigabytes": peak(), "gigabytes before": before}
-
-
-def assess(path: str) -> dict[str, float]:
-    import deniable as dn
-
-    dn.assess("breast-cancer", epsilon=1.0, rng=0, n_samples=100)  # imports
-    before, clock = peak(), Clock()
-    dn.assess(path, target="y", epsilon=1.0, regularization=1e-3, rng=0)
     return clock.read() | {"gigabytes": peak(), "gigabytes before": before}
 
 
@@ -189,10 +179,10 @@ def line(folder: str) -> dict[str, float]:
 
 SIZES = {
     "line": [(rows, 20) for rows in LINE], "profile50": [(1_000_000, 50)], "profile100": [(800_000, 100)],
-    "parquet": [(10_000_000, 20)], "assess": [(299_000, 165)], "train": [(1_000_000, 20)], "release": [(1_000_000, 20)],
+    "parquet": [(10_000_000, 20)], "train": [(1_000_000, 20)], "release": [(1_000_000, 20)],
 }  # fmt: skip
 CALLS = {
-    "line": line, "profile50": profiled, "profile100": profiled, "parquet": profiled, "assess": assess, "train": train,
+    "line": line, "profile50": profiled, "profile100": profiled, "parquet": profiled, "train": train,
     "release": release, "retraining": retraining, "sweep": sweep,
 }  # fmt: skip
 

@@ -17,7 +17,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 import deniable as dn
 from deniable._shown import shown
-from deniable.app_uploads import RISKS, data_page, downloads, train_page
+from deniable.app_uploads import RISKS, downloads, train_page
 from deniable.report.model import Curve
 from deniable.report.sections import plain_words, roc_curve
 from deniable.report.svg import roc_picture
@@ -32,11 +32,9 @@ def main() -> None:
     """Draw the page."""
     st.set_page_config(page_title="deniable", layout="wide")
     st.header("Could an attacker tell whether a record was in the training data?")
-    run, data, train = st.tabs(["A DP-SGD run", "A table of records", "A private model"])
+    run, train = st.tabs(["A DP-SGD run", "A private model"])
     with run:
         _run_page()
-    with data:
-        data_page()
     with train:
         train_page()
 

@@ -1,4 +1,4 @@
-"""The local page's way from an uploaded table: to a private model, or to an assessment of one."""
+"""The local page's way from an uploaded table to a private model."""
 
 from __future__ import annotations
 
@@ -153,41 +153,6 @@ def _written(name: str, content: bytes) -> Iterator[Path]:
         path = Path(folder) / f"upload{suffix}"
         path.write_bytes(content)
         yield path
-
-
-@st.fragment
-def data_page() -> None:
-    """A table in, a profile out; whatever is uploaded, the page stays."""
-    st.write("The table stays on this machine. It needs a column with two values to predict.")
-    upload = st.file_uploader("CSV or Parquet", type=["csv", "parquet", "gz", "tsv"])
-    target = st.text_input("column to predict")
-    drop = st.text_input("columns to leave out, separated by commas")
-    epsilon = st.number_input("ε of the release", 0.01, 100.0, 1.0)
-    regularization = 10.0 ** st.select_slider("regularization Λ", range(-4, 1), -2, format_func="1e{}".format)
-    if st.button("Assess", disabled=upload is None):
-        st.session_state.pop("table", None)
-        st.session_state.pop("table-error", None)
-        try:
-            with st.spinner("fitting, profiling and attacking"):
-                st.session_state["table"] = _assess_upload(upload, target, drop, epsilon, regularization)
-        except Exception as error:  # whatever a stranger's file does, the page stays and says what happened
-            st.session_state["table-error"] = upload.name if upload else "", _words(error)
-    name, words = st.session_state.get("table-error", ("", ""))
-    if words and upload is not None and upload.name == name:  # until another file or another press
-        st.error(words)
-    if made := st.session_state.get("table"):
-        downloads(lambda: made, "table")
-        st.iframe(made.to_html(), height=_HEIGHT)
-
-
-def _assess_upload(upload: Any, target: str, drop: str, epsilon: float, regularization: float) -> Assessment:
-    with _written(upload.name, upload.getvalue()) as path:
-        columns = tuple(name.strip() for name in drop.split(",") if name.strip())
-        made: Assessment = dn.assess(
-            path, target=target or None, drop=columns, epsilon=epsilon, regularization=regularization,
-            title=f"Logistic regression on {upload.name}",
-        )  # fmt: skip
-        return made
 
 
 def downloads(make: Callable[[], Assessment], key: str) -> None:

@@ -80,25 +80,6 @@ def test_an_impossible_target_is_explained(page):
     assert "advantage" in page.info[0].value
 
 
-@pytest.mark.parametrize("content", [b"", b"\x00\x01", b"a,b\n1,2\n", b"y,x\n" + b"1,nan\n0,2\n" * 20])
-def test_a_bad_table_is_an_input_error_for_the_page_to_show(content):
-    from deniable import app_uploads
-
-    upload = io.BytesIO(content)
-    upload.name = "people.csv"
-    with pytest.raises(dn.InputError):
-        app_uploads._assess_upload(upload, "y", "", 1.0, 0.01)
-
-
-def test_a_good_table_gives_a_report():
-    from deniable import app_uploads
-
-    rows = "".join(f"{i % 2},{i},{i * i % 7}\n" for i in range(40))
-    upload = io.BytesIO(("y,a,b\n" + rows).encode())
-    upload.name = "people.csv"
-    assert app_uploads._assess_upload(upload, "y", "", 1.0, 0.1).numbers["records.count"].value == 30
-
-
 def test_a_table_becomes_a_private_model_with_a_decision():
     from deniable import app_uploads
 

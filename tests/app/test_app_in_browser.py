@@ -25,14 +25,6 @@ PEOPLE = "ill,age,height\n" + "".join(
 )
 # what Chromium says of the permissions that Streamlit gives every iframe
 OF_IFRAMES = re.compile("Unrecognized feature:|An iframe which has both allow-scripts and allow-same-origin")
-BAD = {
-    "empty": b"",
-    "binary": b"\x00\x01\xff\xfe" * 300,
-    "no such column": b"a,b\n1,2\n3,4\n",
-    "one class": b"ill,age\n" + b"yes,3\n" * 50,
-    "missing values": b"ill,age\n" + b"yes,nan\nno,2\n" * 20,
-    "broken quotes": b'ill,age\n"yes,3\nno,4\n' * 9,
-}
 
 
 @pytest.fixture(scope="module")
@@ -159,51 +151,18 @@ def test_the_downloaded_report_holds_the_same_numbers(page, tmp_path):
     assert json.loads(embedded[1]) == json.loads(made.to_json())
 
 
-def assess(page, content: bytes, outcome, name="people.csv"):
-    """Upload, and press the button until its outcome shows: a press that meets a page being redrawn is lost."""
-    page.set_input_files("input[type=file]", {"name": name, "mimeType": "text/csv", "buffer": content})
-    page.get_by_text(name).first.wait_for()
-    page.get_by_label("column to predict").fill("ill")
-    page.keyboard.press("Tab")
-    settled(page)
-    for _ in range(6):
-        page.get_by_role("button", name="Assess").click()
-        try:
-            return outcome.wait_for(timeout=15_000)
-        except playwright.TimeoutError:
-            settled(page)
-    raise AssertionError(f"nothing came of {name}")
-
-
-def test_bad_uploads_are_explained_and_a_good_one_then_gives_a_profile(page, axe_violations):
-    page.get_by_role("tab", name="A table of records").click()
-    for name, content in BAD.items():
-        alert = page.get_by_role("alert")
-        assess(page, content, alert, f"{name.replace(' ', '-')}.csv")
-        settled(page)
-        text = alert.inner_text()
-        assert text, name
-        assert "Traceback" not in text, name
-    report = page.frame_locator("iframe")
-    assess(page, PEOPLE.encode(), report.locator("#verdict"))
-    settled(page)
-    bound = report.locator("tr", has_text="Advantage, prior 50").first
-    assert shown(dn.tradeoff(dn.PureDP(1.0)).advantage(), "rate", "upper") in bound.text_content()
-    assert report.get_by_text("The 10 most exposed records").count() == 1
-    assert axe_violations(page) == []
-    with page.expect_download() as download:
-        page.get_by_role("button", name="Download the numbers (JSON)").last.click()
-    made = json.loads(Path(download.value.path()).read_text())
-    assert made["title"] == "Logistic regression on people.csv"
-    assert report.locator("#verdict").is_visible()  # a download does not clear the page
-
-
 def test_the_whole_way_from_a_table_to_a_decision(page, axe_violations):
     page.get_by_role("tab", name="A private model").click()
     place = page.get_by_role("tabpanel", name="A private model")
-    place.locator("input[type=file]").set_input_files(
-        {"name": "people.csv", "mimeType": "text/csv", "buffer": PEOPLE.encode()}
-    )
+    for content in (b"", b"\x00\x01\xff\xfe" * 300, PEOPLE.encode()):
+        place.locator("input[type=file]").set_input_files(
+            {"name": "people.csv", "mimeType": "text/csv", "buffer": content}
+        )
+        if content != PEOPLE.encode():
+            text = place.get_by_role("alert").inner_text()
+            assert text
+            assert "Traceback" not in text
+            settled(page)
     place.get_by_text("What was understood").first.wait_for()
     settled(page)
     place.get_by_role("combobox").first.click()

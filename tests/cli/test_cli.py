@@ -75,12 +75,6 @@ def swapped(option, value):
     ("line", "words"),
     [
         (["assess"], ["exactly one"]),
-        (["assess", "nowhere.csv", "--target", "y", "--epsilon", "1"], ["nowhere.csv", "does not exist"]),
-        (["assess", "breast-cancer", "--target", "colour", "--epsilon", "1"], ["'colour'", "mean radius"]),
-        (["assess", "breast-cancer"], ["epsilon"]),
-        (["assess", "breast-cancer", "--epsilon", "0"], ["epsilon", "above 0"]),
-        (["assess", "breast-cancer", "--epsilon", "nan"], ["epsilon"]),
-        (["assess", "breast-cancer", *RUN[1:]], ["exactly one", "data"]),
         (swapped("--sample-rate", "1.5"), ["sample_rate", "at most 1", "1.5"]),
         (swapped("--sample-rate", "0"), ["sample_rate", "above 0"]),
         (swapped("--steps", "10.5"), ["steps", "whole number"]),

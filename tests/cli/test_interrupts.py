@@ -40,10 +40,6 @@ main()
 """
 ATTACK = ["attack", "breast-cancer", "--model", "forest", "--seed", "0"]
 LONG = {
-    "assess": (
-        ["assess", "breast-cancer", "--epsilon", "1", "--attack-samples", "3000000", "--out", "report.html"],
-        "deniable.report.data_run:worst_record_scores",
-    ),
     "demo": (["demo", "--out", "demo.html"], "deniable.report.training_run:train_table"),
     "train": (
         ["train", "adult", "--target", "y", "--out", "model.skops", "--report", "report.html"],

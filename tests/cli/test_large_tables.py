@@ -48,7 +48,6 @@ PROFILE = ["profile", "{data}", "--target", "y", "--epsilon", "1", "--in-blocks"
 COMMANDS = [
     PROFILE,
     ["train", "{data}", "--target", "y", "--advantage", "0.3", "--out", "{out}/model.skops"],
-    ["assess", "{data}", "--target", "y", "--epsilon", "1", "--out", "{out}/report.html"],
 ]
 
 

@@ -63,11 +63,6 @@ def test_a_sampled_run_reaches_the_library_as_it_was_typed():
     assert described(run_options(2.0, 0.5, 1.0, None)) == dn.SubsampledGaussian(2.0, 0.5, 1)
 
 
-def test_assess_of_data_refuses_it(capsys):
-    told = refused(capsys, "assess", "breast-cancer", "--epsilon", "1", *PERSON)
-    assert "--records-per-person goes with a DP-SGD run" in told
-
-
 def test_a_recorded_run_that_is_not_poisson_sampled_is_grouped():
     from deniable.cli._run import of_persons
 

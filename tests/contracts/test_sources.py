@@ -9,7 +9,7 @@ import deniable as dn
 from deniable.report import registry
 from deniable.report.assessing import Options, assess
 
-for room in sorted({*registry._WHERE.values(), "model_run"}):
+for room in sorted(set(registry._WHERE.values())):
     importlib.import_module(f"deniable.report.{room}")
 ADAPTERS = {adapter.what: adapter for adapter in [*registry._FOUND.values(), *(one for _, one in registry._TESTS)]}
 

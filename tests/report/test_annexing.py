@@ -12,9 +12,8 @@ from deniable.report.annexing import FILLERS, KINDS, PUBLISHED, TO_FILL, documen
 
 
 @pytest.fixture(scope="module")
-def report():
-    made = dn.assess("breast-cancer", epsilon=1.0, rng=0, n_samples=100)
-    return made
+def report(whole):
+    return whole
 
 
 @pytest.mark.parametrize("kind", KINDS)

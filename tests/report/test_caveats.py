@@ -39,7 +39,8 @@ def test_other_curves_warn_that_tuning_is_not_included(source):
 def test_a_verdict_that_rests_on_unprotected_scores_says_so_beside_the_word():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 2))
-    found = dn.assess((X, (X[:, 0] > 0).astype(int)), epsilon=1.0, rng=0, n_samples=100)
+    model = dn.PrivateClassifier(advantage=0.3, ranges={0: (-4, 4), 1: (-4, 4)}).fit(X, X[:, 0] > 0)
+    found = dn.assess(model, X, X[:, 0] < 0, policy=dn.Policy(utility_loss=0.5))  # no better than guessing
     for made, rests in ((found, True), (dn.assess(dn.PureDP(0.1)), False)):
         page = made.to_html().partition("<script")[0]
         for text in (page, made.to_markdown(), " ".join(made.to_text(full=False).split())):

@@ -6,14 +6,12 @@ import json
 
 import pytest
 
-import deniable as dn
-
 pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")
-def report():
-    return dn.assess("breast-cancer", epsilon=1.0, prior=0.1, rng=0, n_samples=2000)
+def report(whole):
+    return whole
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from deniable.report.registry import adapter_for, assesses
     ("call", "words"),
     [
         (lambda: dn.assess(dn.PureDP(1.0), n_sample=3), ["'n_sample'", "known are prior"]),
-        (lambda: dn.assess("breast-cancer", epsilon=1, regularisation=0.1), ["did you mean 'regularization'"]),
+        (lambda: dn.assess("breast-cancer", epsilon=1), ["source must be", "train a PrivateClassifier"]),
         (lambda: dn.assess(dn.audit_scores([1.0] * 9, [0.0] * 9), bounds=None), ["did you mean 'bound'"]),
         (lambda: dn.assess(dn.PureDP(1.0), np.ones((3, 1)), np.ones(3)), ["X and y go with a fitted model"]),
         (lambda: dn.assess(object()), ["source must be"]),

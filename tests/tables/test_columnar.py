@@ -8,7 +8,7 @@ import pytest
 
 import deniable as dn
 from deniable import InputError
-from deniable.tables import understand
+from deniable.tables import encode, read_table, understand
 from deniable.testing import insecure_noise
 
 
@@ -73,47 +73,17 @@ def test_statistics_of_a_folder_and_of_blocks_are_those_of_the_frame(frame, tmp_
         pd.testing.assert_frame_equal(release(source).to_frame(), held.to_frame())
 
 
-@pytest.mark.filterwarnings("ignore::deniable.tables.TableWarning")
-def _values(made):
-    return {number.key: number.value for section in made.sections for number in section.numbers}
-
-
-def test_folders_dask_and_blocks_are_assessed_as_the_frame_is(frame, tmp_path):
-    dask = pytest.importorskip("dask.dataframe")
-    options = {"target": "y", "epsilon": 1.0, "rng": 0, "n_samples": 200, "drop": ["code"]}
-    held = _values(dn.assess(frame, **options))
-    blocks = [frame[:7], frame[7:7], frame[7:8], frame[8:]]
-    sources = [_folder(frame, tmp_path / "many"), blocks, iter(blocks), lambda: iter(blocks)]
-    for source in [*sources, dask.from_pandas(frame, npartitions=3, sort=False)]:
-        assert _values(dn.assess(source, **options)) == held
-
-
-def test_pairs_are_assessed_as_the_arrays_are():
-    rng = np.random.default_rng(1)
-    X, y = rng.normal(size=(60, 2)), np.arange(60) % 2
-    options = {"epsilon": 1.0, "rng": 0, "n_samples": 200}
-    made = dn.assess(((X[rows], y[rows]) for rows in np.array_split(np.arange(60), 7)), **options)
-    assert _values(made) == _values(dn.assess((X, y), **options))
-    assert made.reproduction["target"] == "(y)"
-
-
-@pytest.mark.parametrize("source", [object(), [], [1, 2], np.zeros(3)])
-def test_what_is_no_block_is_not_assessed(source):
-    with pytest.raises(InputError, match="source must be a mechanism"):
-        dn.assess(source, epsilon=1.0)
-
-
 def test_bad_cells_are_told_with_block_and_row(frame):
     frame = frame.drop(columns="code").assign(y=frame["y"].astype(float))
     blocks = lambda bad: iter([frame[:100], bad, frame[200:]])  # noqa: E731
     gap = frame[100:200].assign(y=np.where(np.arange(100) == 3, np.nan, frame["y"][100:200]))
     with pytest.raises(InputError, match="target 'y' has 1 missing cell, first in block 1 row 3"):
-        dn.assess(blocks(gap), target="y", epsilon=1.0)
+        encode(read_table(blocks(gap), "y"))
     infinite = frame[100:200].assign(income=np.where(np.arange(100) > 90, np.inf, 1.0))
     with pytest.raises(InputError, match="'income' has 9 infinite cells, first in block 1 row 91"):
-        dn.assess(blocks(infinite), target="y", epsilon=1.0)
+        encode(read_table(blocks(infinite), "y"))
     with pytest.raises(InputError, match="it returned int"):
-        dn.assess(lambda: 3, target="y", epsilon=1.0)
+        read_table(lambda: 3, "y")
 
 
 def test_thousands_of_small_blocks_become_few_files(frame):

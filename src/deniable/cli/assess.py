@@ -1,4 +1,4 @@
-"""``deniable assess``: from data or a training run to one report."""
+"""``deniable assess``: from a training run to one report."""
 
 from __future__ import annotations
 
@@ -9,12 +9,10 @@ import typer
 
 from deniable._check import InputError
 from deniable._files import check_writable
-from deniable.cli._app import RUN_PANEL, JsonFlag, PriorOption, SeedOption, again, app, command_line, examples
+from deniable.cli._app import RUN_PANEL, JsonFlag, PriorOption, again, app, command_line, examples
 from deniable.cli._mechanism import MECHANISM, MechanismOption, TrialsOption
-from deniable.cli._ranges import RangesOption, read_ranges
 from deniable.cli._report import (
     EarlierOption,
-    FirstRowOption,
     FullOption,
     MetaOption,
     PolicyOption,
@@ -36,47 +34,19 @@ from deniable.cli._sampler import (
     described,
 )
 
-DATA = "Data and model"
 OUTPUT = "Output"
 
 
 @app.command(
     epilog=examples(
-        "deniable assess breast-cancer --epsilon 1 --out report.html",
-        "deniable assess adult.parquet --target income --drop split --epsilon 1 --prior 0.1",
-        "deniable assess --noise-multiplier 1.0 --sample-rate 0.01 --steps 5000",
+        "deniable assess --noise-multiplier 1.0 --sample-rate 0.01 --steps 5000 --out report.html",
         "deniable assess --mechanism matrix,8,strategy=strategy.csv,participations=4,separation=16",
         "deniable assess --noise-multiplier 2.0 --sample-rate 0.01 --steps 500 --trials 10",
         "deniable assess --history history.json --max-advantage 0.2 --json",
-        "deniable assess breast-cancer --epsilon 1 --policy policy.toml --meta meta.toml --out report.html",
+        "deniable assess --opacus accountant.pt --policy policy.toml --meta meta.toml --out report.html",
     )
 )
 def assess(
-    data: Annotated[
-        str | None,
-        typer.Argument(help="A .csv or .parquet file, or a built-in name: breast-cancer, digits-3-8."),
-    ] = None,
-    target: Annotated[
-        str | None, typer.Option(help="Column to predict; it has two values.", rich_help_panel=DATA)
-    ] = None,
-    epsilon: Annotated[
-        float | None,
-        typer.Option(help="ε of the output perturbation that would release the model.", rich_help_panel=DATA),
-    ] = None,
-    regularization: Annotated[
-        float, typer.Option(help="Λ in mean loss + Λ/2‖f‖²; larger means less noise.", rich_help_panel=DATA)
-    ] = 1e-2,
-    drop: Annotated[
-        list[str] | None, typer.Option(help="Column to leave out; may be repeated.", rich_help_panel=DATA)
-    ] = None,
-    ranges: RangesOption = None,
-    group: Annotated[
-        str | None, typer.Option(help="Column by which exposure is summarised.", rich_help_panel=DATA)
-    ] = None,
-    first_row: FirstRowOption = 0,
-    attack_samples: Annotated[
-        int, typer.Option(help="Simulated releases per world for the measured attack.", rich_help_panel=DATA)
-    ] = 20_000,
     noise_multiplier: Annotated[
         float | None, typer.Option(help="Noise standard deviation over clipping norm.", rich_help_panel=RUN_PANEL)
     ] = None,
@@ -112,7 +82,6 @@ def assess(
         float | None,
         typer.Option(help="Exit with code 1 if the provable advantage exceeds this: a fraction, 0.2 means 20 %."),
     ] = None,
-    seed: SeedOption = None,
     out: Annotated[
         Path | None, typer.Option(help="Write the page (.html), or .json or .md, to this file.", rich_help_panel=OUTPUT)
     ] = None,
@@ -122,9 +91,9 @@ def assess(
     full: FullOption = False,
     as_json: JsonFlag = False,
 ) -> int:
-    """Assess a data set with a model, or a DP-SGD run: bound, record profile, measured attack, one report.
+    """Assess a run: what every attacker can reach, and whether that meets the policy, as one report.
 
-    Give data with --target and --epsilon, or a run by its parameters, its history or its Opacus accountant.
+    Give its parameters, a --mechanism, its history or its Opacus accountant.
     """
     import deniable as dn
 
@@ -137,34 +106,19 @@ def assess(
         batches_per_record=batches_per_record, batch_size=batch_size, max_batch=max_batch, n_records=n_records,
         mechanism=mechanism, trials=trials,
     )  # fmt: skip
-    sources = {"data": data, "--opacus": opacus, "--history": history, **run}
+    sources = {"--opacus": opacus, "--history": history, **run}
     given = [name for name, value in sources.items() if value is not None and name != PERSON]
     if len([name for name in given if name not in run]) + bool(set(given) & set(run)) != 1:
         raise InputError(
-            "give exactly one thing to assess: data with --target and --epsilon; or --noise-multiplier, --sample-rate "
-            f"and --steps; or --mechanism; or --history; or --opacus (got: {', '.join(given) or 'nothing'})"
+            "give exactly one thing to assess: --noise-multiplier, --sample-rate and --steps; or --mechanism; or "
+            f"--history; or --opacus (got: {', '.join(given) or 'nothing'})"
         )
-    if data is not None and records_per_person is not None:
-        raise InputError(f"{PERSON} goes with a DP-SGD run, --history or --opacus, not with data")
     from deniable.report import with_limit
 
-    options: dict[str, Any] = {
-        "prior": prior,
-        "delta": delta,
-        "fpr": tuple(fpr) if fpr else (0.1, 0.01, 0.001),
-        "command": command_line(),
-        "policy": limits,
-        "meta": meta,
-    }
-    if data is not None:
-        options |= {
-            "target": target, "epsilon": epsilon, "regularization": regularization, "drop": tuple(drop or ()),
-            "ranges": read_ranges(ranges), "group": group, "n_samples": attack_samples, "rng": seed, "progress": True,
-            "first_row": first_row,
-        }  # fmt: skip
-        made = dn.assess(data, **options)
-    else:
-        made = dn.assess(_mechanism(opacus, history, run), **options)
+    made = dn.assess(
+        _mechanism(opacus, history, run), prior=prior, delta=delta, fpr=tuple(fpr) if fpr else (0.1, 0.01, 0.001),
+        command=command_line(), policy=limits, meta=meta,
+    )  # fmt: skip
     if max_advantage is not None:
         made = with_limit(made, max_advantage)
     if before:

@@ -184,7 +184,7 @@ FILLERS: dict[str, Callable[[Assessment], Iterable[str]]] = {
     "review_date": _meta("review_date"),
     "signed_by": _meta("signed_by"),
     "data": _data,
-    "utility": _section("use", "utility"),
+    "utility": _section("use"),
     "records": _section("records"),
     "structure": _section("structure"),
     "attack": _attack,

@@ -21,9 +21,7 @@ from deniable.report.registry import Asked, adapter_for
 
 if TYPE_CHECKING:
     from deniable.audit.scoring import Method
-    from deniable.records import ObjectivePerturbation, OutputPerturbation
     from deniable.report.usefulness import Usefulness
-    from deniable.tables.understanding import Ranges
 
 _BASELINES = (0.1, 0.001, 1e-6)  # chances of blind guessing at which secrets are reported
 
@@ -31,20 +29,9 @@ _BASELINES = (0.1, 0.001, 1e-6)  # chances of blind guessing at which secrets ar
 class Options(TypedDict, total=False):
     """The options of all kinds of sources; one that does not apply to the kind is refused."""
 
-    target: str | None
-    epsilon: float | None
-    regularization: float
-    drop: Sequence[str]
-    ranges: Ranges | None
-    group: str | tuple[str, Any] | None
+    group: tuple[str, Any] | None
     first_row: int
-    test_fraction: float
-    model: Any
-    mechanism: OutputPerturbation | ObjectivePerturbation | None
-    sample_weight: Any
-    tolerance: float | None
     method: Method | str
-    n_samples: int | None
     n_shadows: int
     n_targets: int
     n_jobs: int | None
@@ -79,12 +66,6 @@ def assess(
         - a mechanism or a :class:`~deniable.Tradeoff`: the bounds on every attack;
         - what a training run left behind: an Opacus ``PrivacyEngine``, accountant or its ``state_dict``, or a
           ``DpEvent`` (JAX Privacy, TF Privacy, dp-accounting): the same bounds;
-        - the path of a .csv or .parquet file, a folder of Parquet files, a data frame of pandas or Dask, blocks (a
-          list, an iterator, or a function that returns one, of data frames or pairs (X, y)), or a built-in name
-          (``"breast-cancer"``, ``"digits-3-8"``), with ``target=`` and ``epsilon=``: a logistic regression is fitted,
-          and its release by output perturbation bounded, profiled record by record and attacked (nothing is released);
-        - a pair (X, y) with ``model=`` a scikit-learn model fitted on it and ``mechanism=`` how it is released
-          (``OutputPerturbation`` or ``ObjectivePerturbation``): the same of that model;
         - any other fitted scikit-learn model or pipeline, with ``X`` and ``y`` its training data: nothing is proven;
           shadow models attack it, and what its structure reveals is listed;
         - a fitted :class:`~deniable.PrivateClassifier` or ``PrivateRegressor``, or a pipeline that ends in one: its
@@ -114,9 +95,8 @@ def assess(
         What a person adds: a ``meta.toml`` or a dictionary with date, author, version, data, signature, review date
         (:data:`deniable.report.meta.FIELDS`).
     **options
-        Those of the kind of source: see :func:`deniable.report.data_run.assess_data` for data,
-        :func:`deniable.report.model_run.assess_model` for a fitted model with its mechanism. An option that does not
-        apply to the kind is refused.
+        Those of the kind of source, for example ``group=`` of a profile and ``bound=`` of scores. An option that does
+        not apply to the kind is refused.
 
     Returns
     -------
@@ -142,8 +122,7 @@ def assess(
     )
     source, X = _unwrapped(source, X)
     given = {name: value for name, value in (("X", X), ("y", y)) if value is not None}
-    adapter = adapter_for(source, with_model="model" in options)
-    made = adapter(source, asked, {**given, **options})
+    made = adapter_for(source)(source, asked, {**given, **options})
     versions = {"deniable": version("deniable"), "python": platform.python_version(), "numpy": np.__version__}
     first = {"command": command} if command else {}
     made = replace(made, meta=filled, reproduction={**first, **made.reproduction, **versions})

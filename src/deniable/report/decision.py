@@ -264,7 +264,6 @@ def _utility(a: Assessment, policy: Policy) -> Rule:
         ("AUC", "use.auc.plain", "use.auc.private"),
         ("R²", "use.r2.plain", "use.r2.private"),
         ("accuracy", "use.accuracy.plain", "use.accuracy.private"),
-        ("accuracy", "utility.without", "utility.with"),
     )
     numbers = a.numbers
     for what, plain, private in pairs:
@@ -275,7 +274,7 @@ def _utility(a: Assessment, policy: Policy) -> Rule:
             lost = max(without - with_noise, 0.0)
             why = f"{label}: {lost:.3g} of {what}, measured on held-out records; the policy allows {limit:g}."
             return Rule("utility_loss", label, limit, "met" if lost <= limit else "missed", lost, private, why)
-    if "utility" in policy.require and not any(key.startswith(("use.", "utility.")) for key in numbers):
+    if "utility" in policy.require and not any(key.startswith("use.") for key in numbers):
         return _missing("utility_loss", label, "The policy requires usefulness, and it was not measured.", limit)
     return Rule("utility_loss", label, limit, "not asked", None, None, f"{label}: not measured.")
 

@@ -84,34 +84,6 @@ def _measured_curves(audit: Any, label: str) -> tuple[Curve, ...]:
     return (curve,) if rates else ()
 
 
-def utility_section(
-    *, without: float, with_noise: Sequence[float], training: float, majority: float, n: int, parameters: int
-) -> Section:
-    """What the noise costs, and the two ratios that output checkers ask for."""
-    noisy = np.asarray(with_noise)
-    low, high = np.quantile(noisy, [0.05, 0.95])
-    numbers = (
-        Number("utility.without", "Held-out accuracy (not protected) without noise", without,
-               "Share of held-out records that the model classifies correctly before noise.", "estimate"),
-        Number("utility.with", "Held-out accuracy (not protected) with noise", float(noisy.mean()),
-               f"The same for released models: from 5\u00a0% to 95\u00a0% of {len(noisy)} draws of the noise.",
-               "estimate", low=float(low), high=float(high)),
-        Number("utility.majority", "Accuracy of always guessing the larger class", majority,
-               "A released model below this is of no use.", "estimate"),
-        Number("utility.gap", "Generalisation gap without noise", training - without,
-               "Training accuracy minus held-out accuracy; a large gap is what simple attacks exploit.", "estimate"),
-        Number("utility.ratio", "Training records per parameter", n / parameters,
-               "Output checkers ask for this ratio: a model with few records per parameter can memorise them.", "exact",
-               unit="number"),
-    )  # fmt: skip
-    return Section(
-        "utility",
-        "What the model is still good for",
-        "Measured on held-out records: not covered by the guarantee.",
-        numbers,
-    )
-
-
 def leaks_at_least(audit: Any) -> str:
     """What the attack shows, as a sentence: an interval of its advantage, and ε where it shows one."""
     found, epsilon = audit.advantage(), audit.epsilon().low

@@ -14,7 +14,6 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -60,7 +59,6 @@ class Adapter:
         return self.make(source, asked, **options)
 
 
-PAIR = "a fitted model with its training data"  # the kind of a pair (X, y) for which model= is given
 COMMON = ("prior", "fpr", "delta", "title", "command", "policy", "meta")
 _FOUND: dict[str, Adapter] = {}
 _TESTS: list[tuple[Callable[[Any], bool], Adapter]] = []
@@ -79,9 +77,6 @@ _WHERE = {
     "deniable.noise": "results",
     "deniable.records": "results",
     "sklearn": "fitted_estimator",
-    "builtins": "data_run",
-    "pathlib": "data_run",
-    "pandas": "data_run",
 }
 
 
@@ -102,32 +97,27 @@ def assesses(*kinds: type | str, what: str, when: Callable[[Any], bool] | None =
     return register
 
 
-def adapter_for(source: Any, *, with_model: bool = False) -> Adapter:
-    """Return the adapter of the nearest class of ``source``; ``with_model``: of the data of a fitted model.
+def adapter_for(source: Any) -> Adapter:
+    """Return the adapter of the nearest class of ``source``.
 
     Raises
     ------
     InputError
         If there is none; the message lists what can be assessed.
     """
-    if with_model:
-        importlib.import_module("deniable.report.model_run")
-        return _FOUND[PAIR]
     for kind in type(source).__mro__[:-1]:
         room = next((r for r in _WHERE if kind.__module__ == r or kind.__module__.startswith(r + ".")), None)
-        if room is not None and not isinstance(source, dict | float | int | bytes | list):
+        if room is not None:
             importlib.import_module(f"deniable.report.{_WHERE[room]}")
         if adapter := _FOUND.get(_name(kind)):
             return adapter
-    for room in ("run", "data_run"):
-        with suppress(ImportError):  # the second needs pandas
-            importlib.import_module(f"deniable.report.{room}")
-        for recognises, adapter in _TESTS:
-            if recognises(source):
-                return adapter
+    importlib.import_module("deniable.report.run")
+    for recognises, adapter in _TESTS:
+        if recognises(source):
+            return adapter
     raise InputError(
-        "source must be a mechanism, a trade-off, a record of a training run, data, a fitted model, or a result of "
-        f"deniable, got {source!r}; see help(deniable.assess)"
+        "source must be a mechanism, a trade-off, a record of a training run, a fitted model, or a result of deniable "
+        f"(of a table: train a PrivateClassifier, or make its privacy_profile), got {source!r:.200}"
     )
 
 
