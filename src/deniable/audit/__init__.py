@@ -16,6 +16,7 @@ from deniable.audit.known import (
 )
 from deniable.audit.one_run import OneRunAudit, audit_one_run
 from deniable.audit.readers import read_scores
+from deniable.audit.record_canaries import RecordCanaries
 from deniable.audit.results import AttackScores, RepeatedRecordsWarning
 from deniable.audit.scores import ReversedScoresWarning, ScoreAudit, audit_scores
 from deniable.audit.sequential import SequentialAudit, SequentialVerdict
@@ -30,6 +31,7 @@ __all__ = [
     "OneRunAudit",
     "PromiseBroken",
     "PromiseCheck",
+    "RecordCanaries",
     "RecordExposure",
     "RepeatedRecordsWarning",
     "ReversedScoresWarning",

@@ -117,9 +117,9 @@ def attack_transcript(mechanism: Mechanism, *, n: int = 10_000, rng: Seed = None
         sigma, q = phase.noise_multiplier, phase.sample_rate
         for steps in _blocks(phase.steps, max(1, _CHUNK // n)):
             x = sigma * generator.standard_normal((n, steps))
-            nonmember += _log_mixture(x, sigma, q)
+            nonmember += log_mixture(x, sigma, q)
             x = sigma * generator.standard_normal((n, steps)) + (generator.random((n, steps)) < q)
-            member += _log_mixture(x, sigma, q)
+            member += log_mixture(x, sigma, q)
     return AttackScores(
         member, nonmember, "likelihood ratio of the whole transcript", repr(mechanism), {"exact_ratio": True}
     )
@@ -263,7 +263,7 @@ def _blocks(total: int, size: int) -> Iterable[int]:
     return [min(size, total - start) for start in range(0, total, size)]
 
 
-def _log_mixture(x: FloatArray, sigma: float, q: float) -> FloatArray:
+def log_mixture(x: FloatArray, sigma: float, q: float) -> FloatArray:
     """Sum over the last axis of log((1 − q) + q·N(1, σ²)/N(0, σ²)) at x."""
     shift = (2 * x - 1) / (2 * sigma**2)
     if q == 1:

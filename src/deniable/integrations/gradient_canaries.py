@@ -1,9 +1,11 @@
-"""Gradient canaries in an Opacus run: the strongest canaries that DP-SGD admits, and the optimal attack on them.
+"""Gradient canaries in an Opacus run: is its noise as large, and as independent, as the accountant counts?
 
 A canary here is not a row but what a row can do at worst: whenever it is drawn it adds a gradient of exactly the
 clipping norm, in a direction of its own (one coordinate of the parameters). An attacker who sees every noisy gradient,
 and knows what the other records added, sees of each canary an independent subsampled Gaussian: what the accountant
-bounds. Neither torch nor Opacus is imported.
+bounds. The canaries enter after clipping and draw themselves, so they test the noise alone: batches of another size,
+lost clipping and steps that were skipped do not show. :class:`deniable.audit.RecordCanaries` test these, too. Neither
+torch nor Opacus is imported.
 """
 
 from __future__ import annotations
@@ -15,13 +17,14 @@ from numpy.typing import NDArray
 
 from deniable._check import FloatArray, InputError, Seed, integer, number, seeded
 from deniable.audit import AttackScores, OneRunAudit, audit_one_run
+from deniable.audit.known import log_mixture
 from deniable.mechanisms import Composition, Mechanism, SubsampledGaussian
 
 _OPTIMIZERS = ("DPOptimizer", "DPOptimizerFastGradientClipping")  # flat clipping: one norm for the whole gradient
 
 
 class GradientCanaries:
-    """Puts canaries into an Opacus run, each by a coin toss, and scores them during training.
+    """Puts canaries into an Opacus run, each by a coin toss, and scores them: a test of its noise alone.
 
     Create it after ``make_private``, train as you would have anyway, and audit the one run::
 
@@ -142,9 +145,7 @@ class GradientCanaries:
             self._phases[-1][1] += 1
         else:
             self._phases.append([noise, 1])
-        shift = (2 * x - 1) / (2 * noise**2)  # log ratio of N(1, σ²) and N(0, σ²)
-        rest = np.log1p(-self._rate) if self._rate < 1 else -np.inf
-        self.scores = self.scores + np.logaddexp(rest, np.log(self._rate) + shift)
+        self.scores = self.scores + log_mixture(x[:, None], noise, self._rate)
 
 
 def _places(chosen: NDArray[np.intp], sizes: list[int]) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
