@@ -14,8 +14,7 @@ from typer.main import get_command
 
 import deniable as dn
 from deniable.cli import app
-from deniable.cli._app import _options_of, run
-from deniable.cli._config import expand
+from deniable.cli._app import run
 
 
 def commands():
@@ -115,7 +114,6 @@ def test_help_has_examples_and_describes_every_option(command, capsys):
     text = capsys.readouterr().out
     assert "Examples" in text
     assert f"deniable {command}" in text
-    assert "--config" in text
     options = get_command(app).commands[command].params
     assert [option.name for option in options if not option.help] == []
     if command not in ("app",):
@@ -149,43 +147,6 @@ def test_bare_import_is_light():
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
-
-
-def test_config_file_gives_options_and_the_line_wins(tmp_path, capsys):
-    (tmp_path / "run.toml").write_text(
-        "[assess]\nnoise-multiplier = 5.0\nsample_rate = 1\nsteps = 500\nfpr = [0.2, 0.3]\njson = true\n"
-    )
-    line = ["assess", "--config", str(tmp_path / "run.toml")]
-    assert run(line) == 0
-    numbers = {n["key"]: n["value"] for n in json.loads(capsys.readouterr().out)["sections"][0]["numbers"]}
-    assert numbers["bound.tpr@fpr=0.3"] == dn.tradeoff(dn.SubsampledGaussian(5.0, 1.0, 500)).tpr(0.3)
-    assert run([*line, "--steps", "10"]) == 0
-    assert "10 steps" in json.loads(capsys.readouterr().out)["title"]
-
-
-def test_false_in_a_config_file_switches_off(tmp_path):
-    (tmp_path / "run.toml").write_text("[app]\nbrowser = false\n[bound]\nepsilon = 1\njson = false\n")
-    switched_off = {"app": ["app", "--no-browser"], "bound": ["bound", "--epsilon", "1"]}
-    for command, line in switched_off.items():
-        assert expand([command, f"--config={tmp_path / 'run.toml'}"], _options_of) == line
-
-
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        ("", ["table [assess]"]),
-        ("[assess", ["not TOML"]),
-        (None, ["no such file"]),
-        ("[assess]\ncolour=1", ["--colour"]),
-        ("[assess]\ncolour=false", ["--colour"]),
-    ],
-)
-def test_bad_config(tmp_path, capsys, content, words):
-    path = tmp_path / "run.toml"
-    if content is not None:
-        path.write_text(content)
-    assert run(["assess", "--config", str(path)]) == 2
-    assert all(word in capsys.readouterr().err for word in words)
 
 
 def test_compare_runs_and_files(tmp_path, capsys):

@@ -17,13 +17,11 @@ from typing import Annotated, Any
 import typer
 
 from deniable._check import InputError
-from deniable.cli._config import expand
 
 FINE, MISSED, BAD_INPUT, DEFECT, INTERRUPTED = 0, 1, 2, 70, 130
 _SOON = 0.05  # seconds after which a destructor is over
 
 _EVERY_COMMAND = (
-    "Any command takes --config FILE: a TOML file with a table for the command, its options as keys. "
     "Exit codes: 0 fine · 1 a verdict is violated or a target was missed · 2 bad input · "
     "70 a defect of deniable · 130 interrupted."
 )
@@ -101,7 +99,7 @@ def run(arguments: list[str]) -> int:
     debug = "--debug" in arguments
     arguments = [word for word in arguments if word != "--debug"]
     try:
-        code: Any = _called(expand(arguments, _options_of))
+        code: Any = _called(arguments)
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
     except (InputError, ImportError, OSError) as error:
@@ -150,13 +148,6 @@ def _again() -> None:
         timer = threading.Timer(_SOON, signal.pthread_kill, (main, signal.SIGINT))
     timer.daemon = True
     timer.start()
-
-
-def _options_of(command: str) -> dict[str, list[str]]:
-    """Return a command's options by name, each with the words that switch it off; empty for an unknown command."""
-    found = getattr(_parser(), "commands", {}).get(command)
-    options = [] if found is None else [option for option in found.params if option.param_type_name == "option"]
-    return {name: option.secondary_opts for option in options for name in option.opts}
 
 
 def _say(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
