@@ -24,7 +24,7 @@ ROOMS = {
     "deniable.audit": "Measured attacks",
     "deniable.tables": "Tables",
     "deniable.report": "Reports",
-    "deniable.report.training_profile": "Records of a DP-SGD run",
+    "deniable.workflows.training_profile": "Records of a DP-SGD run",
     "deniable.integrations.opacus": "Opacus",
     "deniable.integrations.gradient_canaries": "Canaries in an Opacus run",
     "deniable.integrations.mlflow": "MLflow",

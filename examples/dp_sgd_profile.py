@@ -27,8 +27,8 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import deniable as dn
 from deniable.integrations.opacus import GradientNorms
-from deniable.report.training_profile import profile_training
 from deniable.tables import encode, read_table
+from deniable.workflows.training_profile import profile_training
 
 NOISE_MULTIPLIER, SAMPLE_RATE, STEPS, CLIP, LEARNING_RATE = 1.2, 0.02, 150, 1.0, 1.0
 

@@ -7,7 +7,7 @@ from scipy.special import expit
 from sklearn.datasets import load_breast_cancer
 
 import deniable as dn
-from deniable.report.training_profile import profile_training
+from deniable.workflows.training_profile import profile_training
 
 NOISE_MULTIPLIER, SAMPLE_RATE, STEPS, CLIP, LEARNING_RATE = 1.5, 0.1, 150, 0.5, 2.0
 

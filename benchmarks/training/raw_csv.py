@@ -12,7 +12,7 @@ import numpy as np
 from data import load
 from harness import RESULTS
 
-from deniable.report.training_run import train_table
+from deniable.workflows.training_run import train_table
 
 
 def spread(values: np.ndarray) -> np.ndarray:

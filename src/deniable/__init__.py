@@ -61,8 +61,9 @@ if TYPE_CHECKING:
     from deniable.noise import exact_membership, release, release_statistics
     from deniable.planning import calibrate, plan_samplers, plan_subsampling, sweep
     from deniable.records import ObjectivePerturbation, OutputPerturbation, privacy_profile
-    from deniable.report import Assessment, OpacusCallback, Policy, assess, compare
+    from deniable.report import Assessment, Policy
     from deniable.training import PrivateClassifier, PrivateRegressor
+    from deniable.workflows import OpacusCallback, assess, compare
 
 # public name → the module that holds it; a module's own path stands for the module itself
 _LAZY: dict[str, str] = {
@@ -72,7 +73,7 @@ _LAZY: dict[str, str] = {
     "MembershipPrivate": "deniable.integrations.sklearn",
     "MembershipRocDisplay": "deniable.integrations.display",
     "ObjectivePerturbation": "deniable.records",
-    "OpacusCallback": "deniable.report",
+    "OpacusCallback": "deniable.workflows",
     "OutputPerturbation": "deniable.records",
     "Policy": "deniable.report",
     "PrivateClassifier": "deniable.training",
@@ -80,7 +81,7 @@ _LAZY: dict[str, str] = {
     "SequentialAudit": "deniable.audit",
     "RenyiFilter": "deniable.accounting",
     "Tradeoff": "deniable.curves",
-    "assess": "deniable.report",
+    "assess": "deniable.workflows",
     "attack_estimator": "deniable.audit",
     "attack_model": "deniable.audit",
     "attack_synthetic": "deniable.audit",
@@ -90,7 +91,7 @@ _LAZY: dict[str, str] = {
     "canaries": "deniable.audit",
     "check_promise": "deniable.audit",
     "cluster": "deniable._parallel",
-    "compare": "deniable.report",
+    "compare": "deniable.workflows",
     "exact_membership": "deniable.noise",
     "from_dp_event": "deniable.integrations.dp_event",
     "from_opacus": "deniable.integrations.opacus",

@@ -15,9 +15,9 @@ import deniable as dn
 from deniable._optional import require
 from deniable.report.annexing import KINDS
 from deniable.report.model import Assessment
-from deniable.report.training_run import Trained, train_table
 from deniable.tables.reading import understand_any
 from deniable.tables.understanding import Understood
+from deniable.workflows.training_run import Trained, train_table
 
 _TABLES = ["csv", "tsv", "gz", "parquet", "feather", "xlsx"]
 _HEIGHT = 900  # of a report on the page, in pixels

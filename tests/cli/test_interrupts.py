@@ -40,10 +40,10 @@ main()
 """
 ATTACK = ["attack", "breast-cancer", "--model", "forest", "--seed", "0"]
 LONG = {
-    "demo": (["demo", "--out", "demo.html"], "deniable.report.training_run:train_table"),
+    "demo": (["demo", "--out", "demo.html"], "deniable.workflows.training_run:train_table"),
     "train": (
         ["train", "adult", "--target", "y", "--out", "model.skops", "--report", "report.html"],
-        "deniable.report.training_run:train_table",
+        "deniable.workflows.training_run:train_table",
     ),
     "profile": (
         ["profile", "adult", "--target", "y", "--epsilon", "1", "--out", "profile.csv"],

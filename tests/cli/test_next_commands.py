@@ -9,7 +9,7 @@ import pytest
 import deniable as dn
 from deniable.cli._app import again, run, suggest
 from deniable.planning import samplers
-from deniable.report import training_run
+from deniable.workflows import training_run
 
 RUN = ["--noise-multiplier", "10", "--sample-rate", "1", "--steps", "10"]
 

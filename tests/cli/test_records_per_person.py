@@ -9,7 +9,7 @@ import pytest
 
 import deniable as dn
 from deniable.cli._app import run
-from deniable.report.remedies import settings
+from deniable.workflows.settings import settings
 
 RUN = ["--noise-multiplier", "40", "--sample-rate", "1", "--steps", "20"]  # full batches: curves are fast
 SAMPLED = ["--noise-multiplier", "2", "--sample-rate", "0.5", "--steps", "1"]
@@ -181,7 +181,7 @@ def test_what_would_change_a_decision_keeps_the_persons(run_of, monkeypatch):
         seen.append(mechanism)
         return dn.tradeoff(mechanism)
 
-    monkeypatch.setattr("deniable.report.remedies.tradeoff", watched)
+    monkeypatch.setattr("deniable.workflows.settings.tradeoff", watched)
     said = settings(run_of, [{"advantage": 0.1}])
     assert said
     assert said[0].startswith("Noise")

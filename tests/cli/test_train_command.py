@@ -87,7 +87,7 @@ def test_json_holds_what_the_model_guarantees(people, capsys):
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_a_useless_model_is_said_first(people, capsys):
     from deniable.cli.train import finish
-    from deniable.report.training_run import train_table
+    from deniable.workflows.training_run import train_table
 
     frame = pd.read_csv(people)
     frame["answer"] = np.random.default_rng(1).permutation(frame["answer"])  # nothing to be learned
@@ -203,7 +203,7 @@ def test_demo_is_a_training_run_with_its_report(tmp_path, capsys):
 
 
 def test_the_split_leaves_each_record_out_by_itself():
-    from deniable.report.training_run import _kept
+    from deniable.workflows.training_run import _kept
 
     train = _kept(40_000, None, 0.25, SumNoise())
     assert abs(train.mean() - 0.75) < 0.02  # nine standard deviations
@@ -215,7 +215,7 @@ def test_the_split_leaves_each_record_out_by_itself():
 
 def test_no_seed_decides_who_is_held_out(people, capsys):
     """Known coins tell who trains; tests/guarantees/test_attacked_training.py plays the attack."""
-    from deniable.report.training_run import train_table
+    from deniable.workflows.training_run import train_table
 
     assert not {"rng", "seed", "random_state"} & set(inspect.signature(train_table).parameters)
     assert train(people, "--target", "answer", "--seed", 1) == 2

@@ -6,11 +6,11 @@ import inspect
 import pytest
 
 import deniable as dn
-from deniable.report import registry
-from deniable.report.assessing import Options, assess
+from deniable.workflows import registry
+from deniable.workflows.assessing import Options, assess
 
 for room in sorted(set(registry._WHERE.values())):
-    importlib.import_module(f"deniable.report.{room}")
+    importlib.import_module(f"deniable.workflows.{room}")
 ADAPTERS = {adapter.what: adapter for adapter in [*registry._FOUND.values(), *(one for _, one in registry._TESTS)]}
 
 

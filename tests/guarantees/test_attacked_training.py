@@ -11,9 +11,9 @@ import deniable as dn
 from deniable.audit.intervals import clopper_pearson
 from deniable.noise.ledger import RecordLedger
 from deniable.noise.queries import SumNoise
-from deniable.report.training_run import _kept
 from deniable.testing import insecure_noise
 from deniable.training import fitting
+from deniable.workflows.training_run import _kept
 
 pytestmark = pytest.mark.filterwarnings("ignore::deniable.training.TrainingWarning")
 

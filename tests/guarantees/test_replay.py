@@ -15,8 +15,8 @@ import pytest
 from scipy.stats import norm
 
 import deniable as dn
-from deniable.report.training_run import train_table
 from deniable.training import columns, fitting
+from deniable.workflows.training_run import train_table
 from guarantees.replay import Replayed, replayed
 
 N = 80

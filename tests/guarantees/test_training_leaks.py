@@ -15,11 +15,11 @@ import pytest
 import deniable as dn
 from deniable.noise.ledger import Ledger
 from deniable.noise.queries import Queries
-from deniable.report import training_run
-from deniable.report.training_run import train_table
 from deniable.tables import persons
 from deniable.training import base, classifier, columns, fitting
 from deniable.training.units import units_of
+from deniable.workflows import training_run
+from deniable.workflows.training_run import train_table
 from oracles.replayed_fits import Recording, Replay, squared_shift
 
 N = 120

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import deniable as dn
-from deniable.report import remedies
-from deniable.report.results import _estimated
+from deniable.workflows import settings as remedies
+from deniable.workflows.results import _estimated
 
 SCHEMA = json.loads(resources.files("deniable.report").joinpath("schema.json").read_text())
 ONLY_ADVANTAGE = dict.fromkeys(("tpr", "reconstruction", "measured", "utility_loss"))

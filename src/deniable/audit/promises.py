@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import cast
-
 from deniable._check import InputError
+from deniable.accounting import tradeoff
 from deniable.curves import Tradeoff
 from deniable.mechanisms import Mechanism
 
@@ -16,7 +14,7 @@ def promised_curve(promise: Mechanism | Tradeoff, name: str = "tradeoff") -> Tra
     The curve is the claim against which an attack is tested; no score and no measurement depends on it.
     """
     if isinstance(promise, Mechanism):
-        return cast(Tradeoff, importlib.import_module("deniable").tradeoff(promise))
+        return tradeoff(promise)
     if not isinstance(promise, Tradeoff):
         raise InputError(
             f"{name} must be a Tradeoff such as dn.tradeoff(dn.PureDP(1)), or a mechanism such as dn.PureDP(1), "

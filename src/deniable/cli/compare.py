@@ -40,7 +40,7 @@ def compare(
     as_json: JsonFlag = False,
 ) -> int:
     """Put two or more runs or saved assessments side by side."""
-    from deniable.report.comparing import compare as put_together
+    from deniable.workflows import compare as put_together
 
     picture = checked_picture(plot)
     if len(runs) > len(ascii_uppercase):

@@ -19,7 +19,7 @@ def demo(
     """Fit a private model to scikit-learn's breast-cancer data and write the report."""
     check_writable("--out", out, suffixes=(".html", ".htm"))
     from deniable.cli.train import finish
-    from deniable.report.training_run import train_table
+    from deniable.workflows.training_run import train_table
 
     made = train_table(
         "breast-cancer",

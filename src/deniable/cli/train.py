@@ -26,7 +26,7 @@ from deniable.cli._report import (
 )
 
 if TYPE_CHECKING:
-    from deniable.report.training_run import Trained
+    from deniable.workflows.training_run import Trained
 
 OUTPUT = "Output"
 _DROPPED = ": dropped"
@@ -111,7 +111,7 @@ def train(
         reconstruction=reconstruction, baseline=baseline, singling_out=singling_out, n=n, weight=weight,
         attribute=attribute,
     )  # fmt: skip
-    from deniable.report.training_run import train_table
+    from deniable.workflows.training_run import train_table
 
     made = train_table(
         data,

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from deniable._check import InputError
 from deniable._optional import require
 from deniable._plot import draw_curves
-from deniable.report.assessing import assess
 from deniable.report.model import Assessment, Curve, Number
 
 if TYPE_CHECKING:
@@ -119,33 +118,8 @@ class Comparison:
         return draw_curves(found, ax=ax)
 
 
-def compare(*sources: Any, **options: Any) -> Comparison:
-    """Put two or more assessments side by side: every number that one of them has, and the differences.
-
-    Parameters
-    ----------
-    sources
-        Assessments, or anything that :func:`deniable.assess` takes without further data (mechanisms, trade-offs,
-        releases, profiles, scores).
-    options
-        Passed on to :func:`deniable.assess` for what is not an assessment yet: ``prior``, ``fpr``, ``policy``.
-
-    Returns
-    -------
-    Comparison
-        ``rows`` with ``numbers`` and ``differences``: by how much each further assessment exceeds the first, with an
-        interval where both numbers are measured or exact.
-
-    Raises
-    ------
-    InputError
-        For fewer than two sources, or one that cannot be assessed.
-    """
-    if len(sources) == 1 and isinstance(sources[0], Sequence) and not isinstance(sources[0], str):
-        sources = tuple(sources[0])
-    if len(sources) < 2:
-        raise InputError(f"sources must be at least two to compare, got {len(sources)}")
-    made = [source if isinstance(source, Assessment) else assess(source, **options) for source in sources]
+def compared(made: Sequence[Assessment]) -> Comparison:
+    """Return the assessments number by number, in the order of their first appearance."""
     keys = dict.fromkeys(key for a in made for key in a.numbers)
     rows = []
     for key in keys:

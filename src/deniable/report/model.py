@@ -14,8 +14,9 @@ from deniable._files import check_writable, to_json, write_atomically
 from deniable._optional import require
 from deniable._shown import Unit, shown
 from deniable.curves import Assumptions
-from deniable.report.decision import Decision
+from deniable.report.decision import Decision, decide
 from deniable.report.policy import Policy
+from deniable.report.remedies import Remedies, changes
 
 SCHEMA_VERSION = "1.1"
 
@@ -125,8 +126,8 @@ class Assessment:
     proof), "measured" (attacked, but nothing was promised: no verdict), "inconclusive", "target missed" (a limit that
     the caller set is exceeded), "violated" (an attack is provably above the proof: the implementation under test is
     broken). ``alert`` is what a person must read first, for example that a model is of no use.
-    ``decision`` holds the numbers against a policy; ``meta`` is what a person added; ``what_ran`` is not part of the
-    numbers: it serves to compute what would change the decision.
+    ``decision`` holds the numbers against a policy; ``meta`` is what a person added; ``remedies`` computes settings of
+    what ran that would change the decision.
     """
 
     title: str
@@ -141,7 +142,7 @@ class Assessment:
     alert: str = ""
     decision: Decision | None = None
     meta: dict[str, str] = field(default_factory=dict, hash=False)
-    what_ran: Any = field(default=None, compare=False, repr=False)
+    remedies: Remedies | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         alert = (self.alert,) if self.alert else ()
@@ -191,18 +192,15 @@ class Assessment:
             reproduction={**other.reproduction, **self.reproduction},
             alert=" ".join(dict.fromkeys(text for text in (self.alert, other.alert) if text)),
             meta={**other.meta, **self.meta},
-            what_ran=other.what_ran if self.what_ran is None else self.what_ran if other.what_ran is None else None,
+            remedies=other.remedies if self.remedies is None else self.remedies if other.remedies is None else None,
         )
         judged = self.decision or other.decision
         return both if judged is None else both.decide(judged.policy)
 
     def decide(self, policy: Policy) -> Assessment:
         """Return the same numbers, decided by another policy."""
-        from deniable.report.decision import decide
-        from deniable.report.remedies import changes
-
         found, broken = decide(self, policy), self.status == "violated"
-        return replace(self, decision=replace(found, changes=changes(found, policy, self.what_ran, broken=broken)))
+        return replace(self, decision=replace(found, changes=changes(found, policy, self.remedies, broken=broken)))
 
     __add__ = merge
 
@@ -216,8 +214,8 @@ class Assessment:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the assessment as plain types, in the order of the schema."""
-        parts = asdict(replace(self, what_ran=None))
-        del parts["what_ran"]
+        parts = asdict(replace(self, remedies=None))
+        del parts["remedies"]
         return {"schema_version": self.schema_version, **parts}
 
     def to_json(self, path: str | Path | None = None) -> str:

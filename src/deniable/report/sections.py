@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ from deniable._check import FloatArray
 from deniable._shown import shown
 from deniable.curves import TUNING_COUNTED, TUNING_PARTLY_COUNTED, Tradeoff
 from deniable.report.model import Curve, Grid, Number, Section
-from deniable.report.registry import Asked
 from deniable.risks import replaced
 
 SMALLEST_FPR = 1e-6  # one wrong accusation in a million: where ROC curves begin
@@ -42,6 +42,18 @@ _PARTLY_TUNED = (
     "Hyperparameter tuning on the same data is included for those parts of the composition only that say so. If "
     "another part is the best of several runs, the guarantee of the whole is weaker."
 )
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Settings that every report has: prior, false positive rates, δ, chances of blind guessing, a title."""
+
+    prior: float
+    fpr: tuple[float, ...]
+    delta: float
+    baselines: tuple[float, ...]
+    title: str | None
+    command: str | None
 
 
 def caveats(tradeoff: Tradeoff) -> tuple[tuple[str, ...], tuple[str, ...]]:

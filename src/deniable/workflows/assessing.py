@@ -17,7 +17,8 @@ from deniable.mechanisms import Mechanism
 from deniable.report.meta import read_meta
 from deniable.report.model import Assessment
 from deniable.report.policy import Policy
-from deniable.report.registry import Asked, adapter_for
+from deniable.report.sections import Asked
+from deniable.workflows.registry import adapter_for
 
 if TYPE_CHECKING:
     from deniable.audit.scoring import Method

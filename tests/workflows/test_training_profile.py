@@ -7,7 +7,7 @@ import pytest
 
 import deniable as dn
 from deniable import InputError
-from deniable.report.training_profile import profile_training
+from deniable.workflows.training_profile import profile_training
 
 RUN = dn.SubsampledGaussian(1.0, 0.05, 30)
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import deniable as dn
-from deniable.report import registry
 from deniable.report.model import Assessment
-from deniable.report.registry import adapter_for, assesses
+from deniable.workflows import registry, run
+from deniable.workflows.registry import adapter_for, assesses
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_a_new_kind_of_source_is_one_function():
 
         @assesses(Coin, what="a coin")
         def assess_coin(source, asked, *, sides=2):
-            return dn.report.run.assess_mechanism(dn.PureDP(float(sides)), asked)
+            return run.assess_mechanism(dn.PureDP(float(sides)), asked)
 
         found = dn.assess(Coin(), sides=3, prior=0.2)
         assert isinstance(found, Assessment)

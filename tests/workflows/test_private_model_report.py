@@ -12,7 +12,8 @@ import pytest
 
 import deniable as dn
 import deniable.report
-from deniable.report.usefulness import Score, Usefulness, measure, unprotected
+from deniable.report.usefulness import Score, Usefulness
+from deniable.workflows.usefulness import measure, unprotected
 
 SCHEMA = json.loads((Path(deniable.report.__file__).parent / "schema.json").read_text())
 

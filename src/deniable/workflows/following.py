@@ -13,8 +13,8 @@ from deniable.accounting import tradeoff
 from deniable.integrations.opacus import from_opacus, require_poisson
 from deniable.mechanisms import Mechanism
 from deniable.mechanisms.core import parts_of
-from deniable.report.assessing import assess
 from deniable.report.model import Assessment, Number, Section, Series
+from deniable.workflows.assessing import assess
 
 if TYPE_CHECKING:
     import pandas as pd

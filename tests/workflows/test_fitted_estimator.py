@@ -17,7 +17,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 import deniable as dn
-from deniable.report.structure import structure_section
+from deniable.workflows.structure import structure_section
 
 SCHEMA = json.loads(resources.files("deniable.report").joinpath("schema.json").read_text())
 

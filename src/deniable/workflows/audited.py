@@ -14,8 +14,8 @@ from deniable.curves import Assumptions, Tradeoff
 from deniable.mechanisms import Mechanism
 from deniable.report.measured import audit_section
 from deniable.report.model import Assessment, Number, NumberKind, Section, Series, Status
-from deniable.report.registry import Asked, assesses
-from deniable.report.sections import NOT_COVERED
+from deniable.report.sections import NOT_COVERED, Asked
+from deniable.workflows.registry import assesses
 
 _POINTS = 200  # points drawn in the picture of the wealth
 _LEAST_WEALTH = 1e-6  # drawn in place of less on the logarithmic axis

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,13 +12,14 @@ from deniable._check import InputError
 from deniable._shown import shown
 from deniable.curves import Tradeoff
 from deniable.report.model import Assessment, Grid, Section, Series
-from deniable.report.registry import Asked, assesses
-from deniable.report.remedies import PrivateFit
-from deniable.report.sections import TUNING_WARNING, bound_headline, bound_section, risk_section
-from deniable.report.usefulness import Usefulness, measure
+from deniable.report.sections import TUNING_WARNING, Asked, bound_headline, bound_section, risk_section
+from deniable.report.usefulness import Usefulness
 from deniable.training.base import PrivateModel
 from deniable.training.encoders import Levels, Listed, Thermometer
 from deniable.training.plots import block, drawn_bins, spread_of
+from deniable.workflows.registry import assesses
+from deniable.workflows.settings import PrivateFit, settings
+from deniable.workflows.usefulness import measure
 
 _MOST_SHAPES = 6  # columns drawn, those that move the score most
 _MOST_COLUMNS = 40  # rows of the table of terms
@@ -63,7 +65,7 @@ def assess_private(
         not_covered=_NOT_COVERED,
         warnings=warnings,
         alert="" if usefulness is None else usefulness.alert,
-        what_ran=PrivateFit(certificate.mu, certificate.delta),
+        remedies=partial(settings, PrivateFit(certificate.mu, certificate.delta)),
     )
 
 

@@ -18,9 +18,9 @@ from deniable.noise import Certificate, Release, StatisticsRelease
 from deniable.records import PrivacyProfile
 from deniable.report.measured import POPULATION_GAME, audit_section, leaks_at_least
 from deniable.report.model import Assessment, Number, NumberKind, Section
-from deniable.report.profiled import NOT_FOR_PUBLICATION, profile_section
-from deniable.report.registry import Asked, assesses
-from deniable.report.sections import NOT_COVERED, OTHER_RISKS, TUNING_WARNING, bound_headline, bound_section
+from deniable.report.sections import NOT_COVERED, OTHER_RISKS, TUNING_WARNING, Asked, bound_headline, bound_section
+from deniable.workflows.profiled import NOT_FOR_PUBLICATION, profile_section
+from deniable.workflows.registry import assesses
 
 
 @assesses(AttackScores, ScoreAudit, what="the scores of an attack")

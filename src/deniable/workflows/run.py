@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,14 +17,16 @@ from deniable.integrations.private_run import NOTES, PrivateRun
 from deniable.mechanisms import Composition, Grouped, Mechanism, SubsampledGaussian, Tuned
 from deniable.mechanisms.core import parts_of
 from deniable.report.model import Assessment
-from deniable.report.registry import Asked, assesses
 from deniable.report.sections import (
     OTHER_RISKS,
+    Asked,
     bound_headline,
     bound_section,
     caveats,
     risk_section,
 )
+from deniable.workflows.registry import assesses
+from deniable.workflows.settings import settings
 
 
 @assesses(Mechanism, Tradeoff, what="a mechanism or a trade-off")
@@ -51,7 +54,7 @@ def assess_mechanism(source: Mechanism | Tradeoff, asked: Asked) -> Assessment:
         not_covered=not_covered if bound.universal else (OTHER_RISKS, *not_covered),
         warnings=warnings,
         reproduction={"source": _python(source)} if isinstance(source, Mechanism) else {},
-        what_ran=source if isinstance(source, Mechanism) else None,
+        remedies=partial(settings, source) if isinstance(source, Mechanism) else None,
     )
 
 

@@ -15,9 +15,8 @@ import pandas as pd
 from deniable._check import InputError, choice, number
 from deniable._progress import stage
 from deniable.noise.queries import NoiseSource, SumNoise
-from deniable.report.assessing import assess
 from deniable.report.model import Assessment
-from deniable.report.usefulness import Usefulness, measure, unprotected
+from deniable.report.usefulness import Usefulness
 from deniable.tables import PUBLIC
 from deniable.tables.files import as_opened
 from deniable.tables.persons import persons_of
@@ -25,6 +24,8 @@ from deniable.tables.reading import understand_any
 from deniable.tables.understanding import Ranges, Understood
 from deniable.training import PrivateClassifier, PrivateRegressor, TrainingWarning
 from deniable.training.published import FLAG, TableReader, with_flags
+from deniable.workflows.assessing import assess
+from deniable.workflows.usefulness import measure, unprotected
 
 TaskChoice = Literal["auto", "classification", "regression"]
 _FEW_VALUES = 20  # a numeric target with at most this many different values is taken as classes

@@ -15,27 +15,14 @@ import importlib
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from deniable._check import InputError
+from deniable.report.model import Assessment
 from deniable.report.policy import refuse_unknown
-
-if TYPE_CHECKING:
-    from deniable.report.model import Assessment
+from deniable.report.sections import Asked
 
 _A = TypeVar("_A", bound=Callable[..., Any])
-
-
-@dataclass(frozen=True)
-class Asked:
-    """Settings that every report has: prior, false positive rates, δ, chances of blind guessing, a title."""
-
-    prior: float
-    fpr: tuple[float, ...]
-    delta: float
-    baselines: tuple[float, ...]
-    title: str | None
-    command: str | None
 
 
 @dataclass(frozen=True)
@@ -108,10 +95,10 @@ def adapter_for(source: Any) -> Adapter:
     for kind in type(source).__mro__[:-1]:
         room = next((r for r in _WHERE if kind.__module__ == r or kind.__module__.startswith(r + ".")), None)
         if room is not None:
-            importlib.import_module(f"deniable.report.{_WHERE[room]}")
+            importlib.import_module(f"deniable.workflows.{_WHERE[room]}")
         if adapter := _FOUND.get(_name(kind)):
             return adapter
-    importlib.import_module("deniable.report.run")
+    importlib.import_module("deniable.workflows.run")
     for recognises, adapter in _TESTS:
         if recognises(source):
             return adapter

@@ -12,9 +12,9 @@ from deniable.audit import AttackScores, attack_estimator
 from deniable.curves import Assumptions
 from deniable.report.measured import POPULATION_GAME, audit_section, leaks_at_least
 from deniable.report.model import Assessment, Grid, Number, Section
-from deniable.report.registry import Asked, assesses
-from deniable.report.sections import NOT_COVERED, TUNING_WARNING
-from deniable.report.structure import structure_section
+from deniable.report.sections import NOT_COVERED, TUNING_WARNING, Asked
+from deniable.workflows.registry import assesses
+from deniable.workflows.structure import structure_section
 
 _NAMED = 10  # records that are named
 

@@ -1,0 +1,197 @@
+"""What would change a decision: the setting of each parameter of a mechanism with which a policy is just met."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import partial
+from typing import Any
+
+from deniable._check import InputError
+from deniable._shown import shown
+from deniable.accounting import tradeoff
+from deniable.mechanisms import (
+    ApproximateDP,
+    Composition,
+    GaussianDP,
+    Mechanism,
+    RandomAllocation,
+    RenyiDP,
+    SubsampledGaussian,
+    WithoutReplacement,
+)
+from deniable.planning import calibrate
+
+_TOLERANCE = 1e-4  # relative; what is found is on the side that meets the policy
+_COARSE = 0.02  # the same for mechanisms whose curves take seconds each
+_FAR = 1e4  # parameters are searched up to this factor away from what ran
+_MOST_PHASES = 12  # a composition of more is not searched
+
+
+@dataclass(frozen=True)
+class _Knob:
+    """A parameter that a person can turn, and how a new value of it is said."""
+
+    field: str
+    more_is_safer: bool
+    words: Callable[[Any, Any], str]
+    integer: bool = False
+    tolerance: float = _TOLERANCE
+
+
+def _noise(name: str) -> Callable[[Any, Any], str]:
+    def words(old: float, new: float) -> str:
+        times = shown(new / old, "number", "upper", 3)
+        return f"Noise: {name} {shown(new, 'number', 'upper', 5)} instead of {old:g} ({times} times the noise)."
+
+    return words
+
+
+def _less(name: str) -> Callable[[Any, Any], str]:
+    return lambda old, new: f"{name}: at most {shown(new, 'number', 'lower', 4)} instead of {old:g}."
+
+
+def _fewer(name: str) -> Callable[[Any, Any], str]:
+    return lambda old, new: f"{name}: at most {new:,} instead of {old:,}."
+
+
+def _records(old: float, new: float) -> str:
+    times = shown(old / new, "number", "upper", 3)
+    return (
+        f"Records: the same batch and steps from {times} times as many records (sample rate "
+        f"{shown(new, 'number', 'lower', 4)} instead of {old:g})."
+    )
+
+
+_KNOBS = (
+    _Knob("noise_multiplier", True, _noise("multiplier")),
+    _Knob("scale", True, _noise("scale")),
+    _Knob("epsilon", False, _less("ε")),
+    _Knob("mu", False, _less("μ")),
+    _Knob("rho", False, _less("ρ")),
+    _Knob("sample_rate", False, _records),
+    _Knob("steps", False, _fewer("Steps"), integer=True),
+    _Knob("epochs", False, _fewer("Epochs"), integer=True),
+    _Knob("records_per_person", False, _fewer("Records of one person"), integer=True),
+)
+
+
+@dataclass(frozen=True)
+class PrivateFit:
+    """A fit of a private model: Gaussian DP ``mu`` beside a failure probability ``delta``, in place of a mechanism."""
+
+    mu: float
+    delta: float
+
+    def mechanism(self, mu: float) -> Mechanism:
+        """Return the mechanism of a fit with another μ."""
+        return GaussianDP(mu) + ApproximateDP(0.0, self.delta) if self.delta > 0 else GaussianDP(mu)
+
+
+def settings(mechanism: Mechanism | PrivateFit, targets: list[dict[str, float]]) -> list[str] | None:
+    """Return a sentence for each parameter of ``mechanism`` that meets all ``targets`` when it alone is changed.
+
+    None if it has no parameter that could be searched.
+    """
+    if isinstance(mechanism, PrivateFit):
+        return _fit_again(mechanism, targets)
+    if isinstance(mechanism, Composition):
+        return _together(mechanism, targets)
+    if isinstance(mechanism, RenyiDP):
+        return _all_orders(mechanism, targets)
+    what: Any = mechanism  # a frozen dataclass, as all are that describe themselves by their parameters
+    names = {field.name for field in fields(what)} if is_dataclass(what) else set()
+    knobs = [knob for knob in _KNOBS if knob.field in names][: 1 if _is_slow(mechanism) else None]
+    said = []
+    for knob in knobs:
+        old = getattr(what, knob.field)
+        turned = replace(knob, tolerance=_tolerance(mechanism))
+        new = _met(partial(_with, what, knob.field), old, turned, targets)
+        if new is not None:
+            said.append(knob.words(old, new))
+    return said if knobs else None
+
+
+def _with(mechanism: Any, name: str, value: Any) -> Mechanism:
+    changed: Mechanism = replace(mechanism, **{name: value})
+    return changed
+
+
+def _together(mechanism: Composition, targets: list[dict[str, float]]) -> list[str] | None:
+    """The factor on the noise of all phases of a DP-SGD run."""
+    parts = mechanism.mechanisms
+    if len(parts) > _MOST_PHASES or not all(isinstance(part, SubsampledGaussian) for part in parts):
+        return None
+    phases = [part for part in parts if isinstance(part, SubsampledGaussian)]
+
+    def scaled(factor: float) -> Mechanism:
+        return Composition([replace(part, noise_multiplier=factor * part.noise_multiplier) for part in phases])
+
+    knob = _Knob("noise", True, _noise(""), tolerance=max(map(_tolerance, phases)))
+    factor = _met(scaled, 1.0, knob, targets)
+    times = "" if factor is None else shown(factor, "number", "upper", 5)
+    return [] if factor is None else [f"Noise: {times} times the noise in every phase."]
+
+
+def _all_orders(mechanism: RenyiDP, targets: list[dict[str, float]]) -> list[str]:
+    """The share of every Rényi divergence that may remain."""
+
+    def scaled(share: float) -> Mechanism:
+        return replace(mechanism, epsilons=tuple(share * epsilon for epsilon in mechanism.epsilons))
+
+    share = _met(scaled, 1.0, _Knob("epsilons", False, _less("ε"), tolerance=_COARSE), targets)
+    if share is None:
+        return []
+    part, times = shown(share, "number", "lower", 3), shown(share**-0.5, "number", "upper", 3)
+    return [
+        f"Rényi ε: at every order at most {part} times what it is (if that comes from Gaussian noise: {times} times "
+        "the noise)."
+    ]
+
+
+def _fit_again(fit: PrivateFit, targets: list[dict[str, float]]) -> list[str]:
+    """The target with which a private model is to be fitted again."""
+    mu = _met(fit.mechanism, fit.mu, _Knob("mu", False, _less("μ")), targets)
+    if mu is None:
+        return []
+    goal = shown(tradeoff(fit.mechanism(mu)).advantage(), "number", "lower", 3)
+    return [f"Promise: fit again with advantage={goal} (--advantage {goal}); more records keep the model useful."]
+
+
+def _is_slow(mechanism: Mechanism) -> bool:
+    """Whether curves take a second or more, so only the noise is searched, and coarsely."""
+    return isinstance(mechanism, RandomAllocation | WithoutReplacement)
+
+
+def _tolerance(mechanism: Mechanism) -> float:
+    return _COARSE if _is_slow(mechanism) else _TOLERANCE
+
+
+def _met(make: Callable[[Any], Mechanism], old: Any, knob: _Knob, targets: list[dict[str, float]]) -> Any:
+    """The value of a parameter, as near to ``old`` as possible, that meets all targets, or None."""
+    if not old > 0 or old == float("inf") or (knob.integer and old <= 1):
+        return None
+    low: Any = 1 if knob.integer else old / _FAR
+    bracket = (old, old * _FAR) if knob.more_is_safer else (low, old)
+    try:
+        best: Any = old
+        for one in targets:
+            if not _leak(tradeoff(make(best)), one) <= _limit(one):
+                own = {"adjacency": make(old).adjacency, "integer": knob.integer, "tolerance": knob.tolerance}
+                best = calibrate(make, bracket, **own, **one)  # type: ignore[arg-type]
+                bracket = (best, bracket[1]) if knob.more_is_safer else (bracket[0], best)
+        curve = tradeoff(make(best))
+        return best if all(_leak(curve, one) <= _limit(one) for one in targets) else None
+    except InputError:
+        return None  # no value of this parameter alone is enough
+
+
+def _limit(target: dict[str, float]) -> float:
+    return next(iter(target.values()))
+
+
+def _leak(curve: Any, target: dict[str, float]) -> float:
+    match target:
+        case {"tpr": _, "fpr": fpr}:
+            return float(curve.tpr(fpr))
+    return float(curve.advantage())
