@@ -46,7 +46,7 @@ def test_no_attack_in_400_retrainings_beats_the_curve_and_the_best_attains_it(fi
     reached, error = attack.advantage()
     assert reached > 0.9 * curve.advantage()
     assert reached < curve.advantage() + 4 * error
-    assert attack.transcript.audit(0.999).advantage().low > 0.3  # not uselessly weak, counted
+    assert attack.transcript.audit(0.999).advantage().low > 0.2  # not uselessly weak, counted
 
 
 @pytest.mark.parametrize("record", ["worst", 0])
