@@ -78,7 +78,6 @@ MORE = {
         "covariance": Covariance(),
         "second moments": SecondMoment(),
         "histogram": Histogram((-9.5, -1, 0, 1, 9.5)),
-        "quantile": Quantile(0.6),
     },
     "direct": {"median and trimmed mean": middle_and_trimmed},
 }

@@ -1,5 +1,4 @@
 import re
-from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -8,7 +7,7 @@ from hypothesis import strategies as st
 
 import deniable as dn
 from deniable.noise import evidence
-from deniable.noise.evidence import ExactRows, ReleaseError, SampledRows, concave_leakage, dominating_law
+from deniable.noise.evidence import ExactRows, ReleaseError, SampledPairs, concave_leakage, dominating_law
 from deniable.noise.laws import GaussianNoise, NormLaplaceNoise
 
 GAUSS = GaussianNoise(1.0, np.ones(1))
@@ -94,58 +93,29 @@ def test_dominating_law_is_larger_with_its_confidence():
 
 def draws_of_distance(rng, repetitions, n):
     """A law with rare huge distances: the hard case for a certificate."""
-    size = (repetitions, n, 1, 1)
+    size = (repetitions, n)
     return np.where(rng.random(size) < 0.03, 20.0, rng.gamma(2.0, 0.5, size=size))
 
 
 def test_betting_scale_is_too_small_as_rarely_as_promised():
     """A scale is wrong if the true E TV at it exceeds the level; tuning it on the certifying draws must not matter."""
     rng, level, failure, repetitions = np.random.default_rng(2), 0.2, 0.2, 400
-    truth = draws_of_distance(rng, 1, 200_000)[0, :, 0, 0]
+    truth = draws_of_distance(rng, 1, 200_000)[0]
     right = ExactRows(truth[None]).least_scale(GAUSS, level, 0.0)
     selection, certification = draws_of_distance(rng, repetitions, 48), draws_of_distance(rng, repetitions, 144)
     wrong = naive_wrong = 0
     for chosen, certifying in zip(selection, certification, strict=True):
-        scale = SampledRows(chosen, certifying, failure).least_scale(GAUSS, level, 0.0)
+        scale = SampledPairs(chosen, certifying, failure).least_scale(GAUSS, level, 0.0)
         wrong += scale < right * (1 - 1e-3)
-        naive_wrong += ExactRows(certifying[None, :, 0, 0]).least_scale(GAUSS, level, 0.0) < right
+        naive_wrong += ExactRows(certifying[None]).least_scale(GAUSS, level, 0.0) < right
     assert wrong <= repetitions * failure / 2  # η spends half of the failure probability
     assert naive_wrong > repetitions / 4  # negative control: the plain mean, without an upper bound
 
 
-def test_all_bets_have_to_be_won_so_there_is_no_union_over_the_records():
-    """At a scale just too small for fifty records, the chance that all bets are won is no more than that of one."""
-    rng, level, failure, repetitions, records = np.random.default_rng(3), 0.2, 0.2, 300, 50
-    truth = draws_of_distance(rng, 1, 200_000)[0, :, 0, 0]
-    small = ExactRows(truth[None]).least_scale(GAUSS, level, 0.0) * (1 - 1e-3)
-    selection = draws_of_distance(rng, 1, 48)[0]
-    certification = draws_of_distance(rng, repetitions * records, 144)[..., 0].transpose(1, 0, 2)
-    rows = SampledRows(selection, certification, failure)
-    bet = rows._choose_bet(GAUSS, level, 0.0)
-    won = rows._capital(GAUSS.with_scale(small), level, 0.0, bet, certification) >= rows._threshold
-    won = won.reshape(repetitions, records)
-    assert 0 < won[:, 0].mean() <= failure / 2  # if the others are harmless, one bet decides
-    assert won.all(axis=1).mean() <= failure / 2  # all alike
-    assert won.any(axis=1).mean() > failure  # negative control: one bet that is won is not enough
-
-
-def test_a_certificate_of_many_records_is_that_of_the_worst():
-    rng = np.random.default_rng(3)
-    distances = rng.gamma(2.0, 0.5, size=(200, 40, 3))
-    distances[:, 17] *= 3
-    one = SampledRows(distances[:50, [17]], distances[50:, [17]], 0.01).least_scale(GAUSS, 0.2, 0.0)
-    every = SampledRows(distances[:50], distances[50:], 0.01)
-    assert every.least_scale(GAUSS, 0.2, 0.0) == pytest.approx(one, rel=1e-9)
-    with patch.object(evidence, "_TEMPORARY", 150 * 3 * 7):  # seven records at a time
-        assert every.least_scale(GAUSS, 0.2, 0.0) == pytest.approx(one, rel=1e-9)
-        apart = every.curve(GAUSS, np.array([0.0, 1.0]))
-    assert np.array_equal(apart, every.curve(GAUSS, np.array([0.0, 1.0])))
-
-
 def test_sampled_curve_is_above_the_mean():
     rng = np.random.default_rng(4)
-    distances = rng.gamma(2.0, 0.5, size=(256, 1, 1))
-    rows = SampledRows(distances[:64], distances[64:], 0.01)
+    distances = rng.gamma(2.0, 0.5, size=256)
+    rows = SampledPairs(distances[:64], distances[64:], 0.01)
     log_gammas = np.array([0.0, 1.0, 3.0])
     mean = np.array([GAUSS.leakage(g, distances).mean() for g in log_gammas])
     assert np.all(rows.curve(GAUSS, log_gammas) > mean)
@@ -153,7 +123,7 @@ def test_sampled_curve_is_above_the_mean():
 
 def test_too_few_resamples_are_refused():
     with pytest.raises(ReleaseError, match="resamples"):
-        SampledRows(np.ones((4, 1, 1)), np.ones((10, 1, 1)), 0.01).least_scale(GAUSS, 0.05, 0.0)
+        SampledPairs(np.ones(4), np.ones(10), 0.01).least_scale(GAUSS, 0.05, 0.0)
 
 
 def test_infinite_distances_cannot_be_certified():
@@ -162,12 +132,12 @@ def test_infinite_distances_cannot_be_certified():
 
 
 def test_distances_that_are_not_numbers_certify_nothing():
-    distances = np.ones((64, 2, 1))
-    distances[40, 1, 0] = np.nan
+    distances = np.ones(64)
+    distances[40] = np.nan
     with pytest.raises(ReleaseError, match="not numbers"):
-        SampledRows(distances[:16], distances[16:], 0.01)
+        SampledPairs(distances[:16], distances[16:], 0.01)
     with pytest.raises(ReleaseError, match="not numbers"):
-        ExactRows(distances[:, :, 0])
+        ExactRows(distances[None])
     with pytest.raises(ReleaseError, match="not numbers"):
         ExactRows(np.ones((1, 1)), rest=np.nan)
 

@@ -34,7 +34,7 @@ ALGORITHMS = [
 @pytest.mark.parametrize("bound", ["centre", "swap"])
 @pytest.mark.parametrize("fraction", [0.3, 0.5])
 def test_every_path_reaches_the_target_and_never_passes_it(algorithm, data, bound, fraction):
-    if bound == "swap" and algorithm is column_mean:
+    if bound == "swap" and algorithm in (column_mean, Quantile(0.5)):
         pytest.skip("nothing is proven for it: see below")
     r = dn.release(algorithm, data, eta=0.1, bound=bound, fraction=fraction, n_resamples=100, rng=1)
     c = r.certificate
@@ -150,7 +150,7 @@ def test_json_is_written_to_a_file(tmp_path):
 
 
 def test_a_swap_is_refused_where_nothing_is_proven():
-    with pytest.raises(dn.InputError, match="not for this algorithm; use bound='auto'"):
+    with pytest.raises(dn.InputError, match="not for this; use bound='auto'"):
         dn.release(column_mean, X, eta=0.1, bound="swap")
 
 
@@ -264,7 +264,7 @@ class TestNothingIsReleased:
         assert caught.value.rows is None
 
     @pytest.mark.parametrize("bad", [np.nan, np.inf])
-    @pytest.mark.parametrize("bound", ["centre", "swap"])
+    @pytest.mark.parametrize("bound", ["centre", "auto"])
     @pytest.mark.parametrize(("algorithm", "data"), ALGORITHMS[1:])
     def test_data_that_are_not_finite(self, algorithm, data, bound, bad):
         rows = np.array(data[0] if isinstance(data, tuple) else data)

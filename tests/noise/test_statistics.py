@@ -136,31 +136,6 @@ def test_values_are_the_usual_ones():
         assert Quantile(q)(COLUMN)[0] == np.quantile(COLUMN, q, method="inverted_cdf")
 
 
-def swap_check(algorithm, population, inside, partners=5):
-    """Return (claimed distances, distances by refitting), each (n, partners)."""
-    size = np.size(algorithm(population.take(inside)))
-    law, coordinates = GaussianNoise(1.0, np.linspace(1.0, 2.0, size)), np.arange(size)
-    claimed = algorithm.swap_distances(population, inside, law, coordinates, partners, np.random.default_rng(7))
-    member = np.isin(np.arange(population.n_records), inside)
-    leave, enter = statistics.swap_partners(member, partners, np.random.default_rng(7))
-    assert np.all(member[leave])
-    assert not np.any(member[enter])
-    before, truth = algorithm(population.take(inside)).ravel(), np.empty(leave.shape)
-    for at in np.ndindex(*leave.shape):
-        after = np.sort(np.append(inside[inside != leave[at]], enter[at]))
-        truth[at] = law.distance(algorithm(population.take(after)).ravel(), before)
-    return claimed, truth
-
-
-@pytest.mark.parametrize("q", [0.0, 0.03, 0.5, 0.8, 1.0])
-@pytest.mark.parametrize("n", [4, 15, 40])
-def test_quantile_swaps_are_exact(q, n):
-    population = Population.of(np.random.default_rng(n).normal(size=n).round(1), 0.5)  # with ties
-    inside = population.single_set(np.random.default_rng(1))[0]
-    claimed, truth = swap_check(Quantile(q), population, inside)
-    np.testing.assert_allclose(claimed, truth, atol=1e-12)
-
-
 @pytest.mark.parametrize(
     ("make", "message"),
     [

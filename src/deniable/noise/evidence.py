@@ -2,7 +2,7 @@
 
 A coupling turns "in" against "out" into pairs of outputs a, b with H_γ(P_in‖P_out) ≤ E H_γ(N_a‖N_b) (joint convexity),
 and H_γ(N_a‖N_b) depends on the distance of a and b alone. What is known of the law of that distance is an *evidence*:
-all of it (:class:`ExactRows`) or independent draws (:class:`SampledRows`). Each record may have a law of its own.
+all of it (:class:`ExactRows`), record by record, or independent draws (:class:`SampledPairs`).
 
 Every bound below decreases with the scale of the noise, so the least scale that passes is found by bisection and the
 passing end of the bracket is returned.
@@ -29,7 +29,6 @@ _DOUBLINGS = 400  # of a scale, after which no noise is enough
 _FINEST = 8192  # distances per record with which a scale is searched
 _FINE, _COARSE = 1024, 64  # distances per record of a curve, and to tell which records can be the worst there
 _ROUGH = 256  # distances per record with which shapes of noise are compared
-_TEMPORARY = 2_000_000  # distances in one temporary array (16 MB)
 _RANKS = 14  # order statistics at which a dominating law is bounded: more cost confidence, fewer cost width
 _ROUNDING = 1e-12  # relative: sums over up to 8,192 distances round by less
 _NARROW = 1e-10  # relative width of the final bracket of a scale
@@ -170,13 +169,13 @@ class ExactRows(ResampledEvidence):
 
 
 @dataclass(frozen=True, eq=False)
-class SampledRows(ResampledEvidence):
-    """Independent resamples; each gives every record a few exchangeable distances. η takes half of ``failure``.
+class SampledPairs(ResampledEvidence):
+    """Independent draws of one distance that counts for every record. η takes half of ``failure``.
 
     Attributes
     ----------
     selection, certification
-        Distances of shape (resamples, records, partners); only the second certifies anything.
+        Distances, shape (draws,); only the second certifies anything.
     failure
         1 − confidence, in (0, 1).
     """
@@ -199,67 +198,42 @@ class SampledRows(ResampledEvidence):
         return float(np.log(2 / self.failure))
 
     def least_scale(self, law: NoiseLaw, level: float, log_gamma: float) -> float:
-        """Return the least scale at which the betting test rejects "E H_γ > level" for every record.
+        """Return the least scale at which the betting test rejects "E H_γ > level".
 
         For a fixed bet λ < 1/(1 − level), the capital Π(1 + λ(level − T_b)) has mean at most 1 when E T ≥ level, so
         it reaches 1/β with probability at most β (Markov; Waudby-Smith & Ramdas 2024). The capital grows with the
         scale, so the scale may be tuned *on the certification draws themselves*: a scale that is too small is
         accepted only if the test at the true threshold, one fixed scale, fails. The bet comes from the selection draws.
-
-        There is no union over the records. At any scale below the true one some record, fixed by the law of the
-        resamples alone, has E H_γ > level; a scale is accepted only if the bets of *all* records are won, that record's
-        among them (intersection-union test, Berger 1982, Theorem 1), and its bet is won with probability at most β.
         """
         if len(self.certification) < needed_resamples(level, self.failure):
             raise ReleaseError(f"the certificate cannot reach its target from {len(self.certification)} resamples")
         bet = self._choose_bet(law, level, log_gamma)
 
-        def excess(scale: float, records: Indices) -> FloatArray:
-            noise, some = law.with_scale(scale), np.array_split(records, max(records.size // self._at_once, 1))
-            capital = [self._capital(noise, level, log_gamma, bet, self.certification[:, part]) for part in some]
-            return np.asarray(self._threshold - np.concatenate(capital))  # anything but a win is a failure
+        def excess(scale: float) -> float:
+            leak = law.leakage(log_gamma, self.certification / scale)
+            return self._threshold - float(np.log1p(bet * (level - leak)).sum())
 
-        order = np.argsort(-self.certification.mean(axis=(0, 2)))
-        start = float(np.max(self.certification[np.isfinite(self.certification)], initial=0.0))
-        return least_for_all(excess, order, start, _least)
+        return _least(excess, start=_largest_finite(self.certification)) * (1 + _ROUNDING)
 
     def curve(self, law: NoiseLaw, log_gammas: FloatArray) -> FloatArray:
-        """Return bounds from a law that dominates each record's distance, with the other half of ``failure``."""
-        records = self.certification.shape[1]
-        worst = np.zeros(log_gammas.shape)
-        for part in np.array_split(np.arange(records), max(records // self._at_once, 1)):
-            points, weights = dominating_law(self.certification[:, part, 0], self.failure / 2 / records)
-            leaks = [float((law.leakage(float(g), points / law.scale).T @ weights).max()) for g in log_gammas]
-            worst = np.maximum(worst, leaks)
-        return worst
-
-    @property
-    def _at_once(self) -> int:
-        """Number of records whose distances are looked at together, which bounds the memory of temporaries."""
-        draws, _, partners = self.certification.shape
-        return int(max(_TEMPORARY // (draws * partners), 1))
-
-    @staticmethod
-    def _capital(law: NoiseLaw, level: float, log_gamma: float, bet: float, distances: FloatArray) -> FloatArray:
-        leak = law.leakage(log_gamma, distances / law.scale).mean(axis=2)
-        return np.asarray(np.log1p(bet * (level - leak)).sum(axis=0))
+        """Return bounds from a law that dominates that of the distance, with the other half of ``failure``."""
+        points, weights = dominating_law(self.certification, self.failure / 2)
+        return np.array([float(law.leakage(float(g), points / law.scale) @ weights) for g in log_gammas])
 
     def _choose_bet(self, law: NoiseLaw, level: float, log_gamma: float) -> float:
-        """Return the bet that certifies the worst record of the selection draws (by its mean) at the least scale."""
-        worst = int(np.argmax(self.selection.mean(axis=(0, 2))))
-        draws = self.selection[:, [worst]]
-        repeat = len(self.certification) / len(draws)
+        """Return the bet that would certify the selection draws at the least scale."""
+        repeat = len(self.certification) / len(self.selection)
         bets = _BETS / (1 - level)
 
         def capitals(scale: float) -> FloatArray:
-            leak = law.leakage(log_gamma, draws / scale).mean(axis=2)
+            leak = law.leakage(log_gamma, self.selection / scale)[:, None]
             return np.asarray(repeat * np.log1p(bets * (level - leak)).sum(axis=0))
 
-        reachable = min(self._threshold, _IN_REACH * repeat * len(draws) * float(np.log1p(bets[-1] * level)))
-        finite = draws[np.isfinite(draws)]
-        if finite.size < draws.size:
+        if not np.isfinite(self.selection).all():
             return float(bets[-1] / 2)
-        scale = _least(lambda s: float(reachable - capitals(s).max()), start=float(finite.max(initial=0.0)))
+        most = repeat * len(self.selection) * float(np.log1p(bets[-1] * level))
+        reachable = min(self._threshold, _IN_REACH * most)
+        scale = _least(lambda s: float(reachable - capitals(s).max()), start=_largest_finite(self.selection))
         return float(bets[np.argmax(capitals(scale))])
 
 
@@ -270,9 +244,9 @@ def needed_resamples(level: float, failure: float) -> int:
 
 
 def dominating_law(distances: FloatArray, failure: float) -> tuple[FloatArray, FloatArray]:
-    """Return (points, weights) of a law that is stochastically larger than the law of ``distances``, (draws, …).
+    """Return (points, weights) of a law that is stochastically larger than the law of ``distances``, shape (draws,).
 
-    The points have shape (points, …), the weights (points,). Holds with probability 1 − ``failure`` for independent
+    Holds with probability 1 − ``failure`` for independent
     draws, without assumptions: at a few ranks j, dense towards the largest, F(x_(j)) exceeds the
     failure-quantile of Beta(j, n − j + 1) (Clopper & Pearson), by a union bound over the ranks; what remains above the
     largest draw is put at infinity. Means of increasing functions under it are upper bounds, for all functions at once.
@@ -282,8 +256,7 @@ def dominating_law(distances: FloatArray, failure: float) -> tuple[FloatArray, F
     ranks = n - below[::-1]
     reached = beta_quantile(ranks, n - ranks + 1, failure / len(ranks), "lower")
     reached = np.maximum.accumulate(reached)
-    beyond = np.full((1, *distances.shape[1:]), np.inf)
-    points = np.concatenate([np.sort(distances, axis=0)[ranks - 1], beyond])
+    points = np.append(np.sort(distances)[ranks - 1], np.inf)
     return points, np.diff(np.concatenate([[0.0], reached, [1.0]]))
 
 
@@ -302,6 +275,10 @@ def concave_leakage(law: NoiseLaw, log_gamma: float, distance: FloatArray) -> Fl
     slope = max(float(np.max(values[1:] / grid[:-1])), first_cell)
     with np.errstate(over="ignore"):
         return np.minimum(top, slope * distance)
+
+
+def _largest_finite(distances: FloatArray) -> float:
+    return float(np.max(distances[np.isfinite(distances)], initial=0.0))
 
 
 def _numbers_only(*distances: FloatArray) -> None:

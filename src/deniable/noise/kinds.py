@@ -40,30 +40,6 @@ class ExactSwap(ABC):
         """Return the swap distances of every record under ``law`` (scale 1), on these coordinates of the value."""
 
 
-class ResampledSwap(ABC):
-    """An algorithm whose swap distances are known in closed form given the rest of the training set."""
-
-    @abstractmethod
-    def __call__(self, data: Any) -> FloatArray:
-        """Return the statistic of ``data``."""
-
-    @abstractmethod
-    def swap_distances(
-        self,
-        population: Population,
-        inside: Indices,
-        law: NoiseLaw,
-        coordinates: Indices,
-        partners: int,
-        rng: np.random.Generator,
-    ) -> FloatArray:
-        """Return upper bounds on swap distances, shape (n, partners), around the training set ``inside``.
-
-        Record i in the set leaves for a random outsider; record i outside enters for a random insider. Both are
-        draws from the coupling of record i, because ``inside`` is a uniform subset.
-        """
-
-
 @dataclass(frozen=True, eq=False)
 class Sensitivity:
     """What replacing one record can do.

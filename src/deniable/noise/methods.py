@@ -25,9 +25,8 @@ from deniable.noise.direct import (
     plan_by_known_law,
 )
 from deniable.noise.evidence import ExactRows, NoGuaranteeError, ReleaseError
-from deniable.noise.kinds import BoundedStatistic, ExactSwap, ResampledSwap
+from deniable.noise.kinds import BoundedStatistic, ExactSwap
 from deniable.noise.known_law import HasKnownLaw, KnownEvidence
-from deniable.noise.known_swaps import plan_by_known_swaps
 from deniable.noise.laws import NoiseLaw
 from deniable.noise.plans import ROUNDING, CouplingGame, NoisePlan
 from deniable.noise.private import plain_privacy_is_better, plan_by_privacy
@@ -132,7 +131,7 @@ def choose(task: ReleaseTask) -> tuple[Settled, tuple[Alternative, ...]]:
         ways = ("swap", "direct", "centre") if task.direct else ("swap", "centre")
     else:
         any_algorithm = "direct" if task.direct_share <= _WORTH_RUNNING else "centre"
-        closed = isinstance(task.algorithm, ExactSwap | ResampledSwap)
+        closed = isinstance(task.algorithm, ExactSwap)
         if any_algorithm == "direct":
             _point_to_closed_form(task)
         ways = ("swap", any_algorithm) if closed else (any_algorithm,)
@@ -268,11 +267,9 @@ def _by_swap(task: ReleaseTask) -> NoisePlan:
     found = plans.plan_by_enumeration(task.every, task.game, task.shaper) if task.small else None
     if found is not None:
         return found
-    if isinstance(task.algorithm, ResampledSwap):
-        return plan_by_known_swaps(task.algorithm, task.runner, task.game, task.shaper, task.n_resamples)
     raise NoGuaranteeError(
-        "bound='swap' is proven for the closed forms of deniable.noise and for at most 1,000 training sets, not for "
-        "this algorithm; use bound='auto', 'direct' or 'centre', which cover every record of any algorithm"
+        "bound='swap' is proven for Mean, SecondMoment, Covariance and Histogram of deniable.noise and for at most "
+        "1,000 training sets, not for this; use bound='auto', 'direct' or 'centre', which cover any algorithm"
     )
 
 

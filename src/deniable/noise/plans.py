@@ -17,7 +17,7 @@ import numpy as np
 from deniable._check import FloatArray, Indices
 from deniable.noise.certificate import CertificateKind
 from deniable.noise.coordinates import Coordinates
-from deniable.noise.evidence import ExactRows, ReleaseError, ResampledEvidence, SampledRows, needed_resamples
+from deniable.noise.evidence import ExactRows, ReleaseError, ResampledEvidence, SampledPairs, needed_resamples
 from deniable.noise.kinds import ExactSwap
 from deniable.noise.laws import NoiseLaw
 from deniable.noise.resampling import Algorithm, Outputs, Population, Runner, evaluate, every_output
@@ -169,11 +169,11 @@ def plan_by_pairs(
         return nothing_varies(coordinates, resamples, 2 * resamples)
     pairs = values[:, coordinates.free].reshape(resamples, 2, -1)
     law = shaper.law(pairs[:chosen, 0] - pairs[:chosen, 1])
-    distances = law.distance(pairs[:, 0], pairs[:, 1])[:, None, None]
+    distances = law.distance(pairs[:, 0], pairs[:, 1])
     return NoisePlan(
         coordinates,
         law,
-        SampledRows(distances[:chosen], distances[chosen:], 1 - game.confidence),
+        SampledPairs(distances[:chosen], distances[chosen:], 1 - game.confidence),
         "sampled",
         "opposite training sets; every record at once",
         resamples=resamples,

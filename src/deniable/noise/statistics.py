@@ -21,7 +21,7 @@ from deniable._floats import EPS
 from deniable.noise.blocks import Summary, blocks
 from deniable.noise.coordinates import alike
 from deniable.noise.evidence import ExactRows
-from deniable.noise.kinds import BoundedStatistic, ExactSwap, ResampledSwap, Sensitivity
+from deniable.noise.kinds import BoundedStatistic, ExactSwap, Sensitivity
 from deniable.noise.known_law import HasKnownLaw, KnownLaw, count_law, quantile_law
 from deniable.noise.laws import NoiseLaw
 from deniable.noise.resampling import Population
@@ -227,7 +227,7 @@ class Histogram(ExactSwap, BoundedStatistic, HasKnownLaw):
 
 
 @dataclass(frozen=True)
-class Quantile(ResampledSwap, HasKnownLaw):
+class Quantile(HasKnownLaw):
     """The ``q``-quantile of one column: the ⌈qn⌉-th smallest value (NumPy's method "inverted_cdf")."""
 
     q: float = 0.5
@@ -248,33 +248,6 @@ class Quantile(ResampledSwap, HasKnownLaw):
     def alike(self, data: Any) -> Indices:
         """Constant only where all records are equal."""
         return alike([column_of(data)[:, None]])
-
-    def swap_distances(
-        self,
-        population: Population,
-        inside: Indices,
-        law: NoiseLaw,
-        coordinates: Indices,
-        partners: int,
-        rng: np.random.Generator,
-    ) -> FloatArray:
-        """Return swap distances: after one record left, the quantile is the newcomer clamped to its two neighbours."""
-        x = column_of(population.data)
-        n, k = population.n_records, population.n_train
-        member = np.zeros(n, dtype=bool)
-        member[inside] = True
-        leaving, entering = swap_partners(member, partners, rng)
-        order = inside[np.argsort(x[inside], kind="stable")]
-        position = np.full(n, k)
-        position[order] = np.arange(k)
-        rank = self._rank(k)
-        padded = np.concatenate([[-np.inf], x[order], [np.inf]])  # padded[r + 1] is the r-th smallest, from 0
-        gone = position[leaving]
-        low = padded[np.where(gone <= rank - 1, rank + 1, rank)]  # neighbours once the leaving record is taken out
-        high = padded[np.where(gone <= rank, rank + 2, rank + 1)]
-        after, before = np.clip(x[entering], low, high), x[order[rank]]
-        rounding = law.distance(2 * EPS * np.abs(x).max(keepdims=True))
-        return np.where(after == before, 0.0, law.distance((after - before)[..., None]) + rounding)
 
     def _rank(self, size: int) -> int:
         place = self.q * size - 1e-9  # 0.07·100 is 7.000000000000001 in doubles, and the rank is 7
@@ -301,16 +274,6 @@ def finite(name: str, data: Any) -> FloatArray:
     if not np.all(np.isfinite(array)):
         raise InputError(f"{name} must be finite numbers, got an infinite one; clip it or drop its record")
     return array
-
-
-def swap_partners(member: Any, partners: int, rng: np.random.Generator) -> tuple[Indices, Indices]:
-    """Return (leaving, entering) record numbers of shape (n, partners): row i swaps record i with random partners."""
-    n = len(member)
-    own = np.broadcast_to(np.arange(n)[:, None], (n, partners))
-    inside, outside = np.flatnonzero(member), np.flatnonzero(~member)
-    leaving = np.where(member[:, None], own, inside[rng.integers(len(inside), size=(n, partners))])
-    entering = np.where(member[:, None], outside[rng.integers(len(outside), size=(n, partners))], own)
-    return leaving, entering
 
 
 def alike_products(first: Indices, *, any_constant: bool) -> Indices:
