@@ -22,8 +22,8 @@ def test_distances_do_not_depend_on_the_blocks(algorithm, value, monkeypatch):
 
     def found():
         rows = algorithm.swap_rows(population, law, coordinates)
-        summary = algorithm.influence(population, coordinates, products=True)
-        return rows.distances, summary.absolute, summary.largest, summary.square, summary.products, algorithm(TABLE)
+        summary = algorithm.influence(population, coordinates)
+        return rows.distances, summary.absolute, summary.largest, summary.square, algorithm(TABLE)
 
     whole = found()
     monkeypatch.setattr(blocks, "_LEAST_ROWS", 7)
@@ -46,9 +46,9 @@ def test_bins_and_their_shares_stand_for_all_pairs_of_records():
     loud = law.with_scale(0.02)
     leaks, expected = rows._leaks(loud, 0.3), loud.leakage(0.3, pairs / 0.02).mean(axis=1)
     np.testing.assert_allclose(np.unique(np.round(leaks, 9)), np.unique(np.round(expected, 9)), atol=1e-8)
-    found, centred = algorithm.influence(population, np.arange(3), products=True), indicators - indicators.mean(axis=0)
-    expected = blocks.Summary.of([centred], products=True)
-    for name in ("absolute", "largest", "square", "products"):
+    found, centred = algorithm.influence(population, np.arange(3)), indicators - indicators.mean(axis=0)
+    expected = blocks.Summary.of([centred])
+    for name in ("absolute", "largest", "square"):
         np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-12, atol=1e-15)
     np.testing.assert_array_equal(algorithm.alike(x), [0, 1, 2])
     assert list(Histogram((-2.0, -1.0, 9e9)).alike(x)) == [-1, -1]

@@ -61,7 +61,7 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         Unfitted estimator; it is cloned, never fitted itself.
     eta
         Largest gain of any membership attack over guessing, in (0, min(π, 1 − π)), π = ``fraction``.
-    noise, covariance, fraction, confidence, n_jobs, progress
+    noise, fraction, confidence, n_jobs, progress
         As in :func:`deniable.release`.
     n_resamples
         Random resamples behind a sampled certificate. None: as in :func:`deniable.release`, but that "auto" does not
@@ -106,7 +106,6 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         eta: float = 0.1,
         noise: str = "gaussian",
         bound: str = "auto",
-        covariance: str = "diagonal",
         fraction: float = 0.5,
         n_resamples: int | None = None,
         confidence: float = 0.99,
@@ -123,7 +122,6 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         self.eta = eta
         self.noise = noise
         self.bound = bound
-        self.covariance = covariance
         self.fraction = fraction
         self.n_resamples = n_resamples
         self.confidence = confidence
@@ -165,7 +163,6 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
             eta=self.eta,
             noise=self.noise,  # type: ignore[arg-type]  # release checks the words
             bound="coupling" if fits_are_few else self.bound,  # type: ignore[arg-type]
-            covariance=self.covariance,  # type: ignore[arg-type]
             fraction=self.fraction,
             n_resamples=self.n_resamples,
             confidence=self.confidence,

@@ -28,26 +28,20 @@ class Summary:
     ----------
     absolute, largest, square
         Mean |x|, largest |x| and mean x² of each column, (d,).
-    products
-        Mean of x xᵀ, (d, d); None if it was not asked for.
     """
 
     absolute: FloatArray
     largest: FloatArray
     square: FloatArray
-    products: FloatArray | None = None
 
     @classmethod
-    def of(cls, parts: Iterable[FloatArray], *, products: bool = False) -> Summary:
+    def of(cls, parts: Iterable[FloatArray]) -> Summary:
         """Return the summary of the table of which these are the rows, block by block."""
         n, total = 0, [np.zeros(1)] * 3
-        joint: FloatArray | None = None
         for part in parts:
             size = np.abs(part)
             n += len(part)
             total[0] = total[0] + size.sum(axis=0)
             total[1] = np.maximum(total[1], size.max(axis=0))
             total[2] = total[2] + np.einsum("nd,nd->d", part, part)
-            if products:
-                joint = part.T @ part + (0.0 if joint is None else joint)
-        return cls(total[0] / n, total[1], total[2] / n, None if joint is None else joint / n)
+        return cls(total[0] / n, total[1], total[2] / n)

@@ -63,7 +63,7 @@ class Covariance(ExactSwap):
         of_matrix = alike_products(first, any_constant=True)
         return np.concatenate([first, np.where(of_matrix >= 0, of_matrix + d, -1)]) if self.with_mean else of_matrix
 
-    def influence(self, population: Population, coordinates: Indices, *, products: bool) -> Summary:
+    def influence(self, population: Population, coordinates: Indices) -> Summary:
         """uᵢuⱼ − mean, and uᵢ for the mean: a record's first-order contribution."""
         u = self._centred(matrix_of(population.data))
         means, a, b = self._places(coordinates, u.shape[1])
@@ -77,7 +77,7 @@ class Covariance(ExactSwap):
                 both -= middle[:, None]
                 yield np.concatenate([part[means], both]).T if means.size else both.T
 
-        return Summary.of(parts(), products=products)
+        return Summary.of(parts())
 
     def swap_rows(self, population: Population, law: NoiseLaw, coordinates: Indices) -> ExactRows:
         """Return bounds on the mean swap distance of each pair.

@@ -27,7 +27,7 @@ class ExactSwap(ABC):
         """Return, for each coordinate of the flattened value, the first one that it is a copy of; −1: a constant."""
 
     @abstractmethod
-    def influence(self, population: Population, coordinates: Indices, *, products: bool) -> Summary:
+    def influence(self, population: Population, coordinates: Indices) -> Summary:
         """Return what the influences of the records on these coordinates are like, to shape the noise by."""
 
     def units(self, influence: Summary) -> FloatArray:

@@ -34,7 +34,6 @@ def release(
     eta: float,
     noise: Literal["gaussian", "norm-laplace", "laplace"] = "gaussian",
     bound: Literal["auto", "coupling", "direct", "swap", "centre", "dp"] = "auto",
-    covariance: Literal["diagonal", "full"] = "diagonal",
     fraction: float = 0.5,
     n_resamples: int | None = None,
     confidence: float = 0.99,
@@ -76,14 +75,11 @@ def release(
         "centre" pairs opposite training sets: any algorithm, any dimension, every record, most noise. "dp" is plain
         differential privacy on *all* records for a statistic with public bounds: "out" then means replaced by another
         record.
-    covariance
-        Shape of the noise: "diagonal" (one standard deviation per coordinate, fitted to its spread) or "full".
     fraction
         Share of the records used for training.
     n_resamples
         Random resamples of the whole data set behind a sampled certificate. None: for "direct" between 4,096 and
-        32,768, more for a smaller ``eta`` (64 further ones shape the noise); for "swap" of quantiles
-        between 256 and 2,048, likewise; otherwise 256 (a quarter shapes it).
+        32,768, more for a smaller ``eta`` (64 further ones shape the noise); otherwise 256 (a quarter shapes it).
     max_seconds
         Seconds that the runs of "direct" may take, unless ``n_resamples`` is given; the first 64 are timed. The
         certificate says what decided their number.
@@ -120,7 +116,6 @@ def release(
     """
     choice("noise", noise, ("gaussian", "norm-laplace", "laplace"))
     choice("bound", bound, BOUNDS)
-    choice("covariance", covariance, ("diagonal", "full"))
     if not callable(algorithm):
         raise InputError(f"algorithm must be callable with a part of the data, got {algorithm!r}")
     population = Population.of(_held(data), fraction)
@@ -129,7 +124,7 @@ def release(
     task = ReleaseTask(
         algorithm,
         CouplingGame(population, _valid_eta(eta, population), "", certain),
-        Shaper(noise, covariance),
+        Shaper(noise),
         _runner(rng, n_jobs, progress),
         Enumeration(algorithm, population),
         resamples,

@@ -89,7 +89,7 @@ def plan_from_closed_form(algorithm: ExactSwap, game: CouplingGame, shaper: Shap
     coordinates = Coordinates.like(algorithm.alike(game.population.data), whole.shape, whole.ravel())
     if coordinates.free.size == 0:
         return nothing_varies(coordinates)
-    influence = algorithm.influence(game.population, coordinates.free, products=shaper.covariance == "full")
+    influence = algorithm.influence(game.population, coordinates.free)
     units = algorithm.units(influence)
     best: tuple[float, NoiseLaw, ExactRows] | None = None
     for law in shaper.laws(influence, units):  # nothing is sampled, so the choice is free

@@ -16,28 +16,20 @@ class Shaper:
     """Chooses the shape of the noise from outputs that certify nothing."""
 
     noise: str
-    covariance: str
 
     def law(self, deviations: FloatArray) -> NoiseLaw:
         """Return the law at scale 1 for draws of shape (draws, coordinates) of the centred or differenced value."""
-        return self.fitting(Summary.of([deviations], products=self.covariance == "full"))
+        return self.fitting(Summary.of([deviations]))
 
     def fitting(self, found: Summary) -> NoiseLaw:
         """Return the law at scale 1 for deviations like these.
 
         Each coordinate's noise is in proportion to its own spread, which minimises Σ(noise/spread)² at a given
-        Σ(spread/noise)²: the error in units of the spread, so nothing depends on the units of a column. In matrix
-        form W is the root of the correlation matrix in those units. The mean absolute deviation is the spread: one
-        huge output does not drown the others.
+        Σ(spread/noise)²: the error in units of the spread, so nothing depends on the units of a column. The mean
+        absolute deviation is the spread: one huge output does not drown the others.
         """
         spread = np.maximum(found.absolute, 1e-9 * found.absolute.max(initial=0.0))
         self.one_dimensional(spread.size)
-        if found.products is not None and spread.size > 1:
-            correlation = found.products / np.outer(spread, spread)
-            correlation = 0.9 * correlation + 0.1 * np.diag(np.diag(correlation))  # any shape is safe, singular is not
-            values, vectors = np.linalg.eigh(correlation)
-            root = (vectors * np.sqrt(np.maximum(values, 1e-12 * values[-1]))) @ vectors.T
-            return self.family(spread[:, None] * np.linalg.cholesky(root))
         return self.family(spread)
 
     def laws(self, influence: Summary, units: FloatArray) -> list[NoiseLaw]:
@@ -46,8 +38,6 @@ class Shaper:
         The mean suits the average record, the largest the worst one; which shape needs the least noise depends on the
         worst record (a rare bin of a histogram, an outlier in one column).
         """
-        if influence.products is not None and units.size > 1:
-            return [self.fitting(influence)]
         self.one_dimensional(units.size)
         sizes = np.stack([np.ones(units.size), influence.absolute / units, influence.largest / units])
         sizes = np.maximum(sizes, 1e-9 * sizes.max(axis=1, keepdims=True))

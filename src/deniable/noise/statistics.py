@@ -53,11 +53,11 @@ class LinearStatistic(ExactSwap):
         """Compare the features."""
         return alike(self._features(self.records(data)))
 
-    def influence(self, population: Population, coordinates: Indices, *, products: bool) -> Summary:
+    def influence(self, population: Population, coordinates: Indices) -> Summary:
         """Return a summary of the centred features."""
         x = self.records(population.data)
         mean = self._mean(x)[coordinates]
-        return Summary.of((part[:, coordinates] - mean for part in self._features(x)), products=products)
+        return Summary.of(part[:, coordinates] - mean for part in self._features(x))
 
     def swap_rows(self, population: Population, law: NoiseLaw, coordinates: Indices) -> ExactRows:
         """Return the distances ‖φ(x*) − φ(x')‖/k: exact for the records that stand out, root mean square for the rest.
@@ -179,12 +179,11 @@ class Histogram(ExactSwap, BoundedStatistic, HasKnownLaw):
         constant = (counts == 0) | (counts == counts.sum())
         return np.where(constant, -1, np.arange(counts.size))[:-1]
 
-    def influence(self, population: Population, coordinates: Indices, *, products: bool) -> Summary:
-        """Indicators have mean p: 2p(1−p), max(p, 1−p), p(1−p) and diag(p) − ppᵀ."""
+    def influence(self, population: Population, coordinates: Indices) -> Summary:
+        """Indicators have mean p: 2p(1−p), max(p, 1−p) and p(1−p)."""
         share = self(population.data)[coordinates]
         spread = share * (1 - share)
-        joint = np.diag(share) - np.outer(share, share) if products else None
-        return Summary(2 * spread, np.maximum(share, 1 - share), spread, joint)
+        return Summary(2 * spread, np.maximum(share, 1 - share), spread)
 
     def units(self, influence: Summary) -> FloatArray:
         """All bins count in the same unit, a share of the records."""
