@@ -27,7 +27,6 @@ ROOMS = {
     "deniable.workflows.training_profile": "Records of a DP-SGD run",
     "deniable.integrations.opacus": "Opacus",
     "deniable.integrations.gradient_canaries": "Canaries in an Opacus run",
-    "deniable.integrations.mlflow": "MLflow",
 }
 
 ARRAYS = (

@@ -2,7 +2,7 @@
 
     OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python benchmarks/scale/measure.py [CASE ...] [--jobs 2]
 
-Cases: retraining sweep line profile50 profile100 parquet train release. Without names all of them, about eight
+Cases: retraining line profile50 profile100 parquet train release. Without names all of them, about eight
 minutes on two idle cores and 6 GB of disk in the temporary folder. What is found is printed, and written to
 ``benchmarks/scale/results/measured.json``, beside what other cases found before; ``line`` draws
 ``docs/images/scale_line.svg``. CPU seconds include child processes and memory is the largest of the process (GB of
@@ -26,7 +26,6 @@ LINE = (250_000, 500_000, 1_000_000, 2_000_000)  # rows whose times should lie o
 # case → what is promised: (quantity, at most or at least, limit)
 TARGETS = {
     "retraining": [("speed-up", ">=", 1.7)],
-    "sweep": [("seconds", "<=", 30)],
     "profile50": [("seconds", "<=", 15), ("gigabytes", "<=", 1)],
     "profile100": [("gigabytes", "<=", 1)],
     "parquet": [("seconds", "<=", 120), ("gigabytes", "<=", 1)],
@@ -129,30 +128,6 @@ def retraining(_: str) -> dict[str, float]:
     return {"one process": one, "two processes": two, "speed-up": one / two, "seconds": one + two}
 
 
-def sweep(jobs: str) -> dict[str, float]:
-    """10,000 different subsampled Gaussians: advantages, and then a true positive rate as well of each."""
-    import numpy as np
-
-    import deniable as dn
-
-    def mechanism(k: int) -> dn.Mechanism:
-        rng = np.random.default_rng(k)
-        noise = float(np.round(np.exp(rng.uniform(np.log(0.6), np.log(8))), 4))
-        return dn.SubsampledGaussian(
-            noise, float(np.round(10 ** rng.uniform(-4, -1), 6)), int(10 ** rng.uniform(1.5, 4.5))
-        )
-
-    runs = [mechanism(k) for k in range(10_000)]
-    many = int(jobs)
-    dn.sweep(runs[:64], n_jobs=many, progress=False)
-    clock = Clock()
-    dn.sweep(runs, n_jobs=many, progress=False)
-    found = clock.read()
-    clock = Clock()
-    dn.sweep(runs, fpr=1e-3, n_jobs=many, progress=False)
-    return found | {"seconds with a TPR": clock.read()["seconds"]}
-
-
 def line(folder: str) -> dict[str, float]:
     """Time of a profile against the number of rows: how far from a straight line, and the picture of it."""
     import numpy as np
@@ -183,18 +158,18 @@ SIZES = {
 }  # fmt: skip
 CALLS = {
     "line": line, "profile50": profiled, "profile100": profiled, "parquet": profiled, "train": train,
-    "release": release, "retraining": retraining, "sweep": sweep,
+    "release": release, "retraining": retraining,
 }  # fmt: skip
 
 
-def main(names: list[str], jobs: str) -> int:
+def main(names: list[str]) -> int:
     found, missed = {}, 0
     alone = [sys.executable, "-W", "ignore", __file__, "--child"]
     with tempfile.TemporaryDirectory() as folder:
         for name in names:
             for rows, columns in SIZES.get(name, []):
                 subprocess.run([*alone, "write", folder, str(rows), str(columns)], check=True)
-            given = jobs if name == "sweep" else folder
+            given = folder
             if name in SIZES and name != "line":
                 given = f"{folder}/{SIZES[name][0][0]}x{SIZES[name][0][1]}.parquet"
             said = subprocess.run([*alone, name, given], stdout=subprocess.PIPE, text=True, check=True).stdout
@@ -223,8 +198,7 @@ if __name__ == "__main__":
     elif arguments[:1] == ["--child"]:
         print(json.dumps(CALLS[arguments[1]](arguments[2])))
     else:
-        workers = arguments.pop(arguments.index("--jobs") + 1) if "--jobs" in arguments else "2"
-        wanted = [one for one in arguments if one != "--jobs"]
+        wanted = arguments
         if unknown := set(wanted) - set(CALLS):
             sys.exit(f"unknown cases: {', '.join(sorted(unknown))}; known are {', '.join(CALLS)}")
-        sys.exit(main(wanted or list(CALLS), workers) > 0)
+        sys.exit(main(wanted or list(CALLS)) > 0)

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from deniable.integrations.private_run import make_private
     from deniable.integrations.sklearn import MembershipPrivate
     from deniable.noise import exact_membership, release, release_statistics
-    from deniable.planning import calibrate, plan_samplers, plan_subsampling, sweep
+    from deniable.planning import calibrate, plan_samplers, plan_subsampling
     from deniable.records import ObjectivePerturbation, OutputPerturbation, privacy_profile
     from deniable.report import Assessment, Policy
     from deniable.training import PrivateClassifier, PrivateRegressor
@@ -105,7 +105,6 @@ _LAZY: dict[str, str] = {
     "promise": "deniable.audit",
     "release": "deniable.noise",
     "release_statistics": "deniable.noise",
-    "sweep": "deniable.planning",
     "tradeoff": "deniable.accounting",
     "unlearning": "deniable.unlearning",
 }
@@ -174,7 +173,6 @@ __all__ = [
     "promise",
     "release",
     "release_statistics",
-    "sweep",
     "tradeoff",
     "tuned",
     "unlearning",

@@ -54,7 +54,6 @@ CALLS = {
         ["make_mechanism", "bracket", "integer", "advantage", "tolerance"],
         {"make_mechanism": dn.GaussianDP, "bracket": (0.1, 3.0), "advantage": 0.2},
     ),
-    "sweep": (dn.sweep, ["mechanisms", "prior", "fpr", "delta", "n_jobs"], {"mechanisms": [dn.GaussianDP(1.0)]}),
     "assess": (dn.assess, ["source", "prior", "fpr", "delta", "policy", "meta"], {"source": dn.GaussianDP(1.0)}),
     "audit_scores": (
         dn.audit_scores,

@@ -4,17 +4,14 @@ from deniable.planning.calibration import calibrate
 from deniable.planning.proof import Proof, ProvenNumber, prove
 from deniable.planning.samplers import SamplerNoise, SamplerPlan, plan_samplers
 from deniable.planning.subsampling import plan_subsampling
-from deniable.planning.sweeping import Sweep, sweep
 
 __all__ = [
     "Proof",
     "ProvenNumber",
     "SamplerNoise",
     "SamplerPlan",
-    "Sweep",
     "calibrate",
     "plan_samplers",
     "plan_subsampling",
     "prove",
-    "sweep",
 ]
