@@ -39,7 +39,7 @@ class Deniable:
         return self.calibrate(rate, steps, advantage=advantage)
 
     def calibrate_tpr(self, rate, steps):
-        return self.calibrate(rate, steps, tpr=TARGET_TPR, fpr=FPR)
+        return self.calibrate(rate, steps, limit=self.dn.Limit(tpr=TARGET_TPR, fpr=FPR))
 
 
 class DpAccounting:

@@ -123,7 +123,9 @@ def scores(folder: Path, runs: int) -> None:
     from deniable.audit import attack_transcript
 
     noise = dn.calibrate(
-        lambda sigma: dn.SubsampledGaussian(sigma, RATE, STEPS), bracket=(0.3, 20), epsilon=EPSILON, delta=DELTA
+        lambda sigma: dn.SubsampledGaussian(sigma, RATE, STEPS),
+        bracket=(0.3, 20),
+        limit=dn.Limit(epsilon=EPSILON, delta=DELTA),
     )
     mechanism = dn.SubsampledGaussian(noise, RATE, STEPS)
     print(mechanism)

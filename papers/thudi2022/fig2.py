@@ -26,7 +26,8 @@ def make(reduced):
     curves = bounds(epsilon)
     # Beyond the paper: the same ε as a Gaussian mechanism at δ = 1e-5, whose exact curve is known.
     gaussian = [
-        dn.calibrate(dn.GaussianDP, bracket=(1e-3, 10.0), epsilon=e, delta=1e-5) for e in epsilon[epsilon >= 0.1]
+        dn.calibrate(dn.GaussianDP, bracket=(1e-3, 10.0), limit=dn.Limit(epsilon=e, delta=1e-5))
+        for e in epsilon[epsilon >= 0.1]
     ]
     figure, ax = plt.subplots(figsize=(5.2, 4.0), layout="constrained")
     for (label, accuracy), style in zip(curves.items(), ("-", "--", "-.", ":"), strict=True):

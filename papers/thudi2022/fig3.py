@@ -22,7 +22,7 @@ def make(reduced):
         bound = dn.bounds.positive_accuracy(epsilon, prior=prior)[1]
         ax.plot(prior, bound, color=f"C{colour}", label=f"Theorem 1, ε = {epsilon:g}")
         # Beyond the paper: a Gaussian mechanism that is (ε, δ)-DP, at a stated false positive rate.
-        mu = dn.calibrate(dn.GaussianDP, bracket=(1e-3, 20.0), epsilon=epsilon, delta=DELTA)
+        mu = dn.calibrate(dn.GaussianDP, bracket=(1e-3, 20.0), limit=dn.Limit(epsilon=epsilon, delta=DELTA))
         exact = dn.tradeoff(dn.GaussianDP(mu)).precision(FPR, prior)
         ax.plot(prior, exact, "--", color=f"C{colour}", lw=1)
         slack.append(np.max(exact - bound))

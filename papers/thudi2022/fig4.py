@@ -59,7 +59,7 @@ def make(reduced):
     right.legend(fontsize=8)
 
     epsilon = curve.epsilon(DELTA)
-    least = 1 / dn.calibrate(dn.GaussianDP, bracket=(0.01, 1.0), epsilon=1.0, delta=DELTA)
+    least = 1 / dn.calibrate(dn.GaussianDP, bracket=(0.01, 1.0), limit=dn.Limit(epsilon=1.0, delta=DELTA))
     return figure, {
         "best_accuracy": float(curve.accuracy(0.5)),
         "accuracy_on_trained_models": float(

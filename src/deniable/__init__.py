@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from deniable.integrations.opacus import from_opacus
     from deniable.integrations.private_run import make_private
     from deniable.integrations.sklearn import MembershipPrivate
+    from deniable.limits import Limit
     from deniable.noise import exact_membership, release, release_statistics
     from deniable.planning import calibrate, plan_samplers, plan_subsampling
     from deniable.records import ObjectivePerturbation, OutputPerturbation, privacy_profile
@@ -74,6 +75,7 @@ _LAZY: dict[str, str] = {
     "MembershipRocDisplay": "deniable.integrations.display",
     "ObjectivePerturbation": "deniable.records",
     "OpacusCallback": "deniable.workflows",
+    "Limit": "deniable.limits",
     "OutputPerturbation": "deniable.records",
     "Policy": "deniable.report",
     "PrivateClassifier": "deniable.training",
@@ -126,6 +128,7 @@ __all__ = [
     "Grouped",
     "InputError",
     "Laplace",
+    "Limit",
     "MatrixMechanism",
     "Mechanism",
     "MembershipPrivate",

@@ -6,7 +6,7 @@ import functools
 import inspect
 import math
 import reprlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any, ParamSpec, TypeVar
 
@@ -169,6 +169,17 @@ def function(name: str, value: Any, what: str) -> None:
     """Refuse what cannot be called; ``what`` says from what to what it goes."""
     if not callable(value):
         raise InputError(f"{name} must be a function ({what}), got {value!r}")
+
+
+def refuse_unknown(where: str, given: Iterable[Any], known: Sequence[str]) -> None:
+    """Raise ``InputError`` that names the first key that is not known, the nearest one and all that are."""
+    for key in given:
+        if key not in known:
+            import difflib
+
+            near = difflib.get_close_matches(str(key), known, n=1)
+            hint = f"did you mean {near[0]!r}? " if near else ""
+            raise InputError(f"{where} has no {key!r}; {hint}known are {', '.join(known)}")
 
 
 def nearest_names(function: Callable[P, R]) -> Callable[P, R]:

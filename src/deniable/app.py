@@ -112,9 +112,9 @@ def _calibration(rate: float, steps: int, person: int, fpr: float, delta: float)
     target = st.number_input("value", 0.0, value=start, format="%.6g", key=f"target-{kind}")
 
     def find() -> None:
-        asked = RISKS[kind].asked(kind, target, fpr, delta)
         try:
-            noise = dn.calibrate(lambda s: dn.SubsampledGaussian(s, rate, steps, person), (0.2, 100.0), **asked)
+            limit = RISKS[kind].asked(kind, target, fpr, delta)
+            noise = dn.calibrate(lambda s: dn.SubsampledGaussian(s, rate, steps, person), (0.2, 100.0), limit=limit)
         except dn.InputError as error:
             st.session_state["calibration"] = str(error)
             return

@@ -32,9 +32,9 @@ class Risk:
     start: float
     others: Callable[[float, float, int], dict[str, Any]]  # of the false positive rate, δ and the number of records
 
-    def asked(self, kind: str, value: float, fpr: float, delta: float, n: int = 1000) -> dict[str, Any]:
-        """The arguments that ask for this target; ``value`` is a percentage, but for ε."""
-        return {kind: value / (1.0 if kind == "epsilon" else 100.0)} | self.others(fpr, delta, n)
+    def asked(self, kind: str, value: float, fpr: float, delta: float, n: int = 1000) -> dn.Limit:
+        """The limit that is asked for; ``value`` is a percentage, but for ε."""
+        return dn.Limit(**{kind: value / (1.0 if kind == "epsilon" else 100.0)} | self.others(fpr, delta, n))
 
 
 RISKS = {
@@ -82,20 +82,20 @@ def train_page() -> None:
         st.error(problem)
     names = [c.name for c in table.columns]
     target = st.selectbox("what to predict", names, index=len(names) - 1, key="train-target")
-    goal = _training_target(len(table.frame))
+    limit = _training_target(len(table.frame))
     if st.button("Train", key="train-button"):
         st.session_state.pop("trained", None)
         try:
             with st.spinner("fitting, measuring on held-out records, writing the report", show_time=True):
-                st.session_state["trained"] = _train_upload(upload, target, goal)
+                st.session_state["trained"] = _train_upload(upload, target, limit)
         except Exception as error:  # as above
             st.error(_words(error))
     if made := st.session_state.get("trained"):
         _trained(made)
 
 
-def _training_target(rows: int) -> dict[str, Any]:
-    """Let the risk be chosen from a list and its size by a slider; return the target of a fit."""
+def _training_target(rows: int) -> dn.Limit:
+    """Let the risk be chosen from a list and its size by a slider; return the limit of a fit."""
     kind = st.selectbox("what to limit", list(_TRAINING), format_func=lambda k: _TRAINING[k][0], key="train-risk")
     _, least, most = _TRAINING[kind]
     step = 1.0 if least >= 1 else 0.1
@@ -135,9 +135,9 @@ def _understood(name: str, content: bytes) -> Understood:
         return understand_any(path, None, strict=False)
 
 
-def _train_upload(upload: Any, target: str, goal: dict[str, Any]) -> Trained:
+def _train_upload(upload: Any, target: str, limit: dn.Limit) -> Trained:
     with _written(upload.name, upload.getvalue()) as path:
-        return train_table(path, target=target, title=f"A private model of {target} on {upload.name}", **goal)
+        return train_table(path, target=target, limit=limit, title=f"A private model of {target} on {upload.name}")
 
 
 def _model_file(made: Trained) -> bytes:

@@ -86,7 +86,7 @@ def swapped(option, value):
         (["assess", "--opacus", "nowhere.pt"], ["nowhere.pt", "does not exist"]),
         (["assess", "--colour", "red"], ["--colour"]),
         (["nonsense"], ["nonsense"]),
-        (["calibrate", "--sample-rate", "0.1", "--steps", "10"], ["target"]),
+        (["calibrate", "--sample-rate", "0.1", "--steps", "10"], ["limit=Limit("]),
     ],
 )
 def test_bad_input_is_one_line_on_stderr_and_exit_code_2(line, words, capsys):
@@ -169,18 +169,18 @@ def test_bad_comparisons(line, capsys):
     assert capsys.readouterr().err.startswith("error: ")
 
 
-def test_calibrate_takes_the_other_risks_as_targets(capsys):
+def test_calibrate_takes_every_limit(capsys):
     run_ = ["calibrate", "--sample-rate", "1", "--steps", "1", "--json"]
-    assert run([*run_, "--attribute", "0.75", "--prior", "0.9,0.1;0.5,0.5"]) == 0
+    assert run([*run_, "--limit", "attribute=0.75, prior=[[0.9, 0.1], [0.5, 0.5]]"]) == 0
     found = json.loads(capsys.readouterr().out)
     curve = dn.tradeoff(dn.SubsampledGaussian(found["noise_multiplier"], 1.0, 1))
     assert found["reached"]["attribute"] == curve.attribute([[0.9, 0.1], [0.5, 0.5]]) <= 0.75
-    assert run([*run_, "--singling-out", "0.1", "--n", "1000", "--weight", "1e-6", "--group-size", "2"]) == 0
+    assert run([*run_, "--limit", "singling_out=0.1,n=1000,weight=1e-6,group_size=2"]) == 0
     found = json.loads(capsys.readouterr().out)
     curve = dn.tradeoff(dn.SubsampledGaussian(found["noise_multiplier"], 1.0, 1)).group(2)
     assert found["reached"]["singling_out"] == curve.singling_out(1000, 1e-6) <= 0.1
     assert found["advantage"] == curve.advantage()
-    assert found["target"]["group_size"] == 2
+    assert found["limit"]["group_size"] == 2
 
 
 def test_calibrated_noise_is_printed_on_the_safe_side(capsys):

@@ -73,8 +73,8 @@ LONG = {
         "deniable:plan_subsampling",
     ),
     "calibrate": (
-        ["calibrate", "--sample-rate", "0.001", "--steps", "300", "--epsilon", "1", "--delta", "1e-9"],
-        "deniable.planning.calibration:parameter_for",
+        ["calibrate", "--sample-rate", "0.001", "--steps", "300", "--limit", "epsilon=1,delta=1e-9"],
+        "deniable:calibrate",
     ),
     "compare": (
         ["compare", *(f"{0.3 + i / 100},0.003,10" for i in range(26)), "--plot", "roc.svg"],

@@ -64,7 +64,7 @@ def test_the_rule_that_decides_is_the_target(suggested, tmp_path):
     policy = tmp_path / "policy.toml"
     policy.write_text("[policy]\ntpr = 0.002\nfpr = 0.001\n")
     follow = suggested("assess", *RUN, "--policy", str(policy), code=1)
-    assert follow == ["calibrate", "--sample-rate", "1.0", "--steps", "10", "--tpr", "0.002", "--fpr", "0.001"]
+    assert follow == ["calibrate", "--sample-rate", "1.0", "--steps", "10", "--limit", "tpr=0.002,fpr=0.001"]
     policy.write_text("[policy]\nadvantage = 0.9\n")
     met = ["assess", *RUN, "--policy", str(policy)]
     assert suggested(*met) == [*met, "--out", "report.html"]
@@ -95,7 +95,7 @@ def test_the_least_noise_is_assessed_where_its_batches_are_poisson(suggested, mo
         return samplers.SamplerNoise(name, "add-remove", make(1.5), 1.5 + (name != least), 0.1, 0.1, 0.1)
 
     makers = list(samplers._makers(40, 20, 1, None).items())[:3]
-    plan = samplers.SamplerPlan("advantage at most 0.1", tuple(row(*maker) for maker in makers))
+    plan = samplers.SamplerPlan(dn.Limit(advantage=0.1), tuple(row(*maker) for maker in makers))
     monkeypatch.setattr(dn, "plan_samplers", lambda *sizes, **options: plan)
     words = ["samplers", "--n-records", "40", "--batch-size", "20", "--advantage", "0.1"]
     assert suggested(*words)[: len(expected) or None] == expected

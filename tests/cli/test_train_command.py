@@ -74,7 +74,7 @@ def test_a_raw_table_becomes_a_model_that_takes_raw_rows(people, tmp_path, capsy
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_json_holds_what_the_model_guarantees(people, capsys):
-    assert train(people, "--target", "answer", "--tpr", 0.1, "--fpr", 0.01, "--json") == 0
+    assert train(people, "--target", "answer", "--limit", "tpr=0.1,fpr=0.01", "--json") == 0
     found = json.loads(capsys.readouterr().out)
     rates = {row["fpr"]: row["tpr"] for row in found["guarantee"]["tpr_at_fpr"]}
     assert 0.0999 < rates[0.01] <= 0.1
@@ -107,8 +107,9 @@ def test_regression_persons_parquet_and_no_holdout(people, tmp_path, capsys):
     frame.to_parquet(path)
     ranges = tmp_path / "ranges.json"
     ranges.write_text(json.dumps({"wage": [0, 500_000], "age": [0, 120]}))
-    options = ("--target", "age", "--group", "patient", "--epsilon", 1, "--delta", 1e-6, "--ranges", ranges)
-    assert train(path, *options, "--group-size", 2, "--holdout", 0, "--json") == 0
+    options = ("--target", "age", "--group", "patient", "--ranges", ranges)
+    asked = "epsilon=1,delta=1e-6,group_size=2"
+    assert train(path, *options, "--limit", asked, "--holdout", 0, "--json") == 0
     found = json.loads(capsys.readouterr().out)
     assert found["target"].endswith("for any 2 persons in or out together")
     assert 0.99e-6 < dn.tradeoff(dn.GaussianDP(2 * found["guarantee"]["mu"])).delta(1.0) <= 1e-6
@@ -161,12 +162,11 @@ def test_small_tables_are_no_error(tmp_path, capsys):
     [
         (("--target", "anser"), "did you mean 'answer'"),
         ((), "target is missing"),
-        (("--target", "answer", "--advantage", 1), "advantage must be"),
-        (("--target", "answer", "--singling-out", 0.1, "--n", 400), "weight must be"),
-        (("--target", "answer", "--attribute", 0.6, "--prior", "0.7,0.3"), "attribute must be above 0.7"),
-        (("--target", "answer", "--attribute", 0.6, "--prior", "0.7;0.3,0.7"), "as many probabilities"),
+        (("--target", "answer", "--advantage", 1), "promises nothing"),
+        (("--target", "answer", "--limit", "singling_out=0.1,n=400"), "weight is missing"),
+        (("--target", "answer", "--limit", "tprr=0.6"), "did you mean 'tpr'"),
         (("--target", "answer", "--advantage", 0), "advantage must be"),
-        (("--target", "answer", "--advantage", 0.1, "--epsilon", 1, "--delta", 1e-6), "exactly one target"),
+        (("--target", "answer", "--advantage", 0.1, "--limit", "epsilon=1,delta=1e-6"), "not both"),
         (("--target", "answer", "--task", "regression"), "numeric target"),
         (("--target", "wage", "--task", "classification", "--drop", "id"), "holds fractions"),
         (("--target", "answer", "--holdout", 1), "holdout must be"),

@@ -73,7 +73,10 @@ RISKS = {
     "explain",
     "inverse",
 }
-LIMITS = {"Policy": {"advantage", "tpr", "reconstruction"}}  # numbers that somebody asks for, not answers
+LIMITS = {
+    "Policy": {"advantage", "tpr", "reconstruction"},
+    "Limit": {"advantage", "tpr", "accuracy", "reconstruction", "singling_out", "attribute"},
+}  # numbers that somebody asks for, not answers
 
 
 def classes():

@@ -16,8 +16,9 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils.estimator_checks import check_estimator
 
 import deniable as dn
+from deniable.planning import gaussian
 from deniable.testing import insecure_noise
-from deniable.training import TrainingWarning, fitting, targets
+from deniable.training import TrainingWarning, fitting
 from oracles.replayed_fits import Recording, Replay
 
 pytestmark = pytest.mark.filterwarnings("ignore::deniable.training.TrainingWarning")
@@ -68,7 +69,6 @@ def table(n: int, seed: int) -> tuple[pd.DataFrame, np.ndarray]:
         ({"attribute": 0.85, "prior": [[0.9, 0.1], [0.3, 0.7]]}, lambda t: 0.849 < t.tpr(0.8) <= 0.85),
         ({"singling_out": 0.1, "n": 500, "weight": 1e-5}, lambda t: 0.0999 < t.singling_out(500, 1e-5) <= 0.1),
         ({"advantage": 0.3, "group_size": 3}, lambda t: 0.2999 < t.group(3).advantage() <= 0.3),
-        ({"noise_multiplier": 4.0}, lambda t: t.advantage() <= 2 * norm.cdf(0.125) - 1 + 1e-12),
         ({"mechanism": dn.GaussianDP(0.5)}, lambda t: t.advantage() <= 2 * norm.cdf(0.25) - 1 + 1e-12),
         (
             {"mechanism": dn.SubsampledGaussian(20.0, 1.0, 100)},
@@ -78,7 +78,7 @@ def table(n: int, seed: int) -> tuple[pd.DataFrame, np.ndarray]:
 )
 def test_each_target_is_met(target, holds):
     frame, y = table(200, 0)
-    model = dn.PrivateClassifier(**target).fit(frame, y)
+    model = dn.PrivateClassifier(limit=dn.Limit(**target) if target else None).fit(frame, y)
     assert holds(model.tradeoff_)
     assert holds(dn.tradeoff(model.certificate_.mechanism))
     assert model.replacement_tradeoff_.advantage() > model.tradeoff_.advantage()
@@ -254,21 +254,13 @@ FRAME, Y = table(100, 8)
         ({"categories": "guess"}, FRAME, Y, "one of"),
         ({"advantage": 1.0}, FRAME, Y, "advantage"),
         ({"advantage": 0.0}, FRAME, Y, "advantage"),
-        ({"advantage": 0.1, "epsilon": 1.0, "delta": 1e-5}, FRAME, Y, "exactly one target"),
-        ({"epsilon": 1.0}, FRAME, Y, "delta"),
-        ({"epsilon": 1.0, "delta": 0.0}, FRAME, Y, "delta"),
-        ({"prior": 0.1}, FRAME, Y, "prior"),
-        ({"reconstruction": 0.1, "baseline": 0.2}, FRAME, Y, "reconstruction"),
-        ({"attribute": 0.7, "prior": [0.8, 0.2]}, FRAME, Y, "attribute must be above 0.8"),
-        ({"attribute": 0.9}, FRAME, Y, "attribute and prior go together"),
-        ({"advantage": 0.1, "prior": [0.8, 0.2]}, FRAME, Y, "prior must be a number"),
-        ({"singling_out": 0.1, "n": 10}, FRAME, Y, "weight must be"),
-        ({"singling_out": 0.1, "n": 10, "weight": 0.0}, FRAME, Y, "weight must be above 0"),
-        ({"tpr": 0.1, "fpr": 0.0}, FRAME, Y, "fpr must be above 0"),
-        ({"group_size": 0}, FRAME, Y, "group_size must be"),
-        ({"noise_multiplier": 4.0, "group_size": 2}, FRAME, Y, "group_size goes with a target"),
-        ({"mechanism": dn.PureDP(1.0)}, FRAME, Y, "full-batch Gaussian"),
-        ({"mechanism": 1.0}, FRAME, Y, "mechanism"),
+        ({"advantage": 0.1, "limit": dn.Limit(epsilon=1.0, delta=1e-5)}, FRAME, Y, "not both"),
+        ({"limit": 0.1}, FRAME, Y, "limit must be a Limit"),
+        ({"limit": dn.Limit(epsilon=1.0, delta=0.0)}, FRAME, Y, "no Gaussian noise"),
+        ({"limit": dn.Limit(singling_out=0.1, n=10, weight=0.0)}, FRAME, Y, "promises nothing"),
+        ({"limit": dn.Limit(tpr=0.1, fpr=0.0)}, FRAME, Y, "promises nothing"),
+        ({"limit": dn.PureDP(1.0)}, FRAME, Y, "full-batch Gaussian"),
+        ({"advantage": 1e-7, "categories": "discover"}, FRAME, Y, "beside a failure probability of 1e-06"),
         ({"model": "forest"}, FRAME, Y, "additive"),
         ({"loss": "hinge"}, FRAME, Y, "loss"),
         ({"model": "linear", "interactions": 2}, FRAME, Y, "additive"),
@@ -324,7 +316,7 @@ def test_pictures_show_where_records_are():
     frame["shop"] = rng.integers(0, 40, 4000).astype(str)
     y = (frame["born"] - 1967) / 10 + (frame["city"] == "Ulm") > rng.logistic(size=4000)
     lists = {"shop": [str(i) for i in range(40)]}
-    fitted = dn.PrivateClassifier(noise_multiplier=1.0, categories=lists).fit(frame, y)
+    fitted = dn.PrivateClassifier(limit=dn.GaussianDP(1.0), categories=lists).fit(frame, y)
     born, city, shop = fitted.plot(["born", "city", "shop"]).axes
     low, high = born.get_xlim()
     assert 1915 < low < 1935
@@ -340,7 +332,7 @@ def test_pictures_show_where_records_are():
 def test_a_misspelt_argument_names_the_nearest_one(estimator):
     with pytest.raises(TypeError, match="'advantge'; did you mean 'advantage'"):
         estimator(advantge=0.1)
-    with pytest.raises(TypeError, match=r"'zzz'; known: advantage, tpr"):
+    with pytest.raises(TypeError, match=r"'zzz'; known: advantage, limit"):
         estimator(zzz=0.1)
     with pytest.raises(dn.InputError, match="individual_filter must be True or False, got 'no'"):
         estimator(individual_filter="no").fit(*table(60, 0)[:1], np.arange(60) % 2)
@@ -349,8 +341,8 @@ def test_a_misspelt_argument_names_the_nearest_one(estimator):
 
 def test_the_search_for_the_budget_is_done_once_for_each_target(monkeypatch):
     asked = []
-    search = targets.parameter_for
-    monkeypatch.setattr(targets, "parameter_for", lambda goal, *rest: asked.append(goal.limit) or search(goal, *rest))
-    first, second, other = (targets.budget({"advantage": a}).mu for a in (0.123456, 0.123456, 0.2345678))
+    search = gaussian.search
+    monkeypatch.setattr(gaussian, "search", lambda limit, *rest: asked.append(limit.most) or search(limit, *rest))
+    first, second, other = (gaussian.budget(dn.Limit(advantage=a)).mu for a in (0.123456, 0.123456, 0.2345678))
     assert first == second < other
     assert asked == [0.123456, 0.2345678]

@@ -138,8 +138,8 @@ def _enough(run: RunOptions, decision: Any, most: float | None) -> tuple[str, ..
         return ()
     asked: dict[str, RunOptions] = {
         "advantage": {"--advantage": policy.advantage if most is None else most},
-        "tpr": {"--tpr": policy.tpr, "--fpr": policy.fpr},
-        "reconstruction": {"--reconstruction": policy.reconstruction, "--baseline": policy.baseline},
+        "tpr": {"--limit": f"tpr={policy.tpr:g},fpr={policy.fpr:g}"},
+        "reconstruction": {"--limit": f"reconstruction={policy.reconstruction},baseline={policy.baseline:g}"},
     }
     return ("calibrate", *typed({**run, NOISE: None} | asked[rule])) if rule in asked else ()
 

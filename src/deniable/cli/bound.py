@@ -183,8 +183,8 @@ def _largest(
     }
     if target in finders:
         return float(finders[target]())
-    asked = {target.replace("-", "_"): at_most, **risk}
-    found = dn.calibrate(lambda e: dn.ApproximateDP(e, delta), (0.0, _MOST), tolerance=1e-12, **asked)
+    limit = dn.Limit(**{target.replace("-", "_"): at_most, **risk})
+    found = dn.calibrate(lambda e: dn.ApproximateDP(e, delta), (0.0, _MOST), tolerance=1e-12, limit=limit)
     return found if found < _MOST else math.inf
 
 

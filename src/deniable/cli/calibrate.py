@@ -1,4 +1,4 @@
-"""``deniable calibrate``: the smallest noise that meets a target."""
+"""``deniable calibrate``: the smallest noise that keeps a limit."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import typer
 from deniable._check import InputError
 from deniable._files import to_json
 from deniable._progress import stage
-from deniable.cli import _target
 from deniable.cli._app import JsonFlag, app, examples, suggest
+from deniable.cli._limit import AdvantageOption, LimitOption, read_limit
 from deniable.cli._mechanism import (
     MECHANISM,
     SOUGHT,
@@ -36,15 +36,16 @@ from deniable.cli._sampler import (
 
 if TYPE_CHECKING:
     from deniable.curves import Tradeoff
-    from deniable.planning.targets import Target
+    from deniable.limits import Limit
+    from deniable.planning import AsTellingAs
 
 
 @app.command(
     epilog=examples(
         "deniable calibrate --sample-rate 0.01 --steps 5000 --advantage 0.1",
-        "deniable calibrate --sample-rate 0.01 --steps 5000 --tpr 1e-4 --fpr 1e-5 --json",
-        "deniable calibrate --sample-rate 0.01 --steps 5000 --reconstruction 0.01 --baseline 0.001",
-        "deniable calibrate --sample-rate 0.01 --steps 5000 --attribute 0.75 --prior 0.7,0.2,0.1",
+        "deniable calibrate --sample-rate 0.01 --steps 5000 --limit tpr=1e-4,fpr=1e-5 --json",
+        "deniable calibrate --sample-rate 0.01 --steps 5000 --limit reconstruction=0.01,baseline=0.001",
+        "deniable calibrate --sample-rate 0.01 --steps 5000 --limit attribute=0.75,prior=[0.7,0.2,0.1]",
         "deniable calibrate --sample-rate 0.01 --steps 500 --advantage 0.1 --records-per-person 4",
         "deniable calibrate --sampler allocation --batches 100 --epochs 5 --advantage 0.1",
         "deniable calibrate --find records-per-person --noise-multiplier 2 --sample-rate 0.1 --steps 9 --advantage 0.5",
@@ -77,23 +78,8 @@ def calibrate(
     batch_size: BatchSizeOption = None,
     max_batch: MaxBatchOption = None,
     n_records: RecordsOption = None,
-    advantage: _target.AdvantageTarget = None,
-    tpr: _target.TprTarget = None,
-    fpr: _target.FprTarget = None,
-    accuracy: _target.AccuracyTarget = None,
-    prior: _target.PriorTarget = None,
-    epsilon: _target.EpsilonTarget = None,
-    delta: _target.DeltaTarget = None,
-    reconstruction: _target.ReconstructionTarget = None,
-    baseline: _target.BaselineTarget = None,
-    singling_out: _target.SinglingOutTarget = None,
-    n: _target.PersonsTarget = None,
-    weight: _target.WeightTarget = None,
-    attribute: _target.AttributeTarget = None,
-    group_size: Annotated[
-        int,
-        typer.Option("--group-size", "--group", help="Records in or out together, for which the target holds."),
-    ] = 1,
+    advantage: AdvantageOption = None,
+    limit: LimitOption = None,
     replace: Annotated[
         bool, typer.Option("--replace", help="Protect against replacing a record, not adding or removing it.")
     ] = False,
@@ -106,25 +92,16 @@ def calibrate(
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Find the smallest noise multiplier of a DP-SGD run that meets a target, rounded to the safe side.
+    """Find the smallest noise multiplier of a DP-SGD run that keeps a limit, rounded to the safe side.
 
     With --find, the most steps, epochs, records of one person, or trials that a given noise affords. With --mechanism,
     the number of any mechanism that is written ?.
     """
-    from deniable.planning.calibration import parameter_for
-    from deniable.planning.targets import read_target
+    import deniable as dn
+    from deniable.planning.limit import as_limit
 
-    given = _target.asked(
-        prior, advantage=advantage, tpr=tpr, fpr=fpr, accuracy=accuracy, epsilon=epsilon, delta=delta,
-        reconstruction=reconstruction, baseline=baseline, singling_out=singling_out, n=n, weight=weight,
-        attribute=attribute,
-    )  # fmt: skip
-    if not given:
-        raise InputError(
-            "no target given; add --advantage, --tpr with --fpr, --accuracy with --prior, --epsilon with --delta, "
-            "--reconstruction with --baseline, --singling-out with --n and --weight, or --attribute with --prior"
-        )
-    target = read_target(given, group_size=group_size)
+    given = read_limit(limit)
+    asked = as_limit(advantage, given)
     run = run_options(
         noise_multiplier, sample_rate, steps, records_per_person, sampler=sampler, batches=batches, epochs=epochs,
         batches_per_record=batches_per_record, batch_size=batch_size, max_batch=max_batch, n_records=n_records,
@@ -146,28 +123,28 @@ def calibrate(
     adjacency = "replace" if replace else make(low).adjacency
     name = sought.lstrip("-").replace("-", "_")
     with stage(f"looking for {name}"):
-        found = parameter_for(target, make, (low, high), adjacency=adjacency, integer=whole)
+        found = dn.calibrate(make, (low, high), advantage=advantage, limit=given, adjacency=adjacency, integer=whole)
         reached = _curve(make(found), adjacency)
-        facts = _reached(reached, target)
+        facts = _reached(reached, asked)
     if as_json:
         answer = {
             name: found,
             "advantage": facts[-1][-1],
-            "target": given | ({"group_size": group_size} if group_size > 1 else {}),
+            "limit": asked.arguments,
         }
         print(to_json(answer | {"reached": {name: value for name, _, value in facts}, "adjacency": adjacency}))
     else:
         from deniable._shown import shown
 
         leaks = "; ".join(
-            f"{words} at most {shown(value, 'number' if name == 'epsilon' else 'rate', 'upper')}"
+            f"{words} at most {shown(value, 'number' if name in _NO_RATES else 'rate', 'upper')}"
             for name, words, value in facts
         )
         enough = f"{found:.0f}" if whole else shown(found, "number", "upper", 7)
-        if marked is not None and not whole and target.leakage(_curve(make(float(enough)), adjacency)) > target.allowed:
+        if marked is not None and not whole and not asked.is_met(_curve(make(float(enough)), adjacency)):
             enough = shown(found, "number", "lower", 7)  # less of it is more private
         print(f"{name.replace('_', ' ')} {enough}: {leaks}")
-        if not replace and group_size == 1:
+        if not replace and asked.group_size == 1:
             safe = run | {MECHANISM: filled(mechanism or [], enough)} if marked is not None else run | {sought: enough}
             suggest("assess", *typed(safe), "--out", "report.html")
 
@@ -191,6 +168,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     "categories": (2, 1000),
     "delta": (1e-12, 0.5),
 }
+_NO_RATES = ("epsilon", "delta", "mechanism")
 _WHOLE, _SHARE = (1, 100_000), (1e-4, 20.0)
 
 
@@ -205,19 +183,7 @@ def _curve(mechanism: Any, adjacency: str) -> Tradeoff:
     return dn.tradeoff(mechanism, adjacency=adjacency)
 
 
-def _reached(curve: Tradeoff, target: Target) -> list[tuple[str, str, float]]:
-    """The target's number as reached, with its name and words, and the advantage at even odds."""
-    even = ("advantage", "advantage at a prior of 50\u00a0%", curve.group(target.group_size).advantage())
-    if target.kind == "advantage" and target.at == (0.5,):
-        return [even]
-    if target.kind == "epsilon":
-        return [("epsilon", f"ε at δ = {target.limit:g}", curve.group(target.group_size).epsilon(target.limit)), even]
-    words = {
-        "advantage": "advantage at prior {:g}",
-        "tpr": "TPR at FPR {:g}",
-        "accuracy": "accuracy at prior {:g}",
-        "reconstruction": "a secret guessed blindly with chance {:g} found with chance",
-        "attribute": "an attribute whose best guess is right with chance {:g} named with chance",
-        "singling_out": "one of {:,.0f} persons singled out by a predicate of weight {:g} with chance",
-    }[target.kind]
-    return [(target.kind, words.format(*target.at), target.leakage(curve)), even]
+def _reached(curve: Tradeoff, limit: Limit | AsTellingAs) -> list[tuple[str, str, float]]:
+    """What is limited as it was reached, with its name and words, and the advantage at even odds."""
+    even = ("advantage", "advantage at a prior of 50\u00a0%", curve.group(limit.group_size).advantage())
+    return [even] if limit.name == "advantage" else [(limit.kind, limit.name, limit.leakage(curve)), even]

@@ -11,8 +11,8 @@ import typer
 from deniable._check import integer
 from deniable._files import to_json
 from deniable._shown import shown
-from deniable.cli import _target
 from deniable.cli._app import MISSED, JsonFlag, PlotOption, app, examples, suggest
+from deniable.cli._limit import AdvantageOption, LimitOption, read_limit
 from deniable.cli._picture import checked_picture, draw
 from deniable.cli._run import PersonOption, person, run_options, typed
 from deniable.cli._sampler import MaxBatchOption
@@ -24,7 +24,7 @@ _WIDE = 0.01  # of the advantage: bounds that are further apart are reported
     epilog=examples(
         "deniable samplers --n-records 50000 --batch-size 250 --epochs 5 --advantage 0.1",
         "deniable samplers --n-records 20000 --batch-size 100 --records-per-person 3 --advantage 0.2",
-        "deniable samplers --n-records 2000 --batch-size 100 --tpr 0.01 --fpr 0.001 --json",
+        "deniable samplers --n-records 2000 --batch-size 100 --limit tpr=0.01,fpr=0.001 --json",
     )
 )
 def samplers(
@@ -33,21 +33,14 @@ def samplers(
     epochs: Annotated[float, typer.Option(help="Passes over the data.")] = 1,
     max_batch: MaxBatchOption = None,
     records_per_person: PersonOption = None,
-    advantage: _target.AdvantageTarget = None,
-    tpr: _target.TprTarget = None,
-    fpr: _target.FprTarget = None,
-    accuracy: _target.AccuracyTarget = None,
-    prior: _target.PriorTarget = None,
-    epsilon: _target.EpsilonTarget = None,
-    delta: _target.DeltaTarget = None,
-    reconstruction: _target.ReconstructionTarget = None,
-    baseline: _target.BaselineTarget = None,
+    advantage: AdvantageOption = None,
+    limit: LimitOption = None,
     low: Annotated[float, typer.Option(help="Smallest noise multiplier to try.")] = 0.2,
     high: Annotated[float, typer.Option(help="Largest noise multiplier to try.")] = 200.0,
     as_json: JsonFlag = False,
     plot: PlotOption = None,
 ) -> int:
-    """Shuffle or Poisson? The least DP-SGD noise that meets a target, for each way of drawing batches.
+    """Shuffle or Poisson? The least DP-SGD noise that keeps a limit, for each way of drawing batches.
 
     Exit code 1: none meets it.
     """
@@ -55,10 +48,6 @@ def samplers(
     from deniable.planning.samplers import PROTECTS
 
     picture = checked_picture(plot)
-    given = _target.asked(
-        prior, advantage=advantage, tpr=tpr, fpr=fpr, accuracy=accuracy, epsilon=epsilon, delta=delta,
-        reconstruction=reconstruction, baseline=baseline,
-    )  # fmt: skip
     found = dn.plan_samplers(
         integer("n_records", n_records),
         integer("batch_size", batch_size),
@@ -66,13 +55,14 @@ def samplers(
         records_per_person=person(records_per_person),
         max_batch=None if max_batch is None else integer("max_batch", max_batch),
         noise_multipliers=(low, high),
-        **given,
+        advantage=advantage,
+        limit=read_limit(limit),
     )
     if as_json:
         rows = [dataclasses.asdict(row) | {"mechanism": repr(row.mechanism)} for row in found.rows]
-        print(to_json({"target": found.target, "rows": rows}))
+        print(to_json({"limit": found.limit.arguments, "rows": rows}))
     else:
-        print(f"{found.target}\n")
+        print(f"{found.limit.words()}\n")
         whom = "record" if records_per_person in (None, 1) else "person"
         print(f"{'sampler':<21}{f'protects a {whom}':<20}{'noise':>9}   attackers' advantage")
         for row in found.rows:

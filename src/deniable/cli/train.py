@@ -11,8 +11,8 @@ import typer
 
 from deniable._files import check_writable, to_json, write_atomically
 from deniable._optional import require
-from deniable.cli import _target
 from deniable.cli._app import JsonFlag, again, app, command_line, examples, suggest
+from deniable.cli._limit import AdvantageOption, LimitOption, read_limit
 from deniable.cli._ranges import PrivateRangesOption, read_ranges
 from deniable.cli._report import (
     EarlierOption,
@@ -35,8 +35,8 @@ _DROPPED = ": dropped"
 @app.command(
     epilog=examples(
         "deniable train data.csv --target y --advantage 0.1 --out model.skops --report report.html",
-        "deniable train data.parquet --target y --tpr 0.01 --fpr 0.001 --ranges ranges.json --json",
-        "deniable train visits.csv --target cost --task regression --group patient --epsilon 1 --delta 1e-6",
+        "deniable train data.parquet --target y --limit tpr=0.01,fpr=0.001 --ranges ranges.json --json",
+        "deniable train visits.csv --target cost --task regression --group patient --limit epsilon=1,delta=1e-6",
     )
 )
 def train(
@@ -57,22 +57,8 @@ def train(
             help="Try the additive model, one with pairs and the linear one; the trials use part of the budget.",
         ),
     ] = False,
-    advantage: _target.AdvantageTarget = None,
-    tpr: _target.TprTarget = None,
-    fpr: _target.FprTarget = None,
-    accuracy: _target.AccuracyTarget = None,
-    prior: _target.PriorTarget = None,
-    epsilon: _target.EpsilonTarget = None,
-    delta: _target.DeltaTarget = None,
-    reconstruction: _target.ReconstructionTarget = None,
-    baseline: _target.BaselineTarget = None,
-    singling_out: _target.SinglingOutTarget = None,
-    n: _target.PersonsTarget = None,
-    weight: _target.WeightTarget = None,
-    attribute: _target.AttributeTarget = None,
-    group_size: Annotated[
-        int, typer.Option(help="Records (with --group: persons) in or out together, for which the target holds.")
-    ] = 1,
+    advantage: AdvantageOption = None,
+    limit: LimitOption = None,
     ranges: PrivateRangesOption = None,
     drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
     group: Annotated[
@@ -106,16 +92,13 @@ def train(
         check_writable("--report", report, suffixes=(".html", ".htm", ".json", ".md"))
     limits = checked_policy(policy)
     before = [dn.Assessment.from_json(path) for path in earlier or ()]
-    goal = _target.asked(
-        prior, advantage=advantage, tpr=tpr, fpr=fpr, accuracy=accuracy, epsilon=epsilon, delta=delta,
-        reconstruction=reconstruction, baseline=baseline, singling_out=singling_out, n=n, weight=weight,
-        attribute=attribute,
-    )  # fmt: skip
     from deniable.workflows.training_run import train_table
 
     made = train_table(
         data,
         target=target,
+        advantage=advantage,
+        limit=read_limit(limit),
         task=task,
         model=model,
         tune=tune,
@@ -127,8 +110,6 @@ def train(
         command=command_line(),
         policy=limits,
         meta=meta,
-        group_size=group_size,
-        **goal,
     )
     if before:
         made = replace(made, assessment=made.assessment.with_history(*before))

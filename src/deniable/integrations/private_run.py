@@ -6,17 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from numpy.typing import ArrayLike
-
 from deniable._check import InputError, integer, number
 from deniable._optional import require
 from deniable.accounting import tradeoff
 from deniable.curves import Tradeoff, with_assumptions
 from deniable.integrations.opacus import from_opacus
 from deniable.integrations.opacus_guard import OUTSIDE, Guard
+from deniable.limits import Limit
 from deniable.mechanisms import Composition, Mechanism, SubsampledGaussian
-from deniable.planning.calibration import parameter_for
-from deniable.planning.targets import read_target, target_arguments
+from deniable.planning import AsTellingAs, calibrate
+from deniable.planning.limit import as_limit
 
 _SAMPLERS = ("RandomSampler", "SequentialSampler")
 _LEAST_NOISE = 0.2  # smallest noise multiplier tried
@@ -39,8 +38,8 @@ class PrivateRun:
         The whole run, including steps that the engine had recorded before.
     noise_multiplier, sample_rate, steps
         The calibrated noise, the Poisson rate and the number of steps that the target covers.
-    target
-        The target as it was given.
+    limit
+        What was asked for.
     engine
         The ``PrivacyEngine``, whose accountant counts the steps.
     guard
@@ -51,7 +50,7 @@ class PrivateRun:
     noise_multiplier: float
     sample_rate: float
     steps: int
-    target: dict[str, Any]
+    limit: Limit | AsTellingAs
     engine: Any
     guard: Guard = field(repr=False)
 
@@ -94,19 +93,7 @@ def make_private(
     epochs: int,
     *,
     advantage: float | None = None,
-    tpr: float | None = None,
-    fpr: float | None = None,
-    accuracy: float | None = None,
-    prior: ArrayLike | None = None,
-    epsilon: float | None = None,
-    delta: float | None = None,
-    reconstruction: float | None = None,
-    baseline: float | None = None,
-    singling_out: float | None = None,
-    n: int | None = None,
-    weight: float | None = None,
-    attribute: float | None = None,
-    group_size: int = 1,
+    limit: Limit | Mechanism | None = None,
     max_grad_norm: float = 1.0,
     engine: Any = None,
     **options: Any,
@@ -125,10 +112,8 @@ def make_private(
         As for Opacus: the model, its optimizer, a ``DataLoader`` over all records, batches of the expected size.
     epochs
         Number of passes that the target covers: ``epochs * len(loader)`` steps.
-    advantage, tpr, fpr, accuracy, prior, epsilon, delta, reconstruction, baseline, singling_out, n, weight, attribute
-        The target, exactly one, as in :func:`deniable.calibrate`.
-    group_size
-        Number of records that are in or out together, for which the target holds.
+    advantage, limit
+        What an attacker may reach, one of them, as for :func:`deniable.calibrate`.
     max_grad_norm
         Clipping norm of each record's gradient.
     engine
@@ -148,9 +133,7 @@ def make_private(
         For a loader whose sampling would be lost or is a different mechanism, for ``poisson_sampling=False``, adaptive
         clipping, distributed training, or a target that no noise meets.
     """
-    target = target_arguments(locals())
-    goal = read_target(target, group_size=group_size)
-    target |= {"group_size": group_size} if group_size > 1 else {}
+    asked = as_limit(advantage, limit)
     passes = integer("epochs", epochs, at_least=1)
     clip = number("max_grad_norm", max_grad_norm, above=0.0, below=float("inf"))
     _check_options(options)
@@ -173,7 +156,7 @@ def make_private(
 
     # μ of so much noise is about q√T/σ, below 1/60: an advantage of less than 1 %, whatever the rate
     most = max(200.0, 60 * (rate * steps) ** 0.5 + 60 * rate * steps**0.5)
-    noise = parameter_for(goal, run, (_LEAST_NOISE, most))
+    noise = calibrate(run, (_LEAST_NOISE, most), advantage=advantage, limit=limit)
     made = chosen.make_private(
         module=module,
         optimizer=optimizer,
@@ -189,7 +172,7 @@ def make_private(
             "this version of Opacus returned a loader that does not sample each record at rate 1/len(loader)"
         )
     guard = Guard(made[0], private, sampler, chosen.accountant, steps=steps, noise_multiplier=noise)
-    private.private_run = PrivateRun(run(noise), noise, rate, steps, target, chosen, guard)
+    private.private_run = PrivateRun(run(noise), noise, rate, steps, asked, chosen, guard)
     return tuple(made)
 
 

@@ -1,11 +1,13 @@
-"""Choosing what to run: calibration to any target, subsampling planner, bounds proven again."""
+"""Choosing what to run: limits, calibration to them, subsampling planner, bounds proven again."""
 
 from deniable.planning.calibration import calibrate
+from deniable.planning.limit import AsTellingAs
 from deniable.planning.proof import Proof, ProvenNumber, prove
 from deniable.planning.samplers import SamplerNoise, SamplerPlan, plan_samplers
 from deniable.planning.subsampling import plan_subsampling
 
 __all__ = [
+    "AsTellingAs",
     "Proof",
     "ProvenNumber",
     "SamplerNoise",

@@ -1,4 +1,4 @@
-"""Calibration: the parameter with which a mechanism just meets a privacy target, never less private than asked."""
+"""Calibration: the parameter with which a mechanism just meets a limit, never less private than asked."""
 
 from __future__ import annotations
 
@@ -7,34 +7,33 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from numpy.typing import ArrayLike
-
 from deniable._check import InputError, flag, function, integer, number
 from deniable.accounting.door import tradeoff
 from deniable.curves import Tradeoff
+from deniable.limits import Limit
 from deniable.mechanisms import Mechanism
-from deniable.planning.targets import Target, read_target, target_arguments
+from deniable.planning.limit import AsTellingAs, as_limit
 
 _FAR = 800.0  # stands for an infinite score: |log| of any positive double is smaller
-_JUST = 1e-300  # the score of a target missed by less than a rounding
+_JUST = 1e-300  # the score of a limit missed by less than a rounding
 _SLOPE = 1.2  # of log leakage against log noise, about
 
 _Place = tuple[float, float]  # a coordinate and its score
 
 
 class Measured(NamedTuple):
-    """A parameter, its score (≤ 0 exactly where the target is met) and its curve."""
+    """A parameter, its score (≤ 0 exactly where the limit is met) and its curve."""
 
     parameter: float
     score: float
     curve: Tradeoff
 
 
-def _score_of(target: Target, curve: Tradeoff) -> float:
-    """Log of the leakage over the limit, both above the floor: ≤ 0 exactly where the target is met."""
-    leakage = target.leakage(curve)
-    excess, allowed = leakage - target.floor, target.allowed - target.floor
-    if not leakage <= target.allowed:  # decided on the numbers themselves, never on their logarithms
+def _score_of(limit: Limit | AsTellingAs, curve: Tradeoff) -> float:
+    """Log of the leakage over the limit, both above the floor: ≤ 0 exactly where the limit is met."""
+    leakage = limit.leakage(curve)
+    excess, allowed = leakage - limit.floor, limit.most - limit.floor
+    if not leakage <= limit.most:  # decided on the numbers themselves, never on their logarithms
         return max(math.log(excess) - math.log(allowed), _JUST) if excess < math.inf and allowed > 0 else _FAR
     return min(math.log(excess) - math.log(allowed), 0.0) if excess > 0 else -_FAR
 
@@ -44,26 +43,14 @@ def calibrate(
     bracket: tuple[float, float],
     *,
     advantage: float | None = None,
-    tpr: float | None = None,
-    fpr: float | None = None,
-    accuracy: float | None = None,
-    prior: ArrayLike | None = None,
-    epsilon: float | None = None,
-    delta: float | None = None,
-    reconstruction: float | None = None,
-    baseline: float | None = None,
-    singling_out: float | None = None,
-    n: int | None = None,
-    weight: float | None = None,
-    attribute: float | None = None,
-    group_size: int = 1,
+    limit: Limit | Mechanism | None = None,
     adjacency: str = "add-remove",
     integer: bool = False,
     tolerance: float = 1e-9,
 ) -> float:
     """Return the parameter in ``bracket`` whose mechanism leaks as much as allowed and not more.
 
-    The mechanism of the returned number satisfies the target with its *upper* bound, as computed; within ``tolerance``
+    The mechanism of the returned number meets the limit with its *upper* bound, as computed; within ``tolerance``
     there is a parameter that misses it. Whether privacy grows with the parameter (noise) or falls (steps, rate, μ, ε)
     is determined by trying two values.
 
@@ -74,73 +61,42 @@ def calibrate(
     bracket
         Two different finite numbers (low, high) between which to search.
     advantage
-        Target: membership advantage of every attacker with the given ``prior`` (½ unless said otherwise).
-    tpr, fpr
-        Target: true positive rate ``tpr`` of every attack with false positive rate ``fpr``.
-    accuracy
-        Target: accuracy of every attacker with the given ``prior`` (½ unless said otherwise).
-    prior
-        Probability of membership for ``advantage`` and ``accuracy``; what is known of the values for ``attribute``.
-    epsilon, delta
-        Target: (``epsilon``, ``delta``)-differential privacy, both directions.
-    reconstruction, baseline
-        Target: probability ``reconstruction`` of guessing a record's secret which blind guessing finds with
-        probability ``baseline`` (:func:`deniable.risks.reconstruction`).
-    singling_out, n, weight
-        Target: probability ``singling_out`` that a predicate of at most this ``weight``, read off the output, matches
-        exactly one of ``n`` independent records (:func:`deniable.risks.singling_out`).
-    attribute
-        Target: probability ``attribute`` of naming an attribute of a record whose values an attacker who knows all the
-        rest believes in with probabilities ``prior``, shape (situations, values) or (values,), situations equally
-        likely (:func:`deniable.risks.attribute`).
-    group_size
-        The target must hold for this many records that are in or out together (:func:`deniable.risks.group`).
+        Largest membership advantage of every attacker at even odds: short for ``limit=Limit(advantage=…)``.
+    limit
+        What an attacker may reach, as a :class:`deniable.Limit`, or a mechanism: at most as telling as this
+        one, with its own adjacency, at the false positive rates 1e-9, 1e-8, …, 0.1, ¼ and ½.
     adjacency
-        ``"add-remove"`` or ``"replace"``: for which neighbouring data sets the target is to hold.
+        ``"add-remove"`` or ``"replace"``: for which neighbouring data sets the limit is to hold.
     integer
         Search whole numbers only (steps); ``make_mechanism`` then gets an ``int`` and one is returned.
     tolerance
         Relative distance (absolute, if the bracket reaches 0 or below) of the returned number to one that misses
-        the target. Leakage should be monotone in the parameter; if it is not, the number still meets the target but
+        the limit. Leakage should be monotone in the parameter; if it is not, the number still meets it but
         need not be the best one.
 
     Returns
     -------
     float
-        The parameter. If the whole bracket meets the target it is the end that leaks most: the bracket, not
-        the target, was the limit.
+        The parameter. If the whole bracket meets the limit it is the end that leaks most: the bracket decided.
 
     Raises
     ------
     InputError
-        If not exactly one target is given, it cannot be met at all, or neither end of the bracket meets it.
+        If not exactly one limit is given, or neither end of the bracket meets it.
     """
-    target = read_target(target_arguments(locals()), group_size=group_size)
-    return parameter_for(target, make_mechanism, bracket, adjacency=adjacency, integer=integer, tolerance=tolerance)
-
-
-def parameter_for(
-    target: Target,
-    make_mechanism: Callable[[Any], Mechanism],
-    bracket: tuple[float, float],
-    *,
-    adjacency: str = "add-remove",
-    integer: bool = False,
-    tolerance: float = 1e-9,
-) -> float:
-    """:func:`calibrate` to a target that has been read."""
-    found = search(target, make_mechanism, bracket, adjacency=adjacency, integer=integer, tolerance=tolerance)
+    asked = as_limit(advantage, limit)
+    found = search(asked, make_mechanism, bracket, adjacency=adjacency, integer=integer, tolerance=tolerance)
     if found.score > 0:
         ends = _axis(bracket, integer).ends
         raise InputError(
-            f"bracket must contain a parameter with {target.name} at most {target.allowed:g}, but its better end "
-            f"{found.parameter:g} gives {target.leakage(found.curve):.6g}; widen the bracket {ends}"
+            f"bracket must contain a parameter with {asked.name} at most {asked.most:g}, but its better end "
+            f"{found.parameter:g} gives {asked.leakage(found.curve):.6g}; widen the bracket {ends}"
         )
     return found.parameter
 
 
 def search(
-    target: Target,
+    limit: Limit | AsTellingAs,
     make_mechanism: Callable[[Any], Mechanism],
     bracket: tuple[float, float],
     *,
@@ -150,7 +106,7 @@ def search(
     near: float | None = None,
     rough: bool = False,
 ) -> Measured:
-    """:func:`parameter_for` with its curve; the better end of the bracket where neither meets the target.
+    """:func:`calibrate` with its curve; the better end of the bracket where neither meets the limit.
 
     With ``near``, a noise multiplier in a positive bracket, the search begins there: only the time depends on it.
     ``rough``: by sketches of the curves, which are bounds as valid, and mostly up to 0.1 % wider.
@@ -163,7 +119,7 @@ def search(
         curve = tradeoff(make_mechanism(parameter), adjacency=adjacency)
         if rough:
             curve = curve.sketch()
-        return Measured(parameter, _score_of(target, curve), curve)
+        return Measured(parameter, _score_of(limit, curve), curve)
 
     both = _straddle(measure, axis) if near is None else _astride(measure, axis, near, tolerance)
     safe, unsafe = sorted(both, key=lambda point: point.score)

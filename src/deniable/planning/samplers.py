@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any
 
 from deniable._check import InputError, integer, interval
 from deniable._optional import require
 from deniable._progress import track
 from deniable._shown import shown
 from deniable.accounting.door import tradeoff
+from deniable.limits import Limit
 from deniable.mechanisms import (
     Grouped,
     Mechanism,
@@ -22,7 +23,7 @@ from deniable.mechanisms import (
     WithoutReplacement,
 )
 from deniable.planning.calibration import search
-from deniable.planning.targets import Target, TargetArguments, read_target
+from deniable.planning.limit import AsTellingAs, as_limit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -67,13 +68,13 @@ class SamplerPlan:
 
     Attributes
     ----------
-    target
-        The promise, in words.
+    limit
+        What was asked for.
     rows
         One for each sampler and adjacency for which a bound is known.
     """
 
-    target: str
+    limit: Limit | AsTellingAs
     rows: tuple[SamplerNoise, ...]
 
     def to_frame(self) -> Any:
@@ -95,7 +96,7 @@ class SamplerPlan:
         axes.bar_label(bars, [" " + shown(row.noise_multiplier, "number", "upper", 3) for row in known])
         axes.set_yticks(range(len(known)), labels)
         axes.margins(x=0.15)
-        axes.set(xlabel="noise multiplier needed", title=self.target)
+        axes.set(xlabel="noise multiplier needed", title=self.limit.words())
         return axes
 
 
@@ -110,8 +111,9 @@ def plan_samplers(
     records_per_person: int = 1,
     max_batch: int | None = None,
     noise_multipliers: tuple[float, float] = (0.2, 200.0),
+    advantage: float | None = None,
+    limit: Limit | Mechanism | None = None,
     progress: bool | None = None,
-    **target: Unpack[TargetArguments],
 ) -> SamplerPlan:
     """Return, for each way of drawing batches, the least DP-SGD noise that meets a target. Shuffle or Poisson?
 
@@ -130,18 +132,17 @@ def plan_samplers(
         Where truncated Poisson batches are cut; by default six standard deviations above their mean.
     noise_multipliers
         Range (low, high) in which to look.
+    advantage, limit
+        What an attacker may reach, one of them, as for :func:`deniable.calibrate`.
     progress
         Whether to show a progress bar; None for only on a terminal.
-    **target
-        What an attacker may reach: ``advantage=``, ``tpr=`` with ``fpr=``, and all others that
-        :func:`deniable.calibrate` takes.
 
     Raises
     ------
     InputError
-        If not exactly one target is given, or a number is out of range.
+        If not exactly one limit is given, or a number is out of range.
     """
-    sought = read_target(target)
+    sought = as_limit(advantage, limit)
     person = integer("records_per_person", records_per_person, at_least=1)
     makers = _makers(n_records, batch_size, epochs, max_batch, person)
     low, high = interval("noise_multipliers", noise_multipliers, above=0.0)
@@ -152,7 +153,7 @@ def plan_samplers(
         rows.append(row := _row(sought, name, make, adjacency, (low, high), near.get(adjacency)))
         if row.noise_multiplier < math.inf:
             near[adjacency] = row.noise_multiplier
-    return SamplerPlan(sought.words(), tuple(sorted(rows, key=lambda row: (row.adjacency, row.noise_multiplier))))
+    return SamplerPlan(sought, tuple(sorted(rows, key=lambda row: (row.adjacency, row.noise_multiplier))))
 
 
 def _makers(
@@ -193,14 +194,14 @@ def _known(mechanism: Mechanism) -> tuple[str, ...]:
 
 
 def _row(
-    target: Target,
+    limit: Limit | AsTellingAs,
     name: str,
     make: Callable[[float], Mechanism],
     adjacency: str,
     ends: tuple[float, float],
     near: float | None,
 ) -> SamplerNoise:
-    found = search(target, make, ends, adjacency=adjacency, tolerance=_TOLERANCE, near=near, rough=True)
+    found = search(limit, make, ends, adjacency=adjacency, tolerance=_TOLERANCE, near=near, rough=True)
     enough = found.score <= 0
     noise, curve = found.parameter, found.curve
     if not enough and noise < ends[1]:
@@ -210,7 +211,7 @@ def _row(
         adjacency=adjacency,
         mechanism=make(noise),
         noise_multiplier=noise if enough else math.inf,
-        leakage=target.leakage(curve),
+        leakage=limit.leakage(curve),
         advantage=curve.advantage(),
         attained=curve.advantage(side="lower"),
     )

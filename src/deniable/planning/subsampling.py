@@ -20,6 +20,7 @@ from deniable._check import FloatArray, InputError, integer, interval, number, n
 from deniable._optional import require
 from deniable.accounting.door import tradeoff
 from deniable.curves import ApproximateTradeoff
+from deniable.limits import Limit
 from deniable.mechanisms import SubsampledGaussian
 from deniable.planning.calibration import calibrate
 
@@ -231,7 +232,7 @@ def _row(
     limit = min(allowed * (1 - 1e-12), 1.0)
     if tradeoff(make(high)).tpr(fpr) > limit:
         return nothing
-    noise = calibrate(make, (low, high), tpr=limit, fpr=fpr, tolerance=1e-6) if limit < 1 else low
+    noise = calibrate(make, (low, high), limit=Limit(tpr=limit, fpr=fpr), tolerance=1e-6) if limit < 1 else low
     curve = tradeoff(make(noise))
     precision, even = curve.precision(fpr, rate), curve.precision(fpr, 0.5)
     epsilon = math.nan if delta is None else max(curve.epsilon(delta), 0.0)

@@ -7,8 +7,8 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
-from deniable._check import InputError
-from deniable.report.policy import read_toml, refuse_unknown
+from deniable._check import InputError, refuse_unknown
+from deniable.report.policy import read_toml
 
 FIELDS = {
     "date": "Date",

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import tomllib
 from dataclasses import dataclass, fields, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
 
-from deniable._check import InputError, choice, number
+from deniable._check import InputError, choice, number, refuse_unknown
 from deniable._limits import MOST_ADVANTAGE
 
 Scope = Literal["every data set", "this data set"]
@@ -153,12 +152,3 @@ def read_toml(name: str, path: str | Path) -> dict[str, Any]:
         raise InputError(f"{name} {str(path)!r} cannot be read: there is no such file") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{name} {str(path)!r} is not TOML: {error}") from None
-
-
-def refuse_unknown(where: str, given: Any, known: list[str]) -> None:
-    """Raise ``InputError`` that names every key that is not known, the nearest one and all that are."""
-    for key in given:
-        if key not in known:
-            near = difflib.get_close_matches(str(key), known, n=1)
-            hint = f"did you mean {near[0]!r}? " if near else ""
-            raise InputError(f"{where} has no {key!r}; {hint}known are {', '.join(known)}")

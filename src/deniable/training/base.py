@@ -24,7 +24,8 @@ from deniable.mechanisms import Composition, GaussianDP
 from deniable.mechanisms.core import parts_of
 from deniable.noise.ledger import Ledger
 from deniable.noise.queries import NoiseSource, Queries, SumNoise, Units
-from deniable.planning.targets import NAMES
+from deniable.planning.gaussian import DEFAULT_ADVANTAGE, Budget, budget
+from deniable.planning.limit import as_limit
 from deniable.tables.columnar import PAIR_TARGET, ColumnsOnDisk, on_disk
 from deniable.tables.parquet import few, target_among
 from deniable.training.account import FitCertificate
@@ -35,7 +36,6 @@ from deniable.training.fitting import Additive, Task, fit_table
 from deniable.training.levels import LEVEL_SHARE, levelled
 from deniable.training.looks import COUNT_SHARE, Declared
 from deniable.training.losses import ClippedLoss
-from deniable.training.targets import Budget, budget
 from deniable.training.tuning import fit_tuned
 from deniable.training.units import units_of
 
@@ -111,10 +111,8 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
         table = FeatureTable(X, columns, keep=self.categories if isinstance(self.categories, Mapping) else ())
         _tell_left_out(table)
         failure = self._failure()
-        asked = {name: getattr(self, name) for name in (*NAMES, "noise_multiplier")}
-        size = integer("group_size", self.group_size, at_least=1)
-        unit = "record" if owners is None else "person"
-        allowance = budget(asked, self.mechanism, group_size=size, unit=unit, failure=failure)
+        limit = as_limit(self.advantage, self.limit, DEFAULT_ADVANTAGE)
+        allowance = budget(limit, unit="record" if owners is None else "person", failure=failure)
         declared = declare(table, self.ranges, self.categories, self.discovery_delta)
         units = Units() if owners is None else units_of(owners, self.records_per_person)
         out = self._learn(table, y, Queries(Ledger(allowance.mu, allowance.delta), source, units), declared, allowance)

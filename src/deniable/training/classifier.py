@@ -7,20 +7,21 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.special import log_softmax, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from deniable._check import FloatArray, InputError, choice, nearest_names
+from deniable.limits import Limit
 from deniable.mechanisms import Mechanism
 from deniable.noise.queries import Queries
+from deniable.planning.gaussian import Budget
 from deniable.training.base import PrivateModel
 from deniable.training.columns import FeatureTable
 from deniable.training.looks import COUNT_SHARE, Declared
 from deniable.training.losses import ClippedLogistic, ClippedLoss, ClippedSoftmax
-from deniable.training.targets import Budget
 
 
 class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
@@ -30,36 +31,17 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
     privacy, for every data set and every record, and counts everything that looked at the data: ranges, bins, the
     number of records, the coefficients. No part of the data is held back.
 
-    Give at most one target; without one it is ``advantage=0.1``: at even odds, no attacker who knows all other records
+    Give at most one limit; without one it is ``advantage=0.1``: at even odds, no attacker who knows all other records
     is right about the presence of a record more often than 55 % of the time.
 
     Parameters
     ----------
     advantage
-        Largest membership advantage of any attacker, in (0, 1), at ``prior`` (½ unless given).
-    tpr, fpr
-        Largest true positive rate of any attack at a false positive rate.
-    accuracy, prior
-        Largest accuracy of an attacker whose prior is P(in) = ``prior``.
-    epsilon, delta
-        (ε, δ)-differential privacy.
-    reconstruction, baseline
-        Largest probability of reconstructing (or inferring an attribute of) a record that blind guessing gets right
-        with probability ``baseline``.
-    singling_out, n, weight
-        Largest probability that a predicate of at most this ``weight``, read off the model, matches exactly one of
-        ``n`` records, a public number, that were drawn independently.
-    attribute, prior
-        Largest probability of naming an attribute of a record by an attacker who knows all the rest of it and believes
-        in its values with probabilities ``prior``, shape (situations, values) or (values,).
-    group_size
-        The target must hold for this many records (with ``group``: persons) that are in or out together, such as the
-        members of a household, without declaring who they are. Curves and reports remain those of a single one;
-        ``tradeoff_.group(k)`` is the one of k.
-    noise_multiplier
-        The whole fit is as private as one sum with this noise multiplier: μ = 1/noise_multiplier.
-    mechanism
-        What may be spent, as a full-batch Gaussian mechanism, for example ``GaussianDP(0.25)``.
+        Largest membership advantage of any attacker at even odds, in (0, 1): short for ``limit=Limit(advantage=…)``.
+    limit
+        Another limit, a :class:`deniable.Limit`: ``Limit(tpr=0.01, fpr=0.001)``, ``Limit(epsilon=1, delta=1e-6)``. With
+        ``group_size=k`` in it curves and reports remain those of a single record; ``tradeoff_.group(k)`` is the one of
+        k. Or what may be spent, as a full-batch Gaussian mechanism, for example ``GaussianDP(0.25)``.
     model
         "additive": a shape function per column (see ``plot``); "linear": one coefficient per numeric column.
     loss
@@ -125,21 +107,7 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         self,
         *,
         advantage: float | None = None,
-        tpr: float | None = None,
-        fpr: float | None = None,
-        accuracy: float | None = None,
-        prior: ArrayLike | None = None,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        reconstruction: float | None = None,
-        baseline: float | None = None,
-        singling_out: float | None = None,
-        n: int | None = None,
-        weight: float | None = None,
-        attribute: float | None = None,
-        group_size: int = 1,
-        noise_multiplier: float | None = None,
-        mechanism: Mechanism | None = None,
+        limit: Limit | Mechanism | None = None,
         model: str = "additive",
         loss: str = "auto",
         ranges: Mapping[Any, tuple[Any, Any]] | None = None,
@@ -153,21 +121,7 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         records_per_person: int = 1,
     ) -> None:
         self.advantage = advantage
-        self.tpr = tpr
-        self.fpr = fpr
-        self.accuracy = accuracy
-        self.prior = prior
-        self.epsilon = epsilon
-        self.delta = delta
-        self.reconstruction = reconstruction
-        self.baseline = baseline
-        self.singling_out = singling_out
-        self.n = n
-        self.weight = weight
-        self.attribute = attribute
-        self.group_size = group_size
-        self.noise_multiplier = noise_multiplier
-        self.mechanism = mechanism
+        self.limit = limit
         self.model = model
         self.loss = loss
         self.ranges = ranges

@@ -8,14 +8,15 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import ndtr
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import _check_y, column_or_1d
 
 from deniable._check import FloatArray, InputError, choice, nearest_names
+from deniable.limits import Limit
 from deniable.mechanisms import Mechanism
 from deniable.noise.queries import Queries
+from deniable.planning.gaussian import Budget
 from deniable.training import bins
 from deniable.training.base import PrivateModel, TrainingWarning
 from deniable.training.columns import FeatureTable
@@ -23,7 +24,6 @@ from deniable.training.declared import span_of
 from deniable.training.levels import LEVEL_SHARE, wide_clip
 from deniable.training.looks import COUNT_SHARE, Declared, number_cells
 from deniable.training.losses import ClippedLoss, ClippedPoisson, ClippedSquared
-from deniable.training.targets import Budget
 
 TARGET_SHARE = 0.05  # of μ²: location and spread of the target
 _CLIP = 0.5  # in spreads of the target
@@ -42,10 +42,8 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
 
     Parameters
     ----------
-    advantage, tpr, fpr, accuracy, prior, epsilon, delta, noise_multiplier, mechanism
-        The target: at most one, ``advantage=0.1`` unless given.
-    reconstruction, baseline, singling_out, n, weight, attribute, group_size
-        More targets, and what they need; as for the classifier.
+    advantage, limit
+        What an attacker may reach: at most one of them, ``advantage=0.1`` unless given.
     model, ranges, categories, discovery_delta, interactions, individual_filter, tune, group, records_per_person
         As for the classifier.
     loss
@@ -62,21 +60,7 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
         self,
         *,
         advantage: float | None = None,
-        tpr: float | None = None,
-        fpr: float | None = None,
-        accuracy: float | None = None,
-        prior: ArrayLike | None = None,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        reconstruction: float | None = None,
-        baseline: float | None = None,
-        singling_out: float | None = None,
-        n: int | None = None,
-        weight: float | None = None,
-        attribute: float | None = None,
-        group_size: int = 1,
-        noise_multiplier: float | None = None,
-        mechanism: Mechanism | None = None,
+        limit: Limit | Mechanism | None = None,
         model: str = "additive",
         loss: str = "squared",
         target_range: tuple[float, float] | None = None,
@@ -90,21 +74,7 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
         records_per_person: int = 1,
     ) -> None:
         self.advantage = advantage
-        self.tpr = tpr
-        self.fpr = fpr
-        self.accuracy = accuracy
-        self.prior = prior
-        self.epsilon = epsilon
-        self.delta = delta
-        self.reconstruction = reconstruction
-        self.baseline = baseline
-        self.singling_out = singling_out
-        self.n = n
-        self.weight = weight
-        self.attribute = attribute
-        self.group_size = group_size
-        self.noise_multiplier = noise_multiplier
-        self.mechanism = mechanism
+        self.limit = limit
         self.model = model
         self.loss = loss
         self.target_range = target_range

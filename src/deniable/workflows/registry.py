@@ -17,9 +17,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from deniable._check import InputError
+from deniable._check import InputError, refuse_unknown
 from deniable.report.model import Assessment
-from deniable.report.policy import refuse_unknown
 from deniable.report.sections import Asked
 
 _A = TypeVar("_A", bound=Callable[..., Any])

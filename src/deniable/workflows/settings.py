@@ -10,6 +10,7 @@ from typing import Any
 from deniable._check import InputError
 from deniable._shown import shown
 from deniable.accounting import tradeoff
+from deniable.limits import Limit
 from deniable.mechanisms import (
     ApproximateDP,
     Composition,
@@ -178,7 +179,7 @@ def _met(make: Callable[[Any], Mechanism], old: Any, knob: _Knob, targets: list[
         for one in targets:
             if not _leak(tradeoff(make(best)), one) <= _limit(one):
                 own = {"adjacency": make(old).adjacency, "integer": knob.integer, "tolerance": knob.tolerance}
-                best = calibrate(make, bracket, **own, **one)  # type: ignore[arg-type]
+                best = calibrate(make, bracket, limit=Limit(**one), **own)  # type: ignore[arg-type]
                 bracket = (best, bracket[1]) if knob.more_is_safer else (bracket[0], best)
         curve = tradeoff(make(best))
         return best if all(_leak(curve, one) <= _limit(one) for one in targets) else None

@@ -14,6 +14,8 @@ import pandas as pd
 
 from deniable._check import InputError, choice, number
 from deniable._progress import stage
+from deniable.limits import Limit
+from deniable.mechanisms import Mechanism
 from deniable.noise.queries import NoiseSource, SumNoise
 from deniable.report.model import Assessment
 from deniable.report.usefulness import Usefulness
@@ -65,6 +67,8 @@ def train_table(
     source: str | Path | pd.DataFrame,
     *,
     target: str | None = None,
+    advantage: float | None = None,
+    limit: Limit | Mechanism | None = None,
     task: TaskChoice = "auto",
     model: str = "additive",
     tune: bool = False,
@@ -77,7 +81,6 @@ def train_table(
     command: str | None = None,
     policy: Any = None,
     meta: Any = None,
-    **goal: Any,
 ) -> Trained:
     """Fit a private model to a table and measure on held-out records what the protection costs.
 
@@ -89,6 +92,8 @@ def train_table(
     ----------
     source, target, drop, ranges
         The table and how it is read: see :func:`deniable.tables.understand`.
+    advantage, limit
+        What an attacker may reach, at most one of them, as for the estimators.
     task
         "classification", "regression", or "auto": regression for a numeric target with fractions or with more than 20
         different values.
@@ -100,8 +105,6 @@ def train_table(
         Probability of being held out, in [0, 1); 0 fits to all records and measures nothing.
     policy, meta
         See :func:`deniable.assess`.
-    **goal
-        The target, at most one: ``advantage=``, or ``tpr=`` with ``fpr=``, and so on, as for the estimators.
 
     Raises
     ------
@@ -115,7 +118,7 @@ def train_table(
     table = understand_any(source, target, drop=left_out, ranges=ranges, strict=False)
     aim = _checked(table)
     kind = _task(task, aim)
-    goal |= {"tune": tune}
+    goal = {"advantage": advantage, "limit": limit, "tune": tune}
     estimator = _estimator(kind, model, table, ranges, group, goal)
     train = _kept(len(aim), persons, share, SumNoise())
     y = aim.to_numpy()
