@@ -118,7 +118,7 @@ def test_at_most_as_telling_as_a_mechanism():
     allowed = dn.tradeoff(dn.Laplace(3.0)).tpr(rates)
     for worse in (1, 1 - 1e-5):
         limit = as_limit(None, dn.Laplace(3.0))
-        epsilon = dn.calibrate(dn.PureDP, (1e-3, 10), limit=limit) / worse
+        epsilon = dn.calibrate(dn.PureDP, (1e-3, 10), limit=dn.Laplace(3.0)) / worse
         found = dn.tradeoff(dn.PureDP(epsilon)).tpr(rates)
         assert bool((found <= allowed).all()) == (worse == 1) == limit.is_met(dn.tradeoff(dn.PureDP(epsilon)))
     assert not as_limit(None, dn.PureDP(0.0)).is_met(dn.tradeoff(dn.PureDP(0.01)))
