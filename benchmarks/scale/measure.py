@@ -1,6 +1,6 @@
 """All measured targets of docs/scale in one run: wall and CPU seconds and peak memory, a process per case.
 
-    OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python benchmarks/scale/measure.py [CASE ...] [--jobs 2]
+    OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python benchmarks/scale/measure.py [CASE ...]
 
 Cases: retraining line profile50 profile100 parquet train release. Without names all of them, about eight
 minutes on two idle cores and 6 GB of disk in the temporary folder. What is found is printed, and written to

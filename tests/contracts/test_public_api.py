@@ -41,58 +41,45 @@ def test_an_unknown_name_is_an_attribute_error():
         _ = dn.tradeof
 
 
-@pytest.mark.parametrize("name", dn.__all__)
-def test_is_in_the_docs(name):
-    assert f"dn.{name}" in PAGES or f"deniable.{name}" in PAGES or f"`{name}" in PAGES
+def test_every_name_is_in_the_docs():
+    assert [n for n in dn.__all__ if not any(f"{p}{n}" in PAGES for p in ("dn.", "deniable.", "`"))] == []
 
 
-@pytest.mark.parametrize("name", CALLABLES)
-def test_is_documented(name):
-    value = getattr(dn, name)
-    text = inspect.getdoc(value)
-    assert text, name
-    assert text.splitlines()[0].rstrip().endswith((".", "?", ":")), f"the first line of {name} is no sentence"
-    if inspect.isclass(value):
-        for method, function in members(value):
-            assert inspect.getdoc(getattr(value, method)) or inspect.getdoc(function), f"{name}.{method}"
+def test_every_name_is_documented():
+    wrong = []
+    for name in CALLABLES:
+        value = getattr(dn, name)
+        text = inspect.getdoc(value) or "nothing"
+        if not text.splitlines()[0].rstrip().endswith((".", "?", ":")):
+            wrong.append(f"the first line of {name} is no sentence")
+        for method, function in members(value) if inspect.isclass(value) else ():
+            if not inspect.getdoc(getattr(value, method)) and not inspect.getdoc(function):
+                wrong.append(f"{name}.{method}")
+        if inspect.isfunction(value):
+            kinds = inspect.signature(value).parameters.values()
+            parameters = [p.name for p in kinds if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)]
+            if len(parameters) > 2:  # then it says what each of them is
+                wrong += [f"{name}({p})" for p in parameters if p not in text]
+    assert wrong == []
 
 
-@pytest.mark.parametrize("name", CALLABLES)
-def test_is_typed(name):
-    value = getattr(dn, name)
-    functions = [value] if inspect.isfunction(value) else [function for _, function in members(value)]
-    for function in functions:
-        hints = function.__annotations__
-        untyped = [
-            parameter
-            for parameter in inspect.signature(function).parameters
-            if parameter not in hints and parameter not in ("self", "cls")
-        ]
-        assert "return" in hints, function.__qualname__
-        assert not untyped, (function.__qualname__, untyped)
+def test_every_name_is_typed():
+    wrong = []
+    for name in CALLABLES:
+        value = getattr(dn, name)
+        for function in [value] if inspect.isfunction(value) else [function for _, function in members(value)]:
+            named = {*inspect.signature(function).parameters, "return"} - {"self", "cls"}
+            wrong += [f"{function.__qualname__}: {missing}" for missing in named - set(function.__annotations__)]
+    assert wrong == []
 
 
-@pytest.mark.parametrize("name", [n for n in CALLABLES if inspect.isfunction(getattr(dn, n))])
-def test_parameters_are_named_in_the_docstring(name):
-    """A function with more than two parameters says what each of them is."""
-    function = getattr(dn, name)
-    parameters = [
-        p.name
-        for p in inspect.signature(function).parameters.values()
-        if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)
-    ]
-    text = inspect.getdoc(function) or ""
-    if len(parameters) > 2:
-        assert [p for p in parameters if p not in text] == []
-
-
-@pytest.mark.parametrize("room", ["", *sorted(path.parent.name for path in HOUSE.glob("[a-z]*/__init__.py"))])
-def test_no_module_has_the_name_of_a_public_function(room):
+def test_no_module_has_the_name_of_a_public_function():
     """``import deniable.tradeoff`` must not shadow the function of that name."""
-    package = importlib.import_module(f"deniable.{room}".rstrip("."))
-    modules = {path.stem for path in (HOUSE / room).iterdir() if not path.name.startswith("_")}
-    functions = {name for name in getattr(package, "__all__", ()) if not inspect.ismodule(getattr(package, name))}
-    assert modules & functions == set()
+    for room in ["", *sorted(path.parent.name for path in HOUSE.glob("[a-z]*/__init__.py"))]:
+        package = importlib.import_module(f"deniable.{room}".rstrip("."))
+        modules = {path.stem for path in (HOUSE / room).iterdir() if not path.name.startswith("_")}
+        functions = {name for name in getattr(package, "__all__", ()) if not inspect.ismodule(getattr(package, name))}
+        assert modules & functions == set(), room
 
 
 def test_type_hints_resolve():
