@@ -5,7 +5,7 @@
     python examples/diffprivlib_violation.py audit scores.npz         # where deniable is installed
 
     # or, without choosing the number of trainings beforehand: stop at the first one that breaks the promise
-    python examples/diffprivlib_violation.py stream 100 | deniable sequential - --epsilon 2
+    python examples/diffprivlib_violation.py stream 100 | deniable audit - epsilon,2
 
 The model is ``LogisticRegression(epsilon=2, data_norm=R, fit_intercept=False)`` with everything else at its default.
 Neighbouring data sets: three rows, of which one is replaced. Two rows are zero and carry both classes; the third is

@@ -27,10 +27,10 @@ def test_audit_reports_and_keeps_the_exit_code_of_a_verdict(scores, tmp_path, ca
     assert run(["audit", scores, "--json"]) == 0
     numbers = json.loads(capsys.readouterr().out)
     assert numbers["status"] == "measured"
-    assert run(["audit", scores, "--mu", "1.5"]) == 0
+    assert run(["audit", scores, "gaussian,1.5"]) == 0
     assert "consistent" in capsys.readouterr().out
     page = tmp_path / "audit.html"
-    assert run(["audit", scores, "--epsilon", "0.1", "--out", str(page)]) == 1
+    assert run(["audit", scores, "epsilon,0.1", "--report", str(page)]) == 1
     assert "repeat" in capsys.readouterr().out
     assert page.stat().st_size > 1000
 
@@ -56,9 +56,9 @@ def test_attack_trains_and_reports(tmp_path, capsys):
     kept = tmp_path / "scores.npz"
     command = ["attack", str(tmp_path / "data.csv"), "--target", "y", "--shadows", "8", "--seed", "0"]
     model = ["--model", "tree"]
-    assert run([*command, *model, "--save-scores", str(kept), "--out", str(tmp_path / "audit.html")]) == 0
+    assert run([*command, *model, "--out", str(kept), "--report", str(tmp_path / "audit.html")]) == 0
     assert "Advantage" in capsys.readouterr().out
-    assert run(["audit", str(kept), "--epsilon", "0.5"]) == 1
+    assert run(["audit", str(kept), "epsilon,0.5"]) == 1
 
 
 def test_attack_trains_a_saved_estimator_and_runs_nothing_else(tmp_path, monkeypatch, capsys):
@@ -90,8 +90,9 @@ def _marked(X):
     ("words", "message"),
     [
         (["audit", "missing.csv"], "does not exist"),
-        (["audit", "missing.csv", "--epsilon", "1", "--mu", "1"], "one promise"),
-        (["audit", "missing.csv", "--steps", "5"], "missing"),
+        (["audit", "missing.csv", "epsilon,1", "gaussian,1"], "unexpected extra argument"),
+        (["audit", "missing.csv", "--members", "x.csv"], "--members and --nonmembers go together"),
+        (["audit", "missing.csv", "epsilon,1", "--plot", "x.svg"], "--plot goes with --stream"),
         (["attack", "breast-cancer", "--model", "LogisticRegression()"], "must be one of linear, tree"),
         (["attack", "breast-cancer", "--model", "missing.skops"], "could not be read"),
         (["attack", "missing.csv", "--model", "linear", "--target", "y"], "does not exist"),

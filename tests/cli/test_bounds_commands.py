@@ -9,8 +9,8 @@ import pytest
 import deniable as dn
 from deniable.cli._app import run
 
-BOUND = ["bound", "--epsilon", "2", "--delta", "1e-5", "--prior", "0.01", "--fpr", "0.001"]
-PLAN = ["plan", "--pool-size", "1000", "--precision", "0.3", "--fpr", "1e-3", "--batch-size", "1000", "--epochs", "10"]
+BOUND = ["bound", "epsilon,2,1e-5", "--prior", "0.01", "--fpr", "0.001"]
+PLAN = ["plan", "dpsgd,?,1,10", "--records", "1000", "--precision", "0.3", "--fpr", "1e-3"]
 
 
 def test_bound_prints_what_the_library_computes(capsys):
@@ -26,16 +26,23 @@ def test_bound_prints_what_the_library_computes(capsys):
 
 
 def test_bound_says_when_precision_has_none(capsys):
-    assert run(["bound", "--epsilon", "2", "--delta", "1e-5"]) == 0
+    assert run(["bound", "epsilon,2,1e-5"]) == 0
     assert "no bound" in capsys.readouterr().out
-    assert run(["bound", "--epsilon", "2"]) == 0
+    assert run(["bound", "epsilon,2"]) == 0
     assert "88.08 %, for any attack" in capsys.readouterr().out
+
+
+def planned(rates):
+    run_of = {"batch_size": 1000, "epochs": 10, "noise_multipliers": (0.2, 200.0)}
+    return dn.plan_subsampling(1000, 0.3, 1e-3, rates=rates, delta=1e-6, **run_of)
 
 
 def test_plan_prints_the_frontier(capsys):
     assert run([*PLAN, "--rate", "0.05", "--rate", "0.4", "--delta", "1e-6", "--json"]) == 0
     points = json.loads(capsys.readouterr().out)["points"]
-    plan = dn.plan_subsampling(1000, 0.3, 1e-3, batch_size=1000, epochs=10, rates=[0.05, 0.4], delta=1e-6)
+    plan = dn.plan_subsampling(
+        1000, 0.3, 1e-3, batch_size=1000, epochs=10, rates=[0.05, 0.4], delta=1e-6, noise_multipliers=(0.2, 200.0)
+    )
     assert points[0]["noise_multiplier"] == plan.noise_multiplier[0]
     assert points[1]["noise_multiplier"] is None
     assert run([*PLAN, "--rate", "0.05", "--rate", "0.4"]) == 0
@@ -46,7 +53,9 @@ def test_a_plan_is_printed_on_the_safe_side(capsys):
     rates = [0.03, 0.05, 0.1]
     assert run([*PLAN, "--delta", "1e-6", *(word for rate in rates for word in ("--rate", str(rate)))]) == 0
     head, *lines = capsys.readouterr().out.splitlines()
-    plan = dn.plan_subsampling(1000, 0.3, 1e-3, batch_size=1000, epochs=10, rates=rates, delta=1e-6)
+    plan = dn.plan_subsampling(
+        1000, 0.3, 1e-3, batch_size=1000, epochs=10, rates=rates, delta=1e-6, noise_multipliers=(0.2, 200.0)
+    )
     headings = {"noise_multiplier": "noise", "precision_without_thinning": "even", "precision_from_dp": "from_ε",
                 "epsilon": "ε", "pool_epsilon": "pool_ε"}  # fmt: skip
     for index, line in enumerate(lines[: len(rates)]):
@@ -66,7 +75,7 @@ def test_a_plan_without_any_answer_is_exit_code_1(capsys):
     assert run([*PLAN, "--rate", "0.29", "--high", "0.5"]) == 1
 
 
-@pytest.mark.parametrize("line", [BOUND, ["bound", "--epsilon", "1"], [*PLAN, "--rate", "0.05"]])
+@pytest.mark.parametrize("line", [BOUND, ["bound", "gaussian,1"], [*PLAN, "--rate", "0.05"]])
 @pytest.mark.parametrize("name", ["picture.svg", "picture.png"])
 def test_pictures(line, name, tmp_path, capsys):
     assert run([*line, "--plot", str(tmp_path / name)]) == 0
@@ -77,11 +86,11 @@ def test_pictures(line, name, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("line", "word"),
     [
-        (["bound", "--epsilon", "nan"], "epsilon"),
-        (["bound", "--epsilon", "-1"], "epsilon"),
-        (["bound", "--epsilon", "1", "--prior", "1"], "prior"),
-        (["bound", "--epsilon", "1", "--delta", "2"], "delta"),
-        (["bound", "--epsilon", "1", "--plot", "picture.pdf"], "--plot"),
+        (["bound", "epsilon,nan"], "epsilon"),
+        (["bound", "epsilon,-1"], "epsilon"),
+        (["bound", "epsilon,1", "--prior", "1"], "prior"),
+        (["bound", "epsilon,1,2"], "delta"),
+        (["bound", "epsilon,1", "--plot", "picture.pdf"], "--plot"),
         ([*PLAN, "--rate", "0.9"], "guessing"),
         ([*PLAN, "--low", "5", "--high", "1"], "noise_multipliers"),
     ],

@@ -83,10 +83,10 @@ def test_the_next_command_is_suggested_and_runs(tmp_path, capsys, monkeypatch):
     assert run(follow) == 0
     assert run(suggested()) == 0  # the annex of that report
     capsys.readouterr()
-    assert run(["calibrate", "--advantage", "0.1", "--sample-rate", "0.0123456789", "--steps", "100"]) == 0
+    assert run(["calibrate", "dpsgd,?,0.0123456789,100", "--advantage", "0.1"]) == 0
     follow = suggested()
-    assert run([*follow[: follow.index("--out")], "--policy", "default"]) in (0, 1)
-    assert "0.0123456789" in follow
+    assert run([*follow[: follow.index("--report")], "--policy", "default"]) in (0, 1)
+    assert "0.0123456789" in follow[1]
     capsys.readouterr()  # a policy that is met has a next command too
     assert run(["check", str(path), "--target", "nothing"]) == 2
     assert "next:" not in capsys.readouterr().err

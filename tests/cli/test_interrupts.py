@@ -39,8 +39,8 @@ sys.argv = ["deniable", *{arguments!r}]
 main()
 """
 ATTACK = ["attack", "breast-cancer", "--model", "forest", "--seed", "0"]
+PLAN = ["plan", "dpsgd,?,0.001,30000", "--records", "100000"]
 LONG = {
-    "demo": (["demo", "--out", "demo.html"], "deniable.workflows.training_run:train_table"),
     "train": (
         ["train", "adult", "--target", "y", "--out", "model.skops", "--report", "report.html"],
         "deniable.workflows.training_run:train_table",
@@ -50,34 +50,20 @@ LONG = {
         "deniable:privacy_profile",
     ),
     "attack-parallel": (
-        [*ATTACK, "--shadows", "400", "--jobs", "2", "--out", "a.html", "--save-scores", "s.npz"],
+        [*ATTACK, "--shadows", "400", "--jobs", "2", "--report", "a.html", "--out", "s.npz"],
         "deniable:attack_estimator",
     ),
-    "audit": (["audit", "scores.npz", "--epsilon", "1", "--out", "audit.html"], "deniable:audit_scores"),
+    "audit": (["audit", "scores.npz", "epsilon,1", "--report", "audit.html"], "deniable:audit_scores"),
     "plan": (
-        [
-            "plan",
-            "--pool-size",
-            "100000",
-            "--precision",
-            "0.3",
-            "--fpr",
-            "1e-6",
-            "--batch-size",
-            "100",
-            "--epochs",
-            "30",
-            "--plot",
-            "plan.svg",
-        ],
-        "deniable:plan_subsampling",
+        [*PLAN, "--precision", "0.3", "--fpr", "1e-6", "--plot", "plan.svg"],
+        "deniable.planning:plan_subsampling",
     ),
     "calibrate": (
-        ["calibrate", "--sample-rate", "0.001", "--steps", "300", "--limit", "epsilon=1,delta=1e-9"],
+        ["calibrate", "dpsgd,?,0.001,300", "--limit", "epsilon=1,delta=1e-9"],
         "deniable:calibrate",
     ),
     "compare": (
-        ["compare", *(f"{0.3 + i / 100},0.003,10" for i in range(26)), "--plot", "roc.svg"],
+        ["compare", *(f"dpsgd,{0.3 + i / 100},0.003,10" for i in range(26)), "--plot", "roc.svg"],
         "deniable:assess",
     ),
 }
@@ -160,7 +146,7 @@ def work(*args, **kwargs):
     print("WORKING", file=sys.stderr, flush=True)
     time.sleep(60)
 deniable.audit_scores = work
-sys.argv = ["deniable", "audit", "scores.npz", "--epsilon", "1"]
+sys.argv = ["deniable", "audit", "scores.npz", "epsilon,1"]
 main()
 """
 

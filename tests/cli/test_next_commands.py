@@ -11,7 +11,7 @@ from deniable.cli._app import again, run, suggest
 from deniable.planning import samplers
 from deniable.workflows import training_run
 
-RUN = ["--noise-multiplier", "10", "--sample-rate", "1", "--steps", "10"]
+RUN = "dpsgd,10,1,10"
 
 
 @pytest.fixture
@@ -44,14 +44,14 @@ def test_words_are_quoted_and_nothing_is_said_without_words(capsys):
 
 
 def test_again_is_the_command_that_runs(suggested, tmp_path):
-    words = ["compare", "1.0,1.0,1", "2.0,1.0,1"]
+    words = ["compare", "dpsgd,1,1,1", "dpsgd,2,1,1"]
     assert suggested(*words) == list(again("--plot", "roc.svg")) == [*words, "--plot", "roc.svg"]
     assert suggested(*words, "--plot", str(tmp_path / "c.svg")) == []
 
 
 def test_a_missed_limit_leads_to_the_noise_that_meets_it(suggested, tmp_path):
-    follow = suggested("assess", *RUN, "--max-advantage", "0.1", code=1)
-    assert follow == ["calibrate", "--sample-rate", "1.0", "--steps", "10", "--advantage", "0.1"]
+    follow = suggested("assess", RUN, "--max-advantage", "0.1", code=1)
+    assert follow == ["calibrate", "dpsgd,?,1,10", "--advantage", "0.1"]
     follow = suggested(*follow)
     assert follow[0] == "assess"
     follow[follow.index("report.html")] = str(tmp_path / "report.json")
@@ -63,21 +63,22 @@ def test_a_missed_limit_leads_to_the_noise_that_meets_it(suggested, tmp_path):
 def test_the_rule_that_decides_is_the_target(suggested, tmp_path):
     policy = tmp_path / "policy.toml"
     policy.write_text("[policy]\ntpr = 0.002\nfpr = 0.001\n")
-    follow = suggested("assess", *RUN, "--policy", str(policy), code=1)
-    assert follow == ["calibrate", "--sample-rate", "1.0", "--steps", "10", "--limit", "tpr=0.002,fpr=0.001"]
+    follow = suggested("assess", RUN, "--policy", str(policy), code=1)
+    assert follow == ["calibrate", "dpsgd,?,1,10", "--limit", "tpr=0.002,fpr=0.001"]
     policy.write_text("[policy]\nadvantage = 0.9\n")
-    met = ["assess", *RUN, "--policy", str(policy)]
-    assert suggested(*met) == [*met, "--out", "report.html"]
-    assert suggested(*met, "--out", str(tmp_path / "report.html")) == []
+    met = ["assess", RUN, "--policy", str(policy)]
+    assert suggested(*met) == [*met, "--report", "report.html"]
+    assert suggested(*met, "--report", str(tmp_path / "report.html")) == []
 
 
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["bound", "--epsilon", "2"], ["bound", "--largest-for", "advantage", "--at-most", "0.1"]),
-        (["bound", "--epsilon", "0.1"], []),
-        (["bound", "--largest-for", "advantage", "--at-most", "0.1"], []),
-        (["bound", "--explain", "--epsilon", "1"], ["bound", "--proof", "--epsilon", "1"]),
+        (["bound", "epsilon,2"], ["calibrate", "epsilon,?", "--advantage", "0.1"]),
+        (["bound", "person,2: dpsgd,1,1,1"], ["calibrate", "person,2: dpsgd,?,1,1", "--advantage", "0.1"]),
+        (["bound", "laplace,1 + laplace,1"], []),
+        (["bound", "epsilon,0.1"], []),
+        (["bound", "dpsgd,1,1,1", "--explain"], ["bound", "dpsgd,1,1,1", "--proof"]),
         (["examples"], ["examples", "--out", "first-steps"]),
     ],
 )
@@ -88,7 +89,7 @@ def test_what_follows(suggested, words, expected):
 
 @pytest.mark.parametrize(
     ("least", "expected"),
-    [("poisson", ["assess", "--noise-multiplier", "1.5", "--sample-rate", "0.5", "--steps", "2"]), ("allocation", [])],
+    [("poisson", ["assess", "dpsgd,1.5,0.5,2"]), ("allocation", [])],
 )
 def test_the_least_noise_is_assessed_where_its_batches_are_poisson(suggested, monkeypatch, least, expected):
     def row(name, make):
@@ -96,8 +97,8 @@ def test_the_least_noise_is_assessed_where_its_batches_are_poisson(suggested, mo
 
     makers = list(samplers._makers(40, 20, 1, None).items())[:3]
     plan = samplers.SamplerPlan(dn.Limit(advantage=0.1), tuple(row(*maker) for maker in makers))
-    monkeypatch.setattr(dn, "plan_samplers", lambda *sizes, **options: plan)
-    words = ["samplers", "--n-records", "40", "--batch-size", "20", "--advantage", "0.1"]
+    monkeypatch.setattr("deniable.planning.plan_samplers", lambda *sizes, **options: plan)
+    words = ["plan", "dpsgd,?,0.5,2", "--records", "40", "--advantage", "0.1"]
     assert suggested(*words)[: len(expected) or None] == expected
     assert suggested(*words, "--json") == []
 
@@ -125,25 +126,26 @@ def test_a_measurement_and_a_profile_are_made_again_into_a_page(suggested, peopl
     table[40:].to_csv("nonmembers.csv", index=False)
     for words, page in (
         (["audit", "scores.npz"], "audit.html"),
-        (["synthetic", "members.csv", "--members", "members.csv", "--nonmembers", "nonmembers.csv"], "audit.html"),
+        (["audit", "members.csv", "--members", "members.csv", "--nonmembers", "nonmembers.csv"], "audit.html"),
         (["profile", people, "--target", "ill", "--epsilon", "1", "--regularization", "0.1"], "profile.html"),
     ):
         follow = suggested(*words)
-        assert follow == [*words, "--out", page]
+        assert follow == [*words, "--report", page]
         assert suggested(*follow) == []
 
 
 def test_the_planned_rate_with_most_data_is_assessed(suggested, people):
-    words = ["--precision", "0.3", "--fpr", "1e-3", "--batch-size", "1000", "--epochs", "10"]
-    follow = suggested("plan", "--pool-size", "1000", *words)
+    words = ["--precision", "0.3", "--fpr", "1e-3"]
+    follow = suggested("plan", "dpsgd,?,1,10", "--records", "1000", *words)
     assert follow[0] == "assess"
     assert suggested(*follow) == []
 
 
 def test_the_first_steps(suggested, people, monkeypatch):
-    assert suggested("doctor") == ["demo"]
+    follow = suggested("doctor")
     made = training_run.train_table(people, target="ill", advantage=0.1)
-    monkeypatch.setattr(training_run, "train_table", lambda *_, **__: made)  # the demo itself: test_train_command.py
-    follow = suggested("demo")
+    monkeypatch.setattr(training_run, "train_table", lambda *_, **__: made)
+    assert suggested(*follow) == []
+    follow = suggested("examples")
     assert follow == ["examples", "--out", "first-steps"]
     assert suggested(*follow) == []

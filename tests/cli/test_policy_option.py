@@ -10,7 +10,7 @@ import pytest
 import deniable as dn
 from deniable.cli._app import run
 
-RUN = ["--noise-multiplier", "1", "--sample-rate", "0.01", "--steps", "5000"]
+RUN = "dpsgd,1,0.01,5000"
 
 
 @pytest.fixture
@@ -35,14 +35,14 @@ def scores(tmp_path):
 def test_a_run_and_saved_reports(policy, tmp_path, limit, code, capsys):
     given = ["--policy", policy(f"advantage = {limit}")]
     out = tmp_path / "a.json"
-    assert run(["assess", *RUN, *given, "--out", str(out)]) == code
+    assert run(["assess", RUN, *given, "--report", str(out)]) == code
     text = " ".join(capsys.readouterr().out.split())
     assert ("MEETS THE POLICY (policy)" in text) == (code == 0)
     assert json.loads(out.read_text())["decision"]["policy"]["advantage"] == limit
     if code:
-        assert run(["assess", *RUN]) == 0  # the default policy is shown, not enforced
+        assert run(["assess", RUN]) == 0  # the default policy is shown, not enforced
     assert run(["compare", str(out), str(out), *given]) == code
-    assert run(["compare", str(out), "3,0.001,100", "--json", *given]) == code
+    assert run(["compare", str(out), "dpsgd,3,0.001,100", "--json", *given]) == code
 
 
 def test_train_and_profile(policy, capsys):
@@ -68,11 +68,11 @@ def test_scores_can_miss_and_never_meet(policy, scores, capsys):
 
 
 COMMANDS = [
-    ["assess", *RUN],
+    ["assess", RUN],
     ["audit", "x.npz"],
     ["train", "breast-cancer"],
     ["profile", "breast-cancer", "--epsilon", "1"],
-    ["compare", "1,0.01,9", "2,0.01,9"],
+    ["compare", "dpsgd,1,0.01,9", "dpsgd,2,0.01,9"],
     ["attack", "breast-cancer", "--model", "linear"],
 ]
 
@@ -89,11 +89,11 @@ def test_full_and_meta(tmp_path, monkeypatch, capsys):
     meta = tmp_path / "meta.toml"
     meta.write_text('author = "A. Lovelace"\n')
     page = tmp_path / "a.html"
-    assert run(["assess", *RUN, "--meta", str(meta), "--out", str(page)]) == 0
+    assert run(["assess", RUN, "--meta", str(meta), "--report", str(page)]) == 0
     short = capsys.readouterr().out
     assert "Does not meet the policy" in page.read_text()
     assert "A. Lovelace" in page.read_text()
-    assert run(["assess", *RUN, "--full"]) == 0
+    assert run(["assess", RUN, "--full"]) == 0
     full = capsys.readouterr().out
     assert len(full.splitlines()) > 2 * len(short.splitlines())
     assert max(map(len, [*short.splitlines(), *full.splitlines()])) <= 80

@@ -1,4 +1,4 @@
-"""``--records-per-person``: every command that takes a DP-SGD run answers for persons, or says why it does not."""
+"""``person,3: …``: every command that takes a DP-SGD run answers for persons, or says why it does not."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ import deniable as dn
 from deniable.cli._app import run
 from deniable.workflows.settings import settings
 
-RUN = ["--noise-multiplier", "40", "--sample-rate", "1", "--steps", "20"]  # full batches: curves are fast
-SAMPLED = ["--noise-multiplier", "2", "--sample-rate", "0.5", "--steps", "1"]
-PERSON = ["--records-per-person", "3"]
+RUN, SAMPLED = "dpsgd,40,1,20", "dpsgd,2,0.5,1"  # full batches: curves are fast
+PERSON = "person,3: "
 OF_THREE = dn.SubsampledGaussian(40.0, 1.0, 20, records_per_person=3)
 THREE_SAMPLED = dn.SubsampledGaussian(2.0, 0.5, 1, records_per_person=3)
 
@@ -46,61 +45,22 @@ def advantage(report):
 def test_assess_is_about_the_person(capsys, history):
     expected = dn.tradeoff(OF_THREE).advantage()
     assert expected > 1.5 * dn.tradeoff(dn.SubsampledGaussian(40.0, 1.0, 20)).advantage()  # the control
-    for words in (RUN, ["--history", history]):
-        report = answered(capsys, "assess", *words, *PERSON)
+    for words in (RUN, history):
+        report = answered(capsys, "assess", PERSON + words)
         assert advantage(report) == pytest.approx(expected, rel=1e-9)
         assert "persons of" in report["title"]
         assert "A record stands for a person" in json.dumps(report["assumptions"])
-    alone = answered(capsys, "assess", *RUN)
+    alone = answered(capsys, "assess", RUN)
     assert "A record stands for a person" not in json.dumps(alone["assumptions"])
 
 
-def test_a_sampled_run_reaches_the_library_as_it_was_typed():
-    from deniable.cli._run import run_options
-    from deniable.cli._sampler import described
-
-    assert described(run_options(2.0, 0.5, 1.0, 3.0)) == THREE_SAMPLED
-    assert described(run_options(2.0, 0.5, 1.0, None)) == dn.SubsampledGaussian(2.0, 0.5, 1)
-
-
-def test_a_recorded_run_that_is_not_poisson_sampled_is_grouped():
-    from deniable.cli._run import of_persons
-
-    shuffled = dn.ShuffledBatches(2.0, 20)
-    assert of_persons(shuffled, None) == of_persons(shuffled, 1) == shuffled
-    assert of_persons(shuffled, 2) == dn.Grouped(shuffled, 2)
-
-
-@pytest.mark.parametrize(
-    ("words", "mechanism"),
-    [
-        (["--sampler", "shuffled", "--noise-multiplier", "9", "--batches", "5"], dn.ShuffledBatches(9.0, 5)),
-        (["--mechanism", "gaussian,0.1"], dn.GaussianDP(0.1)),
-        (["--trials", "2", "--mechanism", "zero-concentrated,0.001"], dn.tuned(dn.ZeroConcentratedDP(0.001), trials=2)),
-    ],
-)
-def test_any_other_run_is_grouped(words, mechanism, capsys):
-    found = answered(capsys, "assess", *words, *PERSON)
-    assert found["title"].endswith(", persons of 3 records")
-    curve = dn.tradeoff(dn.Grouped(mechanism, 3))
-    assert found["sections"][0]["numbers"][0]["value"] == pytest.approx(curve.advantage(), rel=1e-9)
-    assert "group of 3 records" in found["assumptions"]["adjacency"] or "3 times" in found["assumptions"]["adjacency"]
-
-
-def test_the_most_records_of_a_person_are_found_under_any_sampler(capsys):
-    words = ["--sampler", "allocation", "--noise-multiplier", "3", "--batches", "4", "--advantage", "0.2"]
-    most = answered(capsys, "calibrate", "--find", "records-per-person", *words)["records_per_person"]
-    at = [dn.tradeoff(dn.Grouped(dn.RandomAllocation(3.0, 4), k)).advantage() for k in (most, most + 1)]
-    assert at[0] <= 0.2 < at[1]
-
-
 def test_calibrate_and_plan_find_the_noise_of_persons(capsys):
-    found = answered(capsys, "calibrate", "--sample-rate", "1", "--steps", "20", "--advantage", "0.1", *PERSON)
+    found = answered(capsys, "calibrate", PERSON + "dpsgd,?,1,20", "--advantage", "0.1")
     noise = found["noise_multiplier"]
     assert 0.0999 < dn.tradeoff(dn.SubsampledGaussian(noise, 1.0, 20, 3)).advantage() <= 0.1
-    words = ["--pool-size", "1000", "--precision", "0.3", "--fpr", "0.01", "--batch-size", "100", "--rate", "0.1"]
-    (one,) = answered(capsys, "plan", *words)["points"]
-    (three,) = answered(capsys, "plan", *words, *PERSON)["points"]
+    words = ["--records", "1000", "--precision", "0.3", "--fpr", "0.01", "--rate", "0.1"]
+    (one,) = answered(capsys, "plan", "dpsgd,?,0.1,10", *words)["points"]
+    (three,) = answered(capsys, "plan", PERSON + "dpsgd,?,0.1,10", *words)["points"]
     assert three["noise_multiplier"] > one["noise_multiplier"]
     kept = dn.SubsampledGaussian(three["noise_multiplier"], three["sample_rate"], int(three["steps"]), 3)
     assert dn.tradeoff(kept).precision(0.01, 0.1) == pytest.approx(three["precision"], rel=1e-9)
@@ -116,47 +76,24 @@ def test_an_audit_compares_with_the_promise_to_persons(capsys, tmp_path):
         for v, inside in zip(pair, (1, 0), strict=True)
     ]
     path.write_text("score,member\n" + "\n".join(rows) + "\n")
-    loud = ["--noise-multiplier", "1", "--sample-rate", "1", "--steps", "1"]
-    for command in ("audit", "sequential"):
-        assert run([command, str(path), *loud]) == 1  # a record alone: N(1, 1)
-        assert run([command, str(path), *loud, *PERSON]) == 0  # a person of three: N(3, 1)
-        assert run([command, str(path), "--mu", "1"]) == 1
-        assert run([command, str(path), "--mu", "1", *PERSON]) == 0
-        capsys.readouterr()
-        assert "give one promise" in refused(capsys, command, str(path), "--epsilon", "1", *loud, *PERSON)
+    for more in ([], ["--stream"]):
+        for promise in ("dpsgd,1,1,1", "gaussian,1"):
+            assert run(["audit", str(path), promise, *more]) == 1  # a record alone: N(1, 1)
+            assert run(["audit", str(path), PERSON + promise, *more]) == 0  # a person of three: N(3, 1)
 
 
-def test_compare_puts_persons_side_by_side(capsys, tmp_path):
-    capsys.readouterr()
-    found = answered(capsys, "compare", "40,1,20", "80,1,20", *PERSON)
+def test_compare_puts_persons_side_by_side(capsys):
+    found = answered(capsys, "compare", PERSON + "dpsgd,40,1,20", PERSON + "dpsgd,80,1,20")
     assert all("persons of 3 records" in title for title in found["titles"])
-    saved = tmp_path / "saved.json"
-    saved.write_text(dn.assess(OF_THREE).to_json())
-    assert "goes with runs given as numbers" in refused(capsys, "compare", "40,1,20", str(saved), *PERSON)
 
 
 def test_a_proof_serves_full_batches_and_refuses_the_rest(capsys):
     pytest.importorskip("flint", reason="python-flint is in the extra 'proof'")
-    told = refused(capsys, "bound", "--proof", *SAMPLED, *PERSON)
+    told = refused(capsys, "bound", PERSON + SAMPLED, "--proof")
     assert "records_per_person must be 1 where sample_rate is below 1, got 3" in told
-    full = ["--noise-multiplier", "6", "--sample-rate", "1", "--steps", "4"]
-    found = answered(capsys, "bound", "--proof", *full, *PERSON)
+    found = answered(capsys, "bound", PERSON + "dpsgd,6,1,4", "--proof")
     assert found["agrees"]
     assert found["proof"]["advantage"]["upper"] == pytest.approx(dn.tradeoff(dn.GaussianDP(1.0)).advantage(), rel=1e-9)
-    assert "need --explain or --proof" in refused(capsys, "bound", "--epsilon", "1", *PERSON)
-
-
-@pytest.mark.parametrize("records", ["0", "-1", "1.5", "nan", "inf", "one", "1e9"])
-def test_no_number_of_records_is_one_line(records, capsys, history):
-    for words in (
-        ["assess", *RUN],
-        ["assess", "--history", history],
-        ["calibrate", "--sample-rate", ".1", "--steps", "10", "--advantage", ".1"],
-        ["plan", "--pool-size", "100", "--precision", ".3", "--fpr", ".1", "--batch-size", "10"],
-        ["compare", "1,0.1,10", "2,0.1,10"],
-    ):
-        told = refused(capsys, *words, "--records-per-person", records)
-        assert "records" in told
 
 
 @pytest.mark.parametrize(
@@ -193,14 +130,12 @@ def test_what_would_change_a_decision_keeps_the_persons(run_of, monkeypatch):
 
 
 def test_explain_prints_what_the_curve_explains(capsys):
-    full = ["--noise-multiplier", "6", "--sample-rate", "1", "--steps", "4"]
     curve = dn.tradeoff(dn.GaussianDP(1.0))
-    found = answered(capsys, "bound", "--explain", *full, *PERSON, "--fpr", "0.01", "--delta", "1e-6")
+    found = answered(capsys, "bound", PERSON + "dpsgd,6,1,4", "--explain", "--fpr", "0.01", "--delta", "1e-6")
     assert [answer["engine"] for answer in found] == ["closed form"] * 3
     assert [answer["high"] for answer in found[:2]] == [curve.advantage(), curve.tpr(0.01)]
     assert found[2]["high"] == pytest.approx(1e-6, rel=1e-9)
-    assert "--explain and --proof" in refused(capsys, "bound", "--explain", "--proof", "--epsilon", "1")
-    assert "needs either --epsilon" in refused(capsys, "bound", "--explain")
-    assert "even priors" in refused(capsys, "bound", "--explain", "--epsilon", "1", "--prior", "0.1")
-    assert run(["bound", "--explain", "--epsilon", "1", "--delta", "1e-5"]) == 0
+    assert "--explain and --proof" in refused(capsys, "bound", "epsilon,1", "--explain", "--proof")
+    assert "even priors" in refused(capsys, "bound", "epsilon,1", "--explain", "--prior", "0.1")
+    assert run(["bound", "epsilon,1,1e-5", "--explain"]) == 0
     assert capsys.readouterr().out.count("answered by: closed form") == 3

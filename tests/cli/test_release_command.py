@@ -18,7 +18,7 @@ def table(tmp_path):
 
 def test_statistics_are_written_with_their_certificate(table, capsys):
     folder = table.parent
-    words = ["release", str(table), "--statistic", "mean(age) by town", "--statistic", "count() by town, y"]
+    words = ["publish", str(table), "--statistic", "mean(age) by town", "--statistic", "count() by town, y"]
     words += ["--range", "age=18:80", "--categories", "town=a,b", "--eta", "0.2"]
     files = {name: folder / name for name in ("t.csv", "t.svg", "cert.json")}
     done = run(
@@ -47,5 +47,5 @@ def test_statistics_are_written_with_their_certificate(table, capsys):
     ],
 )
 def test_bad_statistics_are_one_line(table, more, message, capsys):
-    assert run(["release", str(table), *more]) == 2
+    assert run(["publish", str(table), *more]) == 2
     assert message in capsys.readouterr().err

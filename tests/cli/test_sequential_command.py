@@ -1,4 +1,4 @@
-"""``deniable sequential``: stops at the line that breaks the promise."""
+"""``deniable audit --stream``: stops at the line that breaks the promise."""
 
 import io
 import json
@@ -19,7 +19,7 @@ def test_a_stream_stops_where_the_promise_breaks(tmp_path, capsys, monkeypatch):
     stream = io.StringIO(lines(2.0, 500))
     monkeypatch.setattr("sys.stdin", stream)
     picture = tmp_path / "wealth.svg"
-    assert run(["sequential", "-", "--mu", "1", "--plot", str(picture), "--json"]) == 1
+    assert run(["audit", "-", "gaussian,1", "--plot", str(picture), "--json"]) == 1
     found = json.loads(capsys.readouterr().out)
     assert found["outcome"] == "violated"
     assert found["violated_at"] == found["pairs"] < 200
@@ -30,7 +30,7 @@ def test_a_stream_stops_where_the_promise_breaks(tmp_path, capsys, monkeypatch):
 def test_a_file_that_keeps_the_promise(tmp_path, capsys):
     path = tmp_path / "scores.csv"
     path.write_text(lines(0.5, 100))
-    assert run(["sequential", str(path), "--epsilon", "3"]) == 0
+    assert run(["audit", str(path), "epsilon,3", "--stream"]) == 0
     told = capsys.readouterr().out
     assert told.startswith("consistent at 95 % confidence after 100 pairs")
     assert "shown so far: epsilon" in told
@@ -39,17 +39,17 @@ def test_a_file_that_keeps_the_promise(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("text", "words", "message"),
     [
-        ("score,member\n1,1\n", [], "give --epsilon"),
-        ("score\n1\n", ["--mu", "1"], "no member column"),
-        ("score,member\nhigh,1\n", ["--mu", "1"], "must be a number"),
-        ("score,member\n1,perhaps\n", ["--mu", "1"], "must say member or not"),
+        ("score,member\n1,1\n", [], "RUN is missing"),
+        ("score\n1\n", ["gaussian,1"], "no member column"),
+        ("score,member\nhigh,1\n", ["gaussian,1"], "must be a number"),
+        ("score,member\n1,perhaps\n", ["gaussian,1"], "must say member or not"),
     ],
 )
 def test_errors_are_one_line(tmp_path, capsys, text, words, message):
     path = tmp_path / "scores.csv"
     path.write_text(text)
-    assert run(["sequential", str(path), *words]) == 2
+    assert run(["audit", str(path), *words, "--stream"]) == 2
     told = capsys.readouterr().err
     assert message in told
     assert told.count("\n") == 1
-    assert run(["sequential", str(tmp_path / "none.csv"), "--mu", "1"]) == 2
+    assert run(["audit", str(tmp_path / "none.csv"), "gaussian,1", "--stream"]) == 2

@@ -1,4 +1,4 @@
-"""``deniable synthetic``: a table that copies its data, from files."""
+"""``deniable audit --members``: a table that copies its data, from files."""
 
 import json
 
@@ -15,14 +15,12 @@ def test_a_copy_is_found(tmp_path, capsys):
         part.to_csv(tmp_path / f"{name}.csv", index=False)
     table[:100].drop(columns="note").to_csv(tmp_path / "synthetic.csv", index=False)
     words = ["--members", str(tmp_path / "members.csv"), "--nonmembers", str(tmp_path / "nonmembers.csv")]
-    assert run(["synthetic", str(tmp_path / "synthetic.csv"), *words, "--json"]) == 0
+    assert run(["audit", str(tmp_path / "synthetic.csv"), *words, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     advantage = next(n for n in found["sections"][0]["numbers"] if n["key"] == "attack.advantage")
     assert advantage["low"] > 0.8
     words += ["--reference", str(tmp_path / "reference.csv"), "--method", "density", "--seed", "0"]
-    assert run(["synthetic", str(tmp_path / "synthetic.csv"), *words, "--out", str(tmp_path / "a.html")]) == 0
+    assert run(["audit", str(tmp_path / "synthetic.csv"), *words, "--report", str(tmp_path / "a.html")]) == 0
     assert "density in a released table" in capsys.readouterr().out
-    assert (
-        run(["synthetic", str(tmp_path / "members.csv"), "--members", str(tmp_path / "synthetic.csv"), *words[2:]]) == 2
-    )
+    assert run(["audit", str(tmp_path / "members.csv"), "--members", str(tmp_path / "synthetic.csv"), *words[2:]]) == 2
     assert "missing: note" in capsys.readouterr().err

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -166,7 +168,7 @@ def test_small_tables_are_no_error(tmp_path, capsys):
         (("--target", "answer", "--limit", "singling_out=0.1,n=400"), "weight is missing"),
         (("--target", "answer", "--limit", "tprr=0.6"), "did you mean 'tpr'"),
         (("--target", "answer", "--advantage", 0), "advantage must be"),
-        (("--target", "answer", "--advantage", 0.1, "--limit", "epsilon=1,delta=1e-6"), "not both"),
+        (("--target", "answer", "--advantage", 0.1, "--limit", "epsilon=1,delta=1e-6"), "got both"),
         (("--target", "answer", "--task", "regression"), "numeric target"),
         (("--target", "wage", "--task", "classification", "--drop", "id"), "holds fractions"),
         (("--target", "answer", "--holdout", 1), "holdout must be"),
@@ -193,9 +195,11 @@ def test_bad_input_is_one_line_and_no_file(people, tmp_path, capsys, monkeypatch
     assert [path.name for path in tmp_path.iterdir()] == ["people.csv"]
 
 
-def test_demo_is_a_training_run_with_its_report(tmp_path, capsys):
+def test_the_demo_of_the_makefile_writes_a_page(tmp_path, capsys):
     out = tmp_path / "demo.html"
-    assert run(["demo", "--out", str(out)]) == 0
+    makefile = Path(__file__).parents[2] / "Makefile"
+    (line,) = re.findall(r"deniable (train .*) --report out/demo.html", makefile.read_text())
+    assert run([*line.split(), "--report", str(out)]) == 0
     printed = capsys.readouterr().out.replace("\u00a0", " ")
     assert "more often than 55 %" in printed
     assert "held-out records" in printed

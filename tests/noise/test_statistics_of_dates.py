@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import deniable as dn
-from deniable.cli import run
+from deniable.cli._app import run
 from deniable.noise import release_statistics
 from deniable.noise.tabulation.grammar import Day, parse
 from deniable.testing import insecure_noise
@@ -123,7 +123,7 @@ def test_on_the_command_line(visits, tmp_path, capsys):
     table, out = tmp_path / "visits.csv", tmp_path / "out.csv"
     visits[["admitted", "ward"]].to_csv(table, index=False)
     asked = [
-        "release",
+        "publish",
         str(table),
         "--statistic",
         "mean(admitted) by ward",

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import deniable as dn
-from deniable.cli._limit import limit_option, read_limit
+from deniable.cli._limit import read_limit
 from deniable.planning.limit import COMPARED_RATES, as_limit
 
 KNOWN = ((0.9, 0.1), (0.5, 0.5))
@@ -42,8 +42,7 @@ def test_each_kind_measures_what_it_says_and_nothing_told_is_the_floor():
 def test_a_limit_is_a_value_that_is_written_as_it_is_made():
     wrong = []
     for limit in MEASURED:
-        line = dict([limit_option(limit)])
-        said = line.get("--limit", f"advantage={line.get('--advantage')}")
+        said = ",".join(f"{name}={value!r}" for name, value in limit.arguments.items())
         copies = (
             pickle.loads(pickle.dumps(limit)),
             copy.deepcopy(limit),

@@ -10,7 +10,6 @@ import pytest
 
 import deniable as dn
 from deniable.cli._app import run
-from deniable.cli._sampler import SCHEMES
 from deniable.planning import samplers
 
 SAMPLERS = ["poisson", "truncated", "allocation", "without-replacement", "shuffled"]
@@ -46,7 +45,6 @@ def test_runs_are_the_ones_that_were_asked_about():
         "shuffled": dn.ShuffledBatches(2.0, 4, 2),
     }
     assert list(runs) == SAMPLERS
-    assert list(SCHEMES) == [SAMPLERS[i] for i in (0, 1, 3, 4, 2)]  # the names of --sampler
 
 
 def test_where_every_batch_is_all_records_all_samplers_need_the_same_noise():
@@ -111,10 +109,15 @@ def test_exactly_one_target():
 
 def test_the_command_prints_the_same(plan, capsys, monkeypatch):
     asked = {}
-    monkeypatch.setattr(dn, "plan_samplers", lambda *run, **rest: asked.update(rest, run=run) or plan)
-    words = ["samplers", "--n-records", "40", "--batch-size", "20", "--advantage", "0.2"]
+    monkeypatch.setattr("deniable.planning.plan_samplers", lambda *run, **rest: asked.update(rest, run=run) or plan)
+    words = ["plan", "dpsgd,?,0.5,2", "--records", "40", "--advantage", "0.2"]
     assert run([*words, "--json"]) == 0
-    rest = {"records_per_person": 1, "max_batch": None, "noise_multipliers": (0.2, 200.0), "advantage": 0.2}
+    rest = {
+        "records_per_person": 1,
+        "max_batch": None,
+        "noise_multipliers": (0.2, 200.0),
+        "limit": dn.Limit(advantage=0.2),
+    }
     assert asked == rest | {"run": (40, 20, 1)}
     told = json.loads(capsys.readouterr().out)
     assert [row["noise_multiplier"] for row in told["rows"]] == [row.noise_multiplier for row in plan.rows]
@@ -128,11 +131,11 @@ def test_noise_out_of_range_is_infinite_and_not_drawn(monkeypatch, capsys):
     assert row.noise_multiplier == math.inf
     assert row.leakage > 0.2
     assert not plan.plot().patches
-    words = ["samplers", "--n-records", "40", "--batch-size", "20", "--advantage", "0.2"]
+    words = ["plan", "dpsgd,?,0.5,2", "--records", "40", "--advantage", "0.2"]
     assert run([*words, "--low", "0.5", "--high", "0.6"]) == 1
     assert any(line.startswith("shuffled") and "> 0.6" in line for line in capsys.readouterr().out.splitlines())
 
 
 def test_a_bad_run_is_refused_on_the_command_line(capsys):
-    assert run(["samplers", "--n-records", "10", "--batch-size", "20", "--advantage", "0.1"]) == 2
-    assert "batch_size must be at most n_records" in " ".join(capsys.readouterr().err.split())
+    assert run(["plan", "dpsgd,?,2,20", "--records", "10", "--advantage", "0.1"]) == 2
+    assert "sample_rate must be" in " ".join(capsys.readouterr().err.split())

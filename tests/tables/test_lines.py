@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import deniable as dn
-from deniable.cli import run
+from deniable.cli._app import run
 from deniable.tables.files import open_file
 
 N = 40

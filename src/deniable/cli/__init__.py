@@ -4,32 +4,32 @@ from __future__ import annotations
 
 import sys
 
-from deniable.cli import (  # noqa: F401  (importing a command's module registers it)
-    annex,
-    assess,
-    attack,
-    audit,
+# isort: off
+from deniable.cli import (  # noqa: F401  (importing a command's module registers it, in the order of the help)
+    _app,
+    train,
+    publish,
     bound,
     calibrate,
-    check,
+    plan,
     compare,
-    demo,
+    attack,
+    audit,
+    profile,
+    assess,
+    annex,
+    check,
+    local_page,
     doctor,
     example_files,
-    local_page,
-    plan,
-    profile,
-    release,
-    samplers,
-    sequential,
-    synthetic,
-    train,
 )
-from deniable.cli._app import app, run
+
+# isort: on
+from deniable.cli._app import app
 
 __all__ = ["app", "main"]
 
 
 def main() -> None:
     """Entry point of the ``deniable`` command."""
-    sys.exit(run(sys.argv[1:]))
+    sys.exit(_app.run(sys.argv[1:]))

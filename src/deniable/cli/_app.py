@@ -10,7 +10,7 @@ import threading
 import warnings
 from collections.abc import Sequence
 from contextvars import ContextVar
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,32 +21,34 @@ from deniable._check import InputError
 FINE, MISSED, BAD_INPUT, DEFECT, INTERRUPTED = 0, 1, 2, 70, 130
 _SOON = 0.05  # seconds after which a destructor is over
 
+HELP_ALL = "--help-all"
 _EVERY_COMMAND = (
-    "Exit codes: 0 fine · 1 a verdict is violated or a target was missed · 2 bad input · "
-    "70 a defect of deniable · 130 interrupted."
+    "Exit codes: 0 fine, 1 a verdict is violated or a target was missed, 2 bad input, "
+    "70 a defect of deniable, 130 interrupted."
 )
 
 app = typer.Typer(
     name="deniable",
     no_args_is_help=True,
-    rich_markup_mode="markdown",
+    context_settings={"max_content_width": 100},
+    rich_markup_mode=None,  # Rich takes longer to import than all the rest
     help="Could an attacker tell whether a person's record was in the training data?",
     epilog=_EVERY_COMMAND,
 )
 
-RUN_PANEL = "DP-SGD run"
+more = partial(typer.Option, hidden=True)  # an option for --help-all
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print machine-readable JSON to stdout and nothing else.")]
 PriorOption = Annotated[float, typer.Option("--prior", help="The attacker's prior: P(the record was in), in (0, 1).")]
 FprOption = Annotated[float, typer.Option("--fpr", help="False positive rate as a fraction: 0.001 means 0.1 %.")]
 PlotOption = Annotated[Path | None, typer.Option("--plot", help="Also draw a picture: a file ending in .svg or .png.")]
 SeedOption = Annotated[
-    int | None, typer.Option("--seed", min=0, help="Seed of splits and simulations (never of released noise).")
+    int | None, more("--seed", min=0, help="Seed of splits and simulations (never of released noise).")
 ]
 
 
 def examples(*lines: str) -> str:
     """Return the epilog of a command's help: commands that can be pasted."""
-    return "**Examples**\n\n" + "\n\n".join(f"`{line}`" for line in lines) + "\n\n" + _EVERY_COMMAND
+    return "\n".join(["\b", "Examples:", *(f"  {line}" for line in lines), "", f"More options: {HELP_ALL}"])
 
 
 def _show_version(asked: bool) -> None:
@@ -96,8 +98,8 @@ def of_table(data: str, target: str | None, drop: Sequence[str] | None, ranges: 
 def run(arguments: list[str]) -> int:
     """Run one command line and return its exit code; an error is one line on stderr unless --debug is given."""
     _words.set(tuple(arguments))
-    debug = "--debug" in arguments
-    arguments = [word for word in arguments if word != "--debug"]
+    debug, hidden = "--debug" in arguments, _all_options() if HELP_ALL in arguments else []
+    arguments = ["--help" if word == HELP_ALL else word for word in arguments if word != "--debug"]
     try:
         code: Any = _called(arguments)
     except (KeyboardInterrupt, typer.Abort):
@@ -110,8 +112,14 @@ def run(arguments: list[str]) -> int:
             if not error.format_message():  # no arguments at all: the help has been printed
                 return BAD_INPUT
             hint = f" (see {context.command_path} --help)" if context else ""
+            hint = (
+                "; put a run with spaces in quotes" + hint if "extra argument" in str(error.format_message()) else hint
+            )
             return _bad(error.format_message() + hint, debug)
         return _defect(error, debug)
+    finally:
+        for option in hidden:
+            option.hidden = True
     if code == INTERRUPTED:  # Typer may also turn Ctrl-C into this code by itself
         print("interrupted; no file was left half written", file=sys.stderr)
     return code if isinstance(code, int) else FINE
@@ -124,6 +132,15 @@ def _parser() -> Any:
     Every command is registered when ``deniable.cli`` is imported, so that none can come later.
     """
     return typer.main.get_command(app)
+
+
+def _all_options() -> list[Any]:
+    """Show the options that --help leaves out, and return them."""
+    options = [option for command in _parser().commands.values() for option in command.params]
+    hidden = [option for option in options if getattr(option, "hidden", False)]
+    for option in hidden:
+        option.hidden = False
+    return hidden
 
 
 def _called(arguments: list[str]) -> Any:

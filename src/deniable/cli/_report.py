@@ -9,41 +9,40 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from deniable._files import write_atomically
-from deniable.cli._app import FINE, MISSED, suggest
+from deniable._files import check_writable, write_atomically
+from deniable.cli._app import FINE, MISSED, more, suggest
 
 if TYPE_CHECKING:
     from deniable.report import Assessment
 
-REPORT = "Report"
 PolicyOption = Annotated[
     str | None,
     typer.Option(
         "--policy",
         help="TOML file with the limits that decide (or: default). Exit code 1 unless the report meets them.",
-        rich_help_panel=REPORT,
     ),
 ]
-MetaOption = Annotated[
-    Path | None,
-    typer.Option("--meta", help="TOML file with date, author, data, who signs, review date.", rich_help_panel=REPORT),
-]
-FullOption = Annotated[
-    bool, typer.Option("--full", help="Print every number, not only the decision.", rich_help_panel=REPORT)
-]
+MetaOption = Annotated[Path | None, more("--meta", help="TOML file with date, author, data, who signs, review date.")]
+FullOption = Annotated[bool, typer.Option("--full", help="Print every number, not only the decision.")]
+ReportOption = Annotated[Path | None, typer.Option("--report", help="Write the report here: .html, .json or .md.")]
 FirstRowOption = Annotated[
     int,
-    typer.Option("--first-row", help="Number of the first row (2: line numbers of a file with a header).", min=0),
+    more("--first-row", help="Number of the first row (2: line numbers of a file with a header).", min=0),
 ]
 
 
 EarlierOption = Annotated[
     list[Path] | None,
-    typer.Option(
+    more(
         "--earlier", help="JSON of an earlier report, for its history; may be repeated, the oldest first.",
-        rich_help_panel=REPORT,
     ),
 ]  # fmt: skip
+
+
+def checked_report(report: Path | None) -> None:
+    """Refuse a file of --report that cannot be written, before any work."""
+    if report is not None:
+        check_writable("--report", report, suffixes=(".html", ".htm", ".json", ".md"))
 
 
 def checked_policy(policy: str | None) -> Any:
@@ -75,7 +74,7 @@ def show(
 
     Console(soft_wrap=False).print(renderable(assessment, full=full))
     if not full:
-        print("every number: --full; a page: --out report.html", file=sys.stderr)
+        print("every number: --full; a page: --report report.html", file=sys.stderr)
     if out is not None:
         print(f"report written to {out}", file=sys.stderr)
     suggest(*(annex_of(out) or following))

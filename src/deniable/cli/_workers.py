@@ -6,13 +6,12 @@ import signal
 from contextlib import AbstractContextManager, nullcontext
 from typing import Annotated, Any
 
-import typer
-
 from deniable._check import InputError
+from deniable.cli._app import more
 
 ClusterOption = Annotated[
     str | None,
-    typer.Option("--cluster", help="Work on a Dask cluster: the address of its scheduler, tcp://HOST:PORT."),
+    more("--cluster", help="Work on a Dask cluster: the address of its scheduler, tcp://HOST:PORT."),
 ]
 
 

@@ -10,8 +10,17 @@ import typer
 from deniable._check import InputError, number
 from deniable._files import check_writable
 from deniable._optional import require
-from deniable.cli._app import JsonFlag, SeedOption, app, command_line, examples, of_table
-from deniable.cli._report import FullOption, MetaOption, PolicyOption, checked_policy, code, show
+from deniable.cli._app import JsonFlag, SeedOption, app, command_line, examples, more, of_table
+from deniable.cli._report import (
+    FullOption,
+    MetaOption,
+    PolicyOption,
+    ReportOption,
+    checked_policy,
+    checked_report,
+    code,
+    show,
+)
 from deniable.cli._workers import ClusterOption, workers
 
 _NAMED = {  # name → classifier, regressor
@@ -25,7 +34,7 @@ _NAMED = {  # name → classifier, regressor
 @app.command(
     epilog=examples(
         "deniable attack breast-cancer --model forest --jobs 2 --seed 0",
-        "deniable attack data.csv --target y --model mine.skops --method lira --shadows 64 --out audit.html",
+        "deniable attack data.csv --target y --model mine.skops --method lira --shadows 64 --report audit.html",
     )
 )
 def attack(
@@ -35,12 +44,12 @@ def attack(
     method: Annotated[str, typer.Option(help="auto, loss, calibrated, lira, lira-offline or rmia.")] = "auto",
     shadows: Annotated[int, typer.Option(help="Number of models to train; must be even.")] = 64,
     drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
-    confidence: Annotated[float, typer.Option(help="Probability with which each interval holds.")] = 0.95,
-    jobs: Annotated[int | None, typer.Option(help="Models trained in parallel (-1: one per core).")] = None,
+    confidence: Annotated[float, more(help="Probability with which each interval holds.")] = 0.95,
+    jobs: Annotated[int | None, more(help="Models trained in parallel (-1: one per core).")] = None,
     cluster: ClusterOption = None,
-    save_scores: Annotated[Path | None, typer.Option(help="Also write the scores: .npz.")] = None,
     seed: SeedOption = None,
-    out: Annotated[Path | None, typer.Option(help="Also write the report: .html, .json or .md.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Write the scores here: .npz, as audit reads it.")] = None,
+    report: ReportOption = None,
     policy: PolicyOption = None,
     meta: MetaOption = None,
     full: FullOption = False,
@@ -48,9 +57,8 @@ def attack(
 ) -> int:
     """Train shadow models on random halves of the data and measure how well they tell members from others."""
     if out is not None:
-        check_writable("--out", out, suffixes=(".html", ".htm", ".json", ".md"))
-    if save_scores is not None:
-        check_writable("--save-scores", save_scores, suffixes=(".npz",))
+        check_writable("--out", out, suffixes=(".npz",))
+    checked_report(report)
     limits = checked_policy(policy)
     number("confidence", confidence, above=0.5, below=1.0, hint="0.95 is usual")  # before models are trained
     import deniable as dn
@@ -63,8 +71,8 @@ def attack(
         scores = dn.attack_estimator(
             pipeline, X, y, method=cast(Method, method), n_shadows=shadows, rng=seed, n_jobs=jobs
         )
-    if save_scores is not None:
-        scores.save(str(save_scores))
+    if out is not None:
+        scores.save(str(out))
     found = scores.audit(confidence, command=command_line())
     made = dn.assess(
         found,
@@ -75,7 +83,7 @@ def attack(
     )
     leaks = found.advantage().low > 0
     private = ("train", *of_table(data, target, drop), "--report", "private.html") if leaks else ()
-    show(made, out, as_json, full=full, following=private)
+    show(made, report, as_json, full=full, following=private)
     return code(made, limits)
 
 

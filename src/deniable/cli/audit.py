@@ -1,98 +1,127 @@
-"""``deniable audit``: what the scores of any attack show, and whether they contradict a promise."""
+"""``deniable audit``: what scores or a synthetic table show, and whether they contradict a promise."""
 
 from __future__ import annotations
 
 import sys
 import warnings
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from deniable._check import InputError
-from deniable._files import check_writable
+from deniable._files import to_json
 from deniable._progress import stage
-from deniable.cli._app import JsonFlag, again, app, command_line, examples
-from deniable.cli._mechanism import MechanismOption, TrialsOption
-from deniable.cli._report import FullOption, MetaOption, PolicyOption, checked_policy, code, show
-from deniable.cli._run import PersonOption, RunOptions, is_given, of_persons, run_options
-from deniable.cli._sampler import (
-    PERSON,
-    BatchesOption,
-    BatchSizeOption,
-    EpochsOption,
-    MaxBatchOption,
-    PerRecordOption,
-    RecordsOption,
-    SamplerOption,
-    described,
+from deniable.cli._app import (
+    FINE,
+    MISSED,
+    JsonFlag,
+    PlotOption,
+    SeedOption,
+    again,
+    app,
+    command_line,
+    examples,
+    more,
 )
+from deniable.cli._picture import checked_picture, draw
+from deniable.cli._report import (
+    FullOption,
+    MetaOption,
+    PolicyOption,
+    ReportOption,
+    checked_policy,
+    checked_report,
+    code,
+    show,
+    write,
+)
+from deniable.cli.run import read_run
 
-PROMISE = "Promise to compare with"
-PromisedNoiseOption = Annotated[
-    float | None,
-    typer.Option(help="Promised DP-SGD run: noise standard deviation / clipping norm.", rich_help_panel=PROMISE),
-]
-PromisedRateOption = Annotated[
-    float | None,
-    typer.Option(help="Promised DP-SGD run: probability that a record enters a step.", rich_help_panel=PROMISE),
-]
-PromisedStepsOption = Annotated[
-    float | None, typer.Option(help="Promised DP-SGD run: number of steps.", rich_help_panel=PROMISE)
-]
+_STREAM = "-"
 
 
 @app.command(
     epilog=examples(
-        "deniable audit scores.csv",
-        "deniable audit scores.npz --epsilon 2 --out audit.html",
-        "deniable audit scores.csv --score llr --member is_member --noise-multiplier 1 --sample-rate 0.01 --steps 5000",
-        "deniable audit scores.csv --sampler shuffled --noise-multiplier 2 --batches 100 --epochs 5",
-        "deniable audit scores.csv --mechanism zero-concentrated,0.1",
+        "deniable audit scores.npz epsilon,2 --report audit.html",
+        "deniable audit scores.csv dpsgd,1,0.01,5000 --score llr --member is_member",
+        "python train_and_attack.py | deniable audit - gaussian,0.5 --plot wealth.svg",
+        "deniable audit synthetic.csv --members train.csv --nonmembers holdout.csv --reference survey.csv",
     )
 )
 def audit(
-    scores: Annotated[Path, typer.Argument(help="Scores: a .csv, .parquet or .npz file.")],
+    scores: Annotated[
+        Path,
+        typer.Argument(
+            help="Scores of any attack: a .csv, .parquet or .npz file, or - for a stream of lines score,member; with "
+            "--members a released table."
+        ),
+    ],
+    promise: Annotated[
+        str | None, typer.Argument(metavar="[RUN]", help="What was promised, as bound takes it: epsilon,2.")
+    ] = None,
     score: Annotated[str | None, typer.Option(help="Column of scores.")] = None,
     member: Annotated[str | None, typer.Option(help="Column that says which are members.")] = None,
-    confidence: Annotated[float, typer.Option(help="Probability with which each interval holds.")] = 0.95,
     reverse: Annotated[bool, typer.Option("--reverse", help="A small score means member.")] = False,
-    fpr: Annotated[list[float] | None, typer.Option(help="False positive rate to report; may be repeated.")] = None,
-    epsilon: Annotated[float | None, typer.Option(help="Promised ε.", rich_help_panel=PROMISE)] = None,
-    delta: Annotated[float, typer.Option(help="δ of the promised ε.", rich_help_panel=PROMISE)] = 0.0,
-    mu: Annotated[float | None, typer.Option(help="Promised μ (Gaussian DP).", rich_help_panel=PROMISE)] = None,
-    noise_multiplier: PromisedNoiseOption = None,
-    sample_rate: PromisedRateOption = None,
-    steps: PromisedStepsOption = None,
-    mechanism: MechanismOption = None,
-    trials: TrialsOption = None,
-    records_per_person: PersonOption = None,
-    sampler: SamplerOption = None,
-    batches: BatchesOption = None,
-    epochs: EpochsOption = None,
-    batches_per_record: PerRecordOption = None,
-    batch_size: BatchSizeOption = None,
-    max_batch: MaxBatchOption = None,
-    n_records: RecordsOption = None,
-    out: Annotated[Path | None, typer.Option(help="Also write the report: .html, .json or .md.")] = None,
+    stream: Annotated[
+        bool,
+        typer.Option(
+            "--stream", help="Read score by score and stop, with exit code 1, as soon as RUN is contradicted."
+        ),
+    ] = False,
+    members: Annotated[Path | None, typer.Option(help="Records that a released table was made from.")] = None,
+    nonmembers: Annotated[Path | None, typer.Option(help="Records like them that it was not made from.")] = None,
+    reference: Annotated[Path | None, more(help="Further records that the attacker of a table has.")] = None,
+    method: Annotated[str, more(help="Attack on a table: auto, nearest, density or marginals.")] = "auto",
+    confidence: Annotated[float, more(help="Probability with which each interval or verdict holds.")] = 0.95,
+    fpr: Annotated[list[float] | None, more(help="False positive rate to report; may be repeated.")] = None,
+    seed: SeedOption = None,
+    plot: PlotOption = None,
+    report: ReportOption = None,
     policy: PolicyOption = None,
     meta: MetaOption = None,
     full: FullOption = False,
     as_json: JsonFlag = False,
 ) -> int:
-    """Measure an attack from its scores, with exact intervals. Exit code 1 if a promise is violated."""
-    if out is not None:
-        check_writable("--out", out, suffixes=(".html", ".htm", ".json", ".md"))
-    limits = checked_policy(policy)
+    """Measure an attack from its scores, or attack a synthetic table, with exact intervals.
+
+    Exit code 1 if a promise is violated. Of a stream the first line names the columns; each further one is a score of
+    a fresh training with the record or without it. However often one looks, a true promise is called violated with
+    probability at most 1 − confidence.
+    """
+    checked_report(report)
+    picture, limits = checked_picture(plot), checked_policy(policy)
+    promised = None if promise is None else read_run(promise)
+    if stream or str(scores) == _STREAM:
+        return _sequential(scores, promised, confidence, picture, report, as_json)
+    if picture is not None:
+        raise InputError("--plot goes with --stream, whose wealth it draws; for a picture of scores use --report")
+    import deniable as dn
+
+    title = None
+    if members is None and nonmembers is None:
+        found = _measured(scores, score, member, reverse, confidence)
+    elif members is None or nonmembers is None:
+        raise InputError("--members and --nonmembers go together; give both")
+    else:
+        from deniable.cli._synthetic import attacked
+
+        attack = attacked(scores, members, nonmembers, reference, method, seed)
+        found, title = attack.audit(confidence, command=command_line()), f"{attack.method}: {scores.name}"
+    options: dict[str, Any] = {"fpr": tuple(fpr)} if fpr else {}
+    bound = None if promised is None else dn.tradeoff(promised)
+    with stage("comparing scores"):
+        made = dn.assess(found, bound=bound, title=title, command=command_line(), policy=limits, meta=meta, **options)
+    following = again("--report", "audit.html") if report is None else ()
+    show(made, report, as_json, full=full, following=following)
+    return code(made, limits)
+
+
+def _measured(scores: Path, score: str | None, member: str | None, reverse: bool, confidence: float) -> Any:
     import deniable as dn
     from deniable.audit import read_scores
 
-    run = run_options(
-        noise_multiplier, sample_rate, steps, records_per_person, sampler=sampler, batches=batches, epochs=epochs,
-        batches_per_record=batches_per_record, batch_size=batch_size, max_batch=max_batch, n_records=n_records,
-        mechanism=mechanism, trials=trials,
-    )  # fmt: skip
-    promise = promised(epsilon, delta, mu, run)
     inside, outside = read_scores(scores, score=score, member=member)
     sign = -1.0 if reverse else 1.0
     with warnings.catch_warnings(record=True) as caught:
@@ -100,23 +129,33 @@ def audit(
         found = dn.audit_scores(sign * inside, sign * outside, confidence, command=command_line())
     for warning in caught:
         print(f"warning: {warning.message} (--reverse does that)", file=sys.stderr)
-    options: dict[str, Any] = {"fpr": tuple(fpr)} if fpr else {}
-    bound = None if promise is None else dn.tradeoff(promise)
-    with stage(f"comparing {inside.size + outside.size:,} scores"):
-        made = dn.assess(found, bound=bound, command=command_line(), policy=limits, meta=meta, **options)
-    following = again("--out", "audit.html") if out is None else ()
-    show(made, out, as_json, full=full, following=following)
-    return code(made, limits)
+    return found
 
 
-def promised(epsilon: float | None, delta: float, mu: float | None, run: RunOptions) -> Any:
-    """Return the promised mechanism, or None if nothing was promised."""
+def _sequential(
+    scores: Path, promise: Any, confidence: float, picture: Path | None, report: Path | None, as_json: bool
+) -> int:
+    """Judge a promise by scores as they come, and stop as soon as it is broken."""
+    if promise is None:
+        raise InputError("RUN is missing: a stream judges a promise, as deniable audit - epsilon,2")
     import deniable as dn
+    from deniable.audit.readers import each_score
 
-    stated: list[Any] = [] if epsilon is None else [dn.ApproximateDP(epsilon, delta)]
-    stated += [] if mu is None else [dn.GaussianDP(mu)]
-    if len(stated) + is_given(run | {PERSON: None}) > 1:
-        raise InputError("give one promise: --epsilon with --delta, or --mu, or a DP-SGD run, or --mechanism")
-    if stated:
-        return of_persons(stated[0], run[PERSON])
-    return described(run) if is_given(run) else None
+    if str(scores) != _STREAM and not scores.is_file():
+        raise InputError(f"score file {str(scores)!r} does not exist; give a .csv file, or - for standard input")
+    audit = dn.SequentialAudit(promise, confidence)
+    with nullcontext(sys.stdin) if str(scores) == _STREAM else scores.open(newline="") as lines:
+        for score, inside in each_score(lines):
+            audit.update([score] if inside else [], [] if inside else [score])
+            if audit.violated:
+                break
+    verdict, shown = audit.verdict(), audit.epsilon()
+    draw(audit, picture)
+    if report is not None:
+        write(dn.assess(audit, command=command_line()), report)
+    if as_json:
+        print(to_json({**vars(verdict), "epsilon": shown.low}))
+    else:
+        print(verdict)
+        print(f"shown so far: {shown}")
+    return MISSED if verdict.violated else FINE

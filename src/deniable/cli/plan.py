@@ -1,77 +1,186 @@
-"""``deniable plan``: how much of a pool to hold back, and the noise that is then needed."""
+"""``deniable plan``: the sampler that needs the least noise, or how much of a pool to hold back."""
 
 from __future__ import annotations
 
+import dataclasses
 import math
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 
+from deniable._check import InputError, integer
 from deniable._files import to_json
 from deniable._progress import stage
 from deniable._shown import shown
-from deniable.cli._app import MISSED, FprOption, JsonFlag, PlotOption, app, examples, suggest
+from deniable.cli._app import FINE, MISSED, JsonFlag, PlotOption, app, examples, more, suggest
+from deniable.cli._limit import AdvantageOption, LimitOption, asked_for
 from deniable.cli._picture import checked_picture, draw
-from deniable.cli._run import PersonOption, person, run_options, typed
+from deniable.cli.run import RunArgument, read_run, unknown
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from deniable.limits import Limit
+    from deniable.mechanisms import Mechanism, SubsampledGaussian
+    from deniable.planning.samplers import SamplerPlan
+    from deniable.planning.subsampling import SubsamplingPlan
+
+_WIDE = 0.01  # of the advantage: bounds that are further apart are reported
+_NEAR = 0.01  # share by which batches or passes may differ from whole numbers
 
 
 @app.command(
     epilog=examples(
-        "deniable plan --pool-size 100000 --precision 0.3 --fpr 0.001 --batch-size 256 --epochs 20 --delta 1e-6",
-        "deniable plan --pool-size 5000 --precision 0.2 --fpr 0.01 --batch-size 5000 --rate 0.01 --rate 0.1 --json",
+        "deniable plan 'dpsgd,?,0.005,1000' --records 50000 --advantage 0.1",
+        "deniable plan 'person,3: dpsgd,?,0.005,200' --records 20000 --advantage 0.2 --json",
+        "deniable plan 'dpsgd,?,0.00256,7813' --records 100000 --precision 0.3 --fpr 0.001 --delta 1e-6",
     )
 )
 def plan(
-    pool_size: Annotated[float, typer.Option(help="Number of records in the pool.")],
-    precision: Annotated[float, typer.Option(help="Target: largest P(in | attack says in), in (0, 1).")],
-    fpr: FprOption,
-    batch_size: Annotated[float, typer.Option(help="Expected batch size of DP-SGD.")],
-    epochs: Annotated[float, typer.Option(help="Passes over the training set.")] = 1.0,
-    records_per_person: PersonOption = None,
+    run: RunArgument,
+    records: Annotated[float, typer.Option(help="Number of records, public: the batches are a share of them.")],
+    advantage: AdvantageOption = None,
+    limit: LimitOption = None,
+    precision: Annotated[
+        float | None,
+        typer.Option(help="Thin the pool of records instead: largest P(in | attack says in), at --fpr."),
+    ] = None,
+    fpr: Annotated[float | None, typer.Option(help="With --precision: false positive rate; 0.001 means 0.1 %.")] = None,
+    delta: Annotated[float | None, more(help="With --precision: also state ε at this δ.")] = None,
     rate: Annotated[
         list[float] | None,
-        typer.Option(help="Rate at which to thin the pool; may be repeated [default: twelve below the target]."),
+        more(help="With --precision: rate at which to thin; may be repeated [default: twelve below the target]."),
     ] = None,
-    delta: Annotated[float | None, typer.Option(help="Also state ε at this δ.")] = None,
-    low: Annotated[float, typer.Option(help="Smallest noise multiplier to try.")] = 0.3,
-    high: Annotated[float, typer.Option(help="Largest noise multiplier to try.")] = 100.0,
-    as_json: JsonFlag = False,
+    max_batch: Annotated[float | None, more(help="Most records of a truncated batch.")] = None,
+    low: Annotated[float, more(help="Smallest noise multiplier to try.")] = 0.2,
+    high: Annotated[float, more(help="Largest noise multiplier to try.")] = 200.0,
     plot: PlotOption = None,
+    as_json: JsonFlag = False,
 ) -> int:
-    """Thin the training set: for each rate the least DP-SGD noise that keeps a precision target (exit code 1: none).
+    """Shuffle or Poisson, all records or a share: the least DP-SGD noise (the ? of the run) for each way.
 
-    Other questions: calibrate finds the noise, steps or records per person of any mechanism (--mechanism NAME,…,?);
-    samplers compares Poisson, shuffled, fixed-size and allocated batches.
+    With --advantage or --limit the ways of drawing batches are compared; with --precision and --fpr the rates
+    at which the training set may be thinned. Exit code 1: none is enough. For other runs see calibrate.
     """
     import deniable as dn
 
     picture = checked_picture(plot)
+    asked = read_run(run, 1.0)
+    if unknown(run)[0] != "noise_multiplier" or not isinstance(asked, dn.SubsampledGaussian):
+        raise InputError(f"run must be dpsgd,?,RATE,STEPS, whose noise is to be found, got {run!r}; see calibrate")
+    if precision is not None:
+        if fpr is None:
+            raise InputError("--precision needs --fpr, the false positive rate at which it is promised")
+        return _thinned(asked, records, precision, fpr, rate, delta, (low, high), picture, as_json)
+    if rate:
+        raise InputError("--rate goes with --precision")
+    given = asked_for(advantage, limit)
+    return _samplers(asked, records, given, max_batch, (low, high), picture, as_json)
+
+
+def _samplers(
+    run: SubsampledGaussian,
+    records: float,
+    limit: Limit | Mechanism,
+    max_batch: float | None,
+    noise: tuple[float, float],
+    picture: Path | None,
+    as_json: bool,
+) -> int:
+    from deniable.planning import plan_samplers
+
+    count = integer("records", records, at_least=2)
+    batch, epochs = _whole("RATE·records", run.sample_rate * count), _whole("RATE·STEPS", run.sample_rate * run.steps)
+    found = plan_samplers(
+        count,
+        batch,
+        epochs,
+        records_per_person=run.records_per_person,
+        max_batch=None if max_batch is None else integer("max_batch", max_batch),
+        noise_multipliers=noise,
+        limit=limit,
+    )
+    if as_json:
+        rows = [dataclasses.asdict(row) | {"mechanism": repr(row.mechanism)} for row in found.rows]
+        print(to_json({"limit": found.limit.arguments, "batch_size": batch, "epochs": epochs, "rows": rows}))
+    else:
+        print(f"{found.limit.words()}; batches of {batch:,} of {count:,} records, epochs: {epochs:,}\n")
+        _show_samplers(found, "record" if run.records_per_person == 1 else "person", noise[1])
+    draw(found, picture)
+    return FINE if any(row.noise_multiplier < math.inf for row in found.rows) else MISSED
+
+
+def _whole(what: str, value: float) -> int:
+    near = max(round(value), 1)
+    if abs(near - value) > _NEAR * near:
+        raise InputError(f"{what} must be about a whole number (records of a batch, passes), got {value:g}")
+    return near
+
+
+def _show_samplers(found: SamplerPlan, whom: str, high: float) -> None:
+    from deniable.mechanisms import SubsampledGaussian
+    from deniable.planning.samplers import PROTECTS
+
+    print(f"{'sampler':<21}{f'protects a {whom}':<20}{'noise':>9}   attackers' advantage")
+    for row in found.rows:
+        known = row.noise_multiplier < math.inf
+        noise = shown(row.noise_multiplier, "number", "upper", 5) if known else f"> {high:g}"
+        at_most, at_least = shown(row.advantage, "rate", "upper"), shown(row.attained, "rate", "lower")
+        reached = f"at most {at_most}"
+        if not row.advantage - row.attained <= _WIDE * row.advantage:
+            reached += f", some reach {at_least}: less noise may be enough"
+        print(f"{row.sampler:<21}{PROTECTS[row.adjacency]:<20}{noise:>9}   {reached}")
+    print("\nRows that protect different things cannot be compared; without-replacement and shuffled have no bound")
+    print("for a record added or removed. Assess the sampler that really draws the batches (dpsgd: Poisson).")
+    least = min(found.rows, key=lambda row: row.noise_multiplier)
+    if least.noise_multiplier < math.inf and isinstance(least.mechanism, SubsampledGaussian):
+        suggest("assess", _dpsgd(least.mechanism, least.noise_multiplier), "--report", "report.html")
+
+
+def _dpsgd(run: SubsampledGaussian, noise: float) -> str:
+    person = "" if run.records_per_person == 1 else f"person,{run.records_per_person}: "
+    return f"{person}dpsgd,{shown(noise, 'number', 'upper', 7)},{run.sample_rate!r},{run.steps}"
+
+
+def _thinned(
+    run: SubsampledGaussian,
+    records: float,
+    precision: float,
+    fpr: float,
+    rates: list[float] | None,
+    delta: float | None,
+    noise: tuple[float, float],
+    picture: Path | None,
+    as_json: bool,
+) -> int:
+    from dataclasses import replace
+
+    from deniable.planning import plan_subsampling
+
     with stage("looking for the noise at each rate"):
-        found = dn.plan_subsampling(
-            pool_size,
+        found = plan_subsampling(
+            records,
             precision,
             fpr,
-            batch_size=batch_size,
-            epochs=epochs,
-            rates=rate,
-            noise_multipliers=(low, high),
+            batch_size=run.sample_rate * records,
+            epochs=run.sample_rate * run.steps,
+            rates=rates,
+            noise_multipliers=noise,
             delta=delta,
-            records_per_person=person(records_per_person),
+            records_per_person=run.records_per_person,
         )
-    frame = found.to_frame()
     if as_json:
-        print(to_json({"precision": precision, "fpr": fpr, "points": frame.to_dict("records")}))
+        points = [{name: _plain(getattr(found, name)[at]) for name in _COLUMNS} for at in range(found.rate.size)]
+        print(to_json({"precision": precision, "fpr": fpr, "points": points}))
     else:
-        print(_readable(frame).to_string(index=False))
-        print("\n".join(f"{short:<9} {words}" for short, words in _COLUMNS.values()))
-        for best in frame[frame["efficient"]].tail(1).itertuples():  # of the efficient rates the one with most data
-            run = run_options(best.noise_multiplier, best.sample_rate, best.steps, records_per_person)
-            suggest("assess", *typed(run), "--prior", f"{best.rate:g}", "--fpr", f"{fpr:g}", "--out", "report.html")
+        print("\n".join([*_table(found), *(f"{short:<9} {words}" for short, words in _COLUMNS.values())]))
+        if found.efficient.any():  # of the efficient rates the one with most data
+            best = int(np.flatnonzero(found.efficient)[-1])
+            chosen = replace(run, sample_rate=float(found.sample_rate[best]), steps=int(found.steps[best]))
+            words = _dpsgd(chosen, float(found.noise_multiplier[best]))
+            suggest("assess", words, "--prior", f"{found.rate[best]:g}", "--fpr", f"{fpr:g}", "--report", "report.html")
     draw(found, picture)
-    return 0 if found.feasible.any() else MISSED
+    return FINE if found.feasible.any() else MISSED
 
 
 _COLUMNS = {
@@ -87,24 +196,27 @@ _COLUMNS = {
     "pool_epsilon": ("pool_ε", "was the record in the pool? another question, not to be multiplied in"),
     "efficient": ("efficient", "no other rate has as much data with less noise"),
 }
-
-
-def _readable(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the table as a person reads it, with short headings; _COLUMNS says what they are."""
-    made: pd.DataFrame = frame.apply(_cells)
-    made.columns = [_COLUMNS[str(name)][0] for name in frame.columns]
-    return made
-
-
 _SETTINGS = ("rate", "expected_size", "sample_rate")
 
 
-def _cells(column: pd.Series[Any]) -> list[str]:
-    """Return a column as a person reads it: bounds and noise rounded up, what may be copied as a setting down."""
-    if column.name in _SETTINGS:
-        return [shown(value, "number", "lower", 6) for value in column]
-    if column.name == "efficient":
-        return ["yes" if value else "no" for value in column]
-    if column.name == "steps":
-        return [f"{value:g}" if isinstance(value, float) else str(value) for value in column]
-    return [shown(value, "number", "upper") if math.isfinite(value) else "-" for value in column]
+def _plain(value: Any) -> Any:
+    return value.item()
+
+
+def _table(found: SubsamplingPlan) -> list[str]:
+    """The plan as a person reads it, with short headings."""
+    columns = [[short, *_cells(name, getattr(found, name))] for name, (short, _) in _COLUMNS.items()]
+    widths = [max(map(len, column)) for column in columns]
+    rows = zip(*columns, strict=True)
+    return [" ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+
+
+def _cells(name: str, values: Any) -> list[str]:
+    """A column as a person reads it: bounds and noise rounded up, what may be copied as a setting down."""
+    if name in _SETTINGS:
+        return [shown(value, "number", "lower", 6) for value in values]
+    if name == "efficient":
+        return ["yes" if value else "no" for value in values]
+    if name == "steps":
+        return [f"{value:g}" for value in values]
+    return [shown(value, "number", "upper") if math.isfinite(value) else "-" for value in values]

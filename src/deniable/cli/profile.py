@@ -11,13 +11,15 @@ import typer
 from deniable._files import check_writable, to_json, write_atomically
 from deniable._progress import stage
 from deniable._shown import shown
-from deniable.cli._app import FprOption, JsonFlag, SeedOption, again, app, examples, suggest
+from deniable.cli._app import FprOption, JsonFlag, SeedOption, again, app, examples, more, suggest
 from deniable.cli._ranges import RangesOption, read_ranges
 from deniable.cli._report import (
     FirstRowOption,
     MetaOption,
     PolicyOption,
+    ReportOption,
     checked_policy,
+    checked_report,
     code,
     write,
 )
@@ -28,17 +30,13 @@ if TYPE_CHECKING:
 
 Perturb = Literal["output", "objective"]
 ProfileNoise = Literal["norm-laplace", "gaussian"]
-LARGE = "Tables that do not fit into memory"
 
 
 @app.command(
     epilog=examples(
-        "deniable profile breast-cancer --epsilon 1 --regularization 1e-2",
-        "deniable profile adult.parquet --target income --drop split --epsilon 1 --regularization 1e-3 "
-        "--out profile.html",
+        "deniable profile breast-cancer --epsilon 1 --regularization 1e-2 --report profile.html",
         "deniable profile adult.parquet --target income --drop split --epsilon 1 --by race --json",
         "deniable profile breast-cancer --epsilon 1 --noise gaussian --delta 1e-5",
-        "deniable profile breast-cancer --epsilon 1 --perturb objective",
         "deniable profile records/ --target y --epsilon 1 --in-blocks --jobs 4 --out each.parquet",
     )
 )
@@ -50,32 +48,30 @@ def profile(
     target: Annotated[str | None, typer.Option(help="Column to predict; it has two values.")] = None,
     regularization: Annotated[float, typer.Option(help="Λ in mean loss + Λ/2‖f‖²; larger means less noise.")] = 1e-2,
     perturb: Annotated[
-        Perturb, typer.Option(help="What the noise is added to: the optimum (output) or the objective.")
+        Perturb, more(help="What the noise is added to: the optimum (output) or the objective.")
     ] = "output",
-    noise: Annotated[ProfileNoise, typer.Option(help="Law of the noise; gaussian needs --delta.")] = "norm-laplace",
-    delta: Annotated[float | None, typer.Option(help="δ of Gaussian noise.")] = None,
+    noise: Annotated[ProfileNoise, more(help="Law of the noise; gaussian needs --delta.")] = "norm-laplace",
+    delta: Annotated[float | None, more(help="δ of Gaussian noise.")] = None,
     drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
     by: Annotated[str | None, typer.Option(help="Column by whose values exposure is summarised.")] = None,
-    top: Annotated[int, typer.Option(help="How many of the most exposed records to print.")] = 10,
+    top: Annotated[int, more(help="How many of the most exposed records to print.")] = 10,
     ranges: RangesOption = None,
     fpr: FprOption = 0.001,
     seed: SeedOption = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="Write the report (.html, .json or .md) or the whole table (.csv or .parquet)."),
+        typer.Option(help="Write the whole table here, a row a record: .csv or .parquet."),
     ] = None,
+    report: ReportOption = None,
     in_blocks: Annotated[
         bool,
-        typer.Option(
+        more(
             "--in-blocks",
             help="Read a Parquet file or folder in blocks; numbers are taken as they are, so scale them beforehand.",
-            rich_help_panel=LARGE,
         ),
     ] = False,
-    row_bound: Annotated[
-        float, typer.Option(help="Public bound of the rows' norms, with --in-blocks.", rich_help_panel=LARGE)
-    ] = 1.0,
-    jobs: Annotated[int | None, typer.Option(help="Number of parallel workers.", rich_help_panel=LARGE)] = None,
+    row_bound: Annotated[float, more(help="Public bound of the rows' norms, with --in-blocks.")] = 1.0,
+    jobs: Annotated[int | None, more(help="Number of parallel workers.")] = None,
     cluster: ClusterOption = None,
     first_row: FirstRowOption = 0,
     policy: PolicyOption = None,
@@ -87,7 +83,8 @@ def profile(
     The result is as sensitive as the data: keep it with them, never publish it with the model.
     """
     if out is not None:
-        check_writable("--out", out, suffixes=(".html", ".htm", ".json", ".md", ".csv", ".parquet"))
+        check_writable("--out", out, suffixes=(".csv", ".parquet"))
+    checked_report(report)
     import deniable as dn
     from deniable.tables import encode, read_table
 
@@ -131,8 +128,8 @@ def profile(
         found.to_parquet(out, fpr)
     rates = (0.1, 0.01, fpr) if fpr not in (0.1, 0.01) else (0.1, 0.01)
     made = dn.assess(found, fpr=rates, policy=limits, meta=meta, first_row=first_row)
-    if out is not None and out.suffix not in (".csv", ".parquet"):
-        write(made, out)
+    if report is not None:
+        write(made, report)
     exposed = found.most_exposed(top, fpr, by="typical").drop(columns="privacy_loss")  # no release was given
     exposed["record"] += first_row
     groups = None if by is None or table is None else found.by(table.features[by].to_numpy(), fpr)
@@ -165,8 +162,8 @@ def profile(
     print(f"\n{found.warning}")
     if limits is not None and made.decision is not None:
         print(f"\n{made.decision.outcome} ({limits.name}): {made.decision.reason}")
-    if out is None and not in_blocks:
-        suggest(*again("--out", "profile.html"))
+    if report is None and not in_blocks:
+        suggest(*again("--report", "profile.html"))
     return code(made, limits)
 
 

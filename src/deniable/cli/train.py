@@ -11,16 +11,18 @@ import typer
 
 from deniable._files import check_writable, to_json, write_atomically
 from deniable._optional import require
-from deniable.cli._app import JsonFlag, again, app, command_line, examples, suggest
-from deniable.cli._limit import AdvantageOption, LimitOption, read_limit
+from deniable.cli._app import JsonFlag, again, app, command_line, examples, more, suggest
+from deniable.cli._limit import AdvantageOption, LimitOption, asked_for
 from deniable.cli._ranges import PrivateRangesOption, read_ranges
 from deniable.cli._report import (
     EarlierOption,
     FullOption,
     MetaOption,
     PolicyOption,
+    ReportOption,
     annex_of,
     checked_policy,
+    checked_report,
     code,
     written,
 )
@@ -28,7 +30,6 @@ from deniable.cli._report import (
 if TYPE_CHECKING:
     from deniable.workflows.training_run import Trained
 
-OUTPUT = "Output"
 _DROPPED = ": dropped"
 
 
@@ -52,7 +53,7 @@ def train(
     ] = "additive",
     tune: Annotated[
         bool,
-        typer.Option(
+        more(
             "--tune",
             help="Try the additive model, one with pairs and the linear one; the trials use part of the budget.",
         ),
@@ -66,12 +67,10 @@ def train(
         typer.Option(help="Column that names the person: the guarantee then covers all records of a person."),
     ] = None,
     holdout: Annotated[
-        float, typer.Option(help="Probability that each record is held out to measure usefulness; 0: use all.")
+        float, more(help="Probability that each record is held out to measure usefulness; 0: use all.")
     ] = 0.25,
-    out: Annotated[Path | None, typer.Option(help="Write the model here (.skops).", rich_help_panel=OUTPUT)] = None,
-    report: Annotated[
-        Path | None, typer.Option(help="Write the report here (.html, .json or .md).", rich_help_panel=OUTPUT)
-    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Write the model here (.skops).")] = None,
+    report: ReportOption = None,
     policy: PolicyOption = None,
     meta: MetaOption = None,
     earlier: EarlierOption = None,
@@ -88,8 +87,7 @@ def train(
     if out is not None:
         check_writable("--out", out, suffixes=(".skops",))
         require("skops.io", purpose="writing a .skops model")
-    if report is not None:
-        check_writable("--report", report, suffixes=(".html", ".htm", ".json", ".md"))
+    checked_report(report)
     limits = checked_policy(policy)
     before = [dn.Assessment.from_json(path) for path in earlier or ()]
     from deniable.workflows.training_run import train_table
@@ -97,8 +95,7 @@ def train(
     made = train_table(
         data,
         target=target,
-        advantage=advantage,
-        limit=read_limit(limit),
+        limit=asked_for(advantage, limit, 0.1),
         task=task,
         model=model,
         tune=tune,

@@ -39,7 +39,7 @@ class SamplerNoise:
     Attributes
     ----------
     sampler
-        Its name, as ``--sampler`` takes it.
+        Its name.
     adjacency
         Whom the target protects: a record added or removed, or one replaced by another.
     mechanism
