@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+import deniable as dn
+
 pytestmark = pytest.mark.browser
 
 
@@ -59,21 +61,28 @@ def test_nothing_is_wider_than_the_screen(page):
 def test_the_decision_comes_first_and_has_its_colour(page, report):
     assert report.decision.outcome == "does not meet"
     verdict = page.locator("#verdict")
-    assert verdict.bounding_box()["y"] < 200
+    assert verdict.bounding_box()["y"] < 360
     assert "Does not meet the policy" in verdict.text_content()
     assert "bad" in verdict.get_attribute("class").split()
     assert page.locator("#relation li").count() == 3
     assert page.locator("#rules tbody tr").count() == len(report.decision.rules)
 
 
-def test_details_are_folded_and_a_link_opens_them(page):
-    part = page.locator("details#roc")
-    assert part.get_attribute("open") is None
-    page.locator("nav a[href='#roc']").click()
-    page.locator("details#roc[open]").wait_for()  # a function to wait for would need eval, which the page forbids
+def test_the_picture_is_seen_at_once_and_details_are_folded(page):
     box = page.locator("#plot-roc svg").bounding_box()
     assert box["width"] > 250
     assert box["height"] > 150
+    part = page.locator("details#bound")
+    assert part.get_attribute("open") is None
+    page.locator("nav a[href='#bound']").click()
+    page.locator("details#bound[open]").wait_for()  # a function to wait for would need eval, which the page forbids
+
+
+def test_a_page_with_unprotected_figures_says_so_first(page, report):
+    assert page.locator("#owner").text_content() == report.for_owner
+    assert "Keep this page with the data" in report.for_owner
+    assert dn.assess(dn.PureDP(1.0)).for_owner == ""
+    assert 'id="owner"' not in dn.assess(dn.PureDP(1.0)).to_html()
 
 
 def test_accessibility(page, axe_violations):

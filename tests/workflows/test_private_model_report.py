@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.metrics import roc_auc_score
 
 import deniable as dn
 import deniable.report
 from deniable.report.usefulness import Score, Usefulness
-from deniable.workflows.usefulness import measure, unprotected
+from deniable.workflows.usefulness import _auc, measure, unprotected
 
 SCHEMA = json.loads((Path(deniable.report.__file__).parent / "schema.json").read_text())
 
@@ -153,3 +155,22 @@ def test_measures_are_scikit_learns(model):
             return X["x"].to_numpy()
 
     assert measure(Line(), X, X["z"].to_numpy()).private.first == pytest.approx(r2_score(X["z"], X["x"]))
+
+
+def test_what_is_lost_is_decided_by_an_interval(model):
+    """The weights of a bootstrap give scikit-learn's AUC; met, missed or not decided by where the interval lies."""
+    rng = np.random.default_rng(0)
+    truth, found = rng.random(300) < 0.4, np.round(rng.normal(size=300), 1)
+    weights = rng.multinomial(300, np.full(300, 1 / 300))
+    expected = roc_auc_score(truth, found, sample_weight=weights)
+    assert _auc(found, truth)(weights) == pytest.approx(expected, abs=1e-12)
+    X, y = data(seed=1)
+    use = measure(model, X, y, plain=unprotected(X, y, classification=True))
+    assert use.loss is not None
+    assert use.loss.of == "AUC"
+    assert use.loss.low < use.loss.estimate < use.loss.high
+    outcomes = {}
+    for low, high in ((-0.01, 0.01), (0.01, 0.03), (0.03, 0.05)):
+        made = dn.assess(model, usefulness=replace(use, loss=replace(use.loss, low=low, high=high)))
+        outcomes[high] = next(rule.outcome for rule in made.decision.rules if rule.key == "utility_loss")
+    assert outcomes == {0.01: "met", 0.03: "cannot be told", 0.05: "missed"}

@@ -97,7 +97,7 @@ class Decision:
     @property
     def basis(self) -> str:
         """What stands beside the verdict: whether it rests on scores that no noise protects, too."""
-        held_out = any(rule.key == "utility_loss" and rule.outcome in ("met", "missed") for rule in self.rules)
+        held_out = any(rule.key == "utility_loss" and rule.outcome != "not asked" for rule in self.rules)
         return " (rests on held-out scores, measured without noise: not protected)" if held_out else ""
 
     @property
@@ -260,21 +260,14 @@ def _utility(a: Assessment, policy: Policy) -> Rule:
     if a.alert and limit is not None:  # even where guessing cannot be beaten: not worth a release
         why = f"{label}: the model is no better than guessing on held-out records, whatever an unprotected one reaches."
         return Rule("utility_loss", label, limit, "missed", None, None, why)
-    pairs = (
-        ("AUC", "use.auc.plain", "use.auc.private"),
-        ("R²", "use.r2.plain", "use.r2.private"),
-        ("accuracy", "use.accuracy.plain", "use.accuracy.private"),
-    )
-    numbers = a.numbers
-    for what, plain, private in pairs:
-        if plain in numbers and private in numbers:
-            without, with_noise = numbers[plain].value, numbers[private].value
-            if without is None or with_noise is None or limit is None:
-                continue
-            lost = max(without - with_noise, 0.0)
-            why = f"{label}: {lost:.3g} of {what}, measured on held-out records; the policy allows {limit:g}."
-            return Rule("utility_loss", label, limit, "met" if lost <= limit else "missed", lost, private, why)
-    if "utility" in policy.require and not any(key.startswith("use.") for key in numbers):
+    lost = a.numbers.get("use.loss")
+    if lost is not None and lost.low is not None and lost.high is not None and limit is not None:
+        outcome: RuleOutcome = "met" if lost.high <= limit else "missed" if lost.low > limit else "cannot be told"
+        more = " More held-out records would tell." if outcome == "cannot be told" else ""
+        what = f"{lost.low:.3f} to {lost.high:.3f} of {lost.label.partition(' lost')[0]}, on held-out records"
+        why = f"{label}: {what}; the policy allows {limit:g}.{more}"
+        return Rule("utility_loss", label, limit, outcome, lost.value, lost.key, why)
+    if "utility" in policy.require and not any(key.startswith("use.") for key in a.numbers):
         return _missing("utility_loss", label, "The policy requires usefulness, and it was not measured.", limit)
     return Rule("utility_loss", label, limit, "not asked", None, None, f"{label}: not measured.")
 

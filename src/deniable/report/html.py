@@ -43,6 +43,7 @@ def to_html(assessment: Assessment) -> str:
         pictures={series.key: series_picture(series) for part in assessment.sections for series in part.series},
         proven=assessment.status != "violated"
         and any(curve.kind == "provable upper bound" for curve in assessment.curves),
+        measured=any(curve.low is not None for curve in assessment.curves),
         infinity=math.inf,
         data=_script_safe(assessment.to_dict()),
     )
@@ -73,7 +74,7 @@ def shown_found(rule: Rule) -> str:
     if rule.found is None:
         return "–"
     if rule.key == "utility_loss":
-        return f"≈ {rule.found:.3g}"
+        return f"≈ {max(round(rule.found, 3), 0.0):g}"  # its interval stands in the reason
     lower = rule.number is not None and rule.number.startswith("attack")
     return f"{'≥' if lower else '≤'} {shown(rule.found, 'rate', 'lower' if lower else 'upper')}"
 

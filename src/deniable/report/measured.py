@@ -61,6 +61,7 @@ def audit_section(
             numbers=tuple(numbers),
             curves=_measured_curves(audit, f"measured attack, {sure} intervals"),
             notes=tuple(notes),
+            protected=False,
         ),
         status,
     )

@@ -103,7 +103,8 @@ class Section:
     """One part of the report: bound, records, attack, utility, release.
 
     ``holds_for`` says for which records and data a bound holds (``deniable.curves.EVERY_CASE`` for a mechanism's), and
-    ``confidence`` with which probability.
+    ``confidence`` with which probability. ``protected`` is False for what was computed from records without noise: it
+    is for their owner.
     """
 
     key: str
@@ -116,6 +117,7 @@ class Section:
     notes: tuple[str, ...] = ()
     holds_for: str = ""
     confidence: float = 1.0
+    protected: bool = True
 
 
 @dataclass(frozen=True)
@@ -158,6 +160,13 @@ class Assessment:
     def curves(self) -> tuple[Curve, ...]:
         """All ROC curves, bounds and measured bands, in the order of the sections."""
         return tuple(curve for section in self.sections for curve in section.curves)
+
+    @property
+    def for_owner(self) -> str:
+        """What a page says first that must stay with the data: which of its parts no noise protects; or nothing."""
+        parts = [section.title for section in self.sections if not section.protected]
+        what = "was computed from the records without noise. Keep this page with the data; do not publish it."
+        return f"For the owner of the data: “{'”, “'.join(parts)}” {what}" if parts else ""
 
     @property
     def tone(self) -> Literal["good", "open", "bad", "none"]:

@@ -41,7 +41,8 @@ def changes(decision: Decision, policy: Policy, remedies: Remedies | None, *, br
     if "records" in unknown:
         said.append("Records: profile them, for example `deniable profile`, and add that report to this one.")
     if "utility_loss" in unknown:
-        said.append("Usefulness: give held-out records.")
+        measured = any(rule.key == "utility_loss" and rule.found is not None for rule in decision.rules)
+        said.append("Usefulness: hold out more records." if measured else "Usefulness: give held-out records.")
     return tuple(said)
 
 

@@ -156,6 +156,8 @@ def _hanging(mark: str, text: str) -> RenderableType:
 
 
 def _alert(assessment: Assessment) -> Iterator[RenderableType]:
+    if assessment.for_owner:
+        yield Text(assessment.for_owner, style="yellow")
     if assessment.alert:
         yield Panel(Text(assessment.alert, style="bold red"), border_style="red", title="[bold]read this first[/bold]")
 

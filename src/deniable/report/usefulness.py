@@ -23,6 +23,16 @@ class Score:
 
 
 @dataclass(frozen=True)
+class Loss:
+    """What the protection costs: of AUC, accuracy or R², with where the truth lies at 95 % confidence."""
+
+    of: str
+    estimate: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
 class Usefulness:
     """A private model, an unprotected one (None without training records) and guessing, on the same records."""
 
@@ -33,6 +43,7 @@ class Usefulness:
     guess: Score
     noise: float
     help: tuple[str, ...] = ()
+    loss: Loss | None = None
 
     @property
     def useless(self) -> bool:
@@ -89,6 +100,11 @@ class Usefulness:
             ("guess", guess, self.guess),
         ]
         numbers = []
+        if self.loss is not None:
+            meaning = "The unprotected model's minus this one's: 95\u00a0% interval of a paired bootstrap."
+            of, estimate, low, high = self.loss.of, self.loss.estimate, self.loss.low, self.loss.high
+            label = f"{of} lost by the protection (not protected)"
+            numbers.append(Number("use.loss", label, estimate, meaning, "measured interval", "number", low, high))
         for place in (0, 1):
             for key, words, score in rows:
                 value = None if score is None else (score.first, score.second)[place]
@@ -112,7 +128,7 @@ class Usefulness:
         return Section(
             "use", "What the model is good for", "Measured on held-out records, without noise: not covered by the "
             "guarantee.", tuple(numbers),
-            notes=(_NOT_PROTECTED,),
+            notes=(_NOT_PROTECTED,), protected=False,
         )  # fmt: skip
 
     def lines(self) -> list[str]:

@@ -168,6 +168,7 @@ def _section(numbers: tuple[Number, ...], sure: str, notes: list[str], *, wealth
         numbers=numbers,
         series=() if wealth is None else (wealth,),
         notes=tuple(notes),
+        protected=False,
     )
 
 

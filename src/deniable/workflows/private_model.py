@@ -22,7 +22,7 @@ from deniable.workflows.settings import PrivateFit, settings
 from deniable.workflows.usefulness import measure
 
 _MOST_SHAPES = 6  # columns drawn, those that move the score most
-_MOST_COLUMNS = 40  # rows of the table of terms
+_MOST_COLUMNS = 25  # rows of the table of terms
 _NOT_COVERED = (
     "What the model says about people in general: that smokers fall ill more often can be learnt from any data.",
     "Anything released besides this model: other models trained on the same data, statistics, logs, the data itself.",

@@ -68,6 +68,7 @@ def profile_section(
         series=(_ranked(advantage), *_transition(profile)),
         grids=tuple(grids),
         notes=(profile.warning,),
+        protected=False,
     )
 
 

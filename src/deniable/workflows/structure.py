@@ -63,6 +63,7 @@ def structure_section(model: Any, X: Any, y: Any, *, first_row: int = 0) -> Sect
         tuple(numbers),
         grids=tuple(grids),
         notes=(f"The training rows are numbered from {first_row}.",),
+        protected=False,
     )
 
 
