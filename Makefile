@@ -8,7 +8,7 @@ PAPERS_OUT ?= out/papers
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: demo test test-slow lint docs site bench papers statements fuzz architecture ci clean help
+.PHONY: demo test test-slow torch lint docs site bench papers statements fuzz architecture ci clean help
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -42,6 +42,18 @@ lint: $(VENV)/.dev  ## style, types and the import contract
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+TORCH := .venv-torch
+$(TORCH)/.made: pyproject.toml
+	@test -n "$(PYTHON)" || { echo "error: Python 3.11 or newer is needed" >&2; exit 2; }
+	$(PYTHON) -m venv $(TORCH)
+	$(TORCH)/bin/pip install --quiet --disable-pip-version-check --index-url https://download.pytorch.org/whl/cpu torch
+	$(TORCH)/bin/pip install --quiet --disable-pip-version-check --editable '.[dev,torch]'
+	@touch $@
+
+torch: $(TORCH)/.made  ## run the tests that need PyTorch and Opacus, in an environment of its own, without CUDA
+	$(TORCH)/bin/python -m pytest --numprocesses auto $$(grep -lrE 'importorskip\("(torch|opacus)' tests --include 'test_*.py')
+	$(TORCH)/bin/python -m pytest tests/docs --override-ini 'addopts=' -q --run-docs -k private_pytorch
+
 docs: $(VENV)/.dev  ## run every example of README and docs and compare its output
 	$(BIN)/pytest tests/docs --override-ini 'addopts=' -q --run-docs --numprocesses auto
 
@@ -49,7 +61,8 @@ SITE := .venv-site
 $(SITE)/.made: pyproject.toml
 	@test -n "$(PYTHON)" || { echo "error: Python 3.11 or newer is needed" >&2; exit 2; }
 	$(PYTHON) -m venv $(SITE)
-	$(SITE)/bin/pip install --quiet --disable-pip-version-check --editable '.[site]'
+	$(SITE)/bin/pip install --quiet --disable-pip-version-check --index-url https://download.pytorch.org/whl/cpu torch
+	$(SITE)/bin/pip install --quiet --disable-pip-version-check --editable '.[site,torch]'
 	@touch $@
 
 site: $(SITE)/.made  ## build the site into docs/_build/html, in an environment of its own, warnings as errors
@@ -81,4 +94,4 @@ architecture: $(VENV)/.dev  ## write ARCHITECTURE.md from the imports
 	$(BIN)/python tools/architecture.py
 
 clean:  ## remove the environment and everything made
-	rm -rf $(VENV) $(SITE) docs/_build docs/api docs/api.rst $(addprefix docs/,architecture.md changelog.md contributing.md security.md) out .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf $(VENV) $(SITE) $(TORCH) docs/_build docs/api docs/api.rst $(addprefix docs/,architecture.md changelog.md contributing.md security.md) out .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

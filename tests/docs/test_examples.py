@@ -113,6 +113,8 @@ def test_console_examples(page):
 @pytest.mark.usefixtures("_only_when_asked")
 @pytest.mark.parametrize("page", [p for p in PAGES if CELL.search(p.read_text())], ids=name)
 def test_cells_of_tutorials(page):
+    if "import torch" in page.read_text():
+        pytest.importorskip("opacus")
     scope: dict[str, object] = {}
     with contextlib.redirect_stdout(io.StringIO()):
         for cell in CELL.findall(page.read_text()):

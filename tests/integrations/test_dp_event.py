@@ -92,6 +92,7 @@ def test_events_without_a_sampler():
 def test_batches_of_a_fixed_size():
     event = dp.SampledWithoutReplacementDpEvent(100, 10, GAUSS)
     assert dn.from_dp_event(event) == dn.WithoutReplacement(1.5, 10, 100)
+    assert "for replacing a record, which moves a sum by two norms" in str(dn.assess(event))
     run = dn.from_dp_event(dp.SelfComposedDpEvent(event, 30))
     assert run == dn.WithoutReplacement(1.5, 10, 100, steps=30)
     assert run.adjacency == "replace"

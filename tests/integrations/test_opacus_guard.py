@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from functools import partial
 
 import pytest
@@ -240,9 +241,22 @@ def test_from_opacus_refuses_engines_and_loaders_that_are_not_of_the_history():
     engine.accountant.history = [(1.0, 1 / 3, 6)]
     with pytest.raises(dn.InputError, match="releases noisy counts"):
         dn.from_opacus(engine)
-    loader = private(*parts(batch_size=30))[-1]
-    with pytest.raises(dn.InputError, match=r"samples at 0\.5"):
-        dn.from_opacus(engine.accountant, loader=loader)
+    _, optimizer, _, loader = private(*parts(batch_size=30))
+    with BatchMemoryManager(data_loader=loader, max_physical_batch_size=7, optimizer=optimizer) as pieces:
+        for given in (loader, pieces):
+            with pytest.raises(dn.InputError, match=r"samples at 0\.5"):
+                dn.from_opacus(engine.accountant, loader=given)
+        assert dn.from_opacus([(1.0, 0.5, 4)], loader=pieces) == dn.SubsampledGaussian(1.0, 0.5, 4)
+    shuffled = parts()[-1]
+    with BatchMemoryManager(data_loader=shuffled, max_physical_batch_size=7, optimizer=optimizer) as pieces:
+        with pytest.raises(dn.InputError, match="shuffled batches are another mechanism"):
+            dn.from_opacus(engine.accountant, loader=pieces)
+        run = dn.from_opacus(engine.accountant, loader=pieces, sampling="shuffled")
+    assert run == dn.ShuffledBatches(1.0, 3, 2)
+    assert dn.from_opacus(engine.accountant, sampling="allocation") == dn.RandomAllocation(1.0, 3, 2)
+    for given in (loader, shuffled):
+        with pytest.raises(dn.InputError, match="batch_sampler of your own"):
+            dn.from_opacus(engine.accountant, loader=given, sampling="allocation")
 
 
 def test_a_run_whose_steps_were_not_seen_has_no_certificate():
@@ -263,6 +277,47 @@ def test_the_page_of_a_run_names_its_sampling_and_keeps_its_notes():
         assert set(NOTES) < set(notes)
         assert any("Poisson samples" in note for note in notes)
     assert any("Poisson samples" in note for note in dn.assess(optimizer.private_run.engine).assumptions.notes)
+
+
+def test_a_training_that_trains_nothing_and_noise_that_is_known_are_warned_of():
+    """Warned of, not refused: no certificate becomes false if nothing is learnt, and only the owner knows who knows."""
+
+    def warned(act):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            act()
+        return " ".join(str(w.message) for w in caught if w.category is UserWarning)
+
+    model, _, loader = parts()
+    run = private(model, torch.optim.SGD(model.parameters(), lr=0.0), loader)
+    train(*run)
+    assert "4 of 4 trainable parameters did not change in 6 steps" in warned(run[1].private_run.tradeoff)
+    run = private()
+    train(*run)
+    assert "trainable" not in warned(run[1].private_run.tradeoff)
+    assert "torch.manual_seed(0) was called" in warned(private)
+    model, _, loader = parts()
+    torch.seed()
+    model.lora_A = torch.nn.Linear(3, 2).requires_grad_(False)
+    words = warned(lambda: private(model, torch.optim.SGD(model.parameters(), lr=0.1), loader))
+    assert "2 of 2 LoRA parameters are frozen" in words
+    assert "manual_seed" not in words
+
+
+def test_what_is_exported_is_the_parameters_alone(tmp_path):
+    module, optimizer, loss, loader = private()
+    train(module, optimizer, loss, loader)
+    path = optimizer.private_run.export(tmp_path / "model.pt")
+    found = torch.load(path, weights_only=True)
+    plain = parts()[0]
+    plain.load_state_dict(found)
+    assert all(torch.equal(a, b) for a, b in zip(plain.parameters(), module.parameters(), strict=True))
+    torch.save(module, tmp_path / "whole.pt")
+    assert path.stat().st_size < (tmp_path / "whole.pt").stat().st_size  # which has the gradients of each record
+    original_step = optimizer.original_optimizer.step
+    original_step()
+    with pytest.raises(StepNotCoveredError, match="7 times in 6 checked steps"):
+        optimizer.private_run.export(tmp_path / "model.pt")
 
 
 def test_records_whose_gradient_is_not_finite_add_nothing():

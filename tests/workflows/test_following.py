@@ -49,6 +49,25 @@ def test_every_point_is_the_bound_of_the_steps_so_far(accountant):
     assert frame["advantage"].is_monotonic_increasing
 
 
+def test_the_steps_left_meet_the_limit_and_one_more_does_not(accountant):
+    follow = dn.OpacusCallback(accountant)
+    trained(follow, accountant, 3)
+    left = follow.steps_left(advantage=0.3)
+    accountant.history.append((6.0, 0.5, 2))
+    other = follow.steps_left(advantage=0.3)
+
+    def reached(*more):
+        return dn.tradeoff(dn.from_opacus([*accountant.history, *more])).advantage()
+
+    assert reached((6.0, 0.5, other)) <= 0.3 < reached((6.0, 0.5, other + 1))
+    accountant.history.pop()
+    assert reached((5.0, 1.0, left)) <= 0.3 < reached((5.0, 1.0, left + 1))
+    trained(follow, accountant, left - 1)
+    assert (follow.steps_left(advantage=0.3), follow().advantage <= 0.3) == (1, True)
+    trained(follow, accountant, 5)
+    assert follow.steps_left(advantage=0.3) == 0
+
+
 def test_the_assessment_at_the_end_covers_every_step(accountant):
     jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is in the dev extra")
     follow = dn.OpacusCallback(accountant, every=100)

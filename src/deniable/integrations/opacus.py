@@ -14,10 +14,14 @@ from numpy.typing import ArrayLike
 
 from deniable._check import FloatArray, InputError, choice, integer
 from deniable.accounting import NormRecorder
-from deniable.mechanisms import Composition, Mechanism, ShuffledBatches, SubsampledGaussian
+from deniable.mechanisms import Composition, Mechanism, RandomAllocation, ShuffledBatches, SubsampledGaussian
 
 # all three record the same thing, Poisson-subsampled Gaussian steps, and differ only in how they bound ε
 _ACCOUNTANTS = ("rdp", "prv", "gdp")
+_IN_EPOCHS: dict[str, type[ShuffledBatches | RandomAllocation]] = {
+    "shuffled": ShuffledBatches,
+    "allocation": RandomAllocation,
+}
 _CHECKPOINT_KEY = "privacy_accountant_state_dict"
 
 
@@ -37,12 +41,13 @@ def from_opacus(accountant: Any, *, loader: Any = None, sampling: str = "poisson
         - an optimizer that :func:`deniable.make_private` returned.
     loader
         The data loader that the run drew its batches from. If it is given and is not one that samples as Opacus's
-        ``DPDataLoader`` does, the run is refused: it has a different curve.
-
+        ``DPDataLoader`` does, the run is refused: it has a different curve. The one that ``BatchMemoryManager`` makes
+        counts as the loader that it cuts into parts.
     sampling
-        How batches were drawn: ``"poisson"``, or ``"shuffled"`` (``poisson_sampling=False``), which has a different
-        curve, known as a bracket for zeroing out one record: :class:`~deniable.ShuffledBatches`, in whole epochs. With
-        it ``loader`` may be a shuffling one.
+        How batches were drawn: ``"poisson"``; ``"shuffled"`` (``poisson_sampling=False``), which has a different curve,
+        known as a bracket for zeroing out one record: :class:`~deniable.ShuffledBatches`; or ``"allocation"``, by a
+        sampler of your own that puts each record into one batch of each epoch, independently and uniformly:
+        :class:`~deniable.RandomAllocation`. The latter two ran in whole epochs.
 
     Returns
     -------
@@ -67,15 +72,15 @@ def from_opacus(accountant: Any, *, loader: Any = None, sampling: str = "poisson
     the same, but the curve of the steps that happened to run is then **no bound**: attacks were seen at an advantage of
     0.51 on runs for which it says 0.38. Fix a schedule and use the curve of all of it, however early training stops.
     """
-    shuffled = choice("sampling", sampling, ("poisson", "shuffled")) == "shuffled"
-    if shuffled:
-        _require_shuffled(loader)
-    else:
+    kind = _IN_EPOCHS.get(choice("sampling", sampling, ("poisson", *_IN_EPOCHS)))
+    if kind is None:
         require_poisson(loader)
+    else:
+        _require_epochs(loader, sampling)
     phases = [_phase(index, row) for index, row in enumerate(_history(accountant))]
     if not phases:
         raise InputError("accountant must have recorded at least one step; its history is empty")
-    rate = getattr(loader, "sample_rate", 0.0)
+    rate = getattr(_batches(loader), "sample_rate", 0.0)
     if not rate <= max(phase.sample_rate for phase in phases) * (1 + 1e-9):
         raise InputError(
             f"loader must be the one of the run: it samples at {rate:g}, more than any step that is recorded"
@@ -84,47 +89,63 @@ def from_opacus(accountant: Any, *, loader: Any = None, sampling: str = "poisson
         SubsampledGaussian(sigma, rate, sum(phase.steps for phase in run))
         for (sigma, rate), run in groupby(phases, key=lambda phase: (phase.noise_multiplier, phase.sample_rate))
     ]
-    found = [_shuffled(phase) for phase in merged] if shuffled else merged
+    found = merged if kind is None else [_in_epochs(phase, kind) for phase in merged]
     return found[0] if len(found) == 1 else Composition(found)
 
 
-def _shuffled(phase: SubsampledGaussian) -> ShuffledBatches:
-    """The phase as epochs of 1/rate batches each, as Opacus records it for a shuffling loader."""
+def _in_epochs(phase: SubsampledGaussian, kind: type[ShuffledBatches | RandomAllocation]) -> Mechanism:
+    """The phase as epochs of 1/rate batches each, as Opacus records it for a loader without Poisson sampling."""
     batches = round(1 / phase.sample_rate)
     if abs(batches * phase.sample_rate - 1) > 1e-9:
         raise InputError(
-            f"sample_rate must be 1/(batches an epoch) for shuffled batches, as Opacus records it, got "
+            f"sample_rate must be 1/(batches an epoch) if batches divide the data, as Opacus records it, got "
             f"{phase.sample_rate:g}"
         )
     if phase.steps % batches:
         raise InputError(
-            f"steps must be whole epochs of {batches} shuffled batches, got {phase.steps}; describe the run by "
-            "deniable.ShuffledBatches with the last epoch counted in full"
+            f"steps must be whole epochs of {batches} batches if batches divide the data, got {phase.steps}; describe "
+            f"the run by deniable.{kind.__name__} with the last epoch counted in full"
         )
-    return ShuffledBatches(phase.noise_multiplier, batches, phase.steps // batches)
+    return kind(phase.noise_multiplier, batches, phase.steps // batches)
 
 
-def _require_shuffled(loader: Any) -> None:
-    """Raise ``InputError`` if a given ``loader`` visibly does not pass once per epoch over shuffled data."""
-    sampler = type(getattr(loader, "sampler", None)).__name__
-    replaced = bool(getattr(getattr(loader, "sampler", None), "replacement", False))
-    if loader is not None and (sampler not in ("RandomSampler", "DistributedSampler") or replaced):
+def _batches(loader: Any) -> Any:
+    """The sampler that draws a loader's batches; BatchMemoryManager only cuts those of another one into parts."""
+    sampler: Any = getattr(loader, "batch_sampler", None)
+    return sampler.sampler if type(sampler).__name__ == "BatchSplittingSampler" else sampler
+
+
+def _records(loader: Any) -> tuple[str, bool]:
+    """The kind of a loader's sampler of records, and whether it draws some of them again."""
+    batches = _batches(loader)
+    sampler = getattr(loader if batches is None else batches, "sampler", None)
+    return type(sampler).__name__, bool(getattr(sampler, "replacement", False))
+
+
+def _require_epochs(loader: Any, sampling: str) -> None:
+    """Raise ``InputError`` if a given ``loader`` visibly does not divide the data as ``sampling`` says."""
+    if loader is None:
+        return
+    kind, again = _records(loader)
+    if sampling == "shuffled" and (kind not in ("RandomSampler", "DistributedSampler") or again):
         raise InputError(
             f"loader must shuffle the data once an epoch (DataLoader(shuffle=True)) for sampling='shuffled', got the "
-            f"sampler {sampler}{' with replacement' if replaced else ''}; weighted draws give some records a higher "
+            f"sampler {kind}{' with replacement' if again else ''}; weighted draws give some records a higher "
             "rate, for which no bound is known here"
+        )
+    if sampling == "allocation" and type(_batches(loader)).__name__.endswith(("BatchSampler", "ReplacementSampler")):
+        raise InputError(
+            f"loader must have a batch_sampler of your own for sampling='allocation', got "
+            f"{type(_batches(loader)).__name__}, which does not put each record into a batch by itself"
         )
 
 
 def require_poisson(loader: Any) -> None:
     """Raise ``InputError`` if a given ``loader`` visibly does not draw each record independently at one rate."""
-    if loader is None:
+    if loader is None or type(_batches(loader)).__name__.endswith("UniformWithReplacementSampler"):
         return
-    sampler = getattr(loader, "batch_sampler", None)
-    if type(loader).__name__ == "DPDataLoader" and type(sampler).__name__.endswith("UniformWithReplacementSampler"):
-        return
-    weighted = type(getattr(loader, "sampler", None)).__name__ == "WeightedRandomSampler"
-    again = bool(getattr(getattr(loader, "sampler", None), "replacement", False))
+    kind, again = _records(loader)
+    weighted = kind == "WeightedRandomSampler"
     how = (
         "weighted draws give some records a higher rate than the accountant recorded"
         if weighted

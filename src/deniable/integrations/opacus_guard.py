@@ -9,6 +9,7 @@ that is another mechanism before the parameters move. Neither torch nor Opacus i
 from __future__ import annotations
 
 import copy
+import warnings
 from collections import deque
 from collections.abc import Iterator
 from typing import Any
@@ -41,6 +42,7 @@ class Guard:
         self._module, self._optimizer, self._loader, self._accountant = module, optimizer, loader, accountant
         self._steps, self._noise, self._rate = steps, noise_multiplier, loader.sample_rate
         self._own = {id(p) for p in optimizer.params}
+        self._start = [_some(p) for p in optimizer.params]
         self._before = recorded_steps(accountant)
         self.taken, self._updates = 0, 0
         self.broken: str | None = None
@@ -58,7 +60,10 @@ class Guard:
         optimizer.original_optimizer.register_step_post_hook(self._updated)
 
     def require_whole(self) -> None:
-        """Raise :class:`StepNotCoveredError` unless each update of the parameters was a covered step."""
+        """Raise :class:`StepNotCoveredError` unless each update of the parameters was a covered step.
+
+        Warns if training did not change a parameter that it was to train.
+        """
         if self.broken is None and self._updates != self.taken:
             self.broken = (
                 f"the optimizer updated the parameters {self._updates} times in {self.taken} checked steps; leave its "
@@ -66,6 +71,18 @@ class Guard:
             )
         if self.broken is not None:
             raise StepNotCoveredError(f"this run has no certificate: {self.broken}")
+        still = sum(bool((_some(p) == old).all()) for p, old in zip(self._optimizer.params, self._start, strict=True))
+        if self.taken and still:
+            warnings.warn(
+                f"{still} of {len(self._start)} trainable parameters did not change in {self.taken:,} steps: look at "
+                "the learning rate, and whether their precision resolves steps of that size",
+                stacklevel=3,
+            )
+
+    def parameters(self) -> dict[str, Any]:
+        """Return copies of what the module's ``state_dict()`` holds, on the processor."""
+        whole = getattr(self._module, "_module", self._module)
+        return {name: value.detach().cpu().clone() for name, value in whole.state_dict().items()}
 
     def resume(self, taken: int) -> None:
         """Go on after ``taken`` steps, which the accountant holds."""
@@ -95,11 +112,9 @@ class Guard:
 
     def _fault(self, optimizer: Any, batches: list[int]) -> str | None:
         """Return why this step is not the one that was counted and what to write instead, or None."""
-        if not optimizer.noise_multiplier >= self._noise:
-            return (
-                f"the target needs a noise multiplier of {self._noise:.6g}, a scheduler set "
-                f"{optimizer.noise_multiplier:.6g}"
-            )
+        noise = getattr(optimizer, "_adjusted_noise_multiplier", optimizer.noise_multiplier)  # ghost clipping adds that
+        if not noise >= self._noise:
+            return f"the target needs a noise multiplier of {self._noise:.6g}, a scheduler set {noise:.6g}"
         if not max(self._loader.sample_rate, self._loader.batch_sampler.sample_rate) <= self._rate:
             return "the loader's sample_rate was raised; call make_private with a loader of batches of that size"
         if not batches:
@@ -219,6 +234,11 @@ def _watch_loader(loader: Any, handed: list[int], drawn: deque[int]) -> None:
 
     sampler.__class__ = type(kind_of_sampler.__name__, (kind_of_sampler,), {"__iter__": draw})
     loader.__class__ = type(kind.__name__, (kind,), {"__iter__": hand, "_index_sampler": property(lambda _: noting)})
+
+
+def _some(parameter: Any) -> Any:
+    """A few numbers of a parameter: noise moves each of them in every step."""
+    return parameter.detach().reshape(-1)[:64].cpu().clone()
 
 
 def _leave_out_records_that_are_not_finite(optimizer: Any) -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import io
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from deniable._check import InputError, integer, number
+from deniable._files import write_atomically
 from deniable._optional import require
 from deniable.accounting import tradeoff
 from deniable.curves import Tradeoff, with_assumptions
@@ -19,11 +23,13 @@ from deniable.planning.limit import as_limit
 
 _SAMPLERS = ("RandomSampler", "SequentialSampler")
 _LEAST_NOISE = 0.2  # smallest noise multiplier tried
+_CHOSEN = 2**32  # seeds below are somebody's; those of the operating system have 53 bits or more
 NOTES = (
     "the number of records is public: it sets the sampling rate and the divisor of the gradients",
     "no layer, loss or collate function mixes records",
-    "nobody knows a seed of PyTorch's generator; it draws batches and noise in floating point, unless the engine was "
-    "made with secure_mode=True",
+    "nobody knows a seed of PyTorch's generator, and its noise, rounded to floating point, counts as ideal Gaussian "
+    "noise (an engine with secure_mode=True, where torchcsprng installs, draws it more carefully)",
+    "buffers, which are saved with a model, hold nothing of the data: only gradients are clipped and noisy",
     "Opacus clips in the precision of the gradients: tensors of 10⁷ parameters and more may exceed the norm slightly",
 )
 
@@ -82,6 +88,18 @@ class PrivateRun:
         self.engine.accountant.load_state_dict(state["accountant"])
         self.guard.resume(integer("taken", state["taken"], at_least=0))
 
+    def export(self, path: str | Path) -> Path:
+        """Write the model's ``state_dict()`` to ``path``, for ``model.load_state_dict(torch.load(path))``, and no more.
+
+        Share this file, never the module as a whole: ``torch.save(module)`` writes the gradients of each record of the
+        last batch along with it. Raises as :meth:`tradeoff` does.
+        """
+        self.guard.require_whole()
+        torch = require("torch", purpose="training with Opacus")
+        stream = io.BytesIO()
+        torch.save(self.guard.parameters(), stream)
+        return write_atomically(path, stream.getvalue())
+
     def _plan(self) -> dict[str, Any]:
         return {"noise_multiplier": self.noise_multiplier, "sample_rate": self.sample_rate, "steps": self.steps}
 
@@ -117,7 +135,8 @@ def make_private(
     max_grad_norm
         Clipping norm of each record's gradient.
     engine
-        A ``PrivacyEngine`` of your own, for instance with ``secure_mode=True``. Steps that it has recorded count.
+        A ``PrivacyEngine`` of your own. Steps that it has recorded count. ``secure_mode=True`` needs torchcsprng, which
+        few versions of torch have; without it, PyTorch's noise in floating point counts as ideal.
     options
         Passed to ``PrivacyEngine.make_private`` (``grad_sample_mode``, ``criterion``, ``loss_reduction``,
         …).
@@ -139,6 +158,7 @@ def make_private(
     _check_options(options)
     _check_loader(loader)
     _check_parameters(module, optimizer, options.get("grad_sample_mode"))
+    _warn(module, engine)
     if type(module).__name__ in ("DistributedDataParallel", "DPDDP", "DifferentiallyPrivateDistributedDataParallel"):
         raise InputError("module must not be distributed: its sampling over workers has not been checked here")
     opacus = require("opacus", purpose="training with Opacus")
@@ -189,8 +209,8 @@ def _check_options(options: dict[str, Any]) -> None:
         )
     if options.get("noise_generator") is not None:
         raise InputError(
-            "noise_generator must be left out: whoever knows its seed subtracts all noise; secure_mode=True of the "
-            "engine draws from the operating system's entropy"
+            "noise_generator must be left out: whoever knows its seed subtracts all noise; without it, and without "
+            "torch.manual_seed, PyTorch draws a seed from the operating system"
         )
     if "noise_multiplier" in options or "data_loader" in options:
         raise InputError(
@@ -209,6 +229,24 @@ def _check_parameters(module: Any, optimizer: Any, mode: Any) -> None:
         raise InputError(
             "module must not tie parameters in grad_sample_mode='ghost': Opacus clips each use by itself, so that a "
             "record's gradient exceeds the norm; use grad_sample_mode='hooks'"
+        )
+
+
+def _warn(module: Any, engine: Any) -> None:
+    """Warn of a seed that people choose, which gives the noise away, and of adapters that will not be trained."""
+    seed = require("torch", purpose="training with Opacus").initial_seed()
+    if seed < _CHOSEN and not getattr(engine, "secure_mode", False):
+        warnings.warn(
+            f"torch.manual_seed({seed}) was called: whoever knows or guesses the seed subtracts all noise; leave it "
+            "out in a run whose model is to be used",
+            stacklevel=3,
+        )
+    adapters = [p.requires_grad for name, p in module.named_parameters() if "lora_" in name]
+    if not all(adapters):
+        warnings.warn(
+            f"{adapters.count(False)} of {len(adapters)} LoRA parameters are frozen and will not be trained; set "
+            "requires_grad=True for them, and False for the weights below, before the optimizer is made",
+            stacklevel=3,
         )
 
 

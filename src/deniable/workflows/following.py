@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 from deniable._check import InputError, integer, number
 from deniable._optional import require
 from deniable._plot import new_axes
+from deniable._search import bisect_integers
 from deniable._shown import shown
 from deniable.accounting import tradeoff
 from deniable.integrations.opacus import from_opacus, require_poisson
-from deniable.mechanisms import Mechanism
+from deniable.mechanisms import Composition, Mechanism, SubsampledGaussian
 from deniable.mechanisms.core import parts_of
 from deniable.report.model import Assessment, Number, Section, Series
 from deniable.workflows.assessing import assess
@@ -19,6 +20,9 @@ from deniable.workflows.assessing import assess
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+
+
+_MOST_STEPS = 2**24
 
 
 @dataclass(frozen=True)
@@ -37,8 +41,9 @@ class OpacusCallback:
 
         follow = deniable.OpacusCallback(engine, every=500)
         for epoch in range(epochs):
-            ...                                # train
-            if follow().advantage > 0.2:       # whatever a training loop hands to its hooks is ignored
+            ...                                # train; whatever a training loop hands to its hooks is ignored
+            follow()
+            if follow.steps_left(advantage=0.2) < len(loader):  # the next epoch would pass the limit
                 break
         follow.assessment().to_html("report.html")
 
@@ -69,6 +74,7 @@ class OpacusCallback:
         self.every = integer("every", every, at_least=1)
         self.fpr = number("fpr", fpr, above=0.0, at_most=1.0)
         self.progress: list[Progress] = []
+        self._most: tuple[Any, int] | None = None  # for which phases and limit: most steps of the last phase
 
     def __call__(self, *_: Any, **__: Any) -> Progress:
         """Return the bounds now, or the last ones while fewer than ``every`` steps have passed since."""
@@ -77,6 +83,26 @@ class OpacusCallback:
         if not self.progress or steps >= self.progress[-1].steps + self.every:
             self._add(run)
         return self.progress[-1]
+
+    def steps_left(self, advantage: float) -> int:
+        """Return how many more steps, at the last step's noise and rate, keep the bound at most ``advantage``.
+
+        The first call takes some tenths of a second, later ones none while noise, rate and limit stay the same.
+        """
+        *before, last = parts_of(from_opacus(self.engine))
+        assert isinstance(last, SubsampledGaussian)
+        limit = number("advantage", advantage, above=0.0, below=1.0)
+        asked = replace(last, steps=1), tuple(before), limit
+        if self._most is None or self._most[0] != asked:
+
+            def met(steps: Any) -> bool:
+                return tradeoff(Composition([*before, replace(last, steps=int(steps))])).advantage() <= limit
+
+            above = 1
+            while above < _MOST_STEPS and met(above):
+                above *= 2
+            self._most = asked, int(bisect_integers(met, 0, above)[0])
+        return max(0, self._most[1] - last.steps)
 
     def assessment(self, **options: Any) -> Assessment:
         """Return the assessment of the run so far, with how the bound grew; options are those of :func:`assess`."""

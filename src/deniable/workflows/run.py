@@ -14,7 +14,7 @@ from deniable.integrations.dp_event import from_dp_event
 from deniable.integrations.interpret import DPEBM
 from deniable.integrations.opacus import from_opacus
 from deniable.integrations.private_run import NOTES, PrivateRun
-from deniable.mechanisms import Composition, Grouped, Mechanism, SubsampledGaussian, Tuned
+from deniable.mechanisms import Composition, Grouped, Mechanism, SubsampledGaussian, Tuned, WithoutReplacement
 from deniable.mechanisms.core import parts_of
 from deniable.report.model import Assessment
 from deniable.report.sections import (
@@ -115,6 +115,11 @@ def describe(mechanism: Mechanism) -> str:
             several = {part.records_per_person for part in parts if isinstance(part, SubsampledGaussian)}
             whose = "" if several == {1} else f", persons of up to {max(several)} records"
             return f"DP-SGD: {len(parts)} phases, {steps:,} steps{whose}"
+        case WithoutReplacement(sigma, batch, n, steps):
+            return (
+                f"{steps:,} steps on {batch:,} of {n:,} records without replacement, noise multiplier {sigma:g} (over "
+                "the norm of one record), for replacing a record, which moves a sum by two norms"
+            )
         case DPEBM():
             stated = f"({mechanism.promised_epsilon:g}, {mechanism.promised_delta:g})"
             return f"A private explainable boosting machine, stated to be {stated}-DP"
