@@ -26,7 +26,6 @@ from deniable.accounting.engines.grid import GridTradeoff
 from deniable.accounting.engines.inverted import InvertedTradeoff
 from deniable.accounting.engines.merged_phases import MergedPhasesTradeoff
 from deniable.accounting.engines.shuffled import LargestOutcomeTradeoff
-from deniable.accounting.engines.softened import SoftenedTradeoff
 from deniable.accounting.steps.binomial import binomial
 from deniable.accounting.steps.bounded_range import BoundedRangeTradeoff
 from deniable.accounting.steps.finite_law import FiniteLaw
@@ -89,7 +88,6 @@ EXAMPLES = {
     "matrix": lambda: dn.tradeoff(dn.MatrixMechanism(2.0, np.eye(6), sample_rate=0.2)),
     "sharp steps in cells": _few_cells,
     "sharp steps on their own": lambda: dn.tradeoff(dn.SubsampledGaussian(0.1436, 2.2e-6, 14)),
-    "rare large losses": lambda: dn.tradeoff(dn.SubsampledGaussian(1.0, 1e-4, 3, records_per_person=2))._rare,
     "gaussian mixture": lambda: dn.tradeoff(dn.GaussianDP(0.7) + dn.PureDP(0.5)),
     "allocation": lambda: dn.tradeoff(dn.RandomAllocation(1.0, 20, 2)),
     "allocation, bracketed": lambda: dn.tradeoff(dn.RandomAllocation(2.0, 10, 2, 3)),
@@ -99,7 +97,6 @@ EXAMPLES = {
     "chain": lambda: dn.tradeoff(dn.ApproximateDP(1.0, 1e-3)).group(2),
     "norm-laplace": lambda: NormLaplaceTradeoff(1.0, 3),
     "dominated": lambda: DominatedTypical(NormLaplaceLaw(3), np.array([0.5]), np.array([0.1]), 1e-12).tradeoff(0),
-    "atoms": lambda: SoftenedTradeoff.of(dn.tradeoff(dn.Laplace(1.5, steps=3), engine="inversion")),
 }
 if find_spec("flint"):
     EXAMPLES["proof"] = lambda: dn.tradeoff(dn.GaussianDP(1.5), engine="ball")

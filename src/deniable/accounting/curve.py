@@ -18,22 +18,19 @@ from deniable.accounting.engines.inverted import SKETCHED, InvertedTradeoff
 from deniable.accounting.engines.known_batches import known_batches
 from deniable.accounting.engines.likelihood import LikelihoodRatioTradeoff, Tails
 from deniable.accounting.engines.lines import Effort
-from deniable.accounting.engines.rare_losses import RareLossesTradeoff, rare_losses
-from deniable.accounting.engines.softened import SoftenedTradeoff
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.curves import AnyDirection, Charged, Direction, Question, Side, Tradeoff
 from deniable.curves.answer import bound_of
 from deniable.curves.safe import FAILURES, excuse
 
 Bracket = tuple[FloatArray, FloatArray]
-_Bracketing = LikelihoodRatioTradeoff | SoftenedTradeoff
+_Bracketing = LikelihoodRatioTradeoff
 _SIDES: tuple[Side, ...] = ("upper", "lower")
 _ORDER = _SIDES[::-1]
 _WIDE_HOCKEY_STICK, _WIDE_RATE = 1e-8, 1e-6  # brackets that the grid is asked to improve: absolute, relative
 _FEW_PHASES = 32  # phases up to which a line may take no more terms
 _VERY_FEW = 8  # steps up to which the direct convolution is quicker than telling jumps from the bulk
 _ALMOST_ALL = 0.99  # advantages from which the bulk tells the worlds apart, whatever sharp steps show
-_WIDE_RARE = 5e-6  # relative: that other engines than rare large losses one by one would improve
 _WIDE_FEW = 1e-7  # relative: that the direct convolution is asked to improve
 _WIDE_QUICK = 1e-9  # relative: of a quick direct convolution, that inversion is asked to improve
 _NEGLIGIBLE = 1e-30  # hockey sticks below this need no relative accuracy
@@ -50,13 +47,11 @@ class ComposedTradeoff(Tradeoff):
     """
 
     inverted: InvertedTradeoff
-    direct: DirectTradeoff | SoftenedTradeoff | None
+    direct: DirectTradeoff | None
     grid: GridTradeoff
 
     @classmethod
-    def asking(
-        cls, inverted: InvertedTradeoff, direct: DirectTradeoff | SoftenedTradeoff | None, grid: GridTradeoff
-    ) -> ComposedTradeoff:
+    def asking(cls, inverted: InvertedTradeoff, direct: DirectTradeoff | None, grid: GridTradeoff) -> ComposedTradeoff:
         """These engines; the method names them."""
         others = ", ".join(engine.method for engine in (direct, grid) if engine is not None)
         return cls(inverted, direct, grid, method=f"{inverted.method}; where that is not sharp: {others}")
@@ -93,12 +88,6 @@ class ComposedTradeoff(Tradeoff):
         return self._lines_take_long and self._most_advantage < _ALMOST_ALL and self._cells is not None
 
     @cached_property
-    def _rare(self) -> RareLossesTradeoff | None:
-        """Rare large losses one by one, where lines do not serve them and nothing tells jumps from the bulk."""
-        loss = self.inverted.loss
-        return None if isinstance(loss, PrivacyLoss) else rare_losses(loss)
-
-    @cached_property
     def _most_advantage(self) -> float:
         return float((self._quick or self.inverted)._hockey_stick_bracket(np.zeros(1), "add")[1][0])
 
@@ -133,11 +122,6 @@ class ComposedTradeoff(Tradeoff):
         low, high = self._begun(lambda t, x: t._hockey_stick_bracket(x, direction), log_gamma, log_gamma == 0)
         high = np.minimum(high, self._hockey_stick_at_most(log_gamma))
         wide = high - low > _WIDE_HOCKEY_STICK
-        if isinstance(self.direct, SoftenedTradeoff):
-            wide |= high - low > np.maximum(_WIDE_RATE * low, _NEGLIGIBLE)
-        if wide.any() and self._rare is not None:
-            _intersect(low, high, wide, *(self._rare._hockey_sticks(log_gamma[wide], direction, s) for s in _ORDER))
-            wide = high - low > np.maximum(_WIDE_RARE * low, _NEGLIGIBLE)
         if wide.any() and self.direct is not None and self._quick is None:
             _intersect(low, high, wide, *self.direct._hockey_stick_bracket(log_gamma[wide], direction))
             wide = high - low > _WIDE_HOCKEY_STICK
@@ -161,17 +145,12 @@ class ComposedTradeoff(Tradeoff):
             nowhere = np.zeros(np.count_nonzero(wide), dtype=np.bool_)
             _intersect(low, high, wide, *self._begun(lambda t, x: t._roc_bracket(x, direction), fpr[wide], nowhere))
             wide = high - low > few * low
-        poor, enough = high - low > _WIDE_RATE * low, _WIDE_RATE
-        if poor.any() and self._rare is not None:
-            _intersect(low, high, poor, *(self._rare._rates(fpr[poor], direction, one) for one in _ORDER))
-            few = enough = _WIDE_RARE
-            wide = high - low > few * low
         if wide.any() and self.direct is not None and self._quick is None:
             _intersect(low, high, wide, *self.direct._roc_bracket(fpr[wide], direction))
             wide = high - low > few * low
         if wide.any():
             high[wide] = np.minimum(high[wide], self._roc_at_most(fpr[wide], direction))
-        wide = high - low > enough * low
+        wide = high - low > _WIDE_RATE * low
         if wide.any() and not self._cells_first:
             self._seen_in_cells(low, high, wide, fpr, direction)
             wide = high - low > _WIDE_RATE * low
@@ -244,9 +223,7 @@ class ComposedTradeoff(Tradeoff):
                 if engine is not None and bound_of(engine, question, at, direction, side) == bound:
                     yield engine._charged(question, at, direction)
 
-        yield from those(
-            self._quick, self.inverted, self._rare, self.direct, self._cells if question == "roc" else None
-        )
+        yield from those(self._quick, self.inverted, self.direct, self._cells if question == "roc" else None)
         if question == "roc" and float(self._roc_at_most(np.array([at]), direction)[0]) == bound:
             yield Charged("Chernoff's bound, and TPR ≤ FPR + advantage")
         yield from those(self._known_batches, self.grid)
@@ -280,8 +257,6 @@ class ComposedTradeoff(Tradeoff):
         )
 
     def _roughest(self) -> Tradeoff:
-        if isinstance(self.direct, SoftenedTradeoff) and self.direct.atoms:
-            return self.grid.sketch()
         if isinstance(self.direct, DirectTradeoff) and self.inverted.effort.jumps == 0:
             return self.direct
         return self._quick or replace(self.inverted, good=SKETCHED)

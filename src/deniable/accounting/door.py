@@ -23,10 +23,9 @@ from deniable.accounting.engines.known_batches import SharpTradeoff, with_sharp_
 from deniable.accounting.engines.lines import Effort
 from deniable.accounting.engines.merged_phases import MOST_PHASES, MergedPhasesTradeoff
 from deniable.accounting.engines.monte_carlo import MonteCarloTradeoff
-from deniable.accounting.engines.softened import SoftenedTradeoff
 from deniable.accounting.engines.steps_alone import SHARPEST, steps_alone
 from deniable.accounting.guarantees import from_divergences, is_stated_in_divergences
-from deniable.accounting.pld.curve import replaced_record
+from deniable.accounting.pld.curve import MultiScaleTradeoff, replaced_record
 from deniable.accounting.reductions import Dominated, reduced
 from deniable.accounting.renyi import curve_of_loss
 from deniable.accounting.steps.base import TooSlowError
@@ -63,6 +62,7 @@ from deniable.risks import replaced
 
 Engine = Literal["auto", "inversion", "direct", "grid", "monte-carlo", "ball"]
 _MOST_OUTCOMES = 1 << 15  # of a composition that is listed outcome by outcome
+_MOST_TIMES = 256  # that one of its steps is made
 _FEW_STEPS, _FEWER_CELLS = 64, 4  # of mixtures: up to which inversion may need the grid, and what it gets of more
 _KEPT = -20.0  # logarithms of |M| that atoms keep for ever above which lines are laid in vain
 _MOST_APART, _NARROW = 64, 1.0  # outcomes of randomised responses told apart from steps that leak less than they do
@@ -255,19 +255,12 @@ def _add_or_remove(
 
 def _of_other_steps(loss: PrivacyLoss, mixture: MixtureLoss | None, tolerance: float, effort: Effort) -> Tradeoff:
     """Few outcomes one by one; cells where they hold a law of atoms well: on a lattice, or with bounded losses."""
-    smooth = mixture is not None and any(isinstance(step, GaussianMixtureStep) for step, _ in loss.others)
     outcomes = _outcome_by_outcome(loss)
     if outcomes is not None:
         return outcomes
-    held = all(step.lattice is not None or math.isfinite(step.highest - step.lowest) for step, _ in loss.others)
-    if mixture is None or (held and mixture.floor > _KEPT):
-        return GridTradeoff(loss, effort.cells)
-    inverted = InvertedTradeoff(mixture, tolerance, effort)
-    if not inverted.in_reach:
-        return GridTradeoff(loss, effort.cells)
-    cells = effort.cells // _FEWER_CELLS if smooth and mixture.steps.sum() > _FEW_STEPS else effort.cells
-    softened = SoftenedTradeoff.of(inverted, patient=effort == Effort.patient())
-    return ComposedTradeoff.asking(inverted, softened, GridTradeoff(loss, cells))
+    smooth = mixture is not None and any(isinstance(step, GaussianMixtureStep) for step, _ in loss.others)
+    lines = InvertedTradeoff(mixture, tolerance, effort) if mixture is not None and smooth else None
+    return MultiScaleTradeoff.of(loss, otherwise=lines if lines and lines.in_reach else None)
 
 
 def _outcome_by_outcome(loss: PrivacyLoss) -> Tradeoff | None:
@@ -285,8 +278,11 @@ def _outcome_by_outcome(loss: PrivacyLoss) -> Tradeoff | None:
     found: FiniteLaw | None = None
     log_outcomes = 0.0
     for law, times in laws:
-        log_outcomes += times * math.log(max(law.p.size, 1)) if law is not None else math.inf
-        if law is None or not log_outcomes <= math.log(_MOST_OUTCOMES) or times > _MOST_OUTCOMES:
+        if law is None or times > _MOST_TIMES:
+            return None
+        kinds = max(law.p.size, 1)  # equal sums are merged: what counts is how often each outcome was drawn
+        log_outcomes += math.lgamma(times + kinds) - math.lgamma(times + 1) - math.lgamma(kinds)
+        if not log_outcomes <= math.log(_MOST_OUTCOMES):
             return None
         for _ in range(times):
             found = law if found is None else found.composed(law)

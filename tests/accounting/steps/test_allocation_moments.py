@@ -14,7 +14,7 @@ from deniable.accounting.steps.allocation_moments import _NegativeMoment, log_mo
 
 
 def one(step, order):
-    return float(log_moments(step, np.array([order]))[0])
+    return float(log_moments(step.sigma, step.batches, np.array([order]))[0])
 
 
 @pytest.mark.parametrize("sigma", [0.5, 1.0, 3.0, 40.0])
@@ -42,7 +42,7 @@ def test_whole_moments_by_the_power_of_a_series(batches):
     factorial = np.array([math.factorial(int(i)) for i in k], dtype=float)
     power = polynomial.polypow(np.exp(k * (k - 1) / (2 * sigma**2)) / factorial, batches)[: most + 1]
     truth = np.log(power * factorial / float(batches) ** k)[2:]
-    found = log_moments(Allocation(sigma, batches), k[2:].astype(float))
+    found = log_moments(sigma, batches, k[2:].astype(float))
     assert np.all(found >= truth - 1e-13)
     assert found == pytest.approx(truth, rel=1e-10)
 

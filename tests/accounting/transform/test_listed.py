@@ -6,15 +6,12 @@ import numpy as np
 import pytest
 
 import deniable as dn
-from deniable.accounting.engines.grid import GridTradeoff
 from deniable.accounting.steps.bounded_range import BoundedRangeStep
 from deniable.accounting.steps.discrete import DiscreteGaussianStep
 from deniable.accounting.steps.laplace import LaplaceStep
 from deniable.accounting.steps.listed import ORDER, WEIGHT_ERROR, product_variation
 from deniable.accounting.steps.without_replacement import ReplacedStep
-from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.accounting.transform.listed import ListedTransform
-from deniable.accounting.transform.mixture import MixtureLoss
 
 flint = pytest.importorskip("flint")
 
@@ -138,22 +135,6 @@ def test_divergences_of_laplace_noise_are_those_of_the_closed_form():
     for order in (1.5, 2.0, 30.0):
         truth = 100 * math.log(complex(laplace(0.1)(flint.acb(order))).real) / (order - 1)
         assert truth * (1 - 1e-12) <= t.renyi(order) <= truth * (1 + 1e-9)
-
-
-@pytest.mark.parametrize(
-    ("unusual", "usual"),
-    [
-        (dn.BoundedRange(700.0, steps=2), dn.BoundedRange(1.0, steps=2)),  # M(½) is 10⁻¹⁵⁰
-        (dn.Laplace(0.00145, 1.0, 3), dn.Laplace(1.0, 1.0, 3)),
-        (dn.DiscreteGaussian(1e4, 1, 1000, 0.1), dn.DiscreteGaussian(4.0, 1, 1000, 0.1)),  # 270,000 outcomes
-        (dn.WithoutReplacement(0.01, 1, 1000, 5), dn.WithoutReplacement(1.0, 1, 1000, 5)),
-    ],
-    ids=["bounded range", "Laplace", "discrete Gaussian", "without replacement"],
-)
-def test_laws_that_no_list_reaches_are_left_to_the_grid(unusual, usual):
-    found = dn.tradeoff(unusual)
-    assert isinstance(getattr(found, "above", found), GridTradeoff)
-    assert MixtureLoss.of(PrivacyLoss.of((usual,))) is not None
 
 
 def test_constants_beyond_doubles_say_nothing_and_warn_of_nothing():

@@ -149,7 +149,7 @@ class AllocationTradeoff(GridTradeoff):
         finite = order[np.isfinite(order)]
         total = np.zeros(finite.shape) if self.loss._alone else loss_divergence(self.loss.rest, finite, direction)
         for epochs in self.loss.epochs if finite.size else ():
-            moments = log_moments(epochs.step, finite if direction == "add" else 1 - finite)
+            moments = log_moments(epochs.step.sigma, epochs.step.batches, finite if direction == "add" else 1 - finite)
             total = total + epochs.count * moments / (finite - 1) * (1 + 4 * EPS)
         found = np.full(order.shape, np.inf)
         found[np.isfinite(order)] = total * (1 + 4 * len(self.loss.epochs) * EPS)

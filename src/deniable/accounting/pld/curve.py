@@ -15,7 +15,9 @@ from deniable._kept import Kept
 from deniable.accounting.pld.compose import compose
 from deniable.accounting.pld.one import Cuttable, cuttable
 from deniable.accounting.pld.read import Above, Below
+from deniable.accounting.renyi import loss_divergence
 from deniable.accounting.steps.base import Step, TooSlowError
+from deniable.accounting.steps.discrete import ResponseStep
 from deniable.accounting.steps.replaced_gaussian import ReplacedGaussianStep
 from deniable.accounting.steps.subsampled_gaussian import SubsampledGaussianStep
 from deniable.accounting.transform.composed import PrivacyLoss
@@ -24,7 +26,7 @@ from deniable.curves.safe import directions
 from deniable.mechanisms import GaussianDP, Mechanism, SubsampledGaussian
 
 _SKETCHED = 1 << 11  # lattice points of a class for a picture
-_WIDE = 1e-3  # relative width from which another curve of the same worlds is asked
+_WIDE = 2e-5  # relative width from which another curve of the same worlds is asked
 _FAR = 1e-5  # relative width from which a tilted law is asked as well
 _TILTS = np.exp2(np.arange(-4.0, 7.0))
 
@@ -33,33 +35,42 @@ _TILTS = np.exp2(np.arange(-4.0, 7.0))
 class MultiScaleTradeoff(Tradeoff):
     """Brackets from a privacy loss distribution on lattices of many scales.
 
-    ``steps`` holds what can be cut (:func:`~deniable.accounting.pld.one.cuttable`), each with how often it is made;
-    ``symmetric`` says that both orders of the worlds are alike. ``otherwise`` is another curve of the same worlds,
-    asked where brackets are wide. Of more than 2 parts a class has half of ``most`` points, of more than 16 a quarter.
+    ``steps`` are each given with how often they are made; ``symmetric`` says that both orders of the worlds are alike.
+    ``otherwise`` is another curve of the same worlds, asked where brackets are wide. ``loss`` is the same composition,
+    where its range and its divergences are known. Of more than 2 parts a class has half of ``most`` points, of more
+    than 16 a quarter.
     """
 
     steps: tuple[tuple[Step | ReplacedGaussianStep, int], ...]
     symmetric: bool = False
     otherwise: Tradeoff | None = None
+    loss: PrivacyLoss | None = None
     most: int = 1 << 13
     method: str = field(default="multi-scale privacy loss distribution", kw_only=True)
-    _laws: Kept[tuple[Direction, Side, float], Above | Below] = field(
+    _laws: Kept[tuple[Direction, Side, float], Above | Below | TooSlowError] = field(
         default_factory=lambda: Kept(64), init=False, repr=False, compare=False
     )
 
-    _parts: Kept[bool, tuple[tuple[Cuttable, int], ...]] = field(
+    _parts: Kept[tuple[bool, Side], tuple[tuple[Cuttable, int], ...]] = field(
         default_factory=Kept, init=False, repr=False, compare=False
     )
 
-    def _of(self, direction: Direction) -> tuple[tuple[Cuttable, int], ...]:
+    @classmethod
+    def of(cls, loss: PrivacyLoss, *, otherwise: Tradeoff | None = None) -> MultiScaleTradeoff:
+        """The curve of a composed loss."""
+        steps: list[tuple[Step | ReplacedGaussianStep, int]] = [(s, round(count)) for s, count in loss.gaussian_steps]
+        steps += loss.others
+        steps += [(ResponseStep(epsilon, 2), round(count)) for epsilon, count in loss.randomized_responses]
+        return cls(tuple(steps), symmetric=loss.symmetric, loss=loss, otherwise=otherwise)
+
+    def _of(self, direction: Direction, side: Side = "upper") -> tuple[tuple[Cuttable, int], ...]:
         """Steps in the order of a direction, in pieces."""
         swapped = direction == "remove" and not self.symmetric
 
         def made() -> tuple[tuple[Cuttable, int], ...]:
-            found = ((cuttable(step, swapped), count) for step, count in self.steps)
-            return tuple((step, count) for step, count in found if step is not None)
+            return tuple((cuttable(step.on(side), swapped), count) for step, count in self.steps)
 
-        return self._parts(swapped, made)
+        return self._parts((swapped, side), made)
 
     @property
     def points(self) -> int:
@@ -74,19 +85,28 @@ class MultiScaleTradeoff(Tradeoff):
 
     def above(self, direction: Direction, tilt: float = 0.0) -> Above:
         """The law that bounds from above."""
-        made = self._laws(
-            (direction, "upper", tilt), lambda: Above(compose(self._of(direction), "upper", tilt, self.points))
-        )
+        made = self._law(direction, "upper", tilt)
         assert isinstance(made, Above)
         return made
 
     def below(self, direction: Direction, tilt: float = 0.0) -> Below:
         """The law that bounds from below."""
-        made = self._laws(
-            (direction, "lower", tilt), lambda: Below(compose(self._of(direction), "lower", tilt, self.points))
-        )
+        made = self._law(direction, "lower", tilt)
         assert isinstance(made, Below)
         return made
+
+    def _law(self, direction: Direction, side: Side, tilt: float) -> Above | Below:
+        def made() -> Above | Below | TooSlowError:
+            try:
+                composed = compose(self._of(direction, side), side, tilt, self.points)
+            except TooSlowError as failure:
+                return failure
+            return Above(composed) if side == "upper" else Below(composed)
+
+        found = self._laws((direction, side, tilt), made)
+        if isinstance(found, TooSlowError):
+            raise found
+        return found
 
     def _tilt(self, direction: Direction, log_gamma: float) -> float | None:
         """The tilt that brings the mean of the loss about to log γ; None where that is none above 0."""
@@ -147,18 +167,24 @@ class MultiScaleTradeoff(Tradeoff):
             return math.inf
         if self.otherwise is not None:
             return self.otherwise._ratio_bound(direction, "upper")
+        if self.loss is not None:
+            return self.loss.largest_log_ratio(direction, "upper")
         parts = self._of(direction)
-        if any(step.lost > 0 for step, _ in parts):
+        if any(step.lost[0] > 0 for step, _ in parts):
             return math.inf
         return math.fsum(step.ends[1] * count for step, count in parts) * (1 + 64 * EPS)
 
     def _least_log_ratio(self, direction: Direction) -> float:
         if self.otherwise is not None:
             return self.otherwise._ratio_bound(direction, "lower")
-        return math.inf if self._only(direction, "lower") > 0 else 0.0
+        if self._only(direction, "lower") > 0:
+            return math.inf
+        return 0.0 if self.loss is None else self.loss.largest_log_ratio(direction, "lower")
 
     def _renyi(self, order: FloatArray, direction: Direction) -> FloatArray:
-        return super()._renyi(order, direction) if self.otherwise is None else self.otherwise._renyi(order, direction)
+        if self.otherwise is not None:
+            return self.otherwise._renyi(order, direction)
+        return super()._renyi(order, direction) if self.loss is None else loss_divergence(self.loss, order, direction)
 
     def _cheap_rates(self, fpr: FloatArray, direction: Direction) -> FloatArray:
         return fpr if self.otherwise is None else self.otherwise._cheap_rates(fpr, direction)
@@ -177,7 +203,7 @@ class MultiScaleTradeoff(Tradeoff):
     def _supplied(self, question: Question, at: float, direction: Direction) -> Charged:
         law = self.above(direction)
         charged = law.composed.charged(law.threshold(at) if question == "roc" else at)
-        return Charged(self.method, truncation=law.composed.lost, rounding=charged - law.composed.lost)
+        return Charged(self.method, truncation=law.composed.lost[0], rounding=charged - law.composed.lost[0])
 
 
 def replaced_record(mechanisms: Iterable[Mechanism], otherwise: Tradeoff) -> Tradeoff:

@@ -10,16 +10,12 @@ from functools import cached_property, partial
 import numpy as np
 
 from deniable._check import FloatArray
-from deniable._floats import EPS, MANY_ROUNDINGS, PRODUCT_EXPONENT
+from deniable._floats import EPS, MANY_ROUNDINGS, MOST_EXPONENT, PRODUCT_EXPONENT
 from deniable._kept import Kept
 from deniable.accounting.pld.law import RUNG, UNDERFLOW, Law
-from deniable.accounting.pld.outcomes import Cut, ListedOutcomes, NormalOutcomes, Piece
 from deniable.accounting.steps.base import Step, TooSlowError
-from deniable.accounting.steps.discrete import DiscreteStep
-from deniable.accounting.steps.gaussian_mixture import Case, GaussianMixtureStep
-from deniable.accounting.steps.ratios import log_ratio, plain_losses
+from deniable.accounting.steps.outcomes import Cut, ListedOutcomes, Piece
 from deniable.accounting.steps.replaced_gaussian import ReplacedGaussianStep
-from deniable.accounting.steps.subsampled_gaussian import SubsampledGaussianStep
 
 _MOST_POINTS = 1 << 19  # of a class of one step
 _DECADES = np.exp2(np.arange(-60.0, 11.0))  # sizes of losses that are told apart when lattices are chosen
@@ -36,14 +32,17 @@ class Cuttable:
     only
         P mass that Q lacks.
     lost
-        P mass, at most, that is on no piece.
+        Bounds on the mass of P, and of Q, that pieces lack or have too much.
+    misplaced
+        Bound on the L1 error of P masses weighted by e^{tilt·L}, beside what pieces charge.
     pitch
         Distance of which all atoms are a whole number apart, 0 if there is none; ``even``: there are no other losses.
     """
 
     pieces: tuple[Piece, ...]
     only: float = 0.0
-    lost: float = 0.0
+    lost: tuple[float, float] = (0.0, 0.0)
+    misplaced: Callable[[float], float] = lambda tilt: 0.0
     pitch: float = 0.0
     even: bool = False
 
@@ -61,12 +60,11 @@ class Cuttable:
     @cached_property
     def middle(self) -> float:
         """About the median of the loss under P: lattices are counted from there."""
+        atoms = [np.stack([piece.loss, piece.p]) for piece in self.pieces if isinstance(piece, ListedOutcomes)]
+        if atoms:  # so that atoms that are a whole number of pitches apart lie on the lattice
+            loss, mass = np.concatenate(atoms, axis=1)
+            return float(loss[np.argmax(mass)])
         loss, mass = (np.concatenate(x) for x in zip(*(piece.sample() for piece in self.pieces), strict=True))
-        if self.pitch > 0:  # an atom, so that all atoms lie on the lattice
-            atoms = np.concatenate(
-                [np.stack(piece[:2]) for piece in self.pieces if isinstance(piece, ListedOutcomes)], axis=1
-            )
-            return float(atoms[0, np.argmax(atoms[1])])
         order = np.argsort(loss)
         above = np.cumsum(mass[order])
         return float(loss[order[int(np.searchsorted(above, above[-1] / 2))]])
@@ -112,96 +110,13 @@ class Cuttable:
         return math.ceil(math.log2(max(32 * EPS * max(map(abs, self.ends)), 1e-290)))
 
 
-def cuttable(step: Step | ReplacedGaussianStep, swapped: bool) -> Cuttable | None:
-    """Return a step's pieces, in the order "add" or, ``swapped``, "remove"; None for steps that cannot say them."""
-    lines = lines_of(step)
-    if lines is not None:
-        found = tuple(line.swapped() if swapped else line for line in lines)
-        lost = sum(line.beyond for line in found)
-        if isinstance(step, GaussianMixtureStep):
-            lost += sum(case.probability * case.lost for case in step.cases)
-        return Cuttable(found, lost=lost)
-    if not isinstance(step, DiscreteStep):
-        return None
-    outcomes = step.outcomes(0.5)
-    first = int(swapped)
-    p, loss = (outcomes.q, -outcomes.loss) if swapped else (outcomes.p, outcomes.loss)
-    keep = p > 0
-    if not keep.any():
-        return None
-    atoms = ListedOutcomes(loss[keep], p[keep], outcomes.shift, outcomes.relative_error)
-    return Cuttable((atoms,), step.only[first], outcomes.lost[first], step.pitch, step.lattice is not None)
-
-
-def lines_of(step: Step | ReplacedGaussianStep) -> list[NormalOutcomes] | None:
-    """The lines of outcomes of a step of Gaussian noise, P and Q as they are."""
-    if isinstance(step, SubsampledGaussianStep):
-        return [_sampled(step.noise, step.rate)]
-    if isinstance(step, GaussianMixtureStep):
-        return [_mixture(step, case) for case in step.cases]
-    if isinstance(step, ReplacedGaussianStep):
-        return [_replaced(step)]
-    return None
-
-
-def _replaced(step: ReplacedGaussianStep) -> NormalOutcomes:
-    s = 1 / step.noise
-    weight = np.array([1 - step.rate, step.rate])
-
-    def wrong(u: FloatArray) -> FloatArray:
-        found: FloatArray = sum(sampled_error(x, step.noise, step.rate) for x in (u, -u)) + 2 * EPS * np.abs(
-            step.losses(u)
-        )
-        return found
-
-    return NormalOutcomes(
-        (weight, np.array([0.0, s])), (weight, np.array([0.0, -s])), step.losses, wrong, -math.inf, math.inf
-    )
-
-
-def _sampled(noise: float, rate: float) -> NormalOutcomes:
-    s, none = 1 / noise, np.zeros(1)
-    inside = (np.ones(1), np.array([s])) if rate == 1 else (np.array([1 - rate, rate]), np.array([0.0, s]))
-    return NormalOutcomes(
-        inside,
-        (np.ones(1), none),
-        lambda u: log_ratio(u, np.array(noise), np.array(rate)),
-        partial(sampled_error, noise=noise, rate=rate),
-        -math.inf,
-        math.inf,
-        lambda x: noise * plain_losses(x, rate) + s / 2,
-    )
-
-
-def sampled_error(u: FloatArray, noise: float, rate: float) -> FloatArray:
-    """Bound on the error of L(u) as :func:`~deniable.accounting.steps.ratios.log_ratio` finds it.
-
-    a = u/σ − 1/(2σ²) errs by 2ε(|u|/σ + 1/σ²), and dL/da is the share q·e^{a − L} ≤ 1. Of L itself a few roundings are
-    lost where it is near 0, and a few of 1 + |log q| where it is the logarithm of a sum or a sum of logarithms.
-    """
-    loss = log_ratio(u, np.array(noise), np.array(rate))
-    finite = np.where(np.isfinite(u), u, 0.0)
-    a = finite / noise - 1 / (2 * noise**2)
-    share = np.exp(np.minimum(a + math.log(rate) - np.where(np.isfinite(loss), loss, 0.0), 0.0))
-    share = np.where(np.isfinite(u), share, 0.0)
-    moved = 4 * EPS * share * (np.abs(finite) / noise + 1 / noise**2)
-    size = np.where(np.isfinite(loss), np.abs(loss), 0.0)
-    return np.asarray(moved + 8 * EPS * (size + np.where(size > 0.25, 1 - math.log(rate), 0.0)))
-
-
-def _mixture(step: GaussianMixtureStep, case: Case) -> NormalOutcomes:
-    records, weight = np.array(case.records) / step.noise, np.array(case.weight)
-    steepest = float(records[-1])
-    return NormalOutcomes(
-        (weight, records),
-        (np.ones(1), np.zeros(1)),
-        partial(step.losses_of, case),
-        lambda u: 16 * EPS * (1 + np.abs(u) * steepest + steepest**2) + step.error,
-        -math.inf,
-        math.inf,
-        share=case.probability,
-        error=2 * step.error,
-    )
+def cuttable(step: Step | ReplacedGaussianStep, swapped: bool) -> Cuttable:
+    """Return a step's pieces, in the order "add" or, ``swapped``, "remove"."""
+    pieces = tuple(piece.swapped() if swapped else piece for piece in step.pieces())
+    beyond = (piece.beyond for piece in pieces)  # Q mass there is in no test
+    lost = math.fsum([step.lost[swapped], *beyond]), step.lost[not swapped]
+    misplaced = partial(step.misplaced, direction="remove" if swapped else "add")
+    return Cuttable(pieces, step.only[swapped], lost, misplaced, step.pitch, step.even)
 
 
 def one(step: Cuttable, law: Law, bottom: int, top: int, middle: float) -> Law:
@@ -248,4 +163,10 @@ def one(step: Cuttable, law: Law, bottom: int, top: int, middle: float) -> Law:
     for e, (start, rows) in law.parts.items():
         law.parts[e] = start, rows / total
     law.log_size, law.relative, law.error = math.log(total), MANY_ROUNDINGS, UNDERFLOW
+    if (misplaced := step.misplaced(law.tilt)) > 0:
+        coarsest = max(map(law.spacing, law.parts))
+        moved = (law.tilt + 1) * coarsest - law.tilt * middle  # labels, as above: laid on a lattice
+        law.error += misplaced / total * math.exp(min(moved, MOST_EXPONENT))
+        if not law.error < 1:
+            raise TooSlowError("the tilt weighs errors of the law too much")
     return law

@@ -3,13 +3,15 @@
 *Theorem.* Let p̂_j be the rows above at labels x_j, known up to e^{±r} and E (see :mod:`deniable.accounting.pld.law`),
 and ℓ the P mass that is on no lattice. Then H_γ(P‖Q) ≤ e^r·(Σ p̂_j·(1 − γe^{−x_j})₊ + E) + ℓ. *Proof.* Step by step the
 pair above dominates: its P masses are the true ones, outcome by outcome, split so that P and Q are kept, at losses that
-were only raised. Domination survives composition, and at most ℓ of P takes part in an outcome that is on no lattice:
-shown to the attacker, it adds ℓ. H_γ is a sum over outcomes of P mass times a number in [0, 1]: a mass that is left out
-adds at most itself, one too many takes nothing away, and factors e^r multiply the sum. ∎
+were only raised. Domination survives composition, and at most ℓ of P takes part in an outcome that is on no lattice, or
+is more than its step says: shown to the attacker, it adds ℓ. H_γ is a sum over outcomes of P mass times a number in
+[0, 1]: a mass that is left out adds at most itself, one too many takes nothing away, and factors e^r multiply the
+sum. ∎
 TPR(α) ≤ γα + H_γ for every γ (weak duality), asked near the best one.
 *From below*, rows p̂_j and q̂_j are merged outcomes. Every set S of them is a test, however it was found: it accuses with
 chance P(S) ≥ e^{−r}·(p̂(S) − E) + only and Q(S) ≤ e^r·(q̂(S) + E·e^{−x_S}), x_S the least label of S, only P mass that
-Q lacks: such outcomes are always accused. H_γ ≥ P(S) − γQ(S), and a true positive rate at α is that of two sets mixed.
+Q lacks: such outcomes are always accused; and what steps may have too much of P, or lack of Q, is taken from P(S) and
+added to Q(S). H_γ ≥ P(S) − γQ(S), and a true positive rate at α is that of two sets mixed.
 
 With a tilt θ, E is that of rows times e^{θ·label}: an outcome of S has at most e^{−θ·x_S} of it.
 
@@ -69,7 +71,7 @@ class Above:
         k = int(np.searchsorted(-x, -at, side="left"))
         found = float(np.sum(p[:k] * -np.expm1(at - x[:k]))) if k else 0.0
         factor = math.exp(self.composed.law.relative) * (1 + MANY_ROUNDINGS)
-        return (found + self.composed.charged(at)) * factor
+        return (found + self.composed.charged(at)) * factor + self.composed.only * (1 + 64 * EPS)
 
     def rate(self, alpha: float) -> float:
         """Upper bound on the true positive rate: at the node near the quantile at which it is about the least."""
@@ -146,8 +148,9 @@ class Below:
         least, missed = self._missed
         with np.errstate(over="ignore", invalid="ignore"):  # where Q masses leave the doubles, no test is known
             out = np.cumsum(np.where(q > 0, q * np.exp(-x), 0.0)) + np.where(missed > 0, missed * np.exp(-least), 0.0)
-            inside = np.cumsum(p) / self._rounding - missed
-        return key, np.where(np.isfinite(inside), np.maximum(inside, 0.0), 0.0) + self._sure, out * self._rounding
+            inside = np.cumsum(p) / self._rounding - missed - self.composed.lost[0]
+        sure = np.where(np.isfinite(inside), np.maximum(inside, 0.0), 0.0) + self._sure
+        return key, sure, (out + self.composed.lost[1]) * self._rounding
 
     def hockey_stick(self, log_gamma: float) -> float:
         """Lower bound on H_γ."""
@@ -156,10 +159,10 @@ class Below:
         if k == 0:
             return self._sure
         least, missed = (float(z[k - 1]) for z in self._missed)
-        hit = float(np.sum(p[:k])) / self._rounding - missed
-        paid = float(np.sum(q[:k] * np.exp(log_gamma - x[:k]))) + missed * math.exp(
-            min(log_gamma - least, MOST_EXPONENT)
-        )
+        hit = float(np.sum(p[:k])) / self._rounding - missed - self.composed.lost[0]
+        paid = float(np.sum(q[:k] * np.exp(log_gamma - x[:k])))
+        paid += missed * math.exp(min(log_gamma - least, MOST_EXPONENT))
+        paid += self.composed.lost[1] * math.exp(min(log_gamma, MOST_EXPONENT))
         return self._sure + max(hit - paid * self._rounding * (1 + 8 * EPS), 0.0) * (1 - 8 * EPS)
 
     def threshold(self, alpha: float) -> float:

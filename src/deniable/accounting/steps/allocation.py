@@ -27,27 +27,33 @@ Cauchy–Schwarz to L1 on parts of a lattice); and mass that is *lost* wherever 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from deniable._check import FloatArray
-from deniable._floats import EPS
+from deniable._floats import EPS, MOST_EXPONENT
 from deniable._search import bisect
+from deniable.accounting.steps.allocation_moments import log_moments
+from deniable.accounting.steps.base import Step
 from deniable.accounting.steps.convex_order import Atoms, above, below, mean_of_first, merged
 from deniable.accounting.steps.law_errors import LawErrors
+from deniable.accounting.steps.outcomes import ListedOutcomes
 from deniable.accounting.steps.sums import MASS, SUMMED, SumLaw, long_sum, power
-from deniable.curves import Side
+from deniable.curves import Direction, Side
 
 SHARPEST = 0.15  # noise multipliers below have terms beyond e^400
 _LEFT, _RIGHT = 11.0, 9.3  # standard deviations kept: below and above under "out", above under "in"
 _CELLS = 1 << 16  # of u
 _APART = 8.0  # between the largest terms of neighbouring classes
 _HALVINGS = 12  # of the interval that holds the limit of the first of them
+_TRIMMED = 1e-21  # of an epoch: what its ends may weigh that are left out
+_RELATIVE = 1e-10  # relative errors of an epoch that need not be told apart by where they stand
 _TOGETHER = 12  # sums that are added up in a stage, about
 _POINTS = 1 << 16  # of a lattice: as many as a second allows; twice as many in a single stage
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(3)[0], np.array([5, 8, 5], dtype=np.longdouble) / 9
@@ -153,6 +159,77 @@ class Allocation:
         """Y at u: a double that is rounded once."""
         found: FloatArray = np.exp((u - 1 / (2 * np.longdouble(self.sigma))) / self.sigma).astype(np.float64)
         return found
+
+
+@dataclass(frozen=True)
+class AllocationStep(Step):
+    """One epoch as a step: the law of log S, from above or from below."""
+
+    sigma: float
+    batches: int
+    side: Side = "upper"
+
+    @property
+    def lowest(self) -> float:
+        return -math.inf
+
+    @property
+    def highest(self) -> float:
+        return math.inf
+
+    def on(self, side: Side) -> AllocationStep:
+        return replace(self, side=side)
+
+    def pieces(self) -> tuple[ListedOutcomes]:
+        return (_epoch(self).outcomes,)
+
+    @property
+    def lost(self) -> tuple[float, float]:
+        errors = _epoch(self).errors
+        return errors.moved / self.batches, errors.lost
+
+    def misplaced(self, tilt: float, direction: Direction) -> float:
+        """Errors whose place is known; and relative ones, in the mean square, if they are not those of outcomes."""
+        outcomes, errors = _epoch(self)
+        c = 1 + tilt if direction == "add" else -tilt
+        log_weight = np.log(outcomes.q) + c * outcomes.loss
+        top = float(log_weight.max())
+        log_size = top + math.log(float(np.sum(np.exp(log_weight - top))))
+        share = errors.tilted(c, log_size, self.batches * math.exp(outcomes.loss[0]), self.batches)
+        if outcomes.relative < errors.relative:
+            share += errors.rounded(log_weight - log_size, c * outcomes.loss - log_size, share)
+        return share * math.exp(min(log_size, MOST_EXPONENT)) * (1 + 1e-9)
+
+    @property
+    def bounds_divergence(self) -> bool:
+        return True
+
+    def divergence(self, order: FloatArray, direction: Direction) -> FloatArray:
+        moments = log_moments(self.sigma, self.batches, order if direction == "add" else 1 - order)
+        return moments / (order - 1) * (1 + 4 * EPS)
+
+
+class _Epoch(NamedTuple):
+    """Outcomes of an epoch, and what is wrong with its law. Of a mass that errs by dm at S, P errs by S·dm."""
+
+    outcomes: ListedOutcomes
+    errors: LawErrors
+
+
+@lru_cache(maxsize=8)
+def _epoch(step: AllocationStep) -> _Epoch:
+    law = Allocation(step.sigma, step.batches)
+    sums = law.above if step.side == "upper" else law.below
+    found = sums.up_to(len(sums.classes))
+    mass, moment = np.cumsum(found.mass), np.cumsum((found.mass * found.point)[::-1])[::-1]
+    first, last = np.searchsorted(mass, _TRIMMED * mass[-1]), np.searchsorted(-moment, -_TRIMMED * moment[0])
+    cut = np.r_[0:first, last : mass.size]
+    errors = sums.errors.without(float(found.mass[cut].sum()), float(found.point[cut] @ found.mass[cut]))
+    q, ratio = found.mass[first:last], found.point[first:last] / step.batches
+    loss = np.log(ratio)
+    shift = law.shift + 4 * EPS * float(np.max(np.abs(loss)))
+    relative = errors.relative if errors.relative < _RELATIVE else 0.0
+    return _Epoch(ListedOutcomes(loss, q * ratio, q, shift, relative + 8 * EPS + law.shift), errors)
 
 
 def _stages(batches: int) -> list[tuple[int, int]]:

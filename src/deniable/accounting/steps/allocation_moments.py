@@ -26,7 +26,6 @@ import numpy as np
 
 from deniable._check import FloatArray
 from deniable._floats import EPS
-from deniable.accounting.steps.allocation import Allocation
 
 LARGEST = 512  # order up to which moments are computed; beyond, the batch is taken as revealed
 _SLACK = 90.0  # −log of what trapezoid rules err by, relative to bounds on their integrands
@@ -41,8 +40,15 @@ _LAST = 600.0  # log λ up to which is looked
 _ROUNDING = 1e-10  # of sums of terms ≥ 0, relative, apart from their exponents
 
 
-def log_moments(step: Allocation, orders: FloatArray) -> FloatArray:
+@dataclass(frozen=True)
+class _Batches:
+    sigma: float
+    batches: int
+
+
+def log_moments(sigma: float, batches: int, orders: FloatArray) -> FloatArray:
     """Return upper bounds on log E S^order under "out", for orders above 1 or below 0 (all on one side), shape (k,)."""
+    step = _Batches(sigma, batches)
     revealed = orders * (orders - 1) / (2 * step.sigma**2)  # E S^a ≤ E Y^a, by convexity
     found = np.full(orders.shape, np.inf)
     known = np.abs(orders) <= LARGEST
@@ -55,7 +61,7 @@ def log_moments(step: Allocation, orders: FloatArray) -> FloatArray:
     return np.asarray(np.where(found < revealed, found, revealed) * (1 + 8 * EPS))
 
 
-def _whole_moments(step: Allocation, most: int) -> FloatArray:
+def _whole_moments(step: _Batches, most: int) -> FloatArray:
     """Upper bounds on log E S^a for a = 0, …, most, from logarithms of what the moments exceed 1 by."""
     a = np.arange(most + 1.0)
     growth = a * (a - 1) / (2 * step.sigma**2)
@@ -96,7 +102,7 @@ def _log_expm1(x: FloatArray) -> FloatArray:
 class _NegativeMoment:
     """E S^{−p} of an epoch."""
 
-    step: Allocation
+    step: _Batches
     p: float
 
     def log_bound(self) -> float:

@@ -20,7 +20,8 @@ from deniable._floats import EPS, MOST_EXPONENT
 from deniable._kept import Kept
 from deniable.accounting.steps.finite_law import FiniteLaw
 from deniable.accounting.steps.listed import ListedLoss
-from deniable.curves import Direction, Tradeoff
+from deniable.accounting.steps.outcomes import Piece
+from deniable.curves import Direction, Side, Tradeoff
 from deniable.mechanisms import Mechanism
 
 _COARSE = 4096  # cells of the law from which guides are taken
@@ -84,13 +85,13 @@ class Step(Mechanism, ABC):
     earlier steps released, as long as its pair is at least as easy to tell apart as every one that might run.
     """
 
-    @abstractmethod
     def cells(self, spacing: float, tilt: float) -> LossCells:
         """Return the masses of both laws in cells of the given spacing.
 
         Everything that is rounded, truncated or left out is charged in the cells' own fields. ``tilt`` says how far
         out mass matters: the law of the loss under Q, multiplied by e^{tilt·L}, is what is going to be summed.
         """
+        raise NotImplementedError
 
     @property
     @abstractmethod
@@ -101,6 +102,28 @@ class Step(Mechanism, ABC):
     @abstractmethod
     def highest(self) -> float:
         """Upper bound of the loss where it is finite; ∞ if there is none."""
+
+    @abstractmethod
+    def pieces(self) -> tuple[Piece, ...]:
+        """Return lines and atoms of outcomes: all of both laws but :attr:`only` and :attr:`lost`."""
+
+    @property
+    def lost(self) -> tuple[float, float]:
+        """Bounds on the mass of P, and of Q, that both can produce and that pieces lack, or have too much."""
+        return 0.0, 0.0
+
+    def misplaced(self, tilt: float, direction: Direction) -> float:
+        """Bound the L1 error of P masses times e^{tilt·L}; of Q masses times e^{−tilt·L} for "remove"."""
+        return 0.0
+
+    def on(self, side: Side) -> Step:
+        """Return a step whose pair is at least ("lower": at most) as easy to tell apart: itself, if it is known."""
+        return self
+
+    @property
+    def even(self) -> bool:
+        """Whether all losses are a whole number of :attr:`pitch` apart."""
+        return self.lattice is not None
 
     @property
     def only(self) -> tuple[float, float]:

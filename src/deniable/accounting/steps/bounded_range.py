@@ -10,7 +10,7 @@ import numpy as np
 from deniable._check import FloatArray
 from deniable._floats import EPS
 from deniable.accounting.steps.base import LossCells, Step, tilted_moments
-from deniable.accounting.steps.laplace import LEGENDRE, flat_cells, flat_fading, flat_points
+from deniable.accounting.steps.laplace import LEGENDRE, FlatOutcomes, flat_cells, flat_fading, flat_points
 from deniable.accounting.steps.listed import ListedLoss
 from deniable.curves import Charged, Direction, Question, Side, Tradeoff
 
@@ -45,6 +45,9 @@ class BoundedRangeStep(Step):
     @property
     def attained(self) -> bool:
         return True
+
+    def pieces(self) -> tuple[FlatOutcomes]:
+        return (FlatOutcomes.of(self.epsilon, 1.0, 2 / -math.expm1(-self.epsilon)),)
 
     def cells(self, spacing: float, tilt: float) -> LossCells:
         return flat_cells(self.epsilon, 1.0, spacing, 2 / -math.expm1(-self.epsilon))

@@ -15,6 +15,7 @@ from deniable._floats import EPS
 from deniable.accounting.steps.base import LossCells, Step, TooSlowError, atoms
 from deniable.accounting.steps.finite_law import FiniteLaw
 from deniable.accounting.steps.listed import ListedLoss
+from deniable.accounting.steps.outcomes import ListedOutcomes
 from deniable.accounting.steps.ratios import sampled_losses
 from deniable.curves import Direction
 
@@ -42,6 +43,16 @@ class DiscreteStep(Step):
     @abstractmethod
     def outcomes(self, tilt: float) -> Outcomes:
         """Return the outcomes that matter at a tilt."""
+
+    def pieces(self) -> tuple[ListedOutcomes, ...]:
+        found = self.outcomes(0.5)
+        seen = (found.p > 0) & (found.q > 0)
+        masses = found.loss[seen], found.p[seen], found.q[seen]
+        return (ListedOutcomes(*masses, found.shift, found.relative_error),)
+
+    @property
+    def lost(self) -> tuple[float, float]:
+        return self.outcomes(0.5).lost
 
     @property
     def lowest(self) -> float:

@@ -20,6 +20,7 @@ from deniable._floats import EPS, PRODUCT_EXPONENT
 from deniable.accounting.steps.base import LossCells, Step, TooSlowError, joined, tilted_moments
 from deniable.accounting.steps.binomial import binomial
 from deniable.accounting.steps.normal_cells import normal_centres, normal_masses
+from deniable.accounting.steps.outcomes import NormalOutcomes
 from deniable.accounting.steps.subsampled_gaussian import SubsampledGaussianStep
 from deniable.mechanisms import TruncatedPoisson
 
@@ -58,6 +59,28 @@ class GaussianMixtureStep(Step):
     @property
     def attained(self) -> bool:
         return self.error < 4 * EPS
+
+    @property
+    def lost(self) -> tuple[float, float]:
+        unseen = math.fsum(case.probability * case.lost for case in self.cases)
+        return unseen, unseen
+
+    def pieces(self) -> tuple[NormalOutcomes, ...]:
+        return tuple(map(self._line, self.cases))
+
+    def _line(self, case: Case) -> NormalOutcomes:
+        records = np.array(case.records) / self.noise
+        steepest = float(records[-1])
+        return NormalOutcomes(
+            inside=(np.array(case.weight), records),
+            outside=(np.ones(1), np.zeros(1)),
+            loss=partial(self.losses_of, case),
+            wrong=lambda u: 16 * EPS * (1 + np.abs(u) * steepest + steepest**2) + self.error,
+            low=-math.inf,
+            high=math.inf,
+            share=case.probability,
+            error=2 * self.error,
+        )
 
     def range(self, tilt: float) -> tuple[float, float]:
         tops = [self.losses_of(case, np.array([self._span(case, tilt)[1]]))[0] for case in self.cases]

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +20,8 @@ from deniable._check import FloatArray
 from deniable._floats import EPS, PRODUCT_EXPONENT
 from deniable.accounting.steps.base import LossCells, Step, atoms, joined, tilted_moments
 from deniable.accounting.steps.listed import WEIGHT_ERROR, ListedLoss, Panels, missed, panels, product_variation
-from deniable.accounting.steps.ratios import plain_losses, sampled_losses
+from deniable.accounting.steps.outcomes import Cut, ListedOutcomes, OutcomeLine, Piece
+from deniable.accounting.steps.ratios import plain_losses, sampled_error, sampled_losses
 from deniable.curves import Charged, Direction, Question, Side, Tradeoff, randomized_response_divergence
 
 
@@ -58,6 +59,14 @@ class LaplaceStep(Step):
     def divergence(self, order: FloatArray, direction: Direction) -> FloatArray:
         return laplace_divergence(self.epsilon, order) if self.rate == 1 else super().divergence(order, direction)
 
+    def pieces(self) -> tuple[Piece, ...]:
+        ends = np.array([self.lowest, self.highest])
+        q = np.array([0.5, math.exp(-self.epsilon) / 2])
+        p = (1 - self.rate) * q + self.rate * q[::-1]
+        wrong = sampled_error(np.array([-self.epsilon, self.epsilon]), np.zeros(2), self.rate)
+        atoms = ListedOutcomes(ends, p, q, float(wrong.max()), 8 * EPS * (1 + self.epsilon))
+        return atoms, FlatOutcomes.of(self.epsilon, self.rate, 1.0)
+
     def cells(self, spacing: float, tilt: float) -> LossCells:
         eps, rate = self.epsilon, self.rate
         ends = np.array([self.lowest, self.highest])
@@ -88,6 +97,54 @@ class LaplaceStep(Step):
 
     def one_step(self) -> Tradeoff | None:
         return LaplaceTradeoff(self.epsilon) if self.rate == 1 else SampledLaplaceTradeoff(self.epsilon, self.rate)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FlatOutcomes(OutcomeLine):
+    """Outcomes ℓ between −ε and ε: under Q a density ``scale``·¼·e^{−(ε + ℓ)/2}, under P r = 1 − q + q·e^ℓ times it.
+
+    Between x and y, Q has ½·scale·e^{−(ε + x)/2}·(1 − e^{−(y − x)/2}), and P/Q is r((x + y)/2), as e^ℓ has the mean
+    e^{(x + y)/2} there: no cell needs a quadrature. ``mirrored``: outcomes are −ℓ, and P and Q are exchanged.
+    """
+
+    epsilon: float
+    rate: float
+    scale: float
+    mirrored: bool = False
+
+    @classmethod
+    def of(cls, epsilon: float, rate: float, scale: float) -> FlatOutcomes:
+        return cls(
+            loss=partial(sampled_losses, rate=rate),
+            wrong=lambda x: sampled_error(x, 2 * EPS * np.abs(x), rate),
+            low=-epsilon,
+            high=epsilon,
+            outcome=partial(plain_losses, rate=rate),
+            epsilon=epsilon,
+            rate=rate,
+            scale=scale,
+        )
+
+    def swapped(self) -> FlatOutcomes:
+        return replace(super().swapped(), mirrored=not self.mirrored)
+
+    def _density(self, u: FloatArray) -> FloatArray:
+        x = -u if self.mirrored else u
+        out = self.scale / 4 * np.exp(-(self.epsilon + x) / 2)
+        return out if self.mirrored else out * np.exp(sampled_losses(x, self.rate))
+
+    def cut(self, edges: FloatArray, blur: FloatArray) -> Cut:
+        u, gap, wrong = self._placed(edges, blur)
+        x = -u[1:] if self.mirrored else u[:-1]
+        out = self.scale / 2 * np.exp(-(self.epsilon + x) / 2) * -np.expm1(-np.diff(u) / 2)
+        centre = self.loss((u[1:] + u[:-1]) / 2)  # log P/Q of the cell, of the two as they are here
+        p = out if self.mirrored else out * np.exp(centre)
+        known = 32 * EPS * (1 + self.epsilon)
+        slack = gap[:-1] + np.maximum(wrong[1:], wrong[:-1]) + known
+        fall = edges[:-1] - centre
+        least, most = p * (1 - known), p * (1 + known)
+        rise = (np.maximum(-np.expm1(fall), 0.0) + slack) * most
+        return Cut(least, most, np.minimum(rise, most), p * np.exp(fall) * (1 + known + 2 * slack))
 
 
 LEGENDRE = np.polynomial.legendre.leggauss(64)

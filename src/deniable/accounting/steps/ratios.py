@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deniable._check import FloatArray
-from deniable._floats import PRODUCT_EXPONENT
+from deniable._floats import EPS, PRODUCT_EXPONENT
 
 ComplexArray = NDArray[np.complex128]
 _NEAR = 2.0  # a + b below which logarithms of hyperbolic cosines are nearly equal
@@ -35,6 +35,29 @@ def sampled_losses(a: FloatArray, rate: FloatArray | float) -> FloatArray:
         return moderate
     large = a + np.log(rate) + np.log1p((1 - rate) / rate * np.exp(-np.maximum(a, PRODUCT_EXPONENT)))
     return np.where(a > PRODUCT_EXPONENT, large, moderate)
+
+
+def sampled_error(a: FloatArray, blur: FloatArray, rate: float) -> FloatArray:
+    """Bound on the error of :func:`sampled_losses` at finite arguments that are wrong by ``blur``; else its own.
+
+    dL/da is the share q·e^{a − L} ≤ 1. Of L itself a few roundings are lost where it is near 0, and a few of
+    1 + |log q| where it is the logarithm of a sum or a sum of logarithms.
+    """
+    loss = sampled_losses(a, rate)
+    share = np.exp(
+        np.minimum(np.where(np.isfinite(a), a - np.where(np.isfinite(loss), loss, 0.0), 0.0) + math.log(rate), 0.0)
+    )
+    share = np.where(np.isfinite(a), share, 0.0)
+    size = np.where(np.isfinite(loss), np.abs(loss), 0.0)
+    return np.asarray(blur * share + 8 * EPS * (size + np.where(size > 0.25, 1 - math.log(rate), 0.0)))
+
+
+def ratio_error(u: FloatArray, sigma: float, rate: float) -> FloatArray:
+    """Bound on the error of :func:`log_ratio`, whose argument errs by 2ε(|u|/σ + 1/σ²)."""
+    finite = np.where(np.isfinite(u), u, 0.0)
+    with np.errstate(invalid="ignore"):
+        a = u / sigma - 1 / (2 * sigma**2)
+    return sampled_error(a, 4 * EPS * (np.abs(finite) / sigma + 1 / sigma**2), rate)
 
 
 def plain_losses(loss: FloatArray, rate: FloatArray | float) -> FloatArray:

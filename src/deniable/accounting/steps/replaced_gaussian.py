@@ -17,12 +17,16 @@ With u the outcome in units of the noise and ℓ the loss of a sampled Gaussian 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from deniable._check import FloatArray
-from deniable.accounting.steps.ratios import log_ratio
+from deniable._floats import EPS
+from deniable.accounting.steps.outcomes import NormalOutcomes
+from deniable.accounting.steps.ratios import log_ratio, ratio_error
+from deniable.curves import Direction, Side
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,33 @@ class ReplacedGaussianStep:
 
     noise: float
     rate: float
+
+    def on(self, side: Side) -> ReplacedGaussianStep:
+        """Itself: the pair is known."""
+        return self
+
+    def misplaced(self, tilt: float, direction: Direction) -> float:
+        """No error but what lines charge."""
+        return 0.0
+
+    only, lost, pitch, even = (0.0, 0.0), (0.0, 0.0), 0.0, False
+
+    def pieces(self) -> tuple[NormalOutcomes]:
+        """One line."""
+        weights, s = np.array([1 - self.rate, self.rate]), 1 / self.noise
+        line = NormalOutcomes(
+            inside=(weights, np.array([0.0, s])),
+            outside=(weights, np.array([0.0, -s])),
+            loss=self.losses,
+            wrong=self._wrong,
+            low=-math.inf,
+            high=math.inf,
+        )
+        return (line,)
+
+    def _wrong(self, u: FloatArray) -> FloatArray:
+        both = ratio_error(u, self.noise, self.rate) + ratio_error(-u, self.noise, self.rate)
+        return np.asarray(both + 2 * EPS * np.abs(self.losses(u)))
 
     def losses(self, u: FloatArray) -> FloatArray:
         """L at outcomes in units of the noise."""

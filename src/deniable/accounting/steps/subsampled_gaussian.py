@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy.special import ndtr
@@ -16,7 +17,8 @@ from deniable._check import FloatArray
 from deniable._floats import EPS
 from deniable.accounting.steps.base import MOST_CELLS, LossCells, Step, TooSlowError
 from deniable.accounting.steps.normal_cells import normal_centres, normal_masses
-from deniable.accounting.steps.ratios import log_ratio, plain_losses
+from deniable.accounting.steps.outcomes import NormalOutcomes
+from deniable.accounting.steps.ratios import log_ratio, plain_losses, ratio_error
 
 _BLOCK = 1 << 16  # cells at a time: keeps memory at a few MB
 _BEYOND = 13.0  # standard deviations beyond which a law has about 1e-38 of its mass
@@ -40,6 +42,20 @@ class SubsampledGaussianStep(Step):
     def losses(self, u: FloatArray) -> FloatArray:
         """L at outcomes in units of the noise."""
         return log_ratio(u, np.array(self.noise), np.array(self.rate))
+
+    def pieces(self) -> tuple[NormalOutcomes]:
+        noise, rate, s = self.noise, self.rate, 1 / self.noise
+        weights, means = (np.ones(1), np.array([s])) if rate == 1 else (np.array([1 - rate, rate]), np.array([0.0, s]))
+        line = NormalOutcomes(
+            inside=(weights, means),
+            outside=(np.ones(1), np.zeros(1)),
+            loss=self.losses,
+            wrong=partial(ratio_error, sigma=noise, rate=rate),
+            low=-math.inf,
+            high=math.inf,
+            outcome=lambda x: noise * plain_losses(x, rate) + s / 2,
+        )
+        return (line,)
 
     def drawn(self, size: int, member: bool, rng: np.random.Generator) -> FloatArray:
         """Losses of random outcomes, "in" or "out"."""

@@ -12,7 +12,7 @@ u > μ/2. The symmetric pair with these hockey sticks has
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import erf, ndtr
@@ -22,7 +22,9 @@ from deniable._floats import EPS
 from deniable.accounting.steps.base import LossCells, Step, joined, tilted_moments
 from deniable.accounting.steps.listed import WEIGHT_ERROR, ListedLoss, missed, panels, product_variation
 from deniable.accounting.steps.normal_cells import normal_centres, normal_masses
+from deniable.accounting.steps.outcomes import ListedOutcomes, Piece
 from deniable.accounting.steps.ratios import log_ratio, plain_losses
+from deniable.accounting.steps.subsampled_gaussian import SubsampledGaussianStep
 from deniable.mechanisms import WithoutReplacement
 
 _REACH = 14.0  # deviations beyond which a normal law has 1e-44
@@ -54,6 +56,12 @@ class ReplacedStep(Step):
     def unchanged(self) -> float:
         """Mass of the atom at loss 0."""
         return (1 - self.rate) * float(erf(1 / (2 * self.noise) / math.sqrt(2)))
+
+    def pieces(self) -> tuple[Piece, ...]:
+        """The sampled pair from loss 0 on, its mirror image, and what no replacement changes."""
+        above = replace(SubsampledGaussianStep(self.noise, self.rate).pieces()[0], low=1 / (2 * self.noise))
+        middle = np.array([self.unchanged])
+        return above.swapped(), ListedOutcomes(np.zeros(1), middle, middle, 0.0, 64 * EPS), above
 
     def range(self, tilt: float) -> tuple[float, float]:
         low, high = (float(self._loss(np.array([self._farthest(c)]))[0]) for c in (1 - tilt, tilt))

@@ -1,8 +1,8 @@
-"""One step as seen by the multi-scale distribution: what P and Q give to cells of the privacy loss, rounded safely.
+"""Outcomes of one step, as lines and as atoms: what P and Q give to cells of the privacy loss, rounded safely.
 
 For edges x_0 < x_1 < … a step gives, cell by cell, bounds ``least`` and ``most`` on its P mass p,
 ``rise`` ≥ E_P[1 − e^{−(L − x_i)}] and ``rest`` ≥ E_P[e^{−(L − x_i)}] = Q·e^{x_i} (both over the cell). Nothing else
-of a mechanism is needed. The other order of the two laws is another step (:meth:`NormalOutcomes.swapped`), so that no
+of a mechanism is needed. The other order of the two laws is another step (:meth:`OutcomeLine.swapped`), so that no
 cell is ever read backwards.
 
 *Edges.* A cell is what lies between two outcomes u_i < u_{i+1}, doubles that are taken as they are. They are chosen
@@ -25,10 +25,11 @@ argument by a rounding: what that makes of a difference is added up cell by cell
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, Self, TypeAlias
 
 import numpy as np
 from scipy.special import ndtr
@@ -58,12 +59,22 @@ class Cut(NamedTuple):
 
 
 class ListedOutcomes(NamedTuple):
-    """Outcomes one by one: losses known to ``shift``, P masses to a factor 1 ± ``relative``."""
+    """Outcomes one by one: losses known to ``shift``, positive masses of P and of Q to a factor 1 ± ``relative``."""
 
     loss: FloatArray
     p: FloatArray
+    q: FloatArray
     shift: float
     relative: float
+
+    def swapped(self) -> ListedOutcomes:
+        """The same with P and Q exchanged."""
+        return self._replace(loss=-self.loss, p=self.q, q=self.p)
+
+    @property
+    def beyond(self) -> float:
+        """P mass that is in no cell."""
+        return 0.0
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -88,44 +99,39 @@ class ListedOutcomes(NamedTuple):
         return Cut(*(np.bincount(cell, self.p * x, size).astype(np.float64) for x in factors))
 
 
-@dataclass(frozen=True, eq=False)
-class NormalOutcomes:
-    """Laws Σ weight·N(mean, 1) of an outcome u in [low, high] along which the loss rises.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class OutcomeLine(ABC):
+    """Outcomes u in [low, high] along which the loss rises.
 
     Attributes
     ----------
-    inside, outside
-        (weights, means) of P and of Q.
     loss, wrong
         L(u), and a bound on the error of what ``loss`` returns.
     low, high
         Ends of the line, infinite where the loss has a limit there.
     outcome
         About the u at which the loss is x, where there is a formula.
-    share
-        Probability of this line, of which both laws are a part.
-    error
-        Of weights, relative.
     """
 
-    inside: tuple[FloatArray, FloatArray]
-    outside: tuple[FloatArray, FloatArray]
     loss: Losses
     wrong: Losses
     low: float
     high: float
     outcome: Losses | None = None
-    share: float = 1.0
-    error: float = 0.0
 
-    def swapped(self) -> NormalOutcomes:
+    @abstractmethod
+    def cut(self, edges: FloatArray, blur: FloatArray) -> Cut:
+        """Masses in cells of the loss; the edges go beyond :attr:`ends` and are off by up to ``blur``."""
+
+    @abstractmethod
+    def _density(self, u: FloatArray) -> FloatArray:
+        """About P's density: a guide."""
+
+    def swapped(self) -> Self:
         """The same with P and Q exchanged: outcomes and losses change sign."""
         loss, wrong, outcome = self.loss, self.wrong, self.outcome
-        mirrored = ((self.outside[0], -self.outside[1]), (self.inside[0], -self.inside[1]))
         return replace(
             self,
-            inside=mirrored[0],
-            outside=mirrored[1],
             loss=lambda u: -loss(-u),
             wrong=lambda u: wrong(-u),
             low=-self.high,
@@ -134,24 +140,18 @@ class NormalOutcomes:
         )
 
     @property
+    def beyond(self) -> float:
+        """P mass, at most, that is on the line but in no cell."""
+        return 0.0
+
+    @property
     def _within(self) -> tuple[float, float]:
         """Finite ends between which all but 1e-38 of both laws lies."""
-        means = np.concatenate([self.inside[1], self.outside[1]])
-        return max(self.low, float(means.min()) - _REACH), min(self.high, float(means.max()) + _REACH)
+        return self.low, self.high
 
-    @property
-    def steepest(self) -> float:
-        """The largest of all |m|."""
-        return float(max(np.abs(self.inside[1]).max(), np.abs(self.outside[1]).max()))
-
-    @property
-    def beyond(self) -> float:
-        """P mass that is on the line but outside its finite ends, where those cut it."""
-        low, high = self._bounds
-        return self.share * float(sum(w * (ndtr(low - m) + ndtr(m - high)) for w, m in zip(*self.inside, strict=True)))
-
-    @property
+    @cached_property
     def _bounds(self) -> tuple[float, float]:
+        """Ends of the outermost cells: infinite ones where the loss has a limit."""
         low, high = self._within
         return (self.low if np.isinf(self.low) and np.isfinite(self._at(self.low)) else low), (
             self.high if np.isinf(self.high) and np.isfinite(self._at(self.high)) else high
@@ -177,8 +177,7 @@ class NormalOutcomes:
     def sample(self) -> tuple[FloatArray, FloatArray]:
         """Losses and about the P masses near them: a guide."""
         u, loss = self._table
-        mass = sum(w * np.exp(-((u - m) ** 2) / 2) for w, m in zip(*self.inside, strict=True))
-        return loss, self.share * mass / np.sum(mass)
+        return loss, self._density(u) * (u[1] - u[0])
 
     def _outcomes(self, x: FloatArray) -> FloatArray:
         """About the u at which the loss is x: a table, then secants kept between its neighbours."""
@@ -213,8 +212,8 @@ class NormalOutcomes:
         low, high = self._bounds
         if not (edges[0] <= self.ends[0] and self.ends[1] <= edges[-1]):
             raise ValueError("edges must enclose all losses")
-        first = self._outcomes(edges)
-        u = self._outcomes(edges - 2 * (self.wrong(first) + blur))
+        near = np.interp(edges, *self._table[::-1]) if self.outcome is None else self._outcomes(edges)
+        u = self._outcomes(edges - 2 * (self.wrong(near) + blur))
         wrong = self.wrong(u) + blur
         with np.errstate(invalid="ignore"):
             sure = (self.loss(u) + wrong <= edges) | (u == low)
@@ -225,8 +224,61 @@ class NormalOutcomes:
             gap = np.nan_to_num(np.maximum(edges - self.loss(u) + wrong, 0.0), nan=0.0, posinf=0.0)
         return u, gap, wrong
 
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class NormalOutcomes(OutcomeLine):
+    """Laws Σ weight·N(mean, 1) of the outcome.
+
+    Attributes
+    ----------
+    inside, outside
+        (weights, means) of P and of Q.
+    share
+        Probability of this line, of which both laws are a part.
+    error
+        Of weights, relative.
+    """
+
+    inside: tuple[FloatArray, FloatArray]
+    outside: tuple[FloatArray, FloatArray]
+    share: float = 1.0
+    error: float = 0.0
+
+    def swapped(self) -> NormalOutcomes:
+        mirrored = ((self.outside[0], -self.outside[1]), (self.inside[0], -self.inside[1]))
+        return replace(super().swapped(), inside=mirrored[0], outside=mirrored[1])
+
+    @property
+    def _within(self) -> tuple[float, float]:
+        means = np.concatenate([self.inside[1], self.outside[1]])
+        return max(self.low, float(means.min()) - _REACH), min(self.high, float(means.max()) + _REACH)
+
+    @property
+    def steepest(self) -> float:
+        """The largest of all |m|."""
+        return float(max(np.abs(self.inside[1]).max(), np.abs(self.outside[1]).max()))
+
+    @property
+    def beyond(self) -> float:
+        low, high = self._bounds
+        cut_low, cut_high = low > self.low, high < self.high
+        return self.share * float(
+            sum(
+                w * ((ndtr(low - m) if cut_low else 0.0) + (ndtr(m - high) if cut_high else 0.0))
+                for w, m in zip(*self.inside, strict=True)
+            )
+        )
+
+    @property
+    def _ratios(self) -> bool:
+        """Whether P's density is quicker known as that of a single bell times e^L, to the error of L."""
+        return self.inside[0].size > 2 and self.outside[0].size == 1
+
+    def _density(self, u: FloatArray) -> FloatArray:
+        bells = sum(w * np.exp(-((u - m) ** 2) / 2) for w, m in zip(*self.inside, strict=True))
+        return np.asarray(self.share / np.sqrt(2 * np.pi) * bells)
+
     def cut(self, edges: FloatArray, blur: FloatArray) -> Cut:
-        """Masses in cells of the loss; the edges go beyond :attr:`ends` and are off by up to ``blur``."""
         u, gap, wrong = self._placed(edges, blur)
         least, most, rise, rest = (np.zeros(edges.size - 1) for _ in range(4))
         with np.errstate(invalid="ignore", over="ignore"):
@@ -242,6 +294,8 @@ class NormalOutcomes:
                 some = cells[k : k + _BLOCK]
                 p, raised, out = self._quadrature(middle[some], half[some], edges[some], count)
                 known = EPS * (64 + 4 * (np.abs(middle[some]) + 1 + self.steepest) ** 2) + self.error
+                if self._ratios:
+                    known += 2 * slack[some]
                 least[some], most[some] = p * (1 - known), p * (1 + known)
                 rise[some] = (np.maximum(raised, 0.0) + (slack[some] + gap[some]) * p) * (1 + known)
                 rest[some] = out * (1 + known + 2 * slack[some])
@@ -269,9 +323,13 @@ class NormalOutcomes:
         p, rise, rest = (np.zeros(middle.size) for _ in range(3))
         for node, share in zip(*np.polynomial.legendre.leggauss(count), strict=True):
             u = middle + half * node
-            density = sum(w * np.exp(-((u - m) ** 2) / 2) for w, m in zip(*self.inside, strict=True))
+            loss = self.loss(u)
+            if self._ratios:
+                density = self.outside[0][0] * np.exp(loss - (u - self.outside[1][0]) ** 2 / 2)
+            else:
+                density = sum(w * np.exp(-((u - m) ** 2) / 2) for w, m in zip(*self.inside, strict=True))
             weight = half * density * (share / np.sqrt(2 * np.pi))
-            fall = edges - self.loss(u)
+            fall = edges - loss
             p, rise, rest = p + weight, rise - weight * np.expm1(fall), rest + weight * np.exp(fall)
         return p, rise, rest
 
@@ -292,4 +350,4 @@ def _masses(law: tuple[FloatArray, FloatArray], u: FloatArray, cells: Indices) -
     return mass, off
 
 
-Piece: TypeAlias = ListedOutcomes | NormalOutcomes
+Piece: TypeAlias = ListedOutcomes | OutcomeLine
