@@ -1,4 +1,4 @@
-"""What must hold for every mechanism: the checks of one configuration."""
+"""What must hold for every mechanism: one check a configuration, drawn at random, a question or two of the library."""
 
 from __future__ import annotations
 
@@ -17,49 +17,20 @@ from deniable import InputError
 from deniable.curves.safe import faults_shown
 from fuzz import inside, lattice
 from fuzz.attacks import DIGITS, SMALLEST, Attack, attacks, told_the_batches
-from fuzz.broad import BALL_SHARE, broad_mechanism, is_proven
-from fuzz.laws import parts_of, random_law
-from fuzz.lean import lean_mechanism
-from fuzz.mechanisms import random_mechanism
+from fuzz.laws import parts_of
+from fuzz.samplers import BALL_SAMPLER, random_mechanism, sampler_of
 
 _EPS = float(np.finfo(np.float64).eps)
-ENGINES = ("inversion", "direct", "grid")
-DRAWN: dict[str, Callable[[int], dn.mechanisms.Mechanism]] = {
-    "gaussian": random_mechanism,
-    "newer": random_law,
-    "broad": broad_mechanism,
-    "lean": lean_mechanism,
-}
 BALL = "configurations asked of ball arithmetic"
-
-
-@dataclass(frozen=True)
-class Plan:
-    """How much one configuration is asked.
-
-    Numbers of random false positive rates, thresholds ε, priors and δ; of questions (None: all), of attacks and of
-    quantities that they are compared by; shares of configurations for which answers are asked for again (the other way
-    round, from another object), and other engines, engines inside (all of them, the grid) and the lattice are asked.
-    """
-
-    rates: tuple[int, int]  # small, close to 1
-    epsilons: tuple[int, int, int]
-    priors: int
-    deltas: int
-    questions: int | None
-    attacks: int
-    ways: int
-    again: float
-    engines: float
-    inside: float = 0.0
-    grid: float = 0.0
-    lattice: float = 0.0
-
-
-FULL = Plan((5, 1), (3, 2, 1), 2, 2, None, 12, 3, again=1.0, engines=0.02)
-BROAD = Plan((2, 1), (1, 2, 0), 1, 1, 3, 3, 1, again=0.25, engines=0.0, inside=0.5, grid=0.02, lattice=0.2)
-LEAN = Plan((2, 1), (1, 2, 0), 1, 1, 2, 2, 1, again=0.1, engines=0.0, inside=0.1, lattice=0.02)
-PLANS = {"gaussian": FULL, "newer": FULL, "broad": BROAD, "lean": LEAN}
+_EPSILON_SHARE = 0.25  # of the draws of one question: ε is the slowest
+_GRID_SHARE = 0.02  # of the comparisons of engines inside
+_SHARES = {
+    "attack": 0.36, "one question": 0.2, "two questions": 0.15, "every question": 0.05, "δ(ε)": 0.04,
+    "engines inside": 0.07, "complement": 0.05, "another order": 0.06, "lattice": 0.02,
+}  # fmt: skip
+CHECKS = tuple(_SHARES)
+_PAIRS = (("delta add", "delta remove"), ("tpr", "delta add"), ("even", "delta add"), ("removed", "delta remove"))
+_NAMES = {"even": "advantage at even prior", "removed": "tpr of a removed record"}
 
 
 @dataclass
@@ -83,85 +54,84 @@ class Bracket:
     high: np.ndarray
 
 
-def check(
-    seed: int,
-    report: Callable[[Any], None],
-    oracle: str = "sometimes",
-    mechanism: dn.mechanisms.Mechanism | None = None,
-    laws: str = "gaussian",
-) -> Ledger:
-    """Ask a mechanism (that of ``seed``) for everything, in an order that depends on the seed; report between parts.
+def check_of(seed: int) -> str:
+    """The name of the check of ``seed``."""
+    return _drawn(seed)[0]
 
-    An engine that fails raises here, where it would answer with the trivial bound.
 
-    ``laws``: which mechanisms seeds stand for.
-    ``oracle``: whether the ball engine is asked: "sometimes" (one seed in a hundred), "always" or "never".
+def _drawn(seed: int) -> tuple[str, np.random.Generator]:
+    rng = np.random.default_rng([seed, 43])
+    shares = np.cumsum(list(_SHARES.values()))
+    return CHECKS[int(np.searchsorted(shares, rng.random() * shares[-1]))], rng
+
+
+class Asked:
+    """A curve, what it is asked, and the answers so far."""
+
+    def __init__(self, mechanism: dn.mechanisms.Mechanism, rng: np.random.Generator) -> None:
+        self.mechanism, self.rng = mechanism, rng
+        large = 1 - 10 ** rng.uniform(-6, -0.3, int(rng.random() < 0.3))
+        self.fpr = np.sort(np.concatenate([10 ** rng.uniform(-15, 0, 2), large, [0.0, 1.0]]))
+        far = rng.uniform(-20, 50, int(rng.random() < 0.5))
+        self.epsilon = np.sort(np.concatenate([far, rng.uniform(-2, 4, 2), [0.0]]))
+        self.delta = 10 ** rng.uniform(-14, -0.5, 1)
+        self.prior = rng.uniform(0.001, 0.999, 1)
+        self.t = dn.tradeoff(mechanism)
+        self.inverse = self.t.inverse()
+
+    def answer(self, name: str, t: Any = None) -> Bracket:
+        t = self.t if t is None else t
+        asked: dict[str, Callable[[str], Any]] = {
+            "tpr": lambda side: t.tpr(self.fpr, side=side),
+            "removed": lambda side: t.inverse().tpr(self.fpr, side=side),
+            "delta add": lambda side: t.delta(self.epsilon, "add", side),
+            "delta remove": lambda side: t.delta(-self.epsilon[::-1], "remove", side),
+            "advantage": lambda side: t.advantage(self.prior, side),
+            "even": lambda side: np.array([t.advantage(side=side)]),
+            "epsilon": lambda side: t.epsilon(self.delta, side=side),
+        }
+        return _both(asked[name])
+
+    def answers(self, ledger: Ledger, *names: str) -> None:
+        """Ask in this order; check each answer and what holds between them."""
+        found = {}
+        for name in names:
+            told = _NAMES.get(name, name)
+            found[told] = self.answer(name)
+            _sane(ledger, told, found[told], self.fpr if name in ("tpr", "removed") else None)
+        _curves(ledger, found, self.fpr, self.epsilon)
+        if "delta add" in found:
+            _told(ledger, self.mechanism, found["delta add"], self.epsilon)
+
+
+def check(seed: int, mechanism: dn.mechanisms.Mechanism | None = None, name: str = "", *, ball: bool = True) -> Ledger:
+    """Put a check (that of ``seed``, or ``name``) to a mechanism (that of ``seed``); engines that fail raise.
+
+    A hundredth of the mechanisms are drawn for ball arithmetic and compared with it where ``ball`` allows.
     """
     warnings.simplefilter("error")
+    ledger = Ledger()
     with faults_shown():
-        return _checked(seed, report, oracle, mechanism, laws)
-
-
-def _checked(
-    seed: int, report: Callable[[Any], None], oracle: str, mechanism: dn.mechanisms.Mechanism | None, laws: str
-) -> Ledger:
-    rng = np.random.default_rng([seed, 41])
-    mechanism = DRAWN[laws](seed) if mechanism is None else mechanism
-    ledger, plan = Ledger(), PLANS[laws]
-    small, large = plan.rates
-    fpr = np.sort(
-        np.concatenate([10 ** rng.uniform(-15, 0, small), 1 - 10 ** rng.uniform(-6, -0.3, large), [0.0, 0.5, 1.0]])
-    )
-    far, near, tiny = plan.epsilons
-    epsilon = np.sort(
-        np.concatenate([rng.uniform(-20, 50, far), rng.uniform(-2, 4, near), 10 ** rng.uniform(-9, 0, tiny), [0.0]])
-    )
-    prior = np.sort(rng.uniform(0.001, 0.999, plan.priors))
-    delta = 10 ** rng.uniform(-14, -0.5, plan.deltas)
-    t = dn.tradeoff(mechanism)
-    inverse = t.inverse()
-    asked: dict[str, Callable[[], Bracket]] = {
-        "tpr": lambda: _both(lambda side: t.tpr(fpr, side=side)),
-        "tpr of a removed record": lambda: _both(lambda side: inverse.tpr(fpr, side=side)),
-        "delta add": lambda: _both(lambda side: t.delta(epsilon, "add", side)),
-        "delta remove": lambda: _both(lambda side: t.delta(-epsilon[::-1], "remove", side)),
-        "advantage": lambda: _both(lambda side: t.advantage(prior, side)),
-        "advantage at even prior": lambda: _both(lambda side: np.array([t.advantage(side=side)])),
-        "epsilon": lambda: _both(lambda side: t.epsilon(delta, side=side)),
-    }
-    proven = oracle == "sometimes" and laws == "broad" and is_proven(seed, laws)
-    names = list(asked)
-    found: dict[str, Bracket] = {}
-    for k in rng.permutation(len(names))[: None if proven else plan.questions]:
-        name = names[k]
-        found[name] = asked[name]()
-        _sane(ledger, name, found[name], fpr if name.startswith("tpr") else None)
-        report((ledger, f"after {name}"))
-    _curves(ledger, found, fpr, epsilon)
-    again = rng.random() < plan.again
-    if again and "tpr" in found:
-        _complements(ledger, found["tpr"], inverse, fpr)
-    if again and "epsilon" in found:
-        _epsilons(ledger, t, mechanism, found["epsilon"], delta)
-    report((ledger, "after ε"))
-    _attacks(ledger, mechanism, t, inverse, rng, plan)
-    if "delta add" in found:
-        _told(ledger, mechanism, found["delta add"], epsilon)
-    report((ledger, "after attacks"))
-    if rng.random() < plan.lattice:
-        _lattice(ledger, mechanism, t, rng)
-        report((ledger, "after the lattice"))
-    if rng.random() < plan.inside:
-        _inside(ledger, t, fpr, epsilon, rng, plan.grid)
-        report((ledger, "after engines inside"))
-    others = [name for name in ENGINES if rng.random() < plan.engines]
-    sometimes = oracle == "sometimes" and laws != "broad" and rng.random() < BALL_SHARE
-    if oracle == "always" or proven or sometimes:
-        others.append("ball")
-    for engine in others:
-        _engine(ledger, engine, mechanism, found, fpr, epsilon, rng)
-        report((ledger, f"after engine {engine}"))
+        drawn, rng = _drawn(seed)
+        asked = Asked(random_mechanism(seed) if mechanism is None else mechanism, rng)
+        if name == BALL_SAMPLER or (not name and ball and mechanism is None and sampler_of(seed) == BALL_SAMPLER):
+            _ball(ledger, asked)
+        else:
+            _ASKED[name or drawn](ledger, asked)
     return ledger
+
+
+def _ball(ledger: Ledger, asked: Asked) -> None:
+    """Ball arithmetic meets the curve; mechanisms that it refuses are counted: some only when it sums."""
+    found = {one: asked.answer(one) for one in ("tpr", "delta add", "delta remove", "even")}
+    try:
+        other = dn.tradeoff(asked.mechanism, engine="ball")
+        for name, known in found.items():
+            second = asked.answer(name, other)
+            ledger.expect("engine ball meets auto", _meet(known, second), f"engine='ball', {name}", known, second)
+        ledger.counts[BALL] += 1
+    except InputError:
+        ledger.counts["engine ball refused"] += 1
 
 
 def _both(ask: Callable[[str], Any]) -> Bracket:
@@ -259,30 +229,6 @@ def _epsilons(
             ledger.expect("δ below ε, another object, upper side", fine, f"epsilon({wanted!r}, 'lower')", low, again)
 
 
-def _attacks(
-    ledger: Ledger,
-    mechanism: dn.mechanisms.Mechanism,
-    t: dn.Tradeoff,
-    inverse: dn.Tradeoff,
-    rng: np.random.Generator,
-    plan: Plan,
-) -> None:
-    points = attacks(mechanism, rng, plan.attacks)
-    with mp.workdps(DIGITS):
-        chosen = [points[k] for k in rng.permutation(len(points))[:8]]
-        if not chosen:
-            return
-        even = mp.mpf(t.advantage())
-        for point in points:
-            gain = point.tpr - point.fpr
-            ledger.expect(
-                "attack, advantage", gain <= even, f"{point.name}, advantage()", float(even), mp.nstr(gain, 20)
-            )
-        ways = (_attacked_rates, _attacked_complements, _attacked_hockey_sticks)
-        for k in np.sort(rng.permutation(len(ways))[: plan.ways]):
-            ways[k](ledger, chosen, t, inverse, rng)
-
-
 def _attacked_rates(
     ledger: Ledger, chosen: list[Attack], t: dn.Tradeoff, inverse: dn.Tradeoff, rng: np.random.Generator
 ) -> None:
@@ -352,15 +298,15 @@ def _lattice(ledger: Ledger, mechanism: dn.mechanisms.Mechanism, t: dn.Tradeoff,
     ledger.expect("lattice meets auto", fine, f"delta({epsilon!r}, 'add')", found, above, error)
 
 
-def _inside(
-    ledger: Ledger, t: dn.Tradeoff, fpr: np.ndarray, epsilon: np.ndarray, rng: np.random.Generator, grid: float
+def _engines_meet(
+    ledger: Ledger, t: dn.Tradeoff, fpr: np.ndarray, epsilon: np.ndarray, rng: np.random.Generator
 ) -> None:
     """Every engine inside answers in numbers, and no two of their brackets miss each other."""
     way = "add" if rng.random() < 0.5 else "remove"
     for question, at in (("H", epsilon if way == "add" else -epsilon[::-1]), ("ROC", fpr[(fpr > 0) & (fpr < 1)])):
         low, high, who = np.full(at.shape, -np.inf), np.full(at.shape, np.inf), ""
         for name, engine in inside.engines(t):
-            if name == inside.GRID and rng.random() > grid:
+            if name == inside.GRID and rng.random() > _GRID_SHARE:
                 continue
             below, above = inside.bracket(engine, question, at, way)
             asked = f"{name}{who}: {question} at {at!r}, {way}"
@@ -371,56 +317,6 @@ def _inside(
             low, high, who = np.maximum(low, below), np.minimum(high, above), f" beside {name}{who}"
 
 
-def _engine(
-    ledger: Ledger,
-    engine: str,
-    mechanism: dn.mechanisms.Mechanism,
-    found: dict[str, Bracket],
-    fpr: np.ndarray,
-    epsilon: np.ndarray,
-    rng: np.random.Generator,
-) -> None:
-    """Refused mechanisms are counted: by any question, as ball arithmetic sees some only when it sums."""
-    try:
-        _engine_asked(ledger, engine, mechanism, found, fpr, epsilon, rng)
-    except InputError:
-        ledger.counts[f"engine {engine} refused"] += 1
-
-
-def _engine_asked(
-    ledger: Ledger,
-    engine: str,
-    mechanism: dn.mechanisms.Mechanism,
-    found: dict[str, Bracket],
-    fpr: np.ndarray,
-    epsilon: np.ndarray,
-    rng: np.random.Generator,
-) -> None:
-    other = dn.tradeoff(mechanism, engine=engine)
-
-    def meets(known: Bracket, question: str, ask: Callable[[str], Any]) -> None:
-        second = _both(ask)
-        where = f"engine={engine!r}, {question}"
-        ledger.expect(f"engine {engine} meets auto", _meet(known, second), where, known, second)
-
-    some = np.sort(rng.permutation(len(epsilon))[:3])
-    for way, place, at in (("add", epsilon[some], some), ("remove", -epsilon[some], len(epsilon) - 1 - some)):
-        if f"delta {way}" in found:
-            known = _taken(found[f"delta {way}"], at)
-            meets(known, f"delta({place!r}, {way!r})", lambda side, way=way, place=place: other.delta(place, way, side))
-    if "advantage at even prior" in found:
-        meets(found["advantage at even prior"], "advantage()", lambda side: np.array([other.advantage(side=side)]))
-    if "tpr" in found:
-        some = np.sort(rng.permutation(len(fpr))[:3])
-        meets(_taken(found["tpr"], some), f"tpr({fpr[some]!r})", lambda side: other.tpr(fpr[some], side=side))
-    if engine == "ball":
-        ledger.counts[BALL] += 1
-
-
-def _taken(found: Bracket, places: np.ndarray) -> Bracket:
-    return Bracket(found.low[places], found.high[places])
-
-
 def _meet(one: Bracket, other: Bracket) -> np.ndarray:
     return (one.low <= other.high) & (other.low <= one.high)
 
@@ -429,3 +325,83 @@ def _up(value: mp.mpf) -> float:
     """The float next above a probability."""
     near = float(value)
     return min(max(near if mp.mpf(near) >= value else math.nextafter(near, 2.0), 0.0), 1.0)
+
+
+def _attacked(ledger: Ledger, asked: Asked) -> None:
+    rng = asked.rng
+    points = attacks(asked.mechanism, rng, 3)
+    chosen = [points[k] for k in rng.permutation(len(points))[:4]]
+    if not chosen:
+        ledger.counts["no attack known"] += 1
+        return
+    with mp.workdps(DIGITS):
+        ways = (_attacked_rates, _attacked_complements, _attacked_hockey_sticks)
+        k = int(rng.integers(4))
+        if k < 3:
+            ways[k](ledger, chosen, asked.t, asked.inverse, rng)
+            return
+        even = asked.t.advantage()
+        for point in chosen:
+            gain = point.tpr - point.fpr
+            text = f"{point.name}, advantage()"
+            ledger.expect("attack, advantage", gain <= mp.mpf(even), text, even, mp.nstr(gain, 20))
+
+
+def _one(ledger: Ledger, asked: Asked) -> None:
+    names = ["tpr", "removed", "delta add", "delta remove", "advantage", "even"]
+    names += ["epsilon"] if asked.rng.random() < _EPSILON_SHARE else []
+    asked.answers(ledger, names[int(asked.rng.integers(len(names)))])
+
+
+def _every(ledger: Ledger, asked: Asked) -> None:
+    names = ["tpr", "removed", "delta add", "delta remove", "advantage", "even", "epsilon"]
+    asked.answers(ledger, *(names[k] for k in asked.rng.permutation(len(names))))
+
+
+def _two(ledger: Ledger, asked: Asked) -> None:
+    pair = _PAIRS[int(asked.rng.integers(len(_PAIRS)))]
+    asked.answers(ledger, *(pair if asked.rng.random() < 0.5 else pair[::-1]))
+
+
+def _kept(ledger: Ledger, asked: Asked) -> None:
+    found = asked.answer("epsilon")
+    _sane(ledger, "epsilon", found, None)
+    _epsilons(ledger, asked.t, asked.mechanism, found, asked.delta)
+
+
+def _inside(ledger: Ledger, asked: Asked) -> None:
+    _engines_meet(ledger, asked.t, asked.fpr, asked.epsilon, asked.rng)
+
+
+def _complement(ledger: Ledger, asked: Asked) -> None:
+    found = asked.answer("tpr")
+    _sane(ledger, "tpr", found, asked.fpr)
+    _complements(ledger, found, asked.inverse, asked.fpr)
+
+
+def _another_order(ledger: Ledger, asked: Asked) -> None:
+    """Another object that is asked for something else before: brackets of one truth meet."""
+    names = ["tpr", "delta add", "delta remove", "even"]
+    first, second = (names[k] for k in asked.rng.permutation(len(names))[:2])
+    fresh = dn.tradeoff(asked.mechanism)
+    one = asked.answer(first)
+    asked.answer(second, fresh)
+    other = asked.answer(first, fresh)
+    ledger.expect("another order of questions meets", _meet(one, other), f"{first} after {second}", one, other)
+
+
+def _on_a_lattice(ledger: Ledger, asked: Asked) -> None:
+    _lattice(ledger, asked.mechanism, asked.t, asked.rng)
+
+
+_ASKED: dict[str, Callable[[Ledger, Asked], None]] = {
+    "attack": _attacked,
+    "one question": _one,
+    "two questions": _two,
+    "every question": _every,
+    "δ(ε)": _kept,
+    "engines inside": _inside,
+    "complement": _complement,
+    "another order": _another_order,
+    "lattice": _on_a_lattice,
+}

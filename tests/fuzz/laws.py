@@ -21,22 +21,6 @@ _MOST_COUNTED = 400  # steps of which an attack may count
 _TAIL = 40  # standard deviations or scales of discrete noise that are summed
 
 
-def random_law(seed: int) -> dn.mechanisms.Mechanism:
-    """A mechanism that depends on ``seed`` only: one to three parts, at least the first one of the newer laws."""
-    rng = np.random.default_rng([seed, 17])
-    first = KINDS[int(rng.integers(len(KINDS)))](rng)
-    parts = [first]
-    if first.adjacency == "add-remove" and rng.random() < 0.4:
-        parts += [KINDS[int(rng.integers(len(_ADDED)))](rng) for _ in range(int(rng.integers(1, 3)))]
-        if rng.random() < 0.4:
-            parts.append(dn.SubsampledGaussian(_log(rng, 0.3, 10), _log(rng, 1e-4, 1.0), _count(rng)))
-        if rng.random() < 0.3:
-            parts.append(dn.GaussianDP(_log(rng, 1e-2, 3.0)))
-        if rng.random() < 0.2:
-            parts.append(dn.ApproximateDP(_log(rng, 1e-2, 2.0), _log(rng, 1e-10, 1e-2)))
-    return parts[0] if len(parts) == 1 else dn.Composition(parts)
-
-
 def parts_of(mechanism: dn.mechanisms.Mechanism) -> tuple[dn.mechanisms.Mechanism, ...]:
     return mechanism.mechanisms if isinstance(mechanism, dn.Composition) else (mechanism,)
 
@@ -118,8 +102,10 @@ def _without(rng: np.random.Generator, most: int = MOST_STEPS) -> dn.mechanisms.
     return dn.WithoutReplacement(_noise(rng), min(_count(rng, most), n), n, _count(rng, most))
 
 
-_ADDED = (_laplace, _discrete_laplace, _discrete_gaussian, _pair, _range, _persons, _allocation, _truncated)
-KINDS: tuple[Callable[..., Any], ...] = (*_ADDED, _response, _without)
+KINDS: tuple[Callable[..., Any], ...] = (
+    _laplace, _discrete_laplace, _discrete_gaussian, _pair, _range, _persons, _allocation, _truncated, _response,
+    _without,
+)  # fmt: skip
 FINITE: tuple[Callable[..., Any], ...] = (_pair, _response)
 SLOW: tuple[Callable[..., Any], ...] = (_range, _persons, _allocation, _truncated, _without)
 

@@ -1,4 +1,4 @@
-"""Random mechanisms over the whole range that the library claims to serve, each made from one integer seed."""
+"""Random mechanisms over the whole range that the library claims to serve, phase by phase."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ MOST_STEPS = 10**7
 MOST_PHASES = 50
 
 
-def random_mechanism(seed: int) -> dn.mechanisms.Mechanism:
-    """A mechanism that depends on ``seed`` only.
+def many_parts(rng: np.random.Generator) -> dn.mechanisms.Mechanism:
+    """Phases, sometimes beside other parts.
 
     Half of the runs are log-uniform over the range, most of which leak all or nothing; the other half are aimed at a
     leak between 1e-3 and 5 standard deviations of the loss, where brackets are hard and answers are interesting.
     """
-    rng = np.random.default_rng([seed, 14])
     kind = rng.random()
     count = 1 if kind < 0.55 else int(rng.integers(2, 6)) if kind < 0.85 else int(rng.integers(6, MOST_PHASES + 1))
     if kind > 0.98:
@@ -32,6 +31,11 @@ def random_mechanism(seed: int) -> dn.mechanisms.Mechanism:
         parts += [dn.PureDP(spread(rng, 1e-3, 4.0)) for _ in range(int(rng.integers(1, 5)))]
     if rng.random() < 0.1:
         parts.append(dn.ApproximateDP(spread(rng, 1e-3, 3.0), spread(rng, 1e-12, 0.1)))
+    return composed(parts, rng)
+
+
+def composed(parts: list[dn.mechanisms.Mechanism], rng: np.random.Generator) -> dn.mechanisms.Mechanism:
+    """The parts in a random order."""
     order = rng.permutation(len(parts))
     return parts[0] if len(parts) == 1 else dn.Composition([parts[k] for k in order])
 

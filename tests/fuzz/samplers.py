@@ -1,19 +1,20 @@
-"""Random mechanisms of every law for very many configurations, each from a named sampler.
+"""Random mechanisms of every law, each from a named sampler and one integer seed.
 
 Samplers that answer in hundredths of a second are drawn often, the others rarely; the summary says how often each.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
 
 import deniable as dn
-from fuzz.broad import BALL_SHARE, beside_finite, beside_steps, composed, few_steps, proven, steps_alone
 from fuzz.laws import FINITE, KINDS, SLOW, parts_of
-from fuzz.mechanisms import random_mechanism, random_phase, spread
+from fuzz.mechanisms import composed, many_parts, random_phase, spread
 
+BALL_SHARE = 0.01
 _STREAM = 29
 _FEWEST = 8  # steps of laws that are slow
 _RARELY = 1 / 8  # how often a law that takes seconds is drawn, beside others
@@ -35,7 +36,7 @@ def sampler_of(seed: int) -> str:
     return _drawn(seed)[0]
 
 
-def lean_mechanism(seed: int) -> dn.mechanisms.Mechanism:
+def random_mechanism(seed: int) -> dn.mechanisms.Mechanism:
     """A mechanism that depends on ``seed`` only."""
     name, rng = _drawn(seed)
     return _SAMPLERS[name][1](rng)
@@ -45,7 +46,7 @@ def seconds_of(seed: int, limit: float) -> float:
     """The limit of CPU time of ``seed``: more for ball arithmetic and for laws that take seconds."""
     if sampler_of(seed) == BALL_SAMPLER:
         return max(limit, _BALL_SECONDS)
-    return limit * (_LONGER if not set(laws_of(lean_mechanism(seed))).isdisjoint(_SLOW_NAMES) else 1)
+    return limit * (_LONGER if not set(laws_of(random_mechanism(seed))).isdisjoint(_SLOW_NAMES) else 1)
 
 
 def laws_of(mechanism: dn.mechanisms.Mechanism) -> list[str]:
@@ -64,6 +65,78 @@ def _drawn(seed: int) -> tuple[str, np.random.Generator]:
     names = [name for name in _SAMPLERS if name != BALL_SAMPLER]
     shares = np.cumsum([_SAMPLERS[name][0] for name in names])
     return names[int(np.searchsorted(shares, rng.random() * shares[-1]))], rng
+
+
+def _proven(rng: np.random.Generator) -> dn.mechanisms.Mechanism:
+    kind = rng.random()
+    if kind < 0.4:
+        rate = 1 - spread(rng, 1e-15, 0.5) if rng.random() < 0.2 else spread(rng, 1e-8, 1.0)
+        return dn.SubsampledGaussian(spread(rng, 0.02, 100), rate, 1)
+    if kind < 0.6:
+        return dn.SubsampledGaussian(spread(rng, 1.0, 100), spread(rng, 1e-3, 1.0), int(rng.integers(20, 200)))
+    parts: list[dn.mechanisms.Mechanism] = [dn.PureDP(spread(rng, 1e-3, 4.0)) for _ in range(int(rng.integers(1, 4)))]
+    if kind < 0.8:
+        parts.append(dn.GaussianDP(spread(rng, 0.05, 4.0)))
+    if rng.random() < 0.3:
+        parts.append(dn.ApproximateDP(spread(rng, 1e-3, 3.0), spread(rng, 1e-12, 0.1)))
+    return composed(parts, rng)
+
+
+def _sharp(rng: np.random.Generator, most_taken: float, noisiest: float = 0.3) -> dn.SubsampledGaussian:
+    """Steps of little noise that hardly ever take the record."""
+    rate = spread(rng, 1e-10, 1e-2)
+    most = max(min(most_taken / rate, 1e5), 1.0)
+    steps = 1 if rng.random() < 0.2 else round(math.exp(rng.uniform(0.0, math.log(most))))
+    return dn.SubsampledGaussian(spread(rng, 0.02, noisiest), rate, max(steps, 1))
+
+
+def _steps_alone(rng: np.random.Generator) -> dn.mechanisms.Mechanism:
+    count = 1 if rng.random() < 0.6 else int(rng.integers(2, 4))
+    parts: list[dn.mechanisms.Mechanism] = [_sharp(rng, 0.2, 0.2) for _ in range(count)]
+    if rng.random() < 0.2:
+        parts += [dn.PureDP(spread(rng, 1e-3, 4.0)) for _ in range(int(rng.integers(1, 3)))]
+    return composed(parts, rng)
+
+
+def _beside_steps(rng: np.random.Generator) -> dn.mechanisms.Mechanism:
+    parts: list[dn.mechanisms.Mechanism] = [_sharp(rng, 0.3) for _ in range(1 + (rng.random() < 0.3))]
+    if rng.random() < 0.3:
+        parts.append(dn.GaussianDP(spread(rng, 1e-3, 3.0)))
+    else:
+        parts.append(_bulk(rng, 64))
+    if rng.random() < 0.15:
+        parts.append(dn.PureDP(spread(rng, 1e-3, 4.0)))
+    return composed(parts, rng)
+
+
+def _bulk(rng: np.random.Generator, least: int) -> dn.SubsampledGaussian:
+    """Steps whose loss has a spread of 0.001 to 4."""
+    noise = spread(rng, 0.4, 20)
+    steps = round(math.exp(rng.uniform(math.log(least), math.log(1e5))))
+    wanted = spread(rng, 1e-3, 4.0) / math.sqrt(steps * math.expm1(min(noise**-2, 30.0)))
+    return dn.SubsampledGaussian(noise, float(f"{min(max(wanted, 1e-8), 1.0):.4g}"), steps)
+
+
+def _beside_finite(rng: np.random.Generator) -> dn.mechanisms.Mechanism:
+    parts: list[dn.mechanisms.Mechanism] = [
+        dn.PureDP(spread(rng, 1e-3, 6.0))
+        if rng.random() < 0.7
+        else dn.ApproximateDP(spread(rng, 1e-3, 3.0), spread(rng, 1e-12, 0.1))
+        for _ in range(int(rng.integers(1, 7)))
+    ]
+    kind = rng.random()
+    if kind < 0.35:
+        parts.append(dn.GaussianDP(spread(rng, 1e-3, 4.0)))
+    elif kind < 0.7:
+        parts.append(_bulk(rng, 1))
+    elif kind < 0.85:
+        parts.append(_sharp(rng, 0.2))
+    return composed(parts, rng)
+
+
+def _few_steps(rng: np.random.Generator) -> dn.mechanisms.Mechanism:
+    steps = int(rng.integers(2, 9)) if rng.random() < 0.7 else int(rng.integers(9, 65))
+    return dn.SubsampledGaussian(spread(rng, 0.3, 100), spread(rng, 1e-6, 1.0), steps)
 
 
 def _two_phases(rng: np.random.Generator) -> dn.mechanisms.Mechanism:
@@ -113,14 +186,14 @@ def _corner(rng: np.random.Generator) -> dn.mechanisms.Mechanism:
 
 
 _SAMPLERS: dict[str, tuple[float, Callable[[np.random.Generator], dn.mechanisms.Mechanism]]] = {
-    BALL_SAMPLER: (BALL_SHARE, proven),
+    BALL_SAMPLER: (BALL_SHARE, _proven),
     "one phase": (0.26, lambda rng: random_phase(rng, 1)),
     "two phases": (0.05, _two_phases),
-    "many phases": (0.02, lambda rng: random_mechanism(int(rng.integers(2**31)))),
-    "outcomes beside others": (0.12, beside_finite),
-    "few steps": (0.1, few_steps),
-    "sharp steps": (0.06, steps_alone),
-    "sharp steps beside others": (0.04, beside_steps),
+    "many phases": (0.02, many_parts),
+    "outcomes beside others": (0.12, _beside_finite),
+    "few steps": (0.1, _few_steps),
+    "sharp steps": (0.06, _steps_alone),
+    "sharp steps beside others": (0.04, _beside_steps),
     "any law, few steps": (0.06, _any_law),
     "any law, one step": (0.09, _one_of_any_law),
     "few outcomes": (0.1, _few_outcomes),
