@@ -83,13 +83,6 @@ def test_reference_values_of_full_batch_dp_sgd():
     assert t.accuracy(0.1) == pytest.approx(0.99307586, abs=5e-9)
 
 
-def test_gaussian_delta_matches_published_pairs():
-    # Balle & Wang (2018), Theorem 8, in 40 digits: the closed form of the Gaussian mechanism
-    for mu, epsilon in [(1.0, 1.0), (0.1, 0.5), (3.0, -1.0), (0.5, 0.0)]:
-        truth = oracle_hockey_stick(dn.GaussianDP(mu), mpmath.e**epsilon)
-        assert dn.tradeoff(dn.GaussianDP(mu)).delta(epsilon, direction="add") == pytest.approx(float(truth), rel=1e-11)
-
-
 @pytest.mark.parametrize(("mu", "epsilon"), [(45.0, 720.0), (45.0, 787.0), (60.0, 1500.0), (200.0, 1e4)])
 def test_gaussian_delta_where_e_to_the_epsilon_is_no_double(mu, epsilon):
     t, truth = dn.tradeoff(dn.GaussianDP(mu)), oracle_hockey_stick(dn.GaussianDP(mu), mpmath.e**epsilon)
@@ -139,14 +132,6 @@ def test_epsilon_is_never_below_zero_and_may_be_infinite():
     assert dn.tradeoff(dn.PureDP(800.0)).epsilon(0.0) == 800.0
 
 
-@given(MECHANISMS, RATES)
-def test_inverse_swaps_the_worlds(mechanism, fpr):
-    t = dn.tradeoff(mechanism)
-    assert t.inverse().inverse() is t
-    assert t.inverse().tpr(fpr) == pytest.approx(t.tpr(fpr), abs=1e-12)  # these pairs are symmetric
-    assert t.inverse().delta(0.3, "add") == t.delta(0.3, "remove")
-
-
 @given(st.floats(0.0, 700.0), PRIORS)
 def test_extremes_neither_overflow_nor_leave_the_unit_interval(epsilon, prior):
     t = dn.tradeoff(dn.ApproximateDP(epsilon, 1e-9))
@@ -155,13 +140,6 @@ def test_extremes_neither_overflow_nor_leave_the_unit_interval(epsilon, prior):
     assert dn.tradeoff(dn.PureDP(np.inf)).advantage() == 1
     assert dn.tradeoff(dn.GaussianDP(np.inf)).tpr(1e-9) == 1
     assert dn.tradeoff(dn.GaussianDP(0.0)).advantage(prior) == 0
-
-
-def test_shapes_broadcast_and_scalars_stay_scalars():
-    t = dn.tradeoff(dn.GaussianDP(1.0))
-    assert isinstance(t.tpr(0.1), float)
-    assert t.tpr([[0.1, 0.2]]).shape == (1, 2)
-    assert t.precision([[0.1], [0.2]], [0.1, 0.5, 0.9]).shape == (2, 3)
 
 
 def test_envelope_is_never_below_the_curve_it_was_made_from():
@@ -175,31 +153,6 @@ def test_envelope_is_never_below_the_curve_it_was_made_from():
     assert np.all(envelope.delta(eps) >= t.delta(eps, side="lower"))
     assert envelope.advantage() == pytest.approx(t.advantage(), abs=1e-12)
     np.testing.assert_array_equal(envelope.tpr(fpr, side="lower"), fpr)
-
-
-@pytest.mark.parametrize(
-    ("call", "words"),
-    [
-        (lambda t: t.tpr(1.5), ["fpr", "at most 1", "1.5"]),
-        (lambda t: t.tpr(float("nan")), ["fpr", "nan"]),
-        (lambda t: t.accuracy(0.0), ["prior", "above 0"]),
-        (lambda t: t.advantage(1.0), ["prior", "below 1"]),
-        (lambda t: t.tpr(0.1, side="middle"), ["side", "upper", "middle"]),
-        (lambda t: t.delta(1.0, direction="sideways"), ["direction", "add", "sideways"]),
-        (lambda t: t.epsilon(-0.1), ["delta", "at least 0"]),
-        (lambda t: t.hockey_stick(-1.0), ["gamma", "at least 0"]),
-    ],
-)
-def test_bad_arguments(call, words):
-    with pytest.raises(dn.InputError) as error:
-        call(dn.tradeoff(dn.PureDP(1.0)))
-    assert all(word in str(error.value) for word in words), str(error.value)
-
-
-def test_the_function_is_not_shadowed_by_its_module():
-    import deniable.accounting  # noqa: F401  (any submodule import must leave the function in place)
-
-    assert callable(dn.tradeoff)
 
 
 @pytest.mark.parametrize("mechanism", [dn.GaussianDP(0.01), dn.GaussianDP(1.0), dn.GaussianDP(20.0), dn.PureDP(3.0)])
@@ -293,14 +246,6 @@ def test_certificates_known_from_above_only_say_nothing_from_below():
     assert (envelope.epsilon(0.0), envelope.epsilon(0.0, side="lower")) == (math.inf, 0.0)
     assert (envelope.epsilon(0.0, "add"), envelope.epsilon(0.0, "add", side="lower")) == (0.0, 0.0)  # H_1 is 0
     assert envelope.precision(0.0, 0.2, side="lower") == 0.2
-
-
-@given(st.floats(1e-12, 1e12), MUS)
-def test_the_logarithm_of_gamma_is_rounded_to_the_side(gamma, mu):
-    t = dn.tradeoff(dn.GaussianDP(mu))
-    with mpmath.workdps(60):
-        truth = oracle_hockey_stick(dn.GaussianDP(mu), gamma)
-    assert t.hockey_stick(gamma, side="lower") <= truth <= t.hockey_stick(gamma) or truth < 1e-300
 
 
 @given(st.floats(1e-9, 1 - 1e-9), MUS)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import deniable as dn
 from deniable.audit.families import EpsilonDelta, Gaussian, Shift
 from deniable.audit.nested import Ceiling, Decisions, NestedTests, Threshold
-from deniable.audit.thresholds import candidate_ranks, choose_ranks
+from deniable.audit.thresholds import candidate_ranks
 
 SAMPLES = {
     "Gaussian": lambda rng, n: (rng.normal(1, 1, n), rng.normal(0, 1, n)),
@@ -154,10 +154,3 @@ def test_weights_are_one_in_all_and_ranks_are_distinct():
         assert all(1 <= rank <= n for rank in ranks)
     for n in (1, 2, 50, 10_000):
         assert np.all(np.diff(candidate_ranks(n)) > 0)
-
-
-def test_ties_among_equally_good_thresholds_go_to_more_hits():
-    from deniable.audit.intervals import Ranking
-
-    nothing = Ranking(np.zeros(10, dtype=np.int64), 10)  # no member above any nonmember: every limit is 0
-    assert choose_ranks(nothing, 40, 40, (EpsilonDelta(0.0),)) == [candidate_ranks(40).max()]

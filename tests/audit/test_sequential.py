@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binom
 
 import deniable as dn
-from deniable.audit.betting import GAMMAS, Bets, choose, log_gain, reference_curves
+from deniable.audit.betting import GAMMAS, choose, log_gain, reference_curves
 from deniable.curves import ApproximateTradeoff, GaussianTradeoff
 
 CURVES = [GaussianTradeoff(1.0), ApproximateTradeoff(1.0, 0.0), ApproximateTradeoff(0.5, 0.05), GaussianTradeoff(0.2)]
@@ -224,13 +224,3 @@ def test_plots(halfway):
 def test_unusable_scores_are_refused(bad):
     with pytest.raises(dn.InputError):
         dn.SequentialAudit(dn.PureDP(1)).update(bad, [0.0])
-
-
-def test_a_promise_is_a_mechanism_or_a_curve():
-    with pytest.raises(dn.InputError, match="promise must be a Tradeoff"):
-        dn.SequentialAudit(1.0)
-
-
-def test_no_bets_before_anything_is_known():
-    bets = Bets.none(3)
-    assert np.all(log_gain(bets, np.array([1, 0, 2]), np.array([0, 2, 1]), 2, sticks(CURVES[0])) == 0)

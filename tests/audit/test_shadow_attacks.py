@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris
+from sklearn.datasets import load_diabetes, load_digits, load_iris
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.naive_bayes import GaussianNB
@@ -15,8 +15,8 @@ from sklearn.tree import DecisionTreeRegressor
 import deniable as dn
 from deniable import InputError
 from deniable.audit import RepeatedRecordsWarning
-from deniable.audit.scoring import METHODS, Shown, _spread, score_lira
-from deniable.audit.shadow import balanced_design, model_signals, signals, split_signals
+from deniable.audit.scoring import METHODS, Shown, score_lira
+from deniable.audit.shadow import balanced_design, model_signals, signals
 
 OVERFIT = make_pipeline(StandardScaler(), LogisticRegression(C=100, max_iter=400, tol=1e-3))
 
@@ -32,15 +32,6 @@ def test_every_record_is_in_exactly_half_of_the_models():
     member = balanced_design(10, 500, np.random.default_rng(0))
     assert (member.sum(axis=0) == 5).all()
     assert abs(np.corrcoef(member[0], member[1])[0, 1] + 1 / 9) < 0.2  # no two models are complements
-
-
-def test_signals_are_split_by_membership():
-    member = balanced_design(6, 40, np.random.default_rng(0))
-    model = np.broadcast_to(np.arange(6.0)[:, None], (6, 40))
-    inside, outside = split_signals(model, member)
-    for record in range(40):
-        assert set(inside[:, record]) == set(np.flatnonzero(member[:, record]))
-        assert set(outside[:, record]) == set(np.flatnonzero(~member[:, record]))
 
 
 def test_signal_is_the_log_odds_of_the_true_class():
@@ -59,15 +50,6 @@ def test_lira_is_the_ratio_of_two_gaussians():
     assert score_lira(target, inside, outside, "per-example")[0] == pytest.approx(expected)
 
 
-def test_shrunk_variance_lies_between_the_others():
-    rng = np.random.default_rng(0)
-    shadows = rng.normal(0, rng.uniform(0.5, 3, 50), (9, 50))
-    own, common, between = (
-        _spread(Shown(shadows, "classification"), v) ** 2 for v in ("per-example", "fixed", "shrunk")
-    )
-    np.testing.assert_allclose(between, (own + common) / 2)  # 9 models: 8 degrees of freedom against 8 of the prior
-
-
 @pytest.mark.filterwarnings("ignore::deniable.audit.RepeatedRecordsWarning")
 def test_loss_then_calibrated_then_lira_on_an_overfitted_model(digits):
     found = {
@@ -79,19 +61,6 @@ def test_loss_then_calibrated_then_lira_on_an_overfitted_model(digits):
     auc = {m: a.auc().estimate for m, a in found.items()}
     assert auc["loss"] < auc["calibrated"] < auc["lira"]
     assert auc["loss"] < auc["lira-offline"]
-
-
-@pytest.mark.filterwarnings("ignore::deniable.audit.RepeatedRecordsWarning")
-def test_location30_keeps_the_ordering(dataset):
-    with np.load(dataset("location30.npz")) as data:
-        X, y = data["x"][:2000].astype(float), data["y"][:2000]
-    model = make_pipeline(LogisticRegression(C=10, max_iter=60, tol=1e-2))
-    tpr = {
-        m: dn.attack_estimator(model, X, y, method=m, n_shadows=16, rng=0, n_targets=4)
-        .audit().tpr(0.01).estimate
-        for m in ("loss", "calibrated", "lira")
-    }  # fmt: skip
-    assert tpr["loss"] < tpr["calibrated"] < tpr["lira"]
 
 
 @pytest.mark.filterwarnings("ignore::deniable.audit.RepeatedRecordsWarning")
@@ -126,13 +95,6 @@ def test_every_method_runs_on_frames_and_string_labels(method, variance):
     assert set(scores.details["member_records"]).isdisjoint(scores.details["nonmember_records"])
 
 
-@pytest.mark.parametrize("estimator", [RandomForestClassifier(n_estimators=10), GaussianNB(), LinearSVC(), OVERFIT])
-def test_classifiers_of_every_kind(estimator):
-    X, y = load_iris(return_X_y=True)
-    audit = dn.attack_estimator(estimator, X, y, n_shadows=8, rng=0).audit()
-    assert 0 <= audit.advantage().low <= audit.advantage().high <= 1
-
-
 def test_a_class_that_the_model_has_not_seen_is_as_unlikely_as_can_be():
     X, y = load_iris(return_X_y=True)
     for seen in ([0, 1], [0, 2], [1, 2]):
@@ -150,14 +112,6 @@ def test_a_class_that_the_model_has_not_seen_is_as_unlikely_as_can_be():
             *load_digits(return_X_y=True),
             "classification",
         )
-
-
-def test_forests_remember_and_are_found_out():
-    X, y = load_breast_cancer(return_X_y=True)
-    forest = RandomForestClassifier(n_estimators=20, bootstrap=False, max_features=0.2)
-    noisy = np.where(np.random.default_rng(0).random(len(y)) < 0.2, 1 - y, y)
-    audit = dn.attack_estimator(forest, X, noisy, n_shadows=16, rng=0).audit()
-    assert audit.advantage().low > 0.2
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -211,47 +165,6 @@ def test_a_train_function_may_answer_with_tensors():
 
     plain, wrapped = (dn.attack_estimator(f, X, y, n_shadows=4, rng=0) for f in (as_array, as_tensor))
     np.testing.assert_array_equal(plain.member_scores, wrapped.member_scores)
-
-
-@pytest.mark.parametrize("task", ["classification", "regression"])
-def test_a_pytorch_model(task):
-    torch = pytest.importorskip("torch")
-    X, y = load_breast_cancer(return_X_y=True)
-    X = StandardScaler().fit_transform(X)[:160]
-    rng = np.random.default_rng(0)
-    y = np.where(rng.random(160) < 0.25, 1 - y[:160], y[:160])  # wrong labels are there to be remembered
-    outputs = 2 if task == "classification" else 1
-
-    def train(X, y, seed):
-        torch.set_num_threads(1)
-        torch.manual_seed(seed)
-        net = torch.nn.Sequential(torch.nn.Linear(30, 32), torch.nn.Tanh(), torch.nn.Linear(32, outputs))
-        optimizer = torch.optim.Adam(net.parameters(), lr=0.05)
-        rows = torch.as_tensor(X, dtype=torch.float32)
-        labels = torch.as_tensor(y)
-        for _ in range(40):
-            optimizer.zero_grad()
-            out = net(rows)
-            loss = (
-                torch.nn.functional.cross_entropy(out, labels)
-                if task == "classification"
-                else torch.nn.functional.mse_loss(out[:, 0], labels.float())
-            )
-            loss.backward()
-            optimizer.step()
-
-        def predict(Z):
-            out = net(torch.as_tensor(Z, dtype=torch.float32))
-            return torch.softmax(out, 1) if task == "classification" else out[:, 0]
-
-        return predict
-
-    labels = y if task == "classification" else y.astype(float)
-    scores = dn.attack_estimator(train, X, labels, n_shadows=12, rng=0)
-    assert len(scores.member_scores) + len(scores.nonmember_scores) == 160
-    assert scores.audit().advantage().low > 0.1
-    again = dn.attack_estimator(train, X, labels, n_shadows=12, rng=0)
-    np.testing.assert_array_equal(scores.member_scores, again.member_scores)
 
 
 def test_seeds_make_it_repeatable_and_jobs_do_not_matter():

@@ -213,12 +213,6 @@ def test_clip_and_projection():
     assert np.linalg.eigvalsh(psd.estimator_.covariance_)[0] > -1e-9
 
 
-def test_two_fits_differ_and_keep_their_noise_scale():
-    first, second = (MembershipPrivate(Ridge(), **QUICK).fit(XD, YD) for _ in range(2))
-    assert not np.any(first.estimator_.coef_ == second.estimator_.coef_)
-    np.testing.assert_array_equal(first.noise_scale_["coef_"], second.noise_scale_["coef_"])
-
-
 @pytest.mark.parametrize(
     ("model", "message"),
     [
@@ -236,13 +230,6 @@ def test_bad_input_sets_nothing(model, message):
     with pytest.raises(InputError, match=message):
         model.fit(X, Y)
     assert not hasattr(model, "estimator_")
-
-
-def test_a_class_too_rare_for_every_training_part():
-    labels = Y.copy()
-    labels[0] = 2
-    with pytest.raises(InputError, match="class"):
-        MembershipPrivate(GaussianNB(), **QUICK).fit(X, labels)
 
 
 @pytest.mark.parametrize(

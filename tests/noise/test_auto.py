@@ -200,12 +200,6 @@ def test_membership_games_are_not_won_by_more_than_promised(kind, bound):
         assert gain(float(r.noise_scale) / 10) > eta
 
 
-@pytest.mark.parametrize("algorithm", [Mean(), Mean(bounds=(0, 1)), Covariance()])
-def test_missing_numbers_are_refused_in_one_line_before_anything_is_run(algorithm):
-    with pytest.raises(dn.InputError, match=r"^data must be a number, got nan; drop its record, or use release_stat"):
-        dn.release(algorithm, np.append(X[:, :1], [[np.nan]], axis=0), eta=0.1)
-
-
 @pytest.mark.parametrize("algorithm", [np.mean, np.median, statistics.median])
 def test_a_function_with_a_closed_form_is_pointed_to_it(algorithm):
     with pytest.warns(UserWarning, match=r"deniable\.noise\.(Mean\(\)|Quantile\(0\.5\))"):
