@@ -11,6 +11,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import skops.io
+from sklearn.preprocessing import FunctionTransformer
 
 import deniable as dn
 from deniable.cli._app import run
@@ -47,8 +49,6 @@ def train(*arguments):
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_a_raw_table_becomes_a_model_that_takes_raw_rows(people, tmp_path, capsys):
-    import skops.io
-
     model, report = tmp_path / "model.skops", tmp_path / "report.html"
     assert train(people, "--target", "answer", "--advantage", 0.4, "--out", model, "--report", report) == 0
     out = capsys.readouterr().out.replace("\u00a0", " ")
@@ -72,6 +72,38 @@ def test_a_raw_table_becomes_a_model_that_takes_raw_rows(people, tmp_path, capsy
     page = report.read_text()
     assert "Every look at the data" in page
     assert "P00001" not in page
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_written_model_predicts_rows_and_runs_no_code_of_others(people, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert train(people, "--target", "answer", "--advantage", 0.4, "--out", "model.skops") == 0
+    capsys.readouterr()
+    rows = pd.read_csv(people).drop(columns="answer")
+    rows.to_csv("new.csv", index=False)
+    assert run(["predict", "model.skops", "new.csv", "--out", "said.csv"]) == 0
+    said = pd.read_csv("said.csv")
+    assert np.mean(said["prediction"] == pd.read_csv(people)["answer"]) > 0.8
+    assert np.allclose(said["probability_yes"] + said["probability_no"], 1)
+    assert run(["predict", "model.skops", "new.csv", "--json"]) == 0
+    assert [row["prediction"] for row in json.loads(capsys.readouterr().out)] == said["prediction"].tolist()
+    skops.io.dump(FunctionTransformer(_called), "code.skops")
+    rows.drop(columns="age").to_csv("less.csv", index=False)
+    refused = {
+        ("new.csv", "new.csv"): "model must be the .skops file",
+        ("code.skops", "new.csv"): "could not be read",
+        ("model.skops", "nowhere.csv"): "does not exist",
+        ("model.skops", "less.csv"): "age",
+    }
+    for words, said_of_it in refused.items():
+        assert run(["predict", *words]) == 2
+        assert said_of_it in capsys.readouterr().err
+    assert not (tmp_path / "called").exists()
+
+
+def _called(X):
+    open("called", "w").close()
+    return X
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")

@@ -8,6 +8,7 @@ import sys
 from deniable.cli import (  # noqa: F401  (importing a command's module registers it, in the order of the help)
     _app,
     train,
+    predict,
     publish,
     bound,
     calibrate,

@@ -1,0 +1,73 @@
+"""``deniable predict``: what a trained model says of the rows of a table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from deniable._check import InputError
+from deniable._files import check_writable, to_json, write_atomically
+from deniable._optional import require
+from deniable.cli._app import JsonFlag, app, examples
+
+_KNOWN = ("deniable.", "scipy.sparse.")  # whose types a trained model is made of
+
+
+@app.command(
+    epilog=examples(
+        "deniable predict model.skops new.csv --out predictions.csv",
+        "deniable predict model.skops new.parquet --json",
+    )
+)
+def predict(
+    model: Annotated[Path, typer.Argument(help="A model that train wrote: .skops.")],
+    data: Annotated[Path, typer.Argument(help="A .csv, .tsv, .parquet, .feather or .xlsx file with its columns.")],
+    out: Annotated[Path | None, typer.Option(help="Write a row for each record here: .csv.")] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Predict the target of each row; of a classifier also the probability of each class.
+
+    A prediction reveals no more about the training data than the model does.
+    """
+    if out is not None:
+        check_writable("--out", out, suffixes=(".csv",))
+    fitted = _loaded(model)
+    from deniable.tables.files import open_file
+
+    opened = open_file(data)
+    if opened.problems:
+        raise InputError(f"{str(data)!r}: {opened.problems[0]}")
+    found = _predictions(fitted, opened.frame)
+    if out is not None:
+        write_atomically(out, found.to_csv(index=False))
+    if as_json:
+        print(to_json(found.to_dict("records")))
+    elif out is None:
+        print(found.to_csv(index=False), end="")
+
+
+def _loaded(path: Path) -> Any:
+    """Return the model of a file whose types are those that skops or deniable knows: nothing else is run."""
+    skops: Any = require("skops.io", purpose="reading a .skops model")
+    if path.suffix.lower() != ".skops" or not path.is_file():
+        raise InputError(f"model must be the .skops file that deniable train wrote with --out, got {str(path)!r}")
+    try:
+        own = [kind for kind in skops.get_untrusted_types(file=path) if kind.startswith(_KNOWN)]
+        found = skops.load(path, trusted=own)
+    except Exception as error:  # zip files, JSON and types, each with errors of its own
+        raise InputError(f"model {str(path)!r} could not be read: {error}") from None
+    if not hasattr(found, "predict"):
+        raise InputError(f"model {str(path)!r} holds no model, but {type(found).__name__}")
+    return found
+
+
+def _predictions(model: Any, rows: Any) -> Any:
+    import pandas as pd
+
+    found = pd.DataFrame({"prediction": model.predict(rows)})
+    if hasattr(model, "predict_proba"):
+        chances = model.predict_proba(rows)
+        found = found.assign(**{f"probability_{one}": chances[:, at] for at, one in enumerate(model.classes_)})
+    return found
