@@ -18,7 +18,7 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.base: $(BIN)/python pyproject.toml
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[cli]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[tables]'
 	@touch $@
 
 $(VENV)/.dev: $(BIN)/python pyproject.toml

@@ -14,7 +14,7 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-EXTRAS = ("", "release", "records", "training", "report", "cli", "app", "proof", "dask", "all")
+EXTRAS = ("", "release", "records", "training", "report", "tables", "app", "proof", "dask", "all")
 
 
 def size(name: str) -> int:

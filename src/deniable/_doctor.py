@@ -66,7 +66,7 @@ class Diagnosis:
 
 def diagnose() -> Diagnosis:
     """Return versions, platform and the outcome of the checks."""
-    installed = {name: _version(_DISTRIBUTIONS.get(name, name)) for name in ("numpy", "scipy", *EXTRA_OF)}
+    installed = {name: _version(_DISTRIBUTIONS.get(name, name)) for name in ("numpy", "scipy", "typer", *EXTRA_OF)}
     return Diagnosis(
         versions={"deniable": _version("deniable") or "not installed as a package", "python": sys.version.split()[0]}
         | {name: found for name, found in installed.items() if found},
@@ -91,6 +91,10 @@ def _version(distribution: str) -> str:
 def _run(name: str, question: Callable[[], tuple[bool, str]]) -> Check:
     try:
         return Check(name, *question())
+    except ImportError as error:
+        if error.name in EXTRA_OF:
+            return Check(name, True, f"not asked: {error.name} is not installed")
+        return Check(name, False, f"{type(error).__name__}: {error}")
     except Exception as error:
         return Check(name, False, f"{type(error).__name__}: {error}")
 

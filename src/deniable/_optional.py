@@ -18,12 +18,10 @@ EXTRA_OF = {
     "opendp": "release",
     "pandas": "records",
     "pyarrow": "records",
-    "rich": "cli",
     "sklearn": "training",
     "skops": "release",
     "streamlit": "app",
     "torch": "torch",
-    "typer": "cli",
 }
 
 # rooms with an extra that installs all they need

@@ -61,7 +61,7 @@ def test_what_the_tests_need_is_pinned_by_hash():
     ):
         pinned.setdefault(canonicalize_name(name), []).append(Version(version))
     extras = PROJECT["optional-dependencies"]
-    asked = [Requirement(line) for extra in ("dev", "app", "cli", "release", "report") for line in extras[extra]]
+    asked = [Requirement(line) for extra in ("dev", "app", "tables", "release", "report") for line in extras[extra]]
     for need in [one for one in asked if one.name != "deniable"]:
         found = pinned.get(canonicalize_name(need.name), [])
         assert found, need

@@ -17,11 +17,13 @@ from typing import Annotated, Any
 import typer
 
 from deniable._check import InputError
+from deniable._optional import missing
 
 FINE, MISSED, BAD_INPUT, DEFECT, INTERRUPTED = 0, 1, 2, 70, 130
 _SOON = 0.05  # seconds after which a destructor is over
 
 HELP_ALL = "--help-all"
+ON_RUNS = ("bound", "calibrate", "plan", "compare", "assess", "audit", "annex", "app", "doctor", "examples")
 _EVERY_COMMAND = (
     "Exit codes: 0 fine, 1 a verdict is violated or a target was missed, 2 bad input, "
     "70 a defect of deniable, 130 interrupted."
@@ -104,6 +106,10 @@ def run(arguments: list[str]) -> int:
         code: Any = _called(arguments)
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
+    except ModuleNotFoundError as error:
+        command = next(iter(arguments), "")
+        extra = None if command in ON_RUNS else "tables"  # all that such a command may need next
+        return _bad(str(missing(error, f"deniable {command}", extra)), debug)
     except (InputError, ImportError, OSError) as error:
         return _bad(str(error), debug)
     except Exception as error:
