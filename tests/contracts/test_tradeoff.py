@@ -278,8 +278,8 @@ WHO = {  # mechanism and point: who must have answered, from above and from belo
     "random allocation": (
         lambda: dn.tradeoff(dn.RandomAllocation(1.0, 20)),
         {"fpr": 1e-3},
-        "law of an epoch",
-        "law of an epoch",
+        "multi-scale privacy loss distribution",
+        "multi-scale privacy loss distribution",
     ),
     "replaced": (
         lambda: dn.tradeoff(RUN, adjacency="replace"),

@@ -11,7 +11,6 @@ from deniable._check import InputError, Seed, choice, flag, integer, number, see
 from deniable._floats import EPS
 from deniable._optional import require
 from deniable.accounting.curve import ComposedTradeoff
-from deniable.accounting.engines.allocation import allocated
 from deniable.accounting.engines.beside_finite import BesideFiniteTradeoff
 from deniable.accounting.engines.closed import LabelledTradeoff, OneStepTradeoff
 from deniable.accounting.engines.failure import with_failure
@@ -63,8 +62,7 @@ from deniable.risks import replaced
 Engine = Literal["auto", "inversion", "direct", "grid", "monte-carlo", "ball"]
 _MOST_OUTCOMES = 1 << 15  # of a composition that is listed outcome by outcome
 _MOST_TIMES = 256  # that one of its steps is made
-_FEW_STEPS, _FEWER_CELLS = 64, 4  # of mixtures: up to which inversion may need the grid, and what it gets of more
-_KEPT = -20.0  # logarithms of |M| that atoms keep for ever above which lines are laid in vain
+_CELLS = 1 << 19  # of the grid
 _MOST_APART, _NARROW = 64, 1.0  # outcomes of randomised responses told apart from steps that leak less than they do
 _HARDLY_EVER = 1e-140  # sampling rates below: the variance of the loss would underflow
 
@@ -106,8 +104,8 @@ def tradeoff(
         ``"zero-out"``: one record contributes 0 and everything else stays, sampling included.
     patient
         Let a hard question take a hundred times as long, and more memory, before a wider bracket is returned: for steps
-        other than sampled Gaussian ones and sums of random allocation, four times as many cells; of runs of more than
-        512 different phases, all phases.
+        other than sampled Gaussian ones, four times as many points; of runs of more than 512 different phases, all
+        phases.
     n_samples, confidence, rng
         For the Monte Carlo engine: draws from either world, the probability with which all its bounds hold, and the
         source of randomness.
@@ -200,20 +198,6 @@ def _add_or_remove(
         ]
         rest = of(exact) if exact else None
         return with_failure(from_divergences(stated, exact, rest, lambda run: of([run])), failure)
-    random = [part for part in parts if isinstance(part, RandomAllocation)]
-    if random:
-        if engine not in ("auto", "grid"):
-            raise InputError(f"engine must be 'auto' or 'grid' for random allocation, got {engine!r}")
-        known = [part for part in parts if not isinstance(part, RandomAllocation)]
-        return with_failure(
-            allocated(
-                random,
-                [PureDP(part.epsilon) if isinstance(part, ApproximateDP) else part for part in known],
-                lambda these: _add_or_remove(Composition(these), "auto", tolerance, effort, n_samples, confidence, rng),
-                effort.finer,
-            ),
-            failure,
-        )
     if engine == "ball":
         require("flint", purpose="engine 'ball'")
         from deniable.accounting.engines.ball import BallTradeoff
@@ -238,7 +222,7 @@ def _add_or_remove(
     elif mixture is not None and engine == "inversion":
         found = InvertedTradeoff(mixture, tolerance, effort)
     elif loss.others and engine == "grid":
-        found = GridTradeoff(loss, effort.cells)
+        found = GridTradeoff(loss, _CELLS)
     elif loss.others:
         found = _of_other_steps(loss, mixture, tolerance, effort)
     elif engine == "grid":
@@ -260,7 +244,7 @@ def _of_other_steps(loss: PrivacyLoss, mixture: MixtureLoss | None, tolerance: f
         return outcomes
     smooth = mixture is not None and any(isinstance(step, GaussianMixtureStep) for step, _ in loss.others)
     lines = InvertedTradeoff(mixture, tolerance, effort) if mixture is not None and smooth else None
-    return MultiScaleTradeoff.of(loss, otherwise=lines if lines and lines.in_reach else None)
+    return MultiScaleTradeoff.of(loss, most=effort.cells, otherwise=lines if lines and lines.in_reach else None)
 
 
 def _outcome_by_outcome(loss: PrivacyLoss) -> Tradeoff | None:

@@ -8,10 +8,12 @@ import numpy as np
 
 from deniable.accounting.engines.renyi_region import RenyiRegionTradeoff
 from deniable.accounting.renyi import ConcentratedCurve, RenyiCurve, TabulatedCurve, composed, curve_of_loss
+from deniable.accounting.steps.allocation import AllocationStep
+from deniable.accounting.steps.base import Repeated
 from deniable.accounting.transform.composed import PrivacyLoss
 from deniable.accounting.tuning import tuned_curve
 from deniable.curves import Tradeoff
-from deniable.mechanisms import Composition, Mechanism, RandomAllocation, RenyiDP, Tuned, ZeroConcentratedDP
+from deniable.mechanisms import Mechanism, RenyiDP, Tuned, ZeroConcentratedDP
 
 # of random allocation: whole orders are exact, beyond some hundreds nothing is better than its noise alone
 _ORDERS = np.concatenate([1 + np.geomspace(0.01, 0.9, 12), np.arange(2.0, 33.0), np.geomspace(34, 512, 20).round()])
@@ -35,13 +37,13 @@ def from_divergences(
     """
     curves = [_stated_curve(part, of) for part in stated]
     known = list(exact)
-    random = [part for part in known if isinstance(part, RandomAllocation)]
+    random = [part for part in known if isinstance(part, Repeated) and isinstance(part.step, AllocationStep)]
     others = [part for part in known if part not in random]
     if others:
         curves.append(curve_of_loss(PrivacyLoss.of(others)))
     if random:
-        epochs = of(Composition(random))
-        curves.append(TabulatedCurve(_ORDERS, epochs.renyi(_ORDERS, "add"), epochs.renyi(_ORDERS, "remove")))
+        epochs = curve_of_loss(PrivacyLoss.of(random))
+        curves.append(TabulatedCurve(_ORDERS, epochs.divergence(_ORDERS, "add"), epochs.divergence(_ORDERS, "remove")))
     return RenyiRegionTradeoff(composed(curves), below)
 
 

@@ -6,21 +6,27 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import log_ndtr
 
 from deniable._check import FloatArray
 from deniable._floats import EPS
+from deniable.accounting.engines.finite import FiniteTradeoff
 from deniable.accounting.engines.shuffled import LargestOutcomeTradeoff, shuffled_cap, shuffled_total
+from deniable.accounting.steps.allocation import SHARPEST, AllocationStep
 from deniable.accounting.steps.base import Repeated
 from deniable.accounting.steps.bounded_range import BoundedRangeStep, BoundedRangeTradeoff
+from deniable.accounting.steps.finite_law import FiniteLaw
 from deniable.accounting.steps.gaussian_mixture import GaussianMixtureStep, truncated_poisson
 from deniable.accounting.steps.without_replacement import without_replacement
 from deniable.curves import Tradeoff
 from deniable.mechanisms import (
     BoundedRange,
+    Composition,
     GaussianDP,
     MatrixMechanism,
     Mechanism,
     NoisyGradientDescent,
+    RandomAllocation,
     RandomizedResponse,
     ShuffledBatches,
     SubsampledGaussian,
@@ -28,6 +34,9 @@ from deniable.mechanisms import (
     WithoutReplacement,
 )
 from deniable.mechanisms.matrix import bands
+
+_THRESHOLDS = (0.5, 0.65, 0.8, 1.0)  # for the largest batch, in units of a contribution
+_LARGEST = 1e150  # μ
 
 
 @dataclass(frozen=True)
@@ -58,6 +67,8 @@ def reduced(mechanism: Mechanism) -> Mechanism:
         case ShuffledBatches(sigma, batches, epochs):
             largest = LargestOutcomeTradeoff(sigma, batches, epochs)
             return Dominated(shuffled_cap(mechanism), shuffled_total(mechanism), (largest,))
+        case RandomAllocation():
+            return _allocated(mechanism)
         case WithoutReplacement(sigma, batch, n, steps) if batch == n:
             return GaussianDP(2 * math.sqrt(steps) / sigma * (1 + 4 * EPS))
         case WithoutReplacement(sigma, batch, n, steps):
@@ -71,6 +82,50 @@ def reduced(mechanism: Mechanism) -> Mechanism:
             return Dominated(Repeated(BoundedRangeStep(epsilon), steps), middle, (BoundedRangeTradeoff(epsilon),))
         case _:
             return mechanism
+
+
+def _allocated(run: RandomAllocation) -> Mechanism:
+    """One of t batches an epoch is a step; k of t lie between two others.
+
+    From above: a random partition of the batches into t mod k groups of ⌊t/k⌋ + 1 and the rest of ⌊t/k⌋, known to the
+    attacker, with one batch per group, is a uniform choice of k batches; all partitions give the same curve, and H is
+    jointly convex. From below: the sum of an epoch's batches is N(0, tσ²) against N(k, tσ²), and whether the largest
+    exceeds a threshold is one bit per epoch. Noise so small that terms overflow is bounded in the same way, from above
+    by revealing the batches.
+    """
+    sigma, t, k, epochs = run.noise_multiplier, run.batches, run.batches_per_record, run.epochs
+    if k == t:
+        return GaussianDP(_many_shifts(epochs * t, sigma))
+    if k == 1 and sigma >= SHARPEST:
+        return Repeated(AllocationStep(sigma, t), epochs)
+    size, larger = divmod(t, k)
+    if sigma < SHARPEST:
+        above: Mechanism = GaussianDP(_many_shifts(epochs * k, sigma))
+    else:
+        one = GaussianDP(_many_shifts(epochs * (k - larger), sigma)) if size == 1 else None
+        groups = [(size + 1, larger * epochs), (size, (k - larger) * epochs)]
+        parts = [Repeated(AllocationStep(sigma, terms), count) for terms, count in groups if terms > 1 and count > 0]
+        above = Composition([*parts, *([one] if one else [])])
+    bits = (largest_batch(run, level) for level in _THRESHOLDS)
+    below = GaussianDP(_many_shifts(epochs * k * (k / t), sigma) * (1 - 16 * EPS))
+    return Dominated(above, below, tuple(bit for bit in bits if bit is not None))
+
+
+def _many_shifts(count: float, sigma: float) -> float:
+    """μ of so many shifts by 1/σ, at most a double that is not ∞: nothing is left to hide."""
+    return min(math.sqrt(count) / sigma * (1 + 4 * EPS), _LARGEST)
+
+
+def largest_batch(run: RandomAllocation, level: float) -> Tradeoff | None:
+    """The attacker who counts the epochs in which some batch exceeds ``level``."""
+    sigma, t, k = run.noise_multiplier, run.batches, run.batches_per_record
+    log_false = float(log_ndtr(level / sigma))
+    false = -math.expm1(t * log_false)
+    hit = -math.expm1((t - k) * log_false + k * float(log_ndtr((level - 1) / sigma)))
+    if not 1e-12 < false < hit < 1 - 1e-12:
+        return None
+    error = 1e-11  # of either probability, and of its complement: t·log Φ is good to 1e-13 of itself
+    return FiniteTradeoff.of(FiniteLaw.bits(run.epochs, hit, false, error))
 
 
 def truncated(step: GaussianMixtureStep, run: TruncatedPoisson, steps: int) -> Dominated:

@@ -33,8 +33,7 @@ class Effort:
 
     ``further`` is what the second and third line of a cell may take: they have little to add. ``convolution`` is for
     all convolutions of a few steps, ``grid`` the number of points of the certified grid, shared by its phases,
-    ``cells`` that of the composed loss where there are other steps, ``finer`` a factor to the points of the sums of
-    random allocation.
+    ``cells`` that of a class of the multi-scale distribution.
     """
 
     nodes: int = 1 << 15
@@ -43,13 +42,12 @@ class Effort:
     jumps: float = float(1 << 22)
     convolution: float = float(17 << 22)
     grid: int = 1 << 17
-    cells: int = 1 << 19
-    finer: int = 1
+    cells: int = 1 << 13
 
     @classmethod
     def patient(cls) -> Effort:
         """Return limits a hundred times as high, and more points and cells for the other engines."""
-        return cls(1 << 18, float(1 << 31), float(1 << 29), float(1 << 30), float(1 << 28), 1 << 20, 1 << 21, 4)
+        return cls(1 << 18, float(1 << 31), float(1 << 29), float(1 << 30), float(1 << 28), 1 << 20, 1 << 15)
 
 
 @dataclass(frozen=True)

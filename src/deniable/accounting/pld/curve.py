@@ -56,12 +56,12 @@ class MultiScaleTradeoff(Tradeoff):
     )
 
     @classmethod
-    def of(cls, loss: PrivacyLoss, *, otherwise: Tradeoff | None = None) -> MultiScaleTradeoff:
+    def of(cls, loss: PrivacyLoss, *, most: int = 1 << 13, otherwise: Tradeoff | None = None) -> MultiScaleTradeoff:
         """The curve of a composed loss."""
         steps: list[tuple[Step | ReplacedGaussianStep, int]] = [(s, round(count)) for s, count in loss.gaussian_steps]
         steps += loss.others
         steps += [(ResponseStep(epsilon, 2), round(count)) for epsilon, count in loss.randomized_responses]
-        return cls(tuple(steps), symmetric=loss.symmetric, loss=loss, otherwise=otherwise)
+        return cls(tuple(steps), symmetric=loss.symmetric, loss=loss, otherwise=otherwise, most=most)
 
     def _of(self, direction: Direction, side: Side = "upper") -> tuple[tuple[Cuttable, int], ...]:
         """Steps in the order of a direction, in pieces."""

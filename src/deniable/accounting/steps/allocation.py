@@ -62,11 +62,10 @@ _ROOT = 2 * np.sqrt(2 * np.longdouble("3.14159265358979323846"))
 
 @dataclass(frozen=True)
 class Allocation:
-    """One epoch with noise ``sigma`` and ``batches`` batches; ``finer``: times as many points of its laws as usual."""
+    """One epoch with noise ``sigma`` and ``batches`` batches."""
 
     sigma: float
     batches: int
-    finer: int = 1
 
     @cached_property
     def above(self) -> SumLaw:
@@ -86,7 +85,7 @@ class Allocation:
     def _sum(self, side: Side) -> SumLaw:
         (size, _), *stages = _stages(self.batches)
         limits = self._limits(size)
-        points = self.finer * _POINTS * (1 if stages else 2)
+        points = _POINTS * (1 if stages else 2)
         one = self._terms(side, limits)
         law = one if size == 1 else power([(one, size)], side, points)
         for count, rest in stages:
@@ -205,8 +204,12 @@ class AllocationStep(Step):
         return True
 
     def divergence(self, order: FloatArray, direction: Direction) -> FloatArray:
-        moments = log_moments(self.sigma, self.batches, order if direction == "add" else 1 - order)
-        return moments / (order - 1) * (1 + 4 * EPS)
+        found, finite = np.full(order.shape, np.inf), np.isfinite(order)
+        if finite.any():
+            some = order[finite]
+            moments = log_moments(self.sigma, self.batches, some if direction == "add" else 1 - some)
+            found[finite] = moments / (some - 1) * (1 + 4 * EPS)
+        return found
 
 
 class _Epoch(NamedTuple):
