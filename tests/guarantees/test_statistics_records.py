@@ -16,7 +16,8 @@ import pytest
 from scipy.stats import beta
 
 import deniable as dn
-from deniable.cli import _statistics, run
+from deniable.cli import publish
+from deniable.cli._app import run
 from deniable.noise.tabulation import releasing
 from deniable.tables import understand
 
@@ -192,7 +193,7 @@ def test_a_value_outside_a_declared_range_ends_no_release(tmp_path, capsys):
         cells = [*(f"{i}" for i in range(200)), *(f"{SECRET} {i}" for i in range(strange)), *[""] * (201 - strange)]
         path = tmp_path / "t.csv"
         pd.DataFrame({"age": cells, "g": "a"}).to_csv(path, index=False)
-        words = ["release", str(path), "--statistic", "mean(age)", "--range", "age=0:200", "--eta", "0.2"]
+        words = ["publish", str(path), "--statistic", "mean(age)", "--range", "age=0:200", "--eta", "0.2"]
         told.append((run(words), capsys.readouterr().err))
     assert told == [(0, "")] * 2
 
@@ -210,9 +211,9 @@ def test_only_debug_shows_what_an_unforeseen_error_says(monkeypatch, tmp_path, c
     def fails(*_, **__):
         float(SECRET)
 
-    monkeypatch.setattr(_statistics, "read_ranges", fails)
+    monkeypatch.setattr(publish, "read_ranges", fails)
     for more, shown in (([], False), (["--debug"], True)):
-        assert run(["release", "t.csv", "--statistic", "mean(x)", *more]) not in (0, 2)
+        assert run(["publish", "t.csv", "--statistic", "mean(x)", *more]) not in (0, 2)
         assert ("Mueller" in capsys.readouterr().err) == shown
 
 
