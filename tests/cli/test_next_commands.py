@@ -29,11 +29,11 @@ def suggested(capsys):
 
 @pytest.fixture
 def people(tmp_path, monkeypatch):
-    """The name of a small table whose answers are noise, in the folder where the commands run."""
+    """The name of a table whose answers are noise, in the folder where the commands run."""
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
-    table = pd.DataFrame({"age": rng.integers(18, 90, 120), "wage": rng.normal(size=120)})
-    table.assign(ill=rng.integers(0, 2, 120)).to_csv("the people.csv", index=False)
+    table = pd.DataFrame({"age": rng.integers(18, 90, 900), "wage": rng.normal(size=900)})
+    table.assign(ill=rng.integers(0, 2, 900)).to_csv("the people.csv", index=False)
     return "the people.csv"
 
 

@@ -70,6 +70,12 @@ COMMANDS = {
     "attack": ["--model", "tree", "--report", "made.json", "--shadows", "4"],
     "train": ["--out", "made.skops", "--report", "made.html"],
 }
+# a training reads each cell alone and refuses no table for what is in it: only noisy counts of so few records say no
+READ_ALONE = {
+    *("1 missing cell, first in row 40", "constant", "'tags' holds a", "infinite", "missing", "cannot be predicted"),
+    "no column that can be used",
+}
+FROM_COUNTS = "cannot be "
 # a check of a table without features is fine; an attack and a training take a target of any kind
 FINE = {("check", name) for name in ("only-ids.csv", "only-constants.csv", "only-y.csv")}
 
@@ -123,7 +129,8 @@ def test_hostile_tables(folder, capsys):
             path.write_bytes(content.encode() if isinstance(content, str) else content)
         for command, more in COMMANDS.items():
             if (command, name) not in FINE:
-                wrong[command, name] = refusal([command, name, "--target", "y", *more], folder, capsys, says)
+                told = FROM_COUNTS if command == "train" and says in READ_ALONE else says
+                wrong[command, name] = refusal([command, name, "--target", "y", *more], folder, capsys, told)
     assert len(wrong) > 100
     assert {case: said for case, said in wrong.items() if said} == {}
 

@@ -78,6 +78,20 @@ class Tape:
         self.squared += sum((a - b) ** 2 for a, b in both) * mu**2 / 2
         return self.answers[self.at - 1]
 
+    def texts(self, look: Any, name: Any, values: Any, mu: float, delta: float) -> dict[str, float]:
+        """The same in a fit: each text is one count with noise heaviest/μ."""
+        weights = np.ones(len(values)) if look.units.weights is None else look.units.weights
+        counts = pd.Series(weights / look.units.heaviest).groupby(np.asarray(values)).sum()
+        if self.at is None:
+            k, shown = len(self.asked), TEXTS(look, name, values, mu, delta)
+            self.asked[k:], self.answers[k:] = [(counts, np.zeros(1))], [shown]
+            return shown
+        look.pay(f"categories of {name}", "which texts of a column are frequent", mu, delta)
+        before, _ = self._next(self.asked)
+        both = [(before.get(word, 0), counts.get(word, 0)) for word in {*before.index, *counts.index}]
+        self.squared += sum((a - b) ** 2 for a, b in both) * mu**2
+        return self.answers[self.at - 1]
+
     def _next(self, found: list[Any]) -> Any:
         if self.at == len(found):
             raise DivergedError("more was asked than in the recorded run")
@@ -94,12 +108,13 @@ class Tape:
             mock.patch.object(private.SumNoise, "coins", lambda _s, _l, n, chance: np.arange(n) % 7 < 7 * chance),
             mock.patch.object(releasing._Spending, "noised", lambda _s, sums, sd: self.answer(sums, sd)),
             mock.patch.object(releasing, "_categories", self.words),
+            mock.patch.object(private.Queries, "words", lambda look, *asked: self.texts(look, *asked)),  # noqa: PLW0108
             mock.patch.object(queries, "rank_choice", self.choose),
         ):
             yield
 
 
-CHOICE, WORDS = queries.rank_choice, releasing._categories
+CHOICE, WORDS, TEXTS = queries.rank_choice, releasing._categories, private.Queries.words
 
 
 def leaves(run: Callable[[Any], Any], table: Any, tape: Tape) -> dict[str, str]:

@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 
-from deniable.tables import DATE, MISSING, NUMBER, WORD, read_cell, read_cells
+from deniable.tables import DATE, MISSING, NUMBER, WORD, read_cell, read_cells, spelled
 
 DAY = 18_736.0  # 2021-04-19
 
@@ -70,10 +70,19 @@ def test_each_example_is_read_as_stated():
     assert wrong == []
 
 
+def test_a_canonical_text_is_read_as_the_cell_that_it_spells():
+    cells = [*EXAMPLES, (NUMBER, 0.1 + 0.2), (NUMBER, 1e300), (NUMBER, -(2.0**60)), (NUMBER, 5e-324)]
+    assert [cell for cell in cells if read_cell(spelled(*cell)) != cell and cell[1] != "true"] == []
+    assert spelled(NUMBER, 7.0) == "7"
+
+
 def codes(cells):
     return [
         *zip(
-            cells.kind.tolist(), np.where(np.isnan(cells.number), -1e9, cells.number).tolist(), cells.texts, strict=True
+            cells.kind.tolist(),
+            np.where(np.isnan(cells.number), -1e9, cells.number).tolist(),
+            cells.spelled,
+            strict=True,
         )
     ]
 

@@ -14,9 +14,9 @@ from deniable.noise.ledger import Ledger
 from deniable.noise.queries import Queries
 from deniable.training import fitting
 from deniable.training.centres import Columns, centred, tilted
-from deniable.training.columns import FeatureTable
 from deniable.training.design import Basis
-from deniable.training.encoders import Hashed, Levels, Listed, Thermometer
+from deniable.training.encoders import ColumnEncoder, Hashed, Levels, Listed, Thermometer
+from deniable.training.features import FeatureTable
 from deniable.training.interactions import Pair
 
 pytestmark = pytest.mark.filterwarnings("ignore::deniable.training.TrainingWarning")
@@ -33,15 +33,15 @@ def test_tilted_masses_have_the_mean_that_was_asked_for(mean, cells):
 def columns_of_every_kind(rng):
     """Encoders with random masses, and records drawn from them: cells, (records, columns)."""
     encoders = (
-        Thermometer("a", np.array([1.0, 2.0, 5.0]), 0.0, 9.0, 0.6),
-        Levels("b", 0.0, 1.0),
-        Listed("c", ("x", "y")),
-        Hashed("d", 7),
+        ColumnEncoder(Thermometer("a", np.array([1.0, 2.0, 5.0]), 0.0, 9.0, 0.6), None),
+        ColumnEncoder(Levels("b", 0.0, 1.0), None),
+        ColumnEncoder(None, Listed("c", ("x", "y"))),
+        ColumnEncoder(None, Hashed("d", 7)),
     )
     masses = []
     for encoder in encoders:
         mass = rng.dirichlet(np.full(encoder.size, 0.3))
-        if isinstance(encoder, Thermometer | Levels):
+        if encoder.bins:
             mass = np.append(mass[:-1] / mass[:-1].sum(), np.nan)
         masses.append(mass)
     cells = [rng.choice(m.size, 20_000, p=np.nan_to_num(m)) for m in masses]
@@ -77,7 +77,8 @@ def test_the_released_masses_are_near_the_truth_and_paid_for():
     n = 4_000
     frame = pd.DataFrame({"low": rng.beta(1, 6, n), "flag": rng.random(n) < 0.03, "job": rng.choice(["a", "b"], n)})
     table = FeatureTable(frame)
-    encoders = (Levels("low", 0.0, 1.0), Listed("flag", ("False", "True")), Hashed("job", 255))
+    parts = (Levels("low", 0.0, 1.0), None), (None, Listed("flag", ("false", "true"))), (None, Hashed("job", 255))
+    encoders = tuple(ColumnEncoder(*part) for part in parts)
     look = Queries(Ledger(1.0))
     columns = centred(look, "centres", table, encoders, 0.5, n)
     assert [use.mu for use in look.ledger.uses] == [0.5]
@@ -86,7 +87,7 @@ def test_the_released_masses_are_near_the_truth_and_paid_for():
     assert columns.masses[1][:2] == pytest.approx([0.97, 0.03], abs=0.01)
     assert np.sort(columns.masses[2])[-2:] == pytest.approx([0.5, 0.5], abs=0.03)
     assert np.count_nonzero(columns.masses[2]) <= 4  # 253 cells of noise alone do not pass for texts
-    known = (Levels("low", 0.0, 1.0, np.full(255, 1 / 255)),)
+    known = (ColumnEncoder(Levels("low", 0.0, 1.0, np.full(255, 1 / 255)), None),)
     centred(look, "again", table, known, 0.5, n)
     assert len(look.ledger.uses) == 1  # known masses cost nothing
 
@@ -100,7 +101,7 @@ def test_a_row_longer_than_usual_moves_no_more_than_paid_for(capped, monkeypatch
     X = np.zeros((n, 12)) + 0.02 * np.random.default_rng(0).random((n, 12))
     X[-1] = 1.0
     y = np.arange(n) % 2
-    options = {"mechanism": dn.GaussianDP(4.0), "ranges": {j: (0.0, 1.0) for j in range(12)}, "model": "linear"}
+    options = {"limit": dn.GaussianDP(4.0), "ranges": {j: (0.0, 1.0) for j in range(12)}, "model": "linear"}
     recorded = Recording(0)
     fitted = dn.PrivateClassifier(**options)._fit(X, y, recorded)
     replay = Replay(recorded)

@@ -9,7 +9,7 @@ import deniable as dn
 from deniable.noise.ledger import Ledger
 from deniable.noise.queries import Paid, Queries, SumNoise, Units
 from deniable.training import levels
-from deniable.training.columns import FeatureTable
+from deniable.training.features import FeatureTable
 from deniable.training.fitting import Additive, Task
 from deniable.training.losses import ClippedPoisson, ClippedSquared
 
@@ -33,7 +33,7 @@ class Scored(Additive):
     """A model whose scores are the first column."""
 
     def scores(self, table):
-        return np.asarray(table.values(0))[:, None]
+        return np.asarray(table.numbers(table.columns[0]))[:, None]
 
 
 @pytest.mark.parametrize("loss", [ClippedSquared(), ClippedPoisson()])

@@ -13,7 +13,7 @@ from deniable.training.levels import wide_clip
 from deniable.training.regressor import _loss, _one_sided, _tails
 
 EDGES = np.linspace(-40, 40, 801)
-MEASURED = [(0.7, 2_000, -0.015, -0.03), (0.9, 2_000, -0.015, -0.03), (0.9, 10_000, -0.01, -0.02)]
+MEASURED = [(0.7, 2_000, -0.02, -0.05), (0.9, 2_000, -0.03, -0.08), (0.9, 10_000, -0.01, -0.02)]
 MIDDLES = (EDGES[1:] + EDGES[:-1]) / 2
 
 

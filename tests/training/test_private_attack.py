@@ -35,7 +35,7 @@ def test_the_ratio_is_that_of_two_whole_fits(inside):
     recorded = Recorded(SumNoise())
     model._fit(*worlds[0 if inside else 1], recorded)
     followed = Followed(recorded, inside)
-    model._fit(X.iloc[:1], y[:1], followed, model.columns_)
+    model._fit(X.iloc[:1], y[:1], followed)
 
     history = Recording(0)  # only its shelves are used
     for label, sd, _, answers in recorded.channels:

@@ -45,7 +45,7 @@ def train(
     target: Annotated[str | None, typer.Option(help="Column to predict.")] = None,
     task: Annotated[
         Literal["auto", "classification", "regression"],
-        typer.Option(help="What to predict; by default inferred from the target."),
+        typer.Option(help="What to predict; otherwise noisy counts of the target say."),
     ] = "auto",
     model: Annotated[
         Literal["additive", "linear"],
@@ -60,6 +60,10 @@ def train(
     ] = False,
     advantage: AdvantageOption = None,
     limit: LimitOption = None,
+    classes: Annotated[
+        str | None,
+        typer.Option(help="Classes of the target, such as no,yes; otherwise frequent ones are found with noise."),
+    ] = None,
     ranges: PrivateRangesOption = None,
     drop: Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")] = None,
     group: Annotated[
@@ -99,6 +103,7 @@ def train(
         task=task,
         model=model,
         tune=tune,
+        classes=None if classes is None else classes.split(","),
         ranges=read_ranges(ranges),
         drop=tuple(drop or ()),
         group=group,

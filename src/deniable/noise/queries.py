@@ -147,8 +147,8 @@ class Queries:
         purpose = "ranges: in which octaves a column lies"
         return self.histogram(f"range of {name}", purpose, mu, known, cells, octaves.CELLS)
 
-    def words(self, name: Any, values: Iterable[Any], mu: float, delta: float) -> tuple[str, ...]:
-        """Return the texts whose noisy count passes a threshold that a text of one unit alone passes with chance δ.
+    def words(self, name: Any, values: Iterable[Any], mu: float, delta: float) -> dict[str, float]:
+        """Return the texts whose noisy count passes a threshold, with it: a text of one unit alone does with chance δ.
 
         A text that others hold too is a Gaussian release of one count. One that nobody else holds changes the output
         only if it passes: its count is at most ``heaviest``, so the noise must exceed threshold − ``heaviest``. The δ
@@ -167,4 +167,5 @@ class Queries:
                 counted[word] = counted.get(word, 0) + weight
         words, counts = sorted(counted), np.array([counted[word] for word in sorted(counted)], dtype=np.int64)
         noised = paid.channel(label, np.full(len(words), sd))(counts)
-        return tuple(word for word, passed in zip(words, noised > threshold, strict=True) if passed)
+        found = zip(words, noised.tolist(), strict=True)
+        return {word: count / heaviest for word, count in found if count > threshold}

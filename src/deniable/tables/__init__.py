@@ -1,6 +1,6 @@
 """Reading tables as people have them: what each column is, what was dropped and why, and matrices out of them."""
 
-from deniable.tables.cell import DATE, MISSING, NUMBER, WORD, ColumnCells, read_cell, read_cells
+from deniable.tables.cell import DATE, MISSING, NUMBER, WORD, ColumnCells, flag_of, read_cell, read_cells, spelled
 from deniable.tables.columns import PUBLIC, Column
 from deniable.tables.encoding import Encoded, EncodedRows, encode, encode_rows
 from deniable.tables.reading import Table, builtin_names, read_table
@@ -23,8 +23,10 @@ __all__ = [
     "builtin_names",
     "encode",
     "encode_rows",
+    "flag_of",
     "read_cell",
     "read_cells",
     "read_table",
+    "spelled",
     "understand",
 ]

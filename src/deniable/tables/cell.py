@@ -6,6 +6,7 @@ How to use it: open a table (:func:`deniable.tables.files.as_opened`), then read
     found.kind                              # MISSING, NUMBER, DATE or WORD, one entry a record
     found.number                            # the numbers, and dates as days since 1970-01-01; NaN elsewhere
     found.words[found.word[i]]              # the word of record i (word is −1 where there is none)
+    found.spelled                           # each cell as its canonical text (7.0 is "7"); None where it is missing
     found.at(rows)                          # other records; row −1 is a missing cell
 
 Nothing here looks at a column: what it holds is told by private counts of kinds. So no record decides how another is
@@ -36,6 +37,7 @@ MISSING, NUMBER, DATE, WORD = range(4)
 Value = float | str | None  # of a number or a date, of a word, of nothing
 
 _DAY = 86_400_000_000_000  # nanoseconds
+_EXACT = 2.0**53  # whole numbers below are written with all their digits
 _EPOCH = dt.date(1970, 1, 1).toordinal()
 _EMPTY = (
     "|?|NA|N/A|n/a|na|n.a.|N.A.|k.A.|k. A.|NaN|nan|NAN|NaT|None|null|NULL|Null|#N/A|#NA|#NV|#DIV/0!|#VALUE!|<NA>|"
@@ -78,6 +80,9 @@ _SPAN = re.compile(rf"(?:(?P<days>-?\d{{1,9}}) days?,? ?)?(?:\+?{_CLOCK})?", re.
 _LONGEST = 40  # letters of a date
 _NAMES = "jan feb,fév,fev mar,mär apr,avr may,mai jun,juin jul,juil aug,aoû,aou sep oct,okt nov dec,dez,déc"
 _MONTHS = {name: month for month, names in enumerate(_NAMES.split(), 1) for name in names.split(",")}
+
+_NO, _YES = ("no", "false", "n", "f", "nein", "non"), ("yes", "true", "y", "t", "ja", "oui", "sí", "si")
+_FLAGS = dict.fromkeys(_NO, "no") | dict.fromkeys(_YES, "yes")
 
 
 def read_cell(cell: Any) -> tuple[int, Value]:
@@ -203,9 +208,29 @@ class ColumnCells:
         return ColumnCells(kind[rows], number[rows], np.append(self.word, -1)[rows], self.words)
 
     @property
-    def texts(self) -> NDArray[Any]:
-        """Every cell's word; None where there is none."""
-        return np.asarray(np.array([*self.words, None], dtype=object)[self.word])
+    def spelled(self) -> NDArray[Any]:
+        """Return every cell as its canonical text, None for a missing one: equal cells are spelled alike."""
+        out = np.array([*self.words, None], dtype=object)[self.word]
+        for kind in (NUMBER, DATE):
+            here = self.kind == kind
+            distinct, place = np.unique(self.number[here], return_inverse=True)
+            out[here] = np.array([spelled(kind, value) for value in distinct.tolist()], dtype=object)[place]
+        return np.asarray(out)
+
+
+def spelled(kind: int, value: Value) -> str | None:
+    """Return the canonical text of a cell; read again, it is the same cell (of dates: to the second)."""
+    if isinstance(value, float) and kind == DATE:
+        day = value.is_integer()
+        return str(np.datetime64(int(value), "D") if day else np.datetime64(round(value * 86_400), "s"))
+    if isinstance(value, float):
+        return str(int(value)) if value.is_integer() and abs(value) < _EXACT else repr(value)
+    return value
+
+
+def flag_of(word: str) -> str:
+    """Return "yes" or "no" for a word that means it in some language, "" for others."""
+    return _FLAGS.get(word.casefold(), "")
 
 
 def read_cells(values: Any) -> ColumnCells:

@@ -27,7 +27,7 @@ from deniable.audit import AttackScores, Verdict, ratio_advantage
 from deniable.curves import Tradeoff, with_assumptions
 from deniable.noise.queries import Channel, NoiseSource, SumNoise
 from deniable.tables.persons import persons_of
-from deniable.training.columns import FeatureColumn
+from deniable.training.features import FeatureColumn, FeatureTable
 
 _CANDIDATES = 1000  # rows among which the worst canary is sought
 _FAR = 10.0  # how far outside the targets a regression canary lies, in their standard deviations
@@ -213,7 +213,7 @@ class _Canary:
 
 @dataclass(frozen=True, eq=False)
 class _Plan:
-    """An unfitted model with the public facts (classes, kinds of columns) that both data sets share."""
+    """An unfitted model that knows the classes, which both data sets share, and the columns of the fitted one."""
 
     model: Any
     columns: tuple[FeatureColumn, ...]
@@ -224,7 +224,7 @@ class _Plan:
         fresh = copy.copy(self.model)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a data set of one record is intended here
-            return fresh._fit(X, y, source, self.columns)
+            return fresh._fit(X, y, source)
 
 
 def _one_fit(
@@ -285,15 +285,16 @@ def _corners(plan: _Plan, X: Any) -> Any:
     """Return the first row twice, with every number at its column's smallest and at its largest value."""
     corners = _rows(X, np.array([0, 0])).copy()
     features = X if plan.model.group is None else X.drop(columns=plan.model.group)
+    table = FeatureTable(features)
     for column in plan.columns:
-        if column.kind != "number":
+        values = table.numbers(column)
+        if column.kind != "number" or np.isnan(values).all():
             continue
+        ends = [np.nanmin(values), np.nanmax(values)]
         if isinstance(X, pd.DataFrame):
-            name = features.columns[column.place]
-            corners[name] = [X[name].min(), X[name].max()]
+            corners[features.columns[column.place]] = ends
         else:
-            values = np.asarray(features, dtype=object)[:, column.place].astype(np.float64)
-            corners[:, column.place] = [np.nanmin(values), np.nanmax(values)]
+            corners[:, column.place] = ends
     return corners
 
 

@@ -6,8 +6,9 @@ import copy
 import math
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -22,6 +23,7 @@ from deniable.accounting import tradeoff
 from deniable.curves import Tradeoff, with_assumptions
 from deniable.mechanisms import Composition, GaussianDP
 from deniable.mechanisms.core import parts_of
+from deniable.noise.column_kinds import COUNT_NOISE
 from deniable.noise.ledger import Ledger
 from deniable.noise.queries import NoiseSource, Queries, SumNoise, Units
 from deniable.planning.gaussian import DEFAULT_ADVANTAGE, Budget, budget
@@ -29,12 +31,11 @@ from deniable.planning.limit import as_limit
 from deniable.tables.columnar import PAIR_TARGET, ColumnsOnDisk, on_disk
 from deniable.tables.parquet import few, target_among
 from deniable.training.account import FitCertificate
-from deniable.training.columns import FeatureColumn, FeatureTable
-from deniable.training.declared import asks_discovery, declare, public_inputs
 from deniable.training.exposure import RecordTradeoffs
+from deniable.training.features import Declared, FeatureTable, asks_discovery, declare, public_inputs
 from deniable.training.fitting import Additive, Task, fit_table
 from deniable.training.levels import LEVEL_SHARE, levelled
-from deniable.training.looks import COUNT_SHARE, Declared
+from deniable.training.looks import KINDS_SHARE, kinds
 from deniable.training.losses import ClippedLoss
 from deniable.training.tuning import fit_tuned
 from deniable.training.units import units_of
@@ -50,6 +51,17 @@ class TrainingWarning(UserWarning):
 
     It consists of declared names and released numbers only, and so does the decision to warn.
     """
+
+
+@dataclass
+class Begun:
+    """A fit that has begun: its columns, its queries, and what is known without looking."""
+
+    table: FeatureTable
+    look: Queries
+    declared: Declared
+    allowance: Budget
+    seen: dict[str, Any]  # the names of the columns, for scikit-learn
 
 
 class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no types
@@ -74,26 +86,34 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
         target
             The column of X to predict, where ``y`` is not given.
         """
-        with _only_our_words():
+        with only_our_words():
             if y is None:
                 X, y = _apart(X, target)
             elif target is not None:
                 raise InputError("target names a column of X: give it or y, not both")
             return self._fit(X, y, SumNoise())
 
-    def _fit(self, X: Any, y: Any, source: NoiseSource, columns: Sequence[FeatureColumn] | None = None) -> Self:
-        """Fit with another source of noise: every look at the data goes through ``source``.
+    def _fit(self, X: Any, y: Any, source: NoiseSource) -> Self:
+        """Fit with another source of noise: every look at the data goes through ``source``."""
+        return self._set(self._fitted(X, y, source))  # everything is computed before anything is set
 
-        ``columns`` are those of a fitted model, to use them instead of inferring them again (kinds are public).
-        """
-        fresh = self._fitted(X, y, source, columns)  # everything is computed before anything is set
+    def _set(self, fresh: Mapping[str, Any]) -> Self:
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
         for name, value in fresh.items():
             setattr(self, name, value)
         return self
 
-    def _fitted(self, X: Any, y: Any, source: NoiseSource, columns: Sequence[FeatureColumn] | None) -> dict[str, Any]:
+    def _fitted(self, X: Any, y: Any, source: NoiseSource) -> dict[str, Any]:
+        if y is None:
+            raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None")
+        begun = self._begin(X, source)
+        check_consistent_length(begun.table, y)
+        target = self._target(y, begun.look)
+        return self._learn(begun, target, kinds(begun.look, begun.table, begun.declared).n)
+
+    def _begin(self, X: Any, source: NoiseSource) -> Begun:
+        """Check the options and the columns; no cell is looked at but those that name persons."""
         choice("model", self.model, ("additive", "linear"))
         flag("individual_filter", self.individual_filter)
         if flag("tune", self.tune) and (self.interactions or self.model != "additive"):
@@ -102,41 +122,42 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
             )
         if integer("interactions", self.interactions, at_least=0) and self.model != "additive":
             raise InputError("interactions are for model='additive'")
-        if y is None:
-            raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None")
         X, owners = self._without_group(_as_table(X), fitting=True)
         names = copy.copy(self)  # takes the names of the columns, so that self stays as it is if something is refused
-        X = names._checked(X, reset=True)
-        check_consistent_length(X, y)
-        table = FeatureTable(X, columns, keep=self.categories if isinstance(self.categories, Mapping) else ())
-        _tell_left_out(table)
-        failure = self._failure()
+        table = FeatureTable(names._checked(X, reset=True))
+        seen = {k: v for k, v in vars(names).items() if k in ("n_features_in_", "feature_names_in_")}
+        delta, parts = number("discovery_delta", self.discovery_delta, above=0.0, below=1.0), self._discovers()
         limit = as_limit(self.advantage, self.limit, DEFAULT_ADVANTAGE)
-        allowance = budget(limit, unit="record" if owners is None else "person", failure=failure)
-        declared = declare(table, self.ranges, self.categories, self.discovery_delta)
+        unit, failure = "record" if owners is None else "person", delta if parts else 0.0
+        allowance = budget(limit, unit=unit, failure=failure)
+        declared = declare(table, self.ranges, self.categories, delta / max(parts, 1))
         units = Units() if owners is None else units_of(owners, self.records_per_person)
-        out = self._learn(table, y, Queries(Ledger(allowance.mu, allowance.delta), source, units), declared, allowance)
-        return out | {k: v for k, v in vars(names).items() if k in ("n_features_in_", "feature_names_in_")}
+        look = Queries(Ledger(allowance.mu, allowance.delta), source, units)
+        return Begun(table, look, declared, allowance, seen)
+
+    def _discovers(self) -> int:
+        """Among how many parts the δ of discovery is shared: categories, and the classes of a classifier."""
+        return int(asks_discovery(self.categories))
 
     @abstractmethod
-    def _learn(
-        self, table: FeatureTable, y: Any, look: Queries, declared: Declared, allowance: Budget
-    ) -> dict[str, Any]:
-        """Check the target, spend the budget and return the fitted attributes."""
+    def _target(self, y: Any, look: Queries) -> Any:
+        """Return the checked target; records that do not fit what is declared weigh nothing in ``look``."""
+
+    @abstractmethod
+    def _learn(self, begun: Begun, target: Any, n: float) -> dict[str, Any]:
+        """Spend the budget on about ``n`` units and return the fitted attributes."""
 
     def _common(
         self,
-        table: FeatureTable,
+        begun: Begun,
         target: FloatArray,
         loss: ClippedLoss,
-        look: Queries,
         n: float,
-        declared: Declared,
-        allowance: Budget,
         public: tuple[str, ...],
         wide: float | None = None,
     ) -> dict[str, Any]:
         """Fit and return the attributes that every model has; ``wide`` is the clip of a last look at the level."""
+        table, look, declared, allowance = begun.table, begun.look, begun.declared, begun.allowance
         columns = len(table.columns)
         pairs = min(self.interactions, columns * (columns - 1) // 2)
         task = Task(look, n, table, target, loss, self.individual_filter)
@@ -151,7 +172,7 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
             allowance.words,
             look.units.unit,
             tuple(look.ledger.uses),
-            (*public_inputs(table, declared), *public),
+            (*public_inputs(declared), *public),
             look.ledger.mechanism(),
         )
         mu = certificate.mu
@@ -161,23 +182,28 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
             **({"trials_": outcome.trials} if self.tune else {}),
             "model_": model,
             "columns_": table.columns,
+            **begun.seen,
             "certificate_": certificate,
             "tradeoff_": with_assumptions(tradeoff(certificate.mechanism), adjacency=adjacency),
             "_record_tradeoffs": exposure,
         }
 
-    def _advise(self, n: float, table: FeatureTable, declared: Declared, allowance: Budget) -> None:
-        """Warn, from noisy numbers only, where the noise will matter."""
-        unsure = 2 / (allowance.mu * math.sqrt(COUNT_SHARE))  # two standard deviations of the noise on n
+    def _advise(self, n: float, begun: Begun) -> None:
+        """Warn, from noisy numbers only, where the noise will matter and of what was left out."""
+        mu, table = begun.allowance.mu, begun.table
+        unsure = 2 * COUNT_NOISE / (mu * math.sqrt(KINDS_SHARE))  # two standard deviations of the noise on n
+        said = []
         if n < FEW + unsure:
-            warnings.warn(
+            said.append(
                 f"about {n:.0f} records, give or take {unsure:.0f}: the smallest count that can be told from noise at "
-                f"this target (μ = {allowance.mu:.3g}) is about {3 / allowance.mu:.0f}; the guarantee holds for any "
-                f"number, but with fewer than {FEW} expect little more than guessing. More records or a weaker target "
-                "would help",
-                TrainingWarning,
-                stacklevel=5,
+                f"this target (μ = {mu:.3g}) is about {3 / mu:.0f}; the guarantee holds for any number, but with fewer "
+                f"than {FEW} expect little more than guessing. More records or a weaker target would help"
             )
+        if table.left_out:
+            names = ", ".join(map(repr, table.left_out))
+            said.append(f"left out: {names}: nearly unique words; name the column in categories to keep it")
+        for text in said:
+            warnings.warn(text, TrainingWarning, stacklevel=6)
 
     def attack(
         self,
@@ -324,17 +350,9 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
             raise InputError(f"group must name a column of X, got {self.group!r}")
         return X, None
 
-    def _failure(self) -> float:
-        """The δ that discovery of categories may use: none unless asked for."""
-        return (
-            number("discovery_delta", self.discovery_delta, above=0.0, below=1.0)
-            if asks_discovery(self.categories)
-            else 0.0
-        )
-
 
 @contextmanager
-def _only_our_words() -> Iterator[None]:
+def only_our_words() -> Iterator[None]:
     """Let no warning of other libraries out of a fit: where a model comes out, whatever is said is released with it."""
     with warnings.catch_warnings(record=True) as said, np.errstate(all="ignore"):
         warnings.simplefilter("always")
@@ -363,17 +381,4 @@ def _apart(X: Any, target: Any) -> tuple[Any, Any]:
 def _as_table(X: Any) -> Any:
     if hasattr(X, "to_pandas") and not isinstance(X, pd.DataFrame):
         return X.to_pandas()
-    return X
-
-
-def _tell_left_out(table: FeatureTable) -> None:
-    if table.left_out:
-        names = ", ".join(repr(column.name) for column in table.left_out)
-        warnings.warn(
-            f"left out: {names}: most of the texts occur once, which identifies people and teaches nothing; drop the "
-            "column, or name it in categories to keep it",
-            TrainingWarning,
-            stacklevel=5,
-        )
-    if not table.columns:
-        raise InputError("X must have a column to learn from, but all of its columns identify people")
+    return np.array(X, dtype=object) if isinstance(X, list | tuple) else X  # NumPy would give all cells one type

@@ -20,8 +20,8 @@ from deniable._check import FloatArray
 from deniable._floats import MANY_ROUNDINGS
 from deniable._search import bisect
 from deniable.noise.queries import Queries
-from deniable.training.columns import FeatureTable
-from deniable.training.encoders import Encoder, Levels, Listed, Thermometer
+from deniable.training.encoders import Encoder
+from deniable.training.features import FeatureTable
 from deniable.training.interactions import LEVELS, Pair
 
 CENTRES_SHARE = 0.03  # of μ²: the masses of columns that no other look provides
@@ -56,11 +56,7 @@ def centred(
     look: Queries, name: str, table: FeatureTable, encoders: tuple[Encoder, ...], mu: float, n: float
 ) -> Columns:
     """Return the columns with the masses of their cells; pays at most ``mu``, nothing if all are known."""
-    found = {
-        j: np.append(encoder.mass, np.nan)
-        for j, encoder in enumerate(encoders)
-        if isinstance(encoder, Thermometer | Levels) and encoder.mass is not None
-    }
+    found = {j: encoder.mass for j, encoder in enumerate(encoders) if encoder.mass is not None}
     unknown = [j for j in range(len(encoders)) if j not in found]
     found |= _released(look, name, table, encoders, unknown, mu, n) if unknown else {}
     return Columns(encoders, tuple(found[j] for j in range(len(encoders))))
@@ -81,7 +77,7 @@ def _released(
     units = look.units
     sums = []
     for j, row in zip(unknown, rows, strict=True):
-        codes = encoders[j].codes(table.values(j))
+        codes = encoders[j].codes(table.cells(table.columns[j]))
         counts = np.bincount(codes, units.weights, minlength=encoders[j].size).astype(np.int64)
         sums.append(row.T @ counts)
     sd = math.sqrt(len(unknown)) * _PLACES * units.heaviest / mu * (1 + MANY_ROUNDINGS)
@@ -92,7 +88,7 @@ def _released(
     found = {j: _clear(part, felt) for j, part in zip(unknown, parts, strict=True) if part.size > 1}
     numbers = [(j, row, float(part[0])) for j, row, part in zip(unknown, rows, parts, strict=True) if part.size == 1]
     if numbers:
-        inner = {j: row[: _in_order(encoders[j]), 0] / _PLACES for j, row, _ in numbers}
+        inner = {j: row[: encoders[j].in_order, 0] / _PLACES for j, row, _ in numbers}
         usual = [float(places.mean()) for places in inner.values()]
         away = np.array([place - middle for (_, _, place), middle in zip(numbers, usual, strict=True)])
         signal = max(float(np.mean(np.square(away))) - felt**2, 0.0)
@@ -103,16 +99,9 @@ def _released(
     return found
 
 
-def _in_order(encoder: Encoder) -> int:
-    """Return how many cells, the first ones, lie on a line: bins of numbers, yes and no; 0 for other categories."""
-    if isinstance(encoder, Thermometer | Levels):
-        return encoder.size - 1
-    return 2 if isinstance(encoder, Listed) and encoder.two_ends else 0
-
-
 def _rows(encoder: Encoder) -> np.ndarray:
     """Return what a record in each cell adds: (cells, 1) places on a line, or (cells, cells) ones of categories."""
-    if cells := _in_order(encoder):
+    if cells := encoder.in_order:
         places = np.rint(np.linspace(-_PLACES, _PLACES, cells)) if cells > 1 else np.zeros(1)
         return np.append(places, np.zeros(encoder.size - cells)).astype(np.int64)[:, None]
     return np.eye(encoder.size, dtype=np.int64) * _PLACES

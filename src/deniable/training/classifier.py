@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,14 +14,15 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from deniable._check import FloatArray, InputError, choice, nearest_names
+from deniable._floats import MANY_ROUNDINGS
 from deniable.limits import Limit
 from deniable.mechanisms import Mechanism
 from deniable.noise.queries import Queries
-from deniable.planning.gaussian import Budget
-from deniable.training.base import PrivateModel
-from deniable.training.columns import FeatureTable
-from deniable.training.looks import COUNT_SHARE, Declared
+from deniable.tables import NUMBER, ColumnCells, read_cell, read_cells, spelled
+from deniable.training.base import Begun, PrivateModel
 from deniable.training.losses import ClippedLogistic, ClippedLoss, ClippedSoftmax
+
+CLASSES_SHARE = 0.05  # of μ²: which classes there are, where they are to be discovered
 
 
 class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
@@ -56,7 +57,8 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
     discovery_delta
         Failure probability that discovery may add; the target holds with it included.
     classes
-        The classes; a record with another label does not count. Otherwise those of the data are used and are public.
+        The classes; a record with another label does not count. "discover": those that are frequent, found by noisy
+        counts at ``discovery_delta``. Otherwise those of the data are used and are public.
     interactions
         Number of pairs of columns that get a joint shape function (additive model). Half of μ² is then spent on finding
         and choosing them, which pays where columns interact and there are many records.
@@ -116,7 +118,7 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         interactions: int = 0,
         individual_filter: bool = False,
         tune: bool = False,
-        classes: Sequence[Any] | None = None,
+        classes: Sequence[Any] | str | None = None,
         group: Any = None,
         records_per_person: int = 1,
     ) -> None:
@@ -134,35 +136,56 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         self.group = group
         self.records_per_person = records_per_person
 
-    def _learn(
-        self, table: FeatureTable, y: Any, look: Queries, declared: Declared, allowance: Budget
-    ) -> dict[str, Any]:
-        classes, codes = self._classes(y)
-        if self.classes is not None:
-            look.units, codes = look.units.only(codes >= 0), np.maximum(codes, 0.0)
-        loss = self._loss(len(classes))
-        n = look.count(table.n_rows, look.ledger.mu * math.sqrt(COUNT_SHARE))
-        self._advise(n, table, declared, allowance)
-        public = ("the list of classes",)
-        fitted = self._common(table, codes, loss, look, n, declared, allowance, public)
-        return fitted | {"classes_": classes, "loss_": loss}
+    def _discovers(self) -> int:
+        return super()._discovers() + (self.classes == "discover" if isinstance(self.classes, str) else 0)
 
-    def _classes(self, y: Any) -> tuple[NDArray[Any], FloatArray]:
-        """Return the classes and each record's, −1 for a label that ``classes`` does not list."""
-        labels = column_or_1d(y, warn=True)
-        if self.classes is None:
-            check_classification_targets(labels)
-            classes, codes = np.unique(labels, return_inverse=True)
-        else:
-            try:
-                classes = np.unique(np.asarray(self.classes))
-                place = {label: code for code, label in enumerate(classes.tolist())}
-            except TypeError:
-                raise InputError(f"classes must list values of y, got {self.classes!r}") from None
-            codes = np.array([place.get(label, -1) for label in labels.tolist()])
-        if len(classes) < 2:
-            raise InputError("y must have at least two classes, got one class")
+    def _target(self, y: Any, look: Queries) -> tuple[NDArray[Any], FloatArray] | ColumnCells:
+        """Return the classes and each record's; the cells where classes are to be discovered."""
+        if isinstance(y, ColumnCells) and self.classes is None:
+            raise InputError("classes must be given where the cells of the target are read alone")
+        labels: Any = y if isinstance(y, ColumnCells) else column_or_1d(y, warn=True)
+        if isinstance(self.classes, str):
+            choice("classes", self.classes, ("discover",))
+            return labels if isinstance(labels, ColumnCells) else read_cells(labels)
+        if self.classes is not None:
+            return self._listed(labels if isinstance(labels, ColumnCells) else read_cells(labels), self.classes, look)
+        check_classification_targets(labels)
+        classes, codes = np.unique(labels, return_inverse=True)
         return classes, codes.astype(np.float64)
+
+    @staticmethod
+    def _listed(cells: ColumnCells, listed: Any, look: Queries) -> tuple[NDArray[Any], FloatArray]:
+        """Return the listed classes and each record's; one with another label weighs nothing."""
+        try:
+            classes = np.unique(np.asarray(listed))
+        except TypeError:
+            raise InputError(f"classes must list values of y, got {listed!r}") from None
+        place = {spelled(*read_cell(label)): code for code, label in enumerate(classes.tolist())}
+        if len(place) < len(classes) or None in place:
+            raise InputError(f"classes must list different values, none of them missing, got {listed!r}")
+        codes = np.array([place.get(text, -1) for text in cells.spelled], dtype=np.int64)
+        look.units = look.units.only(codes >= 0)
+        return classes, np.maximum(codes, 0.0)
+
+    def _discovered(self, begun: Begun, cells: ColumnCells) -> dict[str, float]:
+        """Return the labels that are frequent with their noisy counts."""
+        mu, delta = begun.look.ledger.mu * math.sqrt(CLASSES_SHARE), self.discovery_delta / self._discovers()
+        return begun.look.words("the target", cells.spelled, mu, delta * (1 - MANY_ROUNDINGS))
+
+    def _learn(self, begun: Begun, target: Any, n: float) -> dict[str, Any]:
+        public = (
+            () if isinstance(self.classes, str) else ("the list of classes" + ", as y has it" * (not self.classes),)
+        )
+        if isinstance(target, ColumnCells):
+            target = self._listed(target, labels_of(self._discovered(begun, target)), begun.look)
+        classes, codes = target
+        if len(classes) < 2:
+            found = "" if isinstance(self.classes, str) else ", got one class"
+            raise InputError(f"y must have at least two classes{found or ' that stand out of the noise: list them'}")
+        loss = self._loss(len(classes))
+        self._advise(n, begun)
+        fitted = self._common(begun, codes, loss, n, public)
+        return fitted | {"classes_": classes, "loss_": loss}
 
     def _loss(self, k: int) -> ClippedLoss:
         choice("loss", self.loss, ("auto", "logistic", "softmax"))
@@ -203,3 +226,11 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = True  # tiny data sets are mostly noise: that is the promise
         return tags
+
+
+def labels_of(texts: Iterable[str]) -> list[Any]:
+    """Return classes that are known as texts as labels: numbers if all spell one, whole ones if all are."""
+    cells = [read_cell(text) for text in texts]
+    if any(kind != NUMBER for kind, _ in cells):
+        return [spelled(*cell) for cell in cells]
+    return [int(value) if float(value).is_integer() else value for _, value in cells if isinstance(value, float)]

@@ -13,9 +13,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import block_diag
 from scipy.special import ndtri
 
 from deniable._check import FloatArray
+from deniable.tables import NUMBER, ColumnCells, flag_of
 
 Codes = NDArray[np.uint16]
 _LEVELS = 127  # a linear feature is a whole number in −127 … 127
@@ -120,6 +122,7 @@ class Listed:
 
     name: Any
     values: tuple[str, ...]
+    flags: bool = False  # the list is no and yes, and takes all spellings of both
     _index: dict[str, int] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -138,6 +141,8 @@ class Listed:
     def codes(self, values: Any) -> Codes:
         """Return the cell of each value; None is missing."""
         other, missing = len(self.values), len(self.values) + 1
+        if self.flags:
+            return _by_value(values, lambda v: self._index.get(flag_of(v), other), missing)
         return _by_value(values, lambda v: self._index.get(v, other), missing)
 
     def basis(self) -> tuple[FloatArray, FloatArray]:
@@ -175,7 +180,72 @@ class Hashed:
         return np.eye(self.size), np.ones(self.size)
 
 
-Encoder = Thermometer | Levels | Listed | Hashed
+@dataclass(frozen=True, eq=False)
+class ColumnEncoder:
+    """A column of numbers or dates, words, or both: a record is in one bin, in one cell of words, or in the last one.
+
+    What neither part takes is missing: words where there are only bins, numbers of the other kind.
+    """
+
+    number: Thermometer | Levels | None
+    word: Listed | Hashed | None
+    axis: int = NUMBER
+
+    @property
+    def name(self) -> Any:
+        """Name of the column."""
+        part = self.number or self.word
+        return None if part is None else part.name
+
+    @property
+    def bins(self) -> int:
+        """Number of cells of numbers, the first ones."""
+        return 0 if self.number is None else self.number.size - 1
+
+    @property
+    def size(self) -> int:
+        """Number of cells: bins, words, missing."""
+        return self.bins + (1 if self.word is None else self.word.size)
+
+    @property
+    def mass(self) -> FloatArray | None:
+        """Noisy share of the records in each cell, where it is well known; NaN for words and missing cells."""
+        known = None if self.number is None else self.number.mass
+        return None if known is None else np.append(known, np.full(self.size - known.size, np.nan))
+
+    @property
+    def placed(self) -> bool:
+        """Whether the bins lie where the records are, as far as is known."""
+        return isinstance(self.number, Thermometer) and self.number.placed
+
+    @property
+    def in_order(self) -> int:
+        """Number of cells, the first ones, that lie on a line: bins, or no and yes."""
+        return self.bins or 2 * (isinstance(self.word, Listed) and self.word.two_ends)
+
+    def codes(self, cells: ColumnCells) -> Codes:
+        """Return the cell of each record."""
+        out = np.full(len(cells), self.size - 1)
+        on = (cells.kind == self.axis) & (self.number is not None)
+        if self.word is not None:
+            known = self.word.codes(np.array([*cells.words, None], dtype=object)).astype(np.int64)
+            out = self.bins + known[cells.word]
+            beside = ~on & (cells.number == cells.number)
+            out[beside] = self.bins + self.word.codes(cells.at(np.flatnonzero(beside)).spelled)
+        if self.number is not None:
+            out[on] = self.number.codes(cells.number[on])
+        return out.astype(np.uint16)
+
+    def basis(self) -> tuple[FloatArray, FloatArray]:
+        """Return the whole numbers, (cells, coordinates), and the scale of each coordinate."""
+        parts = [part.basis() for part in (self.number, self.word) if part is not None]
+        if len(parts) == 1:
+            return parts[0]
+        (bins, first), (words, second) = parts
+        return block_diag(bins[:-1, :-1], words), np.concatenate((first[:-1], second))
+
+
+Encoder = ColumnEncoder
 
 
 def _by_value(values: Any, cell: Any, missing: int) -> Codes:

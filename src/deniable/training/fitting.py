@@ -14,12 +14,12 @@ from deniable.noise.ledger import RecordLedger
 from deniable.noise.queries import Paid, Queries
 from deniable.training import interactions
 from deniable.training.centres import CENTRES_SHARE, Columns, centred
-from deniable.training.columns import FeatureTable
 from deniable.training.descent import DescentPlan, Weighted, descend, residuals_at
 from deniable.training.design import Basis, Design, design_of
 from deniable.training.encoders import Codes, Encoder
+from deniable.training.features import Declared, FeatureTable
 from deniable.training.interactions import Pair
-from deniable.training.looks import Declared, bins_mu, encoders_for
+from deniable.training.looks import bins_mu, encoders_for
 from deniable.training.losses import RESIDUAL, ClippedLoss
 from deniable.training.shrinkage import shrunk_coefficients
 
@@ -106,10 +106,10 @@ def gradient_mu(basis: Basis, loss: ClippedLoss, plan: DescentPlan, sd: FloatArr
 
 def all_codes(table: FeatureTable, encoders: tuple[Encoder, ...], pairs: tuple[Pair, ...] = ()) -> Iterator[Codes]:
     """Return each block's cells in turn: columns, pairs, the intercept."""
-    for j, encoder in enumerate(encoders):
-        yield encoder.codes(table.values(j))
+    for column, encoder in zip(table.columns, encoders, strict=True):
+        yield encoder.codes(table.cells(column))
     for pair in pairs:
-        first, second = (encoders[j].codes(table.values(j)) for j in (pair.first, pair.second))
+        first, second = (encoders[j].codes(table.cells(table.columns[j])) for j in (pair.first, pair.second))
         yield pair.codes(first, second)
     yield np.zeros(table.n_rows, dtype=np.uint16)
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from deniable._check import FloatArray, IntArray
 from deniable._floats import MANY_ROUNDINGS
 from deniable.training.design import CHUNK
-from deniable.training.encoders import Codes, Encoder, Levels, Thermometer
+from deniable.training.encoders import Codes, Encoder
 from deniable.training.losses import RESIDUAL, ClippedLoss
 
 MAINS_SHARE = 0.30  # of μ²: the first fit, whose residuals show what is missing
@@ -61,14 +61,15 @@ class Pair:
 
 
 def levels_of(encoder: Encoder, effects: FloatArray) -> NDArray[np.uint16]:
-    """Return the level of each cell: bins in order, categories in the order of what the first fit says of them."""
-    cells = encoder.size - 1
-    if isinstance(encoder, Thermometer | Levels):
-        order = np.arange(cells)
-    else:
-        order = np.empty(cells, dtype=np.int64)
+    """Return the level of each cell: bins in order, categories in the order of what the first fit says of them.
+
+    Words beside numbers are on the level of missing cells.
+    """
+    cells = encoder.bins or encoder.size - 1
+    order = np.arange(cells)
+    if not encoder.bins:
         order[np.argsort(effects[:cells], kind="stable")] = np.arange(cells)
-    return np.append(order * LEVELS // cells, LEVELS).astype(np.uint16)
+    return np.append(order * LEVELS // cells, np.full(encoder.size - cells, LEVELS)).astype(np.uint16)
 
 
 def products(loss: ClippedLoss, residuals: Sequence[FloatArray], levels: Sequence[NDArray[np.uint16]]) -> IntArray:

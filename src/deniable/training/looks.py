@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,12 +12,14 @@ import numpy as np
 from deniable._check import FloatArray, IntArray
 from deniable._floats import MANY_ROUNDINGS
 from deniable.noise import octaves
+from deniable.noise.column_kinds import ColumnKind, ask_kinds
 from deniable.noise.queries import Queries
+from deniable.tables import ColumnCells
 from deniable.training import bins, shapes
-from deniable.training.columns import MEASURED, FeatureTable
-from deniable.training.encoders import Encoder, Hashed, Levels, Listed, Thermometer
+from deniable.training.encoders import ColumnEncoder, Encoder, Hashed, Levels, Listed, Thermometer
+from deniable.training.features import Declared, FeatureColumn, FeatureTable, Kinds
 
-COUNT_SHARE = 0.01  # of μ²: how many records there are, for the length of the steps
+KINDS_SHARE = 0.03  # of μ²: how many records there are, and what the columns hold
 BINS_SHARE = 0.09  # of μ²: ranges and bins of all numeric columns together, where records are many
 MOST_BINS = 0.30  # of μ²: the same where records are few, since coefficients are useless in a wrong range
 FOUND = 20.0  # records in units of a column's noise for which more than BINS_SHARE is spent, if need be
@@ -33,20 +35,31 @@ _CLOSER = "closer looks, where a column's values lie close together and far from
 INFORMATIVE = 70.0  # records in units of a column's noise above which finer looks tell more than a library of shapes
 
 
-@dataclass(frozen=True)
-class Declared:
-    """What the caller says is public: ranges of numbers, lists of categories, cells of the hash."""
+def kinds(look: Queries, table: FeatureTable, declared: Declared, target: ColumnCells | None = None) -> Kinds:
+    """Ask what all undeclared columns hold, note it in the table, and return about how many units there are.
 
-    ranges: Mapping[Any, tuple[float, float]] = field(default_factory=dict, hash=False)
-    categories: Mapping[Any, tuple[str, ...]] = field(default_factory=dict, hash=False)
-    discover: frozenset[Any] = frozenset()
-    discovery_delta: float = 0.0
-    hash_cells: int = 255
+    Nearly unique words are left out. A ``target`` is one more column: what it holds is returned, too.
+    """
+    known = [declared.column(column) for column in table.columns]
+    asked = [table.cells(column) for column, found in zip(table.columns, known, strict=True) if found is None]
+    every = asked if target is None else [*asked, target]
+    n, told = ask_kinds(look, every, table.n_rows, look.ledger.mu * math.sqrt(KINDS_SHARE))
+    found = iter(told)
+    columns = [
+        replace(column, **vars(next(found))) if one is None else one
+        for column, one in zip(table.columns, known, strict=True)
+    ]
+    unique = [(c.kind, c.words) == ("category", "unique") for c in columns]
+    if all(unique):  # all that there is
+        columns, unique = [replace(c, words="many") for c in columns], [False] * len(columns)
+    table.columns = tuple(c for c, left in zip(columns, unique, strict=True) if not left)
+    table.left_out = tuple(c.name for c, left in zip(columns, unique, strict=True) if left)
+    return Kinds(n, ColumnKind() if target is None else told[-1])
 
 
 def bins_mu(look: Queries, table: FeatureTable, declared: Declared, n: float) -> float:
     """Return what ranges and bins may cost: enough for ranges to be found, between 9 % and 30 % of μ²."""
-    unknown = sum(c.kind in MEASURED and c.name not in declared.ranges for c in table.columns)
+    unknown = sum(column.measured and column.name not in declared.ranges for column in table.columns)
     share = unknown * (FOUND / (n * look.ledger.mu)) ** 2
     return look.ledger.mu * math.sqrt(min(max(share, BINS_SHARE), MOST_BINS))
 
@@ -152,40 +165,41 @@ def encoders_for(
 
     ``outputs`` is the number of scores per record: the more there are, the fewer records tell about each.
     """
-    looked = [c for c in table.columns if c.kind in MEASURED or c.name in declared.discover]
+    sought = [c for c in table.columns if c.name in declared.discover and c.words == "many"]
+    looked = [*(c for c in table.columns if c.measured), *sought]
     each = mu / math.sqrt(max(len(looked), 1)) * (1 - MANY_ROUNDINGS)
     informed = n * each >= INFORMATIVE
-    undeclared = [j for j, c in enumerate(table.columns) if c.kind in MEASURED and c.name not in declared.ranges]
-    few = [] if informed else undeclared
-    seen = [look.octaves(table.columns[j].name, table.values(j), each) for j in few]
+    few = [] if informed else [c for c in table.columns if c.measured and c.name not in declared.ranges]
+    seen = [look.octaves(c.name, table.numbers(c), each) for c in few]
     beforehand = dict(zip(few, zip(seen, shapes.shared_priors(seen, 1 / each, n), strict=True), strict=True))
     out: list[list[Encoder]] = []
-    for j, column in enumerate(table.columns):
+    for column in table.columns:
         name = column.name
-        if column.kind == "yes/no":
-            out.append([Listed(name, ("False", "True"))] * len(models))
-        elif column.kind == "category":
-            words = declared.categories.get(name)
-            found: Encoder
-            if name in declared.discover:
-                delta = declared.discovery_delta / len(declared.discover) * (1 - MANY_ROUNDINGS)
-                found = Listed(name, look.words(name, table.values(j).tolist(), each, delta))
-            else:
-                found = Hashed(name, declared.hash_cells) if words is None else Listed(name, tuple(words))
-            out.append([found] * len(models))
-        else:
+        word: Listed | Hashed | None = None
+        if column in sought:
+            delta = declared.discovery_delta / len(sought) * (1 - MANY_ROUNDINGS)
+            word = Listed(name, tuple(look.words(name, table.cells(column).spelled, each, delta)))
+        elif column.words == "flags":
+            word = Listed(name, ("no", "yes"), flags=True)
+        elif name in declared.categories:
+            word = Listed(name, declared.categories[name])
+        elif column.words == "many":
+            word = Hashed(name, declared.hash_cells)
+        numbers: Sequence[Thermometer | Levels | None] = [None] * len(models)
+        if column.measured:
             span = declared.ranges.get(name)
             if span is not None and not informed:
                 cells = bins.NoisyCells(*span, np.linspace(*span, BINS + 1)[1:-1], np.ones(BINS))
             elif informed:
-                cells = number_cells(look, name, table.values(j), each, span, n)
+                cells = number_cells(look, name, table.numbers(column), each, span, n)
             else:
-                cells = few_cells(look, name, table.values(j), each, *beforehand[j], n)
+                cells = few_cells(look, name, table.numbers(column), each, *beforehand[column], n)
             placed = span is not None or n * each >= PLACED
             line = line_share(n * each / outputs) if informed else LINE_OF_FEW if placed else LINE_OF_FEWEST
-            out.append(
-                [_number_encoder(name, cells, model, span, line, informed=informed, placed=placed) for model in models]
-            )
+            numbers = [
+                _number_encoder(column, cells, model, span, line, informed=informed, placed=placed) for model in models
+            ]
+        out.append([ColumnEncoder(number, word, column.axis) for number in numbers])
     return [tuple(encoders) for encoders in zip(*out, strict=True)]
 
 
@@ -195,7 +209,7 @@ def line_share(records: float) -> float:
 
 
 def _number_encoder(
-    name: Any,
+    column: FeatureColumn,
     cells: bins.NoisyCells,
     model: str,
     span: tuple[float, float] | None,
@@ -203,9 +217,11 @@ def _number_encoder(
     *,
     informed: bool,
     placed: bool,
-) -> Encoder:
+) -> Thermometer | Levels:
+    name = column.name
     if model == "additive":
         edges = bins.equal_mass_edges(cells, BINS)
+        edges = np.unique(np.ceil(edges) - 0.5) if column.whole else edges  # between whole numbers
         if informed:
             return Thermometer(name, edges, cells.low, cells.high, line, bins.mass_between(cells, edges))
         return Thermometer(name, edges, cells.low, cells.high, line, ranked=placed and span is None, placed=placed)

@@ -59,13 +59,14 @@ def draw(
     for ax in axes.ravel()[len(chosen) :]:
         ax.set_axis_off()
     for ax, j in zip(axes.ravel(), chosen, strict=False):
-        known, words = occupied(model, j), (texts or {}).get(model.blocks[j].name)
-        _panel(ax, model.blocks[j], block(model, j)[:, output], known, words)
-        if isinstance(model.blocks[j], Thermometer | Levels):
+        drawn = model.blocks[j]
+        known, words = occupied(model, j), (texts or {}).get(drawn.name)
+        _panel(ax, drawn, block(model, j)[:, output], known, words)
+        if not isinstance(drawn, Pair) and drawn.bins:
             ax.axhline(0.0, color="grey", linewidth=0.6)
-        if model.blocks[j].name in dates:
+        if drawn.name in dates:
             _show_dates(ax)
-        ax.set_title(str(model.blocks[j].name), fontsize=9)
+        ax.set_title(str(drawn.name), fontsize=9)
         ax.tick_params(labelsize=7)
     figure.supylabel("adds to the score (bars: to the right)", fontsize=8)
     return figure
@@ -82,11 +83,11 @@ def occupied(model: Additive, j: int) -> IntArray:
     """Return the cells of column j that records are known to be in: of numbers all, but for the missing values' one.
 
     Of categories those whose noisy count stood out, which the mean row of the basis still shows; what other cells add
-    to the score is mostly noise. All but the missing one, if no count stood out.
+    to the score is mostly noise. All but the missing one, if no count stood out. Of words beside numbers none is known.
     """
     encoder, every = model.blocks[j], np.arange(model.blocks[j].size - 1)
-    if not isinstance(encoder, Hashed | Listed):
-        return every
+    if isinstance(encoder, Pair) or encoder.bins:
+        return every if isinstance(encoder, Pair) else np.arange(encoder.bins)
     start, coordinate = int(model.basis.starts[j]), sum(b.basis()[1].size for b in model.blocks[:j])
     block_rows = model.basis.entries[start : start + encoder.size, coordinate : coordinate + encoder.size]
     lowest = block_rows.toarray().min(axis=0)
@@ -187,30 +188,32 @@ def _show_dates(ax: Any) -> None:
 
 
 def _panel(ax: Any, encoder: Encoder | Pair, values: FloatArray, known: IntArray, texts: list[str] | None) -> None:
-    match encoder:
+    """Draw one column: its bins where it has numbers, else its words."""
+    part = encoder if isinstance(encoder, Pair) else encoder.number or encoder.word
+    match part:
         case Thermometer():
-            ends, levels, wide = drawn_bins(encoder, values)
+            ends, levels, wide = drawn_bins(part, values)
             ax.stairs(levels, ends, baseline=None)
             if wide:
                 ax.set_xscale("log")
             else:
                 ax.locator_params(axis="x", nbins=5)
         case Levels():
-            ax.plot(np.linspace(encoder.low, encoder.high, len(values) - 1), values[:-1])
+            ax.plot(np.linspace(part.low, part.high, part.size - 1), values[: part.size - 1])
         case Listed():
-            labels = [*encoder.values, "(other)", "(missing)"]
-            cells = [cell for cell in range(len(labels)) if cell < len(encoder.values) or cell in known]
+            labels = [*part.values, "(other)", "(missing)"]
+            cells = [cell for cell in range(len(labels)) if cell < len(part.values) or cell in known]
             _bars(ax, [labels[cell] for cell in cells], values[cells])
         case Hashed() if texts:
-            _bars(ax, texts, values[[encoder.cell(text) for text in texts]])
+            _bars(ax, texts, values[[part.cell(text) for text in texts]])
         case Pair():
             grid = values.reshape(LEVELS + 1, LEVELS + 1)[:LEVELS, :LEVELS]
             most = max(float(np.abs(grid).max()), 1e-12)
             ax.imshow(grid.T, origin="lower", cmap="coolwarm", vmin=-most, vmax=most, aspect="auto")
             ax.set(xticks=[], yticks=[])
-            ax.set_xlabel(f"{encoder.names[0]}, from its lowest to its highest quarter", fontsize=7)
+            ax.set_xlabel(f"{part.names[0]}, from its lowest to its highest quarter", fontsize=7)
         case Hashed():
-            labels = [*(f"cell {cell}" for cell in range(encoder.cells)), "(missing)"]
+            labels = [*(f"cell {cell}" for cell in range(part.cells)), "(missing)"]
             _bars(ax, [labels[cell] for cell in known], values[known])
             ax.set_xlabel("cells of the public hash (texts= names them)", fontsize=7)
 

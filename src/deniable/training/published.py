@@ -1,32 +1,27 @@
-"""The first step of a published private model: how the cells of a raw table are read."""
+"""The first step of a published private model: which columns of a raw table it takes."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 import pandas as pd
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from deniable.tables import Reader
-
-FLAG = "yes/no"
-
-
-def with_flags(frame: pd.DataFrame, names: list[str]) -> pd.DataFrame:
-    """Return the frame with these columns of 1, 0 and NaN as yes, no and missing: their two values need no look."""
-    return frame.astype(dict.fromkeys(names, "boolean"))
+from deniable._check import InputError
+from deniable.tables.parquet import few
 
 
 class TableReader(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """Reads rows as the table of the fit was read; it holds names and kinds of columns, none of their values.
+    """Takes the columns of these names from a table, in this order; the model reads their cells.
 
     Parameters
     ----------
     columns
-        (name, kind, form) of each column, as :attr:`deniable.tables.Reader.columns` has them.
+        The names.
     """
 
-    def __init__(self, columns: tuple[Any, ...]) -> None:
+    def __init__(self, columns: Sequence[Any]) -> None:
         self.columns = columns
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -34,8 +29,10 @@ class TableReader(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # sci
         return self
 
     def transform(self, X: pd.DataFrame) -> pd.DataFrame:
-        """Return the columns that the model knows, read as in the fit."""
-        return with_flags(Reader(tuple(self.columns)).read(X), [name for name, kind, _ in self.columns if kind == FLAG])
+        """Return the columns that the model knows."""
+        if absent := [name for name in self.columns if name not in X.columns]:
+            raise InputError(f"the table must have the columns {few(absent)}, which it lacks")
+        return X[list(self.columns)]
 
     def __sklearn_is_fitted__(self) -> bool:
         return True

@@ -16,13 +16,12 @@ from deniable._check import FloatArray, InputError, choice, nearest_names
 from deniable.limits import Limit
 from deniable.mechanisms import Mechanism
 from deniable.noise.queries import Queries
-from deniable.planning.gaussian import Budget
+from deniable.tables import NUMBER, ColumnCells, read_cells
 from deniable.training import bins
-from deniable.training.base import PrivateModel, TrainingWarning
-from deniable.training.columns import FeatureTable
-from deniable.training.declared import span_of
+from deniable.training.base import Begun, PrivateModel, TrainingWarning
+from deniable.training.features import span_of
 from deniable.training.levels import LEVEL_SHARE, wide_clip
-from deniable.training.looks import COUNT_SHARE, Declared, number_cells
+from deniable.training.looks import number_cells
 from deniable.training.losses import ClippedLoss, ClippedPoisson, ClippedSquared
 
 TARGET_SHARE = 0.05  # of μ²: location and spread of the target
@@ -87,21 +86,26 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
         self.group = group
         self.records_per_person = records_per_person
 
-    def _learn(
-        self, table: FeatureTable, y: Any, look: Queries, declared: Declared, allowance: Budget
-    ) -> dict[str, Any]:
+    def _target(self, y: Any, look: Queries) -> tuple[FloatArray, tuple[float, float] | None]:
+        """Return the targets, and their range if it is declared; what is no number in it then weighs nothing."""
         choice("loss", self.loss, ("squared", "huber", "poisson"))
-        span = None if self.target_range is None else span_of("target_range", self.target_range)
-        values = np.array([_number(cell) for cell in column_or_1d(y, warn=True).tolist()])
-        if span is None:
-            values = _check_y(values, y_numeric=True, estimator=self)
-        else:
-            look.units = look.units.only(np.isfinite(values))
-            values = np.clip(np.nan_to_num(values), *span)
-        if self.loss == "poisson" and (values.min() if span is None else span[0]) < 0:
-            raise InputError("loss='poisson' needs counts of at least 0" + " in target_range" * (span is not None))
-        n = look.count(table.n_rows, look.ledger.mu * math.sqrt(COUNT_SHARE))
-        self._advise(n, table, declared, allowance)
+        span, kind = (None, NUMBER) if self.target_range is None else span_of("target_range", self.target_range)
+        if self.loss == "poisson" and span is not None and span[0] < 0:
+            raise InputError("loss='poisson' needs counts of at least 0 in target_range")
+        cells = y if isinstance(y, ColumnCells) else read_cells(column_or_1d(y, warn=True))
+        fits = cells.kind == kind
+        if span is None and not isinstance(y, ColumnCells):
+            values = _check_y(np.where(fits, cells.number, np.nan), y_numeric=True, estimator=self)
+            if self.loss == "poisson" and values.min() < 0:
+                raise InputError("loss='poisson' needs counts of at least 0")
+            return np.asarray(values), None
+        look.units = look.units.only(fits)
+        values = np.where(fits, cells.number, 0.0)
+        return (values, None) if span is None else (np.clip(values, *span), span)
+
+    def _learn(self, begun: Begun, target: Any, n: float) -> dict[str, Any]:
+        (values, span), look = target, begun.look
+        self._advise(n, begun)
         mu = look.ledger.mu * math.sqrt(TARGET_SHARE)
         cells = number_cells(look, "the target", values, mu, span, n, again=True)
         one_sided = self.loss != "poisson" and _one_sided(cells)
@@ -121,7 +125,7 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
         if self.loss != "huber":
             part = look.ledger.mu * math.sqrt(LEVEL_SHARE)
             wide = wide_clip(part, n, loss.clip, one, one_sided=one_sided)
-        fitted = self._common(table, (values - centre) / spread, loss, look, n, declared, allowance, public, wide)
+        fitted = self._common(begun, (values - centre) / spread, loss, n, public, wide)
         return fitted | {"centre_": centre, "spread_": spread}
 
     def predict(self, X: Any) -> FloatArray:
@@ -135,14 +139,6 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.regressor_tags.poor_score = True  # tiny data sets are mostly noise: that is the promise
         return tags
-
-
-def _number(cell: Any) -> float:
-    """Return one cell of the target as a number, NaN for what is none."""
-    try:
-        return float(cell)
-    except (TypeError, ValueError):
-        return math.nan
 
 
 def _loss(name: str, strength: float, tails: FloatArray) -> ClippedLoss:

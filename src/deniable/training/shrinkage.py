@@ -18,7 +18,6 @@ from deniable._check import FloatArray
 from deniable.training.centres import Columns
 from deniable.training.descent import DescentPlan
 from deniable.training.design import Basis
-from deniable.training.encoders import Thermometer
 from deniable.training.losses import ClippedLoss
 
 _VARIANCES = np.concatenate(([0.0], np.logspace(-4, 3, 36)))  # prior variances of coefficients, wider than what occurs
@@ -38,7 +37,7 @@ def shrunk_coefficients(
 ) -> FloatArray:
     """Return the coefficients, (coordinates, outputs), with those of the placed columns shrunk.
 
-    Columns whose bins lie where the records are only (``Thermometer.placed``): the others, categories and pairs stay.
+    Columns whose bins lie where the records are only (``ColumnEncoder.placed``): the others, categories and pairs stay.
 
     Parameters
     ----------
@@ -90,7 +89,7 @@ def _placed(columns: Columns, basis: Basis) -> list[tuple[FloatArray, int, slice
     return [
         (np.nan_to_num(mass), int(cell), slice(int(end) - encoder.basis()[1].size, int(end)))
         for encoder, mass, cell, end in zip(columns.encoders, columns.masses, basis.starts, ends, strict=False)
-        if isinstance(encoder, Thermometer) and encoder.placed
+        if encoder.placed
     ]
 
 

@@ -18,9 +18,9 @@ import numpy as np
 from deniable._check import FloatArray
 from deniable.noise.queries import Paid
 from deniable.training.descent import Weighted
+from deniable.training.features import Declared
 from deniable.training.fitting import Descent, FitOutcome, Task, Trial, columns_of, exposures
 from deniable.training.interactions import Pair
-from deniable.training.looks import Declared
 from deniable.training.losses import RESIDUAL
 
 TRIALS_SHARE = 0.3  # of μ²: all trials together

@@ -15,7 +15,7 @@ from deniable.report.model import Assessment, Grid, Section, Series
 from deniable.report.sections import TUNING_WARNING, Asked, bound_headline, bound_section, risk_section
 from deniable.report.usefulness import Usefulness
 from deniable.training.base import PrivateModel
-from deniable.training.encoders import Levels, Listed, Thermometer
+from deniable.training.encoders import Encoder, Levels, Listed, Thermometer
 from deniable.training.plots import block, drawn_bins, spread_of
 from deniable.workflows.registry import assesses
 from deniable.workflows.settings import PrivateFit, settings
@@ -112,7 +112,7 @@ def _shapes(model: PrivateModel) -> Section:
     blocks = [np.atleast_2d(block(fitted, j).T)[-1] for j in range(len(names))]
     spread = np.array([spread_of(fitted, j, -1) for j in range(len(names))])
     order = [int(j) for j in np.argsort(-spread, kind="stable")]
-    numeric = [j for j in order if isinstance(fitted.encoders[j], Thermometer | Levels)][:_MOST_SHAPES]
+    numeric = [j for j in order if fitted.encoders[j].bins][:_MOST_SHAPES]
     rows: list[list[Any]] = [[names[j], float(spread[j]), _extremes(fitted.encoders[j], blocks[j])] for j in order]
     cells, first = fitted.cell_scores()[:, -1], len(names)
     for j, pair in enumerate(fitted.pairs, first):  # joint terms of two columns
@@ -137,13 +137,14 @@ def _shapes(model: PrivateModel) -> Section:
     )
 
 
-def _shape(encoder: Any, values: Any, key: str, dates: Sequence[Any]) -> Series:
-    name = str(encoder.name)
-    if isinstance(encoder, Thermometer):
-        ends, levels, wide = drawn_bins(encoder, values)
+def _shape(encoder: Encoder, values: Any, key: str, dates: Sequence[Any]) -> Series:
+    name, number = str(encoder.name), encoder.number
+    if isinstance(number, Thermometer):
+        ends, levels, wide = drawn_bins(number, values)
         x, y = np.repeat(ends, 2)[1:-1], np.repeat(levels, 2)
     else:
-        x, y, wide = np.linspace(encoder.low, encoder.high, len(values) - 1), values[:-1], False
+        low, high = (0.0, 1.0) if number is None else (number.low, number.high)
+        x, y, wide = np.linspace(low, high, encoder.bins), values[: encoder.bins], False
     low, high = float(np.min(y)), float(np.max(y))
     return Series(
         key,
@@ -157,15 +158,15 @@ def _shape(encoder: Any, values: Any, key: str, dates: Sequence[Any]) -> Series:
     )
 
 
-def _extremes(encoder: Any, values: Sequence[float]) -> str:
-    best = int(np.argmax(values[:-1])) if len(values) > 1 else 0
-    if isinstance(encoder, Thermometer):
-        edges = encoder.edges
+def _extremes(encoder: Encoder, values: Sequence[float]) -> str:
+    best, number = int(np.argmax(values[: encoder.bins or -1])) if len(values) > 1 else 0, encoder.number
+    if isinstance(number, Thermometer):
+        edges = number.edges
         if not 0 < best < edges.size:
             return "all values" if not edges.size else f"below {edges[0]:.5g}" if best == 0 else f"from {edges[-1]:.5g}"
         return f"{edges[best - 1]:.5g} to {edges[best]:.5g}"
-    if isinstance(encoder, Levels):
-        return f"{np.linspace(encoder.low, encoder.high, len(values) - 1)[best]:.4g}"
-    if isinstance(encoder, Listed):
-        return str([*encoder.values, "(other)"][best])
+    if isinstance(number, Levels):
+        return f"{np.linspace(number.low, number.high, encoder.bins)[best]:.4g}"
+    if isinstance(encoder.word, Listed):
+        return str([*encoder.word.values, "(other)"][best])
     return "a text (kept as a hash)"

@@ -4,33 +4,37 @@ from __future__ import annotations
 
 import difflib
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.pipeline import Pipeline
 
-from deniable._check import InputError, choice, number
+from deniable._check import InputError, choice, mapping, number
 from deniable._progress import stage
 from deniable.limits import Limit
 from deniable.mechanisms import Mechanism
 from deniable.noise.queries import NoiseSource, SumNoise
 from deniable.report.model import Assessment
 from deniable.report.usefulness import Usefulness
-from deniable.tables import PUBLIC
+from deniable.tables import DATE, NUMBER, WORD, ColumnCells, read_cell, read_cells, spelled
 from deniable.tables.files import as_opened
+from deniable.tables.parquet import few
 from deniable.tables.persons import persons_of
-from deniable.tables.reading import understand_any
-from deniable.tables.understanding import Ranges, Understood
+from deniable.tables.reading import builtin, builtin_names
 from deniable.training import PrivateClassifier, PrivateRegressor, TrainingWarning
-from deniable.training.published import FLAG, TableReader, with_flags
+from deniable.training.choosing import TaskChoice, fit_column
+from deniable.training.classifier import labels_of
+from deniable.training.features import FeatureColumn
+from deniable.training.published import TableReader
 from deniable.workflows.assessing import assess
 from deniable.workflows.usefulness import measure, unprotected
 
-TaskChoice = Literal["auto", "classification", "regression"]
-_FEW_VALUES = 20  # a numeric target with at most this many different values is taken as classes
+Ranges = Mapping[str, Sequence[Any]]
+_NAME = {"classification": "A private classifier", "regression": "A private regression"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,8 +51,8 @@ class Trained:
     assessment
         The report.
     remarks
-        How the table was read, by what the model keeps of it (names, kinds, forms), and other lines that a person has
-        to see. No count and no cell is among them: ``deniable check`` tells these to the owner of the table.
+        What released counts say of the columns, and other lines that a person has to see. No cell is among them:
+        ``deniable check`` tells the owner of the table more.
     """
 
     model: Any
@@ -73,6 +77,7 @@ def train_table(
     model: str = "additive",
     tune: bool = False,
     ranges: Ranges | None = None,
+    classes: Sequence[Any] | None = None,
     drop: Sequence[str] = (),
     group: str | None = None,
     holdout: float = 0.25,
@@ -90,13 +95,19 @@ def train_table(
 
     Parameters
     ----------
-    source, target, drop, ranges
-        The table and how it is read: see :func:`deniable.tables.understand`.
+    source
+        A data frame, blocks, the path of a file, or a built-in name. Each cell is read alone
+        (:mod:`deniable.tables.cell`): a record decides of no column what it is.
+    target, drop
+        The column to predict, and those to leave out.
+    ranges
+        What everybody knows of columns, {column: (low, high), or list of texts}; what does not fit is missing.
+    classes
+        The classes of the target; otherwise they are found by noisy counts.
     advantage, limit
         What an attacker may reach, at most one of them, as for the estimators.
     task
-        "classification", "regression", or "auto": regression for a numeric target with fractions or with more than 20
-        different values.
+        "classification", "regression", or "auto": as noisy counts of the target say (:func:`fit_column`).
     model, tune
         "additive" or "linear", or ``tune=True``: as in :class:`deniable.PrivateClassifier`.
     group
@@ -113,122 +124,179 @@ def train_table(
     """
     choice("task", task, ("auto", "classification", "regression"))
     share = number("holdout", holdout, at_least=0.0, below=1.0)
-    persons = None if group is None else _persons(source, group, target)
-    left_out = tuple(drop) if group is None or group in drop else (*drop, group)
-    table = understand_any(source, target, drop=left_out, ranges=ranges, strict=False)
-    aim = _checked(table)
-    kind = _task(task, aim)
-    goal = {"advantage": advantage, "limit": limit, "tune": tune}
-    estimator = _estimator(kind, model, table, ranges, group, goal)
-    train = _kept(len(aim), persons, share, SumNoise())
-    y = aim.to_numpy()
-    X = with_flags(table.frame, [column.name for column in table.kept if column.kind == FLAG])
-    fitted = X if persons is None else X.assign(**{str(group): persons})  # the person is for the fit alone
-    if kind == "classification":
-        y = y if pd.api.types.is_numeric_dtype(aim) else y.astype(str)
-        estimator.set_params(classes=np.unique(y).tolist())  # public, and all records of one may be held out
+    name, frame, target, notes = _opened(source, target)
+    known = mapping("ranges", ranges, "{'age': (0, 120)}")
+    who = () if group is None else (group,)
+    for option, asked in (("drop", drop), ("group", who), ("ranges", known)):
+        for column in asked:
+            _known(option, column, [one for one in frame.columns if option != "group" or one != target])
+    X = frame[[column for column in frame.columns if column not in (target, *drop, *who)]]
+    if target in drop or not len(X.columns):
+        raise InputError(f"{name} cannot be used: it has no column besides the target {target!r}")
+    given = {column: value for column, value in known.items() if column in X or column == target}
+    persons = None if group is None else frame[group].to_numpy()
+    train = _kept(len(frame), persons, share, SumNoise())
+    cells = read_cells(frame[target])
+    estimators = _estimators(
+        model, given, target, classes, group, {"advantage": advantage, "limit": limit, "tune": tune}
+    )
+    fitted = X if group is None else X.assign(**{group: persons})  # the person is for the fit alone
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", TrainingWarning)
         with stage("fitting", shown=progress):
-            estimator.fit(fitted[train], y[train])
+            estimator = fit_column(task, *estimators, fitted[train], cells.at(np.flatnonzero(train)))
     felt = [str(w.message) for w in caught if issubclass(w.category, TrainingWarning)]
+    kind = "classification" if isinstance(estimator, PrivateClassifier) else "regression"
     useful = None
     if not train.all():
-        features = table.frame
         with stage("measuring on held-out records", shown=progress), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # others' words on records
-            try:
-                plain = unprotected(features[train], y[train], classification=kind == "classification")
-            except ValueError:  # too few records or one class: there is nothing to compare with
-                plain = None
-            useful = _useful(estimator, plain, X[~train], y[~train], features, ranges)
-    pipeline = _published(table, estimator)
+            useful = _measured(estimator, X, cells, train, [column for column in X.columns if column not in given])
+    pipeline = Pipeline([("read", TableReader(list(X.columns))), ("model", estimator)])
     with stage("writing the report", shown=progress):
         made = assess(
             estimator, usefulness=useful, command=command, policy=policy, meta=meta,
-            title=title or f"{_name(kind)} on {table.name}: {estimator.certificate_.target}",
+            title=title or f"{_NAME[kind]} on {name}: {estimator.certificate_.target}",
         )  # fmt: skip
-    read = (*table.notes, *_read(table))
+    read = (*notes, *_read(estimator, X))
     remarks = (
         *read,
-        f"task: {kind}" + (" (inferred from the target; --task overrides it)" if task == "auto" else ""),
+        f"task: {kind}" + (" (from noisy counts of the target; --task overrides it)" if task == "auto" else ""),
         *felt,
     )
-    notes = (*made.assumptions.notes, PUBLIC, *(f"Table: {line}" for line in read))
+    said = (*made.assumptions.notes, *(f"Table: {line}" for line in read))
+    facts = {"data": name, "target": target, "task": kind, "model": model, "holdout": share, "columns": len(X.columns)}
     made = replace(
         made,
-        assumptions=replace(made.assumptions, notes=notes),
+        assumptions=replace(made.assumptions, notes=said),
         warnings=(*felt, *made.warnings),
-        reproduction={**_facts(table, kind, model, share), **made.reproduction},
+        reproduction={**facts, **made.reproduction},
     )
     return Trained(pipeline, useful, made, remarks)
 
 
-def _read(table: Understood) -> list[str]:
-    """How columns are read, of those that are dropped or read otherwise than they are written."""
-    return [
-        f"{column.name!r}: {'; '.join((column.kind, *column.form.notes))}"
-        for column in table.columns
-        if column.kind == "dropped" or column.form.notes
-    ]
+def _opened(source: Any, target: str | None) -> tuple[str, pd.DataFrame, str, tuple[str, ...]]:
+    """Return the table's name, its cells as they stand, the target, and what was guessed of the file."""
+    if isinstance(source, str | Path) and str(source) in builtin_names():
+        name, (frame, known), notes = str(source), builtin(str(source)), tuple[str, ...]()
+        target = target or known
+    else:
+        opened, name = as_opened(source)
+        frame, notes = opened.frame, opened.notes
+        if opened.problems:
+            raise InputError(f"{name} cannot be used: {'; '.join(opened.problems)}")
+    names = list(frame.columns)
+    if twice := sorted({one for one in names if names.count(one) > 1}):
+        raise InputError(f"{name} must have columns of different names, got {few(twice)} more than once")
+    if target is None:
+        raise InputError(f"{name}: target is missing; name the column to predict, one of: {few(names)}")
+    _known("target", target, names)
+    if not len(frame):
+        raise InputError(f"{name} cannot be used: it has no rows")
+    return name, frame if isinstance(frame, pd.DataFrame) else pd.DataFrame({n: frame[n] for n in names}), target, notes
 
 
-def _persons(source: Any, group: str, target: str | None) -> Any:
-    """The column of the person as it stands in the table: whatever its kind, it is not a feature."""
-    frame = as_opened(source)[0].frame
-    if group not in frame.columns or group == target:
-        near = difflib.get_close_matches(group, [str(name) for name in frame.columns if name != target], n=1)
+def _known(option: str, asked: Any, names: Sequence[Any]) -> None:
+    if asked not in names:
+        near = difflib.get_close_matches(str(asked), [str(name) for name in names], n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise InputError(f"group {group!r} is not a column besides the target{hint}")
-    return frame[group].to_numpy()
+        raise InputError(f"{option} {asked!r} is not a column{hint}")
 
 
-def _checked(table: Understood) -> Any:
-    problems = list(table.problems)
-    if table.target_name is None:
-        names = [column.name for column in table.columns]
-        problems.append(f"target is missing; name the column to predict, one of: {', '.join(names[:20])}")
-    if table.target is not None and not table.kept:
-        problems.append(f"it has no column that can be used besides the target {table.target_name!r}")
-    if problems or table.target is None:
-        raise InputError(f"{table.name} cannot be used: {'; '.join(problems)}")
-    return table.target  # what was dropped is among the remarks
-
-
-def _task(task: TaskChoice, aim: Any) -> Literal["classification", "regression"]:
-    numeric = pd.api.types.is_numeric_dtype(aim) and not pd.api.types.is_bool_dtype(aim)
-    if task == "regression" and not numeric:
-        raise InputError("task 'regression' needs a numeric target; this one holds texts")
-    if task == "classification" and numeric and not np.array_equal(aim, np.floor(aim)):
-        raise InputError("task 'classification' needs classes, this target holds fractions; use task 'regression'")
-    if task != "auto":
-        return task
-    fractions = numeric and not np.array_equal(aim, np.floor(aim))
-    return "regression" if fractions or (numeric and aim.nunique() > _FEW_VALUES) else "classification"
-
-
-def _estimator(
-    kind: str,
+def _estimators(
     model: str,
-    table: Understood,
-    ranges: Ranges | None,
+    given: Mapping[str, Any],
+    target: str,
+    classes: Sequence[Any] | None,
     group: str | None,
-    goal: dict[str, Any],
-) -> Any:
-    given = dict(ranges or {})
-    bounds = given.pop(table.target_name, None) if table.target_name is not None else None
-    kinds = {column.name: column.kind for column in table.kept}
-    known = {name: value for name, value in given.items() if name in kinds}
+    goal: Mapping[str, Any],
+) -> tuple[PrivateClassifier, PrivateRegressor]:
+    spans = {name: tuple(value) for name, value in given.items() if _is_range(value)}
+    lists = {name: list(value) for name, value in given.items() if name not in spans}
+    span, listed = spans.pop(target, None), classes or lists.pop(target, None)
+    if listed and all(isinstance(label, str) for label in listed):
+        listed = labels_of(listed)
     options: dict[str, Any] = {
         "model": model,
-        "ranges": {n: (v[0], v[1]) for n, v in known.items() if kinds[n] in ("number", "date") and len(v) == 2} or None,
-        "categories": {n: list(v) for n, v in known.items() if kinds[n] == "category"} or None,
+        "ranges": spans or None,
+        "categories": lists or None,
         "group": group,
         **goal,
     }
-    if kind == "classification":
-        return PrivateClassifier(**options)
-    return PrivateRegressor(**options, target_range=None if bounds is None else (bounds[0], bounds[1]))
+    return (
+        PrivateClassifier(**options, classes=listed or "discover"),
+        PrivateRegressor(**options, target_range=span),
+    )
+
+
+def _is_range(value: Sequence[Any]) -> bool:
+    """Whether (low, high) are meant: two numbers, or two dates; texts that spell numbers are categories."""
+    kinds = [read_cell(end)[0] for end in value]
+    return kinds == [DATE] * 2 or (kinds == [NUMBER] * 2 and not any(isinstance(end, str) for end in value))
+
+
+def _read(estimator: PrivateClassifier | PrivateRegressor, X: pd.DataFrame) -> list[str]:
+    """What released counts say of the columns: those that were left out, and those of numbers and words."""
+    used = {column.name for column in estimator.columns_}
+    both = [str(column) for column in estimator.columns_ if column.sure and column.measured and column.words]
+    doubt = sum(not column.sure for column in estimator.columns_)
+    said = f"too few records to tell numbers from words in {doubt} of {len(used)} columns: both are read (--ranges)"
+    gone = [f"{name!r}: nearly unique words: dropped" for name in X.columns if name not in used]
+    return [*both, *[said] * bool(doubt), *gone]
+
+
+class _AsRead:
+    """An unprotected model on a private one's columns: each is of numbers, or of texts if it holds more of these."""
+
+    def __init__(self, X: pd.DataFrame, y: Any, columns: Sequence[FeatureColumn], *, classification: bool) -> None:
+        read = {column.name: read_cells(X[column.name]) for column in columns}
+        self._texts = {
+            name: bool(np.mean(cells.kind == WORD) > np.mean(~np.isnan(cells.number))) for name, cells in read.items()
+        }
+        self._trees = unprotected(self._typed(X), y, classification=classification)
+        self.classes_ = self._trees.classes_
+
+    def _typed(self, X: pd.DataFrame) -> pd.DataFrame:
+        read = {name: read_cells(X[name]) for name in self._texts}
+        return pd.DataFrame({str(n): cells.spelled if self._texts[n] else cells.number for n, cells in read.items()})
+
+    def predict(self, X: pd.DataFrame) -> Any:
+        return self._trees.predict(self._typed(X))
+
+    def predict_proba(self, X: pd.DataFrame) -> Any:
+        return self._trees.predict_proba(self._typed(X))
+
+
+def _measured(
+    estimator: PrivateClassifier | PrivateRegressor,
+    X: pd.DataFrame,
+    cells: ColumnCells,
+    train: Any,
+    unknown: Sequence[Any],
+) -> Usefulness | None:
+    """Compare with an unprotected model on the held-out records whose target fits; None if there are none."""
+    classification = isinstance(estimator, PrivateClassifier)
+    if classification:
+        labels = {spelled(*read_cell(label)): label for label in estimator.classes_.tolist()}
+        fits = np.array([text in labels for text in cells.spelled])
+        y = np.array([labels[text] for text in cells.spelled[fits]])
+    else:
+        fits = ~np.isnan(cells.number)
+        y = cells.number[fits]
+    X, train = X[fits], train[fits]
+    if train.all():
+        return None
+    try:
+        plain = _AsRead(X[train], y[train], estimator.columns_, classification=classification)
+    except ValueError:  # too few records or one class: there is nothing to compare with
+        plain = None
+    helps = ["a weaker target (for example twice the advantage)", "more records"]
+    if len(X.columns) > 5:
+        helps.append(f"fewer columns ({len(X.columns)} share the budget; --drop leaves some out)")
+    if unknown:
+        helps.append(f"public ranges of the columns (--ranges), {len(unknown)} of which were found in the data")
+    helps.append("`deniable plan`, if not all records have to be used")
+    return measure(estimator, X[~train], y[~train], plain=plain, help=tuple(helps))
 
 
 def _kept(n: int, persons: Any, share: float, source: NoiseSource) -> Any:
@@ -238,33 +306,3 @@ def _kept(n: int, persons: Any, share: float, source: NoiseSource) -> Any:
     if not train.any():
         raise InputError(f"no record is left to fit to, of {n}; give a smaller holdout or more records")
     return train
-
-
-def _useful(estimator: Any, plain: Any, X: Any, y: Any, features: pd.DataFrame, ranges: Ranges | None) -> Usefulness:
-    columns = features.shape[1]
-    numbers = [c for c in features.columns if pd.api.types.is_numeric_dtype(X[c]) and X[c].dtype != "boolean"]
-    unknown = [c for c in numbers if c not in (ranges or {})]
-    helps = ["a weaker target (for example twice the advantage)", "more records"]
-    if columns > 5:
-        helps.append(f"fewer columns ({columns} share the budget; --drop leaves some out)")
-    if unknown:
-        helps.append(f"public ranges of the columns (--ranges), {len(unknown)} of which were found in the data")
-    helps.append("`deniable plan`, if not all records have to be used")
-    return measure(estimator, X, y, plain=plain, help=tuple(helps))
-
-
-def _published(table: Understood, estimator: Any) -> Any:
-    from sklearn.pipeline import Pipeline
-
-    return Pipeline([("read", TableReader(table.reader.columns)), ("model", estimator)])
-
-
-def _facts(table: Understood, kind: str, model: str, share: float) -> dict[str, Any]:
-    return {
-        "data": table.name, "target": table.target_name, "task": kind, "model": model, "holdout": share,
-        "columns": len(table.kept),
-    }  # fmt: skip
-
-
-def _name(kind: str) -> str:
-    return "A private classifier" if kind == "classification" else "A private regression"

@@ -1,0 +1,57 @@
+"""A fit to a column of a table: classes or a measured target, as the caller or released counts say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+
+from deniable._check import InputError
+from deniable.noise.queries import SumNoise
+from deniable.tables import DATE, MISSING, NUMBER, ColumnCells
+from deniable.training.base import only_our_words
+from deniable.training.classifier import PrivateClassifier, labels_of
+from deniable.training.looks import kinds
+from deniable.training.regressor import PrivateRegressor
+
+TaskChoice = Literal["auto", "classification", "regression"]
+_FEW_VALUES = 20  # a target of whole numbers, most of which are at most this many different ones, is of classes
+
+
+def fit_column(
+    task: TaskChoice, classifier: PrivateClassifier, regressor: PrivateRegressor, X: Any, cells: ColumnCells
+) -> PrivateClassifier | PrivateRegressor:
+    """Fit one of two estimators, which differ in nothing but their task, and return it.
+
+    Declared classes, or a declared range of the target, say what it is and it is not looked at. Otherwise it is counted
+    with the other columns: a regression where fractions or dates stand out, a classification where words do or where a
+    few values are most of the whole numbers. Classes are found by noisy counts. A cell that does not fit has no weight.
+    """
+    with only_our_words():
+        if regressor.target_range is not None and task != "classification":
+            return regressor._fit(X, cells, SumNoise())
+        if not isinstance(classifier.classes, str) and task != "regression":
+            return classifier._fit(X, cells, SumNoise())
+        begun = classifier._begin(X, SumNoise())
+        n, aim = kinds(begun.look, begun.table, begun.declared, cells)
+        fractions = aim.kind == "date" or (aim.kind == "number" and not aim.whole)
+        if task == "regression" and aim.kind == "category":
+            raise InputError("task 'regression' needs a numeric target; this one holds texts")
+        if task == "classification" and fractions and not aim.words:
+            raise InputError("task 'classification' needs classes, this target holds fractions; use task 'regression'")
+        if task != "regression" and not (fractions and not aim.words):
+            found = classifier._discovered(begun, cells)
+            most = len(found) <= _FEW_VALUES and sum(found.values()) > n / 2
+            if task == "classification" or aim.kind == "category" or (len(found) > 1 and most):
+                target: Any = classifier._listed(cells, labels_of(found), begun.look)
+                return classifier._set(classifier._learn(begun, target, n))
+            if aim.words:
+                raise InputError(
+                    "what the target holds cannot be told from noise with so few records: list its classes (--classes "
+                    "no,yes), or say that it is a number (--task regression)"
+                )
+        if aim.kind == "date":  # in days
+            kind = np.where(cells.kind == DATE, NUMBER, np.where(cells.kind == NUMBER, MISSING, cells.kind))
+            cells = replace(cells, kind=kind.astype(np.uint8))
+        return regressor._set(regressor._learn(begun, regressor._target(cells, begun.look), n))
