@@ -62,7 +62,7 @@ def test_a_shell_tells_what_a_notebook_shows():
     rng = np.random.default_rng(0)
     t, audit = dn.tradeoff(dn.GaussianDP(1.0)), dn.audit_scores(rng.normal(1, 1, 200), rng.normal(0, 1, 200))
     running = dn.SequentialAudit(t)
-    release = dn.release(Mean(bounds=(0, 1)), rng.random((300, 2)), eta=0.2, rng=0)
+    release = dn.release(Mean(bounds=(0, 1)), rng.random((300, 2)), advantage=0.4, rng=0)
     for result in (
         t, t.explain(fpr=1e-3), release, audit.compare(t), audit.advantage(), running, running.verdict(), dn.assess(t),
     ):  # fmt: skip
@@ -89,16 +89,16 @@ def test_a_comparison_in_a_notebook():
 
 def test_certificate_and_release():
     rows = np.random.default_rng(0).normal(size=(200, 1))
-    r = dn.release(lambda part: part.mean(axis=0), rows, eta=0.2, rng=0)
+    r = dn.release(lambda part: part.mean(axis=0), rows, advantage=0.4, rng=0)
     text = read(r._repr_html_())
     assert f"{float(r.value.ravel()[0]):.6g}" in text
-    assert shown(r.certificate.eta, "number", "upper") in text
+    assert shown(r.certificate.advantage, "number", "upper") in text
     assert read(r.certificate._repr_html_()) in text
 
 
 def test_names_of_columns_reach_a_notebook_escaped():
     frame = pd.DataFrame({BAD: np.linspace(0, 1, 200)})
-    r = dn.release(Mean(bounds=(0, 1)), frame, eta=0.2, rng=0)
+    r = dn.release(Mean(bounds=(0, 1)), frame, advantage=0.4, rng=0)
     assert "<img" not in r._repr_html_()
 
 

@@ -235,9 +235,9 @@ def test_an_attack_outlives_the_death_of_a_worker(two_workers):
 def test_a_release_outlives_the_death_of_a_worker(two_workers):
     data = np.random.default_rng(2).normal(size=300)
     options = {"bound": "centre", "n_resamples": 64, "rng": 0}
-    alone = dn.release(np.median, data, eta=0.2, **options)
+    alone = dn.release(np.median, data, advantage=0.4, **options)
     with dn.cluster(two_workers), _killing(two_workers, after=0.2), warnings.catch_warnings(action="ignore"):
-        there = dn.release(np.median, data, eta=0.2, **options)
+        there = dn.release(np.median, data, advantage=0.4, **options)
     assert there.noise_scale == alone.noise_scale
 
 

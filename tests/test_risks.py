@@ -285,7 +285,7 @@ def test_dp_sgd_replacing_lies_between_one_direction_and_two():
 
 
 def test_curves_of_one_data_set_refuse_other_risks():
-    release = dn.release(dn.noise.Mean(), np.full(40, 0.3), eta=0.1, rng=0)
+    release = dn.release(dn.noise.Mean(), np.full(40, 0.3), advantage=0.2, rng=0)
     norms = dn.individual_tradeoffs(np.full((3, 4), 0.5), 1.0, dn.SubsampledGaussian(1.0, 0.1, 4))
     rng = np.random.default_rng(0)
     X, y = rng.uniform(-0.5, 0.5, (40, 3)), rng.integers(0, 2, 40)
@@ -308,7 +308,7 @@ def test_curves_of_one_data_set_refuse_other_risks():
 def test_why_certificates_refuse_n_identical_secrets_and_their_mean():
     # which half of 40 equal records was drawn changes nothing, so no noise is needed, and the secret is published
     secret = 0.3
-    release = dn.release(lambda x: x.mean(), np.full(40, secret), eta=0.1, rng=0)
+    release = dn.release(lambda x: x.mean(), np.full(40, secret), advantage=0.2, rng=0)
     assert float(release.value) == pytest.approx(secret, abs=1e-12)
     assert release.certificate.tradeoff.advantage() < 1e-9  # TPR(κ) = κ would have promised that nobody learns it
 

@@ -19,7 +19,7 @@ LIMITS = {"ranges": {"a": (-4, 4), "b": (-4, 4)}}
 MAKERS = {
     "classifier": lambda: dn.PrivateClassifier(advantage=0.2, **LIMITS).fit(FRAME, Y),
     "regressor": lambda: dn.PrivateRegressor(advantage=0.2, **LIMITS).fit(FRAME, X[:, 0]),
-    "release": lambda: dn.release(np.mean, X, eta=0.2, bound="centre", n_resamples=64, rng=0),
+    "release": lambda: dn.release(np.mean, X, advantage=0.4, bound="centre", n_resamples=64, rng=0),
     "statistics": lambda: dn.release_statistics(FRAME, "mean(a)", eta=0.2, **LIMITS),
     "nothing private": lambda: dn.tradeoff(dn.GaussianDP(0.1)),
 }

@@ -11,7 +11,7 @@ Printed: the largest gain over all records ± one standard error, and the same w
 caught. The largest of fourteen is above its own expectation by about one and a half standard errors where many records
 are alike.
 
-    python benchmarks/noise/games.py [--releases 1000] [--eta 0.1] [--only BOUND …] [--released NAME …]
+    python benchmarks/noise/games.py [--releases 1000] [--advantage 0.2] [--only BOUND …] [--released NAME …]
 """
 
 from __future__ import annotations
@@ -109,12 +109,12 @@ def noise_found_once(weaker):
         yield found
 
 
-def played(algorithm, bound, eta, releases, weaker=1.0):
+def played(algorithm, bound, advantage, releases, weaker=1.0):
     """Return (largest gain over the records, its standard error): ``releases`` public calls."""
     table = asked_of(algorithm)
 
     def call(data):
-        return dn.release(algorithm, data, eta=eta, bound=bound, rng=0)
+        return dn.release(algorithm, data, advantage=advantage, bound=bound, rng=0)
 
     with noise_found_once(weaker) as found:
         if bound == "dp":
@@ -172,7 +172,7 @@ def against_replacement(algorithm, table, call, found, releases):
     return np.array(wins)
 
 
-def by_rank(eta, releases, weaker=1.0):
+def by_rank(advantage, releases, weaker=1.0):
     """The same for a median that ``release_statistics`` chose by its rank; the tree's noise is weakened with it."""
     table, (low, high) = records()[:, 2], (-10, 10)
     rng = np.random.default_rng(0)
@@ -186,7 +186,7 @@ def by_rank(eta, releases, weaker=1.0):
     def call(data):
         frame = pd.DataFrame({"x": data})
         with mock.patch.object(releasing._Spending, "_ranks", watched):
-            dn.release_statistics(frame, "median(x)", eta=eta, ranges={"x": (low, high)})
+            dn.release_statistics(frame, "median(x)", eta=advantage / 2, ranges={"x": (low, high)})
         return seen.pop()
 
     wins = []
@@ -227,7 +227,7 @@ def best_of(wins):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--releases", type=int, default=1000)
-    parser.add_argument("--eta", type=float, default=0.1)
+    parser.add_argument("--advantage", type=float, default=0.2)
     parser.add_argument("--only", nargs="+", default=None, help="Bounds of the table to print.")
     parser.add_argument("--released", nargs="+", default=None, help="What is released in the games to play.")
     args = parser.parse_args()
@@ -243,9 +243,9 @@ def main():
     for bound, name, play in games:
         if (args.only and bound not in args.only) or (args.released and name not in args.released):
             continue
-        gain, failure = play(args.eta, args.releases)
-        caught, other = play(args.eta, args.releases, weaker=10.0)
-        failed |= gain > args.eta + 4 * failure or caught < args.eta + 2 * other
+        gain, failure = play(args.advantage, args.releases)
+        caught, other = play(args.advantage, args.releases, weaker=10.0)
+        failed |= gain > args.advantage / 2 + 4 * failure or caught < args.advantage / 2 + 2 * other
         print(f"| {bound} | {name} | {gain:.3f} ± {failure:.3f} | {caught:.3f} ± {other:.3f} |", flush=True)
     return int(failed)
 

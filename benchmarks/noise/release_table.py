@@ -1,14 +1,14 @@
-"""Noise and utility against the target η: this library, Laplace DP and Gaussian DP.
+"""Noise and utility against the advantage: this library, Laplace DP and Gaussian DP.
 
-Each release is made once per method and η, which fixes the noise; as the scale does not depend on the training half,
+Each release is made once per method and advantage, which fixes the noise; as the scale does not depend on the half,
 halves and noise are then drawn many times, with numpy's generator. Every figure is a mean ± its standard error.
 
-DP is matched by Izzo Theorem 4: η = δ + (1−δ)/(1+e^{−ε}) − ½, so ε = log((½+η)/(½−η)) for pure DP; for Gaussian DP
-the matched μ has TV = 2Φ(μ/2) − 1 = 2η (no worse than any (ε, δ) on its curve). A DP release needs a sensitivity for
+DP is matched by Izzo Theorem 4: the advantage a is 2δ + 2(1−δ)/(1+e^{−ε}) − 1, so ε = log((1+a)/(1−a)) for pure DP; for
+Gaussian DP the matched μ has TV = 2Φ(μ/2) − 1 = a (no worse than any (ε, δ) on its curve). A DP release needs a sensitivity for
 *all* data sets, so its data are clipped to a box that is taken as given: the true range of each column, which favours
 DP (a real release would have to guess or pay for it). DP trains on all records, ours on half.
 
-    python benchmarks/noise/release_table.py [breast adult paper] [--etas 0.05 0.1 0.2] [--repeats 200]
+    python benchmarks/noise/release_table.py [breast adult paper] [--advantages 0.1 0.2 0.4] [--repeats 200]
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ OURS = (
 )
 
 
-def epsilon(eta):
-    return float(np.log((0.5 + eta) / (0.5 - eta)))
+def epsilon(advantage):
+    return float(np.log((1 + advantage) / (1 - advantage)))
 
 
-def mu(eta):
-    return float(2 * ndtri(0.5 + eta))
+def mu(advantage):
+    return float(2 * ndtri(0.5 + advantage / 2))
 
 
 def rows_of(data, rows):
     return tuple(part[rows] for part in data) if isinstance(data, tuple) else data[rows]
 
 
-def released(algorithm, data, eta, options, repeats, measure, rng):
+def released(algorithm, data, advantage, options, repeats, measure, rng):
     """Release once, then draw halves and noise again and again: (noise, measures, kind of the guarantee)."""
-    r = dn.release(algorithm, data, eta=eta, **options)
+    r = dn.release(algorithm, data, advantage=advantage, **options)
     # coordinates that share a draw of noise come out equal, as those of a symmetric matrix do
     _, free, place = np.unique(r.value, return_index=True, return_inverse=True)
     std = r.noise_scale.ravel()[free]
@@ -59,33 +59,33 @@ def released(algorithm, data, eta, options, repeats, measure, rng):
     return float(np.sqrt(np.mean(r.noise_scale**2))), found, r.certificate.kind
 
 
-def additive_dp(value, l1, l2, eta, repeats, measure, rng):
+def additive_dp(value, l1, l2, advantage, repeats, measure, rng):
     """Laplace and Gaussian mechanisms at the matching privacy: [(name, noise, measures, guarantee)]."""
     rows = []
     for name, scale, draw in (
-        ("Laplace DP", l1 / epsilon(eta), rng.laplace),
-        ("Gaussian DP", l2 / mu(eta), rng.normal),
+        ("Laplace DP", l1 / epsilon(advantage), rng.laplace),
+        ("Gaussian DP", l2 / mu(advantage), rng.normal),
     ):
         found = [measure(value + draw(scale=scale, size=np.shape(value))) for _ in range(repeats)]
         rows.append((name, scale * (np.sqrt(2) if "Laplace" in name else 1.0), found, "proof"))
     return rows
 
 
-def report(title, measure, etas, rows_at):
-    print(f"\n**{title}**\n\n| η | method | noise (rms) | {measure} | guarantee |\n|---|---|---|---|---|")
-    for eta in etas:
-        for name, noise, found, kind in rows_at(eta):
+def report(title, measure, advantages, rows_at):
+    print(f"\n**{title}**\n\n| advantage | method | noise (rms) | {measure} | guarantee |\n|---|---|---|---|---|")
+    for advantage in advantages:
+        for name, noise, found, kind in rows_at(advantage):
             mean, error = np.mean(found), np.std(found) / np.sqrt(len(found))
             shown = "–" if noise is None else f"{noise:.3g}"
-            print(f"| {eta:g} | {name} | {shown} | {mean:.3g} ± {error:.1g} | {kind} |", flush=True)
+            print(f"| {advantage:g} | {name} | {shown} | {mean:.3g} ± {error:.1g} | {kind} |", flush=True)
 
 
-def dp_sgd_full_batch(X, eta, rng, steps=30, rate=0.2):
+def dp_sgd_full_batch(X, advantage, rng, steps=30, rate=0.2):
     """Full-batch DP-SGD of Izzo §5.2 on min ‖A − XᵀX/n‖²_F: clip at the median gradient norm, compose μ over steps."""
     n, d = X.shape
     outer = (X[:, :, None] * X[:, None, :]).reshape(n, d * d)
     a, clip = np.zeros(d * d), float(np.median(np.linalg.norm(2 * outer, axis=1)))
-    noise = clip * np.sqrt(steps) / mu(eta)
+    noise = clip * np.sqrt(steps) / mu(advantage)
     for _ in range(steps):
         gradient = 2 * (a - outer)
         gradient *= np.minimum(1, clip / np.linalg.norm(gradient, axis=1))[:, None]
@@ -93,7 +93,7 @@ def dp_sgd_full_batch(X, eta, rng, steps=30, rate=0.2):
     return a.reshape(d, d)
 
 
-def paper_example(etas, repeats, n, rng):
+def paper_example(advantages, repeats, n, rng):
     """Izzo Figure 2: second moments of a centred Gaussian, d = 3, relative Frobenius error against Σ."""
     sigma = make_spd_matrix(3, random_state=0)
     X = rng.multivariate_normal(np.zeros(3), sigma, size=n)
@@ -104,24 +104,24 @@ def paper_example(etas, repeats, n, rng):
     def error(value):
         return np.linalg.norm(value - sigma) / np.linalg.norm(sigma)
 
-    def rows_at(eta):
-        ours = [(name, *released(SecondMoment(), X, eta, options, repeats, error, rng)) for name, options in OURS]
+    def rows_at(advantage):
+        ours = [(name, *released(SecondMoment(), X, advantage, options, repeats, error, rng)) for name, options in OURS]
         yield from ours
         l1, l2 = ranges.sum() / n, float(np.sqrt((ranges**2).sum())) / n
-        yield from additive_dp(X.T @ X / n, l1, l2, eta, repeats, error, rng)
-        sgd = [error(dp_sgd_full_batch(X, eta, rng)) for _ in range(3)]
+        yield from additive_dp(X.T @ X / n, l1, l2, advantage, repeats, error, rng)
+        sgd = [error(dp_sgd_full_batch(X, advantage, rng)) for _ in range(3)]
         yield "full-batch DP-SGD, median clipping", None, sgd, "proof"
         halves = [error(SecondMoment()(X[rng.permutation(n)[: n // 2]])) for _ in range(repeats)]
         yield "a half without noise", 0.0, halves, "none"
         best = np.mean(ours[0][2])
-        ratios.append(f"η = {eta:g}: DP-SGD {np.mean(sgd) / best:.0f}")
+        ratios.append(f"advantage {advantage:g}: DP-SGD {np.mean(sgd) / best:.0f}")
 
     ratios: list[str] = []
-    report(f"The paper's example: second moments, n = {n:,}, d = 3", "relative error", etas, rows_at)
+    report(f"The paper's example: second moments, n = {n:,}, d = 3", "relative error", advantages, rows_at)
     print("\nTimes the error of ours, swap: " + "; ".join(ratios) + ".")
 
 
-def column_means(name, X, etas, repeats, rng):
+def column_means(name, X, advantages, repeats, rng):
     """Means of the columns, in units of each column's standard deviation."""
     n = len(X)
     X = X / X.std(axis=0)
@@ -130,14 +130,14 @@ def column_means(name, X, etas, repeats, rng):
     def error(value):
         return np.sqrt(np.mean((value - truth) ** 2))
 
-    def rows_at(eta):
+    def rows_at(advantage):
         for method, options in OURS:
-            yield method, *released(Mean(), X, eta, options, repeats, error, rng)
+            yield method, *released(Mean(), X, advantage, options, repeats, error, rng)
         l1, l2 = ranges.sum() / n, float(np.sqrt((ranges**2).sum())) / n
-        yield from additive_dp(truth, l1, l2, eta, repeats, error, rng)
+        yield from additive_dp(truth, l1, l2, advantage, repeats, error, rng)
 
     title = f"{name}: means of {X.shape[1]} columns, n = {n:,} (in standard deviations)"
-    report(title, "rms error", etas, rows_at)
+    report(title, "rms error", advantages, rows_at)
 
 
 def adult():
@@ -153,9 +153,9 @@ def main():
     parser.add_argument("tables", nargs="*", default=["breast", "adult", "paper"])
     parser.add_argument("--n", type=int, default=500_000, help="records in the paper's example")
     parser.add_argument("--repeats", type=int, default=200, help="draws of half and noise (a fifth in the example)")
-    parser.add_argument("--etas", type=float, nargs="+", default=[0.05, 0.1, 0.2])
+    parser.add_argument("--advantages", type=float, nargs="+", default=[0.1, 0.2, 0.4])
     given = parser.parse_args()
-    settings = given.etas, given.repeats
+    settings = given.advantages, given.repeats
     make = {
         "breast": lambda rng: column_means("breast cancer", load_breast_cancer().data, *settings, rng),
         "adult": lambda rng: column_means("adult", adult(), *settings, rng),

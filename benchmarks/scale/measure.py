@@ -101,7 +101,7 @@ def release(path: str) -> dict[str, float]:
     from deniable.noise import Mean
 
     before, clock = peak(), Clock()
-    dn.release(Mean(bounds=(-1.0, 1.0)), path, eta=0.05, rng=0)
+    dn.release(Mean(bounds=(-1.0, 1.0)), path, advantage=0.1, rng=0)
     return clock.read() | {"gigabytes": peak(), "gigabytes before": before}
 
 

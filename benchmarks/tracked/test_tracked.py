@@ -69,7 +69,7 @@ def test_release(benchmark):
     from deniable.noise import Mean
 
     rows = np.random.default_rng(0).normal(size=(20_000, 5))
-    benchmark.pedantic(lambda: dn.release(Mean(), rows, eta=0.1, bound="swap"), rounds=3, warmup_rounds=1)
+    benchmark.pedantic(lambda: dn.release(Mean(), rows, advantage=0.2, bound="swap"), rounds=3, warmup_rounds=1)
 
 
 def test_audit(benchmark):

@@ -44,7 +44,7 @@ def sensitivity(n):
 
 
 def laplace_scale(algorithm, data, eta, **how):
-    noise = dn.release(algorithm, data, eta=eta, noise="laplace", **how).noise_scale
+    noise = dn.release(algorithm, data, advantage=2 * eta, noise="laplace", **how).noise_scale
     return float(noise) / sqrt(2)
 
 

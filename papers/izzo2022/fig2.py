@@ -60,7 +60,9 @@ def one_run(run, etas, n, resamples):
         found[f"published, M = {m}"] = [error(raw + s * law.sample(1, rng).reshape(3, 3)) for s in scales]
     for bound in ("centre", "swap"):
         options = {"bound": bound, "n_resamples": resamples, "rng": run}
-        found[f"ours, {bound}"] = [error(dn.release(SecondMoment(), data, eta=e, **options).value) for e in etas]
+        found[f"ours, {bound}"] = [
+            error(dn.release(SecondMoment(), data, advantage=2 * e, **options).value) for e in etas
+        ]
     return found
 
 

@@ -122,7 +122,7 @@ def test_a_released_estimator_carries_nothing_of_an_earlier_fit(wrap, people):
     inner = LogisticRegression() if wrap == "plain" else make_pipeline(StandardScaler(), LogisticRegression())
     inner.fit(X, people["y"])  # on all data: what must not travel
     final = inner if wrap == "plain" else inner[-1]
-    model = dn.MembershipPrivate(inner, eta=0.3, n_resamples=32, random_state=0).fit(X, people["y"])
+    model = dn.MembershipPrivate(inner, advantage=0.6, n_resamples=32, random_state=0).fit(X, people["y"])
     secret = np.asarray(final.coef_, dtype=np.float64).tobytes()
     copies = {
         "pickle": pickle.dumps(model),
@@ -140,7 +140,7 @@ def test_a_released_estimator_carries_nothing_of_an_earlier_fit(wrap, people):
 def test_joblib_files_neither(tmp_path, people):
     X = people[["wage"]].to_numpy()
     inner = LogisticRegression().fit(X, people["y"])
-    model = dn.MembershipPrivate(inner, eta=0.3, n_resamples=32, random_state=0).fit(X, people["y"])
+    model = dn.MembershipPrivate(inner, advantage=0.6, n_resamples=32, random_state=0).fit(X, people["y"])
     joblib.dump(model, tmp_path / "m.joblib")
     assert not hasattr(joblib.load(tmp_path / "m.joblib").estimator, "coef_")
     assert inner.coef_.tobytes() not in content(tmp_path / "m.joblib")

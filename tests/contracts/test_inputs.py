@@ -214,7 +214,7 @@ def profile(X, y, **more):
 
 def released(algorithm, data, **more):
     with insecure_noise(np.random.default_rng(1)):
-        r = dn.release(algorithm, data, eta=0.2, rng=0, n_resamples=64, **more)
+        r = dn.release(algorithm, data, advantage=0.4, rng=0, n_resamples=64, **more)
     return np.concatenate([np.ravel(r.value), np.ravel(r.noise_scale)])
 
 

@@ -103,7 +103,7 @@ def test_who_knows_the_rate_of_true_positives_knows_the_advantage():
 
 
 def test_laplace_is_the_law_of_one_number_and_norm_laplace_that_of_vectors():
-    one = dn.release(np.median, np.arange(9.0), eta=0.3, bound="centre", noise="laplace", rng=0, n_resamples=400)
+    one = dn.release(np.median, np.arange(9.0), advantage=0.6, bound="centre", noise="laplace", rng=0, n_resamples=400)
     assert "laplace" in one.certificate.noise
     for kind in (dn.OutputPerturbation, dn.ObjectivePerturbation):
         assert kind(epsilon=1.0).noise == "norm-laplace"
@@ -111,7 +111,7 @@ def test_laplace_is_the_law_of_one_number_and_norm_laplace_that_of_vectors():
             kind(epsilon=1.0, noise="laplace")
     with pytest.raises(dn.InputError, match="one-dimensional"):
         dn.release(
-            lambda x: x.mean(axis=0), np.eye(9), eta=0.3, bound="centre", noise="laplace", rng=0, n_resamples=400
+            lambda x: x.mean(axis=0), np.eye(9), advantage=0.6, bound="centre", noise="laplace", rng=0, n_resamples=400
         )
 
 

@@ -72,8 +72,8 @@ CALLS = {
     ),
     "MembershipPrivate": (
         trained(dn.MembershipPrivate, TABLE["t"]),
-        ["estimator", "eta", "bound", "confidence", "random_state", "n_jobs"],
-        {"estimator": GaussianNB(), "eta": 0.3, "bound": "centre", "n_resamples": 32},
+        ["estimator", "advantage", "bound", "confidence", "random_state", "n_jobs"],
+        {"estimator": GaussianNB(), "advantage": 0.6, "bound": "centre", "n_resamples": 32},
     ),
     "privacy_profile": (
         dn.privacy_profile,

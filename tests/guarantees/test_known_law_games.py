@@ -20,7 +20,7 @@ def gains(algorithm, x, weaken):
     member = np.zeros((len(sets), len(x)), dtype=bool)
     member[np.arange(len(sets))[:, None], sets] = True
     outputs = np.array([np.ravel(algorithm(x[one])) for one in sets])
-    made = release(algorithm, x, eta=ETA, bound="direct")
+    made = release(algorithm, x, advantage=2 * ETA, bound="direct")
     scale = np.ravel(made.noise_scale) / weaken if weaken else np.zeros(outputs.shape[1])
     truth = rng.integers(len(sets), size=GAMES)
     if scale.any():
@@ -45,7 +45,7 @@ def test_a_quantile_with_an_outlier_and_equal_values():
 def test_a_table_without_noise():
     x = np.repeat([0.5, 1.5], [8, 6])
     table = Histogram((0.0, 1.0, 2.0))
-    evidence_kept = release(table, np.repeat(x, 8), eta=ETA, bound="direct")
+    evidence_kept = release(table, np.repeat(x, 8), advantage=2 * ETA, bound="direct")
     assert not evidence_kept.noise_scale.any()
     # eight copies of each record: enumerate the counts instead of the sets
     n, counted, k = 112, 64, 56
@@ -53,14 +53,14 @@ def test_a_table_without_noise():
     counts = rng.hypergeometric(counted, n - counted, k, size=200_000)
     inside = rng.random(counts.size) < counts / counted  # whether one record of the first cell is in the half
     gain = np.mean((counts / counted > 0.5) == inside) - 0.5
-    assert gain < evidence_kept.certificate.eta + 0.004
-    assert gain > 0.6 * evidence_kept.certificate.eta  # the attacker is a good one
+    assert gain < evidence_kept.certificate.advantage / 2 + 0.004
+    assert gain > 0.6 * evidence_kept.certificate.advantage / 2  # the attacker is a good one
 
 
 def test_a_table_with_a_rare_cell_is_not_released_without_noise():
     """The negative control: without noise the only record of a cell is told with certainty."""
     x = np.array([0.5] * 9 + [1.5])
-    assert release(Histogram((0.0, 1.0, 2.0)), x, eta=ETA, bound="swap").noise_scale.any()
+    assert release(Histogram((0.0, 1.0, 2.0)), x, advantage=2 * ETA, bound="swap").noise_scale.any()
     table = Histogram((1.0, 2.0))
     gain, made = gains(table, x, weaken=0)
     assert gain > 0.4

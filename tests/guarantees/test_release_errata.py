@@ -80,8 +80,8 @@ class TestE4:
         printed = (7.5 / eta) ** (1 + 2 / moment) * sigma
         mean_distance = np.abs(values - values.mean()).mean()
         enough = mean_distance / (2 * eta)  # TV ≤ tanh(‖v − w‖/(2c)) around the mean
-        exact = dn.exact_membership(np.mean, data, NormLaplaceNoise(enough, np.ones(1))).worst
-        loose = dn.exact_membership(np.mean, data, NormLaplaceNoise(printed, np.ones(1))).worst
+        exact = dn.exact_membership(np.mean, data, NormLaplaceNoise(enough, np.ones(1))).worst / 2
+        loose = dn.exact_membership(np.mean, data, NormLaplaceNoise(printed, np.ones(1))).worst / 2
         assert loose < exact <= eta
         assert printed / enough > at_least
         assert loose < eta / 20
@@ -108,7 +108,9 @@ class TestE5:
         assert right / repeats > 0.5 + eta + 5 * 0.5 / math.sqrt(repeats)
 
     def test_our_scale_does_not_depend_on_the_training_part(self):
-        scales = {float(dn.release(np.mean, self.DATA, eta=0.1, n_resamples=64, rng=0).noise_scale) for _ in range(10)}
+        scales = {
+            float(dn.release(np.mean, self.DATA, advantage=0.2, n_resamples=64, rng=0).noise_scale) for _ in range(10)
+        }
         assert len(scales) == 1
 
     def test_odd_moments_need_an_absolute_value(self):
@@ -137,7 +139,7 @@ class TestE6:
         from sklearn.covariance import EmpiricalCovariance
 
         X = np.random.default_rng(9).normal(size=(40, 4))
-        options = {"eta": 0.1, "n_resamples": 64}
+        options = {"advantage": 0.2, "n_resamples": 64}
         with insecure_noise(np.random.default_rng(0)):
             raw = dn.MembershipPrivate(EmpiricalCovariance(), project_psd=False, **options).fit(X)
         with insecure_noise(np.random.default_rng(0)):
@@ -176,9 +178,11 @@ class TestE7:
     def test_our_release_needs_far_less_noise_than_the_sensitivity_would(self):
         n, eta = 10, 0.1
         data = np.array(self.dataset(n))
-        r = dn.release(lambda part: 1 / part.sum(), data, eta=eta)
+        r = dn.release(lambda part: 1 / part.sum(), data, advantage=2 * eta)
         law = GaussianNoise(float(r.noise_scale), np.ones(1))
-        assert dn.exact_membership(lambda part: 1 / part.sum(), data, law).worst <= r.certificate.eta <= eta
+        assert (
+            dn.exact_membership(lambda part: 1 / part.sum(), data, law).worst / 2 <= r.certificate.advantage / 2 <= eta
+        )
         # Gaussian noise that hides the largest change: TV ≤ 2η
         by_sensitivity = (math.sqrt(math.comb(n, n // 2)) - 1) / (2 * norm.ppf(0.5 + eta))
         assert float(r.noise_scale) < by_sensitivity / 20

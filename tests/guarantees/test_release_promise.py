@@ -30,16 +30,16 @@ CASES = [
 
 
 def exact_eta(algorithm, data, law, k=None):
-    return dn.exact_membership(algorithm, data, law, k).worst
+    return dn.exact_membership(algorithm, data, law, k).worst / 2
 
 
 @pytest.mark.parametrize(("algorithm", "data"), CASES)
 @pytest.mark.parametrize("eta", [0.02, 0.1])
 def test_swap_gaussian_is_safe_and_tight(algorithm, data, eta):
-    r = dn.release(algorithm, data, eta=eta, bound="swap")
+    r = dn.release(algorithm, data, advantage=2 * eta, bound="swap")
     scale = float(r.noise_scale.ravel()[0])
     best_attack = exact_eta(algorithm, data, GaussianNoise(scale, np.ones(1)))
-    assert 0.7 * eta <= best_attack <= r.certificate.eta <= eta
+    assert 0.7 * eta <= best_attack <= r.certificate.advantage / 2 <= eta
     # negative control: with half the noise the same attack breaks the promise
     assert exact_eta(algorithm, data, GaussianNoise(scale / 2, np.ones(1))) > eta
 
@@ -47,9 +47,9 @@ def test_swap_gaussian_is_safe_and_tight(algorithm, data, eta):
 @pytest.mark.parametrize(("algorithm", "data"), CASES)
 @pytest.mark.parametrize("bound", ["centre", "swap"])
 def test_gaussian_is_safe_at_a_large_target(algorithm, data, bound):
-    r = dn.release(algorithm, data, eta=0.3, bound=bound)
+    r = dn.release(algorithm, data, advantage=0.6, bound=bound)
     law = GaussianNoise(float(r.noise_scale.ravel()[0]), np.ones(1))
-    assert exact_eta(algorithm, data, law, r.certificate.n_train) <= r.certificate.eta <= 0.3
+    assert exact_eta(algorithm, data, law, r.certificate.n_train) <= r.certificate.advantage / 2 <= 0.3
 
 
 @pytest.mark.parametrize(("algorithm", "data"), CASES)
@@ -57,16 +57,16 @@ def test_gaussian_is_safe_at_a_large_target(algorithm, data, bound):
 @pytest.mark.parametrize("fraction", [0.3, 0.5, 0.8])
 def test_laplace_and_centre_are_safe_at_every_share(algorithm, data, bound, fraction):
     eta = 0.1
-    r = dn.release(algorithm, data, eta=eta, bound=bound, noise="laplace", fraction=fraction)
+    r = dn.release(algorithm, data, advantage=2 * eta, bound=bound, noise="laplace", fraction=fraction)
     law = NormLaplaceNoise(float(r.noise_scale.ravel()[0]) / np.sqrt(2), np.ones(1))
-    assert exact_eta(algorithm, data, law, r.certificate.n_train) <= r.certificate.eta <= eta
+    assert exact_eta(algorithm, data, law, r.certificate.n_train) <= r.certificate.advantage / 2 <= eta
 
 
 @pytest.mark.parametrize("bound", ["centre", "swap"])
 @pytest.mark.parametrize("fraction", [0.4, 0.5])
 def test_the_certified_curve_holds_against_the_likelihood_ratio_attack(bound, fraction):
     """ROC of the optimal attack on each record, by integrating its two densities on a grid."""
-    r = dn.release(np.mean, COLUMN, eta=0.2, bound=bound, fraction=fraction)
+    r = dn.release(np.mean, COLUMN, advantage=0.4, bound=bound, fraction=fraction)
     k, s = r.certificate.n_train, float(r.noise_scale)
     x = np.linspace(COLUMN.min() - 8 * s, COLUMN.max() + 8 * s, 20_001)
     cell = x[1] - x[0]
@@ -84,10 +84,10 @@ def test_the_certified_curve_holds_against_the_likelihood_ratio_attack(bound, fr
 
 def test_norm_laplace_in_two_dimensions_is_safe():
     data = RNG.normal(size=(8, 2))
-    r = dn.release(lambda part: part.mean(axis=0), data, eta=0.1, bound="swap", noise="norm-laplace")
+    r = dn.release(lambda part: part.mean(axis=0), data, advantage=0.2, bound="swap", noise="norm-laplace")
     law = NormLaplaceNoise(1.0, r.noise_scale / np.sqrt(3))
     found = dn.exact_membership(lambda part: part.mean(axis=0), data, law)
-    assert found.worst - found.error <= r.certificate.eta <= 0.1
+    assert (found.worst - found.error) / 2 <= r.certificate.advantage / 2 <= 0.1
 
 
 def test_certificates_fail_as_rarely_as_promised():
@@ -107,9 +107,9 @@ def test_certificates_fail_as_rarely_as_promised():
 
     eta, failures, fails_at_seventy_percent = 0.1, 0, 0
     for seed in range(250):
-        r = dn.release(np.mean, data, eta=eta, n_resamples=96, confidence=0.99, rng=seed)
+        r = dn.release(np.mean, data, advantage=2 * eta, n_resamples=96, confidence=0.99, rng=seed)
         assert r.certificate.kind == "sampled"
-        assert r.certificate.eta <= eta
+        assert r.certificate.advantage / 2 <= eta
         failures += true_bound(float(r.noise_scale)) > eta
         fails_at_seventy_percent += true_bound(0.7 * float(r.noise_scale)) > eta
     assert failures <= 9

@@ -27,7 +27,7 @@ X, Y = load_breast_cancer(return_X_y=True)
 X = StandardScaler().fit_transform(X)[:, :6]
 XD, YD = load_diabetes(return_X_y=True)
 X, Y = X[::2], Y[::2]
-QUICK = {"eta": 0.1, "n_resamples": 40, "random_state": 0, "bound": "centre"}
+QUICK = {"advantage": 0.2, "n_resamples": 40, "random_state": 0, "bound": "centre"}
 
 ESTIMATORS = [
     LogisticRegression(C=0.05),
@@ -53,7 +53,7 @@ def outputs(model, rows):
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
 def test_fit_clone_and_pickle(estimator):
     model = clone(MembershipPrivate(estimator, **QUICK)).fit(X, Y)
-    assert model.certificate_.eta <= 0.1
+    assert model.certificate_.advantage / 2 <= 0.1
     assert model.certificate_.kind == "sampled"
     assert model.n_features_in_ == 6
     again = pickle.loads(pickle.dumps(model))
@@ -66,9 +66,9 @@ def test_fit_clone_and_pickle(estimator):
 
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
 def test_with_hardly_any_noise_it_is_the_plain_estimator(estimator):
-    """η near ½ needs little noise: what is installed must then predict like a plain fit on half of the data."""
+    """An advantage near 1 needs little noise: what is installed must predict like a plain fit on half of the data."""
     blobs, labels = make_blobs(400, n_features=3, centers=[[-6, 0, 0], [6, 0, 0]], random_state=0)
-    model = MembershipPrivate(estimator, eta=0.49, n_resamples=24, random_state=0).fit(blobs, labels)
+    model = MembershipPrivate(estimator, advantage=0.98, n_resamples=24, random_state=0).fit(blobs, labels)
     plain = clone(estimator).fit(blobs, labels)
     for name, value in outputs(model, blobs):
         expected = getattr(plain, name)(blobs)
@@ -142,7 +142,7 @@ def test_check_estimator(estimator, monkeypatch):
     monkeypatch.setattr(methods, "_LARGEST_ENUMERATION", 100)  # the checks have many small data sets
     # scores are checked, too, so regressions need enough resamples for little noise; logistic fits are slow
     enough = {"n_resamples": 8, "confidence": 0.8} if is_classifier(estimator) else {"n_resamples": 32}
-    model = MembershipPrivate(estimator, eta=0.45, bound="centre", random_state=0, **enough)
+    model = MembershipPrivate(estimator, advantage=0.9, bound="centre", random_state=0, **enough)
     fit, tags = MembershipPrivate.fit, MembershipPrivate.__sklearn_tags__
 
     def repeated(self, X, y=None):  # some checks compare two fits
@@ -165,16 +165,16 @@ def test_check_estimator(estimator, monkeypatch):
 
 
 def test_without_thousands_of_fits_the_centre_is_the_default():
-    model = MembershipPrivate(KMeans(3, n_init=1, random_state=0), eta=0.2, n_resamples=40, random_state=0).fit(X)
+    model = MembershipPrivate(KMeans(3, n_init=1, random_state=0), advantage=0.4, n_resamples=40, random_state=0).fit(X)
     assert model.certificate_.bound == "centre"
     with pytest.raises(InputError, match="'centre'"):
-        MembershipPrivate(Ridge(), eta=0.1, bound="swap").fit(XD, YD)
+        MembershipPrivate(Ridge(), advantage=0.2, bound="swap").fit(XD, YD)
 
 
 def test_inside_a_pipeline_and_cross_validation():
     model = make_pipeline(StandardScaler(), MembershipPrivate(LogisticRegression(C=0.05), **QUICK))
     assert np.all(np.isfinite(cross_val_score(model, X, Y, cv=2)))
-    assert model.fit(X, Y)[-1].certificate_.eta <= 0.1
+    assert model.fit(X, Y)[-1].certificate_.advantage / 2 <= 0.1
 
 
 def test_frames_and_text_labels():
@@ -196,7 +196,7 @@ def test_two_functions():
         shell.deviations_, shell.within_class_std_dev_ = np.zeros_like(array), np.ones(array.shape[1])
 
     model = MembershipPrivate(
-        NearestCentroid(), eta=0.3, n_resamples=40, get_parameters=centroids, set_parameters=install
+        NearestCentroid(), advantage=0.6, n_resamples=40, get_parameters=centroids, set_parameters=install
     ).fit(X, Y)
     assert model.score(X, Y) > 0.6
 
@@ -204,7 +204,7 @@ def test_two_functions():
 def test_clip_and_projection():
     clipped = MembershipPrivate(LogisticRegression(), **QUICK, clip=(-0.1, 0.1)).fit(X, Y)
     assert np.abs(clipped.estimator_.coef_).max() <= 0.1
-    noisy = {"eta": 0.05, "n_resamples": 100}
+    noisy = {"advantage": 0.1, "n_resamples": 100}
     with insecure_noise(np.random.default_rng(0)):
         raw = MembershipPrivate(EmpiricalCovariance(), project_psd=False, **noisy).fit(X)
     with insecure_noise(np.random.default_rng(0)):
@@ -216,14 +216,14 @@ def test_clip_and_projection():
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (MembershipPrivate(DecisionTreeClassifier(), eta=0.1), "PrivateClassifier"),
-        (MembershipPrivate(Ridge(), eta=0.0), "eta"),
-        (MembershipPrivate(Ridge(), eta=0.1, noise="cauchy"), "noise"),
-        (MembershipPrivate(Ridge(), eta=0.1, clip=(1.0,)), "clip"),
-        (MembershipPrivate(Ridge(), eta=0.1, clip=(1.0, 0.0)), "clip"),
-        (MembershipPrivate(Ridge(), eta=0.1, get_parameters=len), "together"),
-        (MembershipPrivate(Ridge(), eta=0.001, n_resamples=20), "n_resamples"),
-        (MembershipPrivate(PCA(9), eta=0.1, n_resamples=48), "n_components"),
+        (MembershipPrivate(DecisionTreeClassifier(), advantage=0.2), "PrivateClassifier"),
+        (MembershipPrivate(Ridge(), advantage=0.0), "advantage"),
+        (MembershipPrivate(Ridge(), advantage=0.2, noise="cauchy"), "noise"),
+        (MembershipPrivate(Ridge(), advantage=0.2, clip=(1.0,)), "clip"),
+        (MembershipPrivate(Ridge(), advantage=0.2, clip=(1.0, 0.0)), "clip"),
+        (MembershipPrivate(Ridge(), advantage=0.2, get_parameters=len), "together"),
+        (MembershipPrivate(Ridge(), advantage=0.002, n_resamples=20), "n_resamples"),
+        (MembershipPrivate(PCA(9), advantage=0.2, n_resamples=48), "n_components"),
     ],
 )
 def test_bad_input_sets_nothing(model, message):
@@ -265,7 +265,7 @@ def test_the_expected_score_is_that_of_many_releases():
     X = rng.normal(size=(400, 2))
     y = (X @ [1.0, -1.0] + rng.normal(size=400) > 0).astype(int)
     made = [
-        MembershipPrivate(GaussianNB(), eta=0.4, bound="centre", n_resamples=64, random_state=seed).fit(X, y)
+        MembershipPrivate(GaussianNB(), advantage=0.8, bound="centre", n_resamples=64, random_state=seed).fit(X, y)
         for seed in range(16)
     ]
     noisy, plain = np.mean([model.expected_score_ for model in made], axis=0)
@@ -276,7 +276,7 @@ def test_the_expected_score_is_that_of_many_releases():
 
 
 def test_there_is_no_expected_score_without_a_target():
-    assert MembershipPrivate(PCA(1), eta=0.2, n_resamples=32).fit(X).expected_score_ is None
+    assert MembershipPrivate(PCA(1), advantage=0.4, n_resamples=32).fit(X).expected_score_ is None
 
 
 def test_rare_classes_are_refused_from_the_whole_data_set():
@@ -291,7 +291,7 @@ def test_a_part_without_a_class_is_no_error():
     """Four records of a class: one part in twenty has none of them; that none of 100 lacks it has a chance of 0.6 %."""
     labels = np.zeros(60)
     labels[[3, 20, 40, 59]] = 1
-    settings = QUICK | {"eta": 0.4, "n_resamples": 100}
+    settings = QUICK | {"advantage": 0.8, "n_resamples": 100}
     model = MembershipPrivate(LogisticRegression(C=0.1), **settings).fit(X[:60], labels)
     assert model.certificate_.holds
     assert list(model.classes_) == [0.0, 1.0]
@@ -299,7 +299,9 @@ def test_a_part_without_a_class_is_no_error():
 
 def test_unset_random_states_are_seeded():
     scales = [
-        MembershipPrivate(KMeans(2, n_init=1), eta=0.3, n_resamples=24, random_state=seed).fit(X[:60]).noise_scale_
+        MembershipPrivate(KMeans(2, n_init=1), advantage=0.6, n_resamples=24, random_state=seed)
+        .fit(X[:60])
+        .noise_scale_
         for seed in (0, 0, 1)
     ]
     np.testing.assert_array_equal(scales[0]["cluster_centers_"], scales[1]["cluster_centers_"])
@@ -324,14 +326,14 @@ def test_the_optimal_attack_stays_below_the_certificate(monkeypatch):
     rows = np.random.default_rng(8).normal(size=(10, 1))
     target = rows[:, 0] + np.random.default_rng(9).normal(size=10)
     estimator = LinearRegression(fit_intercept=False)
-    model = MembershipPrivate(estimator, **QUICK | {"eta": 0.2, "n_resamples": 256}).fit(rows, target)
+    model = MembershipPrivate(estimator, **QUICK | {"advantage": 0.4, "n_resamples": 256}).fit(rows, target)
     scale = model.noise_scale_["coef_"]
 
     def best_attack(law):
         found = exact_membership(lambda data: clone(estimator).fit(*data).coef_, (rows, target), law, tolerance=1e-4)
-        return found.worst - found.error
+        return (found.worst - found.error) / 2
 
-    assert 0 < best_attack(GaussianNoise(1.0, scale)) <= model.certificate_.eta <= 0.2
+    assert 0 < best_attack(GaussianNoise(1.0, scale)) <= model.certificate_.advantage / 2 <= 0.2
     assert best_attack(GaussianNoise(1.0, scale / 20)) > 0.2  # negative control
 
 

@@ -17,57 +17,57 @@ X = RNG.normal(size=(400, 2)) + [10.0, -3.0]
 
 def test_auto_takes_the_least_noise_and_shows_the_table():
     many = np.random.default_rng(1).normal(size=(4000, 2))
-    r = dn.release(Mean(), many, eta=0.1, rng=0)
+    r = dn.release(Mean(), many, advantage=0.2, rng=0)
     assert r.certificate.bound == "swap"  # exact, and less than a third of the spread over halves: nothing to gain
     assert [row.bound for row in r.alternatives if row.chosen] == ["swap"]
     heavy = np.append(RNG.normal(size=99), 60.0)  # one outlier decides the swap noise of a mean, too much for "direct"
-    r = dn.release(Mean(), heavy, eta=0.1, rng=0)
+    r = dn.release(Mean(), heavy, advantage=0.2, rng=0)
     assert [row.bound for row in r.alternatives] == ["swap"]
-    assert r.noise_scale <= dn.release(Mean(), heavy, eta=0.1, rng=0, bound="direct").noise_scale
+    assert r.noise_scale <= dn.release(Mean(), heavy, advantage=0.2, rng=0, bound="direct").noise_scale
     even = np.linspace(0.0, 1.0, 200)
-    r = dn.release(Mean(), even, eta=0.1, rng=0)
+    r = dn.release(Mean(), even, advantage=0.2, rng=0)
     assert {row.bound for row in r.alternatives} == {"swap", "direct"}
     chosen = [row for row in r.alternatives if row.chosen]
     assert chosen[0].noise == min(row.noise for row in r.alternatives)
     assert chosen[0].noise == pytest.approx(float(r.noise_scale))
-    assert r.certificate.eta <= 0.1
+    assert r.certificate.advantage / 2 <= 0.1
 
 
 def test_auto_is_never_above_any_single_way():
     column = RNG.normal(size=9)
-    r = dn.release(np.median, column, eta=0.1)
+    r = dn.release(np.median, column, advantage=0.2)
     for bound in ("direct", "swap", "centre"):
-        assert r.noise_scale <= dn.release(np.median, column, eta=0.1, bound=bound).noise_scale * (1 + 1e-9)
+        assert r.noise_scale <= dn.release(np.median, column, advantage=0.2, bound=bound).noise_scale * (1 + 1e-9)
     assert r.certificate.kind == "exact"
-    assert exact_membership(np.median, column, GaussianNoise(float(r.noise_scale), np.ones(1)), 4).worst <= 0.1
+    assert exact_membership(np.median, column, GaussianNoise(float(r.noise_scale), np.ones(1)), 4).worst <= 0.2
 
 
 def test_a_random_algorithm_on_small_data_pays_for_the_choice_between_its_certificates():
     noise = np.random.default_rng(0)
-    r = dn.release(lambda part: part.mean() + noise.normal(), RNG.normal(size=9), eta=0.2, rng=0, n_resamples=512)
+    r = dn.release(lambda part: part.mean() + noise.normal(), RNG.normal(size=9), advantage=0.4, rng=0, n_resamples=512)
     assert r.certificate.kind == "sampled"
     assert r.certificate.confidence == pytest.approx(1 - 0.01 / 3)
 
 
 def test_auto_falls_back_to_centre_for_many_outputs_of_many_records():
     many = np.random.default_rng(0).normal(size=5000)
-    r = dn.release(lambda part: np.quantile(part, np.linspace(0.1, 0.9, 5)), many, eta=0.1, rng=0)
+    r = dn.release(lambda part: np.quantile(part, np.linspace(0.1, 0.9, 5)), many, advantage=0.2, rng=0)
     assert r.certificate.bound == "centre"
 
 
 class TestPlainPrivacy:
     def test_noise_is_that_of_replacing_a_record(self):
         """μ = 2Φ⁻¹(½ + η); one column changes by (high − low)/n at most: not half of it."""
-        r = dn.release(Mean(bounds=(0, 20)), X[:, 0], eta=0.1, bound="dp")
+        r = dn.release(Mean(bounds=(0, 20)), X[:, 0], advantage=0.2, bound="dp")
         assert float(r.noise_scale) == pytest.approx(20 / 400 / (2 * ndtri(0.6)), rel=1e-6)
-        assert r.certificate.eta == pytest.approx(0.1, abs=1e-9)
+        assert r.certificate.advantage / 2 == pytest.approx(0.1, abs=1e-9)
         assert r.certificate.n_train == 400
         assert r.certificate.tradeoff.advantage() <= 0.2
         assert r.certificate.tradeoff.tpr(1e-3) == pytest.approx(ndtr(ndtri(1e-3) + 2 * ndtri(0.6)), rel=0.02)
         assert np.all(r.sampling_error == 0)
 
     def test_histogram_has_sensitivity_root_two(self):
-        r = dn.release(Histogram((0.0, 9.0, 11.0, 20.0)), X[:, 0], eta=0.1, bound="dp")
+        r = dn.release(Histogram((0.0, 9.0, 11.0, 20.0)), X[:, 0], advantage=0.2, bound="dp")
         np.testing.assert_allclose(r.noise_scale, np.sqrt(2) / 400 / (2 * ndtri(0.6)), rtol=1e-6)
 
     def test_sensitivity_is_reached_and_never_passed(self):
@@ -87,18 +87,18 @@ class TestPlainPrivacy:
     def test_auto_decides_by_public_numbers_alone(self):
         bounds = (0.0, 20.0)
         taken = {
-            dn.release(Mean(bounds=bounds), data, eta=0.1, rng=0).certificate.bound
+            dn.release(Mean(bounds=bounds), data, advantage=0.2, rng=0).certificate.bound
             for data in (X[:, 0], np.full(400, 10.0) + 1e-6 * X[:, 0], np.repeat([0.0, 20.0], 200))
         }
         assert taken == {"dp"}
-        few = dn.release(Mean(bounds=bounds), X[:30, 0], eta=0.1, rng=0)
+        few = dn.release(Mean(bounds=bounds), X[:30, 0], advantage=0.2, rng=0)
         assert few.certificate.bound != "dp"
 
     def test_without_public_bounds_it_is_refused(self):
         with pytest.raises(dn.InputError, match=r"public bounds.*Mean\(bounds"):
-            dn.release(Mean(), X, eta=0.1, bound="dp")
+            dn.release(Mean(), X, advantage=0.2, bound="dp")
         with pytest.raises(dn.InputError, match=r"bound='dp' needs a statistic with public bounds"):
-            dn.release(np.mean, X, eta=0.1, bound="dp")
+            dn.release(np.mean, X, advantage=0.2, bound="dp")
 
     @pytest.mark.parametrize("bounds", [(1, 0), (0, np.inf), 3, (0, 1, 2), ("a", "b")])
     def test_bounds(self, bounds):
@@ -109,11 +109,13 @@ class TestPlainPrivacy:
 @pytest.mark.parametrize("bound", ["swap", "centre"])
 def test_units_do_not_matter(bound):
     """A column times 100 gets the same noise in its standard deviations, and so does the other."""
-    plain, scaled = (dn.release(Mean(), X * [1.0, c], eta=0.1, bound=bound, rng=0).noise_scale for c in (1.0, 100.0))
+    plain, scaled = (
+        dn.release(Mean(), X * [1.0, c], advantage=0.2, bound=bound, rng=0).noise_scale for c in (1.0, 100.0)
+    )
     np.testing.assert_allclose(scaled, plain * [1.0, 100.0], rtol=1e-6)
     products = np.outer([1.0, 100.0], [1.0, 100.0])
     small, large = (
-        dn.release(Covariance(), X * [1.0, c], eta=0.1, bound=bound, rng=0).noise_scale for c in (1.0, 100.0)
+        dn.release(Covariance(), X * [1.0, c], advantage=0.2, bound=bound, rng=0).noise_scale for c in (1.0, 100.0)
     )
     np.testing.assert_allclose(large, small * products, rtol=1e-6)
 
@@ -122,13 +124,13 @@ def test_a_rare_bin_does_not_set_the_noise_of_a_histogram():
     """The best of three shapes: the shape by the mean spread alone needs several times the noise."""
     values = np.append(RNG.normal(size=1999), 9.0)
     edges = (-10.0, -2.0, -1.0, 0.0, 1.0, 2.0, 8.0, 10.0)
-    r = dn.release(Histogram(edges), values, eta=0.1, bound="swap")
+    r = dn.release(Histogram(edges), values, advantage=0.2, bound="swap")
     in_counts = float(np.sqrt(np.mean(r.noise_scale**2))) * 1000
     assert in_counts < 4.0
 
 
 def test_errors_intervals_and_table():
-    r = dn.release(Mean(), X, eta=0.1, bound="swap")
+    r = dn.release(Mean(), X, advantage=0.2, bound="swap")
     expected = X.std(axis=0) / np.sqrt(400)  # of a half, without replacement
     np.testing.assert_allclose(r.sampling_error, expected, rtol=1e-6)
     np.testing.assert_allclose(r.standard_error, np.hypot(r.noise_scale, expected), rtol=1e-9)
@@ -146,18 +148,20 @@ def test_errors_intervals_and_table():
 def test_intervals_cover_the_value_on_all_records():
     covered = [
         np.all((lo <= X.mean(axis=0)) & (X.mean(axis=0) <= hi))
-        for lo, hi in (dn.release(Mean(), X, eta=0.1, bound="swap").interval(0.975) for _ in range(30))
+        for lo, hi in (dn.release(Mean(), X, advantage=0.2, bound="swap").interval(0.975) for _ in range(30))
     ]
     assert np.mean(covered) > 0.85
 
 
 def test_useless_noise_is_said_first():
     with pytest.warns(ReleaseWarning, match="answers next to nothing"):
-        r = dn.release(np.mean, np.append(RNG.normal(size=99), 1e4), eta=0.01, bound="centre", n_resamples=2048, rng=0)
+        r = dn.release(
+            np.mean, np.append(RNG.normal(size=99), 1e4), advantage=0.02, bound="centre", n_resamples=2048, rng=0
+        )
     assert str(r.certificate).startswith("WARNING: this answers next to nothing")
     columns = RNG.normal(size=(100, 3)) * [100, 0.001, 1]
     with pytest.warns(ReleaseWarning) as caught:
-        made = dn.release(lambda table: table.mean(axis=0), columns, eta=0.1, bound="centre", rng=0)
+        made = dn.release(lambda table: table.mean(axis=0), columns, advantage=0.2, bound="centre", rng=0)
     (told,) = [str(one.message) for one in caught if one.category is ReleaseWarning]
     value, noise = map(float, re.findall(r"\((-?[\d.]+(?:e[+-]\d+)?)\)", told))
     assert abs(value) < 2 * noise  # both of one number, and both released
@@ -176,7 +180,9 @@ def test_membership_games_are_not_won_by_more_than_promised(kind, bound):
         "heavy tails": np.random.default_rng(3).standard_t(2, size=40),
     }[kind]
     eta, n = 0.1, len(column)
-    r = dn.release(Mean(), column, eta=eta, bound=bound, rng=0, n_resamples=2048 if bound == "direct" else None)
+    r = dn.release(
+        Mean(), column, advantage=2 * eta, bound=bound, rng=0, n_resamples=2048 if bound == "direct" else None
+    )
     rng = np.random.default_rng(1)
 
     def play(games, scale):
@@ -203,4 +209,4 @@ def test_membership_games_are_not_won_by_more_than_promised(kind, bound):
 @pytest.mark.parametrize("algorithm", [np.mean, np.median, statistics.median])
 def test_a_function_with_a_closed_form_is_pointed_to_it(algorithm):
     with pytest.warns(UserWarning, match=r"deniable\.noise\.(Mean\(\)|Quantile\(0\.5\))"):
-        dn.release(algorithm, np.arange(40.0), eta=0.3, rng=0, n_resamples=256)
+        dn.release(algorithm, np.arange(40.0), advantage=0.6, rng=0, n_resamples=256)

@@ -38,12 +38,12 @@ def optimal_gain(outputs, scale):
 @pytest.mark.parametrize("algorithm", [np.mean, np.median])
 def test_direct_is_safe_and_within_its_slack_of_the_optimal_attack(column, algorithm):
     """3,432 training sets: sampled, not enumerated, and the optimal attack is computed from all of them."""
-    r = dn.release(algorithm, column, eta=0.1, bound="direct", n_resamples=2048, rng=0)
+    r = dn.release(algorithm, column, advantage=0.2, bound="direct", n_resamples=2048, rng=0)
     outputs = algorithm(column[SETS], axis=1)
     best = optimal_gain(outputs, float(r.noise_scale))
     slack = hoeffding_slack(0.01, r.certificate.n_resamples)
     assert r.certificate.kind == "sampled"
-    assert 0.1 - 2 * slack <= best <= r.certificate.eta <= 0.1
+    assert 0.1 - 2 * slack <= best <= r.certificate.advantage / 2 <= 0.1
     # negative control: a tenth of the noise breaks the promise
     assert optimal_gain(outputs, float(r.noise_scale) / 10) > 0.1
 
@@ -51,7 +51,7 @@ def test_direct_is_safe_and_within_its_slack_of_the_optimal_attack(column, algor
 @pytest.mark.parametrize("fraction", [0.35, 0.5])
 def test_the_certified_curve_holds_against_the_likelihood_ratio_attack(fraction):
     column = NORMAL[:13] if fraction < 0.5 else NORMAL
-    r = dn.release(np.median, column, eta=0.15, bound="direct", fraction=fraction, n_resamples=2048, rng=1)
+    r = dn.release(np.median, column, advantage=0.3, bound="direct", fraction=fraction, n_resamples=2048, rng=1)
     s, k = float(r.noise_scale), r.certificate.n_train
     sets = np.array(list(itertools.combinations(range(len(column)), k)))
     if len(sets) <= 1000:
@@ -71,9 +71,9 @@ def test_the_certified_curve_holds_against_the_likelihood_ratio_attack(fraction)
 
 
 def test_small_data_are_enumerated_and_the_target_is_met_exactly():
-    r = dn.release(np.median, NORMAL[:9], eta=0.1, bound="direct", noise="laplace")
+    r = dn.release(np.median, NORMAL[:9], advantage=0.2, bound="direct", noise="laplace")
     law = NormLaplaceNoise(float(r.noise_scale) / np.sqrt(2), np.ones(1))
-    best = exact_membership(np.median, NORMAL[:9], law, r.certificate.n_train).worst
+    best = exact_membership(np.median, NORMAL[:9], law, r.certificate.n_train).worst / 2
     assert r.certificate.kind == "exact"
     assert r.certificate.confidence == 1
     assert 0.098 <= best <= 0.1
@@ -124,7 +124,7 @@ def test_several_outputs_are_certified_together(d):
         return np.array([part.mean(), part.std(), *np.quantile(part, [0.0, 0.25, 0.5, 0.75, 1.0])])[:d]
 
     column = np.append(NORMAL[:13], 4.0)
-    r = dn.release(several, column, eta=0.25, bound="direct", n_resamples=512, rng=0)
+    r = dn.release(several, column, advantage=0.5, bound="direct", n_resamples=512, rng=0)
     outputs = np.array([several(column[one]) for one in SETS]) / r.noise_scale
 
     def gain(scale):
@@ -140,7 +140,7 @@ def test_several_outputs_are_certified_together(d):
 
 
 def test_more_runs_lower_the_floor_and_the_certificate_says_so():
-    few, many = (dn.release(np.mean, NORMAL, eta=0.2, bound="direct", n_resamples=n, rng=0) for n in (512, 4096))
+    few, many = (dn.release(np.mean, NORMAL, advantage=0.4, bound="direct", n_resamples=n, rng=0) for n in (512, 4096))
     assert many.certificate.floor < few.certificate.floor < 0.2
     assert "at no FPR is less than" in str(few.certificate)
     assert "as asked for" in str(few.certificate)
@@ -154,9 +154,9 @@ def test_more_runs_lower_the_floor_and_the_certificate_says_so():
 def test_where_the_half_hides_everybody_there_is_still_noise_against_proofs():
     """η alone would be kept by next to none, and then nothing would be certified at small false positive rates."""
     data = np.random.default_rng(0).normal(size=400)
-    r = dn.release(np.mean, data, eta=0.3, bound="direct", n_resamples=2048, rng=0)
+    r = dn.release(np.mean, data, advantage=0.6, bound="direct", n_resamples=2048, rng=0)
     assert r.noise_scale == pytest.approx(0.03 * r.sampling_error, rel=0.2)
-    assert r.certificate.tradeoff.tpr(1e-3) < 0.2 < 2 * r.certificate.eta
+    assert r.certificate.tradeoff.tpr(1e-3) < 0.2 < 2 * r.certificate.advantage / 2
 
 
 def test_time_limits_the_number_of_runs_and_the_certificate_says_so():
@@ -166,16 +166,16 @@ def test_time_limits_the_number_of_runs_and_the_certificate_says_so():
         time.sleep(2e-3)
         return part.mean()
 
-    r = dn.release(slow, NORMAL, eta=0.3, bound="direct", max_seconds=0.8, rng=0)
+    r = dn.release(slow, NORMAL, advantage=0.6, bound="direct", max_seconds=0.8, rng=0)
     assert r.certificate.n_resamples < 500
     assert "as many as fit into 0.8 s" in str(r.certificate)
 
 
 def test_what_direct_cannot_do_is_refused_in_one_line():
     with pytest.raises(ReleaseError, match="5 numbers of 5000 records would take long"):
-        dn.release(lambda part: part.mean(axis=0), RNG.normal(size=(5000, 5)), eta=0.1, bound="direct", rng=0)
+        dn.release(lambda part: part.mean(axis=0), RNG.normal(size=(5000, 5)), advantage=0.2, bound="direct", rng=0)
     with pytest.raises(ReleaseError, match="n_resamples of at least") as caught:
-        dn.release(np.mean, NORMAL, eta=0.02, bound="direct", n_resamples=1024, rng=0)
+        dn.release(np.mean, NORMAL, advantage=0.04, bound="direct", n_resamples=1024, rng=0)
     enough = int(str(caught.value).split()[-1])
     assert hoeffding_slack(0.01, enough) <= 0.01
     assert runs_for(hoeffding_slack(0.01, 4096), 0.01) <= 4097
@@ -194,17 +194,17 @@ def test_a_first_look_may_suffice_and_is_charged(monkeypatch):
     monkeypatch.setattr(direct, "FEWEST_RUNS", 300)
     monkeypatch.setattr(direct, "_FEWER", 2)
     planned = direct.runs_for(0.25 * 0.25, 0.01)
-    smooth = dn.release(np.mean, np.random.default_rng(5).normal(size=200), eta=0.25, bound="direct", rng=0)
+    smooth = dn.release(np.mean, np.random.default_rng(5).normal(size=200), advantage=0.5, bound="direct", rng=0)
     outlier = np.append(np.random.default_rng(5).normal(size=39), 60.0)
-    rough = dn.release(np.mean, outlier, eta=0.25, bound="direct", rng=0)
+    rough = dn.release(np.mean, outlier, advantage=0.5, bound="direct", rng=0)
     assert smooth.certificate.n_resamples == planned // 2
     assert rough.certificate.n_resamples == planned
     assert "were planned" in smooth.certificate.assumptions[-1]
     for r in (smooth, rough):
         assert r.certificate.confidence == pytest.approx(0.99)
         slack = direct.hoeffding_slack(0.005, r.certificate.n_resamples)
-        assert f"adds {slack:.2g} to η" in r.certificate.assumptions[-1]
-    asked = dn.release(np.mean, outlier, eta=0.25, bound="direct", rng=0, n_resamples=planned)
+        assert f"adds {2 * slack:.2g} to the advantage" in r.certificate.assumptions[-1]
+    asked = dn.release(np.mean, outlier, advantage=0.5, bound="direct", rng=0, n_resamples=planned)
     assert asked.noise_scale < rough.noise_scale  # the look costs what it has to
 
 
@@ -215,7 +215,7 @@ def test_what_a_look_decides_keeps_the_target(monkeypatch):
     monkeypatch.setattr(direct, "NEGLIGIBLE", 0.5)
     outputs, made = NORMAL[SETS].mean(axis=1), []
     for seed in range(6):
-        made.append(dn.release(np.mean, NORMAL, eta=0.3, bound="direct", rng=seed))
+        made.append(dn.release(np.mean, NORMAL, advantage=0.6, bound="direct", rng=seed))
         assert optimal_gain(outputs, float(made[-1].noise_scale)) <= 0.3
     assert len({r.certificate.n_resamples for r in made}) == 2
 

@@ -146,7 +146,7 @@ def test_the_number_of_resamples_that_the_text_names_brings_the_floor_down():
     """The mass that an event never seen may have falls with the number of draws, as the certificate's text says."""
     few, many = (dominating_law(np.ones(n), 0.005)[1][-1] for n in (200, 4000))
     assert few / many == pytest.approx(20, rel=0.15)
-    r = dn.release(np.median, np.random.default_rng(0).normal(10, 1, 60), eta=0.2, bound="centre", rng=0)
+    r = dn.release(np.median, np.random.default_rng(0).normal(10, 1, 60), advantage=0.4, bound="centre", rng=0)
     named = int(re.search(r"about ([\d,]+) \(n_resamples\)", str(r.certificate)).group(1).replace(",", ""))
     assert named == pytest.approx(r.certificate.n_resamples * r.certificate.floor / 1e-3, rel=0.06)
 

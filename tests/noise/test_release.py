@@ -5,8 +5,10 @@ import pandas as pd
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from scipy.special import ndtri
 
 import deniable as dn
+from deniable._shown import shown
 from deniable.noise import Covariance, Histogram, Mean, Quantile, ReleaseError, SecondMoment
 
 RNG = np.random.default_rng(0)
@@ -35,13 +37,13 @@ ALGORITHMS = [
 def test_every_path_reaches_the_target_and_never_passes_it(algorithm, data, bound, fraction):
     if bound == "swap" and algorithm in (column_mean, Quantile(0.5)):
         pytest.skip("nothing is proven for it: see below")
-    r = dn.release(algorithm, data, eta=0.1, bound=bound, fraction=fraction, n_resamples=100, rng=1)
+    r = dn.release(algorithm, data, advantage=0.2, bound=bound, fraction=fraction, n_resamples=100, rng=1)
     c = r.certificate
     assert r.value.shape == r.noise_scale.shape == np.shape(algorithm(data))
     assert np.all(np.isfinite(r.value))
     assert np.all(r.noise_scale > 0)
-    assert 0.1 * (1 - 1e-6) < c.eta <= 0.1
-    assert c.tradeoff.advantage(prior=c.prior) / 2 <= c.eta
+    assert 0.1 * (1 - 1e-6) < c.advantage / 2 <= 0.1
+    assert c.tradeoff.advantage(prior=c.prior) / 2 <= c.advantage / 2
     assert c.tradeoff.confidence == c.confidence
     assert c.n_train == int(120 * fraction)
     assert c.holds
@@ -51,8 +53,8 @@ def test_every_path_reaches_the_target_and_never_passes_it(algorithm, data, boun
 @pytest.mark.parametrize("noise", ["gaussian", "norm-laplace"])
 def test_noise_scale_is_the_standard_deviation_of_what_is_added(noise):
     data = X[:40] * [1.0, 5.0, 0.2]
-    r = dn.release(Mean(), data, eta=0.2, noise=noise, bound="swap")
-    repeats = np.array([dn.release(Mean(), data, eta=0.2, noise=noise, bound="swap").value for _ in range(40)])
+    r = dn.release(Mean(), data, advantage=0.4, noise=noise, bound="swap")
+    repeats = np.array([dn.release(Mean(), data, advantage=0.4, noise=noise, bound="swap").value for _ in range(40)])
     part = data.std(axis=0) / np.sqrt(40)  # of the mean of a random half without replacement
     np.testing.assert_allclose(repeats.std(axis=0), np.hypot(r.noise_scale, part), rtol=0.35)
 
@@ -60,7 +62,7 @@ def test_noise_scale_is_the_standard_deviation_of_what_is_added(noise):
 def test_swap_gaussian_scale_is_the_closed_form_for_equal_distances():
     """k = n/2, two distinct values: every distance between different records is 1/k, s = Δ/(2Φ⁻¹(½ + η̃))."""
     data = np.repeat([0.0, 1.0], 50)
-    r = dn.release(Mean(), data, eta=0.1, bound="swap")
+    r = dn.release(Mean(), data, advantage=0.2, bound="swap")
     share = 50 / 99  # of the other records that differ
     from scipy.stats import norm
 
@@ -80,26 +82,26 @@ def test_data_types_reach_the_algorithm_unchanged():
         seen.append(len(rows))
         return rows["a"].mean() + target.mean()
 
-    r = dn.release(algorithm, (frame, frame["b"]), eta=0.2, bound="centre", n_resamples=24)
+    r = dn.release(algorithm, (frame, frame["b"]), advantage=0.4, bound="centre", n_resamples=24)
     assert set(seen) == {60}
     assert r.value.shape == ()
-    assert dn.release(np.mean, SMALL.tolist(), eta=0.2, bound="centre").value.shape == ()
+    assert dn.release(np.mean, SMALL.tolist(), advantage=0.4, bound="centre").value.shape == ()
 
 
 def test_resampling_is_seeded_and_the_release_is_not():
-    first, second = (dn.release(column_mean, X, eta=0.1, bound="centre", rng=3) for _ in range(2))
+    first, second = (dn.release(column_mean, X, advantage=0.2, bound="centre", rng=3) for _ in range(2))
     np.testing.assert_array_equal(first.noise_scale, second.noise_scale)
     assert not np.any(first.value == second.value)
-    other = dn.release(column_mean, X, eta=0.1, bound="centre", rng=4)
+    other = dn.release(column_mean, X, advantage=0.2, bound="centre", rng=4)
     assert not np.any(first.noise_scale == other.noise_scale)
-    threads = dn.release(column_mean, X, eta=0.1, bound="centre", rng=3, n_jobs=2)
+    threads = dn.release(column_mean, X, advantage=0.2, bound="centre", rng=3, n_jobs=2)
     np.testing.assert_array_equal(first.noise_scale, threads.noise_scale)
 
 
 def test_certificate_is_json():
-    c = dn.release(column_mean, X, eta=0.1, bound="centre", rng=0).certificate
+    c = dn.release(column_mean, X, advantage=0.2, bound="centre", rng=0).certificate
     plain = json.loads(c.to_json())
-    assert plain["eta"] == c.eta <= plain["target"] == 0.1
+    assert plain["advantage"] == c.advantage <= plain["target"] == 0.2
     assert plain["kind"] == "sampled"
     assert plain["confidence"] == 0.99
     assert plain["n_resamples"] == 256
@@ -112,20 +114,20 @@ def test_certificate_is_json():
 
 def test_a_swap_is_refused_where_nothing_is_proven():
     with pytest.raises(dn.InputError, match="not for this; use bound='auto'"):
-        dn.release(column_mean, X, eta=0.1, bound="swap")
+        dn.release(column_mean, X, advantage=0.2, bound="swap")
 
 
 def test_a_random_algorithm_is_not_enumerated():
     noise = np.random.default_rng(0)
-    r = dn.release(lambda part: part.mean() + noise.normal(), SMALL, eta=0.1, bound="centre")
+    r = dn.release(lambda part: part.mean() + noise.normal(), SMALL, advantage=0.2, bound="centre")
     assert r.certificate.kind == "sampled"
 
 
 def test_constant_output_is_released_exactly_and_says_so():
-    r = dn.release(lambda part: np.array([[1.0, 2.0]]), X, eta=0.1, bound="centre")
+    r = dn.release(lambda part: np.array([[1.0, 2.0]]), X, advantage=0.2, bound="centre")
     np.testing.assert_array_equal(r.value, [[1.0, 2.0]])
     np.testing.assert_array_equal(r.noise_scale, [[0.0, 0.0]])
-    assert r.certificate.eta == 0.0
+    assert r.certificate.advantage / 2 == 0.0
     assert r.certificate.tradeoff.tpr(0.1) == pytest.approx(0.1)
     assert any("without noise" in text for text in r.certificate.assumptions)
 
@@ -135,7 +137,7 @@ def test_constant_and_equal_coordinates():
         m = part.mean(axis=0)
         return np.array([[m[0], m[1]], [m[1], 7.0]])
 
-    r = dn.release(algorithm, X, eta=0.1, bound="centre")
+    r = dn.release(algorithm, X, advantage=0.2, bound="centre")
     assert r.value[1, 1] == 7.0
     assert r.noise_scale[1, 1] == 0.0
     assert r.value[0, 1] == r.value[1, 0]  # a symmetric matrix stays symmetric
@@ -145,7 +147,7 @@ def test_constant_and_equal_coordinates():
 def test_covariance_of_balanced_signs_still_gets_noise():
     """u² is the same for every record, but the variance of a half is not: its mean varies."""
     signs = np.tile([1.0, -1.0], 30)
-    r = dn.release(Covariance(), np.column_stack([signs, X[:60, 0]]), eta=0.1, bound="swap")
+    r = dn.release(Covariance(), np.column_stack([signs, X[:60, 0]]), advantage=0.2, bound="swap")
     assert np.all(r.noise_scale > 0)
 
 
@@ -158,28 +160,66 @@ def test_covariance_of_balanced_signs_still_gets_noise():
 )
 def test_no_data_passes_the_target(eta, values, bound, noise):
     assume(eta < (len(values) // 2) / len(values))
-    r = dn.release(np.mean, np.array(values), eta=eta, bound=bound, noise=noise)
-    assert r.certificate.eta <= eta
+    r = dn.release(np.mean, np.array(values), advantage=2 * eta, bound=bound, noise=noise)
+    assert r.certificate.advantage / 2 <= eta
     assert np.isfinite(r.value)
 
 
-class TestNothingIsReleased:
-    @pytest.mark.parametrize("eta", [0.0, -0.1, 0.5, 0.7, float("nan"), "0.1", True])
-    def test_eta(self, eta):
-        with pytest.raises(dn.InputError, match="eta"):
-            dn.release(column_mean, X, eta=eta)
+MADE_AT_ETA = {  # noise and TPR at 1 % FPR that Izzo's η = advantage/2 had asked for, before one scale took its place
+    "dp": (Mean(bounds=(0, 10)), 0.2, {"bound": "dp"}, 0.4933942344575462, 0.034605252425489445),
+    "swap": (Mean(), 0.2, {"bound": "swap"}, 0.22849418161894547, 0.04134530606200411),
+    "swap, a third trains": (Mean(), 0.2, {"bound": "swap", "fraction": 0.3}, 0.13267453362813786, 0.2255249709857077),
+    "known law": (Quantile(0.5), 0.04, {"bound": "direct"}, 0.8539085431022416, 0.04999986253494074),
+    "opposite halves": (
+        np.median, 0.4, {"bound": "centre", "noise": "laplace", "n_resamples": 400, "rng": 0},
+        0.3538926888933816, 0.12243289403035003,
+    ),
+    "runs": (
+        np.median, 0.4, {"bound": "direct", "n_resamples": 512, "rng": 0}, 0.028658829216896962, 0.3183462116030592,
+    ),
+    "runs, a third trains": (
+        np.median, 0.4, {"bound": "direct", "n_resamples": 512, "rng": 0, "fraction": 0.3},
+        0.007220229133533592, 0.689999999999934,
+    ),
+}  # fmt: skip
 
-    def test_eta_against_a_small_fraction(self):
-        with pytest.raises(dn.InputError, match=r"no attack gains more than 0\.1"):
-            dn.release(column_mean, X, eta=0.11, bound="centre", fraction=0.1)
+
+def test_an_advantage_asks_for_the_noise_of_half_of_it_as_eta():
+    """The closed form s = (10/40)/(2Φ⁻¹(½ + η)) of plain privacy first; then every kind of bound, as it was."""
+    wrong = []
+    for name, (algorithm, advantage, options, noise, tpr) in MADE_AT_ETA.items():
+        r = dn.release(algorithm, np.random.default_rng(0).normal(size=(40, 1)), advantage=advantage, **options)
+        c = r.certificate
+        if name == "dp":
+            assert noise == pytest.approx(10 / 40 / (2 * ndtri(0.5 + advantage / 2)), rel=1e-9)
+        found = float(r.noise_scale.max()), c.tradeoff.tpr(0.01)
+        if found != pytest.approx((noise, tpr), rel=1e-9):
+            wrong.append(f"{name}: {found} instead of {(noise, tpr)}")
+        if not c.advantage <= c.target == advantage or c.tradeoff.advantage(prior=c.prior) > c.advantage:
+            wrong.append(f"{name}: {c.advantage} certified, {advantage} asked for")
+        said = f"accuracy above {shown(max(c.prior, 1 - c.prior) + c.advantage / 2, 'number', 'upper')}"
+        if said not in str(c) or ("secret half: 20 of 40" in str(c)) != (c.prior == 0.5 and name != "dp"):
+            wrong.append(f"{name} says {c}")
+    assert wrong == []
+
+
+class TestNothingIsReleased:
+    @pytest.mark.parametrize("advantage", [0.0, -0.1, 1.0, 1.4, float("nan"), "0.1", True])
+    def test_advantage(self, advantage):
+        with pytest.raises(dn.InputError, match="advantage"):
+            dn.release(column_mean, X, advantage=advantage)
+
+    def test_advantage_against_a_small_fraction(self):
+        with pytest.raises(dn.InputError, match=r"below 0\.2"):
+            dn.release(column_mean, X, advantage=0.22, bound="centre", fraction=0.1)
 
     def test_too_few_records(self):
         with pytest.raises(dn.InputError, match="at least 4 records"):
-            dn.release(column_mean, X[:3], eta=0.1, bound="centre")
+            dn.release(column_mean, X[:3], advantage=0.2, bound="centre")
 
     def test_unequal_lengths(self):
         with pytest.raises(dn.InputError, match="equal length"):
-            dn.release(column_mean, (X, Y[:-1]), eta=0.1, bound="centre")
+            dn.release(column_mean, (X, Y[:-1]), advantage=0.2, bound="centre")
 
     # joblib's thread may meet the task that it has just cancelled
     @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
@@ -191,13 +231,13 @@ class TestNothingIsReleased:
             return part.mean()
 
         with pytest.raises(ReleaseError, match=r"rows of this error.*ArithmeticError") as caught:
-            dn.release(algorithm, X, eta=0.1, bound="centre", rng=0, n_jobs=n_jobs)
+            dn.release(algorithm, X, advantage=0.2, bound="centre", rng=0, n_jobs=n_jobs)
         assert {7, 9} <= set(caught.value.rows.tolist())
         assert len(str(caught.value)) < 200
 
     def test_nan_is_told(self):
         with pytest.raises(ReleaseError, match="NaN") as caught:
-            dn.release(lambda part: np.nan if X[7, 0] in part[:, 0] else 1.0, X, eta=0.1, bound="centre", rng=0)
+            dn.release(lambda part: np.nan if X[7, 0] in part[:, 0] else 1.0, X, advantage=0.2, bound="centre", rng=0)
         assert 7 in caught.value.rows
 
     @pytest.mark.parametrize("failure", [np.nan, [1.0, 2.0], "words"])
@@ -213,7 +253,7 @@ class TestNothingIsReleased:
             return part.mean()
 
         with pytest.raises(ReleaseError, match="withheld") as caught:
-            dn.release(algorithm, X, eta=0.2, bound="centre", n_resamples=32)
+            dn.release(algorithm, X, advantage=0.4, bound="centre", n_resamples=32)
         assert "odd" not in str(caught.value)
         assert caught.value.__cause__ is None
         assert caught.value.__context__ is None
@@ -226,26 +266,31 @@ class TestNothingIsReleased:
         rows = np.array(data[0] if isinstance(data, tuple) else data)
         rows[7] = bad
         with pytest.raises(dn.InputError, match=r"(data|X) must be|with InputError; nothing was released"):
-            dn.release(algorithm, (rows, data[1]) if isinstance(data, tuple) else rows, eta=0.1, bound=bound, rng=0)
+            dn.release(
+                algorithm, (rows, data[1]) if isinstance(data, tuple) else rows, advantage=0.2, bound=bound, rng=0
+            )
 
     @pytest.mark.parametrize("size", [8, 120])
     def test_changing_shapes(self, size):
         with pytest.raises(ReleaseError, match="one shape"):
-            dn.release(lambda part: np.zeros(1 + int(part[0, 0] > 0)), X[:size], eta=0.1, bound="centre")
+            dn.release(lambda part: np.zeros(1 + int(part[0, 0] > 0)), X[:size], advantage=0.2, bound="centre")
 
     def test_not_a_number(self):
         with pytest.raises(ReleaseError, match="ValueError"):
-            dn.release(lambda part: "text", X, eta=0.1, bound="centre")
+            dn.release(lambda part: "text", X, advantage=0.2, bound="centre")
 
     def test_too_few_resamples_say_how_many_and_run_nothing(self):
         calls = []
         with pytest.raises(ReleaseError, match="n_resamples of at least") as caught:
-            dn.release(lambda part: calls.append(1), X, eta=0.001, bound="centre")
+            dn.release(lambda part: calls.append(1), X, advantage=0.002, bound="centre")
         assert not calls
         enough = int(str(caught.value).split()[-1])
-        assert dn.release(column_mean, X, eta=0.001, bound="centre", n_resamples=enough).certificate.eta <= 0.001
+        assert (
+            dn.release(column_mean, X, advantage=0.002, bound="centre", n_resamples=enough).certificate.advantage / 2
+            <= 0.001
+        )
         with pytest.raises(ReleaseError, match="n_resamples"):
-            dn.release(column_mean, X, eta=0.001, bound="centre", n_resamples=int(enough * 0.98))
+            dn.release(column_mean, X, advantage=0.002, bound="centre", n_resamples=int(enough * 0.98))
 
     @pytest.mark.parametrize(
         ("change", "message"),
@@ -261,21 +306,21 @@ class TestNothingIsReleased:
     )
     def test_arguments(self, change, message):
         with pytest.raises(dn.InputError, match=message):
-            dn.release(column_mean, X, **{"eta": 0.1, "bound": "centre"} | change)
+            dn.release(column_mean, X, **{"advantage": 0.2, "bound": "centre"} | change)
 
     def test_not_callable(self):
         with pytest.raises(dn.InputError, match="callable"):
-            dn.release("mean", X, eta=0.1, bound="centre")
+            dn.release("mean", X, advantage=0.2, bound="centre")
 
 
 def test_numpy_global_state_is_left_alone():
     before = np.random.get_state()[1].copy()  # noqa: NPY002
-    dn.release(column_mean, X, eta=0.1, bound="centre")
+    dn.release(column_mean, X, advantage=0.2, bound="centre")
     np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
 
 
 def test_progress_is_shown_when_asked(capfd):
-    dn.release(column_mean, X, eta=0.1, bound="centre", n_resamples=64, progress=True)
+    dn.release(column_mean, X, advantage=0.2, bound="centre", n_resamples=64, progress=True)
     assert "resampling" in capfd.readouterr().err
 
 
@@ -293,7 +338,7 @@ class Shipped:
 
 
 def test_data_are_not_shipped_with_each_resample():
-    together = dn.release(Shipped(), X, eta=0.1, bound="centre", rng=3, n_jobs=2)
+    together = dn.release(Shipped(), X, advantage=0.2, bound="centre", rng=3, n_jobs=2)
     assert 0 < Shipped.times <= 16
-    alone = dn.release(column_mean, X, eta=0.1, bound="centre", rng=3)
+    alone = dn.release(column_mean, X, advantage=0.2, bound="centre", rng=3)
     np.testing.assert_array_equal(together.noise_scale, alone.noise_scale)

@@ -65,7 +65,7 @@ def heard(way, capfd, caplog):
     capfd.readouterr()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        dn.release(Saying(WAYS[way]), DATA, eta=0.3, bound="centre", n_resamples=40, rng=0)
+        dn.release(Saying(WAYS[way]), DATA, advantage=0.6, bound="centre", n_resamples=40, rng=0)
     told = [w for w in caught if "outlier" in str(w.message)]
     ctypes.CDLL(None).fflush(None)
     return bool(told or "outlier" in "".join(capfd.readouterr()) or caplog.records)
@@ -95,7 +95,7 @@ def test_warnings_of_lasso_do_not_tell_who_trained(truths, monkeypatch):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             model = dn.MembershipPrivate(
-                Lasso(alpha=1e-3, max_iter=8), eta=0.4, bound="centre", n_resamples=40, random_state=0
+                Lasso(alpha=1e-3, max_iter=8), advantage=0.8, bound="centre", n_resamples=40, random_state=0
             )
             model.fit(X, y)
         return len(caught)
@@ -120,7 +120,7 @@ def test_a_failure_on_the_secret_half_says_nothing(failure, monkeypatch):
 
     def outcome():
         try:
-            return dn.release(Saying(fail), DATA, eta=0.3, bound="centre", n_resamples=40, rng=0)
+            return dn.release(Saying(fail), DATA, advantage=0.6, bound="centre", n_resamples=40, rng=0)
         except ReleaseError as error:
             return error
 
@@ -136,7 +136,7 @@ def test_an_error_of_a_random_part_names_no_cell():
         raise ValueError("could not convert 'see Mueller file 4711'")
 
     with pytest.raises(ReleaseError, match="with ValueError; nothing was released") as caught:
-        dn.release(fail, np.arange(40.0), eta=0.3, bound="centre", n_resamples=40, rng=0)
+        dn.release(fail, np.arange(40.0), advantage=0.6, bound="centre", n_resamples=40, rng=0)
     assert "Mueller" not in str(caught.value)
 
 

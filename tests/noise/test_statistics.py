@@ -94,10 +94,10 @@ def test_means_are_never_taken_for_elements_of_the_matrix():
     """u is 0.5 or −1.5 with mean 0 and x = u + 0.75 = u² + 2u: mean and variance would look like copies."""
     u = np.repeat([0.5, -1.5], [60, 20])
     data = np.column_stack([u + 0.75, RNG.normal(size=80)])
-    r = release(Covariance(0, with_mean=True), data, eta=0.3, bound="swap")
+    r = release(Covariance(0, with_mean=True), data, advantage=0.6, bound="swap")
     assert len(np.unique(r.value)) == 5  # two means, three elements
     assert r.value[3] == r.value[4]
-    assert len(np.unique(release(Covariance(), data, eta=0.3, bound="swap").value)) == 3
+    assert len(np.unique(release(Covariance(), data, advantage=0.6, bound="swap").value)) == 3
 
 
 @pytest.mark.parametrize("algorithm", [Mean(), SecondMoment(), Covariance(), Covariance(0, with_mean=True)])

@@ -367,12 +367,12 @@ def test_outputs(tmp_path):
     read = pd.read_csv(tmp_path / "t.csv") if made.to_csv(tmp_path / "t.csv") else None
     np.testing.assert_allclose(read["value"], frame["value"])
     told = json.loads(made.to_json(tmp_path / "t.json"))
-    assert told["certificate"]["eta"] <= 0.1
+    assert told["certificate"]["advantage"] <= told["certificate"]["target"] == 0.2
     assert told["certificate"]["bound"] == "dp"
     assert len(told["statistics"]) == 21
     assert sum(look["mu"] ** 2 for look in told["account"]) <= (2 * norm.ppf(0.6)) ** 2
     text = str(made)
-    assert "η ≤ 0.1 (exact) for everything" in text
+    assert "advantage ≤ 0.2 (exact) for everything" in text
     assert "% of the budget" in text
     made.plot().savefig(tmp_path / "t.svg")
     assert (tmp_path / "t.svg").stat().st_size > 1000

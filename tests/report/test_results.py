@@ -43,9 +43,11 @@ def test_results_of_other_functions_become_reports():
     assert [(row[0], int(row[1])) for row in grids[1].rows] == [
         (side, np.sum(groups[1] == side)) for side in ("down", "up")
     ]
-    released = dn.release(lambda rows: rows.mean(axis=0), rng.normal(size=(60, 2)), eta=0.1, bound="centre", rng=0)
+    released = dn.release(
+        lambda rows: rows.mean(axis=0), rng.normal(size=(60, 2)), advantage=0.2, bound="centre", rng=0
+    )
     three = dn.assess(released)
-    assert three.numbers["release.eta"].value == released.certificate.eta
+    assert three.numbers["release.advantage"].value == released.certificate.advantage
     assert three.numbers["bound.advantage"].value == released.certificate.tradeoff.advantage()
     for made in (one, two, three, one + two):
         jsonschema.validate(json.loads(made.to_json()), SCHEMA)

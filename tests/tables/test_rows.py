@@ -29,7 +29,7 @@ PARTS = [FRAME[:1], FRAME[1:40], FRAME[40:40], FRAME[40:]]
 
 def _released(algorithm, data, bound="auto"):
     with insecure_noise(np.random.default_rng(1)):
-        made = dn.release(algorithm, data, eta=0.2, bound=bound, rng=0)
+        made = dn.release(algorithm, data, advantage=0.4, bound=bound, rng=0)
     return made.value, made.noise_scale
 
 
@@ -97,9 +97,9 @@ def test_bad_cells_are_told_with_block_and_row(cell, words):
     bad = FRAME[1:40].astype({"a": object if cell == "x" else float})
     bad.iloc[3 if cell != "x" else slice(None), 0] = cell
     with pytest.raises(InputError, match=words):
-        dn.release(Mean(), iter([FRAME[:1], bad]), eta=0.2)
+        dn.release(Mean(), iter([FRAME[:1], bad]), advantage=0.4)
     with pytest.raises(InputError, match="column 'a' must hold numbers, block 0 row 0 does not"):
-        dn.release(Mean(), iter([FRAME.assign(a="u")]), eta=0.2)
+        dn.release(Mean(), iter([FRAME.assign(a="u")]), advantage=0.4)
 
 
 def test_rows_are_written_in_one_pass_whatever_the_types_of_the_files(tmp_path):

@@ -47,7 +47,7 @@ def _delegated(name: str, doc: str) -> Any:
 class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Wrap an estimator so that its released parameters hide who was in training.
 
-    A secret random part of the data trains; its parameters get the least noise that certifies ``eta``
+    A secret random part of the data trains; its parameters get the least noise that certifies ``advantage``
     (see :func:`deniable.release` for the guarantee and its game). Predictions come from the noised parameters alone.
     What is fixed beforehand comes from the whole data set: the class labels, the order of k-means' clusters.
 
@@ -59,8 +59,9 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
     ----------
     estimator
         Unfitted estimator; it is cloned, never fitted itself.
-    eta
-        Largest gain of any membership attack over guessing, in (0, min(π, 1 − π)), π = ``fraction``.
+    advantage
+        Largest membership advantage of any attack, in (0, 2·min(π, 1 − π)), π = ``fraction``: see
+        :func:`deniable.release`.
     noise, fraction, confidence, n_jobs, progress
         As in :func:`deniable.release`.
     n_resamples
@@ -103,7 +104,7 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         self,
         estimator: Any,
         *,
-        eta: float = 0.1,
+        advantage: float = 0.2,
         noise: str = "gaussian",
         bound: str = "auto",
         fraction: float = 0.5,
@@ -119,7 +120,7 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         progress: bool | None = None,
     ) -> None:
         self.estimator = estimator
-        self.eta = eta
+        self.advantage = advantage
         self.noise = noise
         self.bound = bound
         self.fraction = fraction
@@ -160,7 +161,7 @@ class MembershipPrivate(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         released = release(
             task.algorithm,
             task.data,
-            eta=self.eta,
+            advantage=self.advantage,
             noise=self.noise,  # type: ignore[arg-type]  # release checks the words
             bound="coupling" if fits_are_few else self.bound,  # type: ignore[arg-type]
             fraction=self.fraction,

@@ -53,14 +53,14 @@ class Certificate:
 
     Attributes
     ----------
-    eta
-        Certified bound on (accuracy of the best attack) − max(π, 1 − π), for every record.
+    advantage
+        Certified bound on 2·(accuracy of the best attack − max(π, 1 − π)), for every record.
     target
-        The η requested; ``eta`` is never above it.
+        The advantage requested; ``advantage`` is never above it.
     kind
         "exact": proved; nothing was sampled. "sampled": holds with ``confidence`` over the resampling.
     confidence
-        Probability over the resampling with which ``eta`` and the whole of ``tradeoff`` hold; 1 for a proof.
+        Probability over the resampling with which ``advantage`` and the whole of ``tradeoff`` hold; 1 for a proof.
     tradeoff
         Certified ROC of every attack, so also the true positive rate at 0.1 % false positives.
     coupling
@@ -83,7 +83,7 @@ class Certificate:
         Whether the noise was that of a test (:func:`deniable.testing.insecure_noise`): then nothing is promised.
     """
 
-    eta: float
+    advantage: float
     target: float
     kind: CertificateKind
     confidence: float
@@ -139,10 +139,12 @@ class Certificate:
 
     def __str__(self) -> str:
         spread = math.sqrt(float(np.mean(self.noise_scale**2))) if self.noise_scale.size else 0.0
-        accuracy = shown(max(self.prior, 1 - self.prior) + self.eta, "number", "upper")
+        accuracy = shown(max(self.prior, 1 - self.prior) + self.advantage / 2, "number", "upper")
         claim = f"at a prior of {self.prior:.3g}, no attack names a record's membership with accuracy above {accuracy}"
         lines = [
-            f"η ≤ {shown(self.eta, 'number', 'upper')} ({self.kind}, confidence {self.confidence:.4g}): {claim}",
+            f"advantage ≤ {shown(self.advantage, 'number', 'upper')} ({self.kind}, confidence {self.confidence:.4g}): "
+            f"{claim}",
+            *self._what_is_secret(),
             f"TPR at 0.1 % FPR ≤ {shown(self.tradeoff.tpr(1e-3), 'number', 'upper')}{self._floor()}",
             f"{self.noise} noise, RMS {spread:.4g} per coordinate; {self.sampler}",
             f"coupling: {self.coupling}; training set {self.n_train} of {self.n_records}; "
@@ -154,8 +156,18 @@ class Certificate:
             lines.insert(0, testing.INSECURE)
         return "\n".join([*lines, *(f"assumes: {text}" for text in self.assumptions)])
 
+    def _what_is_secret(self) -> tuple[str, ...]:
+        """Say what membership means where a part trains: a secret half is not the data set."""
+        if self.n_train == self.n_records:
+            return ()
+        part = "half" if 2 * self.n_train == self.n_records else "part"
+        return (
+            f"secret {part}: {self.n_train} of {self.n_records} records, drawn at random and never named, were used; "
+            f"membership means being in this {part}. Who is in the data set is not hidden",
+        )
+
     def _repr_html_(self) -> str:
-        rows = [("η", f"≤ {shown(self.eta, 'number', 'upper')}"), *curve_rows(self.tradeoff)]
+        rows = [("certified advantage", f"≤ {shown(self.advantage, 'number', 'upper')}"), *curve_rows(self.tradeoff)]
         headline = testing.INSECURE if self.insecure else self.warning or ""
         return panel("Certificate of a release", rows, str(self).splitlines(), headline=headline, tone="none")
 
@@ -180,7 +192,7 @@ class Alternative:
     bound, kind
         The bound, and whether its certificate is exact or sampled.
     noise
-        Standard deviation of the noise needed for the requested η.
+        Standard deviation of the noise needed for the requested advantage.
     sampling
         Standard deviation of the value over training parts, the cost of training on a part; 0 if all records are used.
     error

@@ -32,8 +32,8 @@ _SCATTERED = 20_000_000  # (records + 20·outputs) times runs that Monte Carlo i
 _DISTANCE = 20  # cost of the distance of a point from a run in one of several outputs, in units of that of a record
 NEGLIGIBLE = 0.3  # noise below this share of the spread over training parts adds at most 4 % to the error
 _FEWER = 4  # the first look uses one run in this many
-SHARE = 0.25  # share of η that the number of runs may cost, if at most MOST_RUNS are enough for that
-_LARGEST_SHARE = 0.9  # largest share of η: above it, no noise could certify the rest
+SHARE = 0.25  # share of the gain that the number of runs may cost, if at most MOST_RUNS are enough for that
+_LARGEST_SHARE = 0.9  # largest share of the gain: above it, no noise could certify the rest
 
 
 def plan_by_direct(
@@ -43,9 +43,9 @@ def plan_by_direct(
 
     The first 64 runs are a pilot: they fix the coordinates, the shape of the noise and the time per run, and with it
     the number of the other runs, which alone certify. With ``runs=None`` these are so many that their number costs a
-    quarter of η, at least 4,096 and at most 32,768, but no more than fit into ``seconds``. If a quarter of them is at
-    least 4,096, that quarter is looked at first, with half of the failure probability; it suffices if its noise is
-    small beside the spread.
+    quarter of the gain, at least 4,096 and at most 32,768, but no more than fit into ``seconds``. If a quarter of them
+    is at least 4,096, that quarter is looked at first, with half of the failure probability; it suffices if its noise
+    is small beside the spread.
     """
     population = game.population
     task = Outputs(algorithm, population, population.single_set)
@@ -62,11 +62,11 @@ def plan_by_direct(
             "would take long; pass n_resamples to run it anyway, release one number at a time, or use bound='auto'"
         )
     slack = hoeffding_slack(failure, number)
-    if not slack < _LARGEST_SHARE * game.eta:
-        needed = runs_for(0.5 * game.eta, failure)
+    if not slack < _LARGEST_SHARE * game.gain:
+        needed = runs_for(0.5 * game.gain, failure)
         raise NoGuaranteeError(
-            f"eta={game.eta:g} cannot be certified directly from {number} runs ({limit}), whose number alone adds "
-            f"{slack:.3g}; use n_resamples of at least {needed}"
+            f"advantage={game.advantage:g} cannot be certified directly from {number} runs ({limit}), whose number "
+            f"alone adds {2 * slack:.3g}; use n_resamples of at least {needed}"
         )
     values = values[:, coordinates.free]
     law = shaper.law(values - values.mean(axis=0))
@@ -75,14 +75,14 @@ def plan_by_direct(
 
     def evidence(outputs: FloatArray, share: float, looks: int) -> MixtureEvidence:
         members = _membership(runner, population, len(outputs))
-        return MixtureEvidence(outputs, members, population.prior, share, spread, game.eta, runner.entropy, looks)
+        return MixtureEvidence(outputs, members, population.prior, share, spread, game.gain, runner.entropy, looks)
 
     def drawn(first: int, last: int) -> FloatArray:
         found = runner.map(task, last - first, start=_PILOT + first)
         return found.reshape(last - first, -1)[:, coordinates.free]
 
     few = number // _FEWER if runs is None else 0
-    if few >= FEWEST_RUNS and hoeffding_slack(failure / 2, few) < _LARGEST_SHARE * game.eta:
+    if few >= FEWEST_RUNS and hoeffding_slack(failure / 2, few) < _LARGEST_SHARE * game.gain:
         failure /= 2  # two certificates: whichever is taken must hold
         outputs = drawn(0, few)
         found = evidence(outputs, failure, 2)
@@ -147,7 +147,7 @@ def plan_by_all_sets(every: Enumeration, game: CouplingGame, shaper: Shaper) -> 
         game.population.prior,
         0.0,
         float(white.std()),
-        game.eta,
+        game.gain,
     )
     return NoisePlan(
         coordinates,
@@ -169,7 +169,7 @@ def plan_by_known_law(algorithm: HasKnownLaw, game: CouplingGame, shaper: Shaper
     if coordinates.free.size == 0:
         return nothing_varies(coordinates)
     evidence = KnownEvidence(algorithm.known_laws(population), population.prior)
-    if whole.size > 1 and not evidence.needs_no_noise(game.eta):
+    if whole.size > 1 and not evidence.needs_no_noise(game.gain):
         return None
     if whole.size == 1:
         spread = np.full(whole.shape, evidence.laws[0].spread)
@@ -188,16 +188,17 @@ def plan_by_known_law(algorithm: HasKnownLaw, game: CouplingGame, shaper: Shaper
 def _what_runs_cost(number: int, limit: str, slack: float, failure: float, prior: float) -> str:
     """Say what the number of runs adds, and how many would make the smallest true positive rates useful."""
     least = chernoff_slack(failure, number, prior)
-    text = f"{number:,} runs certify ({limit}); their number alone adds {slack:.2g} to η and {least:.2g} to every TPR"
+    adds = f"{2 * slack:.2g} to the advantage and {least:.2g} to every TPR"
+    text = f"{number:,} runs certify ({limit}); their number alone adds {adds}"
     if least <= FINE:
         return text
     return f"{text} ({runs_for_fine(number, least)} runs, as n_resamples: {FINE:.1%})"
 
 
 def direct_share(game: CouplingGame, runs: int | None) -> float:
-    """Share of η that the number of runs costs if time does not limit it; decides beforehand what is worth trying."""
+    """Share of the gain that the number of runs costs if time does not limit it; decides beforehand what to try."""
     number = _number_of_runs(game, runs, 0.0, 1.0)[0]
-    return hoeffding_slack(1 - game.confidence, number) / game.eta
+    return hoeffding_slack(1 - game.confidence, number) / game.gain
 
 
 def least_noise(game: CouplingGame, runs: int | None, d: int) -> float:
@@ -205,7 +206,7 @@ def least_noise(game: CouplingGame, runs: int | None, d: int) -> float:
     number = _number_of_runs(game, runs, 0.0, 1.0)[0]
     if runs is None and takes_long(game.population.n_records, number, d):
         return 0.0
-    return least_noise_of_many(game.eta, 1 - game.confidence, number, d)
+    return least_noise_of_many(game.gain, 1 - game.confidence, number, d)
 
 
 def takes_long(n: int, number: int, d: int) -> bool:
@@ -217,8 +218,8 @@ def _number_of_runs(game: CouplingGame, runs: int | None, each: float, seconds: 
     """The number of certifying runs and what decided it; independent of their outputs."""
     if runs is not None:
         return runs, "as asked for"
-    wanted = runs_for(SHARE * game.eta, 1 - game.confidence)
-    number, limit = min(max(wanted, FEWEST_RUNS), MOST_RUNS), "enough for this eta"
+    wanted = runs_for(SHARE * game.gain, 1 - game.confidence)
+    number, limit = min(max(wanted, FEWEST_RUNS), MOST_RUNS), "enough for this advantage"
     if number == FEWEST_RUNS:
         limit = "the least by default"
     if number == MOST_RUNS:

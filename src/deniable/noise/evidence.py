@@ -170,7 +170,7 @@ class ExactRows(ResampledEvidence):
 
 @dataclass(frozen=True, eq=False)
 class SampledPairs(ResampledEvidence):
-    """Independent draws of one distance that counts for every record. η takes half of ``failure``.
+    """Independent draws of one distance that counts for every record. The gain takes half of ``failure``.
 
     Attributes
     ----------
@@ -189,7 +189,7 @@ class SampledPairs(ResampledEvidence):
 
     @property
     def confidence(self) -> float:
-        """Probability with which η and the whole curve hold together."""
+        """Probability with which the advantage and the whole curve hold together."""
         return 1 - self.failure
 
     @property

@@ -40,13 +40,13 @@ class ExactMembership:
 
     Attributes
     ----------
-    eta
-        Bayes accuracy − max(prior, 1 − prior) of each record, shape (n,).
+    advantage
+        2·(Bayes accuracy − max(prior, 1 − prior)) of each record, shape (n,): twice what Izzo et al. call η.
     prior
         k/n, the chance of each record to be in the training set.
     error
-        How far an entry of ``eta`` may be from the truth. For ``"counting"`` rounding only; for quadrature the sum of
-        the changes at the last refinement and all probability mass not covered, which is a generous estimate; for Monte
+        How far an entry of ``advantage`` may be from the truth. For ``"counting"`` rounding only; for quadrature the
+        sum of the changes at the last refinement and all probability mass not covered, a generous estimate; for Monte
         Carlo a bound for all records at once that holds with probability ``confidence``.
     method
         ``"counting"``, ``"adaptive quadrature"``, ``"two-dimensional quadrature"`` or ``"Monte Carlo"``; the last
@@ -55,7 +55,7 @@ class ExactMembership:
         1, or that of the Monte Carlo interval.
     """
 
-    eta: FloatArray
+    advantage: FloatArray
     prior: float
     error: float
     method: str
@@ -63,8 +63,8 @@ class ExactMembership:
 
     @property
     def worst(self) -> float:
-        """The largest η over the records: no valid certificate is below it."""
-        return float(self.eta.max())
+        """The largest advantage over the records: no valid certificate is below it."""
+        return float(self.advantage.max())
 
 
 def exact_membership(
@@ -78,7 +78,7 @@ def exact_membership(
     confidence: float = 0.99,
     rng: Seed = None,
 ) -> ExactMembership:
-    """Compute the exact η of releasing ``algorithm(subset) + noise`` for a uniform subset of k records.
+    """Compute the exact advantage of the best attack on ``algorithm(subset) + noise``, the subset uniform of size k.
 
     Parameters
     ----------
@@ -150,9 +150,10 @@ class _Game:
         return int(self.values.shape[1])
 
     def result(self, variation: FloatArray, error: float, method: str, confidence: float = 1.0) -> ExactMembership:
-        """Turn ∫|g| and twice its error into the answer."""
+        """Turn ∫|g| and its error into the answer."""
         guess = max(self.prior, 1 - self.prior)
-        return ExactMembership(np.maximum(0.5 + variation / 2 - guess, 0.0), self.prior, error / 2, method, confidence)
+        advantage = np.maximum(1 + variation - 2 * guess, 0.0)
+        return ExactMembership(advantage, self.prior, error, method, confidence)
 
     def counted(self) -> ExactMembership:
         """No noise: count, for every distinct output, the subsets with and without the record."""

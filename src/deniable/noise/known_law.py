@@ -121,20 +121,20 @@ class KnownEvidence(ResampledEvidence):
         return 1.0
 
     def gain(self, law: NoiseLaw | None) -> float:
-        """Return an upper bound on η over all records; ``law`` None: without noise."""
+        """Return an upper bound on the gain over guessing, of all records; ``law`` None: without noise."""
         form = IntegralBound(1.0, 1.0)
         most = max(float(one.integrals(law, [form]).max()) for one in self.laws)
         return max(most + 0.5 - max(self.prior, 1 - self.prior), 0.0)
 
-    def needs_no_noise(self, eta: float) -> bool:
-        """Whether the random training part alone suffices: η is met, and hardly any number proves a membership.
+    def needs_no_noise(self, gain: float) -> bool:
+        """Whether the random training part alone suffices: the gain is met, and hardly any number proves a membership.
 
         A quantile is the value of one record, whose membership it proves: without noise only where many share it.
         """
-        return self.gain(None) <= eta and float(self.curve(None, np.array([_LARGEST_LOSS]))[0]) <= _CERTAIN
+        return self.gain(None) <= gain and float(self.curve(None, np.array([_LARGEST_LOSS]))[0]) <= _CERTAIN
 
     def least_scale(self, law: NoiseLaw, level: float, log_gamma: float) -> float:
-        """Return the least scale at which η ≤ ``level``·min(π, 1 − π), no less than a 33rd of the law's shape."""
+        """Return the least scale with a gain ≤ ``level``·min(π, 1 − π), no less than a 33rd of the law's shape."""
         target = level * min(self.prior, 1 - self.prior)
 
         def excess(scale: float) -> float:

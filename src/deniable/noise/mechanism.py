@@ -31,7 +31,7 @@ def release(
     algorithm: Algorithm,
     data: Any,
     *,
-    eta: float,
+    advantage: float,
     noise: Literal["gaussian", "norm-laplace", "laplace"] = "gaussian",
     bound: Literal["auto", "coupling", "direct", "swap", "centre", "dp"] = "auto",
     fraction: float = 0.5,
@@ -42,12 +42,12 @@ def release(
     n_jobs: int | None = None,
     progress: bool | None = None,
 ) -> Release:
-    """Run ``algorithm`` on a secret random part of ``data`` and add the least noise that certifies ``eta``.
+    """Run ``algorithm`` on a secret random part of ``data`` and add the least noise that certifies ``advantage``.
 
     Guarantee: an attacker who knows all of ``data``, the algorithm and this call tells the membership of a record in
-    the training part with accuracy at most max(π, 1 − π) + ``eta``, where π is the share of records in training, and
-    with a true positive rate below ``certificate.tradeoff`` at every false positive rate. This holds in every
-    dimension. The game takes ``data`` as given: who is in *it* (rather than in the training part) is not what is
+    the training part with accuracy at most max(π, 1 − π) + ``advantage``/2, where π is the share of records in
+    training, and with a true positive rate below ``certificate.tradeoff`` at every false positive rate. This holds in
+    every dimension. The game takes ``data`` as given: who is in *it* (rather than in the training part) is not what is
     hidden.
 
     Parameters
@@ -59,8 +59,10 @@ def release(
         Array, DataFrame, or tuple such as (X, y), with one record in each row; at least 4 records. A Parquet file or
         folder, a Dask data frame, an iterator of blocks or a function that returns one becomes an array, or a tuple
         (X, y), in a file that the operating system maps (:func:`deniable.tables.rows.mapped_rows`).
-    eta
-        Largest gain of any attack over guessing from the prior, in (0, min(π, 1 − π)).
+    advantage
+        Largest membership advantage of any attack, 2·(accuracy − max(π, 1 − π)), in (0, 2·min(π, 1 − π)). With a secret
+        half (π = ½) 0.2: no attack names a record's half more often than 60 % of the time. Izzo et al. write η for
+        half of it.
     noise
         "gaussian"; "norm-laplace" (density e^{−‖x‖/c}, radius Gamma(d, c)); "laplace" (one-dimensional values).
     bound
@@ -79,7 +81,7 @@ def release(
         Share of the records used for training.
     n_resamples
         Random resamples of the whole data set behind a sampled certificate. None: for "direct" between 4,096 and
-        32,768, more for a smaller ``eta`` (64 further ones shape the noise); otherwise 256 (a quarter shapes it).
+        32,768, more for a smaller ``advantage`` (64 further ones shape the noise); otherwise 256 (a quarter shapes it).
     max_seconds
         Seconds that the runs of "direct" may take, unless ``n_resamples`` is given; the first 64 are timed. The
         certificate says what decided their number.
@@ -123,7 +125,7 @@ def release(
     resamples = None if n_resamples is None else integer("n_resamples", n_resamples, at_least=8)
     task = ReleaseTask(
         algorithm,
-        CouplingGame(population, _valid_eta(eta, population), "", certain),
+        CouplingGame(population, _valid_advantage(advantage, population), "", certain),
         Shaper(noise),
         _runner(rng, n_jobs, progress),
         Enumeration(algorithm, population),
@@ -144,10 +146,10 @@ def _held(data: Any) -> Any:
     return mapped_rows(data)
 
 
-def _valid_eta(eta: Any, population: Population) -> float:
+def _valid_advantage(advantage: Any, population: Population) -> float:
     rare = min(population.prior, 1 - population.prior)
-    hint = f"with {population.n_train} of {population.n_records} records in training no attack gains more than {rare:g}"
-    return number("eta", eta, above=0.0, below=rare, hint=hint)
+    hint = f"no attack reaches more with {population.n_train} of {population.n_records} records in training"
+    return number("advantage", advantage, above=0.0, below=2 * rare, hint=hint)
 
 
 def _runner(rng: Seed, n_jobs: int | None, progress: bool | None) -> Runner:
@@ -178,8 +180,8 @@ def _carry_out(found: Settled, alternatives: tuple[Alternative, ...], task: Rele
     if warning is not None:
         warnings.warn(warning, ReleaseWarning, stacklevel=3)
     certificate = Certificate(
-        eta=found.eta,
-        target=game.eta,
+        advantage=2 * found.gain,
+        target=game.advantage,
         kind=plan.kind,
         confidence=plan.evidence.confidence,
         tradeoff=tradeoff,
@@ -225,7 +227,7 @@ def _useless(found: Settled, value: FloatArray) -> str | None:
     return (
         f"this answers next to nothing: {which}the released value ({value[where][most]:.3g}) is less than two standard "
         f"deviations of its noise ({noise[where][most]:.3g}); release fewer numbers, give public bounds (bounds=...), "
-        "raise eta, or use more records"
+        "raise advantage, or use more records"
     )
 
 
@@ -250,8 +252,8 @@ def _on_training_part(
 
 
 def _certified_curve(found: Settled) -> Tradeoff:
-    """Return the certified ROC: H_γ at a grid of γ ≥ 1, which η itself bounds from its own γ on."""
-    game, plan, law, eta = found.game, found.plan, found.law, found.eta
+    """Return the certified ROC: H_γ at a grid of γ ≥ 1, which the gain itself bounds from its own γ on."""
+    game, plan, law, gain = found.game, found.plan, found.law, found.gain
     if plan.law is None:
         return _curve(found, np.zeros_like(_LOG_GAMMAS), _LOG_GAMMAS)
     log_gammas = np.unique(np.append(_LOG_GAMMAS, game.log_gamma))
@@ -260,7 +262,7 @@ def _certified_curve(found: Settled) -> Tradeoff:
     elif law is not None:
         bound = np.minimum(game.inflation * plan.evidence.curve(law, log_gammas), 1.0)
     bound[log_gammas >= game.log_gamma] = np.minimum(
-        bound[log_gammas >= game.log_gamma], eta * (1 - ROUNDING) / game.rare
+        bound[log_gammas >= game.log_gamma], gain * (1 - ROUNDING) / game.rare
     )
     return _curve(found, np.minimum.accumulate(bound), log_gammas)
 

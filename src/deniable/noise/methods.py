@@ -36,7 +36,7 @@ from deniable.noise.shaping import Shaper
 BOUNDS = ("auto", "coupling", "direct", "swap", "centre", "dp")
 _LARGEST_ENUMERATION = 1000  # training sets; up to this many are all run (twice), and nothing is sampled
 _RESAMPLES = 256  # of "centre" unless ``n_resamples`` is given
-_CENTRE_AT_LEAST = 0.25  # below 1/π, what "centre" needs in units of the spread, times η, if halves are normal
+_CENTRE_AT_LEAST = 0.25  # below 1/π, what "centre" needs in units of the spread, times the gain, if halves are normal
 _WORTH_INTEGRATING = 1.25  # factor by which "direct" must promise to reduce the error of several numbers
 _OPTIMISTIC = 1.1  # factor between the error that "direct" finds and the guess at it
 _FEW_NUMBERS = 3  # numbers up to which every bound that may serve is compared
@@ -44,7 +44,7 @@ _CLOSED_FORMS = {
     np.mean: "Mean()", np.average: "Mean()", statistics.mean: "Mean()", statistics.fmean: "Mean()",
     np.median: "Quantile(0.5)", statistics.median: "Quantile(0.5)", statistics.median_low: "Quantile(0.5)",
 }  # fmt: skip
-_WORTH_RUNNING = 0.5  # largest share of η that the number of runs may cost the direct bound for "auto" to try it
+_WORTH_RUNNING = 0.5  # largest share of the gain that the runs may cost the direct bound for "auto" to try it
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class ReleaseTask:
 
     @property
     def direct_share(self) -> float:
-        """Share of η that the number of runs of "direct" costs, infinite where they are not made."""
+        """Share of the gain that the number of runs of "direct" costs, infinite where they are not made."""
         return direct_share(self.game, self.n_resamples) if self.direct else math.inf
 
     @property
@@ -85,7 +85,7 @@ class Settled:
     game: CouplingGame
     plan: NoisePlan
     law: NoiseLaw | None
-    eta: float
+    gain: float
 
     @property
     def noise(self) -> FloatArray:
@@ -100,15 +100,15 @@ def settle(task: ReleaseTask, bound: str) -> Settled:
     plan = _WAYS[bound](replace(task, game=game))
     if plan.law is None:
         return Settled(bound, game, plan, None, 0.0)
-    if isinstance(plan.evidence, KnownEvidence) and plan.evidence.needs_no_noise(game.eta):
-        return Settled(bound, game, plan, None, min(game.eta, plan.evidence.gain(None) * (1 + ROUNDING)))
+    if isinstance(plan.evidence, KnownEvidence) and plan.evidence.needs_no_noise(game.gain):
+        return Settled(bound, game, plan, None, min(game.gain, plan.evidence.gain(None) * (1 + ROUNDING)))
     law = plan.law.with_scale(plan.evidence.least_scale(plan.law, game.level, game.log_gamma))
-    reached = game.eta
+    reached = game.gain
     if isinstance(plan.evidence, ExactRows):
         worst = game.rare * game.inflation * plan.evidence.worst(law, game.log_gamma)
-        reached = min(game.eta, worst * (1 + ROUNDING))
+        reached = min(game.gain, worst * (1 + ROUNDING))
     elif isinstance(plan.evidence, KnownEvidence):
-        reached = min(game.eta, plan.evidence.gain(law) * (1 + ROUNDING))
+        reached = min(game.gain, plan.evidence.gain(law) * (1 + ROUNDING))
     return Settled(bound, game, plan, law, reached)
 
 
@@ -116,11 +116,11 @@ def choose(task: ReleaseTask) -> tuple[Settled, tuple[Alternative, ...]]:
     """Return the way with the least expected error, and the table of those compared.
 
     Plain differential privacy trains on all records and hides whether a record was *replaced*; its guarantee holds for
-    every data set, so whether it is taken must not depend on the data: that is decided by n, η and the public bounds
-    alone (:func:`deniable.noise.private.plain_privacy_is_better`), and then nothing else is run. The other ways share
-    one game, in which the whole data set is known, so comparing them on it is free. What costs is to choose by the
-    *draws* of sampled certificates: where two of them are compared, each gets half of the failure probability
-    (union bound). All of them lose the same by training on a part, so the least noise has the least error.
+    every data set, so whether it is taken must not depend on the data: that is decided by n, the advantage and the
+    public bounds alone (:func:`deniable.noise.private.plain_privacy_is_better`), and then nothing else is run. The
+    other ways share one game, in which the whole data set is known, so comparing them on it is free. What costs is to
+    choose by the *draws* of sampled certificates: where two of them are compared, each gets half of the failure
+    probability (union bound). All of them lose the same by training on a part, so the least noise has the least error.
     """
     private = task.algorithm if isinstance(task.algorithm, BoundedStatistic) else None
     if private is not None and plain_privacy_is_better(private, task.game, task.shaper):
@@ -188,11 +188,13 @@ def _rest_cannot_win(found: Settled, task: ReleaseTask) -> bool:
 
     Thousands of runs and their integration must promise a fifth less error, at twice the noise that chance asks for.
 
-    Beside an exact swap: if the swap's noise is c spreads, "direct" needs a total spread of about c/(1 − the share of η
-    that its runs cost), where the swap has √(1 + c²). What it found was above that by 8 to 24 % (means of one column).
+    Beside an exact swap: if the swap's noise is c spreads, "direct" needs a total spread of about c/(1 − the share of
+    the gain that its runs cost), where the swap has √(1 + c²). What it found was above that by 8 to 24 % (means of one
+    column).
 
     "centre", if halves are normal: |a − b| is 2√(2/π) times the spread on average, its E TV about that over s√(2π), and
-    2η is wanted, so s is the spread over πη; more in more dimensions. Only the time depends on this, no guarantee.
+    the advantage, twice the gain, is wanted, so s is the spread over π times the gain; more in more dimensions. Only
+    the time depends on this, no guarantee.
     """
     d, direct = found.plan.coordinates.free.size, task.direct_share
     if (
@@ -209,7 +211,7 @@ def _rest_cannot_win(found: Settled, task: ReleaseTask) -> bool:
     least = least_noise(task.game, task.n_resamples, d) if direct <= _WORTH_RUNNING else 0.0
     if least:
         return math.hypot(1, _relative(found)) <= _WORTH_INTEGRATING * math.hypot(1, 2 * least)
-    return _relative(found) <= _CENTRE_AT_LEAST / task.game.eta
+    return _relative(found) <= _CENTRE_AT_LEAST / task.game.gain
 
 
 def _relative(found: Settled) -> float:

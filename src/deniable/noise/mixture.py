@@ -6,8 +6,8 @@ over all m of the noise density around θ_j where i is in S_j (0 elsewhere), and
 independent bounded terms, and the supremum over all tests is computed from the draws. Hence no union over the records.
 
 Accuracy (Hoeffding, given in which draws that record was): with P̂ and Q̂ brought to the masses π and 1 − π,
-η ≤ max_i [½∫|P̂ − Q̂| + ½ − max(π, 1−π)] + √(ln(1/β)/(2m)), the root a little larger where a record was in more or fewer
-draws than expected. Both sides shrink when noise is
+the gain over guessing, half the advantage, is at most max_i [½∫|P̂ − Q̂| + ½ − max(π, 1−π)] + √(ln(1/β)/(2m)), the root
+a little larger where a record was in more or fewer draws than expected. Both sides shrink when noise is
 added to noise (Gaussian, Laplace and Euclidean norm-Laplace laws of a larger scale are those of a smaller one convolved
 with some law), so the least scale may be searched on the same draws: a scale that is too small is accepted only if the
 bound is wrong at the true threshold, which is one fixed scale.
@@ -57,11 +57,11 @@ class MixtureEvidence(ResampledEvidence):
     prior
         π, share of the records in training.
     failure
-        Failure probability, half of it for η and half for the curve. 0 if the draws are *all* training sets.
+        Failure probability, half of it for the gain and half for the curve. 0 if the draws are *all* training sets.
     spread
         The pilot's estimate of the scale, independent of the draws.
-    eta
-        The target, which decides (before the draws) how the curve is bounded.
+    goal
+        The gain over guessing that is allowed, which decides (before the draws) how the curve is bounded.
     entropy
         Seeds the Monte Carlo integration for d > 1.
     looks
@@ -74,7 +74,7 @@ class MixtureEvidence(ResampledEvidence):
     prior: float
     failure: float
     spread: float
-    eta: float
+    goal: float
     entropy: int = 0
     looks: int = 1
     _inside: FloatArray = field(init=False, repr=False)  # number of draws that held each record
@@ -85,7 +85,7 @@ class MixtureEvidence(ResampledEvidence):
 
     @property
     def confidence(self) -> float:
-        """Probability with which η and the whole curve hold together."""
+        """Probability with which the advantage and the whole curve hold together."""
         return 1 - self.failure * self.looks
 
     @property
@@ -95,22 +95,22 @@ class MixtureEvidence(ResampledEvidence):
 
     @property
     def slack(self) -> float:
-        """Increase of η due to the number of draws: √(ln(1/β)/(2m))."""
+        """Increase of the gain due to the number of draws: √(ln(1/β)/(2m))."""
         return hoeffding_slack(self.failure, self.draws)
 
     def least_scale(self, law: NoiseLaw, level: float, log_gamma: float) -> float:
-        """Return the least scale, 3 % of the spread or more, at which every record has η ≤ ``level``·min(π, 1 − π).
+        """Return the least scale, 3 % of the spread or more, at which every record gains ≤ ``level``·min(π, 1 − π).
 
         Less noise than that would not be noticed beside the spread (0.05 %), but would leave the true positive rate at
-        small false positive rates as large as η allows: with next to no noise a value may prove a membership.
-        ``log_gamma`` must be that of η: γ = max(π, 1−π)/min(π, 1−π). For d > 1 the points of the search are at last
-        replaced by fresh ones, whose error is charged.
+        small false positive rates as large as the gain allows: with next to no noise a value may prove a membership.
+        ``log_gamma`` must be that of the gain: γ = max(π, 1−π)/min(π, 1−π). For d > 1 the points of the search are at
+        last replaced by fresh ones, whose error is charged.
         """
         target = level * min(self.prior, 1 - self.prior)
         if not self.slack < target:
             raise ReleaseError(
-                f"eta={target:.4g} is out of reach of {self.draws} runs, whose number alone adds "
-                f"{self.slack:.4g}; use n_resamples of at least {runs_for(target / 2, self.failure)}"
+                f"advantage={2 * target:.4g} is out of reach of {self.draws} runs, whose number alone adds "
+                f"{2 * self.slack:.4g}; use n_resamples of at least {runs_for(target / 2, self.failure)}"
             )
         everyone = np.arange(len(self.members))
         exact = law.dimension == 1
@@ -127,10 +127,10 @@ class MixtureEvidence(ResampledEvidence):
             scale *= float(factor)
             if np.all(excess(scale, everyone, attempt) <= 0):
                 return scale
-        raise ReleaseError("the integration over the released value was too rough for this target; raise eta")
+        raise ReleaseError("the integration over the released value was too rough for this target; raise advantage")
 
     def gain(self, law: NoiseLaw, records: Indices, attempt: int = 0, failure: float | None = None) -> FloatArray:
-        """Return upper bounds on η of these records under ``law``, (records,); rough for d > 1 without ``failure``."""
+        """Return upper bounds on these records' gain under ``law``, (records,); rough for d > 1 without ``failure``."""
         form = IntegralBound(
             1.0, 1.0, extra=0.5 - max(self.prior, 1 - self.prior), log_term=hoeffding_term(self.failure)
         )
@@ -181,7 +181,7 @@ class MixtureEvidence(ResampledEvidence):
         if self.failure == 0:
             return IntegralBound(1 / share, gamma / (1 - share), True, flipped, 1.0, 0.0)
         loss = _curve_term(self.failure)
-        guess = GaussianTradeoff(guessed_mu(self.eta))
+        guess = GaussianTradeoff(guessed_mu(self.goal))
         slack = float(np.sqrt(loss / (2 * self.draws) * (1 / share + gamma**2 / (1 - share))))
         best = IntegralBound(1 / share, gamma / (1 - share), False, flipped, 1.0, (1 - gamma) / 2, loss)
         promised = float(guess.delta(log_gamma)) + slack
@@ -233,7 +233,7 @@ def chernoff_slack(failure: float, draws: int, prior: float) -> float:
 
 
 def hoeffding_slack(failure: float, draws: int) -> float:
-    """√(ln(1/β)/(2m)): what the number of draws adds to η."""
+    """√(ln(1/β)/(2m)): what the number of draws adds to the gain."""
     return float(np.sqrt(hoeffding_term(failure) / (2 * draws)))
 
 
@@ -242,15 +242,15 @@ def runs_for(slack: float, failure: float) -> int:
     return int(np.ceil(hoeffding_term(failure) / (2 * slack**2)))
 
 
-def least_noise_of_many(eta: float, failure: float, draws: int, d: int) -> float:
-    """Noise, in spreads, below which chance alone makes d independent outputs look like ``eta``: a guess, for time.
+def least_noise_of_many(gain: float, failure: float, draws: int, d: int) -> float:
+    """Noise, in spreads, below which chance alone makes d independent outputs look like ``gain``: a guess, for time.
 
     E½∫|P̂ − Q̂| ≈ ½√(2/π)∫(E φ²/m)^{1/2}, and for normal outputs the integral is (1 + 2/s²)^{d/4}/√m.
     """
-    rest = (eta - hoeffding_slack(failure, draws)) * np.sqrt(draws) / 0.4
+    rest = (gain - hoeffding_slack(failure, draws)) * np.sqrt(draws) / 0.4
     return float(np.sqrt(2 / np.expm1(4 / d * np.log(rest)))) if rest > 1 else float("inf")
 
 
-def guessed_mu(eta: float) -> float:
-    """μ of the Gaussian trade-off whose even-prior gain is ``eta``: only a guess that steers choices."""
-    return float(2 * ndtri(0.5 + min(eta, 0.49)))
+def guessed_mu(gain: float) -> float:
+    """μ of the Gaussian trade-off of this ``gain`` at even odds: only a guess that steers choices."""
+    return float(2 * ndtri(0.5 + min(gain, 0.49)))

@@ -32,14 +32,20 @@ class CouplingGame:
     """What is to be shown, and how the coupling turns it into a bound on E H_γ(N_a‖N_b).
 
     centre: given x* in one of an opposite pair, H_γ(P_in‖P_out) ≤ E H_γ(N_a‖N_b)/(2·min(π, 1−π)) by symmetry.
-    swap: H_γ(P_in‖P_out) ≤ E H_γ(N_a‖N_b) for record x*. direct: H_γ itself. In all three, η = min(π, 1−π)·H at
-    γ = max(π, 1−π)/min(π, 1−π). dp: in or replaced, at even prior, all records training.
+    swap: H_γ(P_in‖P_out) ≤ E H_γ(N_a‖N_b) for record x*. direct: H_γ itself. In all three the gain over guessing is
+    min(π, 1−π)·H at γ = max(π, 1−π)/min(π, 1−π), and the advantage is twice the gain (Izzo et al. call the gain η).
+    dp: in or replaced, at even prior, all records training.
     """
 
     population: Population
-    eta: float
+    advantage: float
     bound: str
     confidence: float
+
+    @property
+    def gain(self) -> float:
+        """Accuracy above guessing from the prior: half the advantage."""
+        return self.advantage / 2
 
     @property
     def rare(self) -> float:
@@ -60,8 +66,8 @@ class CouplingGame:
 
     @property
     def level(self) -> float:
-        """Largest E H_γ(N_a‖N_b) that gives η, a rounding error below it."""
-        return self.eta / (self.rare * self.inflation) * (1 - ROUNDING)
+        """Largest E H_γ(N_a‖N_b) that gives the gain, a rounding error below it."""
+        return self.gain / (self.rare * self.inflation) * (1 - ROUNDING)
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,8 +207,9 @@ def split(resamples: int, game: CouplingGame) -> int:
     needed = needed_resamples(game.level, 1 - game.confidence)
     if resamples - chosen < needed:
         raise ReleaseError(
-            f"eta={game.eta:g} cannot be certified at confidence {game.confidence:g} from n_resamples={resamples}, "
-            f"even if nothing leaks; use n_resamples of at least {int(np.ceil(needed / (1 - SELECTION))) + 4}"
+            f"advantage={game.advantage:g} cannot be certified at confidence {game.confidence:g} from "
+            f"n_resamples={resamples}, even if nothing leaks; use n_resamples of at least "
+            f"{int(np.ceil(needed / (1 - SELECTION))) + 4}"
         )
     return chosen
 

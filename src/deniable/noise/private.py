@@ -1,8 +1,8 @@
 """Plain differential privacy as a bound of a release: all records are used, and one may have been replaced.
 
 In a game of fixed size "out" means replaced, so the sensitivity is that of replacing a record: for a mean of n records
-in [low, high] it is (high − low)/n, not half of it. Gaussian noise then gives η = Φ(μ/2) − ½ with μ = distance/scale,
-for every data set and every record, whatever the attacker knows of the others.
+in [low, high] it is (high − low)/n, not half of it. Gaussian noise then gives an advantage of 2Φ(μ/2) − 1,
+μ = distance/scale, for every data set and every record, whatever the attacker knows of the others.
 """
 
 from __future__ import annotations

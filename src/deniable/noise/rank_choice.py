@@ -9,8 +9,8 @@ Rogers 2020, bounded range).
 As Gaussian DP. With g = Φ⁻¹∘σ, σ the logistic function, Φ⁻¹(P(A)) − Φ⁻¹(Q(A)) ≤ sup_x g(x + log ρ) − g(x − log ρ) =
 2·g(log ρ), as g is odd and concave on x ≥ 0. Concave: (log g')' = 1 − 2σ + g·g' ≤ 0 says that z·Φ(z)·Φ(−z) is at most
 φ(z)·(2Φ(z) − 1) at z = g(x); the difference of the two is 0 at 0 and at ∞ and has the derivative 2φ² − Φ(z)Φ(−z), which
-is positive first and negative from one point on. Hence μ-GDP with ρ = Φ(μ/2)/Φ(−μ/2): at a total variation 2η, log ρ =
-log((½ + η)/(½ − η)), twice the rate of the exponential mechanism that is charged as (log ρ)-DP.
+is positive first and negative from one point on. Hence μ-GDP with ρ = Φ(μ/2)/Φ(−μ/2): at a total variation a, log ρ =
+log((1 + a)/(1 − a)), twice the rate of the exponential mechanism that is charged as (log ρ)-DP.
 
 Weights are integers of some 160 bits, drawn by comparing whole numbers: no floating point decides.
 """

@@ -66,13 +66,11 @@ def _of_audit(audit: ScoreAudit, asked: Asked, bound: Tradeoff | None) -> Assess
     )
 
 
-def _certified(certificate: Certificate) -> tuple[Number, ...]:
-    """The number that was certified, if there is one."""
-    if np.isnan(certificate.eta):
-        return ()
-    meaning = "Accuracy of the best attack above guessing, for every record, is at most this."
+def _certified(certificate: Certificate) -> Number:
+    """The number that was certified."""
+    meaning = "Twice the accuracy of the best attack above guessing, for every record, is at most this."
     kind: NumberKind = "provable upper bound" if certificate.holds else "estimate"
-    return (Number("release.eta", "Certified η", certificate.eta, meaning, kind),)
+    return Number("release.advantage", "Certified advantage", certificate.advantage, meaning, kind)
 
 
 def _who(certificate: Certificate) -> str:
@@ -87,15 +85,16 @@ def _of_certificate(certificate: Certificate, asked: Asked) -> Assessment:
     sure = shown(certificate.confidence, "rate", "lower")
     holds = "" if certificate.holds else " Nothing is proven about this release."
     certain = f" Certified with confidence {sure}." if certificate.confidence < 1 else holds
-    headline = holds.strip() if np.isnan(certificate.eta) else bound_headline(curve) + certain
+    headline = bound_headline(curve) + certain
     bound = bound_section(curve, asked)
     release = Section(
         key="release",
         title="The release and its noise",
         summary=f"{certificate.kind} certificate; coupling: {certificate.coupling}.{holds}",
         numbers=(
-            *_certified(certificate),
-            Number("release.target", "η asked for", certificate.target, "The target of the release.", "parameter"),
+            _certified(certificate),
+            Number("release.target", "Advantage asked for", certificate.target, "What the release was to keep.",
+                   "parameter"),
             Number("release.confidence", "Confidence", certificate.confidence,
                    "Probability over the resampling with which the certificate holds.", "parameter"),
             Number("release.n", "Records used", float(certificate.n_train),

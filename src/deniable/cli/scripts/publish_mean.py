@@ -6,6 +6,6 @@ import deniable as dn
 from deniable.noise import Mean
 
 ages = np.clip(np.random.default_rng(0).normal(42, 17, 4_000), 0, 100)  # your column
-released = dn.release(Mean(), ages[:, None], eta=0.1, bound="swap")
+released = dn.release(Mean(), ages[:, None], advantage=0.2, bound="swap")
 print(f"released mean {released.value[0]:.2f}, standard deviation of the noise {released.noise_scale[0]:.3f}")
 print(released.certificate)

@@ -145,9 +145,9 @@ class StatisticsRelease(Textual):
         promise = self.certificate
         whole = sum(look.mu**2 for look in self.account) or 1.0
         lines = [
-            f"η ≤ {shown(promise.eta, 'number', 'upper')} ({promise.kind}) for everything released here together: at "
-            f"even odds, no attack tells a record from another in its place with accuracy above "
-            f"{shown(0.5 + promise.eta, 'number', 'upper')}",
+            f"advantage ≤ {shown(promise.advantage, 'number', 'upper')} ({promise.kind}) for everything released here "
+            f"together: at even odds, no attack tells a record from another in its place with accuracy above "
+            f"{shown(0.5 + promise.advantage / 2, 'number', 'upper')}",
             f"TPR at 0.1 % FPR ≤ {shown(promise.tradeoff.tpr(1e-3), 'number', 'upper')}",
             *(f"  {look.mu**2 / whole:6.1%} of the budget  {look.name}" for look in self.account),
         ]

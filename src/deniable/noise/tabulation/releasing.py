@@ -302,8 +302,8 @@ def _certificate(
     noise = np.array([row.noise for part in rows for row in part if not math.isnan(row.noise)])
     looks = len(spending.looks)
     return Certificate(
-        eta=min(0.5 * curve.advantage(), target),
-        target=target,
+        advantage=min(curve.advantage(), 2 * target),
+        target=2 * target,
         kind="exact",
         confidence=1.0,
         tradeoff=curve,
