@@ -3,10 +3,10 @@
 Each release is made once per method and advantage, which fixes the noise; as the scale does not depend on the half,
 halves and noise are then drawn many times, with numpy's generator. Every figure is a mean ± its standard error.
 
-DP is matched by Izzo Theorem 4: the advantage a is 2δ + 2(1−δ)/(1+e^{−ε}) − 1, so ε = log((1+a)/(1−a)) for pure DP; for
-Gaussian DP the matched μ has TV = 2Φ(μ/2) − 1 = a (no worse than any (ε, δ) on its curve). A DP release needs a sensitivity for
-*all* data sets, so its data are clipped to a box that is taken as given: the true range of each column, which favours
-DP (a real release would have to guess or pay for it). DP trains on all records, ours on half.
+DP is matched by Izzo Theorem 4: the advantage a is 2δ + 2(1−δ)/(1+e^{−ε}) − 1, so ε = log((1+a)/(1−a)) for pure DP;
+for Gaussian DP the matched μ has TV = 2Φ(μ/2) − 1 = a (no worse than any (ε, δ) on its curve). A DP release needs a
+sensitivity for *all* data sets, so its data are clipped to a box that is taken as given: the true range of each
+column, which favours DP (a real release would have to guess or pay for it). DP trains on all records, ours on half.
 
     python benchmarks/noise/release_table.py [breast adult paper] [--advantages 0.1 0.2 0.4] [--repeats 200]
 """
