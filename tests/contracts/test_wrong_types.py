@@ -30,6 +30,7 @@ def trained(kind, target):
 CALLS = {
     "ApproximateDP": made(dn.ApproximateDP, epsilon=1.0, delta=0.1),
     "BoundedRange": made(dn.BoundedRange, epsilon=1.0),
+    "Limit": made(dn.Limit, singling_out=0.1, n=10, weight=1e-3, group_size=2),
     "DiscreteGaussian": made(dn.DiscreteGaussian, sigma=1.0),
     "DiscreteLaplace": made(dn.DiscreteLaplace, scale=1.0),
     "FinitePair": made(dn.FinitePair, p=(0.5, 0.5), q=(0.2, 0.8)),
@@ -67,8 +68,8 @@ CALLS = {
     ),
     "PrivateClassifier": (
         trained(dn.PrivateClassifier, TABLE["t"]),
-        ["ranges", "categories", "epsilon", "delta", "model", "classes", "interactions"],
-        {"epsilon": 1.0, "delta": 1e-5, "ranges": {"a": (0, 1), "b": (0, 1)}},
+        ["ranges", "categories", "limit", "model", "classes", "interactions"],
+        {"limit": dn.Limit(epsilon=1.0, delta=1e-5), "ranges": {"a": (0, 1), "b": (0, 1)}},
     ),
     "MembershipPrivate": (
         trained(dn.MembershipPrivate, TABLE["t"]),

@@ -23,7 +23,7 @@ class Score:
 
 
 @dataclass(frozen=True)
-class Loss:
+class ScoreLost:
     """What the protection costs: of AUC, accuracy or R², with where the truth lies at 95 % confidence."""
 
     of: str
@@ -43,7 +43,7 @@ class Usefulness:
     guess: Score
     noise: float
     help: tuple[str, ...] = ()
-    loss: Loss | None = None
+    loss: ScoreLost | None = None
 
     @property
     def useless(self) -> bool:

@@ -174,7 +174,7 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
 
     def _learn(self, begun: Begun, target: Any, n: float) -> dict[str, Any]:
         public = (
-            () if isinstance(self.classes, str) else ("the list of classes" + ", as y has it" * (not self.classes),)
+            () if isinstance(self.classes, str) else ("the list of classes" + ", as y has it" * (self.classes is None),)
         )
         if isinstance(target, ColumnCells):
             target = self._listed(target, labels_of(self._discovered(begun, target)), begun.look)

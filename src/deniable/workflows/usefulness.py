@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from deniable._check import FloatArray, InputError
-from deniable.report.usefulness import Loss, Score, Usefulness
+from deniable.report.usefulness import Score, ScoreLost, Usefulness
 
 _RESAMPLES = 400  # of the bootstrap
 _MOST_CATEGORIES = 200  # per column, below the 255 that scikit-learn's boosted trees take
@@ -47,14 +47,14 @@ def measure(model: Any, X: Any, y: Any, *, plain: Any = None, help: tuple[str, .
     return Usefulness(True, truth.size, private, beside, guess, noise, help, loss)
 
 
-def _loss(of: str, answers: Sequence[Any], truth: NDArray[Any], score: Callable[..., Any]) -> Loss:
+def _loss(of: str, answers: Sequence[Any], truth: NDArray[Any], score: Callable[..., Any]) -> ScoreLost:
     """The second model's score minus the first one's, with the percentiles of a paired bootstrap."""
     drawn = np.random.default_rng(0).multinomial(truth.size, np.full(truth.size, 1 / truth.size), _RESAMPLES)
     first, second = (score(found, truth) for found in answers)  # each a function of the records' weights
     differences = [second(weights) - first(weights) for weights in drawn]
     low, high = np.quantile(differences, (0.025, 0.975))
     once = np.ones(truth.size)
-    return Loss(of, float(second(once) - first(once)), float(low), float(high))
+    return ScoreLost(of, float(second(once) - first(once)), float(low), float(high))
 
 
 def _right(found: Any, truth: NDArray[Any]) -> Callable[[Any], float]:
