@@ -25,14 +25,12 @@ METHODS = {
     "interpret_dp_ebm": "DP-EBM (interpret 0.7.8)",
     "opacus": "Opacus, best of 5 settings",
     "diffprivlib": "diffprivlib 0.6.6, best of 8 settings",
-    "deniable_output_perturbation": "deniable's `assess` (output perturbation), best of 3 settings",
-    "deniable_release": "deniable's `MembershipPrivate`, swap, best of 3 settings",
 }
 OURS = ("deniable", "deniable_declared", "deniable_linear", "deniable_filter", "deniable_tuned", "deniable_pairs")
 REFERENCES = {"unprotected_guess": "guessing", "unprotected_linear": "linear", "unprotected_boosting": "boosting"}
 SHADES = (
     *("#0b5fff", "#5b9bff", "#00a3a3", "#003a9e", "#2d8f4e", "#7cc36a"),
-    *("#d1495b", "#edae49", "#8d6a9f", "#9a8873", "#555555"),
+    *("#d1495b", "#edae49", "#8d6a9f"),
 )
 COLOURS = dict(zip(METHODS, SHADES, strict=True))
 WIDTH = 5  # panels of the picture beside each other
@@ -60,37 +58,16 @@ or does without: the smallest and largest value of every column, the lists of ca
 number of records, and the range or scale of a regression's target. Opacus and diffprivlib also get their best
 setting for each data set and target, chosen by held-out score. deniable runs with its defaults. "Ranges given" is
 deniable with the same free ranges; on digits both rows are given the 17 grey levels. "Individual filters", "tuned"
-and "five pairs" find ranges privately. deniable's older methods (`assess` and `MembershipPrivate`) get the same
-information as the rivals, and standardised columns as well. `MembershipPrivate` promises less: the attacker knows
-the data set but not which random half of it was used for training. A tool has no row, or – in a cell, where it does
-not take the data (DP-EBM has no multiclass models) or has not been run on all splits.
+and "five pairs" find ranges privately. A tool has no row, or – in a cell, where it does not take the data (DP-EBM
+has no multiclass models) or has not been run on all splits.
 
-**Which figures are older.** The rows of deniable's private models, the hard data and the raw CSV were measured with
-the present rules: zeros and ones are recognised privately, and yes/no columns are one coordinate. Measured before
-these rules: on digits, "linear" and "individual filters"; the simulated retrainings; what shrinkage gains. `assess` was
-measured before, too, and so was `MembershipPrivate`, except on breast cancer; both use nothing of these models.
-The noise of `MembershipPrivate` was bounded by swaps of fitted models, which have been removed since.
-The rivals' rows are of the versions named; only their budgets come from deniable.
+**Which figures are older.** The rows of deniable's private models and the hard data were measured with the present
+rules: zeros and ones are recognised privately, and yes/no columns are one coordinate. Measured before these rules: on
+digits, "linear" and "individual filters"; the simulated retrainings; what shrinkage gains. The rivals' rows are of the
+versions named; only their budgets come from deniable.
 
 """
 
-ALGORITHMS = """## Algorithms that were tried
-
-Held-out AUC, mean ± standard error over ten splits (two draws of the noise each), by
-`benchmarks/training/algorithms.py > benchmarks/training/results/algorithms.md`. All algorithms use the same ±1
-codes of quantiles (found without privacy), the logistic loss and the target in the column's header. Only deniable's
-rule runs without a choice of settings. Every other algorithm gets the best of several settings, chosen by held-out
-AUC on six other splits, and the number of records free of charge. Objective perturbation is charged less than its
-published analysis asks.
-
-No algorithm is ahead of the rule by more than two standard errors anywhere, although the rule alone was not tuned.
-Residuals of norm up to 1, 50 steps, objective perturbation and one Newton step are behind on the larger tables; on 240
-records the algorithms that regularise more are ahead by .01 to .03 at advantage 0.1. Momentum and averaging change
-little once the length of the path is right; they make the rule insensitive to it. So deniable keeps its rule,
-individual filters are an option, and the other algorithms exist in that script only. Two later changes gained more
-than all of these and are not part of this comparison: centred columns, and noise scaled to rows of usual length.
-
-"""
 HARD = """## Data that are hard
 
 Generated data sets, means over five draws of data and noise. One more rival is a program of thirty lines: noisy
@@ -102,12 +79,6 @@ for counts, for which the rivals have a linear regression only. The constant is 
 – where the rival does not take the data (DP-EBM: more than two classes) or was not run (DP-EBM and diffprivlib on 400
 columns). Measured by `benchmarks/training/hard.py`. Five draws say little where noise is large: with 60 records at
 advantage 0.1, deniable's means have standard errors of up to .07.
-
-"""
-RAW = """## A raw CSV without any option
-
-The table `messy` was written to a CSV file and put through the code that `deniable train messy.csv --target answer`
-runs, by `benchmarks/training/raw_csv.py`.
 
 """
 RETRAININGS = """## Simulated retrainings
@@ -205,9 +176,7 @@ def main() -> None:
     text += [f"- {line}\n" for line in behind] or ["Nowhere.\n"]
     parts = {
         "hard": HARD,
-        "raw_csv": RAW,
         "retrainings": RETRAININGS,
-        "algorithms": ALGORITHMS,
         "price_of_trials": TRIALS,
         "shrinkage": SHRINKAGE,
     }

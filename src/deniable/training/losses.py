@@ -51,10 +51,7 @@ class ClippedLoss(Protocol):
 
     @property
     def travel(self) -> float:
-        """How far the coefficients may go, in units of μ: one over the implicit ridge against the noise.
-
-        The values were chosen with ``benchmarks/training/algorithms.py``.
-        """
+        """How far the coefficients may go, in units of μ: one over the implicit ridge against the noise."""
 
     @property
     def reach(self) -> float:
