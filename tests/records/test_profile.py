@@ -88,14 +88,6 @@ def test_averaged_ranked_loss_is_ranked_and_agrees_with_the_law(profile):
     assert ranked.mean() == pytest.approx(profile.mean_size().mean(), rel=0.1)  # the mean does not see the ranking
 
 
-def test_pictures(profile):
-    axes = profile.plot_ranked()
-    assert "do not publish" in axes.get_title()
-    assert len(profile.plot_curves([0, 1]).lines) >= 2
-    profile.plot_advantages(axes)
-    profile.transition().plot()
-
-
 def test_coverage_of_a_black_box_agrees_with_the_density():
     """One dimension, Laplace noise: small balls have the density's ratio."""
     centres = [0.0, 1.0]

@@ -20,25 +20,6 @@ def profile():
     return dn.privacy_profile(X, rng.integers(0, 2, 101), regularization=0.1, rng=0)
 
 
-def test_quantiles_and_histograms(profile):
-    ranked = np.sort(profile.advantage())
-    assert profile.quantiles(1.0) == ranked[-1]
-    np.testing.assert_array_equal(profile.quantiles([0.0, 0.5, 0.99]), ranked[[0, 50, 99]])
-    assert profile.quantiles(0.5, "distance") == np.median(profile.distance)
-    counts, edges = profile.histogram(7, "size")
-    assert counts.sum() == 101
-    assert edges[-1] == np.abs(profile.privacy_loss()).max()
-    np.testing.assert_array_equal(profile.histogram([0.0, ranked[30], 1.0])[0], [30, 71])
-    for call, said in (
-        (lambda: profile.quantiles(1.5), "q must"),
-        (lambda: profile.quantiles(0.5, "age"), "of must be 'advantage', 'distance' or 'size', got 'age'"),
-        (lambda: profile.histogram(0), "bins must"),
-        (lambda: profile.histogram([1.0, 1.0]), "increasing edges"),
-    ):
-        with pytest.raises(InputError, match=said):
-            call()
-
-
 def test_every_record_in_a_file(profile, tmp_path, monkeypatch):
     monkeypatch.setattr(summaries, "_ROWS", 40)
     place = tmp_path / "each.parquet"

@@ -17,17 +17,14 @@ from deniable.curves import Side, Tradeoff
 from deniable.records.mechanisms import OutputPerturbation
 from deniable.records.neighbours import Neighbours
 from deniable.records.objective import ObjectivePerturbation
-from deniable.records.plots import draw_advantages, draw_curves, draw_ranked
-from deniable.records.summaries import Quantity, histogram_of, quantiles_of, write_parquet
+from deniable.records.summaries import write_parquet
 from deniable.records.transition import Transition, find_transition
 from deniable.records.typical import Typical
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
     import pandas as pd
-    from matplotlib.axes import Axes
 
 _AT_A_TIME = 16  # models whose losses are computed at a time
 RankedBy = Literal["release", "typical"]
@@ -178,17 +175,6 @@ class PrivacyProfile:
         """The range of ε in which the record at this ``quantile`` of exposure goes from hidden to exposed."""
         return find_transition(self, quantile=quantile, low=low, high=high)
 
-    def quantiles(self, q: ArrayLike, of: Quantity = "advantage") -> FloatArray:
-        """Return quantiles over the records of ``"advantage"``, ``"distance"`` or ``"size"`` (of the privacy loss).
-
-        A quantile is the smallest value that at least the share ``q`` of the records do not exceed.
-        """
-        return quantiles_of(self, q, of)
-
-    def histogram(self, bins: int | ArrayLike = 20, of: Quantity = "advantage") -> tuple[NDArray[np.intp], FloatArray]:
-        """Return the number of records in each of ``bins`` (a number of them, or their edges), and the edges."""
-        return histogram_of(self, bins, of)
-
     def to_parquet(self, path: str | Path, fpr: float = 0.001) -> None:
         """Write one row per record, in the order of the records, a part at a time; sensitive data."""
         write_parquet(self, path, fpr)
@@ -275,18 +261,6 @@ class PrivacyProfile:
                 )[0]
                 total += np.sort(np.abs(loss))[::-1]
         return total / len(generators)
-
-    def plot_ranked(self, ax: Axes | None = None) -> Axes:
-        """Draw the ranked |privacy loss| at the released model."""
-        return draw_ranked(self, ax)
-
-    def plot_advantages(self, ax: Axes | None = None) -> Axes:
-        """Draw the share of records whose advantage reaches each value."""
-        return draw_advantages(self, ax)
-
-    def plot_curves(self, records: Sequence[int], ax: Axes | None = None) -> Axes:
-        """Draw the attack curves against some records."""
-        return draw_curves(self, records, ax)
 
     def _known(self) -> Typical:
         if self.typical is None:

@@ -8,14 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from deniable._check import FloatArray, InputError, number
-from deniable._plot import new_axes
 from deniable._search import bisect
 from deniable.laws.loss_law import LossLaw
 from deniable.records.mechanisms import OutputPerturbation
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from deniable.records.profile import PrivacyProfile
 
 
@@ -51,15 +48,6 @@ class Transition:
         "of privacy. |l| itself keeps falling in proportion to β, E l and the advantage with it, so less ε always "
         "buys less leakage."
     )
-
-    def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw advantage against ε on a logarithmic axis, with the range shaded."""
-        axes = ax if ax is not None else new_axes()
-        axes.semilogx(self.epsilon, 100 * self.advantage, label=f"record {self.record}")
-        axes.axvspan(self.epsilon_low, self.epsilon_high, alpha=0.15, color="grey", label="transition")
-        axes.set(xlabel="ε", ylabel="advantage (%)")
-        axes.legend()
-        return axes
 
 
 def find_transition(profile: PrivacyProfile, *, quantile: float, low: float, high: float) -> Transition:
