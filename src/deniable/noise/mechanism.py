@@ -61,8 +61,8 @@ def release(
         (X, y), in a file that the operating system maps (:func:`deniable.tables.rows.mapped_rows`).
     advantage
         Largest membership advantage of any attack, 2·(accuracy − max(π, 1 − π)), in (0, 2·min(π, 1 − π)). With a secret
-        half (π = ½) 0.2: no attack names a record's half more often than 60 % of the time. Izzo et al. write η for
-        half of it.
+        half (π = ½) 0.2: at even odds, no attack names a record's half more often than 60 % of the time. Izzo et al.
+        write η for half of it.
     noise
         "gaussian"; "norm-laplace" (density e^{−‖x‖/c}, radius Gamma(d, c)); "laplace" (one-dimensional values).
     bound
