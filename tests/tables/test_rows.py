@@ -91,7 +91,10 @@ def test_spilled_blocks_have_no_name():
 
 @pytest.mark.parametrize(
     ("cell", "words"),
-    [(np.nan, "column 'a' must be finite, block 1 row 3 has nan"), ("x", "column 'a' of block 1 holds text")],
+    [
+        (np.nan, "column 'a' must be finite, block 1 row 3 has nan"),
+        ("x", "column 'a' must hold numbers, block 1 row 0 does not"),
+    ],
 )
 def test_bad_cells_are_told_with_block_and_row(cell, words):
     bad = FRAME[1:40].astype({"a": object if cell == "x" else float})

@@ -219,10 +219,11 @@ class ColumnCells:
 
 
 def spelled(kind: int, value: Value) -> str | None:
-    """Return the canonical text of a cell; read again, it is the same cell (of dates: to the second)."""
+    """Return the canonical text of a cell; read again, it is the same cell (of dates: to the microsecond)."""
     if isinstance(value, float) and kind == DATE:
         day = value.is_integer()
-        return str(np.datetime64(int(value), "D") if day else np.datetime64(round(value * 86_400), "s"))
+        moment = np.datetime64(int(value), "D") if day else np.datetime64(round(value * 86_400_000_000), "us")
+        return str(moment).removesuffix(".000000")
     if isinstance(value, float):
         return str(int(value)) if value.is_integer() and abs(value) < _EXACT else repr(value)
     return value

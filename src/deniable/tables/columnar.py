@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from deniable._check import InputError
 from deniable._files import Spill, Spilled
 from deniable.tables.blocks import BATCH, is_block, is_dask
-from deniable.tables.parquet import alike, as_series, fault, few, kind_of, parquet_files
+from deniable.tables.cell import read_cells
+from deniable.tables.parquet import as_series, fault, few, parquet_files
 
 PAIR_TARGET = "(y)"  # what the second part of a pair (X, y) is called
 
@@ -114,8 +115,8 @@ class ColumnsOnDisk:
             parts.append(part.replace_schema_metadata())
         try:
             whole = parts[0] if len(parts) == 1 else pa.concat_tables(parts, promote_options="permissive")
-        except pa.ArrowException as error:
-            raise InputError(f"column {name!r} changes its type between files: {fault(error)}") from None
+        except pa.ArrowException:  # other types in other files: a column of cells
+            return pd.concat([as_series(part.column(0)).astype(object) for part in parts], ignore_index=True)
         found = as_series(whole.column(0))
         return found.astype("category") if categories else found
 
@@ -185,7 +186,7 @@ def on_disk(data: Any) -> ColumnsOnDisk | None:
     if isinstance(data, ColumnsOnDisk):
         return data
     if isinstance(data, str | Path):
-        files = parquet_files(Path(data))
+        files = parquet_files(Path(data), typed=False)
         names, paths = tuple(files[0].kinds), tuple(file.path for file in files)
         rows, labels = tuple(file.rows for file in files), tuple(map(str, paths))
         return ColumnsOnDisk(names, names, paths, rows, labels, Path(data).name, files[0].index)
@@ -203,14 +204,12 @@ def on_disk(data: Any) -> ColumnsOnDisk | None:
 
 def _written(blocks: Iterable[Any], word: str) -> ColumnsOnDisk:
     """Write blocks to files; those without rows are left out."""
-    import pyarrow as pa
 
     spill = Spill()
     file = _Files(spill)
     rows: list[int] = []
     labels: list[str] = []
     names: tuple[Any, ...] | None = None
-    kinds: dict[str, str] = {}
     for i, block in enumerate(blocks):
         where = f"{word} {i}"
         frame = _frame(block, where)
@@ -222,23 +221,7 @@ def _written(blocks: Iterable[Any], word: str) -> ColumnsOnDisk:
             )
         if not len(frame):
             continue
-        stored = [str(j) for j in range(len(names))]
-        try:
-            written = pa.Table.from_pandas(frame.set_axis(stored, axis=1), preserve_index=False)
-        except (pa.ArrowException, TypeError, ValueError) as error:
-            raise InputError(
-                f"{where} could not be kept: {fault(error)}; a column must hold one kind of value"
-            ) from None
-        found = {name: kind_of(written.schema.field(name).type) for name in stored}
-        changed = [
-            j for j, name in enumerate(stored) if not alike({name: kinds.get(name, "null")}, {name: found[name]})
-        ]
-        if changed:
-            column = stored[changed[0]]
-            raise InputError(
-                f"column {names[changed[0]]!r} of {where} holds {found[column]} and not {kinds[column]} as before"
-            )
-        kinds |= {name: kind for name, kind in found.items() if kind != "null"}
+        written = _table(frame.set_axis([str(j) for j in range(len(names))], axis=1))
         file.add(written)
         rows.append(len(frame))
         labels.append(where)
@@ -246,6 +229,22 @@ def _written(blocks: Iterable[Any], word: str) -> ColumnsOnDisk:
         raise InputError("the data have no rows" if names else "the data have no blocks")
     stored_names = tuple(str(j) for j in range(len(names)))
     return ColumnsOnDisk(names, stored_names, file.closed(), tuple(rows), tuple(labels), held=spill)
+
+
+def _table(frame: pd.DataFrame) -> Any:
+    """Return a block as a table of Arrow; cells that are of no one type become their canonical texts."""
+    import pyarrow as pa
+
+    try:
+        return pa.Table.from_pandas(frame, preserve_index=False)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        made = {}
+        for name in frame.columns:
+            try:
+                made[name] = pa.array(frame[name], from_pandas=True)
+            except (pa.ArrowException, TypeError, ValueError, OverflowError):
+                made[name] = pa.array(read_cells(frame[name]).spelled, pa.string())
+        return pa.table(made)
 
 
 class _Files:

@@ -28,8 +28,10 @@ class ParquetFile:
         return sum(self.group_rows)
 
 
-def parquet_files(path: Path) -> list[ParquetFile]:
+def parquet_files(path: Path, *, typed: bool = True) -> list[ParquetFile]:
     """Return the file, or all files below a folder in the order of their names; only their footers are read.
+
+    With ``typed`` each column must be of one type in all files.
 
     Raises
     ------
@@ -42,7 +44,7 @@ def parquet_files(path: Path) -> list[ParquetFile]:
         raise InputError(f"data file {str(path)!r} does not exist, or is a folder without .parquet files")
     files = [_opened(one) for one in paths]
     for one in files[1:]:
-        if not alike(files[0].kinds, one.kinds):
+        if not (alike(files[0].kinds, one.kinds) if typed else list(files[0].kinds) == list(one.kinds)):
             difference = _difference(files[0].kinds, one.kinds)
             raise InputError(f"{one.path} must have the columns of {files[0].path}: {difference}")
     return files

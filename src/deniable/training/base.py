@@ -88,7 +88,7 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
         """
         with only_our_words():
             if y is None:
-                X, y = _apart(X, target)
+                X, y = _apart(X, target, declared=self._declared_target)
             elif target is not None:
                 raise InputError("target names a column of X: give it or y, not both")
             return self._fit(X, y, SumNoise())
@@ -134,6 +134,11 @@ class PrivateModel(BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ha
         units = Units() if owners is None else units_of(owners, self.records_per_person)
         look = Queries(Ledger(allowance.mu, allowance.delta), source, units)
         return Begun(table, look, declared, allowance, seen)
+
+    @property
+    @abstractmethod
+    def _declared_target(self) -> bool:
+        """Whether records whose target does not fit weigh nothing, instead of ending the fit."""
 
     def _discovers(self) -> int:
         """Among how many parts the δ of discovery is shared: categories, and the classes of a classifier."""
@@ -362,12 +367,12 @@ def only_our_words() -> Iterator[None]:
             warnings.warn(one.message, stacklevel=4)
 
 
-def _apart(X: Any, target: Any) -> tuple[Any, Any]:
-    """Features and target of files, blocks or, with ``target``, of a data frame."""
+def _apart(X: Any, target: Any, *, declared: bool) -> tuple[Any, Any]:
+    """Features and target of files, blocks or, with ``target``, of a data frame; no cell refuses a declared target."""
     table = on_disk(X)
     if table is not None:
         name = PAIR_TARGET if PAIR_TARGET in table.names else target_among(table.names, target, table.labels[0])
-        return table.drop(columns=name), table.target(name)
+        return table.drop(columns=name), table[name] if declared else table.target(name)
     if target is None:
         return X, None
     X = _as_table(X)

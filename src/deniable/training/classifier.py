@@ -136,6 +136,10 @@ class PrivateClassifier(ClassifierMixin, PrivateModel):  # type: ignore[misc]
         self.group = group
         self.records_per_person = records_per_person
 
+    @property
+    def _declared_target(self) -> bool:
+        return self.classes is not None
+
     def _discovers(self) -> int:
         return super()._discovers() + (self.classes == "discover" if isinstance(self.classes, str) else 0)
 

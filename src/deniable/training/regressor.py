@@ -86,6 +86,10 @@ class PrivateRegressor(RegressorMixin, PrivateModel):  # type: ignore[misc]
         self.group = group
         self.records_per_person = records_per_person
 
+    @property
+    def _declared_target(self) -> bool:
+        return self.target_range is not None
+
     def _target(self, y: Any, look: Queries) -> tuple[FloatArray, tuple[float, float] | None]:
         """Return the targets, and their range if it is declared; what is no number in it then weighs nothing."""
         choice("loss", self.loss, ("squared", "huber", "poisson"))
