@@ -162,7 +162,7 @@ class RecordCanaries:
     def _take(self, optimizer: Any) -> None:
         mean = optimizer.loss_reduction == "mean"
         scale = optimizer.expected_batch_size * optimizer.accumulated_iterations if mean else 1
-        gradient = self._own.grad.detach().reshape(-1).double().cpu().numpy()
+        gradient = self._own.grad.detach().reshape(-1).float().cpu().numpy().astype(np.float64)
         x = np.nan_to_num(gradient * scale / float(optimizer.max_grad_norm))
         self.audit.update(x[self.included], x[~self.included])
         self.scores = self.scores + log_mixture(x[:, None], self._noise, self._rate)
