@@ -66,6 +66,9 @@ def test_the_steps_left_meet_the_limit_and_one_more_does_not(accountant):
     assert (follow.steps_left(advantage=0.3), follow().advantage <= 0.3) == (1, True)
     trained(follow, accountant, 5)
     assert follow.steps_left(advantage=0.3) == 0
+    assert follow.steps_left(limit=dn.Limit(tpr=0.5, fpr=0.01)) > 0
+    with pytest.raises(dn.InputError, match="give advantage"):
+        follow.steps_left()
 
 
 def test_the_assessment_at_the_end_covers_every_step(accountant):

@@ -12,8 +12,10 @@ from deniable._search import bisect_integers
 from deniable._shown import shown
 from deniable.accounting import tradeoff
 from deniable.integrations.opacus import from_opacus, require_poisson
+from deniable.limits import Limit
 from deniable.mechanisms import Composition, Mechanism, SubsampledGaussian
 from deniable.mechanisms.core import parts_of
+from deniable.planning.limit import as_limit
 from deniable.report.model import Assessment, Number, Section, Series
 from deniable.workflows.assessing import assess
 
@@ -84,19 +86,19 @@ class OpacusCallback:
             self._add(run)
         return self.progress[-1]
 
-    def steps_left(self, advantage: float) -> int:
-        """Return how many more steps, at the last step's noise and rate, keep the bound at most ``advantage``.
+    def steps_left(self, *, advantage: float | None = None, limit: Limit | Mechanism | None = None) -> int:
+        """Return how many more steps, at the last step's noise and rate, meet a limit, as in :func:`deniable.calibrate`.
 
         The first call takes some tenths of a second, later ones none while noise, rate and limit stay the same.
         """
         *before, last = parts_of(from_opacus(self.engine))
         assert isinstance(last, SubsampledGaussian)
-        limit = number("advantage", advantage, above=0.0, below=1.0)
-        asked = replace(last, steps=1), tuple(before), limit
+        goal = as_limit(advantage, limit)
+        asked = replace(last, steps=1), tuple(before), goal
         if self._most is None or self._most[0] != asked:
 
             def met(steps: Any) -> bool:
-                return tradeoff(Composition([*before, replace(last, steps=int(steps))])).advantage() <= limit
+                return goal.is_met(tradeoff(Composition([*before, replace(last, steps=int(steps))])))
 
             above = 1
             while above < _MOST_STEPS and met(above):
