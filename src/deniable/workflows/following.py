@@ -87,7 +87,7 @@ class OpacusCallback:
         return self.progress[-1]
 
     def steps_left(self, *, advantage: float | None = None, limit: Limit | Mechanism | None = None) -> int:
-        """Return how many more steps, at the last step's noise and rate, meet a limit, as in :func:`deniable.calibrate`.
+        """Return how many more steps, at the last step's noise and rate, meet a limit: see :func:`deniable.calibrate`.
 
         The first call takes some tenths of a second, later ones none while noise, rate and limit stay the same.
         """
