@@ -84,22 +84,3 @@ def test_attack_trains_a_saved_estimator_and_runs_nothing_else(tmp_path, monkeyp
 def _marked(X):
     open("marked", "w").close()
     return X
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["audit", "missing.csv"], "does not exist"),
-        (["audit", "missing.csv", "epsilon,1", "gaussian,1"], "unexpected extra argument"),
-        (["audit", "missing.csv", "--members", "x.csv"], "--members and --nonmembers go together"),
-        (["audit", "missing.csv", "epsilon,1", "--plot", "x.svg"], "--plot goes with --stream"),
-        (["attack", "breast-cancer", "--model", "LogisticRegression()"], "must be one of linear, tree"),
-        (["attack", "breast-cancer", "--model", "missing.skops"], "could not be read"),
-        (["attack", "missing.csv", "--model", "linear", "--target", "y"], "does not exist"),
-    ],
-)
-def test_errors_are_one_line(words, message, capsys):
-    assert run(words) == 2
-    error = capsys.readouterr().err
-    assert message in error
-    assert error.count("\n") == 1

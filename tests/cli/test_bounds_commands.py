@@ -81,22 +81,3 @@ def test_pictures(line, name, tmp_path, capsys):
     assert run([*line, "--plot", str(tmp_path / name)]) == 0
     head = (tmp_path / name).read_bytes()[:300]
     assert head.startswith(b"\x89PNG") if name.endswith("png") else b"<?xml" in head
-
-
-@pytest.mark.parametrize(
-    ("line", "word"),
-    [
-        (["bound", "epsilon,nan"], "epsilon"),
-        (["bound", "epsilon,-1"], "epsilon"),
-        (["bound", "epsilon,1", "--prior", "1"], "prior"),
-        (["bound", "epsilon,1,2"], "delta"),
-        (["bound", "epsilon,1", "--plot", "picture.pdf"], "--plot"),
-        ([*PLAN, "--rate", "0.9"], "guessing"),
-        ([*PLAN, "--low", "5", "--high", "1"], "noise_multipliers"),
-    ],
-)
-def test_bad_input_is_one_line_and_exit_code_2(line, word, capsys):
-    assert run(line) == 2
-    err = capsys.readouterr().err
-    assert word in err
-    assert err.count("\n") == 1

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import pandas as pd
-import pytest
 
 from deniable.cli._app import run
 
@@ -29,19 +28,3 @@ def test_json_and_table(capsys, tmp_path):
     assert "TPR at FPR 0.1 %" in printed
     shown_largest = float(printed.split("largest advantage ")[1].split(" %")[0]) / 100
     assert facts["largest_advantage"] <= shown_largest <= facts["largest_advantage"] * 1.001
-
-
-@pytest.mark.parametrize(
-    ("extra", "message"),
-    [
-        (["--epsilon", "0"], "epsilon must be above 0"),
-        (["--epsilon", "nan"], "epsilon"),
-        (["--epsilon", "1", "--by", "shoe size"], "--by 'shoe size' is not a column"),
-        (["--epsilon", "1", "--out", "profile.docx"], "--out"),
-    ],
-)
-def test_bad_input_is_one_line(capsys, extra, message):
-    assert run(["profile", "breast-cancer", *extra]) == 2
-    error = capsys.readouterr().err.strip()
-    assert message in error
-    assert "\n" not in error

@@ -33,19 +33,3 @@ def test_statistics_are_written_with_their_certificate(table, capsys):
     assert "of the budget" in capsys.readouterr().out
     assert run([*words, "--json"]) == 0
     assert len(json.loads(capsys.readouterr().out)["statistics"]) == 6
-
-
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        (["--statistic", "maen(age)"], "did you mean 'mean'"),
-        (["--statistic", "mean(age)", "--target", "y"], "--target"),
-        (["--statistic", "mean(age)", "--range", "age=18"], "NAME=LOW:HIGH"),
-        (["--statistic", "mean(age)", "--categories", "=a"], "NAME=LABEL"),
-        (["--statistic", "mean(age)", "--out", "t.txt"], ".csv or .json"),
-        (["--plot", "t.svg"], "--statistic"),
-    ],
-)
-def test_bad_statistics_are_one_line(table, more, message, capsys):
-    assert run(["publish", str(table), *more]) == 2
-    assert message in capsys.readouterr().err

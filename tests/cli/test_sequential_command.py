@@ -4,7 +4,6 @@ import io
 import json
 
 import numpy as np
-import pytest
 
 from deniable.cli._app import run
 
@@ -34,22 +33,3 @@ def test_a_file_that_keeps_the_promise(tmp_path, capsys):
     told = capsys.readouterr().out
     assert told.startswith("consistent at 95 % confidence after 100 pairs")
     assert "shown so far: epsilon" in told
-
-
-@pytest.mark.parametrize(
-    ("text", "words", "message"),
-    [
-        ("score,member\n1,1\n", [], "RUN is missing"),
-        ("score\n1\n", ["gaussian,1"], "no member column"),
-        ("score,member\nhigh,1\n", ["gaussian,1"], "must be a number"),
-        ("score,member\n1,perhaps\n", ["gaussian,1"], "must say member or not"),
-    ],
-)
-def test_errors_are_one_line(tmp_path, capsys, text, words, message):
-    path = tmp_path / "scores.csv"
-    path.write_text(text)
-    assert run(["audit", str(path), *words, "--stream"]) == 2
-    told = capsys.readouterr().err
-    assert message in told
-    assert told.count("\n") == 1
-    assert run(["audit", str(tmp_path / "none.csv"), "gaussian,1", "--stream"]) == 2

@@ -96,6 +96,8 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "one.csv").write_text("score,member\n1,1\n")
     (tmp_path / "nan.csv").write_text("score,member\n" + "nan,1\n0.5,0\n" * 30)
     (tmp_path / "words.csv").write_text("score,member\n" + "high,1\n0.5,0\n" * 30)
+    (tmp_path / "perhaps.csv").write_text("score,member\n1,perhaps\n")
+    (tmp_path / "narrow.csv").write_text("score\n1\n")
     (tmp_path / "same.csv").write_text("score,member\n" + "1,1\n2,1\n" * 30)
     return tmp_path
 
@@ -136,16 +138,21 @@ def test_hostile_tables(folder, capsys):
 
 
 DATA = "good.csv --target y"
-LINES = [
-    "assess",
-    "assess dpsgd,1,.1",
+LINES = [  # what is typed, and a word of what is said
+    "assess -> RUN",
+    "assess dpsgd,1,.1 -> dpsgd,NOISE_MULTIPLIER,SAMPLE_RATE,STEPS",
     "assess dpsgd,0,.1,10",
     "assess dpsgd,-1,.1,10",
     "assess dpsgd,nan,.1,10",
     "assess dpsgd,1,0,10",
-    "assess dpsgd,1,1.1,10",
+    "assess dpsgd,1,1.1,10 -> sample_rate must be",
     "assess dpsgd,1,.1,0",
-    "assess dpsgd,1,.1,1.5",
+    "assess dpsgd,1,.1,1.5 -> whole number",
+    "assess laplace,2 + laplace,3 -> in quotes",
+    "assess dpsgd,1,.1,10 --report nowhere/report.html -> does not exist",
+    "assess dpsgd,1,.1,10 --report report.pdf -> .html",
+    "assess dpsgd,1,.1,10 --prior 1 -> prior",
+    "assess dpsgd,1,.1,10 --colour red -> --colour",
     "assess dpsgd,1,.1,inf",
     "assess nowhere.json",
     "assess deep.json",
@@ -154,26 +161,31 @@ LINES = [
     "assess bytes.json",
     "assess good.csv",
     "assess nowhere.pt",
-    f"profile {DATA} --epsilon 0",
-    f"profile {DATA} --epsilon 1 --by nothing",
+    f"profile {DATA} --epsilon 0 -> epsilon must be above 0",
+    f"profile {DATA} --epsilon nan -> epsilon",
+    f"profile {DATA} --epsilon 1 --by nothing -> --by 'nothing' is not a column",
     f"profile {DATA} --epsilon 1 --top 0",
     f"profile {DATA} --epsilon 1 --fpr 7",
     f"profile {DATA} --epsilon 1 --regularization -1",
-    f"profile {DATA} --epsilon 1 --out made.png",
+    f"profile {DATA} --epsilon 1 --out made.png -> --out",
     f"profile {DATA} --epsilon 1 --seed -3",
     f"profile {DATA}",
-    "publish good.csv",
-    "publish good.csv --statistic maen(age)",
+    "publish good.csv -> --statistic",
+    "publish good.csv --statistic maen(age) -> did you mean 'mean'",
+    "publish good.csv --statistic mean(age) --target y -> --target",
+    "publish good.csv --statistic mean(age) --range age=18 -> NAME=LOW:HIGH",
+    "publish good.csv --statistic mean(age) --categories =a -> NAME=LABEL",
     "publish good.csv --statistic mean(nothing)",
-    "publish good.csv --statistic mean(age) --out made.txt",
+    "publish good.csv --statistic mean(age) --out made.txt -> .csv or .json",
     "publish good.csv --statistic mean(age) --out nowhere/made.csv",
     "publish good.csv --statistic mean(age) --certificate cert.txt",
     "publish good.csv --statistic mean(age) --eta 0",
     "publish good.csv --statistic mean(age) --eta nan",
     "publish good.csv --statistic mean(age) --range age=9:1",
     "publish good.csv --statistic mean(age) --ranges unknown.json",
-    f"attack {DATA} --model LogisticRegression",
-    f"attack {DATA} --model nowhere.skops",
+    f"attack {DATA} --model LogisticRegression -> must be one of linear, tree",
+    f"attack {DATA} --model nowhere.skops -> could not be read",
+    "attack nowhere.csv --target y --model linear -> does not exist",
     f"attack {DATA} --model scores.csv",
     f"attack {DATA} --model tree --shadows 3",
     f"attack {DATA} --model tree --shadows 0",
@@ -183,34 +195,40 @@ LINES = [
     f"attack {DATA} --model tree --out scores.txt",
     f"attack {DATA} --model tree --seed -1",
     f"attack {DATA}",
-    "audit nowhere.csv",
+    "audit nowhere.csv -> does not exist",
+    "audit nowhere.csv --stream gaussian,1",
+    "audit scores.csv --members x.csv -> --members and --nonmembers go together",
+    "audit scores.csv epsilon,1 --plot x.svg -> --plot goes with --stream",
     "audit one.csv",
     "audit nan.csv",
     "audit words.csv",
     "audit same.csv",
     "audit good.csv",
+    "audit words.csv gaussian,1 --stream -> must be a number",
+    "audit perhaps.csv gaussian,1 --stream -> must say member or not",
+    "audit narrow.csv gaussian,1 --stream -> no member column",
     "audit scores.csv --score nothing",
     "audit scores.csv --member nothing",
     "audit scores.csv --confidence 1",
     "audit scores.csv --confidence nan",
     "audit scores.csv epsilon,-1",
-    "audit scores.csv epsilon,1 gaussian,1",
+    "audit scores.csv epsilon,1 gaussian,1 -> unexpected extra argument",
     "audit scores.csv epsilon,1,2",
     "audit scores.csv gaussian,nan",
     "audit scores.csv dpsgd,1",
-    "audit scores.csv --stream",
+    "audit scores.csv --stream -> RUN is missing",
     "audit scores.csv --fpr 3",
     "audit scores.csv --report made.pdf",
     "bound epsilon,x",
-    "bound epsilon,-1",
-    "bound epsilon,nan",
-    "bound epsilon,1,2",
-    "bound epsilon,1 --prior 1",
+    "bound epsilon,-1 -> epsilon",
+    "bound epsilon,nan -> epsilon",
+    "bound epsilon,1,2 -> delta",
+    "bound epsilon,1 --prior 1 -> prior",
     "bound epsilon,1 --fpr -1",
-    "bound epsilon,1 --plot picture.gif",
+    "bound epsilon,1 --plot picture.gif -> --plot",
     "bound epsilon,1 --plot nowhere/picture.svg",
     "bound",
-    "calibrate dpsgd,?,.1,10",
+    "calibrate dpsgd,?,.1,10 -> --advantage 0.1",
     "calibrate dpsgd,?,0,10 --advantage .1",
     "calibrate dpsgd,?,.1,0 --advantage .1",
     "calibrate dpsgd,?,.1,10 --advantage 0",
@@ -230,11 +248,15 @@ LINES = [
     "compare dpsgd,1,0.1,10 dpsgd,0,0.1,10",
     "compare dpsgd,1,0.1,10 dpsgd,2,0.1,10 --prior 0",
     "compare",
+    "compare dpsgd,1,1,1",
+    "compare 1,2",
     "plan dpsgd,?,.1,10 --records 0 --precision .3 --fpr .1",
     "plan dpsgd,?,.1,10 --records 100 --precision 2 --fpr .1",
     "plan dpsgd,?,.1,10 --records 100 --precision .3 --fpr 0",
     "plan dpsgd,?,0,10 --records 100 --precision .3 --fpr .1",
     "plan dpsgd,?,.1,10 --records 100 --precision .3 --fpr .1 --rate 2",
+    "plan dpsgd,?,1,10 --records 1000 --precision .3 --fpr 1e-3 --rate .9 -> guessing",
+    "plan dpsgd,?,1,10 --records 1000 --precision .3 --fpr 1e-3 --low 5 --high 1 -> noise_multipliers",
     "plan dpsgd,?,.1,10 --records nan --precision .3 --fpr .1",
     "plan dpsgd,?,.1,10 --records nan --advantage .1",
     "plan dpsgd,?,.1,10 --advantage .1",
@@ -260,7 +282,7 @@ LINES = [
     "app --port 0",
     "app --port 70000",
     f"train {DATA} --report nowhere/demo.html",
-    "nothing",
+    "nothing -> nothing",
     "--nothing",
 ]
 
@@ -268,7 +290,11 @@ LINES = [
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_hostile_lines(folder, capsys):
     assert len(set(LINES)) == len(LINES) > 90
-    assert {line: said for line in LINES if (said := refusal(line.split(), folder, capsys))} == {}
+    wrong = {}
+    for text in LINES:
+        line, _, says = text.partition(" -> ")
+        wrong[line] = refusal(line.split(), folder, capsys, says)
+    assert {line: said for line, said in wrong.items() if said} == {}
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
