@@ -19,6 +19,7 @@ ROOMS = {
     "deniable.unlearning": "Unlearning",
     "deniable.training": "Models fitted to a membership target",
     "deniable.noise": "Releases",
+    "deniable.statistics": "Statistics of a table",
     "deniable.noise.rounding": "Noise",
     "deniable.records": "Record by record",
     "deniable.audit": "Measured attacks",

@@ -3,9 +3,10 @@
 Fourteen records with an outlier, two equal rows, a constant column and heavy tails. The attacker of a record knows all
 of them, the algorithm, the law of the noise and all 3,432 halves, and computes the exact odds that "his" record trained
 from each released value (``dp``: that it was not replaced by the farthest end of the public range; three records). No
-attacker can win more often. ``median by rank``: all records choose it by its rank; the attacker (two records) also sees
-the whole noisy tree behind its error bars. The scale of the noise is found once, by the public call; every release then
-draws its own half and its own noise by the public call, from the operating system's entropy.
+attacker can win more often. ``median by rank``: all records choose it by its rank; the attacker of a record (two are
+tried) tells whether it is in the table, and sees the whole noisy tree behind the error bars, too. The scale of the
+noise is found once, by the public call; every release then draws its own half and its own noise by the public call,
+from the operating system's entropy.
 
 Printed: the largest gain over all records ± one standard error, and the same with a tenth of the noise, which must be
 caught. The largest of fourteen is above its own expectation by about one and a half standard errors where many records
@@ -35,9 +36,10 @@ from deniable.noise import (
     Quantile,
     SecondMoment,
     mechanism,
+    queries,
 )
-from deniable.noise.tabulation import releasing
-from deniable.noise.tabulation.queries import _CANDIDATES, OF_TREE
+from deniable.statistics import releasing
+from deniable.statistics.queries import CANDIDATES
 
 N, HALF = 14, 7
 
@@ -172,47 +174,58 @@ def against_replacement(algorithm, table, call, found, releases):
     return np.array(wins)
 
 
+def heard(table, advantage, weaker):
+    """What ``release_statistics`` draws for a median by rank: (sums, noise, answer) of each query, and the choice."""
+    sums, choices = [], []
+    channel, choose, budget = queries.SumNoise.channel, queries.rank_choice, releasing._budget
+
+    def watched(self, label, sd, times):
+        answer = channel(self, label, sd, times)
+
+        def told(whole):
+            sums.append((whole.ravel(), np.ravel(sd), answer(whole).ravel()))
+            return sums[-1][2].reshape(whole.shape)
+
+        return told
+
+    def chosen(ordered, low, high, weights):
+        choices.append((ordered, weights, choose(ordered, low, high, weights)))
+        return choices[-1][2]
+
+    with (
+        mock.patch.object(queries.SumNoise, "channel", watched),
+        mock.patch.object(queries, "rank_choice", chosen),
+        mock.patch.object(releasing, "_budget", lambda *asked: (budget(*asked)[0] * weaker, budget(*asked)[1])),
+    ):
+        dn.release_statistics(pd.DataFrame({"x": table}), "median(x)", eta=advantage / 2, ranges={"x": (-10, 10)})
+    return sums, choices[0]
+
+
 def by_rank(advantage, releases, weaker=1.0):
-    """The same for a median that ``release_statistics`` chose by its rank; the tree's noise is weakened with it."""
-    table, (low, high) = records()[:, 2], (-10, 10)
+    """Whether the attacker of each record told whether it is in the table, from all that a median by rank rests on."""
+    table = records()[:, 2]
     rng = np.random.default_rng(0)
-    seen, ranks = [], releasing._Spending._ranks
-
-    def watched(self, query, rows, mu, serves):
-        answer = ranks(self, query, rows, mu * weaker, serves)
-        seen.append((answer, query.sums(rows)[0], query.choice_weights(mu * weaker * np.sqrt(1 - OF_TREE))))
-        return answer
-
-    def call(data):
-        frame = pd.DataFrame({"x": data})
-        with mock.patch.object(releasing._Spending, "_ranks", watched):
-            dn.release_statistics(frame, "median(x)", eta=advantage / 2, ranges={"x": (low, high)})
-        return seen.pop()
-
     wins = []
     for record in (0, int(np.argmax(np.abs(table)))):  # one of two equal rows, a tail
-        other = table.copy()
-        other[record] = low if table[record] > 0 else high
-        (_, first, weights), (_, second, _) = call(table), call(other)
-        choice = rank_law(table, weights) - rank_law(other, weights)
+        worlds = np.delete(table, record), table
+        (out, (first, weights, _)), (inside, (second, _, _)) = (heard(world, advantage, weaker) for world in worlds)
+        choice = rank_law(second, weights) - rank_law(first, weights)
         present = rng.random(releases) < 0.5
         odds = []
         for one in present:
-            answer = call(table if one else other)[0]
-            noisy = answer.noise > 0
-            sums, sd = answer.sums[0][noisy], answer.noise[noisy]
-            tree = ((sums - second[noisy]) ** 2 - (sums - first[noisy]) ** 2) / (2 * sd**2)
-            odds.append(tree.sum() + choice[round(answer.chosen[0.5] * _CANDIDATES) + _CANDIDATES])
+            sums, (_, _, point) = heard(worlds[int(one)], advantage, weaker)
+            pairs = zip(out, inside, sums, strict=True)
+            gaps = [((seen - a) ** 2 - (seen - b) ** 2) / (2 * sd**2) for (a, sd, _), (b, _, _), (_, _, seen) in pairs]
+            odds.append(sum(gap.sum() for gap in gaps) + choice[point + CANDIDATES])
         wins.append((np.array(odds) > 0) == present)
     return best_of(np.array(wins))
 
 
-def rank_law(column, weights):
-    """Log probability of each candidate for the median of a column on [−10, 10], from its definition."""
-    ordered = np.sort(np.round(column / 10 * _CANDIDATES).astype(int))
-    points, n = np.arange(-_CANDIDATES, _CANDIDATES + 1), len(column)
+def rank_law(ordered, weights):
+    """Log probability of each candidate for the median, from its definition."""
+    points, n = np.arange(-CANDIDATES, CANDIDATES + 1), len(ordered)
     below, at_most = (np.searchsorted(ordered, points, side) for side in ("left", "right"))
-    away = np.maximum(np.maximum(below - n // 2, -(-n // 2) - at_most), 0)
+    away = np.maximum(np.maximum(below - n / 2, n / 2 - at_most), 0)
     log = -weights.rate * away
     return log - np.logaddexp.reduce(log)
 

@@ -59,10 +59,11 @@ if TYPE_CHECKING:
     from deniable.integrations.private_run import make_private
     from deniable.integrations.sklearn import MembershipPrivate
     from deniable.limits import Limit
-    from deniable.noise import exact_membership, release, release_statistics
+    from deniable.noise import exact_membership, release
     from deniable.planning import calibrate, plan_samplers, plan_subsampling
     from deniable.records import ObjectivePerturbation, OutputPerturbation, privacy_profile
     from deniable.report import Assessment, Policy
+    from deniable.statistics import release_statistics
     from deniable.training import PrivateClassifier, PrivateRegressor
     from deniable.workflows import OpacusCallback, assess, compare
 
@@ -106,13 +107,15 @@ _LAZY: dict[str, str] = {
     "profile_estimator": "deniable.integrations.fitted",
     "promise": "deniable.audit",
     "release": "deniable.noise",
-    "release_statistics": "deniable.noise",
+    "release_statistics": "deniable.statistics",
     "tradeoff": "deniable.accounting",
     "unlearning": "deniable.unlearning",
 }
 
 # rooms whose further names are reached as ``deniable.noise.Mean``
-_ROOMS = ("accounting", "audit", "laws", "noise", "planning", "records", "report", "tables", "testing", "training")
+_ROOMS = (
+    "accounting", "audit", "noise", "planning", "records", "report", "statistics", "tables", "testing", "training"
+)  # fmt: skip
 
 __all__ = [
     "ApproximateDP",

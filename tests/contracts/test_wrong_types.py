@@ -63,7 +63,7 @@ CALLS = {
     ),
     "release_statistics": (
         dn.release_statistics,
-        ["statistics", "eta", "ranges", "suppress_below", "confidence"],
+        ["statistics", "eta", "ranges", "n", "suppress_below", "confidence"],
         {"data": TABLE, "statistics": "mean(a) by t", "eta": 0.2, "ranges": {"a": (0, 1), "t": ["x", "y"]}},
     ),
     "PrivateClassifier": (

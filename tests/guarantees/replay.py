@@ -20,7 +20,6 @@ import numpy as np
 import pandas as pd
 
 from deniable.noise import queries as private
-from deniable.noise.tabulation import queries, releasing
 
 
 class DivergedError(Exception):
@@ -66,22 +65,11 @@ class Tape:
         self._next(self.asked)
         return self.answers[self.at - 1]
 
-    def words(self, texts: pd.Series, mu: float, delta: float, spending: Any) -> tuple[str, ...]:
-        """Words that are found in the data: one that only the neighbour has is not shown (with probability 1 − δ)."""
-        counts = texts.value_counts()
-        if self.at is None:
-            shown, k = WORDS(texts, mu, delta, spending), len(self.asked)
-            self.asked[k - 1 :], self.answers[k - 1 :] = [(counts, np.zeros(1))], [shown]  # not its histogram
-            return shown
-        before, _ = self._next(self.asked)
-        both = [(before.get(word, 0), counts.get(word, 0)) for word in {*before.index, *counts.index}]
-        self.squared += sum((a - b) ** 2 for a, b in both) * mu**2 / 2
-        return self.answers[self.at - 1]
-
     def texts(self, look: Any, name: Any, values: Any, mu: float, delta: float) -> dict[str, float]:
-        """The same in a fit: each text is one count with noise heaviest/μ."""
+        """Words that are found in the data: one that only the neighbour has is not shown (with probability 1 − δ)."""
+        values = list(values)
         weights = np.ones(len(values)) if look.units.weights is None else look.units.weights
-        counts = pd.Series(weights / look.units.heaviest).groupby(np.asarray(values)).sum()
+        counts = pd.Series(weights / look.units.heaviest).groupby(np.array(values, dtype=object)).sum()
         if self.at is None:
             k, shown = len(self.asked), TEXTS(look, name, values, mu, delta)
             self.asked[k:], self.answers[k:] = [(counts, np.zeros(1))], [shown]
@@ -106,15 +94,13 @@ class Tape:
         with (
             mock.patch.object(private.SumNoise, "channel", lambda _s, _label, sd, _times: self.channel(sd)),
             mock.patch.object(private.SumNoise, "coins", lambda _s, _l, n, chance: np.arange(n) % 7 < 7 * chance),
-            mock.patch.object(releasing._Spending, "noised", lambda _s, sums, sd: self.answer(sums, sd)),
-            mock.patch.object(releasing, "_categories", self.words),
             mock.patch.object(private.Queries, "words", lambda look, *asked: self.texts(look, *asked)),  # noqa: PLW0108
-            mock.patch.object(queries, "rank_choice", self.choose),
+            mock.patch.object(private, "rank_choice", self.choose),
         ):
             yield
 
 
-CHOICE, WORDS, TEXTS = queries.rank_choice, releasing._categories, private.Queries.words
+CHOICE, TEXTS = private.rank_choice, private.Queries.words
 
 
 def leaves(run: Callable[[Any], Any], table: Any, tape: Tape) -> dict[str, str]:

@@ -9,8 +9,8 @@ import json
 import pandas as pd
 import pytest
 
-import deniable as dn
 from deniable.cli._app import run
+from deniable.statistics.records import read_columns
 from deniable.tables.files import open_file
 
 N = 40
@@ -109,12 +109,11 @@ def test_the_owner_is_told_which_rows_could_not_be_read(tmp_path, capsys):
 
 
 def test_a_stray_quote_shows_in_no_count(tmp_path):
-    """The attack of a reader that swallows rows: n in the certificate told with certainty whether hers was there."""
+    """The attack of a reader that swallows rows: the number of them told with certainty whether hers was there."""
     size = []
     for word in ('"Anna', "Anna"):
         lines = [*LINES]
         lines[5] = f"{word},5,Aix"
         opened(tmp_path, lines)
-        made = dn.release_statistics(tmp_path / "t.csv", "mean(age)", eta=0.1, ranges={"age": (0, 100)})
-        size.append(made.certificate.n_records)
+        size.append(read_columns(tmp_path / "t.csv", ["age"], ())[0])
     assert size == [N, N]

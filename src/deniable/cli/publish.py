@@ -60,7 +60,7 @@ def publish(
     if certificate is not None:
         check_writable("--certificate", certificate, suffixes=(".json",))
     checked_picture(plot)
-    from deniable.noise import release_statistics
+    from deniable.statistics import release_statistics
 
     public: dict[str, Any] = dict(read_ranges(ranges) or {})
     public |= dict(_range(text) for text in given_range or ()) | dict(_categories(text) for text in categories or ())

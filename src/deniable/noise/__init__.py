@@ -7,7 +7,6 @@ from deniable.noise.exact import ExactMembership, exact_membership
 from deniable.noise.laws import GaussianNoise, NormLaplaceNoise
 from deniable.noise.mechanism import release
 from deniable.noise.statistics import Histogram, Mean, Quantile, SecondMoment
-from deniable.noise.tabulation import Statistic, StatisticsRelease, release_statistics
 
 __all__ = [
     "Alternative",
@@ -23,9 +22,6 @@ __all__ = [
     "ReleaseError",
     "ReleaseWarning",
     "SecondMoment",
-    "Statistic",
-    "StatisticsRelease",
     "exact_membership",
     "release",
-    "release_statistics",
 ]

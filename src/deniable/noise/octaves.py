@@ -37,9 +37,9 @@ def cell_ends(cell: int) -> tuple[float, float]:
     return (low, high) if cell > _OCTAVES else (-high, -low)
 
 
-def stands_out(counts: FloatArray, sd: float) -> bool:
-    """Whether some octave is above what noise alone makes of an empty column, but with probability 2 %."""
-    return bool((counts > sd * ndtri(1 - _MISTAKEN / CELLS)).any())
+def standing_out(counts: FloatArray, sd: float) -> float:
+    """Return how many records are in cells above what noise alone makes of an empty column, but with chance 2 %."""
+    return float(counts[counts > sd * ndtri(1 - _MISTAKEN / CELLS)].sum())
 
 
 def range_from_counts(counts: FloatArray, sd: float) -> tuple[float, float]:

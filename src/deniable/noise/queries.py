@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from deniable import testing
-from deniable._check import FloatArray, IntArray
+from deniable._check import FloatArray, InputError, IntArray
 from deniable._floats import MANY_ROUNDINGS
 from deniable.noise import octaves
 from deniable.noise.ledger import Ledger
-from deniable.noise.rounding import rounded_gaussian
+from deniable.noise.rank_choice import RankWeights, rank_choice
+from deniable.noise.rounding import LARGEST_SCALE, rounded_gaussian
 
 _BLOCK = 1 << 18  # draws kept in memory at a time
 
@@ -110,7 +111,9 @@ class Paid:
         return Paid(self.mu * math.sqrt(share) * (1 - MANY_ROUNDINGS), self.source)
 
     def channel(self, label: str, sd: FloatArray, times: int = 1) -> Channel:
-        """Open a channel for ``times`` questions."""
+        """Open a channel for ``times`` questions; refused where the noise would be larger than can be drawn."""
+        if not np.max(sd, initial=0.0) <= LARGEST_SCALE:
+            raise InputError(f"the target leaves too little for {label}: raise it or ask for less")
         return self.source.channel(label, sd, times)
 
 
@@ -169,3 +172,14 @@ class Queries:
         noised = paid.channel(label, np.full(len(words), sd))(counts)
         found = zip(words, noised.tolist(), strict=True)
         return {word: count / heaviest for word, count in found if count > threshold}
+
+    def quantiles(
+        self, name: str, purpose: str, mu: float, ordered: IntArray, ends: tuple[int, int], of: Sequence[float]
+    ) -> tuple[list[int], list[RankWeights]]:
+        """Return points between ``ends`` near the quantiles ``of`` sorted whole numbers, one a record; and their laws.
+
+        Equal parts of μ² each.
+        """
+        weights = [RankWeights(mu / math.sqrt(len(of)) * (1 - MANY_ROUNDINGS), p) for p in of]
+        self.pay(name, purpose, mu)
+        return [rank_choice(ordered, *ends, law) for law in weights], weights

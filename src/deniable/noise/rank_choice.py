@@ -1,10 +1,11 @@
 """A quantile by the exponential mechanism in whole numbers: exact in its law, charged as Gaussian DP.
 
-The candidates are the points of a public lattice. A candidate t is d(t) = max(0, #{x < t} − ⌊pn⌋, ⌈pn⌉ − #{x ≤ t})
-ranks away from the quantile; replacing one of n records moves d(t) by at most one rank, as it moves both counts by at
-most one. Candidates are drawn with weights w(d), whole numbers with w(d) ≤ ρ·w(d + 1), so every weight, and their sum,
-changes by a factor between 1/ρ and ρ: for every event A, log-odds(P(A)) − log-odds(Q(A)) ≤ 2·log ρ (Dong, Durfee &
-Rogers 2020, bounded range).
+The candidates are the points of a public lattice. Of N numbers, of which L are below a candidate t and G above, t is
+d(t) = max(0, L − pN, pN − (N − G)) ranks away from the p-quantile. Adding or removing a number moves d(t) by at most
+max(p, 1 − p), replacing one by at most 1, and N itself stays secret. Ranks are counted in twentieths, rounded down,
+which then move by at most k = ⌈20·max(p, 1 − p)⌉ or by 20. Candidates are drawn with weights w(d), whole numbers with
+w(d) ≤ r·w(d + 1), so every weight, and their sum, changes by a factor between 1/ρ and ρ = r^k: for every event A,
+log-odds(P(A)) − log-odds(Q(A)) ≤ 2·log ρ (Dong, Durfee & Rogers 2020, bounded range).
 
 As Gaussian DP. With g = Φ⁻¹∘σ, σ the logistic function, Φ⁻¹(P(A)) − Φ⁻¹(Q(A)) ≤ sup_x g(x + log ρ) − g(x − log ρ) =
 2·g(log ρ), as g is odd and concave on x ≥ 0. Concave: (log g')' = 1 − 2σ + g·g' ≤ 0 says that z·Φ(z)·Φ(−z) is at most
@@ -19,63 +20,77 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass
-from math import ceil, floor, log
+from math import ceil, exp, floor, log
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import expit, ndtr, ndtri
 
 from deniable import testing
 from deniable._check import InputError, IntArray
 
-_UNIT = 40  # bits behind the point of ρ, and of the least weight: rounding costs 2⁻⁴⁰ of each ratio at most
+_UNIT = 40  # bits behind the point of r, and of the least weight: rounding costs 2⁻⁴⁰ of each ratio at most
 _REACH = 120 * log(2)  # beyond this many e-folds weights fall no further: all candidates there together are < 2⁻⁹⁰
 _LARGEST = 2.0**64  # of ρ
 _MOST_WEIGHTS = 1_000_000
+_PARTS = 20  # of a rank: 0.05 and its multiples are met exactly
+_SHARES = _PARTS * 2**16  # p is rounded to this many parts of 1
 
 
 @dataclass(frozen=True)
 class RankWeights:
-    """The weights w(0) ≥ w(1) ≥ …, constant from the last one on, for a Gaussian DP budget ``mu``."""
+    """The weights w(0) ≥ w(1) ≥ …, constant from the last one on, for a ``p``-quantile and a Gaussian DP budget ``mu``.
+
+    ``mu`` is for adding or removing a number, ``replaced`` for replacing one.
+    """
 
     mu: float
+    p: float
 
     def __post_init__(self) -> None:
-        if not self.rate * _MOST_WEIGHTS >= _REACH:
+        if not self.rate / _PARTS * _MOST_WEIGHTS >= _REACH:
             raise InputError(f"mu={self.mu:g} is too small for choosing a quantile; ask for less or raise the target")
 
     @property
+    def share(self) -> int:
+        """p in parts of ``_SHARES``."""
+        return round(self.p * _SHARES)
+
+    @property
+    def moved(self) -> int:
+        """k: by how many parts of a rank one number that is added moves a candidate."""
+        return -(-_PARTS * max(self.share, _SHARES - self.share) // _SHARES)
+
+    @property
     def ratio(self) -> int:
-        """ρ in units of 2⁻⁴⁰, rounded down; SciPy's normal probabilities are charged 1e-9."""
-        odds = float(ndtr(self.mu / 2)) / max(float(ndtr(-self.mu / 2)), 1e-300) * (1 - 1e-9)
-        return floor(min(odds, _LARGEST) * 2.0**_UNIT)
+        """r in units of 2⁻⁴⁰, rounded down; SciPy's normal probabilities are charged 1e-9."""
+        odds = min(float(ndtr(self.mu / 2)) / max(float(ndtr(-self.mu / 2)), 1e-300) * (1 - 1e-9), _LARGEST)
+        return floor(exp(log(odds) / self.moved) * (1 - 1e-12) * 2.0**_UNIT)
 
     @property
     def rate(self) -> float:
-        """log ρ: by how much the log weight falls a rank."""
-        return log(max(self.ratio, 1)) - _UNIT * log(2)
+        """By how much the log weight falls a rank."""
+        return _PARTS * (log(max(self.ratio, 1)) - _UNIT * log(2))
+
+    @property
+    def replaced(self) -> float:
+        """The Gaussian DP parameter of replacing a number, rounded up; never above 2·``mu``."""
+        return min(2 * float(ndtri(expit(self.rate))) * (1 + 1e-9), 2 * self.mu)
 
     def table(self) -> list[int]:
-        """Return w(0), w(1), … up to the last one."""
+        """Return w(0), w(1), … up to the last one, by parts of a rank."""
         weights = [1 << _UNIT]
         ratio = self.ratio
-        for _ in range(ceil(_REACH / self.rate)):
+        for _ in range(ceil(_REACH / self.rate * _PARTS)):
             weights.append(weights[-1] * ratio >> _UNIT)
         return weights[::-1]
 
 
-def rank_choice(
-    ordered: IntArray,
-    low: int,
-    high: int,
-    p: float,
-    weights: RankWeights,
-) -> int:
-    """Draw a lattice point near the ``p``-quantile of ``ordered``, whole numbers from ``low`` to ``high``, sorted.
+def rank_choice(ordered: IntArray, low: int, high: int, weights: RankWeights) -> int:
+    """Draw a lattice point near the quantile of ``ordered``, whole numbers from ``low`` to ``high``, sorted.
 
-    Guarantee: ``weights.mu``-Gaussian DP for replacing one of the numbers; their number, ``low``, ``high`` and ``p``
-    are public.
+    Guarantee: ``weights.mu``-Gaussian DP for adding or removing one of the numbers; ``low`` and ``high`` are public.
     """
-    n = len(ordered)
+    n, share = len(ordered), weights.share
     values, counts = np.unique(ordered, return_counts=True)
     upto = np.cumsum(counts)
     # in turn: the gap before the first value, the value, the gap behind it, …
@@ -87,8 +102,8 @@ def rank_choice(
     below[2::2], at_most[1::2] = upto, upto
     below[1::2], at_most[2::2] = upto - counts, upto
     table = weights.table()
-    distance = np.maximum(np.maximum(below - floor(p * n), ceil(p * n) - at_most), 0)
-    distance = np.minimum(distance, len(table) - 1)
+    away = np.maximum(np.maximum(below * _SHARES - share * n, share * n - at_most * _SHARES), 0)
+    distance = np.minimum(away // (_SHARES // _PARTS), len(table) - 1)
     by_distance = np.bincount(distance, weights=sizes, minlength=len(table)).astype(np.int64)  # exact: below 2⁵³
     rest = _below(sum(w * int(size) for w, size in zip(table, by_distance, strict=True)))
     for d, size in enumerate(by_distance.tolist()):

@@ -31,7 +31,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from deniable._check import FloatArray, IntArray
+from deniable._check import FloatArray, InputError, IntArray
 
 MISSING, NUMBER, DATE, WORD = range(4)
 Value = float | str | None  # of a number or a date, of a word, of nothing
@@ -232,6 +232,19 @@ def spelled(kind: int, value: Value) -> str | None:
 def flag_of(word: str) -> str:
     """Return "yes" or "no" for a word that means it in some language, "" for others."""
     return _FLAGS.get(word.casefold(), "")
+
+
+def span_of(option: str, span: Any) -> tuple[tuple[float, float], int]:
+    """Return (low, high) as numbers (of dates: days since 1970; of durations: days), and NUMBER or DATE."""
+    try:
+        (kind, low), (other, high) = (read_cell(end) for end in span)
+    except (TypeError, ValueError):
+        raise InputError(f"{option} must be (low, high), got {span!r}") from None
+    if not (kind == other and isinstance(low, float) and isinstance(high, float)):
+        raise InputError(f"{option} must be two finite numbers or dates (low, high), got {span!r}")
+    if not (low < high and math.isfinite(high - low)):
+        raise InputError(f"{option} must be finite with low < high, got ({low:g}, {high:g})")
+    return (low, high), kind
 
 
 def read_cells(values: Any) -> ColumnCells:

@@ -184,16 +184,16 @@ def as_opened(source: Any) -> tuple[Opened, str]:
 
     The frame of Parquet files, of Dask and of blocks reads a column on request.
     """
-    if not isinstance(source, str | Path) or Path(source).suffix == ".parquet" or Path(source).is_dir():
-        table = on_disk(source)
-        if table is not None:
-            return Opened(replace(table, names=tuple(map(str, table.names))), left_out(table.index)), table.title
     if isinstance(source, pd.DataFrame):
         frame = source.reset_index(drop=True)
         problems = ("the columns have several levels of names; flatten them",) if frame.columns.nlevels > 1 else ()
         if not problems:
             frame = _named(frame.copy(deep=False), [str(name) for name in frame.columns])
         return Opened(frame, (), problems), "data frame"
+    if not isinstance(source, str | Path) or Path(source).suffix == ".parquet" or Path(source).is_dir():
+        table = on_disk(source)
+        if table is not None:
+            return Opened(replace(table, names=tuple(map(str, table.names))), left_out(table.index)), table.title
     if not isinstance(source, str | Path):
         raise InputError(f"a table must be a path or a data frame, got {type(source).__name__}")
     path = Path(source)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -13,6 +12,7 @@ import numpy as np
 from deniable._check import FloatArray, InputError, choice, mapping
 from deniable.noise.column_kinds import ColumnKind
 from deniable.tables import DATE, NUMBER, ColumnCells, read_cell, read_cells, spelled
+from deniable.tables.cell import span_of
 from deniable.tables.columnar import ColumnsOnDisk
 
 _MOST_LISTED = 50_000  # cells are 16-bit numbers, of which others and missing take two
@@ -127,19 +127,6 @@ def asks_discovery(categories: Any) -> bool:
     """Return whether any column's categories are to be discovered."""
     words = categories.values() if isinstance(categories, Mapping) else [categories]
     return any(isinstance(word, str) and word == "discover" for word in words)
-
-
-def span_of(option: str, span: Any) -> tuple[tuple[float, float], int]:
-    """Return (low, high) as numbers (of dates: days since 1970; of durations: days), and NUMBER or DATE."""
-    try:
-        (kind, low), (other, high) = (read_cell(end) for end in span)
-    except (TypeError, ValueError):
-        raise InputError(f"{option} must be (low, high), got {span!r}") from None
-    if not (kind == other and isinstance(low, float) and isinstance(high, float)):
-        raise InputError(f"{option} must be two finite numbers or dates (low, high), got {span!r}")
-    if not (low < high and math.isfinite(high - low)):
-        raise InputError(f"{option} must be finite with low < high, got ({low:g}, {high:g})")
-    return (low, high), kind
 
 
 def public_inputs(declared: Declared) -> tuple[str, ...]:

@@ -17,9 +17,9 @@ from deniable.limits import Limit
 from deniable.mechanisms import Mechanism
 from deniable.noise.queries import Queries
 from deniable.tables import NUMBER, ColumnCells, read_cells
+from deniable.tables.cell import span_of
 from deniable.training import bins
 from deniable.training.base import Begun, PrivateModel, TrainingWarning
-from deniable.training.features import span_of
 from deniable.training.levels import LEVEL_SHARE, wide_clip
 from deniable.training.looks import number_cells
 from deniable.training.losses import ClippedLoss, ClippedPoisson, ClippedSquared

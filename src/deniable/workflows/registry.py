@@ -61,6 +61,7 @@ _WHERE = {
     "deniable.audit.one_run": "audited",
     "deniable.audit": "results",
     "deniable.noise": "results",
+    "deniable.statistics": "results",
     "deniable.records": "results",
     "sklearn": "fitted_estimator",
 }

@@ -14,11 +14,12 @@ from deniable.accounting import tradeoff
 from deniable.audit import AttackScores, ScoreAudit
 from deniable.curves import Assumptions, Tradeoff
 from deniable.mechanisms import Mechanism
-from deniable.noise import Certificate, Release, StatisticsRelease
+from deniable.noise import Certificate, Release
 from deniable.records import PrivacyProfile
 from deniable.report.measured import POPULATION_GAME, audit_section, leaks_at_least
 from deniable.report.model import Assessment, Number, NumberKind, Section
 from deniable.report.sections import NOT_COVERED, OTHER_RISKS, TUNING_WARNING, Asked, bound_headline, bound_section
+from deniable.statistics import StatisticsRelease
 from deniable.workflows.profiled import NOT_FOR_PUBLICATION, profile_section
 from deniable.workflows.registry import assesses
 
@@ -75,9 +76,16 @@ def _certified(certificate: Certificate) -> Number:
 
 def _who(certificate: Certificate) -> str:
     """Say which records the value comes from."""
+    if _hides_n(certificate):
+        return "All records; their number was declared, or counted with noise."
     if certificate.n_train == certificate.n_records:
         return "All records."
     return f"A secret uniform subset of {certificate.n_records:,} records."
+
+
+def _hides_n(certificate: Certificate) -> bool:
+    """Whether the number of records is protected, too: then the certificate states a noisy count."""
+    return certificate.tradeoff.assumptions.adjacency == Assumptions().adjacency
 
 
 def _of_certificate(certificate: Certificate, asked: Asked) -> Assessment:
@@ -98,7 +106,7 @@ def _of_certificate(certificate: Certificate, asked: Asked) -> Assessment:
             Number("release.confidence", "Confidence", certificate.confidence,
                    "Probability over the resampling with which the certificate holds.", "parameter"),
             Number("release.n", "Records used", float(certificate.n_train),
-                   _who(certificate), "exact", unit="count"),
+                   _who(certificate), "estimate" if _hides_n(certificate) else "exact", unit="count"),
             Number("release.noise", "Largest noise standard deviation", float(certificate.noise_scale.max(initial=0.0)),
                    f"{certificate.noise} noise; {certificate.sampler}.", "exact", unit="number"),
         ),

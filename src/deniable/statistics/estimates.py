@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 
 import numpy as np
 
 from deniable._check import FloatArray
-from deniable.noise.tabulation.answers import (
+from deniable.statistics import distribution
+from deniable.statistics.answers import (
+    FEW,
     TOO_FEW,
     Limits,
     QueryAnswer,
@@ -20,14 +23,80 @@ from deniable.noise.tabulation.answers import (
     pairs_of,
     withheld,
 )
-from deniable.noise.tabulation.distribution import FEW
-from deniable.noise.tabulation.records import ColumnScale
+from deniable.statistics.grammar import Statistic
+from deniable.statistics.queries import Moments, Products, Query, edges_of, intervals, probabilities
+from deniable.statistics.records import Categories, ColumnScale
 
+_LOCATIONS = ("mean", "median", "quantile", "trimmed_mean")  # statistics of dates that are dates themselves
+_UNITS = {"sd": "in days", "variance": "in days squared"}  # of columns of dates
+_POINTS = 16.0  # intervals of a distribution function, unless ``points`` is given
 _FLAT = 2.0  # variances below this many standard deviations of their noise are not divided by
 ROUGH = "the noise is not small beside the spread of the columns: a rough figure"
 
 
-def counts(answer: QueryAnswer, items: tuple[str, ...], n: int, limits: Limits) -> list[Row]:
+def answered(
+    statistic: Statistic,
+    query: Query,
+    answer: QueryAnswer,
+    scales: Mapping[str, ColumnScale],
+    categories: Mapping[str, Categories],
+    n: float,
+    limits: Limits,
+) -> list[Row]:
+    """Return the statistic's rows from the answer to its query, of about ``n`` records; dates marked as such."""
+    function, columns = statistic.function, statistic.columns
+    if function == "count":
+        return counts(_of_groups(answer, query), ("",), n, limits)
+    if function == "share":
+        return shares(answer, categories[columns[0]].labels, limits)
+    scale = scales[columns[0]]
+    if function == "histogram":
+        return counts(answer, intervals(statistic, scale), n, limits)
+    if function == "survival":
+        return survival(answer, edges_of(statistic, scale), limits)
+    if isinstance(query, Products):
+        known = {column: scales[column] for column in query.variables}
+        if function == "regression":
+            return regression(answer, columns, known, limits)
+        return covariances(answer, function, query.variables, list(known.values()), limits)
+    if function == "sum":
+        return totals(answer, query, scale, limits)
+    return _dated(statistic, _of_one(statistic, answer, scale, limits), scale)
+
+
+def _of_one(statistic: Statistic, answer: QueryAnswer, scale: ColumnScale, limits: Limits) -> list[Row]:
+    """Return the rows of a statistic of one column."""
+    match statistic.function:
+        case "trimmed_mean":
+            return distribution.trimmed_means(answer, scale, statistic.numbers[0], limits)
+        case "ecdf":
+            points = int(statistic.option("points", (_POINTS,))[0])
+            return distribution.distribution_function(answer, scale, points, limits)
+        case "median" | "quantile":
+            return distribution.quantiles(answer, scale, probabilities(statistic), limits)
+        case function:
+            return moments(answer, function, scale, limits)
+
+
+def _dated(statistic: Statistic, rows: list[Row], scale: ColumnScale) -> list[Row]:
+    """Return the rows, marked as moments where they are means or quantiles of dates; spreads with their unit."""
+    if not scale.dates:
+        return rows
+    if statistic.function in _LOCATIONS:
+        return [replace(row, dated=True) for row in rows]
+    unit = _UNITS.get(statistic.function)
+    return [replace(row, note=row.note or unit) for row in rows] if unit else rows
+
+
+def _of_groups(answer: QueryAnswer, query: Query) -> QueryAnswer:
+    """Return the counts of the groups; beside moments those with a number and those without one are added up."""
+    if not isinstance(query, Moments):
+        return answer
+    both = answer.sums[:, :1] + answer.sums[:, 3:]
+    return replace(answer, sums=both, noise=np.hypot(answer.noise[:1], answer.noise[3:]))
+
+
+def counts(answer: QueryAnswer, items: tuple[str, ...], n: float, limits: Limits) -> list[Row]:
     """Return counts of cells; the population's is n times the probability of the cell."""
     rows = []
     for group, numbers in zip(answer.labels, answer.sums, strict=True):
@@ -38,38 +107,40 @@ def counts(answer: QueryAnswer, items: tuple[str, ...], n: int, limits: Limits) 
     return rows
 
 
-def shares(answer: QueryAnswer, labels: tuple[str, ...], n: int | None, limits: Limits) -> list[Row]:
-    """Return the share of each category, the last of the grouping columns, within the groups of the others.
-
-    ``n``: shares of all records; None: of those in the group's categories, whose counts are added up.
-    """
+def shares(answer: QueryAnswer, labels: tuple[str, ...], limits: Limits) -> list[Row]:
+    """Return the share of each category, the last of the grouping columns, within the groups of the others."""
     rows = []
     size = len(labels)
     noise = float(answer.noise[0])
     for begin in range(0, len(answer.labels), size):
         group = answer.labels[begin][:-1]
         cells = answer.sums[begin : begin + size, 0]
-        total, total_noise = (float(n), 0.0) if n is not None else (float(cells.sum()), noise * math.sqrt(size))
+        total = float(cells.sum())
         for label, cell in zip(labels, cells, strict=True):
-            if not total > max(TOO_FEW * total_noise, 0.0):
+            if not total > TOO_FEW * noise * math.sqrt(size):
                 rows.append(withheld(group, label, FEW))
                 continue
             p = float(cell) / total
-            within = (1 - p) ** 2 + p * p * (size - 1) if n is None else 1.0
+            within = (1 - p) ** 2 + p * p * (size - 1)
             inside = min(max(p, 0.0), 1.0)
             sampling = math.sqrt(inside * (1 - inside) / total)
             rows.append(limits.row(group, label, p, noise * math.sqrt(within) / total, sampling, within=(0.0, 1.0)))
     return rows
 
 
+def totals(answer: QueryAnswer, query: Query, scale: ColumnScale, limits: Limits) -> list[Row]:
+    """Return the sum of a column in each group; that of dates depends on where days are counted from."""
+    if scale.dates:
+        return [withheld(group, "", "dates have no sum; ask for their mean") for group in answer.labels]
+    parts = np.array([scale.centre, scale.half, 0.0, 0.0] if isinstance(query, Moments) else [scale.farthest])
+    noise = float(np.linalg.norm(parts * answer.noise))
+    return [limits.row(g, "", float(parts @ sums), noise) for g, sums in zip(answer.labels, answer.sums, strict=True)]
+
+
 def moments(answer: QueryAnswer, function: str, scale: ColumnScale, limits: Limits) -> list[Row]:
-    """Return sum, mean, variance or sd of a column in each group; sampling of the last two as for normal records."""
+    """Return mean, variance or sd of a column in each group; sampling of the last two as for normal records."""
     rows = []
     for group, numbers in zip(answer.labels, answer.sums, strict=True):
-        if function == "sum":
-            value, noise = _natural_sum(numbers, answer.noise, scale)
-            rows.append(limits.row(group, "", value, noise))
-            continue
         if not numbers[0] > max(TOO_FEW * float(answer.noise[0]), 1.0):
             rows.append(withheld(group, "", FEW))
             continue
@@ -90,11 +161,6 @@ def moment(function: str, numbers: FloatArray, noise: FloatArray, scale: ColumnS
     """Return mean, variance or sd from noisy sums, and its noise; a variance as it comes out, below zero or not."""
     value = float(_moment(function, numbers, scale)[0])
     return value, float(carried(lambda x: _moment(function, x, scale), numbers, noise)[0])
-
-
-def _natural_sum(numbers: FloatArray, noise: FloatArray, scale: ColumnScale) -> tuple[float, float]:
-    value = scale.centre * numbers[0] + scale.half * numbers[1]
-    return float(value), math.hypot(scale.centre * float(noise[0]), scale.half * float(noise[1]))
 
 
 def _moment(function: str, x: FloatArray, scale: ColumnScale) -> FloatArray:

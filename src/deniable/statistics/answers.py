@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from deniable._check import FloatArray
-from deniable.noise.tabulation.dates import written
+from deniable.statistics.grammar import written
 
+FEW = "too few records for the noise"
 TOO_FEW = 4.0  # counts below this many standard deviations of their noise are not divided by
 
 
@@ -25,23 +26,20 @@ class QueryAnswer:
     sums
         Sums plus noise in units (a count is 1), shape (groups, coordinates).
     noise
-        Standard deviation of the noise in each coordinate; 0 for what is public.
+        Standard deviation of the noise in each coordinate; 0 for what was declared.
     labels
         Categories of each group.
-    fixed
-        Whether the number of records behind the sums is known to everybody.
     chosen
         Chosen quantiles by probability, between −1 and 1, if any.
     rank_noise
-        How many records away from its rank a chosen quantile may be: a standard deviation.
+        How many records away from its rank each chosen quantile may be: a standard deviation.
     """
 
     sums: FloatArray
     noise: FloatArray
     labels: list[tuple[str, ...]]
-    fixed: bool
     chosen: Mapping[float, float] = field(default_factory=dict)
-    rank_noise: float = 0.0
+    rank_noise: Mapping[float, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

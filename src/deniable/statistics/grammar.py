@@ -27,6 +27,7 @@ _TOKEN = re.compile(
     r"""\s*(?:(?P<date>\d{4}-\d{2}-\d{2}(?![\w.-]))|(?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w.]))|(?P<quoted>"[^"]+"|`[^`]+`)"""
     rf"""|(?P<word>{_WORD})|(?P<sign>[(),=:~+]))"""
 )
+ISO = re.compile(r"\d{4}-\d{2}-\d{2}")
 _MOST_POINTS = 256  # leaves of the tree behind distribution functions
 
 
@@ -45,6 +46,11 @@ class Day(float):
         place = math.floor(self) + date(1970, 1, 1).toordinal()
         known = 1 <= place <= date.max.toordinal()
         return date.fromordinal(place).isoformat() if known else f"day {float(self):.6g}"
+
+
+def written(value: float, *, as_date: bool) -> str:
+    """Return a number of six digits, or the date of the day in which a moment lies."""
+    return str(Day(value)) if as_date else f"{value:.6g}"
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What a release of statistics hands over: rows with error bars, a certificate, what each look at the data cost."""
+"""What a release of statistics hands over: rows with error bars, a certificate, what each query to the data cost."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from deniable._files import plain, to_json, write_atomically
 from deniable._notebook import Textual
 from deniable._optional import require
 from deniable._shown import shown
+from deniable.curves import Tradeoff
 from deniable.noise.certificate import Certificate
-from deniable.noise.tabulation.answers import Row
-from deniable.noise.tabulation.dates import calendar, place_of
-from deniable.noise.tabulation.grammar import Day, Statistic, parse
+from deniable.noise.ledger import Use
+from deniable.statistics.answers import Row
+from deniable.statistics.grammar import ISO, Day, Statistic, parse
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,28 +29,6 @@ _NUMBERS = ("value", "noise", "low", "high", "population_error", "population_low
 _DATES = ("date", "date_low", "date_high")
 _CURVES = ("ecdf", "survival")
 _MOST_DRAWN = 40  # rows of one panel
-
-
-@dataclass(frozen=True)
-class PricedLook:
-    """One look at the records and its price.
-
-    Attributes
-    ----------
-    name
-        What was asked: sums for statistics, the octaves of a column, its categories.
-    serves
-        The statistics that are computed from it.
-    mu
-        Gaussian DP parameter, for the replacement of one record.
-    delta
-        Probability that this look reveals a record (categories found in the data only).
-    """
-
-    name: str
-    serves: tuple[str, ...]
-    mu: float
-    delta: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,10 +43,13 @@ class StatisticsRelease(Textual):
         For each statistic its rows.
     certificate
         The membership guarantee of all of them together.
+    replacement_tradeoff
+        The curve for *replacing* one record by another.
     account
-        Each look at the records; their μ² add up.
+        Each query to the records; their μ² add up.
     ranges
-        The range of each numeric column and the categories of each grouping column, as given or as found.
+        The range of each numeric column and the categories of each grouping column, as given or as found; every
+        column has "(other)" and "(missing)" besides.
     found
         Columns whose ranges or categories were found in the data, privately.
     confidence
@@ -77,7 +59,8 @@ class StatisticsRelease(Textual):
     statistics: tuple[Statistic, ...]
     rows: tuple[tuple[Row, ...], ...]
     certificate: Certificate = field(repr=False)
-    account: tuple[PricedLook, ...] = field(repr=False)
+    replacement_tradeoff: Tradeoff = field(repr=False)
+    account: tuple[Use, ...] = field(repr=False)
     ranges: Mapping[str, tuple[Any, ...]] = field(repr=False)
     found: tuple[str, ...]
     confidence: float
@@ -129,7 +112,8 @@ class StatisticsRelease(Textual):
             "statistics": [plain(line) for line in self.records()],
             "confidence_of_limits": self.confidence,
             "certificate": plain(self.certificate.to_dict()),
-            "account": [plain(look) for look in self.account],
+            "replacement_advantage": self.replacement_tradeoff.advantage(),
+            "account": [plain(use) for use in self.account],
             "ranges": {name: plain(values) for name, values in self.ranges.items()},
             "found_privately": list(self.found),
         }
@@ -143,13 +127,14 @@ class StatisticsRelease(Textual):
 
     def __str__(self) -> str:
         promise = self.certificate
-        whole = sum(look.mu**2 for look in self.account) or 1.0
+        whole = sum(use.mu**2 for use in self.account) or 1.0
         lines = [
             f"advantage ≤ {shown(promise.advantage, 'number', 'upper')} ({promise.kind}) for everything released here "
-            f"together: at even odds, no attack tells a record from another in its place with accuracy above "
-            f"{shown(0.5 + promise.advantage / 2, 'number', 'upper')}",
+            f"together: at even odds, no attack tells whether a record is in the table with accuracy above "
+            f"{shown(0.5 + promise.advantage / 2, 'number', 'upper')}; a record from another in its place, "
+            f"{shown(0.5 + self.replacement_tradeoff.advantage() / 2, 'number', 'upper')}",
             f"TPR at 0.1 % FPR ≤ {shown(promise.tradeoff.tpr(1e-3), 'number', 'upper')}",
-            *(f"  {look.mu**2 / whole:6.1%} of the budget  {look.name}" for look in self.account),
+            *(f"  {use.mu**2 / whole:6.1%} of the budget  {use.name}" for use in self.account),
         ]
         for statistic, rows in zip(self.statistics, self.rows, strict=True):
             lines += ["", str(statistic), *(_line(row) for row in rows[:_MOST_DRAWN])]
@@ -211,18 +196,32 @@ def _draw_points(axes: Axes, statistic: Statistic, rows: tuple[Row, ...]) -> Non
     axes.set_yticks(places, [_label(row) for row in kept])
     axes.set_ylim(max(len(kept), 1) - 0.5, -0.5)  # from the top, no bar on the frame
     if any(row.dated for row in kept):
-        calendar(axes.xaxis)
+        _calendar(axes.xaxis)
     axes.set_xlabel(statistic.columns[0] if len(statistic.columns) == 1 else statistic.function)
 
 
 def _draw_curves(axes: Axes, statistic: Statistic, rows: tuple[Row, ...]) -> None:
     for group in dict.fromkeys(row.group for row in rows):
         kept = [row for row in rows if row.group == group and not math.isnan(row.value)]
-        x = [place_of(row.item) for row in kept]
+        x = [_place_of(row.item) for row in kept]
         (line,) = axes.plot(x, [row.value for row in kept], label=", ".join(group) or "all records")
         low, high = [row.population_low for row in kept], [row.population_high for row in kept]
         axes.fill_between(x, low, high, color=line.get_color(), alpha=0.2)
     if any(isinstance(place, Day) for place in x):
-        calendar(axes.xaxis)
+        _calendar(axes.xaxis)
     axes.set_xlabel(statistic.columns[0])
     axes.set_ylim(0, 1)
+
+
+def _place_of(item: str) -> float:
+    """Return where a number or a date that labels a row lies on an axis."""
+    return Day.of(item) if ISO.fullmatch(item) else float(item.removeprefix("day "))
+
+
+def _calendar(axis: Any) -> None:
+    """Label an axis of Matplotlib, on which days since 1970 were drawn, with dates."""
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+    places = AutoDateLocator(minticks=3, maxticks=6)  # type: ignore[no-untyped-call]
+    axis.set_major_locator(places)
+    axis.set_major_formatter(ConciseDateFormatter(places))  # type: ignore[no-untyped-call]

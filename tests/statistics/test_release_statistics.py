@@ -1,4 +1,4 @@
-"""Statistics under one budget: the grammar, what a replaced record can move, and estimates against pandas."""
+"""Statistics under one budget: the grammar, what one record can move, and estimates against pandas."""
 
 import itertools
 import json
@@ -11,11 +11,11 @@ from scipy.stats import norm
 
 import deniable as dn
 from deniable import InputError
-from deniable.noise.tabulation import Statistic, parse, releasing
-from deniable.noise.tabulation.answers import Limits
-from deniable.noise.tabulation.distribution import _LEAVES, _least_squares
-from deniable.noise.tabulation.queries import DEPTH, CellCounts, Moments, Products, Tree
-from deniable.noise.tabulation.records import Categories, ColumnScale, Records, group_sums
+from deniable.statistics import Statistic, parse, releasing
+from deniable.statistics.answers import Limits
+from deniable.statistics.distribution import _LEAVES, _least_squares
+from deniable.statistics.queries import DEPTH, CellCounts, Moments, Products, Totals, Tree
+from deniable.statistics.records import Categories, ColumnScale, Records, group_sums
 from deniable.testing import insecure_noise
 
 RNG = np.random.default_rng(1)
@@ -33,6 +33,12 @@ FRAME["income"] = np.minimum(RNG.lognormal(10, 0.5, N) + 100 * FRAME["age"], 119
 RANGES = {
     "age": (18, 90), "income": (0, 120_000), "time": (0, 20), "region": ["E", "N", "S"], "sex": ["F", "M"]
 }  # fmt: skip
+
+
+def listed(rows):
+    """The rows of declared or found categories; others and missing cells have rows always."""
+    always = {"(other)", "(missing)"}
+    return [row for row in rows if not always & {row.item, *row.group}]
 
 
 @pytest.fixture
@@ -108,12 +114,14 @@ def test_what_cannot_be_read_is_said(text, message):
     ("asked", "options", "message"),
     [
         ("mean(incom)", {}, "no column 'incom'; did you mean 'income'"),
-        ("mean(region)", {}, "holds categories"),
-        ("count() by age", {}, "holds numbers; to group by it"),
+        ("mean(age)", {"ranges": {"age": "1 to 2"}}, r"must be \(low, high\)"),
+        ("count() by sex", {"ranges": {"sex": ["F", "NA"]}}, "none of which means a missing cell"),
+        ("count() by sex", {"ranges": {"sex": ["F", "(other)"]}}, "different texts"),
+        ("mean(age)", {"n": 0}, "n must be"),
         ("mean(age)", {"eta": 0.5}, "eta must be above 0 and below 0.5"),
         ("mean(age)", {"eta": math.nan}, "eta"),
         ("mean(age)", {"ranges": {"age": (90, 18)}}, "low < high"),
-        ("mean(age)", {"ranges": {"age": (1, 2, 3)}}, "two numbers"),
+        ("mean(age)", {"ranges": {"age": (1, 2, 3)}}, r"must be \(low, high\)"),
         ("count() by sex", {"ranges": {"sex": ["F", "F"]}}, "different texts"),
         ("mean(age)", {"ranges": {"agge": (0, 1)}}, "did you mean 'age'"),
         ([], {}, "at least one"),
@@ -127,66 +135,51 @@ def test_bad_questions_are_refused(asked, options, message):
         dn.release_statistics(FRAME, asked, **{"eta": 0.1} | options)
 
 
-def single(values, group, fixed):
+def single(values, group):
     """One record with these numbers, in one of three groups, or in the only one."""
-    complete = fixed
-    scales = {name: ColumnScale(-1.0, 1.0, complete) for name in values}
+    scales = {name: ColumnScale(-1.0, 1.0) for name in values}
     labels = Categories(("a", "b", "c"), np.array([group]))
     return Records(1, {name: np.array([v]) for name, v in values.items()}, scales, {"g": labels})
 
 
-def largest_distance(query, fixed):
-    """The largest ‖(φ − φ′)/w‖ over pairs of records on a grid, from the sums of tables of one record."""
-    grid = [-1.0, -0.62, -0.3, 0.0, 0.2, 0.62, 0.999999, 1.0, *([] if fixed else [math.nan])]
+def largest_moves(query):
+    """The largest ‖φ/w‖ and ‖(φ − φ′)/w‖ over (pairs of) records on a grid, from the sums of tables of one record."""
+    grid = [-1.0, -0.62, -0.3, 0.0, 0.2, 0.62, 0.999999, 1.0, math.nan]
     points = itertools.product(grid, repeat=max(len(query.columns), 1))
     vectors = []
     for point in points:
         for group in range(3 if query.by else 1):
-            record = single(dict(zip(query.columns, point, strict=False)), group, fixed)
-            vectors.append(query.sums(record).ravel() / query.unit)
-    weights = query.weights(record)
-    sums = np.array(vectors).reshape(len(vectors), -1, len(weights))
-    public = weights == 0
-    assert np.ptp(sums[..., public], axis=0).max(initial=0.0) == 0  # what gets no noise is the same for every record
-    white = (sums[..., ~public] / weights[~public]).reshape(len(sums), -1)
+            record = single(dict(zip(query.columns, point, strict=False)), group)
+            vectors.append((query.sums(record) / query.unit / query.weights()).ravel())
+    white = np.array(vectors)
     square = (white**2).sum(axis=1)
-    return math.sqrt((square[:, None] + square - 2 * white @ white.T).max()), query.sensitivity(record)
+    return math.sqrt(square.max()), math.sqrt((square[:, None] + square - 2 * white @ white.T).max())
 
 
-@pytest.mark.parametrize("by", [(), ("g",)])
-@pytest.mark.parametrize("fixed", [True, False])
-@pytest.mark.parametrize(
-    ("make", "tight"),
-    [
-        (lambda by: CellCounts(by, "x", (-1.0, 0.0, 0.5, 1.0)), 0.999),
-        (lambda by: CellCounts(by, "x", (-1.0, 1.0)), 0.7),  # a single interval: the record can only leave it
-        (lambda by: CellCounts(by, "x", (-0.5, 0.5), "y"), 0.999),
-        (lambda by: Moments(by, "x"), 0.7),
-        (lambda by: Moments(by, "x", True), 0.7),
-        (lambda by: Tree(by, "x"), 0.94),
-        (lambda by: Products(by, ("x", "y")), 0.7),
-        (lambda by: Products(by, ("x", "y", "z")), 0.7),
-    ],
-)
-def test_no_replaced_record_moves_the_sums_further_than_is_charged(make, tight, fixed, by):
-    query = make(by)
-    found, charged = largest_distance(query, fixed)
-    assert found <= charged
-    if by or (isinstance(query, Moments) and fixed):
-        assert found >= tight * charged  # and the charge is not idle: where it is sharp, it is reached
+MAKE = {
+    "intervals": (lambda by: CellCounts(by, "x", (-1.0, 0.0, 0.5, 1.0)), 0.999),
+    "a single interval": (lambda by: CellCounts(by, "x", (-1.0, 1.0)), 0.7),  # a record can only leave it
+    "survival": (lambda by: CellCounts(by, "x", (-0.5, 0.5), "y"), 0.999),
+    "moments": (lambda by: Moments(by, "x"), 0.999),
+    "exact squares": (lambda by: Moments(by, "x", True), 0.94),
+    "totals": (lambda by: Totals(by, "x", True), 0.999),
+    "tree": (lambda by: Tree(by, "x"), 0.999),
+    "products": (lambda by: Products(by, ("x", "y")), 0.94),
+    "more products": (lambda by: Products(by, ("x", "y", "z")), 0.9),
+}
 
 
-def test_moments_with_public_n_and_in_groups_are_charged_sharply():
-    for fixed, by in ((True, ()), (True, ("g",))):
-        for squares in (False, True):
-            found, charged = largest_distance(Moments(by, "x", squares), fixed)
-            assert 0.9999 * charged <= found <= charged
-
-
-def test_a_lone_cell_is_public_only_if_it_holds_everybody():
-    record = single({"x": 0.3}, 0, True)
-    assert CellCounts(()).sensitivity(record) == 0
-    assert CellCounts((), "x", (-0.5, 0.5)).sensitivity(record) > 1.4  # the record may lie outside of it
+def test_no_record_moves_the_sums_further_than_is_charged():
+    """Added or replaced; and the charge is not idle: it is nearly reached by some record."""
+    found = {}
+    for name, (make, tight) in MAKE.items():
+        for by in ((), ("g",)):
+            query = make(by)
+            for what, moved, charged in zip(("added", "replaced"), largest_moves(query), query.lengths(), strict=True):
+                if not tight * charged <= moved <= charged:
+                    found[name, by, what] = moved / charged
+    assert found == {}
+    assert CellCounts(()).lengths()[1] == 0  # the number of all records, which replacing one does not change
 
 
 def test_sums_in_groups_are_exact():
@@ -196,20 +189,17 @@ def test_sums_in_groups_are_exact():
     np.testing.assert_array_equal(group_sums(values, codes, 4), expected)
 
 
-@pytest.mark.parametrize("fixed", [True, False])
-def test_the_fit_of_a_tree_is_least_squares(fixed):
-    """Against the normal equations of the tree written node by node; a fixed root is met exactly."""
-    fit, covariance = _least_squares(fixed)
+def test_the_fit_of_a_tree_is_least_squares():
+    """Against the normal equations of the tree written node by node."""
+    fit, covariance = _least_squares()
     leaves = RNG.integers(0, 50, _LEAVES).astype(float)
     nodes = [leaves.reshape(2**level, -1).sum(axis=1) for level in range(DEPTH + 1)]
     np.testing.assert_allclose(fit @ np.concatenate(nodes), leaves, atol=1e-9)
-    noisy = np.concatenate(nodes) + RNG.normal(size=2 * _LEAVES - 1) * (np.arange(2 * _LEAVES - 1) >= fixed)
+    noisy = np.concatenate(nodes) + RNG.normal(size=2 * _LEAVES - 1)
     rows = [np.repeat(np.eye(2**level), _LEAVES // 2**level, axis=1) for level in range(DEPTH + 1)]
-    weight = np.where((np.arange(2 * _LEAVES - 1) == 0) & fixed, 1e5, 1.0)
-    expected = np.linalg.lstsq(np.vstack(rows) * weight[:, None], noisy * weight, rcond=None)[0]
-    np.testing.assert_allclose(fit @ noisy, expected, atol=1e-4)
-    spread = fit[:, fixed:] @ fit[:, fixed:].T
-    np.testing.assert_allclose(covariance, spread, atol=1e-9)
+    expected = np.linalg.lstsq(np.vstack(rows), noisy, rcond=None)[0]
+    np.testing.assert_allclose(fit @ noisy, expected, atol=1e-6)
+    np.testing.assert_allclose(covariance, fit @ fit.T, atol=1e-9)
 
 
 def truth():
@@ -257,7 +247,9 @@ def test_without_noise_every_statistic_is_what_pandas_says():
     for text, expected in TRUTH.items():
         rows = made[text]
         loose = {"median": LEAF, "quantile": LEAF, "trimmed_mean": 60.0}.get(parse(text).function, 0.0)
-        np.testing.assert_allclose([row.value for row in rows], expected, rtol=2e-6, atol=loose + 1e-6, err_msg=text)
+        np.testing.assert_allclose(
+            [row.value for row in listed(rows)], expected, rtol=2e-6, atol=loose + 1e-6, err_msg=text
+        )
 
 
 def test_errors_are_as_large_as_stated():
@@ -266,14 +258,12 @@ def test_errors_are_as_large_as_stated():
     for _ in range(25):
         made = dn.release_statistics(FRAME, list(TRUTH), eta=0.4, ranges=RANGES)
         for text, expected in TRUTH.items():
-            for row, right in zip(made[text], expected, strict=True):
+            for row, right in zip(listed(made[text]), expected, strict=True):
                 assert row.low <= row.value <= row.high or row.value < 0
                 if row.noise > 0:
                     scores[text].append((row.value - right) / row.noise)
     for text, found in scores.items():
-        if text == "count()":
-            assert found == []
-        elif parse(text).function in ("median", "quantile", "trimmed_mean"):  # leaves have a width of their own
+        if parse(text).function in ("median", "quantile", "trimmed_mean"):  # leaves have a width of their own
             assert 0.2 < np.sqrt(np.mean(np.square(found))) < 1.6, text
         else:
             assert 0.6 < np.sqrt(np.mean(np.square(found))) < 1.4, text
@@ -281,45 +271,60 @@ def test_errors_are_as_large_as_stated():
 
 def test_one_budget_is_shared_and_kept():
     made = dn.release_statistics(FRAME, ["mean(age)", "sd(age)", "count() by sex"], eta=0.1, ranges=RANGES)
-    assert len(made.account) == 2  # mean and standard deviation come from the same sums
-    assert made.account[0].serves == ("mean(age)", "sd(age)")
-    mu = math.sqrt(sum(look.mu**2 for look in made.account))
+    assert [use.purpose for use in made.account] == ["the number of records", "mean(age); sd(age)", "count() by sex"]
+    mu = math.sqrt(sum(use.mu**2 for use in made.account))
     assert made.certificate.tradeoff.advantage() / 2 <= 0.1
     assert mu <= 2 * norm.ppf(0.6)
     assert mu == pytest.approx(2 * norm.ppf(0.6), rel=1e-9)
-    alone = dn.release_statistics(FRAME, "mean(age)", eta=0.1, ranges=RANGES)
+    alone = dn.release_statistics(FRAME, ["mean(age)", "sd(age)"], eta=0.1, ranges=RANGES)
     assert made["mean(age)"][0].noise == pytest.approx(math.sqrt(2) * alone["mean(age)"][0].noise, rel=0.02)
 
 
 def test_counts_come_with_the_means_of_the_same_groups():
     made = dn.release_statistics(FRAME, ["count() by region", "mean(age) by region"], eta=0.1, ranges=RANGES)
-    assert len(made.account) == 1
+    assert [use.name for use in made.account] == ["count", "moments(age) by region"]
     assert made["count() by region"][1].value == pytest.approx(2000, abs=200)
+
+
+@pytest.mark.usefixtures("no_noise")
+def test_records_without_a_number_are_counted_beside_its_moments():
+    frame = FRAME.assign(age=np.where(np.arange(N) % 5 < 2, np.nan, FRAME["age"]))
+    made = dn.release_statistics(frame, ["count() by region", "mean(age) by region", "count()"], eta=0.1, ranges=RANGES)
+    counts = [row.value for row in listed(made["count() by region"])]
+    np.testing.assert_allclose(counts, FRAME.groupby("region").size(), atol=1e-3)
+    assert made["count()"][0].value == pytest.approx(N)
+
+
+def test_a_declared_number_of_records_costs_nothing():
+    made = dn.release_statistics(FRAME, ["count()", "count() by sex"], eta=0.1, ranges=RANGES, n=4321)
+    assert [use.name for use in made.account] == ["cellcounts() by sex"]
+    assert (made["count()"][0].value, made["count()"][0].noise) == (4321.0, 0.0)
+    assert made.certificate.n_records == 4321
+
+
+def test_a_replaced_record_has_its_own_figure():
+    """Counts of groups are moved in two places, at most twice as far; the number of records not at all."""
+    for asked, ratio in (("count() by sex", 0.99 * 2), ("count()", 0.0), ("mean(age)", 0.99 * 4 / 2.0625)):
+        made = dn.release_statistics(FRAME, asked, eta=0.1, ranges=RANGES)
+        mu = 2 * norm.ppf(0.6) * math.sqrt(ratio)
+        assert made.replacement_tradeoff.advantage() == pytest.approx(2 * norm.cdf(mu / 2) - 1, rel=1e-5)
+        assert "another in its place at most" in str(made.certificate)
 
 
 def test_what_is_not_public_is_found_and_paid_for():
     frame = FRAME.assign(town=np.where(np.arange(N) < 3, [f"village {i}" for i in range(N)], FRAME["region"]))
     made = dn.release_statistics(frame, ["mean(income) by town"], eta=0.2, ranges={})
     assert made.found == ("income", "town")
-    assert made.ranges["town"] == ("E", "N", "S", "(other)")  # those of single records are not named
+    assert made.ranges["town"] == ("E", "N", "S")  # those of single records are not named
     low, high = made.ranges["income"]
     assert low <= 20_000 < 100_000 <= high <= 262_144
-    parts = {look.name: look for look in made.account}
-    assert parts["categories of town"].delta == 1e-6
+    parts = {use.name: use for use in made.account}
+    assert parts["categories of town"].delta == pytest.approx(1e-6)
     whole = made.certificate.tradeoff
     assert whole.advantage() / 2 <= 0.2
-    spent = math.sqrt(sum(look.mu**2 for look in made.account))
+    spent = math.sqrt(sum(use.mu**2 for use in made.account))
     assert whole.advantage() == pytest.approx(1e-6 + (1 - 1e-6) * (2 * norm.cdf(spent / 2) - 1), rel=1e-6)
     assert any("(other)" in row.group for row in made["mean(income) by town"])
-
-
-def test_a_category_of_one_record_is_named_no_more_often_than_delta_says():
-    spending = releasing._Spending(0.2, 1.0, 0.1)
-    texts = pd.Series(["a"] + ["b"] * 50)
-    with insecure_noise(np.random.default_rng(3)):
-        named = sum("a" in releasing._categories(texts, 0.5, 0.1, spending) for _ in range(600))
-    assert named / 600 <= 0.1 + 3 * math.sqrt(0.09 / 600)
-    assert named / 600 >= 0.04  # and the threshold is not idle
 
 
 @pytest.mark.usefixtures("no_noise")
@@ -332,19 +337,30 @@ def test_missing_cells_and_foreign_categories():
     made = dn.release_statistics(frame, asked, eta=0.1, ranges=ranges)
     assert made["mean(income)"][0].value == pytest.approx(frame["income"].mean(), rel=1e-3)
     labels = [row.group[0] for row in made["count() by region"]]
-    assert labels == ["N", "S", "(missing)"]  # records of E are counted nowhere
+    assert labels == ["N", "S", "(other)", "(missing)"]
     values = [row.value for row in made["share(region)"]]
-    expected = [(frame["region"] == "N").mean(), (frame["region"] == "S").mean(), 100 / N]
+    expected = [*((frame["region"] == label).mean() for label in "NSE"), 100 / N]
     np.testing.assert_allclose(values, expected, atol=1e-3)
 
 
-@pytest.mark.usefixtures("no_noise")
-def test_yes_no_columns_need_no_range():
-    frame = FRAME.assign(smokes=np.where(FRAME["age"] > 50, "yes", "no"))
-    made = dn.release_statistics(frame, ["mean(smokes)", "count() by smokes"], eta=0.1)
-    assert made.found == ()
-    assert [row.group for row in made["count() by smokes"]] == [("no",), ("yes",)]
-    assert made["mean(smokes)"][0].value == pytest.approx((FRAME["age"] > 50).mean(), rel=1e-3)
+def test_what_a_column_holds_follows_from_its_counts():
+    """Numbers, dates, or yes and no (1 and 0): that which most cells stand out as, whatever else is among them."""
+    days = pd.Timestamp("2021-03-01") + pd.to_timedelta(RNG.integers(0, 300, N), "D")
+    odd = np.arange(N) % 50 == 0
+    frame = pd.DataFrame(
+        {
+            "smokes": np.where(odd, "7", np.where(FRAME["age"] > 50, "yes", "no")),
+            "day": np.where(odd, "n.a.", days.strftime("%d.%m.%Y")),
+            "income": np.where(odd, "see file", FRAME["income"].map("{:,.2f}".format)),
+        }
+    )
+    made = dn.release_statistics(frame, ["mean(smokes)", "mean(day)", "mean(income)", "sum(day)"], eta=0.4)
+    assert made.ranges["smokes"] == (0.0, 1.0)
+    assert made["mean(day)"][0].written(made["mean(day)"][0].value).startswith("2021-")
+    assert made["mean(income)"][0].value == pytest.approx(FRAME["income"][~odd].mean(), rel=0.02)
+    assert "dates have no sum" in made["sum(day)"][0].note
+    known = np.where(odd, 1.0, FRAME["age"] > 50)  # the range is that of yes and no
+    assert made["mean(smokes)"][0].value == pytest.approx(known.mean(), abs=0.01)
 
 
 def test_small_cells_and_hopeless_questions_are_withheld_with_a_reason():
@@ -363,14 +379,14 @@ def test_outputs(tmp_path):
     made = dn.release_statistics(FRAME, ["mean(age) by region", "ecdf(age)", "count()"], eta=0.1, ranges=RANGES)
     frame = made.to_frame()
     assert list(frame.columns[:4]) == ["statistic", "region", "item", "value"]
-    assert len(frame) == 3 + 17 + 1
+    assert len(frame) == 5 + 17 + 1
     read = pd.read_csv(tmp_path / "t.csv") if made.to_csv(tmp_path / "t.csv") else None
     np.testing.assert_allclose(read["value"], frame["value"])
     told = json.loads(made.to_json(tmp_path / "t.json"))
     assert told["certificate"]["advantage"] <= told["certificate"]["target"] == 0.2
     assert told["certificate"]["bound"] == "dp"
-    assert len(told["statistics"]) == 21
-    assert sum(look["mu"] ** 2 for look in told["account"]) <= (2 * norm.ppf(0.6)) ** 2
+    assert len(told["statistics"]) == 23
+    assert sum(use["mu"] ** 2 for use in told["account"]) <= (2 * norm.ppf(0.6)) ** 2
     text = str(made)
     assert "advantage ≤ 0.2 (exact) for everything" in text
     assert "% of the budget" in text
@@ -380,7 +396,7 @@ def test_outputs(tmp_path):
         made["mean(income)"]
     report = dn.assess(made)
     assert str(report) == str(dn.assess(made.certificate))
-    assert "All records." in report.to_json()
+    assert "All records; their number was declared, or counted with noise." in report.to_json()
 
 
 def test_limits_are_cut_to_what_is_possible_and_values_are_not():
@@ -397,9 +413,9 @@ def test_single_quantiles_are_chosen_by_rank_and_many_read_off_a_tree():
         "quantile(age, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1e-3)",
     ]
     made = dn.release_statistics(FRAME, asked, eta=0.2, ranges=RANGES)
-    ranks = [look for look in made.account if look.name.startswith("ranks")]
-    assert [look.serves for look in ranks] == [("median(income)", "quantile(income, 0.25, 0.75)")]
-    assert math.sqrt(sum(look.mu**2 for look in made.account)) == pytest.approx(2 * norm.ppf(0.7), rel=1e-9)
+    ranks = [use for use in made.account if use.name.startswith("ranks")]
+    assert [use.purpose for use in ranks] == ["median(income); quantile(income, 0.25, 0.75)"]
+    assert math.sqrt(sum(use.mu**2 for use in made.account)) == pytest.approx(2 * norm.ppf(0.7), rel=1e-9)
     for row, p in zip((*made[asked[0]], *made[asked[1]]), (0.5, 0.25, 0.75), strict=True):
         rank = (FRAME["income"] < row.value).mean()
         assert abs(rank - p) < 0.02
@@ -416,5 +432,10 @@ def test_a_range_lost_in_the_noise_is_told_with_every_value():
         with insecure_noise(np.random.default_rng(0)):
             kept = dn.release_statistics(few, "mean(age)", **wish)
         assert "lost" not in str(kept)
-    with pytest.raises(InputError, match="at least 4 records, got 3"):
-        dn.release_statistics(FRAME[:3], "mean(age)", eta=0.1)
+
+
+def test_a_table_without_records_is_one_like_any_other():
+    asked = [*TRUTH, "mean(income) by town", "median(day)"]
+    made = dn.release_statistics(FRAME[:0].assign(town="", day=""), asked, eta=0.1, ranges=RANGES)
+    assert all(math.isnan(row.value) for row in made["mean(income) by town"])
+    assert abs(made["count()"][0].value) < 1000

@@ -9,45 +9,38 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 
 from deniable._check import FloatArray
-from deniable.noise.tabulation.answers import TOO_FEW, Limits, QueryAnswer, Row, withheld
-from deniable.noise.tabulation.queries import DEPTH
-from deniable.noise.tabulation.records import ColumnScale
+from deniable.statistics.answers import FEW, TOO_FEW, Limits, QueryAnswer, Row, withheld
+from deniable.statistics.queries import DEPTH
+from deniable.statistics.records import ColumnScale
 
 _LEAVES = 2**DEPTH
-FEW = "too few records for the noise"
 
 
-@lru_cache(maxsize=2)
-def _least_squares(fixed: bool) -> tuple[FloatArray, FloatArray]:
+@lru_cache(maxsize=1)
+def _least_squares() -> tuple[FloatArray, FloatArray]:
     """Return (B, C): leaves = B·nodes is the least-squares fit of a tree to its noisy nodes, C its covariance.
 
-    All nodes have noise of variance 1, but for a ``fixed`` root, which the fit meets exactly.
+    All nodes have noise of variance 1.
     """
     node = np.arange(2 * _LEAVES - 1)
     level = np.floor(np.log2(node + 1)).astype(int)
     position = node - (2**level - 1)
     below = (np.arange(_LEAVES) >> (DEPTH - level)[:, None]) == position[:, None]  # leaves under each node
-    paths = below[1 if fixed else 0 :].astype(np.float64)
+    paths = below.astype(np.float64)
     covariance = np.linalg.inv(paths.T @ paths)
-    fit = covariance @ paths.T
-    if not fixed:
-        return fit, covariance
-    total = covariance.sum(axis=1)
-    lift = total / total.sum()  # moves the fit onto Σ leaves = root
-    fit = np.hstack([lift[:, None], fit - np.outer(lift, fit.sum(axis=0))])
-    return fit, covariance - np.outer(lift, total)
+    return covariance @ paths.T, covariance
 
 
 class Distribution:
     """A monotone estimate of a distribution function at the edges of the leaves, with the covariance of its noise."""
 
-    def __init__(self, nodes: FloatArray, noise: float, scale: ColumnScale, fixed: bool) -> None:
-        fit, covariance = _least_squares(fixed)
+    def __init__(self, nodes: FloatArray, noise: float, scale: ColumnScale) -> None:
+        fit, covariance = _least_squares()
         raw = np.concatenate([[0.0], np.cumsum(fit @ nodes)])
         self.total = float(raw[-1])
         self._covariance = covariance * noise**2
         self.edges = np.linspace(scale.low, scale.high, _LEAVES + 1)
-        self.usable = self.total > 0 and (fixed or self.total > TOO_FEW * math.sqrt(self._covariance.sum()))
+        self.usable = self.total > TOO_FEW * math.sqrt(self._covariance.sum())
         if self.usable:
             # the sums are unbiased; only from here on they are bent into a distribution function
             self.values = np.clip(isotonic_regression(raw / self.total).x, 0.0, 1.0)
@@ -117,7 +110,7 @@ def _chosen(
     Over less than two standard errors of the tree a slope is noise.
     """
     value = scale.centre + scale.half * answer.chosen[p]
-    rank = answer.rank_noise / curve.total
+    rank = answer.rank_noise[p] / curve.total
     reach = max(rank, 2 * float(np.interp(p, curve.values, curve.errors)))
     above, below = min(p + reach, 1.0), max(p - reach, 0.0)
     slope = (curve.quantile(above) - curve.quantile(below)) / (above - below)
@@ -168,7 +161,4 @@ def trimmed_means(answer: QueryAnswer, scale: ColumnScale, cut: float, limits: L
 
 def _curves(answer: QueryAnswer, scale: ColumnScale) -> list[tuple[tuple[str, ...], Distribution]]:
     noise = float(answer.noise[-1])
-    return [
-        (group, Distribution(nodes, noise, scale, answer.fixed))
-        for group, nodes in zip(answer.labels, answer.sums, strict=True)
-    ]
+    return [(group, Distribution(nodes, noise, scale)) for group, nodes in zip(answer.labels, answer.sums, strict=True)]

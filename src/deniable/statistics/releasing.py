@@ -1,0 +1,293 @@
+"""Release statistics of one table under one budget: find what is not declared, ask, estimate."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from deniable._check import InputError, integer, mapping, number
+from deniable._floats import MANY_ROUNDINGS
+from deniable.accounting.engines.failure import with_failure
+from deniable.curves import EVERY_CASE, Assumptions, GaussianTradeoff, Tradeoff
+from deniable.noise import octaves
+from deniable.noise.certificate import Certificate
+from deniable.noise.ledger import Ledger
+from deniable.noise.queries import Queries
+from deniable.statistics.answers import Limits, QueryAnswer, Row, hide_small
+from deniable.statistics.estimates import answered
+from deniable.statistics.grammar import Statistic, parse
+from deniable.statistics.queries import CANDIDATES, OF_TREE, CellCounts, Query, Ranks, Tree, query_of, shared
+from deniable.statistics.records import (
+    Categories,
+    ColumnScale,
+    Given,
+    Records,
+    number_kinds,
+    numbers_of,
+    read_columns,
+)
+from deniable.statistics.released import StatisticsRelease
+from deniable.tables.cell import ColumnCells
+
+_COUNT = 0.01  # share of μ² for the number of records
+_FINDING = 0.2  # share of μ² for finding ranges and categories that were not declared
+_DELTA = 1e-6  # probability of failure of all lists of categories that were found together, at most a tenth of η
+_GAME = (
+    "all records are used; the attacker knows the algorithm, what is declared and all records but one, and names, "
+    "after seeing everything that is released, whether that one is in the table"
+)
+_SAMPLER = "rounded Gaussians from the operating system's entropy, exact in law, added to whole numbers"
+
+
+def release_statistics(
+    data: Any,
+    statistics: Sequence[str | Statistic] | str | Statistic,
+    *,
+    eta: float,
+    ranges: Mapping[str, Sequence[Any]] | None = None,
+    n: int | None = None,
+    suppress_below: float = 0.0,
+    confidence: float = 0.95,
+) -> StatisticsRelease:
+    """Release statistics of all records of a table, with error bars, under one bound for all of them together.
+
+    Guarantee: an attacker who knows all records but one infers whether that one is in the table from everything that is
+    released with accuracy at most ½ + ``eta``; ``certificate.tradeoff`` bounds the true positive rate at every false
+    positive rate. This is Gaussian differential privacy for adding or removing a record (with a failure δ ≤ 1e-6 where
+    categories are found in the data), so it does not depend on what else is known, and adds up with that of a
+    :class:`deniable.PrivateClassifier`. ``replacement_tradeoff`` is the curve for telling a record from another in its
+    place.
+
+    Parameters
+    ----------
+    data
+        A data frame, or the path of a table; one record in each row, each cell of which is read alone
+        (:func:`deniable.tables.read_cell`). From a Parquet file or folder, a Dask data frame or blocks only the
+        requested columns are loaded into memory.
+    statistics
+        Such as ``"mean(income) by region"``; several share the budget. See :data:`deniable.statistics.FUNCTIONS`.
+    eta
+        Largest gain of any attack over guessing from prior ½, in (0, ½).
+    ranges
+        Public knowledge of columns: ``{"income": (0, 200_000), "region": ("N", "S")}``, of dates
+        ``("2020-01-01", "2024-12-31")``. Numbers and dates are clipped to their range; records of other categories are
+        "(other)", and those without one "(missing)". It must not be read off the data. What is missing here is found
+        in the data privately, which costs a fifth of μ²: the octaves in which a column lies, and the categories of
+        enough records for their noise.
+    n
+        The number of records, if it is public. What is not declared is counted with noise, for 1 % of μ².
+    suppress_below
+        Counts whose noisy value is below this are withheld.
+    confidence
+        Confidence level of the limits in the result.
+
+    Returns
+    -------
+    StatisticsRelease
+        With ``rows``, ``to_frame()``, ``to_csv()``, ``to_json()``, ``plot()``, ``certificate``, ``account``.
+
+    Raises
+    ------
+    InputError
+        For a statistic that cannot be read, columns that are not there (with the nearest name), invalid ranges, files
+        that cannot be opened. Errors depend on the names of the columns and on what was released, on no cell.
+
+    Notes
+    -----
+    Public besides what is declared: the names of the columns. Values are unbiased except for clipping and what is
+    withheld: counts may be below 0 and tables need not add up; what follows from the noise is in the limits. Dong, Roth
+    & Su 2022, Theorem 2.7 and Corollary 3.3.
+    """
+    several = isinstance(statistics, Iterable) and not isinstance(statistics, str | bytes)
+    texts: Any = statistics if several else [statistics]
+    asked = list(dict.fromkeys(parse(one) for one in texts))
+    if not asked:
+        raise InputError("statistics must name at least one, such as 'mean(income) by region'")
+    target = number("eta", eta, above=0.0, below=0.5)
+    limits = Limits(number("confidence", confidence, above=0.0, below=1.0))
+    smallest = number("suppress_below", suppress_below, at_least=0.0, below=math.inf)
+    known = None if n is None else integer("n", n, at_least=1)
+    public = mapping("ranges", ranges, "{'age': (0, 120)}")
+    given = Given.of(asked, public)
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")  # what numpy and pandas warn of depends on the records
+        source = read_columns(data, (*given.numbers, *given.groups), public)
+        return _released(*source, asked, given, target, known, limits, smallest)
+
+
+def _released(
+    rows: int,
+    cells: Mapping[str, ColumnCells],
+    asked: list[Statistic],
+    given: Given,
+    target: float,
+    known: int | None,
+    limits: Limits,
+    smallest: float,
+) -> StatisticsRelease:
+    """Ask and estimate; nothing is said beside what is released."""
+    delta = min(_DELTA, target / 10) if given.unknown[1] else 0.0
+    mu, curve = _budget(target, delta)
+    ask = _Asking(Queries(Ledger(mu, delta)))
+    n = ask.count(rows, mu * math.sqrt(_COUNT)) if known is None else float(known)
+    records = ask.found(rows, cells, given)
+    queries = shared([query_of(statistic, records.scales) for statistic in asked])
+    public = {CellCounts(()): QueryAnswer(np.array([[n]]), np.zeros(1), [()])} if known is not None else {}
+    wanted = [query for query in dict.fromkeys(queries) if query not in public]
+    each = ask.queries.ledger.left / math.sqrt(max(len(wanted), 1)) * (1 - MANY_ROUNDINGS)
+    serves = {q: "; ".join(str(s) for s, own in zip(asked, queries, strict=True) if own == q) for q in wanted}
+    answers = public | {query: ask.sums(query, records, each, serves[query]) for query in wanted}
+    made = []
+    for statistic, query in zip(asked, queries, strict=True):
+        found = answered(statistic, query, answers[query], records.scales, records.categories, n, limits)
+        found = _warned(found, [column for column in statistic.columns if column in ask.lost])
+        counted = statistic.function in ("count", "histogram")
+        made.append(tuple(hide_small(found, smallest) if counted and smallest else found))
+    twice = min(math.hypot(*ask.replaced), 2 * mu) * (1 + MANY_ROUNDINGS)
+    replaced = _curve(twice, 2 * delta, "one record replaced by any other")
+    return StatisticsRelease(
+        tuple(asked),
+        tuple(made),
+        _certificate(target, curve, replaced, ask.queries.ledger, made, round(n)),
+        replaced,
+        tuple(ask.queries.ledger.uses),
+        {name: scale.ends for name, scale in records.scales.items() if name in given.ranged}
+        | {name: found.labels[:-2] for name, found in records.categories.items()},
+        tuple(dict.fromkeys((*given.unknown[0], *given.unknown[1]))),
+        limits.confidence,
+    )
+
+
+def _warned(rows: list[Row], lost: Sequence[str]) -> list[Row]:
+    """Note on values clipped to a range that may be an artefact of noise; only the noisy counts decide."""
+    if not lost:
+        return rows
+    text = f"the range of {', '.join(lost)} was lost in the noise, so values may be clipped far off: give --range"
+    return [replace(row, note=f"{row.note}; {text}" if row.note else text) for row in rows]
+
+
+def _curve(mu: float, delta: float, adjacency: str = Assumptions.adjacency) -> Tradeoff:
+    """Return the curve of Gaussian DP queries that fail with probability ``delta``."""
+    assumed = Assumptions(_GAME, adjacency, "all released statistics")
+    return replace(with_failure(GaussianTradeoff(mu), delta), assumptions=assumed, holds_for=EVERY_CASE)
+
+
+def _budget(eta: float, delta: float) -> tuple[float, Tradeoff]:
+    """Return the largest μ (rounded down) whose curve, with failure ``delta``, keeps ``eta``, and that curve.
+
+    η = ½·(δ + (1 − δ)(2Φ(μ/2) − 1)), as an advantage is a total variation and η half of it at prior ½.
+    """
+    mu = 2 * float(ndtri(0.5 + (eta - delta / 2) / (1 - delta)))
+    step = 1e-12
+    while not 0.5 * (curve := _curve(mu, delta)).advantage() <= eta:
+        mu *= 1 - step
+        step = min(2 * step, 0.5)
+    return mu, curve
+
+
+@dataclass(eq=False)
+class _Asking:
+    """Private queries of one release, what they cost where a record is replaced, and ranges that noise hides."""
+
+    queries: Queries
+    replaced: list[float] = field(default_factory=list)  # μ of each query
+    lost: list[str] = field(default_factory=list)
+
+    def count(self, rows: int, mu: float) -> float:
+        """Return the noisy number of records, which replacing one does not change."""
+        return self.queries.count(rows, mu, "the number of records")
+
+    def found(self, rows: int, cells: Mapping[str, ColumnCells], given: Given) -> Records:
+        """Return the records with a scale or labels for every column; what was not declared is found by counts."""
+        numbers, groups = given.unknown
+        each = self.queries.ledger.mu * math.sqrt(_FINDING / max(len(numbers) + len(groups), 1))
+        self.replaced += [math.sqrt(2) * each] * (len(numbers) + len(groups))  # one cell is left, another entered
+        scales = dict(given.scales) | {name: self._scale(name, cells[name], each) for name in numbers}
+        categories = {}
+        for name in given.groups:
+            labels = given.labels.get(name)
+            if labels is None:
+                delta = self.queries.ledger.delta / len(groups) * (1 - MANY_ROUNDINGS)
+                labels = tuple(self.queries.words(name, cells[name].spelled.tolist(), each, delta))
+            categories[name] = Categories.of(cells[name], labels)
+        values = {name: numbers_of(cells[name], scales[name].dates) for name in given.numbers}
+        return Records(rows, values, {name: scales[name] for name in given.numbers}, categories)
+
+    def _scale(self, name: str, cells: ColumnCells, mu: float) -> ColumnScale:
+        """Return the range of a column, of numbers, of dates or from no to yes: of which kind most cells stand out."""
+        place = np.full(len(cells), -1)
+        number, date, flag = number_kinds(cells)
+        place[number] = octaves.octave_cells(cells.number[number])
+        place[date] = octaves.CELLS + octaves.octave_cells(cells.number[date])
+        place[flag] = 2 * octaves.CELLS
+        rows = np.flatnonzero(place >= 0)
+        purpose = "in which octaves a column lies: numbers, dates, or yes and no"
+        size = 2 * octaves.CELLS + 1
+        counts, sd = self.queries.histogram(f"range of {name}", purpose, mu, rows, place[rows], size), 1 / mu
+        kinds = np.split(counts, (octaves.CELLS, 2 * octaves.CELLS))
+        clear = [octaves.standing_out(part, sd) for part in kinds]
+        most = int(np.argmax(clear))
+        if not clear[most] > 0:
+            self.lost.append(name)
+        low, high = (0.0, 1.0) if most == 2 else octaves.range_from_counts(kinds[most], sd)
+        return ColumnScale(low, high, most == 1)
+
+    def sums(self, query: Query, records: Records, mu: float, purpose: str) -> QueryAnswer:
+        """Return the noisy sums of a query."""
+        if isinstance(query, Ranks):
+            return self._ranks(query, records, mu, purpose)
+        added, replaced = query.lengths()
+        sd = query.weights() * (added / mu * (1 + MANY_ROUNDINGS))
+        paid = self.queries.pay(str(query), purpose, mu)
+        self.replaced.append(mu * replaced / added)
+        whole = query.sums(records)
+        noisy = paid.channel(str(query), np.broadcast_to(sd * query.unit, whole.shape))(whole)
+        return QueryAnswer(noisy / query.unit, sd, records.labels(query.by))
+
+    def _ranks(self, query: Ranks, records: Records, mu: float, purpose: str) -> QueryAnswer:
+        """Return chosen quantiles and the tree behind their error bars."""
+        tree = self.sums(Tree(query.by, query.column), records, mu * math.sqrt(OF_TREE), "error bars")
+        rest = mu * math.sqrt(1 - OF_TREE) * (1 - MANY_ROUNDINGS)
+        ordered, of = query.ordered(records), query.probabilities
+        points, laws = self.queries.quantiles(str(query), purpose, rest, ordered, (-CANDIDATES, CANDIDATES), of)
+        self.replaced += [law.replaced for law in laws]
+        chosen = {p: point / CANDIDATES for p, point in zip(of, points, strict=True)}
+        return replace(tree, chosen=chosen, rank_noise={law.p: math.sqrt(2) / law.rate for law in laws})
+
+
+def _certificate(
+    target: float, curve: Tradeoff, replaced: Tradeoff, ledger: Ledger, rows: Sequence[tuple[Row, ...]], n: int
+) -> Certificate:
+    many = len(ledger.uses)
+    return Certificate(
+        advantage=min(curve.advantage(), 2 * target),
+        target=2 * target,
+        kind="exact",
+        confidence=1.0,
+        tradeoff=curve,
+        coupling=f"Gaussian differential privacy on all records, {many} {'query' if many == 1 else 'queries'} composed "
+        f"(μ = {ledger.mu:.6g}{f', δ = {ledger.delta:.3g}' if ledger.delta else ''}); advantage at telling a record "
+        f"from another in its place at most {math.ceil(replaced.advantage() * 1e4) / 1e4:.4f}",
+        prior=0.5,
+        n_records=n,
+        n_train=n,
+        n_resamples=0,
+        algorithm_runs=1,
+        noise="gaussian",
+        sampler=_SAMPLER,
+        noise_scale=np.array([row.noise for part in rows for row in part if not math.isnan(row.noise)]),
+        assumptions=(
+            _GAME,
+            "what is declared (ranges, categories, a number of records) and the names of the columns are public; the "
+            "number of records stated here is declared or a noisy count",
+            "out means not in the table; the prior is 1/2",
+            "this release alone: other releases from the same records add to it",
+        ),
+        bound="dp",
+    )
