@@ -46,7 +46,7 @@ def certificate(made):
 def test_what_is_made_with_noise_of_a_test_says_so_for_ever_and_decides_nothing(make):
     with insecure_noise(np.random.default_rng(1)):
         made = make()
-    rules = dn.Policy(advantage=0.9, tpr=None, reconstruction=None, scope="this data set")
+    rules = dn.Policy([dn.Limit(advantage=0.9)], scope="this data set")
     for found in (made, pickle.loads(pickle.dumps(made))):
         assert all(INSECURE in curve.assumptions.notes for curve in curves(found))
         if certificate(found) is not None:
@@ -68,7 +68,7 @@ def test_what_is_made_outside_does_not(make):
     made = make()
     assert not any(curve.assumptions.insecure for curve in curves(made))
     assert "INSECURE" not in str(certificate(made))
-    page = dn.assess(made, policy=dn.Policy(advantage=0.9, tpr=None, reconstruction=None, scope="this data set"))
+    page = dn.assess(made, policy=dn.Policy([dn.Limit(advantage=0.9)], scope="this data set"))
     assert page.decision.outcome != "cannot be told"
     assert "INSECURE" not in page.to_text() + page.to_html()
 

@@ -74,7 +74,6 @@ RISKS = {
     "inverse",
 }
 LIMITS = {
-    "Policy": {"advantage", "tpr", "reconstruction"},
     "Limit": {"advantage", "tpr", "accuracy", "reconstruction", "singling_out", "attribute"},
 }  # numbers that somebody asks for, not answers
 

@@ -18,7 +18,11 @@ from deniable.workflows import settings as remedies
 from deniable.workflows.results import _estimated
 
 SCHEMA = json.loads(resources.files("deniable.report").joinpath("schema.json").read_text())
-ONLY_ADVANTAGE = dict.fromkeys(("tpr", "reconstruction", "measured", "utility_loss"))
+
+
+def only(advantage, **more):
+    """A policy that asks nothing else to be proven, and nothing to be measured."""
+    return dn.Policy([dn.Limit(advantage=advantage)], **{"measured": None, "utility_loss": None} | more)
 
 
 def rules(assessment):
@@ -32,9 +36,13 @@ def audit(shift, n=2000):
     return dn.audit_scores(ndtri(grid) + shift, ndtri(grid))
 
 
-@given(st.floats(1e-3, 5.0), st.floats(0.0, 1.0), st.floats(0.0, 1.0), st.floats(0.0, 1.0))
+SHARES = st.floats(0.00101, 1.0)
+
+
+@given(st.floats(1e-3, 5.0), SHARES, SHARES, SHARES)
 def test_a_mechanism_meets_exactly_what_its_curve_meets(mu, advantage, tpr, secret):
-    policy = dn.Policy(advantage=advantage, tpr=tpr, reconstruction=secret)
+    asked = ({"advantage": advantage}, {"tpr": tpr, "fpr": 0.001}, {"reconstruction": secret, "baseline": 0.001})
+    policy = dn.Policy([dn.Limit(**one) for one in asked])
     t, found = dn.tradeoff(dn.GaussianDP(mu)), dn.assess(dn.GaussianDP(mu), policy=policy)
     met = t.advantage() <= advantage and t.tpr(0.001) <= tpr and t.reconstruction(0.001) <= secret
     assert found.decision.outcome == ("meets" if met else "does not meet")
@@ -44,7 +52,7 @@ def test_a_mechanism_meets_exactly_what_its_curve_meets(mu, advantage, tpr, secr
 
 
 def test_rates_that_the_policy_asks_for_are_in_the_report():
-    policy = dn.Policy(tpr=0.5, fpr=0.0123456789, baseline=0.0322)
+    policy = dn.Policy([dn.Limit(tpr=0.5, fpr=0.0123456789), dn.Limit(reconstruction=0.1, baseline=0.0322)])
     found = dn.assess(dn.GaussianDP(1.0), fpr=[0.01234567], policy=policy)
     t = dn.tradeoff(dn.GaussianDP(1.0))
     assert rules(found)["tpr"].found == t.tpr(0.0123456789)
@@ -52,10 +60,10 @@ def test_rates_that_the_policy_asks_for_are_in_the_report():
 
 
 def test_another_policy_later_uses_the_next_larger_rate_which_is_on_the_safe_side():
-    found = dn.assess(dn.GaussianDP(1.0), fpr=[0.1, 0.01]).decide(dn.Policy(tpr=1.0, fpr=0.005))
+    found = dn.assess(dn.GaussianDP(1.0), fpr=[0.1, 0.01]).decide(dn.Policy([dn.Limit(tpr=1.0, fpr=0.005)]))
     t = dn.tradeoff(dn.GaussianDP(1.0))
     assert rules(found)["tpr"].found == t.tpr(0.01) >= t.tpr(0.005)
-    beyond = found.decide(dn.Policy(advantage=None, reconstruction=None, tpr=1.0, fpr=0.5))
+    beyond = found.decide(dn.Policy([dn.Limit(tpr=1.0, fpr=0.5)]))
     assert rules(beyond)["tpr"].outcome == "cannot be told"
 
 
@@ -70,7 +78,7 @@ def test_an_attack_alone_never_meets_and_can_miss():
 
 
 def test_a_violated_bound_meets_nothing():
-    found = dn.assess(audit(2.0), bound=dn.GaussianDP(0.01), policy=dn.Policy(advantage=1.0, **ONLY_ADVANTAGE))
+    found = dn.assess(audit(2.0), bound=dn.GaussianDP(0.01), policy=only(1.0))
     assert found.status == "violated"
     assert found.decision.outcome == "does not meet"
     assert dn.assess(dn.GaussianDP(0.01)).merge(found).decision.outcome == "does not meet"
@@ -80,11 +88,11 @@ def test_a_record_profile_is_enough_only_where_the_policy_says_so():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(300, 2)) / 10, np.arange(300) % 2
     profile = dn.privacy_profile(X, y, regularization=1.0, mechanism=dn.OutputPerturbation(epsilon=0.5), rng=0)
-    limits = dn.Policy(advantage=0.1, **ONLY_ADVANTAGE)
+    limits = only(0.1)
     assert profile.advantage().max() < 0.1
     assert dn.assess(profile, policy=limits).decision.outcome == "cannot be told"
     assert dn.assess(profile, policy=replace(limits, scope="this data set")).decision.outcome == "meets"
-    tight = replace(limits, scope="this data set", advantage=float(profile.advantage().max()) * 0.999)
+    tight = only(float(profile.advantage().max()) * 0.999, scope="this data set")
     assert dn.assess(profile, policy=tight).decision.outcome == "does not meet"
 
 
@@ -95,14 +103,14 @@ def test_a_curve_of_one_record_promises_nothing_to_others():
     one = profile.tradeoff(3)
     assert one.advantage() < 0.1
     for scope in ("every data set", "this data set"):
-        found = dn.assess(one, policy=dn.Policy(advantage=0.1, scope=scope, **ONLY_ADVANTAGE))
+        found = dn.assess(one, policy=only(0.1, scope=scope))
         assert found.decision.outcome == "cannot be told"
         assert "all data that the same procedure" not in found.decision.relation[0]
 
 
 def test_a_certificate_of_a_release_holds_for_its_own_data_and_says_nothing_about_secrets():
     curve = replace(dn.tradeoff(dn.GaussianDP(0.1)), holds_for="a secret half (a release certificate)", confidence=0.99)
-    limits = dn.Policy(advantage=0.09, **ONLY_ADVANTAGE)
+    limits = only(0.09)
     assert dn.assess(curve, policy=limits).decision.outcome == "cannot be told"
     mine = dn.assess(curve, policy=replace(limits, scope="this data set"))
     assert mine.decision.outcome == "meets"
@@ -180,12 +188,14 @@ def test_a_share_of_all_renyi_divergences_is_proposed_and_suffices():
 
 
 def test_a_policy_that_nothing_meets_is_said_to_be_so():
-    found = dn.assess(dn.ApproximateDP(1.0, 0.5), policy=dn.Policy(advantage=0.1))
+    found = dn.assess(dn.ApproximateDP(1.0, 0.5), policy=dn.Policy([dn.Limit(advantage=0.1)]))
     assert "No setting" in found.decision.changes[0]
 
 
 def test_a_private_model_is_fitted_again_with_what_is_proposed():
-    proposed = remedies.settings(remedies.PrivateFit(0.5, 0.0), [{"advantage": 0.05}, {"tpr": 0.002, "fpr": 0.001}])
+    proposed = remedies.settings(
+        remedies.PrivateFit(0.5, 0.0), [dn.Limit(advantage=0.05), dn.Limit(tpr=0.002, fpr=0.001)]
+    )
     goal = float(proposed[0].split("advantage=")[1].split()[0])
     mu = dn.calibrate(dn.GaussianDP, (1e-6, 1.0), advantage=goal)
     t = dn.tradeoff(dn.GaussianDP(mu))
@@ -197,20 +207,31 @@ def test_a_policy_from_a_file(tmp_path):
     path = tmp_path / "house.toml"
     path.write_text("[policy]\nadvantage = 0.2\nrequire = 'attack'\n")
     policy = dn.Policy.from_toml(path)
-    assert (policy.advantage, policy.tpr, policy.require, policy.name) == (0.2, None, ("attack",), "house")
+    assert (policy.limits, policy.require, policy.name) == ((dn.Limit(advantage=0.2),), ("attack",), "house")
     path.write_text("advantage = 0.3\ntpr = false\n")
-    assert dn.Policy.from_toml(path) == dn.Policy(advantage=0.3, name="house", **ONLY_ADVANTAGE)
+    assert dn.Policy.from_toml(path) == only(0.3, name="house")
     assert dn.Policy.from_toml("default") == dn.Policy()
-    for policy in (dn.Policy(), dn.Policy(require=("attack", "utility"), scope="this data set", name='a "b"')):
-        path.write_text(policy.to_toml())
-        assert dn.Policy.from_toml(path) == policy
+    path.write_text("tpr = 0.02\nreconstruction = 0.1\nbaseline = 0.05\nutility_loss = 0.1\n")
+    asked = dn.Limit(tpr=0.02, fpr=0.001), dn.Limit(reconstruction=0.1, baseline=0.05)
+    assert dn.Policy.from_toml(path) == dn.Policy(asked, measured=None, utility_loss=0.1, name="house")
+
+
+def test_a_policy_has_limits_that_a_report_can_decide():
+    undecided = (
+        dn.Limit(epsilon=1, delta=1e-6),
+        dn.Limit(advantage=0.1, prior=0.2),
+        dn.Limit(advantage=0.1, group_size=2),
+    )
+    for limits in (*([one] for one in undecided), [dn.Limit(tpr=0.1, fpr=f) for f in (0.01, 0.02)], [0.1], 0.1):
+        with pytest.raises(dn.InputError, match="limits"):
+            dn.Policy(limits)
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
         ("advantag = 0.1", ["advantag", "did you mean 'advantage'"]),
-        ("advantage = 10", ["advantage", "at most 1", "fraction"]),
+        ("advantage = 10", ["advantage", "at most 1", "55 %"]),
         ("advantage = nan", ["advantage", "nan"]),
         ("scope = 'mine'", ["scope", "every data set"]),
         ("require = ['luck']", ["require", "attack"]),

@@ -119,7 +119,7 @@ def test_an_alert_stands_first_everywhere(model):
 def test_a_model_of_no_use_meets_no_policy_that_asks_for_use_and_is_never_green(model):
     X, y = data(seed=1)
     good, useless = dn.assess(model, X, y), dn.assess(model, X, 1 - y)
-    lenient = dn.Policy(advantage=1.0, tpr=None, reconstruction=None)
+    lenient = dn.Policy([dn.Limit(advantage=1.0)])
     assert (good.decide(lenient).decision.outcome, good.decide(lenient).tone) == ("meets", "good")
     decided = useless.decide(lenient)
     assert (decided.decision.outcome, decided.decision.decided_by, decided.tone) == (
@@ -127,7 +127,7 @@ def test_a_model_of_no_use_meets_no_policy_that_asks_for_use_and_is_never_green(
     )  # fmt: skip
     assert "no better than guessing" in decided.decision.reason
     assert any(change.startswith("Usefulness: ") for change in decided.decision.changes)
-    unasked = useless.decide(dn.Policy(advantage=1.0, tpr=None, reconstruction=None, utility_loss=None))
+    unasked = useless.decide(dn.Policy([dn.Limit(advantage=1.0)], utility_loss=None))
     assert (unasked.decision.outcome, unasked.tone) == ("meets", "open")
     assert 'class="card open" id="verdict"' in unasked.to_html()
 

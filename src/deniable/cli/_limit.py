@@ -62,3 +62,11 @@ def asked_for(advantage: float | None, limit: str | None, default: float | None 
         got = "neither" if limit is None else "both"
         raise InputError(f"give --advantage 0.1 or another limit, as --limit tpr=0.01,fpr=0.001; got {got}")
     return Limit(advantage=given) if limit is None else read_limit(limit)
+
+
+def limit_option(limit: Limit) -> tuple[str, str]:
+    """Return the option that asks for this limit, and its value."""
+    said = limit.arguments
+    if list(said) == ["advantage"]:
+        return "--advantage", f"{limit.advantage!r}"
+    return "--limit", ",".join(f"{name}={value!r}" for name, value in said.items())

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from deniable.cli._app import JsonFlag, PriorOption, again, app, command_line, examples, more
+from deniable.cli._limit import limit_option
 from deniable.cli._report import (
     EarlierOption,
     FullOption,
@@ -72,10 +73,11 @@ def assess(
 
 def _enough(run: str, decision: Any, most: float | None) -> tuple[str, ...]:
     """Return the command that finds the noise for the rule that was missed, if it is one that noise can meet."""
-    policy, rule, question = decision.policy, decision.decided_by, with_unknown(run)
-    asked = {
-        "advantage": ("--advantage", f"{policy.advantage if most is None else most}"),
-        "tpr": ("--limit", f"tpr={policy.tpr},fpr={policy.fpr}"),
-        "reconstruction": ("--limit", f"reconstruction={policy.reconstruction},baseline={policy.baseline}"),
-    }
-    return () if question is None or rule not in asked else ("calibrate", question, *asked[rule])
+    from deniable.limits import Limit
+
+    question, limit = with_unknown(run), decision.policy.limit(decision.decided_by)
+    if question is None or limit is None:
+        return ()
+    if limit.kind == "advantage" and most is not None:
+        limit = Limit(advantage=most)
+    return ("calibrate", question, *limit_option(limit))

@@ -9,7 +9,6 @@ import typer
 
 from deniable._check import InputError
 from deniable._files import to_json
-from deniable._limits import MOST_ADVANTAGE
 from deniable._shown import Unit, shown
 from deniable.cli._app import FINE, MISSED, JsonFlag, PlotOption, PriorOption, again, app, examples, suggest
 from deniable.cli._picture import checked_picture, draw
@@ -87,8 +86,10 @@ def bound(
         advantage = answers["advantage"]
     print(to_json(answers) if as_json else "\n".join(lines))
     draw(found, picture)
-    if not as_json and advantage > MOST_ADVANTAGE and (asked := with_unknown(run)):
-        suggest("calibrate", asked, "--advantage", f"{MOST_ADVANTAGE:g}")
+    from deniable.limits import DEFAULT_ADVANTAGE
+
+    if not as_json and advantage > DEFAULT_ADVANTAGE and (asked := with_unknown(run)):
+        suggest("calibrate", asked, "--advantage", f"{DEFAULT_ADVANTAGE:g}")
     return FINE
 
 

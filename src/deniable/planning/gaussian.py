@@ -15,7 +15,6 @@ from deniable.mechanisms.core import parts_of
 from deniable.planning.calibration import search
 from deniable.planning.limit import AsTellingAs
 
-DEFAULT_ADVANTAGE = 0.1  # at even odds, no attacker is right more than 55 % of the time
 _BRACKET = (1e-6, 60.0)  # μ: below, the noise on a count exceeds a million; above, nothing is hidden
 
 

@@ -14,6 +14,7 @@ from deniable.curves import EVERY_CASE
 from deniable.report.policy import Policy
 
 if TYPE_CHECKING:
+    from deniable.limits import Limit
     from deniable.report.model import Assessment, Number, Section
 
 DecisionOutcome = Literal["meets", "does not meet", "cannot be told"]
@@ -143,19 +144,18 @@ def _lower(text: str) -> str:
 
 
 def _rules(a: Assessment, policy: Policy) -> Iterable[Rule]:
-    rate, blind = shown(policy.fpr, "rate", "nearest"), shown(policy.baseline, "rate", "nearest")
     measured = _numbers(a, r"attack\d*\.advantage")
     attacked = max((n for n in measured if n.low is not None), key=lambda n: n.low or 0.0, default=None)
-    if policy.advantage is not None:
-        yield _proven(a, policy, "advantage", "Membership advantage of every attacker", policy.advantage, attacked)
-    if policy.tpr is not None:
+    if (asked := policy.limit("advantage")) is not None:
+        yield _proven(a, policy, asked, "Membership advantage of every attacker", attacked)
+    if (asked := policy.limit("tpr")) is not None:
         shows = max(
-            (n for n in _numbers(a, r"attack\d*\.tpr@fpr=" + re.escape(f"{policy.fpr:g}")) if n.low is not None),
+            (n for n in _numbers(a, r"attack\d*\.tpr@fpr=" + re.escape(f"{asked.fpr:g}")) if n.low is not None),
             key=lambda n: n.low or 0.0, default=None,
         )  # fmt: skip
-        yield _proven(a, policy, "tpr", f"Members found at {rate} false accusations", policy.tpr, shows, policy.fpr)
-    if policy.reconstruction is not None:
-        yield _secret(a, policy, f"Secret guessed blindly with chance {blind}")
+        yield _proven(a, policy, asked, f"Members found at {_percent(asked.fpr or 0.0)} false accusations", shows)
+    if (asked := policy.limit("reconstruction")) is not None:
+        yield _secret(a, asked)
     if policy.measured is not None:
         yield _attack(policy, attacked, policy.measured)
     elif "attack" in policy.require and not measured:
@@ -166,16 +166,9 @@ def _rules(a: Assessment, policy: Policy) -> Iterable[Rule]:
         yield _utility(a, policy)
 
 
-def _proven(
-    a: Assessment,
-    policy: Policy,
-    key: str,
-    label: str,
-    limit: float,
-    attacked: Number | None,
-    rate: float | None = None,
-) -> Rule:
+def _proven(a: Assessment, policy: Policy, asked: Limit, label: str, attacked: Number | None) -> Rule:
     """A rule on what is proven: the bound of the mechanism, or of this data set if the policy allows it."""
+    key, limit, rate = asked.kind, asked.most, asked.fpr
     bounds, records = _upper(a, r"bound\d*", key, rate), _upper(a, r"records\d*\.worst", key, rate)
     local = policy.scope == "this data set" and bool(records)
     source = records if local else bounds or records
@@ -228,9 +221,9 @@ def _for(a: Assessment, number: Number) -> str:
     )
 
 
-def _secret(a: Assessment, policy: Policy, label: str) -> Rule:
-    limit, blind = policy.reconstruction or 0.0, policy.baseline
-    found = _upper(a, r"risk\d*", "reconstruction", blind)
+def _secret(a: Assessment, asked: Limit) -> Rule:
+    limit, label = asked.most, f"Secret guessed blindly with chance {_percent(asked.baseline or 0.0)}"
+    found = _upper(a, r"risk\d*", "reconstruction", asked.baseline)
     if not found or len(found) < len(_numbers(a, r"bound\d*\.advantage")):
         why = (
             f"{label}: nothing is proven about secrets here; only the curve of a mechanism that covers every "

@@ -225,6 +225,8 @@ class Assessment:
         """Return the assessment as plain types, in the order of the schema."""
         parts = asdict(replace(self, remedies=None))
         del parts["remedies"]
+        if self.decision is not None:
+            parts["decision"]["policy"]["limits"] = [limit.arguments for limit in self.decision.policy.limits]
         return {"schema_version": self.schema_version, **parts}
 
     def to_json(self, path: str | Path | None = None) -> str:

@@ -3,45 +3,43 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass, fields, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
 
 from deniable._check import InputError, choice, number, refuse_unknown
-from deniable._limits import MOST_ADVANTAGE
+from deniable.limits import DEFAULT_ADVANTAGE, Limit
 
 Scope = Literal["every data set", "this data set"]
 Required = Literal["attack", "records", "utility"]
 SCOPES: tuple[Scope, ...] = ("every data set", "this data set")
 REQUIRED: tuple[Required, ...] = ("attack", "records", "utility")
-_LIMITS = ("advantage", "tpr", "reconstruction", "measured", "utility_loss")
+_DECIDED = ("advantage", "tpr", "reconstruction")  # kinds of limits whose numbers a report has
+_MEASURED = ("measured", "utility_loss")
+_RATES = {"tpr": ("fpr", 0.001), "reconstruction": ("baseline", 0.001)}  # where a file asks them unless it says so
 
 
 @dataclass(frozen=True)
 class Policy:
     """The limits that a release has to meet; a report is decided by one of these.
 
-    ``None`` leaves a rule out. The defaults are a starting point, not a standard: replace them by what your
-    organisation has decided.
+    The defaults are a starting point, not a standard: replace them by what your organisation has decided.
 
     Attributes
     ----------
-    advantage
-        Largest *proven* membership advantage (TPR − FPR of any attack). 0.1: no attacker who sees members and
-        non-members equally often is right more than 55 % of the time.
-    tpr, fpr
-        Largest proven true positive rate ``tpr`` at false positive rate ``fpr``. 0.01 at 0.001: of those who are
-        accused by an attacker that wrongly accuses one in 1,000, at most ten times as many are found as by guessing.
-    reconstruction, baseline
-        Largest proven chance of naming a secret of a record that blind guessing names with chance ``baseline``. 0.01 at
-        0.001: a secret with 1,000 equally likely values.
+    limits
+        What has to be *proven*, :class:`~deniable.Limit` of different kinds: ``advantage``, ``tpr`` with
+        ``fpr``, ``reconstruction`` with ``baseline``. By default an advantage of 0.1 (at even odds, no attacker is
+        right more than 55 % of the time), 0.01 of the members found at a false positive rate of 0.001, and a secret
+        with 1,000 equally likely values named with chance 0.01.
     measured
         Largest *measured* advantage: the lower end of the interval that an attack showed. It only applies where an
-        attack was run; a larger one speaks against a release even before anything is proven.
+        attack was run; a larger one speaks against a release even before anything is proven. None: not asked.
     utility_loss
         Largest loss of usefulness against an unprotected model: of AUC where it is known, else of accuracy or R². A
-        model that is no better than guessing misses it whatever an unprotected one reaches.
+        model that is no better than guessing misses it whatever an unprotected one reaches. None: not asked.
     scope
         "every data set": a proof has to hold whatever the data, which is what a promise to people needs. "this data
         set": the record profile of this very model is enough where there is one.
@@ -54,14 +52,15 @@ class Policy:
     Raises
     ------
     InputError
-        For a limit outside [0, 1], an unknown scope or requirement, or a policy without any rule.
+        For a limit that no report can decide, two of a kind, a number outside [0, 1], an unknown scope or requirement,
+        or a policy without any rule.
     """
 
-    advantage: float | None = MOST_ADVANTAGE
-    tpr: float | None = 0.01
-    fpr: float = 0.001
-    reconstruction: float | None = 0.01
-    baseline: float = 0.001
+    limits: Sequence[Limit] = (
+        Limit(advantage=DEFAULT_ADVANTAGE),
+        Limit(tpr=0.01, fpr=0.001),
+        Limit(reconstruction=0.01, baseline=0.001),
+    )
     measured: float | None = 0.1
     utility_loss: float | None = 0.02
     scope: Scope = "every data set"
@@ -69,27 +68,40 @@ class Policy:
     name: str = "default policy of deniable"
 
     def __post_init__(self) -> None:
-        for limit in _LIMITS:
-            value = getattr(self, limit)
+        limits = tuple(self.limits) if isinstance(self.limits, list | tuple) else (self.limits,)
+        for limit in limits:
+            if not isinstance(limit, Limit):
+                raise InputError(f"limits must be several of Limit, as in [Limit(advantage=0.1)], got {limit!r}")
+            if limit.kind not in _DECIDED or limit.group_size > 1 or limit.prior not in (None, 0.5):
+                raise InputError(
+                    "limits of a policy are of the advantage at even odds, tpr or reconstruction, of one record, got "
+                    f"{limit!r}"
+                )
+        if len({limit.kind for limit in limits}) < len(limits):
+            raise InputError(f"limits of a policy must be of different kinds, got {limits!r}")
+        object.__setattr__(self, "limits", limits)
+        for name, value in (("measured", self.measured), ("utility_loss", self.utility_loss)):
             if value is not None:
-                checked = number(limit, value, at_least=0.0, at_most=1.0, hint="it is a fraction: 0.1 means 10 %")
-                object.__setattr__(self, limit, checked)
-        for rate in ("fpr", "baseline"):
-            object.__setattr__(self, rate, number(rate, getattr(self, rate), above=0.0, below=1.0))
+                checked = number(name, value, at_least=0.0, at_most=1.0, hint="it is a fraction: 0.1 means 10 %")
+                object.__setattr__(self, name, checked)
         choice("scope", self.scope, SCOPES)
         given: Any = self.require
         wanted = given if isinstance(given, list | tuple | set | frozenset) else [given]
         object.__setattr__(self, "require", tuple(choice("require", word, REQUIRED) for word in wanted))
         if not isinstance(self.name, str):
             raise InputError(f"name must be a text, got {self.name!r}")
-        if all(getattr(self, limit) is None for limit in _LIMITS) and not self.require:
-            raise InputError(f"a policy needs at least one rule: {', '.join(_LIMITS)}, or require")
+        if not limits and self.measured is None and self.utility_loss is None and not self.require:
+            raise InputError(f"a policy needs at least one rule: limits, {', '.join(_MEASURED)}, or require")
+
+    def limit(self, kind: str) -> Limit | None:
+        """Return the limit of this kind, None if it is not asked."""
+        return next((limit for limit in self.limits if limit.kind == kind), None)
 
     @classmethod
     def from_toml(cls, path: str | Path) -> Policy:
-        """Read a policy: keys are the attributes, at the top or in a table ``[policy]``.
+        """Read a policy: keys are those of limits and the attributes, at the top or in a table ``[policy]``.
 
-        A rule that the file does not name is not applied; ``fpr`` and ``baseline`` have their defaults. The word
+        A rule that the file does not name is not applied; ``fpr`` and ``baseline`` are 0.001 unless given. The word
         ``default`` instead of a file stands for ``Policy()``.
 
         Raises
@@ -103,43 +115,13 @@ class Policy:
         table = content.get("policy", content)
         if not isinstance(table, dict) or ("policy" in content and len(content) > 1):
             raise InputError(f"policy {str(path)!r} must hold its keys at the top or in one table [policy]")
-        refuse_unknown(f"policy {str(path)!r}", table, [field.name for field in fields(cls)])
-        blank: dict[str, Any] = dict.fromkeys(_LIMITS, None)
-        given = {key: None if value is False and key in _LIMITS else value for key, value in table.items()}
-        return cls(**{"name": Path(path).stem, **blank, **given})
-
-    def to_toml(self) -> str:
-        """Return the policy as a TOML file with a remark for each rule."""
-        lines = ["# A policy of deniable: a rule that is not named is not asked.", "[policy]"]
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if value is not None:
-                shown = list(value) if isinstance(value, tuple) else value
-                text = str(shown).replace("'", '"') if isinstance(shown, list) else _quoted(shown)
-                lines.append(f"{field.name} = {text}  # {_REMARKS[field.name]}")
-        return "\n".join(lines) + "\n"
-
-    def with_limit(self, advantage: float) -> Policy:
-        """Return the policy with another limit on the proven advantage."""
-        return replace(self, advantage=advantage)
-
-
-_REMARKS = {
-    "advantage": "largest proven TPR - FPR of any attack",
-    "tpr": "largest proven true positive rate at the false positive rate fpr",
-    "fpr": "false positive rate of the rule tpr",
-    "reconstruction": "largest proven chance of naming a secret that blind guessing names with chance baseline",
-    "baseline": "chance of blind guessing in the rule reconstruction",
-    "measured": "largest advantage that an attack may show (lower end of its interval)",
-    "utility_loss": "largest loss of AUC (or accuracy, or R2) against an unprotected model",
-    "scope": '"every data set", or "this data set": the record profile of this model is enough',
-    "require": 'what a report has to hold: "attack", "records", "utility"',
-    "name": "how reports call this policy",
-}
-
-
-def _quoted(value: Any) -> str:
-    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"' if isinstance(value, str) else repr(value)
+        rates = [name for name, _ in _RATES.values()]
+        refuse_unknown(f"policy {str(path)!r}", table, (*_DECIDED, *rates, *(field.name for field in fields(cls)[1:])))
+        given = {key: value for key, value in table.items() if value is not False}
+        at = {kind: {name: given.pop(name, usual)} for kind, (name, usual) in _RATES.items()}
+        limits = tuple(Limit(**{kind: given.pop(kind)}, **at.get(kind, {})) for kind in _DECIDED if kind in given)
+        blank: dict[str, Any] = dict.fromkeys(_MEASURED)
+        return cls(limits, **{"name": Path(path).stem, **blank, **given})
 
 
 def read_toml(name: str, path: str | Path) -> dict[str, Any]:

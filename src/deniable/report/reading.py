@@ -10,6 +10,7 @@ from typing import Any
 from deniable._check import InputError
 from deniable._files import read_json
 from deniable.curves import Assumptions
+from deniable.limits import Limit
 from deniable.report.decision import Decision, Rule
 from deniable.report.model import SCHEMA_VERSION, Assessment, Curve, Grid, Number, Section, Series
 from deniable.report.policy import Policy
@@ -48,7 +49,8 @@ def _assessment(content: dict[str, Any]) -> Assessment:
 
 def _decision(content: dict[str, Any]) -> Decision:
     rules = tuple(Rule(**rule) for rule in content["rules"])
-    parts = {**content, "policy": Policy(**_tupled(content["policy"], "require")), "rules": rules}
+    asked = {**content["policy"], "limits": [Limit(**limit) for limit in content["policy"]["limits"]]}
+    parts = {**content, "policy": Policy(**_tupled(asked, "require")), "rules": rules}
     return Decision(**_tupled(parts, "changes", "relation"))
 
 

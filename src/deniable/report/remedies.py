@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from deniable.limits import Limit
 from deniable.report.decision import Decision
 from deniable.report.policy import Policy
 
-# from limits (tpr with fpr, advantage) to sentences: settings of what ran that meet them; None: none are known
-Remedies = Callable[[list[dict[str, float]]], "list[str] | None"]
+# from limits to sentences: settings of what ran that meet them; None: none are known
+Remedies = Callable[[list[Limit]], "list[str] | None"]
 _HOPELESS = ("No setting of a single parameter of this mechanism meets the policy within a factor of 10,000.",)
 
 
@@ -20,9 +21,9 @@ def changes(decision: Decision, policy: Policy, remedies: Remedies | None, *, br
     """
     missed = {rule.key for rule in decision.rules if rule.outcome == "missed"}
     said: list[str] = []
-    targets = [target for key, target in _targets(policy).items() if key in missed]
-    if targets and remedies is not None:
-        found = remedies(targets)
+    limits = [limit for kind in sorted(missed) if (limit := policy.limit(kind)) is not None]
+    if limits and remedies is not None:
+        found = remedies(limits)
         said += found or (_HOPELESS if found is not None else ())
     if "utility_loss" in missed:
         said.append("Usefulness: more records, fewer columns, public ranges of the columns, or a weaker promise.")
@@ -44,14 +45,3 @@ def changes(decision: Decision, policy: Policy, remedies: Remedies | None, *, br
         measured = any(rule.key == "utility_loss" and rule.found is not None for rule in decision.rules)
         said.append("Usefulness: hold out more records." if measured else "Usefulness: give held-out records.")
     return tuple(said)
-
-
-def _targets(policy: Policy) -> dict[str, dict[str, float]]:
-    found: dict[str, dict[str, float]] = {}
-    if policy.advantage is not None:
-        found["advantage"] = {"advantage": policy.advantage}
-    if policy.tpr is not None:
-        found["tpr"] = {"tpr": policy.tpr, "fpr": policy.fpr}
-    if policy.reconstruction is not None:
-        found["reconstruction"] = {"tpr": policy.reconstruction, "fpr": policy.baseline}  # success ≤ TPR(baseline)
-    return found

@@ -21,12 +21,13 @@ from deniable import testing
 from deniable._check import FloatArray, InputError, choice, flag, integer, number
 from deniable.accounting import tradeoff
 from deniable.curves import Tradeoff, with_assumptions
+from deniable.limits import DEFAULT_ADVANTAGE
 from deniable.mechanisms import Composition, GaussianDP
 from deniable.mechanisms.core import parts_of
 from deniable.noise.column_kinds import COUNT_NOISE
 from deniable.noise.ledger import Ledger
 from deniable.noise.queries import NoiseSource, Queries, SumNoise, Units
-from deniable.planning.gaussian import DEFAULT_ADVANTAGE, Budget, budget
+from deniable.planning.gaussian import Budget, budget
 from deniable.planning.limit import as_limit
 from deniable.tables.columnar import PAIR_TARGET, ColumnsOnDisk, on_disk
 from deniable.tables.parquet import few, target_among

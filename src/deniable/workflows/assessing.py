@@ -115,9 +115,9 @@ def assess(
     rates = numbers("fpr", fpr, above=0.0, at_most=1.0).ravel().tolist()
     asked = Asked(
         prior=number("prior", prior, above=0.0, below=1.0, hint="a prior of 0 or 1 is certainty"),
-        fpr=_with(rates, rules.fpr),
+        fpr=_with(rates, [limit.fpr for limit in rules.limits]),
         delta=number("delta", delta, above=0.0, below=1.0),
-        baselines=_with(_BASELINES, rules.baseline),
+        baselines=_with(_BASELINES, [limit.baseline for limit in rules.limits]),
         title=title,
         command=command,
     )
@@ -130,10 +130,10 @@ def assess(
     return made.decide(rules)
 
 
-def _with(rates: Sequence[float], asked: float) -> tuple[float, ...]:
-    """``rates`` and the one that the policy asks for; where two would be named alike the larger one stays."""
+def _with(rates: Sequence[float], asked: Sequence[float | None]) -> tuple[float, ...]:
+    """``rates`` and those that the policy asks for; where two would be named alike the larger one stays."""
     named: dict[str, float] = {}
-    for rate in (*rates, asked):
+    for rate in (*rates, *(rate for rate in asked if rate is not None)):
         named[f"{rate:g}"] = max(rate, named.get(f"{rate:g}", 0.0))
     return tuple(named.values())
 

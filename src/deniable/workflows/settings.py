@@ -89,17 +89,17 @@ class PrivateFit:
         return GaussianDP(mu) + ApproximateDP(0.0, self.delta) if self.delta > 0 else GaussianDP(mu)
 
 
-def settings(mechanism: Mechanism | PrivateFit, targets: list[dict[str, float]]) -> list[str] | None:
-    """Return a sentence for each parameter of ``mechanism`` that meets all ``targets`` when it alone is changed.
+def settings(mechanism: Mechanism | PrivateFit, limits: list[Limit]) -> list[str] | None:
+    """Return a sentence for each parameter of ``mechanism`` that meets all ``limits`` when it alone is changed.
 
     None if it has no parameter that could be searched.
     """
     if isinstance(mechanism, PrivateFit):
-        return _fit_again(mechanism, targets)
+        return _fit_again(mechanism, limits)
     if isinstance(mechanism, Composition):
-        return _together(mechanism, targets)
+        return _together(mechanism, limits)
     if isinstance(mechanism, RenyiDP):
-        return _all_orders(mechanism, targets)
+        return _all_orders(mechanism, limits)
     what: Any = mechanism  # a frozen dataclass, as all are that describe themselves by their parameters
     names = {field.name for field in fields(what)} if is_dataclass(what) else set()
     knobs = [knob for knob in _KNOBS if knob.field in names][: 1 if _is_slow(mechanism) else None]
@@ -107,7 +107,7 @@ def settings(mechanism: Mechanism | PrivateFit, targets: list[dict[str, float]])
     for knob in knobs:
         old = getattr(what, knob.field)
         turned = replace(knob, tolerance=_tolerance(mechanism))
-        new = _met(partial(_with, what, knob.field), old, turned, targets)
+        new = _met(partial(_with, what, knob.field), old, turned, limits)
         if new is not None:
             said.append(knob.words(old, new))
     return said if knobs else None
@@ -118,7 +118,7 @@ def _with(mechanism: Any, name: str, value: Any) -> Mechanism:
     return changed
 
 
-def _together(mechanism: Composition, targets: list[dict[str, float]]) -> list[str] | None:
+def _together(mechanism: Composition, limits: list[Limit]) -> list[str] | None:
     """The factor on the noise of all phases of a DP-SGD run."""
     parts = mechanism.mechanisms
     if len(parts) > _MOST_PHASES or not all(isinstance(part, SubsampledGaussian) for part in parts):
@@ -129,18 +129,18 @@ def _together(mechanism: Composition, targets: list[dict[str, float]]) -> list[s
         return Composition([replace(part, noise_multiplier=factor * part.noise_multiplier) for part in phases])
 
     knob = _Knob("noise", True, _noise(""), tolerance=max(map(_tolerance, phases)))
-    factor = _met(scaled, 1.0, knob, targets)
+    factor = _met(scaled, 1.0, knob, limits)
     times = "" if factor is None else shown(factor, "number", "upper", 5)
     return [] if factor is None else [f"Noise: {times} times the noise in every phase."]
 
 
-def _all_orders(mechanism: RenyiDP, targets: list[dict[str, float]]) -> list[str]:
+def _all_orders(mechanism: RenyiDP, limits: list[Limit]) -> list[str]:
     """The share of every Rényi divergence that may remain."""
 
     def scaled(share: float) -> Mechanism:
         return replace(mechanism, epsilons=tuple(share * epsilon for epsilon in mechanism.epsilons))
 
-    share = _met(scaled, 1.0, _Knob("epsilons", False, _less("ε"), tolerance=_COARSE), targets)
+    share = _met(scaled, 1.0, _Knob("epsilons", False, _less("ε"), tolerance=_COARSE), limits)
     if share is None:
         return []
     part, times = shown(share, "number", "lower", 3), shown(share**-0.5, "number", "upper", 3)
@@ -150,9 +150,9 @@ def _all_orders(mechanism: RenyiDP, targets: list[dict[str, float]]) -> list[str
     ]
 
 
-def _fit_again(fit: PrivateFit, targets: list[dict[str, float]]) -> list[str]:
+def _fit_again(fit: PrivateFit, limits: list[Limit]) -> list[str]:
     """The target with which a private model is to be fitted again."""
-    mu = _met(fit.mechanism, fit.mu, _Knob("mu", False, _less("μ")), targets)
+    mu = _met(fit.mechanism, fit.mu, _Knob("mu", False, _less("μ")), limits)
     if mu is None:
         return []
     goal = shown(tradeoff(fit.mechanism(mu)).advantage(), "number", "lower", 3)
@@ -168,31 +168,20 @@ def _tolerance(mechanism: Mechanism) -> float:
     return _COARSE if _is_slow(mechanism) else _TOLERANCE
 
 
-def _met(make: Callable[[Any], Mechanism], old: Any, knob: _Knob, targets: list[dict[str, float]]) -> Any:
-    """The value of a parameter, as near to ``old`` as possible, that meets all targets, or None."""
+def _met(make: Callable[[Any], Mechanism], old: Any, knob: _Knob, limits: list[Limit]) -> Any:
+    """The value of a parameter, as near to ``old`` as possible, that meets all limits, or None."""
     if not old > 0 or old == float("inf") or (knob.integer and old <= 1):
         return None
     low: Any = 1 if knob.integer else old / _FAR
     bracket = (old, old * _FAR) if knob.more_is_safer else (low, old)
     try:
         best: Any = old
-        for one in targets:
-            if not _leak(tradeoff(make(best)), one) <= _limit(one):
+        for one in limits:
+            if not one.is_met(tradeoff(make(best))):
                 own = {"adjacency": make(old).adjacency, "integer": knob.integer, "tolerance": knob.tolerance}
-                best = calibrate(make, bracket, limit=Limit(**one), **own)  # type: ignore[arg-type]
+                best = calibrate(make, bracket, limit=one, **own)  # type: ignore[arg-type]
                 bracket = (best, bracket[1]) if knob.more_is_safer else (bracket[0], best)
         curve = tradeoff(make(best))
-        return best if all(_leak(curve, one) <= _limit(one) for one in targets) else None
+        return best if all(one.is_met(curve) for one in limits) else None
     except InputError:
         return None  # no value of this parameter alone is enough
-
-
-def _limit(target: dict[str, float]) -> float:
-    return next(iter(target.values()))
-
-
-def _leak(curve: Any, target: dict[str, float]) -> float:
-    match target:
-        case {"tpr": _, "fpr": fpr}:
-            return float(curve.tpr(fpr))
-    return float(curve.advantage())
