@@ -38,7 +38,7 @@ def test_a_run_and_saved_reports(policy, tmp_path, limit, code, capsys):
     assert run(["assess", RUN, *given, "--report", str(out)]) == code
     text = " ".join(capsys.readouterr().out.split())
     assert ("MEETS THE POLICY (policy)" in text) == (code == 0)
-    assert json.loads(out.read_text())["decision"]["policy"]["advantage"] == limit
+    assert json.loads(out.read_text())["decision"]["policy"]["limits"] == [{"advantage": limit}]
     if code:
         assert run(["assess", RUN]) == 0  # the default policy is shown, not enforced
     assert run(["compare", str(out), str(out), *given]) == code
